@@ -1,0 +1,132 @@
+"""A GPU as numbers: every field has its unit in its name; where each value comes from is in the preset's TOML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Sm:
+    """Streaming multiprocessors and what limits the blocks resident on one."""
+
+    count: int
+    sub_partitions: int
+    max_warps: int
+    max_blocks: int
+    max_threads_per_block: int
+    registers: int
+    max_registers_per_thread: int
+    register_allocation_unit: int  # registers, a warp
+    warp_allocation_granularity: int  # warps are allocated to a block in multiples of this
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    sm_base_hz: float
+    sm_boost_hz: float
+    sm_load_hz: float  # under a GEMM's load: what the time prediction uses
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Shared memory; the data array is one with L1's."""
+
+    max_bytes_per_sm: int
+    max_bytes_per_block: int  # opt-in limit
+    default_max_bytes_per_block: int  # static limit, without opting in: 48 KiB
+    reserved_bytes_per_block: int
+    allocation_unit_bytes: int
+    carveouts_bytes: tuple[int, ...]  # configurable sizes, ascending
+    banks: int
+    bank_bytes: int
+    load_latency_cycles: tuple[float, float, float]  # load to use: 32-, 64-, 128-bit
+    wavefronts_per_cycle: float  # of the data stage that shared and global accesses use, a SM
+
+
+@dataclass(frozen=True, slots=True)
+class L1:
+    unified_bytes: int  # L1 and shared memory together
+    line_bytes: int
+    sector_bytes: int
+    tag_lines_per_cycle: int
+    ways: int
+    hit_latency_cycles: tuple[float, float, float]  # load to use: 32-, 64-, 128-bit
+    miss_bytes_per_cycle: float  # L2 to L1, a SM
+
+
+@dataclass(frozen=True, slots=True)
+class L2:
+    size_bytes: int
+    partitions: int  # 2 where each SM has a near and a far half
+    line_bytes: int
+    sector_bytes: int
+    ways: int
+    read_bytes_per_s: float  # all SMs together
+    hit_latency_cycles: float  # load to use, near partition
+    far_latency_cycles: float
+
+
+@dataclass(frozen=True, slots=True)
+class Dram:
+    peak_bytes_per_s: float
+    achievable_fraction: float  # of the peak, in a large copy
+    latency_cycles: float  # load to use, SM cycles
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pipe:
+    """One execution pipe of a sub-partition: cycles between two warp instructions, and result latency in cycles."""
+
+    issue_interval_cycles: float
+    latency_cycles: float
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchCost:
+    overhead_us: float  # device time of an empty kernel, as event pairs or the profiler see it
+    block_start_cycles: float  # from a block's dispatch to its first instruction
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """Arithmetic peaks at sm_boost_hz, operations a second (a fused multiply-add counts two); 0 where the GPU has no such unit."""
+
+    fp32_flops: float
+    fp64_flops: float
+    fp16_flops: float
+    tensor_fp16_flops: float  # dense, fp32 accumulate
+    tensor_bf16_flops: float
+    tensor_tf32_flops: float
+    tensor_fp64_flops: float
+    tensor_int8_ops: float
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """Where one number comes from."""
+
+    key: str  # "l2.size_bytes"
+    value: object
+    unit: str
+    source: str
+    status: str  # "vendor", "measured", "estimated", "set" (by --set)
+    calibratable: bool = False
+
+
+@dataclass(frozen=True)
+class GpuSpec:
+    name: str  # "a100-80gb"
+    title: str  # "NVIDIA A100 80GB SXM4"
+    arch: str  # "sm_80"
+    sm: Sm
+    clock: Clock
+    shared: Shared
+    l1: L1
+    l2: L2
+    dram: Dram
+    pipes: dict[str, Pipe]  # keys: see gemmsim/sm/pipes.py
+    launch: LaunchCost
+    peak: Peak
+    provenance: dict[str, Value]  # by key
+    sha256: str  # of the file (and of --set overrides)

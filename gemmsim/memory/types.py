@@ -1,0 +1,66 @@
+"""What the memory models hand on: counters, the same by instruction, and what each memory record cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.provenance import Provenance
+
+
+@dataclass(frozen=True)
+class InstructionTraffic:
+    """Memory behaviour of one static instruction over the whole launch (weights applied).
+
+    space is "global", "shared" or "local"; op is "ld", "st", "atom" or "ldgsts".
+    requests, sectors, tag_lookups (128-byte lines), wavefronts, conflicts (wavefronts above the conflict-free count), l1_hit_sectors, l2_sectors
+    (sent to L2), dram_sectors, ideal_sectors (sectors if the bytes asked for were packed), used_bytes (distinct bytes asked for)
+    """
+
+    index: int
+    space: str
+    op: str
+    width_bytes: int
+    requests: float
+    sectors: float
+    tag_lookups: float
+    wavefronts: float
+    conflicts: float
+    l1_hit_sectors: float
+    l2_sectors: float
+    l2_hit_sectors: float
+    dram_sectors: float
+    ideal_sectors: float
+    used_bytes: float
+
+
+@dataclass(frozen=True)
+class RecordCost:
+    """What each memory record of a trace cost; arrays run parallel to `WarpTrace.record_pc`.
+
+    wavefronts   uint16 cycles of the L1/shared data stage
+    tag_cycles   uint16 cycles of the tag stage (0 for shared memory)
+    l2_sectors   uint16 sectors that went to L2 (L1 misses, and all stores)
+    dram_sectors uint16 sectors that went on to DRAM
+    """
+
+    wavefronts: NDArray[np.uint16]
+    tag_cycles: NDArray[np.uint16]
+    l2_sectors: NDArray[np.uint16]
+    dram_sectors: NDArray[np.uint16]
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """counters: Nsight Compute metric name -> value, for the whole launch; provenance: the same keys.
+
+    instructions: one row an executed memory instruction, by index; cost: see `RecordCost`; notes: what was assumed.
+    """
+
+    counters: dict[str, float]
+    provenance: dict[str, Provenance]
+    instructions: tuple[InstructionTraffic, ...]
+    cost: RecordCost
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,61 @@
+"""What the SM model hands on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Nsight Compute's warp stall reasons (smsp__average_warps_issue_stalled_<reason>...), and what holds a warp in each.
+STALL_REASONS = (
+    "selected",
+    "not_selected",
+    "wait",
+    "long_scoreboard",
+    "short_scoreboard",
+    "barrier",
+    "mio_throttle",
+    "lg_throttle",
+    "math_pipe_throttle",
+    "branch_resolve",
+    "dispatch_stall",
+    "drain",
+    "membar",
+    "no_instruction",
+    "sleeping",
+    "tex_throttle",
+    "imc_miss",
+    "misc",
+)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Predicted time of a launch.
+
+    cycles                 SM clock cycles from launch to the last warp's exit, launch overhead excluded
+    duration_us            cycles at the clock used, plus launch overhead
+    sm_clock_hz            the clock used
+    waves                  grid blocks / (blocks resident at once on the GPU)
+    issue_active_pct       issued warp instructions a cycle and sub-partition, in percent
+    achieved_occupancy_pct active warps a cycle over the SM's maximum, in percent
+    pipe_utilisation_pct   pipe -> percent of cycles busy
+    stalls                 reason -> average cycles a warp spends in it per instruction issued (Nsight's unit); sums to warp cycles an instruction
+    stall_samples          float64 [instructions, len(STALL_REASONS)] warp cycles attributed to each static instruction (the one waiting to issue)
+    simulated_instructions warp instructions that the model issued; simulated_cycles the cycles it simulated
+    notes                  what was extrapolated and how
+    """
+
+    cycles: float
+    duration_us: float
+    sm_clock_hz: float
+    waves: float
+    issue_active_pct: float
+    achieved_occupancy_pct: float
+    pipe_utilisation_pct: dict[str, float]
+    stalls: dict[str, float]
+    stall_samples: NDArray[np.float64]
+    simulated_instructions: int
+    simulated_cycles: float
+    notes: tuple[str, ...] = field(default=())
