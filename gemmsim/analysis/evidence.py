@@ -1,0 +1,50 @@
+"""What the rules of this package read: the outputs of all stages for one launch, side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gemmsim.gpu.spec import GpuSpec
+from gemmsim.isa.program import Program
+from gemmsim.memory.types import InstructionTraffic
+from gemmsim.provenance import Provenance
+from gemmsim.sm.types import Timing
+
+if TYPE_CHECKING:
+    from gemmsim.analysis.occupancy import Occupancy
+    from gemmsim.analysis.roofline import Roofline
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One launch of one program on one GPU.
+
+    grid, block           (x, y, z)
+    dynamic_shared_bytes  a block
+    executed              warp-level executions of each static instruction over the whole launch, parallel to
+                          `program.instructions`
+    traffic               one row an executed memory instruction
+    counters              Nsight Compute metric name -> value; provenance has the same keys
+    """
+
+    program: Program
+    gpu: GpuSpec
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    dynamic_shared_bytes: int
+    executed: tuple[float, ...]
+    traffic: tuple[InstructionTraffic, ...]
+    counters: dict[str, float]
+    provenance: dict[str, Provenance]
+    occupancy: Occupancy
+    roofline: Roofline
+    timing: Timing
+
+    @property
+    def blocks(self) -> int:
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+    @property
+    def warp_instructions(self) -> float:
+        return sum(self.executed)

@@ -1,0 +1,32 @@
+"""What the rules of this package conclude."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck:
+    """kind: one of KINDS in `bottleneck.py`; sentence: one line with the numbers that say so; share: of its peak, in percent."""
+
+    kind: str
+    sentence: str
+    share_pct: float
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One thing to change.
+
+    rule      name of the rule that said it
+    title     what is the matter, one line
+    evidence  the numbers that say so
+    change    what to do about it
+    gain      expected gain with its arithmetic, "" where it is not computable
+    """
+
+    rule: str
+    title: str
+    evidence: str
+    change: str
+    gain: str = ""

@@ -1,0 +1,62 @@
+"""The Report: everything a renderer needs, and the only thing it reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gemmsim.analysis.evidence import Evidence
+from gemmsim.analysis.findings import Advice, Bottleneck
+from gemmsim.request import Labels
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Outcome of comparing C with NumPy in float64.
+
+    ok              None where nothing was compared
+    relative_error  max |C - reference| / max |reference| over the elements compared, None where nothing was
+    text            one line for people: what was compared, or why not
+    """
+
+    ok: bool | None
+    relative_error: float | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingReport:
+    """How much of the launch was executed functionally, and how much of it the SM model issued."""
+
+    blocks_executed: int
+    blocks_total: int
+    executed_instructions: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def full(self) -> bool:
+        return self.blocks_executed == self.blocks_total
+
+
+@dataclass(frozen=True)
+class Report:
+    """labels, evidence: what ran, and what every stage counted; the rest is what was concluded from it.
+
+    arguments     one text an argument of the launch: "f32[256,256]", "f32=1.0"
+    findings      problems the executor met (out of bounds, races, ...), one line each
+    notes         assumptions of this run; not_modelled: effects no model here covers
+    versions      {"gemmsim": "0.1.0", "numba-cuda": ..., "cuda": ...}
+    """
+
+    labels: Labels
+    evidence: Evidence
+    arguments: tuple[str, ...]
+    verified: Verification
+    sampling: SamplingReport
+    bottleneck: Bottleneck
+    advice: tuple[Advice, ...]
+    findings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    not_modelled: tuple[str, ...] = ()
+    versions: dict[str, str] = field(default_factory=dict)
