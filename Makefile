@@ -1,0 +1,29 @@
+# make run: set up and analyze one kernel. make test: set up and run every check. Both need Python 3.11+ and pip only.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+
+.PHONY: run test clean
+
+run: $(VENV)/.run
+	$(BIN)/gemmsim analyze --kernel tiled --size 256
+
+test: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'  # the first that knows --group
+
+$(VENV)/.run: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.test: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable . --group test
+	touch $@
+
+clean:
+	rm -rf $(VENV) build *.egg-info

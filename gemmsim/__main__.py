@@ -1,0 +1,5 @@
+"""python -m gemmsim"""
+
+from gemmsim.cli.main import run
+
+run()

@@ -1,0 +1,59 @@
+"""Finds the ladder: the repository's folder `kernels/`, installed as `gemmsim_kernels`.
+
+A checkout uses its own folder, whatever else is installed; an installed gemmsim the package that came with it. A package
+called `kernels` (PyPI has one) is never imported.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from gemmsim.errors import GemmsimError, nearest
+
+if TYPE_CHECKING:
+    from kernels.registry import KernelInfo
+
+PACKAGE = "gemmsim_kernels"
+
+
+def kernel_infos() -> dict[str, KernelInfo]:
+    """Name -> what is known of each built-in kernel, in the ladder's order; imports neither numba nor numpy."""
+    infos: dict[str, KernelInfo] = _module("registry").KERNELS
+    return infos
+
+
+def kernel_info(name: str) -> KernelInfo:
+    """Raises GemmsimError where there is no such kernel."""
+    infos = kernel_infos()
+    if name not in infos:
+        raise GemmsimError(f"unknown kernel '{name}'{nearest(name, infos)}: known are {', '.join(infos)}")
+    return infos[name]
+
+
+def kernel_module(name: str) -> ModuleType:
+    """The kernel's own module, with `build(**tunables)`; imports numba."""
+    return _module(kernel_info(name).name)
+
+
+def _module(name: str) -> ModuleType:
+    if PACKAGE not in sys.modules:
+        folder = Path(__file__).resolve().parents[1] / "kernels"
+        if (folder.parent / "pyproject.toml").is_file():
+            _load_folder(folder)
+    return importlib.import_module(f"{PACKAGE}.{name}")
+
+
+def _load_folder(folder: Path) -> None:
+    spec = importlib.util.spec_from_file_location(
+        PACKAGE, folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    if spec is None or spec.loader is None:
+        raise GemmsimError(f"no kernels in {folder}: the checkout is incomplete")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[PACKAGE] = module
+    spec.loader.exec_module(module)

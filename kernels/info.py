@@ -1,0 +1,52 @@
+"""What is known of a ladder kernel without compiling it: importable where there is neither numba nor CUDA."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Tunable:
+    """A compile-time constant of a kernel that the user may choose."""
+
+    name: str
+    allowed: tuple[int, ...]
+    default: int
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchShape:
+    """grid and block are (x, y, z); `dynamic_shared_bytes` a block."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    dynamic_shared_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KernelInfo:
+    """One rung of the ladder. Every rung computes C = alpha * A @ B + beta * C, with A [m, k], B [k, n], C [m, n] C-contiguous.
+
+    arguments  parameters of the kernel function, in order; alpha and beta are scalars of the matrices' dtype
+    dtypes     of the matrices
+    teaches    what this rung shows; look_for: where it shows in a report
+    launch     (m, n, k, tunables) -> how to launch it; every tunable must be given
+    build      (**tunables) -> the numba.cuda dispatcher; imports numba
+    """
+
+    name: str
+    title: str
+    teaches: str
+    look_for: str
+    launch: Callable[[int, int, int, dict[str, int]], LaunchShape]
+    build: Callable[..., Any]
+    tunables: tuple[Tunable, ...] = ()
+    dtypes: tuple[str, ...] = ("f32",)
+    arguments: tuple[str, ...] = ("A", "B", "C", "alpha", "beta")
+
+
+def ceil_div(a: int, b: int) -> int:
+    return -(-a // b)

@@ -1,0 +1,1 @@
+"""Measures on a real GPU and shows predicted beside measured. Installed as gemmsim_validate."""
