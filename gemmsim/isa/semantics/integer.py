@@ -1,0 +1,266 @@
+"""Integer arithmetic: IADD3, IMAD, LEA, SHF, IMNMX and friends, scalar and uniform alike."""
+
+from __future__ import annotations
+
+from gemmsim.isa.lanes import Lanes
+from gemmsim.isa.semantics.registry import imm, op, pred, s32, s64, u32, u64
+
+
+def zext(x: Lanes) -> Lanes:
+    return x.convert("u64")
+
+
+def sext(x: Lanes) -> Lanes:
+    return x.bitcast("s32").convert("s64").bitcast("u64")
+
+
+def carry(p: Lanes) -> Lanes:
+    return p.convert("u64")
+
+
+@op
+def mov(a: u32) -> u32:
+    return a
+
+
+@op
+def mov64(a: u64) -> u64:
+    return a
+
+
+@op
+def iadd3(a: u32, b: u32, c: u32, negations: imm) -> u32:
+    return a + b + c + negations
+
+
+@op
+def iadd3_carry(a: u32, b: u32, c: u32, x: pred, y: pred, negations: imm) -> tuple[u32, pred, pred]:
+    """Sum of three and two carries in; carries out: "at least one", "at least two" (three addends can carry twice)."""
+    total = zext(a) + zext(b) + zext(c) + carry(x) + carry(y) + zext(negations)
+    over = total >> 32
+    return total.convert("u32"), over >= 1, over >= 2
+
+
+@op
+def iadd64(a: u64, b: u64, c: u64, negations: imm) -> u64:
+    return a + b + c + zext(negations)
+
+
+@op
+def imad(a: u32, b: u32, c: u32, negations: imm) -> u32:
+    """`negations` belongs to c; -(a*b) is lowered as a product with a negated factor."""
+    return a * b + c + negations
+
+
+@op
+def imad_carry(a: u32, b: u32, c: u32, x: pred) -> tuple[u32, pred]:
+    """IMAD.X: low half of the product, plus c, plus the carry in; carry out of that sum."""
+    total = zext(a * b) + zext(c) + carry(x)
+    return total.convert("u32"), (total >> 32).ne(0)
+
+
+@op
+def imad_wide_u32(a: u32, b: u32, c: u64, negations: imm) -> u64:
+    return zext(a) * zext(b) + c + zext(negations)
+
+
+@op
+def imad_wide_s32(a: u32, b: u32, c: u64, negations: imm) -> u64:
+    return sext(a) * sext(b) + c + zext(negations)
+
+
+@op
+def imad_wide_carry(a: u32, b: u32, c: u64, x: pred, signed: imm) -> tuple[u64, pred]:
+    """IMAD.WIDE with a carry in (.X) or out; the carry is that of the 64-bit sum."""
+    product = signed.ne(0).select(sext(a) * sext(b), zext(a) * zext(b))
+    partial = product + c
+    total = partial + carry(x)
+    return total, (partial < product) | (total < partial)
+
+
+@op
+def imad_hi_u32(a: u32, b: u32, c: u32, x: pred) -> tuple[u32, pred]:
+    total = ((zext(a) * zext(b)) >> 32) + zext(c) + carry(x)
+    return total.convert("u32"), (total >> 32).ne(0)
+
+
+@op
+def imad_hi_s32(a: u32, b: u32, c: u32, x: pred) -> tuple[u32, pred]:
+    high = ((sext(a) * sext(b)) >> 32).convert("u32")
+    total = zext(high) + zext(c) + carry(x)
+    return total.convert("u32"), (total >> 32).ne(0)
+
+
+def shift_left(x: Lanes, amount: Lanes) -> Lanes:
+    """x << amount with amounts of the width and more giving 0."""
+    width = 64 if x.type == "u64" else 32
+    return (amount < width).select(x << (amount & (width - 1)), x.lift(0))
+
+
+def shift_right(x: Lanes, amount: Lanes) -> Lanes:
+    """x >> amount; amounts of the width and more give 0, or the sign in every bit of a signed type."""
+    width = 64 if x.type in ("u64", "s64") else 32
+    if x.type[0] == "s":
+        return x >> (amount < width).select(amount, amount.lift(width - 1))
+    return (amount < width).select(x >> (amount & (width - 1)), x.lift(0))
+
+
+@op
+def lea(a: u32, b: u32, shift: imm, negations: imm) -> tuple[u32, pred]:
+    """(a << shift) + b, and the carry of that sum. A negated a negates the shifted value, so it arrives un-negated
+    with `negations` bit 0 set; bit 1 is b's."""
+    shifted = shift_left(a, shift)
+    flipped = (negations & 1).ne(0).select(~shifted, shifted)
+    total = zext(flipped) + zext(b) + zext((negations & 1) + (negations >> 1))
+    return total.convert("u32"), (total >> 32).ne(0)
+
+
+@op
+def lea_x(a: u32, b: u32, x: pred, shift: imm, inverted: imm) -> tuple[u32, pred]:
+    """LEA.X: as LEA with a carry in; an inverted a inverts the shifted value."""
+    shifted = shift_left(a, shift)
+    flipped = inverted.ne(0).select(~shifted, shifted)
+    total = zext(flipped) + zext(b) + carry(x)
+    return total.convert("u32"), (total >> 32).ne(0)
+
+
+@op
+def lea_hi(a: u32, b: u32, c: u32, x: pred, shift: imm, negations: imm) -> tuple[u32, pred]:
+    """LEA.HI(.X): high word of (c:a << shift), plus b, plus the carry in. Bit 0 of `negations`: negate the shifted
+    64-bit value; bit 1: b was negated; bit 2: invert the shifted value (the form with .X)."""
+    pair = (zext(c) << 32) | zext(a)
+    shifted = shift_left(pair, zext(shift))
+    negated = (~shifted) + 1
+    value = (negations & 1).ne(0).select(negated, (negations & 4).ne(0).select(~shifted, shifted)) >> 32
+    total = value + zext(b) + zext((negations >> 1) & 1) + carry(x)
+    return total.convert("u32"), (total >> 32).ne(0)
+
+
+@op
+def lea_hi_sx32(a: u32, b: u32, x: pred, shift: imm, negations: imm) -> tuple[u32, pred]:
+    """LEA.HI(.X).SX32: as LEA.HI with a sign-extended as the 64-bit value."""
+    shifted = shift_left(sext(a), zext(shift))
+    negated = (~shifted) + 1
+    value = (negations & 1).ne(0).select(negated, (negations & 4).ne(0).select(~shifted, shifted)) >> 32
+    total = value + zext(b) + zext((negations >> 1) & 1) + carry(x)
+    return total.convert("u32"), (total >> 32).ne(0)
+
+
+# SHF shifts the 64-bit value high:low and keeps its high (.HI) or low word. Left shifts of 32-bit data come as
+# SHF.L.U32 a, n, RZ: low = a, and the result is the low word. Without .W the amount saturates at the width.
+
+
+def funnel(low: Lanes, high: Lanes) -> Lanes:
+    return (zext(high) << 32) | zext(low)
+
+
+def amount_of(n: Lanes, wrap: Lanes, width: int) -> Lanes:
+    return zext(wrap.ne(0).select(n & (width - 1), (n < width).select(n, n.lift(width))))
+
+
+@op
+def shf_l(low: u32, n: u32, high: u32, width: imm, wrap: imm, hi: imm) -> u32:
+    """SHF.L: `width` is 32 or 64, the data width that limits the amount."""
+    narrow, wide = amount_of(n, wrap, 32), amount_of(n, wrap, 64)
+    amount = width.eq(32).select(narrow, wide)
+    shifted = shift_left(funnel(low, high), amount)
+    return hi.ne(0).select((shifted >> 32).convert("u32"), shifted.convert("u32"))
+
+
+@op
+def shf_r_u(low: u32, n: u32, high: u32, width: imm, wrap: imm, hi: imm) -> u32:
+    amount = width.eq(32).select(amount_of(n, wrap, 32), amount_of(n, wrap, 64))
+    pair = funnel(low, high)
+    kept = shift_right(pair, amount).convert("u32")
+    # .HI keeps the high word: high >> n, which needs no bits from below.
+    upper = shift_right(zext(high), amount).convert("u32")
+    return hi.ne(0).select(upper, kept)
+
+
+@op
+def shf_r_s(low: u32, n: u32, high: u32, width: imm, wrap: imm, hi: imm) -> u32:
+    amount = width.eq(32).select(amount_of(n, wrap, 32), amount_of(n, wrap, 64))
+    pair = funnel(low, high).bitcast("s64")
+    kept = shift_right(pair, amount.bitcast("s64")).bitcast("u64").convert("u32")
+    upper = shift_right(sext(high).bitcast("s64"), amount.bitcast("s64")).bitcast("u64").convert("u32")
+    return hi.ne(0).select(upper, kept)
+
+
+@op
+def imnmx_s32(a: s32, b: s32, smaller: pred) -> s32:
+    return smaller.select((a < b).select(a, b), (a > b).select(a, b))
+
+
+@op
+def imnmx_u32(a: u32, b: u32, smaller: pred) -> u32:
+    return smaller.select((a < b).select(a, b), (a > b).select(a, b))
+
+
+@op
+def imnmx_s64(a: s64, b: s64, smaller: pred) -> s64:
+    return smaller.select((a < b).select(a, b), (a > b).select(a, b))
+
+
+@op
+def imnmx_u64(a: u64, b: u64, smaller: pred) -> u64:
+    return smaller.select((a < b).select(a, b), (a > b).select(a, b))
+
+
+@op
+def iabs(a: s32) -> s32:
+    return (a < 0).select(a.lift(0) - a, a)
+
+
+@op
+def popc(a: u32) -> u32:
+    return a.count("ctpop")
+
+
+@op
+def flo_u32(a: u32, distance: imm) -> u32:
+    """Find leading one: its bit number, or with .SH its distance from the top; all ones where there is none."""
+    zeros = a.count("ctlz")
+    place = distance.ne(0).select(zeros, a.lift(31) - zeros)
+    return a.eq(0).select(a.lift(0xFFFFFFFF), place)
+
+
+@op
+def brev(a: u32) -> u32:
+    return a.count("bitreverse")
+
+
+@op
+def sgxt(a: u32, bits: u32, signed: imm) -> u32:
+    """Keep the low `bits` bits and extend them by zero or by sign."""
+    kept = (bits < 32).select(bits, bits.lift(32))
+    up = zext(a.lift(32) - kept)
+    wide = shift_left(zext(a), up).convert("u32")
+    filled = shift_right(wide.bitcast("s32"), up.convert("u32").bitcast("s32")).bitcast("u32")
+    zeroed = shift_right(wide, up.convert("u32"))
+    return kept.eq(0).select(a.lift(0), signed.ne(0).select(filled, zeroed))
+
+
+@op
+def bmsk(a: u32, b: u32, wrap: imm) -> u32:
+    """`b` ones starting at bit `a`; .C clamps both at 32, .W takes them modulo 32."""
+    start = wrap.ne(0).select(a & 31, (a < 32).select(a, a.lift(32)))
+    size = wrap.ne(0).select(b & 31, (b < 32).select(b, b.lift(32)))
+    ones = shift_left(zext(a.lift(1)), zext(size)) - 1
+    return shift_left(ones, zext(start)).convert("u32")
+
+
+@op
+def idp4a(a: u32, b: u32, c: u32, signed_a: imm, signed_b: imm) -> u32:
+    """IDP.4A: dot product of four bytes, added to c."""
+    total = c
+    for byte in range(4):
+        x, y = (a >> (8 * byte)) & 0xFF, (b >> (8 * byte)) & 0xFF
+        x = (signed_a.ne(0) & (x >= 128)).select(x - 256, x)
+        y = (signed_b.ne(0) & (y >= 128)).select(y - 256, y)
+        total = total + x * y
+    return total
+
+
+@op
+def vabsdiff(a: s32, b: s32, c: s32) -> s32:
+    return (a > b).select(a - b, b - a) + c

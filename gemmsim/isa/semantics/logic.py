@@ -1,0 +1,75 @@
+"""Bitwise logic and byte permutes: LOP3, PRMT, SEL."""
+
+from __future__ import annotations
+
+from gemmsim.isa.lanes import Lanes
+from gemmsim.isa.semantics.registry import imm, op, pred, u32, u64
+
+# A LOP3's table answers bit 4a + 2b + c. Tables that occur often have a micro-operation of their own.
+COMMON_TABLES = {
+    0xC0: lambda a, b, c: a & b,
+    0xFC: lambda a, b, c: a | b,
+    0x3C: lambda a, b, c: a ^ b,
+    0xF8: lambda a, b, c: (a & b) | c,
+    0x80: lambda a, b, c: a & b & c,
+    0xFE: lambda a, b, c: a | b | c,
+    0x96: lambda a, b, c: a ^ b ^ c,
+    0xE2: lambda a, b, c: (a & b) | (c & ~b),
+    0xCA: lambda a, b, c: (a & b) | (~a & c),
+    0x33: lambda a, b, c: ~b,
+    0x30: lambda a, b, c: a & ~b,
+    0x0F: lambda a, b, c: ~a,
+}
+
+
+def _common(table: int, formula: object) -> None:
+    def lop3(a: u32, b: u32, c: u32) -> tuple[u32, pred]:
+        value = formula(a, b, c)  # type: ignore[operator]
+        return value, value.ne(0)
+
+    op(lop3, f"lop3_{table:02x}")
+
+
+for _table, _formula in COMMON_TABLES.items():
+    _common(_table, _formula)
+
+
+@op
+def lop3(a: u32, b: u32, c: u32, table: imm) -> tuple[u32, pred]:
+    """Any three-input bitwise function by its truth table; the predicate says whether any bit is set."""
+
+    def row(bit: int) -> Lanes:
+        return a.lift(0) - ((table >> bit) & 1)  # all ones where the table has a one
+
+    def by_c(low: int) -> Lanes:
+        return (row(low + 1) & c) | (row(low) & ~c)
+
+    def by_b(low: int) -> Lanes:
+        return (by_c(low + 2) & b) | (by_c(low) & ~b)
+
+    value = (by_b(4) & a) | (by_b(0) & ~a)
+    return value, value.ne(0)
+
+
+@op
+def prmt(a: u32, selector: u32, c: u32) -> u32:
+    """Byte permute of c:a; bit 3 of a selector nibble replicates the byte's sign bit instead."""
+    pair = (c.convert("u64") << 32) | a.convert("u64")
+    value = a.lift(0)
+    for byte in range(4):
+        nibble = (selector >> (4 * byte)) & 0xF
+        picked = (pair >> ((nibble & 7) << 3).convert("u64")).convert("u32") & 0xFF
+        sign = a.lift(0) - (picked >> 7)
+        picked = (nibble >= 8).select(sign & 0xFF, picked)
+        value = value | (picked << (8 * byte))
+    return value
+
+
+@op
+def sel(a: u32, b: u32, p: pred) -> u32:
+    return p.select(a, b)
+
+
+@op
+def sel64(a: u64, b: u64, p: pred) -> u64:
+    return p.select(a, b)

@@ -1,0 +1,54 @@
+"""Collects the semantic functions into one table of micro-operations."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from gemmsim.isa.lanes import Lanes
+
+# What an annotation says; to Python they are all `Lanes`.
+u32 = s32 = u64 = s64 = f32 = f64 = pred = imm = Lanes
+
+MAX_SOURCES = 5
+MAX_IMMEDIATES = 3
+MAX_RESULTS = 3
+
+
+@dataclass(frozen=True)
+class Op:
+    """One micro-operation: its name, its semantic function, the types it takes and the types it returns."""
+
+    name: str
+    function: Callable[..., Any]
+    sources: tuple[str, ...]
+    immediates: int
+    results: tuple[str, ...]
+
+
+OPS: dict[str, Op] = {}
+
+
+def op(function: Callable[..., Any], name: str | None = None) -> Callable[..., Any]:
+    """Register a semantic function; see the package's docstring for what its annotations mean."""
+    signature = inspect.signature(function)
+    types = [str(p.annotation) for p in signature.parameters.values()]
+    sources = tuple(t for t in types if t != "imm")
+    if tuple(types) != sources + ("imm",) * (len(types) - len(sources)):
+        raise TypeError(f"{function.__name__}: immediates come last")
+    returned = str(signature.return_annotation).removeprefix("tuple[").removesuffix("]")
+    results = tuple(returned.replace(" ", "").split(","))
+    assert len(sources) <= MAX_SOURCES and len(results) <= MAX_RESULTS and len(types) - len(sources) <= MAX_IMMEDIATES
+    key = name or function.__name__
+    assert key not in OPS, key
+    OPS[key] = Op(key, function, sources, len(types) - len(sources), results)
+    return function
+
+
+def load() -> dict[str, Op]:
+    """Every micro-operation, in a fixed order (the order decides the numbers in the compiled executor)."""
+    from gemmsim.isa.semantics import conversion, double, half, integer, logic, predicate, single  # noqa: F401
+
+    return OPS
