@@ -37,15 +37,17 @@ class Operand:
     kind       what it names
     index      register, predicate or barrier number; `ZERO` for RZ/URZ/PT/UPT; base register of an ADDRESS or of an
                indexed CONSTANT (`ZERO` where there is none)
-    value      IMMEDIATE: the bits (32-bit pattern for floats); CONSTANT: byte offset; ADDRESS: displacement in bytes
+    value      IMMEDIATE: the integer as printed (signed; mask it to the width the opcode wants), for float literals the 32
+               bits of the encoding's immediate field (upper half of a double; both halves of a packed pair); CONSTANT: byte offset; ADDRESS: displacement in bytes
                (signed); TARGET: byte offset
-    bank       constant bank of a CONSTANT
+    bank       constant bank of a CONSTANT; uniform register of an ADDRESS's or bindless CONSTANT's descriptor
     uniform    ADDRESS or CONSTANT: index of the uniform register added to the base, `ZERO` where there is none
     scale      ADDRESS: factor on the base register (`R3.X4` is 4)
     wide       ADDRESS: the base register is a 64-bit pair (`R2.64`)
     negate, absolute, invert   `-x`, `|x|`, and `~x` or `!p`
     suffix     what follows the name, without the dot (`reuse` excluded): "64", "H0_H0", "B1", ...
-    name       SPECIAL: its name ("SR_TID.X")
+    name       SPECIAL: its name ("SR_TID.X"); ADDRESS: kind of its descriptor ("desc", "gdesc") or empty; CONSTANT: "cx"
+               where bindless; IMMEDIATE: the literal where printed as floating point, "set" for a set of bits `{2,0}`
     """
 
     kind: OperandKind
@@ -129,8 +131,20 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
+class Relocation:
+    """The 8-byte word at `offset_bytes` of a constant bank is the address of `Program.global_data` + `addend_bytes`."""
+
+    bank: int
+    offset_bytes: int
+    addend_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class BasicBlock:
-    """Instructions [start, stop) by index; control enters only at the first and leaves only at the last."""
+    """Instructions [start, stop) by index; control enters only at the first and leaves only at the last.
+
+    successors  indices into `Program.blocks`, sorted
+    """
 
     start: int
     stop: int
@@ -152,6 +166,10 @@ class Program:
     toolchain          {tool: version} that made it
     source             {file name: text} of the files that source lines point into, where they could be read
     cubin_sha256       of the whole cubin
+    reserved_shared_bytes  bytes for the system at the bottom of the shared window (sm_90 and later: the kernel's own data
+                       starts at this address); not in `static_shared_bytes`
+    global_data        initial content of the module's device globals (`__device__` variables, tables of math functions)
+    relocations        words of `constants` that hold addresses into `global_data`
     """
 
     name: str
@@ -171,3 +189,6 @@ class Program:
     toolchain: dict[str, str] = field(default_factory=dict)
     source: dict[str, str] = field(default_factory=dict)
     cubin_sha256: str = ""
+    reserved_shared_bytes: int = 0
+    global_data: bytes = b""
+    relocations: tuple[Relocation, ...] = ()

@@ -1,0 +1,61 @@
+"""Basic blocks and their successors, as one thread may pass through them."""
+
+from __future__ import annotations
+
+from gemmsim.isa.program import INSTRUCTION_BYTES, BasicBlock, Instruction, OperandKind
+
+_JUMPS = frozenset({"BRA", "BRX", "BRXU", "JMP", "JMX", "JMXU", "WARPSYNC", "CALL", "RET", "EXIT", "KILL"})
+_INDEXED = frozenset({"BRX", "BRXU", "JMX", "JMXU"})
+
+
+def basic_blocks(instructions: tuple[Instruction, ...]) -> tuple[BasicBlock, ...]:
+    """Blocks in address order.
+
+    A call continues at its target and, conservatively, behind itself; a return at every place behind a call; an indexed
+    branch without listed targets at every block. BSSY only names a place to meet again: it ends no block, but its target
+    starts one.
+    """
+    if not instructions:
+        return ()
+    leaders = {0}
+    for index, instruction in enumerate(instructions):
+        leaders.update(_targets(instruction))
+        if _leaves(instruction):
+            leaders.add(index + 1)
+    starts = sorted(leader for leader in leaders if leader < len(instructions))
+    number = {start: block for block, start in enumerate(starts)}
+    stops = [*starts[1:], len(instructions)]
+    after_call = tuple(i + 1 for i, one in enumerate(instructions) if one.opcode == "CALL" and i + 1 in number)
+    return tuple(
+        BasicBlock(start, stop, tuple(sorted({
+            number[target] for target in _successors(instructions[stop - 1], stop, after_call, starts)
+            if target in number
+        })))
+        for start, stop in zip(starts, stops, strict=True)
+    )  # fmt: skip
+
+
+def _targets(instruction: Instruction) -> list[int]:
+    return [o.value // INSTRUCTION_BYTES for o in instruction.operands if o.kind is OperandKind.TARGET]
+
+
+def _leaves(instruction: Instruction) -> bool:
+    return instruction.opcode in _JUMPS and (instruction.opcode != "WARPSYNC" or bool(_targets(instruction)))
+
+
+def _successors(last: Instruction, following: int, after_call: tuple[int, ...], starts: list[int]) -> set[int]:
+    """Instruction indices that may run after `last`, which ends a block."""
+    if not _leaves(last):
+        return {following}
+    conditional = last.predicate is not None or last.opcode in ("CALL", "WARPSYNC") or "DIV" in last.modifiers
+    # `@!P0 BRA P1, target` and `BRA.U !UP0, target` carry further conditions as operands
+    conditional |= any(o.kind in (OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE) for o in last.operands)
+    onward = {following} if conditional else set()
+    if last.opcode in ("EXIT", "KILL"):
+        return onward
+    if last.opcode == "RET":
+        return onward | set(after_call)
+    targets = _targets(last)
+    if last.opcode in _INDEXED and not targets:
+        return onward | set(starts)
+    return onward | set(targets)

@@ -1,0 +1,242 @@
+"""Text of one SASS instruction, as nvdisasm prints it, to typed operands; and back (`render`).
+
+The grammar is the one of the CUDA Binary Utilities documentation, section "Instruction Set Reference", completed by what
+nvdisasm 13 prints for sm_75 to sm_120. Anything else raises `GemmsimError`: an operand is never guessed.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Mapping
+
+from gemmsim.errors import GemmsimError
+from gemmsim.isa.program import ZERO, Control, Instruction, Operand, OperandKind, SourceLine
+
+_KINDS = {kind.value: kind for kind in (
+    OperandKind.REGISTER, OperandKind.UNIFORM_REGISTER, OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE,
+    OperandKind.BARRIER,
+)}  # fmt: skip
+_REGISTER = re.compile(r"(?P<kind>UR|UP|R|P|B)(?P<index>\d+|Z|T)(?P<suffix>(?:\.\w+)*)")
+_SPECIAL = re.compile(r"(?:SR_\w+|SRZ|U?PR|U?SB\d+|gsb\d+|ATEXIT_PC|ATEXIT_PC\.\w+|THREAD_STATE_ENUM)(?:\.\w+)*")
+_INTEGER = re.compile(r"-?0x[0-9a-f]+")
+_FLOAT = re.compile(r"[+-]?(?:\d+(?:\.\d*)?(?:e[+-]?\d+)?|INF|[QS]?NAN)")
+_CONSTANT = re.compile(r"(?P<space>cx?)\[(?P<bank>[^\]]+)\]\[(?P<offset>[^\]]*)\](?P<suffix>(?:\.\w+)*)")
+_ADDRESS = re.compile(r"(?:(?P<space>[a-z]+)\[(?P<descriptor>UR\d+|URZ)\])?(?:\[(?P<body>[^\]]*)\])?(?P<suffix>(?:\.\w+)*)")
+_TARGET = re.compile(r"`\((?P<label>[^)]*)\)")
+_BITS = re.compile(r"\{(?P<bits>\d+(?:,\d+)*)?\}")
+_BRANCH_TARGETS = re.compile(r'\(\*"?BRANCH_TARGETS (?P<labels>[^"*]*)"?\*\)')
+_GUARD = re.compile(r"@(!?)(U?P(?:\d|T))\s+")
+_OPENING, _CLOSING = "[({|`", "])}"
+
+
+def parse_instruction(
+    offset: int,
+    text: str,
+    encoding: int,
+    sources: tuple[SourceLine, ...] = (),
+    labels: Mapping[str, int] | None = None,
+) -> Instruction:
+    """One instruction. `text` has no trailing semicolon; `labels` maps branch labels to byte offsets in the kernel.
+
+    Branch targets that nvdisasm lists after an indexed branch (BRX) become TARGET operands after the printed ones.
+    """
+    labels = labels or {}
+    body = text.strip()
+    predicate = None
+    if guard := _GUARD.match(body):
+        predicate = parse_operand(guard[1] + guard[2])
+        body = body[guard.end() :]
+    mnemonic, _, rest = body.partition(" ")
+    rest = rest.replace("] [", "][")  # HADD2 prints `c[0x2] [0x0]`
+    opcode, *modifiers = mnemonic.split(".")
+    if not opcode.isalnum():
+        raise GemmsimError(f"cannot read instruction '{text}' at {offset:#x}: '{mnemonic}' is no opcode")
+    branches: tuple[Operand, ...] = ()
+    if listed := _BRANCH_TARGETS.search(rest):
+        branches = tuple(parse_operand(f"`({label.strip()})", 0, labels) for label in listed["labels"].split(","))
+        rest = rest[: listed.start()] + rest[listed.end() :]
+    try:
+        operands = tuple(parse_operand(word, encoding, labels) for word in _merge_halves(opcode, split_operands(rest)))
+        operands += branches
+    except GemmsimError as error:
+        raise GemmsimError(f"cannot read instruction '{text}' at {offset:#x}: {error}") from None
+    return Instruction(
+        offset, opcode, tuple(modifiers), operands, predicate, decode_control(encoding), sources, text.strip(), encoding
+    )
+
+
+def decode_control(encoding: int) -> Control:
+    """Scheduling bits of a 128-bit encoding: stall [108:105], yield [109], write barrier [112:110], read barrier
+    [115:113], wait mask [121:116], reuse [125:122] (layout: Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
+    Microbenchmarking", 2018, section 2.1; unchanged since).
+
+    The hardware's yield bit is active low: 0 asks the scheduler to prefer another warp, which is `yield_hint=True` here.
+    Barrier number 7 means none.
+    """
+    write, read = encoding >> 110 & 7, encoding >> 113 & 7
+    return Control(
+        stall_cycles=encoding >> 105 & 15,
+        yield_hint=not encoding >> 109 & 1,
+        write_barrier=None if write == 7 else write,
+        read_barrier=None if read == 7 else read,
+        wait_mask=encoding >> 116 & 63,
+        reuse_mask=encoding >> 122 & 15,
+    )
+
+
+def split_operands(text: str) -> list[str]:
+    """Split at the commas and spaces that are outside brackets (`RET R2 \\`(f)` separates by a space only)."""
+    words, word, depth = [], "", 0
+    for char in text:
+        if depth == 0 and (char == "," or char.isspace()):
+            if word:
+                words.append(word)
+            word = ""
+            continue
+        depth += (char in "[({") - (char in "])}")
+        word += char
+    return [*words, word] if word else words
+
+
+def _merge_halves(opcode: str, words: list[str]) -> list[str]:
+    """Packed half instructions print two 16-bit literals for one 32-bit field: make them one word, "1,-2"."""
+    merged: list[str] = []
+    for word in words:
+        packed = opcode.startswith("H") and merged and _FLOAT.fullmatch(word) and _FLOAT.fullmatch(merged[-1])
+        if packed:
+            merged[-1] += "," + word
+        else:
+            merged.append(word)
+    return merged
+
+
+def parse_operand(text: str, encoding: int = 0, labels: Mapping[str, int] | None = None) -> Operand:
+    """One operand.
+
+    Hexadecimal immediates keep the printed sign (`-0x14` is -20: mask to the width the opcode wants). Literals printed as
+    floating point take their bits from the encoding's immediate field, bits [63:32] — for FP64 opcodes those are the upper
+    half of the double, for packed halves both halves — and keep the printed form in `name`.
+    """
+    if _INTEGER.fullmatch(text):
+        return Operand(OperandKind.IMMEDIATE, value=int(text, 16))
+    if all(_FLOAT.fullmatch(part) for part in text.split(",")):
+        return Operand(OperandKind.IMMEDIATE, value=encoding >> 32 & 0xFFFFFFFF, name=text)
+    if target := _TARGET.fullmatch(text):
+        return Operand(OperandKind.TARGET, value=_label(target["label"], labels or {}))
+    if bits := _BITS.fullmatch(text):  # a set of scoreboards, as in DEPBAR {2,1}
+        numbers = [int(bit) for bit in bits["bits"].split(",")] if bits["bits"] else []
+        return Operand(OperandKind.IMMEDIATE, value=sum(1 << number for number in numbers), name="set")
+    return _parse_named(text)
+
+
+def _label(label: str, labels: Mapping[str, int]) -> int:
+    if label in labels:
+        return labels[label]
+    if _INTEGER.fullmatch(label):
+        return int(label, 16)
+    raise GemmsimError(f"branch target '{label}' is not in the kernel")
+
+
+def _parse_named(text: str) -> Operand:
+    """Operands that may carry a sign, a complement or bars: registers, predicates, constants, addresses, specials."""
+    body, negate, invert, absolute = text, False, False, False
+    if body[:1] == "-":
+        body, negate = body[1:], True
+    elif body[:1] in ("~", "!"):
+        body, invert = body[1:], True
+    if body[:1] == "|":
+        inner, bar, tail = body[1:].partition("|")
+        if not bar:
+            raise GemmsimError(f"cannot read operand '{text}'")
+        body, absolute = inner + tail, True
+    operand = _parse_plain(body.replace(".reuse", ""))
+    if operand is None:
+        raise GemmsimError(f"cannot read operand '{text}'")
+    if not (negate or invert or absolute):
+        return operand
+    return _with_signs(operand, negate, absolute, invert)
+
+
+def _with_signs(operand: Operand, negate: bool, absolute: bool, invert: bool) -> Operand:
+    o = operand
+    return Operand(o.kind, o.index, o.value, o.bank, o.uniform, o.scale, o.wide, negate, absolute, invert, o.suffix, o.name)
+
+
+def _parse_plain(body: str) -> Operand | None:
+    if match := _REGISTER.fullmatch(body):
+        return Operand(_KINDS[match["kind"]], _index(match["index"]), suffix=match["suffix"][1:])
+    if match := _SPECIAL.fullmatch(body):
+        return Operand(OperandKind.SPECIAL, name=body)
+    if match := _CONSTANT.fullmatch(body):
+        return _parse_constant(match)
+    match = _ADDRESS.fullmatch(body)
+    if match and (match["body"] is not None or match["space"]):
+        return _parse_address(match)
+    return None
+
+
+def _index(digits: str) -> int:
+    return ZERO if digits in ("Z", "T") else int(digits)
+
+
+def _parse_constant(match: re.Match[str]) -> Operand | None:
+    base, uniform, value = ZERO, ZERO, 0
+    for term in match["offset"].split("+"):
+        register = _REGISTER.fullmatch(term)
+        if register and register["kind"] == "R":
+            base = _index(register["index"])
+        elif register and register["kind"] == "UR":
+            uniform = _index(register["index"])
+        elif _INTEGER.fullmatch(term):
+            value = int(term, 16)
+        else:
+            return None
+    bindless = _REGISTER.fullmatch(match["bank"])  # cx[UR4][0x10]: the bank is named by a uniform register
+    if bindless:
+        bank = _index(bindless["index"])
+    elif _INTEGER.fullmatch(match["bank"]):
+        bank = int(match["bank"], 16)
+    else:
+        return None
+    name = "cx" if bindless else ""
+    return Operand(OperandKind.CONSTANT, base, value, bank, uniform, suffix=match["suffix"][1:], name=name)
+
+
+def _parse_address(match: re.Match[str]) -> Operand | None:
+    base, uniform, value, scale, wide, suffix = ZERO, ZERO, 0, 1, False, ""
+    for term in (match["body"] or "").split("+"):
+        register = _REGISTER.fullmatch(term)
+        if register and register["kind"] == "R":
+            base = _index(register["index"])
+            for part in filter(None, register["suffix"].split(".")):
+                if part == "64":
+                    wide = True
+                elif part[0] == "X" and part[1:].isdigit():
+                    scale = int(part[1:])
+                else:
+                    suffix = part
+        elif register and register["kind"] == "UR" and not register["suffix"]:
+            uniform = _index(register["index"])
+        elif _INTEGER.fullmatch(term):
+            value = int(term, 16)
+        elif term:
+            return None
+    descriptor = _index(match["descriptor"][2:]) if match["space"] else 0
+    suffix = ".".join(filter(None, (suffix, match["suffix"][1:])))
+    return Operand(
+        OperandKind.ADDRESS, base, value, descriptor, uniform, scale, wide, suffix=suffix, name=match["space"] or ""
+    )
+
+
+def float_literal_bits(literal: str, opcode: str) -> int | None:
+    """The 32 bits that a printed literal stands for, from its decimal digits: a check on the encoding's field."""
+    if "NAN" in literal or "," in literal:
+        return None
+    number = float(literal.replace("INF", "inf"))
+    if opcode.startswith("D"):
+        return int(struct.unpack("<Q", struct.pack("<d", number))[0] >> 32)
+    try:
+        return int(struct.unpack("<I", struct.pack("<f", number))[0])
+    except OverflowError:
+        return None
