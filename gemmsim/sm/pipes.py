@@ -1,0 +1,122 @@
+"""Which execution pipe each opcode uses, by architecture: the table that says what competes with what.
+
+The pipes have Nsight Compute's names (profiling guide, "Pipelines"); they are the keys of `GpuSpec.pipes`:
+
+    fmaheavy  FP32 and integer multiply-add                 fmalite   the second FP32 half (sm_86 and later), FP32 only
+    alu       integer add, logic, shifts, compares          fp64, fp16, tensor
+    xu        transcendentals, conversions, S2R             uniform   the uniform datapath
+    lsu       loads, stores, shuffles: its issue interval is the address unit's, its latency that of a shuffle
+    adu       constants by LDC; its latency is also that from a barrier's last arrival to its release
+    cbu       branches; its latency is that from a taken branch to the next instruction
+
+`fmalite` and `fp16` may be missing from a GPU: FP32 then has one half, and half precision runs where FP32 does.
+
+Sources: Nsight Compute profiling guide ("Pipelines"); CUDA programming guide, table "Throughput of native arithmetic
+instructions" (population count, conversions and transcendentals share the 16-a-cycle unit); NVIDIA RTX Blackwell
+architecture whitepaper (sm_120: integer work on every FP32 core).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from gemmsim.errors import GemmsimError, nearest
+from gemmsim.gpu.spec import Pipe
+
+# A port is what an instruction asks for when it issues; `port_pipes` says which pipes can serve it. "" needs none.
+_PORT_OPCODES = {
+    "fma": "FFMA FADD FMUL FSWZADD FFMA32I FADD32I FMUL32I",
+    "fmaheavy": "IMAD IMUL IDP XMAD IMAD32I",
+    "alu": """IADD IADD3 IADD32I VIADD LEA LOP3 LOP PLOP3 SHF SHL SHR ISETP ICMP SEL MOV MOV32I PRMT SGXT BMSK IMNMX VIMNMX VIMNMX3
+              IABS VABSDIFF VABSDIFF4 FSETP FSET FSEL FMNMX FMNMX3 FCHK P2R R2P VOTE CS2R LEPC VHMNMX SCATTER GATHER I2FP F2FP
+              CSMTEST UMOVC CREDUX""",
+    "xu": "MUFU I2F F2I F2F FRND I2I POPC FLO BREV S2R S2UR RPCMOV PMTRIG",
+    "fp16": "HADD2 HMUL2 HFMA2 HSETP2 HSET2 HMNMX2 HADD2_32 HFMA2_MMA",
+    "fp64": "DADD DMUL DFMA DSETP DMNMX",
+    "tensor": "HMMA IMMA DMMA BMMA QMMA OMMA",
+    "uniform": """UIADD3 UIADD3_64 UIMAD ULEA ULOP3 ULOP UPLOP3 USHF USHL USHR UISETP USEL UMOV ULDC UPRMT USGXT UBMSK UFLO UBREV UPOPC
+                  UIMNMX UIABS UP2UR UR2UP UCLEA UF2FP UFADD UFMUL UFFMA UFSETP UFSEL UFMNMX UI2FP UI2F UF2I UFRND UCGABAR_ARV
+                  VOTEU R2UR REDUX UVIADD UVIMNMX USETMAXREG USETSHMSZ CCTLU""",
+    "adu": "LDC LDCU BAR MATCH B2R ACQBULK",
+    "cbu": """BRA BRX BRXU JMP JMX JMXU JXU EXIT BSSY BSYNC BREAK BREV_CBU CALL RET WARPSYNC YIELD BMOV BPT KILL NANOSLEEP RTT IDE
+              ELECT PREEXIT MEMBAR ERRBAR FENCE CGAERRBAR""",
+    "": "NOP DEPBAR LDGDEPBAR",
+    "lsu": "CCTL CCTLL SHFL",  # and the loads and stores of _MEMORY
+}
+
+# From sm_100 on every FP32 core takes integer multiply-adds and adds (RTX Blackwell whitepaper).
+_UNIFIED_INTEGER = "IMAD IADD IADD3 VIADD"
+_UNIFIED_INTEGER_FROM = 100
+
+Space = Literal["global", "shared", "local"]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryOpcode:
+    """space; whether registers are written (`load`); whether data leave the SM (`store`); `copy`: global to shared (LDGSTS)."""
+
+    space: Space
+    load: bool
+    store: bool
+    copy: bool = False
+
+
+_MEMORY = {
+    "LDG": MemoryOpcode("global", True, False),
+    "LD": MemoryOpcode("global", True, False),
+    "STG": MemoryOpcode("global", False, True),
+    "ST": MemoryOpcode("global", False, True),
+    "ATOM": MemoryOpcode("global", True, True),
+    "ATOMG": MemoryOpcode("global", True, True),
+    "RED": MemoryOpcode("global", False, True),
+    "REDG": MemoryOpcode("global", False, True),
+    "LDGSTS": MemoryOpcode("global", False, False, copy=True),
+    "LDL": MemoryOpcode("local", True, False),
+    "STL": MemoryOpcode("local", False, True),
+    "LDS": MemoryOpcode("shared", True, False),
+    "LDSM": MemoryOpcode("shared", True, False),
+    "STS": MemoryOpcode("shared", False, False),
+    "STSM": MemoryOpcode("shared", False, False),
+    "ATOMS": MemoryOpcode("shared", True, False),
+}
+
+_PORT_OF = {opcode: port for port, names in _PORT_OPCODES.items() for opcode in names.split()} | dict.fromkeys(_MEMORY, "lsu")
+
+
+def arch_number(arch: str) -> int:
+    """90 for "sm_90" and "sm_90a"."""
+    digits = "".join(c for c in arch.removeprefix("sm_") if c.isdigit())
+    if not digits:
+        raise GemmsimError(f"architecture '{arch}' is not of the form sm_90")
+    return int(digits)
+
+
+def port_of(opcode: str, arch: str) -> str:
+    """The port that `opcode` issues to. Raises GemmsimError for an opcode that the table lacks."""
+    if arch_number(arch) >= _UNIFIED_INTEGER_FROM and opcode in _UNIFIED_INTEGER.split():
+        return "fma"
+    try:
+        return _PORT_OF[opcode]
+    except KeyError:
+        hint = nearest(opcode, _PORT_OF)
+        raise GemmsimError(f"opcode {opcode} ({arch}) has no execution pipe in gemmsim/sm/pipes.py{hint}") from None
+
+
+def memory_opcode(opcode: str) -> MemoryOpcode | None:
+    """How `opcode` accesses memory through L1 or shared memory; None where it does not."""
+    return _MEMORY.get(opcode)
+
+
+def port_pipes(port: str, pipes: dict[str, Pipe]) -> tuple[str, ...]:
+    """The pipes of this GPU that serve `port`, preferred first. Raises GemmsimError where the GPU has none."""
+    if port == "":
+        return ()
+    if port == "fma" or (port == "fp16" and "fp16" not in pipes):
+        # fmalite first: FP32 work that leaves the heavy half to the integer multiplies loses nothing.
+        candidates = [name for name in ("fmalite", "fmaheavy") if name in pipes]
+    else:
+        candidates = [port] if port in pipes else []
+    if not candidates:
+        raise GemmsimError(f"the GPU description has no pipe '{port}'; it has {', '.join(sorted(pipes))}")
+    return tuple(candidates)
