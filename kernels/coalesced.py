@@ -23,10 +23,10 @@ def build() -> Any:
             acc = float32(0)
             for k in range(A.shape[1]):
                 acc += A[row, k] * B[k, col]
-            if beta == 0:  # BLAS: C is not read, so it may hold anything
-                C[row, col] = alpha * acc
-            else:
-                C[row, col] = alpha * acc + beta * C[row, col]
+            acc *= alpha
+            if beta != 0:  # BLAS: where beta is 0, C is not read and may hold anything
+                acc += beta * C[row, col]
+            C[row, col] = acc
 
     return coalesced
 

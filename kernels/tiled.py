@@ -33,10 +33,10 @@ def build(tile: int) -> Any:
                 acc += tile_a[ty, k] * tile_b[k, tx]
             cuda.syncthreads()
         if row < m and col < n:
-            if beta == 0:  # BLAS: C is not read, so it may hold anything
-                C[row, col] = alpha * acc
-            else:
-                C[row, col] = alpha * acc + beta * C[row, col]
+            acc *= alpha
+            if beta != 0:  # BLAS: where beta is 0, C is not read and may hold anything
+                acc += beta * C[row, col]
+            C[row, col] = acc
 
     return tiled
 
