@@ -79,16 +79,14 @@ def imad_wide_carry(a: u32, b: u32, c: u64, x: pred, signed: imm) -> tuple[u64, 
 
 
 @op
-def imad_hi_u32(a: u32, b: u32, c: u32, x: pred) -> tuple[u32, pred]:
-    total = ((zext(a) * zext(b)) >> 32) + zext(c) + carry(x)
-    return total.convert("u32"), (total >> 32).ne(0)
+def imad_hi_u32(a: u32, b: u32, c: u64) -> u32:
+    """IMAD.HI: high word of a*b + c, where c is a register pair (the division idiom relies on it)."""
+    return ((zext(a) * zext(b) + c) >> 32).convert("u32")
 
 
 @op
-def imad_hi_s32(a: u32, b: u32, c: u32, x: pred) -> tuple[u32, pred]:
-    high = ((sext(a) * sext(b)) >> 32).convert("u32")
-    total = zext(high) + zext(c) + carry(x)
-    return total.convert("u32"), (total >> 32).ne(0)
+def imad_hi_s32(a: u32, b: u32, c: u64) -> u32:
+    return ((sext(a) * sext(b) + c) >> 32).convert("u32")
 
 
 def shift_left(x: Lanes, amount: Lanes) -> Lanes:
@@ -264,3 +262,15 @@ def idp4a(a: u32, b: u32, c: u32, signed_a: imm, signed_b: imm) -> u32:
 @op
 def vabsdiff(a: s32, b: s32, c: s32) -> s32:
     return (a > b).select(a - b, b - a) + c
+
+
+@op
+def address64(base: u64, uniform: u64, displacement: imm) -> u64:
+    """Effective address of a global access; the displacement is signed."""
+    return base + uniform + sext(displacement)
+
+
+@op
+def address32(base: u32, uniform: u32, scale: imm, displacement: imm) -> u32:
+    """Effective address of a shared or local access."""
+    return base * scale + uniform + displacement

@@ -1,0 +1,247 @@
+"""Turns the lane semantics into one compiled function: a switch over micro-operations on 32-lane LLVM vectors.
+
+The semantic functions are called once each with `LlvmLanes` values, which write LLVM instructions instead of computing.
+numba compiles and caches the result as part of the executor, so neither Python nor a type inference of 150 functions
+stands in the way of a cold start.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from gemmsim.isa.lanes import WIDTH_BITS, Lanes
+from gemmsim.isa.semantics.registry import Op, load
+from gemmsim.trace import micro
+
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
+_ELEMENT = {
+    "u32": _I32,
+    "s32": _I32,
+    "u64": _I64,
+    "s64": _I64,
+    "f32": ir.FloatType(),
+    "f64": ir.DoubleType(),
+    "b": ir.IntType(1),
+}
+VECTOR = {name: ir.VectorType(element, micro.LANES) for name, element in _ELEMENT.items()}
+_INT = {"add": "add", "sub": "sub", "mul": "mul", "and": "and_", "or": "or_", "xor": "xor", "shl": "shl"}
+_FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+
+
+class LlvmLanes(Lanes):
+    """A value of the function being built."""
+
+    __slots__ = ("builder", "value")
+
+    def __init__(self, builder: Any, type_: str, value: Any) -> None:
+        self.builder, self.type, self.value = builder, type_, value
+
+    def _new(self, type_: str, value: Any) -> LlvmLanes:
+        return LlvmLanes(self.builder, type_, value)
+
+    def lift(self, value: int | float) -> Lanes:
+        constant: int | float = value
+        if self.type[0] in "us":
+            constant = int(value) & ((1 << WIDTH_BITS[self.type]) - 1)
+        return self._new(self.type, ir.Constant(VECTOR[self.type], [constant] * micro.LANES))
+
+    def _binary(self, op: str, other: Lanes) -> Lanes:
+        assert isinstance(other, LlvmLanes)
+        build, a, b = self.builder, self.value, other.value
+        if op in ("shl", "shr") and other.type[1:] != self.type[1:]:
+            b = other.convert(self.type).value  # type: ignore[attr-defined]
+        elif op not in ("shl", "shr"):
+            assert self.type == other.type, (op, self.type, other.type)
+        if self.type[0] == "f":
+            return self._new(self.type, getattr(build, _FLOAT[op])(a, b))
+        if op == "shr":
+            return self._new(self.type, (build.ashr if self.type[0] == "s" else build.lshr)(a, b))
+        return self._new(self.type, getattr(build, _INT[op])(a, b))
+
+    def _compare(self, op: str, other: Lanes) -> Lanes:
+        assert isinstance(other, LlvmLanes) and self.type == other.type, (op, self.type, other.type)
+        a, b = self.value, other.value
+        if self.type[0] == "f":
+            compare = self.builder.fcmp_unordered if op == "!=" else self.builder.fcmp_ordered
+        elif self.type[0] == "s":
+            compare = self.builder.icmp_signed
+        else:
+            compare = self.builder.icmp_unsigned
+        return self._new("b", compare(op, a, b))
+
+    def invert(self) -> Lanes:
+        return self._new(self.type, self.builder.not_(self.value))
+
+    def bitcast(self, type_: str) -> Lanes:
+        return self._new(type_, self.builder.bitcast(self.value, VECTOR[type_]))
+
+    def convert(self, type_: str) -> Lanes:
+        build, source, target = self.builder, self.type, VECTOR[type_]
+        if source[0] == "f" and type_[0] == "f":
+            cast = build.fptrunc if WIDTH_BITS[type_] < WIDTH_BITS[source] else build.fpext
+        elif source[0] == "f":
+            cast = build.fptosi if type_[0] == "s" else build.fptoui
+        elif type_[0] == "f":
+            cast = build.sitofp if source[0] == "s" else build.uitofp
+        elif WIDTH_BITS[type_] < WIDTH_BITS[source]:
+            cast = build.trunc
+        elif WIDTH_BITS[type_] == WIDTH_BITS[source]:
+            return self._new(type_, self.value)
+        else:
+            cast = build.sext if source[0] == "s" else build.zext
+        return self._new(type_, cast(self.value, target))
+
+    def select(self, yes: Lanes, no: Lanes) -> Lanes:
+        assert isinstance(yes, LlvmLanes) and isinstance(no, LlvmLanes) and yes.type == no.type
+        return self._new(yes.type, self.builder.select(self.value, yes.value, no.value))
+
+    def _call(self, name: str, *args: Any) -> LlvmLanes:
+        vector = VECTOR[self.type]
+        suffix = {"f32": "f32", "f64": "f64", "u32": "i32"}[self.type]
+        function = _declare(self.builder.module, f"llvm.{name}.v{micro.LANES}{suffix}", vector, [a.type for a in args])
+        return self._new(self.type, self.builder.call(function, args))
+
+    def fma(self, b: Lanes, c: Lanes) -> Lanes:
+        return self._call("fma", self.value, b.value, c.value)  # type: ignore[attr-defined]
+
+    def function(self, name: str) -> Lanes:
+        return self._call(name, self.value)
+
+    def count(self, name: str) -> Lanes:
+        if name == "ctlz":
+            return self._call(name, self.value, ir.Constant(ir.IntType(1), 0))
+        return self._call(name, self.value)
+
+
+def _declare(module: Any, name: str, returns: Any, args: list[Any]) -> Any:
+    if name in module.globals:
+        return module.globals[name]
+    return ir.Function(module, ir.FunctionType(returns, args), name)
+
+
+class _Row:
+    """Reads and writes of one micro-operation while its case is built."""
+
+    def __init__(self, builder: Any, code: Any, registers: Any, execute: Any) -> None:
+        self.builder, self.code, self.registers, self.execute = builder, code, registers, execute
+
+    def word(self, column: int) -> Any:
+        return self.builder.load(self.builder.gep(self.code, [ir.Constant(_I64, column)]))
+
+    def splat(self, scalar: Any, element: Any = _I32) -> Any:
+        vector = ir.VectorType(element, micro.LANES)
+        one = self.builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.Constant(_I32, 0))
+        zeros = ir.Constant(ir.VectorType(_I32, micro.LANES), [0] * micro.LANES)
+        return self.builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), zeros)
+
+    def pointer(self, column: int, next_row: int = 0) -> Any:
+        offset = self.builder.zext(self.word(column), _I64)
+        if next_row:
+            offset = self.builder.add(offset, ir.Constant(_I64, next_row * micro.LANES))
+        element = self.builder.gep(self.registers, [offset])
+        return self.builder.bitcast(element, VECTOR["u32"].as_pointer())
+
+    def load_row(self, column: int, next_row: int = 0) -> Any:
+        return self.builder.load(self.pointer(column, next_row), align=4)
+
+    def store_row(self, column: int, value: Any, next_row: int = 0) -> None:
+        pointer = self.pointer(column, next_row)
+        old = self.builder.load(pointer, align=4)
+        self.builder.store(self.builder.select(self.execute, value, old), pointer, align=4)
+
+    def source(self, number: int, type_: str) -> LlvmLanes:
+        build, column = self.builder, micro.SOURCE + micro.SOURCE_COLUMNS * number
+        keep, flip = self.splat(self.word(column + 1)), self.splat(self.word(column + 2))
+
+        def masked(row: Any) -> Any:
+            return build.xor(build.and_(row, keep), flip)
+
+        if type_ == "pred":
+            zero = ir.Constant(VECTOR["u32"], [0] * micro.LANES)
+            return LlvmLanes(build, "b", build.icmp_signed("<", masked(self.load_row(column)), zero))
+        if WIDTH_BITS[type_] == 32:
+            return LlvmLanes(build, "u32", masked(self.load_row(column))).bitcast(type_)  # type: ignore[return-value]
+        low, high = self.load_row(column), self.load_row(column, 1)
+        low = low if type_ == "f64" else masked(low)  # a double's sign and absolute value concern its high word only
+        wide = VECTOR["u64"]
+        upper = build.shl(build.zext(masked(high), wide), ir.Constant(wide, [32] * micro.LANES))
+        return LlvmLanes(build, "u64", build.or_(build.zext(low, wide), upper)).bitcast(type_)  # type: ignore[return-value]
+
+    def immediate(self, number: int) -> LlvmLanes:
+        return LlvmLanes(self.builder, "u32", self.splat(self.word(micro.IMMEDIATE + number)))
+
+    def result(self, number: int, type_: str, value: Any) -> None:
+        build, column = self.builder, micro.RESULT + number
+        if type_ == "pred":
+            self.store_row(column, build.sext(value.value, VECTOR["u32"]))
+        elif WIDTH_BITS[type_] == 32:
+            self.store_row(column, value.bitcast("u32").value)
+        else:
+            bits = value.bitcast("u64")
+            self.store_row(column, bits.convert("u32").value)
+            self.store_row(column, (bits >> 32).convert("u32").value, 1)
+
+
+def _case(row: _Row, op: Op) -> None:
+    sources = [row.source(i, t) for i, t in enumerate(op.sources)]
+    immediates = [row.immediate(i) for i in range(op.immediates)]
+    returned = op.function(*sources, *immediates)
+    values = returned if isinstance(returned, tuple) else (returned,)
+    for i, (type_, value) in enumerate(zip(op.results, values, strict=True)):
+        row.result(i, type_, value)
+
+
+@intrinsic
+def lane_operation(typingctx: Any, code: Any, registers: Any, execute: Any) -> Any:
+    """lane_operation(code_address, registers_address, execute_mask): one micro-operation of the lane kind.
+
+    code_address (uint64) points at its row, registers_address (uint64) at the warp's state; lanes whose bit of
+    execute_mask (uint32) is clear keep their old results.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        words = _I32.as_pointer()
+        code_pointer, state = builder.inttoptr(args[0], words), builder.inttoptr(args[1], words)
+        execute_lanes = builder.bitcast(args[2], VECTOR["b"])
+        row = _Row(builder, code_pointer, state, execute_lanes)
+        done = builder.append_basic_block("lane_done")
+        switch = builder.switch(row.word(micro.OP), done)
+        for number, op in enumerate(load().values()):
+            block = builder.append_basic_block(f"lane_{op.name}")
+            switch.add_case(ir.Constant(_I32, number), block)
+            builder.position_at_end(block)
+            _case(row, op)
+            builder.branch(done)
+        builder.position_at_end(done)
+        return context.get_dummy_value()
+
+    return types.void(types.uint64, types.uint64, types.uint32), generate
+
+
+@intrinsic
+def guard_mask(typingctx: Any, code: Any, registers: Any) -> Any:
+    """guard_mask(code_address, registers_address) -> uint32: bit l set where the guard predicate holds in lane l."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        words = _I32.as_pointer()
+        row = _Row(builder, builder.inttoptr(args[0], words), builder.inttoptr(args[1], words), None)
+        bits = builder.xor(row.load_row(micro.GUARD), row.splat(row.word(micro.GUARD_XOR)))
+        zero = ir.Constant(VECTOR["u32"], [0] * micro.LANES)
+        return builder.bitcast(builder.icmp_signed("<", bits, zero), _I32)
+
+    return types.uint32(types.uint64, types.uint64), generate
+
+
+@intrinsic
+def population(typingctx: Any, mask: Any) -> Any:
+    """population(uint32) -> int64: how many bits are set."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        function = _declare(builder.module, "llvm.ctpop.i32", _I32, [_I32])
+        return builder.zext(builder.call(function, args), _I64)
+
+    return types.int64(types.uint32), generate

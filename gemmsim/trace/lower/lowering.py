@@ -1,0 +1,70 @@
+"""The table of opcodes, and the loop over a program's instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from gemmsim.errors import GemmsimError, nearest
+from gemmsim.isa.program import INSTRUCTION_BYTES, OperandKind, Program
+from gemmsim.trace import micro
+from gemmsim.trace.lower import control, floating, integer, logic, memory, moves
+from gemmsim.trace.lower.context import Constant, Context, MicroProgram
+
+TABLE: dict[str, Callable[[Context], None]] = {
+    **integer.TABLE,
+    **logic.TABLE,
+    **floating.TABLE,
+    **moves.TABLE,
+    **memory.TABLE,
+    **control.TABLE,
+}
+
+
+def supported_opcodes() -> tuple[str, ...]:
+    return tuple(sorted(TABLE))
+
+
+def lower(program: Program) -> MicroProgram:
+    """Every instruction to its micro-operations. Raises GemmsimError where one has no semantics."""
+    if not program.instructions:
+        raise GemmsimError(f"kernel '{program.name}' ({program.arch}) has no instructions")
+    context = Context(program)
+    start = np.zeros(len(program.instructions) + 1, np.int32)
+    for number, instruction in enumerate(program.instructions):
+        context.instruction = instruction
+        start[number] = len(context.code)
+        function = TABLE.get(instruction.opcode)
+        if function is None:
+            hint = nearest(instruction.opcode, TABLE)
+            raise GemmsimError(str(context.unsupported(f"opcode {instruction.opcode}")) + hint)
+        try:
+            function(context)
+        except ValueError:  # a form with other operands than the ones known
+            raise context.unsupported("operand form") from None
+        context.code[start[number]][micro.FLAGS] |= micro.FIRST
+        context.code[-1][micro.FLAGS] |= micro.LAST
+    start[-1] = len(context.code)
+    code = np.stack(context.code)
+    _resolve_targets(context, code, start)
+    constants = tuple(
+        Constant(row + word, bank, offset + 4 * word)
+        for (bank, offset, words), row in context.constants.items()
+        for word in range(words)
+    )
+    literals = tuple((row + i, word) for words, row in context.literals.items() for i, word in enumerate(words))
+    return MicroProgram(code, start, context.next_row, context.ones, constants, literals, dict(context.specials))
+
+
+def _resolve_targets(context: Context, code: np.ndarray, start: np.ndarray) -> None:
+    """Branch targets become micro-operation numbers."""
+    for number, instruction in enumerate(context.program.instructions):
+        for operand in instruction.operands:
+            if operand.kind != OperandKind.TARGET:
+                continue
+            at = operand.value // INSTRUCTION_BYTES
+            if not 0 <= at < len(context.program.instructions):
+                context.instruction = instruction
+                raise context.unsupported(f"branch target {operand.value:#x} outside the kernel")
+            code[start[number] : start[number + 1], micro.TARGET] = start[at]
