@@ -1,0 +1,150 @@
+"""What the issue stage must know of each static instruction, worked out once: the inner loop only unpacks tuples."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+from gemmsim.errors import GemmsimError
+from gemmsim.gpu.spec import GpuSpec
+from gemmsim.isa.program import Instruction, OperandKind, Program
+from gemmsim.sm.pipes import memory_opcode, port_of
+from gemmsim.sm.types import STALL_REASONS
+from gemmsim.trace.types import WARP_LANES
+
+Reason = IntEnum("Reason", {name.upper(): index for index, name in enumerate(STALL_REASONS)})  # type: ignore[misc]
+
+SCOREBOARDS = 6
+
+
+class Kind(IntEnum):
+    """What happens when an instruction issues."""
+
+    PLAIN = 0
+    MEMORY = 1  # goes through the MIO queue and the SM's data stage
+    BARRIER = 2  # waits for the other warps of the block
+    COPY_FENCE = 3  # LDGDEPBAR: its scoreboard is released when the warp's earlier LDGSTS have arrived
+
+
+class Access(NamedTuple):
+    """A memory instruction. `base_wavefronts`: those of a conflict-free access of its width, contained in `latency`."""
+
+    shared: bool
+    load: bool
+    copy: bool
+    latency: float
+    base_wavefronts: int
+
+
+class Issue(NamedTuple):
+    """One static instruction.
+
+    delay, taken_delay  cycles to the warp's next issue, if it continues below or elsewhere
+    waits               scoreboards that must be free before it issues
+    drain_to            (scoreboard, n) of a DEPBAR: at most n operations may be outstanding on that scoreboard; None
+    write, read         scoreboards it holds until its result arrives and until its sources are read; None
+    latency             cycles to its result where it is not a memory instruction
+    result_reason       stall reason of a warp that waits for its result
+    throttle_reason     stall reason of a warp that waits for its port
+    barrier             (barrier number, warps expected or 0 for the whole block, whether it waits) of a BAR
+    """
+
+    port: str
+    kind: Kind
+    delay: int
+    taken_delay: int
+    waits: tuple[int, ...]
+    drain_to: tuple[int, int] | None
+    write: int | None
+    read: int | None
+    latency: float
+    result_reason: int
+    throttle_reason: int
+    access: Access | None
+    barrier: tuple[int, int, bool] | None
+
+
+def issue_table(program: Program, gpu: GpuSpec) -> tuple[Issue, ...]:
+    """One row an instruction. Raises GemmsimError for an opcode without a pipe, or a pipe that the GPU lacks."""
+    return tuple(_issue(instruction, program.arch, gpu) for instruction in program.instructions)
+
+
+def _issue(instruction: Instruction, arch: str, gpu: GpuSpec) -> Issue:
+    opcode, control = instruction.opcode, instruction.control
+    port = port_of(opcode, arch)
+    memory = memory_opcode(opcode)
+    on_memory = memory is not None and memory.space != "shared"
+    # A stall count of 0 is an idle count of the encoding, not a second issue in the same cycle; the yield hint keeps the
+    # warp from issuing in the next cycle, whether or not another one can (Huerta et al., MICRO'25, section 5.1).
+    delay = max(control.stall_cycles, 2 if control.yield_hint else 1)
+    kind = Kind.PLAIN
+    if port == "lsu":
+        kind = Kind.MEMORY
+    elif opcode == "BAR":
+        kind = Kind.BARRIER
+    elif opcode == "LDGDEPBAR":
+        kind = Kind.COPY_FENCE
+    return Issue(
+        port=port,
+        kind=kind,
+        delay=delay,
+        taken_delay=max(delay, round(_pipe_latency("cbu", gpu))),
+        waits=_waits(instruction),
+        drain_to=_drain_to(instruction) if opcode == "DEPBAR" else None,
+        write=control.write_barrier,
+        read=control.read_barrier,
+        latency=_pipe_latency(port, gpu),
+        result_reason=Reason["LONG_SCOREBOARD"] if on_memory or kind == Kind.COPY_FENCE else Reason["SHORT_SCOREBOARD"],
+        throttle_reason=Reason["LG_THROTTLE" if on_memory else "MIO_THROTTLE" if port == "lsu" else "MATH_PIPE_THROTTLE"],
+        access=_access(instruction, gpu) if port == "lsu" else None,
+        barrier=_barrier(instruction) if opcode == "BAR" else None,
+    )
+
+
+def _pipe_latency(port: str, gpu: GpuSpec) -> float:
+    if port == "":
+        return 1.0
+    name = port if port in gpu.pipes else "fmaheavy"  # "fma", and "fp16" on a GPU without that pipe
+    if name not in gpu.pipes:
+        raise GemmsimError(f"GPU {gpu.name} has no pipe '{port}'; it has {', '.join(sorted(gpu.pipes))}")
+    return gpu.pipes[name].latency_cycles
+
+
+def _access(instruction: Instruction, gpu: GpuSpec) -> Access:
+    memory = memory_opcode(instruction.opcode)
+    if memory is None:  # SHFL and CCTL use the path but have no addresses
+        return Access(True, True, False, gpu.pipes["lsu"].latency_cycles, 1)
+    modifiers = instruction.modifiers
+    if instruction.opcode in ("LDSM", "STSM"):  # number of 8x8 matrices: 1, 2 or 4
+        width = 2 if "4" in modifiers else 1 if "2" in modifiers else 0
+    else:
+        width = 2 if "128" in modifiers else 1 if "64" in modifiers else 0
+    latencies = gpu.shared.load_latency_cycles if memory.space == "shared" else gpu.l1.hit_latency_cycles
+    return Access(memory.space == "shared", memory.load, memory.copy, latencies[width], 1 << width)
+
+
+def _waits(instruction: Instruction) -> tuple[int, ...]:
+    mask = instruction.control.wait_mask
+    if instruction.opcode == "DEPBAR":  # DEPBAR.LE SB0, 0x1, {2,1} waits for scoreboards 1 and 2 too
+        for operand in instruction.operands:
+            mask |= operand.value if operand.name == "set" else 0
+    return tuple(s for s in range(SCOREBOARDS) if mask >> s & 1)
+
+
+def _drain_to(instruction: Instruction) -> tuple[int, int] | None:
+    """(0, 1) of `DEPBAR.LE SB0, 0x1`."""
+    scoreboard, bound = None, 0
+    for operand in instruction.operands:
+        if operand.kind == OperandKind.SPECIAL and operand.name.startswith("SB"):
+            scoreboard = int(operand.name[2:])
+        elif operand.kind == OperandKind.IMMEDIATE and operand.name != "set":
+            bound = operand.value
+    return None if scoreboard is None else (scoreboard, bound)
+
+
+def _barrier(instruction: Instruction) -> tuple[int, int, bool]:
+    numbers = [o.value for o in instruction.operands if o.kind == OperandKind.IMMEDIATE]
+    if not numbers:
+        raise GemmsimError(f"barrier numbers in registers are not modelled: '{instruction.text}' at {instruction.offset:#x}")
+    warps = -(-numbers[1] // WARP_LANES) if len(numbers) > 1 else 0
+    return numbers[0], warps, "ARV" not in instruction.modifiers

@@ -1,0 +1,134 @@
+"""One SM as SimPy processes: a block scheduler that fills it, four sub-partitions that issue, the memory path they share."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import simpy
+from numpy.typing import NDArray
+
+from gemmsim.gpu.spec import GpuSpec
+from gemmsim.sm.code import Issue, Reason
+from gemmsim.sm.memory_path import QUEUE_ENTRIES, MemoryPath, Rates
+from gemmsim.sm.pipes import port_pipes
+from gemmsim.sm.servers import Pipe, Port, Queue
+from gemmsim.sm.streams import WarpStream
+from gemmsim.sm.sub_partition import SubPartition
+from gemmsim.sm.types import STALL_REASONS
+from gemmsim.sm.warp import Block, Warp
+
+
+class Observer(Protocol):
+    """Sees each issue as it happens: `warp` is the warp's slot on the SM, `instruction` its static index."""
+
+    def on_issue(self, cycle: int, sub_partition: int, warp: int, instruction: int) -> None: ...
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What a simulation counted on one SM.
+
+    cycles        until the last warp's exit
+    stall_cycles  float64 [instructions, len(STALL_REASONS)] warp cycles by the instruction waiting to issue
+    issued        float64 [instructions] warp instructions
+    busy_cycles   pipe -> cycles busy, average of the sub-partitions; "lsu" is the data stage that loads and stores use
+    """
+
+    cycles: float
+    stall_cycles: NDArray[np.float64]
+    issued: NDArray[np.float64]
+    busy_cycles: dict[str, float]
+
+    def plus(self, other: Totals, times: float = 1.0) -> Totals:
+        """This and `times` the other."""
+        busy = {pipe: cycles + times * other.busy_cycles[pipe] for pipe, cycles in self.busy_cycles.items()}
+        return Totals(
+            self.cycles + times * other.cycles,
+            self.stall_cycles + times * other.stall_cycles,
+            self.issued + times * other.issued,
+            busy,
+        )
+
+    def scaled(self, factor: float) -> Totals:
+        return self.plus(self, factor - 1.0)
+
+
+class Core:
+    """The SM. `run` simulates the blocks given, `resident` at once."""
+
+    def __init__(self, table: tuple[Issue, ...], gpu: GpuSpec, rates: Rates, observer: Observer | None = None) -> None:
+        self.env = simpy.Environment()
+        self.table = table
+        self.observer = observer
+        self.memory = MemoryPath(gpu, rates)
+        self.stall_cycles = [[0.0] * len(STALL_REASONS) for _ in table]
+        self.issued = [0] * len(table)
+        # scoreboards whose outstanding operations a DEPBAR counts
+        self.counted = frozenset(row.drain_to[0] for row in table if row.drain_to is not None)
+        # At least one cycle each: what one unit does in a cycle, another sees in the next.
+        self._barrier_cycles = max(1, round(gpu.pipes["adu"].latency_cycles)) if any(row.barrier for row in table) else 1
+        self._block_start_cycles = max(1, round(gpu.launch.block_start_cycles))
+        self._gpu = gpu
+        self._end = 0
+        self._vacated: simpy.Store
+        self.sub_partitions = [self._sub_partition(index) for index in range(gpu.sm.sub_partitions)]
+
+    def _sub_partition(self, index: int) -> SubPartition:
+        pipes = {name: Pipe(name, pipe.issue_interval_cycles) for name, pipe in self._gpu.pipes.items()}
+        queue = Queue(QUEUE_ENTRIES)
+        ports: dict[str, Port] = {"lsu": queue}
+        for name in {row.port for row in self.table} - {"lsu"}:
+            ports[name] = Port([pipes[pipe] for pipe in port_pipes(name, self._gpu.pipes)])
+        return SubPartition(self, index, pipes, ports, queue)
+
+    def run(self, blocks: Sequence[Sequence[WarpStream]], resident: int) -> Totals:
+        """Simulate `blocks` (a stream each warp), at most `resident` at a time, from an empty SM to the last exit."""
+        self._vacated = simpy.Store(self.env)
+        self._vacated.items.extend(range(resident))
+        self.env.process(self._schedule_blocks(blocks))
+        self.env.run()
+        stalls = np.array(self.stall_cycles)
+        issued = np.array(self.issued, np.float64)
+        stalls[:, Reason["SELECTED"]] = issued
+        parts = self.sub_partitions
+        busy = {
+            name: sum(part.pipes[name].issued for part in parts) * pipe.issue_interval_cycles / len(parts)
+            for name, pipe in self._gpu.pipes.items()
+        }
+        if "lsu" in busy:
+            busy["lsu"] = self.memory.data.busy_cycles
+        return Totals(float(self._end), stalls, issued, busy)
+
+    def _schedule_blocks(self, blocks: Sequence[Sequence[WarpStream]]) -> Generator[simpy.Event, None, None]:
+        """The block scheduler: the next block starts when a resident one has left."""
+        launched = 0
+        for streams in blocks:
+            slot = yield self._vacated.get()
+            warps = [(w, stream) for w, stream in enumerate(streams) if stream.pcs]
+            block = Block(len(warps), slot)
+            for w, stream in warps:
+                position = slot * len(streams) + w
+                part = self.sub_partitions[position % len(self.sub_partitions)]
+                launched += 1
+                part.add(Warp(stream, block, -launched, position, part), int(self.env.now) + self._block_start_cycles)
+
+    def release(self, warps: list[Warp] | None, now: int) -> None:
+        """The last warp arrived at a barrier in cycle `now`."""
+        for warp in warps or ():
+            warp.sub_partition.open_barrier(warp, now + self._barrier_cycles)
+
+    def warp_ended(self, warp: Warp, now: int, end: int) -> None:
+        """A warp issued its last instruction in cycle `now`; its place is free at `end`."""
+        block = warp.block
+        block.end = max(block.end, end)
+        self._end = max(self._end, end)
+        self.release(block.leave(), now)
+        if block.live == 0:
+            self.env.process(self._vacate(block.slot, block.end - now))
+
+    def _vacate(self, slot: int, cycles: int) -> Generator[simpy.Event, None, None]:
+        yield self.env.timeout(cycles)
+        self._vacated.put(slot)

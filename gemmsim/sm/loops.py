@@ -1,0 +1,81 @@
+"""Finding the steady loop of a warp's instruction stream, so that its middle iterations need not be simulated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+LEAST_COUNT = 4  # one iteration at either end, one measured between them, one to leave out
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """`count` iterations that execute the same `length` instructions, one after another from position `start` on."""
+
+    start: int
+    length: int
+    count: int
+
+    @property
+    def stop(self) -> int:
+        return self.start + self.length * self.count
+
+
+def find_loop(pcs: NDArray[np.int32]) -> Loop | None:
+    """The loop whose middle iterations cover most of the stream; None where nothing repeats at least `LEAST_COUNT` times.
+
+    An iteration runs from one passage over a backward branch to the next over the same branch, so an outer loop's iterations
+    contain its inner loops. The first iteration, entered from above, and the last, left downwards, are not part of it.
+    """
+    back = np.flatnonzero(pcs[1:] <= pcs[:-1])
+    best: Loop | None = None
+    edges = pcs[back].astype(np.int64) << 32 | pcs[back + 1]
+    for edge in np.unique(edges):
+        starts = back[edges == edge] + 1
+        for loop in _runs(pcs, starts):
+            if loop.count >= LEAST_COUNT and (best is None or _middle(loop) > _middle(best)):
+                best = loop
+    return best
+
+
+def _middle(loop: Loop) -> int:
+    return loop.length * (loop.count - LEAST_COUNT + 1)
+
+
+def _runs(pcs: NDArray[np.int32], starts: NDArray[np.intp]) -> list[Loop]:
+    """Maximal runs of equal iterations; iteration i is [starts[i], starts[i + 1])."""
+    lengths = np.diff(starts)
+    edges = [0, *(np.flatnonzero(np.diff(lengths)) + 1).tolist(), len(lengths)]
+    loops = []
+    for first, stop in pairwise(edges):
+        if stop - first < 2:
+            continue
+        length, start = int(lengths[first]), int(starts[first])
+        rows = pcs[start : start + length * (stop - first)].reshape(stop - first, length)
+        same = (rows[1:] == rows[:-1]).all(axis=1)
+        for begin, end in pairwise([0, *(np.flatnonzero(~same) + 1).tolist(), stop - first]):
+            if end - begin > 1:
+                loops.append(Loop(start + begin * length, length, end - begin))
+    return loops
+
+
+def without_middle(loop: Loop, total: int, ends: int, middle: int) -> list[tuple[int, int]]:
+    """Parts [start, stop) of a stream of `total` instructions that keep `ends` + `middle` iterations of its loop.
+
+    Half of `ends` is kept at either end; the middle ones come from the centre of the loop, where its state is steadiest.
+    """
+    if ends + middle >= loop.count:
+        return [(0, total)]
+    head = ends // 2
+    tail = ends - head
+    first = loop.start + (head + (loop.count - ends - middle) // 2) * loop.length
+    parts = [
+        (0, loop.start + head * loop.length),
+        (first, first + middle * loop.length),
+        (loop.stop - tail * loop.length, total),
+    ]
+    return [part for part in parts if part[0] < part[1]]

@@ -1,0 +1,134 @@
+"""The way of a memory instruction: sub-partition queue, address unit, L1/shared stages of the SM, its shares of L2 and DRAM.
+
+Latencies of a GPU are load-to-use, measured on an idle SM; everything that makes a request wait, or take longer than the
+measured one, is added to them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import NamedTuple
+
+from gemmsim.gpu.spec import GpuSpec
+from gemmsim.sm.code import Access
+from gemmsim.sm.servers import Server
+
+# Huerta et al., MICRO'25, table 1 (Ampere): one sub-partition issues five memory instructions in consecutive cycles, the
+# sixth 11 cycles after the first and then one every 4 (the address unit's interval). That is a queue of four entries and
+# one in the address unit, 7 cycles from issue to it.
+QUEUE_ENTRIES = 5
+ISSUE_TO_ADDRESS_CYCLES = 7
+
+
+class RecordCycles(NamedTuple):
+    """What one executed memory instruction costs (see `memory.types.RecordCost`)."""
+
+    wavefronts: int
+    tag_cycles: int
+    l2_sectors: int
+    dram_sectors: int
+
+
+NO_RECORD = RecordCycles(0, 0, 0, 0)  # no lane was active: the instruction passes the queue and asks for nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """This SM's share of what all SMs use, in bytes a SM cycle, and the latencies behind L1, in SM cycles."""
+
+    l2_bytes_per_cycle: float
+    dram_bytes_per_cycle: float
+    l2_latency_cycles: float
+    dram_latency_cycles: float
+
+    @classmethod
+    def share(cls, gpu: GpuSpec, active_sms: int, sm_clock_hz: float) -> Rates:
+        """Equal shares for `active_sms` SMs; an SM's own link bounds what it can take from L2.
+
+        Where L2 has two partitions, lines are taken to be spread evenly over the near and the far one.
+        """
+        l2, dram = gpu.l2, gpu.dram
+        l2_latency = (l2.hit_latency_cycles + l2.far_latency_cycles) / 2 if l2.partitions > 1 else l2.hit_latency_cycles
+        return cls(
+            l2_bytes_per_cycle=min(gpu.l1.miss_bytes_per_cycle, l2.read_bytes_per_s / sm_clock_hz / active_sms),
+            dram_bytes_per_cycle=dram.peak_bytes_per_s * dram.achievable_fraction / sm_clock_hz / active_sms,
+            l2_latency_cycles=l2_latency,
+            dram_latency_cycles=dram.latency_cycles,
+        )
+
+
+class MemoryPath:
+    """LSU, L1 and the path to L2 and DRAM of one SM."""
+
+    def __init__(self, gpu: GpuSpec, rates: Rates) -> None:
+        self._rates = rates
+        self._address_cycles = gpu.pipes["lsu"].issue_interval_cycles
+        self._address_free = [0.0] * gpu.sm.sub_partitions
+        self._cycles_per_wavefront = 1 / gpu.shared.wavefronts_per_cycle
+        self._sector_l2_cycles = gpu.l1.sector_bytes / rates.l2_bytes_per_cycle
+        self._sector_dram_cycles = gpu.l1.sector_bytes / rates.dram_bytes_per_cycle
+        self.tags = Server()
+        self.data = Server()
+        self.l2 = Server()
+        self.dram = Server()
+
+    def request(self, now: int, sub_partition: int, access: Access, cost: RecordCycles) -> tuple[int, int, int]:
+        """An instruction issues at cycle `now`: (cycle its queue entry is free, sources are read, it is complete).
+
+        Complete means that a load's registers are written, or that a store has left the SM.
+        """
+        wavefronts, tag_cycles, l2_sectors, dram_sectors = cost
+        address_free = self._address_free
+        start = now + ISSUE_TO_ADDRESS_CYCLES
+        if address_free[sub_partition] > start:
+            start = address_free[sub_partition]
+        addressed = start + self._address_cycles
+        idle_arrival = now + ISSUE_TO_ADDRESS_CYCLES + self._address_cycles
+        data_cycles = wavefronts * self._cycles_per_wavefront
+        begin = addressed
+        if tag_cycles:
+            begin = self.tags.book(now, begin, tag_cycles)
+        if wavefronts:
+            begin = self.data.book(now, begin, data_cycles)
+        # The address unit keeps a request until the data stage takes it: a slow stage fills the queues before it.
+        address_free[sub_partition] = begin
+        waited = begin - idle_arrival
+        end = begin + (data_cycles if data_cycles > tag_cycles else tag_cycles)
+        if not access.load and not access.copy:
+            if l2_sectors:
+                end = self._leave(now, end, l2_sectors, dram_sectors)
+            return ceil(begin), ceil(addressed), ceil(end)
+        longer = (wavefronts - access.base_wavefronts) * self._cycles_per_wavefront
+        if tag_cycles - 1 > longer:
+            longer = tag_cycles - 1
+        latency = access.latency
+        if longer > 0:
+            latency += longer
+        if l2_sectors:
+            latency += self._miss(now, end, l2_sectors, dram_sectors, access.latency)
+        return ceil(begin), ceil(addressed), ceil(now + latency + waited)
+
+    def _miss(self, now: int, sent: float, l2_sectors: int, dram_sectors: int, hit_latency: float) -> float:
+        """Cycles that a load's misses add to a hit; the measured latencies are those of one sector."""
+        rates = self._rates
+        waited, arrival = 0.0, sent
+        latency = rates.l2_latency_cycles
+        if dram_sectors:
+            cycles = dram_sectors * self._sector_dram_cycles
+            begin = self.dram.book(now, arrival, cycles)
+            waited = begin - arrival + cycles - self._sector_dram_cycles
+            arrival += waited
+            latency = rates.dram_latency_cycles
+        cycles = l2_sectors * self._sector_l2_cycles
+        begin = self.l2.book(now, arrival, cycles)
+        waited += begin - arrival + cycles - self._sector_l2_cycles
+        return latency - hit_latency + waited
+
+    def _leave(self, now: int, sent: float, l2_sectors: int, dram_sectors: int) -> float:
+        """Cycle at which a store's sectors have passed the SM's share of L2; the write to DRAM only takes its bandwidth."""
+        cycles = l2_sectors * self._sector_l2_cycles
+        begin = self.l2.book(now, sent, cycles)
+        if dram_sectors:
+            self.dram.book(now, begin + cycles, dram_sectors * self._sector_dram_cycles)
+        return begin + cycles

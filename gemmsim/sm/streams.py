@@ -1,0 +1,84 @@
+"""What each warp executes, ready for the issue stage: instruction indices and the cost of each memory instruction, in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.errors import GemmsimError
+from gemmsim.memory.types import RecordCost
+from gemmsim.sm.code import Issue
+from gemmsim.sm.memory_path import NO_RECORD, RecordCycles
+from gemmsim.sm.pipes import memory_opcode
+from gemmsim.isa.program import Program
+from gemmsim.trace.types import WarpTrace
+
+_UNRECORDED = RecordCycles(1, 0, 0, 0)  # shuffles pass the data stage once and leave no memory record
+
+
+@dataclass(frozen=True, slots=True)
+class WarpStream:
+    """pcs: static instruction indices; costs: one entry for each of them that goes through the memory path, in order."""
+
+    pcs: list[int]
+    costs: list[RecordCycles]
+
+
+class Streams:
+    """The recorded streams of a trace; `kept` cuts pieces out of one without losing step with its memory records."""
+
+    def __init__(self, program: Program, table: tuple[Issue, ...], trace: WarpTrace, cost: RecordCost) -> None:
+        self._trace = trace
+        self._costs = np.stack(
+            [a.astype(np.int64) for a in (cost.wavefronts, cost.tag_cycles, cost.l2_sectors, cost.dram_sectors)], axis=1
+        )
+        self._on_path = np.array([row.access is not None for row in table], bool)
+        self._recorded = np.array([memory_opcode(i.opcode) is not None for i in program.instructions], bool)
+        start = trace.pc_start.reshape(-1)
+        per = trace.warps_per_block
+        lengths = np.diff(start).reshape(-1, per) if len(start) > 1 else np.zeros((0, per), np.int64)
+        # int64 [blocks, warps_per_block]: warps (row numbers of the trace) of each block that has a stream
+        self.blocks: NDArray[np.int64] = np.flatnonzero(lengths.sum(axis=1) > 0)[:, None] * per + np.arange(per)
+        if not len(self.blocks):
+            raise GemmsimError("the trace has no instruction streams; execute at least one block with streams recorded")
+
+    def pcs(self, warp: int) -> NDArray[np.int32]:
+        """int32 [executed] of a warp of the trace."""
+        return self._trace.pc[self._trace.pc_start[warp] : self._trace.pc_start[warp + 1]]
+
+    def kept(self, warp: int, ranges: list[tuple[int, int]]) -> WarpStream:
+        """The parts [start, stop) of a warp's stream, joined."""
+        pcs = self.pcs(warp)
+        record = self._records(warp, pcs)
+        piece = np.concatenate([np.arange(start, stop) for start, stop in ranges])
+        chosen = pcs[piece]
+        records = record[piece][self._on_path[chosen]]
+        costs = [
+            NO_RECORD if r == -1 else _UNRECORDED if r == -2 else RecordCycles(*self._costs[r].tolist())
+            for r in records.tolist()
+        ]
+        return WarpStream(chosen.tolist(), costs)
+
+    def _records(self, warp: int, pcs: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Memory record of each executed instruction: -1 where no lane was active, -2 where none is ever recorded."""
+        first, last = int(self._trace.record_start[warp]), int(self._trace.record_start[warp + 1])
+        record_pc = self._trace.record_pc[first:last]
+        positions = np.flatnonzero(self._recorded[pcs])
+        record = np.full(len(pcs), -2, np.int64)
+        record[positions] = -1
+        if len(positions) == len(record_pc) and np.array_equal(pcs[positions], record_pc):
+            record[positions] = np.arange(first, last)
+            return record
+        waiting = iter(enumerate(record_pc.tolist(), start=first))
+        upcoming = next(waiting, None)
+        for position, pc in zip(positions.tolist(), pcs[positions].tolist(), strict=True):
+            if upcoming is not None and upcoming[1] == pc:
+                record[position] = upcoming[0]
+                upcoming = next(waiting, None)
+        if upcoming is not None:
+            raise GemmsimError(
+                f"memory record {upcoming[0]} (instruction {upcoming[1]}) of warp {warp} is not in its instruction stream"
+            )
+        return record

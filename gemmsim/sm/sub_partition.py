@@ -1,0 +1,199 @@
+"""A sub-partition: the scheduler that issues one warp instruction a cycle, as a SimPy process.
+
+The process sleeps until the next cycle at which something can issue. What holds each warp, and from when to when, is
+known without looking at the cycles in between, so stall reasons are intervals, attributed when they end.
+
+Scheduling policy: Huerta et al., "Analyzing modern NVIDIA GPU cores" (MICRO'25), section 5.1.2: compiler-guided greedy,
+then youngest.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Generator
+from heapq import heappop, heappush
+from math import inf
+from typing import TYPE_CHECKING
+
+import simpy
+
+from gemmsim.sm.code import Kind, Reason
+from gemmsim.sm.servers import Pipe, Port, Queue
+from gemmsim.sm.warp import Warp
+
+if TYPE_CHECKING:
+    from gemmsim.sm.core import Core
+
+_WAIT, _NOT_SELECTED, _BARRIER = int(Reason["WAIT"]), int(Reason["NOT_SELECTED"]), int(Reason["BARRIER"])
+_BRANCH_RESOLVE, _DRAIN = int(Reason["BRANCH_RESOLVE"]), int(Reason["DRAIN"])
+_PLAIN, _MEMORY, _BARRIER_KIND = int(Kind.PLAIN), int(Kind.MEMORY), int(Kind.BARRIER)
+# Cycles from issue to the read of the sources of an operation with a scoreboard (Huerta et al., table 2: an LDG's
+# write-after-read distance on an idle SM is 11; other variable-latency units are taken to be alike).
+SOURCES_READ_CYCLES = 11
+
+
+class SubPartition:
+    """`waiting`: warps that hold themselves back, by the cycle they are ready; `eligible`: the others, youngest first."""
+
+    def __init__(self, core: Core, index: int, pipes: dict[str, Pipe], ports: dict[str, Port], queue: Queue) -> None:
+        self.core = core
+        self.index = index
+        self.pipes = pipes
+        self.queue = queue
+        self.port_of = [ports[row.port] for row in core.table]
+        self.waiting: list[tuple[int, int, Warp]] = []
+        self.wakes: float = 0.0  # the cycle at which the process looks again
+        self.process = core.env.process(self._run())
+
+    def add(self, warp: Warp, ready: int) -> None:
+        """A new warp, whose first instruction may issue at cycle `ready`."""
+        warp.ready = warp.started = ready
+        warp.port = self.port_of[warp.pc]
+        self._enqueue(warp)
+
+    def _enqueue(self, warp: Warp) -> None:
+        heappush(self.waiting, (warp.ready, warp.rank, warp))
+        if self.wakes > warp.ready and self.core.env.active_process is not self.process:
+            self.wakes = warp.ready
+            self.process.interrupt()
+
+    def _run(self) -> Generator[simpy.Event, None, None]:
+        env, waiting = self.core.env, self.waiting
+        eligible: list[tuple[int, Warp]] = []
+        last: Warp | None = None  # issued most recently
+        while True:
+            now = int(env.now)
+            while waiting and waiting[0][0] <= now:
+                ready, rank, warp = heappop(waiting)
+                warp.blocked_before = warp.port.blocked_before(ready)
+                insort(eligible, (rank, warp))
+            chosen = self._select(eligible, last, now)
+            if chosen is not None:
+                last = chosen
+                if self._issue(chosen, now):
+                    heappush(waiting, (chosen.ready, chosen.rank, chosen))
+            wakes = waiting[0][0] if waiting else inf
+            for _, warp in eligible:
+                free = warp.port.next_free
+                if free < wakes:
+                    wakes = free
+                    if free <= now:
+                        break
+            self.wakes = wakes = wakes if wakes > now else now + 1
+            try:
+                yield env.timeout(wakes - now) if wakes < inf else env.event()
+            except simpy.Interrupt:
+                pass  # a barrier opened, or a block arrived: something may issue sooner
+
+    @staticmethod
+    def _select(eligible: list[tuple[int, Warp]], last: Warp | None, now: int) -> Warp | None:
+        """The warp that issued last while it can, else the youngest that can."""
+        choice = -1
+        greedy = last is not None and last.ready <= now
+        for position, (_, warp) in enumerate(eligible):
+            if warp.port.next_free <= now:
+                if warp is last:
+                    choice = position
+                    break
+                if choice < 0:
+                    choice = position
+                    if not greedy:
+                        break
+        return None if choice < 0 else eligible.pop(choice)[1]
+
+    def _issue(self, warp: Warp, now: int) -> bool:
+        """Issue the warp's next instruction; False where the warp ends or waits for others."""
+        core, pc, port = self.core, warp.pc, warp.port
+        row = core.table[pc]
+        _, kind, delay, taken_delay, _, _, write, read, latency, result_reason, throttle_reason, access, barrier = row
+        cycles = core.stall_cycles[pc]
+        core.issued[pc] += 1
+        if now > warp.ready:
+            blocked = port.blocked_cycles - warp.blocked_before
+            cycles[throttle_reason] += blocked
+            cycles[_NOT_SELECTED] += now - warp.ready - blocked
+        if core.observer is not None:
+            core.observer.on_issue(now, self.index, warp.slot, pc)
+
+        done = read_done = 0
+        if kind == _MEMORY:
+            release, read_done, done = core.memory.request(now, self.index, access, next(warp.costs))
+            self.queue.hold(now, release)
+            if access.copy:
+                warp.copies_done = max(warp.copies_done, done)
+            elif not access.load:
+                warp.stores_done = max(warp.stores_done, done)
+        else:
+            port.take(now)
+            if write is not None or read is not None:
+                read_done = now + SOURCES_READ_CYCLES
+                done = now + round(latency)
+                if kind == Kind.COPY_FENCE:
+                    done = max(done, warp.copies_done)
+        if write is not None:
+            _hold(warp, write, done, result_reason, core.counted)
+        if read is not None:
+            _hold(warp, read, read_done, result_reason, core.counted)
+
+        warp.position += 1
+        if warp.position == len(warp.pcs):
+            self._end(warp, now, cycles)
+            return False
+        next_pc = warp.pcs[warp.position]
+        warp.pc = next_pc
+        warp.port = self.port_of[next_pc]
+        if next_pc == pc + 1:
+            ready = now + delay
+        else:
+            ready = now + taken_delay
+            core.stall_cycles[next_pc][_BRANCH_RESOLVE] += taken_delay - delay
+        if delay > 1:
+            core.stall_cycles[next_pc][_WAIT] += delay - 1
+        warp.ready = ready
+        if kind == _BARRIER_KIND:
+            number, expected, waits = barrier
+            core.release(warp.block.arrive(number, expected, warp, waits), now)
+            if waits:
+                return False
+        self.hold_for_scoreboards(warp)
+        return True
+
+    def hold_for_scoreboards(self, warp: Warp) -> None:
+        """Move `ready` of the warp to the cycle at which the scoreboards let its next instruction go."""
+        row = self.core.table[warp.pc]
+        ready, reason = warp.ready, -1
+        for scoreboard in row.waits:
+            free = warp.scoreboards[scoreboard]
+            if free > ready:
+                ready, reason = free, warp.reasons[scoreboard]
+        if row.drain_to is not None:
+            scoreboard, most = row.drain_to
+            releases = sorted(warp.outstanding[scoreboard])
+            if len(releases) > most and releases[len(releases) - most - 1] > ready:
+                ready, reason = releases[len(releases) - most - 1], warp.reasons[scoreboard]
+            warp.outstanding[scoreboard] = [release for release in releases if release > ready]
+        if reason >= 0:
+            self.core.stall_cycles[warp.pc][reason] += ready - warp.ready
+            warp.ready = ready
+
+    def open_barrier(self, warp: Warp, cycle: int) -> None:
+        """The barrier that the warp waits at opens at `cycle`."""
+        if cycle > warp.ready:
+            self.core.stall_cycles[warp.pc][_BARRIER] += cycle - warp.ready
+            warp.ready = cycle
+        self.hold_for_scoreboards(warp)
+        self._enqueue(warp)
+
+    def _end(self, warp: Warp, now: int, cycles: list[float]) -> None:
+        end = max(now + 1, warp.stores_done)
+        cycles[_DRAIN] += end - (now + 1)
+        self.core.warp_ended(warp, now, end)
+
+
+def _hold(warp: Warp, scoreboard: int, release: int, reason: int, counted: frozenset[int]) -> None:
+    """The scoreboard is not free before `release`; operations may be released in another order than issued."""
+    if release > warp.scoreboards[scoreboard]:
+        warp.scoreboards[scoreboard] = release
+        warp.reasons[scoreboard] = reason
+    if scoreboard in counted:
+        warp.outstanding[scoreboard].append(release)

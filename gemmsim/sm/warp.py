@@ -1,0 +1,92 @@
+"""The state of a warp and of its block while they are resident on an SM."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gemmsim.sm.code import SCOREBOARDS
+from gemmsim.sm.streams import WarpStream
+
+if TYPE_CHECKING:
+    from gemmsim.sm.servers import Port
+    from gemmsim.sm.sub_partition import SubPartition
+
+
+class Warp:
+    """One resident warp; `rank` orders by age, the youngest first (it falls with every warp launched).
+
+    pc, ready, port        the next instruction, the first cycle at which nothing of the warp's own holds it, where it issues
+    position, costs        progress in the stream
+    scoreboards, reasons   a scoreboard: cycle at which it is free, stall reason of who waits for it
+    outstanding            a scoreboard: release cycles of its operations, where a DEPBAR counts them
+    blocked_before         blocked cycles of `port` before `ready`
+    stores_done, copies_done  cycle at which the warp's stores have left the SM, its LDGSTS have arrived
+    """
+
+    __slots__ = (
+        "block",
+        "blocked_before",
+        "copies_done",
+        "costs",
+        "outstanding",
+        "pc",
+        "pcs",
+        "port",
+        "position",
+        "rank",
+        "ready",
+        "reasons",
+        "scoreboards",
+        "slot",
+        "started",
+        "stores_done",
+        "sub_partition",
+    )
+
+    def __init__(self, stream: WarpStream, block: Block, rank: int, slot: int, sub_partition: SubPartition) -> None:
+        self.block = block
+        self.rank = rank
+        self.slot = slot
+        self.sub_partition = sub_partition
+        self.pcs = stream.pcs
+        self.costs = iter(stream.costs)
+        self.position = 0
+        self.pc = stream.pcs[0]
+        self.port: Port
+        self.ready = self.started = 0
+        self.blocked_before = 0
+        self.scoreboards = [0] * SCOREBOARDS
+        self.reasons = [0] * SCOREBOARDS
+        self.outstanding: list[list[int]] = [[] for _ in range(SCOREBOARDS)]
+        self.stores_done = self.copies_done = 0
+
+
+class Block:
+    """A resident block: which of its warps have arrived at which barrier, and how many are still running."""
+
+    __slots__ = ("arrived", "end", "live", "slot", "waiting")
+
+    def __init__(self, warps: int, slot: int) -> None:
+        self.live = warps
+        self.slot = slot
+        self.end = 0
+        self.arrived: dict[int, int] = {}  # barrier -> warps
+        self.waiting: dict[int, list[Warp]] = {}
+
+    def arrive(self, barrier: int, expected: int, warp: Warp, waits: bool) -> list[Warp] | None:
+        """A warp arrives; returns the warps to release (it among them, if it waits) where it was the last one."""
+        self.arrived[barrier] = self.arrived.get(barrier, 0) + 1
+        if waits:
+            self.waiting.setdefault(barrier, []).append(warp)
+        return self._complete(barrier, expected or self.live)
+
+    def leave(self) -> list[Warp]:
+        """A warp ends; a barrier for the whole block does not wait for it. Returns the warps this releases."""
+        self.live -= 1
+        return [warp for barrier in list(self.waiting) for warp in self._complete(barrier, self.live) or ()]
+
+    def _complete(self, barrier: int, expected: int) -> list[Warp] | None:
+        if self.arrived[barrier] < expected:
+            return None
+        self.arrived[barrier] = 0
+        return self.waiting.pop(barrier, [])

@@ -1,0 +1,161 @@
+"""Programs, traces and GPUs by hand, for tests of the SM model: a few words an instruction, round numbers everywhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from gemmsim.gpu.spec import (
+    L1, L2, Clock, Dram, GpuSpec, LaunchCost, Peak, Pipe, Shared, Sm
+)  # fmt: skip
+from gemmsim.isa.program import Control, Instruction, Operand, OperandKind, Program
+from gemmsim.memory.types import RecordCost
+from gemmsim.sm.code import issue_table
+from gemmsim.sm.core import Core, Observer, Totals
+from gemmsim.sm.memory_path import NO_RECORD, Rates, RecordCycles
+from gemmsim.sm.pipes import memory_opcode
+from gemmsim.sm.schedule import TimingOptions, schedule
+from gemmsim.sm.streams import WarpStream
+from gemmsim.sm.types import Timing
+from gemmsim.trace.types import Launch, Patterns, WarpTrace
+
+START = 1  # cycle of the first issue: block_start_cycles of GPU
+
+GPU = GpuSpec(
+    name="test",
+    title="test",
+    arch="sm_80",
+    sm=Sm(10, 4, 64, 32, 1024, 65536, 255, 256, 4),
+    clock=Clock(1e9, 1e9, 1e9),
+    shared=Shared(2**17, 2**17, 49152, 1024, 128, (0, 2**17), 32, 4, (24.0, 24.0, 26.0), 1.0),
+    l1=L1(2**17, 128, 32, 4, 4, (32.0, 34.0, 38.0), 64.0),
+    l2=L2(2**25, 1, 128, 32, 16, 1e15, 200.0, 200.0),
+    dram=Dram(1e15, 1.0, 500.0, 2**34),
+    pipes={
+        "fmaheavy": Pipe(1, 4),
+        "alu": Pipe(2, 4),
+        "xu": Pipe(8, 20),
+        "uniform": Pipe(1, 6),
+        "lsu": Pipe(4, 24),
+        "adu": Pipe(1, 20),
+        "cbu": Pipe(1, 10),
+    },
+    launch=LaunchCost(2.0, 1.0),
+    peak=Peak(0, 0, 0, 0, 0, 0, 0, 0),
+    provenance={},
+    sha256="",
+)
+HALVES = replace(GPU, pipes=GPU.pipes | {"fmaheavy": Pipe(2, 4), "fmalite": Pipe(2, 4)})
+
+
+def ins(
+    mnemonic: str,
+    stall: int = 1,
+    *,
+    write: int | None = None,
+    read: int | None = None,
+    wait: int = 0,
+    hint: bool = False,
+    operands: tuple[Operand, ...] = (),
+) -> Instruction:
+    """`wait` is a mask."""
+    opcode, *modifiers = mnemonic.split(".")
+    if opcode == "BAR" and not operands:
+        operands = (Operand(OperandKind.IMMEDIATE, value=0),)
+    return Instruction(
+        0, opcode, tuple(modifiers), operands, None, Control(stall, hint, write, read, wait, 0), (), mnemonic, 0
+    )
+
+
+def program(*instructions: Instruction, arch: str = "sm_80") -> Program:
+    placed = tuple(replace(instruction, offset=16 * i) for i, instruction in enumerate(instructions))
+    return Program("test", "test", arch, "c", placed, (), 32, 0, 0, 1, (), 0)
+
+
+EXIT = ins("EXIT")
+
+
+class Issues:
+    """An observer that remembers (cycle, warp, instruction)."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[int, int, int]] = []
+
+    def on_issue(self, cycle: int, sub_partition: int, warp: int, instruction: int) -> None:
+        assert sub_partition == warp % 4
+        self.seen.append((cycle, warp, instruction))
+
+    def cycles(self, warp: int) -> list[int]:
+        return [cycle for cycle, w, _ in self.seen if w == warp]
+
+
+def simulate(
+    code: Program,
+    warps: int = 1,
+    *,
+    blocks: int = 1,
+    resident: int = 1,
+    cost: RecordCycles = RecordCycles(1, 0, 0, 0),  # noqa: B008
+    gpu: GpuSpec = GPU,
+    active_sms: int = 1,
+    pcs: list[int] | None = None,
+    observer: Observer | None = None,
+) -> Totals:
+    """Every warp executes `pcs` (default: straight down); every recorded memory instruction costs `cost`."""
+    pcs = list(range(len(code.instructions))) if pcs is None else pcs
+    table = issue_table(code, gpu)
+    costs = [cost for pc in pcs if table[pc].access is not None]
+    core = Core(table, gpu, Rates.share(gpu, active_sms, gpu.clock.sm_load_hz), observer)
+    return core.run([[WarpStream(pcs, costs)] * warps] * blocks, resident)
+
+
+def issues(code: Program, warps: int = 1, **options: object) -> Issues:
+    seen = Issues()
+    simulate(code, warps, observer=seen, **options)  # type: ignore[arg-type]
+    return seen
+
+
+def trace_of(code: Program, streams: list[list[int]], warps_per_block: int) -> WarpTrace:
+    """A trace of len(streams) / warps_per_block blocks in which every memory instruction leaves a record."""
+    recorded = [memory_opcode(i.opcode) is not None for i in code.instructions]
+    records = [[pc for pc in stream if recorded[pc]] for stream in streams]
+    count = len(streams) // warps_per_block
+    none = np.zeros((0, 32), np.int64)
+    n = sum(map(len, records))
+    return WarpTrace(
+        warps_per_block,
+        np.arange(count),
+        np.ones(count),
+        np.zeros((count, len(code.instructions)), np.int64),
+        np.zeros((count, len(code.instructions)), np.int64),
+        np.cumsum([0, *map(len, records)]),
+        np.array([pc for record in records for pc in record], np.int32),
+        np.zeros(n, np.int32),
+        np.zeros(n, np.uint64),
+        np.cumsum([0, *map(len, streams)]),
+        np.array([pc for stream in streams for pc in stream], np.int32),
+        Patterns(none, np.zeros(0, np.uint32)),
+    )
+
+
+def cost_of(trace: WarpTrace, cost: RecordCycles) -> RecordCost:
+    n = len(trace.record_pc)
+    return RecordCost(*(np.full(n, value, np.uint16) for value in cost))
+
+
+def time_of(
+    code: Program,
+    streams: list[list[int]],
+    warps_per_block: int,
+    grid: int,
+    resident: int,
+    cost: RecordCycles = NO_RECORD,
+    gpu: GpuSpec = GPU,
+    budget: int = 120_000,
+) -> Timing:
+    trace = trace_of(code, streams, warps_per_block)
+    launch = Launch((grid, 1, 1), (32 * warps_per_block, 1, 1), ())
+    return schedule(
+        code, launch, trace, cost_of(trace, cost), gpu, resident, TimingOptions(max_instructions=budget)
+    )
