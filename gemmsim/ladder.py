@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from gemmsim.errors import GemmsimError, nearest
 
 if TYPE_CHECKING:
-    from kernels.registry import KernelInfo
+    from kernels.info import KernelInfo
 
 PACKAGE = "gemmsim_kernels"
 

@@ -1,0 +1,165 @@
+"""What to change: one rule, one function. A rule reads the evidence and returns an Advice, or None where it has nothing to say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from gemmsim.analysis.evidence import Evidence
+from gemmsim.analysis.findings import Advice
+from gemmsim.analysis.lines import LineTraffic, by_line
+from gemmsim.analysis.mix import Kind, by_kind
+
+# Thresholds say when a rule speaks up, not what is predicted.
+WASTED_SECTORS = 1.5  # sectors moved for each that packed accesses would need
+CONFLICT_SHARE = 0.10  # of a line's shared wavefronts
+INTEGER_SHARE = 0.40  # of all warp instructions
+FMA_SHARE = 0.50
+LOADS_PER_FMA = 0.5
+TAIL_EFFICIENCY = 0.85
+LOW_OCCUPANCY_PCT = 50.0
+
+
+def uncoalesced_access(evidence: Evidence) -> Advice | None:
+    """The source line that moves most sectors beyond those that packed accesses would need."""
+    rows = [row for row in by_line(evidence) if row.space in ("global", "local") and row.ideal_sectors and row.requests]
+    worst = max(rows, key=lambda row: row.sectors - row.ideal_sectors, default=None)
+    if worst is None or worst.sectors < WASTED_SECTORS * worst.ideal_sectors:
+        return None
+    total = sum(row.sectors for row in rows)
+    rest = total - worst.sectors + worst.ideal_sectors
+    return Advice(
+        rule="uncoalesced_access",
+        title=f"uncoalesced {_verb(worst)} on {worst.where}{_quoted(worst)}",
+        evidence=(
+            f"{worst.sectors / worst.requests:.1f} sectors a request where "
+            f"{worst.ideal_sectors / worst.requests:.1f} would hold the same bytes"
+        ),
+        change="let consecutive threadIdx.x touch consecutive addresses, or stage the data through shared memory",
+        gain=f"global sectors fall from {total:,.0f} to {rest:,.0f} ({total / rest:.1f}x fewer)",
+    )
+
+
+def bank_conflicts(evidence: Evidence) -> Advice | None:
+    """The source line with most shared-memory wavefronts beyond the conflict-free count."""
+    rows = [row for row in by_line(evidence) if row.space == "shared" and row.wavefronts]
+    worst = max(rows, key=lambda row: row.conflicts, default=None)
+    if worst is None or worst.conflicts < CONFLICT_SHARE * worst.wavefronts:
+        return None
+    total = sum(row.wavefronts for row in rows)
+    return Advice(
+        rule="bank_conflicts",
+        title=f"bank conflicts of the shared {_verb(worst)} on {worst.where}{_quoted(worst)}",
+        evidence=f"{worst.wavefronts / worst.requests:.1f} wavefronts a request, {worst.conflicts:,.0f} of {worst.wavefronts:,.0f} are conflicts",
+        change="pad the rows of the shared array by one element, or swizzle its columns",
+        gain=f"shared wavefronts fall from {total:,.0f} to {total - worst.conflicts:,.0f}",
+    )
+
+
+def integer_arithmetic(evidence: Evidence) -> Advice | None:
+    """Index arithmetic that takes the issue slots."""
+    kinds = by_kind(evidence)
+    share = _share(kinds, Kind.INTEGER)
+    if share < INTEGER_SHARE or not kinds.get(Kind.FMA):
+        return None
+    each = kinds[Kind.INTEGER] / kinds[Kind.FMA]
+    return Advice(
+        rule="integer_arithmetic",
+        title="index arithmetic takes the issue slots",
+        evidence=f"{100 * share:.0f}% of the warp instructions are integer, {each:.1f} for each multiply-add",
+        change="unsigned 32-bit indices, flat arrays, sizes known at compile time, and pointers advanced instead of recomputed",
+    )
+
+
+def fma_density(evidence: Evidence) -> Advice | None:
+    """The ceiling that the instruction mix sets, whatever the memory does; only for kernels that multiply and add at all."""
+    kinds = by_kind(evidence)
+    share = _share(kinds, Kind.FMA)
+    if not share or share >= FMA_SHARE:
+        return None
+    return Advice(
+        rule="fma_density",
+        title="few of the instructions are multiply-adds",
+        evidence=f"{100 * share:.0f}% of the warp instructions issued are multiply-adds",
+        change="more results a thread (register tiling) spread loads, indices and loop control over more multiply-adds",
+        gain=f"until then at most {100 * share:.0f}% of the multiply-adds that one issue a cycle allows",
+    )
+
+
+def register_tiling(evidence: Evidence) -> Advice | None:
+    """Loads from shared memory, a multiply-add."""
+    fma = by_kind(evidence).get(Kind.FMA, 0)
+    rows = [row for row in by_line(evidence) if row.space == "shared" and row.op == "ld"]
+    loads = sum(row.requests for row in rows)
+    if not fma or loads < LOADS_PER_FMA * fma:
+        return None
+    wavefronts = sum(row.wavefronts for row in rows)
+    return Advice(
+        rule="register_tiling",
+        title="shared memory is read too often for each product",
+        evidence=f"{loads / fma:.2f} shared loads and {wavefronts / fma:.2f} wavefronts for each multiply-add of a warp",
+        change="compute a TM x TN patch of C a thread: TM + TN loads then feed TM x TN multiply-adds",
+        gain=f"8 x 8 results a thread need {16 / 64:.2f} words a multiply-add, now {_words(rows) / fma:.2f}",
+    )
+
+
+def tail_wave(evidence: Evidence) -> Advice | None:
+    """Blocks of the last wave that leave SMs idle."""
+    waves = evidence.timing.waves
+    if waves <= 1 or waves / math.ceil(waves) >= TAIL_EFFICIENCY:
+        return None
+    idle = 1 - waves / math.ceil(waves)
+    return Advice(
+        rule="tail_wave",
+        title="the last wave of blocks fills the GPU only in part",
+        evidence=f"{evidence.blocks:,} blocks are {waves:.2f} waves",
+        change="smaller blocks or tiles, split the K loop over blocks, or a persistent kernel",
+        gain=f"at most {100 * idle:.0f}% of the time, if the waves came out even",
+    )
+
+
+def idle_sms(evidence: Evidence) -> Advice | None:
+    """A grid with fewer blocks than SMs."""
+    count = evidence.gpu.sm.count
+    if evidence.blocks >= count:
+        return None
+    return Advice(
+        rule="idle_sms",
+        title="fewer blocks than SMs",
+        evidence=f"{evidence.blocks} blocks on {count} SMs: {100 * evidence.blocks / count:.0f}% have work",
+        change="smaller tiles, split the K loop over blocks, or a larger problem",
+        gain=f"up to {count / evidence.blocks:.1f}x with every SM at work",
+    )
+
+
+RULES: tuple[Callable[[Evidence], Advice | None], ...] = (
+    uncoalesced_access,
+    bank_conflicts,
+    register_tiling,
+    integer_arithmetic,
+    fma_density,
+    idle_sms,
+    tail_wave,
+)
+
+
+def advise(evidence: Evidence) -> tuple[Advice, ...]:
+    """What the rules say, in the order of RULES."""
+    return tuple(advice for rule in RULES if (advice := rule(evidence)) is not None)
+
+
+def _share(kinds: dict[Kind, float], kind: Kind) -> float:
+    total = sum(kinds.values())
+    return kinds.get(kind, 0.0) / total if total else 0.0
+
+
+def _words(rows: list[LineTraffic]) -> float:
+    return sum(row.requests * row.width_bytes / 4 for row in rows)
+
+
+def _verb(row: LineTraffic) -> str:
+    return {"ld": "load", "st": "store"}.get(row.op, row.op)
+
+
+def _quoted(row: LineTraffic) -> str:
+    return f": {row.text}" if row.text else ""

@@ -1,0 +1,59 @@
+"""What holds the launch back, in one sentence with the numbers that say so."""
+
+from __future__ import annotations
+
+from gemmsim.analysis.evidence import Evidence
+from gemmsim.analysis.findings import Bottleneck
+from gemmsim.analysis.utilisation import DATA_STAGE, DRAM, ISSUE, L2, Utilisation, utilisations
+
+# Under 60 % of every unit's peak Nsight Compute calls a kernel latency bound (profiling guide, "GPU Speed Of Light").
+BUSY_PCT = 60.0
+KINDS = {ISSUE: "issue", DATA_STAGE: "l1_data", L2: "l2", DRAM: "dram"}
+WORKING = ("selected",)
+
+
+def find_bottleneck(evidence: Evidence) -> Bottleneck:
+    """In this order: launch overhead over half of the time; the busiest unit if at least 60 % busy; latency.
+
+    `kind` is "launch", one of KINDS, "pipe", "small_grid" or "latency".
+    """
+    timing = evidence.timing
+    overhead_pct = 100 * evidence.gpu.launch.overhead_us / timing.duration_us
+    if overhead_pct > 50:
+        return Bottleneck(
+            "launch",
+            f"launch overhead: {evidence.gpu.launch.overhead_us:.1f} of {timing.duration_us:.1f} us ({overhead_pct:.0f}%) "
+            "pass before and after the kernel runs; the problem is too small for this GPU",
+            overhead_pct,
+        )
+    busiest = utilisations(evidence)[0]
+    if busiest.share_pct >= BUSY_PCT:
+        sentence = f"{busiest.unit}: {busiest.share_pct:.0f}% of peak ({busiest.detail})"
+        return Bottleneck(KINDS.get(busiest.unit, "pipe"), sentence, busiest.share_pct)
+    return _waiting(evidence, busiest)
+
+
+def _waiting(evidence: Evidence, busiest: Utilisation) -> Bottleneck:
+    timing = evidence.timing
+    if evidence.blocks < evidence.gpu.sm.count:
+        return Bottleneck(
+            "small_grid",
+            f"too few blocks: {evidence.blocks} for {evidence.gpu.sm.count} SMs, so "
+            f"{evidence.gpu.sm.count - evidence.blocks} SMs stand idle ({_waits(evidence)})",
+            busiest.share_pct,
+        )
+    return Bottleneck(
+        "latency",
+        f"latency: no unit is above {BUSY_PCT:.0f}% (busiest: {busiest.unit}, {busiest.share_pct:.0f}%); {_waits(evidence)} "
+        f"at {timing.achieved_occupancy_pct:.0f}% achieved occupancy",
+        busiest.share_pct,
+    )
+
+
+def _waits(evidence: Evidence) -> str:
+    stalls = {reason: cycles for reason, cycles in evidence.timing.stalls.items() if reason not in WORKING}
+    total = sum(evidence.timing.stalls.values())
+    if not stalls or not total:
+        return "stall reasons unknown"
+    reason = max(stalls, key=lambda name: stalls[name])
+    return f"warps wait mostly for {reason}: {stalls[reason]:.1f} of {total:.1f} cycles an instruction"

@@ -1,0 +1,26 @@
+"""What the compiler made of the source that the source does not say."""
+
+from __future__ import annotations
+
+from gemmsim.analysis.evidence import Evidence
+from gemmsim.analysis.lines import LineTraffic
+
+WORD_BYTES = 4
+
+
+def compiler_facts(evidence: Evidence, lines: tuple[LineTraffic, ...]) -> tuple[str, ...]:
+    """One sentence a fact: vectorised accesses, and registers spilled to local memory."""
+    facts = [_vector_fact(row) for row in lines if row.width_bytes > WORD_BYTES and row.space in ("shared", "global")]
+    if evidence.program.local_bytes:
+        facts.append(f"{evidence.program.local_bytes} bytes of local memory a thread: registers were spilled or an array is indexed at run time")
+    return tuple(facts)
+
+
+def _vector_fact(row: LineTraffic) -> str:
+    """A request whose lanes share one address asks for exactly the bytes of one thread."""
+    words = row.width_bytes // WORD_BYTES
+    code = f" `{row.text}`:" if row.text else ":"
+    fact = f"{row.where}{code} {row.static_count} {row.mnemonic} where the source names {row.static_count * words} words ({words} at a time)"
+    if row.op == "ld" and row.used_bytes == row.requests * row.width_bytes:
+        fact += "; all lanes read the same address"
+    return fact

@@ -1,0 +1,100 @@
+"""Memory behaviour by source line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gemmsim.analysis.evidence import Evidence
+from gemmsim.isa.program import Instruction, Program, SourceLine
+from gemmsim.memory.types import InstructionTraffic
+
+
+@dataclass(frozen=True, slots=True)
+class LineTraffic:
+    """What the memory instructions of one kind on one source line did over the whole launch.
+
+    line          None where the program has no line for them; text is the line as written, "" where it could not be read
+    mnemonic      "LDS.128"; static_count: how many such instructions the compiler made of the line
+    other fields  sums of `InstructionTraffic` over them
+    """
+
+    line: SourceLine | None
+    text: str
+    mnemonic: str
+    static_count: int
+    space: str
+    op: str
+    width_bytes: int
+    requests: float
+    sectors: float
+    wavefronts: float
+    conflicts: float
+    l1_hit_sectors: float
+    l2_sectors: float
+    dram_sectors: float
+    ideal_sectors: float
+    used_bytes: float
+
+    @property
+    def where(self) -> str:
+        return f"line {self.line.line}" if self.line else self.mnemonic
+
+
+def source_line(program: Program, instruction: Instruction) -> SourceLine | None:
+    """The innermost line of the instruction whose file could be read: that of the user, not of a library inlined into it."""
+    for line in instruction.sources:
+        if line.file in program.source:
+            return line
+    return instruction.sources[0] if instruction.sources else None
+
+
+def line_text(program: Program, line: SourceLine | None) -> str:
+    if line is None:
+        return ""
+    lines = program.source.get(line.file, "").splitlines()
+    return lines[line.line - 1].strip() if 0 < line.line <= len(lines) else ""
+
+
+def by_line(evidence: Evidence) -> tuple[LineTraffic, ...]:
+    """Rows in source order; on one line, in order of first appearance in the code."""
+    program = evidence.program
+    groups: dict[tuple[SourceLine | None, str, str], list[InstructionTraffic]] = {}
+    for row in sorted(evidence.traffic, key=lambda row: row.index):
+        instruction = program.instructions[row.index]
+        key = (source_line(program, instruction), _short(instruction), f"{row.space}.{row.op}")
+        groups.setdefault(key, []).append(row)
+    rows = [_merged(program, line, mnemonic, members) for (line, mnemonic, _), members in groups.items()]
+    return tuple(sorted(rows, key=lambda row: (row.line is None, row.line.line if row.line else 0)))
+
+
+def _short(instruction: Instruction) -> str:
+    """The opcode with the modifiers that change how much memory it touches: LDS.128, LDG.64."""
+    widths = [m for m in instruction.modifiers if m in ("64", "128", "U8", "S8", "U16", "S16")]
+    return ".".join((instruction.opcode, *widths))
+
+
+def _merged(program: Program, line: SourceLine | None, mnemonic: str, rows: list[InstructionTraffic]) -> LineTraffic:
+    first = rows[0]
+
+    def total(values: Iterable[float]) -> float:
+        return float(sum(values))
+
+    return LineTraffic(
+        line=line,
+        text=line_text(program, line),
+        mnemonic=mnemonic,
+        static_count=len({row.index for row in rows}),
+        space=first.space,
+        op=first.op,
+        width_bytes=first.width_bytes,
+        requests=total(row.requests for row in rows),
+        sectors=total(row.sectors for row in rows),
+        wavefronts=total(row.wavefronts for row in rows),
+        conflicts=total(row.conflicts for row in rows),
+        l1_hit_sectors=total(row.l1_hit_sectors for row in rows),
+        l2_sectors=total(row.l2_sectors for row in rows),
+        dram_sectors=total(row.dram_sectors for row in rows),
+        ideal_sectors=total(row.ideal_sectors for row in rows),
+        used_bytes=total(row.used_bytes for row in rows),
+    )

@@ -1,0 +1,62 @@
+"""How busy each shared unit was over the launch, in percent of what it can do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gemmsim.analysis.evidence import Evidence
+
+DATA_STAGE = "L1/shared data stage"
+ISSUE = "issue slots"
+L2 = "L2 bandwidth"
+DRAM = "DRAM bandwidth"
+
+
+@dataclass(frozen=True, slots=True)
+class Utilisation:
+    """unit: what was busy; share_pct: of its peak; detail: the numbers behind it."""
+
+    unit: str
+    share_pct: float
+    detail: str
+
+
+def utilisations(evidence: Evidence) -> tuple[Utilisation, ...]:
+    """Every unit whose use is known, busiest first; launch overhead is not in it."""
+    return tuple(sorted(_all(evidence), key=lambda use: -use.share_pct))
+
+
+def _all(evidence: Evidence) -> list[Utilisation]:
+    timing, gpu, counters = evidence.timing, evidence.gpu, evidence.counters
+    seconds = timing.cycles / timing.sm_clock_hz
+    uses = [
+        Utilisation(
+            ISSUE,
+            timing.issue_active_pct,
+            f"{evidence.warp_instructions:,.0f} warp instructions in {timing.cycles:,.0f} cycles",
+        )
+    ]
+    wavefronts = counters.get("l1tex__data_pipe_lsu_wavefronts.sum")
+    if wavefronts is not None:
+        capacity = timing.cycles * gpu.sm.count * gpu.shared.wavefronts_per_cycle
+        detail = f"{wavefronts / gpu.sm.count:,.0f} wavefronts an SM in {timing.cycles:,.0f} cycles"
+        uses.append(Utilisation(DATA_STAGE, 100 * wavefronts / capacity, detail))
+    l2_sectors = sum(row.l2_sectors for row in evidence.traffic)
+    if l2_sectors:
+        l2_bytes = l2_sectors * gpu.l2.sector_bytes
+        uses.append(_bandwidth(L2, l2_bytes, seconds, gpu.l2.read_bytes_per_s))
+    dram_sectors = sum(row.dram_sectors for row in evidence.traffic)
+    if dram_sectors:
+        peak = gpu.dram.peak_bytes_per_s * gpu.dram.achievable_fraction
+        uses.append(_bandwidth(DRAM, dram_sectors * gpu.l2.sector_bytes, seconds, peak))
+    uses += [
+        Utilisation(f"{pipe} pipe", share, f"busy {share:.0f}% of {timing.cycles:,.0f} cycles")
+        for pipe, share in timing.pipe_utilisation_pct.items()
+    ]
+    return uses
+
+
+def _bandwidth(unit: str, size_bytes: float, seconds: float, peak_bytes_per_s: float) -> Utilisation:
+    rate = size_bytes / seconds
+    detail = f"{size_bytes / 1e6:,.1f} MB at {rate / 1e9:,.0f} of {peak_bytes_per_s / 1e9:,.0f} GB/s"
+    return Utilisation(unit, 100 * rate / peak_bytes_per_s, detail)

@@ -1,0 +1,80 @@
+"""gemmsim list kernels|gpus|metrics"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from typing import Any
+
+import click
+
+from gemmsim.cli.options import format_option, output_option
+from gemmsim.cli.output import emit
+
+
+@click.command("list", short_help="List the built-in kernels, the GPU presets or the metrics.")
+@click.argument("what", type=click.Choice(["kernels", "gpus", "metrics"]))
+@format_option
+@output_option
+def command(what: str, output_format: str, output: str | None) -> None:
+    """List the built-in kernels, the GPU presets, or the metrics and what they mean."""
+    rows = {"kernels": _kernels, "gpus": _gpus, "metrics": _metrics}[what]()
+    if output_format == "json":
+        emit(json.dumps({what: rows}, indent=2, allow_nan=False), output)
+    else:
+        emit("\n".join(_paragraph(row) for row in rows), output)
+
+
+def _paragraph(row: dict[str, Any]) -> str:
+    """The name alone on its line, as some are long, then what is said of it."""
+    lines = [str(row["name"])]
+    for key, value in row.items():
+        if key != "name" and value not in ("", [], None):
+            text = "; ".join(map(str, value)) if isinstance(value, list) else str(value)
+            lead = "" if key == "title" else f"{key.replace('_', ' ')}: "
+            lines += textwrap.wrap(lead + text, 80, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False)
+    return "\n".join(lines)
+
+
+def _kernels() -> list[dict[str, Any]]:
+    from gemmsim.ladder import kernel_infos
+
+    return [
+        {
+            "name": info.name,
+            "title": info.title,
+            "teaches": info.teaches,
+            "look_for": info.look_for,
+            "dtypes": list(info.dtypes),
+            "tunables": [
+                f"{t.name} = {', '.join(map(str, t.allowed))} (default {t.default}): {t.meaning}" for t in info.tunables
+            ],
+        }
+        for info in kernel_infos().values()
+    ]
+
+
+def _gpus() -> list[dict[str, Any]]:
+    from gemmsim.gpu import load_gpu, preset_names
+
+    specs = [load_gpu(name) for name in preset_names()]
+    return [
+        {
+            "name": spec.name,
+            "title": f"{spec.title} ({spec.arch})",
+            "sms": spec.sm.count,
+            "l2": f"{spec.l2.size_bytes / 2**20:g} MiB",
+            "dram": f"{spec.dram.peak_bytes_per_s / 1e9:,.0f} GB/s",
+            "fp32": f"{spec.peak.fp32_flops / 1e12:.1f} TFLOP/s",
+        }
+        for spec in specs
+    ]
+
+
+def _metrics() -> list[dict[str, Any]]:
+    from gemmsim.report.metrics import METRICS
+
+    return [
+        {"name": name, "title": f"{m.label} [{m.unit}]", "section": m.section, "meaning": m.meaning}
+        for name, m in METRICS.items()
+    ]
