@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 
 from gemmsim.compile.elf import Cubin, Kernel, read_cubin
-from gemmsim.compile.names import readable_name
-from gemmsim.compile.toolchain import Toolchain, disassemble, find_toolchain
+from gemmsim.compile.names import is_numba_symbol, readable_name
+from gemmsim.compile.toolchain import disassemble, tool_versions
 from gemmsim.errors import GemmsimError, nearest
 from gemmsim.isa.blocks import basic_blocks
 from gemmsim.isa.parse import parse_instruction
@@ -26,34 +26,34 @@ def decode_cubin(
     cubin: bytes,
     entry: str | None = None,
     arch: str | None = None,
-    abi: str = "c",
+    abi: str | None = None,
     name: str | None = None,
-    toolchain: Toolchain | None = None,
+    toolchain: dict[str, str] | None = None,
 ) -> Program:
     """Decode one kernel of a cubin.
 
     entry      symbol or readable name of the kernel; needed where the cubin holds several
     arch       what the caller expects ("sm_90"); a cubin for another architecture is an error
-    abi        "c" or "numba": how array arguments are passed (`Program.abi`)
+    abi        "c" or "numba": how array arguments are passed (`Program.abi`); told from the symbol where None
     name       name for people; the symbol's own where not given
+    toolchain  {tool: version} to record; the installed versions where not given
 
     Raises GemmsimError for a damaged cubin, an unknown entry, another architecture, or where nvdisasm is not installed.
     """
-    toolchain = toolchain or find_toolchain()
     parsed = read_cubin(cubin)
-    if arch is not None and parsed.arch != arch:
+    if arch is not None and parsed.arch != arch.rstrip("af"):
         raise GemmsimError(f"the cubin is for {parsed.arch}, but the GPU asked for is {arch}: compile it for {arch}")
     kernel = _select(parsed, entry)
     with tempfile.TemporaryDirectory(prefix="gemmsim-") as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)
-        listing = disassemble(path, kernel.symbol_index, toolchain)
+        listing = disassemble(path, kernel.symbol_index)
     instructions = _instructions(kernel, listing)
     return Program(
         name=name or readable_name(kernel.symbol),
         symbol=kernel.symbol,
         arch=parsed.arch,
-        abi=abi,
+        abi=abi or ("numba" if is_numba_symbol(kernel.symbol) else "c"),
         instructions=instructions,
         blocks=basic_blocks(instructions),
         registers=kernel.registers,
@@ -64,7 +64,7 @@ def decode_cubin(
         parameter_base=kernel.parameter_base,
         constants=kernel.constants,
         max_threads=kernel.max_threads,
-        toolchain=dict(toolchain.versions),
+        toolchain=tool_versions() if toolchain is None else toolchain,
         source=_sources(instructions),
         cubin_sha256=hashlib.sha256(cubin).hexdigest(),
         reserved_shared_bytes=kernel.reserved_shared_bytes,
@@ -86,7 +86,8 @@ def _select(cubin: Cubin, entry: str | None) -> Kernel:
     if len(named) == 1:
         return named[0]
     if named:
-        raise GemmsimError(f"'{entry}' names {len(named)} kernels, choose by symbol: {', '.join(k.symbol for k in named)}")
+        symbols = ", ".join(kernel.symbol for kernel in named)
+        raise GemmsimError(f"'{entry}' names {len(named)} kernels, choose by symbol: {symbols}")
     known = [readable_name(kernel.symbol) for kernel in cubin.kernels]
     raise GemmsimError(f"the cubin has no kernel '{entry}'{nearest(entry, known)}; it holds: {listed}")
 

@@ -133,7 +133,7 @@ def _symbols(table: bytes, names: bytes) -> list[_Symbol]:
 
 
 def _global_image(by_name: dict[str, _Section]) -> tuple[dict[int, int], bytes]:
-    """Device globals as one image: initialised data first, then zeros. Returns {section index: offset} and the bytes."""
+    """Device globals as one image, initialised data first, then zeros: {section index: offset} and the bytes."""
     placed, image = {}, b""
     for name in (".nv.global.init", ".nv.global"):
         if section := by_name.get(name):

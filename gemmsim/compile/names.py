@@ -5,17 +5,24 @@ from __future__ import annotations
 import re
 
 _LENGTH = re.compile(r"\d+")
+_NUMBA_TAGS = re.compile(r"B\d+v\d+B\d+c\w")  # numba tags a name with a version counter and its target options
 
 
 def readable_name(symbol: str) -> str:
-    """The last name of the (nested) function name of an Itanium-mangled symbol; the symbol itself where it is not one."""
+    """The last name of the (nested) function name of an Itanium-mangled symbol; else the symbol itself."""
     if not symbol.startswith("_Z"):
         return symbol
-    position = 3 if symbol[2:3] == "N" else 2
-    name = ""
+    nested = symbol[2:3] == "N"
+    position = 3 if nested else 2
+    name = symbol
     while match := _LENGTH.match(symbol, position):
-        name = symbol[match.end() : match.end() + int(match[0])]
         position = match.end() + int(match[0])
-        if symbol[2:3] != "N":
+        name = symbol[match.end() : position]
+        if not nested:
             break
-    return name or symbol
+    return name
+
+
+def is_numba_symbol(symbol: str) -> bool:
+    """Whether numba named this kernel, so that its arrays are passed as structures, member by member."""
+    return symbol.startswith("_ZN") and bool(_NUMBA_TAGS.search(symbol))

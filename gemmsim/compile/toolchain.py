@@ -6,68 +6,87 @@ import importlib.metadata
 import os
 import shutil
 import subprocess
-from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from gemmsim.errors import GemmsimError
 
 # Distributions whose version can change the machine code or its decoding.
 PACKAGES = (
-    "numba", "numba-cuda", "llvmlite", "cuda-core",
-    "nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvrtc", "nvidia-cuda-nvdisasm",
+    "numba", "numba-cuda", "llvmlite", "cuda-core", "cuda-bindings",
+    "nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvrtc", "nvidia-cuda-runtime", "nvidia-cuda-nvdisasm",
 )  # fmt: skip
-_INSTALL = 'pip install "numba-cuda[cu13]" nvidia-cuda-nvdisasm (Linux or Windows; NVIDIA publishes none for macOS)'
+# Distributions with headers that kernels include; the last two are optional.
+_HEADER_PACKAGES = ("nvidia-cuda-runtime", "nvidia-cuda-cccl", "nvidia-cuda-crt")
+_INSTALL = 'pip install "numba-cuda[cu13]" nvidia-cuda-nvdisasm (NVIDIA publishes them for Linux, not for macOS)'
 
 
-@dataclass(frozen=True)
-class Toolchain:
-    """nvdisasm    path of the disassembler, None where there is none
-    versions    {distribution: version} of what is installed"""
-
-    nvdisasm: Path | None
-    versions: dict[str, str]
+def tool_versions() -> dict[str, str]:
+    """{distribution: version} of what is installed; starts no program and imports none of them."""
+    return dict(_versions())
 
 
-def find_toolchain() -> Toolchain:
-    """Looks at installed distributions' file lists first, then at PATH. Starts no program."""
-    versions = {}
+@lru_cache(maxsize=1)
+def _versions() -> tuple[tuple[str, str], ...]:
+    found = []
     for package in PACKAGES:
         try:
-            versions[package] = importlib.metadata.version(package)
+            found.append((package, importlib.metadata.version(package)))
         except importlib.metadata.PackageNotFoundError:
             continue
-    return Toolchain(_find_nvdisasm(), versions)
+    return tuple(found)
 
 
-def _find_nvdisasm() -> Path | None:
+def missing(what: str) -> GemmsimError:
+    """The error for an absent part of the toolchain."""
+    return GemmsimError(f"{what} is not installed, so this kernel cannot be compiled or decoded here: {_INSTALL}")
+
+
+def find_nvdisasm() -> Path:
+    """From the wheel if installed, else from PATH. Raises GemmsimError where there is none."""
     name = "nvdisasm.exe" if os.name == "nt" else "nvdisasm"
-    try:
-        files = importlib.metadata.files("nvidia-cuda-nvdisasm") or []
-    except importlib.metadata.PackageNotFoundError:
-        files = []
-    for file in files:
-        path = Path(str(file.locate()))
+    for path in _files("nvidia-cuda-nvdisasm"):
         if path.name == name and path.is_file():
             return path
     found = shutil.which("nvdisasm")
-    return Path(found) if found else None
-
-
-def missing(tool: str) -> GemmsimError:
-    return GemmsimError(f"{tool} is not installed, so this kernel cannot be compiled or decoded here: {_INSTALL}")
-
-
-def disassemble(cubin: Path, symbol_index: int | None, toolchain: Toolchain) -> str:
-    """nvdisasm's listing of a cubin file's code with source lines, restricted to one function's section if asked."""
-    if toolchain.nvdisasm is None:
+    if found is None:
         raise missing("nvdisasm")
-    command = [str(toolchain.nvdisasm), "--print-code", "--print-line-info-inline"]
-    if symbol_index is not None:
-        command += ["--cuda-function-index", str(symbol_index)]
+    return Path(found)
+
+
+def header_folders() -> tuple[Path, ...]:
+    """Folders of the CUDA headers that came as wheels, for `#include <cuda_fp16.h>` and the like."""
+    folders = []
+    for package in _HEADER_PACKAGES:
+        for path in _files(package):
+            if path.parts[-2:] in (("include", "cuda_runtime.h"), ("crt", "mma.h"), ("cccl", "cub")):
+                folders.append(path.parent if path.name != "mma.h" else path.parents[1])
+            elif path.parts[-3:-1] == ("cccl", "cub") and path.name == "cub.cuh":
+                folders.append(path.parents[1])
+    return tuple(dict.fromkeys(folders))
+
+
+def _files(package: str) -> list[Path]:
     try:
-        done = subprocess.run([*command, str(cubin)], capture_output=True, text=True, check=False, timeout=300)
+        files = importlib.metadata.files(package) or []
+    except importlib.metadata.PackageNotFoundError:
+        return []
+    return [Path(str(file.locate())) for file in files]
+
+
+def disassemble(cubin: Path, symbol_index: int) -> str:
+    """nvdisasm's listing with source lines of the section that holds the function of this symbol table index.
+
+    Raises GemmsimError where nvdisasm is missing or refuses the file.
+    """
+    tool = find_nvdisasm()
+    arguments = ["--print-code", "--print-line-info-inline", "--cuda-function-index", str(symbol_index), str(cubin)]
+    try:
+        done = subprocess.run([str(tool), *arguments], capture_output=True, text=True, check=False, timeout=300)
     except OSError as error:
-        raise GemmsimError(f"cannot start {toolchain.nvdisasm}: {error.strerror}") from None
+        raise GemmsimError(f"cannot start {tool}: {error.strerror}") from None
+    except subprocess.TimeoutExpired:
+        raise GemmsimError(f"{tool} did not finish within five minutes") from None
     if done.returncode:
         said = (done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}").splitlines()[0]
         raise GemmsimError(f"nvdisasm cannot read the cubin: {said}")

@@ -12,8 +12,8 @@ def basic_blocks(instructions: tuple[Instruction, ...]) -> tuple[BasicBlock, ...
     """Blocks in address order.
 
     A call continues at its target and, conservatively, behind itself; a return at every place behind a call; an indexed
-    branch without listed targets at every block. BSSY only names a place to meet again: it ends no block, but its target
-    starts one.
+    branch without listed targets at every block. BSSY only names a place to meet again: it ends no block, but its
+    target starts one.
     """
     if not instructions:
         return ()

@@ -1,7 +1,7 @@
 """Text of one SASS instruction, as nvdisasm prints it, to typed operands; and back (`render`).
 
-The grammar is the one of the CUDA Binary Utilities documentation, section "Instruction Set Reference", completed by what
-nvdisasm 13 prints for sm_75 to sm_120. Anything else raises `GemmsimError`: an operand is never guessed.
+The grammar is what nvdisasm 13 prints for sm_75 to sm_120 (the CUDA Binary Utilities documentation names the opcodes,
+not the operands). Anything else raises `GemmsimError`: an operand is never guessed.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Mapping
+from dataclasses import replace
 
 from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import ZERO, Control, Instruction, Operand, OperandKind, SourceLine
@@ -18,16 +19,15 @@ _KINDS = {kind.value: kind for kind in (
     OperandKind.BARRIER,
 )}  # fmt: skip
 _REGISTER = re.compile(r"(?P<kind>UR|UP|R|P|B)(?P<index>\d+|Z|T)(?P<suffix>(?:\.\w+)*)")
-_SPECIAL = re.compile(r"(?:SR_\w+|SRZ|U?PR|U?SB\d+|gsb\d+|ATEXIT_PC|ATEXIT_PC\.\w+|THREAD_STATE_ENUM)(?:\.\w+)*")
+_SPECIAL = re.compile(r"(?:SR_\w+|SRZ|U?PR|U?SB\d+|gsb\d+|ATEXIT_PC|THREAD_STATE_ENUM)(?:\.\w+)*")
 _INTEGER = re.compile(r"-?0x[0-9a-f]+")
 _FLOAT = re.compile(r"[+-]?(?:\d+(?:\.\d*)?(?:e[+-]?\d+)?|INF|[QS]?NAN)")
 _CONSTANT = re.compile(r"(?P<space>cx?)\[(?P<bank>[^\]]+)\]\[(?P<offset>[^\]]*)\](?P<suffix>(?:\.\w+)*)")
-_ADDRESS = re.compile(r"(?:(?P<space>[a-z]+)\[(?P<descriptor>UR\d+|URZ)\])?(?:\[(?P<body>[^\]]*)\])?(?P<suffix>(?:\.\w+)*)")
+_ADDRESS = re.compile(r"(?:(?P<space>[a-z]+)\[UR(?P<descriptor>\d+|Z)\])?(?:\[(?P<body>[^\]]*)\])?")
 _TARGET = re.compile(r"`\((?P<label>[^)]*)\)")
 _BITS = re.compile(r"\{(?P<bits>\d+(?:,\d+)*)?\}")
 _BRANCH_TARGETS = re.compile(r'\(\*"?BRANCH_TARGETS (?P<labels>[^"*]*)"?\*\)')
 _GUARD = re.compile(r"@(!?)(U?P(?:\d|T))\s+")
-_OPENING, _CLOSING = "[({|`", "])}"
 
 
 def parse_instruction(
@@ -50,7 +50,7 @@ def parse_instruction(
     mnemonic, _, rest = body.partition(" ")
     rest = rest.replace("] [", "][")  # HADD2 prints `c[0x2] [0x0]`
     opcode, *modifiers = mnemonic.split(".")
-    if not opcode.isalnum():
+    if not opcode.replace("_", "").isalnum():
         raise GemmsimError(f"cannot read instruction '{text}' at {offset:#x}: '{mnemonic}' is no opcode")
     branches: tuple[Operand, ...] = ()
     if listed := _BRANCH_TARGETS.search(rest):
@@ -68,11 +68,11 @@ def parse_instruction(
 
 def decode_control(encoding: int) -> Control:
     """Scheduling bits of a 128-bit encoding: stall [108:105], yield [109], write barrier [112:110], read barrier
-    [115:113], wait mask [121:116], reuse [125:122] (layout: Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
-    Microbenchmarking", 2018, section 2.1; unchanged since).
+    [115:113], wait mask [121:116], reuse [125:122]. Layout: Jia et al., "Dissecting the NVIDIA Volta GPU Architecture
+    via Microbenchmarking", 2018, section 2.1; unchanged since.
 
-    The hardware's yield bit is active low: 0 asks the scheduler to prefer another warp, which is `yield_hint=True` here.
-    Barrier number 7 means none.
+    The hardware's yield bit is active low: 0 asks the scheduler to prefer another warp, which is `yield_hint=True`
+    here. Barrier number 7 means none.
     """
     write, read = encoding >> 110 & 7, encoding >> 113 & 7
     return Control(
@@ -114,9 +114,9 @@ def _merge_halves(opcode: str, words: list[str]) -> list[str]:
 def parse_operand(text: str, encoding: int = 0, labels: Mapping[str, int] | None = None) -> Operand:
     """One operand.
 
-    Hexadecimal immediates keep the printed sign (`-0x14` is -20: mask to the width the opcode wants). Literals printed as
-    floating point take their bits from the encoding's immediate field, bits [63:32] — for FP64 opcodes those are the upper
-    half of the double, for packed halves both halves — and keep the printed form in `name`.
+    Hexadecimal immediates keep the printed sign (`-0x14` is -20: mask to the width the opcode wants). Literals printed
+    as floating point take their bits from the encoding's immediate field, bits [63:32] (for FP64 opcodes the upper half
+    of the double, for packed halves both), and keep the printed form in `name`.
     """
     if _INTEGER.fullmatch(text):
         return Operand(OperandKind.IMMEDIATE, value=int(text, 16))
@@ -155,12 +155,7 @@ def _parse_named(text: str) -> Operand:
         raise GemmsimError(f"cannot read operand '{text}'")
     if not (negate or invert or absolute):
         return operand
-    return _with_signs(operand, negate, absolute, invert)
-
-
-def _with_signs(operand: Operand, negate: bool, absolute: bool, invert: bool) -> Operand:
-    o = operand
-    return Operand(o.kind, o.index, o.value, o.bank, o.uniform, o.scale, o.wide, negate, absolute, invert, o.suffix, o.name)
+    return replace(operand, negate=negate, absolute=absolute, invert=invert)
 
 
 def _parse_plain(body: str) -> Operand | None:
@@ -205,7 +200,7 @@ def _parse_constant(match: re.Match[str]) -> Operand | None:
 
 def _parse_address(match: re.Match[str]) -> Operand | None:
     base, uniform, value, scale, wide, suffix = ZERO, ZERO, 0, 1, False, ""
-    for term in (match["body"] or "").split("+"):
+    for term in (match["body"] or "0x0").split("+"):
         register = _REGISTER.fullmatch(term)
         if register and register["kind"] == "R":
             base = _index(register["index"])
@@ -220,13 +215,64 @@ def _parse_address(match: re.Match[str]) -> Operand | None:
             uniform = _index(register["index"])
         elif _INTEGER.fullmatch(term):
             value = int(term, 16)
-        elif term:
+        else:
             return None
-    descriptor = _index(match["descriptor"][2:]) if match["space"] else 0
-    suffix = ".".join(filter(None, (suffix, match["suffix"][1:])))
-    return Operand(
-        OperandKind.ADDRESS, base, value, descriptor, uniform, scale, wide, suffix=suffix, name=match["space"] or ""
-    )
+    space, descriptor = match["space"] or "", _index(match["descriptor"]) if match["space"] else 0
+    return Operand(OperandKind.ADDRESS, base, value, descriptor, uniform, scale, wide, suffix=suffix, name=space)
+
+
+def render(operand: Operand) -> str:
+    """As nvdisasm prints the operand, less `.reuse`; branch targets as byte offsets. `parse_operand` reads it back."""
+    o = operand
+    if o.kind is OperandKind.IMMEDIATE:
+        if o.name == "set":
+            return "{" + ",".join(str(bit) for bit in reversed(range(o.value.bit_length())) if o.value >> bit & 1) + "}"
+        return o.name or _hex(o.value)
+    if o.kind is OperandKind.TARGET:
+        return f"`({o.value:#x})"
+    if o.kind is OperandKind.SPECIAL:
+        return o.name
+    special = {OperandKind.CONSTANT: _render_constant, OperandKind.ADDRESS: _render_address}
+    body = special.get(o.kind, _render_register)(o)
+    if o.absolute:
+        name, dot, suffix = body.partition(".") if o.kind is not OperandKind.CONSTANT else body.rpartition(".")
+        body = f"|{name}|{dot}{suffix}" if dot else f"|{body}|"
+    complement = "!" if o.kind in (OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE) else "~"
+    return "-" * o.negate + complement * o.invert + body
+
+
+def _hex(value: int) -> str:
+    return f"-{-value:#x}" if value < 0 else f"{value:#x}"
+
+
+def _register(kind: OperandKind, index: int) -> str:
+    zero = "T" if kind in (OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE) else "Z"
+    return f"{kind.value}{zero if index == ZERO else index}"
+
+
+def _render_register(o: Operand) -> str:
+    return _register(o.kind, o.index) + ("." + o.suffix if o.suffix else "")
+
+
+def _render_constant(o: Operand) -> str:
+    bank = _register(OperandKind.UNIFORM_REGISTER, o.bank) if o.name else f"{o.bank:#x}"
+    terms = [_register(OperandKind.REGISTER, o.index)] if o.index != ZERO else []
+    terms += [_register(OperandKind.UNIFORM_REGISTER, o.uniform)] if o.uniform != ZERO else []
+    terms += [_hex(o.value)] if o.value or not terms else []
+    return f"{o.name or 'c'}[{bank}][{'+'.join(terms)}]" + ("." + o.suffix if o.suffix else "")
+
+
+def _render_address(o: Operand) -> str:
+    descriptor = f"{o.name}[{_register(OperandKind.UNIFORM_REGISTER, o.bank)}]" if o.name else ""
+    base = _register(OperandKind.REGISTER, o.index) if o.index != ZERO or o.wide or o.scale != 1 or o.suffix else ""
+    if base:
+        base += f".{o.suffix}" * bool(o.suffix) + f".X{o.scale}" * (o.scale != 1) + ".64" * o.wide
+    terms = [base] if base else []
+    terms += [_register(OperandKind.UNIFORM_REGISTER, o.uniform)] if o.uniform != ZERO else []
+    if o.name == "gdesc" and not terms and not o.value:  # a matrix descriptor is no address: nothing follows it
+        return descriptor
+    terms += [_hex(o.value)] if o.value or not terms else []
+    return f"{descriptor}[{'+'.join(terms)}]"
 
 
 def float_literal_bits(literal: str, opcode: str) -> int | None:

@@ -1,0 +1,122 @@
+"""Program <-> bytes: a magic word, a format version, zlib-compressed JSON. No code runs when a file is read.
+
+Equal operands, predicates and source chains are stored once and shared after loading: a program has thousands of
+operands but few different ones. Control bits are not stored: they are in the encoding.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from dataclasses import astuple
+from typing import Any
+
+from gemmsim.errors import GemmsimError
+from gemmsim.isa.parse import decode_control
+from gemmsim.isa.program import (
+    INSTRUCTION_BYTES,
+    BasicBlock,
+    Instruction,
+    Operand,
+    OperandKind,
+    Parameter,
+    Program,
+    Relocation,
+    SourceLine,
+)  # fmt: skip
+
+MAGIC = b"gemmsim-program"
+FORMAT_VERSION = 1  # raise it with any change of what is stored: files of another version are refused
+_PLAIN = (
+    "name", "symbol", "arch", "abi", "registers", "static_shared_bytes", "local_bytes", "barriers", "parameter_base",
+    "max_threads", "toolchain", "source", "cubin_sha256", "reserved_shared_bytes",
+)  # fmt: skip
+
+
+class _Table:
+    """Numbers distinct values in order of first use."""
+
+    def __init__(self) -> None:
+        self.index: dict[Any, int] = {}
+
+    def add(self, value: Any) -> int:
+        return self.index.setdefault(value, len(self.index))
+
+
+def program_to_bytes(program: Program) -> bytes:
+    """Deterministic: equal programs give equal bytes."""
+    operands, chains, mnemonics = _Table(), _Table(), _Table()
+    rows = [
+        (
+            mnemonics.add((one.opcode, *one.modifiers)),
+            operands.add(one.predicate),
+            chains.add(one.sources),
+            one.text,
+            *map(operands.add, one.operands),
+        )
+        for one in program.instructions
+    ]
+    document = {name: getattr(program, name) for name in _PLAIN} | {
+        "instructions": rows,
+        "offsets": [one.offset for one in program.instructions],
+        "encodings": _pack(b"".join(i.encoding.to_bytes(INSTRUCTION_BYTES, "little") for i in program.instructions)),
+        "mnemonics": list(mnemonics.index),
+        "operands": [None if operand is None else astuple(operand) for operand in operands.index],
+        "chains": [[(place.file, place.line) for place in chain] for chain in chains.index],
+        "blocks": [astuple(block) for block in program.blocks],
+        "parameters": [astuple(parameter) for parameter in program.parameters],
+        "constants": {str(bank): _pack(data) for bank, data in sorted(program.constants.items())},
+        "global_data": _pack(program.global_data),
+        "relocations": [astuple(relocation) for relocation in program.relocations],
+    }
+    text = json.dumps(document, separators=(",", ":"), sort_keys=True)
+    return MAGIC + bytes([FORMAT_VERSION]) + zlib.compress(text.encode(), 6)
+
+
+def program_from_bytes(data: bytes) -> Program:
+    """The inverse. Raises GemmsimError for anything that `program_to_bytes` of this version did not write."""
+    header = len(MAGIC) + 1
+    if data[: len(MAGIC)] != MAGIC or len(data) < header:
+        raise GemmsimError("not a stored gemmsim program")
+    if data[len(MAGIC)] != FORMAT_VERSION:
+        raise GemmsimError(f"the stored program has format {data[len(MAGIC)]}, this gemmsim reads {FORMAT_VERSION}")
+    try:
+        return _build(json.loads(zlib.decompress(data[header:])))
+    except (zlib.error, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+        raise GemmsimError(f"the stored program is damaged ({type(error).__name__}: {error})") from None
+
+
+def _build(document: dict[str, Any]) -> Program:
+    operands = [row and Operand(OperandKind(row[0]), *row[1:]) for row in document["operands"]]
+    chains = [tuple(SourceLine(file, line) for file, line in chain) for chain in document["chains"]]
+    mnemonics = [(row[0], tuple(row[1:])) for row in document["mnemonics"]]
+    words = _unpack(document["encodings"])
+    instructions = []
+    for number, (mnemonic, predicate, chain, text, *used) in enumerate(document["instructions"]):
+        start = number * INSTRUCTION_BYTES
+        encoding = int.from_bytes(words[start : start + INSTRUCTION_BYTES], "little")
+        opcode, modifiers = mnemonics[mnemonic]
+        instructions.append(
+            Instruction(
+                document["offsets"][number], opcode, modifiers, tuple([operands[index] for index in used]),
+                operands[predicate], decode_control(encoding), chains[chain], text, encoding,
+            )
+        )  # fmt: skip
+    return Program(
+        **{name: document[name] for name in _PLAIN},
+        instructions=tuple(instructions),
+        blocks=tuple(BasicBlock(start, stop, tuple(successors)) for start, stop, successors in document["blocks"]),
+        parameters=tuple(Parameter(*row) for row in document["parameters"]),
+        constants={int(bank): _unpack(text) for bank, text in document["constants"].items()},
+        global_data=_unpack(document["global_data"]),
+        relocations=tuple(Relocation(*row) for row in document["relocations"]),
+    )
+
+
+def _pack(data: bytes) -> str:
+    return base64.b85encode(data).decode()
+
+
+def _unpack(text: str) -> bytes:
+    return base64.b85decode(text)
