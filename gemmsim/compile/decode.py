@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from gemmsim.compile.elf import Cubin, Kernel, read_cubin
@@ -140,3 +141,14 @@ def _sources(instructions: tuple[Instruction, ...]) -> dict[str, str]:
         except (OSError, UnicodeDecodeError):
             continue
     return found
+
+
+def rename_source(program: Program, file: str, shown: str) -> Program:
+    """The same program, with `shown` as the name of one source file."""
+
+    def renamed(places: tuple[SourceLine, ...]) -> tuple[SourceLine, ...]:
+        return tuple(SourceLine(shown, place.line) if place.file == file else place for place in places)
+
+    instructions = tuple(replace(one, sources=renamed(one.sources)) for one in program.instructions)
+    texts = {shown if name == file else name: text for name, text in program.source.items()}
+    return replace(program, instructions=instructions, source=texts)

@@ -16,8 +16,12 @@ PACKAGES = (
     "numba", "numba-cuda", "llvmlite", "cuda-core", "cuda-bindings",
     "nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvrtc", "nvidia-cuda-runtime", "nvidia-cuda-nvdisasm",
 )  # fmt: skip
-# Distributions with headers that kernels include; the last two are optional.
-_HEADER_PACKAGES = ("nvidia-cuda-runtime", "nvidia-cuda-cccl", "nvidia-cuda-crt")
+# Distributions with headers that kernels include, and a file by which the include folder is found; crt is optional.
+_HEADERS = {
+    "nvidia-cuda-runtime": "cuda_runtime.h",
+    "nvidia-cuda-cccl": "cub/cub.cuh",
+    "nvidia-cuda-crt": "crt/mma.h",
+}
 _INSTALL = 'pip install "numba-cuda[cu13]" nvidia-cuda-nvdisasm (NVIDIA publishes them for Linux, not for macOS)'
 
 
@@ -57,12 +61,10 @@ def find_nvdisasm() -> Path:
 def header_folders() -> tuple[Path, ...]:
     """Folders of the CUDA headers that came as wheels, for `#include <cuda_fp16.h>` and the like."""
     folders = []
-    for package in _HEADER_PACKAGES:
+    for package, marker in _HEADERS.items():
         for path in _files(package):
-            if path.parts[-2:] in (("include", "cuda_runtime.h"), ("crt", "mma.h"), ("cccl", "cub")):
-                folders.append(path.parent if path.name != "mma.h" else path.parents[1])
-            elif path.parts[-3:-1] == ("cccl", "cub") and path.name == "cub.cuh":
-                folders.append(path.parents[1])
+            if path.as_posix().endswith(f"/{marker}"):
+                folders.append(path.parents[marker.count("/")])
     return tuple(dict.fromkeys(folders))
 
 

@@ -7,7 +7,6 @@ not the operands). Anything else raises `GemmsimError`: an operand is never gues
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -273,16 +272,3 @@ def _render_address(o: Operand) -> str:
         return descriptor
     terms += [_hex(o.value)] if o.value or not terms else []
     return f"{descriptor}[{'+'.join(terms)}]"
-
-
-def float_literal_bits(literal: str, opcode: str) -> int | None:
-    """The 32 bits that a printed literal stands for, from its decimal digits: a check on the encoding's field."""
-    if "NAN" in literal or "," in literal:
-        return None
-    number = float(literal.replace("INF", "inf"))
-    if opcode.startswith("D"):
-        return int(struct.unpack("<Q", struct.pack("<d", number))[0] >> 32)
-    try:
-        return int(struct.unpack("<I", struct.pack("<f", number))[0])
-    except OverflowError:
-        return None

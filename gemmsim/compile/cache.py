@@ -1,0 +1,93 @@
+"""Compiled kernels on disk. An entry is one file, written beside its place and renamed into it, so that two processes
+never see half of one; its checksum tells a damaged one, which counts as absent."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+from gemmsim.errors import GemmsimError
+from gemmsim.isa.program import Program
+from gemmsim.isa.serialize import program_from_bytes, program_to_bytes
+
+_MAGIC = b"gemmsim-cache-1\n"
+_DIGEST_BYTES, _LENGTH_BYTES = 32, 8
+
+
+class CacheWarning(UserWarning):
+    """The cache cannot be used; the result is right, only slower."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    program: Program
+    cubin: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """A folder of entries by key. Created at the first write."""
+
+    folder: Path
+
+    def load(self, key: str) -> Entry | None:
+        """The entry, or None where there is none that is whole."""
+        try:
+            data = self._path(key).read_bytes()
+        except OSError:
+            return None
+        header = len(_MAGIC) + _DIGEST_BYTES
+        body = data[header:]
+        if data[: len(_MAGIC)] != _MAGIC or hashlib.sha256(body).digest() != data[len(_MAGIC) : header]:
+            return None
+        length = int.from_bytes(body[:_LENGTH_BYTES], "little")
+        cubin, program = body[_LENGTH_BYTES : _LENGTH_BYTES + length], body[_LENGTH_BYTES + length :]
+        try:
+            return Entry(program_from_bytes(program), cubin)
+        except GemmsimError:
+            return None
+
+    def store(self, key: str, entry: Entry) -> None:
+        """Warns (CacheWarning, one line) where the folder cannot be written, and goes on."""
+        body = len(entry.cubin).to_bytes(_LENGTH_BYTES, "little") + entry.cubin + program_to_bytes(entry.program)
+        path = self._path(key)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, _MAGIC + hashlib.sha256(body).digest() + body)
+        except OSError as error:
+            warnings.warn(
+                f"cannot write the cache folder '{self.folder}' ({error.strerror}); going on without it: set "
+                "GEMMSIM_CACHE_DIR to a folder that can be written",
+                CacheWarning,
+                stacklevel=2,
+            )
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / key[2:]
+
+
+def default_cache() -> Cache:
+    """In GEMMSIM_CACHE_DIR where set, else in the user's cache folder."""
+    if chosen := os.environ.get("GEMMSIM_CACHE_DIR"):
+        return Cache(Path(chosen))
+    from platformdirs import user_cache_path
+
+    return Cache(user_cache_path("gemmsim", appauthor=False))
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write to a temporary name in the same folder, then rename: readers see the old file, the new one, or none."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(temporary).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()
+        raise

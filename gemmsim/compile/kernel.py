@@ -1,0 +1,50 @@
+"""The front door: any kernel source and an architecture -> Program, from the cache where it was compiled before."""
+
+from __future__ import annotations
+
+from gemmsim.compile.cache import Cache, Entry
+from gemmsim.compile.key import cache_key
+from gemmsim.compile.source import CudaKernel, KernelSource, PtxKernel, PythonKernel
+from gemmsim.compile.toolchain import tool_versions
+from gemmsim.isa.program import Program
+
+
+def compile_kernel(source: KernelSource, arch: str, cache: Cache | None) -> Program:
+    """Compile and decode for "sm_90", or find the result in `cache` (None: neither read nor written).
+
+    A hit imports neither numba nor CUDA libraries nor the user's module. Raises GemmsimError, one line, for whatever
+    the source, the architecture or the installation makes impossible.
+    """
+    if cache is None:
+        return build_kernel(source, arch).program
+    key = cache_key(source, arch, tool_versions())
+    entry = cache.load(key)
+    if entry is None:
+        entry = build_kernel(source, arch)
+        cache.store(key, entry)
+    return entry.program
+
+
+def build_kernel(source: KernelSource, arch: str) -> Entry:
+    """Compile and decode, without a cache: the Program and the cubin it came from."""
+    from gemmsim.compile.decode import decode_cubin, rename_source  # pyelftools; not needed for a cache hit
+
+    if isinstance(source, PythonKernel):
+        from gemmsim.compile.python_kernel import compile_python
+
+        cubin = compile_python(source, arch)
+        program = decode_cubin(cubin, arch=arch, abi="numba")
+        return Entry(rename_source(program, str(source.path), source.shown_path), cubin)
+    if isinstance(source, CudaKernel):
+        from gemmsim.compile.cuda_kernel import compile_cuda
+
+        cubin, symbol = compile_cuda(source, arch)
+        return Entry(decode_cubin(cubin, symbol, arch, abi="c", name=source.entry), cubin)
+    if isinstance(source, PtxKernel):
+        from gemmsim.compile.link import link_ptx
+
+        cubin = link_ptx(source.text, arch)
+        return Entry(decode_cubin(cubin, source.entry, arch, source.abi), cubin)
+    # the tools that made a ready cubin are not the installed ones; only the disassembler is
+    versions = {name: version for name, version in tool_versions().items() if name == "nvidia-cuda-nvdisasm"}
+    return Entry(decode_cubin(source.data, source.entry, arch, source.abi, toolchain=versions), source.data)

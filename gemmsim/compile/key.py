@@ -1,0 +1,115 @@
+"""The cache key of a kernel: a hash of everything that can change its Program, read without importing any of it."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from gemmsim.compile.source import CubinKernel, CudaKernel, KernelSource, PtxKernel, PythonKernel
+from gemmsim.errors import GemmsimError
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+
+
+def cache_key(source: KernelSource, arch: str, versions: dict[str, str]) -> str:
+    """64 hexadecimal digits: source text, argument types, options, architecture, tool versions, our own decoder.
+
+    Of a Python file, the local modules that it imports count too; of CUDA C++, the files that it includes by quotes
+    (transitively). Headers found elsewhere are covered by the tools' versions only.
+    """
+    kind = type(source).__name__
+    parts: dict[str, object] = {"kind": kind, "arch": arch, "versions": versions, "decoder": _decoder()}
+    if isinstance(source, PythonKernel):
+        parts |= {
+            "function": source.function,
+            "signature": [(one.dtype, one.ndim) for one in source.signature],
+            "tunables": source.tunables,
+            "path": source.shown_path,
+            "files": _contents(_python_files(source.path), source.path.parent),
+        }
+    elif isinstance(source, CudaKernel):
+        parts |= {
+            "text": source.text,
+            "path": str(source.path),
+            "entry": source.entry,
+            "options": source.options,
+            "files": _contents(_included(source.text, source.path.parent), source.path.parent),
+        }
+    elif isinstance(source, PtxKernel):
+        parts |= {"text": source.text, "entry": source.entry, "abi": source.abi}
+    elif isinstance(source, CubinKernel):
+        parts |= {"data": hashlib.sha256(source.data).hexdigest(), "entry": source.entry, "abi": source.abi}
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _decoder() -> str:
+    """A hash of the modules that turn a cubin into a Program: a change there must not meet an older result."""
+    folder = Path(__file__).resolve().parent
+    isa = [folder.parent / "isa" / f"{name}.py" for name in ("program", "parse", "blocks", "serialize")]
+    digest = hashlib.sha256()
+    for file in (*sorted(folder.glob("*.py")), *isa):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _contents(files: set[Path], folder: Path) -> dict[str, str]:
+    """{path from `folder`: hash}: the same wherever the folder lies."""
+    return {
+        Path(os.path.relpath(file, folder)).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(files)
+    }
+
+
+def _python_files(path: Path) -> set[Path]:
+    """The file and the files beside it that it imports, directly or not."""
+    found: set[Path] = set()
+    waiting = [path]
+    while waiting:
+        file = waiting.pop()
+        if file in found:
+            continue
+        found.add(file)
+        try:
+            tree = ast.parse(file.read_bytes())
+        except (OSError, ValueError, SyntaxError) as error:
+            said = error.strerror if isinstance(error, OSError) else str(error)
+            raise GemmsimError(f"cannot read '{file}': {said}") from None
+        waiting += [local for name in _imported(tree) if (local := _local_module(file.parent, name))]
+    return found
+
+
+def _imported(tree: ast.AST) -> list[str]:
+    names = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level <= 1:
+            names += [node.module] if node.module else [alias.name for alias in node.names]
+    return names
+
+
+def _local_module(folder: Path, name: str) -> Path | None:
+    base = folder.joinpath(*name.split("."))
+    for candidate in (base.with_suffix(".py"), base / "__init__.py"):
+        if candidate.is_file():
+            return candidate
+    return None
+
+
+def _included(text: str, folder: Path) -> set[Path]:
+    found: set[Path] = set()
+    waiting = [(text, folder)]
+    while waiting:
+        current, place = waiting.pop()
+        for name in _INCLUDE.findall(current):
+            file = (place / name).resolve()
+            if file.is_file() and file not in found:
+                found.add(file)
+                waiting.append((file.read_text(encoding="utf-8", errors="replace"), file.parent))
+    return found

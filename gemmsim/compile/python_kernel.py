@@ -1,0 +1,130 @@
+"""numba.cuda kernels -> cubin, the way numba's own dispatcher compiles them for a launch, but without a GPU."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from gemmsim.compile.link import link
+from gemmsim.compile.source import ArgType, PythonKernel
+from gemmsim.compile.toolchain import missing
+from gemmsim.errors import GemmsimError, nearest
+
+
+def compile_python(source: PythonKernel, arch: str) -> bytes:
+    """A cubin for "sm_90". Loading the file runs it.
+
+    Raises GemmsimError, one line, for a missing toolchain or function, a file that fails, or a kernel that numba
+    refuses.
+    """
+    return compile_numba(load_kernel(source), source.signature, arch)
+
+
+def compile_numba(kernel: Any, signature: tuple[ArgType, ...], arch: str) -> bytes:
+    """Compile a `@cuda.jit` kernel, or a plain function as `@cuda.jit` without options would.
+
+    The decorator's options count: fastmath, max_registers, launch_bounds, opt and lto. numba-cuda links LTO-IR unless
+    the kernel says `lto=False`, and so does this: the two ways give different code (with LTO, `fastmath=True` does not
+    flush denormals). Line information is always on; it changes no instruction.
+
+    Arrays are typed C-contiguous, aligned and mutable, as numba types a NumPy or device array at a launch. "bf16" is
+    numba-cuda's own bfloat16, which has no NumPy dtype: its arrays can be described here but only launched with views.
+    """
+    try:
+        from numba import cuda
+        from numba.cuda import compile as numba_compile
+    except ImportError:
+        raise missing("numba-cuda") from None
+    dispatcher = kernel if hasattr(kernel, "py_func") else cuda.jit(kernel)
+    options = dispatcher.targetoptions
+    name = dispatcher.py_func.__name__
+    if options.get("link"):
+        raise GemmsimError(f"kernel '{name}' links other code (link=...), which gemmsim does not support")
+    number = int(arch.removeprefix("sm_"))
+    # numba targets a device of 9.0 or later with the architecture's own features, "sm_90a"
+    suffix = "a" if number >= 90 else ""
+    capability = (number // 10, number % 10, suffix) if suffix else (number // 10, number % 10)
+    lto = bool(options.get("lto", True))
+    try:
+        code, _ = numba_compile(
+            dispatcher.py_func,
+            tuple(_numba_type(one) for one in signature),
+            device=False,
+            abi="numba",
+            cc=capability,
+            lineinfo=True,
+            fastmath=options.get("fastmath", False),
+            opt=options.get("opt", True),
+            launch_bounds=options.get("launch_bounds"),
+            output="ltoir" if lto else "ptx",
+        )
+    except Exception as error:  # numba raises dozens of types; all mean that it cannot compile this function
+        raise GemmsimError(f"numba cannot compile '{name}' for {arch}: {_reason(error)}") from error
+    code = code.encode() if isinstance(code, str) else bytes(code)
+    return link(code, f"{arch}{suffix}", options.get("max_registers"), lto=lto)
+
+
+def load_kernel(source: PythonKernel) -> Any:
+    """The dispatcher or function that `source` names."""
+    module = _load(source)
+    where = source.path.name
+    if not hasattr(module, source.function):
+        public = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
+        raise GemmsimError(f"'{where}' has no function '{source.function}'{nearest(source.function, public)}")
+    found = getattr(module, source.function)
+    if source.tunables is not None:
+        try:
+            found = found(**dict(source.tunables))
+        except Exception as error:  # the user's code
+            raise GemmsimError(f"{where}:{source.function} failed: {type(error).__name__}: {error}") from error
+    if not (hasattr(found, "py_func") or hasattr(found, "__code__")):
+        raise GemmsimError(f"{where}:{source.function} is a {type(found).__name__}, not a kernel")
+    return found
+
+
+def _load(source: PythonKernel) -> ModuleType:
+    try:
+        if source.module is not None:
+            return importlib.import_module(source.module)
+        return _load_file(source.path)
+    except GemmsimError:
+        raise
+    except Exception as error:  # whatever the user's file raises
+        raise GemmsimError(f"'{source.path.name}' cannot be loaded: {type(error).__name__}: {error}") from error
+
+
+def _load_file(path: Path) -> ModuleType:
+    name = f"_gemmsim_user_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise GemmsimError(f"'{path}' is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    sys.path.insert(0, str(path.parent))  # what `python FILE.py` does, so that it finds its neighbours
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
+    return module
+
+
+def _numba_type(one: ArgType) -> Any:
+    from numba.cuda import types
+
+    scalar = {
+        "f16": types.float16, "bf16": types.bfloat16, "f32": types.float32, "f64": types.float64,
+        "i8": types.int8, "i32": types.int32, "i64": types.int64,
+        "u8": types.uint8, "u32": types.uint32, "u64": types.uint64,
+    }[one.dtype]  # fmt: skip
+    return types.Array(scalar, one.ndim, "C") if one.ndim else scalar
+
+
+def _reason(error: Exception) -> str:
+    """numba's messages run over many lines; the first that says something about the user's code."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    telling = [line for line in lines if not line.startswith(("Failed in", "-", "During"))]
+    return f"{type(error).__name__}: {(telling or lines or [''])[0]}"

@@ -1,0 +1,119 @@
+"""What can be compiled, as plain data: describing a kernel imports neither numba nor the user's module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gemmsim.errors import GemmsimError, nearest
+
+DTYPES = ("f16", "bf16", "f32", "f64", "i8", "i32", "i64", "u8", "u32", "u64")
+
+
+@dataclass(frozen=True, slots=True)
+class ArgType:
+    """Type of one kernel argument: `dtype` one of DTYPES; `ndim` 0 for a scalar, else a C-contiguous array's."""
+
+    dtype: str
+    ndim: int = 0
+
+    def __post_init__(self) -> None:
+        if self.dtype not in DTYPES:
+            known = ", ".join(DTYPES)
+            raise GemmsimError(f"unknown type '{self.dtype}'{nearest(self.dtype, DTYPES)}: known are {known}")
+        if self.ndim < 0:
+            raise GemmsimError(f"an array has 0 or more dimensions, not {self.ndim}")
+
+
+@dataclass(frozen=True, slots=True)
+class PythonKernel:
+    """A numba.cuda kernel in a Python file, as it would be launched on a GPU.
+
+    path       the file
+    function   a `@cuda.jit` kernel or plain function; where `tunables` is not None, a function that returns one
+    signature  argument types in order
+    tunables   ((name, value), ...) with which to call `function`
+    module     import name of the file where it is part of a package ("gemmsim_kernels.tiled"), else None: the file is
+               loaded by itself, with its folder importable. Loading runs it.
+    """
+
+    path: Path
+    function: str
+    signature: tuple[ArgType, ...]
+    tunables: tuple[tuple[str, int], ...] | None = None
+    module: str | None = None
+
+    @property
+    def shown_path(self) -> str:
+        """The file's name in source lines: short where it is part of a package ("kernels/tiled.py"), else in full."""
+        return f"{self.path.parent.name}/{self.path.name}" if self.module else str(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class CudaKernel:
+    """CUDA C++. `path` names it in messages and source lines, and its folder is searched for includes.
+
+    entry      kernel name or name expression (`sgemm<128,128,8>`), None where there is only one kernel
+    options    NVRTC's own ("-DTILE=32", "--use_fast_math", "-I/my/include"); "-arch=sm_90a" replaces the architecture
+    """
+
+    text: str
+    path: Path
+    entry: str | None = None
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PtxKernel:
+    """PTX text. abi: "c", "numba", or None to tell from the kernel's name."""
+
+    text: str
+    path: Path
+    entry: str | None = None
+    abi: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CubinKernel:
+    """A compiled cubin. abi: "c", "numba", or None to tell from the kernel's name."""
+
+    data: bytes
+    path: Path
+    entry: str | None = None
+    abi: str | None = None
+
+
+KernelSource = PythonKernel | CudaKernel | PtxKernel | CubinKernel
+
+
+def kernel_file(
+    path: Path,
+    entry: str | None,
+    signature: tuple[ArgType, ...] = (),
+    options: tuple[str, ...] = (),
+    tunables: tuple[tuple[str, int], ...] | None = None,
+) -> KernelSource:
+    """The source that a file's suffix says it is: .py, .cu, .ptx or .cubin.
+
+    Raises GemmsimError for a file that cannot be read, another suffix, or a Python file without a function name.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in (".py", ".cu", ".ptx", ".cubin"):
+        kinds = "FILE.py:function, FILE.cu, FILE.ptx and FILE.cubin"
+        raise GemmsimError(f"'{path}' is no kernel file: gemmsim reads {kinds}")
+    try:
+        data = path.read_bytes()
+        text = "" if suffix == ".cubin" else data.decode()
+    except OSError as error:
+        raise GemmsimError(f"cannot read '{path}': {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise GemmsimError(f"cannot read '{path}': it is not UTF-8 text") from None
+    if suffix == ".py":
+        if not entry:
+            raise GemmsimError(f"'{path}' needs a function: {path.name}:function")
+        return PythonKernel(path.resolve(), entry, signature, tunables)
+    if suffix == ".cu":
+        return CudaKernel(text, path.resolve(), entry, options)
+    if suffix == ".ptx":
+        return PtxKernel(text, path.resolve(), entry)
+    return CubinKernel(data, path.resolve(), entry)
