@@ -104,16 +104,15 @@ def _issue(instruction: Instruction, arch: str, gpu: GpuSpec) -> Issue:
 def _pipe_latency(port: str, gpu: GpuSpec) -> float:
     if port == "":
         return 1.0
-    name = port if port in gpu.pipes else "fmaheavy"  # "fma", and "fp16" on a GPU without that pipe
-    if name not in gpu.pipes:
+    if port not in gpu.pipes:
         raise GemmsimError(f"GPU {gpu.name} has no pipe '{port}'; it has {', '.join(sorted(gpu.pipes))}")
-    return gpu.pipes[name].latency_cycles
+    return gpu.pipes[port].latency_cycles
 
 
 def _access(instruction: Instruction, gpu: GpuSpec) -> Access:
     memory = memory_opcode(instruction.opcode)
-    if memory is None:  # SHFL and CCTL use the path but have no addresses
-        return Access(True, True, False, gpu.pipes["lsu"].latency_cycles, 1)
+    if memory is None:  # SHFL and CCTL use the path but have no addresses; their latency is taken to be a shared load's
+        return Access(True, True, False, gpu.shared.load_latency_cycles[0], 1)
     modifiers = instruction.modifiers
     if instruction.opcode in ("LDSM", "STSM"):  # number of 8x8 matrices: 1, 2 or 4
         width = 2 if "4" in modifiers else 1 if "2" in modifiers else 0

@@ -66,6 +66,7 @@ class MemoryPath:
         self._address_cycles = gpu.pipes["lsu"].issue_interval_cycles
         self._address_free = [0.0] * gpu.sm.sub_partitions
         self._cycles_per_wavefront = 1 / gpu.shared.wavefronts_per_cycle
+        self._request_cycles = gpu.shared.request_interval_cycles
         self._sector_l2_cycles = gpu.l1.sector_bytes / rates.l2_bytes_per_cycle
         self._sector_dram_cycles = gpu.l1.sector_bytes / rates.dram_bytes_per_cycle
         self.tags = Server()
@@ -90,7 +91,8 @@ class MemoryPath:
         if tag_cycles:
             begin = self.tags.book(now, begin, tag_cycles)
         if wavefronts:
-            begin = self.data.book(now, begin, data_cycles)
+            held = data_cycles if data_cycles > self._request_cycles else self._request_cycles
+            begin = self.data.book(now, begin, held)
         # The address unit keeps a request until the data stage takes it: a slow stage fills the queues before it.
         address_free[sub_partition] = begin
         waited = begin - idle_arrival

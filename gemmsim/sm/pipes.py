@@ -2,18 +2,17 @@
 
 The pipes have Nsight Compute's names (profiling guide, "Pipelines"); they are the keys of `GpuSpec.pipes`:
 
-    fmaheavy  FP32 and integer multiply-add                 fmalite   the second FP32 half (sm_86 and later), FP32 only
-    alu       integer add, logic, shifts, compares          fp64, fp16, tensor
-    xu        transcendentals, conversions, S2R             uniform   the uniform datapath
-    lsu       loads, stores, shuffles: its issue interval is the address unit's, its latency that of a shuffle
-    adu       constants by LDC; its latency is also that from a barrier's last arrival to its release
+    fma       FP32 multiply-add                      fmaheavy  the part of it that takes integer multiply-adds too
+    alu       integer add, logic, shifts, compares   fp64, fp16, tensor
+    xu        transcendentals and conversions        uniform   the uniform datapath
+    lsu       loads, stores, shuffles; its issue interval is the address unit's
+    adu       special registers, constants by LDC; its latency is also that from a barrier's last arrival to its release
     cbu       branches; its latency is that from a taken branch to the next instruction
 
-`fmalite` and `fp16` may be missing from a GPU: FP32 then has one half, and half precision runs where FP32 does.
+Where `fma` is faster than `fmaheavy` there is a second half, `fmalite`, that makes up the difference (sm_86 and later).
 
 Sources: Nsight Compute profiling guide ("Pipelines"); CUDA programming guide, table "Throughput of native arithmetic
-instructions" (population count, conversions and transcendentals share the 16-a-cycle unit); NVIDIA RTX Blackwell
-architecture whitepaper (sm_120: integer work on every FP32 core).
+instructions" (population count, conversions and transcendentals share the 16-a-cycle unit).
 """
 
 from __future__ import annotations
@@ -24,27 +23,23 @@ from typing import Literal
 from gemmsim.errors import GemmsimError, nearest
 from gemmsim.gpu.spec import Pipe
 
-# A port is what an instruction asks for when it issues; `port_pipes` says which pipes can serve it. "" needs none.
+# A port is what an instruction asks for when it issues; `port_units` says which units can serve it. "" needs none.
 _PORT_OPCODES = {
     "fma": "FFMA FADD FMUL FSWZADD",
     "fmaheavy": "IMAD IMUL IDP",
     "alu": """IADD IADD3 VIADD LEA LOP3 LOP PLOP3 SHF SHL SHR ISETP SEL MOV PRMT SGXT BMSK IMNMX VIMNMX VIMNMX3 IABS
               VABSDIFF VABSDIFF4 FSETP FSET FSEL FMNMX FMNMX3 FCHK P2R R2P VOTE CS2R LEPC I2FP F2FP""",
-    "xu": "MUFU I2F F2I F2F FRND I2I POPC FLO BREV S2R S2UR",
+    "xu": "MUFU I2F F2I F2F FRND I2I POPC FLO BREV",
     "fp16": "HADD2 HMUL2 HFMA2 HSETP2 HSET2 HMNMX2",
     "fp64": "DADD DMUL DFMA DSETP",
     "tensor": "HMMA IMMA DMMA BMMA",
     "uniform": """UIADD3 UIMAD ULEA ULOP3 UPLOP3 USHF UISETP USEL UMOV ULDC UPRMT USGXT UBMSK UFLO UBREV UPOPC UIMNMX UIABS
                   UVIADD UVIMNMX UP2UR UR2UP UF2FP UFADD UFMUL UFFMA UFSETP UFSEL UFMNMX UI2FP VOTEU R2UR REDUX""",
-    "adu": "LDC LDCU BAR MATCH B2R",
+    "adu": "S2R S2UR LDC LDCU BAR MATCH B2R",
     "cbu": "BRA BRX BRXU JMP JMX JMXU EXIT BSSY BSYNC BREAK CALL RET WARPSYNC YIELD BMOV BPT KILL NANOSLEEP ELECT MEMBAR ERRBAR",
     "": "NOP DEPBAR LDGDEPBAR",
     "lsu": "CCTL SHFL",  # and the loads and stores of _MEMORY
 }
-
-# From sm_100 on every FP32 core takes integer multiply-adds and adds (RTX Blackwell whitepaper).
-_UNIFIED_INTEGER = "IMAD IADD IADD3 VIADD"
-_UNIFIED_INTEGER_FROM = 100
 
 Space = Literal["global", "shared", "local"]
 
@@ -81,18 +76,8 @@ _MEMORY = {
 _PORT_OF = {opcode: port for port, names in _PORT_OPCODES.items() for opcode in names.split()} | dict.fromkeys(_MEMORY, "lsu")
 
 
-def arch_number(arch: str) -> int:
-    """90 for "sm_90" and "sm_90a"."""
-    digits = "".join(c for c in arch.removeprefix("sm_") if c.isdigit())
-    if not digits:
-        raise GemmsimError(f"architecture '{arch}' is not of the form sm_90")
-    return int(digits)
-
-
 def port_of(opcode: str, arch: str) -> str:
     """The port that `opcode` issues to. Raises GemmsimError for an opcode that the table lacks."""
-    if arch_number(arch) >= _UNIFIED_INTEGER_FROM and opcode in _UNIFIED_INTEGER.split():
-        return "fma"
     try:
         return _PORT_OF[opcode]
     except KeyError:
@@ -105,15 +90,23 @@ def memory_opcode(opcode: str) -> MemoryOpcode | None:
     return _MEMORY.get(opcode)
 
 
-def port_pipes(port: str, pipes: dict[str, Pipe]) -> tuple[str, ...]:
-    """The pipes of this GPU that serve `port`, preferred first. Raises GemmsimError where the GPU has none."""
+def unit_intervals(pipes: dict[str, Pipe]) -> dict[str, float]:
+    """Issue interval, in cycles, of each physical unit of a sub-partition: `fma` is split into its halves."""
+    units = {name: pipe.issue_interval_cycles for name, pipe in pipes.items() if name != "fma"}
+    if "fma" in pipes and "fmaheavy" in pipes:
+        lite_rate = 1 / pipes["fma"].issue_interval_cycles - 1 / pipes["fmaheavy"].issue_interval_cycles
+        if lite_rate > 0:
+            units["fmalite"] = 1 / lite_rate
+    return units
+
+
+def port_units(port: str, units: dict[str, float]) -> tuple[str, ...]:
+    """The units that serve `port`, preferred first. Raises GemmsimError where the GPU has none."""
     if port == "":
         return ()
-    if port == "fma" or (port == "fp16" and "fp16" not in pipes):
-        # fmalite first: FP32 work that leaves the heavy half to the integer multiplies loses nothing.
-        candidates = [name for name in ("fmalite", "fmaheavy") if name in pipes]
-    else:
-        candidates = [port] if port in pipes else []
-    if not candidates:
-        raise GemmsimError(f"the GPU description has no pipe '{port}'; it has {', '.join(sorted(pipes))}")
-    return tuple(candidates)
+    # fmalite first: FP32 work that leaves the heavy half to the integer multiplies loses nothing.
+    wanted = ("fmalite", "fmaheavy") if port == "fma" else (port,)
+    found = tuple(name for name in wanted if name in units)
+    if not found:
+        raise GemmsimError(f"the GPU description has no pipe '{port}'; it has {', '.join(sorted(units))}")
+    return found

@@ -40,7 +40,10 @@ class SubPartition:
         self.index = index
         self.pipes = pipes
         self.queue = queue
+        self.table = core.table
         self.port_of = [ports[row.port] for row in core.table]
+        self.holds = [bool(row.waits) or row.drain_to is not None for row in core.table]
+        self.stall_cycles, self.issued = core.stall_cycles, core.issued
         self.waiting: list[tuple[int, int, Warp]] = []
         self.wakes: float = 0.0  # the cycle at which the process looks again
         self.process = core.env.process(self._run())
@@ -81,7 +84,7 @@ class SubPartition:
                         break
             self.wakes = wakes = wakes if wakes > now else now + 1
             try:
-                yield env.timeout(wakes - now) if wakes < inf else env.event()
+                yield simpy.Timeout(env, wakes - now) if wakes < inf else env.event()
             except simpy.Interrupt:
                 pass  # a barrier opened, or a block arrived: something may issue sooner
 
@@ -103,19 +106,18 @@ class SubPartition:
 
     def _issue(self, warp: Warp, now: int) -> bool:
         """Issue the warp's next instruction; False where the warp ends or waits for others."""
-        core, pc, port = self.core, warp.pc, warp.port
-        row = core.table[pc]
-        _, kind, delay, taken_delay, _, _, write, read, latency, result_reason, throttle_reason, access, barrier = row
-        cycles = core.stall_cycles[pc]
-        core.issued[pc] += 1
-        if now > warp.ready:
+        core, pc, port, stall_cycles = self.core, warp.pc, warp.port, self.stall_cycles
+        _, kind, delay, taken_delay, _, _, write, read, latency, result_reason, throttle_reason, access, barrier = self.table[pc]
+        self.issued[pc] += 1
+        late = now - warp.ready
+        if late:
             blocked = port.blocked_cycles - warp.blocked_before
+            cycles = stall_cycles[pc]
             cycles[throttle_reason] += blocked
-            cycles[_NOT_SELECTED] += now - warp.ready - blocked
+            cycles[_NOT_SELECTED] += late - blocked
         if core.observer is not None:
             core.observer.on_issue(now, self.index, warp.slot, pc)
 
-        done = read_done = 0
         if kind == _MEMORY:
             release, read_done, done = core.memory.request(now, self.index, access, next(warp.costs))
             self.queue.hold(now, release)
@@ -135,32 +137,35 @@ class SubPartition:
         if read is not None:
             _hold(warp, read, read_done, result_reason, core.counted)
 
-        warp.position += 1
-        if warp.position == len(warp.pcs):
-            self._end(warp, now, cycles)
+        position = warp.position = warp.position + 1
+        if position == warp.length:
+            end = max(now + 1, warp.stores_done)
+            stall_cycles[pc][_DRAIN] += end - (now + 1)
+            core.warp_ended(warp, now, end)
             return False
-        next_pc = warp.pcs[warp.position]
+        next_pc = warp.pcs[position]
         warp.pc = next_pc
         warp.port = self.port_of[next_pc]
         if next_pc == pc + 1:
             ready = now + delay
         else:
             ready = now + taken_delay
-            core.stall_cycles[next_pc][_BRANCH_RESOLVE] += taken_delay - delay
+            stall_cycles[next_pc][_BRANCH_RESOLVE] += taken_delay - delay
         if delay > 1:
-            core.stall_cycles[next_pc][_WAIT] += delay - 1
+            stall_cycles[next_pc][_WAIT] += delay - 1
         warp.ready = ready
         if kind == _BARRIER_KIND:
             number, expected, waits = barrier
             core.release(warp.block.arrive(number, expected, warp, waits), now)
             if waits:
                 return False
-        self.hold_for_scoreboards(warp)
+        if self.holds[next_pc]:
+            self.hold_for_scoreboards(warp)
         return True
 
     def hold_for_scoreboards(self, warp: Warp) -> None:
         """Move `ready` of the warp to the cycle at which the scoreboards let its next instruction go."""
-        row = self.core.table[warp.pc]
+        row = self.table[warp.pc]
         ready, reason = warp.ready, -1
         for scoreboard in row.waits:
             free = warp.scoreboards[scoreboard]
@@ -173,21 +178,16 @@ class SubPartition:
                 ready, reason = releases[len(releases) - most - 1], warp.reasons[scoreboard]
             warp.outstanding[scoreboard] = [release for release in releases if release > ready]
         if reason >= 0:
-            self.core.stall_cycles[warp.pc][reason] += ready - warp.ready
+            self.stall_cycles[warp.pc][reason] += ready - warp.ready
             warp.ready = ready
 
     def open_barrier(self, warp: Warp, cycle: int) -> None:
         """The barrier that the warp waits at opens at `cycle`."""
         if cycle > warp.ready:
-            self.core.stall_cycles[warp.pc][_BARRIER] += cycle - warp.ready
+            self.stall_cycles[warp.pc][_BARRIER] += cycle - warp.ready
             warp.ready = cycle
         self.hold_for_scoreboards(warp)
         self._enqueue(warp)
-
-    def _end(self, warp: Warp, now: int, cycles: list[float]) -> None:
-        end = max(now + 1, warp.stores_done)
-        cycles[_DRAIN] += end - (now + 1)
-        self.core.warp_ended(warp, now, end)
 
 
 def _hold(warp: Warp, scoreboard: int, release: int, reason: int, counted: frozenset[int]) -> None:

@@ -16,7 +16,7 @@ class Warp:
     """One resident warp; `rank` orders by age, the youngest first (it falls with every warp launched).
 
     pc, ready, port        the next instruction, the first cycle at which nothing of the warp's own holds it, where it issues
-    position, costs        progress in the stream
+    position, length, costs  progress in the stream
     scoreboards, reasons   a scoreboard: cycle at which it is free, stall reason of who waits for it
     outstanding            a scoreboard: release cycles of its operations, where a DEPBAR counts them
     blocked_before         blocked cycles of `port` before `ready`
@@ -28,6 +28,7 @@ class Warp:
         "blocked_before",
         "copies_done",
         "costs",
+        "length",
         "outstanding",
         "pc",
         "pcs",
@@ -49,6 +50,7 @@ class Warp:
         self.slot = slot
         self.sub_partition = sub_partition
         self.pcs = stream.pcs
+        self.length = len(stream.pcs)
         self.costs = iter(stream.costs)
         self.position = 0
         self.pc = stream.pcs[0]

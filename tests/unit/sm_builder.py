@@ -6,9 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gemmsim.gpu.spec import (
-    L1, L2, Clock, Dram, GpuSpec, LaunchCost, Peak, Pipe, Shared, Sm
-)  # fmt: skip
+from gemmsim.gpu.spec import L1, L2, Clock, Dram, GpuSpec, LaunchCost, Peak, Pipe, Shared, Sm
 from gemmsim.isa.program import Control, Instruction, Operand, OperandKind, Program
 from gemmsim.memory.types import RecordCost
 from gemmsim.sm.code import issue_table
@@ -28,11 +26,12 @@ GPU = GpuSpec(
     arch="sm_80",
     sm=Sm(10, 4, 64, 32, 1024, 65536, 255, 256, 4),
     clock=Clock(1e9, 1e9, 1e9),
-    shared=Shared(2**17, 2**17, 49152, 1024, 128, (0, 2**17), 32, 4, (24.0, 24.0, 26.0), 1.0),
+    shared=Shared(2**17, 2**17, 49152, 1024, 128, (0, 2**17), 32, 4, (24.0, 24.0, 26.0), 1.0, 1.0),
     l1=L1(2**17, 128, 32, 4, 4, (32.0, 34.0, 38.0), 64.0),
     l2=L2(2**25, 1, 128, 32, 16, 1e15, 200.0, 200.0),
     dram=Dram(1e15, 1.0, 500.0, 2**34),
     pipes={
+        "fma": Pipe(1, 4),
         "fmaheavy": Pipe(1, 4),
         "alu": Pipe(2, 4),
         "xu": Pipe(8, 20),
@@ -46,7 +45,7 @@ GPU = GpuSpec(
     provenance={},
     sha256="",
 )
-HALVES = replace(GPU, pipes=GPU.pipes | {"fmaheavy": Pipe(2, 4), "fmalite": Pipe(2, 4)})
+HALVES = replace(GPU, pipes=GPU.pipes | {"fmaheavy": Pipe(2, 4)})  # fma stays at one a cycle: fmalite makes up for it
 
 
 def ins(

@@ -80,9 +80,9 @@ def test_barrier_opens_a_fixed_time_after_the_last_arrival():
     code = program(ins("FFMA", 15), ins("BAR.SYNC", 1), ins("FFMA", 1), EXIT)
     seen = issues(code, warps=8)
     # two warps a sub-partition: FFMA at 1 and 2, BAR at 16 and 17; both go on 20 cycles (adu latency) after cycle 17,
-    # the youngest first, which then keeps the slot for its EXIT
+    # first warp 0, which issued last, and which keeps the slot for its EXIT
     assert [seen.cycles(w)[1] for w in (0, 4)] == [17, 16]
-    assert [seen.cycles(w)[2] for w in (0, 4)] == [39, 37]
+    assert [seen.cycles(w)[2] for w in (0, 4)] == [37, 39]
     totals = simulate(code, warps=8)
     # four warps are ready to go on at 17, four at 18, and wait till 37
     assert totals.stall_cycles[2, Reason["BARRIER"]] == 4 * 20 + 4 * 19

@@ -1,0 +1,137 @@
+"""The memory path by hand. On the test GPU a request reaches the data stage 11 cycles after issue (7 + 4 in the address unit)."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gemmsim.isa.program import Operand, OperandKind
+from gemmsim.sm.code import Reason
+from gemmsim.sm.memory_path import NO_RECORD, Rates, RecordCycles
+from gemmsim.sm.servers import Server
+
+from .sm_builder import EXIT, GPU, ins, issues, program, simulate
+
+ONE = RecordCycles(1, 0, 0, 0)
+
+
+def test_chain_of_dependent_shared_loads():
+    chain = [ins("LDS", 2, write=0, wait=1)] * 10
+    assert issues(program(*chain, EXIT), cost=ONE).cycles(0) == [1 + 24 * i for i in range(10)] + [219]
+    # the next load, 24 cycles later, is waited for with the stall count (1 cycle) and the scoreboard (22)
+    assert simulate(program(*chain, EXIT), cost=ONE).stall_cycles[5, Reason["SHORT_SCOREBOARD"]] == 22
+
+
+@pytest.mark.parametrize(
+    ("mnemonic", "wavefronts", "latency"),
+    [("LDS", 1, 24), ("LDS.64", 2, 24), ("LDS.128", 4, 26), ("LDG.E", 1, 32), ("LDG.E.64", 2, 34), ("LDG.E.128", 4, 38),
+     ("LDS", 8, 24 + 7), ("LDS.128", 2, 26)],
+)  # fmt: skip
+def test_load_to_use_latency(mnemonic, wavefronts, latency):
+    code = program(ins(mnemonic, 1, write=0), ins("FFMA", 1, wait=1), EXIT)
+    assert issues(code, cost=RecordCycles(wavefronts, 0, 0, 0)).cycles(0)[1] == 1 + latency
+
+
+def test_queue_takes_five_in_a_row_then_one_every_four_cycles():
+    # Huerta et al., MICRO'25, table 1, one active sub-partition: issues at 2 3 4 5 6 13 17 21; ours start at 1.
+    code = program(*[ins("LDS", 1)] * 8, EXIT)
+    assert issues(code, cost=ONE).cycles(0) == [1, 2, 3, 4, 5, 12, 16, 20, 21]
+    totals = simulate(code, cost=ONE)
+    assert totals.stall_cycles[5, Reason["MIO_THROTTLE"]] == 6
+    assert simulate(program(*[ins("LDG", 1)] * 8, EXIT), cost=ONE).stall_cycles[5, Reason["LG_THROTTLE"]] == 6
+
+
+def test_four_sub_partitions_fill_the_data_stage():
+    totals = simulate(program(*[ins("LDS", 1)] * 100, EXIT), warps=4, cost=ONE)
+    # 400 wavefronts at one a cycle; the last entry is released when its request begins, 11 cycles behind the first issue
+    assert totals.busy_cycles["lsu"] == 400
+    slow = simulate(program(*[ins("LDS", 1)] * 100, EXIT), warps=4, cost=RecordCycles(2, 0, 0, 0))
+    assert slow.cycles - totals.cycles == pytest.approx(400, abs=45)  # the 20 in the queues at the end need no room
+
+
+def test_32_wavefronts_occupy_the_data_stage_32_cycles():
+    code = program(ins("LDS", 1, write=0), ins("LDS", 1, write=1), ins("FFMA", 1, wait=1), ins("FFMA", 1, wait=2), EXIT)
+    cycles = issues(code, cost=RecordCycles(32, 0, 0, 0)).cycles(0)
+    assert cycles[2] == 1 + 24 + 31
+    # issued at 2, would begin at 13, begins at 12 + 32 = 44
+    assert cycles[3] == 2 + 24 + 31 + (44 - 13) == cycles[2] + 32
+
+
+def test_tag_stage_is_the_bottleneck_of_many_lines():
+    code = program(*[ins("LDG", 1, write=0)] * 2, ins("FFMA", 1, wait=1), EXIT)
+    # second: would begin at 13, begins at 12 + 8; 7 tag cycles longer than one line group
+    assert issues(code, cost=RecordCycles(1, 8, 0, 0)).cycles(0)[2] == 2 + 32 + 7 + 7
+
+
+def test_l2_and_dram_latency_with_the_transfer_of_further_sectors():
+    code = program(ins("LDG", 1, write=0), ins("FFMA", 1, wait=1), EXIT)
+    assert issues(code, cost=RecordCycles(1, 1, 1, 0)).cycles(0)[1] == 1 + 200
+    # 64 bytes a cycle: three more sectors take 1.5 cycles
+    assert issues(code, cost=RecordCycles(1, 1, 4, 0)).cycles(0)[1] == 1 + 202
+    assert issues(code, cost=RecordCycles(1, 1, 1, 1)).cycles(0)[1] == 1 + 500
+    assert simulate(code, cost=RecordCycles(1, 1, 1, 1)).stall_cycles[1, Reason["LONG_SCOREBOARD"]] == 499
+
+
+@pytest.mark.parametrize("mnemonic", ["LDG", "STG"])
+def test_dram_bound_stream_runs_at_the_share_exactly(mnemonic):
+    # 64 bytes a cycle for 4 active SMs: 128 bytes take 8 cycles of this SM's share
+    gpu = replace(GPU, dram=replace(GPU.dram, peak_bytes_per_s=128e9, achievable_fraction=0.5))
+
+    def finish(loads: int) -> float:
+        code = program(*[ins(mnemonic, 1, write=0)] * loads, ins("FFMA", 1, wait=1), EXIT)
+        return simulate(code, 4, cost=RecordCycles(1, 1, 4, 4), gpu=gpu, active_sms=4).cycles
+
+    if mnemonic == "LDG":
+        assert finish(200) - finish(100) == 4 * 100 * 8
+    else:  # stores do not wait for DRAM: they leave at the L2 share, 2 cycles each
+        assert finish(200) - finish(100) == 4 * 100 * 2
+
+
+def test_share_of_l2_and_dram():
+    gpu = replace(GPU, l2=replace(GPU.l2, read_bytes_per_s=4e11, partitions=2, far_latency_cycles=300.0))
+    rates = Rates.share(gpu, active_sms=8, sm_clock_hz=1e9)
+    assert rates.l2_bytes_per_cycle == 50  # below the link's 64
+    assert rates.l2_latency_cycles == 250
+    assert Rates.share(gpu, 2, 1e9).l2_bytes_per_cycle == 64
+
+
+def test_exit_drains_the_stores():
+    totals = simulate(program(ins("STG", 1), EXIT), cost=RecordCycles(1, 1, 4, 4))
+    # data stage 12 to 13, two cycles of the SM's L2 share: gone at 15; EXIT issued at 2
+    assert totals.cycles == 15
+    assert totals.stall_cycles[1, Reason["DRAIN"]] == 12
+
+
+def test_store_sources_are_read_in_the_address_unit():
+    code = program(ins("STS", 1, read=0), ins("FFMA", 1, wait=1), EXIT)
+    assert issues(code, cost=ONE).cycles(0)[1] == 12
+
+
+def test_instruction_without_active_lanes_asks_the_data_stage_for_nothing():
+    assert simulate(program(ins("LDG", 1), EXIT), cost=NO_RECORD).busy_cycles["lsu"] == 0
+
+
+def test_copies_are_fenced_by_ldgdepbar():
+    sb0 = (Operand(OperandKind.SPECIAL, name="SB0"), Operand(OperandKind.IMMEDIATE, value=0))
+    code = program(
+        ins("LDGSTS.E.128", 1), ins("LDGDEPBAR", 1, write=0), ins("DEPBAR.LE", 1, operands=sb0), EXIT
+    )  # fmt: skip
+    assert issues(code, cost=RecordCycles(4, 1, 1, 0)).cycles(0)[2] == 1 + 200
+
+
+requests = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 30), st.integers(1, 6)), max_size=60)
+
+
+@given(requests)
+def test_server_books_the_first_gap_like_a_calendar_of_cycles(steps):
+    server, busy, now = Server(), set(), 0
+    for later, distance, cycles in steps:
+        now += later
+        arrival = now + distance
+        begin = arrival
+        while any(cycle in busy for cycle in range(begin, begin + cycles)):
+            begin += 1
+        busy |= set(range(begin, begin + cycles))
+        assert server.book(now, arrival, cycles) == begin
+    assert server.busy_cycles == len(busy)

@@ -1,0 +1,157 @@
+"""From resident blocks to a launch: waves, cut loops, and records kept in step with the instructions."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gemmsim.errors import GemmsimError
+from gemmsim.isa.program import Program
+from gemmsim.sm.code import issue_table
+from gemmsim.sm.loops import Loop, find_loop, without_middle
+from gemmsim.sm.memory_path import NO_RECORD, RecordCycles
+from gemmsim.sm.streams import Streams
+
+from .sm_builder import EXIT, GPU, HALVES, cost_of, ins, program, time_of, trace_of
+
+
+def gemm_loop(iterations: int) -> tuple[Program, list[int]]:
+    """Load, barrier, multiply-add, branch back."""
+    code = program(
+        ins("S2R", 2, write=0), ins("IMAD", 4, wait=1),
+        ins("LDG.E", 1, write=0), ins("LDS", 1, write=1), ins("LOP3", 1), ins("BAR.SYNC", 2), ins("FFMA", 2, wait=3),
+        ins("FFMA", 4), ins("BRA", 5),
+        ins("STG.E", 1), EXIT,
+    )  # fmt: skip
+    return code, [0, 1, *list(range(2, 9)) * iterations, 9, 10]
+
+
+def test_find_loop_leaves_first_and_last_iteration_outside():
+    _, pcs = gemm_loop(20)
+    assert find_loop(np.array(pcs, np.int32)) == Loop(start=2 + 7, length=7, count=18)
+
+
+def test_find_loop_takes_the_outer_loop_with_its_inner_ones():
+    outer = [1, *[2, 3] * 5, 4]
+    loop = find_loop(np.array([0, *outer * 10, 5], np.int32))
+    assert loop is not None
+    assert (loop.length, loop.count) == (12, 8)
+
+
+def test_find_loop_stops_where_iterations_differ():
+    pcs = [0, *[1, 2, 3] * 10, 1, 3, *[1, 2, 3] * 6, 4]
+    loop = find_loop(np.array(pcs, np.int32))
+    assert loop is not None
+    assert (loop.length, loop.count) == (3, 9)
+
+
+def test_straight_code_has_no_loop():
+    assert find_loop(np.arange(50, dtype=np.int32)) is None
+
+
+@pytest.mark.parametrize(("ends", "middle"), [(2, 1), (5, 4), (3, 0), (18, 2), (30, 0)])
+def test_without_middle_keeps_whole_iterations(ends, middle):
+    _, pcs = gemm_loop(20)
+    loop = find_loop(np.array(pcs, np.int32))
+    assert loop is not None
+    parts = without_middle(loop, len(pcs), ends, middle)
+    kept = [pc for start, stop in parts for pc in pcs[start:stop]]
+    assert kept == gemm_loop(2 + min(18, ends + middle))[1]
+
+
+@pytest.mark.parametrize("gpu", [GPU, HALVES])
+@pytest.mark.parametrize("cost", [NO_RECORD, RecordCycles(4, 2, 8, 4)])
+def test_extrapolation_equals_the_full_simulation(gpu, cost):
+    code, pcs = gemm_loop(300)
+    streams = [pcs] * 16
+    full = time_of(code, streams, 8, 20, 2, cost, gpu, budget=10**9)
+    cut = time_of(code, streams, 8, 20, 2, cost, gpu, budget=9000)
+    assert full.simulated_instructions == 16 * len(pcs)
+    assert not full.notes
+    assert cut.simulated_instructions <= 9000
+    assert "iterations of the main loop extrapolated" in cut.notes[0]
+    assert cut.cycles == pytest.approx(full.cycles, rel=0.01)
+    assert cut.issue_active_pct == pytest.approx(full.issue_active_pct, rel=0.01)
+    assert cut.achieved_occupancy_pct == pytest.approx(full.achieved_occupancy_pct, rel=0.01)
+    for reason, value in full.stalls.items():
+        assert cut.stalls[reason] == pytest.approx(value, rel=0.05, abs=0.02), reason
+
+
+def test_loops_of_different_length_are_cut_by_the_same_number_of_iterations():
+    code, long = gemm_loop(300)
+    _, short = gemm_loop(250)
+    streams = [long] * 8 + [short] * 8
+    full = time_of(code, streams, 8, 20, 2, budget=10**9)
+    cut = time_of(code, streams, 8, 20, 2, budget=20_000)
+    assert cut.simulated_instructions <= 20_000
+    assert cut.cycles == pytest.approx(full.cycles, rel=0.02)
+
+
+def test_irregular_code_is_scaled_from_its_beginning_and_says_so():
+    code = program(*[ins("FFMA", 2)] * 4000, EXIT)
+    pcs = list(range(4001))
+    cut = time_of(code, [pcs] * 4, 4, 10, 1, budget=4000)
+    assert cut.simulated_instructions <= 4000
+    assert "scaled by instructions" in cut.notes[0]
+    assert cut.cycles == pytest.approx(time_of(code, [pcs] * 4, 4, 10, 1, budget=10**9).cycles, rel=0.01)
+
+
+def test_waves_of_resident_blocks_and_a_tail():
+    code, pcs = gemm_loop(30)
+    block = [pcs] * 4  # 4 warps x 214 instructions
+    # 10 SMs x 2 resident: 50 blocks are 5 an SM, two full waves and one block
+    waves = time_of(code, block, 4, 50, 2, budget=3 * 4 * 214)
+    one = time_of(code, block, 4, 20, 2)
+    last = time_of(code, block, 4, 10, 1)
+    assert waves.cycles == 2 * one.cycles + last.cycles
+    assert waves.waves == 2.5
+    assert waves.notes == ("time is 2 x a wave of 2 blocks an SM + a last wave of 1",)
+    assert waves.duration_us == waves.cycles / 1e9 * 1e6 + 2.0
+
+
+def test_what_fits_the_budget_is_simulated_block_after_block():
+    code, pcs = gemm_loop(30)
+    full = time_of(code, [pcs] * 4, 4, 50, 2)
+    assert full.simulated_instructions == 5 * 4 * len(pcs)
+    waves = time_of(code, [pcs] * 4, 4, 50, 2, budget=3 * 4 * len(pcs))
+    assert full.cycles < waves.cycles  # blocks start when others leave, not when all have left
+
+
+def test_stalls_sum_to_resident_warp_cycles_and_selected_to_one():
+    code, pcs = gemm_loop(30)
+    timing = time_of(code, [pcs] * 8, 8, 10, 1)
+    issued = 8 * len(pcs)
+    assert timing.stalls["selected"] == 1
+    assert timing.stall_samples.sum() == pytest.approx(sum(timing.stalls.values()) * issued)
+    assert timing.achieved_occupancy_pct == pytest.approx(
+        100 * timing.stall_samples.sum() / timing.cycles / GPU.sm.max_warps
+    )
+    assert timing.issue_active_pct == pytest.approx(100 * issued / 4 / timing.cycles)
+    assert timing.stall_samples.shape == (len(code.instructions), len(timing.stalls))
+
+
+def test_records_stay_in_step_where_an_instruction_had_no_active_lane():
+    code = program(ins("LDG", 1), ins("LDS", 1), ins("LDG", 1), ins("SHFL", 1), EXIT)
+    trace = trace_of(code, [[0, 1, 2, 3, 4]], 1)
+    trace = replace(trace, record_pc=trace.record_pc[1:], record_start=np.array([0, 2]))  # the first LDG left none
+    cost = cost_of(trace, RecordCycles(3, 0, 0, 0))
+    cost.wavefronts[1] = 7
+    stream = Streams(code, issue_table(code, GPU), trace, cost).kept(0, [(0, 5)])
+    assert [c.wavefronts for c in stream.costs] == [0, 3, 7, 1]  # a shuffle passes the data stage once
+    assert Streams(code, issue_table(code, GPU), trace, cost).kept(0, [(0, 1), (2, 5)]).costs[1].wavefronts == 7
+
+
+def test_record_that_was_never_executed_is_an_error():
+    code = program(ins("LDG", 1), ins("LDS", 1), EXIT)
+    trace = trace_of(code, [[0, 1, 2]], 1)
+    wrong = replace(trace, record_pc=np.array([1, 0], np.int32))
+    with pytest.raises(GemmsimError, match="is not in its instruction stream"):
+        Streams(code, issue_table(code, GPU), wrong, cost_of(wrong, NO_RECORD)).kept(0, [(0, 3)])
+
+
+def test_no_streams_and_no_room_are_errors():
+    code, pcs = gemm_loop(3)
+    with pytest.raises(GemmsimError, match="no instruction streams"):
+        time_of(code, [[]] * 4, 4, 10, 1)
+    with pytest.raises(GemmsimError, match="no block of 'test' fits"):
+        time_of(code, [pcs] * 4, 4, 10, 0)
