@@ -1,0 +1,29 @@
+"""GPUs as data: `spec.py` says what a GPU is, `presets/` which ones ship, `load.py` reads them.
+
+Adding a GPU
+------------
+1. Copy the preset of its nearest relative in `presets/` to `presets/<name>.toml`; the file's name is the GPU's. Nothing
+   is registered anywhere else.
+2. `extends = "sm_90"` takes what depends on the compute capability alone from `presets/arch/sm_90.toml`. A preset may
+   restate any of these. Where the architecture is new, write its file first.
+3. Every value is `key = { value = 40, unit = "MiB", source = "...", status = "vendor" }`. The key is a field of
+   `spec.py` with or without the unit at its end. Status is
+     vendor     NVIDIA says so (name the document);
+     measured   somebody measured it on this GPU (name repository and commit, or paper);
+     estimated  anything else, a measurement on a relative or a scaling included (say of what).
+   A source may use the short names of `presets/sources.toml`.
+   `calibratable = true` marks what a calibration may fit: latencies, achievable rates, the clock under load.
+4. `load_gpu("<name>")` refuses a file with a value missing or one that cannot be (`check.py` has the rules), and
+   tests/unit/test_gpu_presets.py reads every preset.
+
+A GPU that does not exist needs no preset: `--gpu my.toml` reads the same format from anywhere (`extends = "h200"` and
+the one line that differs is enough), and `--set l2.size=25MiB` changes one value.
+
+There is no V100 preset: CUDA 13's NVRTC, nvJitLink and nvdisasm have no sm_70, so no kernel could be compiled or
+decoded for it, and a preset that no command can use helps nobody.
+"""
+
+from gemmsim.gpu.load import DEFAULT_GPU, aliases, load_gpu, preset_names
+from gemmsim.gpu.spec import GpuSpec, Value
+
+__all__ = ["DEFAULT_GPU", "GpuSpec", "Value", "aliases", "load_gpu", "preset_names"]

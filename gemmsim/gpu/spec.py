@@ -41,6 +41,7 @@ class Shared:
     bank_bytes: int
     load_latency_cycles: tuple[float, float, float]  # load to use: 32-, 64-, 128-bit
     wavefronts_per_cycle: float  # of the data stage that shared and global accesses use, a SM
+    request_interval_cycles: float  # at least, between two requests (shared or global) to that stage, a SM
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class LaunchCost:
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """Arithmetic peaks at sm_boost_hz, operations a second (a fused multiply-add counts two); 0 where the GPU has no such unit."""
+    """Arithmetic peaks at sm_boost_hz, operations a second (a fused multiply-add counts two); 0 where there is no unit."""
 
     fp32_flops: float
     fp64_flops: float

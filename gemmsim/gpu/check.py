@@ -1,0 +1,83 @@
+"""What must hold of any GPU, real or not: one rule a line, each with the message that the user reads."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from gemmsim.errors import GemmsimError
+from gemmsim.gpu.spec import GpuSpec
+
+MAY_BE_ZERO = ("peak.", "shared.reserved_bytes_per_block", "shared.carveouts_bytes", "launch.")
+
+
+def check(gpu: GpuSpec) -> GpuSpec:
+    """The same spec; GemmsimError names the first rule that it breaks."""
+    for key in gpu.provenance:
+        allowed = key.startswith(MAY_BE_ZERO)
+        for number in _numbers(gpu, key):
+            if not math.isfinite(number) or number < 0 or (number == 0 and not allowed):
+                limit = "at least" if allowed else "above"
+                raise GemmsimError(f"GPU '{gpu.name}': {key} must be {limit} 0, not {number}")
+    for holds, message in _rules(gpu):
+        if not holds:
+            raise GemmsimError(f"GPU '{gpu.name}': {message}")
+    return gpu
+
+
+def _numbers(gpu: GpuSpec, key: str) -> tuple[float, ...]:
+    section, *middle, field = key.split(".")
+    part = gpu.pipes[middle[0]] if middle else getattr(gpu, section)
+    value = getattr(part, field)
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _rules(gpu: GpuSpec) -> list[tuple[bool, str]]:
+    sm, shared, l1, l2, clock = gpu.sm, gpu.shared, gpu.l1, gpu.l2, gpu.clock
+    most = shared.max_bytes_per_sm
+    return [
+        (re.fullmatch(r"sm_\d{2,3}", gpu.arch) is not None, f"arch must look like 'sm_90', not '{gpu.arch}'"),
+        (
+            sm.max_threads_per_block <= 32 * sm.max_warps,
+            f"sm.max_threads_per_block ({sm.max_threads_per_block}) exceeds 32 * sm.max_warps ({32 * sm.max_warps})",
+        ),
+        (
+            sm.max_warps % sm.sub_partitions == 0 and sm.registers % sm.sub_partitions == 0,
+            f"sm.max_warps and sm.registers must divide by sm.sub_partitions ({sm.sub_partitions})",
+        ),
+        (
+            most <= l1.unified_bytes,
+            f"shared.max_bytes_per_sm ({most}) exceeds l1.unified_bytes ({l1.unified_bytes}), of which it is a part",
+        ),
+        (
+            shared.max_bytes_per_block + shared.reserved_bytes_per_block <= most,
+            f"shared.max_bytes_per_block ({shared.max_bytes_per_block}) and the reserved "
+            f"{shared.reserved_bytes_per_block} exceed shared.max_bytes_per_sm ({most})",
+        ),
+        (
+            shared.default_max_bytes_per_block <= shared.max_bytes_per_block,
+            f"shared.default_max_bytes_per_block ({shared.default_max_bytes_per_block}) exceeds "
+            f"shared.max_bytes_per_block ({shared.max_bytes_per_block})",
+        ),
+        (
+            list(shared.carveouts_bytes) == sorted(set(shared.carveouts_bytes)) and shared.carveouts_bytes[-1] == most,
+            f"shared.carveouts_bytes must ascend and end with shared.max_bytes_per_sm ({most})",
+        ),
+        (
+            l1.line_bytes % l1.sector_bytes == 0 and l2.line_bytes % l2.sector_bytes == 0,
+            "line_bytes must be a multiple of sector_bytes in l1 and l2",
+        ),
+        (
+            l2.far_latency_cycles >= l2.hit_latency_cycles,
+            f"l2.far_latency_cycles ({l2.far_latency_cycles:g}) is below l2.hit_latency_cycles "
+            f"({l2.hit_latency_cycles:g})",
+        ),
+        (
+            clock.sm_base_hz <= clock.sm_boost_hz,
+            f"clock.sm_base_hz ({clock.sm_base_hz:g}) exceeds clock.sm_boost_hz ({clock.sm_boost_hz:g})",
+        ),
+        (
+            gpu.dram.achievable_fraction <= 1,
+            f"dram.achievable_fraction ({gpu.dram.achievable_fraction:g}) exceeds 1",
+        ),
+    ]

@@ -1,0 +1,70 @@
+"""The keys of a GPU description, from the dataclasses of `spec.py`: "l2.size_bytes", "pipes.alu.latency_cycles"."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+from typing import Any
+
+from gemmsim.errors import GemmsimError, nearest
+from gemmsim.gpu.spec import L1, L2, Clock, Dram, LaunchCost, Peak, Pipe, Shared, Sm
+from gemmsim.gpu.units import convert, short
+
+SECTIONS: dict[str, Any] = {
+    "sm": Sm,
+    "clock": Clock,
+    "shared": Shared,
+    "l1": L1,
+    "l2": L2,
+    "dram": Dram,
+    "launch": LaunchCost,
+    "peak": Peak,
+}
+PIPES = ("fmaheavy", "alu", "fp64", "xu", "uniform", "lsu", "adu", "cbu", "tensor")
+OPTIONAL_PIPES = ("fmalite", "fp16")  # see gemmsim/sm/pipes.py for what a GPU without them does
+
+Number = int | float
+
+
+@cache
+def types() -> dict[str, str]:
+    """Every key with its annotation, as text: {"l2.size_bytes": "int", ...}."""
+    keys = {f"{name}.{f.name}": str(f.type) for name, part in SECTIONS.items() for f in dataclasses.fields(part)}
+    keys |= {f"pipes.{pipe}.{f.name}": str(f.type) for pipe in PIPES + OPTIONAL_PIPES for f in dataclasses.fields(Pipe)}
+    return keys
+
+
+@cache
+def _spellings() -> dict[str, str]:
+    long = {key: key for key in types()}
+    return {f"{key.rpartition('.')[0]}.{short(key.rpartition('.')[2])}": key for key in types()} | long
+
+
+def resolve(key: str) -> str:
+    """The full key for "l2.size" or "l2.size_bytes"; GemmsimError with the nearest one otherwise."""
+    spellings = _spellings()
+    if key not in spellings:
+        raise GemmsimError(f"unknown GPU key '{key}'{nearest(key, spellings)}")
+    return spellings[key]
+
+
+def to_field(key: str, raw: object, unit: str) -> object:
+    """`raw` (a number, or a list where the field is a tuple) in the field's unit and Python type."""
+    kind = types()[key]
+    if not kind.startswith("tuple"):
+        return _scalar(key, kind, raw, unit)
+    length = None if "..." in kind else kind.count(",") + 1
+    if not isinstance(raw, (list, tuple)) or not raw or (length and len(raw) != length):
+        raise GemmsimError(f"{key}: wants a list of {length or 'one or more'} numbers, not {raw!r}")
+    return tuple(_scalar(key, "int" if "int" in kind else "float", item, unit) for item in raw)
+
+
+def _scalar(key: str, kind: str, raw: object, unit: str) -> Number:
+    if isinstance(raw, bool) or not isinstance(raw, (int, float)):
+        raise GemmsimError(f"{key}: wants a number, not {raw!r}")
+    value = convert(raw, unit, key.rpartition(".")[2], key)
+    if kind == "float":
+        return float(value)
+    if not float(value).is_integer():
+        raise GemmsimError(f"{key}: wants a whole number, not {value:g}")
+    return int(value)

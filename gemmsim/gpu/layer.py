@@ -1,0 +1,93 @@
+"""One TOML file of a GPU, parsed: every value in its field's unit, with where it comes from."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gemmsim.errors import GemmsimError, nearest
+from gemmsim.gpu.fields import resolve, to_field, types
+from gemmsim.gpu.spec import Value
+
+STATUSES = ("vendor", "measured", "estimated")
+HEADER = ("title", "arch", "extends", "aliases")
+ENTRY = ("value", "unit", "source", "status", "calibratable")
+
+
+@dataclass(frozen=True)
+class Layer:
+    """name: the file's; extends: the layer below ("" where none); values: by full key, this file's alone."""
+
+    name: str
+    title: str
+    arch: str
+    extends: str
+    aliases: tuple[str, ...]
+    values: dict[str, Value] = field(default_factory=dict)
+
+
+def read_layer(path: Path, sources: dict[str, str]) -> Layer:
+    """`path` as a Layer; `sources` maps short names of sources to citations. GemmsimError names file and key."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise GemmsimError(f"GPU file '{path.name}': {error}".replace("\n", " ")) from error
+    try:
+        header = {key: table.pop(key) for key in HEADER if key in table}
+        for key in ("title", "arch", "extends"):
+            if not isinstance(header.get(key, ""), str):
+                raise GemmsimError(f"{key}: wants a text, not {header[key]!r}")
+        return Layer(
+            name=path.stem.lower(),
+            title=header.get("title", ""),
+            arch=header.get("arch", ""),
+            extends=header.get("extends", ""),
+            aliases=tuple(header.get("aliases", ())),
+            values={value.key: value for value in _entries("", table, sources)},
+        )
+    except GemmsimError as error:
+        raise GemmsimError(f"GPU file '{path.name}': {error}") from error
+
+
+def _entries(prefix: str, table: dict[str, object], sources: dict[str, str]) -> list[Value]:
+    found: list[Value] = []
+    for name, item in table.items():
+        key = prefix + name
+        if isinstance(item, dict) and "value" in item:
+            found.append(_value(resolve(key), item, sources))
+        elif isinstance(item, dict):
+            if not any(known.startswith(key + ".") for known in types()):
+                raise GemmsimError(f"unknown section [{key}]{nearest(key, {k.rpartition('.')[0] for k in types()})}")
+            found += _entries(key + ".", item, sources)
+        elif prefix:
+            raise GemmsimError(f"{resolve(key)}: wants {{ value, unit, source, status }}, not {item!r}")
+        else:
+            raise GemmsimError(f"unknown key '{key}'{nearest(key, HEADER)}")
+    return found
+
+
+def _value(key: str, item: dict[str, object], sources: dict[str, str]) -> Value:
+    for name in item:
+        if name not in ENTRY:
+            raise GemmsimError(f"{key}: unknown entry '{name}'{nearest(name, ENTRY)}")
+    unit, source, status = (item.get(name, "") for name in ("unit", "source", "status"))
+    if not isinstance(unit, str) or not isinstance(source, str) or not source:
+        raise GemmsimError(f"{key}: wants a source (a text that says where the value comes from)")
+    if status not in STATUSES:
+        raise GemmsimError(f"{key}: status must be one of {', '.join(STATUSES)}, not {status!r}")
+    return Value(
+        key=key,
+        value=to_field(key, item["value"], unit),
+        unit=unit,
+        source=_cite(source, sources),
+        status=str(status),
+        calibratable=item.get("calibratable") is True,
+    )
+
+
+def _cite(source: str, sources: dict[str, str]) -> str:
+    """`source` with the citation of every short name in it: "mt4g: A100" -> "mt4g: A100 [mt4g: caps-tum/mt4g@...]"."""
+    names = dict.fromkeys(name for name in re.findall(r"\w+(?:-\w+)*", source) if name in sources)
+    return source + "".join(f" [{name}: {sources[name]}]" for name in names)

@@ -1,0 +1,145 @@
+"""A GPU by name or file: layers of TOML, each extending another, then --set, then the rules of `check.py`."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from gemmsim.errors import GemmsimError, nearest
+from gemmsim.gpu.check import check
+from gemmsim.gpu.fields import OPTIONAL_PIPES, PIPES, SECTIONS, types
+from gemmsim.gpu.layer import Layer, read_layer
+from gemmsim.gpu.override import parse_override
+from gemmsim.gpu.spec import GpuSpec, Pipe, Value
+
+DEFAULT_GPU = "a100-80gb"
+PRESETS = Path(__file__).parent / "presets"
+MAX_LAYERS = 8  # longer than any sensible chain of `extends`: a file that extends itself
+
+
+@cache
+def preset_names() -> tuple[str, ...]:
+    """Names of the shipped GPUs, sorted; aliases excluded."""
+    return tuple(sorted(path.stem for path in PRESETS.glob("*.toml") if path.stem != "sources"))
+
+
+@cache
+def aliases() -> dict[str, str]:
+    """{"a100": "a100-80gb", ...}: other names of the shipped GPUs, in lower case."""
+    return {alias.lower(): name for name in preset_names() for alias in _layer(PRESETS / f"{name}.toml").aliases}
+
+
+def load_gpu(name_or_path: str, overrides: Sequence[str] = ()) -> GpuSpec:
+    """The GPU called `name_or_path` (a preset or alias in any case, or a path ending in .toml) after `overrides`.
+
+    overrides  "l2.size=25MiB", "dram.peak=2TB/s", "sm.count=64", "shared.carveouts=0,8,16KiB": the key with or without
+               the unit that its field's name ends with; a number without a unit is in the field's own
+    Where `sm.count` or `clock.sm_boost` change over the layer below, arithmetic peaks that are not given anew follow.
+    Raises GemmsimError, one line, for an unknown name, key or unit, a missing value, and a spec that cannot be.
+    """
+    layers = _chain(_find(name_or_path, Path.cwd()))
+    values: dict[str, Value] = {}
+    for layer in reversed(layers):
+        values = _over(values, layer.values)
+    values = _over(values, dict(parse_override(text) for text in overrides))
+    top = layers[0]
+    return check(_build(top.name, top.title or top.name, _arch(layers), values))
+
+
+def _find(name: str, beside: Path) -> Path:
+    """The file of a preset, an architecture, or a path; a relative path starts at the folder `beside`."""
+    if name.lower().endswith(".toml"):
+        path = beside / Path(name).expanduser()
+        if not path.is_file():
+            raise GemmsimError(f"no GPU file '{name}'")
+        return path
+    known = name.strip().lower()
+    architecture = PRESETS / "arch" / f"{known}.toml"
+    if known in (path.stem for path in architecture.parent.glob("*.toml")):
+        return architecture
+    known = known if known in preset_names() else aliases().get(known, known)
+    if known not in preset_names():
+        hint = nearest(known, [*preset_names(), *aliases()])
+        raise GemmsimError(f"unknown GPU '{name}'{hint}; 'gemmsim list gpus' shows them, a path ends in .toml")
+    return PRESETS / f"{known}.toml"
+
+
+def _chain(path: Path) -> list[Layer]:
+    layers = [_layer(path)]
+    while layers[-1].extends:
+        if len(layers) == MAX_LAYERS:
+            raise GemmsimError(f"GPU file '{path.name}': more than {MAX_LAYERS} layers; does it extend itself?")
+        path = _find(layers[-1].extends, path.parent)
+        layers.append(_layer(path))
+    if path.parent == PRESETS / "arch" and len(layers) == 1:
+        raise GemmsimError(f"'{path.stem}' is an architecture, not a GPU; presets are {', '.join(preset_names())}")
+    return layers
+
+
+def _layer(path: Path) -> Layer:
+    return read_layer(path, _sources())
+
+
+@cache
+def _sources() -> dict[str, str]:
+    import tomllib
+
+    return dict(tomllib.loads((PRESETS / "sources.toml").read_text(encoding="utf-8")))
+
+
+def _arch(layers: list[Layer]) -> str:
+    return next((layer.arch for layer in layers if layer.arch), "")
+
+
+def _over(below: dict[str, Value], above: dict[str, Value]) -> dict[str, Value]:
+    """`above` laid over `below`; peaks follow the number and the clock of the SMs where only those change."""
+    merged = below | above
+    scale = 1.0
+    for key in ("sm.count", "clock.sm_boost_hz"):
+        if key in below and key in merged:
+            scale *= _number(merged[key]) / _number(below[key])
+    if scale != 1.0:
+        for key, value in below.items():
+            if key.startswith("peak.") and key not in above:
+                source = f"scaled by {scale:.4g} with sm.count and clock.sm_boost; before: {value.source}"
+                merged[key] = dataclasses.replace(
+                    value, value=_number(value) * scale, source=source, status="set", calibratable=False
+                )
+    return merged
+
+
+def _number(value: Value) -> float:
+    assert isinstance(value.value, (int, float))
+    return float(value.value)
+
+
+def _build(name: str, title: str, arch: str, values: dict[str, Value]) -> GpuSpec:
+    pipes_here = {key.split(".")[1] for key in values if key.startswith("pipes.")} | set(PIPES)
+    absent = tuple(f"pipes.{pipe}." for pipe in OPTIONAL_PIPES if pipe not in pipes_here)
+    keys = [key for key in types() if not key.startswith(absent)] if absent else list(types())
+    missing = [key for key in keys if key not in values]
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise GemmsimError(f"GPU '{name}': no value for {missing[0]}{more}; give it, or extend a preset that has it")
+    if not arch:
+        raise GemmsimError(f"GPU '{name}': no arch; give one (arch = \"sm_90\"), or extend a preset that has it")
+
+    def part(prefix: str, kind: type) -> object:
+        return kind(**{f.name: values[f"{prefix}.{f.name}"].value for f in dataclasses.fields(kind)})
+
+    sections = {section: part(section, kind) for section, kind in SECTIONS.items()}
+    pipes = {pipe: part(f"pipes.{pipe}", Pipe) for pipe in sorted(pipes_here)}
+    content = json.dumps([name, arch, [dataclasses.asdict(values[key]) for key in sorted(values)]])
+    return GpuSpec(
+        name=name,
+        title=title,
+        arch=arch,
+        pipes=pipes,  # type: ignore[arg-type]  # built field by field from the same dataclasses
+        provenance={key: values[key] for key in keys},
+        sha256=hashlib.sha256(content.encode()).hexdigest(),
+        **sections,  # type: ignore[arg-type]
+    )
