@@ -91,7 +91,7 @@ class LaunchCost:
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """Arithmetic peaks at sm_boost_hz, operations a second (a fused multiply-add counts two); 0 where there is no unit."""
+    """Arithmetic peaks at sm_boost_hz, operations a second (a fused multiply-add counts two); 0 where none."""
 
     fp32_flops: float
     fp64_flops: float
