@@ -1,7 +1,7 @@
 """Finds the ladder: the repository's folder `kernels/`, installed as `gemmsim_kernels`.
 
-A checkout uses its own folder, whatever else is installed; an installed gemmsim the package that came with it. A package
-called `kernels` (PyPI has one) is never imported.
+A checkout uses its own folder, whatever else is installed; an installed gemmsim the package that came with it. A
+package called `kernels` (PyPI has one) is never imported.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def kernel_info(name: str) -> KernelInfo:
     return infos[name]
 
 
-def kernel_module(name: str) -> ModuleType:
-    """The kernel's own module, with `build(**tunables)`; imports numba."""
-    return _module(kernel_info(name).name)
+def kernel_path(info: KernelInfo) -> Path:
+    """The kernel's file."""
+    return Path(str(sys.modules[info.build.__module__].__file__))
 
 
 def _module(name: str) -> ModuleType:

@@ -38,7 +38,7 @@ INFO = KernelInfo(
         "The same arithmetic with rows and columns exchanged: a warp's load of A is one address that all 32 threads "
         "share, its load of B and its store of C are 128 neighbouring bytes."
     ),
-    look_for="sectors per request: 1 for A, 4 for B; time is now spent issuing instructions, most of them index arithmetic",
+    look_for="sectors per request: 1 for A, 4 for B; issue slots are now the limit, and most go to index arithmetic",
     launch=launch,
     build=build,
 )

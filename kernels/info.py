@@ -28,7 +28,7 @@ class LaunchShape:
 
 @dataclass(frozen=True, slots=True)
 class KernelInfo:
-    """One rung of the ladder. Every rung computes C = alpha * A @ B + beta * C, with A [m, k], B [k, n], C [m, n] C-contiguous.
+    """One rung of the ladder: C = alpha * A @ B + beta * C, with A [m, k], B [k, n] and C [m, n] C-contiguous.
 
     arguments  parameters of the kernel function, in order; alpha and beta are scalars of the matrices' dtype
     dtypes     of the matrices

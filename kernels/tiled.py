@@ -17,11 +17,12 @@ def build(tile: int) -> Any:
 
     @cuda.jit(fastmath=True)
     def tiled(A, B, C, alpha, beta):
-        tile_a = cuda.shared.array((tile, tile), float32, alignment=16)  # lets the compiler read rows as LDS.128
-        tile_b = cuda.shared.array((tile, tile), float32, alignment=16)
+        tile_a = cuda.shared.array((tile, tile), float32)
+        tile_b = cuda.shared.array((tile, tile), float32)
         tx = cuda.threadIdx.x
         ty = cuda.threadIdx.y
-        col, row = cuda.grid(2)
+        row = cuda.blockIdx.y * tile + ty
+        col = cuda.blockIdx.x * tile + tx
         m, n = C.shape
         depth = A.shape[1]
         acc = float32(0)
@@ -45,11 +46,11 @@ INFO = KernelInfo(
     name="tiled",
     title="square tiles of A and B staged in shared memory",
     teaches=(
-        "Each element of A and B is fetched from global memory once a tile instead of once a product; the products read "
-        "shared memory instead, so that its wavefronts become the new ceiling."
+        "Each element of A and B is fetched from global memory once a tile instead of once a product; the products "
+        "read shared memory instead, so that its wavefronts become the new ceiling."
     ),
     look_for="global load requests (two a warp and tile), row of A read by LDS.128, shared wavefronts against FFMA",
     launch=launch,
     build=build,
-    tunables=(Tunable("tile", (8, 16, 32), 32, "rows and columns of a shared tile; the block has tile x tile threads"),),
+    tunables=(Tunable("tile", (8, 16, 32), 32, "edge of a shared tile; a block has tile x tile threads"),),
 )

@@ -1,4 +1,4 @@
-"""What to change: one rule, one function. A rule reads the evidence and returns an Advice, or None where it has nothing to say."""
+"""What to change: one rule, one function. A rule returns an Advice, or None where it has nothing to say."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ INTEGER_SHARE = 0.40  # of all warp instructions
 FMA_SHARE = 0.50
 LOADS_PER_FMA = 0.5
 TAIL_EFFICIENCY = 0.85
-LOW_OCCUPANCY_PCT = 50.0
 
 
 def uncoalesced_access(evidence: Evidence) -> Advice | None:
@@ -50,7 +49,10 @@ def bank_conflicts(evidence: Evidence) -> Advice | None:
     return Advice(
         rule="bank_conflicts",
         title=f"bank conflicts of the shared {_verb(worst)} on {worst.where}{_quoted(worst)}",
-        evidence=f"{worst.wavefronts / worst.requests:.1f} wavefronts a request, {worst.conflicts:,.0f} of {worst.wavefronts:,.0f} are conflicts",
+        evidence=(
+            f"{worst.wavefronts / worst.requests:.1f} wavefronts a request; "
+            f"{worst.conflicts:,.0f} of {worst.wavefronts:,.0f} are conflicts"
+        ),
         change="pad the rows of the shared array by one element, or swizzle its columns",
         gain=f"shared wavefronts fall from {total:,.0f} to {total - worst.conflicts:,.0f}",
     )
@@ -67,12 +69,12 @@ def integer_arithmetic(evidence: Evidence) -> Advice | None:
         rule="integer_arithmetic",
         title="index arithmetic takes the issue slots",
         evidence=f"{100 * share:.0f}% of the warp instructions are integer, {each:.1f} for each multiply-add",
-        change="unsigned 32-bit indices, flat arrays, sizes known at compile time, and pointers advanced instead of recomputed",
+        change="unsigned 32-bit indices, flat arrays, sizes known at compile time; advance instead of recomputing",
     )
 
 
 def fma_density(evidence: Evidence) -> Advice | None:
-    """The ceiling that the instruction mix sets, whatever the memory does; only for kernels that multiply and add at all."""
+    """The ceiling that the instruction mix sets, whatever the memory does; for kernels that multiply and add at all."""
     kinds = by_kind(evidence)
     share = _share(kinds, Kind.FMA)
     if not share or share >= FMA_SHARE:
@@ -97,7 +99,7 @@ def register_tiling(evidence: Evidence) -> Advice | None:
     return Advice(
         rule="register_tiling",
         title="shared memory is read too often for each product",
-        evidence=f"{loads / fma:.2f} shared loads and {wavefronts / fma:.2f} wavefronts for each multiply-add of a warp",
+        evidence=f"{loads / fma:.2f} shared loads and {wavefronts / fma:.2f} wavefronts a multiply-add of a warp",
         change="compute a TM x TN patch of C a thread: TM + TN loads then feed TM x TN multiply-adds",
         gain=f"8 x 8 results a thread need {16 / 64:.2f} words a multiply-add, now {_words(rows) / fma:.2f}",
     )

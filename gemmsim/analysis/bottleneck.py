@@ -22,8 +22,8 @@ def find_bottleneck(evidence: Evidence) -> Bottleneck:
     if overhead_pct > 50:
         return Bottleneck(
             "launch",
-            f"launch overhead: {evidence.gpu.launch.overhead_us:.1f} of {timing.duration_us:.1f} us ({overhead_pct:.0f}%) "
-            "pass before and after the kernel runs; the problem is too small for this GPU",
+            f"launch overhead: {evidence.gpu.launch.overhead_us:.1f} of {timing.duration_us:.1f} us "
+            f"({overhead_pct:.0f}%) pass before and after the kernel runs; the problem is too small for this GPU",
             overhead_pct,
         )
     busiest = utilisations(evidence)[0]
@@ -44,8 +44,8 @@ def _waiting(evidence: Evidence, busiest: Utilisation) -> Bottleneck:
         )
     return Bottleneck(
         "latency",
-        f"latency: no unit is above {BUSY_PCT:.0f}% (busiest: {busiest.unit}, {busiest.share_pct:.0f}%); {_waits(evidence)} "
-        f"at {timing.achieved_occupancy_pct:.0f}% achieved occupancy",
+        f"latency: no unit is above {BUSY_PCT:.0f}% (busiest: {busiest.unit}, {busiest.share_pct:.0f}%); "
+        f"{_waits(evidence)} at {timing.achieved_occupancy_pct:.0f}% achieved occupancy",
         busiest.share_pct,
     )
 

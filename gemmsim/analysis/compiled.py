@@ -12,7 +12,10 @@ def compiler_facts(evidence: Evidence, lines: tuple[LineTraffic, ...]) -> tuple[
     """One sentence a fact: vectorised accesses, and registers spilled to local memory."""
     facts = [_vector_fact(row) for row in lines if row.width_bytes > WORD_BYTES and row.space in ("shared", "global")]
     if evidence.program.local_bytes:
-        facts.append(f"{evidence.program.local_bytes} bytes of local memory a thread: registers were spilled or an array is indexed at run time")
+        facts.append(
+            f"{evidence.program.local_bytes} bytes of local memory a thread: "
+            "registers were spilled, or a local array is indexed at run time"
+        )
     return tuple(facts)
 
 
@@ -20,7 +23,8 @@ def _vector_fact(row: LineTraffic) -> str:
     """A request whose lanes share one address asks for exactly the bytes of one thread."""
     words = row.width_bytes // WORD_BYTES
     code = f" `{row.text}`:" if row.text else ":"
-    fact = f"{row.where}{code} {row.static_count} {row.mnemonic} where the source names {row.static_count * words} words ({words} at a time)"
+    named = row.static_count * words
+    fact = f"{row.where}{code} {row.static_count} {row.mnemonic}, {words} words at a time, for {named} words of the source"
     if row.op == "ld" and row.used_bytes == row.requests * row.width_bytes:
         fact += "; all lanes read the same address"
     return fact

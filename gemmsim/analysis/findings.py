@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """kind: one of KINDS in `bottleneck.py`; sentence: one line with the numbers that say so; share: of its peak, in percent."""
+    """kind: see `find_bottleneck`; sentence: one line with the numbers that say so; share_pct: of that unit's peak."""
 
     kind: str
     sentence: str

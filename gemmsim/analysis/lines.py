@@ -14,7 +14,7 @@ from gemmsim.memory.types import InstructionTraffic
 class LineTraffic:
     """What the memory instructions of one kind on one source line did over the whole launch.
 
-    line          None where the program has no line for them; text is the line as written, "" where it could not be read
+    line          None where the program has no line for them; text: as written, "" where it could not be read
     mnemonic      "LDS.128"; static_count: how many such instructions the compiler made of the line
     other fields  sums of `InstructionTraffic` over them
     """
@@ -42,7 +42,7 @@ class LineTraffic:
 
 
 def source_line(program: Program, instruction: Instruction) -> SourceLine | None:
-    """The innermost line of the instruction whose file could be read: that of the user, not of a library inlined into it."""
+    """The innermost line whose file could be read: that of the user, not of a library inlined into it."""
     for line in instruction.sources:
         if line.file in program.source:
             return line

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from enum import StrEnum
 
 from gemmsim.analysis.evidence import Evidence
@@ -22,8 +21,8 @@ class Kind(StrEnum):
 _OPCODES = {
     Kind.FMA: "FFMA HFMA2 DFMA HMMA IMMA DMMA",
     Kind.FLOAT: "FADD FMUL FSETP FSEL FMNMX FCHK MUFU HADD2 HMUL2 DADD DMUL DSETP F2F F2I I2F I2FP F2FP FRND",
-    Kind.INTEGER: """IADD IADD3 VIADD LEA LOP3 SHF ISETP SEL IMNMX VIMNMX IABS PLOP3 PRMT SGXT BMSK POPC FLO UIADD3 UVIADD UIMAD
-                     ULEA ULOP3 UPLOP3 USHF UISETP USEL UIMNMX UPRMT USGXT UBMSK""",
+    Kind.INTEGER: """IADD IADD3 VIADD LEA LOP3 SHF ISETP SEL IMNMX VIMNMX IABS PLOP3 PRMT SGXT BMSK POPC FLO
+                     UIADD3 UVIADD UIMAD ULEA ULOP3 UPLOP3 USHF UISETP USEL UIMNMX UPRMT USGXT UBMSK""",
     Kind.GLOBAL: "LDG LD STG ST ATOM ATOMG RED REDG LDGSTS LDL STL LDGDEPBAR",
     Kind.SHARED: "LDS STS LDSM STSM ATOMS",
     Kind.CONTROL: "BRA BRX BSSY BSYNC BREAK EXIT BAR WARPSYNC CALL RET YIELD DEPBAR MEMBAR NOP BMOV",
@@ -52,8 +51,8 @@ def by_mnemonic(evidence: Evidence) -> dict[str, float]:
 
 
 def _tally(evidence: Evidence, names: list) -> dict:
-    counts: Counter = Counter()
+    counts: dict = {}
     for name, executed in zip(names, evidence.executed, strict=True):
         if executed:
-            counts[name] += executed
-    return dict(counts.most_common())
+            counts[name] = counts.get(name, 0.0) + executed
+    return dict(sorted(counts.items(), key=lambda item: -item[1]))

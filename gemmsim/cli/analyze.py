@@ -29,10 +29,10 @@ EXPECTATION_FAILED = 1
 @click.option("--grid", metavar="X,Y,Z", help="Blocks, for a kernel of your own.")
 @click.option("--block", metavar="X,Y,Z", help="Threads a block, for a kernel of your own.")
 @click.option("--shared", type=int, default=0, metavar="BYTES", help="Dynamic shared memory a block.")
-@click.option("--arg", "args", multiple=True, metavar="TYPE[SHAPE]=VALUE", help="One a parameter, in order: f32[256,256].")
+@click.option("--arg", "args", multiple=True, metavar="TYPE[SHAPE]=VALUE", help="A parameter: f32[256,256].")
 @click.option("--verify", type=click.Choice(["gemm"]), help="Arguments are A, B, C: check C.")
 @click.option("--full", is_flag=True, help="Execute every block instead of a sample.")
-@click.option("--max-instructions", type=int, metavar="N", help="Give up a kernel that runs for more warp instructions.")
+@click.option("--max-instructions", type=int, metavar="N", help="Warp instructions before a kernel is given up.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random arrays.")
 @click.option("--no-cache", is_flag=True, help="Compile again.")
 @format_option
@@ -48,7 +48,7 @@ def command(output_format: str, output: str | None, **options: Any) -> int:
     TARGET is FILE.py:function (numba.cuda), FILE.cu, FILE.ptx or FILE.cubin.
     """
     if (options["kernel"] is None) == (options["target"] is None):
-        raise GemmsimError("give either --kernel NAME or a TARGET such as my.py:my_gemm or my.cu (gemmsim analyze --help)")
+        raise GemmsimError("give either --kernel NAME or a TARGET such as my.py:my_gemm (see gemmsim analyze --help)")
 
     from gemmsim.api import analyze
     from gemmsim.cli.requests import Options, ladder_request, target_request

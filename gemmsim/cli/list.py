@@ -32,7 +32,7 @@ def _paragraph(row: dict[str, Any]) -> str:
         if key != "name" and value not in ("", [], None):
             text = "; ".join(map(str, value)) if isinstance(value, list) else str(value)
             lead = "" if key == "title" else f"{key.replace('_', ' ')}: "
-            lines += textwrap.wrap(lead + text, 80, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False)
+            lines += textwrap.wrap(lead + text, 80, initial_indent="    ", subsequent_indent="      ")
     return "\n".join(lines)
 
 

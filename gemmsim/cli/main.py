@@ -29,7 +29,8 @@ class _Lazy(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
-            raise GemmsimError(f"unknown command '{cmd_name}'{nearest(cmd_name, COMMANDS)}: known are {', '.join(COMMANDS)}")
+            hint = nearest(cmd_name, COMMANDS)
+            raise GemmsimError(f"unknown command '{cmd_name}'{hint}: known are {', '.join(COMMANDS)}")
         command: click.Command = importlib.import_module(f"gemmsim.cli.{cmd_name}").command
         return command
 

@@ -44,7 +44,7 @@ def parse_dims(text: str, option: str) -> tuple[int, int, int]:
 
 
 def parse_argument(text: str, random: np.random.Generator) -> Argument:
-    """One --arg. Arrays without a value are drawn from `random`: floats from [-0.5, 0.5), integers from [-8, 8) or [0, 16)."""
+    """One --arg; an array without a value is random, see `random_array`."""
     match = _ARGUMENT.fullmatch(text.strip())
     if match is None:
         raise GemmsimError(f"--arg '{text}' is malformed: {_FORMS}")
@@ -107,7 +107,8 @@ def _shape(text: str, dtype: str, shape_text: str) -> tuple[int, ...]:
     shape = tuple(map(int, words))
     size_bytes = math.prod(shape) * np.dtype(NUMPY_DTYPES[dtype]).itemsize
     if size_bytes > MAX_ARRAY_BYTES:
-        raise GemmsimError(f"--arg '{text}': {size_bytes / 2**30:.1f} GiB is above the limit of {MAX_ARRAY_BYTES >> 30} GiB an array")
+        limit = MAX_ARRAY_BYTES >> 30
+        raise GemmsimError(f"--arg '{text}': {size_bytes / 2**30:.1f} GiB, but an array may have {limit} GiB at most")
     return shape
 
 

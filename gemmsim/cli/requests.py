@@ -1,4 +1,4 @@
-"""From the options of `analyze` to an AnalyzeRequest: everything that can be checked before compiling is checked here."""
+"""From the options of `analyze` to an AnalyzeRequest: what can be checked before compiling is checked here."""
 
 from __future__ import annotations
 
@@ -49,9 +49,10 @@ class Options:
 
 def ladder_request(options: Options) -> AnalyzeRequest:
     """A built-in kernel: A and B random, C random too, or NaN where beta is 0 and nothing may read it."""
-    for name, value in (("--grid", options.grid), ("--block", options.block), ("--arg", options.args), ("--entry", options.entry)):
+    own = {"--grid": options.grid, "--block": options.block, "--arg": options.args, "--entry": options.entry}
+    for name, value in own.items():
         if value:
-            raise GemmsimError(f"{name} is for a kernel of your own: --kernel {options.kernel} decides it from the problem size")
+            raise GemmsimError(f"{name} is for a kernel of your own; --kernel {options.kernel} derives it from the size")
     info = kernel_info(str(options.kernel))
     sizes = _sizes(options)
     if sizes is None:
@@ -71,7 +72,7 @@ def ladder_request(options: Options) -> AnalyzeRequest:
         Argument("f32", (), options.beta),
     )
     return AnalyzeRequest(
-        kernel=ladder_source(info, tunables),
+        kernel=ladder_source(info, tunables, args),
         launch=Launch(shape.grid, shape.block, args, shape.dynamic_shared_bytes + _shared(options)),
         gpu=_gpu(options),
         labels=Labels(info.name, info.title, m, n, k, tunables),
@@ -87,7 +88,8 @@ def target_request(options: Options) -> AnalyzeRequest:
     if options.kernel_sets:
         raise GemmsimError("--set-kernel is for the built-in kernels: constants of your own belong in your source")
     if options.grid is None or options.block is None:
-        raise GemmsimError(f"{'--grid' if options.grid is None else '--block'} is missing: {target} needs --grid X,Y,Z and --block X,Y,Z")
+        missing = "--grid" if options.grid is None else "--block"
+        raise GemmsimError(f"{missing} is missing: {target} needs --grid X,Y,Z and --block X,Y,Z")
     random = _random(options)
     args = tuple(parse_argument(text, random) for text in options.args)
     launch = Launch(parse_dims(options.grid, "--grid"), parse_dims(options.block, "--block"), args, _shared(options))
@@ -95,7 +97,7 @@ def target_request(options: Options) -> AnalyzeRequest:
     check = None
     if options.verify == "gemm":
         check, sizes = _gemm_check(args, sizes, options.alpha, options.beta)
-    source, name = target_source(target, options.entry)
+    source, name = target_source(target, options.entry, args)
     m, n, k = sizes if sizes is not None else (None, None, None)
     return AnalyzeRequest(
         kernel=source,
@@ -157,7 +159,7 @@ def _gemm_check(
     for name, shape, rows, columns in (("A", shape_a, m, k), ("B", shape_b, k, n), ("C", shape_c, m, n)):
         if shape != (rows, columns) and not (len(shape) == 1 and math.prod(shape) == rows * columns):
             raise GemmsimError(
-                f"--verify gemm: {name} is {list(shape)}, but M={m}, N={n}, K={k} need [{rows},{columns}] (C-contiguous A, B, C)"
+                f"--verify gemm: {name} is {list(shape)}, but M={m}, N={n}, K={k} need [{rows},{columns}] (A, B, C in order)"
             )
     return GemmCheck(a, b, c, alpha, beta), sizes
 

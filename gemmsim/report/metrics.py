@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """label: short name; unit: "" for a plain count; meaning: definition and which values are good; section: its topic."""
+    """unit: "" for a plain count; meaning: what it counts and which values are good; section: its topic."""
 
     label: str
     unit: str
