@@ -148,10 +148,6 @@ class _Row:
     def load_row(self, column: int, next_row: int = 0) -> Any:
         return self.builder.load(self.pointer(column, next_row), align=4)
 
-    def store_row(self, column: int, value: Any, next_row: int = 0) -> None:
-        pointer = self.pointer(column, next_row)
-        old = self.builder.load(pointer, align=4)
-        self.builder.store(self.builder.select(self.execute, value, old), pointer, align=4)
 
     def source(self, number: int, type_: str) -> LlvmLanes:
         build, column = self.builder, micro.SOURCE + micro.SOURCE_COLUMNS * number
@@ -174,16 +170,35 @@ class _Row:
     def immediate(self, number: int) -> LlvmLanes:
         return LlvmLanes(self.builder, "u32", self.splat(self.word(micro.IMMEDIATE + number)))
 
-    def result(self, number: int, type_: str, value: Any) -> None:
-        build, column = self.builder, micro.RESULT + number
+    def result(self, number: int, type_: str, value: Any) -> list[tuple[Any, Any]]:
+        """(pointer, 32 words) of each row that the result takes."""
+        column = micro.RESULT + number
         if type_ == "pred":
-            self.store_row(column, build.sext(value.value, VECTOR["u32"]))
-        elif WIDTH_BITS[type_] == 32:
-            self.store_row(column, value.bitcast("u32").value)
-        else:
-            bits = value.bitcast("u64")
-            self.store_row(column, bits.convert("u32").value)
-            self.store_row(column, (bits >> 32).convert("u32").value, 1)
+            return [(self.pointer(column), self.builder.sext(value.value, VECTOR["u32"]))]
+        if WIDTH_BITS[type_] == 32:
+            return [(self.pointer(column), value.bitcast("u32").value)]
+        bits = value.bitcast("u64")
+        high = (bits >> 32).convert("u32").value
+        return [(self.pointer(column), bits.convert("u32").value), (self.pointer(column, 1), high)]
+
+    def store(self, rows: list[tuple[Any, Any]]) -> None:
+        store_rows(self.builder, rows, self.execute)
+
+
+def store_rows(builder: Any, rows: list[tuple[Any, Any]], execute: Any) -> None:
+    """Store 32 words to each pointer, in those lanes of the mask.
+
+    The full mask has a branch of its own: masked vector stores are many times slower than plain ones on some CPUs (AMD Zen).
+    """
+    full = builder.icmp_unsigned("==", execute, ir.Constant(_I32, 0xFFFFFFFF))
+    with builder.if_else(full, likely=True) as (whole, partial):
+        with whole:
+            for pointer, value in rows:
+                builder.store(value, pointer, align=4)
+        with partial:
+            lanes = builder.bitcast(execute, VECTOR["b"])
+            for pointer, value in rows:
+                builder.store(builder.select(lanes, value, builder.load(pointer, align=4)), pointer, align=4)
 
 
 def _case(row: _Row, op: Op) -> None:
@@ -191,8 +206,8 @@ def _case(row: _Row, op: Op) -> None:
     immediates = [row.immediate(i) for i in range(op.immediates)]
     returned = op.function(*sources, *immediates)
     values = returned if isinstance(returned, tuple) else (returned,)
-    for i, (type_, value) in enumerate(zip(op.results, values, strict=True)):
-        row.result(i, type_, value)
+    rows = [r for i, (t, v) in enumerate(zip(op.results, values, strict=True)) for r in row.result(i, t, v)]
+    row.store(rows)
 
 
 @intrinsic
@@ -206,8 +221,7 @@ def lane_operation(typingctx: Any, code: Any, registers: Any, execute: Any) -> A
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         words = _I32.as_pointer()
         code_pointer, state = builder.inttoptr(args[0], words), builder.inttoptr(args[1], words)
-        execute_lanes = builder.bitcast(args[2], VECTOR["b"])
-        row = _Row(builder, code_pointer, state, execute_lanes)
+        row = _Row(builder, code_pointer, state, args[2])
         done = builder.append_basic_block("lane_done")
         switch = builder.switch(row.word(micro.OP), done)
         for number, op in enumerate(load().values()):

@@ -271,6 +271,6 @@ def address64(base: u64, uniform: u64, displacement: imm) -> u64:
 
 
 @op
-def address32(base: u32, uniform: u32, scale: imm, displacement: imm) -> u32:
-    """Effective address of a shared or local access."""
-    return base * scale + uniform + displacement
+def address32(base: u32, uniform: u32, scale: imm, displacement: imm) -> u64:
+    """Effective address of a shared or local access, zero-extended."""
+    return zext(base * scale + uniform + displacement)

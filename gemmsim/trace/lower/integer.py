@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gemmsim.isa.program import Operand
+from gemmsim.isa.program import ZERO, Operand
 from gemmsim.trace.lower.context import Context, Source, is_predicate, is_uniform, negations
 
 
@@ -35,7 +35,7 @@ def add3(context: Context) -> None:
     s = [*s, Operand(d.kind)] if len(s) == 2 else s
     uniform = is_uniform(d)
     if "64" in modifiers:
-        if written or read:
+        if read or any(p.index != ZERO for p in written):
             raise context.unsupported("carry of a 64-bit add")
         sources = tuple(context.wide(o) for o in s)
         context.emit("iadd64", (context.result(d),), sources, (negations(*s),), uniform=uniform)
@@ -126,9 +126,13 @@ def shf(context: Context) -> None:
 
 def minmax(context: Context) -> None:
     modifiers = check_modifiers(context, "U32", "S32", "S64", "U64")
-    d, written, (a, b), (smaller,) = split(context)
-    if written:
-        raise context.unsupported("predicate result")
+    operands = list(context.instruction.operands)
+    written = []
+    while is_predicate(operands[0]):  # sm_100 and later print two predicate results first
+        written.append(operands.pop(0))
+    d, a, b, smaller, *last = operands
+    if any(p.index != ZERO for p in written) or any(p.index != ZERO or not p.invert for p in last):
+        raise context.unsupported("predicate operand")
     if a.negate or b.negate:
         raise context.unsupported("negated operand")
     kind = next(iter(modifiers), "S32").lower()

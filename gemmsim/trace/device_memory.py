@@ -1,0 +1,70 @@
+"""Global memory of the simulated device: one flat buffer, and the table of what lies where."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.trace.types import Argument
+
+FIRST_ADDRESS = 0x7F00_0000_0000
+# cudaMalloc aligns to 256 bytes at least (CUDA C++ Programming Guide, 5.3.2), and large allocations to 2 MiB pages.
+PAGE_BYTES = 2 << 20
+_PADDING = 16
+
+
+class DeviceMemory:
+    """Holds a copy of each array argument.
+
+    pointers   device address of each argument's array, None for scalars
+    bytes      uint8, the content; `halves` and `words` are views of it
+    written    bool, one a byte: stored to since the start
+    table      (start address, size, position) of each allocation, three uint64 arrays
+    """
+
+    def __init__(self, args: tuple[Argument, ...]) -> None:
+        self._arrays = [np.ascontiguousarray(a.value) if a.shape else None for a in args]
+        address, position = FIRST_ADDRESS, 0
+        self.pointers: list[int | None] = []
+        self._positions: list[int] = []
+        rows: list[tuple[int, int, int]] = []
+        for array in self._arrays:
+            if array is None:
+                self.pointers.append(None)
+                self._positions.append(0)
+                continue
+            self.pointers.append(address)
+            self._positions.append(position)
+            rows.append((address, array.nbytes, position))
+            address += -(-array.nbytes // PAGE_BYTES) * PAGE_BYTES + PAGE_BYTES
+            position += -(-array.nbytes // 256) * 256 + _PADDING * 16
+        self.bytes = np.zeros(position + 256, np.uint8)
+        self.written = np.zeros(position + 256, np.bool_)
+        for array, at in zip(self._arrays, self._positions, strict=True):
+            if array is not None:
+                self.bytes[at : at + array.nbytes] = array.reshape(-1).view(np.uint8)
+        self.halves, self.words = self.bytes.view(np.uint16), self.bytes.view(np.uint32)
+        columns = np.array(rows or [(0, 0, 0)], np.uint64)
+        self.table = tuple(np.ascontiguousarray(columns[:, i]) for i in range(3))
+
+    def arrays(self) -> tuple[NDArray | None, ...]:
+        """The arrays as they are now, in the arguments' dtypes and shapes."""
+        return tuple(
+            None if a is None else self.bytes[at : at + a.nbytes].view(a.dtype).reshape(a.shape)
+            for a, at in zip(self._arrays, self._positions, strict=True)
+        )
+
+    def stored(self) -> tuple[NDArray[np.bool_] | None, ...]:
+        """Which elements the kernel stored to (all bytes of them)."""
+        return tuple(
+            None if a is None else self.written[at : at + a.nbytes].reshape(*a.shape, a.itemsize).all(axis=-1)
+            for a, at in zip(self._arrays, self._positions, strict=True)
+        )
+
+    def owner(self, address: int) -> str:
+        """What lies nearest to an address, for messages."""
+        names = [f"argument {i}" for i, p in enumerate(self.pointers) if p is not None]
+        for name, (start, size) in zip(names, zip(*(c.tolist() for c in self.table[:2]), strict=True), strict=False):
+            if start <= address < start + size + PAGE_BYTES:
+                return f"{address - start - size + 1} bytes past the last byte of {name} ({size} bytes)"
+        return "far from every argument"
