@@ -26,14 +26,34 @@ class Kind(IntEnum):
     COPY_FENCE = 3  # LDGDEPBAR: its scoreboard is released when the warp's earlier LDGSTS have arrived
 
 
-class Access(NamedTuple):
-    """A memory instruction. `base_wavefronts`: those of a conflict-free access of its width, contained in `latency`."""
+# Cycles from issue until the sources of a memory instruction are read, 32-, 64- and 128-bit, on an idle SM: the
+# write-after-read distances with regular registers of Huerta et al., MICRO'25, table 2 (Ampere).
+_SOURCES_READ = {
+    "global load": (11, 11, 11),
+    "global store": (14, 16, 20),
+    "shared load": (9, 9, 9),
+    "shared store": (12, 14, 18),
+    "copy": (13, 13, 13),
+}
 
-    shared: bool
+
+class Access(NamedTuple):
+    """A memory instruction.
+
+    load, copy       whether it writes registers; whether it copies from global to shared memory (LDGSTS)
+    latency          load to use, where it hits L1 or is in shared memory, cycles
+    sources_read     cycles from issue until its registers may be overwritten
+    base_wavefronts  of a conflict-free access of its width: `latency` contains them
+    """
+
     load: bool
     copy: bool
     latency: float
+    sources_read: int
     base_wavefronts: int
+
+
+NO_ACCESS = Access(False, False, 0.0, 0, 0)
 
 
 class Issue(NamedTuple):
@@ -46,7 +66,8 @@ class Issue(NamedTuple):
     latency             cycles to its result where it is not a memory instruction
     result_reason       stall reason of a warp that waits for its result
     throttle_reason     stall reason of a warp that waits for its port
-    barrier             (barrier number, warps expected or 0 for the whole block, whether it waits) of a BAR
+    access              of Kind.MEMORY, else NO_ACCESS
+    barrier             of Kind.BARRIER: (barrier number, warps expected or 0 for the whole block, whether it waits)
     """
 
     port: str
@@ -60,8 +81,8 @@ class Issue(NamedTuple):
     latency: float
     result_reason: int
     throttle_reason: int
-    access: Access | None
-    barrier: tuple[int, int, bool] | None
+    access: Access
+    barrier: tuple[int, int, bool]
 
 
 def issue_table(program: Program, gpu: GpuSpec) -> tuple[Issue, ...]:
@@ -74,8 +95,8 @@ def _issue(instruction: Instruction, arch: str, gpu: GpuSpec) -> Issue:
     port = port_of(opcode, arch)
     memory = memory_opcode(opcode)
     on_memory = memory is not None and memory.space != "shared"
-    # A stall count of 0 is an idle count of the encoding, not a second issue in the same cycle; the yield hint keeps the
-    # warp from issuing in the next cycle, whether or not another one can (Huerta et al., MICRO'25, section 5.1).
+    # A stall count of 0 is not a second issue in the same cycle; the yield hint keeps the warp from issuing in the next
+    # cycle, whether or not another one can (Huerta et al., MICRO'25, section 4).
     delay = max(control.stall_cycles, 2 if control.yield_hint else 1)
     kind = Kind.PLAIN
     if port == "lsu":
@@ -84,6 +105,7 @@ def _issue(instruction: Instruction, arch: str, gpu: GpuSpec) -> Issue:
         kind = Kind.BARRIER
     elif opcode == "LDGDEPBAR":
         kind = Kind.COPY_FENCE
+    throttle = "LG_THROTTLE" if on_memory else "MIO_THROTTLE" if port == "lsu" else "MATH_PIPE_THROTTLE"
     return Issue(
         port=port,
         kind=kind,
@@ -95,9 +117,9 @@ def _issue(instruction: Instruction, arch: str, gpu: GpuSpec) -> Issue:
         read=control.read_barrier,
         latency=_pipe_latency(port, gpu),
         result_reason=Reason["LONG_SCOREBOARD"] if on_memory or kind == Kind.COPY_FENCE else Reason["SHORT_SCOREBOARD"],
-        throttle_reason=Reason["LG_THROTTLE" if on_memory else "MIO_THROTTLE" if port == "lsu" else "MATH_PIPE_THROTTLE"],
-        access=_access(instruction, gpu) if port == "lsu" else None,
-        barrier=_barrier(instruction) if opcode == "BAR" else None,
+        throttle_reason=Reason[throttle],
+        access=_access(instruction, gpu) if kind == Kind.MEMORY else NO_ACCESS,
+        barrier=_barrier(instruction) if kind == Kind.BARRIER else (0, 0, False),
     )
 
 
@@ -112,14 +134,16 @@ def _pipe_latency(port: str, gpu: GpuSpec) -> float:
 def _access(instruction: Instruction, gpu: GpuSpec) -> Access:
     memory = memory_opcode(instruction.opcode)
     if memory is None:  # SHFL and CCTL use the path but have no addresses; their latency is taken to be a shared load's
-        return Access(True, True, False, gpu.shared.load_latency_cycles[0], 1)
+        return Access(True, False, gpu.shared.load_latency_cycles[0], _SOURCES_READ["shared load"][0], 1)
     modifiers = instruction.modifiers
     if instruction.opcode in ("LDSM", "STSM"):  # number of 8x8 matrices: 1, 2 or 4
         width = 2 if "4" in modifiers else 1 if "2" in modifiers else 0
     else:
         width = 2 if "128" in modifiers else 1 if "64" in modifiers else 0
-    latencies = gpu.shared.load_latency_cycles if memory.space == "shared" else gpu.l1.hit_latency_cycles
-    return Access(memory.space == "shared", memory.load, memory.copy, latencies[width], 1 << width)
+    shared = memory.space == "shared"
+    latency = (gpu.shared.load_latency_cycles if shared else gpu.l1.hit_latency_cycles)[width]
+    row = "copy" if memory.copy else f"{'shared' if shared else 'global'} {'load' if memory.load else 'store'}"
+    return Access(memory.load, memory.copy, latency, _SOURCES_READ[row][width], 1 << width)
 
 
 def _waits(instruction: Instruction) -> tuple[int, ...]:
@@ -144,6 +168,7 @@ def _drain_to(instruction: Instruction) -> tuple[int, int] | None:
 def _barrier(instruction: Instruction) -> tuple[int, int, bool]:
     numbers = [o.value for o in instruction.operands if o.kind == OperandKind.IMMEDIATE]
     if not numbers:
-        raise GemmsimError(f"barrier numbers in registers are not modelled: '{instruction.text}' at {instruction.offset:#x}")
+        at = f"'{instruction.text}' at {instruction.offset:#x}"
+        raise GemmsimError(f"barrier numbers in registers are not modelled: {at}")
     warps = -(-numbers[1] // WARP_LANES) if len(numbers) > 1 else 0
     return numbers[0], warps, "ARV" not in instruction.modifiers

@@ -1,4 +1,4 @@
-"""One SM as SimPy processes: a block scheduler that fills it, four sub-partitions that issue, the memory path they share."""
+"""One SM as SimPy processes: a block scheduler that fills it, sub-partitions that issue, the memory path they share."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Core:
         # scoreboards whose outstanding operations a DEPBAR counts
         self.counted = frozenset(row.drain_to[0] for row in table if row.drain_to is not None)
         # At least one cycle each: what one unit does in a cycle, another sees in the next.
-        self._barrier_cycles = max(1, round(gpu.pipes["adu"].latency_cycles)) if any(row.barrier for row in table) else 1
+        self._barrier_cycles = max(1, round(gpu.pipes["adu"].latency_cycles))
         self._block_start_cycles = max(1, round(gpu.launch.block_start_cycles))
         self._gpu = gpu
         self._end = 0
@@ -102,11 +102,11 @@ class Core:
         busy["lsu"] = self.memory.data.busy_cycles
         return Totals(float(self._end), stalls, issued, busy)
 
-    def _schedule_blocks(self, blocks: Sequence[Sequence[WarpStream]]) -> Generator[simpy.Event, None, None]:
+    def _schedule_blocks(self, blocks: Sequence[Sequence[WarpStream]]) -> Generator[simpy.Event, int, None]:
         """The block scheduler: the next block starts when a resident one has left."""
         launched = 0
         for streams in blocks:
-            slot = yield self._vacated.get()
+            slot: int = yield self._vacated.get()
             warps = [(w, stream) for w, stream in enumerate(streams) if stream.pcs]
             block = Block(len(warps), slot)
             for w, stream in warps:

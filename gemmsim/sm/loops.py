@@ -8,7 +8,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-
 LEAST_COUNT = 4  # one iteration at either end, one measured between them, one to leave out
 
 
@@ -26,10 +25,10 @@ class Loop:
 
 
 def find_loop(pcs: NDArray[np.int32]) -> Loop | None:
-    """The loop whose middle iterations cover most of the stream; None where nothing repeats at least `LEAST_COUNT` times.
+    """The loop whose middle iterations cover most of the stream; None where nothing repeats `LEAST_COUNT` times.
 
-    An iteration runs from one passage over a backward branch to the next over the same branch, so an outer loop's iterations
-    contain its inner loops. The first iteration, entered from above, and the last, left downwards, are not part of it.
+    An iteration runs from one passage over a backward branch to the next over the same branch, so an outer loop's
+    iterations contain its inner loops. The first, entered from above, and the last, left downwards, are not part of it.
     """
     back = np.flatnonzero(pcs[1:] <= pcs[:-1])
     best: Loop | None = None
@@ -66,7 +65,7 @@ def _runs(pcs: NDArray[np.int32], starts: NDArray[np.intp]) -> list[Loop]:
 def without_middle(loop: Loop, total: int, ends: int, middle: int) -> list[tuple[int, int]]:
     """Parts [start, stop) of a stream of `total` instructions that keep `ends` + `middle` iterations of its loop.
 
-    Half of `ends` is kept at either end; the middle ones come from the centre of the loop, where its state is steadiest.
+    Half of `ends` is kept at either end; the others come from the centre of the loop, where its state is steadiest.
     """
     if ends + middle >= loop.count:
         return [(0, total)]

@@ -1,6 +1,6 @@
-"""The way of a memory instruction: sub-partition queue, address unit, L1/shared stages of the SM, its shares of L2 and DRAM.
+"""The way of a memory instruction: sub-partition queue, address unit, the SM's L1 stages, its shares of L2 and DRAM.
 
-Latencies of a GPU are load-to-use, measured on an idle SM; everything that makes a request wait, or take longer than the
+Latencies of a GPU are load-to-use, measured on an idle SM; whatever makes a request wait, or take longer than the
 measured one, is added to them.
 """
 
@@ -14,9 +14,9 @@ from gemmsim.gpu.spec import GpuSpec
 from gemmsim.sm.code import Access
 from gemmsim.sm.servers import Server
 
-# Huerta et al., MICRO'25, table 1 (Ampere): one sub-partition issues five memory instructions in consecutive cycles, the
-# sixth 11 cycles after the first and then one every 4 (the address unit's interval). That is a queue of four entries and
-# one in the address unit, 7 cycles from issue to it.
+# Huerta et al., MICRO'25, section 5.4 and table 1 (Ampere): one sub-partition issues five memory instructions in
+# consecutive cycles, the sixth 11 cycles after the first and then one every 4, the address unit's interval. That is a
+# queue of four entries and a latch before it, and 7 cycles from issue to the address unit.
 QUEUE_ENTRIES = 5
 ISSUE_TO_ADDRESS_CYCLES = 7
 
@@ -81,13 +81,13 @@ class MemoryPath:
         """
         wavefronts, tag_cycles, l2_sectors, dram_sectors = cost
         address_free = self._address_free
-        start = now + ISSUE_TO_ADDRESS_CYCLES
+        start: float = now + ISSUE_TO_ADDRESS_CYCLES
         if address_free[sub_partition] > start:
             start = address_free[sub_partition]
         addressed = start + self._address_cycles
         idle_arrival = now + ISSUE_TO_ADDRESS_CYCLES + self._address_cycles
         data_cycles = wavefronts * self._cycles_per_wavefront
-        begin = addressed
+        begin = addressed  # at the latest stage so far
         if tag_cycles:
             begin = self.tags.book(now, begin, tag_cycles)
         if wavefronts:
@@ -95,12 +95,13 @@ class MemoryPath:
             begin = self.data.book(now, begin, held)
         # The address unit keeps a request until the data stage takes it: a slow stage fills the queues before it.
         address_free[sub_partition] = begin
+        sources_read = ceil(now + access.sources_read + addressed - idle_arrival)
         waited = begin - idle_arrival
         end = begin + (data_cycles if data_cycles > tag_cycles else tag_cycles)
         if not access.load and not access.copy:
             if l2_sectors:
                 end = self._leave(now, end, l2_sectors, dram_sectors)
-            return ceil(begin), ceil(addressed), ceil(end)
+            return ceil(begin), sources_read, ceil(end)
         longer = (wavefronts - access.base_wavefronts) * self._cycles_per_wavefront
         if tag_cycles - 1 > longer:
             longer = tag_cycles - 1
@@ -109,7 +110,7 @@ class MemoryPath:
             latency += longer
         if l2_sectors:
             latency += self._miss(now, end, l2_sectors, dram_sectors, access.latency)
-        return ceil(begin), ceil(addressed), ceil(now + latency + waited)
+        return ceil(begin), sources_read, ceil(now + latency + waited)
 
     def _miss(self, now: int, sent: float, l2_sectors: int, dram_sectors: int, hit_latency: float) -> float:
         """Cycles that a load's misses add to a hit; the measured latencies are those of one sector."""
@@ -128,7 +129,7 @@ class MemoryPath:
         return latency - hit_latency + waited
 
     def _leave(self, now: int, sent: float, l2_sectors: int, dram_sectors: int) -> float:
-        """Cycle at which a store's sectors have passed the SM's share of L2; the write to DRAM only takes its bandwidth."""
+        """Cycle at which a store's sectors have passed the SM's share of L2; the write to DRAM takes bandwidth only."""
         cycles = l2_sectors * self._sector_l2_cycles
         begin = self.l2.book(now, sent, cycles)
         if dram_sectors:

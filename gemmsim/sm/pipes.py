@@ -33,10 +33,12 @@ _PORT_OPCODES = {
     "fp16": "HADD2 HMUL2 HFMA2 HSETP2 HSET2 HMNMX2",
     "fp64": "DADD DMUL DFMA DSETP",
     "tensor": "HMMA IMMA DMMA BMMA",
-    "uniform": """UIADD3 UIMAD ULEA ULOP3 UPLOP3 USHF UISETP USEL UMOV ULDC UPRMT USGXT UBMSK UFLO UBREV UPOPC UIMNMX UIABS
-                  UVIADD UVIMNMX UP2UR UR2UP UF2FP UFADD UFMUL UFFMA UFSETP UFSEL UFMNMX UI2FP VOTEU R2UR REDUX""",
+    "uniform": """UIADD3 UIMAD ULEA ULOP3 UPLOP3 USHF UISETP USEL UMOV ULDC UPRMT USGXT UBMSK UFLO UBREV UPOPC
+                  UIMNMX UIABS UVIADD UVIMNMX UP2UR UR2UP UF2FP UFADD UFMUL UFFMA UFSETP UFSEL UFMNMX UI2FP
+                  VOTEU R2UR REDUX""",
     "adu": "S2R S2UR LDC LDCU BAR MATCH B2R",
-    "cbu": "BRA BRX BRXU JMP JMX JMXU EXIT BSSY BSYNC BREAK CALL RET WARPSYNC YIELD BMOV BPT KILL NANOSLEEP ELECT MEMBAR ERRBAR",
+    "cbu": """BRA BRX BRXU JMP JMX JMXU EXIT BSSY BSYNC BREAK CALL RET WARPSYNC YIELD BMOV BPT KILL NANOSLEEP ELECT
+              MEMBAR ERRBAR""",
     "": "NOP DEPBAR LDGDEPBAR",
     "lsu": "CCTL SHFL",  # and the loads and stores of _MEMORY
 }
@@ -46,34 +48,34 @@ Space = Literal["global", "shared", "local"]
 
 @dataclass(frozen=True, slots=True)
 class MemoryOpcode:
-    """space; whether registers are written (`load`); whether data leave the SM (`store`); `copy`: global to shared (LDGSTS)."""
+    """space; whether registers are written (`load`); whether it copies from global to shared memory (LDGSTS)."""
 
     space: Space
     load: bool
-    store: bool
     copy: bool = False
 
 
 _MEMORY = {
-    "LDG": MemoryOpcode("global", True, False),
-    "LD": MemoryOpcode("global", True, False),
-    "STG": MemoryOpcode("global", False, True),
-    "ST": MemoryOpcode("global", False, True),
-    "ATOM": MemoryOpcode("global", True, True),
-    "ATOMG": MemoryOpcode("global", True, True),
-    "RED": MemoryOpcode("global", False, True),
-    "REDG": MemoryOpcode("global", False, True),
-    "LDGSTS": MemoryOpcode("global", False, False, copy=True),
-    "LDL": MemoryOpcode("local", True, False),
-    "STL": MemoryOpcode("local", False, True),
-    "LDS": MemoryOpcode("shared", True, False),
-    "LDSM": MemoryOpcode("shared", True, False),
-    "STS": MemoryOpcode("shared", False, False),
-    "STSM": MemoryOpcode("shared", False, False),
-    "ATOMS": MemoryOpcode("shared", True, False),
+    "LDG": MemoryOpcode("global", True),
+    "LD": MemoryOpcode("global", True),
+    "STG": MemoryOpcode("global", False),
+    "ST": MemoryOpcode("global", False),
+    "ATOM": MemoryOpcode("global", True),
+    "ATOMG": MemoryOpcode("global", True),
+    "RED": MemoryOpcode("global", False),
+    "REDG": MemoryOpcode("global", False),
+    "LDGSTS": MemoryOpcode("global", False, copy=True),
+    "LDL": MemoryOpcode("local", True),
+    "STL": MemoryOpcode("local", False),
+    "LDS": MemoryOpcode("shared", True),
+    "LDSM": MemoryOpcode("shared", True),
+    "STS": MemoryOpcode("shared", False),
+    "STSM": MemoryOpcode("shared", False),
+    "ATOMS": MemoryOpcode("shared", True),
 }
 
-_PORT_OF = {opcode: port for port, names in _PORT_OPCODES.items() for opcode in names.split()} | dict.fromkeys(_MEMORY, "lsu")
+_PORT_OF = {opcode: port for port, names in _PORT_OPCODES.items() for opcode in names.split()}
+_PORT_OF |= dict.fromkeys(_MEMORY, "lsu")
 
 
 def port_of(opcode: str, arch: str) -> str:

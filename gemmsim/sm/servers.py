@@ -14,7 +14,7 @@ class Server:
     """One unit that serves one request at a time (L1's tag or data stage, a share of L2 or DRAM bandwidth).
 
     Requests are booked in the order in which their instructions issue, but those of different sub-partitions reach the
-    unit in another order: each waits in its own queue first. A request therefore takes the first idle gap that holds it.
+    unit in another order, each having its own queue. A request therefore takes the first idle gap that holds it.
     """
 
     __slots__ = ("_gaps", "busy_cycles", "next_free")
@@ -65,8 +65,8 @@ class Port:
     """What a warp must find free to issue: any one of some pipes, or, for a `Queue`, an entry of it.
 
     next_free       first cycle at which an instruction can issue here
-    blocked_cycles  cycles up to `next_free` during which none could: the difference between two moments tells how long a
-                    waiting warp was throttled, without looking at each cycle
+    blocked_cycles  cycles up to `next_free` during which none could: the difference between two moments tells how
+                    long a waiting warp was throttled, without looking at each cycle
     """
 
     __slots__ = ("blocked_cycles", "next_free", "pipes")
@@ -84,12 +84,12 @@ class Port:
         return self.blocked_cycles - ahead if ahead > 0 else self.blocked_cycles
 
     def take(self, now: int) -> None:
-        """Issue at cycle `now` (not before `next_free`) into the first pipe that is free; a port without pipes never blocks."""
+        """Issue at cycle `now`, not before `next_free`, into the first pipe that is free."""
         for pipe in self.pipes:
             free = pipe.free
             if free <= now:
                 pipe.issued += 1
-                # A pipe with a fractional interval that is used without a pause keeps the fraction: its average rate is exact.
+                # Used without a pause, a pipe with a fractional interval keeps the fraction: its average rate is exact.
                 pipe.free = (free if free > now - 1 else now) + pipe.interval
                 if pipe.interval > 1:
                     for port in pipe.ports:
@@ -108,7 +108,7 @@ class Port:
 
 
 class Queue(Port):
-    """A sub-partition's queue of memory instructions: an entry is held from issue until the data stage takes the request."""
+    """A sub-partition's queue of memory instructions: an entry is held from issue until the data stage takes it."""
 
     __slots__ = ("_entries", "_releases")
 

@@ -1,4 +1,4 @@
-"""What each warp executes, ready for the issue stage: instruction indices and the cost of each memory instruction, in order."""
+"""What each warp executes, ready for the issue stage: instructions and the cost of each memory access, in order."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.errors import GemmsimError
+from gemmsim.isa.program import Program
 from gemmsim.memory.types import RecordCost
-from gemmsim.sm.code import Issue
+from gemmsim.sm.code import Issue, Kind
 from gemmsim.sm.memory_path import NO_RECORD, RecordCycles
 from gemmsim.sm.pipes import memory_opcode
-from gemmsim.isa.program import Program
 from gemmsim.trace.types import WarpTrace
 
 _UNRECORDED = RecordCycles(1, 0, 0, 0)  # shuffles pass the data stage once and leave no memory record
@@ -20,7 +20,7 @@ _UNRECORDED = RecordCycles(1, 0, 0, 0)  # shuffles pass the data stage once and 
 
 @dataclass(frozen=True, slots=True)
 class WarpStream:
-    """pcs: static instruction indices; costs: one entry for each of them that goes through the memory path, in order."""
+    """pcs: static instruction indices; costs: an entry for each of them that goes through the memory path, in order."""
 
     pcs: list[int]
     costs: list[RecordCycles]
@@ -34,7 +34,7 @@ class Streams:
         self._costs = np.stack(
             [a.astype(np.int64) for a in (cost.wavefronts, cost.tag_cycles, cost.l2_sectors, cost.dram_sectors)], axis=1
         )
-        self._on_path = np.array([row.access is not None for row in table], bool)
+        self._on_path = np.array([row.kind == Kind.MEMORY for row in table], bool)
         self._recorded = np.array([memory_opcode(i.opcode) is not None for i in program.instructions], bool)
         start = trace.pc_start.reshape(-1)
         per = trace.warps_per_block
@@ -79,6 +79,6 @@ class Streams:
                 upcoming = next(waiting, None)
         if upcoming is not None:
             raise GemmsimError(
-                f"memory record {upcoming[0]} (instruction {upcoming[1]}) of warp {warp} is not in its instruction stream"
+                f"memory record {upcoming[0]} (instruction {upcoming[1]}) is not in the stream of warp {warp}"
             )
         return record

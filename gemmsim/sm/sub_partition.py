@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Generator
+from contextlib import suppress
 from heapq import heappop, heappush
 from math import inf
 from typing import TYPE_CHECKING
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
 _WAIT, _NOT_SELECTED, _BARRIER = int(Reason["WAIT"]), int(Reason["NOT_SELECTED"]), int(Reason["BARRIER"])
 _BRANCH_RESOLVE, _DRAIN = int(Reason["BRANCH_RESOLVE"]), int(Reason["DRAIN"])
 _PLAIN, _MEMORY, _BARRIER_KIND = int(Kind.PLAIN), int(Kind.MEMORY), int(Kind.BARRIER)
-# Cycles from issue to the read of the sources of an operation with a scoreboard (Huerta et al., table 2: an LDG's
-# write-after-read distance on an idle SM is 11; other variable-latency units are taken to be alike).
+# Cycles from issue until the sources of a variable-latency operation are read: those of a global load (Huerta et al.,
+# table 2); the other units are taken to be alike.
 SOURCES_READ_CYCLES = 11
 
 
 class SubPartition:
-    """`waiting`: warps that hold themselves back, by the cycle they are ready; `eligible`: the others, youngest first."""
+    """`waiting` has the warps whose own state holds them back, by the cycle they are ready."""
 
     def __init__(self, core: Core, index: int, pipes: dict[str, Pipe], ports: dict[str, Port], queue: Queue) -> None:
         self.core = core
@@ -62,7 +63,7 @@ class SubPartition:
 
     def _run(self) -> Generator[simpy.Event, None, None]:
         env, waiting = self.core.env, self.waiting
-        eligible: list[tuple[int, Warp]] = []
+        eligible: list[tuple[int, Warp]] = []  # the others, youngest first
         last: Warp | None = None  # issued most recently
         while True:
             now = int(env.now)
@@ -83,10 +84,8 @@ class SubPartition:
                     if free <= now:
                         break
             self.wakes = wakes = wakes if wakes > now else now + 1
-            try:
+            with suppress(simpy.Interrupt):  # a barrier opened, or a block arrived: something may issue sooner
                 yield simpy.Timeout(env, wakes - now) if wakes < inf else env.event()
-            except simpy.Interrupt:
-                pass  # a barrier opened, or a block arrived: something may issue sooner
 
     @staticmethod
     def _select(eligible: list[tuple[int, Warp]], last: Warp | None, now: int) -> Warp | None:
@@ -107,7 +106,8 @@ class SubPartition:
     def _issue(self, warp: Warp, now: int) -> bool:
         """Issue the warp's next instruction; False where the warp ends or waits for others."""
         core, pc, port, stall_cycles = self.core, warp.pc, warp.port, self.stall_cycles
-        _, kind, delay, taken_delay, _, _, write, read, latency, result_reason, throttle_reason, access, barrier = self.table[pc]
+        row = self.table[pc]
+        _, kind, delay, taken_delay, _, _, write, read, latency, result_reason, throttle_reason, access, barrier = row
         self.issued[pc] += 1
         late = now - warp.ready
         if late:

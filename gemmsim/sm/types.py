@@ -40,9 +40,11 @@ class Timing:
     waves                  grid blocks / (blocks resident at once on the GPU)
     issue_active_pct       issued warp instructions a cycle and sub-partition, in percent
     achieved_occupancy_pct active warps a cycle over the SM's maximum, in percent
-    pipe_utilisation_pct   pipe -> percent of cycles busy
-    stalls                 reason -> average cycles a warp spends in it per instruction issued (Nsight's unit); sums to warp cycles an instruction
-    stall_samples          float64 [instructions, len(STALL_REASONS)] warp cycles attributed to each static instruction (the one waiting to issue)
+    pipe_utilisation_pct   pipe -> percent of cycles busy, average of the sub-partitions; "lsu" is the SM's data stage
+    stalls                 reason -> average cycles a warp spends in it per instruction issued (Nsight's unit); sums to
+                           warp cycles an instruction
+    stall_samples          float64 [instructions, len(STALL_REASONS)] warp cycles of the modelled SM attributed to each
+                           static instruction (the one waiting to issue)
     simulated_instructions warp instructions that the model issued; simulated_cycles the cycles it simulated
     notes                  what was extrapolated and how
     """

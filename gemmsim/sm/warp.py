@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 class Warp:
     """One resident warp; `rank` orders by age, the youngest first (it falls with every warp launched).
 
-    pc, ready, port        the next instruction, the first cycle at which nothing of the warp's own holds it, where it issues
-    position, length, costs  progress in the stream
-    scoreboards, reasons   a scoreboard: cycle at which it is free, stall reason of who waits for it
-    outstanding            a scoreboard: release cycles of its operations, where a DEPBAR counts them
-    blocked_before         blocked cycles of `port` before `ready`
+    pc, ready, port           next instruction, first cycle at which the warp's own state lets it issue, where it issues
+    position, length, costs   progress in the stream
+    scoreboards, reasons      a scoreboard: cycle at which it is free, stall reason of who waits for it
+    outstanding               a scoreboard: release cycles of its operations, where a DEPBAR counts them
+    blocked_before            blocked cycles of `port` before `ready`
     stores_done, copies_done  cycle at which the warp's stores have left the SM, its LDGSTS have arrived
     """
 

@@ -1,4 +1,4 @@
-"""Programs, traces and GPUs by hand, for tests of the SM model: a few words an instruction, round numbers everywhere."""
+"""Programs, traces and GPUs by hand, for tests of the SM model: a few words an instruction, round numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from gemmsim.gpu.spec import L1, L2, Clock, Dram, GpuSpec, LaunchCost, Peak, Pipe, Shared, Sm
 from gemmsim.isa.program import Control, Instruction, Operand, OperandKind, Program
 from gemmsim.memory.types import RecordCost
-from gemmsim.sm.code import issue_table
+from gemmsim.sm.code import Kind, issue_table
 from gemmsim.sm.core import Core, Observer, Totals
 from gemmsim.sm.memory_path import NO_RECORD, Rates, RecordCycles
 from gemmsim.sm.pipes import memory_opcode
@@ -104,7 +104,7 @@ def simulate(
     """Every warp executes `pcs` (default: straight down); every recorded memory instruction costs `cost`."""
     pcs = list(range(len(code.instructions))) if pcs is None else pcs
     table = issue_table(code, gpu)
-    costs = [cost for pc in pcs if table[pc].access is not None]
+    costs = [cost for pc in pcs if table[pc].kind == Kind.MEMORY]
     core = Core(table, gpu, Rates.share(gpu, active_sms, gpu.clock.sm_load_hz), observer)
     return core.run([[WarpStream(pcs, costs)] * warps] * blocks, resident)
 
@@ -155,6 +155,4 @@ def time_of(
 ) -> Timing:
     trace = trace_of(code, streams, warps_per_block)
     launch = Launch((grid, 1, 1), (32 * warps_per_block, 1, 1), ())
-    return schedule(
-        code, launch, trace, cost_of(trace, cost), gpu, resident, TimingOptions(max_instructions=budget)
-    )
+    return schedule(code, launch, trace, cost_of(trace, cost), gpu, resident, TimingOptions(max_instructions=budget))

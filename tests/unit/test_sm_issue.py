@@ -1,12 +1,13 @@
 """The issue stage by hand: each expected cycle follows from the rules in the comment beside it."""
 
 import pytest
-from .sm_builder import EXIT, GPU, HALVES, START, ins, issues, program, simulate
 
 from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import Operand, OperandKind
 from gemmsim.sm.code import Reason
 from gemmsim.sm.memory_path import RecordCycles
+
+from .sm_builder import EXIT, GPU, HALVES, START, ins, issues, program, simulate
 
 
 def test_stall_count_is_the_distance_between_two_issues():
@@ -23,8 +24,8 @@ def test_one_instruction_a_cycle_and_sub_partition():
 
 
 def test_greedy_then_youngest():
-    # Warps 0, 4, 8 share sub-partition 0. The youngest (8) issues first and keeps issuing while it is eligible; its stall
-    # of 3 after the second instruction lets 4 in, which is greedy in turn until its own stall.
+    # Warps 0, 4, 8 share sub-partition 0. The youngest (8) issues first and keeps issuing while it is eligible; its
+    # stall of 3 after the second instruction lets 4 in, which is greedy in turn until its own stall.
     code = program(ins("FFMA", 1), ins("FFMA", 3), ins("FFMA", 1), EXIT)
     order = [(warp, pc) for _, warp, pc in issues(code, warps=9).seen if warp % 4 == 0]
     # cycles 1,2: 8.0 8.1; 3,4: 4.0 4.1; 5: 8 is ready (2+3=5) and younger than 0; it goes 8.2 8.3; 7: 4 is ready (4+3)
