@@ -177,7 +177,8 @@ def _join(pc, segment_warp, segment_start, segment_stop, warps):  # type: ignore
     for s in range(len(segment_warp)):
         w = segment_warp[s]
         length = segment_stop[s] - segment_start[s]
-        out[at[w] : at[w] + length] = pc[segment_start[s] : segment_stop[s]]
+        for i in range(length):  # a loop: slice assignment costs numba seconds to compile
+            out[at[w] + i] = pc[segment_start[s] + i]
         at[w] += length
     return out, start
 
