@@ -1,7 +1,7 @@
 """What a cubin's ELF says about its kernels: code bytes, resources, parameters, constant banks.
 
-Attribute numbers and record layouts of `.nv.info` (EIATTR_*) are those that nvdisasm names when it prints a cubin; the
-tests hold the reading here equal to nvdisasm's own printout.
+Attribute numbers of `.nv.info` (EIATTR_*) are those that nvdisasm names when it prints a cubin; the tests hold what is
+read here equal to what `ptxas -v` reports for the same kernel.
 """
 
 from __future__ import annotations

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from gemmsim.compile.cache import Cache, Entry
 from gemmsim.compile.key import cache_key
 from gemmsim.compile.source import CudaKernel, KernelSource, PtxKernel, PythonKernel
 from gemmsim.compile.toolchain import tool_versions
+from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import Program
 
 
@@ -15,6 +18,8 @@ def compile_kernel(source: KernelSource, arch: str, cache: Cache | None) -> Prog
     A hit imports neither numba nor CUDA libraries nor the user's module. Raises GemmsimError, one line, for whatever
     the source, the architecture or the installation makes impossible.
     """
+    if not re.fullmatch(r"sm_\d+", arch):
+        raise GemmsimError(f"'{arch}' is no architecture: write sm_80, sm_90, ...")
     if cache is None:
         return build_kernel(source, arch).program
     key = cache_key(source, arch, tool_versions())
@@ -41,9 +46,9 @@ def build_kernel(source: KernelSource, arch: str) -> Entry:
         cubin, symbol = compile_cuda(source, arch)
         return Entry(decode_cubin(cubin, symbol, arch, abi="c", name=source.entry), cubin)
     if isinstance(source, PtxKernel):
-        from gemmsim.compile.link import link_ptx
+        from gemmsim.compile.link import link
 
-        cubin = link_ptx(source.text, arch)
+        cubin = link([source.text], arch)
         return Entry(decode_cubin(cubin, source.entry, arch, source.abi), cubin)
     # the tools that made a ready cubin are not the installed ones; only the disassembler is
     versions = {name: version for name, version in tool_versions().items() if name == "nvidia-cuda-nvdisasm"}

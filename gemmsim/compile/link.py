@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from gemmsim.compile.toolchain import missing
 from gemmsim.errors import GemmsimError
 
 
-def link_ptx(ptx: str, arch: str) -> bytes:
-    """PTX text to a cubin for "sm_90". Raises GemmsimError with the linker's first line where it refuses."""
-    return _link(ptx.encode(), arch, None, lto=False)
+def link(parts: Sequence[Any], arch: str, max_registers: int | None = None, *, lto: bool = False) -> bytes:
+    """Link for "sm_90" with the options that numba's own linker passes, and line information.
 
+    parts  PTX text; with `lto` LTO-IR as bytes; or cuda.core's ObjectCode, as numba-cuda returns for what it compiled
+           with NVRTC (the arithmetic of f16 and bf16)
 
-def link(code: bytes, arch: str, max_registers: int | None, *, lto: bool) -> bytes:
-    """Code from numba, PTX or (lto) LTO-IR, to a cubin, with the options that numba's own linker passes."""
-    return _link(code, arch, max_registers, lto=lto)
-
-
-def _link(code: bytes, arch: str, max_registers: int | None, *, lto: bool) -> bytes:
+    Raises GemmsimError with the linker's first telling line where it refuses, or where the toolchain is missing.
+    """
     try:
         from cuda.core import Linker, LinkerOptions, ObjectCode
     except ImportError:
@@ -25,13 +25,26 @@ def _link(code: bytes, arch: str, max_registers: int | None, *, lto: bool) -> by
         arch=arch, lineinfo=True, max_register_count=max_registers, link_time_optimization=True if lto else None
     )
     try:
-        part = ObjectCode.from_ltoir(code) if lto else ObjectCode.from_ptx(code)
-        return bytes(Linker(part, options=options).link("cubin").code)
+        return bytes(Linker(*(_object(part, ObjectCode) for part in parts), options=options).link("cubin").code)
     except Exception as error:  # cuda.core raises its own, nvJitLink's and plain errors alike
         raise GemmsimError(f"nvJitLink cannot make a cubin for {arch}: {_first_line(error)}") from None
 
 
+def _object(part: Any, object_code: Any) -> Any:
+    if isinstance(part, str):
+        return object_code.from_ptx(part.encode())
+    if isinstance(part, bytes):
+        return object_code.from_ltoir(part)
+    if isinstance(part, object_code):
+        return part
+    raise TypeError(f"gemmsim cannot link a {type(part).__name__}")
+
+
 def _first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    telling = [line for line in lines if "error" in line.lower() and not line.startswith("ERROR_")]
+    telling = [line for line in lines if _tells(line)]
     return (telling or lines or [type(error).__name__])[0]
+
+
+def _tells(line: str) -> bool:
+    return "fatal" in line or ("error" in line.lower() and not line.startswith("ERROR_"))

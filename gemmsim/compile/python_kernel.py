@@ -11,8 +11,10 @@ from typing import Any
 
 from gemmsim.compile.link import link
 from gemmsim.compile.source import ArgType, PythonKernel
-from gemmsim.compile.toolchain import missing
+from gemmsim.compile.toolchain import missing, tool_versions
 from gemmsim.errors import GemmsimError, nearest
+
+_HALVES = ("f16", "bf16")
 
 
 def compile_python(source: PythonKernel, arch: str) -> bytes:
@@ -29,16 +31,18 @@ def compile_numba(kernel: Any, signature: tuple[ArgType, ...], arch: str) -> byt
 
     The decorator's options count: fastmath, max_registers, launch_bounds, opt and lto. numba-cuda links LTO-IR unless
     the kernel says `lto=False`, and so does this: the two ways give different code (with LTO, `fastmath=True` does not
-    flush denormals). Line information is always on; it changes no instruction.
+    flush denormals). Line information is on, it changes no instruction; except with f16 or bf16, whose arithmetic numba
+    takes from NVRTC: nvJitLink refuses to join the two with it (numba-cuda 0.30), so such kernels have no source lines.
 
-    Arrays are typed C-contiguous, aligned and mutable, as numba types a NumPy or device array at a launch. "bf16" is
-    numba-cuda's own bfloat16, which has no NumPy dtype: its arrays can be described here but only launched with views.
+    Arrays are typed C-contiguous, aligned and mutable, as numba types a NumPy or device array at a launch; "bf16" is
+    numba-cuda's own bfloat16.
     """
     try:
         from numba import cuda
-        from numba.cuda import compile as numba_compile
     except ImportError:
         raise missing("numba-cuda") from None
+    if "numba-cuda" not in tool_versions():  # numba's own, older numba.cuda would answer
+        raise missing("numba-cuda")
     dispatcher = kernel if hasattr(kernel, "py_func") else cuda.jit(kernel)
     options = dispatcher.targetoptions
     name = dispatcher.py_func.__name__
@@ -50,13 +54,13 @@ def compile_numba(kernel: Any, signature: tuple[ArgType, ...], arch: str) -> byt
     capability = (number // 10, number % 10, suffix) if suffix else (number // 10, number % 10)
     lto = bool(options.get("lto", True))
     try:
-        code, _ = numba_compile(
+        parts, _ = cuda.compile_all(
             dispatcher.py_func,
             tuple(_numba_type(one) for one in signature),
             device=False,
             abi="numba",
             cc=capability,
-            lineinfo=True,
+            lineinfo=not (lto and any(one.dtype in _HALVES for one in signature)),
             fastmath=options.get("fastmath", False),
             opt=options.get("opt", True),
             launch_bounds=options.get("launch_bounds"),
@@ -64,8 +68,7 @@ def compile_numba(kernel: Any, signature: tuple[ArgType, ...], arch: str) -> byt
         )
     except Exception as error:  # numba raises dozens of types; all mean that it cannot compile this function
         raise GemmsimError(f"numba cannot compile '{name}' for {arch}: {_reason(error)}") from error
-    code = code.encode() if isinstance(code, str) else bytes(code)
-    return link(code, f"{arch}{suffix}", options.get("max_registers"), lto=lto)
+    return link(parts, f"{arch}{suffix}", options.get("max_registers"), lto=lto)
 
 
 def load_kernel(source: PythonKernel) -> Any:
