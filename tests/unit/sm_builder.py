@@ -99,14 +99,18 @@ def simulate(
     gpu: GpuSpec = GPU,
     active_sms: int = 1,
     pcs: list[int] | None = None,
+    streams: list[list[int]] | None = None,
     observer: Observer | None = None,
 ) -> Totals:
-    """Every warp executes `pcs` (default: straight down); every recorded memory instruction costs `cost`."""
+    """Every warp executes `pcs` (default: straight down), or each its own of `streams`; an access costs `cost`."""
     pcs = list(range(len(code.instructions))) if pcs is None else pcs
     table = issue_table(code, gpu)
-    costs = [cost for pc in pcs if table[pc].kind == Kind.MEMORY]
     core = Core(table, gpu, Rates.share(gpu, active_sms, gpu.clock.sm_load_hz), observer)
-    return core.run([[WarpStream(pcs, costs)] * warps] * blocks, resident)
+    block = [
+        WarpStream(stream, [cost for pc in stream if table[pc].kind == Kind.MEMORY])
+        for stream in streams or [pcs] * warps
+    ]
+    return core.run([block] * blocks, resident)
 
 
 def issues(code: Program, warps: int = 1, **options: object) -> Issues:

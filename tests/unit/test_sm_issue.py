@@ -90,8 +90,17 @@ def test_barrier_opens_a_fixed_time_after_the_last_arrival():
 
 
 def test_barrier_does_not_wait_for_warps_that_have_ended():
-    totals = simulate(program(ins("BAR.SYNC", 1), EXIT), warps=3)
-    assert totals.cycles == 1 + 20 + 1
+    code = program(ins("FFMA", 10), ins("BAR.SYNC", 1), EXIT)
+    # warps 0 and 1 arrive in cycle 1; warp 2 never does, and ends in cycle 11
+    seen = issues(code, streams=[[1, 2], [1, 2], [0, 2]])
+    assert [seen.cycles(w) for w in range(3)] == [[1, 31], [1, 31], [1, 11]]
+
+
+def test_barrier_closes_again_behind_the_warps():
+    code = program(ins("BAR.SYNC", 1), ins("FFMA", 1), ins("FFMA", 15), ins("BAR.SYNC", 1), EXIT)
+    seen = issues(code, streams=[[0, 1, 3, 4], [0, 1, 2, 3, 4]])  # a jump of warp 0 over pc 2 costs 10 cycles
+    assert seen.cycles(0) == [1, 21, 31, 57]
+    assert seen.cycles(1) == [1, 21, 22, 37, 57]
 
 
 def test_named_barrier_counts_its_own_warps():

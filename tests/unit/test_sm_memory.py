@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemmsim.isa.program import Operand, OperandKind
-from gemmsim.sm.code import Reason
-from gemmsim.sm.memory_path import NO_RECORD, Rates, RecordCycles
+from gemmsim.sm.code import Access, Reason
+from gemmsim.sm.memory_path import NO_RECORD, MemoryPath, Rates, RecordCycles
 from gemmsim.sm.servers import Server
 
 from .sm_builder import EXIT, GPU, ins, issues, program, simulate
@@ -74,6 +74,16 @@ def test_32_wavefronts_occupy_the_data_stage_32_cycles():
     assert cycles[2] == 1 + 24 + 31
     # issued at 2, would begin at 13, begins at 12 + 32 = 44
     assert cycles[3] == 2 + 24 + 31 + (44 - 13) == cycles[2] + 32
+
+
+def test_address_unit_keeps_a_request_until_the_data_stage_takes_it():
+    path = MemoryPath(GPU, Rates.share(GPU, 1, 1e9))
+    access = Access(load=True, copy=False, latency=24.0, sources_read=9, base_wavefronts=1)
+    begins = [
+        path.request(now, 0, access, cost)[0] for now, cost in ((1, RecordCycles(32, 0, 0, 0)), (2, ONE), (3, ONE))
+    ]
+    # 32 cycles from 12 on; the second waits for them in the address unit, so the third enters it at 44 for 4 cycles
+    assert begins == [12, 44, 48]
 
 
 def test_tag_stage_is_the_bottleneck_of_many_lines():
