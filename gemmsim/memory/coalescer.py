@@ -1,0 +1,75 @@
+"""The coalescer: what the lanes of one warp access become on their way into L1.
+
+One executed memory instruction with an active lane is one request. A request touches 32-byte sectors, looked up by
+128-byte line; the tag stage resolves `tag_lines_per_cycle` lines a cycle (four, so 16 sectors, on Volta and later: NVIDIA
+forum, topic 49571). CUDA's accesses are naturally aligned, so one lane's bytes never cross a sector.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+SECTOR_BYTES = 32
+LINE_BYTES = 128
+SECTORS_PER_LINE = LINE_BYTES // SECTOR_BYTES
+SECTOR_SHIFT = 5
+LINE_SHIFT = 7
+
+
+@dataclass(frozen=True)
+class Coalesced:
+    """One entry a pattern; arrays are int64 [patterns] unless said otherwise.
+
+    sectors, lines   distinct 32-byte sectors and 128-byte lines
+    used_bytes       distinct bytes asked for
+    ideal_sectors    sectors that those bytes would fill if packed
+    sector_start     int64 [patterns + 1] pattern p's sectors are sector_offset[sector_start[p]:sector_start[p + 1]]
+    sector_offset    int64, ascending within a pattern: sectors counted from the record's base
+    """
+
+    sectors: NDArray[np.int64]
+    lines: NDArray[np.int64]
+    used_bytes: NDArray[np.int64]
+    ideal_sectors: NDArray[np.int64]
+    sector_start: NDArray[np.int64]
+    sector_offset: NDArray[np.int64]
+
+
+def coalesce(
+    offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_bytes: NDArray[np.int64]
+) -> Coalesced:
+    """Requests to sectors and lines.
+
+    offsets_bytes int64 [n, 32] and active bool [n, 32] (no row all False) as in `trace.types.Patterns`; width_bytes int64
+    [n], bytes a lane.
+    """
+    # An inactive lane repeats the lowest active one: it adds nothing that is distinct.
+    lowest = np.where(active, offsets_bytes, np.iinfo(np.int64).max).min(axis=1, keepdims=True)
+    offsets = np.sort(np.where(active, offsets_bytes, lowest), axis=1)
+    sector = offsets >> SECTOR_SHIFT
+    new_sector = _starts(sector)
+    sectors = new_sector.sum(axis=1)
+    used_bytes = _starts(offsets).sum(axis=1) * width_bytes
+    return Coalesced(
+        sectors=sectors,
+        lines=_starts(offsets >> LINE_SHIFT).sum(axis=1),
+        used_bytes=used_bytes,
+        ideal_sectors=-(-used_bytes // SECTOR_BYTES),
+        sector_start=np.concatenate([np.zeros(1, np.int64), np.cumsum(sectors)]),
+        sector_offset=sector[new_sector],
+    )
+
+
+def tag_cycles(lines: NDArray[np.int64], lines_per_cycle: int) -> NDArray[np.int64]:
+    """Cycles of the tag stage for requests of `lines` lines."""
+    return -(-lines // lines_per_cycle)
+
+
+def _starts(ascending: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Where each row's value differs from the one before it."""
+    first = np.ones(ascending.shape, bool)
+    first[:, 1:] = ascending[:, 1:] != ascending[:, :-1]
+    return first

@@ -1,0 +1,157 @@
+"""Nsight Compute's memory and instruction counters, each a sum over instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.isa.program import Program
+from gemmsim.memory.coalescer import LINE_BYTES, SECTOR_BYTES
+from gemmsim.memory.dram import DramTraffic
+from gemmsim.memory.types import InstructionTraffic
+from gemmsim.provenance import Provenance
+
+EXACT, MODELLED = Provenance.EXACT, Provenance.MODELLED
+_THROUGH_L1 = (
+    *(("global", op) for op in ("ld", "st", "atom", "red", "ldgsts")),
+    *(("local", op) for op in ("ld", "st")),
+)
+_SHARED = ("ld", "st", "atom")
+_ARITHMETIC = ("FFMA", "FADD", "FMUL", "HFMA2", "HADD2", "HMUL2", "DFMA", "DADD", "DMUL")
+# Nsight counts HFMA2, which does two operations a thread, as one instruction of the op "hfma2".
+
+
+class Counters:
+    """Name -> value and name -> provenance, filled one by one."""
+
+    def __init__(self) -> None:
+        self.value: dict[str, float] = {}
+        self.provenance: dict[str, Provenance] = {}
+
+    def add(self, name: str, value: float, provenance: Provenance) -> None:
+        self.value[name] = float(value)
+        self.provenance[name] = provenance
+
+
+def counters_of(
+    program: Program,
+    executed: NDArray[np.float64],
+    threads_executed: NDArray[np.float64],
+    rows: tuple[InstructionTraffic, ...],
+    l2_requests: float,
+    dram: DramTraffic,
+) -> Counters:
+    """All counters of a launch.
+
+    executed, threads_executed  float64 [instructions] of the whole launch (weights applied)
+    rows                        one an executed memory instruction
+    l2_requests                 requests of the L1s to L2, up to four sectors of a line each
+    """
+    out = Counters()
+    _instructions(out, program, executed, threads_executed, rows)
+    _l1(out, rows)
+    _shared(out, rows)
+    _l2(out, rows, l2_requests)
+    _dram(out, dram)
+    return out
+
+
+def _instructions(
+    out: Counters,
+    program: Program,
+    executed: NDArray[np.float64],
+    threads: NDArray[np.float64],
+    rows: tuple[InstructionTraffic, ...],
+) -> None:
+    total = executed.sum()
+    out.add("smsp__inst_executed.sum", total, EXACT)
+    out.add("smsp__thread_inst_executed_pred_on.sum", threads.sum(), EXACT)
+    ratio = "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio"
+    out.add(ratio, _ratio(threads.sum(), total), EXACT)
+    opcode = np.array([i.opcode for i in program.instructions])
+    for name in _ARITHMETIC:
+        metric = f"smsp__sass_thread_inst_executed_op_{name.lower()}_pred_on.sum"
+        out.add(metric, threads[(opcode == name) | (opcode == f"{name}32I") | (opcode == f"{name}_32I")].sum(), EXACT)
+    for space, op in (*_THROUGH_L1, *(("shared", op) for op in _SHARED)):
+        name = "ldgsts" if op == "ldgsts" else f"{space}_{op}"
+        out.add(f"smsp__inst_executed_op_{name}.sum", sum(executed[r.index] for r in _of(rows, space, op)), EXACT)
+
+
+def _l1(out: Counters, rows: tuple[InstructionTraffic, ...]) -> None:
+    for space, op in _THROUGH_L1:
+        some = _of(rows, space, op)
+        which = f"pipe_lsu_mem_{space}_op_{op}"
+        requests, sectors, hits = _sum(some, "requests"), _sum(some, "sectors"), _sum(some, "l1_hit_sectors")
+        out.add(f"l1tex__t_requests_{which}.sum", requests, EXACT)
+        out.add(f"l1tex__t_sectors_{which}.sum", sectors, EXACT)
+        out.add(f"l1tex__average_t_sectors_per_request_{which}.ratio", _ratio(sectors, requests), EXACT)
+        out.add(f"l1tex__t_set_accesses_{which}.sum", _sum(some, "tag_lookups"), EXACT)
+        out.add(f"l1tex__t_sectors_{which}_lookup_hit.sum", hits, MODELLED)
+        out.add(f"l1tex__t_sectors_{which}_lookup_miss.sum", sectors - hits, MODELLED)
+        out.add(f"l1tex__data_pipe_lsu_wavefronts_mem_{space}_op_{op}.sum", _sum(some, "wavefronts"), MODELLED)
+        if op in ("ld", "st"):
+            bytes_a_sector = _ratio(_sum(some, "used_bytes"), sectors)
+            metric = f"smsp__sass_average_data_bytes_per_sector_mem_{space}_op_{op}"
+            out.add(f"{metric}.ratio", bytes_a_sector, EXACT)
+            out.add(f"{metric}.pct", 100 * bytes_a_sector / SECTOR_BYTES, EXACT)
+    through = [r for r in rows if r.space != "shared"]
+    hit_rate = 100 * _ratio(_sum(through, "l1_hit_sectors"), _sum(through, "sectors"))
+    out.add("l1tex__t_sector_hit_rate.pct", hit_rate, MODELLED)
+    out.add("l1tex__data_pipe_lsu_wavefronts.sum", _sum(rows, "wavefronts"), MODELLED)
+    returns = [r for r in through if r.op in ("ld", "ldgsts", "atom")]
+    out.add("l1tex__m_xbar2l1tex_read_sectors.sum", _sum(returns, "l2_sectors"), MODELLED)
+    writes = [r for r in through if r.op in ("st", "atom", "red")]
+    out.add("l1tex__m_l1tex2xbar_write_sectors.sum", _sum(writes, "l2_sectors"), MODELLED)
+
+
+def _shared(out: Counters, rows: tuple[InstructionTraffic, ...]) -> None:
+    for op in _SHARED:
+        some = _of(rows, "shared", op)
+        out.add(f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{op}.sum", _sum(some, "wavefronts"), EXACT)
+        out.add(f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{op}.sum", _sum(some, "conflicts"), EXACT)
+    shared = [r for r in rows if r.space == "shared"]
+    wavefronts = _sum(shared, "wavefronts")
+    out.add("l1tex__data_pipe_lsu_wavefronts_mem_shared.sum", wavefronts, EXACT)
+    bytes_a_wavefront = _ratio(_sum(shared, "used_bytes"), wavefronts)
+    out.add("smsp__sass_average_data_bytes_per_wavefront_mem_shared.ratio", bytes_a_wavefront, EXACT)
+    out.add("smsp__sass_average_data_bytes_per_wavefront_mem_shared.pct", 100 * bytes_a_wavefront / LINE_BYTES, EXACT)
+
+
+def _l2(out: Counters, rows: tuple[InstructionTraffic, ...], requests: float) -> None:
+    def add(name: str, of: Callable[[str], bool]) -> tuple[float, float]:
+        some = [r for r in rows if of(r.op)]
+        sectors, hits = _sum(some, "l2_sectors"), _sum(some, "l2_hit_sectors")
+        out.add(f"lts__t_sectors_srcunit_tex{name}.sum", sectors, MODELLED)
+        out.add(f"lts__t_sectors_srcunit_tex{name}_lookup_hit.sum", hits, MODELLED)
+        out.add(f"lts__t_sectors_srcunit_tex{name}_lookup_miss.sum", sectors - hits, MODELLED)
+        return sectors, hits
+
+    sectors, hits = add("", lambda op: True)
+    reads, _ = add("_op_read", lambda op: op in ("ld", "ldgsts"))
+    writes, _ = add("_op_write", lambda op: op == "st")
+    out.add("lts__t_requests_srcunit_tex.sum", requests, MODELLED)
+    # The L1s are the only source modelled: the hardware also counts copies between its partitions and the constant caches.
+    out.add("lts__t_sectors.sum", sectors, MODELLED)
+    out.add("lts__t_sectors_op_read.sum", reads, MODELLED)
+    out.add("lts__t_sectors_op_write.sum", writes, MODELLED)
+    out.add("lts__t_sector_hit_rate.pct", 100 * _ratio(hits, sectors), MODELLED)
+
+
+def _dram(out: Counters, dram: DramTraffic) -> None:
+    for op, sectors in (("read", dram.read_sectors), ("write", dram.write_sectors)):
+        out.add(f"dram__sectors_{op}.sum", sectors, MODELLED)
+        out.add(f"dram__bytes_{op}.sum", sectors * SECTOR_BYTES, MODELLED)
+
+
+def _of(rows: Iterable[InstructionTraffic], space: str, op: str) -> list[InstructionTraffic]:
+    return [r for r in rows if (r.space, r.op) == (space, op)]
+
+
+def _sum(rows: Iterable[InstructionTraffic], field: str) -> float:
+    return float(sum(getattr(r, field) for r in rows))
+
+
+def _ratio(a: float, b: float) -> float:
+    return float(a / b) if b else 0.0

@@ -1,0 +1,77 @@
+"""The L2 cache: which of the sectors that the L1s ask for hit, and what goes to DRAM.
+
+One cache for all SMs, 128-byte lines of four 32-byte sectors, LRU, cold at the start (Nsight Compute flushes it before the
+kernel). The SMs' streams are merged one line each in turn. A read fetches the sectors that are missing; a write allocates
+without fetching, as L2 keeps bytes it was given, and counts as a hit (NVIDIA forum, topic 257458: a store is always a hit
+in L2); an atomic fetches and writes. A replaced line writes its dirty sectors back.
+
+Not modelled: two partitions that may each hold a copy, and Hopper's merging of neighbours' requests on their way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from gemmsim.memory.coalescer import LINE_BYTES
+from gemmsim.memory.l1 import ToL2
+from gemmsim.memory.lru import move_to_front, set_of, way_of
+from gemmsim.memory.streams import READ, WRITE
+
+
+@dataclass(frozen=True)
+class L2Replay:
+    """missed: uint16 [accesses] sectors that each access made DRAM read; written_back: sectors that left dirty."""
+
+    missed: NDArray[np.uint16]
+    written_back: int
+
+
+def replay_l2(to_l2: ToL2, accesses: int, size_bytes: int, ways: int) -> L2Replay:
+    """Run what the L1s sent through L2."""
+    sets = max(1, size_bytes // (LINE_BYTES * ways))
+    state = np.zeros((2, sets, ways), np.uint8)
+    missed = np.zeros(accesses, np.uint16)
+    written = _replay(
+        to_l2.line, to_l2.mask, to_l2.kind, to_l2.access, to_l2.start,
+        np.full((sets, ways), -1, np.int64), state[0], state[1], missed,
+    )  # fmt: skip
+    return L2Replay(missed, int(written))
+
+
+@njit(cache=True)
+def _replay(line, mask, kind, access, start, tags, valid, dirty, missed):  # type: ignore[no-untyped-def]
+    written = 0
+    sms = len(start) - 1
+    longest = 0
+    for sm in range(sms):
+        longest = max(longest, start[sm + 1] - start[sm])
+    for turn in range(longest):
+        for sm in range(sms):
+            i = start[sm] + turn
+            if i >= start[sm + 1]:
+                continue
+            row = set_of(line[i], len(tags))
+            way = way_of(tags, row, line[i])
+            present, changed = np.uint8(0), np.uint8(0)
+            if way >= 0:
+                present, changed = valid[row, way], dirty[row, way]
+            else:
+                way = tags.shape[1] - 1
+                written += _bits(dirty[row, way])
+            if kind[i] != WRITE:
+                missed[access[i]] += _bits(mask[i] & ~present)
+            if kind[i] != READ:
+                changed |= mask[i]
+            move_to_front(tags, row, way, line[i])
+            move_to_front(valid, row, way, present | mask[i])
+            move_to_front(dirty, row, way, changed)
+    return written
+
+
+@njit(cache=True, inline="always")
+def _bits(mask):  # type: ignore[no-untyped-def]
+    return (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1) + (mask >> 3 & 1)

@@ -1,0 +1,38 @@
+"""A set-associative cache with sectored lines and LRU replacement, as two functions over arrays (compiled with numba).
+
+State of a cache: `tags` int64 [sets, ways], -1 where empty, and one or more `masks` uint8 [sets, ways] of the same form
+(bit s for sector s of the line). The ways of a set are kept in order of use, the most recent first: a hit moves its line to
+the front, a miss replaces the last.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, inline="always")
+def set_of(line, sets):  # type: ignore[no-untyped-def]
+    """Set of a line. Multiplying by 2**64 / golden ratio and taking high bits mixes the line number.
+
+    Hardware spreads lines by undisclosed hashes (Accel-Sim, ISCA'20, finds and models them for L2); any hash that mixes well
+    avoids, as they do, that power-of-two strides fall into few sets.
+    """
+    return np.int64(((np.uint64(line) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) % np.uint64(sets))
+
+
+@njit(cache=True, inline="always")
+def way_of(tags, row, line):  # type: ignore[no-untyped-def]
+    """Way of `line` in set `row`, -1 where it is absent."""
+    for way in range(tags.shape[1]):
+        if tags[row, way] == line:
+            return way
+    return -1
+
+
+@njit(cache=True, inline="always")
+def move_to_front(array, row, way, value):  # type: ignore[no-untyped-def]
+    """Put `value` first in set `row`; the entries before `way` move back by one and the one at `way` is gone."""
+    for i in range(way, 0, -1):
+        array[row, i] = array[row, i - 1]
+    array[row, 0] = value

@@ -1,0 +1,90 @@
+"""The distinct (instruction, pattern) pairs of a trace, and what one request of each costs before any cache.
+
+A trace has millions of records and few shapes, so sectors, tag lookups and wavefronts are worked out once a shape.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.memory.access import Access
+from gemmsim.memory.banks import floor_wavefronts, wavefronts
+from gemmsim.memory.coalescer import Coalesced, coalesce, tag_cycles
+from gemmsim.trace.types import WARP_LANES, Patterns, WarpTrace
+
+_DENSE_PAIRS = 1 << 22  # below this a table over all pairs is cheaper than sorting the records
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """int64 [shapes] unless said otherwise.
+
+    of_record    int32 [records] shape of each record
+    pc           static instruction index
+    coalesced    see `Coalesced`; meaningless for shared memory, whose addresses have no sectors
+    wavefronts   cycles of the data stage
+    conflicts    those above the floor of the access's width
+    tag_cycles   cycles of the tag stage, 0 for shared memory
+    """
+
+    of_record: NDArray[np.int32]
+    pc: NDArray[np.int64]
+    coalesced: Coalesced
+    wavefronts: NDArray[np.int64]
+    conflicts: NDArray[np.int64]
+    tag_cycles: NDArray[np.int64]
+
+
+def shapes_of(trace: WarpTrace, accesses: dict[int, Access], tag_lines_per_cycle: int) -> Shapes:
+    """The shapes of all memory records; `accesses` by static instruction index, one for every instruction with records."""
+    of_record, pc, pattern = _distinct(trace)
+    return _measure(of_record, pc, trace.patterns, pattern, accesses, tag_lines_per_cycle)
+
+
+def _distinct(trace: WarpTrace) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+    patterns = max(1, len(trace.patterns.active_mask))
+    instructions = trace.executed.shape[1]
+    key = trace.record_pc.astype(np.int64) * patterns + trace.record_pattern
+    if instructions * patterns <= _DENSE_PAIRS:
+        seen = np.zeros(instructions * patterns, bool)
+        seen[key] = True
+        keys = np.flatnonzero(seen)
+        number = np.cumsum(seen, dtype=np.int32) - 1
+        of_record = number[key]
+    else:
+        keys, inverse = np.unique(key, return_inverse=True)
+        of_record = inverse.astype(np.int32)
+    return of_record, keys // patterns, keys % patterns
+
+
+def _measure(
+    of_record: NDArray[np.int32],
+    pc: NDArray[np.int64],
+    patterns: Patterns,
+    pattern: NDArray[np.int64],
+    accesses: dict[int, Access],
+    tag_lines_per_cycle: int,
+) -> Shapes:
+    used, row = np.unique(pc, return_inverse=True)
+    kinds = [accesses[index] for index in used.tolist()]
+    offsets = patterns.offsets_bytes[pattern]
+    active = (patterns.active_mask[pattern][:, None] >> np.arange(WARP_LANES, dtype=np.uint32)) & 1 == 1
+    widths = np.array([a.width_bytes for a in kinds], np.int64)[row]
+    coalesced = coalesce(offsets, active, widths)
+    tags = tag_cycles(coalesced.lines, tag_lines_per_cycle)
+    floors = np.array([floor_wavefronts(a.width_bytes) for a in kinds], np.int64)[row]
+    waves = np.zeros(len(pc), np.int64)
+    for width, merges in {(a.width_bytes, _merges(a)) for a in kinds}:
+        chosen = np.array([(a.width_bytes, _merges(a)) == (width, merges) for a in kinds], bool)[row]
+        waves[chosen] = wavefronts(offsets[chosen], active[chosen], width, merges)
+    copies = np.array([a.op == "ldgsts" for a in kinds], bool)[row]
+    waves = np.where(copies, tags * floors, waves)
+    shared = np.array([a.space == "shared" for a in kinds], bool)[row]
+    return Shapes(of_record, pc, coalesced, waves, np.maximum(waves - floors, 0), np.where(shared, 0, tags))
+
+
+def _merges(access: Access) -> bool:
+    return access.op == "ld" and access.routable
