@@ -8,7 +8,7 @@ from typing import NamedTuple
 from gemmsim.errors import GemmsimError
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Instruction, OperandKind, Program
-from gemmsim.sm.pipes import memory_opcode, port_of
+from gemmsim.sm.pipes import memory_opcode, port_of, port_pipes
 from gemmsim.sm.types import STALL_REASONS
 from gemmsim.trace.types import WARP_LANES
 
@@ -126,9 +126,7 @@ def _issue(instruction: Instruction, arch: str, gpu: GpuSpec) -> Issue:
 def _pipe_latency(port: str, gpu: GpuSpec) -> float:
     if port == "":
         return 1.0
-    if port not in gpu.pipes:
-        raise GemmsimError(f"GPU {gpu.name} has no pipe '{port}'; it has {', '.join(sorted(gpu.pipes))}")
-    return gpu.pipes[port].latency_cycles
+    return gpu.pipes[port_pipes(port, gpu.pipes)[0]].latency_cycles
 
 
 def _access(instruction: Instruction, gpu: GpuSpec) -> Access:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.sm.code import Issue, Reason
 from gemmsim.sm.memory_path import QUEUE_ENTRIES, MemoryPath, Rates
-from gemmsim.sm.pipes import port_units, unit_intervals
+from gemmsim.sm.pipes import port_pipes
 from gemmsim.sm.servers import Pipe, Port, Queue
 from gemmsim.sm.streams import WarpStream
 from gemmsim.sm.sub_partition import SubPartition
@@ -77,12 +77,11 @@ class Core:
         self.sub_partitions = [self._sub_partition(index) for index in range(gpu.sm.sub_partitions)]
 
     def _sub_partition(self, index: int) -> SubPartition:
-        intervals = unit_intervals(self._gpu.pipes)
-        pipes = {name: Pipe(name, interval) for name, interval in intervals.items()}
+        pipes = {name: Pipe(name, pipe.issue_interval_cycles) for name, pipe in self._gpu.pipes.items()}
         queue = Queue(QUEUE_ENTRIES)
         ports: dict[str, Port] = {"lsu": queue}
         for name in {row.port for row in self.table} - {"lsu"}:
-            ports[name] = Port([pipes[unit] for unit in port_units(name, intervals)])
+            ports[name] = Port([pipes[pipe] for pipe in port_pipes(name, pipes)])
         return SubPartition(self, index, pipes, ports, queue)
 
     def run(self, blocks: Sequence[Sequence[WarpStream]], resident: int) -> Totals:

@@ -2,28 +2,29 @@
 
 The pipes have Nsight Compute's names (profiling guide, "Pipelines"); they are the keys of `GpuSpec.pipes`:
 
-    fma       FP32 multiply-add                      fmaheavy  the part of it that takes integer multiply-adds too
+    fmaheavy  FP32 and integer multiply-add          fmalite   the second FP32 half (sm_86 and later)
     alu       integer add, logic, shifts, compares   fp64, fp16, tensor
     xu        transcendentals and conversions        uniform   the uniform datapath
     lsu       loads, stores, shuffles; its issue interval is the address unit's
     adu       special registers, constants by LDC; its latency is also that from a barrier's last arrival to its release
     cbu       branches; its latency is that from a taken branch to the next instruction
 
-Where `fma` is faster than `fmaheavy` there is a second half, `fmalite`, that makes up the difference (sm_86 and later).
+`fmalite` and `fp16` may be missing from a GPU: FP32 then has one half, and half precision runs where FP32 does.
 
 Sources: Nsight Compute profiling guide ("Pipelines"); CUDA programming guide, table "Throughput of native arithmetic
-instructions" (population count, conversions and transcendentals share the 16-a-cycle unit).
+instructions" (population count, conversions and transcendentals share the 16-a-cycle unit); NVIDIA RTX Blackwell
+architecture whitepaper (every FP32 core takes integer work).
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
 from gemmsim.errors import GemmsimError, nearest
-from gemmsim.gpu.spec import Pipe
 
-# A port is what an instruction asks for when it issues; `port_units` says which units can serve it. "" needs none.
+# A port is what an instruction asks for when it issues; `port_pipes` says which pipes can serve it. "" needs none.
 _PORT_OPCODES = {
     "fma": "FFMA FADD FMUL FSWZADD",
     "fmaheavy": "IMAD IMUL IDP",
@@ -42,6 +43,8 @@ _PORT_OPCODES = {
     "": "NOP DEPBAR LDGDEPBAR",
     "lsu": "CCTL SHFL",  # and the loads and stores of _MEMORY
 }
+
+_UNIFIED_INTEGER_FROM = 100  # RTX Blackwell: integer multiply-adds run in both halves
 
 Space = Literal["global", "shared", "local"]
 
@@ -79,7 +82,9 @@ _PORT_OF |= dict.fromkeys(_MEMORY, "lsu")
 
 
 def port_of(opcode: str, arch: str) -> str:
-    """The port that `opcode` issues to. Raises GemmsimError for an opcode that the table lacks."""
+    """The port that `opcode` issues to on `arch` ("sm_90"). Raises GemmsimError for an opcode that the table lacks."""
+    if opcode == "IMAD" and _number(arch) >= _UNIFIED_INTEGER_FROM:
+        return "fma"
     try:
         return _PORT_OF[opcode]
     except KeyError:
@@ -87,28 +92,27 @@ def port_of(opcode: str, arch: str) -> str:
         raise GemmsimError(f"opcode {opcode} ({arch}) has no execution pipe in gemmsim/sm/pipes.py{hint}") from None
 
 
+def _number(arch: str) -> int:
+    digits = "".join(c for c in arch.removeprefix("sm_") if c.isdigit())  # 90 of "sm_90a"
+    if not digits:
+        raise GemmsimError(f"architecture '{arch}' is not of the form sm_90")
+    return int(digits)
+
+
 def memory_opcode(opcode: str) -> MemoryOpcode | None:
     """How `opcode` accesses memory through L1 or shared memory; None where it does not."""
     return _MEMORY.get(opcode)
 
 
-def unit_intervals(pipes: dict[str, Pipe]) -> dict[str, float]:
-    """Issue interval, in cycles, of each physical unit of a sub-partition: `fma` is split into its halves."""
-    units = {name: pipe.issue_interval_cycles for name, pipe in pipes.items() if name != "fma"}
-    if "fma" in pipes and "fmaheavy" in pipes:
-        lite_rate = 1 / pipes["fma"].issue_interval_cycles - 1 / pipes["fmaheavy"].issue_interval_cycles
-        if lite_rate > 0:
-            units["fmalite"] = 1 / lite_rate
-    return units
-
-
-def port_units(port: str, units: dict[str, float]) -> tuple[str, ...]:
-    """The units that serve `port`, preferred first. Raises GemmsimError where the GPU has none."""
+def port_pipes(port: str, pipes: Collection[str]) -> tuple[str, ...]:
+    """Those of a GPU's pipes that serve `port`, preferred first. Raises GemmsimError where it has none."""
     if port == "":
         return ()
+    if port == "fp16" and "fp16" not in pipes:
+        port = "fma"
     # fmalite first: FP32 work that leaves the heavy half to the integer multiplies loses nothing.
     wanted = ("fmalite", "fmaheavy") if port == "fma" else (port,)
-    found = tuple(name for name in wanted if name in units)
+    found = tuple(name for name in wanted if name in pipes)
     if not found:
-        raise GemmsimError(f"the GPU description has no pipe '{port}'; it has {', '.join(sorted(units))}")
+        raise GemmsimError(f"the GPU description has no pipe '{port}'; it has {', '.join(sorted(pipes))}")
     return found

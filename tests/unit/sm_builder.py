@@ -31,7 +31,6 @@ GPU = GpuSpec(
     l2=L2(2**25, 1, 128, 32, 16, 1e15, 200.0, 200.0),
     dram=Dram(1e15, 1.0, 500.0, 2**34),
     pipes={
-        "fma": Pipe(1, 4),
         "fmaheavy": Pipe(1, 4),
         "alu": Pipe(2, 4),
         "xu": Pipe(8, 20),
@@ -45,7 +44,7 @@ GPU = GpuSpec(
     provenance={},
     sha256="",
 )
-HALVES = replace(GPU, pipes=GPU.pipes | {"fmaheavy": Pipe(2, 4)})  # fma stays at one a cycle: fmalite makes up for it
+HALVES = replace(GPU, pipes=GPU.pipes | {"fmaheavy": Pipe(2, 4), "fmalite": Pipe(2, 4)})
 
 
 def ins(

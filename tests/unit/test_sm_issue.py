@@ -169,3 +169,12 @@ def test_unknown_opcode_names_opcode_and_architecture():
 def test_missing_pipe_is_named():
     with pytest.raises(GemmsimError, match="no pipe 'fp64'"):
         simulate(program(ins("DFMA")))
+
+
+def test_integer_multiply_uses_both_halves_from_sm_120_on():
+    code = program(*[ins("IMAD", 1)] * 4, EXIT, arch="sm_120")
+    assert issues(code, gpu=HALVES).cycles(0) == [1, 2, 3, 4, 5]
+
+
+def test_half_precision_without_a_pipe_of_its_own_runs_where_fp32_does():
+    assert simulate(program(ins("HFMA2"), EXIT)).busy_cycles["fmaheavy"] == 1 / 4  # one of four sub-partitions
