@@ -14,6 +14,7 @@ def launch(m: int, n: int, k: int, tunables: dict[str, int]) -> LaunchShape:
 
 
 def build() -> Any:
+    global cuda  # a global, as in any numba script: the CUDA simulator replaces it there
     from numba import cuda, float32
 
     @cuda.jit(fastmath=True)

@@ -17,6 +17,7 @@ INTEGER_SHARE = 0.40  # of all warp instructions
 FMA_SHARE = 0.50
 LOADS_PER_FMA = 0.5
 TAIL_EFFICIENCY = 0.85
+LOW_OCCUPANCY_PCT = 50.0
 
 
 def uncoalesced_access(evidence: Evidence) -> Advice | None:
@@ -105,6 +106,24 @@ def register_tiling(evidence: Evidence) -> Advice | None:
     )
 
 
+def low_occupancy(evidence: Evidence) -> Advice | None:
+    """Few resident warps, and what would admit one more block."""
+    occupancy = evidence.occupancy
+    if occupancy.theoretical_pct >= LOW_OCCUPANCY_PCT:
+        return None
+    cliffs = []
+    if occupancy.registers_cliff is not None:
+        cliffs.append(f"{occupancy.registers_cliff} registers fewer a thread")
+    if occupancy.shared_cliff_bytes is not None:
+        cliffs.append(f"{occupancy.shared_cliff_bytes:,} shared bytes fewer a block")
+    return Advice(
+        rule="low_occupancy",
+        title=f"occupancy is limited by {' and '.join(occupancy.limiters)}",
+        evidence=f"{occupancy.warps_per_sm} of {evidence.gpu.sm.max_warps} warps ({occupancy.theoretical_pct:.0f}%)",
+        change=f"one more block an SM takes {' or '.join(cliffs)}" if cliffs else "smaller blocks",
+    )
+
+
 def tail_wave(evidence: Evidence) -> Advice | None:
     """Blocks of the last wave that leave SMs idle."""
     waves = evidence.timing.waves
@@ -140,6 +159,7 @@ RULES: tuple[Callable[[Evidence], Advice | None], ...] = (
     register_tiling,
     integer_arithmetic,
     fma_density,
+    low_occupancy,
     idle_sms,
     tail_wave,
 )

@@ -24,7 +24,7 @@ def _vector_fact(row: LineTraffic) -> str:
     words = row.width_bytes // WORD_BYTES
     code = f" `{row.text}`:" if row.text else ":"
     named = row.static_count * words
-    fact = f"{row.where}{code} {row.static_count} {row.mnemonic}, {words} words at a time, for {named} words of the source"
+    fact = f"{row.where}{code} {row.static_count} {row.mnemonic}, {words} words at a time, for {named} in the source"
     if row.op == "ld" and row.used_bytes == row.requests * row.width_bytes:
         fact += "; all lanes read the same address"
     return fact

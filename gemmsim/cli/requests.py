@@ -52,7 +52,7 @@ def ladder_request(options: Options) -> AnalyzeRequest:
     own = {"--grid": options.grid, "--block": options.block, "--arg": options.args, "--entry": options.entry}
     for name, value in own.items():
         if value:
-            raise GemmsimError(f"{name} is for a kernel of your own; --kernel {options.kernel} derives it from the size")
+            raise GemmsimError(f"{name} is for a kernel of your own; --kernel {options.kernel} takes it from the size")
     info = kernel_info(str(options.kernel))
     sizes = _sizes(options)
     if sizes is None:
@@ -159,7 +159,8 @@ def _gemm_check(
     for name, shape, rows, columns in (("A", shape_a, m, k), ("B", shape_b, k, n), ("C", shape_c, m, n)):
         if shape != (rows, columns) and not (len(shape) == 1 and math.prod(shape) == rows * columns):
             raise GemmsimError(
-                f"--verify gemm: {name} is {list(shape)}, but M={m}, N={n}, K={k} need [{rows},{columns}] (A, B, C in order)"
+                f"--verify gemm: the arrays are A, B, C in order; "
+                f"{name} is {list(shape)}, but M={m}, N={n}, K={k} need [{rows},{columns}]"
             )
     return GemmCheck(a, b, c, alpha, beta), sizes
 

@@ -1,0 +1,110 @@
+"""A Report as JSON, by the schema in `report.schema.json`."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict
+from typing import Any
+
+from gemmsim.analysis.lines import LineTraffic, by_line
+from gemmsim.analysis.mix import by_kind, by_mnemonic
+from gemmsim.report.report import SCHEMA_VERSION, Report
+from gemmsim.version import MODEL_VERSION
+
+
+def render(report: Report) -> str:
+    """Numbers that are unknown or infinite are null: JSON has neither NaN nor infinity."""
+    return json.dumps(_plain(as_dict(report)), indent=2, allow_nan=False) + "\n"
+
+
+def as_dict(report: Report) -> dict[str, Any]:
+    """The same as nested dicts and lists; the schema names every key."""
+    evidence = report.evidence
+    timing = evidence.timing
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "model_version": MODEL_VERSION,
+        "kernel": _kernel(report),
+        "gpu": _gpu(report),
+        "launch": {
+            "grid": evidence.grid,
+            "block": evidence.block,
+            "dynamic_shared_bytes": evidence.dynamic_shared_bytes,
+            "arguments": report.arguments,
+        },
+        "bottleneck": asdict(report.bottleneck),
+        "time": {
+            "cycles": timing.cycles,
+            "us": timing.duration_us,
+            "sm_clock_hz": timing.sm_clock_hz,
+            "launch_overhead_us": evidence.gpu.launch.overhead_us,
+        },
+        "verified": asdict(report.verified),
+        "counters": evidence.counters,
+        "provenance": {name: str(value) for name, value in evidence.provenance.items()},
+        "occupancy": asdict(evidence.occupancy) | {"achieved_pct": timing.achieved_occupancy_pct},
+        "roofline": asdict(evidence.roofline),
+        "stalls": timing.stalls,
+        "pipes": timing.pipe_utilisation_pct,
+        "instructions": {
+            "executed": evidence.warp_instructions,
+            "by_kind": {str(kind): count for kind, count in by_kind(evidence).items()},
+            "by_mnemonic": by_mnemonic(evidence),
+        },
+        "lines": [_line(row) for row in by_line(evidence)],
+        "advice": [asdict(advice) for advice in report.advice],
+        "sampling": {
+            "blocks_executed": report.sampling.blocks_executed,
+            "blocks_total": report.sampling.blocks_total,
+            "full": report.sampling.full,
+            "executed_instructions": report.sampling.executed_instructions,
+            "timed_instructions": timing.simulated_instructions,
+            "notes": (*report.sampling.notes, *timing.notes),
+        },
+        "findings": report.findings,
+        "notes": report.notes,
+        "not_modelled": report.not_modelled,
+        "versions": report.versions,
+    }
+
+
+def _kernel(report: Report) -> dict[str, Any]:
+    labels, program = report.labels, report.evidence.program
+    return {
+        "name": labels.kernel,
+        "title": labels.title,
+        "m": labels.m,
+        "n": labels.n,
+        "k": labels.k,
+        "tunables": labels.tunables,
+        "symbol": program.symbol,
+        "arch": program.arch,
+        "registers": program.registers,
+        "static_shared_bytes": program.static_shared_bytes,
+        "local_bytes": program.local_bytes,
+        "cubin_sha256": program.cubin_sha256,
+        "toolchain": program.toolchain,
+    }
+
+
+def _gpu(report: Report) -> dict[str, Any]:
+    gpu = report.evidence.gpu
+    return {"name": gpu.name, "title": gpu.title, "arch": gpu.arch, "sha256": gpu.sha256}
+
+
+def _line(row: LineTraffic) -> dict[str, Any]:
+    fields = asdict(row)
+    return fields | {"file": row.line.file if row.line else None, "line": row.line.line if row.line else None}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)  # a count reads as one
+    return value

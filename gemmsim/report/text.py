@@ -1,0 +1,251 @@
+"""A Report as text for people: the verdict first, then the evidence; ASCII, at most 80 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+
+from gemmsim.analysis.compiled import compiler_facts
+from gemmsim.analysis.lines import LineTraffic, by_line
+from gemmsim.analysis.mix import by_kind, by_mnemonic
+from gemmsim.analysis.utilisation import utilisations
+from gemmsim.provenance import Provenance
+from gemmsim.report.metrics import METRICS
+from gemmsim.report.report import Report
+from gemmsim.report.table import bar, number, table
+
+WIDTH = 80
+LABEL = 10  # columns of the verdict's labels
+INDENT = "  "
+STALL_METRIC = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+MIN_STALL_SHARE = 0.01
+
+
+def render(report: Report) -> str:
+    sections: tuple[tuple[str, Callable[[Report], list[str]]], ...] = (
+        ("", _verdict),
+        ("What to change", _advice),
+        ("Problems found while executing", lambda r: list(r.findings)),
+        ("How busy each unit is", _utilisation),
+        ("Roofline", _roofline),
+        ("Memory by source line", _lines),
+        ("Counters", _counters),
+        ("Instructions", _instructions),
+        ("Occupancy", _occupancy),
+        ("Where warps wait", _stalls),
+        ("How this was computed", _method),
+        ("Not modelled", lambda r: list(r.not_modelled)),
+    )
+    lines: list[str] = []
+    for title, section in sections:
+        body = section(report)
+        if body:
+            lines += ([""] if lines else []) + ([title.upper()] if title else [])
+            lines += [piece for line in body for piece in _fit(line, INDENT if title else "")]
+    return "\n".join(lines) + "\n"
+
+
+def _fit(line: str, indent: str) -> list[str]:
+    """A line that is too long is wrapped under itself; tables are made to fit and pass unchanged."""
+    if len(indent + line) <= WIDTH:
+        return [(indent + line).rstrip()]
+    hang = indent + " " * (len(line) - len(line.lstrip()) + 2)
+    label, colon, _ = line.partition(": ")
+    if colon and len(label) == LABEL:
+        hang = indent + " " * (LABEL + 2)
+    return textwrap.wrap(line, WIDTH, initial_indent=indent, subsequent_indent=hang, drop_whitespace=True)
+
+
+def _verdict(report: Report) -> list[str]:
+    labels, evidence, timing = report.labels, report.evidence, report.evidence.timing
+    gpu = evidence.gpu
+    size = f", M={labels.m} N={labels.n} K={labels.k}" if labels.m else ""
+    tunables = "".join(f", {key}={value}" for key, value in labels.tunables.items())
+    overhead = f", {gpu.launch.overhead_us:.1f} us of it launch overhead"
+    achieved = evidence.roofline.achieved_flops
+    rate = f", {achieved / 1e12:.2f} TFLOP/s" if achieved and evidence.roofline.flops else ""
+    return [
+        f"{labels.kernel}{size}{tunables} on {gpu.title} ({gpu.arch})",
+        f"grid {_dims(evidence.grid)}, block {_dims(evidence.block)}: predicted, not measured",
+        "",
+        _labelled("time", f"{timing.duration_us:,.1f} us{overhead}{rate}"),
+        _labelled("", f"{timing.cycles:,.0f} cycles at {timing.sm_clock_hz / 1e9:.3f} GHz"),
+        _labelled("bottleneck", report.bottleneck.sentence),
+        _labelled("verified", report.verified.text),
+    ]
+
+
+def _labelled(label: str, text: str) -> str:
+    return f"{label:<{LABEL}}{': ' if label else '  '}{text}"
+
+
+def _dims(dims: Sequence[int]) -> str:
+    return " x ".join(map(str, dims[:2] if dims[2] == 1 else dims))
+
+
+def _advice(report: Report) -> list[str]:
+    lines = []
+    for advice in report.advice:
+        lines += [f"* {advice.title}", f"    {advice.evidence}", f"    {advice.change}"]
+        if advice.gain:
+            lines.append(f"    {advice.gain}")
+    return lines
+
+
+def _utilisation(report: Report) -> list[str]:
+    rows = [
+        (use.unit, f"{use.share_pct:.1f}%", bar(use.share_pct / 100, 20), use.detail)
+        for use in utilisations(report.evidence)
+        if use.share_pct >= 1
+    ]
+    return table(("unit", "of peak", "", ""), rows, "<><<", WIDTH - len(INDENT))
+
+
+def _roofline(report: Report) -> list[str]:
+    line = report.evidence.roofline
+    if not line.flops:
+        return ["unknown: the number of operations is not known for this kernel"]
+    rows = [
+        (
+            level.name.upper(),
+            number(level.bytes_moved / 1e6),
+            f"{level.peak_bytes_per_s / 1e9:,.0f}",
+            number(level.intensity_flops_per_byte),
+            number(level.ridge_flops_per_byte),
+            f"{level.attainable_flops / 1e12:.2f}",
+        )
+        for level in line.levels
+    ]
+    head = ("level", "MB moved", "GB/s peak", "FLOP/byte", "ridge", "TFLOP/s at most")
+    last = [f"arithmetic peak {line.peak_flops / 1e12:.2f} TFLOP/s ({line.precision}); bound by {line.bound}"]
+    if line.achieved_flops is not None and line.percent_of_attainable is not None:
+        reached = f"reached {line.achieved_flops / 1e12:.2f} TFLOP/s"
+        last.append(f"{reached}, {line.percent_of_attainable:.0f}% of what that allows")
+    return table(head, rows, "<>>>>>", WIDTH - len(INDENT)) + last
+
+
+def _lines(report: Report) -> list[str]:
+    rows = by_line(report.evidence)
+    lines = []
+    for space in ("global", "local", "shared"):
+        head, cells = (_SHARED, _shared_cells) if space == "shared" else (_GLOBAL, _global_cells)
+        members = [row for row in rows if row.space == space]
+        if members:
+            body = table(head, [cells(row) for row in members], "<<>>>>>"[: len(head)], WIDTH - len(INDENT))
+            lines += ([""] if lines else []) + [f"{space} memory"] + body
+    seen = {row.line.line: row.text for row in rows if row.line and row.text}
+    if seen:
+        lines += [""] + [f"{line:>5}  {text}"[: WIDTH - len(INDENT)] for line, text in sorted(seen.items())]
+    facts = compiler_facts(report.evidence, rows)
+    return lines + ([""] + [f"* {fact}" for fact in facts] if facts else [])
+
+
+_GLOBAL = ("line", "instruction", "requests", "sectors/req", "ideal", "wavefronts", "L1 hit")
+_SHARED = ("line", "instruction", "requests", "wavefr/req", "wavefronts", "conflicts")
+
+
+def _global_cells(row: LineTraffic) -> tuple[str, ...]:
+    hit = f"{100 * row.l1_hit_sectors / row.sectors:.1f}%" if row.sectors and row.op == "ld" else "-"
+    return (
+        str(row.line.line) if row.line else "?",
+        f"{row.static_count} {row.mnemonic}",
+        number(row.requests),
+        _each(row.sectors, row.requests),
+        _each(row.ideal_sectors, row.requests),
+        number(row.wavefronts),
+        hit,
+    )
+
+
+def _shared_cells(row: LineTraffic) -> tuple[str, ...]:
+    return (
+        str(row.line.line) if row.line else "?",
+        f"{row.static_count} {row.mnemonic}",
+        number(row.requests),
+        _each(row.wavefronts, row.requests),
+        number(row.wavefronts),
+        number(row.conflicts),
+    )
+
+
+def _each(total: float, requests: float) -> str:
+    return f"{total / requests:.2f}" if requests else "-"
+
+
+def _counters(report: Report) -> list[str]:
+    """Every counter that is not 0 and has no section of its own, under Nsight Compute's name."""
+    provenance = report.evidence.provenance
+    rows = []
+    for name, value in report.evidence.counters.items():
+        metric = METRICS.get(name)
+        if value and not (metric and metric.section in ("launch", "occupancy", "stalls")):
+            rows.append((number(value), str(provenance.get(name, Provenance.UNKNOWN))[0], name))
+    legend = "e exact, m modelled, c calibrated, u unknown; gemmsim list metrics explains each"
+    return [*table(("value", "", "metric"), rows, "><<", WIDTH - len(INDENT)), legend] if rows else []
+
+
+def _instructions(report: Report) -> list[str]:
+    evidence = report.evidence
+    total = evidence.warp_instructions
+    kinds = [
+        (str(kind), number(count), f"{100 * count / total:.1f}%", bar(count / total, 20))
+        for kind, count in by_kind(evidence).items()
+    ]
+    most = list(by_mnemonic(evidence).items())[:8]
+    names = ", ".join(f"{name} {100 * count / total:.0f}%" for name, count in most)
+    return [*table(("warp instructions", number(total), "", ""), kinds, "<>><", WIDTH - len(INDENT)), f"most: {names}"]
+
+
+def _occupancy(report: Report) -> list[str]:
+    occupancy, program, timing = report.evidence.occupancy, report.evidence.program, report.evidence.timing
+    limits = {
+        "block slots": ("blocks", occupancy.limit_blocks),
+        "warp slots": ("warps", occupancy.limit_warps),
+        f"registers ({program.registers} a thread)": ("registers", occupancy.limit_registers),
+        f"shared memory ({occupancy.allocated_shared_bytes:,} B a block)": ("shared_mem", occupancy.limit_shared_mem),
+    }
+    rows = [
+        (what, str(limit), "<- limit" if name in occupancy.limiters else "") for what, (name, limit) in limits.items()
+    ]
+    unified_kib = report.evidence.gpu.l1.unified_bytes // 1024
+    return [
+        f"theoretical {occupancy.theoretical_pct:.0f}% ({occupancy.warps_per_sm} warps, {occupancy.blocks_per_sm} "
+        f"blocks an SM), achieved {timing.achieved_occupancy_pct:.1f}%, {timing.waves:.2f} waves",
+        *table(("blocks an SM by", "", ""), rows, "<><", WIDTH - len(INDENT)),
+        f"shared memory carve-out {occupancy.carveout_bytes // 1024} KiB of {unified_kib} KiB",
+    ]
+
+
+def _stalls(report: Report) -> list[str]:
+    stalls = report.evidence.timing.stalls
+    total = sum(stalls.values())
+    if not total:
+        return []
+    rows = [
+        (reason, f"{cycles:.2f}", bar(cycles / total, 20), _stall_meaning(reason))
+        for reason, cycles in sorted(stalls.items(), key=lambda item: -item[1])
+        if cycles >= MIN_STALL_SHARE * total
+    ]
+    body = table(("reason", "cycles", "", ""), rows, "<><<", WIDTH - len(INDENT))
+    return [f"{total:.1f} cycles a warp for each instruction it issues", *body]
+
+
+def _stall_meaning(reason: str) -> str:
+    metric = METRICS.get(STALL_METRIC.format(reason))
+    return metric.meaning.partition(": ")[2].rstrip(".") if metric else ""
+
+
+def _method(report: Report) -> list[str]:
+    sampling, timing = report.sampling, report.evidence.timing
+    executed = "every block" if sampling.full else f"{sampling.blocks_executed:,} of {sampling.blocks_total:,} blocks"
+    lines = [
+        f"executed {executed}: {sampling.executed_instructions:,} warp instructions",
+        f"timed {timing.simulated_instructions:,} of {report.evidence.warp_instructions:,.0f} warp instructions",
+    ]
+    lines += _unique([*sampling.notes, *timing.notes, *report.notes])
+    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
+    return lines + ([f"with {versions}"] if versions else [])
+
+
+def _unique(lines: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(lines))
