@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from gemmsim.gpu.spec import L1, L2, Clock, Dram, GpuSpec, LaunchCost, Peak, Pipe, Shared, Sm
+from gemmsim.gpu.load import load_gpu
+from gemmsim.gpu.spec import GpuSpec, Pipe
 from gemmsim.isa.program import Control, Instruction, Operand, OperandKind, Program
 from gemmsim.memory.types import RecordCost
 from gemmsim.sm.code import Kind, issue_table
@@ -20,16 +21,19 @@ from gemmsim.trace.types import Launch, Patterns, WarpTrace
 
 START = 1  # cycle of the first issue: block_start_cycles of GPU
 
-GPU = GpuSpec(
+_A100 = load_gpu("a100-80gb")
+# Every field that the SM model reads, in round numbers; the rest is an A100's.
+GPU = replace(
+    _A100,
     name="test",
-    title="test",
-    arch="sm_80",
-    sm=Sm(10, 4, 64, 32, 1024, 65536, 255, 256, 4),
-    clock=Clock(1e9, 1e9, 1e9),
-    shared=Shared(2**17, 2**17, 49152, 1024, 128, (0, 2**17), 32, 4, (24.0, 24.0, 26.0), 1.0, 1.0),
-    l1=L1(2**17, 128, 32, 4, 4, (32.0, 34.0, 38.0), 64.0),
-    l2=L2(2**25, 1, 128, 32, 16, 1e15, 200.0, 200.0),
-    dram=Dram(1e15, 1.0, 500.0, 2**34),
+    sm=replace(_A100.sm, count=10, sub_partitions=4, max_warps=64),
+    clock=replace(_A100.clock, sm_load_hz=1e9),
+    shared=replace(
+        _A100.shared, load_latency_cycles=(24.0, 24.0, 26.0), wavefronts_per_cycle=1.0, request_interval_cycles=1.0
+    ),
+    l1=replace(_A100.l1, sector_bytes=32, hit_latency_cycles=(32.0, 34.0, 38.0), miss_bytes_per_cycle=64.0),
+    l2=replace(_A100.l2, partitions=1, read_bytes_per_s=1e15, hit_latency_cycles=200.0, far_latency_cycles=200.0),
+    dram=replace(_A100.dram, peak_bytes_per_s=1e15, achievable_fraction=1.0, latency_cycles=500.0),
     pipes={
         "fmaheavy": Pipe(1, 4),
         "alu": Pipe(2, 4),
@@ -39,10 +43,7 @@ GPU = GpuSpec(
         "adu": Pipe(1, 20),
         "cbu": Pipe(1, 10),
     },
-    launch=LaunchCost(2.0, 1.0),
-    peak=Peak(0, 0, 0, 0, 0, 0, 0, 0),
-    provenance={},
-    sha256="",
+    launch=replace(_A100.launch, overhead_us=2.0, block_start_cycles=1.0),
 )
 HALVES = replace(GPU, pipes=GPU.pipes | {"fmaheavy": Pipe(2, 4), "fmalite": Pipe(2, 4)})
 
