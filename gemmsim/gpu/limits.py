@@ -1,7 +1,7 @@
 """How many blocks of a kernel one SM can hold, resource by resource: the arithmetic that occupancy and carve-out share.
 
-Source: NVIDIA's occupancy calculation (Nsight Compute's Occupancy Calculator, the CUDA toolkit's cuda_occupancy.h), checked
-against `launch__occupancy_limit_*` of an H200 and published Nsight Compute reports of sm_75, 80 and 86 (tests).
+Source: NVIDIA's occupancy calculation (Nsight Compute's Occupancy Calculator, the CUDA toolkit's cuda_occupancy.h),
+checked against `launch__occupancy_limit_*` of an H200 and published reports of sm_75, 80 and 86 (tests).
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import tomllib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -81,13 +82,16 @@ def _chain(path: Path) -> list[Layer]:
 
 
 def _layer(path: Path) -> Layer:
+    return _shipped_layer(path) if path.is_relative_to(PRESETS) else read_layer(path, _sources())
+
+
+@cache
+def _shipped_layer(path: Path) -> Layer:
     return read_layer(path, _sources())
 
 
 @cache
 def _sources() -> dict[str, str]:
-    import tomllib
-
     return dict(tomllib.loads((PRESETS / "sources.toml").read_text(encoding="utf-8")))
 
 

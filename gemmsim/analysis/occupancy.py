@@ -1,0 +1,132 @@
+"""Theoretical occupancy with every limiter, as Nsight Compute's launch__occupancy_limit_* print them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gemmsim.errors import GemmsimError
+from gemmsim.gpu.limits import (
+    blocks_by_registers,
+    blocks_by_shared,
+    blocks_by_warps,
+    round_up,
+    shared_bytes_allocated,
+    warps_per_block,
+)
+from gemmsim.gpu.spec import GpuSpec
+from gemmsim.memory.carveout import choose_carveout
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """Blocks and warps resident on one SM.
+
+    limit_*                 blocks an SM, were this resource the only one: launch__occupancy_limit_blocks, _warps,
+                            _registers, _shared_mem
+    blocks_per_sm           the least of them
+    warps_per_sm, theoretical_pct   sm__maximum_warps_per_active_cycle_pct is the latter
+    limiters                which limits are that least one: "blocks", "warps", "registers", "shared_mem"
+    carveout_bytes          shared memory configured on the SM (launch__shared_mem_config_size)
+    allocated_shared_bytes  what a block takes of it: rounded up, reserved bytes included
+    waves_per_sm            launch__waves_per_multiprocessor; None where the grid is not known
+    registers_cliff         registers a thread to save for one more block an SM; None where saving some does not help
+    shared_cliff_bytes      shared bytes a block to save likewise
+    """
+
+    limit_blocks: int
+    limit_warps: int
+    limit_registers: int
+    limit_shared_mem: int
+    blocks_per_sm: int
+    warps_per_sm: int
+    theoretical_pct: float
+    limiters: tuple[str, ...]
+    carveout_bytes: int
+    allocated_shared_bytes: int
+    waves_per_sm: float | None
+    registers_cliff: int | None
+    shared_cliff_bytes: int | None
+
+
+def theoretical_occupancy(
+    registers: int,
+    shared_bytes: int,
+    threads_per_block: int,
+    gpu: GpuSpec,
+    carveout_bytes: int | None = None,
+    grid_blocks: int | None = None,
+) -> Occupancy:
+    """Occupancy of blocks of `threads_per_block` threads with `registers` each and `shared_bytes` (static and dynamic).
+
+    carveout_bytes  the SM's shared memory configuration; None: what `choose_carveout` says that the driver picks
+    grid_blocks     blocks of the launch, for `waves_per_sm`
+    Raises GemmsimError where not even one block fits.
+    Not modelled: the limit by named barriers (no counter of it at hand), blocks of a cluster having to fit together.
+    """
+    _check(registers, shared_bytes, threads_per_block, gpu)
+    if carveout_bytes is None:
+        carveout_bytes = choose_carveout(gpu, registers, threads_per_block, shared_bytes)
+    limits = {
+        "blocks": gpu.sm.max_blocks,
+        "warps": blocks_by_warps(threads_per_block, gpu),
+        "registers": blocks_by_registers(registers, threads_per_block, gpu),
+        "shared_mem": blocks_by_shared(shared_bytes, carveout_bytes, gpu),
+    }
+    blocks = min(limits.values())
+    if not blocks:
+        raise GemmsimError(f"no block fits an SM whose shared memory is configured to {carveout_bytes} bytes")
+    warps = blocks * warps_per_block(threads_per_block)
+    return Occupancy(
+        limit_blocks=limits["blocks"],
+        limit_warps=limits["warps"],
+        limit_registers=limits["registers"],
+        limit_shared_mem=limits["shared_mem"],
+        blocks_per_sm=blocks,
+        warps_per_sm=warps,
+        theoretical_pct=100 * warps / gpu.sm.max_warps,
+        limiters=tuple(name for name, limit in limits.items() if limit == blocks),
+        carveout_bytes=carveout_bytes,
+        allocated_shared_bytes=shared_bytes_allocated(shared_bytes, gpu),
+        waves_per_sm=None if grid_blocks is None else grid_blocks / (gpu.sm.count * blocks),
+        registers_cliff=_registers_cliff(registers, shared_bytes, threads_per_block, blocks + 1, gpu),
+        shared_cliff_bytes=_shared_cliff(registers, shared_bytes, threads_per_block, blocks + 1, gpu),
+    )
+
+
+def _check(registers: int, shared_bytes: int, threads_per_block: int, gpu: GpuSpec) -> None:
+    """Raises GemmsimError where one block does not fit an SM that has it alone."""
+    if not 1 <= threads_per_block <= gpu.sm.max_threads_per_block:
+        limit = gpu.sm.max_threads_per_block
+        raise GemmsimError(f"a block of {threads_per_block} threads; {gpu.name} takes 1 to {limit}")
+    if not 0 <= shared_bytes <= gpu.shared.max_bytes_per_block:
+        limit = gpu.shared.max_bytes_per_block
+        raise GemmsimError(f"{shared_bytes} bytes of shared memory a block; {gpu.name} has at most {limit}")
+    if not blocks_by_registers(registers, threads_per_block, gpu):
+        raise GemmsimError(
+            f"{registers} registers a thread times {threads_per_block} threads do not fit the {gpu.sm.registers} "
+            f"registers of {gpu.name}'s SM (at most {gpu.sm.max_registers_per_thread} a thread)"
+        )
+
+
+def _fits(registers: int, shared_bytes: int, threads_per_block: int, blocks: int, gpu: GpuSpec) -> bool:
+    """Whether an SM with its largest shared memory configuration holds `blocks` blocks."""
+    return blocks <= min(
+        gpu.sm.max_blocks,
+        blocks_by_warps(threads_per_block, gpu),
+        blocks_by_registers(registers, threads_per_block, gpu),
+        blocks_by_shared(shared_bytes, gpu.shared.max_bytes_per_sm, gpu),
+    )
+
+
+def _registers_cliff(
+    registers: int, shared_bytes: int, threads_per_block: int, wanted: int, gpu: GpuSpec
+) -> int | None:
+    fewer = (r for r in range(registers - 1, 0, -1) if _fits(r, shared_bytes, threads_per_block, wanted, gpu))
+    return next((registers - r for r in fewer), None)
+
+
+def _shared_cliff(registers: int, shared_bytes: int, threads_per_block: int, wanted: int, gpu: GpuSpec) -> int | None:
+    """Allocation goes in units, so only their multiples below `shared_bytes` need a look."""
+    unit = gpu.shared.allocation_unit_bytes
+    fewer = range(round_up(shared_bytes, unit) - unit, -1, -unit)
+    return next((shared_bytes - s for s in fewer if _fits(registers, s, threads_per_block, wanted, gpu)), None)

@@ -1,0 +1,123 @@
+"""The roofline: what the arithmetic and the traffic of a launch allow, at DRAM, L2 and L1.
+
+S. Williams, A. Waterman, D. Patterson, Roofline, CACM 52(4), 2009; hierarchical as in C. Yang et al., 2020
+(arXiv:2009.02449): at each level, attainable = min(peak, intensity * bandwidth), and the least of them binds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gemmsim.errors import GemmsimError, nearest
+from gemmsim.gpu.spec import GpuSpec
+
+# Precision -> field of `GpuSpec.peak`.
+PRECISIONS = {
+    "fp32": "fp32_flops",
+    "fp64": "fp64_flops",
+    "fp16": "fp16_flops",
+    "tensor_fp16": "tensor_fp16_flops",
+    "tensor_bf16": "tensor_bf16_flops",
+    "tensor_tf32": "tensor_tf32_flops",
+    "tensor_fp64": "tensor_fp64_flops",
+    "tensor_int8": "tensor_int8_ops",
+}
+COMPUTE = "compute"
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One memory level.
+
+    name                        "dram", "l2" or "l1"
+    bytes_moved                 by the launch at this level
+    peak_bytes_per_s            what its bandwidth is taken to be
+    intensity_flops_per_byte    FLOPs / bytes_moved; infinite where nothing moved
+    ridge_flops_per_byte        intensity above which arithmetic binds, not this level
+    attainable_flops            min(arithmetic peak, intensity * bandwidth), operations a second
+    """
+
+    name: str
+    bytes_moved: float
+    peak_bytes_per_s: float
+    intensity_flops_per_byte: float
+    ridge_flops_per_byte: float
+    attainable_flops: float
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """Where a launch stands.
+
+    precision             one of PRECISIONS
+    flops                 operations of the launch
+    peak_flops            arithmetic peak at `GpuSpec.clock.sm_boost_hz`, operations a second
+    levels                DRAM, L2, L1
+    attainable_flops      the least that arithmetic and levels allow, operations a second
+    bound                 which that is: "compute", "dram", "l2" or "l1"
+    achieved_flops, percent_of_attainable   None where no time is known
+    """
+
+    precision: str
+    flops: float
+    peak_flops: float
+    levels: tuple[Level, ...]
+    attainable_flops: float
+    bound: str
+    achieved_flops: float | None
+    percent_of_attainable: float | None
+
+    def level(self, name: str) -> Level:
+        return next(level for level in self.levels if level.name == name)
+
+
+def roofline(
+    flops: float,
+    dram_bytes: float,
+    l2_bytes: float,
+    l1_bytes: float,
+    time_s: float | None,
+    gpu: GpuSpec,
+    precision: str = "fp32",
+) -> Roofline:
+    """The roofline of a launch that did `flops` operations and moved that many bytes at each level, in `time_s`.
+
+    l1_bytes counts what L1 and shared memory handed to the SMs' registers. Raises GemmsimError for an unknown
+    precision and for one that the GPU has no unit for.
+    """
+    if precision not in PRECISIONS:
+        raise GemmsimError(f"unknown precision '{precision}'{nearest(precision, PRECISIONS)}")
+    peak = float(getattr(gpu.peak, PRECISIONS[precision]))
+    if not peak:
+        raise GemmsimError(f"{gpu.name} has no {precision} unit")
+    moved = {"dram": dram_bytes, "l2": l2_bytes, "l1": l1_bytes}
+    levels = tuple(_level(name, moved[name], bandwidth, flops, peak) for name, bandwidth in bandwidths(gpu).items())
+    tightest = min(levels, key=lambda level: level.attainable_flops)
+    attainable = min(peak, tightest.attainable_flops)
+    achieved = flops / time_s if time_s else None
+    return Roofline(
+        precision=precision,
+        flops=flops,
+        peak_flops=peak,
+        levels=levels,
+        attainable_flops=attainable,
+        bound=COMPUTE if tightest.attainable_flops >= peak else tightest.name,
+        achieved_flops=achieved,
+        percent_of_attainable=100 * achieved / attainable if achieved is not None and attainable else None,
+    )
+
+
+def bandwidths(gpu: GpuSpec) -> dict[str, float]:
+    """Peak bytes a second: DRAM's data sheet, L2's measured plateau, and one 128-byte wavefront a cycle in every L1."""
+    wavefront_bytes = gpu.shared.banks * gpu.shared.bank_bytes
+    return {
+        "dram": gpu.dram.peak_bytes_per_s,
+        "l2": gpu.l2.read_bytes_per_s,
+        "l1": gpu.sm.count * gpu.clock.sm_boost_hz * gpu.shared.wavefronts_per_cycle * wavefront_bytes,
+    }
+
+
+def _level(name: str, bytes_moved: float, bandwidth: float, flops: float, peak: float) -> Level:
+    intensity = flops / bytes_moved if bytes_moved else float("inf")
+    attainable = min(peak, intensity * bandwidth)
+    return Level(name, bytes_moved, bandwidth, intensity, peak / bandwidth, attainable)

@@ -1,0 +1,180 @@
+"""Names, files, --set, and what the user reads when they are wrong."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gemmsim.errors import GemmsimError
+from gemmsim.gpu import aliases, load_gpu, preset_names
+from gemmsim.gpu.fields import resolve, types
+from gemmsim.gpu.units import UNITS, dimension, short
+
+
+def test_names_and_aliases_in_any_case() -> None:
+    assert load_gpu("A100") == load_gpu("a100-80gb") == load_gpu(" a100-80GB ")
+    assert load_gpu("4090").name == "rtx4090"
+
+
+def test_set_with_and_without_units() -> None:
+    gpu = load_gpu("h200", ["l2.size=25MiB", "dram.peak = 2 TB/s", "sm.count=64", "dram.latency_cycles=700"])
+    assert gpu.l2.size_bytes == 25 * 2**20
+    assert gpu.dram.peak_bytes_per_s == 2e12
+    assert gpu.sm.count == 64
+    assert gpu.dram.latency_cycles == 700
+    assert load_gpu("h200", ["l2.size_bytes=26214400"]).l2 == gpu.l2
+    assert gpu.provenance["l2.size_bytes"].status == "set"
+    assert gpu.provenance["l2.size_bytes"].source == "--set l2.size=25MiB"
+
+
+def test_set_a_list_and_a_pipe() -> None:
+    sizes = ["shared.max_bytes_per_sm=64KiB", "shared.max_bytes_per_block=48KiB", "shared.carveouts=0,16,64KiB"]
+    gpu = load_gpu("h200", [*sizes, "pipes.fmaheavy.latency=5", "shared.load_latency=20,21,22"])
+    assert gpu.shared.carveouts_bytes == (0, 16384, 65536)
+    assert gpu.shared.load_latency_cycles == (20, 21, 22)
+    assert gpu.pipes["fmaheavy"].latency_cycles == 5
+
+
+def test_the_last_of_two_overrides_wins() -> None:
+    assert load_gpu("h200", ["sm.count=1", "sm.count=2"]).sm.count == 2
+
+
+def test_peaks_follow_the_number_of_sms_and_the_clock() -> None:
+    # Half the SMs at two thirds of the clock (1320 of 1980 MHz): a third of the peak, unless it is given.
+    gpu = load_gpu("h200", ["sm.count=66", "clock.sm_boost=1320MHz", "clock.sm_base=1GHz", "peak.fp64=7TFLOP/s"])
+    assert gpu.peak.fp32_flops == pytest.approx(66.9e12 / 3)
+    assert gpu.peak.fp64_flops == 7e12
+    assert "scaled" in gpu.provenance["peak.fp32_flops"].source
+
+
+def test_hash_covers_the_content() -> None:
+    plain = load_gpu("h200").sha256
+    assert plain == load_gpu("H200").sha256
+    assert len({plain, load_gpu("h100").sha256, load_gpu("h200", ["l2.size=25MiB"]).sha256}) == 3
+
+
+def write(folder: Path, text: str) -> str:
+    path = folder / "mine.toml"
+    path.write_text(text)
+    return str(path)
+
+
+ENTRY = 'source = "a guess", status = "estimated" }'
+
+
+def test_a_file_extends_a_preset(tmp_path: Path) -> None:
+    path = write(tmp_path, f'title = "Mine"\nextends = "h200"\n[l2]\nsize = {{ value = 25, unit = "MiB", {ENTRY}\n')
+    gpu = load_gpu(path, ["sm.count=66"])
+    assert (gpu.name, gpu.title, gpu.arch) == ("mine", "Mine", "sm_90")
+    assert (gpu.l2.size_bytes, gpu.sm.count, gpu.dram) == (25 * 2**20, 66, load_gpu("h200").dram)
+
+
+def test_a_file_extends_a_file_beside_it(tmp_path: Path) -> None:
+    write(tmp_path, 'extends = "h200"')
+    (tmp_path / "other.toml").write_text(f'extends = "mine.toml"\n[sm]\ncount = {{ value = 33, {ENTRY}\n')
+    gpu = load_gpu(str(tmp_path / "other.toml"))
+    assert gpu.sm.count == 33
+    assert gpu.peak.fp32_flops == pytest.approx(66.9e12 / 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "override", "message"),
+    [
+        ("h20", "", r"unknown GPU 'h20' \(did you mean 'h200'\?\)"),
+        ("v100", "", "unknown GPU 'v100'"),
+        ("sm_90", "", "'sm_90' is an architecture, not a GPU"),
+        ("nowhere.toml", "", "no GPU file 'nowhere.toml'"),
+        ("h200", "l2.siz=3", r"unknown GPU key 'l2.siz' \(did you mean 'l2.size'\?\)"),
+        ("h200", "l2.size", "wants KEY=VALUE"),
+        ("h200", "l2.size=big", "'big' is not a number"),
+        ("h200", "l2.size=nan", "'nan' is not a number"),
+        ("h200", "l2.size=3GHz", "'GHz' does not fit; use one of B, kB"),
+        ("h200", "l2.size=3MIB", "unknown unit 'MIB'"),
+        ("h200", "l2.size=1,2", "wants a number"),
+        ("h200", "shared.load_latency=1,2", "wants a list of 3 numbers"),
+        ("h200", "shared.carveouts=0KiB,8,228MiB", "one unit for the whole list"),
+        ("h200", "sm.count=2.5", "wants a whole number, not 2.5"),
+        ("h200", "sm.count=0", "sm.count must be above 0"),
+        ("h200", "dram.peak=-1GB/s", "dram.peak_bytes_per_s must be above 0"),
+        ("h200", "dram.peak=1e999", "must be above 0, not inf"),
+        ("h200", "dram.achievable_fraction=1.5", "exceeds 1"),
+        ("h200", "dram.achievable_fraction=150%", "exceeds 1"),
+        ("h200", "shared.max_bytes_per_sm=300KiB", "exceeds l1.unified_bytes"),
+        ("h200", "shared.max_bytes_per_block=228KiB", "exceed shared.max_bytes_per_sm"),
+        ("h200", "shared.carveouts=8,0,228KiB", "must ascend"),
+        ("h200", "clock.sm_base=2GHz", "exceeds clock.sm_boost_hz"),
+        ("h200", "l2.far_latency=10", "is below l2.hit_latency_cycles"),
+        ("h200", "sm.max_warps=16", "exceeds 32"),
+        ("h200", "sm.sub_partitions=3", "must divide"),
+        ("h200", "l1.sector=48", "multiple of sector_bytes"),
+    ],
+)
+def test_one_clear_line(name: str, override: str, message: str) -> None:
+    with pytest.raises(GemmsimError, match=message) as error:
+        load_gpu(name, [override] if override else [])
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[sm", "Expected ']'"),
+        ('arch = "sm_90"', "no value for sm.count and"),
+        ('extends = "h20"', "did you mean 'h200'"),
+        ('extends = "mine.toml"', "does it extend itself"),
+        ('extend = "h200"', "unknown key 'extend' .did you mean 'extends'"),
+        ("extends = 3", "wants a text"),
+        ('extends = "h200"\narch = "hopper"', "arch must look like 'sm_90'"),
+        (f'extends = "h200"\n[l3]\nsize = {{ value = 1, {ENTRY}', r"unknown section \[l3\]"),
+        ('extends = "h200"\n[l2]\nsiz = 4', "unknown GPU key 'l2.siz'"),
+        ('extends = "h200"\n[l2]\nsize = 4', "wants { value, unit, source, status }"),
+        ('extends = "h200"\n[l2]\nsize = { value = 4, status = "vendor" }', "wants a source"),
+        ('extends = "h200"\n[l2]\nsize = { value = 4, source = "me" }', "status must be one of"),
+        (f'extends = "h200"\n[l2]\nsize = {{ vaule = 4, value = 4, {ENTRY}', "unknown entry 'vaule'"),
+        (f'extends = "h200"\n[l2]\nsize = {{ value = "4", {ENTRY}', "wants a number, not '4'"),
+        (f'extends = "sm_80"\n[pipes.fmalite]\nlatency = {{ value = 4, {ENTRY}', "no value for sm.count and"),
+    ],
+)
+def test_a_bad_file_gets_one_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(GemmsimError, match=message) as error:
+        load_gpu(write(tmp_path, text))
+    assert "\n" not in str(error.value)
+
+
+def test_half_a_pipe_is_missing_the_other_half(tmp_path: Path) -> None:
+    path = write(tmp_path, f'extends = "a100"\n[pipes.fmalite]\nlatency = {{ value = 4, {ENTRY}')
+    with pytest.raises(GemmsimError, match=r"no value for pipes\.fmalite\.issue_interval_cycles;"):
+        load_gpu(path)
+
+
+def test_both_spellings_of_every_key_resolve() -> None:
+    for key in types():
+        section, _, field = key.rpartition(".")
+        assert resolve(key) == resolve(f"{section}.{short(field)}") == key
+
+
+@given(st.sampled_from(sorted(UNITS)), st.integers(1, 1000))
+def test_units_scale(unit: str, number: int) -> None:
+    """Every unit that fits DRAM's bandwidth gives number * factor; every other is refused."""
+    kind, factor = UNITS[unit]
+    text = f"dram.peak={number} {unit}"
+    if kind == dimension("peak_bytes_per_s"):
+        assert load_gpu("t4", [text]).dram.peak_bytes_per_s == pytest.approx(number * factor)
+    else:
+        with pytest.raises(GemmsimError):
+            load_gpu("t4", [text])
+
+
+def test_importing_is_cheap() -> None:
+    code = "import sys, gemmsim.gpu; print([m for m in ('numpy', 'numba', 'simpy') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_aliases_are_no_preset_of_another_name() -> None:
+    assert not set(aliases()) & set(preset_names())

@@ -1,0 +1,53 @@
+"""Every shipped GPU: complete, sourced, and consistent with itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from gemmsim.gpu import DEFAULT_GPU, aliases, load_gpu, preset_names
+from gemmsim.gpu.layer import STATUSES
+from gemmsim.gpu.load import PRESETS, _sources
+
+WANTED = {"a100-40gb", "a100-80gb", "h200", "h100", "rtx4090", "rtx3050", "rtx5070ti", "rtxa6000", "t4"}
+
+
+def test_the_promised_gpus_ship() -> None:
+    assert set(preset_names()) >= WANTED
+    assert DEFAULT_GPU == aliases()["a100"] == "a100-80gb"
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_value_has_a_source_and_a_status(name: str) -> None:
+    gpu = load_gpu(name)
+    for value in gpu.provenance.values():
+        assert value.source and value.unit
+        assert value.status in STATUSES
+        # A vendor's or a measurer's word needs the document or repository that a short name stands for.
+        assert value.status == "estimated" or "[" in value.source, value
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_peaks_agree_with_the_pipes(name: str) -> None:
+    """SMs * sub-partitions * lanes a cycle * 2 * boost is the fp32 peak; likewise the others, tensor cores included."""
+    gpu = load_gpu(name)
+    cycles = gpu.sm.count * gpu.sm.sub_partitions * gpu.clock.sm_boost_hz
+    halves = [gpu.pipes[pipe].issue_interval_cycles for pipe in ("fmaheavy", "fmalite") if pipe in gpu.pipes]
+    assert sum(32 * 2 / interval for interval in halves) * cycles == pytest.approx(gpu.peak.fp32_flops, rel=0.01)
+    assert 32 * 2 / gpu.pipes["fp64"].issue_interval_cycles * cycles == pytest.approx(gpu.peak.fp64_flops, rel=0.02)
+    assert 32 * 4 / gpu.pipes["fp16"].issue_interval_cycles * cycles == pytest.approx(gpu.peak.fp16_flops, rel=0.01)
+    hmma_flops = 2 * 16 * 8 * 16
+    # The data sheets of H100 and H200 state tensor peaks at 1830 MHz, not at boost.
+    tensor_hz = 1830e6 if gpu.arch == "sm_90" else gpu.clock.sm_boost_hz
+    tensor = hmma_flops / gpu.pipes["tensor"].issue_interval_cycles * cycles * tensor_hz / gpu.clock.sm_boost_hz
+    assert tensor == pytest.approx(gpu.peak.tensor_fp16_flops, rel=0.01)
+
+
+def test_what_an_h200_said_of_itself() -> None:
+    # torch and Nsight Compute on an H200, driver 580.159.04: 60 MB of L2 where the data sheet says 50; 1980 MHz.
+    gpu = load_gpu("h200")
+    assert (gpu.sm.count, gpu.l2.size_bytes, gpu.clock.sm_load_hz) == (132, 60 * 2**20, 1980e6)
+
+
+def test_every_citation_is_used() -> None:
+    text = "".join(path.read_text() for path in PRESETS.rglob("*.toml") if path.stem != "sources")
+    assert [name for name in _sources() if name not in text] == []
