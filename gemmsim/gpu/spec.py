@@ -42,7 +42,7 @@ class Shared:
     load_latency_cycles: tuple[float, float, float]  # load to use: 32-, 64-, 128-bit
     wavefronts_per_cycle: float  # of the data stage that shared and global accesses use, a SM
     request_interval_cycles: float = 1.0  # at least, between two requests (shared or global) to that stage, a SM
-    carveout_headroom: float = 1.0  # room that the driver leaves for blocks beyond those resident; see memory/carveout.py
+    carveout_headroom: float = 1.0  # room that the driver leaves, over the resident blocks (memory/carveout.py)
 
 
 @dataclass(frozen=True, slots=True)
