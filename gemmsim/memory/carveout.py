@@ -6,7 +6,7 @@ empirical. `launch__shared_mem_config_size` shows its results; of those at hand
 - others get room for more: 2.0 to 2.13 times the resident blocks on sm_80, 89, 90 and 120, 1.07 to 1.33 times on sm_86
   (`GpuSpec.shared.carveout_headroom`), or the largest configuration where none has that room.
 It reproduces the eight launches measured on an H200 and 17 of 18 in published Nsight Compute reports; the one it misses
-is in tests/unit/test_carveout.py. The eight were used to find the rule, so they do not vouch for it elsewhere.
+is in tests/unit/test_carveout.py. All of them were used to find the rule, so they do not vouch for it elsewhere.
 
 Not modelled: a preferred carve-out set by the program, and the configuration that an earlier kernel left on the SM.
 """
