@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from gemmsim.isa.program import Instruction
 
-# opcode -> (space, op). Generic LD, ST and ATOM are taken as global: the kernels modelled here use them for nothing else.
+# opcode -> (space, op). Generic LD, ST and ATOM are taken as global: the kernels modelled here use them for nothing
+# else.
 _MEMORY = {
     "LDG": ("global", "ld"),
     "LD": ("global", "ld"),

@@ -4,20 +4,22 @@
 
 1. Lanes are served in groups whose words would fill the banks once: the warp for accesses up to 32 bits, half-warps for
    64 bits, quarter-warps for 128 bits. A group takes as many wavefronts as the most distinct words that it asks of one
-   bank; a word that several lanes share costs once, for loads and for stores. A group without an active lane costs nothing.
-2. A wide load merges two groups into one wavefront where the crossbar can route it: every lane has the address of lane^1
-   (or that lane is inactive), or every lane that of lane^2; and the merged lanes (the warp for 64 bits, each half-warp for
-   128 bits) ask no bank for two words. All groups merge or none. Stores never merge.
+   bank; a word that several lanes share costs once, for loads and for stores. A group without an active lane costs
+   nothing.
+2. A wide load merges two groups into one wavefront where the crossbar can route it: every lane has the address of
+   lane^1 (or that lane is inactive), or every lane that of lane^2; and the merged lanes (the warp for 64 bits, each
+   half-warp for 128 bits) ask no bank for two words. All groups merge or none. Stores never merge.
 3. The copy to shared memory (LDGSTS) takes one pass of its width's floor for each pass of the tag stage, where its
    destination has no conflicts.
 4. Global and local accesses follow rules 1 and 2 by the bank of their address.
 
-Sources: groups, merging and the routable set were measured with Nsight Compute on an RTX 5090 (cicuvc/nvidia-sass-document,
-notes/sm90/arch/shared_bank_conflicts.md, sections 2 to 4 and tests/bankconf/run.py, whose pattern v4_share:1 shows that
-a 128-bit merge needs conflict-free half-warps only). They reproduce published counters of a T4 and an A100: with
-NVRTC's code for SwayamInSync/SGEMM-Worklog kernel 5, whose A fragments merge although their half-warps share banks, 176
-wavefronts a warp and tile where an A100 counted 176.03. Rule 4: an H200 counted 1,108,480,190 wavefronts for a naive
-1024 GEMM, the rule gives 1,108,344,832. tests/unit/test_banks.py has these and the others.
+Sources: groups, merging and the routable set were measured with Nsight Compute on an RTX 5090
+(cicuvc/nvidia-sass-document, notes/sm90/arch/shared_bank_conflicts.md, sections 2 to 4 and tests/bankconf/run.py, whose
+pattern v4_share:1 shows that a 128-bit merge needs conflict-free half-warps only). They reproduce published counters of
+a T4 and an A100: with NVRTC's code for SwayamInSync/SGEMM-Worklog kernel 5, whose A fragments merge although their
+half-warps share banks, 176 wavefronts a warp and tile where an A100 counted 176.03. Rule 4: an H200 counted
+1,108,480,190 wavefronts for a naive 1024 GEMM, the rule gives 1,108,344,832. tests/unit/test_banks.py has these and the
+others.
 
 Not modelled: arbitration between clients of the data array, which adds up to 0.1 % to loads and 6 to 25 % to stores.
 """
@@ -42,8 +44,8 @@ def wavefronts(
 ) -> NDArray[np.int64]:
     """Wavefronts of requests that are all `width_bytes` a lane: int64 [n].
 
-    offsets_bytes int64 [n, 32], not negative, from a base that is a multiple of 128; active bool [n, 32]; merges: whether
-    rule 2 applies (loads).
+    offsets_bytes int64 [n, 32], not negative, from a base that is a multiple of 128; active bool [n, 32]; merges:
+    whether rule 2 applies (loads).
     """
     words_a_lane = floor_wavefronts(width_bytes)
     words = (offsets_bytes >> BANK_SHIFT)[:, :, None] + np.arange(words_a_lane)

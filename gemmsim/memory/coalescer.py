@@ -1,8 +1,8 @@
 """The coalescer: what the lanes of one warp access become on their way into L1.
 
 One executed memory instruction with an active lane is one request. A request touches 32-byte sectors, looked up by
-128-byte line; the tag stage resolves `tag_lines_per_cycle` lines a cycle (four, so 16 sectors, on Volta and later: NVIDIA
-forum, topic 49571). CUDA's accesses are naturally aligned, so one lane's bytes never cross a sector.
+128-byte line; the tag stage resolves `tag_lines_per_cycle` lines a cycle (four, so 16 sectors, on Volta and later:
+NVIDIA forum, topic 49571). CUDA's accesses are naturally aligned, so one lane's bytes never cross a sector.
 """
 
 from __future__ import annotations
@@ -38,13 +38,11 @@ class Coalesced:
     sector_offset: NDArray[np.int64]
 
 
-def coalesce(
-    offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_bytes: NDArray[np.int64]
-) -> Coalesced:
+def coalesce(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_bytes: NDArray[np.int64]) -> Coalesced:
     """Requests to sectors and lines.
 
-    offsets_bytes int64 [n, 32] and active bool [n, 32] (no row all False) as in `trace.types.Patterns`; width_bytes int64
-    [n], bytes a lane.
+    offsets_bytes int64 [n, 32] and active bool [n, 32] (no row all False) as in `trace.types.Patterns`; width_bytes
+    int64 [n], bytes a lane.
     """
     # An inactive lane repeats the lowest active one: it adds nothing that is distinct.
     lowest = np.where(active, offsets_bytes, np.iinfo(np.int64).max).min(axis=1, keepdims=True)

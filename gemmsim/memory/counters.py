@@ -132,7 +132,8 @@ def _l2(out: Counters, rows: tuple[InstructionTraffic, ...], requests: float) ->
     reads, _ = add("_op_read", lambda op: op in ("ld", "ldgsts"))
     writes, _ = add("_op_write", lambda op: op == "st")
     out.add("lts__t_requests_srcunit_tex.sum", requests, MODELLED)
-    # The L1s are the only source modelled: the hardware also counts copies between its partitions and the constant caches.
+    # The L1s are the only source modelled: the hardware also counts copies between its partitions and the constant
+    # caches.
     out.add("lts__t_sectors.sum", sectors, MODELLED)
     out.add("lts__t_sectors_op_read.sum", reads, MODELLED)
     out.add("lts__t_sectors_op_write.sum", writes, MODELLED)

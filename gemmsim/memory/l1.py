@@ -1,10 +1,10 @@
 """The L1 caches: which sectors of each access hit, and what goes on to L2.
 
 Per SM; 128-byte lines of four 32-byte sectors, LRU. A load allocates its lines and fetches only the sectors that are
-missing; a sector whose fetch is under way counts as a hit, as Nsight Compute's lookup_hit does (an H200 counted 8,326,219
-missing and 8,296,410 arriving sectors for one kernel: each missed once). A store is written through to L2 and allocates
-nothing; it hits where its sectors are present, which stay valid. (Published T4 counters: the tiled 4096 GEMM that reads C
-before it writes it shows a hit rate of 0.39 %, its stores' share of all sectors.) Atomics pass by to L2.
+missing; a sector whose fetch is under way counts as a hit, as Nsight Compute's lookup_hit does (an H200 counted
+8,326,219 missing and 8,296,410 arriving sectors for one kernel: each missed once). A store is written through to L2 and
+allocates nothing; it hits where its sectors are present, which stay valid. (Published T4 counters: the tiled 4096 GEMM
+that reads C before it writes it shows a hit rate of 0.39 %, its stores' share of all sectors.) Atomics pass by to L2.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The L2 cache: which of the sectors that the L1s ask for hit, and what goes to DRAM.
 
-One cache for all SMs, 128-byte lines of four 32-byte sectors, LRU, cold at the start (Nsight Compute flushes it before the
-kernel). The SMs' streams are merged one line each in turn. A read fetches the sectors that are missing; a write allocates
-without fetching, as L2 keeps bytes it was given, and counts as a hit (NVIDIA forum, topic 257458: a store is always a hit
-in L2); an atomic fetches and writes. A replaced line writes its dirty sectors back.
+One cache for all SMs, 128-byte lines of four 32-byte sectors, LRU, cold at the start (Nsight Compute flushes it before
+the kernel). The SMs' streams are merged one line each in turn. A read fetches the sectors that are missing; a write
+allocates without fetching, as L2 keeps bytes it was given, and counts as a hit (NVIDIA forum, topic 257458: a store is
+always a hit in L2); an atomic fetches and writes. A replaced line writes its dirty sectors back.
 
 Not modelled: two partitions that may each hold a copy, and Hopper's merging of neighbours' requests on their way.
 """

@@ -127,10 +127,10 @@ def _rows(
     of_shape = np.bincount(shapes.of_record, weight, minlength=len(shapes.pc))
 
     def by_shape(each: NDArray[np.int64]) -> NDArray[np.float64]:
-        return np.bincount(shapes.pc, of_shape * each, minlength=instructions)
+        return np.bincount(shapes.pc, of_shape * each, minlength=instructions).astype(np.float64)
 
     def by_record(each: NDArray[np.uint16]) -> NDArray[np.float64]:
-        return np.bincount(trace.record_pc, weight * each, minlength=instructions)
+        return np.bincount(trace.record_pc, weight * each, minlength=instructions).astype(np.float64)
 
     coalesced = shapes.coalesced
     columns = {

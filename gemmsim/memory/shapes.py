@@ -39,7 +39,7 @@ class Shapes:
 
 
 def shapes_of(trace: WarpTrace, accesses: dict[int, Access], tag_lines_per_cycle: int) -> Shapes:
-    """The shapes of all memory records; `accesses` by static instruction index, one for every instruction with records."""
+    """The shapes of all memory records; `accesses` holds every executed memory instruction, by static index."""
     of_record, pc, pattern = _distinct(trace)
     return _measure(of_record, pc, trace.patterns, pattern, accesses, tag_lines_per_cycle)
 

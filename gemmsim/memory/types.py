@@ -14,9 +14,10 @@ from gemmsim.provenance import Provenance
 class InstructionTraffic:
     """Memory behaviour of one static instruction over the whole launch (weights applied).
 
-    space is "global", "shared" or "local"; op is "ld", "st", "atom" or "ldgsts".
-    requests, sectors, tag_lookups (128-byte lines), wavefronts, conflicts (wavefronts above the conflict-free count), l1_hit_sectors, l2_sectors
-    (sent to L2), dram_sectors, ideal_sectors (sectors if the bytes asked for were packed), used_bytes (distinct bytes asked for)
+    space is "global", "shared" or "local"; op is "ld", "st", "atom", "red" or "ldgsts" (space of its source).
+    requests, sectors, tag_lookups (128-byte lines), wavefronts, conflicts (wavefronts above the conflict-free count),
+    l1_hit_sectors, l2_sectors (sent to L2), dram_sectors, ideal_sectors (sectors if the bytes asked for were packed),
+    used_bytes (distinct bytes asked for)
     """
 
     index: int

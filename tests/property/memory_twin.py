@@ -1,0 +1,150 @@
+"""The memory models once more, slow and readable: what the fast ones must equal."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+
+from gemmsim.isa.program import Program
+from gemmsim.memory.access import access_of
+from gemmsim.trace.types import WarpTrace
+
+Lanes = list[int | None]
+
+
+def sectors(lanes: Lanes) -> list[int]:
+    return sorted({a // 32 for a in lanes if a is not None})
+
+
+def lines(lanes: Lanes) -> list[int]:
+    return sorted({a // 128 for a in lanes if a is not None})
+
+
+def used_bytes(lanes: Lanes, width: int) -> int:
+    return len({a + i for a in lanes if a is not None for i in range(width)})
+
+
+def wavefronts(lanes: Lanes, width: int, merges: bool) -> int:
+    groups = {8: 2, 16: 4}.get(width, 1)
+    total = sum(passes(group, width) for group in split(lanes, groups))
+    if merges and groups > 1 and (shares_with(lanes, 1) or shares_with(lanes, 2)):
+        merged = [passes(group, width) for group in split(lanes, groups // 2)]
+        if max(merged) <= 1:
+            return sum(merged)
+    return total
+
+
+def split(lanes: Lanes, groups: int) -> list[Lanes]:
+    size = len(lanes) // groups
+    return [lanes[i : i + size] for i in range(0, len(lanes), size)]
+
+
+def passes(lanes: Lanes, width: int) -> int:
+    words = {(a + i) // 4 for a in lanes if a is not None for i in range(width)}
+    banks = Counter(word % 32 for word in words)
+    return max(banks.values(), default=0)
+
+
+def shares_with(lanes: Lanes, step: int) -> bool:
+    return all(a is None or lanes[i ^ step] in (None, a) for i, a in enumerate(lanes))
+
+
+class Cache:
+    """Sets of lines in order of use, the most recent last; a line is {sector: dirty}."""
+
+    def __init__(self, size_bytes: int, ways: int) -> None:
+        self.sets: list[OrderedDict[int, dict[int, bool]]] = [
+            OrderedDict() for _ in range(max(1, size_bytes // (128 * ways)))
+        ]
+        self.ways = ways if size_bytes >= 128 * ways else size_bytes // 128
+
+    def set_of(self, line: int) -> OrderedDict[int, dict[int, bool]]:
+        return self.sets[(line * 0x9E3779B97F4A7C15 % 2**64 >> 32) % len(self.sets)]
+
+    def touch(self, line: int) -> tuple[dict[int, bool], dict[int, bool]]:
+        """The line, made most recent, and the one that it replaced."""
+        of_set = self.set_of(line)
+        victim: dict[int, bool] = {}
+        if line not in of_set and len(of_set) == self.ways:
+            _, victim = of_set.popitem(last=False)
+        of_set.setdefault(line, {})
+        of_set.move_to_end(line)
+        return of_set[line], victim
+
+
+def replay(
+    program: Program, trace: WarpTrace, sms: int, resident: int, l1: tuple[int, int], l2: tuple[int, int]
+) -> tuple[list[int], list[int], int]:
+    """Sectors of each record that hit L1, and that DRAM read for it; dirty sectors replaced in L2.
+
+    l1, l2: (bytes, ways).
+    """
+    hits = [0] * len(trace.record_pc)
+    missed = [0] * len(trace.record_pc)
+    waves: dict[int, dict[int, list[int]]] = {}
+    for row, block in sorted(enumerate(trace.blocks.tolist()), key=lambda x: x[1]):
+        waves.setdefault(block % sms, {}).setdefault(block // sms // resident, []).append(row)
+    requests = []  # of each SM in use: (op, line, sectors, record) in order
+    for sm in sorted(waves):
+        cache = Cache(*l1)
+        requests.append([r for rows in waves[sm].values() for r in run_wave(program, trace, rows, cache, hits)])
+    written_back = 0
+    cache = Cache(*l2)
+    for turn in range(max((len(r) for r in requests), default=0)):
+        for op, line, wanted, record in [r[turn] for r in requests if turn < len(r)]:
+            state, victim = cache.touch(line)
+            written_back += sum(victim.values())
+            if op != "st":
+                missed[record] += sum(s not in state for s in wanted)
+            for s in wanted:
+                state[s] = state.get(s, False) or op not in ("ld", "ldgsts")
+    return hits, missed, written_back
+
+
+def run_wave(
+    program: Program, trace: WarpTrace, rows: list[int], cache: Cache, hits: list[int]
+) -> list[tuple[str, int, list[int], int]]:
+    queues = [
+        through_l1(program, trace, row * trace.warps_per_block + w)
+        for row in rows
+        for w in range(trace.warps_per_block)
+    ]
+    out = []
+    for turn in range(max((len(q) for q in queues), default=0)):
+        for record in [q[turn] for q in queues if turn < len(q)]:
+            access = access_of(program.instructions[trace.record_pc[record]])
+            assert access is not None
+            lanes = lanes_of(trace, record)
+            for line in lines(lanes):
+                wanted = [s for s in sectors(lanes) if s // 4 == line]
+                rest = look_up(cache, access.op, line, wanted)
+                hits[record] += len(wanted) - len(rest)
+                to_l2 = rest if access.op in ("ld", "ldgsts") else wanted
+                if to_l2:
+                    out.append((access.op, line, to_l2, record))
+    return out
+
+
+def look_up(cache: Cache, op: str, line: int, wanted: list[int]) -> list[int]:
+    """Sectors that are not in L1."""
+    reads = op in ("ld", "ldgsts")
+    if cache.ways == 0 or op in ("atom", "red") or (not reads and line not in cache.set_of(line)):
+        return wanted
+    state, _ = cache.touch(line)
+    rest = [s for s in wanted if s not in state]
+    if reads:
+        state.update(dict.fromkeys(wanted, False))
+    return rest
+
+
+def through_l1(program: Program, trace: WarpTrace, warp: int) -> list[int]:
+    records = range(trace.record_start[warp], trace.record_start[warp + 1])
+    accesses = {r: access_of(program.instructions[trace.record_pc[r]]) for r in records}
+    return [r for r, access in accesses.items() if access and access.space != "shared"]
+
+
+def lanes_of(trace: WarpTrace, record: int) -> Lanes:
+    pattern = trace.record_pattern[record]
+    base = int(trace.record_base[record])
+    mask = int(trace.patterns.active_mask[pattern])
+    offsets = trace.patterns.offsets_bytes[pattern].tolist()
+    return [base + offset if mask >> lane & 1 else None for lane, offset in enumerate(offsets)]

@@ -1,0 +1,124 @@
+"""The fast memory models equal slow ones on random accesses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from unit.trace_builder import launch, program, warp_trace
+
+from gemmsim.gpu.load import load_gpu
+from gemmsim.memory.banks import wavefronts
+from gemmsim.memory.coalescer import coalesce
+from gemmsim.memory.serve import serve
+
+from . import memory_twin as twin
+
+MNEMONICS = ("LDG.E", "LDG.E.128", "STG.E.64", "RED.E.ADD", "ATOMG.E.ADD", "LDGSTS.E.128", "LDS", "STS.128", "LDL")
+WIDTHS = (4, 16, 8, 4, 4, 16, 4, 16, 4)
+
+
+@st.composite
+def lanes(draw, width: int, span: int = 64):  # type: ignore[no-untyped-def]
+    """32 addresses: strided, shared by blocks of lanes or scattered; some lanes may be inactive."""
+    unit = draw(st.integers(0, span))
+    form = draw(st.sampled_from(["stride", "shared", "pairs", "scattered"]))
+    step = draw(st.integers(0, 9))
+    if form == "stride":
+        units = [unit + step * lane for lane in range(32)]
+    elif form == "shared":
+        units = [unit + step * (lane >> draw(st.integers(0, 5))) for lane in range(32)]
+    elif form == "pairs":
+        units = [unit + step * (lane & ~(1 << draw(st.integers(0, 4)))) for lane in range(32)]
+    else:
+        units = draw(st.lists(st.integers(0, span), min_size=32, max_size=32))
+    mask = draw(st.one_of(st.just(2**32 - 1), st.integers(1, 2**32 - 1)))
+    return [u * width if mask >> lane & 1 else None for lane, u in enumerate(units)]
+
+
+@st.composite
+def traces(draw):  # type: ignore[no-untyped-def]
+    warps = draw(st.integers(1, 3))
+    ids = draw(st.lists(st.integers(0, 11), min_size=1, max_size=6, unique=True))
+
+    def access():  # type: ignore[no-untyped-def]
+        pc = draw(st.integers(0, len(MNEMONICS) - 1))
+        return pc, draw(lanes(WIDTHS[pc]))
+
+    blocks = {b: [[access() for _ in range(draw(st.integers(0, 4)))] for _ in range(warps)] for b in ids}
+    return warp_trace(len(MNEMONICS), blocks)
+
+
+@given(st.sampled_from([1, 2, 4, 8, 16]).flatmap(lambda w: st.tuples(st.just(w), lanes(w))), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_one_request(access: tuple[int, twin.Lanes], merges: bool) -> None:
+    width, addresses = access
+    offsets = np.array([[a or 0 for a in addresses]], np.int64)
+    active = np.array([[a is not None for a in addresses]])
+    got = coalesce(offsets, active, np.array([width]))
+    assert got.sector_offset.tolist() == twin.sectors(addresses)
+    assert got.sectors.tolist() == [len(twin.sectors(addresses))]
+    assert got.lines.tolist() == [len(twin.lines(addresses))]
+    assert got.used_bytes.tolist() == [twin.used_bytes(addresses, width)]
+    assert wavefronts(offsets, active, width, merges).tolist() == [twin.wavefronts(addresses, width, merges)]
+
+
+@given(
+    traces(),
+    st.integers(1, 3),
+    st.integers(1, 2),
+    st.sampled_from([(0, 2), (128, 2), (256, 2), (1024, 1), (2048, 4)]),
+    st.sampled_from([(512, 4), (1024, 2), (65536, 4)]),
+)
+@settings(max_examples=80, deadline=None)
+def test_caches(trace, sms: int, resident: int, l1: tuple[int, int], l2: tuple[int, int]) -> None:  # type: ignore[no-untyped-def]
+    built = program(*MNEMONICS)
+    gpu = load_gpu("h200")
+    gpu = replace(
+        gpu,
+        sm=replace(gpu.sm, count=sms),
+        l1=replace(gpu.l1, ways=l1[1]),
+        l2=replace(gpu.l2, size_bytes=l2[0], ways=l2[1]),
+    )
+    traffic = serve(built, launch((12, 1, 1), 32 * trace.warps_per_block), trace, gpu, l1[0], resident)
+    hits, missed, written_back = twin.replay(built, trace, sms, resident, l1, l2)
+    assert traffic.cost.dram_sectors.tolist() == missed
+    assert traffic.counters["dram__sectors_write.sum"] == written_back
+    assert sum(row.l1_hit_sectors for row in traffic.instructions) == sum(hits)
+    for index, row in enumerate(trace.record_pc.tolist()):
+        reads = MNEMONICS[row][:3] in ("LDG", "LDL")
+        shared = MNEMONICS[row] in ("LDS", "STS.128")
+        sent = 0 if shared else len(twin.sectors(twin.lanes_of(trace, index)))
+        assert traffic.cost.l2_sectors[index] == (sent - hits[index] if reads else sent)
+
+
+@given(traces())
+@settings(max_examples=50, deadline=None)
+def test_totals_are_sums_over_instructions(trace) -> None:  # type: ignore[no-untyped-def]
+    traffic = serve(program(*MNEMONICS), launch((12, 1, 1)), trace, load_gpu("h200"), 65536, 1)
+    rows = traffic.instructions
+
+    def total(field: str, *ops: str, spaces: tuple[str, ...] = ("global", "local")) -> float:
+        return sum(getattr(r, field) for r in rows if r.space in spaces and (not ops or r.op in ops))
+
+    counters = traffic.counters
+    assert counters["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == total("sectors", "ld", spaces=("global",))
+    assert counters["lts__t_sectors_srcunit_tex.sum"] == total("l2_sectors")
+    assert counters["dram__sectors_read.sum"] == total("dram_sectors") == traffic.cost.dram_sectors.sum()
+    every = ("global", "local", "shared")
+    assert counters["l1tex__data_pipe_lsu_wavefronts.sum"] == total("wavefronts", spaces=every)
+    assert counters["l1tex__data_pipe_lsu_wavefronts.sum"] == traffic.cost.wavefronts.sum()
+    assert counters["smsp__inst_executed.sum"] == trace.executed.sum()
+    assert set(counters) == set(traffic.provenance)
+
+
+@pytest.mark.parametrize("weight", [1.0, 3.0])
+def test_weights_multiply(weight: float) -> None:
+    block = [[(0, [4 * lane for lane in range(32)]), (6, [0] * 32)]]
+    trace = warp_trace(len(MNEMONICS), {0: block}, [weight])
+    counters = serve(program(*MNEMONICS), launch(), trace, load_gpu("h200"), 65536, 1).counters
+    assert counters["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == 4 * weight
+    assert counters["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"] == weight
