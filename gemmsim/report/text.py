@@ -17,8 +17,8 @@ from gemmsim.report.table import bar, number, table
 WIDTH = 80
 LABEL = 10  # columns of the verdict's labels
 INDENT = "  "
-STALL_METRIC = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 MIN_STALL_SHARE = 0.01
+EXPLAINED_STALLS = 3
 
 
 def render(report: Report) -> str:
@@ -221,17 +221,17 @@ def _stalls(report: Report) -> list[str]:
     total = sum(stalls.values())
     if not total:
         return []
-    rows = [
-        (reason, f"{cycles:.2f}", bar(cycles / total, 20), _stall_meaning(reason))
-        for reason, cycles in sorted(stalls.items(), key=lambda item: -item[1])
-        if cycles >= MIN_STALL_SHARE * total
+    shown = [item for item in sorted(stalls.items(), key=lambda item: -item[1]) if item[1] >= MIN_STALL_SHARE * total]
+    rows = [(reason, f"{held:.2f}", f"{100 * held / total:.0f}%", bar(held / total, 20)) for reason, held in shown]
+    return [
+        f"{total:.1f} cycles a warp for each instruction it issues",
+        *table(("reason", "cycles", "", ""), rows, "<>><", WIDTH - len(INDENT)),
+        *(f"{reason}: {_stall_meaning(reason)}" for reason, _ in shown[:EXPLAINED_STALLS]),
     ]
-    body = table(("reason", "cycles", "", ""), rows, "<><<", WIDTH - len(INDENT))
-    return [f"{total:.1f} cycles a warp for each instruction it issues", *body]
 
 
 def _stall_meaning(reason: str) -> str:
-    metric = METRICS.get(STALL_METRIC.format(reason))
+    metric = METRICS.get(f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio")
     return metric.meaning.partition(": ")[2].rstrip(".") if metric else ""
 
 

@@ -1,0 +1,129 @@
+"""The command line itself: help, exit status, where data and errors go."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gemmsim.cli.main import COMMANDS, main
+from gemmsim.cli.output import emit
+from gemmsim.errors import GemmsimError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def gemmsim(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "gemmsim", *args],
+        cwd=ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_help_names_every_command_and_is_quick() -> None:
+    """Under 0.3 s, by the best of three: other work may share the machine."""
+    best = 10.0
+    for _ in range(3):
+        start = time.perf_counter()
+        run = gemmsim("--help")
+        best = min(best, time.perf_counter() - start)
+    assert run.returncode == 0 and run.stderr == ""
+    assert all(name in run.stdout for name in COMMANDS)
+    assert max(len(line) for line in run.stdout.splitlines()) <= 80
+    assert best < 0.3
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_has_help_of_80_columns(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"Usage: gemmsim {command}")
+    assert max(len(line) for line in out.splitlines()) <= 80
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ([], "Missing command"),
+        (["analyse"], "unknown command 'analyse' (did you mean 'analyze'?)"),
+        (["--sise"], "No such option"),
+        (["list"], "Missing argument"),
+        (["list", "kernel"], "'kernel' is not one of 'kernels'"),
+        (["list", "kernels", "--format", "yaml"], "'yaml' is not one of 'text', 'json'"),
+        (["analyze", "--kernel", "tiled", "--size", "big"], "'big' is not a valid integer"),
+    ],
+)
+def test_usage_errors_are_one_line(args: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(args) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: ") and err.count("\n") == 1
+    assert message in err
+
+
+def test_interrupt_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    import gemmsim.cli.list as module
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "_kernels", interrupt)
+    assert main(["list", "kernels"]) == 130
+
+
+@pytest.mark.parametrize("what", ["kernels", "gpus", "metrics"])
+def test_list_in_both_formats(what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", what]) == 0
+    text = capsys.readouterr().out
+    assert main(["list", what, "--format", "json"]) == 0
+    names = [row["name"] for row in json.loads(capsys.readouterr().out)[what]]
+    assert names and all(f"{name}\n" in text for name in names)
+    assert max(len(line) for line in text.splitlines()) <= 80
+
+
+def test_output_file_appears_whole_or_not_at_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "kernels.json"
+    assert main(["list", "kernels", "--format", "json", "-o", str(target)]) == 0
+    assert capsys.readouterr().out == ""
+    assert json.loads(target.read_text())["kernels"][0]["name"] == "naive"
+    assert [path.name for path in tmp_path.iterdir()] == ["kernels.json"]
+
+
+def test_output_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(GemmsimError, match=r"cannot write .*: No such file or directory"):
+        emit("x", str(tmp_path / "no" / "file"))
+
+
+def test_pipes_and_terminals_that_are_not_utf8() -> None:
+    run = gemmsim("list", "kernels", PYTHONIOENCODING="ascii", LC_ALL="C")
+    assert run.returncode == 0 and run.stdout.startswith("naive\n")
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    command = f"{sys.executable} -m gemmsim list metrics | head -n 1"
+    run = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_doctor_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    import gemmsim.cli.doctor as doctor
+
+    def absent() -> str:
+        raise GemmsimError("nvdisasm is not installed")
+
+    probes = {"built-in kernels": doctor.PROBES["built-in kernels"], "disassembler": absent}
+    monkeypatch.setattr(doctor, "PROBES", probes)
+    assert main(["doctor"]) == 2
+    out = capsys.readouterr().out
+    assert "ok       built-in kernels: naive, coalesced, tiled" in out
+    assert "MISSING  disassembler: nvdisasm is not installed" in out
+    assert main(["doctor", "--format", "json"]) == 2
+    assert [check["ok"] for check in json.loads(capsys.readouterr().out)["checks"]] == [True, False]

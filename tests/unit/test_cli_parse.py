@@ -1,0 +1,112 @@
+"""--arg, --grid and key=value."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gemmsim.cli.parse import (
+    NUMPY_DTYPES,
+    argument_text,
+    bf16_bits,
+    parse_argument,
+    parse_assignments,
+    parse_dims,
+    random_array,
+)
+from gemmsim.errors import GemmsimError
+
+
+def random() -> np.random.Generator:
+    return np.random.default_rng(7)
+
+
+@pytest.mark.parametrize(("text", "dims"), [("8", (8, 1, 1)), ("8,4", (8, 4, 1)), (" 8, 4 ,2", (8, 4, 2))])
+def test_dims(text: str, dims: tuple[int, int, int]) -> None:
+    assert parse_dims(text, "--grid") == dims
+
+
+@pytest.mark.parametrize("text", ["", "8,", "8,8,8,8", "a", "1.5", "0", "8,0", "-1", "\u0668"])
+def test_bad_dims(text: str) -> None:
+    with pytest.raises(GemmsimError, match="--block"):
+        parse_dims(text, "--block")
+
+
+@pytest.mark.parametrize(
+    ("text", "dtype", "value"),
+    [("i32=256", "i32", 256), ("f32=1.0", "f32", 1.0), ("u8=0xff", "u8", 255), ("i8=-128", "i8", -128)],
+)
+def test_scalars(text: str, dtype: str, value: float) -> None:
+    argument = parse_argument(text, random())
+    assert (argument.dtype, argument.shape, argument.value) == (dtype, (), value)
+    assert argument_text(argument) == f"{dtype}={value}"
+
+
+@pytest.mark.parametrize("dtype", NUMPY_DTYPES)
+def test_arrays_are_random_by_seed(dtype: str) -> None:
+    one = parse_argument(f"{dtype}[30, 20]", random())
+    assert one.shape == (30, 20) and argument_text(one) == f"{dtype}[30,20]"
+    values = np.asarray(one.value)
+    assert values.dtype == NUMPY_DTYPES[dtype] and values.flags.c_contiguous
+    np.testing.assert_array_equal(values, np.asarray(parse_argument(f"{dtype}[30,20]", random()).value))
+    assert len(np.unique(values)) > 10
+
+
+def test_random_floats_lie_around_zero() -> None:
+    values = random_array("f32", (10_000,), random())
+    assert -0.5 <= values.min() < -0.49 and 0.49 < values.max() < 0.5
+
+
+def test_filled_arrays() -> None:
+    assert np.asarray(parse_argument("f32[2,3]=0.5", random()).value).tolist() == [[0.5] * 3] * 2
+    assert np.asarray(parse_argument("i8[2]=-3", random()).value).tolist() == [-3, -3]
+    assert np.asarray(parse_argument("bf16[2]=1", random()).value).tolist() == [0x3F80, 0x3F80]
+
+
+def test_bf16_rounds_to_nearest_even() -> None:
+    """0x3f808000 lies halfway between 0x3f80 and 0x3f81: the even one. 0x3f818000 likewise goes up to 0x3f82."""
+    bits = np.array([0x3F808000, 0x3F808001, 0x3F818000, 0x3F817FFF], np.uint32)
+    assert bf16_bits(bits.view(np.float32)).tolist() == [0x3F80, 0x3F81, 0x3F82, 0x3F81]
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False, min_value=-(2.0**99), max_value=2.0**99))
+def test_bf16_is_the_nearest(value: float) -> None:
+    """No neighbouring bfloat16 is nearer."""
+    bits = int(bf16_bits(np.array([value], np.float32))[0])
+    near = np.array([bits - 1 & 0xFFFF, bits, bits + 1 & 0xFFFF], np.uint32)
+    around = (near << 16).view(np.float32).astype(np.float64)
+    distance = np.abs(around[np.isfinite(around)] - value)
+    assert abs(float(around[1]) - value) == distance.min()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "malformed"),
+        ("f32", "a scalar needs a value, as in f32=1"),
+        ("fp32[2]", r"unknown type 'fp32' \(did you mean 'f32'\?\)"),
+        ("f32[]", "must be positive integers"),
+        ("f32[0,2]", "must be positive integers"),
+        ("f32[2,-1]", "must be positive integers"),
+        ("f32[2", "malformed"),
+        ("f32[2]=x", "'x' is not a number"),
+        ("i32=1.5", "'1.5' is not an integer"),
+        ("i8=128", "128 does not fit i8, which holds -128 to 127"),
+        ("u32=-1", "does not fit u32"),
+        ("f64[100000,100000]", "74.5 GiB, but an array may have 8 GiB at most"),
+        ("f32[2]=__import__('os')", "is not a number"),
+    ],
+)
+def test_bad_arguments(text: str, message: str) -> None:
+    with pytest.raises(GemmsimError, match=message) as caught:
+        parse_argument(text, random())
+    assert "\n" not in str(caught.value)
+
+
+def test_assignments() -> None:
+    assert parse_assignments(["tile=16", " a = b "], "--set") == {"tile": "16", "a": "b"}
+    for bad in (["tile"], ["=1"], ["tile="], ["a=1", "a=2"]):
+        with pytest.raises(GemmsimError, match="--set"):
+            parse_assignments(bad, "--set")
