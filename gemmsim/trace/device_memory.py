@@ -14,10 +14,10 @@ _PADDING = 16
 
 
 class DeviceMemory:
-    """Holds a copy of each array argument.
+    """Holds a copy of each array argument (two to the byte: content, and whether it was stored to).
 
     pointers   device address of each argument's array, None for scalars
-    bytes      uint8, the content; `halves` and `words` are views of it
+    bytes      uint8, the content
     written    bool, one a byte: stored to since the start
     table      (start address, size, position) of each allocation, three uint64 arrays
     """
@@ -40,12 +40,22 @@ class DeviceMemory:
             position += -(-array.nbytes // 256) * 256 + _PADDING * 16
         self.bytes = np.zeros(position + 256, np.uint8)
         self.written = np.zeros(position + 256, np.bool_)
-        for array, at in zip(self._arrays, self._positions, strict=True):
-            if array is not None:
-                self.bytes[at : at + array.nbytes] = array.reshape(-1).view(np.uint8)
-        self.halves, self.words = self.bytes.view(np.uint16), self.bytes.view(np.uint32)
+        for number in range(len(self._arrays)):
+            self._fill(number)
         columns = np.array(rows or [(0, 0, 0)], np.uint64)
         self.table = tuple(np.ascontiguousarray(columns[:, i]) for i in range(3))
+
+    def _fill(self, number: int) -> None:
+        array, at = self._arrays[number], self._positions[number]
+        if array is not None:
+            self.bytes[at : at + array.nbytes] = array.reshape(-1).view(np.uint8)
+
+    def restore(self) -> None:
+        """Back to the arguments' initial content, nothing written."""
+        for number, (array, at) in enumerate(zip(self._arrays, self._positions, strict=True)):
+            if array is not None and self.written[at : at + array.nbytes].any():
+                self._fill(number)
+                self.written[at : at + array.nbytes] = False
 
     def arrays(self) -> tuple[NDArray | None, ...]:
         """The arrays as they are now, in the arguments' dtypes and shapes."""

@@ -34,25 +34,9 @@ def execute(
     streams: Sequence[bool] | None = None,
     max_instructions: int = 2_000_000_000,
 ) -> Execution:
-    """Execute `blocks` (linear ids, x fastest; all of the grid where None) in order.
-
-    weight             how many blocks of the grid each stands for (1 where None)
-    streams            for which blocks the instruction stream is recorded (all where None)
-    max_instructions   warp instructions after which the run is given up
-
-    Raises GemmsimError for an opcode without semantics, an access outside the arguments, a misaligned access, a barrier that
-    cannot complete, and a kernel that exceeds its budget; each names the instruction, its source line, block and warp.
-    """
-    chosen = np.arange(launch.blocks, dtype=np.int64) if blocks is None else np.asarray(blocks, np.int64)
-    run = _Run(program, launch, max_instructions)
-    wanted = np.ones(len(chosen), bool) if streams is None else np.asarray(streams, bool)
-    executed = np.zeros((len(chosen), len(program.instructions)), np.int64)
-    threads = np.zeros_like(executed)
-    for number, block in enumerate(chosen):
-        run.block(int(block), number, executed[number], threads[number], bool(wanted[number]))
-    weights = np.ones(len(chosen)) if weight is None else np.asarray(weight, float)
-    trace = run.buffers.finish(launch.warps_per_block, chosen, weights, executed, threads, wanted)
-    return Execution(trace, run.memory.arrays(), run.memory.stored(), sampled=len(chosen) != launch.blocks)
+    """Execute `blocks` (linear ids, x fastest; all of the grid where None) in order: `Executor` for one use."""
+    chosen = range(launch.blocks) if blocks is None else blocks
+    return Executor(program, launch, max_instructions).run(chosen, weight, streams)
 
 
 class _Buffers:
@@ -114,7 +98,6 @@ class _Buffers:
         weight: NDArray[np.float64],
         executed: NDArray[np.int64],
         threads: NDArray[np.int64],
-        streams: NDArray[np.bool_],
     ) -> WarpTrace:
         """Sort records and streams by warp."""
         warps = len(blocks) * warps_per_block
@@ -183,16 +166,18 @@ def _join(pc, segment_warp, segment_start, segment_stop, warps):  # type: ignore
     return out, start
 
 
-class _Run:
-    """One launch: its memory, its lowered code, and the state of the block being executed."""
+class Executor:
+    """One launch: its memory, its lowered code, and the state of the block being executed.
 
-    def __init__(self, program: Program, launch: Launch, budget: int) -> None:
-        self.program, self.launch, self.budget = program, launch, budget
+    max_instructions   warp instructions after which a run is given up
+    """
+
+    def __init__(self, program: Program, launch: Launch, max_instructions: int = 2_000_000_000) -> None:
+        self.program, self.launch, self.budget = program, launch, max_instructions
         self.micro: MicroProgram = lower(program)
         self.memory = DeviceMemory(launch.args)
         self.bank = constant_bank(program, launch, tuple(self.memory.pointers))
         warps = launch.warps_per_block
-        self.buffers = _Buffers(warps, len(program.instructions), budget)
         self.code = np.ascontiguousarray(self.micro.code)
         self.initial = self._initial_registers(warps)
         self.registers = self.initial.copy()
@@ -203,6 +188,31 @@ class _Run:
         live = [min(WARP_LANES, launch.threads_per_block - WARP_LANES * w) for w in range(warps)]
         self.alive = np.array([(1 << n) - 1 for n in live], np.uint32)
         self.context = self._context(warps)
+
+    def run(
+        self, blocks: Sequence[int], weight: Sequence[float] | None = None, streams: Sequence[bool] | None = None
+    ) -> Execution:
+        """Execute `blocks` (linear ids, x fastest) in order, starting from the arguments' initial content.
+
+        weight    how many blocks of the grid each stands for (1 where None)
+        streams   for which blocks the instruction stream is recorded (all where None)
+
+        Raises GemmsimError for an access outside the arguments, a misaligned access, a barrier that cannot complete, and
+        a kernel that exceeds its budget; each names the instruction, its source line, block and warp.
+        """
+        self.memory.restore()
+        chosen = np.asarray(blocks, np.int64)
+        wanted = np.ones(len(chosen), bool) if streams is None else np.asarray(streams, bool)
+        warps = self.launch.warps_per_block
+        self.buffers = _Buffers(warps, len(self.program.instructions), self.budget)
+        executed = np.zeros((len(chosen), len(self.program.instructions)), np.int64)
+        threads = np.zeros_like(executed)
+        for number, block in enumerate(chosen):
+            self._block(int(block), number, executed[number], threads[number], bool(wanted[number]))
+        weights = np.ones(len(chosen)) if weight is None else np.asarray(weight, float)
+        trace = self.buffers.finish(warps, chosen, weights, executed, threads)
+        sampled = len(chosen) != self.launch.blocks
+        return Execution(trace, self.memory.arrays(), self.memory.stored(), sampled)
 
     def _context(self, warps: int) -> NDArray[np.uint64]:
         """The slots that do not change between blocks; every array named here is kept alive by `self`."""
@@ -262,7 +272,7 @@ class _Run:
             )
         return int.from_bytes(data[offset : offset + 4], "little")
 
-    def block(self, block: int, number: int, executed: NDArray, threads: NDArray, record_pcs: bool) -> None:
+    def _block(self, block: int, number: int, executed: NDArray, threads: NDArray, record_pcs: bool) -> None:
         """Execute one block and append its trace as block `number`."""
         warps, grid = self.launch.warps_per_block, self.launch.grid
         self.registers[:] = self.initial

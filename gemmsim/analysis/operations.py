@@ -1,0 +1,44 @@
+"""Floating-point operations that a launch executed, as Nsight Compute's roofline counts them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gemmsim.isa.program import Program
+from gemmsim.trace.types import WarpTrace
+
+# Operations a thread and instruction: a fused multiply-add counts two (Nsight Compute, "Roofline Charts").
+_OPERATIONS = {
+    "fp32": {"FFMA": 2, "FADD": 1, "FMUL": 1},
+    "fp64": {"DFMA": 2, "DADD": 1, "DMUL": 1},
+    "fp16": {"HFMA2": 4, "HADD2": 2, "HMUL2": 2},
+}
+# HFMA2 Rd, -RZ, RZ, x, y only loads a constant.
+_CONSTANT_LOAD = "-RZ, RZ"
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """Thread-level operations of the whole launch by precision; `precision` is the one with most of them."""
+
+    by_precision: dict[str, float]
+
+    @property
+    def precision(self) -> str:
+        return max(self.by_precision, key=lambda p: self.by_precision[p])
+
+    @property
+    def total(self) -> float:
+        return self.by_precision[self.precision]
+
+
+def floating_point_operations(program: Program, trace: WarpTrace) -> Operations:
+    """Counted from the threads that executed each instruction, weights applied."""
+    threads = trace.weight @ trace.threads_executed
+    totals = dict.fromkeys(_OPERATIONS, 0.0)
+    for instruction, count in zip(program.instructions, threads.tolist(), strict=True):
+        if _CONSTANT_LOAD in instruction.text:
+            continue
+        for precision, operations in _OPERATIONS.items():
+            totals[precision] += operations.get(instruction.opcode, 0) * count
+    return Operations(totals)

@@ -1,0 +1,80 @@
+"""Holds the C that the simulated kernel computed against NumPy in float64."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.report.report import Verification
+from gemmsim.request import GemmCheck
+from gemmsim.trace.types import Execution, Launch
+
+# Unit roundoff of the precision that sums the products.
+_ROUNDOFF = {"f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8, "f64": 2.0**-53, "i32": 0.0, "i8": 0.0}
+_CHUNK_ELEMENTS = 1 << 24  # of A read at a time, so that the float64 copy stays small
+
+
+def verify(run: Execution, launch: Launch, check: GemmCheck | None) -> Verification:
+    """Compare every element of C that was stored with alpha * A @ B + beta * C in float64.
+
+    The error allowed is the a-priori bound of a K-term sum, (K + 3) u sum|a b| (Higham, "Accuracy and Stability of
+    Numerical Algorithms", section 3.1, u the unit roundoff of C's type), element by element.
+    """
+    if check is None:
+        return Verification(None, None, "not checked: no --verify was asked for")
+    a, b = (_float64(launch, i) for i in (check.a, check.b))
+    before = launch.args[check.c]
+    after, stored = run.outputs[check.c], run.written[check.c]
+    assert after is not None and stored is not None
+    m, k = a.shape
+    n = b.shape[1]
+    after, stored = after.reshape(m, n), stored.reshape(m, n)
+    count = int(stored.sum())
+    if not run.sampled and count != m * n:
+        return Verification(False, None, f"NO: {m * n - count} of {m * n} elements of C were never stored")
+    if not count:
+        return Verification(False, None, "NO: no element of C was stored")
+    worst, scale, inside = _compare(a, b, np.asarray(before.value).reshape(m, n), after, stored, check, before.dtype)
+    relative = worst / scale if scale else worst
+    of = f"{count} of {m * n} elements of C (the blocks sampled)" if run.sampled else f"all {m * n} elements of C"
+    if inside:
+        return Verification(True, relative, f"yes, relative error {relative:.1e}, {of}")
+    return Verification(False, relative, f"NO: relative error {relative:.1e}, beyond what {before.dtype} sums explain, {of}")
+
+
+def _float64(launch: Launch, position: int) -> NDArray[np.float64]:
+    argument = launch.args[position]
+    array = np.asarray(argument.value)
+    if argument.dtype == "bf16":
+        array = (array.astype(np.uint32) << 16).view(np.float32)
+    return array.astype(np.float64).reshape(argument.shape)
+
+
+def _compare(
+    a: NDArray[np.float64],
+    b: NDArray[np.float64],
+    before: NDArray,
+    after: NDArray,
+    stored: NDArray[np.bool_],
+    check: GemmCheck,
+    dtype: str,
+) -> tuple[float, float, bool]:
+    """(largest absolute error, largest reference, whether all errors are inside the bound) over the stored elements.
+
+    Only rows with stored elements are computed, and only the columns that any of them stored.
+    """
+    rows = np.flatnonzero(stored.any(axis=1))
+    worst = scale = 0.0
+    inside = True
+    for some in np.array_split(rows, max(1, rows.size * a.shape[1] // _CHUNK_ELEMENTS)):
+        columns = np.flatnonzero(stored[some].any(axis=0))
+        at = np.ix_(some, columns)
+        product = a[some] @ b[:, columns]
+        magnitude = np.abs(a[some]) @ np.abs(b[:, columns])
+        old = np.where(stored[at], before[at], 0).astype(np.float64) if check.beta else np.zeros(product.shape)
+        expected = check.alpha * product + check.beta * old
+        bound = (a.shape[1] + 3) * _ROUNDOFF[dtype] * (abs(check.alpha) * magnitude + abs(check.beta * old))
+        error = np.where(stored[at], np.abs(after[at].astype(np.float64) - expected), 0)
+        inside = inside and bool((error <= bound).all())
+        worst, scale = max(worst, float(error.max())), max(scale, float(np.abs(expected).max()))
+    return worst, scale, inside

@@ -1,0 +1,145 @@
+"""The whole flow: a kernel, a launch and a GPU in; a Report out."""
+
+from __future__ import annotations
+
+
+import numpy as np
+
+from gemmsim.analysis.advice import advise
+from gemmsim.analysis.bottleneck import find_bottleneck
+from gemmsim.analysis.evidence import Evidence
+from gemmsim.analysis.occupancy import Occupancy, theoretical_occupancy
+from gemmsim.analysis.operations import floating_point_operations
+from gemmsim.analysis.roofline import Roofline, roofline
+from gemmsim.analysis.verify import verify
+from gemmsim.compile import compile_kernel, default_cache
+from gemmsim.deviations import NOT_MODELLED
+from gemmsim.isa.program import Program
+from gemmsim.memory.serve import serve
+from gemmsim.memory.types import Traffic
+from gemmsim.provenance import Provenance
+from gemmsim.report.report import Report, SamplingReport
+from gemmsim.request import AnalyzeRequest
+from gemmsim.sm.schedule import schedule
+from gemmsim.sm.types import Timing
+from gemmsim.trace.execute import Executor
+from gemmsim.trace.sampling import plan
+from gemmsim.trace.types import Argument, Launch, WarpTrace
+from gemmsim.version import __version__
+
+
+def analyze(request: AnalyzeRequest) -> Report:
+    """Predict one launch. Raises GemmsimError, with one clear line, for whatever of the request cannot be."""
+    launch, gpu = request.launch, request.gpu
+    program = compile_kernel(request.kernel, gpu.arch, default_cache() if request.use_cache else None)
+    occupancy = _occupancy(program, request)
+    executor = Executor(program, launch, request.sampling.max_instructions)
+    chosen = plan(executor, occupancy.blocks_per_sm, gpu.sm.count, request.sampling.full)
+    run = executor.run(chosen.blocks, chosen.weight, chosen.streams)
+    l1_bytes = gpu.l1.unified_bytes - occupancy.carveout_bytes
+    traffic = serve(program, launch, run.trace, gpu, l1_bytes, occupancy.blocks_per_sm)
+    timing = schedule(program, launch, run.trace, traffic.cost, gpu, occupancy.blocks_per_sm)
+    evidence = _evidence(program, request, run.trace, traffic, occupancy, timing)
+    return Report(
+        labels=request.labels,
+        evidence=evidence,
+        arguments=tuple(_describe(argument) for argument in launch.args),
+        verified=verify(run, launch, request.verify),
+        sampling=SamplingReport(len(chosen.blocks), launch.blocks, int(run.trace.executed.sum()), run.notes),
+        bottleneck=find_bottleneck(evidence),
+        advice=advise(evidence),
+        notes=(*traffic.notes, *timing.notes),
+        not_modelled=NOT_MODELLED,
+        versions={"gemmsim": __version__, **program.toolchain},
+    )
+
+
+def _occupancy(program: Program, request: AnalyzeRequest) -> Occupancy:
+    launch = request.launch
+    return theoretical_occupancy(
+        program.registers,
+        program.static_shared_bytes + launch.dynamic_shared_bytes,
+        launch.threads_per_block,
+        request.gpu,
+        grid_blocks=launch.blocks,
+    )
+
+
+def _evidence(
+    program: Program,
+    request: AnalyzeRequest,
+    trace: WarpTrace,
+    traffic: Traffic,
+    occupancy: Occupancy,
+    timing: Timing,
+) -> Evidence:
+    launch, gpu = request.launch, request.gpu
+    counters, provenance = dict(traffic.counters), dict(traffic.provenance)
+    modelled = {
+        "sm__cycles_active.max": timing.cycles,
+        "gpu__time_duration.sum": timing.duration_us * 1e3,
+        "smsp__issue_active.avg.pct_of_peak_sustained_active": timing.issue_active_pct,
+        "sm__warps_active.avg.pct_of_peak_sustained_active": timing.achieved_occupancy_pct,
+    }
+    counters.update(modelled)
+    provenance.update(dict.fromkeys(modelled, Provenance.MODELLED))
+    exact = launch_counters(program, launch, occupancy)
+    counters.update(exact)
+    provenance.update(dict.fromkeys(exact, Provenance.EXACT))
+    return Evidence(
+        program=program,
+        gpu=gpu,
+        grid=launch.grid,
+        block=launch.block,
+        dynamic_shared_bytes=launch.dynamic_shared_bytes,
+        executed=tuple(np.asarray(trace.weight @ trace.executed).tolist()),
+        traffic=traffic.instructions,
+        counters=counters,
+        provenance=provenance,
+        occupancy=occupancy,
+        roofline=_roofline(program, request, trace, traffic, timing),
+        timing=timing,
+    )
+
+
+def launch_counters(program: Program, launch: Launch, occupancy: Occupancy) -> dict[str, float]:
+    """Nsight Compute's launch__ metrics, which need no execution."""
+    counters: dict[str, float] = {
+        "launch__registers_per_thread": program.registers,
+        "launch__shared_mem_per_block_static": program.static_shared_bytes,
+        "launch__shared_mem_per_block_dynamic": launch.dynamic_shared_bytes,
+        "launch__shared_mem_config_size": occupancy.carveout_bytes,
+        "launch__occupancy_limit_blocks": occupancy.limit_blocks,
+        "launch__occupancy_limit_warps": occupancy.limit_warps,
+        "launch__occupancy_limit_registers": occupancy.limit_registers,
+        "launch__occupancy_limit_shared_mem": occupancy.limit_shared_mem,
+        "sm__maximum_warps_per_active_cycle_pct": occupancy.theoretical_pct,
+    }
+    if occupancy.waves_per_sm is not None:
+        counters["launch__waves_per_multiprocessor"] = occupancy.waves_per_sm
+    return counters
+
+
+def _roofline(program: Program, request: AnalyzeRequest, trace: WarpTrace, traffic: Traffic, timing: Timing) -> Roofline:
+    operations = floating_point_operations(program, trace)
+    sectors = request.gpu.l1.sector_bytes
+    counters = traffic.counters
+    dram = counters["dram__sectors_read.sum"] + counters["dram__sectors_write.sum"]
+    l2 = sum(row.l2_sectors for row in traffic.instructions)
+    l1 = sum(row.wavefronts for row in traffic.instructions)
+    # The data stage moves up to 128 bytes a wavefront, whether or not the lanes use them.
+    return roofline(
+        operations.total,
+        dram * sectors,
+        l2 * sectors,
+        l1 * request.gpu.l1.line_bytes,
+        timing.duration_us * 1e-6,
+        request.gpu,
+        operations.precision,
+    )
+
+
+def _describe(argument: Argument) -> str:
+    if argument.shape:
+        return f"{argument.dtype}[{','.join(map(str, argument.shape))}]"
+    return f"{argument.dtype}={argument.value}"

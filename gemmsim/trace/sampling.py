@@ -1,0 +1,162 @@
+"""Which blocks of a launch to execute, and how many others each stands for.
+
+Nothing is assumed about a kernel: along each grid axis a few blocks are executed and compared. Two blocks are alike when
+every instruction ran equally often, for equally many threads, with the same access shapes equally often. Interior
+blocks along an axis must repeat with a short period (the alignment of a tile to the 128-byte line can alternate), and a
+block chosen at random must agree with its class; otherwise the whole grid is executed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gemmsim.errors import GemmsimError
+from gemmsim.trace.execute import Executor
+from gemmsim.trace.types import Launch, WarpTrace
+
+# Below this many warp instructions a launch is executed in full: a second or so of one core.
+FULL_BELOW = 24_000_000
+_PERIODS = (1, 2, 4)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """blocks: linear ids to execute, ascending; weight: blocks that each stands for; streams: whose instructions to record."""
+
+    blocks: tuple[int, ...]
+    weight: tuple[float, ...]
+    streams: tuple[bool, ...]
+    sampled: bool
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """Classes along one grid axis: coordinate -> representative coordinate, and how often each representative stands."""
+
+    weight: dict[int, int]
+
+    def representatives(self) -> list[int]:
+        return sorted(self.weight)
+
+
+def plan(executor: Executor, resident: int, sms: int, full: bool = False) -> Plan:
+    """Choose blocks. `resident` blocks fit on each of `sms` SMs; streams are recorded for some of them.
+
+    Raises GemmsimError where the launch can neither be sampled nor executed in full within the executor's budget.
+    """
+    program, launch, max_instructions = executor.program, executor.launch, executor.budget
+    probe = _Probe(executor)
+    total = probe.count(0) * launch.blocks
+    if full or total <= FULL_BELOW or launch.blocks <= 8:
+        if total > max_instructions:
+            raise GemmsimError(
+                f"kernel '{program.name}' would execute about {total:.3g} warp instructions, more than --max-instructions "
+                f"{max_instructions}: raise it, or leave out --full"
+            )
+        return _everything(launch, resident, sms)
+    axes = [_axis(probe, launch.grid, axis) for axis in range(3)]
+    if any(axis is None for axis in axes):
+        if total > max_instructions:
+            raise GemmsimError(
+                f"the blocks of kernel '{program.name}' differ in ways that a sample cannot stand for, and the whole grid would "
+                f"execute about {total:.3g} warp instructions, more than --max-instructions {max_instructions}"
+            )
+        return _everything(launch, resident, sms)
+    return _product(launch, [axis for axis in axes if axis is not None], resident)
+
+
+def _everything(launch: Launch, resident: int, sms: int) -> Plan:
+    """Every block; the streams of those that the first SM gets in the first wave."""
+    streams = [b % sms == 0 and b // sms < resident for b in range(launch.blocks)]
+    return Plan(tuple(range(launch.blocks)), (1.0,) * launch.blocks, tuple(streams), sampled=False)
+
+
+class _Probe:
+    """Executes single blocks and remembers what they did."""
+
+    def __init__(self, executor: Executor) -> None:
+        self.executor = executor
+        self.known: dict[int, tuple[str, int]] = {}
+
+    def _run(self, block: int) -> tuple[str, int]:
+        if block not in self.known:
+            trace = self.executor.run([block], streams=[False]).trace
+            self.known[block] = _signature(trace), int(trace.executed.sum())
+        return self.known[block]
+
+    def count(self, block: int) -> int:
+        """Warp instructions of a block."""
+        return self._run(block)[1]
+
+    def signature(self, x: int, y: int, z: int) -> str:
+        gx, gy, _ = self.executor.launch.grid
+        return self._run(x + gx * (y + gy * z))[0]
+
+
+def _signature(trace: WarpTrace) -> str:
+    """A digest of what one block did, its addresses taken relative to their lines."""
+    digest = hashlib.sha256()
+    digest.update(trace.executed.tobytes())
+    digest.update(trace.threads_executed.tobytes())
+    digest.update(_shapes(trace).tobytes())
+    return digest.hexdigest()
+
+
+def _shapes(trace: WarpTrace) -> np.ndarray:
+    """(instruction, shape, count) sorted, with shapes named by content so that different runs compare."""
+    offsets, mask = trace.patterns.offsets_bytes, trace.patterns.active_mask
+    names = [hashlib.sha256(o.tobytes() + m.tobytes()).digest()[:8] for o, m in zip(offsets, mask, strict=True)]
+    name = np.frombuffer(b"".join(names), np.uint64) if names else np.zeros(0, np.uint64)
+    key = trace.record_pc.astype(np.int64) * max(len(name), 1) + trace.record_pattern
+    pairs, counts = np.unique(key, return_counts=True)
+    rows = np.stack([pairs // max(len(name), 1), name[pairs % max(len(name), 1)].view(np.int64), counts])
+    return np.ascontiguousarray(rows[:, np.lexsort(rows[::-1])])
+
+
+def _axis(probe: _Probe, grid: tuple[int, int, int], axis: int) -> _Axis | None:
+    """Classes along `axis` with the other coordinates held in the interior; None where they do not repeat."""
+    length = grid[axis]
+    if length <= 3:
+        return _Axis(dict.fromkeys(range(length), 1))
+    middle = [min(1, n - 1) for n in grid]
+
+    def at(coordinate: int) -> str:
+        place = list(middle)
+        place[axis] = coordinate
+        return probe.signature(*place)
+
+    inside = range(1, length - 1)
+    for period in _PERIODS:
+        checks = [c for c in (*range(1 + period, 1 + 2 * period), *_scattered(inside)) if c in inside]
+        if all(at(c) == at(1 + (c - 1) % period) for c in checks):
+            weight = {1 + r: len(range(1 + r, length - 1, period)) for r in range(min(period, len(inside)))}
+            for edge in (0, length - 1):
+                alike = 1 + (edge - 1) % period
+                if alike in weight and at(edge) == at(alike):
+                    weight[alike] += 1
+                else:
+                    weight[edge] = 1
+            return _Axis(weight)
+    return None
+
+
+def _scattered(inside: range) -> Iterable[int]:
+    """Two coordinates that no period explains: fixed, so that a run can be repeated, but not regular."""
+    return (inside[int(len(inside) * 0.381966)], inside[int(len(inside) * 0.763932)])
+
+
+def _product(launch: Launch, axes: list[_Axis], resident: int) -> Plan:
+    gx, gy, _ = launch.grid
+    chosen = {
+        x + gx * (y + gy * z): float(axes[0].weight[x] * axes[1].weight[y] * axes[2].weight[z])
+        for x in axes[0].representatives()
+        for y in axes[1].representatives()
+        for z in axes[2].representatives()
+    }
+    blocks = sorted(chosen)
+    heaviest = sorted(blocks, key=lambda b: -chosen[b])[: max(1, min(resident, 4))]
+    return Plan(tuple(blocks), tuple(chosen[b] for b in blocks), tuple(b in heaviest for b in blocks), sampled=True)
