@@ -90,6 +90,9 @@ def read_cubin(cubin: bytes) -> Cubin:
 def _read(elf: ELFFile, file_bytes: int) -> Cubin:
     if elf["e_machine"] not in ("EM_CUDA", EM_CUDA):
         raise GemmsimError(f"not a cubin: the ELF file is for {elf['e_machine']}, not for an NVIDIA GPU")
+    for table, entries, entry_bytes in (("e_phoff", "e_phnum", "e_phentsize"), ("e_shoff", "e_shnum", "e_shentsize")):
+        if elf[table] + elf[entries] * elf[entry_bytes] > file_bytes:
+            raise GemmsimError(f"the cubin is truncated: its headers end beyond the file's {file_bytes} bytes")
     sections = []
     for index, section in enumerate(elf.iter_sections()):
         header = section.header

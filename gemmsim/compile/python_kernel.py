@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import sys
-from pathlib import Path
-from types import ModuleType
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from gemmsim.compile.link import link
@@ -23,6 +23,7 @@ def compile_python(source: PythonKernel, arch: str) -> bytes:
     Raises GemmsimError, one line, for a missing toolchain or function, a file that fails, or a kernel that numba
     refuses.
     """
+    _numba_cuda()  # before the user's file, which would fail on its own import of numba
     return compile_numba(load_kernel(source), source.signature, arch)
 
 
@@ -37,12 +38,7 @@ def compile_numba(kernel: Any, signature: tuple[ArgType, ...], arch: str) -> byt
     Arrays are typed C-contiguous, aligned and mutable, as numba types a NumPy or device array at a launch; "bf16" is
     numba-cuda's own bfloat16.
     """
-    try:
-        from numba import cuda
-    except ImportError:
-        raise missing("numba-cuda") from None
-    if "numba-cuda" not in tool_versions():  # numba's own, older numba.cuda would answer
-        raise missing("numba-cuda")
+    cuda = _numba_cuda()
     dispatcher = kernel if hasattr(kernel, "py_func") else cuda.jit(kernel)
     options = dispatcher.targetoptions
     name = dispatcher.py_func.__name__
@@ -54,21 +50,46 @@ def compile_numba(kernel: Any, signature: tuple[ArgType, ...], arch: str) -> byt
     capability = (number // 10, number % 10, suffix) if suffix else (number // 10, number % 10)
     lto = bool(options.get("lto", True))
     try:
-        parts, _ = cuda.compile_all(
-            dispatcher.py_func,
-            tuple(_numba_type(one) for one in signature),
-            device=False,
-            abi="numba",
-            cc=capability,
-            lineinfo=not (lto and any(one.dtype in _HALVES for one in signature)),
-            fastmath=options.get("fastmath", False),
-            opt=options.get("opt", True),
-            launch_bounds=options.get("launch_bounds"),
-            output="ltoir" if lto else "ptx",
-        )
+        with _stand_in_device(capability):
+            parts, _ = cuda.compile_all(
+                dispatcher.py_func,
+                tuple(_numba_type(one) for one in signature),
+                device=False,
+                abi="numba",
+                cc=capability,
+                lineinfo=not (lto and any(one.dtype in _HALVES for one in signature)),
+                fastmath=options.get("fastmath", False),
+                opt=options.get("opt", True),
+                launch_bounds=options.get("launch_bounds"),
+                output="ltoir" if lto else "ptx",
+            )
     except Exception as error:  # numba raises dozens of types; all mean that it cannot compile this function
         raise GemmsimError(f"numba cannot compile '{name}' for {arch}: {_reason(error)}") from error
     return link(parts, f"{arch}{suffix}", options.get("max_registers"), lto=lto)
+
+
+def _numba_cuda() -> Any:
+    if "numba-cuda" not in tool_versions():  # numba alone brings an older numba.cuda, which would answer
+        raise missing("numba-cuda")
+    try:
+        from numba import cuda
+    except ImportError:
+        raise missing("numba-cuda") from None
+    return cuda
+
+
+@contextmanager
+def _stand_in_device(capability: tuple[Any, ...]) -> Iterator[None]:
+    """numba-cuda 0.30 asks the current GPU for its compute capability when a kernel calls a `device=True` function,
+    even where the caller names one. While compiling, the answer is the target's."""
+    from numba.cuda import dispatcher
+
+    asked = dispatcher.get_current_device
+    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability[:2])
+    try:
+        yield
+    finally:
+        dispatcher.get_current_device = asked
 
 
 def load_kernel(source: PythonKernel) -> Any:
@@ -91,27 +112,31 @@ def load_kernel(source: PythonKernel) -> Any:
 
 def _load(source: PythonKernel) -> ModuleType:
     try:
-        if source.module is not None:
-            return importlib.import_module(source.module)
-        return _load_file(source.path)
+        return _run(source)
     except GemmsimError:
         raise
     except Exception as error:  # whatever the user's file raises
         raise GemmsimError(f"'{source.path.name}' cannot be loaded: {type(error).__name__}: {error}") from error
 
 
-def _load_file(path: Path) -> ModuleType:
-    name = f"_gemmsim_user_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
+def _run(source: PythonKernel) -> ModuleType:
+    """A fresh module at each call: numba keeps a device function's code for the first architecture that asked."""
+    folder = str(source.path.parent)
+    if source.module is not None:
+        spec = importlib.util.find_spec(source.module)
+    else:
+        spec = importlib.util.spec_from_file_location(f"_gemmsim_user_{source.path.stem}", source.path)
     if spec is None or spec.loader is None:
-        raise GemmsimError(f"'{path}' is no Python file")
+        raise GemmsimError(f"'{source.path}' is no Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    sys.path.insert(0, str(path.parent))  # what `python FILE.py` does, so that it finds its neighbours
+    if source.module is None:
+        sys.modules[spec.name] = module  # dataclasses and pickle look a module up by name
+        sys.path.insert(0, folder)  # as `python FILE.py` does, so that the file finds its neighbours
     try:
         spec.loader.exec_module(module)
     finally:
-        sys.path.remove(str(path.parent))
+        if source.module is None:
+            sys.path.remove(folder)
     return module
 
 

@@ -25,7 +25,8 @@ _CONSTANT = re.compile(r"(?P<space>cx?)\[(?P<bank>[^\]]+)\]\[(?P<offset>[^\]]*)\
 _ADDRESS = re.compile(r"(?:(?P<space>[a-z]+)\[UR(?P<descriptor>\d+|Z)\])?(?:\[(?P<body>[^\]]*)\])?")
 _TARGET = re.compile(r"`\((?P<label>[^)]*)\)")
 _BITS = re.compile(r"\{(?P<bits>\d+(?:,\d+)*)?\}")
-_BRANCH_TARGETS = re.compile(r'\(\*"?BRANCH_TARGETS (?P<labels>[^"*]*)"?\*\)')
+_NOTE = re.compile(r"\s*\(\*.*?\*\)")  # nvdisasm's remarks: (*"SpillRefill"*), (*"BRANCH_TARGETS .L_x_1,.L_x_2"*)
+_BRANCH_TARGETS = re.compile(r"BRANCH_TARGETS (?P<labels>[^\"*]*)")
 _GUARD = re.compile(r"@(!?)(U?P(?:\d|T))\s+")
 
 
@@ -54,7 +55,7 @@ def parse_instruction(
     branches: tuple[Operand, ...] = ()
     if listed := _BRANCH_TARGETS.search(rest):
         branches = tuple(parse_operand(f"`({label.strip()})", 0, labels) for label in listed["labels"].split(","))
-        rest = rest[: listed.start()] + rest[listed.end() :]
+    rest = _NOTE.sub("", rest)
     try:
         operands = tuple(parse_operand(word, encoding, labels) for word in _merge_halves(opcode, split_operands(rest)))
         operands += branches
