@@ -49,15 +49,16 @@ def compile_numba(kernel: Any, signature: tuple[ArgType, ...], arch: str) -> byt
     suffix = "a" if number >= 90 else ""
     capability = (number // 10, number % 10, suffix) if suffix else (number // 10, number % 10)
     lto = bool(options.get("lto", True))
+    lines = not (lto and any(one.dtype in _HALVES for one in signature))
     try:
-        with _stand_in_device(capability):
+        with _device_functions(capability, lines):
             parts, _ = cuda.compile_all(
                 dispatcher.py_func,
                 tuple(_numba_type(one) for one in signature),
                 device=False,
                 abi="numba",
                 cc=capability,
-                lineinfo=not (lto and any(one.dtype in _HALVES for one in signature)),
+                lineinfo=lines,
                 fastmath=options.get("fastmath", False),
                 opt=options.get("opt", True),
                 launch_bounds=options.get("launch_bounds"),
@@ -79,17 +80,27 @@ def _numba_cuda() -> Any:
 
 
 @contextmanager
-def _stand_in_device(capability: tuple[Any, ...]) -> Iterator[None]:
-    """numba-cuda 0.30 asks the current GPU for its compute capability when a kernel calls a `device=True` function,
-    even where the caller names one. While compiling, the answer is the target's."""
+def _device_functions(capability: tuple[Any, ...], lines: bool) -> Iterator[None]:
+    """Inside, `device=True` functions that a kernel calls compile without a GPU, with line information if asked.
+
+    numba-cuda 0.30 asks the current GPU for its compute capability when it meets such a function, even where the caller
+    names one, and takes line information from the function's own decorator only.
+    """
     from numba.cuda import dispatcher
 
-    asked = dispatcher.get_current_device
+    asked, compiled = dispatcher.get_current_device, dispatcher.CUDADispatcher.compile_device
+
+    def compile_device(self: Any, *arguments: Any, **named: Any) -> Any:
+        if lines:
+            self.targetoptions["lineinfo"] = True
+        return compiled(self, *arguments, **named)
+
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability[:2])
+    dispatcher.CUDADispatcher.compile_device = compile_device
     try:
         yield
     finally:
-        dispatcher.get_current_device = asked
+        dispatcher.get_current_device, dispatcher.CUDADispatcher.compile_device = asked, compiled
 
 
 def load_kernel(source: PythonKernel) -> Any:

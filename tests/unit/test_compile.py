@@ -71,6 +71,14 @@ def test_decorator_options_count() -> None:
     assert limited.registers <= 24 < free.registers
 
 
+def test_device_functions_need_no_gpu_and_keep_their_lines() -> None:
+    program = compile_kernel(python_kernel("free", *ARRAYS), "sm_90", None)
+    text = (HERE / "python_kernels.py").read_text().splitlines()
+    chains = {tuple(text[place.line - 1].strip() for place in one.sources) for one in program.instructions}
+    called = text.index("def free(x, y, factor):") + 1
+    assert ("total += x[i + 7 * k] * x[i * k]", text[called].strip()) in chains
+
+
 def test_plain_function_is_compiled_as_jit_would() -> None:
     assert "FMUL" in opcodes(compile_kernel(python_kernel("plain", *ARRAYS), "sm_90", None))
 
