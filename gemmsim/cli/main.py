@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 import click
@@ -53,7 +54,9 @@ def cli() -> None:
 def main(args: Sequence[str]) -> int:
     """Runs one command line; returns its exit status. Data goes to stdout, everything else to stderr."""
     try:
-        status = cli.main(args=list(args), prog_name="gemmsim", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            status = cli.main(args=list(args), prog_name="gemmsim", standalone_mode=False)
     except GemmsimError as error:
         return _fail(str(error))
     except click.ClickException as error:
@@ -72,6 +75,10 @@ def run() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 still gets every line
     sys.exit(main(sys.argv[1:]))
+
+
+def _warn(message: Warning | str, *_: object) -> None:
+    click.echo(f"warning: {' '.join(str(message).split())}", err=True)
 
 
 def _fail(message: str) -> int:

@@ -80,13 +80,6 @@ def bf16_bits(values: NDArray[np.float32]) -> NDArray[np.uint16]:
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
 
 
-def argument_text(argument: Argument) -> str:
-    """`f32[256,256]` or `f32=1.0`: what names an argument in a report."""
-    if argument.shape:
-        return f"{argument.dtype}[{','.join(map(str, argument.shape))}]"
-    return f"{argument.dtype}={argument.value}"
-
-
 def parse_assignments(texts: Iterable[str], option: str) -> dict[str, str]:
     """`key=value`, repeated. Raises GemmsimError for a text of another form and for a key that comes twice."""
     pairs: dict[str, str] = {}
@@ -120,7 +113,7 @@ def _number(text: str, dtype: str, value: str) -> float | int:
     except ValueError:
         kind = "a number" if dtype in _FLOATS else "an integer"
         raise GemmsimError(f"--arg '{text}': '{value}' is not {kind}") from None
-    limits = np.iinfo(NUMPY_DTYPES[dtype])  # type: ignore[arg-type]
+    limits = np.iinfo(np.dtype(NUMPY_DTYPES[dtype]))
     if not limits.min <= number <= limits.max:
         raise GemmsimError(f"--arg '{text}': {number} does not fit {dtype}, which holds {limits.min} to {limits.max}")
     return number

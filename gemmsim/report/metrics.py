@@ -24,7 +24,7 @@ def _expanded(name: str, row: dict[str, Any]) -> dict[str, Metric]:
     lists = {key: words for key, words in row.items() if isinstance(words, dict)}
     rows = {}
     for choice in itertools.product(*(words.items() for words in lists.values())):
-        values = {}
+        values: dict[str, str] = {}
         for key, (word, text) in zip(lists, choice, strict=True):
             values |= {key: word, f"{key}_text": text}
         texts = (str(row[field]).format(**values) for field in ("label", "unit", "meaning", "section"))

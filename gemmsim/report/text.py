@@ -126,7 +126,7 @@ def _roofline(report: Report) -> list[str]:
 
 def _lines(report: Report) -> list[str]:
     rows = by_line(report.evidence)
-    lines = []
+    lines: list[str] = []
     for space in ("global", "local", "shared"):
         head, cells = (_SHARED, _shared_cells) if space == "shared" else (_GLOBAL, _global_cells)
         members = [row for row in rows if row.space == space]
@@ -180,8 +180,14 @@ def _counters(report: Report) -> list[str]:
         metric = METRICS.get(name)
         if value and not (metric and metric.section in ("launch", "occupancy", "stalls")):
             rows.append((number(value), str(provenance.get(name, Provenance.UNKNOWN))[0], name))
-    legend = "e exact, m modelled, c calibrated, u unknown; gemmsim list metrics explains each"
-    return [*table(("value", "", "metric"), rows, "><<", WIDTH - len(INDENT)), legend] if rows else []
+    if not rows:
+        return []
+    width = max(len(value) for value, _, _ in rows)
+    lines = []
+    for value, letter, name in rows:
+        room = WIDTH - len(INDENT) - len(f" {letter} {name}")  # the longest names have small values: never cut a name
+        lines.append(f"{value:>{min(width, room)}} {letter} {name}")
+    return [*lines, "e exact, m modelled, c calibrated, u unknown; explained by: gemmsim list metrics"]
 
 
 def _instructions(report: Report) -> list[str]:

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from gemmsim.cli.parse import (
     NUMPY_DTYPES,
-    argument_text,
     bf16_bits,
     parse_argument,
     parse_assignments,
@@ -41,13 +40,12 @@ def test_bad_dims(text: str) -> None:
 def test_scalars(text: str, dtype: str, value: float) -> None:
     argument = parse_argument(text, random())
     assert (argument.dtype, argument.shape, argument.value) == (dtype, (), value)
-    assert argument_text(argument) == f"{dtype}={value}"
 
 
 @pytest.mark.parametrize("dtype", NUMPY_DTYPES)
 def test_arrays_are_random_by_seed(dtype: str) -> None:
     one = parse_argument(f"{dtype}[30, 20]", random())
-    assert one.shape == (30, 20) and argument_text(one) == f"{dtype}[30,20]"
+    assert one.shape == (30, 20)
     values = np.asarray(one.value)
     assert values.dtype == NUMPY_DTYPES[dtype] and values.flags.c_contiguous
     np.testing.assert_array_equal(values, np.asarray(parse_argument(f"{dtype}[30,20]", random()).value))

@@ -71,7 +71,7 @@ def test_unknown_is_printed_as_unknown() -> None:
     )
     text = render(unknown)
     assert "unknown: the number of operations is not known" in text
-    assert "unknown  u  dram__sectors_read.sum" in text
+    assert "unknown u dram__sectors_read.sum" in text
 
 
 def test_table_aligns_and_cuts_the_last_column() -> None:

@@ -1,0 +1,165 @@
+"""`gemmsim analyze` end to end: a kernel compiled, executed, timed and reported; and what it says to bad input."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import gemmsim.report
+from gemmsim.cli.main import main
+from gemmsim.report.metrics import METRICS
+
+pytest.importorskip("numba_cuda")
+
+SCHEMA = json.loads((Path(gemmsim.report.__file__).parent / "report.schema.json").read_text(encoding="utf-8"))
+
+KERNELS = """
+from numba import cuda
+
+@cuda.jit
+def double(x, n):
+    i = cuda.grid(1)
+    if i < n:
+        x[i] = 2 * x[i]
+
+@cuda.jit
+def endless(x):
+    while x[0] == 0:
+        x[1] = 1
+
+not_a_kernel = 3
+"""
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GEMMSIM_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.py").write_text(KERNELS)
+    return tmp_path
+
+
+def analyze(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, Any]:
+    status = main(["analyze", *args, "--format", "json"])
+    out, err = capsys.readouterr()
+    assert status == 0, err
+    data: dict[str, Any] = json.loads(out)
+    jsonschema.validate(data, SCHEMA)
+    return data
+
+
+def test_ladder_kernel_by_hand(capsys: pytest.CaptureFixture[str]) -> None:
+    """M = 8, N = 16, K = 24 in tiles of 8: 1 x 2 blocks of 2 warps, 3 tiles of K. A warp and tile loads one word a
+    thread of A and of B, and 4 warps store C once; a warp's 4 rows of 8 words are 4 sectors, aligned as they are."""
+    data = analyze(capsys, "--kernel", "tiled", "--set-kernel", "tile=8", "--m", "8", "--n", "16", "--k", "24")
+    counters = data["counters"]
+    assert data["launch"]["grid"] == [2, 1, 1]
+    assert counters["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"] == 4 * 3 * 2
+    assert counters["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == 4 * 3 * 2 * 4
+    assert counters["l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"] == 4
+    assert counters["smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"] == 8 * 16 * 24
+    assert data["verified"]["ok"] is True
+    assert data["sampling"]["full"] is True
+
+
+def test_every_counter_is_in_the_table_of_metrics(capsys: pytest.CaptureFixture[str]) -> None:
+    data = analyze(capsys, "--kernel", "naive", "--size", "8")
+    assert [name for name in data["counters"] if name not in METRICS] == []
+
+
+def test_text_reads_verdict_first_at_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analyze", "--kernel", "tiled", "--size", "32", "--gpu", "h200"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.startswith("tiled, M=32 N=32 K=32, tile=32 on NVIDIA H200")
+    assert max(len(line) for line in out.splitlines()) <= 80 and out.isascii()
+    assert "verified  : yes, relative error" in out
+    assert "8 LDS.128, 4 words at a time, for 32 in the source" in " ".join(out.split())
+
+
+def test_alpha_and_beta(capsys: pytest.CaptureFixture[str]) -> None:
+    data = analyze(capsys, "--kernel", "coalesced", "--m", "5", "--n", "7", "--k", "3", "--alpha", "1.5", "--beta", "-2")
+    assert data["verified"]["ok"] is True
+
+
+def test_own_kernel(capsys: pytest.CaptureFixture[str]) -> None:
+    """100 of 128 threads load and store a float: 4 warps, 32 + 32 + 32 + 4 words, so 4 + 4 + 4 + 1 sectors."""
+    data = analyze(capsys, "my.py:double", "--grid", "1", "--block", "128", "--arg", "f32[100]=1", "--arg", "i32=100")
+    assert data["kernel"]["name"] == "double"
+    assert data["counters"]["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == 13
+    assert data["verified"]["ok"] is None
+
+
+OWN = ["my.py:double", "--grid", "1", "--block", "128"]
+X = ["--arg", "f32[100]"]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--kernel", "tiled", "--size", "0"], "--size 0 is not a size"),
+        (["--kernel", "tiled", "--size", "-3"], "--size -3 is not a size"),
+        ([], "give either --kernel NAME or a TARGET"),
+        (["--kernel", "tiled", "my.py:double", "--size", "8"], "give either --kernel NAME or a TARGET"),
+        (["--kernel", "tilde", "--size", "8"], "unknown kernel 'tilde' (did you mean 'tiled'?)"),
+        (["--kernel", "tiled", "--size", "8", "--gpu", "a1000"], "unknown GPU 'a1000'"),
+        (["--kernel", "tiled", "--size", "8", "--gpu", "no.toml"], "no GPU file 'no.toml'"),
+        (["--kernel", "tiled", "--size", "8", "--set", "l2.sise=1MiB"], "l2.sise"),
+        (["--kernel", "tiled", "--size", "8", "--set-kernel", "tile=5"], "tile of 8, 16, 32"),
+        ([*OWN[:3], "--block", "2048", *X, "--arg", "i32=100"], "1024"),
+        ([*OWN, *X, "--arg", "i32=100", "--shared", "10000000"], "shared memory"),
+        ([*OWN, *X], "argument"),
+        ([*OWN, "--arg", "f32[0]", "--arg", "i32=100"], "must be positive integers"),
+        ([*OWN, "--arg", "f32[100", "--arg", "i32=100"], "malformed"),
+        (["my.py:dubble", *OWN[1:], *X, "--arg", "i32=100"], "no function 'dubble' (did you mean 'double'?)"),
+        (["my.py:not_a_kernel", *OWN[1:]], "not a kernel"),
+        (["absent.cu", *OWN[1:]], "cannot read 'absent.cu'"),
+        (["my.txt", *OWN[1:]], "gemmsim reads FILE.py:function"),
+        (["my.py:endless", *OWN[1:], "--arg", "f32[2]=0", "--max-instructions", "10000"], "10000"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_clear_line(args: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analyze", *args]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("error: ") and err.count("\n") == 1
+    assert message in err
+
+
+def test_truncated_and_foreign_cubins(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import gemmsim.compile as compile_
+    from gemmsim.compile.kernel import build_kernel
+
+    source = compile_.PythonKernel(workspace / "my.py", "double", (compile_.ArgType("f32", 1), compile_.ArgType("i32")))
+    cubin = build_kernel(source, "sm_90").cubin
+    (workspace / "whole.cubin").write_bytes(cubin)
+    (workspace / "cut.cubin").write_bytes(cubin[: len(cubin) // 2])
+    for file, word in (("whole.cubin", "sm_90"), ("cut.cubin", "truncated")):
+        assert main(["analyze", file, *OWN[1:], *X, "--arg", "i32=100", "--gpu", "a100"]) == 2
+        err = capsys.readouterr().err
+        assert err.startswith("error: ") and err.count("\n") == 1 and word in err
+
+
+def test_a_wrong_result_is_status_1(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """C is doubled, not A @ B."""
+    text = "from numba import cuda\n@cuda.jit\ndef wrong(a, b, c):\n    c[cuda.threadIdx.x, 0] = 1000\n"
+    (workspace / "wrong.py").write_text(text)
+    args = ["--arg", "f32[32,4]", "--arg", "f32[4,1]", "--arg", "f32[32,1]=0", "--verify", "gemm"]
+    assert main(["analyze", "wrong.py:wrong", "--grid", "1", "--block", "32", *args]) == 1
+    assert "verified  : NO" in capsys.readouterr().out
+
+
+def test_unwritable_cache_only_costs_time(workspace: Path) -> None:
+    """A file where the cache's folder should be: not even root can write into it."""
+    (workspace / "file").write_text("")
+    command = [sys.executable, "-m", "gemmsim", "analyze", *OWN, *X, "--arg", "i32=100"]
+    root = Path(gemmsim.report.__file__).parents[2]
+    environment = {"PYTHONPATH": str(root), "GEMMSIM_CACHE_DIR": str(workspace / "file" / "cache"), "PATH": ""}
+    run = subprocess.run(command, cwd=workspace, env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stderr.startswith("warning: cannot write the cache folder") and run.stderr.count("\n") == 1
