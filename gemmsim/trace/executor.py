@@ -158,7 +158,7 @@ def run_block(code_address, registers_address, row_words, warps, context, trace,
                     threads[instruction] += population(mask & active)
                     if record_pcs:
                         pc_stream[issued] = instruction
-                    issued += 1
+                        issued += 1
                 if kind < _LANE_OPS:
                     if flags & np.uint32(micro.UNIFORM) and flags & np.uint32(micro.UNGUARDED):
                         mask = np.uint32(0xFFFFFFFF)
