@@ -84,10 +84,9 @@ def test_plain_function_is_compiled_as_jit_would() -> None:
 
 
 def test_factory_is_called_with_its_tunables() -> None:
-    for times in (2, 5):
-        program = compile_kernel(python_kernel("build", *ARRAYS, tunables=(("times", times),)), "sm_90", None)
-        assert program.name == "repeated"
-        assert sum(name.startswith("FMUL") for name in opcodes(program)) == times
+    program = compile_kernel(python_kernel("build", *ARRAYS, tunables=(("times", 5),)), "sm_90", None)
+    assert program.name == "repeated"
+    assert sum(name.startswith("FMUL") for name in opcodes(program)) == 5
 
 
 @pytest.mark.parametrize(("dtype", "multiply", "load"), [

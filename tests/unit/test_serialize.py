@@ -15,10 +15,10 @@ from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import Program
 from gemmsim.isa.serialize import MAGIC, program_from_bytes, program_to_bytes
 
-from .cubins import ARCHITECTURES, zoo
+from .cubins import zoo
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", ["sm_75", "sm_120"])
 def test_round_trip_is_exact(arch: str) -> None:
     program = zoo(arch).program
     again = program_from_bytes(program_to_bytes(program))
