@@ -28,7 +28,9 @@ def find_bottleneck(evidence: Evidence) -> Bottleneck:
         )
     busiest = utilisations(evidence)[0]
     if busiest.share_pct >= BUSY_PCT:
-        sentence = f"{busiest.unit}: {busiest.share_pct:.0f}% of peak ({busiest.detail})"
+        detail = f"{busiest.detail} in " if busiest.detail else ""
+        cycles = f"{detail}{timing.cycles:,.0f} cycles on {evidence.gpu.sm.count} SMs"
+        sentence = f"{busiest.unit}: {busiest.share_pct:.0f}% of peak ({cycles})"
         return Bottleneck(KINDS.get(busiest.unit, "pipe"), sentence, busiest.share_pct)
     return _waiting(evidence, busiest)
 

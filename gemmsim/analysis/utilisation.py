@@ -14,7 +14,7 @@ DRAM = "DRAM bandwidth"
 
 @dataclass(frozen=True, slots=True)
 class Utilisation:
-    """unit: what was busy; share_pct: of its peak; detail: the numbers behind it."""
+    """unit: what was busy; share_pct: of its peak; detail: what kept it busy, "" where nothing is to add."""
 
     unit: str
     share_pct: float
@@ -33,14 +33,13 @@ def _all(evidence: Evidence) -> list[Utilisation]:
         Utilisation(
             ISSUE,
             timing.issue_active_pct,
-            f"{evidence.warp_instructions:,.0f} warp instructions in {timing.cycles:,.0f} cycles",
+            f"{evidence.warp_instructions:,.0f} warp instructions",
         )
     ]
     wavefronts = counters.get("l1tex__data_pipe_lsu_wavefronts.sum")
     if wavefronts is not None:
         capacity = timing.cycles * gpu.sm.count * gpu.shared.wavefronts_per_cycle
-        detail = f"{wavefronts / gpu.sm.count:,.0f} wavefronts an SM in {timing.cycles:,.0f} cycles"
-        uses.append(Utilisation(DATA_STAGE, 100 * wavefronts / capacity, detail))
+        uses.append(Utilisation(DATA_STAGE, 100 * wavefronts / capacity, f"{wavefronts:,.0f} wavefronts"))
     l2_sectors = sum(row.l2_sectors for row in evidence.traffic)
     if l2_sectors:
         l2_bytes = l2_sectors * gpu.l2.sector_bytes
@@ -50,8 +49,7 @@ def _all(evidence: Evidence) -> list[Utilisation]:
         peak = gpu.dram.peak_bytes_per_s * gpu.dram.achievable_fraction
         uses.append(_bandwidth(DRAM, dram_sectors * gpu.l2.sector_bytes, seconds, peak))
     uses += [
-        Utilisation(f"{pipe} pipe", share, f"busy {share:.0f}% of {timing.cycles:,.0f} cycles")
-        for pipe, share in timing.pipe_utilisation_pct.items()
+        Utilisation(f"{pipe} pipe", share, "") for pipe, share in timing.pipe_utilisation_pct.items()
     ]
     return uses
 

@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -77,7 +78,7 @@ def run() -> None:
     sys.exit(main(sys.argv[1:]))
 
 
-def _warn(message: Warning | str, *_: object) -> None:
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
     click.echo(f"warning: {' '.join(str(message).split())}", err=True)
 
 

@@ -74,6 +74,14 @@ def random_array(dtype: str, shape: tuple[int, ...], random: np.random.Generator
     return random.integers(low, low + 16, shape).astype(NUMPY_DTYPES[dtype])
 
 
+def check_array_size(what: str, dtype: str, shape: tuple[int, ...]) -> None:
+    """Raises GemmsimError, beginning with `what`, for an array above MAX_ARRAY_BYTES."""
+    size_bytes = math.prod(shape) * np.dtype(NUMPY_DTYPES[dtype]).itemsize
+    if size_bytes > MAX_ARRAY_BYTES:
+        limit = MAX_ARRAY_BYTES >> 30
+        raise GemmsimError(f"{what}: {size_bytes / 2**30:.1f} GiB, but an array may have {limit} GiB at most")
+
+
 def bf16_bits(values: NDArray[np.float32]) -> NDArray[np.uint16]:
     """The upper halves of finite float32 values, rounded to nearest even."""
     bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32).astype(np.uint64)
@@ -98,10 +106,7 @@ def _shape(text: str, dtype: str, shape_text: str) -> tuple[int, ...]:
     if not all(re.fullmatch(r"\s*[0-9]+\s*", word) for word in words) or min(map(int, words)) < 1:
         raise GemmsimError(f"--arg '{text}': shape [{shape_text}] must be positive integers, as in {dtype}[256,256]")
     shape = tuple(map(int, words))
-    size_bytes = math.prod(shape) * np.dtype(NUMPY_DTYPES[dtype]).itemsize
-    if size_bytes > MAX_ARRAY_BYTES:
-        limit = MAX_ARRAY_BYTES >> 30
-        raise GemmsimError(f"--arg '{text}': {size_bytes / 2**30:.1f} GiB, but an array may have {limit} GiB at most")
+    check_array_size(f"--arg '{text}'", dtype, shape)
     return shape
 
 

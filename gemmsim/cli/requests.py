@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gemmsim.cli.parse import parse_argument, parse_assignments, parse_dims, random_array
+from gemmsim.cli.parse import check_array_size, parse_argument, parse_assignments, parse_dims, random_array
 from gemmsim.cli.targets import ladder_source, target_source
 from gemmsim.errors import GemmsimError, nearest
 from gemmsim.gpu import GpuSpec, load_gpu
@@ -60,6 +60,8 @@ def ladder_request(options: Options) -> AnalyzeRequest:
     m, n, k = sizes
     tunables = _tunables(info, options.kernel_sets)
     shape = info.launch(m, n, k, tunables)
+    for name, dims in (("A", (m, k)), ("B", (k, n)), ("C", (m, n))):
+        check_array_size(f"matrix {name} of M={m}, N={n}, K={k}", "f32", dims)
     random = _random(options)
     a = random_array("f32", (m, k), random)
     b = random_array("f32", (k, n), random)

@@ -184,9 +184,9 @@ def _counters(report: Report) -> list[str]:
         return []
     width = max(len(value) for value, _, _ in rows)
     lines = []
-    for value, letter, name in rows:
+    for text, letter, name in rows:
         room = WIDTH - len(INDENT) - len(f" {letter} {name}")  # the longest names have small values: never cut a name
-        lines.append(f"{value:>{min(width, room)}} {letter} {name}")
+        lines.append(f"{text:>{min(width, room)}} {letter} {name}")
     return [*lines, "e exact, m modelled, c calibrated, u unknown; explained by: gemmsim list metrics"]
 
 

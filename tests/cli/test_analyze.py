@@ -37,9 +37,14 @@ not_a_kernel = 3
 """
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("GEMMSIM_CACHE_DIR", str(tmp_path / "cache"))
+def workspace(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GEMMSIM_CACHE_DIR", str(cache))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my.py").write_text(KERNELS)
     return tmp_path
@@ -84,12 +89,13 @@ def test_text_reads_verdict_first_at_80_columns(capsys: pytest.CaptureFixture[st
 
 
 def test_alpha_and_beta(capsys: pytest.CaptureFixture[str]) -> None:
-    data = analyze(capsys, "--kernel", "coalesced", "--m", "5", "--n", "7", "--k", "3", "--alpha", "1.5", "--beta", "-2")
+    sizes = ["--m", "5", "--n", "7", "--k", "3"]
+    data = analyze(capsys, "--kernel", "coalesced", *sizes, "--alpha", "1.5", "--beta", "-2")
     assert data["verified"]["ok"] is True
 
 
 def test_own_kernel(capsys: pytest.CaptureFixture[str]) -> None:
-    """100 of 128 threads load and store a float: 4 warps, 32 + 32 + 32 + 4 words, so 4 + 4 + 4 + 1 sectors."""
+    """100 of 128 threads load and store a float: 32 + 32 + 32 + 4 words a warp, so 4 + 4 + 4 + 1 sectors."""
     data = analyze(capsys, "my.py:double", "--grid", "1", "--block", "128", "--arg", "f32[100]=1", "--arg", "i32=100")
     assert data["kernel"]["name"] == "double"
     assert data["counters"]["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == 13
