@@ -35,12 +35,14 @@ class Totals:
     stall_cycles  float64 [instructions, len(STALL_REASONS)] warp cycles by the instruction waiting to issue
     issued        float64 [instructions] warp instructions
     busy_cycles   pipe -> cycles busy, average of the sub-partitions; "lsu" is the data stage that loads and stores use
+    block_ends    float64 [blocks] cycle at which each block has left, ascending
     """
 
     cycles: float
     stall_cycles: NDArray[np.float64]
     issued: NDArray[np.float64]
     busy_cycles: dict[str, float]
+    block_ends: NDArray[np.float64]
 
     def plus(self, other: Totals, times: float = 1.0) -> Totals:
         """This and `times` the other."""
@@ -50,6 +52,7 @@ class Totals:
             self.stall_cycles + times * other.stall_cycles,
             self.issued + times * other.issued,
             busy,
+            self.block_ends + times * other.block_ends,
         )
 
     def scaled(self, factor: float) -> Totals:
@@ -72,7 +75,7 @@ class Core:
         self._barrier_cycles = max(1, round(gpu.pipes["adu"].latency_cycles))
         self._block_start_cycles = max(1, round(gpu.launch.block_start_cycles))
         self._gpu = gpu
-        self._end = 0
+        self._block_ends: list[float] = []
         self._vacated: simpy.Store
         self.sub_partitions = [self._sub_partition(index) for index in range(gpu.sm.sub_partitions)]
 
@@ -99,7 +102,8 @@ class Core:
             for name, unit in parts[0].pipes.items()
         }
         busy["lsu"] = self.memory.data.busy_cycles
-        return Totals(float(self._end), stalls, issued, busy)
+        ends = np.sort(np.array(self._block_ends))
+        return Totals(float(ends[-1]), stalls, issued, busy, ends)
 
     def _schedule_blocks(self, blocks: Sequence[Sequence[WarpStream]]) -> Generator[simpy.Event, int, None]:
         """The block scheduler: the next block starts when a resident one has left."""
@@ -123,9 +127,9 @@ class Core:
         """A warp issued its last instruction in cycle `now`; its place is free at `end`."""
         block = warp.block
         block.end = max(block.end, end)
-        self._end = max(self._end, end)
         self.release(block.leave(), now)
         if block.live == 0:
+            self._block_ends.append(block.end)
             self.env.process(self._vacate(block.slot, block.end - now))
 
     def _vacate(self, slot: int, cycles: int) -> Generator[simpy.Event, None, None]:

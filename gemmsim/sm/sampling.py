@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.sm.code import Issue
@@ -10,6 +10,8 @@ from gemmsim.sm.core import Core, Observer, Totals
 from gemmsim.sm.loops import Loop, find_loop, without_middle
 from gemmsim.sm.memory_path import Rates
 from gemmsim.sm.streams import Streams
+
+LEAST_MIDDLE = 2  # iterations whose cost is measured: fewer are taken for no steady state
 
 Parts = dict[int, list[tuple[int, int]]]  # warp of the trace -> parts [start, stop) of its stream to simulate
 
@@ -42,6 +44,11 @@ class Simulator:
         """Warp instructions that `blocks` blocks execute in full."""
         return sum(self._length(warp) for block in self._pick(blocks) for warp in block)
 
+    def fits(self, blocks: int, budget: int) -> bool:
+        """Whether `run` simulates `blocks` blocks in full, or at least with their loops cut."""
+        total = self.instructions(blocks)
+        return total <= budget or self._cut(self._pick(blocks), total, budget) is not None
+
     def run(self, blocks: int, resident: int, active_sms: int, budget: int) -> Totals:
         """Totals of an SM that runs `blocks` blocks, `resident` at a time, simulating at most `budget` instructions.
 
@@ -65,7 +72,7 @@ class Simulator:
         )
         result = long.plus(long.plus(short, -1.0), left_out / cut.middle)
         # The slope of a rare reason may be slightly negative: no stall lasts less than nothing.
-        return Totals(result.cycles, result.stall_cycles.clip(min=0.0), result.issued, result.busy_cycles)
+        return replace(result, stall_cycles=result.stall_cycles.clip(min=0.0))
 
     def _pick(self, blocks: int) -> list[list[int]]:
         recorded = self._streams.blocks.tolist()
@@ -86,13 +93,13 @@ class Simulator:
         an_iteration = sum(looping[warp].length for warp in warps if warp in looping)
         outside = total - count * an_iteration  # executed whatever is cut
         affordable = (budget - 2 * outside) // an_iteration  # of both simulations: 2 x ends + middle
-        if affordable < 5:
+        if affordable < LEAST_MIDDLE:
             return None
         # A loop over one element a step touches a new line every 32 iterations (4-byte elements), one that the compiler
         # unrolled by 4 every 8: the middle covers whole periods, as long a one as the budget has room for.
-        half = affordable // 2
-        period = next(p for p in (32, 16, 8, 4, 2, 1) if p <= half)
-        middle = half // period * period
+        room = max(LEAST_MIDDLE, affordable // 2)
+        period = next(p for p in (32, 16, 8, 4, 2) if p <= room)
+        middle = room // period * period
         ends = (affordable - middle) // 2
         return _Cut(looping, count, ends, middle) if ends + middle < count else None
 

@@ -1,8 +1,8 @@
-"""From the blocks of one SM to the time of a launch: which blocks run on it, and in which waves."""
+"""From a few blocks on one SM to the time of a launch: how many are simulated, and what they say about the others."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gemmsim.errors import GemmsimError
 from gemmsim.gpu.spec import GpuSpec
@@ -15,6 +15,10 @@ from gemmsim.sm.streams import Streams
 from gemmsim.sm.types import STALL_REASONS, Timing
 from gemmsim.trace.types import Launch, WarpTrace
 
+# Generations of resident blocks to simulate, the most that the budget allows. The blocks of the first start together;
+# later ones drift apart, and the loads of one overlap with the arithmetic of another.
+GENERATIONS = (4, 3, 2, 1)
+
 
 @dataclass(frozen=True)
 class TimingOptions:
@@ -23,7 +27,7 @@ class TimingOptions:
     observer sees every instruction that is simulated (see `core.Observer`); None costs nothing.
     """
 
-    max_instructions: int = 120_000
+    max_instructions: int = 250_000
     sm_clock_hz: float | None = None
     observer: Observer | None = None
 
@@ -40,8 +44,8 @@ def schedule(
     """Predicted time of `launch`, from one SM: the busiest, which gets ceil(grid blocks / SMs) blocks.
 
     The blocks whose instruction streams the trace recorded are run on it, repeated where they are fewer than needed.
-    Where that is more than `options.max_instructions`, one wave of `resident_blocks_per_sm` blocks stands for all full
-    waves, and loops are extrapolated (see `sampling`); `Timing.notes` says what was done.
+    Where that is more than `options.max_instructions`, the first few stand for all, and loops are cut short (see
+    `sampling`); `Timing.notes` says what was done.
 
     Raises GemmsimError for an opcode without a pipe, a trace without streams, or a resident count below 1.
     """
@@ -54,30 +58,47 @@ def schedule(
     table = issue_table(program, gpu)
     simulator = Simulator(table, gpu, Streams(program, table, trace, cost), clock_hz, options.observer)
     total = _total(launch.blocks, gpu, resident_blocks_per_sm, simulator, options.max_instructions)
-    return _timing(total, launch.blocks / (resident_blocks_per_sm * gpu.sm.count), gpu, clock_hz, simulator)
+    waves = launch.blocks / (resident_blocks_per_sm * gpu.sm.count)
+    return _timing(total, waves, resident_blocks_per_sm * launch.warps_per_block, gpu, clock_hz, simulator)
 
 
 def _total(grid_blocks: int, gpu: GpuSpec, most_resident: int, simulator: Simulator, budget: int) -> Totals:
-    """What the busiest SM does: all its blocks in one simulation where the budget allows, else wave by wave."""
+    """What the busiest SM does: all its blocks in one simulation where the budget allows, else the first of them."""
     per_sm = -(-grid_blocks // gpu.sm.count)
     resident = min(most_resident, per_sm)
     active_sms = min(gpu.sm.count, grid_blocks)
-    if simulator.instructions(per_sm) <= budget:
-        return simulator.run(per_sm, resident, active_sms, budget)
-    full_waves, rest = divmod(per_sm, resident)
-    wave_budget = budget * resident // (resident + rest)
-    total = simulator.run(resident, resident, active_sms, wave_budget).scaled(full_waves)
-    if rest:
-        left = grid_blocks - full_waves * resident * gpu.sm.count
-        tail = simulator.run(rest, rest, min(gpu.sm.count, left), budget - wave_budget)
-        total = total.plus(tail)
-    if full_waves > 1 or rest:
-        last = f" + a last wave of {rest}" if rest else ""
-        simulator.notes.append(f"time is {full_waves} x a wave of {resident} blocks an SM{last}")
-    return total
+    choices = (min(per_sm, generations * resident + per_sm % resident) for generations in GENERATIONS)
+    sizes = [per_sm] if simulator.instructions(per_sm) <= budget else list(choices)
+    blocks = next((size for size in sizes if simulator.fits(size, budget)), sizes[-1])
+    total = simulator.run(blocks, resident, active_sms, budget)
+    if blocks == per_sm:
+        return total
+    simulator.notes.append(
+        f"{per_sm} blocks an SM, {resident} at once: {blocks} simulated, the others take as long as they"
+    )
+    return _continued(total, per_sm, resident)
 
 
-def _timing(total: Totals, waves: float, gpu: GpuSpec, clock_hz: float, simulator: Simulator) -> Timing:
+def _continued(first: Totals, blocks: int, resident: int) -> Totals:
+    """`blocks` blocks from the first few: more generations of `resident` blocks that start as others leave.
+
+    In between, a generation takes as long as it did after the first one had left and before the last one ran dry.
+    All else grows with the number of blocks.
+    """
+    ends = first.block_ends
+    generations = len(ends) // resident
+    if generations < 3:
+        a_block = ends[generations * resident - 1] / (generations * resident)
+    else:  # between two moments at which as many blocks are under way
+        last = (generations - 1) * resident
+        a_block = (ends[last - 1] - ends[resident - 1]) / (last - resident)
+    cycles = first.cycles + (blocks - len(ends)) * a_block
+    return replace(first.scaled(blocks / len(ends)), cycles=float(cycles))
+
+
+def _timing(
+    total: Totals, waves: float, resident_warps: int, gpu: GpuSpec, clock_hz: float, simulator: Simulator
+) -> Timing:
     cycles = total.cycles
     issued = float(total.issued.sum())
     by_reason = total.stall_cycles.sum(axis=0)
@@ -87,7 +108,8 @@ def _timing(total: Totals, waves: float, gpu: GpuSpec, clock_hz: float, simulato
         sm_clock_hz=clock_hz,
         waves=waves,
         issue_active_pct=100 * issued / (gpu.sm.sub_partitions * cycles),
-        achieved_occupancy_pct=100 * float(by_reason.sum()) / cycles / gpu.sm.max_warps,
+        # What is extrapolated may exceed what fits.
+        achieved_occupancy_pct=100 * min(float(by_reason.sum()) / cycles, resident_warps) / gpu.sm.max_warps,
         pipe_utilisation_pct={pipe: 100 * busy / cycles for pipe, busy in total.busy_cycles.items()},
         stalls={reason: float(by_reason[i]) / issued for i, reason in enumerate(STALL_REASONS)},
         stall_samples=total.stall_cycles,

@@ -8,8 +8,10 @@ import pytest
 from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import Program
 from gemmsim.sm.code import issue_table
+from gemmsim.sm.core import Totals
 from gemmsim.sm.loops import Loop, find_loop, without_middle
 from gemmsim.sm.memory_path import NO_RECORD, RecordCycles
+from gemmsim.sm.schedule import _continued
 from gemmsim.sm.streams import Streams
 
 from .sm_builder import EXIT, GPU, HALVES, cost_of, ins, program, time_of, trace_of
@@ -96,25 +98,42 @@ def test_irregular_code_is_scaled_from_its_beginning_and_says_so():
     assert cut.cycles == pytest.approx(time_of(code, [pcs] * 4, 4, 10, 1, budget=10**9).cycles, rel=0.01)
 
 
-def test_waves_of_resident_blocks_and_a_tail():
-    code, pcs = gemm_loop(30)
-    block = [pcs] * 4  # 4 warps x 214 instructions
-    # 10 SMs x 2 resident: 50 blocks are 5 an SM, two full waves and one block
-    waves = time_of(code, block, 4, 50, 2, budget=3 * 4 * 214)
-    one = time_of(code, block, 4, 20, 2)
-    last = time_of(code, block, 4, 10, 1)
-    assert waves.cycles == 2 * one.cycles + last.cycles
-    assert waves.waves == 2.5
-    assert waves.notes == ("time is 2 x a wave of 2 blocks an SM + a last wave of 1",)
-    assert waves.duration_us == waves.cycles / 1e9 * 1e6 + 2.0
-
-
 def test_what_fits_the_budget_is_simulated_block_after_block():
     code, pcs = gemm_loop(30)
-    full = time_of(code, [pcs] * 4, 4, 50, 2)
-    assert full.simulated_instructions == 5 * 4 * len(pcs)
-    waves = time_of(code, [pcs] * 4, 4, 50, 2, budget=3 * 4 * len(pcs))
-    assert full.cycles < waves.cycles  # blocks start when others leave, not when all have left
+    timing = time_of(code, [pcs] * 4, 4, 50, 2)  # 10 SMs: 5 blocks each
+    assert timing.simulated_instructions == 5 * 4 * len(pcs)
+    assert timing.waves == 2.5
+    assert timing.duration_us == timing.cycles / 1e9 * 1e6 + 2.0
+    assert not timing.notes
+
+
+def test_later_blocks_take_as_long_as_those_between_the_first_and_the_last_generation():
+    ends = np.array([10.0, 12, 19, 20, 31, 33, 40, 44])
+    first = Totals(44.0, np.full((1, 2), 16.0), np.array([80.0]), {"alu": 8.0}, ends)
+    total = _continued(first, blocks=12, resident=2)
+    assert total.cycles == 44 + 4 * (33 - 12) / 4  # four left between the second's end and the sixth's
+    assert (total.issued == 120).all()
+    assert (total.stall_cycles == 24).all()
+    assert total.busy_cycles == {"alu": 12.0}
+
+
+def test_two_generations_and_one_have_less_to_go_by():
+    ends = np.array([10.0, 12, 19, 20])
+    first = Totals(20.0, np.zeros((1, 2)), np.zeros(1), {}, ends)
+    assert _continued(first, blocks=6, resident=2).cycles == 30
+    assert _continued(replace(first, block_ends=ends[:2], cycles=12.0), blocks=4, resident=2).cycles == 24
+
+
+@pytest.mark.parametrize(("grid", "generations"), [(500, 4), (490, 4)])
+def test_many_blocks_are_continued_from_a_few(grid, generations):
+    code, pcs = gemm_loop(30)
+    full = time_of(code, [pcs] * 4, 4, grid, 2, budget=10**9)
+    few = time_of(code, [pcs] * 4, 4, grid, 2, RecordCycles(0, 0, 0, 0), budget=10 * 4 * len(pcs))
+    blocks = generations * 2 + (grid // 10) % 2
+    assert few.simulated_instructions == blocks * 4 * len(pcs)
+    assert few.notes == (f"{grid // 10} blocks an SM, 2 at once: {blocks} simulated, the others take as long as they",)
+    assert few.cycles == pytest.approx(full.cycles, rel=0.01)
+    assert few.achieved_occupancy_pct == pytest.approx(full.achieved_occupancy_pct, rel=0.02)
 
 
 def test_stalls_sum_to_resident_warp_cycles_and_selected_to_one():
