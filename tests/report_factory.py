@@ -10,13 +10,14 @@ import numpy as np
 from gemmsim.analysis.advice import advise
 from gemmsim.analysis.bottleneck import find_bottleneck
 from gemmsim.analysis.evidence import Evidence
+from gemmsim.analysis.findings import Verification
 from gemmsim.analysis.occupancy import theoretical_occupancy
 from gemmsim.analysis.roofline import roofline
 from gemmsim.gpu import load_gpu
 from gemmsim.isa.program import Control, Instruction, Program, SourceLine
 from gemmsim.memory.types import InstructionTraffic
 from gemmsim.provenance import Provenance
-from gemmsim.report.report import Report, SamplingReport, Verification
+from gemmsim.report.report import Report, SamplingReport
 from gemmsim.request import Labels
 from gemmsim.sm.types import STALL_REASONS, Timing
 

@@ -8,6 +8,7 @@ from gemmsim.analysis.utilisation import DATA_STAGE, DRAM, ISSUE, L2, Utilisatio
 
 # Under 60 % of every unit's peak Nsight Compute calls a kernel latency bound (profiling guide, "GPU Speed Of Light").
 BUSY_PCT = 60.0
+SAME_PCT = 5.0
 KINDS = {ISSUE: "issue", DATA_STAGE: "l1_data", L2: "l2", DRAM: "dram"}
 WORKING = ("selected",)
 
@@ -26,13 +27,19 @@ def find_bottleneck(evidence: Evidence) -> Bottleneck:
             f"({overhead_pct:.0f}%) pass before and after the kernel runs; the problem is too small for this GPU",
             overhead_pct,
         )
-    busiest = utilisations(evidence)[0]
+    busiest = _binding(utilisations(evidence))
     if busiest.share_pct >= BUSY_PCT:
         detail = f"{busiest.detail} in " if busiest.detail else ""
         cycles = f"{detail}{timing.cycles:,.0f} cycles on {evidence.gpu.sm.count} SMs"
         sentence = f"{busiest.unit}: {busiest.share_pct:.0f}% of peak ({cycles})"
         return Bottleneck(KINDS.get(busiest.unit, "pipe"), sentence, busiest.share_pct)
     return _waiting(evidence, busiest)
+
+
+def _binding(uses: tuple[Utilisation, ...]) -> Utilisation:
+    """The busiest unit; but a pipe in front of a stage that is about as full only waits for that stage."""
+    near = [use for use in uses if use.share_pct >= uses[0].share_pct - SAME_PCT]
+    return next((use for use in near if use.unit in KINDS), near[0])
 
 
 def _waiting(evidence: Evidence, busiest: Utilisation) -> Bottleneck:

@@ -1,4 +1,4 @@
-"""What the rules of this package conclude."""
+"""What this package concludes from a run."""
 
 from __future__ import annotations
 
@@ -30,3 +30,17 @@ class Advice:
     evidence: str
     change: str
     gain: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Outcome of comparing C with NumPy in float64.
+
+    ok              None where nothing was compared
+    relative_error  max |C - reference| / max |reference| over the elements compared, None where nothing was
+    text            one line for people: what was compared, or why not
+    """
+
+    ok: bool | None
+    relative_error: float | None
+    text: str

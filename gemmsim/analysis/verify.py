@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.report.report import Verification
+from gemmsim.analysis.findings import Verification
 from gemmsim.request import GemmCheck
 from gemmsim.trace.types import Execution, Launch
 

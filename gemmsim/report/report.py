@@ -5,24 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gemmsim.analysis.evidence import Evidence
-from gemmsim.analysis.findings import Advice, Bottleneck
+from gemmsim.analysis.findings import Advice, Bottleneck, Verification
 from gemmsim.request import Labels
 
 SCHEMA_VERSION = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """Outcome of comparing C with NumPy in float64.
-
-    ok              None where nothing was compared
-    relative_error  max |C - reference| / max |reference| over the elements compared, None where nothing was
-    text            one line for people: what was compared, or why not
-    """
-
-    ok: bool | None
-    relative_error: float | None
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,9 @@ def test_bandwidth_shares() -> None:
         ({"issue_active_pct": 83.0}, "issue", "issue slots: 83% of peak"),
         ({"pipe_utilisation_pct": {"fmaheavy": 91.0}}, "pipe", "fmaheavy pipe: 91% of peak"),
         ({"cycles": 50.0, "duration_us": 8.0}, "l1_data", "78% of peak"),  # 4210 / (108 * 50)
+        # a pipe that is about as busy as the data stage behind it is not what binds; one that is busier is
+        ({"cycles": 50.0, "duration_us": 8.0, "pipe_utilisation_pct": {"lsu": 82.0}}, "l1_data", "78% of peak"),
+        ({"cycles": 50.0, "duration_us": 8.0, "pipe_utilisation_pct": {"lsu": 90.0}}, "pipe", "lsu pipe: 90% of peak"),
         ({}, "latency", "short_scoreboard: 6.0 of 8.0 cycles"),
     ],
 )

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "gemmsim"
 
 # Who may import whom; modules of one part import one another freely.
-LEAVES = {"errors", "provenance", "version"}
+LEAVES = {"errors", "provenance", "version", "deviations"}
 ALLOWED = {
     "gpu": set(),
     "isa": set(),
@@ -23,7 +23,7 @@ ALLOWED = {
     "sm": {"isa", "trace", "memory", "gpu"},
     "ladder": set(),
     "request": {"compile", "trace", "gpu"},
-    "analysis": {"isa", "memory", "sm", "gpu", "trace"},
+    "analysis": {"isa", "memory", "sm", "gpu", "trace", "request"},
     "report": {"isa", "memory", "sm", "gpu", "trace", "analysis", "request"},
     "api": {"isa", "compile", "trace", "memory", "sm", "gpu", "analysis", "report", "request", "ladder"},
     "cli": {"compile", "trace", "gpu", "report", "request", "api", "ladder"},

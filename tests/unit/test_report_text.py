@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from report_factory import evidence, report
 
-from gemmsim.report.report import Report, Verification
+from gemmsim.analysis.findings import Verification
+from gemmsim.report.report import Report
 from gemmsim.report.table import bar, number, table
 from gemmsim.report.text import WIDTH, render
 from gemmsim.request import Labels
