@@ -16,7 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from gemmsim.memory.coalescer import LINE_BYTES, Coalesced
-from gemmsim.memory.lru import move_to_front, set_of, way_of
+from gemmsim.memory.lru import move_to_front, sectors_in, set_of, way_of
 from gemmsim.memory.streams import READ, WRITE, Residents, Streams
 
 
@@ -43,11 +43,15 @@ def replay_l1(
 ) -> tuple[NDArray[np.uint16], ToL2]:
     """Run all accesses through the L1s of their SMs, cold at the start.
 
-    Returns the sectors of each access that hit, uint16 [accesses], and what goes to L2. An L1 of 0 bytes holds nothing.
+    Returns the sectors of each access that hit, uint16 [accesses], summed over the members that make it and count, and
+    what these ask of L2. An L1 of 0 bytes holds nothing.
     """
     sets = max(1, l1_bytes // (LINE_BYTES * ways))
     ways = ways if l1_bytes >= LINE_BYTES * ways else l1_bytes // LINE_BYTES
-    events = int(coalesced.sectors[streams.shape].sum())  # room, not memory: pages that stay untouched cost nothing
+    shape = (sets, max(1, ways))
+    sectors = np.add.reduceat(np.append(coalesced.sectors[streams.shape], 0), streams.start[:-1:warps_per_block])
+    sectors[np.diff(streams.start[::warps_per_block]) == 0] = 0  # reduceat gives an empty block the next one's first
+    events = int(sectors[residents.block[residents.counts]].sum())  # room: pages that stay untouched cost nothing
     line = np.empty(events, np.int64)
     mask = np.empty(events, np.uint8)
     kind = np.empty(events, np.uint8)
@@ -55,10 +59,10 @@ def replay_l1(
     hits = np.zeros(len(streams.sector), np.uint16)
     start = np.zeros(len(np.unique(residents.sm)) + 1, np.int64)
     _replay(
-        streams.sector, streams.shape, streams.kind, streams.start,
+        streams.sector, streams.shape, streams.kind, streams.pc, streams.start,
         coalesced.sector_start, coalesced.sector_offset,
-        residents.sm, residents.start, residents.block, warps_per_block,
-        np.full((sets, max(1, ways)), -1, np.int64), np.zeros((sets, max(1, ways)), np.uint8), ways > 0,
+        residents.sm, residents.start, residents.block, residents.moved, residents.counts, residents.shift,
+        warps_per_block, np.full(shape, -1, np.int64), np.zeros(shape, np.uint8), ways > 0,
         hits, line, mask, kind, access, start,
     )  # fmt: skip
     count = int(start[-1])
@@ -67,8 +71,9 @@ def replay_l1(
 
 @njit(cache=True)
 def _replay(  # type: ignore[no-untyped-def]
-    sector, shape, kind, warp_start, sector_start, sector_offset, group_sm, group_start, group_block, warps,
-    tags, valid, caches, hits, out_line, out_mask, out_kind, out_access, out_start,
+    sector, shape, kind, pc, warp_start, sector_start, sector_offset,
+    group_sm, group_start, group_block, moved, counts, shift, warps, tags, valid, caches,
+    hits, out_line, out_mask, out_kind, out_access, out_start,
 ):  # fmt: skip
     count = 0
     used = 0
@@ -87,15 +92,18 @@ def _replay(  # type: ignore[no-untyped-def]
                     i = warp_start[warp] + turn
                     if i >= warp_start[warp + 1]:
                         continue
+                    base = sector[i] + shift[moved[member], pc[i]]
                     j, end = sector_start[shape[i]], sector_start[shape[i] + 1]
                     while j < end:
-                        line = (sector[i] + sector_offset[j]) >> 2
+                        line = (base + sector_offset[j]) >> 2
                         wanted = np.uint8(0)
-                        while j < end and (sector[i] + sector_offset[j]) >> 2 == line:
-                            wanted |= np.uint8(1 << ((sector[i] + sector_offset[j]) & 3))
+                        while j < end and (base + sector_offset[j]) >> 2 == line:
+                            wanted |= np.uint8(1 << ((base + sector_offset[j]) & 3))
                             j += 1
                         found = _look_up(tags, valid, caches, line, wanted, kind[i])
-                        hits[i] += _bits(found)
+                        if not counts[member]:
+                            continue
+                        hits[i] += sectors_in(found)
                         rest = wanted & ~found if kind[i] == READ else wanted
                         if rest:
                             out_line[count] = line
@@ -120,8 +128,3 @@ def _look_up(tags, valid, caches, line, wanted, kind):  # type: ignore[no-untype
     move_to_front(tags, row, way, line)
     move_to_front(valid, row, way, present | wanted if kind == READ else present)
     return present & wanted
-
-
-@njit(cache=True, inline="always")
-def _bits(mask):  # type: ignore[no-untyped-def]
-    return (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1) + (mask >> 3 & 1)

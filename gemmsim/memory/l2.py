@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gemmsim.memory.coalescer import LINE_BYTES
 from gemmsim.memory.l1 import ToL2
-from gemmsim.memory.lru import move_to_front, set_of, way_of
+from gemmsim.memory.lru import move_to_front, sectors_in, set_of, way_of
 from gemmsim.memory.streams import READ, WRITE
 
 
@@ -61,17 +61,12 @@ def _replay(line, mask, kind, access, start, tags, valid, dirty, missed):  # typ
                 present, changed = valid[row, way], dirty[row, way]
             else:
                 way = tags.shape[1] - 1
-                written += _bits(dirty[row, way])
+                written += sectors_in(dirty[row, way])
             if kind[i] != WRITE:
-                missed[access[i]] += _bits(mask[i] & ~present)
+                missed[access[i]] += sectors_in(mask[i] & ~present)
             if kind[i] != READ:
                 changed |= mask[i]
             move_to_front(tags, row, way, line[i])
             move_to_front(valid, row, way, present | mask[i])
             move_to_front(dirty, row, way, changed)
     return written
-
-
-@njit(cache=True, inline="always")
-def _bits(mask):  # type: ignore[no-untyped-def]
-    return (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1) + (mask >> 3 & 1)

@@ -16,8 +16,9 @@ def set_of(line, sets):  # type: ignore[no-untyped-def]
     """Set of a line. Multiplying by 2**64 / golden ratio and taking high bits mixes the line number.
 
     Hardware spreads lines by undisclosed hashes (Accel-Sim, ISCA'20, finds and models them for L2); any hash that mixes
-    well avoids, as they do, that power-of-two strides fall into few sets. With the line number modulo the sets, an L1 of
-    up to 16 ways would hit 2.7 % of the sectors of a naive 4096 GEMM, whose column of A is then one set; a T4 counted
+    well avoids, as they do, that power-of-two strides fall into few sets. With the line number modulo the sets, an L1
+    of up to 16 ways would hit 2.7 % of the sectors of a naive 4096 GEMM, whose column of A is then one set; a T4
+    counted
     97.3 % (dmalt/SGEMM_CUDA), this hash gives 99.2 %.
     """
     return np.int64(((np.uint64(line) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) % np.uint64(sets))
@@ -38,3 +39,9 @@ def move_to_front(array, row, way, value):  # type: ignore[no-untyped-def]
     for i in range(way, 0, -1):
         array[row, i] = array[row, i - 1]
     array[row, 0] = value
+
+
+@njit(cache=True, inline="always")
+def sectors_in(mask):  # type: ignore[no-untyped-def]
+    """Sectors of a mask."""
+    return (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1) + (mask >> 3 & 1)

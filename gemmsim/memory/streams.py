@@ -29,6 +29,7 @@ class Streams:
     sector   int64 [accesses] its base address in sectors
     shape    int32 [accesses]
     kind     uint8 [accesses] READ, WRITE or ATOMIC
+    pc       int32 [accesses] static instruction
     start    int64 [warps + 1] accesses of warp w are start[w]:start[w + 1]
     """
 
@@ -36,6 +37,7 @@ class Streams:
     sector: NDArray[np.int64]
     shape: NDArray[np.int32]
     kind: NDArray[np.uint8]
+    pc: NDArray[np.int32]
     start: NDArray[np.int64]
 
 
@@ -43,14 +45,20 @@ class Streams:
 class Residents:
     """Groups of blocks that are resident together, ordered by SM and then by time.
 
-    sm      int64 [groups] SM of each group, ascending
+    sm      int64 [groups] SM of each group, ascending; its L1 is cold at its first group
     start   int64 [groups + 1] group g has members start[g]:start[g + 1]
-    block   int64 [members] index into the trace's blocks
+    block   int64 [members] index into the trace's blocks: whose accesses the member makes
+    moved   int64 [members] row of `shift`
+    counts  bool [members] whether what it hits and misses is recorded
+    shift   int64 [rows, instructions] sectors by which its addresses are moved
     """
 
     sm: NDArray[np.int64]
     start: NDArray[np.int64]
     block: NDArray[np.int64]
+    moved: NDArray[np.int64]
+    counts: NDArray[np.bool_]
+    shift: NDArray[np.int64]
 
 
 def streams_of(trace: WarpTrace, shapes: Shapes, accesses: dict[int, Access]) -> Streams:
@@ -66,12 +74,14 @@ def streams_of(trace: WarpTrace, shapes: Shapes, accesses: dict[int, Access]) ->
         sector=(trace.record_base[record] >> np.uint64(SECTOR_SHIFT)).astype(np.int64),
         shape=shapes.of_record[record],
         kind=kind[record].astype(np.uint8),
+        pc=trace.record_pc[record],
         start=np.searchsorted(record, trace.record_start).astype(np.int64),
     )
 
 
-def residents_of(blocks: NDArray[np.int64], sms: int, resident_blocks_per_sm: int) -> Residents:
-    """Where and when the blocks run: `blocks` int64 [n] linear block ids."""
+def residents_of(trace: WarpTrace, sms: int, resident_blocks_per_sm: int) -> Residents:
+    """Where and when the blocks of a trace that has all of them run."""
+    blocks = trace.blocks
     sm = blocks % sms
     wave = blocks // sms // resident_blocks_per_sm
     order = np.lexsort((blocks, wave, sm))
@@ -79,4 +89,12 @@ def residents_of(blocks: NDArray[np.int64], sms: int, resident_blocks_per_sm: in
     first = np.ones(len(order), bool)
     first[1:] = (sm[1:] != sm[:-1]) | (wave[1:] != wave[:-1])
     begin = np.flatnonzero(first)
-    return Residents(sm[begin], np.append(begin, len(order)), order)
+    still = np.zeros((1, trace.executed.shape[1]), np.int64)
+    return Residents(
+        sm=sm[begin],
+        start=np.append(begin, len(order)),
+        block=order,
+        moved=np.zeros_like(order),
+        counts=np.ones(len(order), bool),
+        shift=still,
+    )

@@ -1,0 +1,122 @@
+"""L1, L2 and DRAM one behind the other, for whole traces and for samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.gpu.spec import GpuSpec
+from gemmsim.memory.access import Access
+from gemmsim.memory.coalescer import SECTOR_BYTES
+from gemmsim.memory.dram import DramTraffic
+from gemmsim.memory.footprint import Footprint, estimate
+from gemmsim.memory.l1 import replay_l1
+from gemmsim.memory.l2 import replay_l2
+from gemmsim.memory.sampled import residents_of_sample, spread
+from gemmsim.memory.shapes import Shapes
+from gemmsim.memory.shifts import shifts_of
+from gemmsim.memory.streams import READ, WRITE, Streams, residents_of, streams_of
+from gemmsim.trace.types import Launch, WarpTrace
+
+_L1_SAMPLED = (
+    "L1: each executed block was replayed beside the blocks that would share its SM, after a wave of their neighbours"
+)
+_L2_SAMPLED = "L2 and DRAM: estimated from the sectors that each wave of blocks touches, LRU between waves"
+_L2_BOUND = (
+    "L2 and DRAM: where blocks that were not executed access memory is unknown (it takes executed neighbours along each"
+    " grid axis, a constant step apart), so DRAM reads are the smaller of what the L1s miss and the arrays' size: too "
+    "few where L2 cannot hold what blocks share"
+)
+
+
+@dataclass(frozen=True)
+class Caches:
+    """What the caches did.
+
+    l2, dram        uint16 [records] sectors sent to L2 and read from DRAM for it; 0 for shared memory
+    l1_hit_sectors, l2_sectors, dram_sectors  float64 [instructions] of the whole launch
+    l2_requests     of the whole launch, up to four sectors of a line each
+    """
+
+    l2: NDArray[np.uint16]
+    dram: NDArray[np.uint16]
+    l1_hit_sectors: NDArray[np.float64]
+    l2_sectors: NDArray[np.float64]
+    dram_sectors: NDArray[np.float64]
+    l2_requests: float
+    traffic: DramTraffic
+    notes: tuple[str, ...]
+
+
+def run_caches(
+    trace: WarpTrace,
+    launch: Launch,
+    shapes: Shapes,
+    accesses: dict[int, Access],
+    gpu: GpuSpec,
+    l1_bytes: int,
+    resident_blocks_per_sm: int,
+) -> Caches:
+    """Replay a trace that has every block of the grid, estimate from one that has some."""
+    streams = streams_of(trace, shapes, accesses)
+    whole = len(trace.blocks) == launch.blocks and bool((trace.weight == 1).all())
+    if whole:
+        residents = residents_of(trace, gpu.sm.count, resident_blocks_per_sm)
+    else:
+        shifts = shifts_of(trace, launch, streams)
+        residents = residents_of_sample(trace, launch, shifts, gpu.sm.count, resident_blocks_per_sm)
+    hits, to_l2 = replay_l1(streams, residents, shapes.coalesced, trace.warps_per_block, l1_bytes, gpu.l1.ways)
+    # Per access: sums over the members of the replay that made it, and how many these were.
+    made = np.bincount(residents.block[residents.counts], minlength=len(trace.blocks))
+    per_block = np.diff(streams.start[:: trace.warps_per_block])
+    times = np.repeat(made, per_block)
+    weight = np.repeat(trace.weight, per_block)
+    hit = hits / times
+    sectors = shapes.coalesced.sectors[streams.shape]
+    sent = np.where(streams.kind == READ, sectors - hit, sectors)
+    fetched = np.where(streams.kind == WRITE, 0, sent)
+    asked = _by_instruction(trace, streams, weight * fetched)
+    notes: tuple[str, ...] = ()
+    if whole:
+        replayed = replay_l2(to_l2, len(sent), gpu.l2.size_bytes, gpu.l2.ways)
+        dram = replayed.missed
+        footprint = Footprint(_by_instruction(trace, streams, dram), float(replayed.written_back))
+    else:
+        wave = gpu.sm.count * resident_blocks_per_sm
+        estimated = estimate(trace, launch, streams, shapes.coalesced, shifts, wave, gpu.l2.size_bytes)
+        notes = (_L1_SAMPLED, _L2_BOUND if estimated is None else _L2_SAMPLED)
+        footprint = _bound(launch, asked) if estimated is None else estimated
+        share = np.divide(footprint.read_sectors, asked, out=np.zeros_like(asked), where=asked > 0)
+        dram = spread(fetched * np.minimum(share, 1.0)[streams.pc], streams.pc)
+    read = np.minimum(footprint.read_sectors, asked)
+    requests = np.bincount(to_l2.access, minlength=len(sent)) / times
+    return Caches(
+        l2=_by_record(trace, streams, spread(sent, streams.pc)),
+        dram=_by_record(trace, streams, dram),
+        l1_hit_sectors=_by_instruction(trace, streams, weight * hit),
+        l2_sectors=_by_instruction(trace, streams, weight * sent),
+        dram_sectors=read,
+        l2_requests=float(weight @ requests),
+        traffic=DramTraffic(float(read.sum()), footprint.written_sectors),
+        notes=notes,
+    )
+
+
+def _bound(launch: Launch, asked: NDArray[np.float64]) -> Footprint:
+    """DRAM reads each array at most once; instructions share what that is in proportion."""
+    sizes = {"f16": 2, "bf16": 2, "f64": 8, "i64": 8, "u64": 8, "i8": 1, "u8": 1}
+    bytes_of_arrays = sum(int(np.prod(a.shape)) * sizes.get(a.dtype, 4) for a in launch.args if a.shape)
+    total = float(asked.sum())
+    return Footprint(asked * min(1.0, bytes_of_arrays / SECTOR_BYTES / total) if total else asked, 0.0)
+
+
+def _by_instruction(trace: WarpTrace, streams: Streams, values: NDArray) -> NDArray[np.float64]:
+    return np.bincount(streams.pc, values, minlength=trace.executed.shape[1]).astype(np.float64)
+
+
+def _by_record(trace: WarpTrace, streams: Streams, values: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    out = np.zeros(len(trace.record_pc), np.uint16)
+    out[streams.record] = values
+    return out

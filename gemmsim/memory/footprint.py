@@ -1,0 +1,180 @@
+"""L2 and DRAM where not every block was executed: an estimate from what each wave of blocks touches.
+
+The sectors that the executed blocks accessed, moved by the step of each instruction along the grid axes, give those
+of every block. Blocks run in waves (all that are resident at once), and L2 is taken to be LRU with a wave as the unit
+of time: within a wave a sector is fetched once, and one that an earlier wave touched is still there if the distinct
+sectors touched since fit in L2. Blocks that were not executed are taken to be like the executed block of the largest
+weight.
+
+Where that is too much work, every m-th sector of a block stands for m and the capacity is divided by m: blocks that
+share sectors share the chosen ones too, as they are the same accesses.
+
+Not modelled: what L1 keeps from one wave to the next, associativity, and a wave whose own sectors are more than L2
+holds (its blocks are taken to move in step, so that what they share is still there when the last of them asks for it).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from gemmsim.memory.coalescer import SECTOR_BYTES, Coalesced
+from gemmsim.memory.shifts import Shifts, coordinates
+from gemmsim.memory.streams import READ, WRITE, Streams
+from gemmsim.trace.types import Launch, WarpTrace
+
+_VISITS = 150_000_000  # sector visits that are worth their time: about a second
+_LARGEST_RANGE = 1 << 28  # sectors: 8 GiB of addresses, 1.3 GB of this machine's
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """read_sectors: float64 [instructions] that DRAM reads for each; written_sectors: written back during the
+    launch."""
+
+    read_sectors: NDArray[np.float64]
+    written_sectors: float
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """What blocks access, a sector and instruction once: list i has entries start[i]:start[i + 1], all int64."""
+
+    start: NDArray[np.int64]
+    sector: NDArray[np.int64]
+    pc: NDArray[np.int64]
+    kind: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Visits:
+    """Lists in the order of waves, each with its addresses moved: int64 [visits]."""
+
+    wave: NDArray[np.int64]
+    list: NDArray[np.int64]
+    move: NDArray[np.int64]
+
+
+def estimate(
+    trace: WarpTrace,
+    launch: Launch,
+    streams: Streams,
+    coalesced: Coalesced,
+    shifts: Shifts,
+    blocks_per_wave: int,
+    l2_bytes: int,
+) -> Footprint | None:
+    """The estimate; None where a grid axis in use has no known step, or the addresses lie too far apart."""
+    like = np.full(launch.blocks, int(np.argmax(trace.weight)), np.int64)  # executed block that each block is like
+    like[trace.blocks] = np.arange(len(trace.blocks))
+    at = coordinates(np.arange(launch.blocks), launch.grid)
+    steps = at - at[trace.blocks[like]]
+    if any(steps[:, axis].any() and not shifts.known[axis] for axis in range(3)):
+        return None
+    # Instructions with the same step along every axis move together: their sectors are visited as one list.
+    groups, group = np.unique(shifts.step_bytes.T // SECTOR_BYTES, axis=0, return_inverse=True)
+    lists = _lists(trace, streams, coalesced, group.reshape(-1), len(groups))
+    moves = steps @ groups.T
+    visits = _visits(like, moves, np.arange(launch.blocks) // blocks_per_wave)
+    if not len(lists.sector):
+        return Footprint(np.zeros(trace.executed.shape[1]), 0.0)
+    low = int(lists.sector.min()) + int(moves.min())
+    sectors = int(lists.sector.max()) + int(moves.max()) + 1 - low
+    if sectors > _LARGEST_RANGE:
+        return None
+    every = -(-int((lists.start[visits.list + 1] - lists.start[visits.list]).sum()) // _VISITS) or 1
+    read = np.zeros(trace.executed.shape[1], np.int64)
+    written = _visit(
+        lists.start, lists.sector - low, lists.pc, lists.kind, visits.wave, visits.list, visits.move, every,
+        l2_bytes // SECTOR_BYTES // every, np.full(sectors, -1, np.int32), np.zeros(sectors, np.bool_), read,
+    )  # fmt: skip
+    return Footprint((read * every).astype(np.float64), float(written * every))
+
+
+def _lists(trace: WarpTrace, streams: Streams, coalesced: Coalesced, group: NDArray[np.int64], groups: int) -> _Lists:
+    """List block * groups + g: what instructions of group g touched in executed block `block`."""
+    accesses = np.diff(streams.start[:: trace.warps_per_block])
+    block = np.repeat(np.arange(len(trace.blocks)), accesses)
+    # Warps repeat each other's accesses: drop the repeats before each access becomes its sectors.
+    first = _firsts(block, streams.shape, streams.sector)
+    count = coalesced.sectors[streams.shape[first]]
+    access = np.repeat(first, count)
+    within = np.arange(len(access)) - np.repeat(np.cumsum(count) - count, count)
+    sector = streams.sector[access] + coalesced.sector_offset[coalesced.sector_start[streams.shape[access]] + within]
+    pc = streams.pc[access].astype(np.int64)
+    number = block[access] * groups + group[pc]
+    kept = _firsts(number, pc, sector)
+    start = np.searchsorted(number[kept], np.arange(len(trace.blocks) * groups + 1))
+    return _Lists(start, sector[kept], pc[kept], streams.kind[access[kept]].astype(np.int64))
+
+
+def _firsts(major: NDArray, middle: NDArray, minor: NDArray) -> NDArray[np.int64]:
+    """Indices of the distinct triples, in ascending order of the triples."""
+    order = np.lexsort((minor, middle, major))
+    new = np.ones(len(order), bool)
+    for column in (major[order], middle[order], minor[order]):
+        new[1:] &= column[1:] == column[:-1]
+    new[1:] = ~new[1:]
+    return order[new]
+
+
+def _visits(like: NDArray[np.int64], moves: NDArray[np.int64], wave: NDArray[np.int64]) -> _Visits:
+    """Each wave's lists, without repeats: blocks of one wave that touch the same sectors find them in L2."""
+    groups = moves.shape[1]
+    columns = []
+    for g in range(groups):
+        places, place = np.unique(moves[:, g], return_inverse=True)
+        key = (wave * (int(like.max()) + 1) + like) * len(places) + place.reshape(-1)
+        _, first = np.unique(key, return_index=True)
+        columns.append(np.stack([wave[first], like[first] * groups + g, moves[first, g]]))
+    wave, number, move = np.concatenate(columns, axis=1)
+    order = np.argsort(wave, kind="stable")
+    return _Visits(wave[order], number[order], move[order])
+
+
+@njit(cache=True)
+def _visit(  # type: ignore[no-untyped-def]
+    start, sector, pc, kind, wave, number, move, every, capacity, last, dirty, read
+):  # fmt: skip
+    """Fill `read`, sectors by instruction; returns the dirty sectors replaced. `last`: wave that touched a sector."""
+    written = 0
+    held = np.zeros(wave[-1] + 2, np.int64)  # sectors by the wave that touched them last
+    oldest = 0  # sectors touched in this wave or later are in L2
+    for v in range(len(wave)):
+        now = wave[v]
+        if v == 0 or now != wave[v - 1]:
+            oldest = _oldest(held, now, capacity)
+        for i in range(start[number[v]], start[number[v] + 1], every):
+            s = sector[i] + move[v]
+            before = last[s]
+            if before < now:
+                if before < oldest:
+                    if kind[i] != WRITE:
+                        read[pc[i]] += 1
+                    written += dirty[s]
+                    dirty[s] = False
+                if before >= 0:
+                    held[before] -= 1
+                held[now] += 1
+                last[s] = now
+            if kind[i] != READ:
+                dirty[s] = True
+    oldest = _oldest(held, wave[-1] + 1, capacity)
+    for s in range(len(last)):
+        if dirty[s] and last[s] < oldest:
+            written += 1
+    return written
+
+
+@njit(cache=True)
+def _oldest(held, now, capacity):  # type: ignore[no-untyped-def]
+    """First wave whose sectors, and all touched after it, still fit."""
+    total = 0
+    for earlier in range(now - 1, -1, -1):
+        total += held[earlier]
+        if total > capacity:
+            return earlier + 1
+    return 0
