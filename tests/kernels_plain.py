@@ -1,9 +1,9 @@
 """Plain kernels: C = A @ B and nothing else, square matrices, the form that was measured on a real GPU.
 
-`naive` and `coalesced` check bounds, `tiled` needs n to be a multiple of the tile. The measured kernels' sources were not
-kept, only what they do. Of the ways to write that (grid(2) or blockIdx * tile, the K loop by step or by quotient, which
-shape bounds it) the one kept here is the one whose registers and instruction total equal the measured ones (`MEASURED`):
-these two were chosen to agree. Requests, sectors and wavefronts were not, and depend on what the kernel does alone.
+`naive` and `coalesced` check bounds, `tiled` needs n to be a multiple of the tile. The measured kernels' sources were
+not kept, only what they do. Of the ways to write that (grid(2) or blockIdx * tile, the K loop by step or by quotient,
+which shape bounds it) the one here is that whose registers and instruction total equal the measured ones (`MEASURED`):
+these two were chosen to agree. Requests, sectors and wavefronts were not; they depend on what the kernel does alone.
 """
 
 from __future__ import annotations
