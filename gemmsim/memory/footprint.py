@@ -26,7 +26,7 @@ from gemmsim.memory.shifts import Shifts, coordinates
 from gemmsim.memory.streams import READ, WRITE, Streams
 from gemmsim.trace.types import Launch, WarpTrace
 
-_VISITS = 150_000_000  # sector visits that are worth their time: about a second
+_VISITS = 40_000_000  # sector visits that are worth their time: about half a second
 _LARGEST_RANGE = 1 << 28  # sectors: 8 GiB of addresses, 1.3 GB of this machine's
 
 

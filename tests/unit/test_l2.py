@@ -1,0 +1,64 @@
+"""L2 and DRAM by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gemmsim.gpu.load import load_gpu
+from gemmsim.memory.serve import serve
+from gemmsim.memory.types import Traffic
+
+from .trace_builder import Accesses, Lanes, launch, program, warp_trace
+
+GPU = load_gpu("h200")
+LOAD, STORE, ADD = range(3)
+PROGRAM = program("LDG.E", "STG.E", "RED.E.ADD")
+
+
+def line(number: int) -> Lanes:
+    return [128 * number + 4 * lane for lane in range(32)]
+
+
+def served(*blocks: list[Accesses], lines: int = 2) -> Traffic:
+    """One block a SM, no L1, an L2 of one set of `lines` lines."""
+    gpu = replace(GPU, l2=replace(GPU.l2, size_bytes=128 * lines, ways=lines))
+    return serve(PROGRAM, launch((len(blocks), 1, 1)), warp_trace(3, dict(enumerate(blocks))), gpu, 0, 1)
+
+
+def test_what_one_sm_fetched_another_finds() -> None:
+    traffic = served([[(LOAD, line(0))]], [[(LOAD, line(0))]])
+    assert traffic.cost.dram_sectors.tolist() == [4, 0]
+    assert traffic.counters["lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum"] == 4
+    assert traffic.counters["dram__bytes_read.sum"] == 128
+
+
+def test_sms_take_turns() -> None:
+    # In turns: 0 0 1 1 2 2 0 0. The first of each pair misses, whatever came before (two lines hold two of three).
+    block = [[(LOAD, line(n)) for n in (0, 1, 2, 0)]]
+    assert served(block, block).cost.dram_sectors.tolist() == [4, 4, 4, 4, 0, 0, 0, 0]
+
+
+def test_writes_fetch_nothing_and_hit() -> None:
+    traffic = served([[(STORE, line(0)), (LOAD, line(0))]])
+    assert traffic.cost.dram_sectors.tolist() == [0, 0]
+    assert traffic.counters["lts__t_sectors_srcunit_tex_lookup_hit.sum"] == 8
+    assert traffic.counters["dram__sectors_write.sum"] == 0  # still in L2 at the end
+
+
+def test_a_replaced_line_writes_its_dirty_sectors() -> None:
+    half: Lanes = [4 * lane if lane < 16 else None for lane in range(32)]
+    traffic = served([[(STORE, half), (LOAD, line(1)), (LOAD, line(2)), (LOAD, line(0))]])
+    assert traffic.counters["dram__sectors_write.sum"] == 2
+    assert traffic.cost.dram_sectors.tolist() == [0, 4, 4, 4]
+
+
+def test_atomics_fetch_and_write() -> None:
+    traffic = served([[(ADD, line(0)), (ADD, line(0)), (LOAD, line(1)), (LOAD, line(2))]])
+    assert traffic.cost.dram_sectors.tolist() == [4, 0, 4, 4]
+    assert traffic.counters["dram__sectors_write.sum"] == 4
+
+
+def test_reads_and_writes_by_instruction() -> None:
+    rows = {row.index: row for row in served([[(LOAD, line(0)), (LOAD, line(0)), (STORE, line(0))]]).instructions}
+    assert (rows[LOAD].l2_sectors, rows[LOAD].l2_hit_sectors, rows[LOAD].dram_sectors) == (8, 4, 4)
+    assert (rows[STORE].l2_sectors, rows[STORE].l2_hit_sectors, rows[STORE].dram_sectors) == (4, 4, 0)

@@ -1,0 +1,170 @@
+"""serve: counters of whole launches, and of launches of which some blocks were executed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from gemmsim.errors import GemmsimError
+from gemmsim.gpu.load import load_gpu
+from gemmsim.memory.sampled import spread
+from gemmsim.memory.serve import serve
+from gemmsim.memory.types import Traffic
+from gemmsim.provenance import Provenance
+from gemmsim.trace.types import Argument, Launch, WarpTrace
+
+from .trace_builder import Accesses, launch, program, warp_trace
+
+GPU = load_gpu("h200")
+LOAD_A, LOAD_B, STORE_C = range(3)
+GEMM = program("LDG.E", "LDG.E", "STG.E")
+A, B, C = 1 << 20, 2 << 20, 3 << 20
+SAMPLE = {(1, 1): 128.0, (2, 1): 0.0, (1, 2): 0.0}  # (x, y) -> weight
+
+
+def gemm_block(n: int, x: int, y: int) -> list[Accesses]:
+    """A block of 32 columns and 4 rows of C = A B, matrices n wide: a warp a row, A broadcast, B packed."""
+    warps = []
+    for row in range(4 * y, 4 * y + 4):
+        columns = [32 * x + lane for lane in range(32)]
+        accesses = []
+        for k in range(n):
+            accesses.append((LOAD_A, [A + 4 * (row * n + k)] * 32))
+            accesses.append((LOAD_B, [B + 4 * (k * n + column) for column in columns]))
+        accesses.append((STORE_C, [C + 4 * (row * n + column) for column in columns]))
+        warps.append(accesses)
+    return warps
+
+
+@cache
+def gemm_trace(n: int, blocks: tuple[tuple[int, int], ...], weight: tuple[float, ...]) -> WarpTrace:
+    return warp_trace(3, {x + n // 32 * y: gemm_block(n, x, y) for x, y in blocks}, weight)
+
+
+def gemm(n: int, only: dict[tuple[int, int], float] | None = None, l2_bytes: int = 1 << 20, sms: int = 3) -> Traffic:
+    """An n x n GEMM on a small GPU, all blocks or those (x, y) with their weights."""
+    grid = (n // 32, n // 4, 1)
+    chosen = only or {(x, y): 1.0 for y in range(grid[1]) for x in range(grid[0])}
+    trace = gemm_trace(n, tuple(chosen), tuple(chosen.values()))
+    gpu = replace(GPU, sm=replace(GPU.sm, count=sms), l2=replace(GPU.l2, size_bytes=l2_bytes))
+    arguments = tuple(Argument("f32", (n, n), None) for _ in range(3))
+    return serve(GEMM, Launch(grid, (32, 4, 1), arguments), trace, gpu, 64 * 1024, 2)
+
+
+class TestWhole:
+    def test_counters_of_a_gemm(self) -> None:
+        """n = 64: 32 blocks of 4 warps, 64 steps. A request touches 1 sector of A, 4 of B; DRAM reads both once."""
+        counters = gemm(64).counters
+        assert counters["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"] == 32 * 4 * 64 * 2
+        assert counters["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == 32 * 4 * 64 * 5
+        assert counters["l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio"] == 2.5
+        assert counters["smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio"] == (4 + 128) / 5
+        assert counters["l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"] == 64 * 64 * 4 / 32
+        assert counters["dram__sectors_read.sum"] == 2 * 64 * 64 * 4 / 32
+        assert counters["smsp__inst_executed.sum"] == 32 * 4 * (64 * 2 + 1)
+        assert counters["smsp__thread_inst_executed_pred_on.sum"] == 32 * 32 * 4 * (64 * 2 + 1)
+        assert counters["lts__t_requests_srcunit_tex.sum"] >= 32 * 4  # the stores, a line each
+
+    def test_provenance(self) -> None:
+        provenance = gemm(32).provenance
+        assert provenance["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == Provenance.EXACT
+        assert provenance["l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum"] == Provenance.MODELLED
+        assert provenance["dram__sectors_read.sum"] == Provenance.MODELLED
+
+    def test_shared_memory(self) -> None:
+        """A tile's A row by a broadcast LDS.128, B by LDS, one STS: 2 + 1 + 1 wavefronts, 16 + 128 + 128 bytes."""
+        built = program("LDS.128", "LDS", "STS")
+        packed = [4 * lane for lane in range(32)]
+        trace = warp_trace(3, {0: [[(0, [0] * 32), (1, packed), (2, packed)]]})
+        traffic = serve(built, launch(), trace, GPU, 65536, 1)
+        counters = traffic.counters
+        assert counters["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"] == 3
+        assert counters["l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"] == 4
+        assert counters["l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"] == 0
+        assert counters["smsp__sass_average_data_bytes_per_wavefront_mem_shared.ratio"] == (16 + 128 + 128) / 4
+        assert traffic.cost.tag_cycles.tolist() == [0, 0, 0]
+        assert traffic.cost.wavefronts.tolist() == [2, 1, 1]
+        assert {row.sectors for row in traffic.instructions} == {0}
+
+    def test_a100_data_bytes_a_wavefront(self) -> None:
+        """SwayamInSync/SGEMM-Worklog, kernel 3 on an A100: 8 broadcast LDS.128, 32 LDS and 2 STS a tile; 70 %."""
+        built = program("LDS.128", "LDS", "STS")
+        packed = [4 * lane for lane in range(32)]
+        trace = warp_trace(3, {0: [[(0, [0] * 32)] * 8 + [(1, packed)] * 32 + [(2, packed)] * 2]})
+        counters = serve(built, launch(), trace, GPU, 65536, 1).counters
+        assert counters["smsp__sass_average_data_bytes_per_wavefront_mem_shared.pct"] == pytest.approx(70)
+
+    def test_an_instruction_without_active_lanes_makes_no_request(self) -> None:
+        trace = warp_trace(3, {0: [[(LOAD_A, [None] * 32)]]})
+        counters = serve(GEMM, launch(), trace, GPU, 65536, 1).counters
+        assert counters["smsp__inst_executed_op_global_ld.sum"] == 1
+        assert counters["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"] == 0
+
+    def test_copies_take_a_pass_of_their_floor_for_each_pass_of_the_tags(self) -> None:
+        """Source stride 128 bytes, 16 bytes a lane: 32 lines, 8 passes of 4 (measured 32 on an RTX 5090)."""
+        trace = warp_trace(1, {0: [[(0, [128 * lane for lane in range(32)]), (0, [16 * lane for lane in range(32)])]]})
+        cost = serve(program("LDGSTS.E.128"), launch(), trace, GPU, 65536, 1).cost
+        assert cost.tag_cycles.tolist() == [8, 1]
+        assert cost.wavefronts.tolist() == [32, 4]
+
+    def test_bad_input(self) -> None:
+        trace = warp_trace(3, {0: [[(LOAD_A, [0] * 32)]]})
+        with pytest.raises(GemmsimError, match=r"l1\.line and l1\.sector must be 128 and 32"):
+            serve(GEMM, launch(), trace, replace(GPU, l1=replace(GPU.l1, line_bytes=64)), 65536, 1)
+        with pytest.raises(GemmsimError, match="no block fits"):
+            serve(GEMM, launch(), trace, GPU, 65536, 0)
+
+
+class TestSampled:
+    """n = 128: 4 x 32 blocks. One stands for all; its neighbours only show where the others access memory."""
+
+    def test_counted_exactly(self) -> None:
+        whole, sampled = gemm(128), gemm(128, SAMPLE)
+        exact = [name for name, how in whole.provenance.items() if how == Provenance.EXACT]
+        assert {n: sampled.counters[n] for n in exact} == {n: whole.counters[n] for n in exact}
+
+    def test_each_sector_is_read_once_where_all_fit(self) -> None:
+        sampled = gemm(128, SAMPLE)
+        assert sampled.counters["dram__sectors_read.sum"] == gemm(128).counters["dram__sectors_read.sum"] == 4096
+        assert sampled.counters["dram__sectors_write.sum"] == 0
+        assert any("each wave" in note for note in sampled.notes)
+
+    @pytest.mark.parametrize("sms", [3, 5])
+    def test_near_the_whole_where_l2_is_too_small(self, sms: int) -> None:
+        """B has 64 KB, L2 48: each wave reads it anew. The replay has it within a tenth."""
+        whole, sampled = (gemm(128, only, l2_bytes=48 << 10, sms=sms).counters for only in (None, SAMPLE))
+        for name in ("dram__sectors_read.sum", "l1tex__m_xbar2l1tex_read_sectors.sum"):
+            assert sampled[name] == pytest.approx(whole[name], rel=0.1)
+        assert whole["dram__sectors_read.sum"] > 4096
+
+    def test_record_costs_follow_the_estimate(self) -> None:
+        sampled = gemm(128, SAMPLE)
+        reads = sum(row.l2_sectors for row in sampled.instructions if row.op == "ld")
+        share = sampled.counters["dram__sectors_read.sum"] / reads
+        executed = sampled.cost
+        assert (executed.dram_sectors <= executed.l2_sectors).all()
+        loads = executed.l2_sectors.sum() - 3 * 4 * 4  # less the stores of three blocks of four warps
+        assert executed.dram_sectors.sum() == pytest.approx(share * loads, rel=0.05)
+
+    def test_a_bound_where_the_other_blocks_are_unknown(self) -> None:
+        sampled = gemm(128, {(1, 1): 128.0})
+        assert any("too few" in note for note in sampled.notes)
+        assert sampled.counters["dram__sectors_read.sum"] == 3 * 128 * 128 * 4 / 32  # the arrays
+
+    def test_a_step_that_is_not_constant_is_no_step(self) -> None:
+        """Block 1 reads lines in the other order: nothing is known of blocks 2 and 3."""
+        here = [[(LOAD_A, [128 * i] * 32) for i in range(4)]]
+        there = [[(LOAD_A, [1024 - 128 * i] * 32) for i in range(4)]]
+        trace = warp_trace(3, {0: here, 1: there}, [2.0, 2.0])
+        traffic = serve(GEMM, launch((4, 1, 1)), trace, GPU, 65536, 1)
+        assert any("unknown" in note for note in traffic.notes)
+
+
+def test_spread_keeps_sums_and_whole_numbers() -> None:
+    pc = np.array([7, 3, 7, 3, 7, 7], np.int32)
+    amount = np.array([0.5, 4.0, 0.5, 0.0, 0.75, 1.25])
+    assert spread(amount, pc).tolist() == [0, 4, 1, 0, 0, 2]
+    assert spread(np.zeros(0), np.zeros(0, np.int32)).tolist() == []
