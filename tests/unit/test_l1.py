@@ -59,6 +59,10 @@ def test_stores_are_written_through_and_allocate_nothing() -> None:
     assert traffic.counters["l1tex__m_xbar2l1tex_read_sectors.sum"] == 4
 
 
+def test_a_store_replaces_no_line() -> None:
+    assert served([[*loads(0, 1, 2, 3), (STORE, line(9)), *loads(0)]]).cost.l2_sectors.tolist() == [4, 4, 4, 4, 4, 0]
+
+
 def test_atomics_pass_by() -> None:
     traffic = served([[(LOAD, line(0)), (ADD, line(0)), (LOAD, line(0))]])
     assert traffic.cost.l2_sectors.tolist() == [4, 4, 0]

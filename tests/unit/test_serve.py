@@ -140,6 +140,14 @@ class TestSampled:
             assert sampled[name] == pytest.approx(whole[name], rel=0.1)
         assert whole["dram__sectors_read.sum"] > 4096
 
+    def test_what_a_wave_leaves_in_l1_for_the_next(self) -> None:
+        """Four SMs, four blocks a row of the grid: an SM keeps its column of B, which one wave brings and 15 find."""
+        whole, sampled = (gemm(128, only, sms=4).counters for only in (None, SAMPLE))
+        name = "l1tex__m_xbar2l1tex_read_sectors.sum"
+        a, b = 4 * 32 * 16, 128 * 4  # sectors of A a column of blocks brings, and of B, each on one SM
+        assert whole[name] == 4 * (a + b)
+        assert sampled[name] == 4 * a  # the sample stands for waves that come later than the first
+
     def test_record_costs_follow_the_estimate(self) -> None:
         sampled = gemm(128, SAMPLE)
         reads = sum(row.l2_sectors for row in sampled.instructions if row.op == "ld")
