@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import numpy as np
 
 from gemmsim.analysis.advice import advise
@@ -120,7 +119,9 @@ def launch_counters(program: Program, launch: Launch, occupancy: Occupancy) -> d
     return counters
 
 
-def _roofline(program: Program, request: AnalyzeRequest, trace: WarpTrace, traffic: Traffic, timing: Timing) -> Roofline:
+def _roofline(
+    program: Program, request: AnalyzeRequest, trace: WarpTrace, traffic: Traffic, timing: Timing
+) -> Roofline:
     operations = floating_point_operations(program, trace)
     sectors = request.gpu.l1.sector_bytes
     counters = traffic.counters

@@ -26,7 +26,7 @@ def verify(run: Execution, launch: Launch, check: GemmCheck | None) -> Verificat
     before = launch.args[check.c]
     after, stored = run.outputs[check.c], run.written[check.c]
     assert after is not None and stored is not None
-    m, k = a.shape
+    m = a.shape[0]
     n = b.shape[1]
     after, stored = after.reshape(m, n), stored.reshape(m, n)
     count = int(stored.sum())
@@ -39,7 +39,9 @@ def verify(run: Execution, launch: Launch, check: GemmCheck | None) -> Verificat
     of = f"{count} of {m * n} elements of C (the blocks sampled)" if run.sampled else f"all {m * n} elements of C"
     if inside:
         return Verification(True, relative, f"yes, relative error {relative:.1e}, {of}")
-    return Verification(False, relative, f"NO: relative error {relative:.1e}, beyond what {before.dtype} sums explain, {of}")
+    return Verification(
+        False, relative, f"NO: relative error {relative:.1e}, beyond what {before.dtype} sums explain, {of}"
+    )
 
 
 def _float64(launch: Launch, position: int) -> NDArray[np.float64]:

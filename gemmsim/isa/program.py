@@ -37,8 +37,9 @@ class Operand:
     kind       what it names
     index      register, predicate or barrier number; `ZERO` for RZ/URZ/PT/UPT; base register of an ADDRESS or of an
                indexed CONSTANT (`ZERO` where there is none)
-    value      IMMEDIATE: the integer as printed (signed; mask it to the width the opcode wants), for float literals the 32
-               bits of the encoding's immediate field (upper half of a double; both halves of a packed pair); CONSTANT: byte offset; ADDRESS: displacement in bytes
+    value      IMMEDIATE: the integer as printed (signed; mask it to the width the opcode wants), for float literals the
+               32 bits of the encoding's immediate field (upper half of a double; both halves of a packed pair);
+               CONSTANT: byte offset; ADDRESS: displacement in bytes
                (signed); TARGET: byte offset
     bank       constant bank of a CONSTANT; uniform register of an ADDRESS's or bindless CONSTANT's descriptor
     uniform    ADDRESS or CONSTANT: index of the uniform register added to the base, `ZERO` where there is none
@@ -46,7 +47,8 @@ class Operand:
     wide       ADDRESS: the base register is a 64-bit pair (`R2.64`)
     negate, absolute, invert   `-x`, `|x|`, and `~x` or `!p`
     suffix     what follows the name, without the dot (`reuse` excluded): "64", "H0_H0", "B1", ...
-    name       SPECIAL: its name ("SR_TID.X"); ADDRESS: kind of its descriptor ("desc", "gdesc") or empty; CONSTANT: "cx"
+    name       SPECIAL: its name ("SR_TID.X"); ADDRESS: kind of its descriptor ("desc", "gdesc") or empty; CONSTANT:
+               "cx"
                where bindless; IMMEDIATE: the literal where printed as floating point, "set" for a set of bits `{2,0}`
     """
 
@@ -166,7 +168,7 @@ class Program:
     toolchain          {tool: version} that made it
     source             {file name: text} of the files that source lines point into, where they could be read
     cubin_sha256       of the whole cubin
-    reserved_shared_bytes  bytes for the system at the bottom of the shared window (sm_90 and later: the kernel's own data
+    reserved_shared_bytes  bytes for the system at the bottom of the shared window (sm_90 and later: the kernel's data
                        starts at this address); not in `static_shared_bytes`
     global_data        initial content of the module's device globals (`__device__` variables, tables of math functions)
     relocations        words of `constants` that hold addresses into `global_data`

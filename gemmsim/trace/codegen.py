@@ -148,7 +148,6 @@ class _Row:
     def load_row(self, column: int, next_row: int = 0) -> Any:
         return self.builder.load(self.pointer(column, next_row), align=4)
 
-
     def source(self, number: int, type_: str) -> LlvmLanes:
         build, column = self.builder, micro.SOURCE + micro.SOURCE_COLUMNS * number
         keep, flip = self.splat(self.word(column + 1)), self.splat(self.word(column + 2))
@@ -188,7 +187,7 @@ class _Row:
 def store_rows(builder: Any, rows: list[tuple[Any, Any]], execute: Any) -> None:
     """Store 32 words to each pointer, in those lanes of the mask.
 
-    The full mask has a branch of its own: masked vector stores are many times slower than plain ones on some CPUs (AMD Zen).
+    The full mask has a branch of its own: masked vector stores are many times slower than plain ones on AMD Zen.
     """
     full = builder.icmp_unsigned("==", execute, ir.Constant(_I32, 0xFFFFFFFF))
     with builder.if_else(full, likely=True) as (whole, partial):

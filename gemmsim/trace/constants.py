@@ -11,11 +11,22 @@ from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import Program
 from gemmsim.trace.types import Argument, Launch
 
-# Byte offsets in constant bank 0 (blockDim, gridDim, top of stack), read off the code that the CUDA 13 toolchain makes for each architecture:
+# Byte offsets in constant bank 0 (blockDim, gridDim, top of stack), read off the code that the CUDA 13 toolchain makes
+# for each architecture:
 # parameters that start at 0x380 belong to sm_100 and later.
 _LAYOUT = {False: (0x0, 0xC, 0x28), True: (0x360, 0x370, 0x37C)}
 _NEW_LAYOUT_FROM = 0x380
-_SCALARS = {"f32": "<f", "f64": "<d", "i8": "<b", "i32": "<i", "i64": "<q", "u8": "<B", "u32": "<I", "u64": "<Q", "f16": "<e"}
+_SCALARS = {
+    "f32": "<f",
+    "f64": "<d",
+    "i8": "<b",
+    "i32": "<i",
+    "i64": "<q",
+    "u8": "<B",
+    "u32": "<I",
+    "u64": "<Q",
+    "f16": "<e",
+}
 BANK_BYTES = 0x1000 + 0x380
 
 
@@ -29,9 +40,12 @@ def constant_bank(program: Program, launch: Launch, pointers: tuple[int | None, 
     values = [word for a, p in zip(launch.args, pointers, strict=True) for word in _words(program, a, p)]
     if len(values) != len(program.parameters):
         wanted = len(program.parameters)
-        what = "parameter words (a numba array of n dimensions takes 5 + 2n)" if program.abi == "numba" else "parameters"
+        what = (
+            "parameter words (a numba array of n dimensions takes 5 + 2n)" if program.abi == "numba" else "parameters"
+        )
         raise GemmsimError(
-            f"kernel '{program.name}' takes {wanted} {what}, but the {len(launch.args)} arguments given make {len(values)}"
+            f"kernel '{program.name}' takes {wanted} {what}, "
+            f"but the {len(launch.args)} arguments given make {len(values)}"
         )
     for value, parameter in zip(values, program.parameters, strict=True):
         if len(value) != parameter.size_bytes:

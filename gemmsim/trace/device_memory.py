@@ -67,9 +67,12 @@ class DeviceMemory:
     def stored(self) -> tuple[NDArray[np.bool_] | None, ...]:
         """Which elements the kernel stored to (all bytes of them)."""
         return tuple(
-            None if a is None else self.written[at : at + a.nbytes].reshape(*a.shape, a.itemsize).all(axis=-1)
-            for a, at in zip(self._arrays, self._positions, strict=True)
+            None if a is None else self._stored(a, at) for a, at in zip(self._arrays, self._positions, strict=True)
         )
+
+    def _stored(self, array: NDArray, at: int) -> NDArray[np.bool_]:
+        written = self.written[at : at + array.nbytes].reshape(*array.shape, array.itemsize)
+        return np.asarray(written.all(axis=-1), np.bool_)
 
     def owner(self, address: int) -> str:
         """What lies nearest to an address, for messages."""

@@ -1,7 +1,7 @@
 """Which blocks of a launch to execute, and how many others each stands for.
 
-Nothing is assumed about a kernel: along each grid axis a few blocks are executed and compared. Two blocks are alike when
-every instruction ran equally often, for equally many threads, with the same access shapes equally often. Interior
+Nothing is assumed about a kernel: along each grid axis a few blocks are executed and compared. Two blocks are alike
+when every instruction ran equally often, for equally many threads, with the same access shapes equally often. Interior
 blocks along an axis must repeat with a short period (the alignment of a tile to the 128-byte line can alternate), and a
 block chosen at random must agree with its class; otherwise the whole grid is executed.
 """
@@ -25,7 +25,8 @@ _PERIODS = (1, 2, 4)
 
 @dataclass(frozen=True)
 class Plan:
-    """blocks: linear ids to execute, ascending; weight: blocks that each stands for; streams: whose instructions to record."""
+    """blocks: linear ids to execute, ascending; weight: blocks that each stands for; streams: whose instructions are
+    recorded."""
 
     blocks: tuple[int, ...]
     weight: tuple[float, ...]
@@ -35,7 +36,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class _Axis:
-    """Classes along one grid axis: coordinate -> representative coordinate, and how often each representative stands."""
+    """Classes along one grid axis: representative coordinate -> how many coordinates it stands for."""
 
     weight: dict[int, int]
 
@@ -54,16 +55,16 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False) -> Pla
     if full or total <= FULL_BELOW or launch.blocks <= 8:
         if total > max_instructions:
             raise GemmsimError(
-                f"kernel '{program.name}' would execute about {total:.3g} warp instructions, more than --max-instructions "
-                f"{max_instructions}: raise it, or leave out --full"
+                f"kernel '{program.name}' would execute about {total:.3g} warp instructions, more than "
+                f"--max-instructions {max_instructions}: raise it, or leave out --full"
             )
         return _everything(launch, resident, sms)
     axes = [_axis(probe, launch.grid, axis) for axis in range(3)]
     if any(axis is None for axis in axes):
         if total > max_instructions:
             raise GemmsimError(
-                f"the blocks of kernel '{program.name}' differ in ways that a sample cannot stand for, and the whole grid would "
-                f"execute about {total:.3g} warp instructions, more than --max-instructions {max_instructions}"
+                f"the blocks of kernel '{program.name}' differ in ways that a sample cannot stand for, and the whole "
+                f"grid would execute about {total:.3g} warp instructions, more than --max-instructions {max_instructions}"
             )
         return _everything(launch, resident, sms)
     return _product(launch, [axis for axis in axes if axis is not None], resident)

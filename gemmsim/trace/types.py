@@ -53,8 +53,8 @@ class Patterns:
     offsets_bytes  int64 [patterns, 32], relative to the record's base; 0 in inactive lanes
     active_mask    uint32 [patterns], bit l set where lane l accesses memory (not all-zero)
 
-    The base is the lowest active address rounded down to 128 bytes, so that banks, sectors and lines of a pattern are the same at
-    every base.
+    The base is the lowest active address rounded down to 128 bytes, so that banks, sectors and lines of a pattern
+    are the same at every base.
     """
 
     offsets_bytes: NDArray[np.int64]
@@ -63,13 +63,15 @@ class Patterns:
 
 @dataclass(frozen=True)
 class WarpTrace:
-    """The trace of some blocks of a launch. Warp w of the trace is warp w % warps_per_block of block blocks[w // warps_per_block].
+    """The trace of some blocks of a launch.
+
+    Warp w of the trace is warp w % warps_per_block of block blocks[w // warps_per_block].
 
     blocks            int64 [nb] linear block ids (x fastest), in execution order
     weight            float64 [nb] blocks of the grid that each stands for (1 where nothing was sampled)
     executed          int64 [nb, instructions] warp-level executions of each static instruction
     threads_executed  int64 [nb, instructions] thread-level executions, guard predicate and active mask applied
-    record_start      int64 [warps + 1] memory records of warp w are record_start[w]:record_start[w + 1], in program order
+    record_start      int64 [warps + 1] memory records of warp w: record_start[w]:record_start[w + 1], in program order
     record_pc         int32 [records] static instruction index
     record_pattern    int32 [records] index into `patterns`
     record_base       uint64 [records] byte address, a multiple of 128
