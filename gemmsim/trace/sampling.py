@@ -63,8 +63,8 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False) -> Pla
     if any(axis is None for axis in axes):
         if total > max_instructions:
             raise GemmsimError(
-                f"the blocks of kernel '{program.name}' differ in ways that a sample cannot stand for, and the whole "
-                f"grid would execute about {total:.3g} warp instructions, more than --max-instructions {max_instructions}"
+                f"the blocks of kernel '{program.name}' differ in ways that a sample cannot stand for, and all of "
+                f"them would execute about {total:.3g} warp instructions, more than --max-instructions {max_instructions}"
             )
         return _everything(launch, resident, sms)
     return _product(launch, [axis for axis in axes if axis is not None], resident)
@@ -158,6 +158,10 @@ def _product(launch: Launch, axes: list[_Axis], resident: int) -> Plan:
         for y in axes[1].representatives()
         for z in axes[2].representatives()
     }
+    heaviest = max(chosen, key=lambda b: chosen[b])
+    for step, length, place in ((1, gx, heaviest % gx), (gx, gy, heaviest // gx % gy)):
+        if place + 1 < length:  # stands for none, but tells the cache models where the next block along this axis reads
+            chosen.setdefault(heaviest + step, 0.0)
     blocks = sorted(chosen)
-    heaviest = sorted(blocks, key=lambda b: -chosen[b])[: max(1, min(resident, 4))]
-    return Plan(tuple(blocks), tuple(chosen[b] for b in blocks), tuple(b in heaviest for b in blocks), sampled=True)
+    timed = sorted((b for b in blocks if chosen[b]), key=lambda b: -chosen[b])[: max(1, min(resident, 4))]
+    return Plan(tuple(blocks), tuple(chosen[b] for b in blocks), tuple(b in timed for b in blocks), sampled=True)
