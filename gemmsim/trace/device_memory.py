@@ -53,7 +53,7 @@ class DeviceMemory:
     def restore(self) -> None:
         """Back to the arguments' initial content, nothing written."""
         for number, (array, at) in enumerate(zip(self._arrays, self._positions, strict=True)):
-            if array is not None and self.written[at : at + array.nbytes].any():
+            if array is not None and self._touched(array, at):
                 self._fill(number)
                 self.written[at : at + array.nbytes] = False
 
@@ -70,9 +70,18 @@ class DeviceMemory:
             None if a is None else self._stored(a, at) for a, at in zip(self._arrays, self._positions, strict=True)
         )
 
+    def _touched(self, array: NDArray, at: int) -> bool:
+        words = self.written[at : at - (-array.nbytes // 8) * 8].view(np.uint64)  # positions leave room beyond the end
+        return bool(words.any())
+
     def _stored(self, array: NDArray, at: int) -> NDArray[np.bool_]:
-        written = self.written[at : at + array.nbytes].reshape(*array.shape, array.itemsize)
-        return np.asarray(written.all(axis=-1), np.bool_)
+        if not self._touched(array, at):
+            return np.zeros(array.shape, np.bool_)
+        written = self.written[at : at + array.nbytes]
+        stored = written[:: array.itemsize].copy()
+        for byte in range(1, array.itemsize):
+            stored &= written[byte :: array.itemsize]
+        return stored.reshape(array.shape)
 
     def owner(self, address: int) -> str:
         """What lies nearest to an address, for messages."""

@@ -16,7 +16,7 @@ from gemmsim.trace.device_memory import DeviceMemory
 from gemmsim.trace.executor import run_block
 from gemmsim.trace.faults import describe
 from gemmsim.trace.lower import MicroProgram, lower
-from gemmsim.trace.types import WARP_LANES, Execution, Launch
+from gemmsim.trace.types import WARP_LANES, Execution, Launch, WarpTrace
 
 ALL = 0xFFFFFFFF
 LOCAL_SLOTS = 512  # blocks that own a stack at once; a block id selects one
@@ -71,6 +71,13 @@ class Executor:
         Raises GemmsimError for an access outside the arguments, a misaligned access, a barrier that cannot complete,
         and a kernel that exceeds its budget; each names the instruction, its source line, block and warp.
         """
+        trace = self.trace(blocks, weight, streams)
+        return Execution(trace, self.memory.arrays(), self.memory.stored(), len(blocks) != self.launch.blocks)
+
+    def trace(
+        self, blocks: Sequence[int], weight: Sequence[float] | None = None, streams: Sequence[bool] | None = None
+    ) -> WarpTrace:
+        """As `run`, without the outputs."""
         self.memory.restore()
         chosen = np.asarray(blocks, np.int64)
         wanted = np.ones(len(chosen), bool) if streams is None else np.asarray(streams, bool)
@@ -81,9 +88,7 @@ class Executor:
         for number, block in enumerate(chosen):
             self._block(int(block), number, executed[number], threads[number], bool(wanted[number]))
         weights = np.ones(len(chosen)) if weight is None else np.asarray(weight, float)
-        trace = self.buffers.finish(warps, chosen, weights, executed, threads)
-        sampled = len(chosen) != self.launch.blocks
-        return Execution(trace, self.memory.arrays(), self.memory.stored(), sampled)
+        return self.buffers.finish(warps, chosen, weights, executed, threads)
 
     def _context(self, warps: int) -> NDArray[np.uint64]:
         """The slots that do not change between blocks; every array named here is kept alive by `self`."""

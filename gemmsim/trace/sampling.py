@@ -85,7 +85,7 @@ class _Probe:
 
     def _run(self, block: int) -> tuple[str, int]:
         if block not in self.known:
-            trace = self.executor.run([block], streams=[False]).trace
+            trace = self.executor.trace([block], streams=[False])
             self.known[block] = _signature(trace), int(trace.executed.sum())
         return self.known[block]
 
