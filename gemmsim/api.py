@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from gemmsim.analysis.advice import advise
@@ -23,28 +25,47 @@ from gemmsim.sm.schedule import schedule
 from gemmsim.sm.types import Timing
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.sampling import plan
-from gemmsim.trace.types import Argument, Launch, WarpTrace
+from gemmsim.trace.types import Argument, Execution, Launch, WarpTrace
 from gemmsim.version import __version__
 
 
-def analyze(request: AnalyzeRequest) -> Report:
-    """Predict one launch. Raises GemmsimError, with one clear line, for whatever of the request cannot be."""
+@dataclass(frozen=True)
+class Counted:
+    """A launch executed and counted, before anything is timed."""
+
+    program: Program
+    occupancy: Occupancy
+    execution: Execution
+    traffic: Traffic
+
+
+def count(request: AnalyzeRequest) -> Counted:
+    """Compile, execute and count a launch. Raises GemmsimError, with one clear line, for whatever cannot be."""
     launch, gpu = request.launch, request.gpu
     program = compile_kernel(request.kernel, gpu.arch, default_cache() if request.use_cache else None)
     occupancy = _occupancy(program, request)
     executor = Executor(program, launch, request.sampling.max_instructions)
     chosen = plan(executor, occupancy.blocks_per_sm, gpu.sm.count, request.sampling.full)
-    run = executor.run(chosen.blocks, chosen.weight, chosen.streams)
+    execution = executor.run(chosen.blocks, chosen.weight, chosen.streams)
     l1_bytes = gpu.l1.unified_bytes - occupancy.carveout_bytes
-    traffic = serve(program, launch, run.trace, gpu, l1_bytes, occupancy.blocks_per_sm)
-    timing = schedule(program, launch, run.trace, traffic.cost, gpu, occupancy.blocks_per_sm)
-    evidence = _evidence(program, request, run.trace, traffic, occupancy, timing)
+    traffic = serve(program, launch, execution.trace, gpu, l1_bytes, occupancy.blocks_per_sm)
+    return Counted(program, occupancy, execution, traffic)
+
+
+def analyze(request: AnalyzeRequest) -> Report:
+    """Predict one launch. Raises GemmsimError as `count` does."""
+    launch, gpu = request.launch, request.gpu
+    counted = count(request)
+    program, traffic, trace = counted.program, counted.traffic, counted.execution.trace
+    timing = schedule(program, launch, trace, traffic.cost, gpu, counted.occupancy.blocks_per_sm)
+    evidence = _evidence(program, request, trace, traffic, counted.occupancy, timing)
+    executed = SamplingReport(len(trace.blocks), launch.blocks, int(trace.executed.sum()), counted.execution.notes)
     return Report(
         labels=request.labels,
         evidence=evidence,
         arguments=tuple(_describe(argument) for argument in launch.args),
-        verified=verify(run, launch, request.verify),
-        sampling=SamplingReport(len(chosen.blocks), launch.blocks, int(run.trace.executed.sum()), run.notes),
+        verified=verify(counted.execution, launch, request.verify),
+        sampling=executed,
         bottleneck=find_bottleneck(evidence),
         advice=advise(evidence),
         notes=(*traffic.notes, *timing.notes),

@@ -1,1 +1,1 @@
-"""Measures on a real GPU and shows predicted beside measured. Installed as gemmsim_validate."""
+"""What is checked against real GPUs (installed as `gemmsim_validate`)."""
