@@ -1,7 +1,7 @@
 """Measurements of real GPUs, kept with the machine code that was measured.
 
-A record file holds the cases of one GPU: for each, the cubin that ran (beside it, zlib-compressed), the launch, the median
-times and Nsight Compute's counters. Replaying a case therefore needs no compiler and does not depend on one.
+A record file holds the cases of one GPU: for each, the cubin that ran (beside it, zlib-compressed), the launch, the
+median times and Nsight Compute's counters. Replaying a case therefore needs no compiler and does not depend on one.
 """
 
 from __future__ import annotations
@@ -71,9 +71,8 @@ def load_cases(folder: Path = FOLDER / "h200") -> tuple[Case, ...]:
     try:
         data = json.loads(path.read_text())
         if data["schema_version"] != SCHEMA_VERSION:
-            raise GemmsimError(
-                f"{path} has schema version {data['schema_version']}, this gemmsim reads {SCHEMA_VERSION}"
-            )
+            found = data["schema_version"]
+            raise GemmsimError(f"{path} has schema version {found}, this gemmsim reads {SCHEMA_VERSION}")
         return tuple(
             Case(
                 name=c["name"],
