@@ -63,8 +63,8 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False) -> Pla
     if any(axis is None for axis in axes):
         if total > max_instructions:
             raise GemmsimError(
-                f"the blocks of kernel '{program.name}' differ in ways that a sample cannot stand for, and all of "
-                f"them would execute about {total:.3g} warp instructions, more than --max-instructions {max_instructions}"
+                f"the blocks of kernel '{program.name}' differ in ways that a sample cannot stand for, and all of them "
+                f"would execute about {total:.3g} warp instructions: more than --max-instructions {max_instructions}"
             )
         return _everything(launch, resident, sms)
     return _product(launch, [axis for axis in axes if axis is not None], resident)

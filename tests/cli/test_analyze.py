@@ -169,3 +169,18 @@ def test_unwritable_cache_only_costs_time(workspace: Path) -> None:
     run = subprocess.run(command, cwd=workspace, env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert run.stderr.startswith("warning: cannot write the cache folder") and run.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("hidden", ["cuda.core", "nvdisasm"])
+def test_no_toolchain_is_one_clear_line(
+    hidden: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """As on macOS, where no wheel of the toolchain exists."""
+    if hidden == "nvdisasm":
+        monkeypatch.setattr("gemmsim.compile.toolchain._files", lambda package: [])
+        monkeypatch.setenv("PATH", str(tmp_path))
+    else:
+        monkeypatch.setitem(sys.modules, hidden, None)
+    assert main(["analyze", "--kernel", "tiled", "--size", "8", "--no-cache"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("error: ") and err.count("\n") == 1 and "pip install" in err
