@@ -46,6 +46,7 @@ def command(output_format: str, output: str | None, **options: Any) -> int:
         --arg 'f32[256,256]' --arg 'f32[256,256]' --arg 'f32[256,256]=0'
 
     TARGET is FILE.py:function (numba.cuda), FILE.cu, FILE.ptx or FILE.cubin.
+    A Python file is imported: its code runs on this machine.
     """
     if (options["kernel"] is None) == (options["target"] is None):
         raise GemmsimError("give either --kernel NAME or a TARGET such as my.py:my_gemm (see gemmsim analyze --help)")
