@@ -1,0 +1,85 @@
+"""A sample of blocks stands for a grid only where it gives the same counts as executing all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gemmsim.api import Counted, count
+from gemmsim.cli.targets import ladder_source
+from gemmsim.compile.source import ArgType, PythonKernel
+from gemmsim.errors import GemmsimError
+from gemmsim.gpu import load_gpu
+from gemmsim.ladder import kernel_info
+from gemmsim.provenance import Provenance
+from gemmsim.request import AnalyzeRequest, Labels, Sampling
+from gemmsim.trace import sampling
+from gemmsim.trace.types import Argument, Launch
+
+GPU = load_gpu("a100")
+
+
+def counted(kernel: str, m: int, n: int, k: int, tunables: dict[str, int], full: bool) -> Counted:
+    info = kernel_info(kernel)
+    random = np.random.default_rng(1)
+    arrays = [random.random(shape, np.float32) for shape in ((m, k), (k, n), (m, n))]
+    args = (*(Argument("f32", a.shape, a) for a in arrays), Argument("f32", (), 1.0), Argument("f32", (), 0.5))
+    shape = info.launch(m, n, k, tunables)
+    launch = Launch(shape.grid, shape.block, args)
+    source = ladder_source(info, tunables, args)
+    return count(AnalyzeRequest(source, launch, GPU, Labels(kernel), sampling=Sampling(full)))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "tunables", "sizes"),
+    [
+        ("tiled", {"tile": 16}, (100, 208, 24)),  # edges in y only; blocks alternate inside 128-byte lines
+        ("tiled", {"tile": 8}, (72, 130, 20)),  # edges in x; a period of four blocks
+        ("naive", {}, (260, 200, 9)),
+        ("coalesced", {}, (161, 225, 33)),
+    ],
+)
+def test_sampled_counts_equal_full_counts(
+    kernel: str, tunables: dict[str, int], sizes: Sequence[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampling, "FULL_BELOW", 0)
+    m, n, k = sizes
+    full = counted(kernel, m, n, k, tunables, full=True)
+    sample = counted(kernel, m, n, k, tunables, full=False)
+    assert not full.execution.sampled
+    assert sample.execution.sampled and len(sample.execution.trace.blocks) < len(full.execution.trace.blocks)
+    exact = [name for name, how in full.traffic.provenance.items() if how is Provenance.EXACT]
+    assert len(exact) > 10
+    assert {n: sample.traffic.counters[n] for n in exact} == {n: full.traffic.counters[n] for n in exact}
+
+
+KERNELS = '''
+from numba import cuda
+
+@cuda.jit
+def uneven(a, b, c):
+    """Block x adds the first a[x] elements: no two blocks alike."""
+    total = 0.0
+    for i in range(a[cuda.blockIdx.x]):
+        total += b[i]
+    c[cuda.blockIdx.x, cuda.threadIdx.x] = total
+'''
+
+
+def test_blocks_that_differ_are_all_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "FULL_BELOW", 0)
+    (tmp_path / "k.py").write_text(KERNELS)
+    blocks = 40
+    lengths = np.random.default_rng(2).integers(1, 60, blocks, np.int32)
+    arrays = (lengths, np.ones(64, np.float32), np.zeros((blocks, 32), np.float32))
+    args = tuple(Argument({"f": "f32", "i": "i32"}[a.dtype.kind], a.shape, a) for a in arrays)
+    source = PythonKernel(tmp_path / "k.py", "uneven", (ArgType("i32", 1), ArgType("f32", 1), ArgType("f32", 2)))
+    launch = Launch((blocks, 1, 1), (32, 1, 1), args)
+    run = count(AnalyzeRequest(source, launch, GPU, Labels("uneven"))).execution
+    assert not run.sampled
+    np.testing.assert_array_equal(run.outputs[2][:, 7], lengths)
+    with pytest.raises(GemmsimError, match="a sample cannot stand for"):
+        count(AnalyzeRequest(source, launch, GPU, Labels("uneven"), sampling=Sampling(max_instructions=3000)))
