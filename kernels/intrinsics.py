@@ -139,8 +139,8 @@ def _address(space: int, returns: Any) -> Any:
 global_address = _address(1, _U64)
 shared_address = _address(_SHARED_SPACE, _U32)
 
-# Loads and stores: load_global_b32x4(address) -> four uint32, store_shared_b32x4(address, values); _b16 has its value in
-# the low half of a uint32.
+# Loads and stores: load_global_b32x4(address) -> four uint32, store_shared_b32x4(address, values); _b16 has its
+# value in the low half of a uint32.
 
 _LOAD_B16 = "{{ .reg .b16 h; ld.global.b16 h, [{0}]; cvt.u32.u16 {d}, h; }}"
 _STORE_B16 = "{{ .reg .b16 h; cvt.u16.u32 h, {1}; st.shared.b16 [{0}], h; }}"
@@ -204,7 +204,7 @@ ldmatrix_x1, ldmatrix_x2, ldmatrix_x4 = _ldmatrix(1), _ldmatrix(2), _ldmatrix(4)
 ldmatrix_x1_trans, ldmatrix_x2_trans, ldmatrix_x4_trans = (_ldmatrix(count, ".trans") for count in (1, 2, 4))
 
 # Matrix multiply-add of a warp: mma(a, b, c) -> a @ b + c, fragments as tuples. With g = lane // 4 and t = lane % 4,
-# a lane of m16n8k16 holds, in pairs: of A [16, 16] rows (g, g + 8, g, g + 8) at columns 2 t (twice) and 2 t + 8 (twice);
+# a lane of m16n8k16 holds, in pairs: of A [16, 16] rows (g, g + 8, g, g + 8) at columns 2 t, 2 t, 2 t + 8, 2 t + 8;
 # of B [16, 8] column g at rows 2 t and 2 t + 8; of C [16, 8] columns 2 t and 2 t + 1 of row g, then of row g + 8.
 
 

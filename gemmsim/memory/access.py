@@ -38,12 +38,14 @@ class Access:
     op           "ld", "st", "atom", "red" or "ldgsts" (global to shared; space is that of its source)
     width_bytes  bytes a lane
     routable     False where the lanes of a load can never share a wavefront below the floor of its width (LDSM)
+    lanes        that give an address: 8 a matrix of LDSM and STSM
     """
 
     space: str
     op: str
     width_bytes: int
     routable: bool = True
+    lanes: int = 32
 
 
 def access_of(instruction: Instruction) -> Access | None:
@@ -52,6 +54,7 @@ def access_of(instruction: Instruction) -> Access | None:
         return None
     space, op = _MEMORY[instruction.opcode]
     if instruction.opcode in ("LDSM", "STSM"):
-        return Access(space, op, _MATRIX_ROW_BYTES, routable=False)
+        matrices = next((int(m) for m in instruction.modifiers if m in ("2", "4")), 1)
+        return Access(space, op, _MATRIX_ROW_BYTES, routable=False, lanes=8 * matrices)
     width = next((_WIDTH_BYTES[m] for m in instruction.modifiers if m in _WIDTH_BYTES), 4)
     return Access(space, op, width)

@@ -12,6 +12,8 @@
 3. The copy to shared memory (LDGSTS) takes one pass of its width's floor for each pass of the tag stage, where its
    destination has no conflicts.
 4. Global and local accesses follow rules 1 and 2 by the bank of their address.
+5. A matrix load (LDSM) reads each 8 x 8 matrix of 16-bit elements like a quarter-warp of 128-bit accesses: eight rows
+   of 16 bytes, one wavefront where they lie in different banks. Matrices never merge.
 
 Sources: groups, merging and the routable set were measured with Nsight Compute on an RTX 5090
 (cicuvc/nvidia-sass-document, notes/sm90/arch/shared_bank_conflicts.md, sections 2 to 4 and tests/bankconf/run.py, whose
@@ -34,9 +36,12 @@ BANK_SHIFT = 2  # banks are 4 bytes wide
 _LANES = 32
 
 
-def floor_wavefronts(width_bytes: int) -> int:
-    """Wavefronts of a full warp without conflicts or merging: 1, 2 for 64-bit and 4 for 128-bit accesses."""
-    return max(1, width_bytes // 4)
+def floor_wavefronts(width_bytes: int, lanes: int = _LANES) -> int:
+    """Wavefronts of `lanes` lanes without conflicts or merging: of a warp 1, 2 for 64-bit, 4 for 128-bit accesses.
+
+    A matrix load is a 128-bit access of 8 lanes a matrix.
+    """
+    return max(1, width_bytes * lanes // (BANKS << BANK_SHIFT))
 
 
 def wavefronts(

@@ -75,7 +75,7 @@ def _measure(
     widths = np.array([a.width_bytes for a in kinds], np.int64)[row]
     coalesced = coalesce(offsets, active, widths)
     tags = tag_cycles(coalesced.lines, tag_lines_per_cycle)
-    floors = np.array([floor_wavefronts(a.width_bytes) for a in kinds], np.int64)[row]
+    floors = np.array([floor_wavefronts(a.width_bytes, a.lanes) for a in kinds], np.int64)[row]
     waves = np.zeros(len(pc), np.int64)
     for width, merges in {(a.width_bytes, _merges(a)) for a in kinds}:
         chosen = np.array([(a.width_bytes, _merges(a)) == (width, merges) for a in kinds], bool)[row]

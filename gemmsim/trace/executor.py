@@ -35,12 +35,14 @@ from gemmsim.trace.state import (
     WAIT_WARP,
     WARP_BASE,
 )
+from gemmsim.trace.tensor import tensor
 
 _LANE_OPS = len(OP_NUMBER)
 _EXIT, _BRA, _BSSY, _BSYNC = (CONTROL_NUMBER[n] for n in ("exit", "bra", "bssy", "bsync"))
 _BREAK, _WARPSYNC, _BAR, _BRA_DIV = (CONTROL_NUMBER[n] for n in ("break", "warpsync", "bar", "bra_divergent"))
 _NOP, _LOAD, _STORE, _ATOMIC = (CONTROL_NUMBER[n] for n in ("nop", "load", "store", "atomic"))
 _SHUFFLE, _VOTE, _FIRST, _LOAD_CONSTANT = (CONTROL_NUMBER[n] for n in ("shuffle", "vote", "first_lane", "load_constant"))
+_LOAD_MATRIX, _MULTIPLY_MATRIX = CONTROL_NUMBER["load_matrix"], CONTROL_NUMBER["multiply_matrix"]
 _ROW_BYTES = micro.COLUMNS * 4
 
 
@@ -165,7 +167,15 @@ def run_block(code_address, registers_address, row_words, warps, context, trace,
                     lane_operation(op, own, mask)
                     pc += 1
                     continue
-                if kind == _LOAD or kind == _STORE or kind == _ATOMIC or kind == _LOAD_CONSTANT:
+                if kind == _LOAD_MATRIX or kind == _MULTIPLY_MATRIX:
+                    fault = tensor(kind, own, op, mask, w, context)
+                    if fault != 0:
+                        counters[FAULT_INSTRUCTION] = np.int64(get_u32(op, micro.INSTRUCTION))
+                        counters[FAULT_WARP] = w
+                        status = fault
+                        break
+                    pc += 1
+                elif kind == _LOAD or kind == _STORE or kind == _ATOMIC or kind == _LOAD_CONSTANT:
                     if flags & np.uint32(micro.UNIFORM):
                         mask = np.uint32(0xFFFFFFFF)
                     if mask != np.uint32(0):

@@ -30,5 +30,6 @@ def describe(
         state.SHARED_RANGE: f"lane {lane} leaves the {shared_bytes} bytes of shared memory: address {address:#x}",
         state.DEADLOCK: "threads wait for each other forever (a barrier that not all of them reach)",
         state.TOO_DIVERGENT: f"a warp splits into more than {state.MAX_PATHS} divergent paths",
+        state.PARTIAL_WARP: "all 32 lanes must execute a matrix instruction together, but some are inactive",
     }
     return f"{messages[status]} ({where})"

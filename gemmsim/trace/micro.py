@@ -54,6 +54,7 @@ CONTROL = (
     "match",
     "load_constant",
     "load_matrix",
+    "multiply_matrix",
     "clock",
     "bra_divergent",
 )

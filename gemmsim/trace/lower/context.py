@@ -71,10 +71,10 @@ class Context:
         self.uniform_base = self.registers
         self.predicate_base = self.uniform_base + UNIFORM_REGISTERS
         self.uniform_predicate_base = self.predicate_base + 8
-        self.zero = self.uniform_predicate_base + 8  # four rows, so that wide reads of RZ are zero throughout
-        self.ones = self.zero + 4
-        self.sink = self.ones + 1  # four rows that take what is written to RZ
-        self.temporary = self.sink + 4  # four rows within one instruction
+        self.zero = self.uniform_predicate_base + 8  # sixteen rows, so that fragments read from RZ are zero throughout
+        self.ones = self.zero + 16
+        self.sink = self.ones + 1  # eight rows that take what is written to RZ
+        self.temporary = self.sink + 8  # four rows within one instruction
         self.next_row = self.temporary + 4
         self.constants: dict[tuple[int, int, int], int] = {}
         self.literals: dict[tuple[int, ...], int] = {}

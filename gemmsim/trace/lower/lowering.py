@@ -9,7 +9,7 @@ import numpy as np
 from gemmsim.errors import GemmsimError, nearest
 from gemmsim.isa.program import INSTRUCTION_BYTES, OperandKind, Program
 from gemmsim.trace import micro
-from gemmsim.trace.lower import control, floating, integer, logic, memory, moves
+from gemmsim.trace.lower import control, floating, integer, logic, memory, moves, tensor
 from gemmsim.trace.lower.context import Constant, Context, MicroProgram
 
 TABLE: dict[str, Callable[[Context], None]] = {
@@ -19,6 +19,7 @@ TABLE: dict[str, Callable[[Context], None]] = {
     **moves.TABLE,
     **memory.TABLE,
     **control.TABLE,
+    **tensor.TABLE,
 }
 
 

@@ -1,0 +1,75 @@
+"""LDSM, HMMA, IMMA, DMMA: one micro-operation each, that sees all lanes (`gemmsim.trace.tensor` executes them)."""
+
+from __future__ import annotations
+
+import re
+
+from gemmsim.isa.program import OperandKind
+from gemmsim.trace.lower.context import Context, Source
+from gemmsim.trace.lower.integer import check_modifiers
+from gemmsim.trace.lower.memory import SHARED, address
+
+F16, BF16, TF32, S8, U8 = range(5)  # formats of A and B
+F32, F64, S32, S32_SATURATED = range(4)  # of the accumulator
+TRANSPOSED = 8
+
+# What HMMA's and DMMA's names say of the shape: (m, k); n is 8.
+_FLOAT_SHAPES = {"16816": (16, 16), "1688": (16, 8), "1684": (16, 4)}
+_INTEGER_SHAPES = {"16832": (16, 32), "16816": (16, 16), "8816": (8, 16)}
+
+
+def ldsm(context: Context) -> None:
+    """LDSM.16.M88[.2|.4] Rd, [address]; MT88 transposes."""
+    modifiers = check_modifiers(context, "16", "M88", "MT88", "2", "4")
+    if "16" not in modifiers:
+        raise context.unsupported("matrix of elements other than 16 bits")
+    d, where = context.instruction.operands
+    count = 4 if "4" in modifiers else 2 if "2" in modifiers else 1
+    source = address(context, where, SHARED)
+    context.emit("load_matrix", (context.result(d),), (source,), detail=count | TRANSPOSED * ("MT88" in modifiers))
+
+
+def hmma(context: Context) -> None:
+    modifiers = check_modifiers(context, "F32", "BF16", "TF32", *_FLOAT_SHAPES)
+    if "F32" not in modifiers:
+        raise context.unsupported("accumulation in half precision")
+    format_ = BF16 if "BF16" in modifiers else TF32 if "TF32" in modifiers else F16
+    _emit(context, *_shape(context, _FLOAT_SHAPES), format_, format_, F32)
+
+
+def imma(context: Context) -> None:
+    modifiers = check_modifiers(context, "S8", "U8", "SAT", *_INTEGER_SHAPES)
+    formats = [S8 if m == "S8" else U8 for m in context.instruction.modifiers if m in ("S8", "U8")]
+    if len(formats) != 2:
+        raise context.unsupported("integer format")
+    accumulator = S32_SATURATED if "SAT" in modifiers else S32
+    _emit(context, *_shape(context, _INTEGER_SHAPES), formats[0], formats[1], accumulator)
+
+
+def dmma(context: Context) -> None:
+    """DMMA.884 on sm_80, DMMA.8x8x4 and 16x8x4, 16x8x8, 16x8x16 later."""
+    (shape,) = context.instruction.modifiers
+    match = re.fullmatch(r"(8|16)x8x(4|8|16)", "8x8x4" if shape == "884" else shape)
+    if match is None:
+        raise context.unsupported(f"modifier .{shape}")
+    _emit(context, int(match[1]), int(match[2]), F16, F16, F64)
+
+
+def _shape(context: Context, shapes: dict[str, tuple[int, int]]) -> tuple[int, int]:
+    found = [shapes[m] for m in context.instruction.modifiers if m in shapes]
+    if len(found) != 1:
+        raise context.unsupported("shape")
+    return found[0]
+
+
+def _emit(context: Context, rows: int, depth: int, format_a: int, format_b: int, accumulator: int) -> None:
+    d, *sources = context.instruction.operands
+    for source, suffixes in zip(sources, (("", "ROW"), ("", "COL"), ("",)), strict=True):
+        if source.kind != OperandKind.REGISTER or source.negate or source.absolute or source.suffix not in suffixes:
+            raise context.unsupported("operand form")
+    a, b, c = (Source(context.row(source)) for source in sources)
+    immediates = (depth, accumulator, rows)
+    context.emit("multiply_matrix", (context.result(d),), (a, b, c), immediates, detail=format_a | format_b << 4)
+
+
+TABLE = {"LDSM": ldsm, "HMMA": hmma, "IMMA": imma, "DMMA": dmma}
