@@ -34,13 +34,17 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class GemmCheck:
-    """Compare with C = alpha * A @ B + beta * C in float64; a, b and c are positions in `Launch.args`."""
+    """Compare with C = alpha * A @ B + beta * C in float64; a, b and c are positions in `Launch.args`.
+
+    b_transposed  the argument holds B's transpose, [n, k]
+    """
 
     a: int
     b: int
     c: int
     alpha: float = 1.0
     beta: float = 0.0
+    b_transposed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

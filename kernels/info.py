@@ -34,6 +34,7 @@ class KernelInfo:
     dtypes     of the matrices
     teaches    what this rung shows; look_for: where it shows in a report
     launch     (m, n, k, tunables) -> how to launch it; every tunable must be given
+    b_transposed  B is given as its transpose, [n, k]
     build      (**tunables) -> the numba.cuda dispatcher; imports numba
     """
 
@@ -46,6 +47,7 @@ class KernelInfo:
     tunables: tuple[Tunable, ...] = ()
     dtypes: tuple[str, ...] = ("f32",)
     arguments: tuple[str, ...] = ("A", "B", "C", "alpha", "beta")
+    b_transposed: bool = False
 
 
 def ceil_div(a: int, b: int) -> int:

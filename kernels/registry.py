@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from . import coalesced, naive, tiled
+from . import coalesced, naive, tiled, tiled_padded, tiled_swizzled, tiled_transposed, uncoalesced_bt
 from .info import KernelInfo
 
-KERNELS: dict[str, KernelInfo] = {module.INFO.name: module.INFO for module in (naive, coalesced, tiled)}
+_RUNGS = (
+    naive,
+    coalesced,
+    tiled,
+    tiled_transposed,
+    tiled_padded,
+    tiled_swizzled,
+    uncoalesced_bt,
+)
+KERNELS: dict[str, KernelInfo] = {module.INFO.name: module.INFO for module in _RUNGS}

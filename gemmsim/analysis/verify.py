@@ -23,6 +23,8 @@ def verify(run: Execution, launch: Launch, check: GemmCheck | None) -> Verificat
     if check is None:
         return Verification(None, None, "not checked: no --verify was asked for")
     a, b = (_float64(launch, i) for i in (check.a, check.b))
+    if check.b_transposed:
+        b = b.T
     before = launch.args[check.c]
     after, stored = run.outputs[check.c], run.written[check.c]
     assert after is not None and stored is not None

@@ -60,15 +60,16 @@ def ladder_request(options: Options) -> AnalyzeRequest:
     m, n, k = sizes
     tunables = _tunables(info, options.kernel_sets)
     shape = info.launch(m, n, k, tunables)
-    for name, dims in (("A", (m, k)), ("B", (k, n)), ("C", (m, n))):
+    shape_b = (n, k) if info.b_transposed else (k, n)
+    for name, dims in (("A", (m, k)), ("B", shape_b), ("C", (m, n))):
         check_array_size(f"matrix {name} of M={m}, N={n}, K={k}", "f32", dims)
     random = _random(options)
     a = random_array("f32", (m, k), random)
-    b = random_array("f32", (k, n), random)
+    b = random_array("f32", shape_b, random)
     c = random_array("f32", (m, n), random) if options.beta else np.full((m, n), np.nan, np.float32)
     args = (
         Argument("f32", (m, k), a),
-        Argument("f32", (k, n), b),
+        Argument("f32", shape_b, b),
         Argument("f32", (m, n), c),
         Argument("f32", (), options.alpha),
         Argument("f32", (), options.beta),
@@ -78,7 +79,7 @@ def ladder_request(options: Options) -> AnalyzeRequest:
         launch=Launch(shape.grid, shape.block, args, shape.dynamic_shared_bytes + _shared(options)),
         gpu=_gpu(options),
         labels=Labels(info.name, info.title, m, n, k, tunables),
-        verify=GemmCheck(0, 1, 2, options.alpha, options.beta),
+        verify=GemmCheck(0, 1, 2, options.alpha, options.beta, info.b_transposed),
         sampling=_sampling(options),
         use_cache=not options.no_cache,
     )
