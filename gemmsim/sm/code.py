@@ -8,7 +8,8 @@ from typing import NamedTuple
 from gemmsim.errors import GemmsimError
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Instruction, OperandKind, Program
-from gemmsim.sm.pipes import memory_opcode, port_of, port_pipes
+from gemmsim.sm.pipes import memory_opcode, pipe_slots, port_of, port_pipes
+from gemmsim.sm.registers import NO_READS, Reads, register_reads, window_cycles
 from gemmsim.sm.types import STALL_REASONS
 from gemmsim.trace.types import WARP_LANES
 
@@ -68,6 +69,9 @@ class Issue(NamedTuple):
     throttle_reason     stall reason of a warp that waits for its port
     access              of Kind.MEMORY, else NO_ACCESS
     barrier             of Kind.BARRIER: (barrier number, warps expected or 0 for the whole block, whether it waits)
+    slots               issue intervals of its pipe that it occupies
+    reads               cycles of each register bank's port; `reads_behind` where the instruction before it was the last
+                        to issue, so that what that one marked for reuse is still there; `window`: see registers
     """
 
     port: str
@@ -83,14 +87,20 @@ class Issue(NamedTuple):
     throttle_reason: int
     access: Access
     barrier: tuple[int, int, bool]
+    slots: float
+    reads: Reads
+    reads_behind: Reads
+    window: int
 
 
-def issue_table(program: Program, gpu: GpuSpec) -> tuple[Issue, ...]:
+def issue_table(program: Program, gpu: GpuSpec, register_ports: bool = True) -> tuple[Issue, ...]:
     """One row an instruction. Raises GemmsimError for an opcode without a pipe, or a pipe that the GPU lacks."""
-    return tuple(_issue(instruction, program.arch, gpu) for instruction in program.instructions)
+    code = program.instructions
+    rows = tuple(_issue(this, before, program.arch, gpu) for before, this in zip((None, *code), code, strict=False))
+    return rows if register_ports else tuple(row._replace(reads=NO_READS, reads_behind=NO_READS) for row in rows)
 
 
-def _issue(instruction: Instruction, arch: str, gpu: GpuSpec) -> Issue:
+def _issue(instruction: Instruction, before: Instruction | None, arch: str, gpu: GpuSpec) -> Issue:
     opcode, control = instruction.opcode, instruction.control
     port = port_of(opcode, arch)
     memory = memory_opcode(opcode)
@@ -120,6 +130,10 @@ def _issue(instruction: Instruction, arch: str, gpu: GpuSpec) -> Issue:
         throttle_reason=Reason[throttle],
         access=_access(instruction, gpu) if kind == Kind.MEMORY else NO_ACCESS,
         barrier=_barrier(instruction) if kind == Kind.BARRIER else (0, 0, False),
+        slots=pipe_slots(opcode, instruction.modifiers),
+        reads=register_reads(instruction, port),
+        reads_behind=register_reads(instruction, port, before),
+        window=window_cycles(instruction, port),
     )
 
 

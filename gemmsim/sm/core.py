@@ -62,10 +62,18 @@ class Totals:
 class Core:
     """The SM. `run` simulates the blocks given, `resident` at once."""
 
-    def __init__(self, table: tuple[Issue, ...], gpu: GpuSpec, rates: Rates, observer: Observer | None = None) -> None:
+    def __init__(
+        self,
+        table: tuple[Issue, ...],
+        gpu: GpuSpec,
+        rates: Rates,
+        observer: Observer | None = None,
+        youngest_first: bool = False,
+    ) -> None:
         self.env = simpy.Environment()
         self.table = table
         self.observer = observer
+        self.youngest_first = youngest_first
         self.memory = MemoryPath(gpu, rates)
         self.stall_cycles = [[0.0] * len(STALL_REASONS) for _ in table]
         self.issued = [0] * len(table)

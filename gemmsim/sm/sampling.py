@@ -31,10 +31,16 @@ class Simulator:
     """Runs blocks of a trace on one SM and keeps count of what it simulated; `notes` says what it did not."""
 
     def __init__(
-        self, table: tuple[Issue, ...], gpu: GpuSpec, streams: Streams, clock_hz: float, observer: Observer | None
+        self,
+        table: tuple[Issue, ...],
+        gpu: GpuSpec,
+        streams: Streams,
+        clock_hz: float,
+        observer: Observer | None,
+        youngest_first: bool = False,
     ) -> None:
         self._table, self._gpu, self._streams, self._clock_hz = table, gpu, streams, clock_hz
-        self._observer = observer
+        self._observer, self._youngest_first = observer, youngest_first
         self._loops: dict[int, Loop | None] = {}
         self.simulated_instructions = 0
         self.simulated_cycles = 0.0
@@ -126,7 +132,13 @@ class Simulator:
             warp: self._streams.kept(warp, parts.get(warp, [(0, self._length(warp))]))
             for warp in {warp for block in blocks for warp in block}
         }
-        core = Core(self._table, self._gpu, Rates.share(self._gpu, active_sms, self._clock_hz), self._observer)
+        core = Core(
+            self._table,
+            self._gpu,
+            Rates.share(self._gpu, active_sms, self._clock_hz),
+            self._observer,
+            self._youngest_first,
+        )
         totals = core.run([[streams[warp] for warp in block] for block in blocks], resident)
         self.simulated_instructions += int(totals.issued.sum())
         self.simulated_cycles += totals.cycles

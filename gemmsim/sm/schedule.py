@@ -24,12 +24,17 @@ GENERATIONS = (4, 3, 2, 1)
 class TimingOptions:
     """max_instructions: warp instructions simulated in total, at most; sm_clock_hz: in place of the GPU's under load.
 
+    register_ports  whether operands compete for the ports of the register file (see `registers`)
+    youngest_first  among the warps that can issue, the youngest instead of the one whose last issue is longest ago
+
     observer sees every instruction that is simulated (see `core.Observer`); None costs nothing.
     """
 
     max_instructions: int = 250_000
     sm_clock_hz: float | None = None
     observer: Observer | None = None
+    register_ports: bool = True
+    youngest_first: bool = False
 
 
 def schedule(
@@ -55,8 +60,10 @@ def schedule(
             "too much shared memory or too many warps"
         )
     clock_hz = options.sm_clock_hz or gpu.clock.sm_load_hz
-    table = issue_table(program, gpu)
-    simulator = Simulator(table, gpu, Streams(program, table, trace, cost), clock_hz, options.observer)
+    table = issue_table(program, gpu, options.register_ports)
+    simulator = Simulator(
+        table, gpu, Streams(program, table, trace, cost), clock_hz, options.observer, options.youngest_first
+    )
     total = _total(launch.blocks, gpu, resident_blocks_per_sm, simulator, options.max_instructions)
     waves = launch.blocks / (resident_blocks_per_sm * gpu.sm.count)
     return _timing(total, waves, resident_blocks_per_sm * launch.warps_per_block, gpu, clock_hz, simulator)

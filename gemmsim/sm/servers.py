@@ -57,7 +57,7 @@ class Pipe:
         self.name = name
         self.interval = interval
         self.free = 0.0
-        self.issued = 0
+        self.issued = 0.0  # intervals
         self.ports: list[Port] = []
 
 
@@ -83,15 +83,16 @@ class Port:
         ahead = self.next_free - cycle
         return self.blocked_cycles - ahead if ahead > 0 else self.blocked_cycles
 
-    def take(self, now: int) -> None:
-        """Issue at cycle `now`, not before `next_free`, into the first pipe that is free."""
+    def take(self, now: int, slots: float = 1.0) -> None:
+        """Issue at cycle `now`, not before `next_free`, into the first pipe that is free, for `slots` intervals."""
         for pipe in self.pipes:
             free = pipe.free
             if free <= now:
-                pipe.issued += 1
+                pipe.issued += slots
+                cycles = pipe.interval * slots
                 # Used without a pause, a pipe with a fractional interval keeps the fraction: its average rate is exact.
-                pipe.free = (free if free > now - 1 else now) + pipe.interval
-                if pipe.interval > 1:
+                pipe.free = (free if free > now - 1 else now) + cycles
+                if cycles > 1:
                     for port in pipe.ports:
                         port._block_until(now, port._free_at())
                 return

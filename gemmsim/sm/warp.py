@@ -13,13 +13,14 @@ if TYPE_CHECKING:
 
 
 class Warp:
-    """One resident warp; `rank` orders by age, the youngest first (it falls with every warp launched).
+    """One resident warp; `rank` is below that of every older one.
 
     pc, ready, port           next instruction, first cycle at which the warp's own state lets it issue, where it issues
     position, length, costs   progress in the stream
     scoreboards, reasons      a scoreboard: cycle at which it is free, stall reason of who waits for it
     outstanding               a scoreboard: release cycles of its operations, where a DEPBAR counts them
-    blocked_before            blocked cycles of `port` before `ready`
+    blocked_before            blocked cycles of `port` before `ready`; dispatch_before: of the register ports
+    issued                    cycle of the last issue, -1 before the first
     stores_done, copies_done  cycle at which the warp's stores have left the SM, its LDGSTS have arrived
     """
 
@@ -28,6 +29,8 @@ class Warp:
         "blocked_before",
         "copies_done",
         "costs",
+        "dispatch_before",
+        "issued",
         "length",
         "outstanding",
         "pc",
@@ -57,6 +60,8 @@ class Warp:
         self.port: Port
         self.ready = self.started = 0
         self.blocked_before = 0
+        self.issued = -1
+        self.dispatch_before = 0
         self.scoreboards = [0] * SCOREBOARDS
         self.reasons = [0] * SCOREBOARDS
         self.outstanding: list[list[int]] = [[] for _ in range(SCOREBOARDS)]

@@ -101,11 +101,12 @@ def simulate(
     pcs: list[int] | None = None,
     streams: list[list[int]] | None = None,
     observer: Observer | None = None,
+    youngest_first: bool = False,
 ) -> Totals:
     """Every warp executes `pcs` (default: straight down), or each its own of `streams`; an access costs `cost`."""
     pcs = list(range(len(code.instructions))) if pcs is None else pcs
     table = issue_table(code, gpu)
-    core = Core(table, gpu, Rates.share(gpu, active_sms, gpu.clock.sm_load_hz), observer)
+    core = Core(table, gpu, Rates.share(gpu, active_sms, gpu.clock.sm_load_hz), observer, youngest_first)
     block = [
         WarpStream(stream, [cost for pc in stream if table[pc].kind == Kind.MEMORY])
         for stream in streams or [pcs] * warps

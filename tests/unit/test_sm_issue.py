@@ -23,13 +23,23 @@ def test_one_instruction_a_cycle_and_sub_partition():
     assert sorted(cycle for cycle, warp, _ in seen.seen if warp % 4 == 0) == list(range(START, START + 22))
 
 
-def test_greedy_then_youngest():
-    # Warps 0, 4, 8 share sub-partition 0. The youngest (8) issues first and keeps issuing while it is eligible; its
-    # stall of 3 after the second instruction lets 4 in, which is greedy in turn until its own stall.
+def test_greedy_then_least_recently_issued():
+    # Warps 0, 4, 8 share sub-partition 0. Of those that never issued the youngest (8) goes first and keeps issuing while
+    # it is eligible; its stall of 3 after the second instruction lets 4 in, which is greedy in turn until its own stall.
     code = program(ins("FFMA", 1), ins("FFMA", 3), ins("FFMA", 1), EXIT)
     order = [(warp, pc) for _, warp, pc in issues(code, warps=9).seen if warp % 4 == 0]
-    # cycles 1,2: 8.0 8.1; 3,4: 4.0 4.1; 5: 8 is ready (2+3=5) and younger than 0; it goes 8.2 8.3; 7: 4 is ready (4+3)
-    assert order == [(8, 0), (8, 1), (4, 0), (4, 1), (8, 2), (8, 3), (4, 2), (4, 3), (0, 0), (0, 1), (0, 2), (0, 3)]
+    # cycles 1,2: 8.0 8.1; 3,4: 4.0 4.1; 5: 8 is ready (2+3=5), but 0 has not issued yet: 0.0 0.1; 7: 8 and 4 are ready
+    assert order == [(8, 0), (8, 1), (4, 0), (4, 1), (0, 0), (0, 1), (8, 2), (8, 3), (4, 2), (4, 3), (0, 2), (0, 3)]
+
+
+def test_dependent_chains_advance_alike_and_with_youngest_first_do_not():
+    # 8 warps a sub-partition, each ready every 4 cycles: twice what one issue a cycle can take
+    code = program(*[ins("FFMA", 4)] * 100, EXIT)
+    for youngest_first, at_most in ((False, 8), (True, 500)):
+        seen = issues(code, warps=32, youngest_first=youngest_first)
+        ends = [seen.cycles(warp)[-1] for warp in range(0, 32, 4)]
+        assert max(ends) - min(ends) <= at_most
+    assert max(ends) - min(ends) > 300
 
 
 def test_pipe_with_interval_two_issues_every_second_cycle_whatever_the_number_of_warps():
