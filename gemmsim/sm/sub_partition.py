@@ -116,10 +116,8 @@ class SubPartition:
         """Issue the warp's next instruction; False where the warp ends or waits for others."""
         core, pc, port, stall_cycles = self.core, warp.pc, warp.port, self.stall_cycles
         row = self.table[pc]
-        kind, delay, taken_delay, _, _, write, read, latency, result_reason, throttle_reason, access, barrier = row[
-            1:13
-        ]
-        slots, reads, reads_behind, window = row[13:]
+        kind, delay, taken_delay, _, _, write, read, latency, result_reason, throttle_reason = row[1:11]
+        access, barrier, slots, reads, reads_behind, window = row[11:]
         self.issued[pc] += 1
         late = now - warp.ready
         if late:

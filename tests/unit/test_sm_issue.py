@@ -24,8 +24,8 @@ def test_one_instruction_a_cycle_and_sub_partition():
 
 
 def test_greedy_then_least_recently_issued():
-    # Warps 0, 4, 8 share sub-partition 0. Of those that never issued the youngest (8) goes first and keeps issuing while
-    # it is eligible; its stall of 3 after the second instruction lets 4 in, which is greedy in turn until its own stall.
+    # Warps 0, 4, 8 share sub-partition 0. Of those that never issued the youngest (8) goes first and keeps issuing
+    # while it is eligible; its stall of 3 after the second instruction lets 4 in, which is greedy in turn.
     code = program(ins("FFMA", 1), ins("FFMA", 3), ins("FFMA", 1), EXIT)
     order = [(warp, pc) for _, warp, pc in issues(code, warps=9).seen if warp % 4 == 0]
     # cycles 1,2: 8.0 8.1; 3,4: 4.0 4.1; 5: 8 is ready (2+3=5), but 0 has not issued yet: 0.0 0.1; 7: 8 and 4 are ready
