@@ -28,6 +28,12 @@ def bra(context: Context) -> None:
     context.emit("bra", (), (condition,))
 
 
+def call(context: Context) -> None:
+    """CALL.REL.NOINC keeps no return address (a callee that returns is given it in a register): a far branch."""
+    check_modifiers(context, "REL", "NOINC")
+    context.emit("bra", (), (context.true,))
+
+
 def exit_(context: Context) -> None:
     check_modifiers(context)
     if context.instruction.operands:
@@ -63,6 +69,7 @@ _NO_EFFECT = ("NOP", "YIELD", "NANOSLEEP", "DEPBAR", "LDGDEPBAR", "MEMBAR", "ERR
 TABLE = {
     **dict.fromkeys(_NO_EFFECT, nop),
     "BRA": bra,
+    "CALL": call,
     "EXIT": exit_,
     "BSSY": with_barrier("bssy"),
     "BSYNC": with_barrier("bsync"),
