@@ -1,12 +1,12 @@
 """The little algebra that opcode semantics are written in: one value in each of a warp's 32 lanes.
 
-A semantic function (see `gemmsim.isa.semantics`) is plain Python over `Lanes` values. It runs in two ways: on `NumpyLanes`
-here, which is the slow readable twin that tests compare with, and on the LLVM values of `gemmsim.trace.codegen`, which
-trace the same function once into vector code. Neither knows about the other.
+A semantic function (see `gemmsim.isa.semantics`) is plain Python over `Lanes` values. It runs in two ways: on
+`NumpyLanes` here, which is the slow readable twin that tests compare with, and on the LLVM values of
+`gemmsim.trace.codegen`, which trace the same function once into vector code. Neither knows about the other.
 
-Types are "u32", "s32", "u64", "s64", "f32", "f64" and "b" (a truth value). Arithmetic wraps; `>>` is arithmetic on signed
-types; comparisons follow the type; shift amounts must be below the width. Python integers and floats are lifted to the
-type of the other operand.
+Types are "u32", "s32", "u64", "s64", "f32", "f64" and "b" (a truth value). Arithmetic wraps; `>>` is arithmetic on
+signed types; comparisons follow the type; shift amounts must be below the width. Python integers and floats are lifted
+to the type of the other operand.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 WIDTH_BITS = {"u32": 32, "s32": 32, "u64": 64, "s64": 64, "f32": 32, "f64": 64, "b": 1}
 _DTYPE = {
@@ -131,7 +132,7 @@ class NumpyLanes(Lanes):
 
     def __init__(self, type_: str, array: Any) -> None:
         self.type = type_
-        self.array = np.asarray(array, dtype=_DTYPE[type_])
+        self.array: NDArray[Any] = np.asarray(array, dtype=_DTYPE[type_])
 
     def lift(self, value: int | float) -> Lanes:
         if self.type[0] in "us":
@@ -158,8 +159,8 @@ class NumpyLanes(Lanes):
     def _compare(self, op: str, other: Lanes) -> Lanes:
         assert isinstance(other, NumpyLanes) and self.type == other.type, (op, self.type, other.type)
         a, b = self.array, other.array
-        out = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal, "!=": np.not_equal}
-        return NumpyLanes("b", out[op](a, b))
+        ordered = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
+        return NumpyLanes("b", {**ordered, "==": np.equal, "!=": np.not_equal}[op](a, b))
 
     def invert(self) -> Lanes:
         return NumpyLanes(self.type, ~self.array)

@@ -3,65 +3,68 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from gemmsim.errors import GemmsimError
 from gemmsim.trace import state
-from gemmsim.trace.memory_access import HASH_SLOTS
 from gemmsim.trace.types import WARP_LANES, Patterns, WarpTrace
 
 # Only touched pages cost memory, so buffers start large and rarely grow.
 _FIRST_CAPACITY = 1 << 22
+_MOST_RECORDS = 3  # of one instruction: a generic access to global, shared and local memory
 
 
 class Buffers:
     """The growing arrays that the compiled executor appends to."""
 
-    def __init__(self, warps: int, instructions: int, budget: int) -> None:
+    def __init__(self, warps: int, accesses: int, budget: int) -> None:
         self.counters = np.zeros(state.COUNTERS, np.int64)
         self.counters[state.BUDGET_LEFT] = budget
         capacity = _FIRST_CAPACITY
-        self.segment_warp, self.segment_start = np.zeros(4096, np.int32), np.zeros(4096, np.int64)
+        # A segment is what one warp does until it ends or waits: its first instruction and its first record.
+        self.segment_warp = np.zeros(4096, np.int32)
+        self.segment_start, self.segment_record = np.zeros(4096, np.int64), np.zeros(4096, np.int64)
         self.pc = np.empty(4 * capacity, np.int32)
-        self.last = np.full((warps, instructions), -1, np.int32)
-        self.record_warp, self.record_pc = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
-        self.record_pattern, self.record_base = np.empty(capacity, np.int32), np.empty(capacity, np.uint64)
+        self.last = np.full((warps, accesses), -1, np.int32)
+        self.record_pc, self.record_pattern = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
+        self.record_base = np.empty(capacity, np.uint64)
         self.patterns = np.zeros((256, state.PATTERN_WORDS), np.uint64)
-        self.table = np.full(HASH_SLOTS, -1, np.int32)
-
-    def trace(self) -> tuple[object, ...]:
-        """What `run_block` takes as `trace`; room for one more record and pattern is kept back."""
-        limits = (len(self.record_pc) - 1, len(self.patterns) - 2)
-        return (self.counters, self.segment_warp, self.segment_start, self.pc, *limits)
+        self.table = np.full(state.HASH_SLOTS, -1, np.int32)
 
     def fill(self, context: NDArray[np.uint64]) -> None:
-        """Write the buffers' addresses into the context."""
-        arrays = {
+        """Write the buffers' addresses and limits into the context. Room for one more instruction is kept back."""
+        arrays: dict[int, NDArray] = {
             state.COUNTERS_AT: self.counters,
             state.PATTERNS_AT: self.patterns,
             state.HASH_AT: self.table,
             state.LAST_AT: self.last,
-            state.RECORD_WARP_AT: self.record_warp,
             state.RECORD_PC_AT: self.record_pc,
             state.RECORD_PATTERN_AT: self.record_pattern,
             state.RECORD_BASE_AT: self.record_base,
+            state.SEGMENT_WARP_AT: self.segment_warp,
+            state.SEGMENT_START_AT: self.segment_start,
+            state.SEGMENT_RECORD_AT: self.segment_record,
+            state.PC_AT: self.pc,
         }
         for slot, array in arrays.items():
             context[slot] = array.ctypes.data
+        context[state.RECORD_LIMIT] = len(self.record_pc) - _MOST_RECORDS
+        context[state.PATTERN_LIMIT] = len(self.patterns) - _MOST_RECORDS - 1
+        context[state.SEGMENT_LIMIT], context[state.PC_LIMIT] = len(self.segment_warp), len(self.pc)
 
     def grow(self) -> None:
         """Double whatever is nearly full."""
         c = self.counters
-        if c[state.SEGMENTS] >= len(self.segment_warp) - 1:
-            self.segment_warp, self.segment_start = _doubled(self.segment_warp), _doubled(self.segment_start)
+        if c[state.SEGMENTS] >= len(self.segment_warp):
+            self.segment_warp = _doubled(self.segment_warp)
+            self.segment_start, self.segment_record = _doubled(self.segment_start), _doubled(self.segment_record)
         if c[state.ISSUED] >= len(self.pc):
             self.pc = _doubled(self.pc)
-        if c[state.RECORDS] >= len(self.record_pc) - 1:
-            self.record_warp, self.record_pc = _doubled(self.record_warp), _doubled(self.record_pc)
-            self.record_pattern, self.record_base = _doubled(self.record_pattern), _doubled(self.record_base)
-        if c[state.PATTERNS] >= len(self.patterns) - 2:
-            if 2 * len(self.patterns) > HASH_SLOTS // 2:
+        if c[state.RECORDS] >= len(self.record_pc) - _MOST_RECORDS:
+            self.record_pc, self.record_pattern = _doubled(self.record_pc), _doubled(self.record_pattern)
+            self.record_base = _doubled(self.record_base)
+        if c[state.PATTERNS] >= len(self.patterns) - _MOST_RECORDS - 1:
+            if 2 * len(self.patterns) > state.HASH_SLOTS // 2:
                 raise GemmsimError(
                     f"the kernel's accesses have more than {len(self.patterns)} different shapes: "
                     "analyse a smaller problem"
@@ -78,10 +81,10 @@ class Buffers:
     ) -> WarpTrace:
         """Sort records and streams by warp."""
         warps = len(blocks) * warps_per_block
-        records, segments = int(self.counters[state.RECORDS]), int(self.counters[state.SEGMENTS])
-        order, record_start = _group(self.record_warp[:records], warps)
-        stops = np.append(self.segment_start[1:segments], self.counters[state.ISSUED]).astype(np.int64)
-        pc, pc_start = _join(self.pc, self.segment_warp[:segments], self.segment_start[:segments], stops, warps)
+        c, segments = self.counters, int(self.counters[state.SEGMENTS])
+        warp = self.segment_warp[:segments]
+        record_order, record_start = _by_warp(warp, self.segment_record[:segments], int(c[state.RECORDS]), warps)
+        pc_order, pc_start = _by_warp(warp, self.segment_start[:segments], int(c[state.ISSUED]), warps)
         patterns = int(self.counters[state.PATTERNS])
         mask = self.patterns[:patterns, state.PATTERN_MASK].astype(np.uint32)
         active = (mask[:, None] >> np.arange(WARP_LANES, dtype=np.uint32)) & 1 == 1
@@ -93,11 +96,11 @@ class Buffers:
             executed,
             threads,
             record_start,
-            self.record_pc[:records][order],
-            self.record_pattern[:records][order],
-            self.record_base[:records][order],
+            self.record_pc[record_order],
+            self.record_pattern[record_order],
+            self.record_base[record_order],
             pc_start,
-            pc,
+            self.pc[pc_order],
             Patterns(offsets, mask),
         )
 
@@ -108,36 +111,15 @@ def _doubled(array: NDArray) -> NDArray:
     return larger
 
 
-@njit(cache=True)
-def _group(keys, groups):  # type: ignore[no-untyped-def]
-    """Stable order that sorts `keys` (0 .. groups - 1), and where each group starts."""
-    start = np.zeros(groups + 1, np.int64)
-    for key in keys:
-        start[key + 1] += 1
-    for g in range(groups):
-        start[g + 1] += start[g]
-    at = start[:-1].copy()
-    order = np.empty(len(keys), np.int64)
-    for i in range(len(keys)):
-        order[at[keys[i]]] = i
-        at[keys[i]] += 1
-    return order, start
-
-
-@njit(cache=True)
-def _join(pc, segment_warp, segment_start, segment_stop, warps):  # type: ignore[no-untyped-def]
-    """Concatenate each warp's segments of the instruction stream."""
-    start = np.zeros(warps + 1, np.int64)
-    for s in range(len(segment_warp)):
-        start[segment_warp[s] + 1] += segment_stop[s] - segment_start[s]
-    for w in range(warps):
-        start[w + 1] += start[w]
-    at = start[:-1].copy()
-    out = np.empty(start[warps], np.int32)
-    for s in range(len(segment_warp)):
-        w = segment_warp[s]
-        length = segment_stop[s] - segment_start[s]
-        for i in range(length):  # a loop: slice assignment costs numba seconds to compile
-            out[at[w] + i] = pc[segment_start[s] + i]
-        at[w] += length
-    return out, start
+def _by_warp(
+    segment_warp: NDArray[np.int32], first: NDArray[np.int64], total: int, warps: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Segment s holds the items first[s]:first[s + 1]. Returns the items in the order of their warps, each warp's in
+    program order, and where each warp's start (int64 [warps + 1])."""
+    length = np.diff(np.append(first, total))
+    order = np.argsort(segment_warp, kind="stable")
+    length = length[order]
+    items = np.repeat(first[order] - (np.cumsum(length) - length), length)
+    items += np.arange(total)
+    per_warp = np.bincount(segment_warp, weights=np.diff(np.append(first, total)), minlength=warps).astype(np.int64)
+    return items, np.append(0, np.cumsum(per_warp))

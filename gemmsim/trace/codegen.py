@@ -1,4 +1,4 @@
-"""Turns the lane semantics into one compiled function: a switch over micro-operations on 32-lane LLVM vectors.
+"""Turns the lane semantics into compiled functions, one a micro-operation, on 32-lane LLVM vectors.
 
 The semantic functions are called once each with `LlvmLanes` values, which write LLVM instructions instead of computing.
 numba compiles and caches the result as part of the executor, so neither Python nor a type inference of 150 functions
@@ -123,20 +123,46 @@ def _declare(module: Any, name: str, returns: Any, args: list[Any]) -> Any:
     return ir.Function(module, ir.FunctionType(returns, args), name)
 
 
-class _Row:
-    """Reads and writes of one micro-operation while its case is built."""
+def splat(builder: Any, scalar: Any) -> Any:
+    """The scalar in every lane."""
+    vector = ir.VectorType(scalar.type, micro.LANES)
+    one = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.Constant(_I32, 0))
+    return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), ir.Constant(VECTOR["u32"], None))
 
-    def __init__(self, builder: Any, code: Any, registers: Any, execute: Any) -> None:
-        self.builder, self.code, self.registers, self.execute = builder, code, registers, execute
+
+def lanes_of(builder: Any, truth: Any) -> Any:
+    """32 truth values as the bits of a word."""
+    return builder.bitcast(truth, _I32)
+
+
+def is_full(builder: Any, mask: Any) -> Any:
+    return builder.icmp_unsigned("==", mask, ir.Constant(_I32, 0xFFFFFFFF))
+
+
+def store_rows(builder: Any, rows: list[tuple[Any, Any]], mask: Any) -> None:
+    """Store 32 words to each pointer, in those lanes of the mask.
+
+    The full mask has a branch of its own: masked vector stores are many times slower than plain ones on some CPUs
+    (AMD Zen).
+    """
+    with builder.if_else(is_full(builder, mask), likely=True) as (whole, partial):
+        with whole:
+            for pointer, value in rows:
+                builder.store(value, pointer, align=4)
+        with partial:
+            lanes = builder.bitcast(mask, VECTOR["b"])
+            for pointer, value in rows:
+                builder.store(builder.select(lanes, value, builder.load(pointer, align=4)), pointer, align=4)
+
+
+class _Row:
+    """Reads and writes of one micro-operation while its function is built."""
+
+    def __init__(self, builder: Any, code: Any, registers: Any) -> None:
+        self.builder, self.code, self.registers = builder, code, registers
 
     def word(self, column: int) -> Any:
         return self.builder.load(self.builder.gep(self.code, [ir.Constant(_I64, column)]))
-
-    def splat(self, scalar: Any, element: Any = _I32) -> Any:
-        vector = ir.VectorType(element, micro.LANES)
-        one = self.builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.Constant(_I32, 0))
-        zeros = ir.Constant(ir.VectorType(_I32, micro.LANES), [0] * micro.LANES)
-        return self.builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), zeros)
 
     def pointer(self, column: int, next_row: int = 0) -> Any:
         offset = self.builder.zext(self.word(column), _I64)
@@ -150,14 +176,14 @@ class _Row:
 
     def source(self, number: int, type_: str) -> LlvmLanes:
         build, column = self.builder, micro.SOURCE + micro.SOURCE_COLUMNS * number
-        keep, flip = self.splat(self.word(column + 1)), self.splat(self.word(column + 2))
+        if type_ == "pred":
+            flipped = build.xor(self.load_row(column), splat(build, self.word(column + 2)))
+            return LlvmLanes(build, "b", build.icmp_signed("<", flipped, ir.Constant(VECTOR["u32"], None)))
+        keep, flip = splat(build, self.word(column + 1)), splat(build, self.word(column + 2))
 
         def masked(row: Any) -> Any:
             return build.xor(build.and_(row, keep), flip)
 
-        if type_ == "pred":
-            zero = ir.Constant(VECTOR["u32"], [0] * micro.LANES)
-            return LlvmLanes(build, "b", build.icmp_signed("<", masked(self.load_row(column)), zero))
         if WIDTH_BITS[type_] == 32:
             return LlvmLanes(build, "u32", masked(self.load_row(column))).bitcast(type_)  # type: ignore[return-value]
         low, high = self.load_row(column), self.load_row(column, 1)
@@ -167,7 +193,7 @@ class _Row:
         return LlvmLanes(build, "u64", build.or_(build.zext(low, wide), upper)).bitcast(type_)  # type: ignore[return-value]
 
     def immediate(self, number: int) -> LlvmLanes:
-        return LlvmLanes(self.builder, "u32", self.splat(self.word(micro.IMMEDIATE + number)))
+        return LlvmLanes(self.builder, "u32", splat(self.builder, self.word(micro.IMMEDIATE + number)))
 
     def result(self, number: int, type_: str, value: Any) -> list[tuple[Any, Any]]:
         """(pointer, 32 words) of each row that the result takes."""
@@ -180,33 +206,29 @@ class _Row:
         high = (bits >> 32).convert("u32").value
         return [(self.pointer(column), bits.convert("u32").value), (self.pointer(column, 1), high)]
 
-    def store(self, rows: list[tuple[Any, Any]]) -> None:
-        store_rows(self.builder, rows, self.execute)
+
+_SIGNATURE = ir.FunctionType(ir.VoidType(), [_I32.as_pointer(), _I32.as_pointer(), _I32])
 
 
-def store_rows(builder: Any, rows: list[tuple[Any, Any]], execute: Any) -> None:
-    """Store 32 words to each pointer, in those lanes of the mask.
+def _function(module: Any, op: Op) -> Any:
+    """The micro-operation as a function (its row, the warp's state, the lanes that write).
 
-    The full mask has a branch of its own: masked vector stores are many times slower than plain ones on AMD Zen.
+    A function each, never inlined: LLVM's passes over one function of all of them take several times longer.
     """
-    full = builder.icmp_unsigned("==", execute, ir.Constant(_I32, 0xFFFFFFFF))
-    with builder.if_else(full, likely=True) as (whole, partial):
-        with whole:
-            for pointer, value in rows:
-                builder.store(value, pointer, align=4)
-        with partial:
-            lanes = builder.bitcast(execute, VECTOR["b"])
-            for pointer, value in rows:
-                builder.store(builder.select(lanes, value, builder.load(pointer, align=4)), pointer, align=4)
-
-
-def _case(row: _Row, op: Op) -> None:
+    function = ir.Function(module, _SIGNATURE, f"lane_{op.name}")
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    code, registers, mask = function.args
+    row = _Row(builder, code, registers)
     sources = [row.source(i, t) for i, t in enumerate(op.sources)]
     immediates = [row.immediate(i) for i in range(op.immediates)]
     returned = op.function(*sources, *immediates)
     values = returned if isinstance(returned, tuple) else (returned,)
     rows = [r for i, (t, v) in enumerate(zip(op.results, values, strict=True)) for r in row.result(i, t, v)]
-    row.store(rows)
+    store_rows(builder, rows, mask)
+    builder.ret_void()
+    return function
 
 
 @intrinsic
@@ -218,43 +240,16 @@ def lane_operation(typingctx: Any, code: Any, registers: Any, execute: Any) -> A
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        functions = [_function(builder.module, op) for op in load().values()]
+        table_type = ir.ArrayType(_SIGNATURE.as_pointer(), len(functions))
+        table = ir.GlobalVariable(builder.module, table_type, "lane_table")
+        table.linkage, table.global_constant = "internal", True
+        table.initializer = ir.Constant(table_type, functions)
         words = _I32.as_pointer()
-        code_pointer, state = builder.inttoptr(args[0], words), builder.inttoptr(args[1], words)
-        row = _Row(builder, code_pointer, state, args[2])
-        done = builder.append_basic_block("lane_done")
-        switch = builder.switch(row.word(micro.OP), done)
-        for number, op in enumerate(load().values()):
-            block = builder.append_basic_block(f"lane_{op.name}")
-            switch.add_case(ir.Constant(_I32, number), block)
-            builder.position_at_end(block)
-            _case(row, op)
-            builder.branch(done)
-        builder.position_at_end(done)
+        code_pointer = builder.inttoptr(args[0], words)
+        number = builder.load(builder.gep(code_pointer, [ir.Constant(_I64, micro.OP)]))
+        function = builder.load(builder.gep(table, [ir.Constant(_I64, 0), builder.zext(number, _I64)]))
+        builder.call(function, [code_pointer, builder.inttoptr(args[1], words), args[2]])
         return context.get_dummy_value()
 
     return types.void(types.uint64, types.uint64, types.uint32), generate
-
-
-@intrinsic
-def guard_mask(typingctx: Any, code: Any, registers: Any) -> Any:
-    """guard_mask(code_address, registers_address) -> uint32: bit l set where the guard predicate holds in lane l."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        words = _I32.as_pointer()
-        row = _Row(builder, builder.inttoptr(args[0], words), builder.inttoptr(args[1], words), None)
-        bits = builder.xor(row.load_row(micro.GUARD), row.splat(row.word(micro.GUARD_XOR)))
-        zero = ir.Constant(VECTOR["u32"], [0] * micro.LANES)
-        return builder.bitcast(builder.icmp_signed("<", bits, zero), _I32)
-
-    return types.uint32(types.uint64, types.uint64), generate
-
-
-@intrinsic
-def population(typingctx: Any, mask: Any) -> Any:
-    """population(uint32) -> int64: how many bits are set."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        function = _declare(builder.module, "llvm.ctpop.i32", _I32, [_I32])
-        return builder.zext(builder.call(function, args), _I64)
-
-    return types.int64(types.uint32), generate

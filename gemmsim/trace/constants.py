@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import Program
+from gemmsim.trace.state import LOCAL_WINDOW, SHARED_WINDOW
 from gemmsim.trace.types import Argument, Launch
 
 # Byte offsets in constant bank 0 (blockDim, gridDim, top of stack), read off the code that the CUDA 13 toolchain makes
@@ -28,6 +29,18 @@ _SCALARS = {
     "f16": "<e",
 }
 BANK_BYTES = 0x1000 + 0x380
+# Where the code reads the high words of generic addresses: of shared memory (sm_75 to sm_89; later there is SR_SWINHI)
+# and of local memory.
+_SHARED_WINDOW_AT, _LOCAL_WINDOW_AT, _NEW_LOCAL_WINDOW_AT = 0x1C, 0x24, 0x2FC
+# What the driver gives a thread whose stack the compiler cannot bound (recursion, function pointers): the default of
+# cudaLimitStackSize.
+_DEFAULT_STACK_BYTES = 1024
+
+
+def stack_bytes(program: Program) -> int:
+    """Bytes of local memory a thread."""
+    calls = any(i.opcode == "CALL" for i in program.instructions)
+    return -(-program.local_bytes // 16) * 16 + (_DEFAULT_STACK_BYTES if calls else 0)
 
 
 def constant_bank(program: Program, launch: Launch, pointers: tuple[int | None, ...]) -> NDArray[np.uint32]:
@@ -36,7 +49,12 @@ def constant_bank(program: Program, launch: Launch, pointers: tuple[int | None, 
     block_at, grid_at, stack_at = _LAYOUT[program.parameter_base >= _NEW_LAYOUT_FROM]
     struct.pack_into("<3I", bank, block_at, *launch.block)
     struct.pack_into("<3I", bank, grid_at, *launch.grid)
-    struct.pack_into("<I", bank, stack_at, program.local_bytes)
+    struct.pack_into("<I", bank, stack_at, stack_bytes(program))
+    if program.parameter_base >= _NEW_LAYOUT_FROM:
+        struct.pack_into("<I", bank, _NEW_LOCAL_WINDOW_AT, LOCAL_WINDOW)
+    else:
+        struct.pack_into("<I", bank, _SHARED_WINDOW_AT, SHARED_WINDOW)
+        struct.pack_into("<I", bank, _LOCAL_WINDOW_AT, LOCAL_WINDOW)
     values = [word for a, p in zip(launch.args, pointers, strict=True) for word in _words(program, a, p)]
     if len(values) != len(program.parameters):
         wanted = len(program.parameters)

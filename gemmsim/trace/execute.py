@@ -11,7 +11,7 @@ from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import Program
 from gemmsim.trace import state
 from gemmsim.trace.buffers import Buffers
-from gemmsim.trace.constants import constant_bank
+from gemmsim.trace.constants import constant_bank, stack_bytes
 from gemmsim.trace.device_memory import DeviceMemory
 from gemmsim.trace.executor import run_block
 from gemmsim.trace.faults import describe
@@ -20,8 +20,9 @@ from gemmsim.trace.types import WARP_LANES, Execution, Launch, WarpTrace
 
 ALL = 0xFFFFFFFF
 LOCAL_SLOTS = 512  # blocks that own a stack at once; a block id selects one
-# Reserved at the start of a block's shared window on sm_80 and later (CUDA Programming Guide: 1 KB a block).
-_SHARED_RESERVED_BYTES = 1024
+# Shared memory is handed out in these units (CUDA C++ Programming Guide, compute capabilities): compilers read beyond
+# an array's end within one.
+_SHARED_UNIT_BYTES = 128
 
 
 def execute(
@@ -52,12 +53,15 @@ class Executor:
         self.code = np.ascontiguousarray(self.micro.code)
         self.initial = self._initial_registers(warps)
         self.registers = self.initial.copy()
-        shared_bytes = _SHARED_RESERVED_BYTES + program.static_shared_bytes + launch.dynamic_shared_bytes
-        self.shared_bytes = np.uint64(shared_bytes)
-        self.shared = np.zeros(-(-shared_bytes // 4) + 4, np.uint32)
-        self.local = np.zeros((warps, -(-program.local_bytes // 4), WARP_LANES), np.uint32)
+        own_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes
+        self.shared_bytes = program.reserved_shared_bytes + -(-own_bytes // _SHARED_UNIT_BYTES) * _SHARED_UNIT_BYTES
+        self.shared = np.zeros(self.shared_bytes // 4, np.uint32)
+        self.local = np.zeros((warps, stack_bytes(program) // 4, WARP_LANES), np.uint32)
+        self.banks = self._constant_banks()
+        self.warps = np.zeros((warps, state.WARP_WORDS), np.int64)
+        self.barriers = np.zeros(state.OUTCOME + state.BARRIER_WORDS, np.int64)
         live = [min(WARP_LANES, launch.threads_per_block - WARP_LANES * w) for w in range(warps)]
-        self.alive = np.array([(1 << n) - 1 for n in live], np.uint32)
+        self.alive = np.array([(1 << n) - 1 for n in live], np.int64)
         self.context = self._context(warps)
 
     def run(
@@ -82,7 +86,7 @@ class Executor:
         chosen = np.asarray(blocks, np.int64)
         wanted = np.ones(len(chosen), bool) if streams is None else np.asarray(streams, bool)
         warps = self.launch.warps_per_block
-        self.buffers = Buffers(warps, len(self.program.instructions), self.budget)
+        self.buffers = Buffers(warps, self.micro.accesses, self.budget)
         executed = np.zeros((len(chosen), len(self.program.instructions)), np.int64)
         threads = np.zeros_like(executed)
         for number, block in enumerate(chosen):
@@ -94,25 +98,45 @@ class Executor:
         """The slots that do not change between blocks; every array named here is kept alive by `self`."""
         context, memory = np.zeros(state.CONTEXT_SLOTS, np.uint64), self.memory
         starts, sizes, positions = memory.table
-        values = {
-            state.GLOBAL_AT: memory.bytes.ctypes.data,
-            state.WRITTEN_AT: memory.written.ctypes.data,
-            state.ALLOCATION_START: starts.ctypes.data,
-            state.ALLOCATION_SIZE: sizes.ctypes.data,
-            state.ALLOCATION_POSITION: positions.ctypes.data,
-            state.ALLOCATIONS: len(starts),
-            state.SHARED_AT: self.shared.ctypes.data,
-            state.SHARED_BYTES: int(self.shared_bytes),
-            state.LOCAL_AT: self.local.ctypes.data,
-            state.LOCAL_WORDS: self.local.shape[1],
-            state.CONSTANTS: self.bank.ctypes.data,
-            state.CONSTANT_WORDS: len(self.bank),
-            state.WARPS: warps,
-            state.INSTRUCTIONS: len(self.program.instructions),
+        arrays = {
+            state.GLOBAL_AT: memory.bytes,
+            state.WRITTEN_AT: memory.written,
+            state.ALLOCATION_START: starts,
+            state.ALLOCATION_SIZE: sizes,
+            state.ALLOCATION_POSITION: positions,
+            state.SHARED_AT: self.shared,
+            state.LOCAL_AT: self.local,
+            state.BANKS_AT: self.banks,
+            state.CODE_AT: self.code,
+            state.START_AT: self.micro.start,
+            state.REGISTERS_AT: self.registers,
+            state.WARPS_AT: self.warps,
+            state.BARRIERS_AT: self.barriers,
         }
-        for slot, value in values.items():
-            context[slot] = value
+        numbers = {
+            state.ALLOCATIONS: len(starts),
+            state.SHARED_BYTES: self.shared_bytes,
+            state.LOCAL_WORDS: self.local.shape[1],
+            state.WARPS: warps,
+            state.ACCESSES: self.micro.accesses,
+            state.ROW_WORDS: self.registers.shape[1],
+        }
+        for slot, array in arrays.items():
+            context[slot] = array.ctypes.data
+        for slot, number in numbers.items():
+            context[slot] = number
         return context
+
+    def _constant_banks(self) -> NDArray[np.uint64]:
+        """Address and size in bytes of each constant bank."""
+        self._bank_arrays: dict[int, NDArray] = {
+            n: np.frombuffer(data + bytes(16), np.uint8) for n, data in self.program.constants.items()
+        }
+        self._bank_arrays[0] = self.bank
+        banks = np.zeros((max(self._bank_arrays) + 1, 2), np.uint64)
+        for number, array in self._bank_arrays.items():
+            banks[number] = array.ctypes.data, array.nbytes if number == 0 else array.nbytes - 16
+        return banks
 
     def _initial_registers(self, warps: int) -> NDArray[np.uint32]:
         rows = np.zeros((warps, self.micro.rows, WARP_LANES), np.uint32)
@@ -129,6 +153,9 @@ class Executor:
             "SR_TID.Z": thread // (x * y),
             "SR_LANEID": thread % WARP_LANES,
             "SR_CgaCtaId": np.zeros_like(thread),  # no cluster launch: every block is block 0 of its own
+            "SR_SWINHI": np.full_like(thread, state.SHARED_WINDOW),
+            "SR_LTMASK": (np.uint32(1) << thread % WARP_LANES) - np.uint32(1),
+            "SR_EQMASK": np.uint32(1) << thread % WARP_LANES,
         }
         assert z
         for name, row in self.micro.specials.items():
@@ -159,24 +186,22 @@ class Executor:
             if (row := self.micro.specials.get(f"SR_CTAID.{axis}")) is not None:
                 rows[:, row] = value
         self.shared[:] = 0
-        paths, barriers = (warps, state.MAX_PATHS), (warps, state.CONVERGENCE_BARRIERS)
-        alive = self.alive.copy()
-        warp_state = (
-            *(np.zeros(warps, np.int32), alive.copy(), alive, np.zeros(warps, np.uint8)),
-            *(np.zeros(paths, np.int32), np.zeros(paths, np.uint32), np.zeros(paths, np.int8)),
-            *(np.zeros(warps, np.int32), np.zeros(barriers, np.uint32)),
-        )
+        self.warps[:] = 0
+        self.warps[:, state.ACTIVE] = self.warps[:, state.ALIVE] = self.alive
+        self.barriers[:] = 0
+        context = self.context
         self.buffers.counters[state.WARP_BASE] = number * warps
-        self.context[state.LOCAL_SLOT] = block % LOCAL_SLOTS
-        code, registers = np.uint64(self.code.ctypes.data), np.uint64(self.registers.ctypes.data)
-        context, row_words = np.uint64(self.context.ctypes.data), self.registers.shape[1]
+        context[state.LOCAL_SLOT] = block % LOCAL_SLOTS
+        context[state.EXECUTED_AT], context[state.THREADS_AT] = executed.ctypes.data, threads.ctypes.data
+        context[state.STREAM] = record_pcs
         while True:
-            self.buffers.fill(self.context)
-            trace = self.buffers.trace()
-            status = run_block(code, registers, row_words, warp_state, context, trace, executed, threads, record_pcs)
+            self.buffers.fill(context)
+            status = run_block(np.uint64(context.ctypes.data))
             if status == state.FINISHED:
                 return
             if status != state.GROW:
-                counters, shared = self.buffers.counters, int(self.shared_bytes)
-                raise GemmsimError(describe(status, counters, self.program, block, self.budget, self.memory, shared))
+                counters = self.buffers.counters
+                raise GemmsimError(
+                    describe(status, counters, self.program, block, self.budget, self.memory, self.shared_bytes)
+                )
             self.buffers.grow()

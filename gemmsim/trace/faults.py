@@ -29,7 +29,7 @@ def describe(
         state.MISALIGNED: f"misaligned access by lane {lane}: address {address:#x}",
         state.SHARED_RANGE: f"lane {lane} leaves the {shared_bytes} bytes of shared memory: address {address:#x}",
         state.DEADLOCK: "threads wait for each other forever (a barrier that not all of them reach)",
-        state.TOO_DIVERGENT: f"a warp splits into more than {state.MAX_PATHS} divergent paths",
+        state.TRAP: "the kernel traps (a failed assertion)",
         state.PARTIAL_WARP: "all 32 lanes must execute a matrix instruction together, but some are inactive",
     }
     return f"{messages[status]} ({where})"

@@ -1,9 +1,9 @@
 """The executor's own code: each SASS instruction lowered to micro-operations, as rows of a uint32 table.
 
 A warp's state is one array of rows, 32 words each, one a lane: registers, uniform registers (the same word in every
-lane), predicates (all ones or zero), special registers, and the constants and immediates that the program mentions. So
-an operand is a row, whatever it was in SASS, with two masks that carry its sign, absolute value or inversion:
-(row & and_mask) ^ xor_mask.
+lane), predicates (all ones or zero), convergence barriers, special registers, and the constants and immediates that the
+program mentions. So an operand is a row, whatever it was in SASS, with two masks that carry its sign, absolute value or
+inversion: (row & and_mask) ^ xor_mask.
 """
 
 from __future__ import annotations
@@ -21,40 +21,48 @@ IMMEDIATE = 21  # .. 23
 INSTRUCTION = 24  # index of the SASS instruction
 FLAGS = 25
 TARGET = 26  # micro-operation to continue at
-ACCESS = 27  # memory: bytes a lane, and what kind (see `Access`)
-BARRIER = 28  # convergence barrier register, or the memory operation's detail
+ACCESS = 27  # what a memory operation does, see below
+DETAIL = 28  # which operation of its kind
+SLOT = 29  # number of a memory operation among the program's
 COLUMNS = 32
 
 # FLAGS
 UNIFORM = 1  # writes a uniform register or predicate: the active mask does not apply
-LAST = 2  # last micro-operation of its instruction
-FIRST = 4  # first of its instruction
-UNGUARDED = 8
+FIRST = 2  # first of its instruction
+UNGUARDED = 4
+
+# ACCESS: bytes a lane, flags, where, and what
+SIZE_MASK, SIGNED_BIT, PARTIAL_BIT = 0x1F, 0x20, 0x40  # partial: bytes beyond the first are not checked for bounds
+SPACE_SHIFT, SPACE_MASK, KIND_SHIFT = 8, 7, 12
+GLOBAL, SHARED, LOCAL, GENERIC, CONSTANT = range(5)
+LOAD, STORE, ATOMIC = range(3)
+# DETAIL of an atomic: operation, type << TYPE_SHIFT, and whether subnormals are flushed
+ADD, MIN, MAX, AND, OR, XOR, EXCHANGE, COMPARE, INCREMENT, DECREMENT, COMPARE_FLAG = range(11)
+UNSIGNED, SIGNED, FLOAT = range(3)
+TYPE_SHIFT, TYPE_MASK, FLUSH_BIT = 4, 3, 0x40
+
+# DETAIL of an exchange between lanes
+SHUFFLES = {"IDX": 0, "UP": 1, "DOWN": 2, "BFLY": 3}
+VOTES = {"ALL": 4, "ANY": 5, "EQ": 6}
+FIRST_LANE, MATCH_ANY, MATCH_ALL = 7, 8, 9
+REDUCTIONS = {"SUM": 10, "AND": 11, "OR": 12, "XOR": 13, "MIN": 14, "MAX": 15, "MIN.S32": 16, "MAX.S32": 17}
 
 # Operations that are not lane arithmetic and are executed by the warp loop; numbered after the lane operations.
 CONTROL = (
     "nop",
     "exit",
-    "bra",
-    "bssy",
-    "bsync",
-    "break",
+    "branch",  # to TARGET, for the lanes of a predicate
+    "branch_divergent",  # to TARGET, where the warp is not together
+    "jump",  # to the byte offset in a register
+    "begin",  # BSSY
+    "leave",  # BREAK
+    "converge",  # BSYNC
     "warpsync",
-    "call",
-    "ret",
-    "bar",
-    "load",
-    "store",
-    "atomic",
-    "reduce",
-    "copy_async",
-    "shuffle",
-    "vote",
-    "first_lane",
-    "match",
-    "load_constant",
+    "barrier",
+    "barrier_outcome",
+    "exchange",
+    "access",
     "load_matrix",
     "multiply_matrix",
-    "clock",
-    "bra_divergent",
+    "trap",
 )

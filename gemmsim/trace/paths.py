@@ -1,61 +1,94 @@
-"""Divergent paths of one warp: which runs next, which waits for whom."""
+"""Divergent paths of one warp: which runs next, and which waits for whom. `warp` is the address of the warp's words."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from gemmsim.trace.state import RUNNABLE, WAIT_BLOCK
+from gemmsim.trace.raw import first_set, get_i64, get_u32, moved, set_i64
+from gemmsim.trace.state import (
+    ACTIVE,
+    ALIVE,
+    DONE,
+    PATH_COUNT,
+    PATH_MASK,
+    PATH_NEED,
+    PATH_PC,
+    PATH_REASON,
+    PATH_WORDS,
+    PATHS_AT,
+    PC,
+    READY,
+    RUNNABLE,
+    STATE,
+    WAIT_BLOCK,
+    WAIT_CONVERGENCE,
+    WAIT_WARP,
+    WAITING,
+)
 
 # mypy: disable-error-code="no-untyped-def"
 
 
-@njit(cache=True, boundscheck=False)
-def wait_for(w, pc, mask, reason, path_pc, path_mask, path_wait, path_count):
-    """Park a path until everybody that convergence barrier `reason` names has arrived."""
-    n = path_count[w]
-    path_pc[w, n], path_mask[w, n], path_wait[w, n] = pc, mask, reason
-    path_count[w] = n + 1
+@njit(boundscheck=False)
+def add_path(warp, pc, mask, reason, need):
+    """Set threads aside. There is room: the paths of a warp are disjoint sets of its 32 threads."""
+    count = get_i64(warp, PATH_COUNT)
+    path = moved(warp, 8 * (PATHS_AT + PATH_WORDS * count))
+    set_i64(path, PATH_PC, pc)
+    set_i64(path, PATH_MASK, mask)
+    set_i64(path, PATH_REASON, reason)
+    set_i64(path, PATH_NEED, need)
+    set_i64(warp, PATH_COUNT, count + 1)
 
 
-@njit(cache=True, boundscheck=False)
-def next_path(w, alive, path_pc, path_mask, path_wait, path_count, barrier_mask):
-    """Take the next path that can run: (found, pc, mask). Paths whose convergence barrier is complete are merged."""
-    n = path_count[w]
-    for i in range(n - 1, -1, -1):
-        reason = path_wait[w, i]
-        if reason == RUNNABLE:
-            pc, mask = np.int64(path_pc[w, i]), path_mask[w, i]
-            _remove(w, i, path_pc, path_mask, path_wait, path_count)
-            return True, pc, mask
+@njit(boundscheck=False)
+def next_path(warp, registers):
+    """Continue with the youngest path that can run; returns False, the warp's state set, where there is none.
+
+    Threads that wait for each other run as soon as all that are still alive have arrived: those of a convergence
+    barrier and of a collective instruction together, those of WARPSYNC each group where it stands.
+    """
+    count, alive = get_i64(warp, PATH_COUNT), get_i64(warp, ALIVE)
+    paths = moved(warp, 8 * PATHS_AT)
+    for i in range(count - 1, -1, -1):
+        path = moved(paths, 8 * PATH_WORDS * i)
+        pc, joined = get_i64(path, PATH_PC), get_i64(path, PATH_MASK)
+        reason, need = get_i64(path, PATH_REASON), get_i64(path, PATH_NEED)
+        members = np.int64(1) << i
         if reason == WAIT_BLOCK:
             continue
-        arrived = np.uint32(0)
-        for j in range(n):
-            if path_wait[w, j] == reason and path_pc[w, j] == path_pc[w, i]:
-                arrived |= path_mask[w, j]
-        if arrived == barrier_mask[w, reason] & alive[w]:
-            pc = np.int64(path_pc[w, i])
-            for j in range(n - 1, -1, -1):
-                if path_wait[w, j] == reason and path_pc[w, j] == pc:
-                    _remove(w, j, path_pc, path_mask, path_wait, path_count)
-            return True, pc, arrived
-    return False, np.int64(0), np.uint32(0)
-
-
-@njit(cache=True, boundscheck=False)
-def block_barrier(w, alive, path_mask, path_wait, path_count):
-    """Whether every thread of the warp that is still alive waits at the block's barrier."""
-    waiting = np.uint32(0)
-    for i in range(path_count[w]):
-        if path_wait[w, i] == WAIT_BLOCK:
-            waiting |= path_mask[w, i]
-    return waiting == alive[w]
-
-
-@njit(cache=True, boundscheck=False)
-def _remove(w, i, path_pc, path_mask, path_wait, path_count):
-    last = path_count[w] - 1
-    for j in range(i, last):
-        path_pc[w, j], path_mask[w, j], path_wait[w, j] = path_pc[w, j + 1], path_mask[w, j + 1], path_wait[w, j + 1]
-    path_count[w] = last
+        if reason != RUNNABLE:
+            wanted = need
+            if reason == WAIT_CONVERGENCE:  # the barrier is a row of the registers, because BREAK may change it
+                wanted = np.int64(get_u32(registers, need + first_set(joined)))
+            for j in range(count):
+                other = moved(paths, 8 * PATH_WORDS * j)
+                mask = get_i64(other, PATH_MASK)
+                same = get_i64(other, PATH_REASON) == reason and get_i64(other, PATH_NEED) == need
+                if same and reason == WAIT_CONVERGENCE:
+                    same = get_i64(other, PATH_PC) == pc and get_u32(registers, need + first_set(mask)) == wanted
+                if same:
+                    joined |= mask
+                    members |= np.int64(1) << j
+            if wanted & alive & ~joined != 0:
+                continue
+        kept, running = np.int64(0), np.int64(0)
+        for j in range(count):
+            other = moved(paths, 8 * PATH_WORDS * j)
+            if (members >> j) & 1 == 1:
+                if reason != WAIT_WARP or get_i64(other, PATH_PC) == pc:
+                    running |= get_i64(other, PATH_MASK)
+                    continue
+                set_i64(other, PATH_REASON, RUNNABLE)
+            if kept != j:
+                for word in range(PATH_WORDS):
+                    set_i64(paths, PATH_WORDS * kept + word, get_i64(other, word))
+            kept += 1
+        set_i64(warp, PATH_COUNT, kept)
+        set_i64(warp, PC, pc)
+        set_i64(warp, ACTIVE, running)
+        set_i64(warp, STATE, READY)
+        return True
+    set_i64(warp, STATE, DONE if alive == 0 else WAITING)
+    return False

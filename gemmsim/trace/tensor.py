@@ -13,115 +13,72 @@ the last bits. Integers wrap or saturate exactly; double precision is a chain of
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
 from numba import njit
-from numba.core import types
-from numba.extending import intrinsic
 
 from gemmsim.trace import micro
-from gemmsim.trace.lower.context import CONTROL_NUMBER
-from gemmsim.trace.lower.memory import SHARED
-from gemmsim.trace.lower.tensor import BF16, F16, F64, S8, S32, S32_SATURATED, TF32
-from gemmsim.trace.memory_access import _append, _fault, _identify
-from gemmsim.trace.raw import as_bits, as_float, get_u16, get_u32, get_u64, set_u32
-from gemmsim.trace.state import (
-    PARTIAL_WARP,
-    PATTERN_ALIGNMENT,
-    PATTERN_HIGH,
-    PATTERN_WORDS,
-    PATTERNS_AT,
-    SHARED_AT,
-    SHARED_BYTES,
+from gemmsim.trace.lower.tensor import BF16, F16, F64, MATRIX_ROW_BYTES, S8, S32, S32_SATURATED, TF32
+from gemmsim.trace.memory_access import blame, record
+from gemmsim.trace.raw import (
+    as_double,
+    as_float,
+    double_bits,
+    float_bits,
+    fused,
+    get_u16,
+    get_u32,
+    get_u64,
+    lane_address,
+    moved,
+    row_of,
+    set_u32,
 )
+from gemmsim.trace.state import PATTERN_ALIGNMENT, PATTERN_HIGH, SHARED_AT, SHARED_BYTES, SHARED_RANGE
 
 # mypy: disable-error-code="no-untyped-def"
 
-_LOAD_MATRIX = CONTROL_NUMBER["load_matrix"]
-_ROW_BYTES = 16  # of an 8 x 8 matrix of 16-bit elements
 _FULL = np.uint32(0xFFFFFFFF)
 
-_jit = njit(cache=True, boundscheck=False, error_model="numpy")
 
-
-@intrinsic
-def _fma(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.fma(*args)
-
-    return types.float64(types.float64, types.float64, types.float64), generate
-
-
-@intrinsic
-def _double(typingctx: Any, bits: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], ir.DoubleType())
-
-    return types.float64(types.uint64), generate
-
-
-@intrinsic
-def _double_bits(typingctx: Any, value: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], ir.IntType(64))
-
-    return types.uint64(types.float64), generate
-
-
-@_jit
-def tensor(kind, state, op, mask, warp, context):
-    """Execute a `load_matrix` or `multiply_matrix`; returns 0 or a fault status. All lanes take part, or none.
-
-    state, op, context   addresses of the warp's rows, the micro-operation, and the slots named in `gemmsim.trace.state`
-    """
-    if mask != _FULL:
-        return 0 if mask == np.uint32(0) else PARTIAL_WARP
-    if kind == _LOAD_MATRIX:
-        return _load_matrix(state, op, warp, context)
+@njit(boundscheck=False)
+def multiply_matrix(state, op):
+    """state, op   addresses of the warp's rows and the micro-operation. All lanes take part."""
     if np.int64(get_u32(op, micro.IMMEDIATE + 1)) == F64:
         _multiply_double(state, op)
     else:
         _multiply(state, op)
-    return 0
 
 
-@_jit
-def _row(state, op, column):
-    return state + np.uint64(get_u32(op, column)) * np.uint64(4)
+@njit(boundscheck=False)
+def load_matrix(context, state, op, warp):
+    """Eight lanes give the rows of a matrix; element (r, c) goes to lane 4 r + c / 2, transposed to 4 c + r / 2.
 
-
-@_jit
-def _load_matrix(state, op, warp, context):
-    """Eight lanes give the rows of a matrix; element (r, c) goes to lane 4 r + c / 2, transposed to 4 c + r / 2."""
-    detail = np.int64(get_u32(op, micro.BARRIER))
+    Returns 0 or a fault status.
+    """
+    detail = np.int64(get_u32(op, micro.DETAIL))
     matrices, transposed = detail & 7, detail >> 3
-    addresses, result = _row(state, op, micro.SOURCE), _row(state, op, micro.RESULT)
-    asked = _FULL >> np.uint32(32 - 8 * matrices)
-    pc = np.int64(get_u32(op, micro.INSTRUCTION))
-    pattern, base = _identify(context, addresses, asked, pc, warp)
-    shape = get_u64(context, PATTERNS_AT) + np.uint64(pattern * PATTERN_WORDS * 8)
+    addresses, result = row_of(state, op, micro.SOURCE), row_of(state, op, micro.RESULT)
+    asked = np.uint32(_FULL >> np.uint32(32 - 8 * matrices))
+    shape = record(context, addresses, asked, op, warp)
     limit = get_u64(context, SHARED_BYTES)
-    beyond = base + get_u64(shape, PATTERN_HIGH) + np.uint64(_ROW_BYTES) > limit
-    if beyond or get_u64(shape, PATTERN_ALIGNMENT) & np.uint64(_ROW_BYTES - 1) != np.uint64(0):
-        return _fault(context, addresses, asked, _ROW_BYTES, SHARED, limit)
-    _append(context, pc, warp, pattern, base)
+    last = lane_address(addresses, 0) - get_u64(shape, 0) + get_u64(shape, PATTERN_HIGH)
+    if moved(last, MATRIX_ROW_BYTES) > limit or get_u64(shape, PATTERN_ALIGNMENT) & np.uint64(15) != np.uint64(0):
+        return blame(context, addresses, asked, np.int64(MATRIX_ROW_BYTES), limit, np.int64(SHARED_RANGE))
     shared = get_u64(context, SHARED_AT)
     for matrix in range(matrices):
         for lane in range(32):
-            high, low = np.int64(lane >> 2), np.int64(lane & 3)
-            if transposed:
+            high, low = lane >> 2, lane & 3
+            if transposed != 0:
                 first = shared + np.uint64(get_u32(addresses, 8 * matrix + 2 * low))
                 second = shared + np.uint64(get_u32(addresses, 8 * matrix + 2 * low + 1))
                 word = np.uint32(get_u16(first, high)) | np.uint32(get_u16(second, high)) << np.uint32(16)
             else:
                 word = get_u32(shared + np.uint64(get_u32(addresses, 8 * matrix + high)), low)
             set_u32(result, matrix * 32 + lane, word)
-    return 0
+    return np.int64(0)
 
 
-@_jit
+@njit(boundscheck=False)
 def _half(bits):
     """IEEE binary16 to float64, exactly."""
     exponent, fraction = np.int64(bits >> np.uint32(10)) & 31, np.int64(bits) & 1023
@@ -134,7 +91,7 @@ def _half(bits):
     return -value if bits & np.uint32(0x8000) else value
 
 
-@_jit
+@njit(boundscheck=False)
 def _element(word, format_, number):
     """Element `number` of a register, exactly."""
     if format_ == F16:
@@ -147,16 +104,16 @@ def _element(word, format_, number):
     return np.float64(byte - 256 if format_ == S8 and byte >= 128 else byte)
 
 
-@_jit
+@njit(boundscheck=False)
 def _multiply(state, op):
-    detail = np.int64(get_u32(op, micro.BARRIER))
+    detail = np.int64(get_u32(op, micro.DETAIL))
     format_a, format_b = detail & 15, detail >> 4
     depth, accumulator = np.int64(get_u32(op, micro.IMMEDIATE)), np.int64(get_u32(op, micro.IMMEDIATE + 1))
     groups = np.int64(get_u32(op, micro.IMMEDIATE + 2)) >> 3  # of eight rows
     packed = 1 if format_a == TF32 else 2 if format_a <= BF16 else 4
     a, b, c = np.empty((16, 32)), np.empty((32, 8)), np.empty((16, 8))
-    words_a, words_b = _row(state, op, micro.SOURCE), _row(state, op, micro.SOURCE + 3)
-    words_c, result = _row(state, op, micro.SOURCE + 6), _row(state, op, micro.RESULT)
+    words_a, words_b = row_of(state, op, micro.SOURCE), row_of(state, op, micro.SOURCE + 3)
+    words_c, result = row_of(state, op, micro.SOURCE + 6), row_of(state, op, micro.RESULT)
     for lane in range(32):
         g, t = lane >> 2, lane & 3
         for k in range(packed * t, depth, 4 * packed):
@@ -180,21 +137,22 @@ def _multiply(state, op):
             if accumulator == S32_SATURATED:
                 total = min(max(total, -(2.0**31)), 2.0**31 - 1)
             set_u32(
-                result, r * 32 + lane, np.uint32(np.int64(total)) if accumulator >= S32 else as_bits(np.float32(total))
+                result,
+                r * 32 + lane,
+                np.uint32(np.int64(total)) if accumulator >= S32 else float_bits(np.float32(total)),
             )
 
 
-@_jit
+@njit(boundscheck=False)
 def _load_double(rows, register, lane):
-    low, high = get_u32(rows, 64 * register + lane), get_u32(rows, 64 * register + 32 + lane)
-    return _double(np.uint64(low) | np.uint64(high) << np.uint64(32))
+    return as_double(lane_address(moved(rows, 256 * register), lane))
 
 
-@_jit
+@njit(boundscheck=False)
 def _multiply_double(state, op):
     depth, groups = np.int64(get_u32(op, micro.IMMEDIATE)), np.int64(get_u32(op, micro.IMMEDIATE + 2)) >> 3
-    words_a, words_b = _row(state, op, micro.SOURCE), _row(state, op, micro.SOURCE + 3)
-    words_c, result = _row(state, op, micro.SOURCE + 6), _row(state, op, micro.RESULT)
+    words_a, words_b = row_of(state, op, micro.SOURCE), row_of(state, op, micro.SOURCE + 3)
+    words_c, result = row_of(state, op, micro.SOURCE + 6), row_of(state, op, micro.RESULT)
     d = np.empty((16, 8))
     for lane in range(32):
         for r in range(2 * groups):
@@ -203,10 +161,10 @@ def _multiply_double(state, op):
             for k in range(depth):  # A's row g is in the lanes 4 g + k mod 4, B's column in 4 column + k mod 4
                 x = _load_double(words_a, (k >> 2) * groups + (r >> 1), 4 * g + (k & 3))
                 y = _load_double(words_b, k >> 2, 4 * column + (k & 3))
-                total = _fma(x, y, total)
+                total = fused(x, y, total)
             d[g + 8 * (r >> 1), column] = total
     for lane in range(32):
         for r in range(2 * groups):
-            bits = _double_bits(d[(lane >> 2) + 8 * (r >> 1), 2 * (lane & 3) + (r & 1)])
+            bits = double_bits(d[(lane >> 2) + 8 * (r >> 1), 2 * (lane & 3) + (r & 1)])
             set_u32(result, 64 * r + lane, np.uint32(bits & np.uint64(0xFFFFFFFF)))
             set_u32(result, 64 * r + 32 + lane, np.uint32(bits >> np.uint64(32)))

@@ -77,6 +77,11 @@ class WarpTrace:
     record_base       uint64 [records] byte address, a multiple of 128
     pc_start          int64 [warps + 1] likewise for the instruction stream; all zero where streams were not recorded
     pc                int32 [issued] static instruction index of every warp instruction executed, in program order
+
+    An instruction leaves one record where any lane accesses memory, except: LDGSTS leaves that of the global addresses
+    it reads (of the lanes that do not only fill with zeros) and then that of the shared ones it writes, both with its
+    index; and a generic LD, ST or ATOM one for each space that its lanes are in, global, shared, local in this order.
+    Bases below 2**32 are of shared memory, global ones start at 0x7F00_0000_0000, those of local memory lie between.
     """
 
     warps_per_block: int

@@ -1,10 +1,29 @@
-"""Conversions: I2F, F2I, F2F, F2FP."""
+"""Conversions between integers and floats, and rounding: I2F, F2I, F2F, F2FP, FRND.
+
+Rounding modes: 0 nearest even, 1 floor, 2 ceiling, 3 truncate; 4, round to odd, makes a second rounding innocuous.
+"""
 
 from __future__ import annotations
 
 from gemmsim.isa.lanes import Lanes
 from gemmsim.isa.semantics.half import brain_to_single, half_to_single, single_to_brain, single_to_half
-from gemmsim.isa.semantics.registry import f32, f64, imm, op, s32, u32
+from gemmsim.isa.semantics.integer import sext, zext
+from gemmsim.isa.semantics.registry import f32, f64, imm, op, s32, u32, u64
+
+NEAREST, FLOOR, CEIL, TRUNC, ODD = range(5)
+
+
+@op
+def extend(a: u32, signed: imm) -> u64:
+    return signed.ne(0).select(sext(a), zext(a))
+
+
+@op
+def bit_field(a: u32, low: imm, bits: imm, signed: imm) -> u32:
+    """`bits` bits of a from bit `low` on, extended: the operand suffixes .B0 to .B3, .H0 and .H1."""
+    up = a.lift(32) - bits
+    wide = (a >> low) << up
+    return signed.ne(0).select((wide.bitcast("s32") >> up).bitcast("u32"), wide >> up)
 
 
 @op
@@ -18,52 +37,83 @@ def i2f_u32(a: u32) -> f32:
 
 
 @op
-def i2f_f64_s32(a: s32) -> f64:
-    return a.convert("f64")
+def i2f_64(a: u64, signed: imm, mode: imm) -> f32:
+    """Any rounding mode: the nearest float32 is at most one step from the one wanted."""
+    negative = signed.ne(0) & (a.bitcast("s64") < 0)
+    magnitude = negative.select(a.lift(0) - a, a)
+    near = magnitude.convert("f32")
+    bits = near.bitcast("u32")
+    overflow = near >= 2.0**64
+    back = overflow.select(near.lift(0), near).convert("u64")
+    over = overflow | (back > magnitude)
+    under = ~overflow & (back < magnitude)
+    away = mode.eq(FLOOR) & negative | mode.eq(CEIL) & ~negative
+    toward_zero = over.select(bits - 1, bits)
+    outward = under.select(bits + 1, bits)
+    odd = (over | under).select(toward_zero | 1, bits)
+    directed = away.select(outward, mode.eq(ODD).select(odd, toward_zero))
+    rounded = mode.eq(NEAREST).select(bits, directed)
+    return negative.select(rounded | 0x80000000, rounded).bitcast("f32")
 
 
 @op
-def i2f_f64_u32(a: u32) -> f64:
-    return a.convert("f64")
-
-
-def _to_int(x: Lanes, low: float, high: float, type_: str) -> Lanes:
-    """Clamped conversion of an already integral float64; NaN gives 0."""
-    clamped = (x > low).select(x, x.lift(low))
-    clamped = (clamped < high).select(clamped, x.lift(high))
-    return x.ne(x).select(x.lift(0.0), clamped).convert("s64").bitcast("u64").convert("u32").bitcast(type_)
+def i2f_f64(a: u64, signed: imm) -> f64:
+    return signed.ne(0).select(a.bitcast("s64").convert("f64"), a.convert("f64"))
 
 
 def _rounded(x: Lanes, mode: Lanes) -> Lanes:
-    """mode 0 nearest even, 1 floor, 2 ceiling, 3 truncate."""
     nearest, down = x.function("rint"), x.function("floor")
     up, cut = x.function("ceil"), x.function("trunc")
-    return mode.eq(0).select(nearest, mode.eq(1).select(down, mode.eq(2).select(up, cut)))
+    return mode.eq(NEAREST).select(nearest, mode.eq(FLOOR).select(down, mode.eq(CEIL).select(up, cut)))
 
 
 @op
-def f2i_s32(a: f32, mode: imm) -> s32:
-    return _to_int(_rounded(a.convert("f64"), mode), -(2.0**31), 2.0**31 - 1, "s32")
+def f2i_32(a: f64, signed: imm, mode: imm, nan: imm) -> u32:
+    """Clamped to the type's range; NaN gives `nan` (PTX ISA, cvt: 0 from float32 to 32 bits, else the top bit)."""
+    x = _rounded(a, mode)
+    is_nan, is_signed = x.ne(x), signed.ne(0)
+    low, high = (
+        is_signed.select(x.lift(-(2.0**31)), x.lift(0.0)),
+        is_signed.select(x.lift(2.0**31 - 1), x.lift(2.0**32 - 1)),
+    )
+    inside = (x > low).select(x, low)
+    inside = (inside < high).select(inside, high)
+    value = is_nan.select(x.lift(0.0), inside).convert("s64").bitcast("u64").convert("u32")
+    return is_nan.select(nan, value)
 
 
 @op
-def f2i_u32(a: f32, mode: imm) -> u32:
-    return _to_int(_rounded(a.convert("f64"), mode), 0.0, 2.0**32 - 1, "u32")
+def f2i_64(a: f64, signed: imm, mode: imm) -> u64:
+    x = _rounded(a, mode)
+    magnitude = (x < 0).select(x.lift(0.0) - x, x)
+    negative, is_signed = x < 0, signed.ne(0)
+    # The largest float64 below the limit converts; the limit itself and what is beyond clamps.
+    limit = is_signed.select(x.lift(2.0**63), x.lift(2.0**64))
+    fits = magnitude < limit
+    value = fits.select(magnitude, x.lift(0.0)).convert("u64")
+    top, largest = value.lift(1 << 63), is_signed.select(value.lift((1 << 63) - 1), value.lift((1 << 64) - 1))
+    positive = fits.select(value, largest)
+    below = is_signed.select(fits.select(value.lift(0) - value, top), value.lift(0))
+    return x.ne(x).select(top, negative.select(below, positive))
 
 
 @op
 def f64_to_f32(a: f64) -> f32:
-    return a.convert("f32")
+    narrow = a.convert("f32")
+    return a.ne(a).select(narrow.bitcast("u32").lift(0x7FFFFFFF).bitcast("f32"), narrow)
 
 
 @op
 def f32_to_f64(a: f32) -> f64:
-    return a.convert("f64")
+    wide = a.convert("f64")
+    return a.ne(a).select(wide.bitcast("u64").lift(0x7FFFFFFFE0000000).bitcast("f64"), wide)
 
 
 @op
-def f32_to_f16(a: f32) -> u32:
-    return single_to_half(a)
+def frnd(a: f32, mode: imm) -> f32:
+    """To an integral value; NaN becomes the canonical one."""
+    x = _rounded(a, mode)
+    return x.ne(x).select(x.bitcast("u32").lift(0x7FFFFFFF).bitcast("f32"), x)
 
 
 @op

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gemmsim.isa.lanes import Lanes
 from gemmsim.isa.semantics.registry import imm, op, u32
 
@@ -24,7 +26,7 @@ def single_to_half(x: Lanes) -> Lanes:
     rounded = magnitude + 0xFFF + ((magnitude >> 13) & 1)
     normal = (rounded >> 13) - (112 << 10)
     normal = (magnitude >= 0x477FF000).select(bits.lift(0x7C00), normal)  # 65520 and above
-    # Below 2^-14 adding 2^-1 * 2^-... lines the binary16 subnormal grid up with float32's last bit, so the addition rounds.
+    # Below 2^-14 adding 0.5 lines the binary16 subnormal grid up with float32's last bit, so the addition rounds.
     grid = (magnitude.bitcast("f32") + 0.5).bitcast("u32") - 0x3F000000
     small = (magnitude < 0x38800000).select(grid, normal)
     nan = (magnitude > 0x7F800000).select(bits.lift(0x7FFF), small)
@@ -41,57 +43,45 @@ def single_to_brain(x: Lanes) -> Lanes:
     return ((bits & 0x7FFFFFFF) > 0x7F800000).select(bits.lift(0x7FFF), rounded)
 
 
-def _packed(name: str, widen: object, narrow: object, arity: int) -> None:
-    """Register an operation on two halves. Sources arrive with both halves in place, swizzles applied by `half_source`."""
+def _packed(name: str, widen: Callable[[Lanes], Lanes], narrow: Callable[[Lanes], Lanes]) -> None:
+    """HFMA2, on two halves at once. HADD2 is a * 1 + b and HMUL2 a * b + -0: the same, signs of zeros included."""
 
-    def lane(formula: object, *args: Lanes) -> Lanes:
-        low = narrow(formula(*(widen(a & 0xFFFF) for a in args)))  # type: ignore[operator]
-        high = narrow(formula(*(widen(a >> 16) for a in args)))  # type: ignore[operator]
-        return (high << 16) | low
+    def lane(x: Lanes, y: Lanes, z: Lanes) -> Lanes:
+        # The product of two halves is exact in float64; a sum rounded to odd makes the rounding to a half the only one.
+        product, addend = widen(x).convert("f64") * widen(y).convert("f64"), widen(z).convert("f64")
+        return narrow(_round_to_odd(*two_sum(product, addend)))
 
-    if arity == 2:
+    def hfma2(a: u32, b: u32, c: u32) -> u32:
+        return (lane(a >> 16, b >> 16, c >> 16) << 16) | lane(a & 0xFFFF, b & 0xFFFF, c & 0xFFFF)
 
-        def hadd2(a: u32, b: u32) -> u32:
-            return lane(lambda x, y: x + y, a, b)
-
-        def hmul2(a: u32, b: u32) -> u32:
-            return lane(lambda x, y: x * y, a, b)
-
-        op(hadd2, f"hadd2_{name}")
-        op(hmul2, f"hmul2_{name}")
-    else:
-
-        def hfma2(a: u32, b: u32, c: u32) -> u32:
-            # The product of two halves is exact in float32; a float64 sum makes one rounding to float32 innocuous.
-            def fma(x: Lanes, y: Lanes, z: Lanes) -> Lanes:
-                exact = x.convert("f64") * y.convert("f64") + z.convert("f64")
-                return _round_to_odd(exact)
-
-            return lane(fma, a, b, c)
-
-        op(hfma2, f"hfma2_{name}")
+    op(hfma2, f"hfma2_{name}")
 
 
-def _round_to_odd(x: Lanes) -> Lanes:
-    """float64 to float32 truncated, with the last bit set where anything was lost: a later rounding is then correct."""
-    near = x.convert("f32")
-    bits = near.bitcast("u32")
-    back = near.convert("f64")
-    inexact = back.ne(x) & x.eq(x)
-    positive = x.bitcast("s64") >= 0
-    above = positive.select(back > x, back < x)
-    toward_zero = (inexact & above).select(bits - 1, bits)
-    return inexact.select(toward_zero | 1, bits).bitcast("f32")
+def two_sum(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
+    """The rounded sum and its error, exactly (Knuth)."""
+    total = a + b
+    there = total - a
+    return total, (a - (total - there)) + (b - there)
 
 
-for _name, _widen, _narrow in (("f16", half_to_single, single_to_half), ("bf16", brain_to_single, single_to_brain)):
-    _packed(_name, _widen, _narrow, 2)
-    _packed(_name, _widen, _narrow, 3)
+def _round_to_odd(total: Lanes, error: Lanes) -> Lanes:
+    """total + error as float32, truncated and with the last bit set where anything was lost."""
+    near = total.convert("f32")
+    bits, back = near.bitcast("u32"), near.convert("f64")
+    positive = total.bitcast("s64") >= 0
+    over = (back > total) | (back.eq(total) & (error < 0))
+    under = (back < total) | (back.eq(total) & (error > 0))
+    beyond = positive.select(over, under)
+    return (over | under).select(beyond.select(bits - 1, bits) | 1, bits).bitcast("f32")
+
+
+_packed("f16", half_to_single, single_to_half)
+_packed("bf16", brain_to_single, single_to_brain)
 
 
 @op
-def half_source(a: u32, low: imm, high: imm, flip: imm) -> u32:
-    """Pick the halves of an operand (H0_H0, H1_H1, H0_H1) and apply its sign bits."""
+def half_source(a: u32, low: imm, high: imm) -> u32:
+    """Pick the halves of an operand: H0_H0, H1_H1, H0_H1."""
     first = low.ne(0).select(a >> 16, a & 0xFFFF)
     second = high.ne(0).select(a >> 16, a & 0xFFFF)
-    return ((second << 16) | first) ^ flip
+    return (second << 16) | first

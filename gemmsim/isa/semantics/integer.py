@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gemmsim.isa.lanes import Lanes
-from gemmsim.isa.semantics.registry import imm, op, pred, s32, s64, u32, u64
+from gemmsim.isa.semantics.registry import imm, op, pred, s32, u32, u64
 
 
 def zext(x: Lanes) -> Lanes:
@@ -79,14 +79,11 @@ def imad_wide_carry(a: u32, b: u32, c: u64, x: pred, signed: imm) -> tuple[u64, 
 
 
 @op
-def imad_hi_u32(a: u32, b: u32, c: u64) -> u32:
-    """IMAD.HI: high word of a*b + c, where c is a register pair (the division idiom relies on it)."""
-    return ((zext(a) * zext(b) + c) >> 32).convert("u32")
-
-
-@op
-def imad_hi_s32(a: u32, b: u32, c: u64) -> u32:
-    return ((sext(a) * sext(b) + c) >> 32).convert("u32")
+def imad_hi(a: u32, b: u32, c: u64, signed: imm) -> tuple[u32, pred]:
+    """IMAD.HI: high word of a*b + c, where c is a register pair (division relies on it), and the sum's carry."""
+    product = signed.ne(0).select(sext(a) * sext(b), zext(a) * zext(b))
+    total = product + c
+    return (total >> 32).convert("u32"), total < product
 
 
 def shift_left(x: Lanes, amount: Lanes) -> Lanes:
@@ -195,16 +192,6 @@ def imnmx_u32(a: u32, b: u32, smaller: pred) -> u32:
 
 
 @op
-def imnmx_s64(a: s64, b: s64, smaller: pred) -> s64:
-    return smaller.select((a < b).select(a, b), (a > b).select(a, b))
-
-
-@op
-def imnmx_u64(a: u64, b: u64, smaller: pred) -> u64:
-    return smaller.select((a < b).select(a, b), (a > b).select(a, b))
-
-
-@op
 def iabs(a: s32) -> s32:
     return (a < 0).select(a.lift(0) - a, a)
 
@@ -260,8 +247,9 @@ def idp4a(a: u32, b: u32, c: u32, signed_a: imm, signed_b: imm) -> u32:
 
 
 @op
-def vabsdiff(a: s32, b: s32, c: s32) -> s32:
-    return (a > b).select(a - b, b - a) + c
+def vabsdiff(a: u32, b: u32, c: u32, signed: imm) -> u32:
+    bigger = signed.ne(0).select(a.bitcast("s32") > b.bitcast("s32"), a > b)
+    return bigger.select(a - b, b - a) + c
 
 
 @op
@@ -274,3 +262,11 @@ def address64(base: u64, uniform: u64, displacement: imm) -> u64:
 def address32(base: u32, uniform: u32, scale: imm, displacement: imm) -> u64:
     """Effective address of a shared or local access, zero-extended."""
     return zext(base * scale + uniform + displacement)
+
+
+@op
+def first_bytes(a: u32, left_out: u32, size: imm) -> u32:
+    """The bytes of a word that an item of `size` bytes still has when `left_out` of them are missing at its end."""
+    kept = (size.bitcast("s32") > left_out.bitcast("s32")).select(size - left_out, a.lift(0))
+    ones = shift_left(zext(a.lift(1)), zext((kept < 4).select(kept, kept.lift(4))) << 3) - 1
+    return a & ones.convert("u32")

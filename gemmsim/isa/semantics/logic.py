@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gemmsim.isa.lanes import Lanes
 from gemmsim.isa.semantics.registry import imm, op, pred, u32, u64
 
 # A LOP3's table answers bit 4a + 2b + c. Tables that occur often have a micro-operation of their own.
-COMMON_TABLES = {
+COMMON_TABLES: dict[int, Callable[[Lanes, Lanes, Lanes], Lanes]] = {
     0xC0: lambda a, b, c: a & b,
     0xFC: lambda a, b, c: a | b,
     0x3C: lambda a, b, c: a ^ b,
-    0xF8: lambda a, b, c: (a & b) | c,
+    0xF8: lambda a, b, c: a | (b & c),
+    0xEA: lambda a, b, c: (a & b) | c,
     0x80: lambda a, b, c: a & b & c,
     0xFE: lambda a, b, c: a | b | c,
     0x96: lambda a, b, c: a ^ b ^ c,
@@ -22,9 +25,9 @@ COMMON_TABLES = {
 }
 
 
-def _common(table: int, formula: object) -> None:
+def _common(table: int, formula: Callable[[Lanes, Lanes, Lanes], Lanes]) -> None:
     def lop3(a: u32, b: u32, c: u32) -> tuple[u32, pred]:
-        value = formula(a, b, c)  # type: ignore[operator]
+        value = formula(a, b, c)
         return value, value.ne(0)
 
     op(lop3, f"lop3_{table:02x}")

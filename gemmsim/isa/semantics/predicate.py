@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gemmsim.isa.lanes import Lanes
 from gemmsim.isa.semantics.registry import imm, op, pred, u32
 
@@ -17,63 +19,39 @@ def both(result: Lanes, p: Lanes, how: Lanes) -> tuple[Lanes, Lanes]:
     return combine(result, p, how), combine(~result, p, how)
 
 
-COMPARISONS = {
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-    "eq": lambda a, b: a.eq(b),
-    "ne": lambda a, b: a.ne(b),
-}
+# Few comparisons are micro-operations: lowering swaps operands and inverts results to make the others. `invert` comes
+# before the combination with the third predicate.
 
 
-def _ordered(a: Lanes, b: Lanes) -> Lanes:
-    return a.eq(a) & b.eq(b)
-
-
-# Float comparisons: the plain names are false on NaN, the ...U forms are true on NaN. NE is the ordered one in SASS.
-FLOAT_COMPARISONS = {
-    **COMPARISONS,
-    "ne": lambda a, b: a.ne(b) & _ordered(a, b),
-    "ltu": lambda a, b: ~(a >= b),
-    "leu": lambda a, b: ~(a > b),
-    "gtu": lambda a, b: ~(a <= b),
-    "geu": lambda a, b: ~(a < b),
-    "equ": lambda a, b: a.eq(b) | ~_ordered(a, b),
-    "neu": lambda a, b: a.ne(b),
-    "num": _ordered,
-    "nan": lambda a, b: ~_ordered(a, b),
-}
-
-
-def _setp(name: str, type_: str, comparison: object) -> None:
-    def setp(a, b, p: pred, how: imm) -> tuple[pred, pred]:  # type: ignore[no-untyped-def]
-        return both(comparison(a, b), p, how)  # type: ignore[operator]
+def _setp(name: str, type_: str, comparison: Callable[[Lanes, Lanes], Lanes]) -> None:
+    def setp(a, b, p: pred, invert: imm, how: imm) -> tuple[pred, pred]:  # type: ignore[no-untyped-def]
+        return both(comparison(a, b) ^ invert.ne(0), p, how)
 
     setp.__annotations__.update(a=type_, b=type_)
     op(setp, f"setp_{name}_{type_}")
 
 
-def _setp_ex(name: str, type_: str, comparison: object) -> None:
-    def setp_ex(a, b, p: pred, low: pred, how: imm) -> tuple[pred, pred]:  # type: ignore[no-untyped-def]
-        return both(comparison(a, b, low), p, how)  # type: ignore[operator]
+def _setp_ex(name: str, type_: str, comparison: Callable[[Lanes, Lanes, Lanes], Lanes]) -> None:
+    """.EX compares the high words of a 64-bit value; `low` is what the comparison of the low words said."""
+
+    def setp_ex(a, b, p: pred, low: pred, invert: imm, how: imm) -> tuple[pred, pred]:  # type: ignore[no-untyped-def]
+        return both(comparison(a, b, low) ^ invert.ne(0), p, how)
 
     setp_ex.__annotations__.update(a=type_, b=type_)
     op(setp_ex, f"setp_ex_{name}_{type_}")
 
 
-for _type in ("s32", "u32", "s64", "u64"):
-    for _name, _comparison in COMPARISONS.items():
-        _setp(_name, _type, _comparison)
-for _type in ("f32", "f64"):
-    for _name, _comparison in FLOAT_COMPARISONS.items():
-        _setp(_name, _type, _comparison)
-# .EX compares the high words of a 64-bit value; `low` is the low words' comparison by the same relation.
 for _type in ("s32", "u32"):
+    _setp("lt", _type, lambda a, b: a < b)
     _setp_ex("lt", _type, lambda a, b, low: (a < b) | (a.eq(b) & low))
-    _setp_ex("gt", _type, lambda a, b, low: (a > b) | (a.eq(b) & low))
+_setp("eq", "u32", lambda a, b: a.eq(b))
 _setp_ex("eq", "u32", lambda a, b, low: a.eq(b) & low)
-_setp_ex("ne", "u32", lambda a, b, low: a.ne(b) | low)
+for _type in ("f32", "f64"):  # each is false where an operand is NaN
+    _setp("lt", _type, lambda a, b: a < b)
+    _setp("le", _type, lambda a, b: a <= b)
+    _setp("eq", _type, lambda a, b: a.eq(b))
+    _setp("lg", _type, lambda a, b: (a < b) | (b < a))
+    _setp("num", _type, lambda a, b: a.eq(a) & b.eq(b))
 
 
 @op
@@ -94,8 +72,3 @@ def with_bit(a: u32, p: pred, bit: imm) -> u32:
     """One predicate of P2R."""
     one = a.lift(1) << bit
     return p.select(a | one, a & ~one)
-
-
-@op
-def pmov(p: pred) -> pred:
-    return p

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gemmsim.isa.lanes import Lanes
+from gemmsim.isa.semantics.half import two_sum
 from gemmsim.isa.semantics.registry import f32, imm, op, pred
 
 CANONICAL_NAN = 0x7FFFFFFF  # what NVIDIA GPUs return for every NaN result (PTX ISA, "Floating-Point Instructions")
@@ -21,49 +22,84 @@ def canonical(x: Lanes) -> Lanes:
     return ((bits & 0x7FFFFFFF) > 0x7F800000).select(bits.lift(CANONICAL_NAN), bits).bitcast("f32")
 
 
-def saturate(x: Lanes) -> Lanes:
-    """Clamp to [0, 1]; NaN gives 0."""
-    low = (x > 0).select(x, x.lift(0))
-    return (low < 1).select(low, x.lift(1))
+def _forms(name: str, types: int, formula: Callable[..., Lanes]) -> None:
+    """Register `name` and `name_ftz`. FADD and FMUL ignore their third operand."""
 
+    def plain(*args: Lanes) -> Lanes:
+        return canonical(formula(*args))
 
-def _forms(name: str, arity: int, formula: Callable[..., Lanes]) -> None:
-    """Register `name`, `name_ftz` and their saturating forms."""
-    for suffix, ftz, sat in (("", False, False), ("_ftz", True, False), ("_sat", False, True), ("_ftz_sat", True, True)):
+    def flushing(*args: Lanes) -> Lanes:
+        return flush(canonical(formula(*(flush(a) for a in args))))
 
-        def compute(*args: Lanes, ftz: bool = ftz, sat: bool = sat) -> Lanes:
-            result = canonical(formula(*(flush(a) for a in args) if ftz else args))
-            result = flush(result) if ftz else result
-            return saturate(result) if sat else result
-
-        if arity == 2:
-
-            def two(a: f32, b: f32, compute: Callable[..., Lanes] = compute) -> f32:
-                return compute(a, b)
-
-            _register(two, name + suffix, 2)
+    for compute, suffix in ((plain, ""), (flushing, "_ftz")):
+        if types == 2:
+            op(_of_two(compute), name + suffix)
         else:
-
-            def three(a: f32, b: f32, c: f32, compute: Callable[..., Lanes] = compute) -> f32:
-                return compute(a, b, c)
-
-            _register(three, name + suffix, 3)
+            op(_of_three(compute), name + suffix)
 
 
-def _register(function: Callable[..., Lanes], name: str, arity: int) -> None:
-    import functools
-    import inspect
+def _of_two(compute: Callable[..., Lanes]) -> Callable[..., Lanes]:
+    def two(a: f32, b: f32) -> f32:
+        return compute(a, b)
 
-    bound = functools.partial(function)
-    signature = inspect.signature(function)
-    parameters = list(signature.parameters.values())[:arity]
-    bound.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    op(bound, name)
+    return two
+
+
+def _of_three(compute: Callable[..., Lanes]) -> Callable[..., Lanes]:
+    def three(a: f32, b: f32, c: f32) -> f32:
+        return compute(a, b, c)
+
+    return three
 
 
 _forms("fadd", 2, lambda a, b: a + b)
 _forms("fmul", 2, lambda a, b: a * b)
 _forms("ffma", 3, lambda a, b, c: a.fma(b, c))
+
+
+@op
+def saturate(x: f32) -> f32:
+    """Clamp to [0, 1]; NaN gives 0."""
+    low = (x > 0).select(x, x.lift(0))
+    return (low < 1).select(low, x.lift(1))
+
+
+@op
+def ffma_directed(a: f32, b: f32, c: f32, mode: imm) -> f32:
+    """FFMA rounded down (1), up (2) or to zero (3), as the compiler's slow paths of division and square root need it.
+
+    In float64 the product is exact; the sum's error says on which side of it the true value lies.
+    """
+    product, addend = a.convert("f64") * b.convert("f64"), c.convert("f64")
+    total, error = two_sum(product, addend)
+    near = total.convert("f32")
+    back, bits = near.convert("f64"), near.bitcast("u32")
+    over = (back > total) | (back.eq(total) & (error < 0))
+    under = (back < total) | (back.eq(total) & (error > 0))
+    negative = bits.bitcast("s32") < 0
+    toward_zero, outward = bits - 1, bits + 1
+    wants_less, wants_more = mode.eq(1) | (mode.eq(3) & ~negative), mode.eq(2) | (mode.eq(3) & negative)
+    moved = (wants_less & over).select(negative.select(outward, toward_zero), bits)
+    moved = (wants_more & under).select(negative.select(toward_zero, outward), moved)
+    exact_zero = total.eq(0) & error.eq(0) & mode.eq(1) & ((product.bitcast("s64") < 0) | (addend.bitcast("s64") < 0))
+    moved = exact_zero.select(bits.lift(0x80000000), moved)  # x - x is -0 when rounding down
+    return canonical(moved.bitcast("f32"))
+
+
+@op
+def fchk(a: f32, b: f32) -> pred:
+    """FCHK: whether a / b needs the slow path, because the quotient or an intermediate may leave the normal range.
+
+    The hardware's bounds are not documented; these are sufficient for the compiler's sequence and both paths round
+    correctly, so that only which of them is taken can differ (operands beyond 2^100 and below 2^-100).
+    """
+
+    def exponent(x: Lanes) -> Lanes:
+        return ((x.bitcast("u32") >> 23) & 0xFF).bitcast("s32")
+
+    x, y = exponent(a), exponent(b)
+    usual = (x > 27) & (x < 227) & (y > 27) & (y < 227)
+    return ~usual | (x - y > 100) | (y - x > 100)
 
 
 @op
@@ -91,16 +127,16 @@ def flush_f32(a: f32) -> f32:
 
 
 def _mufu(name: str, formula: Callable[[Lanes], Lanes]) -> None:
-    def mufu(a: f32, ftz: imm) -> f32:
-        a = ftz.ne(0).select(flush(a), a)
-        result = canonical(formula(a))
-        return ftz.ne(0).select(flush(result), result)
+    # The function unit flushes subnormals, with or without .FTZ: the compiler scales operands around it where PTX wants
+    # them kept.
+    def mufu(a: f32) -> f32:
+        return flush(canonical(formula(flush(a))))
 
     op(mufu, f"mufu_{name}")
 
 
-# The hardware's tables are good to about one unit in the last place (CUDA C++ Programming Guide, intrinsic functions); here
-# the correctly rounded value stands for them (a known deviation).
+# The hardware's tables are good to about one unit in the last place (CUDA C++ Programming Guide, intrinsic functions);
+# here the correctly rounded value stands for them (a known deviation).
 _mufu("rcp", lambda a: a.lift(1) / a)
 _mufu("rsq", lambda a: a.lift(1) / a.function("sqrt"))
 _mufu("sqrt", lambda a: a.function("sqrt"))

@@ -14,6 +14,8 @@ from gemmsim.trace import micro
 
 ALL = 0xFFFFFFFF
 UNIFORM_REGISTERS = 64 + 192  # sm_100 and later address up to 255
+TEMPORARIES = 16
+CONVERGENCE_BARRIERS = 16
 _SIGN = 0x80000000
 
 OP_NUMBER = {name: number for number, name in enumerate(load())}
@@ -48,14 +50,15 @@ class MicroProgram:
     ones        the row of all ones (PT)
     constants   rows to fill from constant banks at launch
     literals    (row, word) for immediates
+    accesses    memory operations
     specials    special register name -> row
-    stack_row   row of R1, which starts at the stack's top where the kernel uses local memory
     """
 
     code: NDArray[np.uint32]
     start: NDArray[np.int32]
     rows: int
     ones: int
+    accesses: int
     constants: tuple[Constant, ...]
     literals: tuple[tuple[int, int], ...]
     specials: dict[str, int] = field(default_factory=dict)
@@ -74,8 +77,11 @@ class Context:
         self.zero = self.uniform_predicate_base + 8  # sixteen rows, so that fragments read from RZ are zero throughout
         self.ones = self.zero + 16
         self.sink = self.ones + 1  # eight rows that take what is written to RZ
-        self.temporary = self.sink + 8  # four rows within one instruction
-        self.next_row = self.temporary + 4
+        self.temporary = self.sink + 8  # rows within one instruction
+        self.barrier_base = self.temporary + TEMPORARIES
+        self.resume = self.barrier_base + CONVERGENCE_BARRIERS  # where a thread goes on after a collective instruction
+        self.next_row = self.resume + 1
+        self.accesses = 0
         self.constants: dict[tuple[int, int, int], int] = {}
         self.literals: dict[tuple[int, ...], int] = {}
         self.specials: dict[str, int] = {}
@@ -84,7 +90,8 @@ class Context:
     def unsupported(self, what: str) -> GemmsimError:
         i, p = self.instruction, self.program
         return GemmsimError(
-            f"{what} in '{i.text}' at {i.offset:#06x} of kernel '{p.name}' ({p.arch}): gemmsim has no semantics for it yet"
+            f"{what} in '{i.text}' at {i.offset:#06x} of kernel '{p.name}' ({p.arch}): "
+            "gemmsim has no semantics for it yet"
         )
 
     # Rows
@@ -120,6 +127,8 @@ class Context:
             if operand.index == ZERO:
                 return self.zero
             return operand.index + (self.uniform_base if kind == OperandKind.UNIFORM_REGISTER else 0)
+        if kind == OperandKind.BARRIER:
+            return self.barrier_base + operand.index
         if kind == OperandKind.CONSTANT:
             if operand.index != ZERO or operand.uniform != ZERO:
                 raise self.unsupported("indexed constant as an operand")
@@ -141,6 +150,7 @@ class Context:
             OperandKind.UNIFORM_REGISTER: self.uniform_base,
             OperandKind.PREDICATE: self.predicate_base,
             OperandKind.UNIFORM_PREDICATE: self.uniform_predicate_base,
+            OperandKind.BARRIER: self.barrier_base,
         }
         if operand.kind not in bases:
             raise self.unsupported(f"destination of kind {operand.kind.value}")
@@ -150,12 +160,14 @@ class Context:
 
     def bits(self, operand: Operand) -> Source:
         """A 32-bit integer source; a minus arrives as a complement (see `negations`)."""
-        if operand.absolute or operand.suffix not in ("", "64", "U32"):
+        if operand.absolute or operand.suffix:
             raise self.unsupported(f"operand modifier '{operand.suffix or '|x|'}'")
         return Source(self.row(operand), ALL, ALL if operand.negate or operand.invert else 0)
 
     def wide(self, operand: Operand) -> Source:
         """A 64-bit integer source."""
+        if operand.absolute or operand.suffix not in ("", "64"):
+            raise self.unsupported(f"operand modifier '{operand.suffix or '|x|'}'")
         return Source(self.row(operand, 2), ALL, ALL if operand.negate or operand.invert else 0)
 
     def single(self, operand: Operand) -> Source:
@@ -165,6 +177,8 @@ class Context:
         return Source(self.row(operand), ~_SIGN & ALL if operand.absolute else ALL, _SIGN if operand.negate else 0)
 
     def double(self, operand: Operand) -> Source:
+        if operand.suffix:
+            raise self.unsupported(f"operand modifier '.{operand.suffix}'")
         if operand.kind == OperandKind.IMMEDIATE:  # the encoding holds a double's high word
             row = self.literal(0, operand.value)
         else:
@@ -185,6 +199,10 @@ class Context:
     def false(self) -> Source:
         return Source(self.zero)
 
+    def scratch(self, number: int) -> Source:
+        """A temporary row as a source (and the one behind it, where two are read)."""
+        return Source(self.temporary + number)
+
     # Emission
 
     def emit(
@@ -198,16 +216,17 @@ class Context:
         target: int = 0,
         access: int = 0,
         detail: int = 0,
+        only: Source | None = None,
     ) -> None:
-        """Append one micro-operation, guarded as the instruction is."""
+        """Append one micro-operation, guarded as the instruction is, or by the row `only` instead."""
         row = np.zeros(micro.COLUMNS, np.uint32)
         row[micro.OP] = OP_NUMBER[op] if op in OP_NUMBER else CONTROL_NUMBER[op]
         guard = self.instruction.predicate
         flags = micro.UNIFORM if uniform else 0
-        if guard is None:
+        if guard is None and only is None:
             row[micro.GUARD], flags = self.ones * micro.LANES, flags | micro.UNGUARDED
         else:
-            source = self.predicate(guard)
+            source = only or self.predicate(guard)  # type: ignore[arg-type]
             row[micro.GUARD], row[micro.GUARD_XOR] = source.row * micro.LANES, source.flip
         row[micro.RESULT : micro.RESULT + 3] = self.sink * micro.LANES
         for i, result in enumerate(results):
@@ -218,7 +237,10 @@ class Context:
         for i, value in enumerate(immediates):
             row[micro.IMMEDIATE + i] = value & ALL
         row[micro.INSTRUCTION], row[micro.FLAGS], row[micro.TARGET] = self.instruction.index, flags, target
-        row[micro.ACCESS], row[micro.BARRIER] = access, detail
+        row[micro.ACCESS], row[micro.DETAIL] = access, detail
+        if op in ("access", "load_matrix"):
+            row[micro.SLOT] = self.accesses
+            self.accesses += 1
         self.code.append(row)
 
 

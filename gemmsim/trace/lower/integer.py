@@ -9,10 +9,10 @@ from gemmsim.trace.lower.context import Context, Source, is_predicate, is_unifor
 def split(context: Context) -> tuple[Operand, list[Operand], list[Operand], list[Operand]]:
     """Destination, predicates written, sources, predicates read (those after the sources)."""
     destination, *rest = context.instruction.operands
-    written = []
+    written: list[Operand] = []
     while rest and is_predicate(rest[0]):
         written.append(rest.pop(0))
-    read = []
+    read: list[Operand] = []
     while rest and is_predicate(rest[-1]):
         read.insert(0, rest.pop())
     return destination, written, rest, read
@@ -62,16 +62,17 @@ def imad(context: Context) -> None:
                 raise context.unsupported("negated addend with carry")
             carry = context.predicate(read[0]) if read else context.false
             outputs = (result, *(context.result(p) for p in written))
-            # The carry is the third result's neighbour: a pair is two rows of one result.
-            context.emit("imad_wide_carry", outputs, (*product, context.wide(c), carry), (int(signed),), uniform=uniform)
+            context.emit(
+                "imad_wide_carry", outputs, (*product, context.wide(c), carry), (int(signed),), uniform=uniform
+            )
             return
         name = "imad_wide_s32" if signed else "imad_wide_u32"
         context.emit(name, (result,), (*product, context.wide(c)), (negations(c),), uniform=uniform)
     elif "HI" in modifiers:
-        if written or read or c.negate:
-            raise context.unsupported("carry of IMAD.HI")
-        name = "imad_hi_s32" if signed else "imad_hi_u32"
-        context.emit(name, (result,), (*product, context.wide(c)), uniform=uniform)
+        if read or c.negate:
+            raise context.unsupported("carry into IMAD.HI")
+        outputs = (result, *(context.result(p) for p in written))
+        context.emit("imad_hi", outputs, (*product, context.wide(c)), (int(signed),), uniform=uniform)
     elif "X" in modifiers or written or read:
         carry = context.predicate(read[0]) if read else context.false
         if c.negate:
@@ -126,19 +127,50 @@ def shf(context: Context) -> None:
 
 def minmax(context: Context) -> None:
     modifiers = check_modifiers(context, "U32", "S32", "S64", "U64")
+    d, (a, b), smaller = _minmax_operands(context, 2)
+    kind = next(iter(modifiers), "S32").lower()
+    uniform = is_uniform(d)
+    if not kind.endswith("64"):
+        sources = (context.bits(a), context.bits(b), smaller)
+        context.emit(f"imnmx_{kind}", (context.result(d),), sources, uniform=uniform)
+        return
+    # a < b as for two instructions, ISETP.U32 on the low words and ISETP.EX on the high ones; then a choice.
+    low, less = context.scratch(0), context.scratch(1)
+    first, second = context.wide(a), context.wide(b)
+    context.emit("setp_lt_u32", (low.row,), (first, second, context.true), (0, 0), uniform=True)
+    high = (Source(first.row + 1), Source(second.row + 1), context.true, low)
+    context.emit(f"setp_ex_lt_{kind[0]}32", (less.row,), high, (0, 0), uniform=True)
+    context.emit("plop3", (less.row,), (less, smaller, context.true), (0x82, 0), uniform=True)  # a < b equals PT
+    context.emit("sel64", (context.result(d),), (first, second, less), uniform=uniform)
+
+
+def add_minmax(context: Context) -> None:
+    """VIADDMNMX: the smaller or larger of a + b and c."""
+    modifiers = check_modifiers(context, "U32")
+    d, (a, b, c), smaller = _minmax_operands(context, 3)
+    total = context.scratch(0)
+    addends = (context.bits(a), context.bits(b), Source(context.zero))
+    context.emit("iadd3", (total.row,), addends, (negations(a, b),), uniform=True)
+    if c.negate:
+        raise context.unsupported("negated operand")
+    kind = "u32" if "U32" in modifiers else "s32"
+    context.emit(f"imnmx_{kind}", (context.result(d),), (total, context.bits(c), smaller), uniform=is_uniform(d))
+
+
+def _minmax_operands(context: Context, count: int) -> tuple[Operand, list[Operand], Source]:
+    """Destination, `count` sources, and the predicate that asks for the smaller one. sm_100 and later print two more
+    predicates written and one read, which are not in use."""
     operands = list(context.instruction.operands)
     written = []
-    while is_predicate(operands[0]):  # sm_100 and later print two predicate results first
+    while is_predicate(operands[0]):
         written.append(operands.pop(0))
-    d, a, b, smaller, *last = operands
+    d, *sources = operands[: count + 1]
+    smaller, *last = operands[count + 1 :]
     if any(p.index != ZERO for p in written) or any(p.index != ZERO or not p.invert for p in last):
         raise context.unsupported("predicate operand")
-    if a.negate or b.negate:
+    if count == 2 and any(o.negate for o in sources):
         raise context.unsupported("negated operand")
-    kind = next(iter(modifiers), "S32").lower()
-    operand = context.wide if kind.endswith("64") else context.bits
-    sources = (operand(a), operand(b), context.predicate(smaller))
-    context.emit(f"imnmx_{kind}", (context.result(d),), sources, uniform=is_uniform(d))
+    return d, sources, context.predicate(smaller)
 
 
 def unary(name: str, *allowed: str):  # type: ignore[no-untyped-def]
@@ -188,6 +220,15 @@ def idp(context: Context) -> None:
     context.emit("idp4a", (context.result(d),), sources, tuple(int(k == "S8") for k in kinds))
 
 
+def vabsdiff(context: Context) -> None:
+    modifiers = check_modifiers(context, "U32")
+    d, a, b, c = context.instruction.operands
+    if a.negate or b.negate or c.negate:
+        raise context.unsupported("negated operand")
+    sources = (context.bits(a), context.bits(b), context.bits(c))
+    context.emit("vabsdiff", (context.result(d),), sources, (int("U32" not in modifiers),))
+
+
 def _both(*names: str) -> tuple[str, ...]:
     return (*names, *("U" + name for name in names))
 
@@ -204,5 +245,8 @@ TABLE = {
     **dict.fromkeys(_both("FLO"), flo),
     **dict.fromkeys(_both("SGXT"), sgxt),
     **dict.fromkeys(_both("BMSK"), bmsk),
+    "VIADDMNMX": add_minmax,
+    "UVIADDMNMX": add_minmax,
+    "VABSDIFF": vabsdiff,
     "IDP": idp,
 }

@@ -5,12 +5,11 @@ from __future__ import annotations
 from gemmsim.isa.program import ZERO, Operand
 from gemmsim.isa.semantics.logic import COMMON_TABLES
 from gemmsim.isa.semantics.predicate import AND, OR, XOR
-from gemmsim.trace.lower.context import Context, is_predicate, is_uniform
+from gemmsim.trace.lower.context import ALL, Context, Source, is_predicate, is_uniform
+from gemmsim.trace.lower.half import half_source
 from gemmsim.trace.lower.integer import check_modifiers
 
 BOOLEAN = {"AND": AND, "OR": OR, "XOR": XOR}
-_COMPARISONS = ("LT", "LE", "GT", "GE", "EQ", "NE")
-_FLOAT_COMPARISONS = (*_COMPARISONS, "LTU", "LEU", "GTU", "GEU", "EQU", "NEU", "NUM", "NAN")
 
 
 def lop3(context: Context) -> None:
@@ -57,55 +56,122 @@ def sel(context: Context) -> None:
     context.emit(name, (context.result(d),), sources, uniform=is_uniform(d))
 
 
-def setp_operands(context: Context) -> tuple[Operand, Operand, Operand, Operand, list[Operand]]:
-    p, q, a, b, *read = context.instruction.operands
-    return p, q, a, b, read
+# comparison -> micro-operation, operands swapped, result inverted
+_INTEGER = {
+    "LT": ("lt", False, False),
+    "GT": ("lt", True, False),
+    "LE": ("lt", True, True),
+    "GE": ("lt", False, True),
+    "EQ": ("eq", False, False),
+    "NE": ("eq", False, True),
+}
+# With .EX the comparison of the low words decides where the high ones are equal, so LE and GE compare like LT and GT.
+_INTEGER_EX = {**_INTEGER, "LE": _INTEGER["LT"], "GE": _INTEGER["GT"]}
+# The plain ones are false where an operand is NaN, those with U true.
+_FLOAT = {
+    **{"LT": ("lt", False, False), "GT": ("lt", True, False), "LE": ("le", False, False), "GE": ("le", True, False)},
+    **{"EQ": ("eq", False, False), "NE": ("lg", False, False), "NUM": ("num", False, False)},
+    **{"LTU": ("le", True, True), "GTU": ("le", False, True), "LEU": ("lt", True, True), "GEU": ("lt", False, True)},
+    **{"EQU": ("lg", False, True), "NEU": ("eq", False, True), "NAN": ("num", False, True)},
+}
+
+
+def _how(context: Context) -> int:
+    return next((BOOLEAN[m] for m in context.instruction.modifiers if m in BOOLEAN), AND)
 
 
 def isetp(context: Context) -> None:
-    modifiers = check_modifiers(context, *_COMPARISONS, "U32", "S32", "U64", "S64", "AND", "OR", "XOR", "EX")
-    comparison = next(m for m in context.instruction.modifiers if m in _COMPARISONS)
-    how = next((BOOLEAN[m] for m in context.instruction.modifiers if m in BOOLEAN), AND)
-    kind = next((m for m in ("U32", "S64", "U64") if m in modifiers), "S32").lower()
-    p, q, a, b, read = setp_operands(context)
+    modifiers = check_modifiers(context, *_INTEGER, "U32", "S32", "U64", "S64", *BOOLEAN, "EX")
+    comparison = next(m for m in context.instruction.modifiers if m in _INTEGER)
+    kind = next((m for m in ("U32", "S64", "U64") if m in modifiers), "S32")
+    p, q, a, b, *read = context.instruction.operands
     if a.negate or b.negate:
         raise context.unsupported("negated operand")
-    operand = context.wide if kind.endswith("64") else context.bits
     results = (context.result(p), context.result(q))
-    if "EX" in modifiers:
-        strict = {"LE": "LT", "GE": "GT"}.get(comparison, comparison)
-        kind = "u32" if strict in ("EQ", "NE") else kind
-        third, low = read
-        sources = (operand(a), operand(b), context.predicate(third), context.predicate(low))
-        context.emit(f"setp_ex_{strict.lower()}_{kind}", results, sources, (how,), uniform=is_uniform(p))
+    how, uniform, third = _how(context), is_uniform(p), context.predicate(read[0])
+    if kind.endswith("64"):
+        _compare_wide(context, comparison, kind, results, context.wide(a), context.wide(b), third, how, uniform)
         return
-    sources3 = (operand(a), operand(b), context.predicate(read[0]))
-    context.emit(f"setp_{comparison.lower()}_{kind}", results, sources3, (how,), uniform=is_uniform(p))
+    table = _INTEGER_EX if "EX" in modifiers else _INTEGER
+    name, swap, invert = table[comparison]
+    sources = (context.bits(b), context.bits(a)) if swap else (context.bits(a), context.bits(b))
+    type_ = "u32" if name == "eq" else kind.lower()
+    if "EX" in modifiers:
+        low = context.predicate(read[1])
+        if comparison == "NE":  # not (equal, and not (low words differ))
+            low = Source(low.row, low.keep, low.flip ^ ALL)
+        context.emit(f"setp_ex_{name}_{type_}", results, (*sources, third, low), (int(invert), how), uniform=uniform)
+    elif len(read) == 1:
+        context.emit(f"setp_{name}_{type_}", results, (*sources, third), (int(invert), how), uniform=uniform)
+    else:
+        raise context.unsupported("operand form")
+
+
+def _compare_wide(
+    context: Context,
+    comparison: str,
+    kind: str,
+    results: tuple[int, int],
+    a: Source,
+    b: Source,
+    third: Source,
+    how: int,
+    uniform: bool,
+) -> None:
+    """64-bit comparisons of sm_100 and later, as the two 32-bit ones that earlier code has for them."""
+    name, swap, invert = _INTEGER[comparison]
+    if swap:
+        a, b = b, a
+    low = context.scratch(0)
+    context.emit(f"setp_{name}_u32", (low.row,), (a, b, context.true), (0, AND), uniform=True)
+    high = (Source(a.row + 1, a.keep, a.flip), Source(b.row + 1, b.keep, b.flip), third, low)
+    type_ = "u32" if name == "eq" or kind == "U64" else "s32"
+    context.emit(f"setp_ex_{name}_{type_}", results, high, (int(invert), how), uniform=uniform)
 
 
 def fsetp(context: Context) -> None:
-    modifiers = check_modifiers(context, *_FLOAT_COMPARISONS, "FTZ", "AND", "OR", "XOR")
-    comparison = next(m for m in context.instruction.modifiers if m in _FLOAT_COMPARISONS)
-    how = next((BOOLEAN[m] for m in context.instruction.modifiers if m in BOOLEAN), AND)
-    p, q, a, b, (third,) = setp_operands(context)
+    modifiers = check_modifiers(context, *_FLOAT, "FTZ", *BOOLEAN)
+    p, q, a, b, third = context.instruction.operands
     sources = [context.single(a), context.single(b)]
     if "FTZ" in modifiers:
         for i, source in enumerate(sources):
-            row = context.temporary + i
-            context.emit("flush_f32", (row,), (source,), uniform=True)
-            sources[i] = type(source)(row)
-    results = (context.result(p), context.result(q))
-    name = f"setp_{comparison.lower()}_f32"
-    context.emit(name, results, (*sources, context.predicate(third)), (how,), uniform=is_uniform(p))
+            context.emit("flush_f32", (context.scratch(i).row,), (source,), uniform=True)
+            sources[i] = context.scratch(i)
+    emit_float_comparison(context, "f32", (p, q), sources, third)
 
 
 def dsetp(context: Context) -> None:
-    check_modifiers(context, *_FLOAT_COMPARISONS, "AND", "OR", "XOR")
-    comparison = next(m for m in context.instruction.modifiers if m in _FLOAT_COMPARISONS)
-    how = next((BOOLEAN[m] for m in context.instruction.modifiers if m in BOOLEAN), AND)
-    p, q, a, b, (third,) = setp_operands(context)
-    sources = (context.double(a), context.double(b), context.predicate(third))
-    context.emit(f"setp_{comparison.lower()}_f64", (context.result(p), context.result(q)), sources, (how,))
+    check_modifiers(context, *_FLOAT, *BOOLEAN)
+    p, q, a, b, third = context.instruction.operands
+    emit_float_comparison(context, "f64", (p, q), [context.double(a), context.double(b)], third)
+
+
+def hsetp2(context: Context) -> None:
+    """HSETP2 P, PT, a, b, PT: of the low halves after the operands' swizzles."""
+    modifiers = check_modifiers(context, *_FLOAT, "BF16_V2", *BOOLEAN)
+    p, q, a, b, third = context.instruction.operands
+    if context.result(q) != context.sink:
+        raise context.unsupported("second predicate of HSETP2")
+    kind = "bf16" if "BF16_V2" in modifiers else "f16"
+    sources = []
+    for i, operand in enumerate((a, b)):
+        row = context.scratch(i)
+        context.emit(f"{kind}_to_f32", (row.row,), (half_source(context, operand, 2 + i),), (0,), uniform=True)
+        sources.append(row)
+    emit_float_comparison(context, "f32", (p, q), sources, third)
+
+
+def emit_float_comparison(
+    context: Context, type_: str, written: tuple[Operand, Operand], sources: list[Source], third: Operand
+) -> None:
+    comparison = next(m for m in context.instruction.modifiers if m in _FLOAT)
+    name, swap, invert = _FLOAT[comparison]
+    a, b = reversed(sources) if swap else sources
+    results = tuple(context.result(p) for p in written)
+    operands = (a, b, context.predicate(third))
+    context.emit(
+        f"setp_{name}_{type_}", results, operands, (int(invert), _how(context)), uniform=is_uniform(written[0])
+    )
 
 
 def p2r(context: Context) -> None:
@@ -116,7 +182,7 @@ def p2r(context: Context) -> None:
     for bit in range(7):
         if mask.value >> bit & 1:
             source = context.bits(Operand(d.kind, d.index))
-            p = type(source)(context.predicate_base + bit)
+            p = Source(context.predicate_base + bit)
             context.emit("with_bit", (context.result(d),), (source, p), (bit,))
 
 
@@ -142,6 +208,7 @@ TABLE = {
     "FSETP": fsetp,
     "UFSETP": fsetp,
     "DSETP": dsetp,
+    "HSETP2": hsetp2,
     "P2R": p2r,
     "R2P": r2p,
 }

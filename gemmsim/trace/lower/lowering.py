@@ -9,13 +9,15 @@ import numpy as np
 from gemmsim.errors import GemmsimError, nearest
 from gemmsim.isa.program import INSTRUCTION_BYTES, OperandKind, Program
 from gemmsim.trace import micro
-from gemmsim.trace.lower import control, floating, integer, logic, memory, moves, tensor
+from gemmsim.trace.lower import control, conversion, floating, half, integer, logic, memory, moves, tensor
 from gemmsim.trace.lower.context import Constant, Context, MicroProgram
 
 TABLE: dict[str, Callable[[Context], None]] = {
     **integer.TABLE,
     **logic.TABLE,
     **floating.TABLE,
+    **half.TABLE,
+    **conversion.TABLE,
     **moves.TABLE,
     **memory.TABLE,
     **control.TABLE,
@@ -45,7 +47,6 @@ def lower(program: Program) -> MicroProgram:
         except ValueError:  # a form with other operands than the ones known
             raise context.unsupported("operand form") from None
         context.code[start[number]][micro.FLAGS] |= micro.FIRST
-        context.code[-1][micro.FLAGS] |= micro.LAST
     start[-1] = len(context.code)
     code = np.stack(context.code)
     _resolve_targets(context, code, start)
@@ -55,7 +56,9 @@ def lower(program: Program) -> MicroProgram:
         for word in range(words)
     )
     literals = tuple((row + i, word) for words, row in context.literals.items() for i, word in enumerate(words))
-    return MicroProgram(code, start, context.next_row, context.ones, constants, literals, dict(context.specials))
+    return MicroProgram(
+        code, start, context.next_row, context.ones, context.accesses, constants, literals, dict(context.specials)
+    )
 
 
 def _resolve_targets(context: Context, code: np.ndarray, start: np.ndarray) -> None:

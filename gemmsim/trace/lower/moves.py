@@ -1,18 +1,15 @@
-"""Moves: MOV, S2R, CS2R, LDC, R2UR, SHFL, VOTE."""
+"""Moves: MOV, S2R, CS2R, LDC; and across lanes: R2UR, SHFL, VOTE, MATCH, REDUX."""
 
 from __future__ import annotations
 
 from gemmsim.isa.program import ZERO, Operand, OperandKind
+from gemmsim.trace import micro
 from gemmsim.trace.lower.context import Context, Source, is_predicate, is_uniform
 from gemmsim.trace.lower.integer import check_modifiers
+from gemmsim.trace.micro import FIRST_LANE, MATCH_ALL, MATCH_ANY, REDUCTIONS, SHUFFLES, VOTES
 
 _WORDS = {"": 1, "64": 2, "128": 4}
-SHUFFLES = {"IDX": 0, "UP": 1, "DOWN": 2, "BFLY": 3}
-VOTES = {"ALL": 0, "ANY": 1, "EQ": 2}
-
-
-def _shifted(row: int, sink: int, words: int) -> int:
-    return row if row == sink else row + words
+_NARROW = {"U8": 1, "S8": 1, "U16": 2, "S16": 2}
 
 
 def mov(context: Context) -> None:
@@ -36,7 +33,7 @@ def s2r(context: Context) -> None:
 def cs2r(context: Context) -> None:
     modifiers = check_modifiers(context, "32")
     d, a = context.instruction.operands
-    if a.name.startswith("SR_CLOCK") or a.name.startswith("SR_GLOBALTIMER"):
+    if a.name.startswith(("SR_CLOCK", "SR_GLOBALTIMER")):
         raise context.unsupported(f"special register {a.name}: a functional run has no time")
     if a.name != "SRZ":
         raise context.unsupported(f"special register {a.name}")
@@ -44,20 +41,29 @@ def cs2r(context: Context) -> None:
 
 
 def ldc(context: Context) -> None:
-    modifiers = check_modifiers(context, "64", "128")
+    modifiers = check_modifiers(context, *_WORDS, *_NARROW)
     size = next(iter(modifiers), "")
     d, a = context.instruction.operands
+    if a.name:
+        raise context.unsupported("bindless constant")
     uniform, result = is_uniform(d), context.result(d)
     if a.index == ZERO and a.uniform == ZERO:
+        if size in _NARROW:
+            row = Source(context.constant(a.bank, a.value & ~3, 1))
+            field = (8 * (a.value & 3), 8 * _NARROW[size], int(size[0] == "S"))
+            context.emit("bit_field", (result,), (row,), field, uniform=uniform)
+            return
         for word in range(_WORDS[size]):
-            row = context.constant(a.bank, a.value + 4 * word, 1)
-            context.emit("mov", (_shifted(result, context.sink, word),), (Source(row),), uniform=uniform)
+            row = Source(context.constant(a.bank, a.value + 4 * word, 1))
+            context.emit("mov", (result if result == context.sink else result + word,), (row,), uniform=uniform)
         return
+    if size in _NARROW:
+        raise context.unsupported(f"modifier .{size} with an index")
     register = Source(context.row(Operand(OperandKind.REGISTER, a.index)))
     other = Source(context.row(Operand(OperandKind.UNIFORM_REGISTER, a.uniform)))
-    context.emit("address32", (context.temporary,), (register, other), (1, a.value), uniform=uniform)
-    sources = (Source(context.temporary),)
-    context.emit("load_constant", (result,), sources, uniform=uniform, access=4 * _WORDS[size], detail=a.bank)
+    context.emit("address32", (context.temporary,), (register, other), (1, a.value), uniform=True)
+    how = 4 * _WORDS[size] | micro.CONSTANT << micro.SPACE_SHIFT
+    context.emit("access", (result,), (context.scratch(0),), uniform=uniform, access=how, detail=a.bank)
 
 
 def r2ur(context: Context) -> None:
@@ -66,26 +72,48 @@ def r2ur(context: Context) -> None:
     *written, d, a = context.instruction.operands
     if any(context.result(p) != context.sink for p in written):
         raise context.unsupported("predicate result")
-    context.emit("first_lane", (context.result(d),), (context.bits(a),))
+    context.emit("exchange", (context.result(d),), (context.bits(a),), uniform=True, detail=FIRST_LANE)
 
 
 def shfl(context: Context) -> None:
     modifiers = check_modifiers(context, *SHUFFLES)
     p, d, a, lane, clamp = context.instruction.operands
     sources = (context.bits(a), context.bits(lane), context.bits(clamp))
-    kind = next(SHUFFLES[m] for m in modifiers)
-    context.emit("shuffle", (context.result(d), context.result(p)), sources, detail=kind)
+    results = (context.result(d), context.result(p), context.temporary)
+    context.emit("exchange", results, sources, detail=next(SHUFFLES[m] for m in modifiers))
+
+
+def _value_and_flag(context: Context, results: list[Operand]) -> tuple[int, int]:
+    value = next((o for o in results if not is_predicate(o)), None)
+    flag = next((o for o in results if is_predicate(o)), None)
+    return context.result(value) if value else context.sink, context.result(flag) if flag else context.sink
 
 
 def vote(context: Context) -> None:
     modifiers = check_modifiers(context, *VOTES)
     *results, a = context.instruction.operands
-    value = next((o for o in results if not is_predicate(o)), None)
-    flag = next((o for o in results if is_predicate(o)), None)
-    rows = (context.result(value) if value else context.sink, context.result(flag) if flag else context.sink)
-    uniform = int(any(is_uniform(o) for o in results))
+    uniform = any(is_uniform(o) for o in results)
     kind = next(VOTES[m] for m in modifiers)
-    context.emit("vote", rows, (context.predicate(a),), (uniform,), detail=kind)
+    context.emit("exchange", _value_and_flag(context, results), (context.predicate(a),), uniform=uniform, detail=kind)
+
+
+def match(context: Context) -> None:
+    """MATCH.ANY Rd, Ra: the lanes with the same value; MATCH.ALL Pd, Rd, Ra: all of them where all agree, else none."""
+    modifiers = check_modifiers(context, "ANY", "ALL")
+    *results, a = context.instruction.operands
+    kind = MATCH_ALL if "ALL" in modifiers else MATCH_ANY
+    context.emit("exchange", _value_and_flag(context, results), (context.bits(a),), detail=kind)
+
+
+def redux(context: Context) -> None:
+    """REDUX URd, Ra: without a modifier the AND of all lanes."""
+    modifiers = check_modifiers(context, "SUM", "OR", "XOR", "MIN", "MAX", "S32")
+    operation = next((m for m in context.instruction.modifiers if m in REDUCTIONS), "AND")
+    if operation in ("MIN", "MAX") and "S32" in modifiers:
+        operation += ".S32"
+    d, a = context.instruction.operands
+    detail = REDUCTIONS[operation]
+    context.emit("exchange", (context.result(d),), (context.bits(a),), uniform=is_uniform(d), detail=detail)
 
 
 TABLE = {
@@ -101,4 +129,6 @@ TABLE = {
     "SHFL": shfl,
     "VOTE": vote,
     "VOTEU": vote,
+    "MATCH": match,
+    "REDUX": redux,
 }

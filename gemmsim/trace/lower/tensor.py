@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 
 from gemmsim.isa.program import OperandKind
+from gemmsim.trace import micro
 from gemmsim.trace.lower.context import Context, Source
 from gemmsim.trace.lower.integer import check_modifiers
-from gemmsim.trace.lower.memory import SHARED, address
+from gemmsim.trace.lower.memory import address
+from gemmsim.trace.micro import SHARED
 
 F16, BF16, TF32, S8, U8 = range(5)  # formats of A and B
 F32, F64, S32, S32_SATURATED = range(4)  # of the accumulator
 TRANSPOSED = 8
+MATRIX_ROW_BYTES = 16  # of an 8 x 8 matrix of 16-bit elements
 
 # What HMMA's and DMMA's names say of the shape: (m, k); n is 8.
 _FLOAT_SHAPES = {"16816": (16, 16), "1688": (16, 8), "1684": (16, 4)}
@@ -26,7 +29,9 @@ def ldsm(context: Context) -> None:
     d, where = context.instruction.operands
     count = 4 if "4" in modifiers else 2 if "2" in modifiers else 1
     source = address(context, where, SHARED)
-    context.emit("load_matrix", (context.result(d),), (source,), detail=count | TRANSPOSED * ("MT88" in modifiers))
+    how = MATRIX_ROW_BYTES | micro.LOAD << micro.KIND_SHIFT | SHARED << micro.SPACE_SHIFT
+    detail = count | TRANSPOSED * ("MT88" in modifiers)
+    context.emit("load_matrix", (context.result(d),), (source,), access=how, detail=detail)
 
 
 def hmma(context: Context) -> None:
