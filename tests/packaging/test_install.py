@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from gemmsim.ladder import kernel_infos
+
 ROOT = Path(__file__).resolve().parents[2]
 FOREIGN = {"kernels/__init__.py": "OWNER = 'somebody else'\n", "validate/__init__.py": "OWNER = 'somebody else'\n"}
 PROBE = """
@@ -120,7 +122,7 @@ def test_installed(environment: Environment, wheel: Path, tmp_path: Path) -> Non
     assert found == {
         "gemmsim": str(environment.site / "gemmsim"),
         "ladder": str(environment.site / "gemmsim_kernels"),
-        "names": ["naive", "coalesced", "tiled"],
+        "names": list(kernel_infos()),
         "foreign": False,
     }
     command = str(environment.python.with_name("gemmsim"))
