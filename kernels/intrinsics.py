@@ -44,24 +44,25 @@ _U32, _U64, _F32, _F64 = types.uint32, types.uint64, types.float32, types.float6
 def _instruction(ptx: str, returns: Any, *takes: Any, memory: bool = False) -> Any:
     """A function to call in kernels that is the one instruction `ptx`.
 
-    ptx      with {d} for what it returns and {0}, {1}, ... for its arguments
+    ptx      with {d} for what it returns ({d0}, {d1}, ... for its parts) and {0}, {1}, ... for its arguments
     returns  numba type of the result: a scalar, a UniTuple, or void
     takes    numba types of the arguments (what a kernel passes is converted)
     memory   whether it accesses memory, so that no access may be moved across it
     """
 
-    def typed(*_: Any) -> Any:
-        return returns(*takes), generate
+    return intrinsic(_with_arity(lambda: (returns(*takes), _generator(ptx, returns, takes, memory)), len(takes)))
 
+
+def _generator(ptx: str, returns: Any, takes: Sequence[Any], memory: bool) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Sequence[Any]) -> Any:
         outputs = _scalars(returns)
         names = iter(f"${i}" for i in range(1000))
-        operands = {"d": _operand(returns, names)}
+        operands = {f"d{i}": f"${i}" for i in range(len(outputs))} | {"d": _operand(returns, names)}
         places = [_operand(taken, names) for taken in takes]
         values: list[Any] = []
         for taken, argument in zip(takes, arguments, strict=True):
             values += _unpack(builder, argument) if isinstance(taken, types.UniTuple) else [argument]
-        letters = [f"={_LETTER[one]}" for one in outputs]
+        letters = [f"=&{_LETTER[one]}" for one in outputs]  # "&": the text may write them before it reads all
         letters += [_LETTER[one] for taken in takes for one in _scalars(taken)]
         result = _ir_type(outputs)
         form = ir.FunctionType(result, [value.type for value in values])
@@ -77,7 +78,7 @@ def _instruction(ptx: str, returns: Any, *takes: Any, memory: bool = False) -> A
         parts = [builder.extract_value(called, i) for i in range(len(outputs))]
         return context.make_tuple(builder, returns, parts)
 
-    return intrinsic(_with_arity(typed, len(takes)))
+    return generate
 
 
 def _with_arity(typed: Callable[..., Any], count: int) -> Callable[..., Any]:
@@ -117,6 +118,10 @@ def _tuple(one: Any, count: int) -> Any:
     return types.UniTuple(one, count)
 
 
+_U32X2, _U32X4 = _tuple(_U32, 2), _tuple(_U32, 4)
+_F32X2, _F32X4, _F64X2, _S32X4 = _tuple(_F32, 2), _tuple(_F32, 4), _tuple(_F64, 2), _tuple(types.int32, 4)
+
+
 # Addresses
 
 
@@ -140,22 +145,41 @@ global_address = _address(1, _U64)
 shared_address = _address(_SHARED_SPACE, _U32)
 
 # Loads and stores: load_global_b32x4(address) -> four uint32, store_shared_b32x4(address, values); _b16 has its
-# value in the low half of a uint32.
+# value in the low half of a uint32. The _if forms take a last argument: where it is 0 a load gives zeros without an
+# access, and a store does nothing. They cost no branch, so a loop over them unrolls.
 
-_LOAD_B16 = "{{ .reg .b16 h; ld.global.b16 h, [{0}]; cvt.u32.u16 {d}, h; }}"
+_FLAG = ".reg .pred p; setp.ne.u32 p, "
+
+
+def _load(space: str, kind: str, returns: Any) -> Any:
+    return _instruction(f"ld.{space}.{kind} {{d}}, [{{0}}];", returns, _U64 if space == "global" else _U32, memory=True)
+
+
+def _store(space: str, kind: str, value: Any) -> Any:
+    address = _U64 if space == "global" else _U32
+    return _instruction(f"st.{space}.{kind} [{{0}}], {{1}};", types.void, address, value, memory=True)
+
+
+load_global_f32x4, load_global_b32x4 = _load("global", "v4.f32", _F32X4), _load("global", "v4.b32", _U32X4)
+load_shared_f32x4, load_shared_b32x4 = _load("shared", "v4.f32", _F32X4), _load("shared", "v4.b32", _U32X4)
+store_global_f32x4, store_global_b32x4 = _store("global", "v4.f32", _F32X4), _store("global", "v4.b32", _U32X4)
+store_shared_f32x4, store_shared_b32x4 = _store("shared", "v4.f32", _F32X4), _store("shared", "v4.b32", _U32X4)
+load_global_f32x2, store_global_f32x2 = _load("global", "v2.f32", _F32X2), _store("global", "v2.f32", _F32X2)
+
 _STORE_B16 = "{{ .reg .b16 h; cvt.u16.u32 h, {1}; st.shared.b16 [{0}], h; }}"
-load_global_b16 = _instruction(_LOAD_B16, _U32, _U64, memory=True)
 store_shared_b16 = _instruction(_STORE_B16, types.void, _U32, _U32, memory=True)
-load_global_b32x4 = _instruction("ld.global.v4.b32 {d}, [{0}];", _tuple(_U32, 4), _U64, memory=True)
-load_global_f32x2 = _instruction("ld.global.v2.f32 {d}, [{0}];", _tuple(_F32, 2), _U64, memory=True)
-load_global_f32x4 = _instruction("ld.global.v4.f32 {d}, [{0}];", _tuple(_F32, 4), _U64, memory=True)
-store_global_f32x2 = _instruction("st.global.v2.f32 [{0}], {1};", types.void, _U64, _tuple(_F32, 2), memory=True)
-store_global_f32x4 = _instruction("st.global.v4.f32 [{0}], {1};", types.void, _U64, _tuple(_F32, 4), memory=True)
-load_shared_f32x4 = _instruction("ld.shared.v4.f32 {d}, [{0}];", _tuple(_F32, 4), _U32, memory=True)
-load_shared_b32x4 = _instruction("ld.shared.v4.b32 {d}, [{0}];", _tuple(_U32, 4), _U32, memory=True)
-store_shared_f32x4 = _instruction("st.shared.v4.f32 [{0}], {1};", types.void, _U32, _tuple(_F32, 4), memory=True)
-store_shared_b32x4 = _instruction("st.shared.v4.b32 [{0}], {1};", types.void, _U32, _tuple(_U32, 4), memory=True)
 
+_LOAD_B16_IF = (
+    f"{{{{ {_FLAG}{{1}}, 0; .reg .b16 h; mov.b16 h, 0; @p ld.global.b16 h, [{{0}}]; cvt.u32.u16 {{d}}, h; }}}}"
+)
+_LOAD_F32_IF = f"{{{{ {_FLAG}{{1}}, 0; mov.b32 {{d}}, 0; @p ld.global.f32 {{d}}, [{{0}}]; }}}}"
+_ZEROS = " ".join(f"mov.b32 {{d{i}}}, 0;" for i in range(4))
+_LOAD_X4_IF = f"{{{{ {_FLAG}{{1}}, 0; {_ZEROS} @p ld.global.v4.b32 {{d}}, [{{0}}]; }}}}"
+_STORE_F32_IF = f"{{{{ {_FLAG}{{2}}, 0; @p st.global.f32 [{{0}}], {{1}}; }}}}"
+load_global_b16_if = _instruction(_LOAD_B16_IF, _U32, _U64, _U32, memory=True)
+load_global_f32_if = _instruction(_LOAD_F32_IF, _F32, _U64, _U32, memory=True)
+load_global_b32x4_if = _instruction(_LOAD_X4_IF, _U32X4, _U64, _U32, memory=True)
+store_global_f32_if = _instruction(_STORE_F32_IF, types.void, _U64, _F32, _U32, memory=True)
 
 # Asynchronous copies, global to shared memory: cp_async_cg_16(to, source, size). Of the 4, 8 or 16 bytes that are
 # written the first `size` are read, the others are zero; with size 0 the source is not accessed. `cg` goes past L1.
@@ -208,17 +232,32 @@ ldmatrix_x1_trans, ldmatrix_x2_trans, ldmatrix_x4_trans = (_ldmatrix(count, ".tr
 # of B [16, 8] column g at rows 2 t and 2 t + 8; of C [16, 8] columns 2 t and 2 t + 1 of row g, then of row g + 8.
 
 
+_MMA = "mma.sync.aligned.{}.row.col.{} {{d}}, {{0}}, {{1}}, {{2}};"
+
+
 def _mma(shape: str, types_: str, d: Any, a: Any, b: Any) -> Any:
-    return _instruction(f"mma.sync.aligned.{shape}.row.col.{types_} {{d}}, {{0}}, {{1}}, {{2}};", d, a, b, d)
+    return _instruction(_MMA.format(shape, types_), d, a, b, d)
 
 
-_F32X4, _F64X2, _S32X4 = _tuple(_F32, 4), _tuple(_F64, 2), _tuple(types.int32, 4)
-_U32X2, _U32X4 = _tuple(_U32, 2), _tuple(_U32, 4)
 mma_m16n8k16_f16 = _mma("m16n8k16", "f32.f16.f16.f32", _F32X4, _U32X4, _U32X2)
 mma_m16n8k16_bf16 = _mma("m16n8k16", "f32.bf16.bf16.f32", _F32X4, _U32X4, _U32X2)
 mma_m16n8k8_tf32 = _mma("m16n8k8", "f32.tf32.tf32.f32", _F32X4, _U32X4, _U32X2)
 mma_m16n8k32_s8 = _mma("m16n8k32", "s32.s8.s8.s32", _S32X4, _U32X4, _U32X2)
 mma_m8n8k4_f64 = _mma("m8n8k4", "f64.f64.f64.f64", _F64X2, _tuple(_F64, 1), _tuple(_F64, 1))
+
+
+def _mma_of(typingctx: Any, array: Any, a: Any, b: Any, c: Any) -> Any:
+    if not isinstance(array, types.Array) or array.dtype not in (types.float16, types.bfloat16):
+        return None
+    name = "bf16" if array.dtype == types.bfloat16 else "f16"
+    takes = (_U32X4, _U32X2, _F32X4)
+    inner = _generator(_MMA.format("m16n8k16", f"f32.{name}.{name}.f32"), _F32X4, takes, False)
+    signature = _F32X4(array, *takes)
+    return signature, lambda context, builder, _, arguments: inner(context, builder, signature, arguments[1:])
+
+
+# mma_m16n8k16(array, a, b, c): the one of the two above for the elements of `array`.
+mma_m16n8k16 = intrinsic(_mma_of)
 
 # tf32_of(float32) -> uint32: rounded to TF32's 10 bits of fraction, to nearest, ties away from zero.
 tf32_of = _instruction("cvt.rna.tf32.f32 {d}, {0};", _U32, _F32)
