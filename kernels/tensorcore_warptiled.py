@@ -23,14 +23,14 @@ def build(bm: int, bn: int, bk: int, wm: int, wn: int) -> Any:
         ldmatrix_x4_trans,
         load_global_b16_if,
         load_global_b32x4_if,
-        load_global_f32_if,
         mma_m16n8k16,
         shared_address,
-        store_global_f32_if,
         store_shared_b16,
         store_shared_b32x4,
     )
+    from .tensorcore_parts import tile_writer
 
+    write = tile_writer(wm // 16, wn // 8)
     half = types.uint16  # the tiles only carry bits: f16 and bf16 alike
     threads = bm // wm * (bn // wn) * 32
     padded_bk, padded_bn = bk + 8, bn + 8  # so that eight rows lie in different banks
@@ -103,27 +103,8 @@ def build(bm: int, bn: int, bk: int, wm: int, wn: int) -> Any:
                             for r in range(4):
                                 acc[i, j + s, r] = new[r]
             cuda.syncthreads()
-        # A lane holds columns 2 t and 2 t + 1 of rows g and g + 8 of each 16 x 8 tile. Three loops, for the compiler
-        # unrolls short ones only, and an accumulator that is not indexed by a constant would not stay in registers.
         row, col = row0 + warp_row + lane // 4, col0 + warp_col + 2 * (lane % 4)
-        rows, cols = int32(m - row), int32(n - col)
-        to = global_address(C) + (row * n + col) * 4
-        for i in range(tiles_m):
-            for j in range(tiles_n):
-                for r in range(4):
-                    acc[i, j, r] *= alpha
-        if beta != 0:  # BLAS: where beta is 0, C is not read and may hold anything
-            for i in range(2 * tiles_m):
-                for j in range(tiles_n):
-                    for s in range(2):
-                        inside = 8 * i < rows and 8 * j + s < cols
-                        old = load_global_f32_if(to + 32 * i * n + 32 * j + 4 * s, inside)
-                        acc[i // 2, j, i % 2 * 2 + s] += beta * old
-        for i in range(2 * tiles_m):
-            for j in range(tiles_n):
-                for s in range(2):
-                    inside = 8 * i < rows and 8 * j + s < cols
-                    store_global_f32_if(to + 32 * i * n + 32 * j + 4 * s, acc[i // 2, j, i % 2 * 2 + s], inside)
+        write(C, acc, row, col, alpha, beta)
 
     return tensorcore_warptiled
 
