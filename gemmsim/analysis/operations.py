@@ -1,9 +1,10 @@
-"""Floating-point operations that a launch executed, as Nsight Compute's roofline counts them."""
+"""Arithmetic operations that a launch executed, as Nsight Compute's roofline counts them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gemmsim.isa.matrix import matrix_multiply
 from gemmsim.isa.program import Program
 from gemmsim.trace.types import WarpTrace
 
@@ -13,6 +14,7 @@ _OPERATIONS = {
     "fp64": {"DFMA": 2, "DADD": 1, "DMUL": 1},
     "fp16": {"HFMA2": 4, "HADD2": 2, "HMUL2": 2},
 }
+_LANES = 32
 # HFMA2 Rd, -RZ, RZ, x, y only loads a constant.
 _CONSTANT_LOAD = "-RZ, RZ"
 
@@ -39,6 +41,9 @@ def floating_point_operations(program: Program, trace: WarpTrace) -> Operations:
     for instruction, count in zip(program.instructions, threads.tolist(), strict=True):
         if _CONSTANT_LOAD in instruction.text:
             continue
+        matrices = matrix_multiply(instruction)
+        if matrices is not None:  # a warp's, whose 32 threads are what is counted
+            totals[matrices.precision] = totals.get(matrices.precision, 0.0) + matrices.operations / _LANES * count
         for precision, operations in _OPERATIONS.items():
             totals[precision] += operations.get(instruction.opcode, 0) * count
     return Operations(totals)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 pytest.importorskip("cuda.bindings")
 
+from gemmsim.analysis.operations import floating_point_operations
 from gemmsim.compile import CudaKernel
 from gemmsim.compile.cuda_kernel import compile_cuda
 from gemmsim.compile.decode import decode_cubin
@@ -257,3 +258,13 @@ def test_faults() -> None:
         run("load", "sm_80", arrays[0], np.full(32, 4096, np.uint32), arrays[2])
     with pytest.raises(GemmsimError, match="all 32 lanes must execute a matrix instruction together"):
         run("load", "sm_80", arrays[0], np.zeros(32, np.uint32), arrays[2], threads=16)
+
+
+def test_operations_are_counted_by_precision() -> None:
+    """A warp's m16n8k16 is 2 * 16 * 8 * 16 = 4096 operations; tensor.cu has one m16n8k16 and one k8 of f16 and bf16."""
+    a, b, c = (np.zeros((len(FORMS), 32, words), np.uint32) for words in (4, 2, 4))
+    program, done = run("multiply", "sm_80", a, b, c, c.copy())
+    found = floating_point_operations(program, done.trace).by_precision
+    assert found["tensor_fp16"] == found["tensor_bf16"] == 4096 + 2048
+    assert found["tensor_tf32"] == 2048 + 1024
+    assert found["tensor_int8"] == 2 * 8192 + 4096

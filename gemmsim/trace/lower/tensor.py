@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from gemmsim.isa.matrix import MatrixMultiply, matrix_multiply
 from gemmsim.isa.program import OperandKind
 from gemmsim.trace import micro
 from gemmsim.trace.lower.context import Context, Source
@@ -15,10 +14,6 @@ F16, BF16, TF32, S8, U8 = range(5)  # formats of A and B
 F32, F64, S32, S32_SATURATED = range(4)  # of the accumulator
 TRANSPOSED = 8
 MATRIX_ROW_BYTES = 16  # of an 8 x 8 matrix of 16-bit elements
-
-# What HMMA's and DMMA's names say of the shape: (m, k); n is 8.
-_FLOAT_SHAPES = {"16816": (16, 16), "1688": (16, 8), "1684": (16, 4)}
-_INTEGER_SHAPES = {"16832": (16, 32), "16816": (16, 16), "8816": (8, 16)}
 
 
 def ldsm(context: Context) -> None:
@@ -35,45 +30,43 @@ def ldsm(context: Context) -> None:
 
 
 def hmma(context: Context) -> None:
-    modifiers = check_modifiers(context, "F32", "BF16", "TF32", *_FLOAT_SHAPES)
+    shape = _shape(context)
+    modifiers = check_modifiers(context, "F32", "BF16", "TF32", shape.shape)
     if "F32" not in modifiers:
         raise context.unsupported("accumulation in half precision")
     format_ = BF16 if "BF16" in modifiers else TF32 if "TF32" in modifiers else F16
-    _emit(context, *_shape(context, _FLOAT_SHAPES), format_, format_, F32)
+    _emit(context, shape, format_, format_, F32)
 
 
 def imma(context: Context) -> None:
-    modifiers = check_modifiers(context, "S8", "U8", "SAT", *_INTEGER_SHAPES)
+    shape = _shape(context)
+    modifiers = check_modifiers(context, "S8", "U8", "SAT", shape.shape)
     formats = [S8 if m == "S8" else U8 for m in context.instruction.modifiers if m in ("S8", "U8")]
     if len(formats) != 2:
         raise context.unsupported("integer format")
-    accumulator = S32_SATURATED if "SAT" in modifiers else S32
-    _emit(context, *_shape(context, _INTEGER_SHAPES), formats[0], formats[1], accumulator)
+    _emit(context, shape, formats[0], formats[1], S32_SATURATED if "SAT" in modifiers else S32)
 
 
 def dmma(context: Context) -> None:
-    """DMMA.884 on sm_80, DMMA.8x8x4 and 16x8x4, 16x8x8, 16x8x16 later."""
-    (shape,) = context.instruction.modifiers
-    match = re.fullmatch(r"(8|16)x8x(4|8|16)", "8x8x4" if shape == "884" else shape)
-    if match is None:
-        raise context.unsupported(f"modifier .{shape}")
-    _emit(context, int(match[1]), int(match[2]), F16, F16, F64)
+    shape = _shape(context)
+    check_modifiers(context, shape.shape)
+    _emit(context, shape, F16, F16, F64)
 
 
-def _shape(context: Context, shapes: dict[str, tuple[int, int]]) -> tuple[int, int]:
-    found = [shapes[m] for m in context.instruction.modifiers if m in shapes]
-    if len(found) != 1:
+def _shape(context: Context) -> MatrixMultiply:
+    found = matrix_multiply(context.instruction)
+    if found is None:
         raise context.unsupported("shape")
-    return found[0]
+    return found
 
 
-def _emit(context: Context, rows: int, depth: int, format_a: int, format_b: int, accumulator: int) -> None:
+def _emit(context: Context, shape: MatrixMultiply, format_a: int, format_b: int, accumulator: int) -> None:
     d, *sources = context.instruction.operands
     for source, suffixes in zip(sources, (("", "ROW"), ("", "COL"), ("",)), strict=True):
         if source.kind != OperandKind.REGISTER or source.negate or source.absolute or source.suffix not in suffixes:
             raise context.unsupported("operand form")
     a, b, c = (Source(context.row(source)) for source in sources)
-    immediates = (depth, accumulator, rows)
+    immediates = (shape.depth, accumulator, shape.rows)
     context.emit("multiply_matrix", (context.result(d),), (a, b, c), immediates, detail=format_a | format_b << 4)
 
 
