@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import Program
-from gemmsim.trace import state
+from gemmsim.trace import micro, state
 from gemmsim.trace.buffers import Buffers
 from gemmsim.trace.constants import constant_bank, stack_bytes
 from gemmsim.trace.device_memory import DeviceMemory
-from gemmsim.trace.executor import run_block
+from gemmsim.trace.executor import ACROSS_LANES, executor_for
 from gemmsim.trace.faults import describe
 from gemmsim.trace.lower import MicroProgram, lower
 from gemmsim.trace.types import WARP_LANES, Execution, Launch, WarpTrace
@@ -51,6 +51,7 @@ class Executor:
         self.bank = constant_bank(program, launch, tuple(self.memory.pointers))
         warps = launch.warps_per_block
         self.code = np.ascontiguousarray(self.micro.code)
+        self.run_block = executor_for(bool(np.isin(self.code[:, micro.OP], ACROSS_LANES).any()))
         self.initial = self._initial_registers(warps)
         self.registers = self.initial.copy()
         own_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes
@@ -196,7 +197,7 @@ class Executor:
         context[state.STREAM] = record_pcs
         while True:
             self.buffers.fill(context)
-            status = run_block(np.uint64(context.ctypes.data))
+            status = self.run_block(np.uint64(context.ctypes.data))
             if status == state.FINISHED:
                 return
             if status != state.GROW:

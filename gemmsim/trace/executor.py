@@ -7,6 +7,7 @@ again at convergence barriers (BSSY, BSYNC), as on Volta and later. What a warp 
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +103,7 @@ _LANE_OPS = len(OP_NUMBER)
     _TRAP,
 ) = (CONTROL_NUMBER[name] for name in micro.CONTROL)
 _FULL = np.uint32(0xFFFFFFFF)
+ACROSS_LANES = (_EXCHANGE, _LOAD_MATRIX, _MULTIPLY_MATRIX)  # what `executor_for(everything=False)` lacks
 
 
 @njit(boundscheck=False)
@@ -148,7 +150,14 @@ def _sources_version() -> int:
     return int.from_bytes(digest.digest()[:7], "little")
 
 
-def _compiled(version: int):
+@cache
+def executor_for(everything: bool):
+    """The compiled `run_block`; without `everything` it lacks what looks across lanes (shuffles, matrices), which most
+    kernels do not use and which takes seconds to compile the first time."""
+    return _compiled(_sources_version(), everything)
+
+
+def _compiled(version: int, everything: bool):
     """numba finds a cached function by its file and by what it closes over: `version` stands for the other files."""
 
     @njit(cache=True, boundscheck=False)
@@ -220,7 +229,8 @@ def _compiled(version: int):
                             active, pc = taken, np.int64(get_u32(op, micro.TARGET))
                             continue
                     elif kind == _EXCHANGE:
-                        exchange(state, op, mask)
+                        if everything:
+                            exchange(state, op, mask)
                     elif kind == _BEGIN:
                         splat_row(row_of(state, op, micro.RESULT), active, active)
                     elif kind == _LEAVE:
@@ -237,11 +247,12 @@ def _compiled(version: int):
                             continue
                     elif kind in (_LOAD_MATRIX, _MULTIPLY_MATRIX):
                         status = np.int64(PARTIAL_WARP)
-                        if mask == _FULL and kind == _LOAD_MATRIX:
-                            status = load_matrix(context, state, op, w)
-                        elif mask == _FULL:
-                            multiply_matrix(state, op)
-                            status = np.int64(0)
+                        if everything:
+                            if mask == _FULL and kind == _LOAD_MATRIX:
+                                status = load_matrix(context, state, op, w)
+                            elif mask == _FULL:
+                                multiply_matrix(state, op)
+                                status = np.int64(0)
                         if status != 0:
                             set_i64(counters, FAULT_INSTRUCTION, np.int64(get_u32(op, micro.INSTRUCTION)))
                             break
@@ -284,6 +295,3 @@ def _compiled(version: int):
                     return FINISHED if opened == 0 else DEADLOCK
 
     return run_block
-
-
-run_block = _compiled(_sources_version())
