@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
-from . import coalesced, naive, tiled, tiled_padded, tiled_swizzled, tiled_transposed, uncoalesced_bt
+from . import (
+    blocktile_1d,
+    blocktile_2d,
+    coalesced,
+    naive,
+    rectangular,
+    register_blocked,
+    register_tiled,
+    tensorcore_naive,
+    tensorcore_pipelined,
+    tensorcore_warptiled,
+    tiled,
+    tiled_padded,
+    tiled_swizzled,
+    tiled_transposed,
+    uncoalesced_bt,
+    warp_shuffle,
+)
 from .info import KernelInfo
 
 _RUNGS = (
@@ -13,5 +30,14 @@ _RUNGS = (
     tiled_padded,
     tiled_swizzled,
     uncoalesced_bt,
+    warp_shuffle,
+    register_tiled,
+    blocktile_1d,
+    blocktile_2d,
+    register_blocked,
+    rectangular,
+    tensorcore_naive,
+    tensorcore_warptiled,
+    tensorcore_pipelined,
 )
 KERNELS: dict[str, KernelInfo] = {module.INFO.name: module.INFO for module in _RUNGS}

@@ -6,7 +6,9 @@ Programs come from the user's cache, so that only the first run after a change c
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gemmsim.cli.parse import random_array
 from gemmsim.cli.targets import ladder_source
 from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.isa.program import OperandKind, Program
@@ -14,16 +16,18 @@ from gemmsim.ladder import kernel_info
 from gemmsim.trace.execute import execute
 from gemmsim.trace.types import Argument, Execution, Launch
 
-ROUNDOFF = 2.0**-24
+ROUNDOFF = {"f32": 2.0**-24, "f64": 2.0**-53, "i32": 0.0}
 
 
 def defaults(name: str) -> dict[str, int]:
     return {tunable.name: tunable.default for tunable in kernel_info(name).tunables}
 
 
-def compiled(name: str, arch: str, tunables: dict[str, int]) -> Program:
-    scalar, matrix = Argument("f32", (), 1.0), Argument("f32", (1, 1), 0)
-    source = ladder_source(kernel_info(name), tunables, (matrix, matrix, matrix, scalar, scalar))
+def compiled(name: str, arch: str, tunables: dict[str, int], dtype: str = "f32") -> Program:
+    info = kernel_info(name)
+    result = info.result_dtype(dtype)
+    scalar, matrix, c = Argument(result, (), 1), Argument(dtype, (1, 1), 0), Argument(result, (1, 1), 0)
+    source = ladder_source(info, tunables, (matrix, matrix, c, scalar, scalar))
     return compile_kernel(source, arch, default_cache())
 
 
@@ -33,6 +37,7 @@ def run(
     sizes: tuple[int, int, int],
     alpha: float = 1.0,
     beta: float = 0.0,
+    dtype: str = "f32",
     **tunables: int,
 ) -> tuple[Execution, Launch, Program]:
     """Executes the whole grid and compares C with float64 NumPy.
@@ -43,23 +48,32 @@ def run(
     m, n, k = sizes
     info, tunables = kernel_info(name), defaults(name) | tunables
     random = np.random.default_rng(m * 1_000_003 + n * 1_009 + k)
-    a, b, c = (random.random(shape, np.float32) - np.float32(0.5) for shape in ((m, k), (k, n), (m, n)))
-    before = c if beta else np.full((m, n), np.nan, np.float32)
+    result_dtype = info.result_dtype(dtype)
+    a, b = random_array(dtype, (m, k), random), random_array(dtype, (k, n), random)
+    c = random_array(result_dtype, (m, n), random)
+    before = c if beta or result_dtype == "i32" else np.full_like(c, np.nan)
     given_b = np.ascontiguousarray(b.T) if info.b_transposed else b
-    arguments = [Argument("f32", array.shape, array) for array in (a, given_b, before)]
-    arguments += [Argument("f32", (), alpha), Argument("f32", (), beta)]
+    arguments = [Argument(dtype, array.shape, array) for array in (a, given_b)]
+    arguments += [Argument(result_dtype, (m, n), before)]
+    arguments += [Argument(result_dtype, (), alpha), Argument(result_dtype, (), beta)]
     shape = info.launch(m, n, k, tunables)
     launch = Launch(shape.grid, shape.block, tuple(arguments), shape.dynamic_shared_bytes)
-    program = compiled(name, arch, tunables)
+    program = compiled(name, arch, tunables, dtype)
     done = execute(program, launch)
     old = c.astype(np.float64) * beta if beta else np.zeros((m, n))
-    expected = alpha * (a.astype(np.float64) @ b) + old
-    allowed = (k + 3) * ROUNDOFF * (abs(alpha) * (np.abs(a).astype(np.float64) @ np.abs(b)) + np.abs(old))
+    exact_a, exact_b = (values(array, dtype) for array in (a, b))
+    expected = alpha * (exact_a @ exact_b) + old
+    allowed = (k + 3) * ROUNDOFF[result_dtype] * (abs(alpha) * (np.abs(exact_a) @ np.abs(exact_b)) + np.abs(old))
     result = done.outputs[2]
     assert result is not None
     wrong = ~(np.abs(result - expected) <= allowed)  # NaN is wrong, too
     assert not wrong.any(), f"{int(wrong.sum())} of {m * n} elements, the first at {np.argwhere(wrong)[0]}"
     return done, launch, program
+
+
+def values(array: NDArray, dtype: str) -> NDArray[np.float64]:
+    """What the elements are worth; bf16 comes as its bit patterns."""
+    return (array.astype(np.uint32) << 16).view(np.float32).astype(float) if dtype == "bf16" else array.astype(float)
 
 
 def loops(program: Program) -> list[range]:

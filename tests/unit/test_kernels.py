@@ -25,6 +25,12 @@ ORDER = (
     "tiled_padded",
     "tiled_swizzled",
     "uncoalesced_bt",
+    "warp_shuffle",
+    "register_tiled",
+    "blocktile_1d",
+    "blocktile_2d",
+    "register_blocked",
+    "rectangular",
 )
 
 

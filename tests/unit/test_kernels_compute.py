@@ -7,7 +7,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kernel_runs import run
 
-from gemmsim.errors import GemmsimError
 from gemmsim.ladder import kernel_info, kernel_infos
 
 pytest.importorskip("numba_cuda")
@@ -37,10 +36,7 @@ def test_any_size(name: str, arch: str, sizes: tuple[int, int, int], alpha: floa
     run(name, arch, sizes, alpha, beta)
 
 
-BMOV = pytest.mark.xfail(raises=GemmsimError, strict=False, reason="BMOV of sm_75 has no semantics yet")
-
-
-@pytest.mark.parametrize("arch", [pytest.param("sm_75", marks=BMOV), "sm_86", "sm_89", "sm_120"])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_86", "sm_89", "sm_120"])
 @pytest.mark.parametrize("name", RUNGS)
 def test_other_architectures(name: str, arch: str) -> None:
     run(name, arch, (67, 43, 21), 1.5, 0.5)

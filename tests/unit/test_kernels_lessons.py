@@ -6,20 +6,30 @@ from collections import defaultdict
 from functools import lru_cache
 
 import pytest
+from kernel_runs import loops
 
 from gemmsim.api import Counted, count
 from gemmsim.cli.requests import Options, ladder_request
+from gemmsim.isa.program import Program
 
 pytest.importorskip("numba_cuda")
 
 
+MOSTLY_PRODUCTS = [
+    ("blocktile_2d", ()),
+    ("blocktile_2d", ("bm=64", "bn=64")),
+    ("register_blocked", ()),
+    ("rectangular", ()),
+]
+
+
 @lru_cache(maxsize=32)
-def counted(name: str, *tunables: str, size: int = 64) -> Counted:
-    """The rung at M = N = K = size on an A100."""
+def counted(name: str, *tunables: str, size: int = 64, gpu: str = "a100") -> Counted:
+    """The rung at M = N = K = size."""
     return count(
         ladder_request(
             Options(
-                target=None, kernel=name, entry=None, size=size, m=None, n=None, k=None, gpu="a100", gpu_sets=(),
+                target=None, kernel=name, entry=None, size=size, m=None, n=None, k=None, gpu=gpu, gpu_sets=(),
                 kernel_sets=tunables, alpha=1.0, beta=0.0, grid=None, block=None, shared=0, args=(), verify=None,
                 full=False, max_instructions=None, seed=0, no_cache=False,
             )
@@ -51,6 +61,19 @@ def sectors_per_request(name: str, line: str) -> set[float]:
     return found
 
 
+def executed(run: Counted, opcode: str, within: range | None = None) -> float:
+    """Warp instructions executed whose opcode begins so, in a range of the code."""
+    a_warp = run.execution.trace.weight @ run.execution.trace.executed
+    code = run.program.instructions
+    return sum(float(a_warp[i]) for i in within or range(len(code)) if code[i].opcode.startswith(opcode))
+
+
+def k_loop(program: Program) -> range:
+    """The largest loop with products in it."""
+    with_products = [loop for loop in loops(program) if any(program.instructions[i].opcode == "FFMA" for i in loop)]
+    return max(with_products, key=len)
+
+
 def test_transposed_tile_conflicts_32_ways() -> None:
     """32 lanes, 32 rows of 128 bytes: every word of a column lies in the same bank. tile_a is still a broadcast."""
     shared = wavefronts_per_request("tiled_transposed")
@@ -74,3 +97,68 @@ def test_rows_of_a_transposed_b_take_a_sector_a_lane() -> None:
     """A is one address that all lanes share, B 32 rows; the same line holds both loads."""
     assert sectors_per_request("coalesced", "acc +=") == {1.0, 4.0}
     assert sectors_per_request("uncoalesced_bt", "acc +=") == {1.0, 32.0}
+
+
+def test_shuffles_replace_shared_memory() -> None:
+    """A shuffle for each product, and neither shared memory nor a barrier."""
+    run = counted("warp_shuffle")
+    assert run.program.static_shared_bytes == 0 and executed(run, "BAR") == 0
+    assert executed(run, "SHFL") == 64**3 / 32
+
+
+def test_two_by_two_halves_the_loads() -> None:
+    """Four loads for four products: one a product, where `coalesced` has two. (C is not read: beta is 0.)"""
+    loads = {name: executed(counted(name), "LDG") for name in ("coalesced", "register_tiled")}
+    assert loads == {"coalesced": 2 * 64**3 / 32, "register_tiled": 64**3 / 32}
+
+
+def shared_loads_per_product(name: str) -> float:
+    run = counted(name, size=128)
+    return executed(run, "LDS") / executed(run, "FFMA", k_loop(run.program))
+
+
+def test_larger_tiles_a_thread_read_less_shared_memory() -> None:
+    """A k of a thread, of tiled: 1 of B, 1/4 of A (128 bits, four k) for 1 product; of 1D: 1 and 8/4 for 8; of 2D: 8/4
+    and 8/4 for 64."""
+    names = ("tiled", "blocktile_1d", "blocktile_2d")
+    assert [shared_loads_per_product(name) for name in names] == [1.25, 3 / 8, 4 / 64]
+
+
+@pytest.mark.parametrize("gpu", ["a100", "rtx3050", "rtx4090", "h200", "rtx5070ti"])
+@pytest.mark.parametrize(("name", "tunables"), MOSTLY_PRODUCTS)
+def test_index_arithmetic_does_not_drown_the_products(name: str, tunables: tuple[str, ...], gpu: str) -> None:
+    """Of the instructions issued in the K loop at least 60 % are FFMA."""
+    run = counted(name, *tunables, size=256, gpu=gpu)
+    loop = k_loop(run.program)
+    assert executed(run, "FFMA", loop) >= 0.6 * executed(run, "", loop)
+
+
+def test_sixteen_by_sixteen_spills() -> None:
+    """256 sums do not fit in 255 registers; 8 x 8 keep clear of local memory."""
+    assert counted("blocktile_2d").program.local_bytes == 0
+    run = counted("blocktile_2d", "tm=16", "tn=16")
+    assert run.program.registers == 255
+    assert executed(run, "STL", k_loop(run.program)) > 0 and executed(run, "LDL", k_loop(run.program)) > 0
+
+
+def test_neighbours_words_do_not_conflict() -> None:
+    """A warp reads 16 neighbouring words of B in one wavefront; four words each of two rows of A are two half-warps.
+
+    Stores are another matter: 16 words each of two rows of tile_b, which begin in the same bank.
+    """
+    for name in ("register_blocked", "rectangular"):
+        found = wavefronts_per_request(name)
+        assert (found["LDS"], found["LDS.128"], found["STS"]) == ({1.0}, {2.0}, {1.0, 2.0})
+
+
+def test_words_eight_apart_conflict() -> None:
+    """A quarter-warp reads 16 bytes of B every 32 bytes: 2 wavefronts, 8 in all; of A as above."""
+    assert wavefronts_per_request("blocktile_2d")["LDS.128"] == {2.0, 8.0}
+
+
+@pytest.mark.parametrize("unroll", [1, 2, 4, 8])
+def test_unrolled_as_asked(unroll: int) -> None:
+    """The loop in the K loop holds 32 products of each k."""
+    program = counted("rectangular", f"unroll={unroll}").program
+    inner = min((loop for loop in loops(program) if loop.start in k_loop(program)), key=len)
+    assert sum(program.instructions[i].opcode == "FFMA" for i in inner) == 32 * unroll
