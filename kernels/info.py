@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+# The type of C, alpha and beta, where it is not that of A and B
+_RESULT_DTYPES = {"f16": "f32", "bf16": "f32", "i8": "i32"}
+
 
 @dataclass(frozen=True, slots=True)
 class Tunable:
@@ -30,10 +33,11 @@ class LaunchShape:
 class KernelInfo:
     """One rung of the ladder: C = alpha * A @ B + beta * C, with A [m, k], B [k, n] and C [m, n] C-contiguous.
 
-    arguments  parameters of the kernel function, in order; alpha and beta are scalars of the matrices' dtype
-    dtypes     of the matrices
+    arguments  parameters of the kernel function, in order; alpha and beta are scalars of the type of C
+    dtypes     that A and B may have, the default first; for C see `result_dtype`
     teaches    what this rung shows; look_for: where it shows in a report
-    launch     (m, n, k, tunables) -> how to launch it; every tunable must be given
+    launch     (m, n, k, tunables) -> how to launch it; every tunable must be given. ValueError, one line, where they do
+               not fit together
     b_transposed  B is given as its transpose, [n, k]
     build      (**tunables) -> the numba.cuda dispatcher; imports numba
     """
@@ -48,6 +52,11 @@ class KernelInfo:
     dtypes: tuple[str, ...] = ("f32",)
     arguments: tuple[str, ...] = ("A", "B", "C", "alpha", "beta")
     b_transposed: bool = False
+
+    @staticmethod
+    def result_dtype(dtype: str) -> str:
+        """The type of C, alpha and beta where A and B are `dtype`."""
+        return _RESULT_DTYPES.get(dtype, dtype)
 
 
 def ceil_div(a: int, b: int) -> int:

@@ -40,3 +40,18 @@ def tile_writer(tiles_m: int, tiles_n: int) -> Any:
                     store_global_f32_if(to + 32 * i * n + 32 * j + 4 * s, acc[i // 2, j, i % 2 * 2 + s], inside)
 
     return write
+
+
+def check_tiling(bm: int, bn: int, bk: int, wm: int, wn: int) -> None:
+    """Raises ValueError unless the warps' tiles fill the block's and each of its threads has chunks to stage."""
+    if bm % wm or bn % wn:
+        raise ValueError(f"a block tile of {bm} x {bn} is not made of warp tiles of {wm} x {wn}")
+    threads = 32 * (bm // wm) * (bn // wn)
+    if threads > 1024:
+        raise ValueError(f"{threads} threads a block are more than 1024: choose larger warp tiles")
+    # Staging: 16-byte chunks, every thread in the same column of each eighth row (or more) of the tiles
+    rows_a, rows_b = threads * 8 // bk, threads * 8 // bn
+    if rows_a > bm or rows_b > bk:
+        raise ValueError(f"{threads} threads are too many to stage tiles of {bm} x {bk} and {bk} x {bn}")
+    if rows_a % 8 or rows_b % 8:
+        raise ValueError(f"{threads} threads are too few to stage rows of {bk} and {bn}: choose smaller warp tiles")

@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from .info import KernelInfo, LaunchShape, Tunable, ceil_div
+from .tensorcore_parts import check_tiling, tile_writer
 
 
 def launch(m: int, n: int, k: int, tunables: dict[str, int]) -> LaunchShape:
-    bm, bn, bk = tunables["bm"], tunables["bn"], tunables["bk"]
-    warps = bm // tunables["wm"] * (bn // tunables["wn"])
+    bm, bn, bk, wm, wn = (tunables[name] for name in ("bm", "bn", "bk", "wm", "wn"))
+    check_tiling(bm, bn, bk, wm, wn)
+    warps = bm // wm * (bn // wn)
     shared_bytes = 2 * bk * (bm + bn) * tunables["stages"]
     return LaunchShape((ceil_div(n, bn), ceil_div(m, bm), 1), (32 * warps, 1, 1), shared_bytes)
 
 
 def build(bm: int, bn: int, bk: int, wm: int, wn: int, stages: int) -> Any:
-    from numba import cuda, float32, int32
+    from numba import cuda, float32, int32, uint32
     from numba.cuda import types
 
     from .intrinsics import (
@@ -30,7 +32,6 @@ def build(bm: int, bn: int, bk: int, wm: int, wn: int, stages: int) -> Any:
         shared_address,
         store_shared_b16,
     )
-    from .tensorcore_parts import tile_writer
 
     write = tile_writer(wm // 16, wn // 8)
     bits = types.uint16  # shared memory only carries bits: f16 and bf16 alike
@@ -94,6 +95,7 @@ def build(bm: int, bn: int, bk: int, wm: int, wn: int, stages: int) -> Any:
         read_b = ring + a_bytes + (lane % 16) * 2 * bn
         permuted_a = (lane // 16 ^ lane % 16 // a_rows_in_banks % a_chunks) * 16
         permuted_b = (warp_col // 8 + lane // 16 ^ lane % 8) * 16
+        fa = cuda.local.array((tiles_m, 4), uint32)
         acc = cuda.local.array((tiles_m, tiles_n, 4), float32)
         for i in range(tiles_m):
             for j in range(tiles_n):
@@ -112,13 +114,17 @@ def build(bm: int, bn: int, bk: int, wm: int, wn: int, stages: int) -> Any:
             from_a, from_b, cols_a, rows_b = from_a + 2 * bk, from_b + 2 * bk * n, cols_a - bk, rows_b - bk
             slot = slot + stage_bytes if slot + stage_bytes < ring_bytes else 0
             for k in range(0, bk, 16):
+                for i in range(tiles_m):
+                    rows = ldmatrix_x4(read_a + now + 16 * i * 2 * bk + (permuted_a ^ 2 * k))
+                    for r in range(4):
+                        fa[i, r] = rows[r]
                 for j in range(0, tiles_n, 2):
                     fb = ldmatrix_x4_trans(read_b + now + k * 2 * bn + (permuted_b ^ 16 * j))
                     for i in range(tiles_m):
-                        fa = ldmatrix_x4(read_a + now + 16 * i * 2 * bk + (permuted_a ^ 2 * k))
+                        rows = (fa[i, 0], fa[i, 1], fa[i, 2], fa[i, 3])
                         for s in range(2):
                             old = (acc[i, j + s, 0], acc[i, j + s, 1], acc[i, j + s, 2], acc[i, j + s, 3])
-                            new = mma_m16n8k16(A, fa, (fb[2 * s], fb[2 * s + 1]), old)
+                            new = mma_m16n8k16(A, rows, (fb[2 * s], fb[2 * s + 1]), old)
                             for r in range(4):
                                 acc[i, j + s, r] = new[r]
             now = now + stage_bytes if now + stage_bytes < ring_bytes else 0

@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from .info import KernelInfo, LaunchShape, Tunable, ceil_div
+from .tensorcore_parts import check_tiling, tile_writer
 
 
 def launch(m: int, n: int, k: int, tunables: dict[str, int]) -> LaunchShape:
+    check_tiling(**tunables)
     bm, bn = tunables["bm"], tunables["bn"]
     warps = bm // tunables["wm"] * (bn // tunables["wn"])
     return LaunchShape(grid=(ceil_div(n, bn), ceil_div(m, bm), 1), block=(32 * warps, 1, 1))
 
 
 def build(bm: int, bn: int, bk: int, wm: int, wn: int) -> Any:
-    from numba import cuda, float32, int32
+    from numba import cuda, float32, int32, uint32
     from numba.cuda import types
 
     from .intrinsics import (
@@ -28,7 +30,6 @@ def build(bm: int, bn: int, bk: int, wm: int, wn: int) -> Any:
         store_shared_b16,
         store_shared_b32x4,
     )
-    from .tensorcore_parts import tile_writer
 
     write = tile_writer(wm // 16, wn // 8)
     half = types.uint16  # the tiles only carry bits: f16 and bf16 alike
@@ -63,6 +64,7 @@ def build(bm: int, bn: int, bk: int, wm: int, wn: int) -> Any:
         # ldmatrix: lanes 0 to 15 address rows 0 to 15 of the first 8 columns, lanes 16 to 31 of the next 8
         read_a = tile_a + (warp_row + lane % 16) * a_row + lane // 16 * 16
         read_b = tile_b + (lane % 16) * b_row + 2 * warp_col + lane // 16 * 16
+        fa = cuda.local.array((tiles_m, 4), uint32)
         acc = cuda.local.array((tiles_m, tiles_n, 4), float32)
         for i in range(tiles_m):
             for j in range(tiles_n):
@@ -93,13 +95,17 @@ def build(bm: int, bn: int, bk: int, wm: int, wn: int) -> Any:
             from_b += 2 * bk * n
             cuda.syncthreads()
             for k in range(0, bk, 16):
+                for i in range(tiles_m):
+                    rows = ldmatrix_x4(read_a + 16 * i * a_row + 2 * k)
+                    for r in range(4):
+                        fa[i, r] = rows[r]
                 for j in range(0, tiles_n, 2):
                     fb = ldmatrix_x4_trans(read_b + k * b_row + 16 * j)
                     for i in range(tiles_m):
-                        fa = ldmatrix_x4(read_a + 16 * i * a_row + 2 * k)
+                        rows = (fa[i, 0], fa[i, 1], fa[i, 2], fa[i, 3])
                         for s in range(2):
                             old = (acc[i, j + s, 0], acc[i, j + s, 1], acc[i, j + s, 2], acc[i, j + s, 3])
-                            new = mma_m16n8k16(A, fa, (fb[2 * s], fb[2 * s + 1]), old)
+                            new = mma_m16n8k16(A, rows, (fb[2 * s], fb[2 * s + 1]), old)
                             for r in range(4):
                                 acc[i, j + s, r] = new[r]
             cuda.syncthreads()

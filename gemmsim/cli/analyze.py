@@ -24,6 +24,7 @@ EXPECTATION_FAILED = 1
 @click.option("--gpu", default="a100-80gb", show_default=True, metavar="NAME|FILE.toml", help="gemmsim list gpus.")
 @click.option("--set", "gpu_sets", multiple=True, metavar="KEY=VALUE", help="Change the GPU: l2.size=25MiB.")
 @click.option("--set-kernel", "kernel_sets", multiple=True, metavar="KEY=VALUE", help="A tunable: tile=16.")
+@click.option("--dtype", metavar="TYPE", help="Of A and B, for a built-in kernel that takes several: bf16.")
 @click.option("--alpha", type=float, default=1.0, show_default=True)
 @click.option("--beta", type=float, default=0.0, show_default=True)
 @click.option("--grid", metavar="X,Y,Z", help="Blocks, for a kernel of your own.")

@@ -45,6 +45,7 @@ class Options:
     max_instructions: int | None
     seed: int
     no_cache: bool
+    dtype: str | None = None
 
 
 def ladder_request(options: Options) -> AnalyzeRequest:
@@ -59,20 +60,26 @@ def ladder_request(options: Options) -> AnalyzeRequest:
         raise GemmsimError("no problem size: give --size N, or --m, --n and --k")
     m, n, k = sizes
     tunables = _tunables(info, options.kernel_sets)
-    shape = info.launch(m, n, k, tunables)
+    try:
+        shape = info.launch(m, n, k, tunables)
+    except ValueError as error:
+        raise GemmsimError(f"kernel '{info.name}': {error}") from None
+    dtype = _dtype(info, options.dtype)
+    result = info.result_dtype(dtype)
+    alpha, beta = (_scalar(name, value, result) for name, value in (("alpha", options.alpha), ("beta", options.beta)))
     shape_b = (n, k) if info.b_transposed else (k, n)
-    for name, dims in (("A", (m, k)), ("B", shape_b), ("C", (m, n))):
-        check_array_size(f"matrix {name} of M={m}, N={n}, K={k}", "f32", dims)
+    for name, kind, dims in (("A", dtype, (m, k)), ("B", dtype, shape_b), ("C", result, (m, n))):
+        check_array_size(f"matrix {name} of M={m}, N={n}, K={k}", kind, dims)
     random = _random(options)
-    a = random_array("f32", (m, k), random)
-    b = random_array("f32", shape_b, random)
-    c = random_array("f32", (m, n), random) if options.beta else np.full((m, n), np.nan, np.float32)
+    a, b, c = (random_array(kind, dims, random) for kind, dims in ((dtype, (m, k)), (dtype, shape_b), (result, (m, n))))
+    if not beta and result.startswith("f"):
+        c = np.full_like(c, np.nan)
     args = (
-        Argument("f32", (m, k), a),
-        Argument("f32", shape_b, b),
-        Argument("f32", (m, n), c),
-        Argument("f32", (), options.alpha),
-        Argument("f32", (), options.beta),
+        Argument(dtype, (m, k), a),
+        Argument(dtype, shape_b, b),
+        Argument(result, (m, n), c),
+        Argument(result, (), alpha),
+        Argument(result, (), beta),
     )
     return AnalyzeRequest(
         kernel=ladder_source(info, tunables, args),
@@ -88,6 +95,8 @@ def ladder_request(options: Options) -> AnalyzeRequest:
 def target_request(options: Options) -> AnalyzeRequest:
     """A kernel of the user's own."""
     target = str(options.target)
+    if options.dtype is not None:
+        raise GemmsimError("--dtype is for the built-in kernels: --arg says what a kernel of your own takes")
     if options.kernel_sets:
         raise GemmsimError("--set-kernel is for the built-in kernels: constants of your own belong in your source")
     if options.grid is None or options.block is None:
@@ -111,6 +120,22 @@ def target_request(options: Options) -> AnalyzeRequest:
         sampling=_sampling(options),
         use_cache=not options.no_cache,
     )
+
+
+def _dtype(info: KernelInfo, wanted: str | None) -> str:
+    if wanted is None:
+        return info.dtypes[0]
+    if wanted not in info.dtypes:
+        raise GemmsimError(f"--dtype {wanted}: {info.name} takes {' or '.join(info.dtypes)}")
+    return wanted
+
+
+def _scalar(name: str, value: float, dtype: str) -> float | int:
+    if dtype.startswith("f"):
+        return value
+    if not value.is_integer():
+        raise GemmsimError(f"--{name} {value} must be an integer: C is {dtype}")
+    return int(value)
 
 
 def _sizes(options: Options) -> tuple[int, int, int] | None:
