@@ -221,7 +221,8 @@ def _round_fraction(exact: Any, dtype: Any) -> Any:
         return near
     from fractions import Fraction
 
-    candidates = [np.nextafter(near, dtype(-np.inf)), near, np.nextafter(near, dtype(np.inf))]
+    with np.errstate(over="ignore"):
+        candidates = [np.nextafter(near, dtype(-np.inf)), near, np.nextafter(near, dtype(np.inf))]
     finite = [v for v in candidates if np.isfinite(v)]
     unsigned = {np.float32: np.uint32, np.float64: np.uint64}[dtype]
 
