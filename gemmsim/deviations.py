@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 NOT_MODELLED = (
-    "register-file port conflicts and the operand reuse cache",
-    "instruction cache misses",
+    "instruction and constant cache misses",
     "TLB misses, and L2 near and far partitions",
     "the merging of requests between SMs on their way to L2 (Hopper)",
     "clocks that fall under load (one fixed clock is assumed)",
