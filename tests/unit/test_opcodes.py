@@ -96,6 +96,9 @@ LOGIC = [
     ),
     ("LOP3.LUT P0, RZ, R1, 0x4, RZ, 0xc0, !PT", {"R1": 0b0100}, {"P0": T}),
     ("LOP3.LUT P0, RZ, R1, 0x4, RZ, 0xc0, !PT", {"R1": 0b1011}, {"P0": F}),
+    ("LOP3.LUT P0, RZ, R1, RZ, RZ, 0xfc, P0", {"R1": 0, "P0": T}, {"P0": T}),  # or else P0
+    ("LOP3.LUT P0, RZ, R1, RZ, RZ, 0xfc, P0", {"R1": 0, "P0": F}, {"P0": F}),
+    ("LOP3.LUT P0, RZ, R1, RZ, RZ, 0xfc, !P0", {"R1": 1, "P0": T}, {"P0": T}),
     ("ULOP3.LUT UR0, UR1, 0xffffffe0, URZ, 0xc0, !UPT", {"UR1": 0x7F}, {"UR0": 0x60}),
     ("PLOP3.LUT P0, PT, P1, P2, PT, 0x80, 0x0", {"P1": T, "P2": T}, {"P0": T}),
     ("PLOP3.LUT P0, PT, P1, P2, PT, 0x80, 0x0", {"P1": T, "P2": F}, {"P0": F}),

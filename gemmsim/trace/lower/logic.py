@@ -13,21 +13,25 @@ BOOLEAN = {"AND": AND, "OR": OR, "XOR": XOR}
 
 
 def lop3(context: Context) -> None:
+    """LOP3.LUT [P,] Rd, Ra, Rb, Rc, table[, Q]: P is whether any bit of the result is set, or else Q."""
     check_modifiers(context, "LUT")
     operands = list(context.instruction.operands)
     predicate = operands.pop(0) if is_predicate(operands[0]) else None
-    if is_predicate(operands[-1]):
-        combined = operands.pop()
-        if combined.index != ZERO or not combined.invert:
-            raise context.unsupported("combining predicate")
+    combined = operands.pop() if is_predicate(operands[-1]) else None
+    if combined and combined.index == ZERO and combined.invert:
+        combined = None  # !PT adds nothing
     d, a, b, c, table = operands
-    results = (context.result(d), context.result(predicate) if predicate else context.sink)
+    flag = context.result(predicate) if predicate else context.sink
+    results = (context.result(d), context.scratch(0).row if combined else flag)
     sources = tuple(context.bits(o) for o in (a, b, c))
     uniform = is_uniform(d) or bool(predicate and is_uniform(predicate))
     if table.value in COMMON_TABLES:
         context.emit(f"lop3_{table.value:02x}", results, sources, uniform=uniform)
     else:
         context.emit("lop3", results, sources, (table.value,), uniform=uniform)
+    if combined:
+        either = (context.scratch(0), context.predicate(combined), context.false)
+        context.emit("plop3", (flag, context.sink), either, (0xFC, 0), uniform=uniform)
 
 
 def plop3(context: Context) -> None:
