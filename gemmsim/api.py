@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from gemmsim.report.report import Report, SamplingReport
 from gemmsim.request import AnalyzeRequest
 from gemmsim.sm.schedule import schedule
 from gemmsim.sm.types import Timing
+from gemmsim.trace.copies import without_destinations
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.sampling import plan
 from gemmsim.trace.types import Argument, Execution, Launch, WarpTrace
@@ -47,6 +48,7 @@ def count(request: AnalyzeRequest) -> Counted:
     executor = Executor(program, launch, request.sampling.max_instructions)
     chosen = plan(executor, occupancy.blocks_per_sm, gpu.sm.count, request.sampling.full)
     execution = executor.run(chosen.blocks, chosen.weight, chosen.streams)
+    execution = replace(execution, trace=without_destinations(program, execution.trace))
     l1_bytes = gpu.l1.unified_bytes - occupancy.carveout_bytes
     traffic = serve(program, launch, execution.trace, gpu, l1_bytes, occupancy.blocks_per_sm)
     return Counted(program, occupancy, execution, traffic)
