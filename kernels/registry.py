@@ -6,7 +6,9 @@ from . import (
     blocktile_1d,
     blocktile_2d,
     coalesced,
+    double_buffered,
     naive,
+    persistent,
     rectangular,
     register_blocked,
     register_tiled,
@@ -18,7 +20,9 @@ from . import (
     tiled_swizzled,
     tiled_transposed,
     uncoalesced_bt,
+    vectorized,
     warp_shuffle,
+    warptiled,
 )
 from .info import KernelInfo
 
@@ -36,6 +40,10 @@ _RUNGS = (
     blocktile_2d,
     register_blocked,
     rectangular,
+    vectorized,
+    warptiled,
+    double_buffered,
+    persistent,
     tensorcore_naive,
     tensorcore_warptiled,
     tensorcore_pipelined,

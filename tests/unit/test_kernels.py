@@ -31,6 +31,10 @@ ORDER = (
     "blocktile_2d",
     "register_blocked",
     "rectangular",
+    "vectorized",
+    "warptiled",
+    "double_buffered",
+    "persistent",
 )
 
 

@@ -44,4 +44,11 @@ def test_other_architectures(name: str, arch: str) -> None:
 
 @pytest.mark.parametrize(("name", "tunable", "value"), NOT_DEFAULT)
 def test_other_tunables(name: str, tunable: str, value: int) -> None:
-    run(name, "sm_90", (67, 139, 45), 1.5, 0.5, **{tunable: value})
+    other: dict[str, int] = {tunable: value}
+    run(name, "sm_90", (67, 139, 45), 1.5, 0.5, **other)
+
+
+@pytest.mark.parametrize(("blocks", "group"), [(2, 1), (2, 2), (2, 8)])
+def test_persistent_blocks_take_every_tile(blocks: int, group: int) -> None:
+    """3 x 3 tiles for two blocks; a group of two rows leaves one of a single row."""
+    run("persistent", "sm_90", (300, 270, 20), blocks=blocks, group=group)

@@ -20,6 +20,10 @@ MOSTLY_PRODUCTS = [
     ("blocktile_2d", ("bm=64", "bn=64")),
     ("register_blocked", ()),
     ("rectangular", ()),
+    ("vectorized", ()),
+    ("warptiled", ()),
+    ("double_buffered", ()),
+    ("persistent", ()),
 ]
 
 
@@ -119,9 +123,9 @@ def shared_loads_per_product(name: str) -> float:
 
 def test_larger_tiles_a_thread_read_less_shared_memory() -> None:
     """A k of a thread, of tiled: 1 of B, 1/4 of A (128 bits, four k) for 1 product; of 1D: 1 and 8/4 for 8; of 2D: 8/4
-    and 8/4 for 64."""
-    names = ("tiled", "blocktile_1d", "blocktile_2d")
-    assert [shared_loads_per_product(name) for name in names] == [1.25, 3 / 8, 4 / 64]
+    and 8/4 for 64; of warptiled: 8/4 and 16/4 for 128."""
+    names = ("tiled", "blocktile_1d", "blocktile_2d", "vectorized", "warptiled")
+    assert [shared_loads_per_product(name) for name in names] == [1.25, 3 / 8, 4 / 64, 4 / 64, 6 / 128]
 
 
 @pytest.mark.parametrize("gpu", ["a100", "rtx3050", "rtx4090", "h200", "rtx5070ti"])
@@ -162,3 +166,34 @@ def test_unrolled_as_asked(unroll: int) -> None:
     program = counted("rectangular", f"unroll={unroll}").program
     inner = min((loop for loop in loops(program) if loop.start in k_loop(program)), key=len)
     assert sum(program.instructions[i].opcode == "FFMA" for i in inner) == 32 * unroll
+
+
+@pytest.mark.parametrize("name", ["vectorized", "warptiled", "double_buffered", "persistent"])
+def test_global_memory_moves_16_bytes_a_lane(name: str) -> None:
+    """Where rows are whole fours, nothing but LDG.128 and STG.128 is executed.
+
+    Two stores fill the 8 columns of a thread of vectorized: 16 bytes of each sector at a time, so each is sent twice.
+    Four lanes of warptiled fill 64 neighbouring bytes.
+    """
+    run = counted(name, size=128)
+    rows = [row for row in run.traffic.instructions if row.space == "global" and row.requests]
+    assert {row.width_bytes for row in rows} == {16}
+    sent = 2 if name == "vectorized" else 1
+    assert sum(row.sectors for row in rows if row.op == "st") == sent * 128 * 128 * 4 / 32
+
+
+@pytest.mark.parametrize("name", ["vectorized", "warptiled", "double_buffered", "persistent"])
+def test_sums_stay_in_registers(name: str) -> None:
+    assert counted(name, size=128).program.local_bytes == 0
+
+
+def test_strips_cure_the_conflicts_of_b() -> None:
+    """A quarter-warp of warptiled reads four neighbouring 16 bytes of B: at most the 4 wavefronts of 128 bits."""
+    assert max(wavefronts_per_request("vectorized")["LDS.128"]) == 8.0
+    assert max(wavefronts_per_request("warptiled")["LDS.128"]) <= 4.0
+
+
+def test_two_pairs_of_tiles_need_one_barrier() -> None:
+    """128 / 16 tiles: two barriers each and 4 warps; with two pairs one each, and one before the first."""
+    barriers = {name: executed(counted(name, size=128), "BAR") for name in ("warptiled", "double_buffered")}
+    assert barriers == {"warptiled": 2 * 8 * 4, "double_buffered": (8 + 1) * 4}
