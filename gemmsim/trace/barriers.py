@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from gemmsim.trace import micro
+from gemmsim.trace.compiled import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
+from gemmsim.trace.micro import DETAIL, RESULT, SECOND_RESULT, SECOND_SOURCE, SOURCE, THIRD_FLIP, THIRD_SOURCE
 from gemmsim.trace.paths import add_path
 from gemmsim.trace.raw import (
     first_set,
     get_i64,
+    get_n32,
     get_u32,
     get_u64,
     moved,
@@ -51,7 +52,7 @@ from gemmsim.trace.state import (
 # mypy: disable-error-code="no-untyped-def"
 
 
-@njit(boundscheck=False)
+@subroutine(NOTHING, ADDRESS, INDEX)
 def release(context, number):
     """Open a barrier: everybody who waits at it can run; a reduction's outcome is there to be read (B2R)."""
     barriers = get_u64(context, BARRIERS_AT)
@@ -73,17 +74,17 @@ def release(context, number):
                 set_i64(warp, STATE, READY)
 
 
-@njit(boundscheck=False)
+@subroutine(TRUTH, ADDRESS, ADDRESS, ADDRESS, ADDRESS, INDEX, WORD)
 def arrive(context, warp, state, op, pc, mask):
     """BAR for the threads in `mask`; returns whether they wait, set aside at `pc`."""
-    lane, how = first_set(mask), np.int64(get_u32(op, micro.DETAIL))
-    number = np.int64(get_u32(row_of(state, op, micro.SOURCE), lane)) & (BLOCK_BARRIERS - 1)
-    expected = np.int64(get_u32(row_of(state, op, micro.SOURCE + 3), lane))
+    lane, how = first_set(mask), get_n32(op, DETAIL)
+    number = get_n32(row_of(state, op, SOURCE), lane) & (BLOCK_BARRIERS - 1)
+    expected = get_n32(row_of(state, op, SECOND_SOURCE), lane)
     barrier = moved(get_u64(context, BARRIERS_AT), 8 * BARRIER_WORDS * number)
     arrived = get_i64(barrier, BARRIER_ARRIVED) + population(mask)
     set_i64(barrier, BARRIER_ARRIVED, arrived)
     if how > ARRIVE:
-        holds = true_lanes(row_of(state, op, micro.SOURCE + 6), get_u32(op, micro.SOURCE + 8)) & mask
+        holds = true_lanes(row_of(state, op, THIRD_SOURCE), get_u32(op, THIRD_FLIP)) & mask
         set_i64(barrier, BARRIER_TRUE, get_i64(barrier, BARRIER_TRUE) + population(holds))
         set_i64(barrier, BARRIER_REDUCES, how)
     if how != ARRIVE:
@@ -93,16 +94,16 @@ def arrive(context, warp, state, op, pc, mask):
     return how != ARRIVE
 
 
-@njit(boundscheck=False)
+@subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, WORD)
 def outcome(context, state, op, mask):
     """B2R.RESULT: a count to the first result's row, a truth value to the second's."""
     barriers = get_u64(context, BARRIERS_AT)
-    splat_row(row_of(state, op, micro.RESULT), get_i64(barriers, OUTCOME + OUTCOME_TRUE), mask)
+    splat_row(row_of(state, op, RESULT), get_i64(barriers, OUTCOME + OUTCOME_TRUE), mask)
     holds = -get_i64(barriers, OUTCOME + OUTCOME_HOLDS)
-    splat_row(row_of(state, op, micro.RESULT + 1), holds, mask)
+    splat_row(row_of(state, op, SECOND_RESULT), holds, mask)
 
 
-@njit(boundscheck=False)
+@subroutine(INDEX, ADDRESS)
 def wake(context):
     """No warp can run: open the barriers at which every living thread has arrived. Returns how many opened, -1 where
     threads wait for what never comes, 0 where all are done."""

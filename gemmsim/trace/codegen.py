@@ -47,6 +47,8 @@ class LlvmLanes(Lanes):
         constant: int | float = value
         if self.type[0] in "us":
             constant = int(value) & ((1 << WIDTH_BITS[self.type]) - 1)
+            if constant == 0:
+                return self._new(self.type, ir.Constant(VECTOR[self.type], None))
         return self._new(self.type, ir.Constant(VECTOR[self.type], [constant] * micro.LANES))
 
     def _binary(self, op: str, other: Lanes) -> Lanes:

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from gemmsim.trace import micro
-from gemmsim.trace.raw import equal_lanes, first_set, get_u32, has, row_of, set_u32, splat_row, true_lanes
+from gemmsim.trace.compiled import ADDRESS, INDEX, NOTHING, WORD, subroutine
+from gemmsim.trace.micro import (
+    DETAIL,
+    FLAGS,
+    RESULT,
+    SECOND_RESULT,
+    SECOND_SOURCE,
+    SOURCE,
+    SOURCE_FLIP,
+    THIRD_RESULT,
+    THIRD_SOURCE,
+    UNIFORM,
+)
+from gemmsim.trace.raw import equal_lanes, first_set, get_n32, get_u32, has, row_of, set_u32, splat_row, true_lanes
 
 # mypy: disable-error-code="no-untyped-def"
 
 _FULL = np.uint32(0xFFFFFFFF)
 
 
-@njit(boundscheck=False)
+@subroutine(NOTHING, ADDRESS, ADDRESS, WORD)
 def exchange(state, op, mask):
     """`state` and `op` are addresses of the warp's rows and the micro-operation; `mask` the lanes that take part."""
-    kind = np.int64(get_u32(op, micro.DETAIL))
-    source, flip = row_of(state, op, micro.SOURCE), get_u32(op, micro.SOURCE + 2)
-    result, second = row_of(state, op, micro.RESULT), row_of(state, op, micro.RESULT + 1)
-    written = _FULL if get_u32(op, micro.FLAGS) & micro.UNIFORM else mask
+    kind = get_n32(op, DETAIL)
+    source, flip = row_of(state, op, SOURCE), get_u32(op, SOURCE_FLIP)
+    result, second = row_of(state, op, RESULT), row_of(state, op, SECOND_RESULT)
+    written = _FULL if get_u32(op, FLAGS) & UNIFORM else mask
     if kind <= 3:
         _shuffle(kind, state, op, mask, source, result, second)
     elif kind <= 6:
@@ -48,14 +59,14 @@ def exchange(state, op, mask):
         splat_row(result, _reduce(kind, source, mask), written)
 
 
-@njit(boundscheck=False)
+@subroutine(WORD, INDEX, ADDRESS, WORD)
 def _reduce(kind, source, mask):
-    total = np.int64(get_u32(source, first_set(mask)))
+    total = get_n32(source, first_set(mask))
     if kind >= 16:
         total = np.int64(np.int32(total))
     for lane in range(first_set(mask) + 1, 32):
         if has(mask, lane):
-            value = np.int64(get_u32(source, lane))
+            value = get_n32(source, lane)
             if kind >= 16:
                 value = np.int64(np.int32(value))
             if kind == 10:
@@ -73,12 +84,12 @@ def _reduce(kind, source, mask):
     return np.uint32(total)
 
 
-@njit(boundscheck=False)
+@subroutine(NOTHING, INDEX, ADDRESS, ADDRESS, WORD, ADDRESS, ADDRESS, ADDRESS)
 def _shuffle(kind, state, op, mask, source, result, second):
-    other, clamps = row_of(state, op, micro.SOURCE + 3), row_of(state, op, micro.SOURCE + 6)
-    copied, inside = row_of(state, op, micro.RESULT + 2), np.uint32(0)
+    other, clamps = row_of(state, op, SECOND_SOURCE), row_of(state, op, THIRD_SOURCE)
+    copied, inside = row_of(state, op, THIRD_RESULT), np.uint32(0)
     for lane in range(32):  # to a row of its own first: source and result may be one register
-        b, clamp = np.int64(get_u32(other, lane)) & 31, np.int64(get_u32(clamps, lane))
+        b, clamp = get_n32(other, lane) & 31, get_n32(clamps, lane)
         segment, limit = (clamp >> 8) & 31, clamp & 31
         last = (lane & segment) | (limit & ~segment)
         partner = lane ^ b

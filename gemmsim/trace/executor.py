@@ -13,18 +13,36 @@ from pathlib import Path
 import numpy as np
 from numba import njit
 
-from gemmsim.trace import micro
 from gemmsim.trace.barriers import arrive, outcome, wake
 from gemmsim.trace.codegen import lane_operation
+from gemmsim.trace.compiled import ADDRESS, INDEX, NOTHING, WORD, subroutine
 from gemmsim.trace.exchange import exchange
 from gemmsim.trace.lower.context import CONTROL_NUMBER, OP_NUMBER
 from gemmsim.trace.memory_access import access
+from gemmsim.trace.micro import (
+    COLUMNS,
+    DETAIL,
+    FIRST,
+    FLAGS,
+    GUARD,
+    GUARD_XOR,
+    IMMEDIATE,
+    INSTRUCTION,
+    OP,
+    RESULT,
+    SOURCE,
+    SOURCE_FLIP,
+    TARGET,
+    UNGUARDED,
+    UNIFORM,
+)
 from gemmsim.trace.paths import add_path, next_path
 from gemmsim.trace.raw import (
     equal_lanes,
     first_set,
     get_i32,
     get_i64,
+    get_n32,
     get_u32,
     get_u64,
     moved,
@@ -79,49 +97,39 @@ from gemmsim.trace.state import (
     WARPS,
     WARPS_AT,
 )
-from gemmsim.trace.tensor import load_matrix, multiply_matrix
+from gemmsim.trace.tensor import tensor
 
 # mypy: disable-error-code="no-untyped-def"
 
 _LANE_OPS = len(OP_NUMBER)
-(
-    _NOP,
-    _EXIT,
-    _BRANCH,
-    _BRANCH_DIVERGENT,
-    _JUMP,
-    _BEGIN,
-    _LEAVE,
-    _CONVERGE,
-    _WARPSYNC,
-    _BARRIER,
-    _OUTCOME,
-    _EXCHANGE,
-    _ACCESS,
-    _LOAD_MATRIX,
-    _MULTIPLY_MATRIX,
-    _TRAP,
-) = (CONTROL_NUMBER[name] for name in micro.CONTROL)
+_NOP, _EXIT, _BRANCH, _DIVERGENT, _JUMP = (
+    CONTROL_NUMBER[n] for n in ("nop", "exit", "branch", "branch_divergent", "jump")
+)
+_BEGIN, _LEAVE, _CONVERGE, _BARRIER, _OUTCOME = (
+    CONTROL_NUMBER[n] for n in ("begin", "leave", "converge", "barrier", "barrier_outcome")
+)
+_EXCHANGE, _ACCESS, _TRAP, _LOAD_MATRIX = (CONTROL_NUMBER[n] for n in ("exchange", "access", "trap", "load_matrix"))
 _FULL = np.uint32(0xFFFFFFFF)
-ACROSS_LANES = (_EXCHANGE, _LOAD_MATRIX, _MULTIPLY_MATRIX)  # what `executor_for(everything=False)` lacks
+# What `executor_for(everything=False)` lacks.
+ACROSS_LANES = (_EXCHANGE, _LOAD_MATRIX, CONTROL_NUMBER["multiply_matrix"])
 
 
-@njit(boundscheck=False)
+@subroutine(NOTHING, ADDRESS, ADDRESS, WORD)
 def _leave(state, op, mask):
     """BREAK: these threads leave the convergence barrier; all that wait at it see so."""
-    row = row_of(state, op, micro.RESULT)
+    row = row_of(state, op, RESULT)
     members = get_u32(row, first_set(mask))
     splat_row(row, members & ~mask, members)
 
 
-@njit(boundscheck=False)
+@subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, ADDRESS, WORD)
 def _jump(context, warp, state, op, mask):
     """Threads continue at the byte offsets in a row plus a constant: one path an offset, the last of them now."""
-    row, rest = row_of(state, op, micro.SOURCE), mask
+    row, rest = row_of(state, op, SOURCE), mask
     while True:
         offset = get_u32(row, first_set(rest))
         group = equal_lanes(row, offset) & rest
-        instruction = (np.int64(offset) + np.int64(get_u32(op, micro.IMMEDIATE))) & 0xFFFFFFFF
+        instruction = (np.int64(offset) + get_n32(op, IMMEDIATE)) & 0xFFFFFFFF
         pc = get_i32(get_u64(context, START_AT), instruction >> 4)
         rest = rest & ~group
         if rest == 0:
@@ -131,14 +139,14 @@ def _jump(context, warp, state, op, mask):
         add_path(warp, pc, group, RUNNABLE, 0)
 
 
-@njit(boundscheck=False)
+@subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, INDEX, INDEX, WORD)
 def _wait(warp, state, op, kind, pc, mask):
     """BSYNC and WARPSYNC: the threads are set aside at `pc` until those that they wait for have come."""
     if kind == _CONVERGE:
-        add_path(warp, pc, mask, WAIT_CONVERGENCE, np.int64(get_u32(op, micro.RESULT)))
+        add_path(warp, pc, mask, WAIT_CONVERGENCE, get_n32(op, RESULT))
         return
-    wanted = np.int64(get_u32(row_of(state, op, micro.SOURCE), first_set(mask)))
-    add_path(warp, pc, mask, WAIT_COLLECTIVE if get_u32(op, micro.DETAIL) != 0 else WAIT_WARP, wanted)
+    wanted = get_n32(row_of(state, op, SOURCE), first_set(mask))
+    add_path(warp, pc, mask, WAIT_COLLECTIVE if get_u32(op, DETAIL) != 0 else WAIT_WARP, wanted)
 
 
 def _sources_version() -> int:
@@ -189,13 +197,13 @@ def _compiled(version: int, everything: bool):
                 pcs = get_u64(context, PC_AT)
                 status = np.int64(-1)
                 while True:
-                    op = moved(code, 4 * micro.COLUMNS * pc)
-                    flags, kind = get_u32(op, micro.FLAGS), np.int64(get_u32(op, micro.OP))
+                    op = moved(code, 4 * COLUMNS * pc)
+                    flags, kind = get_u32(op, FLAGS), get_n32(op, OP)
                     mask = active
-                    if flags & micro.UNGUARDED == 0:
-                        mask &= true_lanes(row_of(state, op, micro.GUARD), get_u32(op, micro.GUARD_XOR))
-                    if flags & micro.FIRST != 0:
-                        instruction = np.int64(get_u32(op, micro.INSTRUCTION))
+                    if flags & UNGUARDED == 0:
+                        mask &= true_lanes(row_of(state, op, GUARD), get_u32(op, GUARD_XOR))
+                    if flags & FIRST != 0:
+                        instruction = get_n32(op, INSTRUCTION)
                         full = get_i64(counters, RECORDS) >= get_i64(context, RECORD_LIMIT)
                         full = full or get_i64(counters, PATTERNS) >= get_i64(context, PATTERN_LIMIT)
                         if full or issued >= issue_limit or budget <= 0:
@@ -212,55 +220,49 @@ def _compiled(version: int, everything: bool):
                         pc += 1
                         continue
                     if kind < _LANE_OPS:
-                        lane_operation(op, state, _FULL if flags & micro.UNIFORM != 0 else mask)
+                        lane_operation(op, state, _FULL if flags & UNIFORM != 0 else mask)
                         pc += 1
                         continue
                     if kind == _ACCESS:
                         status = access(context, state, op, mask, w)
                         if status != 0:
-                            set_i64(counters, FAULT_INSTRUCTION, np.int64(get_u32(op, micro.INSTRUCTION)))
+                            set_i64(counters, FAULT_INSTRUCTION, get_n32(op, INSTRUCTION))
                             break
                         status = np.int64(-1)
                     elif kind == _BRANCH:
-                        taken = true_lanes(row_of(state, op, micro.SOURCE), get_u32(op, micro.SOURCE + 2)) & mask
+                        taken = true_lanes(row_of(state, op, SOURCE), get_u32(op, SOURCE_FLIP)) & mask
                         if taken != 0:
                             if taken != active:
                                 add_path(warp, pc + 1, active & ~taken, RUNNABLE, 0)
-                            active, pc = taken, np.int64(get_u32(op, micro.TARGET))
+                            active, pc = taken, get_n32(op, TARGET)
                             continue
                     elif kind == _EXCHANGE:
                         if everything:
                             exchange(state, op, mask)
                     elif kind == _BEGIN:
-                        splat_row(row_of(state, op, micro.RESULT), active, active)
+                        splat_row(row_of(state, op, RESULT), active, active)
                     elif kind == _LEAVE:
-                        taken = true_lanes(row_of(state, op, micro.SOURCE), get_u32(op, micro.SOURCE + 2)) & mask
+                        taken = true_lanes(row_of(state, op, SOURCE), get_u32(op, SOURCE_FLIP)) & mask
                         if taken != 0:
                             _leave(state, op, taken)
-                    elif kind == _BRANCH_DIVERGENT:
-                        expected = get_u32(row_of(state, op, micro.SOURCE), first_set(mask)) ^ get_u32(
-                            op, micro.SOURCE + 2
-                        )
+                    elif kind == _DIVERGENT:
+                        expected = get_u32(row_of(state, op, SOURCE), first_set(mask)) ^ get_u32(op, SOURCE_FLIP)
                         together = expected & np.uint32(get_i64(warp, ALIVE)) == active
-                        if together == (get_u32(op, micro.DETAIL) != 0):
-                            pc = np.int64(get_u32(op, micro.TARGET))
+                        if together == (get_u32(op, DETAIL) != 0):
+                            pc = get_n32(op, TARGET)
                             continue
-                    elif kind in (_LOAD_MATRIX, _MULTIPLY_MATRIX):
+                    elif kind >= _LOAD_MATRIX:
                         status = np.int64(PARTIAL_WARP)
-                        if everything:
-                            if mask == _FULL and kind == _LOAD_MATRIX:
-                                status = load_matrix(context, state, op, w)
-                            elif mask == _FULL:
-                                multiply_matrix(state, op)
-                                status = np.int64(0)
+                        if everything and mask == _FULL:
+                            status = tensor(context, state, op, w, kind == _LOAD_MATRIX)
                         if status != 0:
-                            set_i64(counters, FAULT_INSTRUCTION, np.int64(get_u32(op, micro.INSTRUCTION)))
+                            set_i64(counters, FAULT_INSTRUCTION, get_n32(op, INSTRUCTION))
                             break
                         status = np.int64(-1)
                     elif kind == _OUTCOME:
                         outcome(context, state, op, mask)
                     elif kind == _TRAP:
-                        set_i64(counters, FAULT_INSTRUCTION, np.int64(get_u32(op, micro.INSTRUCTION)))
+                        set_i64(counters, FAULT_INSTRUCTION, get_n32(op, INSTRUCTION))
                         status = np.int64(TRAP)
                         break
                     elif kind != _NOP:  # the rest of the path goes on without these threads, or another path does

@@ -7,15 +7,33 @@ base moved, bounds, alignment and the way to move the data are known from the pa
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from gemmsim.trace import micro
+from gemmsim.trace.compiled import ADDRESS, INDEX, NOTHING, WORD, subroutine
+from gemmsim.trace.micro import (
+    ACCESS,
+    CONSTANT,
+    DETAIL,
+    FLAGS,
+    GLOBAL,
+    INSTRUCTION,
+    LOCAL,
+    PARTIAL_BIT,
+    RESULT,
+    SHARED,
+    SIZE_MASK,
+    SLOT,
+    SOURCE,
+    SPACE_MASK,
+    SPACE_SHIFT,
+    UNIFORM,
+)
 from gemmsim.trace.move import move
 from gemmsim.trace.raw import (
     equal_lanes,
     first_set,
     get_i32,
     get_i64,
+    get_n32,
     get_u32,
     get_u64,
     has,
@@ -79,7 +97,7 @@ _LINE_MASK = np.uint64(127)
 _FULL = np.uint32(0xFFFFFFFF)
 
 
-@njit(boundscheck=False)
+@subroutine(INDEX, ADDRESS, ADDRESS, WORD, ADDRESS)
 def _new_pattern(context, rows, mask, base):
     """Find or make the pattern of these addresses; returns its number."""
     counters, table = get_u64(context, COUNTERS_AT), get_u64(context, HASH_AT)
@@ -122,12 +140,12 @@ def _new_pattern(context, rows, mask, base):
     return new
 
 
-@njit(boundscheck=False)
+@subroutine(ADDRESS, ADDRESS, ADDRESS, WORD, ADDRESS, INDEX)
 def record(context, rows, mask, op, warp):
     """Append the record of these addresses; returns the address of their pattern's row."""
     first, counters = first_set(mask), get_u64(context, COUNTERS_AT)
     last_at = get_u64(context, LAST_AT)
-    entry = warp * get_i64(context, ACCESSES) + np.int64(get_u32(op, micro.SLOT))
+    entry = warp * get_i64(context, ACCESSES) + get_n32(op, SLOT)
     pattern = get_i32(last_at, entry)
     base, known = np.uint64(0), False
     if pattern >= 0:
@@ -145,13 +163,13 @@ def record(context, rows, mask, op, warp):
         set_i32(last_at, entry, pattern)
     n = get_i64(counters, RECORDS)
     set_i64(counters, RECORDS, n + 1)
-    set_u32(get_u64(context, RECORD_PC_AT), n, get_u32(op, micro.INSTRUCTION))
+    set_u32(get_u64(context, RECORD_PC_AT), n, get_u32(op, INSTRUCTION))
     set_i32(get_u64(context, RECORD_PATTERN_AT), n, pattern)
     set_u64(get_u64(context, RECORD_BASE_AT), n, base)
     return moved(get_u64(context, PATTERNS_AT), pattern * (PATTERN_WORDS * 8))
 
 
-@njit(boundscheck=False)
+@subroutine(INDEX, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
 def blame(context, rows, mask, size, limit, beyond):
     """Name the first lane that is misaligned or reaches beyond `limit`; returns the status, `beyond` in the second
     case, 0 where no lane is wrong."""
@@ -165,13 +183,13 @@ def blame(context, rows, mask, size, limit, beyond):
     return np.int64(0)
 
 
-@njit(boundscheck=False)
+@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
 def _global(context, state, op, mask, warp, rows, size):
     """Global memory; the lanes of one access may be in different allocations."""
     row = record(context, rows, mask, op, warp)
     if get_u64(row, PATTERN_ALIGNMENT) & np.uint64(size - 1) != np.uint64(0):
         return blame(context, rows, mask, size, np.uint64(0xFFFFFFFFFFFFFFFF), np.int64(0))
-    checked = np.int64(1) if get_u32(op, micro.ACCESS) & micro.PARTIAL_BIT != 0 else size
+    checked = np.int64(1) if get_u32(op, ACCESS) & PARTIAL_BIT != 0 else size
     first = first_set(mask)
     low = lane_address(rows, first) - get_u64(row, first)  # the record's base: the lowest address, rounded down
     last = moved(low + get_u64(row, PATTERN_HIGH), checked - 1)
@@ -198,7 +216,7 @@ def _global(context, state, op, mask, warp, rows, size):
     return np.int64(0)
 
 
-@njit(boundscheck=False)
+@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
 def _shared(context, state, op, mask, warp, rows, size):
     row = record(context, rows, mask, op, warp)
     first, limit = first_set(mask), get_u64(context, SHARED_BYTES)
@@ -209,7 +227,7 @@ def _shared(context, state, op, mask, warp, rows, size):
     return np.int64(0)
 
 
-@njit(boundscheck=False)
+@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
 def _local(context, state, op, mask, warp, rows, size):
     """Local memory: word k of the 32 threads of a warp lie side by side."""
     words = get_i64(context, LOCAL_WORDS)
@@ -231,12 +249,12 @@ def _local(context, state, op, mask, warp, rows, size):
     return np.int64(0)
 
 
-@njit(boundscheck=False)
+@subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, WORD, ADDRESS, INDEX)
 def _constant(context, state, op, mask, rows, size):
     """An indexed load from a constant bank; beyond its end reads zero."""
-    bank = np.int64(get_u32(op, micro.DETAIL))
+    bank = get_n32(op, DETAIL)
     at, length = get_u64(get_u64(context, BANKS_AT), 2 * bank), get_i64(get_u64(context, BANKS_AT), 2 * bank + 1)
-    result = row_of(state, op, micro.RESULT)
+    result = row_of(state, op, RESULT)
     for lane in range(32):
         if has(mask, lane):
             offset = np.int64(lane_address(rows, lane))
@@ -246,24 +264,24 @@ def _constant(context, state, op, mask, rows, size):
                 set_u32(result, 32 * word + lane, value)
 
 
-@njit(boundscheck=False)
+@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX)
 def access(context, state, op, mask, warp):
     """Execute a memory operation for the lanes in `mask`, which is not empty; returns 0 or a fault status.
 
     context, state, op   addresses of the words named in `gemmsim.trace.state`, the warp's rows, the micro-operation
     warp                 its number in the block
     """
-    how = np.int64(get_u32(op, micro.ACCESS))
-    size, space = how & micro.SIZE_MASK, (how >> micro.SPACE_SHIFT) & micro.SPACE_MASK
-    rows = row_of(state, op, micro.SOURCE)
-    if space == micro.GLOBAL:
+    how = get_n32(op, ACCESS)
+    size, space = how & SIZE_MASK, (how >> SPACE_SHIFT) & SPACE_MASK
+    rows = row_of(state, op, SOURCE)
+    if space == GLOBAL:
         return _global(context, state, op, mask, warp, rows, size)
-    if space == micro.SHARED:
+    if space == SHARED:
         return _shared(context, state, op, mask, warp, rows, size)
-    if space == micro.LOCAL:
+    if space == LOCAL:
         return _local(context, state, op, mask, warp, rows, size)
-    if space == micro.CONSTANT:
-        written = np.uint32(0xFFFFFFFF) if get_u32(op, micro.FLAGS) & micro.UNIFORM != 0 else mask
+    if space == CONSTANT:
+        written = np.uint32(0xFFFFFFFF) if get_u32(op, FLAGS) & UNIFORM != 0 else mask
         _constant(context, state, op, written, rows, size)
         return np.int64(0)
     status, high = np.int64(0), moved(rows, 128)

@@ -14,10 +14,11 @@ LANES = 32
 OP = 0
 GUARD = 1  # word offset of the guard predicate's row
 GUARD_XOR = 2  # all ones where the guard is inverted
-RESULT = 3  # .. 5: word offsets of the rows written
-SOURCE = 6  # .. 20: five times (word offset, and mask, xor mask)
+RESULT, SECOND_RESULT, THIRD_RESULT = 3, 4, 5  # word offsets of the rows written
+SOURCE, SECOND_SOURCE, THIRD_SOURCE = 6, 9, 12  # to 20: five times (word offset, and mask, xor mask)
+SOURCE_FLIP, THIRD_FLIP = 8, 14  # xor masks of the first and the third
 SOURCE_COLUMNS = 3
-IMMEDIATE = 21  # .. 23
+IMMEDIATE, SECOND_IMMEDIATE, THIRD_IMMEDIATE = 21, 22, 23
 INSTRUCTION = 24  # index of the SASS instruction
 FLAGS = 25
 TARGET = 26  # micro-operation to continue at
@@ -37,7 +38,7 @@ SPACE_SHIFT, SPACE_MASK, KIND_SHIFT = 8, 7, 12
 GLOBAL, SHARED, LOCAL, GENERIC, CONSTANT = range(5)
 LOAD, STORE, ATOMIC = range(3)
 # DETAIL of an atomic: operation, type << TYPE_SHIFT, and whether subnormals are flushed
-ADD, MIN, MAX, AND, OR, XOR, EXCHANGE, COMPARE, INCREMENT, DECREMENT, COMPARE_FLAG = range(11)
+ADD, MIN, MAX, AND, OR, XOR, EXCHANGE, INCREMENT, DECREMENT, COMPARE, COMPARE_FLAG = range(11)
 UNSIGNED, SIGNED, FLOAT = range(3)
 TYPE_SHIFT, TYPE_MASK, FLUSH_BIT = 4, 3, 0x40
 
@@ -47,12 +48,13 @@ VOTES = {"ALL": 4, "ANY": 5, "EQ": 6}
 FIRST_LANE, MATCH_ANY, MATCH_ALL = 7, 8, 9
 REDUCTIONS = {"SUM": 10, "AND": 11, "OR": 12, "XOR": 13, "MIN": 14, "MAX": 15, "MIN.S32": 16, "MAX.S32": 17}
 
-# Operations that are not lane arithmetic and are executed by the warp loop; numbered after the lane operations.
+# Operations that are not lane arithmetic and are executed by the warp loop; numbered after the lane operations, those
+# of matrices last.
 CONTROL = (
     "nop",
     "exit",
     "branch",  # to TARGET, for the lanes of a predicate
-    "branch_divergent",  # to TARGET, where the warp is not together
+    "branch_divergent",  # to TARGET, where the warp is not together (or, DETAIL 1, where it is)
     "jump",  # to the byte offset in a register
     "begin",  # BSSY
     "leave",  # BREAK
@@ -62,7 +64,7 @@ CONTROL = (
     "barrier_outcome",
     "exchange",
     "access",
+    "trap",
     "load_matrix",
     "multiply_matrix",
-    "trap",
 )

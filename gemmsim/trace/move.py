@@ -3,9 +3,36 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from gemmsim.trace import micro
+from gemmsim.trace.compiled import ADDRESS, INDEX, NOTHING, WORD, subroutine
+from gemmsim.trace.micro import (
+    ACCESS,
+    ADD,
+    AND,
+    ATOMIC,
+    COMPARE,
+    COMPARE_FLAG,
+    DECREMENT,
+    DETAIL,
+    EXCHANGE,
+    FLOAT,
+    FLUSH_BIT,
+    INCREMENT,
+    KIND_SHIFT,
+    LOAD,
+    MIN,
+    OR,
+    RESULT,
+    SECOND_RESULT,
+    SECOND_SOURCE,
+    SIGNED,
+    SIGNED_BIT,
+    SIZE_MASK,
+    THIRD_SOURCE,
+    TYPE_MASK,
+    TYPE_SHIFT,
+    XOR,
+)
 from gemmsim.trace.raw import (
     as_double,
     as_float,
@@ -13,6 +40,7 @@ from gemmsim.trace.raw import (
     double_bits,
     first_set,
     float_bits,
+    get_n32,
     get_u8,
     get_u16,
     get_u32,
@@ -34,7 +62,7 @@ from gemmsim.trace.state import PATTERN_BROADCAST, PATTERN_ROW
 _FULL = np.uint32(0xFFFFFFFF)
 
 
-@njit(boundscheck=False)
+@subroutine(NOTHING, ADDRESS, ADDRESS, WORD, ADDRESS, ADDRESS, INDEX, ADDRESS, INDEX)
 def move(state, op, mask, rows, delta, stride, written, shape):
     """Load, store or combine for the lanes in `mask`, whose addresses are in the two rows at `rows`.
 
@@ -43,10 +71,10 @@ def move(state, op, mask, rows, delta, stride, written, shape):
     written   what to add to a place to find its byte that says it was stored to; 0 where that is not kept
     shape     PATTERN_KIND of the addresses
     """
-    how = np.int64(get_u32(op, micro.ACCESS))
-    size, kind = how & micro.SIZE_MASK, how >> micro.KIND_SHIFT
-    result, data = row_of(state, op, micro.RESULT), row_of(state, op, micro.SOURCE + 3)
-    if kind == micro.LOAD:
+    how = get_n32(op, ACCESS)
+    size, kind = how & SIZE_MASK, how >> KIND_SHIFT
+    result, data = row_of(state, op, RESULT), row_of(state, op, SECOND_SOURCE)
+    if kind == LOAD:
         if shape == PATTERN_BROADCAST and size >= 4:
             at = lane_address(rows, first_set(mask)) + delta
             for word in range(size >> 2):
@@ -54,9 +82,9 @@ def move(state, op, mask, rows, delta, stride, written, shape):
         elif shape == PATTERN_ROW and size == 4:
             copy_row(result, lane_address(rows, 0) + delta, mask)
         else:
-            _load(result, mask, rows, delta, stride, size, how & micro.SIGNED_BIT)
+            _load(result, mask, rows, delta, stride, size, how & SIGNED_BIT)
         return
-    if kind == micro.ATOMIC:
+    if kind == ATOMIC:
         _combine(op, state, mask, rows, delta, size)
     elif shape == PATTERN_ROW and size == 4:
         copy_row(lane_address(rows, 0) + delta, data, mask)
@@ -70,7 +98,7 @@ def move(state, op, mask, rows, delta, stride, written, shape):
                     set_u8(at, byte, 1)
 
 
-@njit(boundscheck=False)
+@subroutine(NOTHING, ADDRESS, WORD, ADDRESS, ADDRESS, INDEX, INDEX, INDEX)
 def _load(result, mask, rows, delta, stride, size, signed):
     for lane in range(32):
         if not has(mask, lane):
@@ -87,7 +115,7 @@ def _load(result, mask, rows, delta, stride, size, signed):
         set_u32(result, lane, value)
 
 
-@njit(boundscheck=False)
+@subroutine(NOTHING, ADDRESS, WORD, ADDRESS, ADDRESS, INDEX, INDEX)
 def _store(data, mask, rows, delta, stride, size):
     for lane in range(32):
         if not has(mask, lane):
@@ -101,13 +129,13 @@ def _store(data, mask, rows, delta, stride, size):
             set_u32(moved(at, word * stride), 0, get_u32(data, word * 32 + lane))
 
 
-@njit(boundscheck=False)
+@subroutine(NOTHING, ADDRESS, ADDRESS, WORD, ADDRESS, ADDRESS, INDEX)
 def _combine(op, state, mask, rows, delta, size):
     """Atomics, lane after lane: the result is the old value (PTX ISA: atom); of COMPARE_FLAG whether the exchange was
     made, as a number and as a predicate."""
-    result = row_of(state, op, micro.RESULT)
-    data, second = row_of(state, op, micro.SOURCE + 3), row_of(state, op, micro.SOURCE + 6)
-    detail, flag = np.int64(get_u32(op, micro.DETAIL)), row_of(state, op, micro.RESULT + 1)
+    result = row_of(state, op, RESULT)
+    data, second = row_of(state, op, SECOND_SOURCE), row_of(state, op, THIRD_SOURCE)
+    detail, flag = get_n32(op, DETAIL), row_of(state, op, SECOND_RESULT)
     for lane in range(32):
         if not has(mask, lane):
             continue
@@ -118,7 +146,7 @@ def _combine(op, state, mask, rows, delta, size):
             old, value = np.uint64(get_u32(at, 0)), np.uint64(get_u32(data, lane))
             other = np.uint64(get_u32(second, lane))
         new = combined(detail, size, old, value, other)
-        if detail & 15 == micro.COMPARE_FLAG:
+        if detail & 15 == COMPARE_FLAG:
             set_u32(flag, lane, _FULL if old == value else np.uint32(0))
             old = np.uint64(1) if old == value else np.uint64(0)
         if size == 8:
@@ -129,40 +157,40 @@ def _combine(op, state, mask, rows, delta, size):
         set_u32(result, lane, np.uint32(old & np.uint64(0xFFFFFFFF)))
 
 
-@njit(boundscheck=False)
+@subroutine(ADDRESS, INDEX, INDEX, ADDRESS, ADDRESS, ADDRESS)
 def combined(detail, size, old, value, other):
     """What an atomic operation leaves in memory: 32-bit values come and go zero-extended."""
-    operation, type_ = detail & 15, (detail >> micro.TYPE_SHIFT) & micro.TYPE_MASK
-    if type_ == micro.FLOAT:  # of additions only; they round to nearest
+    operation, type_ = detail & 15, (detail >> TYPE_SHIFT) & TYPE_MASK
+    if type_ == FLOAT:  # of additions only; they round to nearest
         if size == 8:
             return double_bits(as_double(old) + as_double(value))
-        if detail & micro.FLUSH_BIT != 0:
+        if detail & FLUSH_BIT != 0:
             return _flushed(float_bits(as_float(_flushed(old)) + as_float(_flushed(value))))
         return float_bits(as_float(old) + as_float(value))
-    if operation == micro.ADD:
+    if operation == ADD:
         return old + value
-    if operation == micro.EXCHANGE:
+    if operation == EXCHANGE:
         return value
-    if operation == micro.COMPARE or operation == micro.COMPARE_FLAG:
+    if operation >= COMPARE:  # and COMPARE_FLAG
         return other if old == value else old
-    if operation == micro.AND:
+    if operation == AND:
         return old & value
-    if operation == micro.OR:
+    if operation == OR:
         return old | value
-    if operation == micro.XOR:
+    if operation == XOR:
         return old ^ value
-    if operation == micro.INCREMENT:
+    if operation == INCREMENT:
         return np.uint64(0) if old >= value else old + np.uint64(1)
-    if operation == micro.DECREMENT:
+    if operation == DECREMENT:
         return value if old == np.uint64(0) or old > value else old - np.uint64(1)
     smaller = old < value
-    if type_ == micro.SIGNED:
+    if type_ == SIGNED:
         flip = np.uint64(1) << np.uint64(8 * size - 1)
         smaller = old ^ flip < value ^ flip
-    return old if smaller == (operation == micro.MIN) else value
+    return old if smaller == (operation == MIN) else value
 
 
-@njit(boundscheck=False)
+@subroutine(ADDRESS, ADDRESS)
 def _flushed(bits):
     """A float32's bits, subnormals as zero."""
     return bits & np.uint64(0x80000000) if bits & np.uint64(0x7F800000) == np.uint64(0) else bits

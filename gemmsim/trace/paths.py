@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from gemmsim.trace.raw import first_set, get_i64, get_u32, moved, set_i64
+from gemmsim.trace.compiled import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
+from gemmsim.trace.raw import first_set, get_i64, get_n32, moved, set_i64
 from gemmsim.trace.state import (
     ACTIVE,
     ALIVE,
@@ -30,7 +30,7 @@ from gemmsim.trace.state import (
 # mypy: disable-error-code="no-untyped-def"
 
 
-@njit(boundscheck=False)
+@subroutine(NOTHING, ADDRESS, INDEX, INDEX, INDEX, INDEX)
 def add_path(warp, pc, mask, reason, need):
     """Set threads aside. There is room: the paths of a warp are disjoint sets of its 32 threads."""
     count = get_i64(warp, PATH_COUNT)
@@ -42,7 +42,7 @@ def add_path(warp, pc, mask, reason, need):
     set_i64(warp, PATH_COUNT, count + 1)
 
 
-@njit(boundscheck=False)
+@subroutine(TRUTH, ADDRESS, ADDRESS)
 def next_path(warp, registers):
     """Continue with the youngest path that can run; returns False, the warp's state set, where there is none.
 
@@ -61,13 +61,13 @@ def next_path(warp, registers):
         if reason != RUNNABLE:
             wanted = need
             if reason == WAIT_CONVERGENCE:  # the barrier is a row of the registers, because BREAK may change it
-                wanted = np.int64(get_u32(registers, need + first_set(joined)))
+                wanted = get_n32(registers, need + first_set(joined))
             for j in range(count):
                 other = moved(paths, 8 * PATH_WORDS * j)
                 mask = get_i64(other, PATH_MASK)
                 same = get_i64(other, PATH_REASON) == reason and get_i64(other, PATH_NEED) == need
                 if same and reason == WAIT_CONVERGENCE:
-                    same = get_i64(other, PATH_PC) == pc and get_u32(registers, need + first_set(mask)) == wanted
+                    same = get_i64(other, PATH_PC) == pc and get_n32(registers, need + first_set(mask)) == wanted
                 if same:
                     joined |= mask
                     members |= np.int64(1) << j

@@ -14,23 +14,36 @@ the last bits. Integers wrap or saturate exactly; double precision is a chain of
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from gemmsim.trace import micro
+from gemmsim.trace.compiled import ADDRESS, DOUBLE, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace.lower.tensor import BF16, F16, F64, MATRIX_ROW_BYTES, S8, S32, S32_SATURATED, TF32
 from gemmsim.trace.memory_access import blame, record
+from gemmsim.trace.micro import (
+    DETAIL,
+    IMMEDIATE,
+    RESULT,
+    SECOND_IMMEDIATE,
+    SECOND_SOURCE,
+    SOURCE,
+    THIRD_IMMEDIATE,
+    THIRD_SOURCE,
+)
 from gemmsim.trace.raw import (
     as_double,
     as_float,
     double_bits,
     float_bits,
     fused,
+    get_f64,
+    get_n32,
     get_u16,
     get_u32,
     get_u64,
     lane_address,
     moved,
     row_of,
+    scratch,
+    set_f64,
     set_u32,
 )
 from gemmsim.trace.state import PATTERN_ALIGNMENT, PATTERN_HIGH, SHARED_AT, SHARED_BYTES, SHARED_RANGE
@@ -38,26 +51,33 @@ from gemmsim.trace.state import PATTERN_ALIGNMENT, PATTERN_HIGH, SHARED_AT, SHAR
 # mypy: disable-error-code="no-untyped-def"
 
 _FULL = np.uint32(0xFFFFFFFF)
+_LEAST, _MOST = -(2.0**31), 2.0**31 - 1
 
 
-@njit(boundscheck=False)
-def multiply_matrix(state, op):
-    """state, op   addresses of the warp's rows and the micro-operation. All lanes take part."""
-    if np.int64(get_u32(op, micro.IMMEDIATE + 1)) == F64:
+@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX, TRUTH)
+def tensor(context, state, op, warp, loads):
+    """Execute a `load_matrix`, or a `multiply_matrix`; returns 0 or a fault status. All lanes take part.
+
+    context, state, op   addresses of the words named in `gemmsim.trace.state`, the warp's rows, the micro-operation
+    """
+    if loads:
+        return _load_matrix(context, state, op, warp)
+    if get_n32(op, SECOND_IMMEDIATE) == F64:
         _multiply_double(state, op)
     else:
         _multiply(state, op)
+    return np.int64(0)
 
 
-@njit(boundscheck=False)
-def load_matrix(context, state, op, warp):
+@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX)
+def _load_matrix(context, state, op, warp):
     """Eight lanes give the rows of a matrix; element (r, c) goes to lane 4 r + c / 2, transposed to 4 c + r / 2.
 
     Returns 0 or a fault status.
     """
-    detail = np.int64(get_u32(op, micro.DETAIL))
+    detail = get_n32(op, DETAIL)
     matrices, transposed = detail & 7, detail >> 3
-    addresses, result = row_of(state, op, micro.SOURCE), row_of(state, op, micro.RESULT)
+    addresses, result = row_of(state, op, SOURCE), row_of(state, op, RESULT)
     asked = np.uint32(_FULL >> np.uint32(32 - 8 * matrices))
     shape = record(context, addresses, asked, op, warp)
     limit = get_u64(context, SHARED_BYTES)
@@ -78,7 +98,7 @@ def load_matrix(context, state, op, warp):
     return np.int64(0)
 
 
-@njit(boundscheck=False)
+@subroutine(DOUBLE, WORD)
 def _half(bits):
     """IEEE binary16 to float64, exactly."""
     exponent, fraction = np.int64(bits >> np.uint32(10)) & 31, np.int64(bits) & 1023
@@ -91,7 +111,7 @@ def _half(bits):
     return -value if bits & np.uint32(0x8000) else value
 
 
-@njit(boundscheck=False)
+@subroutine(DOUBLE, WORD, INDEX, INDEX)
 def _element(word, format_, number):
     """Element `number` of a register, exactly."""
     if format_ == F16:
@@ -104,38 +124,41 @@ def _element(word, format_, number):
     return np.float64(byte - 256 if format_ == S8 and byte >= 128 else byte)
 
 
-@njit(boundscheck=False)
+@subroutine(NOTHING, ADDRESS, ADDRESS)
 def _multiply(state, op):
-    detail = np.int64(get_u32(op, micro.DETAIL))
+    detail = get_n32(op, DETAIL)
     format_a, format_b = detail & 15, detail >> 4
-    depth, accumulator = np.int64(get_u32(op, micro.IMMEDIATE)), np.int64(get_u32(op, micro.IMMEDIATE + 1))
-    groups = np.int64(get_u32(op, micro.IMMEDIATE + 2)) >> 3  # of eight rows
-    packed = 1 if format_a == TF32 else 2 if format_a <= BF16 else 4
-    a, b, c = np.empty((16, 32)), np.empty((32, 8)), np.empty((16, 8))
-    words_a, words_b = row_of(state, op, micro.SOURCE), row_of(state, op, micro.SOURCE + 3)
-    words_c, result = row_of(state, op, micro.SOURCE + 6), row_of(state, op, micro.RESULT)
+    depth, accumulator = get_n32(op, IMMEDIATE), get_n32(op, SECOND_IMMEDIATE)
+    groups = get_n32(op, THIRD_IMMEDIATE) >> 3  # of eight rows
+    shift = 0 if format_a == TF32 else 1 if format_a <= BF16 else 2  # of the number of elements in a register
+    a, b, c = scratch(16 * 32), scratch(32 * 8), scratch(16 * 8)
+    words_a, words_b = row_of(state, op, SOURCE), row_of(state, op, SECOND_SOURCE)
+    words_c, result = row_of(state, op, THIRD_SOURCE), row_of(state, op, RESULT)
     for lane in range(32):
         g, t = lane >> 2, lane & 3
-        for k in range(packed * t, depth, 4 * packed):
-            step = k // (4 * packed)
-            for j in range(packed):
+        for step in range(depth >> 2 + shift):
+            for j in range(1 << shift):
+                k = (4 * step + t << shift) + j
                 for i in range(groups):
                     word = get_u32(words_a, (step * groups + i) * 32 + lane)
-                    a[g + 8 * i, k + j] = _element(word, format_a, j)
-                b[k + j, g] = _element(get_u32(words_b, step * 32 + lane), format_b, j)
+                    set_f64(a, 32 * (g + 8 * i) + k, _element(word, format_a, j))
+                set_f64(b, 8 * k + g, _element(get_u32(words_b, step * 32 + lane), format_b, j))
         for r in range(2 * groups):
             word = get_u32(words_c, r * 32 + lane)
-            c[g + 8 * (r >> 1), 2 * t + (r & 1)] = np.float64(np.int32(word) if accumulator >= S32 else as_float(word))
+            value = np.float64(np.int32(word)) if accumulator >= S32 else np.float64(as_float(word))
+            set_f64(c, 8 * (g + 8 * (r >> 1)) + 2 * t + (r & 1), value)
     for i in range(8 * groups):
         for k in range(depth):
+            x = get_f64(a, 32 * i + k)
             for j in range(8):
-                c[i, j] += a[i, k] * b[k, j]
+                set_f64(c, 8 * i + j, get_f64(c, 8 * i + j) + x * get_f64(b, 8 * k + j))
     for lane in range(32):
         g, t = lane >> 2, lane & 3
         for r in range(2 * groups):
-            total = c[g + 8 * (r >> 1), 2 * t + (r & 1)]
+            total = get_f64(c, 8 * (g + 8 * (r >> 1)) + 2 * t + (r & 1))
             if accumulator == S32_SATURATED:
-                total = min(max(total, -(2.0**31)), 2.0**31 - 1)
+                total = _LEAST if total < _LEAST else total
+                total = _MOST if total > _MOST else total
             set_u32(
                 result,
                 r * 32 + lane,
@@ -143,17 +166,17 @@ def _multiply(state, op):
             )
 
 
-@njit(boundscheck=False)
+@subroutine(DOUBLE, ADDRESS, INDEX, INDEX)
 def _load_double(rows, register, lane):
     return as_double(lane_address(moved(rows, 256 * register), lane))
 
 
-@njit(boundscheck=False)
+@subroutine(NOTHING, ADDRESS, ADDRESS)
 def _multiply_double(state, op):
-    depth, groups = np.int64(get_u32(op, micro.IMMEDIATE)), np.int64(get_u32(op, micro.IMMEDIATE + 2)) >> 3
-    words_a, words_b = row_of(state, op, micro.SOURCE), row_of(state, op, micro.SOURCE + 3)
-    words_c, result = row_of(state, op, micro.SOURCE + 6), row_of(state, op, micro.RESULT)
-    d = np.empty((16, 8))
+    depth, groups = get_n32(op, IMMEDIATE), get_n32(op, THIRD_IMMEDIATE) >> 3
+    words_a, words_b = row_of(state, op, SOURCE), row_of(state, op, SECOND_SOURCE)
+    words_c, result = row_of(state, op, THIRD_SOURCE), row_of(state, op, RESULT)
+    d = scratch(16 * 8)
     for lane in range(32):
         for r in range(2 * groups):
             g, column = (lane >> 2), 2 * (lane & 3) + (r & 1)
@@ -162,9 +185,9 @@ def _multiply_double(state, op):
                 x = _load_double(words_a, (k >> 2) * groups + (r >> 1), 4 * g + (k & 3))
                 y = _load_double(words_b, k >> 2, 4 * column + (k & 3))
                 total = fused(x, y, total)
-            d[g + 8 * (r >> 1), column] = total
+            set_f64(d, 8 * (g + 8 * (r >> 1)) + column, total)
     for lane in range(32):
         for r in range(2 * groups):
-            bits = double_bits(d[(lane >> 2) + 8 * (r >> 1), 2 * (lane & 3) + (r & 1)])
+            bits = double_bits(get_f64(d, 8 * ((lane >> 2) + 8 * (r >> 1)) + 2 * (lane & 3) + (r & 1)))
             set_u32(result, 64 * r + lane, np.uint32(bits & np.uint64(0xFFFFFFFF)))
             set_u32(result, 64 * r + 32 + lane, np.uint32(bits >> np.uint64(32)))
