@@ -20,7 +20,8 @@ class Parts(NamedTuple):
 
     aligned(A, B, C)   whether all may be accessed 16 bytes at a time (see `four_words`)
     place(thread, row_0, col_0, k, m, n, depth, at_a, at_b)
-                       fills in where the words are that a thread stages: A from row_0, B from col_0, K from k; rows beyond the last repeat it
+                       fills in where the words are that a thread stages: A from row_0, B from col_0, K from k;
+                       rows beyond the last repeat it
     fetch(A, B, thread, columns, left, fast, at_a, at_b, words_a, words_b)
                        reads them, and moves on by a tile; of B `columns` columns are left, of K `left`, and what is
                        beyond reads as 0 without an access
