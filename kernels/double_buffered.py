@@ -70,5 +70,5 @@ INFO = KernelInfo(
     look_for="long scoreboard and barrier stalls against `warptiled`; BAR a tile: 1 for 2; registers and shared memory",
     launch=launch,
     build=build,
-    tunables=(Tunable("bk", (8, 16), 16, "depth of the shared tiles"),),
+    tunables=(Tunable("bk", (8, 16), 8, "depth of the shared tiles"),),
 )

@@ -64,12 +64,12 @@ def build() -> Any:
                 acc[i, j] = float32(0)
         for k0 in range(0, A.shape[1], BK):
             left = uint32(depth - k0)
-            v0, v1, v2, v3 = load(A, at_a, int32(left - k_a), fast)
-            tile_a[k_a, row_a], tile_a[k_a + 1, row_a] = v0, v1
-            tile_a[k_a + 2, row_a], tile_a[k_a + 3, row_a] = v2, v3
-            v0, v1, v2, v3 = load(B, at_b, columns if k_b < left else int32(0), fast)
-            tile_b[k_b, col_b], tile_b[k_b, col_b + 1] = v0, v1
-            tile_b[k_b, col_b + 2], tile_b[k_b, col_b + 3] = v2, v3
+            a0, a1, a2, a3 = load(A, at_a, int32(left - k_a), fast)  # both loads before the stores that wait for them
+            b0, b1, b2, b3 = load(B, at_b, columns if k_b < left else int32(0), fast)
+            tile_a[k_a, row_a], tile_a[k_a + 1, row_a] = a0, a1
+            tile_a[k_a + 2, row_a], tile_a[k_a + 3, row_a] = a2, a3
+            tile_b[k_b, col_b], tile_b[k_b, col_b + 1] = b0, b1
+            tile_b[k_b, col_b + 2], tile_b[k_b, col_b + 3] = b2, b3
             at_a = uint32(at_a + BK)
             at_b = uint32(at_b + BK * n)
             cuda.syncthreads()

@@ -45,7 +45,7 @@ def test_other_architectures(name: str, arch: str) -> None:
 @pytest.mark.parametrize(("name", "tunable", "value"), NOT_DEFAULT)
 def test_other_tunables(name: str, tunable: str, value: int) -> None:
     other: dict[str, int] = {tunable: value}
-    run(name, "sm_90", (67, 139, 45), 1.5, 0.5, **other)
+    run(name, "sm_90", (67, 139, 45), 1.5, 0.5, "f32", **other)
 
 
 @pytest.mark.parametrize(("blocks", "group"), [(2, 1), (2, 2), (2, 8)])

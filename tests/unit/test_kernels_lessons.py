@@ -195,5 +195,5 @@ def test_strips_cure_the_conflicts_of_b() -> None:
 
 def test_two_pairs_of_tiles_need_one_barrier() -> None:
     """128 / 16 tiles: two barriers each and 4 warps; with two pairs one each, and one before the first."""
-    barriers = {name: executed(counted(name, size=128), "BAR") for name in ("warptiled", "double_buffered")}
+    barriers = {name: executed(counted(name, "bk=16", size=128), "BAR") for name in ("warptiled", "double_buffered")}
     assert barriers == {"warptiled": 2 * 8 * 4, "double_buffered": (8 + 1) * 4}
