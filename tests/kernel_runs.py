@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.cli.parse import random_array
-from gemmsim.cli.targets import ladder_source
+from gemmsim.arrays import random_array
+from gemmsim.cases import ladder_source
 from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.isa.program import OperandKind, Program
 from gemmsim.ladder import kernel_info

@@ -53,10 +53,10 @@ def command(output_format: str, output: str | None, **options: Any) -> int:
         raise GemmsimError("give either --kernel NAME or a TARGET such as my.py:my_gemm (see gemmsim analyze --help)")
 
     from gemmsim.api import analyze
-    from gemmsim.cli.requests import Options, ladder_request, target_request
+    from gemmsim.cli.requests import Options, kernel_request, target_request
 
     wanted = Options(**options)
-    request = ladder_request(wanted) if wanted.kernel else target_request(wanted)
+    request = kernel_request(wanted) if wanted.kernel else target_request(wanted)
     report = analyze(request)
     if output_format == "json":
         from gemmsim.report.json import render

@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.arrays import FLOATS, NUMPY_DTYPES, bf16_bits, check_array_size, random_array
 from gemmsim.errors import GemmsimError, nearest
 from gemmsim.trace.types import Argument
 
-MAX_ARRAY_BYTES = 8 * 2**30  # beyond it the host, not the GPU, would be what fails
-
-# dtype -> what an array of it is made of; bf16 is held as its bit patterns
-NUMPY_DTYPES: dict[str, type[np.generic]] = {
-    "f16": np.float16,
-    "bf16": np.uint16,
-    "f32": np.float32,
-    "f64": np.float64,
-    "i8": np.int8,
-    "i32": np.int32,
-    "i64": np.int64,
-    "u8": np.uint8,
-    "u32": np.uint32,
-    "u64": np.uint64,
-}
-_FLOATS = ("f16", "bf16", "f32", "f64")
 _ARGUMENT = re.compile(r"(?P<dtype>\w+)(\[(?P<shape>[^\]]*)\])?(=(?P<value>.*))?", re.DOTALL)
 _FORMS = "expected f32[256,256] (random), f32[256,256]=0, i32=256 or f32=1.0"
 
@@ -63,31 +47,6 @@ def parse_argument(text: str, random: np.random.Generator) -> Argument:
     return Argument(dtype, shape, _filled(dtype, shape, _number(text, dtype, value_text)))
 
 
-def random_array(dtype: str, shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np.generic]:
-    """Floats from [-0.5, 0.5), signed integers from [-8, 8), unsigned ones from [0, 16)."""
-    if dtype == "f64":
-        return random.random(shape) - 0.5
-    if dtype in _FLOATS:
-        values = random.random(shape, dtype=np.float32) - np.float32(0.5)
-        return bf16_bits(values) if dtype == "bf16" else values.astype(NUMPY_DTYPES[dtype], copy=False)
-    low = -8 if dtype.startswith("i") else 0
-    return random.integers(low, low + 16, shape).astype(NUMPY_DTYPES[dtype])
-
-
-def check_array_size(what: str, dtype: str, shape: tuple[int, ...]) -> None:
-    """Raises GemmsimError, beginning with `what`, for an array above MAX_ARRAY_BYTES."""
-    size_bytes = math.prod(shape) * np.dtype(NUMPY_DTYPES[dtype]).itemsize
-    if size_bytes > MAX_ARRAY_BYTES:
-        limit = MAX_ARRAY_BYTES >> 30
-        raise GemmsimError(f"{what}: {size_bytes / 2**30:.1f} GiB, but an array may have {limit} GiB at most")
-
-
-def bf16_bits(values: NDArray[np.float32]) -> NDArray[np.uint16]:
-    """The upper halves of finite float32 values, rounded to nearest even."""
-    bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32).astype(np.uint64)
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
-
-
 def parse_assignments(texts: Iterable[str], option: str) -> dict[str, str]:
     """`key=value`, repeated. Raises GemmsimError for a text of another form and for a key that comes twice."""
     pairs: dict[str, str] = {}
@@ -112,11 +71,11 @@ def _shape(text: str, dtype: str, shape_text: str) -> tuple[int, ...]:
 
 def _number(text: str, dtype: str, value: str) -> float | int:
     try:
-        if dtype in _FLOATS:
+        if dtype in FLOATS:
             return float(value)
         number = int(value, 0)
     except ValueError:
-        kind = "a number" if dtype in _FLOATS else "an integer"
+        kind = "a number" if dtype in FLOATS else "an integer"
         raise GemmsimError(f"--arg '{text}': '{value}' is not {kind}") from None
     limits = np.iinfo(np.dtype(NUMPY_DTYPES[dtype]))
     if not limits.min <= number <= limits.max:

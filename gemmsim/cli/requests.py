@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gemmsim.cli.parse import check_array_size, parse_argument, parse_assignments, parse_dims, random_array
-from gemmsim.cli.targets import ladder_source, target_source
-from gemmsim.errors import GemmsimError, nearest
+from gemmsim.cases import LadderCase, ladder_request
+from gemmsim.cli.parse import parse_argument, parse_assignments, parse_dims
+from gemmsim.cli.targets import target_source
+from gemmsim.errors import GemmsimError
 from gemmsim.gpu import GpuSpec, load_gpu
-from gemmsim.ladder import kernel_info
 from gemmsim.request import DEFAULT_MAX_INSTRUCTIONS, AnalyzeRequest, GemmCheck, Labels, Sampling
 from gemmsim.trace.types import Argument, Launch
-
-if TYPE_CHECKING:
-    from gemmsim.ladder import KernelInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,48 +45,26 @@ class Options:
     dtype: str | None = None
 
 
-def ladder_request(options: Options) -> AnalyzeRequest:
+def kernel_request(options: Options) -> AnalyzeRequest:
     """A built-in kernel: A and B random, C random too, or NaN where beta is 0 and nothing may read it."""
     own = {"--grid": options.grid, "--block": options.block, "--arg": options.args, "--entry": options.entry}
     for name, value in own.items():
         if value:
             raise GemmsimError(f"{name} is for a kernel of your own; --kernel {options.kernel} takes it from the size")
-    info = kernel_info(str(options.kernel))
     sizes = _sizes(options)
     if sizes is None:
         raise GemmsimError("no problem size: give --size N, or --m, --n and --k")
-    m, n, k = sizes
-    tunables = _tunables(info, options.kernel_sets)
-    try:
-        shape = info.launch(m, n, k, tunables)
-    except ValueError as error:
-        raise GemmsimError(f"kernel '{info.name}': {error}") from None
-    dtype = _dtype(info, options.dtype)
-    result = info.result_dtype(dtype)
-    alpha, beta = (_scalar(name, value, result) for name, value in (("alpha", options.alpha), ("beta", options.beta)))
-    shape_b = (n, k) if info.b_transposed else (k, n)
-    for name, kind, dims in (("A", dtype, (m, k)), ("B", dtype, shape_b), ("C", result, (m, n))):
-        check_array_size(f"matrix {name} of M={m}, N={n}, K={k}", kind, dims)
-    random = _random(options)
-    a, b, c = (random_array(kind, dims, random) for kind, dims in ((dtype, (m, k)), (dtype, shape_b), (result, (m, n))))
-    if not beta and result.startswith("f"):
-        c = np.full_like(c, np.nan)
-    args = (
-        Argument(dtype, (m, k), a),
-        Argument(dtype, shape_b, b),
-        Argument(result, (m, n), c),
-        Argument(result, (), alpha),
-        Argument(result, (), beta),
+    case = LadderCase(
+        str(options.kernel),
+        *sizes,
+        dtype=options.dtype,
+        tunables=_tunables(options.kernel_sets),
+        alpha=options.alpha,
+        beta=options.beta,
+        dynamic_shared_bytes=_shared(options),
+        seed=_seed(options),
     )
-    return AnalyzeRequest(
-        kernel=ladder_source(info, tunables, args),
-        launch=Launch(shape.grid, shape.block, args, shape.dynamic_shared_bytes + _shared(options)),
-        gpu=_gpu(options),
-        labels=Labels(info.name, info.title, m, n, k, tunables),
-        verify=GemmCheck(0, 1, 2, options.alpha, options.beta, info.b_transposed),
-        sampling=_sampling(options),
-        use_cache=not options.no_cache,
-    )
+    return ladder_request(case, _gpu(options), _sampling(options), not options.no_cache)
 
 
 def target_request(options: Options) -> AnalyzeRequest:
@@ -102,7 +77,7 @@ def target_request(options: Options) -> AnalyzeRequest:
     if options.grid is None or options.block is None:
         missing = "--grid" if options.grid is None else "--block"
         raise GemmsimError(f"{missing} is missing: {target} needs --grid X,Y,Z and --block X,Y,Z")
-    random = _random(options)
+    random = np.random.default_rng(_seed(options))
     args = tuple(parse_argument(text, random) for text in options.args)
     launch = Launch(parse_dims(options.grid, "--grid"), parse_dims(options.block, "--block"), args, _shared(options))
     sizes = _sizes(options)
@@ -120,22 +95,6 @@ def target_request(options: Options) -> AnalyzeRequest:
         sampling=_sampling(options),
         use_cache=not options.no_cache,
     )
-
-
-def _dtype(info: KernelInfo, wanted: str | None) -> str:
-    if wanted is None:
-        return info.dtypes[0]
-    if wanted not in info.dtypes:
-        raise GemmsimError(f"--dtype {wanted}: {info.name} takes {' or '.join(info.dtypes)}")
-    return wanted
-
-
-def _scalar(name: str, value: float, dtype: str) -> float | int:
-    if dtype.startswith("f"):
-        return value
-    if not value.is_integer():
-        raise GemmsimError(f"--{name} {value} must be an integer: C is {dtype}")
-    return int(value)
 
 
 def _sizes(options: Options) -> tuple[int, int, int] | None:
@@ -156,16 +115,11 @@ def _sizes(options: Options) -> tuple[int, int, int] | None:
     return options.m, options.n, options.k
 
 
-def _tunables(info: KernelInfo, texts: tuple[str, ...]) -> dict[str, int]:
-    known = {tunable.name: tunable for tunable in info.tunables}
-    chosen = {tunable.name: tunable.default for tunable in info.tunables}
+def _tunables(texts: tuple[str, ...]) -> dict[str, int]:
+    chosen = {}
     for key, value in parse_assignments(texts, "--set-kernel").items():
-        if key not in known:
-            has = f"its tunables are {', '.join(known)}" if known else "it has no tunables"
-            raise GemmsimError(f"kernel '{info.name}' has no tunable '{key}'{nearest(key, known)}: {has}")
-        allowed = known[key].allowed
-        if value not in map(str, allowed):
-            raise GemmsimError(f"--set-kernel {key}={value}: {info.name} takes {key} of {', '.join(map(str, allowed))}")
+        if not re.fullmatch(r"-?[0-9]+", value):
+            raise GemmsimError(f"--set-kernel {key}={value}: '{value}' is not an integer")
         chosen[key] = int(value)
     return chosen
 
@@ -204,10 +158,10 @@ def _sampling(options: Options) -> Sampling:
     return Sampling(options.full, limit)
 
 
-def _random(options: Options) -> np.random.Generator:
+def _seed(options: Options) -> int:
     if options.seed < 0:
         raise GemmsimError(f"--seed {options.seed} must be 0 or more")
-    return np.random.default_rng(options.seed)
+    return options.seed
 
 
 def _shared(options: Options) -> int:

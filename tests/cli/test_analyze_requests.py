@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gemmsim.cli.requests import Options, ladder_request, target_request
+from gemmsim.cli.requests import Options, kernel_request, target_request
 from gemmsim.compile import CubinKernel, PythonKernel
 from gemmsim.errors import GemmsimError
 
@@ -43,7 +43,7 @@ def kernel_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_ladder_launch() -> None:
     """M = 33 and N = 100 in tiles of 16: 3 x 7 blocks; A is 33 x 7; C is NaN, as nothing may read it."""
-    request = ladder_request(ladder(size=None, m=33, n=100, k=7, kernel_sets=("tile=16",), alpha=1.5))
+    request = kernel_request(ladder(size=None, m=33, n=100, k=7, kernel_sets=("tile=16",), alpha=1.5))
     launch = request.launch
     assert (launch.grid, launch.block, launch.dynamic_shared_bytes) == ((7, 3, 1), (16, 16, 1), 0)
     assert [argument.shape for argument in launch.args] == [(33, 7), (7, 100), (33, 100), (), ()]
@@ -58,7 +58,7 @@ def test_ladder_launch() -> None:
 
 def test_seed_decides_the_matrices() -> None:
     first, again, other = (
-        np.asarray(ladder_request(ladder(seed=seed, beta=1.0)).launch.args[2].value) for seed in (1, 1, 2)
+        np.asarray(kernel_request(ladder(seed=seed, beta=1.0)).launch.args[2].value) for seed in (1, 1, 2)
     )
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
@@ -109,7 +109,7 @@ def test_flat_arrays_verify_where_sizes_are_given(kernel_file: Path) -> None:
 )
 def test_bad_ladder_options(given: dict[str, object], message: str) -> None:
     with pytest.raises(GemmsimError, match=message) as caught:
-        ladder_request(ladder(**given))
+        kernel_request(ladder(**given))
     assert "\n" not in str(caught.value)
 
 

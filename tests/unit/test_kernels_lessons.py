@@ -9,7 +9,7 @@ import pytest
 from kernel_runs import loops
 
 from gemmsim.api import Counted, count
-from gemmsim.cli.requests import Options, ladder_request
+from gemmsim.cli.requests import Options, kernel_request
 from gemmsim.isa.program import Program
 
 pytest.importorskip("numba_cuda")
@@ -31,7 +31,7 @@ MOSTLY_PRODUCTS = [
 def counted(name: str, *tunables: str, size: int = 64, gpu: str = "a100") -> Counted:
     """The rung at M = N = K = size."""
     return count(
-        ladder_request(
+        kernel_request(
             Options(
                 target=None, kernel=name, entry=None, size=size, m=None, n=None, k=None, gpu=gpu, gpu_sets=(),
                 kernel_sets=tunables, alpha=1.0, beta=0.0, grid=None, block=None, shared=0, args=(), verify=None,

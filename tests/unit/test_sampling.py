@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gemmsim.api import Counted, count
-from gemmsim.cli.targets import ladder_source
+from gemmsim.cases import ladder_source
 from gemmsim.compile.source import ArgType, PythonKernel
 from gemmsim.errors import GemmsimError
 from gemmsim.gpu import load_gpu
