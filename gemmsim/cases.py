@@ -59,29 +59,32 @@ def ladder_request(
     result = info.result_dtype(dtype)
     alpha, beta = (_scalar(name, value, result) for name, value in (("alpha", case.alpha), ("beta", case.beta)))
     shape_b = (n, k) if info.b_transposed else (k, n)
-    operands = (("A", dtype, (m, k)), ("B", dtype, shape_b), ("C", result, (m, n)))
-    for name, kind, dims in operands:
-        check_array_size(f"matrix {name} of M={m}, N={n}, K={k}", kind, dims)
+    operands = {"A": (dtype, (m, k)), "B": (dtype, shape_b), "C": (result, (m, n)), "bias": (result, (n,))}
     random = np.random.default_rng(case.seed)
-    a, b, c = (random_array(kind, dims, random) for _, kind, dims in operands)
+    by_name = {"alpha": Argument(result, (), alpha), "beta": Argument(result, (), beta)}
+    for name, (kind, dims) in operands.items():
+        if name in info.arguments:
+            check_array_size(f"matrix {name} of M={m}, N={n}, K={k}", kind, dims)
+            by_name[name] = Argument(kind, dims, random_array(kind, dims, random))
     if not beta and result.startswith("f"):
-        c = np.full_like(c, np.nan)
-    args = (
-        Argument(dtype, (m, k), a),
-        Argument(dtype, shape_b, b),
-        Argument(result, (m, n), c),
-        Argument(result, (), alpha),
-        Argument(result, (), beta),
-    )
+        by_name["C"] = Argument(result, (m, n), np.full_like(by_name["C"].value, np.nan))
+    args = tuple(by_name[name] for name in info.arguments)
     return AnalyzeRequest(
         kernel=ladder_source(info, tunables, args),
         launch=Launch(shape.grid, shape.block, args, shape.dynamic_shared_bytes + case.dynamic_shared_bytes),
         gpu=gpu,
         labels=Labels(info.name, info.title, m, n, k, tunables),
-        verify=GemmCheck(0, 1, 2, case.alpha, case.beta, info.b_transposed),
+        verify=gemm_check(info, case.alpha, case.beta),
         sampling=sampling,
         use_cache=use_cache,
     )
+
+
+def gemm_check(info: KernelInfo, alpha: float, beta: float) -> GemmCheck:
+    """What a rung's C is compared with, its arguments in order."""
+    a, b, c = (info.arguments.index(name) for name in "ABC")
+    bias = info.arguments.index("bias") if "bias" in info.arguments else None
+    return GemmCheck(a, b, c, alpha, beta, info.b_transposed, bias, info.relu, info.operand_roundoff)
 
 
 def ladder_source(info: KernelInfo, tunables: dict[str, int], args: Sequence[Argument]) -> PythonKernel:

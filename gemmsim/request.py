@@ -34,9 +34,12 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class GemmCheck:
-    """Compare with C = alpha * A @ B + beta * C in float64; a, b and c are positions in `Launch.args`.
+    """Compare with C = alpha * A @ B + beta * C in float64; a, b, c and bias are positions in `Launch.args`.
 
     b_transposed  the argument holds B's transpose, [n, k]
+    bias          a vector [n] that is added to each row, None where there is none
+    relu          C is max(0, alpha * A @ B + beta * C + bias)
+    operand_roundoff  unit roundoff of the precision to which the kernel rounds A and B, 0 where it does not
     """
 
     a: int
@@ -45,6 +48,9 @@ class GemmCheck:
     alpha: float = 1.0
     beta: float = 0.0
     b_transposed: bool = False
+    bias: int | None = None
+    relu: bool = False
+    operand_roundoff: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,10 @@ class LaunchShape:
 class KernelInfo:
     """One rung of the ladder: C = alpha * A @ B + beta * C, with A [m, k], B [k, n] and C [m, n] C-contiguous.
 
-    arguments  parameters of the kernel function, in order; alpha and beta are scalars of the type of C
+    arguments  parameters of the kernel function, in order: those of the default and, if "bias" is among them, a vector
+               [n] of C's type that is added to each row of C; alpha and beta are scalars of the type of C
+    relu       C is max(0, ...) of all that
+    operand_roundoff  unit roundoff of the precision to which the kernel rounds A and B first, 0 where it does not
     dtypes     that A and B may have, the default first; for C see `result_dtype`
     teaches    what this rung shows; look_for: where it shows in a report
     launch     (m, n, k, tunables) -> how to launch it; every tunable must be given. ValueError, one line, where they do
@@ -52,6 +55,8 @@ class KernelInfo:
     dtypes: tuple[str, ...] = ("f32",)
     arguments: tuple[str, ...] = ("A", "B", "C", "alpha", "beta")
     b_transposed: bool = False
+    relu: bool = False
+    operand_roundoff: float = 0.0
 
     @staticmethod
     def result_dtype(dtype: str) -> str:

@@ -26,8 +26,9 @@ def defaults(name: str) -> dict[str, int]:
 def compiled(name: str, arch: str, tunables: dict[str, int], dtype: str = "f32") -> Program:
     info = kernel_info(name)
     result = info.result_dtype(dtype)
-    scalar, matrix, c = Argument(result, (), 1), Argument(dtype, (1, 1), 0), Argument(result, (1, 1), 0)
-    source = ladder_source(info, tunables, (matrix, matrix, c, scalar, scalar))
+    kinds = {"A": (dtype, (1, 1)), "B": (dtype, (1, 1)), "C": (result, (1, 1)), "bias": (result, (1,))}
+    arguments = [Argument(*kinds.get(name, (result, ())), 0) for name in info.arguments]
+    source = ladder_source(info, tunables, arguments)
     return compile_kernel(source, arch, default_cache())
 
 
@@ -40,7 +41,7 @@ def run(
     dtype: str = "f32",
     **tunables: int,
 ) -> tuple[Execution, Launch, Program]:
-    """Executes the whole grid and compares C with float64 NumPy.
+    """Executes the whole grid and compares C with float64 NumPy, operands rounded as the rung says.
 
     The error allowed is that of any order in which K + 3 terms can be summed, (K + 3) u sum|a b| (Higham, "Accuracy and
     Stability of Numerical Algorithms", section 3.1). Where beta is 0, C starts as NaN: a read of it shows.
@@ -56,14 +57,21 @@ def run(
     arguments = [Argument(dtype, array.shape, array) for array in (a, given_b)]
     arguments += [Argument(result_dtype, (m, n), before)]
     arguments += [Argument(result_dtype, (), alpha), Argument(result_dtype, (), beta)]
+    bias = np.zeros(n)
+    if "bias" in info.arguments:
+        bias = random_array(result_dtype, (n,), random)
+        arguments += [Argument(result_dtype, (n,), bias)]
     shape = info.launch(m, n, k, tunables)
     launch = Launch(shape.grid, shape.block, tuple(arguments), shape.dynamic_shared_bytes)
     program = compiled(name, arch, tunables, dtype)
     done = execute(program, launch)
     old = c.astype(np.float64) * beta if beta else np.zeros((m, n))
-    exact_a, exact_b = (values(array, dtype) for array in (a, b))
-    expected = alpha * (exact_a @ exact_b) + old
-    allowed = (k + 3) * ROUNDOFF[result_dtype] * (abs(alpha) * (np.abs(exact_a) @ np.abs(exact_b)) + np.abs(old))
+    exact_a, exact_b = (rounded(values(array, dtype), info.operand_roundoff) for array in (a, b))
+    expected = alpha * (exact_a @ exact_b) + old + bias
+    if info.relu:
+        expected = np.maximum(expected, 0)
+    terms = abs(alpha) * (np.abs(exact_a) @ np.abs(exact_b)) + np.abs(old) + np.abs(bias)
+    allowed = (k + 3) * ROUNDOFF[result_dtype] * terms
     result = done.outputs[2]
     assert result is not None
     wrong = ~(np.abs(result - expected) <= allowed)  # NaN is wrong, too
@@ -74,6 +82,14 @@ def run(
 def values(array: NDArray, dtype: str) -> NDArray[np.float64]:
     """What the elements are worth; bf16 comes as its bit patterns."""
     return (array.astype(np.uint32) << 16).view(np.float32).astype(float) if dtype == "bf16" else array.astype(float)
+
+
+def rounded(array: NDArray[np.float64], roundoff: float) -> NDArray[np.float64]:
+    """To the nearest number of that unit roundoff, ties away from zero (as cvt.rna), all as they are where it is 0."""
+    if not roundoff:
+        return array
+    fraction, exponent = np.frexp(array)
+    return np.ldexp(np.sign(fraction) * np.floor(np.abs(fraction) / roundoff + 0.5) * roundoff, exponent)
 
 
 def loops(program: Program) -> list[range]:

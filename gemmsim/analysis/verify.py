@@ -15,10 +15,11 @@ _CHUNK_ELEMENTS = 1 << 24  # of A read at a time, so that the float64 copy stays
 
 
 def verify(run: Execution, launch: Launch, check: GemmCheck | None) -> Verification:
-    """Compare every element of C that was stored with alpha * A @ B + beta * C in float64.
+    """Compare every element of C that was stored with alpha * A @ B + beta * C (+ bias, max(0, ...)) in float64.
 
     The error allowed is the a-priori bound of a K-term sum, (K + 3) u sum|a b| (Higham, "Accuracy and Stability of
-    Numerical Algorithms", section 3.1, u the unit roundoff of C's type), element by element.
+    Numerical Algorithms", section 3.1, u the unit roundoff of C's type), element by element. Where A and B are rounded
+    first, to a unit roundoff r, each product is wrong by at most a factor of (1 + r)^2 more. max(0, ...) adds no error.
     """
     if check is None:
         return Verification(None, None, "not checked: no --verify was asked for")
@@ -36,7 +37,9 @@ def verify(run: Execution, launch: Launch, check: GemmCheck | None) -> Verificat
         return Verification(False, None, f"NO: {m * n - count} of {m * n} elements of C were never stored")
     if not count:
         return Verification(False, None, "NO: no element of C was stored")
-    worst, scale, inside = _compare(a, b, np.asarray(before.value).reshape(m, n), after, stored, check, before.dtype)
+    bias = None if check.bias is None else _float64(launch, check.bias)
+    old = np.asarray(before.value).reshape(m, n)
+    worst, scale, inside = _compare(a, b, old, bias, after, stored, check, before.dtype)
     relative = worst / scale if scale else worst
     of = f"{count} of {m * n} elements of C (the blocks sampled)" if run.sampled else f"all {m * n} elements of C"
     if inside:
@@ -58,6 +61,7 @@ def _compare(
     a: NDArray[np.float64],
     b: NDArray[np.float64],
     before: NDArray,
+    bias: NDArray[np.float64] | None,
     after: NDArray,
     stored: NDArray[np.bool_],
     check: GemmCheck,
@@ -77,7 +81,12 @@ def _compare(
         magnitude = np.abs(a[some]) @ np.abs(b[:, columns])
         old = np.where(stored[at], before[at], 0).astype(np.float64) if check.beta else np.zeros(product.shape)
         expected = check.alpha * product + check.beta * old
-        bound = (a.shape[1] + 3) * _ROUNDOFF[dtype] * (abs(check.alpha) * magnitude + abs(check.beta * old))
+        terms = np.abs(check.beta * old)
+        if bias is not None:
+            expected, terms = expected + bias[columns], terms + np.abs(bias[columns])
+        expected = np.maximum(expected, 0) if check.relu else expected
+        scaled, rounded = abs(check.alpha) * magnitude, (1 + check.operand_roundoff) ** 2
+        bound = (a.shape[1] + 3) * _ROUNDOFF[dtype] * (rounded * scaled + terms) + (rounded - 1) * scaled
         error = np.where(stored[at], np.abs(after[at].astype(np.float64) - expected), 0)
         inside = inside and bool((error <= bound).all())
         worst, scale = max(worst, float(error.max())), max(scale, float(np.abs(expected).max()))

@@ -1,0 +1,69 @@
+"""Verification of C against float64, on cases small enough to work out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gemmsim.analysis.findings import Verification
+from gemmsim.analysis.verify import verify
+from gemmsim.cases import LadderCase, gemm_check, ladder_request
+from gemmsim.gpu import load_gpu
+from gemmsim.ladder import kernel_info
+from gemmsim.request import GemmCheck
+from gemmsim.trace.types import Argument, Execution, Launch, WarpTrace
+
+A = np.array([[1, 2], [3, -4]], np.float32)
+B = np.array([[1, 0], [0.5, 1]], np.float32)
+BIAS = np.array([-3, 1], np.float32)
+# A @ B = [[2, 2], [1, -4]]; doubled, with the bias: [[1, 5], [-1, -7]]
+
+
+def checked(c: list[list[float]], check: GemmCheck, a: np.ndarray = A, old: float = np.nan) -> Verification:
+    before, after = np.full((2, 2), old, np.float32), np.array(c, np.float32)
+    arguments = tuple(Argument("f32", x.shape, x) for x in (a, B, before, BIAS))
+    stored = np.ones((2, 2), bool)
+    run = Execution(
+        trace=WarpTrace.__new__(WarpTrace),  # not looked at
+        outputs=(None, None, after, None),
+        written=(None, None, stored, None),
+        sampled=False,
+    )
+    return verify(run, Launch((1, 1, 1), (1, 1, 1), arguments), check)
+
+
+def test_bias_is_added_to_each_row() -> None:
+    check = GemmCheck(0, 1, 2, alpha=2, bias=3)
+    assert checked([[1, 5], [-1, -7]], check).ok
+    assert checked([[4, 4], [2, -8]], check).ok is False
+
+
+def test_relu_comes_last() -> None:
+    """max(0, x + bias), not max(0, x) + bias, which were [[1, 5], [-1, 1]]."""
+    check = GemmCheck(0, 1, 2, alpha=2, bias=3, relu=True)
+    assert checked([[1, 5], [0, 0]], check).ok
+    assert checked([[1, 5], [-1, 1]], check).ok is False
+
+
+def test_old_values_count_before_the_relu() -> None:
+    """beta 1, C all 8: [[9, 13], [7, 1]]."""
+    assert checked([[9, 13], [7, 1]], GemmCheck(0, 1, 2, 2, 1.0, bias=3, relu=True), old=8.0).ok
+
+
+@pytest.mark.parametrize(("r", "ok"), [(0.0, False), (2.0**-11, True)])
+def test_rounded_operands_explain_more(r: float, ok: bool) -> None:
+    """A's 1 + 2^-11 rounded to 1 changes the first product by 2^-11: too much for a float32 sum, not for TF32's."""
+    a = A.copy()
+    a[0, 0] = 1 + 2.0**-11
+    assert checked([[2, 2], [1, -4]], GemmCheck(0, 1, 2, operand_roundoff=r), a).ok is ok
+
+
+def test_a_wrong_element_is_wrong_with_rounded_operands() -> None:
+    assert checked([[2.01, 2], [1, -4]], GemmCheck(0, 1, 2, operand_roundoff=2.0**-11)).ok is False
+
+
+def test_positions_follow_the_rungs_arguments() -> None:
+    info = kernel_info("tiled")
+    assert gemm_check(info, 1.5, 0.5) == GemmCheck(0, 1, 2, 1.5, 0.5)
+    request = ladder_request(LadderCase("tiled", 8, 4, 2, beta=1.0), load_gpu("a100"))
+    assert [argument.shape for argument in request.launch.args] == [(8, 2), (2, 4), (8, 4), (), ()]
