@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import (
+    async_pipelined,
     blocktile_1d,
     blocktile_2d,
     coalesced,
@@ -43,6 +44,7 @@ _RUNGS = (
     vectorized,
     warptiled,
     double_buffered,
+    async_pipelined,
     persistent,
     tensorcore_naive,
     tensorcore_warptiled,
