@@ -1,0 +1,90 @@
+"""From a record to the request that predicts it: the same machine code, launch and problem."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gemmsim.arrays import check_array_size, random_array
+from gemmsim.compile.source import CubinKernel, CudaKernel, KernelSource
+from gemmsim.errors import GemmsimError
+from gemmsim.gpu import load_gpu
+from gemmsim.request import AnalyzeRequest, GemmCheck, Labels
+from gemmsim.trace.types import Argument, Launch
+
+from .records import CUDA_FOLDER, read_cubin
+
+if TYPE_CHECKING:
+    from .records import Case
+
+DEFAULT_ARGUMENTS = ["A", "B", "C", "alpha", "beta"]
+
+
+def replay(case: Case, seed: int = 0) -> AnalyzeRequest:
+    """What predicts a case, with random operands. GemmsimError where there is no code to run, or it is not there."""
+    names = case.data["launch"].get("arguments", DEFAULT_ARGUMENTS)
+    values = _values(case, names, seed)
+    return AnalyzeRequest(
+        kernel=_kernel(case),
+        launch=Launch(
+            case.grid,
+            case.block,
+            tuple(values[name] for name in names),
+            case.data["launch"].get("dynamic_shared_bytes", 0),
+        ),
+        gpu=load_gpu(case.gpu),
+        labels=Labels(case.name, "", case.m, case.n, case.k, case.tunables),
+        verify=_check(case.data["problem"], names),
+    )
+
+
+def _kernel(case: Case) -> KernelSource:
+    subject = case.data["subject"]
+    if case.cubin is not None:
+        return CubinKernel(read_cubin(case.cubin), case.cubin, subject["symbol"], subject["abi"])
+    if "cuda" in subject:
+        path = CUDA_FOLDER / subject["cuda"]["file"]
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise GemmsimError(f"record '{case.id}': cannot read {path}: {error.strerror}") from None
+        return CudaKernel(text, path, subject["cuda"].get("entry"), tuple(subject["cuda"].get("options", ())))
+    raise GemmsimError(f"record '{case.id}' names no code that could be simulated ({case.name})")
+
+
+def _values(case: Case, names: list[str], seed: int) -> dict[str, Argument]:
+    problem = case.data["problem"]
+    m, n, k, dtype, result = case.m, case.n, case.k, case.dtype, case.result_dtype
+    alpha, beta = problem.get("alpha", 1), problem.get("beta", 0)
+    cast = float if result.startswith(("f", "b")) else int
+    values = {name: Argument("i32", (), size) for name, size in (("m", m), ("n", n), ("k", k))}
+    values |= {"alpha": Argument(result, (), cast(alpha)), "beta": Argument(result, (), cast(beta))}
+    shape_b = (n, k) if problem.get("b_transposed") else (k, n)
+    random = np.random.default_rng(seed)
+    for name, kind, dims in (
+        ("A", dtype, (m, k)),
+        ("B", dtype, shape_b),
+        ("C", result, (m, n)),
+        ("bias", result, (n,)),
+    ):
+        if name in names:
+            check_array_size(f"matrix {name} of {case.id}", kind, dims)
+            values[name] = Argument(kind, dims, random_array(kind, dims, random))
+    if not beta and result in ("f16", "f32", "f64"):
+        values["C"] = Argument(result, (m, n), np.full_like(values["C"].value, np.nan))
+    return values
+
+
+def _check(problem: dict[str, Any], names: list[str]) -> GemmCheck:
+    return GemmCheck(
+        names.index("A"),
+        names.index("B"),
+        names.index("C"),
+        float(problem.get("alpha", 1)),
+        float(problem.get("beta", 0)),
+        b_transposed=problem.get("b_transposed", False),
+        bias=names.index("bias") if "bias" in names else None,
+        relu=problem.get("relu", False),
+        operand_roundoff=problem.get("operand_roundoff", 0.0),
+    )
