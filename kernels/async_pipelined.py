@@ -1,7 +1,8 @@
-"""warptiled fed by cp.async: tiles travel from global to shared memory on their own, some of them ahead of the products.
+"""warptiled fed by cp.async: tiles travel from global to shared memory on their own, some ahead of the products.
 
 A's tile is stored transposed, which a copy of 16 bytes cannot do: A is copied word by word, from any address. B is
-copied 16 bytes at a time, word by word where its rows do not start at multiples of 16 bytes. The parts are in `warptile`.
+copied 16 bytes at a time, word by word where its rows do not start at multiples of 16 bytes. The other parts are in
+`warptile`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ BK = 8  # depth of a tile: eight neighbouring words of A fill a sector of 32 byt
 # and so the 32 in 32 different ones.
 PITCH_A = BM + 4
 ROWS_A, ROWS_B = THREADS // BK, THREADS // (BN // 4)  # of A, and of B, that a pass of all threads copies
+STRIP = WN // STRIPS
 PASSES_A, PASSES_B = BM // ROWS_A, BK // ROWS_B
 
 
@@ -32,36 +34,55 @@ def build(stages: int) -> Any:
         cp_async_commit_group,
         cp_async_wait_group,
         global_address,
+        load_shared_f32x4,
         shared_address,
     )
+    from .unroll import unrolled
 
-    aligned, _, _, _, products, store = parts(BK)
+    aligned, _, _, _, _, store = parts(BK)
     ahead, pending, ring = stages - 1, stages - 2, stages * BK
 
     @cuda.jit(device=True, forceinline=True)
-    def copy(A, B, at_a, at_b, to_a, to_b, left_a, columns, left_b, fast):
+    def copy(row_bytes, at_a, at_b, to_a, to_b, left_a, columns, left_b, fast):
         """Starts the copies of this thread's words of a tile, and moves on; beyond left_a, left_b of K are zeros."""
         size_a = uint32(4 if left_a > 0 else 0)
         for i in range(PASSES_A):
-            cp_async_ca_4(uint32(to_a + i * ROWS_A * 4), global_address(A) + uint64(at_a[i]) * uint64(4), size_a)
-            at_a[i] += uint32(BK)
+            cp_async_ca_4(uint32(to_a + i * ROWS_A * 4), at_a[i], size_a)
+            at_a[i] += uint64(BK * 4)
         for i in range(PASSES_B):
             count = columns if int32(left_b - i * ROWS_B) > 0 else int32(0)
-            to, source = uint32(to_b + i * ROWS_B * BN * 4), global_address(B) + uint64(at_b[i]) * uint64(4)
+            to = uint32(to_b + i * ROWS_B * BN * 4)
             if fast:  # rows are whole fours
-                cp_async_cg_16(to, source, uint32(16 if count > 0 else 0))
+                cp_async_cg_16(to, at_b[i], uint32(16 if count > 0 else 0))
             else:
                 for e in range(4):
-                    cp_async_ca_4(uint32(to + 4 * e), source + uint64(4 * e), uint32(4 if count > e else 0))
-            at_b[i] += uint32(BK * B.shape[1])
+                    cp_async_ca_4(uint32(to + 4 * e), at_b[i] + uint64(4 * e), uint32(4 if count > e else 0))
+            at_b[i] += row_bytes * uint64(BK)
         cp_async_commit_group()
+
+    # Shared memory by addresses: the four words of a lane are at constant distances from one of A and one of B.
+    @cuda.jit(device=True, fastmath=True, forceinline=True)
+    def outer_product(k, tile_a, tile_b, y, x, acc):
+        a = cuda.local.array(TM, float32)
+        b = cuda.local.array((STRIPS, TN), float32)
+        for i in range(0, TM, 4):
+            a[i], a[i + 1], a[i + 2], a[i + 3] = load_shared_f32x4(uint32(tile_a + (k * PITCH_A + i) * 4))
+        for s in range(STRIPS):
+            at = uint32(tile_b + (k * BN + s * STRIP) * 4)
+            b[s, 0], b[s, 1], b[s, 2], b[s, 3] = load_shared_f32x4(at)
+        for s in range(STRIPS):
+            for i in range(TM):
+                for j in range(TN):
+                    acc[s, i, j] += a[i] * b[s, j]
+
+    products = unrolled(outer_product, BK)
 
     @cuda.jit(fastmath=True)
     def async_pipelined(A, B, C, alpha, beta):
         tile_a = cuda.shared.array((ring, PITCH_A), float32, 16)  # `stages` tiles, tile_a[k, row]
         tile_b = cuda.shared.array((ring, BN), float32, 16)
         acc = cuda.local.array((STRIPS, TM, TN), float32)
-        at_a, at_b = cuda.local.array(PASSES_A, uint32), cuda.local.array(PASSES_B, uint32)
+        at_a, at_b = cuda.local.array(PASSES_A, uint64), cuda.local.array(PASSES_B, uint64)
         m, n, depth = uint32(C.shape[0]), uint32(C.shape[1]), uint32(A.shape[1])
         fast = aligned(A, B, C)
         thread = uint32(cuda.threadIdx.x)
@@ -73,13 +94,16 @@ def build(stages: int) -> Any:
         row_a, k_a = uint32(thread // BK), uint32(thread % BK)
         k_b, col_b = uint32(thread // (BN // 4)), uint32(thread % (BN // 4) * 4)
         for i in range(PASSES_A):
-            at_a[i] = min(uint32(row_0 + row_a + i * ROWS_A), m - 1) * depth + k_a
+            at = uint32(min(uint32(row_0 + row_a + i * ROWS_A), m - 1) * depth + k_a)
+            at_a[i] = global_address(A) + uint64(at) * uint64(4)
         for i in range(PASSES_B):
-            at_b[i] = (k_b + i * ROWS_B) * n + uint32(col_0 + col_b)
+            at_b[i] = global_address(B) + uint64(uint32((k_b + i * ROWS_B) * n + (col_0 + col_b))) * uint64(4)
         columns = int32(n - uint32(col_0 + col_b))
         left_a, left_b = int32(depth - k_a), int32(depth - k_b)
-        to_a = uint32(shared_address(tile_a) + (k_a * PITCH_A + row_a) * 4)
-        to_b = uint32(shared_address(tile_b) + (k_b * BN + col_b) * 4)
+        row_bytes = uint64(n) * uint64(4)
+        words_a, words_b = shared_address(tile_a), shared_address(tile_b)
+        to_a, to_b = uint32(words_a + (k_a * PITCH_A + row_a) * 4), uint32(words_b + (k_b * BN + col_b) * 4)
+        from_a, from_b = uint32(words_a + y * 4), uint32(words_b + x * 4)
         for s in range(STRIPS):
             for i in range(TM):
                 for j in range(TN):
@@ -87,7 +111,7 @@ def build(stages: int) -> Any:
         for tile in range(ahead):
             at = uint32(tile * BK)
             copy(
-                A, B, at_a, at_b, uint32(to_a + at * (PITCH_A * 4)), uint32(to_b + at * (BN * 4)),
+                row_bytes, at_a, at_b, uint32(to_a + at * (PITCH_A * 4)), uint32(to_b + at * (BN * 4)),
                 int32(left_a - tile * BK), columns, int32(left_b - tile * BK), fast,
             )  # fmt: skip
         now, slot = uint32(0), uint32(ahead * BK)  # depth of the tiles to be multiplied, and of those to copy to
@@ -95,10 +119,11 @@ def build(stages: int) -> Any:
             cp_async_wait_group(pending)
             cuda.syncthreads()  # the tiles at `now` are complete, and no warp still reads those at `slot`
             copy(
-                A, B, at_a, at_b, uint32(to_a + slot * (PITCH_A * 4)), uint32(to_b + slot * (BN * 4)),
+                row_bytes, at_a, at_b, uint32(to_a + slot * (PITCH_A * 4)), uint32(to_b + slot * (BN * 4)),
                 int32(left_a - k0), columns, int32(left_b - k0), fast,
             )  # fmt: skip
-            products(now, tile_a, tile_b, y, x, acc)
+            read_a, read_b = uint32(from_a + now * (PITCH_A * 4)), uint32(from_b + now * (BN * 4))
+            products(uint32(0), read_a, read_b, y, x, acc)
             now = uint32(now + BK) if now + BK < ring else uint32(0)
             slot = uint32(slot + BK) if slot + BK < ring else uint32(0)
         store(C, acc, uint32(row_0 + y), uint32(col_0 + x), fast, alpha, beta)
