@@ -38,22 +38,29 @@ _IR = {
     types.float64: ir.DoubleType(),
 }
 _SHARED_SPACE = 3  # NVVM's address space of shared memory
+_NONE: frozenset[int] = frozenset()
 _U32, _U64, _F32, _F64 = types.uint32, types.uint64, types.float32, types.float64
 
 
-def _instruction(ptx: str, returns: Any, *takes: Any, memory: bool = False) -> Any:
+def _instruction(ptx: str, returns: Any, *takes: Any, memory: bool = False, constant: frozenset[int] = _NONE) -> Any:
     """A function to call in kernels that is the one instruction `ptx`.
 
     ptx      with {d} for what it returns ({d0}, {d1}, ... for its parts) and {0}, {1}, ... for its arguments
     returns  numba type of the result: a scalar, a UniTuple, or void
     takes    numba types of the arguments (what a kernel passes is converted)
     memory   whether it accesses memory, so that no access may be moved across it
+    constant   positions of the arguments that are part of the instruction: the compiler must find their values, be it
+               by unrolling a loop
     """
 
-    return intrinsic(_with_arity(lambda: (returns(*takes), _generator(ptx, returns, takes, memory)), len(takes)))
+    return intrinsic(
+        _with_arity(lambda: (returns(*takes), _generator(ptx, returns, takes, memory, constant)), len(takes))
+    )
 
 
-def _generator(ptx: str, returns: Any, takes: Sequence[Any], memory: bool) -> Any:
+def _generator(
+    ptx: str, returns: Any, takes: Sequence[Any], memory: bool, constant: frozenset[int] = _NONE
+) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Sequence[Any]) -> Any:
         outputs = _scalars(returns)
         names = iter(f"${i}" for i in range(1000))
@@ -63,7 +70,8 @@ def _generator(ptx: str, returns: Any, takes: Sequence[Any], memory: bool) -> An
         for taken, argument in zip(takes, arguments, strict=True):
             values += _unpack(builder, argument) if isinstance(taken, types.UniTuple) else [argument]
         letters = [f"=&{_LETTER[one]}" for one in outputs]  # "&": the text may write them before it reads all
-        letters += [_LETTER[one] for taken in takes for one in _scalars(taken)]
+        for i, taken in enumerate(takes):
+            letters += ["n" if i in constant else _LETTER[one] for one in _scalars(taken)]
         result = _ir_type(outputs)
         form = ir.FunctionType(result, [value.type for value in values])
         text = ptx.format(*places, **operands)
@@ -88,6 +96,9 @@ def _with_arity(typed: Callable[..., Any], count: int) -> Callable[..., Any]:
         lambda typingctx, a: typed(),
         lambda typingctx, a, b: typed(),
         lambda typingctx, a, b, c: typed(),
+        lambda typingctx, a, b, c, d: typed(),
+        lambda typingctx, a, b, c, d, e: typed(),
+        lambda typingctx, a, b, c, d, e, f: typed(),
     )
     return forms[count]
 
@@ -180,6 +191,10 @@ load_global_b16_if = _instruction(_LOAD_B16_IF, _U32, _U64, _U32, memory=True)
 load_global_f32_if = _instruction(_LOAD_F32_IF, _F32, _U64, _U32, memory=True)
 load_global_b32x4_if = _instruction(_LOAD_X4_IF, _U32X4, _U64, _U32, memory=True)
 store_global_f32_if = _instruction(_STORE_F32_IF, types.void, _U64, _F32, _U32, memory=True)
+_STORE_F32X2_IF = f"{{{{ {_FLAG}{{2}}, 0; @p st.global.v2.f32 [{{0}}], {{1}}; }}}}"
+store_global_f32x2_if = _instruction(_STORE_F32X2_IF, types.void, _U64, _F32X2, _U32, memory=True)
+_LOAD_F32X2_IF = f"{{{{ {_FLAG}{{1}}, 0; mov.b32 {{d0}}, 0; mov.b32 {{d1}}, 0; @p ld.global.v2.f32 {{d}}, [{{0}}]; }}}}"
+load_global_f32x2_if = _instruction(_LOAD_F32X2_IF, _F32X2, _U64, _U32, memory=True)
 
 # Asynchronous copies, global to shared memory: cp_async_cg_16(to, source, size). Of the 4, 8 or 16 bytes that are
 # written the first `size` are read, the others are zero; with size 0 the source is not accessed. `cg` goes past L1.
@@ -192,6 +207,15 @@ def _cp_async(cache: str, size_bytes: int) -> Any:
 
 cp_async_ca_4, cp_async_ca_8, cp_async_ca_16 = _cp_async("ca", 4), _cp_async("ca", 8), _cp_async("ca", 16)
 cp_async_cg_16 = _cp_async("cg", 16)
+# cp_async_cg_16_if(to, to_offset, source, source_offset, flag, here): all 16 bytes, or zeros where the flag is 0; nothing
+# at all where `here` is 0. The offsets are constants, which the instruction itself adds to the addresses.
+_CP_ASYNC_IF = (
+    "{{ .reg .pred p, q; setp.eq.u32 p, {4}, 0; setp.ne.u32 q, {5}, 0; "
+    "@q cp.async.cg.shared.global [{0}+{1}], [{2}+{3}], 16, p; }}"
+)
+cp_async_cg_16_if = _instruction(
+    _CP_ASYNC_IF, types.void, _U32, _U32, _U64, _U32, _U32, _U32, memory=True, constant=frozenset({1, 3})
+)
 # The copies since the last commit become a group; wait_group(n) waits until at most the n latest groups are under way.
 # Each thread waits for its own copies only: a barrier must follow before others' data are read.
 cp_async_commit_group = _instruction("cp.async.commit_group;", types.void, memory=True)
@@ -217,15 +241,20 @@ cp_async_wait_group = intrinsic(_wait_group)
 # _trans. Of x1 and x2, the addresses of the lanes above 8 and 16 do not matter. Returns uint32, a tuple for x2 and x4.
 
 
-def _ldmatrix(count: int, trans: str = "") -> Any:
+def _ldmatrix(count: int, trans: str = "", offset: bool = False) -> Any:
     returns = _U32 if count == 1 else _tuple(_U32, count)
     place = "{{{d}}}" if count == 1 else "{d}"
-    ptx = f"ldmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16 {place}, [{{0}}];"
+    ptx = f"ldmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16 {place}, [{{0}}{'+{1}' if offset else ''}];"
+    if offset:
+        return _instruction(ptx, returns, _U32, _U32, memory=True, constant=frozenset({1}))
     return _instruction(ptx, returns, _U32, memory=True)
 
 
 ldmatrix_x1, ldmatrix_x2, ldmatrix_x4 = _ldmatrix(1), _ldmatrix(2), _ldmatrix(4)
 ldmatrix_x1_trans, ldmatrix_x2_trans, ldmatrix_x4_trans = (_ldmatrix(count, ".trans") for count in (1, 2, 4))
+
+# ldmatrix_x4_at(address, offset): the offset, a constant, is added by the instruction itself and takes no register.
+ldmatrix_x4_at, ldmatrix_x4_trans_at = _ldmatrix(4, "", True), _ldmatrix(4, ".trans", True)
 
 # Matrix multiply-add of a warp: mma(a, b, c) -> a @ b + c, fragments as tuples. With g = lane // 4 and t = lane % 4,
 # a lane of m16n8k16 holds, in pairs: of A [16, 16] rows (g, g + 8, g, g + 8) at columns 2 t, 2 t, 2 t + 8, 2 t + 8;
@@ -259,7 +288,28 @@ def _mma_of(typingctx: Any, array: Any, a: Any, b: Any, c: Any) -> Any:
 # mma_m16n8k16(array, a, b, c): the one of the two above for the elements of `array`.
 mma_m16n8k16 = intrinsic(_mma_of)
 
+# mad_wide(a, b, c) -> a * b + c, of uint32, uint32 and uint64: moves an address on in one instruction.
+mad_wide = _instruction("mad.wide.u32 {d}, {0}, {1}, {2};", _U64, _U32, _U32, _U64)
+
 # tf32_of(float32) -> uint32: rounded to TF32's 10 bits of fraction, to nearest, ties away from zero.
 tf32_of = _instruction("cvt.rna.tf32.f32 {d}, {0};", _U32, _F32)
 # dp4a(a, b, c) -> c + the four products of the signed bytes of a and b, int32.
 dp4a_s8 = _instruction("dp4a.s32.s32 {d}, {0}, {1}, {2};", types.int32, _U32, _U32, types.int32)
+
+
+# floats_of(array, uint32) -> two float32: what a packed pair of the elements of `array`, f16 or bf16, is worth.
+_FLOATS = {
+    types.float16: "{{ .reg .b16 l, h; mov.b32 {{l, h}}, {0}; cvt.f32.f16 {d0}, l; cvt.f32.f16 {d1}, h; }}",
+    types.bfloat16: "shl.b32 {d0}, {0}, 16; and.b32 {d1}, {0}, 0xffff0000;",
+}
+
+
+def _floats_of(typingctx: Any, array: Any, pair: Any) -> Any:
+    if not isinstance(array, types.Array) or array.dtype not in _FLOATS:
+        return None
+    inner = _generator(_FLOATS[array.dtype], _F32X2, (_U32,), False)
+    signature = _F32X2(array, _U32)
+    return signature, lambda context, builder, _, arguments: inner(context, builder, signature, arguments[1:])
+
+
+floats_of = intrinsic(_floats_of)
