@@ -12,7 +12,9 @@
 3. The copy to shared memory (LDGSTS) takes one pass of its width's floor for each pass of the tag stage, where its
    destination has no conflicts.
 4. Global and local accesses follow rules 1 and 2 by the bank of their address.
-5. A matrix load (LDSM) reads each 8 x 8 matrix of 16-bit elements like a quarter-warp of 128-bit accesses: eight rows
+5. What a request takes beyond its floor are conflicts: 1, 2 or 4 wavefronts by width, half of that for a wide load that
+   could be routed as in rule 2 and does not merge only because its lanes collide.
+6. A matrix load (LDSM) reads each 8 x 8 matrix of 16-bit elements like a quarter-warp of 128-bit accesses: eight rows
    of 16 bytes, one wavefront where they lie in different banks. Matrices never merge.
 
 Sources: groups, merging and the routable set were measured with Nsight Compute on an RTX 5090
@@ -42,6 +44,16 @@ def floor_wavefronts(width_bytes: int, lanes: int = _LANES) -> int:
     A matrix load is a 128-bit access of 8 lanes a matrix.
     """
     return max(1, width_bytes * lanes // (BANKS << BANK_SHIFT))
+
+
+def conflict_free(
+    offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_bytes: int, merges: bool
+) -> NDArray[np.int64]:
+    """Wavefronts that requests would take if no bank were asked for two words (rule 5): int64 [n]. As `wavefronts`."""
+    floor = floor_wavefronts(width_bytes)
+    if not merges or floor == 1:
+        return np.full(len(offsets_bytes), floor, np.int64)
+    return np.where(_routable(offsets_bytes, active), floor // 2, floor)
 
 
 def wavefronts(

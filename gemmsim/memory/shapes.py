@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.memory.access import Access
-from gemmsim.memory.banks import floor_wavefronts, wavefronts
+from gemmsim.memory.banks import conflict_free, floor_wavefronts, wavefronts
 from gemmsim.memory.coalescer import Coalesced, coalesce, tag_cycles
 from gemmsim.trace.types import WARP_LANES, Patterns, WarpTrace
 
@@ -26,7 +26,7 @@ class Shapes:
     pc           static instruction index
     coalesced    see `Coalesced`; meaningless for shared memory, whose addresses have no sectors
     wavefronts   cycles of the data stage
-    conflicts    those above the floor of the access's width
+    conflicts    those beyond what it would take without two words in a bank
     tag_cycles   cycles of the tag stage, 0 for shared memory
     """
 
@@ -76,14 +76,16 @@ def _measure(
     coalesced = coalesce(offsets, active, widths)
     tags = tag_cycles(coalesced.lines, tag_lines_per_cycle)
     floors = np.array([floor_wavefronts(a.width_bytes, a.lanes) for a in kinds], np.int64)[row]
-    waves = np.zeros(len(pc), np.int64)
+    waves, least = np.zeros(len(pc), np.int64), floors.copy()
     for width, merges in {(a.width_bytes, _merges(a)) for a in kinds}:
         chosen = np.array([(a.width_bytes, _merges(a)) == (width, merges) for a in kinds], bool)[row]
         waves[chosen] = wavefronts(offsets[chosen], active[chosen], width, merges)
+        if merges:
+            least[chosen] = conflict_free(offsets[chosen], active[chosen], width, merges)
     copies = np.array([a.op == "ldgsts" for a in kinds], bool)[row]
     waves = np.where(copies, tags * floors, waves)
     shared = np.array([a.space == "shared" for a in kinds], bool)[row]
-    return Shapes(of_record, pc, coalesced, waves, np.maximum(waves - floors, 0), np.where(shared, 0, tags))
+    return Shapes(of_record, pc, coalesced, waves, np.maximum(waves - least, 0), np.where(shared, 0, tags))
 
 
 def _merges(access: Access) -> bool:

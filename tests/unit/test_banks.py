@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gemmsim.memory.banks import floor_wavefronts, wavefronts
+from gemmsim.memory.banks import conflict_free, floor_wavefronts, wavefronts
 
 LANES = range(32)
 
@@ -21,6 +21,12 @@ def waves(address: Callable[[int], int | None], width: int = 4, load: bool = Tru
     addresses = [address(lane) for lane in LANES]
     offsets = np.array([[a or 0 for a in addresses]], np.int64)
     return int(wavefronts(offsets, np.array([[a is not None for a in addresses]]), width, load)[0])
+
+
+def least(address: Callable[[int], int], width: int = 4) -> int:
+    """Wavefronts of a load without its conflicts."""
+    offsets = np.array([[address(lane) for lane in LANES]], np.int64)
+    return int(conflict_free(offsets, np.full((1, 32), True), width, True)[0])
 
 
 @pytest.mark.parametrize(("stride", "expected"), [(1, 1), (2, 2), (4, 4), (8, 8), (16, 16), (32, 32), (33, 1), (0, 1)])
@@ -124,6 +130,23 @@ class TestMeasured:
         assert 16 * wide + 8 * narrow + 16 * b == 176
         self.near(1024 * 512 * 8 * 176, 738_332_752)
         self.near(1024 * 512 * 8 * (8 * (narrow - 1) + 16 * (b - 4)), 302_118_267)  # bank conflicts
+
+    def test_rtx4090_2d_block_tile(self) -> None:
+        """kapilsh.github.io, "Learn CUTLASS the hard way", tiles of 64 x 64 x 8 and 8 x 8: 40 loads, 224 wavefronts.
+
+        A by 16 LDS.128 and 8 LDS, four addresses 256 bytes apart; B by 16 LDS.128 of 8 x 32 bytes. A's wide loads could
+        be routed in pairs, so that 2 wavefronts of each 4 are conflicts; B's not: 4 of 8.
+        """
+        tiles = 4096 * 512 * 2
+        a, b = (lambda lane: lane // 8 * 256), (lambda lane: lane % 8 * 32)
+        total, free = 0, 0
+        for times, address, width in ((16, a, 16), (8, a, 4), (16, b, 16)):
+            total += times * waves(address, width)
+            free += times * least(address, width)
+        assert tiles * 40 == 167_772_160
+        assert (total, free) == (224, 104)
+        assert tiles * total == pytest.approx(939_534_036, rel=2e-5)
+        assert tiles * (total - free) == 503_316_480
 
     def test_a100_vectorised(self) -> None:
         """Kernel 7, tiles 64x64x16 of 256 threads: 16 LDS.128 of A^T (two addresses), 16 of B (256 bytes).
