@@ -1,0 +1,5 @@
+"""python -m gemmsim_validate"""
+
+from .cli.main import run
+
+run()

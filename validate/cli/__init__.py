@@ -1,0 +1,1 @@
+"""The `gemmsim-validate` command: one file a subcommand."""

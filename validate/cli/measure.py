@@ -1,0 +1,101 @@
+"""gemmsim-validate measure: compile here, measure there, or both on a machine that has a GPU."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gemmsim.errors import GemmsimError
+
+if TYPE_CHECKING:
+    from ..measure.spec import Spec
+
+
+@click.command()
+@click.argument("specs", nargs=-1, metavar="[CASE]...")
+@click.option(
+    "--kernel", "kernels", multiple=True, help="A rung of the ladder, or cublas; with --size. May be repeated."
+)
+@click.option("--size", "sizes", multiple=True, metavar="N|MxNxK", help="Of every --kernel. May be repeated.")
+@click.option("--dtype", help="Of every --kernel that takes it; the rung's default otherwise.")
+@click.option("--gpu", metavar="NAME", help="Preset that predicts this GPU; with --prepare: what to compile for.")
+@click.option(
+    "--prepare", "bundle_out", type=click.Path(path_type=Path), metavar="FOLDER", help="Only compile, to FOLDER."
+)
+@click.option("--bundle", type=click.Path(path_type=Path), metavar="FOLDER", help="Measure what --prepare wrote.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="File of records; continued.")
+@click.option("--no-counters", is_flag=True, help="Times only, without Nsight Compute.")
+@click.option("--jit", is_flag=True, help="Launch the @cuda.jit functions through numba too, and compare the code.")
+@click.option("--samples", type=click.IntRange(20), default=25, show_default=True, help="Of each series of times.")
+@click.option("--profile-timeout", type=float, default=540, show_default=True, help="Seconds for one run of ncu.")
+def command(
+    specs: tuple[str, ...],
+    kernels: tuple[str, ...],
+    sizes: tuple[str, ...],
+    dtype: str | None,
+    gpu: str | None,
+    bundle_out: Path | None,
+    bundle: Path | None,
+    output: Path | None,
+    no_counters: bool,
+    jit: bool,
+    samples: int,
+    profile_timeout: float,
+) -> int:
+    """Measure cases: kernel[:dtype][:tunable=value,...]@size[,size], or --kernel and --size.
+
+    A size is N or MxNxK; with a `t` behind it, it is only timed.
+    """
+    from ..measure.spec import parse_spec
+
+    wanted = [spec for text in specs for spec in parse_spec(text)]
+    if kernels and not sizes:
+        raise GemmsimError("--kernel needs --size, such as --size 1024")
+    named = [f"{kernel}{':' + dtype if dtype else ''}@{','.join(sizes)}" for kernel in kernels]
+    wanted += [spec for text in named for spec in parse_spec(text)]
+    if bundle_out:
+        return _prepare(wanted, gpu, bundle_out)
+    if output is None:
+        raise GemmsimError("where to? give -o FILE for the records")
+    from ..measure.__main__ import run
+    from ..measure.run import Options
+
+    options = Options(not no_counters, jit, samples, profile_timeout)
+    if bundle:
+        return run(bundle, output, options)
+    with tempfile.TemporaryDirectory() as folder:
+        _here(wanted, gpu, Path(folder))
+        status = run(Path(folder), output, options)
+        from ..store import keep_cubins
+
+        keep_cubins(output, Path(folder))
+    return status
+
+
+def _prepare(wanted: list[Spec], gpu: str | None, folder: Path) -> int:
+    from gemmsim.gpu import load_gpu
+
+    from ..measure.prepare import prepare
+
+    if gpu is None:
+        raise GemmsimError("--prepare needs --gpu, such as --gpu h200")
+    spec = load_gpu(gpu)
+    made = prepare(wanted, spec.arch, spec.name, folder)
+    click.echo(f"{len(made.cases)} cases for {spec.title} in {folder}", err=True)
+    return 0
+
+
+def _here(wanted: list[Spec], gpu: str | None, folder: Path) -> None:
+    """Prepare for the GPU of this machine."""
+    from gemmsim.gpu import load_gpu
+
+    from ..measure.gpu import Gpu
+    from ..measure.prepare import prepare
+    from ..store import preset_of
+
+    found = Gpu()
+    arch = f"sm_{found.capability[0]}{found.capability[1]}"
+    prepare(wanted, arch, load_gpu(gpu).name if gpu else preset_of(found.name), folder)

@@ -1,0 +1,78 @@
+"""A bundle: cubins and a manifest of cases, made where there is a compiler and run where there is a GPU."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gemmsim.errors import GemmsimError
+
+VERSION = 1
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """arch: "sm_90"; cases: records (see record.schema.json) without results, with `counters_wanted` beside them.
+
+    probe  the placement probe's cubin, by name in the folder
+    """
+
+    folder: Path
+    arch: str
+    gpu: str
+    cases: tuple[dict[str, Any], ...]
+    counters_wanted: frozenset[str]
+    probe: str
+
+    def cubin(self, sha256: str) -> bytes:
+        """Raises GemmsimError where the cubin is not there or is another one."""
+        path = self.folder / cubin_name(sha256)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise GemmsimError(f"bundle {self.folder}: cannot read {path.name}: {error.strerror}") from None
+        if hashlib.sha256(data).hexdigest() != sha256:
+            raise GemmsimError(f"bundle {self.folder}: {path.name} is not the cubin that the manifest names")
+        return data
+
+
+def cubin_name(sha256: str) -> str:
+    return f"{sha256[:16]}.cubin"
+
+
+def read_bundle(folder: Path) -> Bundle:
+    """Raises GemmsimError, one line, where the folder is no bundle of this version."""
+    path = folder / MANIFEST
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data["version"] != VERSION:
+            raise GemmsimError(f"{path} has version {data['version']}, this gemmsim reads {VERSION}")
+        return Bundle(
+            folder,
+            data["arch"],
+            data["gpu"],
+            tuple(data["cases"]),
+            frozenset(data["counters_wanted"]),
+            data["probe"],
+        )
+    except OSError as error:
+        raise GemmsimError(f"cannot read the bundle {folder}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise GemmsimError(f"{path} is no manifest of a bundle: {type(error).__name__} {error}") from None
+
+
+def manifest(bundle: Bundle) -> bytes:
+    """The manifest's text, one case a line."""
+    head = {
+        "version": VERSION,
+        "arch": bundle.arch,
+        "gpu": bundle.gpu,
+        "probe": bundle.probe,
+        "counters_wanted": sorted(bundle.counters_wanted),
+    }
+    lines = ",\n".join(json.dumps(case, sort_keys=True) for case in bundle.cases)
+    return (json.dumps(head)[:-1] + f', "cases": [\n{lines}\n]}}\n').encode()

@@ -1,0 +1,85 @@
+"""The @cuda.jit function itself, launched by numba: is what was simulated what numba runs on this machine?"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gemmsim.errors import GemmsimError
+from gemmsim.ladder import kernel_info
+
+from .operands import Host, check
+
+_HEADER_OFFSETS = struct.Struct("<40xQ10xHHH")  # e_shoff, e_shentsize, e_shnum, e_shstrndx of a 64-bit ELF file
+_SECTION = struct.Struct("<IIQQQQ")  # sh_name, sh_type, sh_flags, sh_addr, sh_offset, sh_size
+_SCALARS = {"f32": "float32", "f64": "float64", "i32": "int32"}
+
+
+def dispatcher_check(
+    case: Mapping[str, Any], cubin: bytes, host: Host, arrays: Mapping[str, Any], gpu: Any
+) -> dict[str, Any]:
+    """The record's `dispatcher`. bf16 is compiled but not launched: NumPy has no such type to tell numba by."""
+    subject, problem, launch = case["subject"], case["problem"], case["launch"]
+    kernel = kernel_info(subject["name"]).build(**subject["tunables"])
+    found: dict[str, Any] = {}
+    if "bf16" in (problem["dtype"], problem["result_dtype"]):
+        kernel.compile(_signature(launch["arguments"], problem))
+    else:
+        arrays["C"].copy_to_device(host.arrays["C"])
+        values = [arrays[name] if name in arrays else _scalar(name, problem) for name in launch["arguments"]]
+        grid, block = tuple(launch["grid"]), tuple(launch["block"])
+        kernel[grid, block, gpu.stream, launch.get("dynamic_shared_bytes", 0)](*values)
+        gpu.synchronize()
+        right = check(problem, host, arrays["C"].copy_to_host())
+        if "relative_error" in right:
+            found["relative_error"] = right["relative_error"]
+        if right["status"] != "correct":
+            found["detail"] = f"numba's own launch is {right['status']}: {right.get('why', '')}"
+    compiled = next(iter(kernel.overloads.values()))._codelibrary.get_cubin()
+    theirs = bytes(getattr(compiled, "code", compiled))
+    found["cubin_sha256"] = hashlib.sha256(theirs).hexdigest()
+    ours_code, their_code = machine_code(cubin), machine_code(theirs)
+    found["same_code"] = ours_code == their_code
+    if not found["same_code"]:
+        words = sum(a != b for a, b in zip(_words(ours_code), _words(their_code), strict=False))
+        detail = f"{len(ours_code) // 16} against {len(their_code) // 16} instructions, {words} differ in place"
+        found["detail"] = "; ".join(text for text in (found.get("detail"), detail) if text)
+    return found
+
+
+def machine_code(cubin: bytes) -> bytes:
+    """The instructions of a cubin: its .text sections, in order. GemmsimError where this is no 64-bit ELF file."""
+    if cubin[:5] != b"\x7fELF\x02":
+        raise GemmsimError("this is no cubin: it does not begin as a 64-bit ELF file")
+    offset, size, count, names_index = _HEADER_OFFSETS.unpack_from(cubin)
+    sections = [_SECTION.unpack_from(cubin, offset + size * i) for i in range(count)]
+    names = sections[names_index][4]
+    code = b""
+    for name, _, _, _, start, length in sections:
+        end = cubin.index(b"\0", names + name)
+        if cubin[names + name : end].startswith(b".text."):
+            code += cubin[start : start + length]
+    return code
+
+
+def _words(code: bytes) -> list[bytes]:
+    return [code[i : i + 16] for i in range(0, len(code), 16)]
+
+
+def _scalar(name: str, problem: Mapping[str, Any]) -> Any:
+    import numpy as np
+
+    return getattr(np, _SCALARS[problem["result_dtype"]])(problem.get(name, 1 if name == "alpha" else 0))
+
+
+def _signature(names: Sequence[str], problem: Mapping[str, Any]) -> Any:
+    from numba.cuda import types
+
+    kinds = {"f32": types.float32, "f64": types.float64, "f16": types.float16, "bf16": types.bfloat16,
+             "i8": types.int8, "i32": types.int32}  # fmt: skip
+    dtype, result = kinds[problem["dtype"]], kinds[problem["result_dtype"]]
+    table = {"A": types.Array(dtype, 2, "C"), "B": types.Array(dtype, 2, "C"), "C": types.Array(result, 2, "C"),
+             "bias": types.Array(result, 1, "C")}  # fmt: skip
+    return tuple(table.get(name, result) for name in names)

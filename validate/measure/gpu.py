@@ -1,0 +1,195 @@
+"""The GPU: numba.cuda's context, streams, events and arrays; cubins loaded and launched through the driver API."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.metadata
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.errors import GemmsimError
+
+from .nvml import Nvml
+
+_DEFAULT_SHARED_LIMIT = 48 * 1024  # bytes a block without opting in
+_RUNTIME = ("numpy", "numba", "numba-cuda", "cuda-bindings", "cuda-core", "torch", "cupy", "nvmath-python")
+
+
+@dataclass(frozen=True)
+class Call:
+    """A kernel with its arguments packed: `parameters` holds the values that `pointers` point to."""
+
+    function: Any
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    dynamic_shared_bytes: int
+    parameters: tuple[Any, ...]
+    pointers: Any
+
+
+class Gpu:
+    """The current device. Raises GemmsimError, one line, where there is none, or numba-cuda is missing."""
+
+    def __init__(self) -> None:
+        if not hasattr(np, "row_stack"):
+            np.row_stack = np.vstack  # numba-cuda 0.30 names it when imported; NumPy 2.5 removed it
+        try:
+            from cuda.bindings import driver
+            from numba import cuda
+        except ImportError as error:
+            raise GemmsimError(f"measuring needs numba-cuda (pip install 'numba-cuda[cu13]'): {error}") from None
+        try:
+            available = cuda.is_available()
+        except Exception:  # an absent or old driver shows in several ways
+            available = False
+        if not available:
+            raise GemmsimError("there is no usable NVIDIA GPU here (numba.cuda finds none); prepare works without one")
+        self.cuda, self.driver = cuda, driver
+        self.context = cuda.current_context()
+        self.stream = cuda.stream()
+        self._stream = driver.CUstream(int(self.stream.__cuda_stream__()[1]))
+        self._modules: list[Any] = []
+        device = cuda.get_current_device()
+        attribute = driver.CUdevice_attribute
+        handle = driver.CUdevice(device.id)
+        read = lambda which: int(self._check(driver.cuDeviceGetAttribute(which, handle)))  # noqa: E731
+        self.sms = read(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+        self.l2_bytes = read(attribute.CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)
+        self.max_shared_bytes = read(attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+        major, minor = device.compute_capability[:2]
+        self.capability = (int(major), int(minor))
+        name = device.name
+        self.name = name.decode() if isinstance(name, bytes) else str(name)
+        bus = self._check(driver.cuDeviceGetPCIBusId(32, handle))
+        self.nvml = Nvml(bytes(bus).split(b"\0")[0])
+        version = int(self._check(driver.cuDriverGetVersion()))
+        self.machine: dict[str, Any] = {
+            "device": self.name,
+            "compute_capability": list(self.capability),
+            "driver": self.nvml.driver_version() or "unknown",
+            "driver_cuda": f"{version // 1000}.{version % 1000 // 10}",
+            "sms": self.sms,
+            "l2_bytes": self.l2_bytes,
+            "runtime": runtime_versions(),
+        }
+        for key, value in (("max_sm_clock_mhz", self.nvml.max_clock("sm")),
+                           ("max_memory_clock_mhz", self.nvml.max_clock("memory"))):  # fmt: skip
+            if value is not None:
+                self.machine[key] = value
+
+    def _check(self, result: tuple[Any, ...]) -> Any:
+        if result[0] != self.driver.CUresult.CUDA_SUCCESS:
+            raise GemmsimError(f"the CUDA driver says {str(result[0]).rpartition('.')[2]}")
+        return result[1] if len(result) > 1 else None
+
+    def upload(self, array: NDArray[Any]) -> Any:
+        """A device array with a copy of `array`."""
+        return self.cuda.to_device(np.ascontiguousarray(array))
+
+    def duplicate(self, array: Any) -> Any:
+        """Another device array with the same contents."""
+        copy = self.cuda.device_array(array.shape, array.dtype)
+        copy.copy_to_device(array)
+        return copy
+
+    def load(self, cubin: bytes, symbol: str, dynamic_shared_bytes: int = 0) -> Any:
+        """A kernel of a cubin, allowed that much dynamic shared memory."""
+        module = self._check(self.driver.cuModuleLoadData(cubin))
+        self._modules.append(module)
+        function = self._check(self.driver.cuModuleGetFunction(module, symbol.encode()))
+        if dynamic_shared_bytes:
+            self.allow_shared(function, dynamic_shared_bytes)
+        return function
+
+    def allow_shared(self, function: Any, dynamic_shared_bytes: int) -> None:
+        """Needed where static and dynamic shared memory together exceed 48 KiB; harmless elsewhere."""
+        which = self.driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        self._check(self.driver.cuFuncSetAttribute(function, which, dynamic_shared_bytes))
+
+    def resident_blocks(self, function: Any, threads: int, dynamic_shared_bytes: int) -> int:
+        """Blocks an SM that the driver says fit."""
+        ask = self.driver.cuOccupancyMaxActiveBlocksPerMultiprocessor
+        return int(self._check(ask(function, threads, dynamic_shared_bytes)))
+
+    def call(
+        self,
+        function: Any,
+        grid: Sequence[int],
+        block: Sequence[int],
+        dynamic_shared_bytes: int,
+        parameters: Sequence[Any],
+    ) -> Call:
+        """A launch, ready to be made many times; parameters are ctypes values in the kernel's order."""
+        values = tuple(parameters)
+        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
+        x, y, z = (int(size) for size in grid)
+        bx, by, bz = (int(size) for size in block)
+        return Call(function, (x, y, z), (bx, by, bz), dynamic_shared_bytes, values, pointers)
+
+    def launch(self, call: Call) -> None:
+        self._check(
+            self.driver.cuLaunchKernel(
+                call.function,
+                *call.grid,
+                *call.block,
+                call.dynamic_shared_bytes,
+                self._stream,
+                ctypes.addressof(call.pointers),
+                0,
+            )
+        )
+
+    def event(self) -> Any:
+        """numba's event; `record` it, and ask `elapsed_us` once the stream is synchronised."""
+        return self.cuda.event(timing=True)
+
+    def record(self, event: Any) -> None:
+        event.record(self.stream)
+
+    def elapsed_us(self, start: Any, stop: Any) -> float:
+        return float(self.cuda.event_elapsed_time(start, stop)) * 1e3
+
+    def done(self, event: Any) -> bool:
+        return bool(event.query())
+
+    def synchronize(self) -> None:
+        self.stream.synchronize()
+
+    def graph(self, enqueue: Callable[[], None]) -> Callable[[], None]:
+        """What `enqueue` puts on the stream, captured as a CUDA graph: the function that replays it."""
+        mode = self.driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        self._check(self.driver.cuStreamBeginCapture(self._stream, mode))
+        try:
+            enqueue()
+        finally:
+            captured = self.driver.cuStreamEndCapture(self._stream)
+        graph = self._check(captured)
+        ready = self._check(self.driver.cuGraphInstantiate(graph, 0))
+
+        def replay(_keep: Any = graph) -> None:
+            self._check(self.driver.cuGraphLaunch(ready, self._stream))
+
+        return replay
+
+    def unload(self) -> None:
+        """Free the modules loaded so far."""
+        self.synchronize()
+        for module in self._modules:
+            self._check(self.driver.cuModuleUnload(module))
+        self._modules.clear()
+
+
+def runtime_versions() -> dict[str, str]:
+    """Of what runs the kernels on this machine."""
+    versions = {"python": platform.python_version()}
+    for name in _RUNTIME:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return versions

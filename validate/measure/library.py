@@ -1,0 +1,106 @@
+"""cuBLAS on the same operands, through the first of nvmath-python, CuPy and PyTorch that is installed."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gemmsim.errors import GemmsimError
+
+BINDINGS = {"nvmath": "nvmath-python", "cupy": "cupy", "torch": "torch"}
+_TYPES = {"f16": "R_16F", "bf16": "R_16BF", "f32": "R_32F", "f64": "R_64F", "i8": "R_8I", "i32": "R_32I"}
+_ALGORITHM = -1  # CUBLAS_GEMM_DEFAULT
+
+
+class Library:
+    """gemm(name, problem, arrays) is a function that enqueues C = A @ B on the GPU's stream."""
+
+    def __init__(self, gpu: Any) -> None:
+        """Raises GemmsimError, one line, where none of the bindings is installed."""
+        for module, distribution in BINDINGS.items():
+            try:
+                self._module = importlib.import_module(module)
+            except ImportError:
+                continue
+            self._name, self._gpu, self._handle = module, gpu, None
+            try:
+                self.version = f"{distribution} {importlib.metadata.version(distribution)}"
+            except importlib.metadata.PackageNotFoundError:  # cupy-cuda13x and the like
+                self.version = f"{distribution} {getattr(self._module, '__version__', '')}".strip()
+            return
+        raise GemmsimError("cublas needs a binding: install nvmath-python, CuPy or PyTorch")
+
+    def gemm(self, name: str, problem: Mapping[str, Any], arrays: Mapping[str, Any]) -> Callable[[], None]:
+        if self._name == "nvmath":
+            return self._by_nvmath(name, problem, arrays)
+        if self._name == "cupy":
+            return self._by_cupy(name, problem, arrays)
+        return self._by_torch(name, problem, arrays)
+
+    def _by_torch(self, name: str, problem: Mapping[str, Any], arrays: Mapping[str, Any]) -> Callable[[], None]:
+        torch = self._module
+        torch.backends.cuda.matmul.allow_tf32 = name == "cublas_tf32"
+        stream = torch.cuda.ExternalStream(int(self._gpu.stream.__cuda_stream__()[1]))
+        a, b, c = (_as_tensor(torch, arrays[key], problem, key) for key in "ABC")
+
+        def go() -> None:
+            with torch.cuda.stream(stream):
+                if problem["dtype"] == "i8":
+                    torch._int_mm(a, b, out=c)
+                else:
+                    torch.matmul(a, b, out=c)
+
+        return go
+
+    def _by_cupy(self, name: str, problem: Mapping[str, Any], arrays: Mapping[str, Any]) -> Callable[[], None]:
+        cupy = self._module
+        if problem["dtype"] in ("bf16", "i8") or name == "cublas_tf32":
+            raise GemmsimError(f"CuPy offers no {name} of {problem['dtype']}: install nvmath-python or PyTorch")
+        stream = cupy.cuda.ExternalStream(int(self._gpu.stream.__cuda_stream__()[1]))
+        a, b, c = (cupy.asarray(arrays[key]) for key in "ABC")
+
+        def go() -> None:
+            with stream:
+                cupy.matmul(a, b, out=c)
+
+        return go
+
+    def _by_nvmath(self, name: str, problem: Mapping[str, Any], arrays: Mapping[str, Any]) -> Callable[[], None]:
+        cublas = importlib.import_module("nvmath.bindings.cublas")
+        kinds = importlib.import_module("nvmath").CudaDataType
+        if self._handle is None:
+            self._handle = cublas.create()
+            cublas.set_stream(self._handle, int(self._gpu.stream.__cuda_stream__()[1]))
+        handle = self._handle
+        m, n, k = (problem[key] for key in ("m", "n", "k"))
+        kind, result = (getattr(kinds, f"CUDA_{_TYPES[problem[key]]}") for key in ("dtype", "result_dtype"))
+        compute, scalar = {
+            "f64": (cublas.ComputeType.COMPUTE_64F, np.float64),
+            "i8": (cublas.ComputeType.COMPUTE_32I, np.int32),
+        }.get(problem["dtype"], (cublas.ComputeType.COMPUTE_32F, np.float32))
+        if name == "cublas_tf32":
+            compute = cublas.ComputeType.COMPUTE_32F_FAST_TF32
+        one, zero = np.ones(1, scalar), np.zeros(1, scalar)
+        a, b, c = (arrays[key].__cuda_array_interface__["data"][0] for key in "ABC")
+        plain = cublas.Operation.N
+
+        def go() -> None:
+            # cuBLAS is column-major: the transposed product of row-major matrices, B first
+            cublas.gemm_ex(
+                handle, plain, plain, n, m, k, one.ctypes.data, b, kind, n, a, kind, k, zero.ctypes.data,
+                c, result, n, compute, _ALGORITHM,
+            )  # fmt: skip
+
+        return go
+
+
+def _as_tensor(torch: Any, array: Any, problem: Mapping[str, Any], name: str) -> Any:
+    """numba's device array as a tensor on the same memory; bf16 goes by its bit patterns."""
+    dtype = problem["result_dtype" if name == "C" else "dtype"]
+    if dtype != "bf16":
+        return torch.as_tensor(array, device="cuda")
+    return torch.as_tensor(array.view(np.int16), device="cuda").view(torch.bfloat16)

@@ -1,0 +1,132 @@
+"""A case's matrices on the host and the device, the parameters of its kernel, and whether its C is right."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.arrays import NUMPY_DTYPES, random_array
+
+FULL_CHECK = 1024  # M, N and K up to which every element of C is checked
+SAMPLED_ROWS = 64
+# Unit roundoff of the sums, by the type of C; sums of halves are in fp32, and rounded once at the end
+_SUM_ROUNDOFF = {"f64": 2.0**-53, "i32": 0.0}
+_STORE_ROUNDOFF = {"f16": 2.0**-11, "bf16": 2.0**-8}
+_SCALARS: dict[str, Any] = {"f32": ctypes.c_float, "f64": ctypes.c_double, "i32": ctypes.c_int32}
+
+
+class DeviceArray(Protocol):
+    shape: tuple[int, ...]
+
+    def copy_to_host(self) -> NDArray[Any]: ...
+
+
+@dataclass(frozen=True)
+class Host:
+    """Contents of the arguments that are arrays, by name; C is NaN where it is floating point and must be written."""
+
+    arrays: dict[str, NDArray[Any]]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self.arrays.values())
+
+
+def host_operands(problem: Mapping[str, Any], names: Sequence[str]) -> Host:
+    """Random A, B (and bias) of a record's problem, the same at every call."""
+    m, n, k, dtype, result = (problem[key] for key in ("m", "n", "k", "dtype", "result_dtype"))
+    shape_b = (n, k) if problem.get("b_transposed") else (k, n)
+    arrays: dict[str, NDArray[Any]] = {"A": _random(dtype, (m, k), 1), "B": _random(dtype, shape_b, 2)}
+    if result in ("f16", "f32", "f64"):
+        arrays["C"] = np.full((m, n), np.nan, NUMPY_DTYPES[result])
+    else:
+        arrays["C"] = np.full((m, n), 0x7FC0 if result == "bf16" else -1, NUMPY_DTYPES[result])  # 0x7FC0: NaN
+    if "bias" in names:
+        arrays["bias"] = _random(result, (n,), 3)
+    return Host({name: arrays[name] for name in ("A", "B", "C", "bias") if name in names})
+
+
+@lru_cache(maxsize=6)
+def _random(dtype: str, shape: tuple[int, ...], seed: int) -> NDArray[Any]:
+    return random_array(dtype, shape, np.random.default_rng(seed))
+
+
+def parameters(abi: str, names: Sequence[str], problem: Mapping[str, Any], arrays: Mapping[str, Any]) -> list[Any]:
+    """The values that the kernel takes, in order: numba passes an array as 5 + 2 ndim words, C as its address."""
+    scalar = _SCALARS[problem["result_dtype"]]
+    values: list[Any] = []
+    for name in names:
+        if name in arrays:
+            values += _array(arrays[name], abi)
+        elif name in ("m", "n", "k"):
+            values.append(ctypes.c_int32(problem[name]))
+        else:
+            default = {"alpha": 1, "beta": 0}[name]
+            number = problem.get(name, default)
+            values.append(scalar(int(number) if problem["result_dtype"] == "i32" else float(number)))
+    return values
+
+
+def _array(array: Any, abi: str) -> list[Any]:
+    address = ctypes.c_void_p(array.__cuda_array_interface__["data"][0])
+    if abi == "c":
+        return [address]
+    item = array.dtype.itemsize
+    strides = [item]
+    for size in reversed(array.shape[1:]):
+        strides.insert(0, strides[0] * size)
+    head = [ctypes.c_void_p(0), ctypes.c_void_p(0), ctypes.c_int64(int(np.prod(array.shape))), ctypes.c_int64(item)]
+    return [*head, address, *(ctypes.c_int64(number) for number in (*array.shape, *strides))]
+
+
+def check(problem: Mapping[str, Any], host: Host, result: NDArray[Any]) -> dict[str, Any]:
+    """The record's `correctness` of a C: every element up to 1024, beyond that those of 64 rows.
+
+    The error allowed is the bound of a K-term sum (Higham, section 3.1), as `gemmsim analyze` has it, plus one rounding
+    where C is narrower than the sums.
+    """
+    m, n, k = (problem[key] for key in ("m", "n", "k"))
+    dtype, kind = problem["dtype"], problem["result_dtype"]
+    rows = np.arange(m)
+    if max(m, n, k) > FULL_CHECK and m > SAMPLED_ROWS:
+        rows = np.sort(np.random.default_rng(0).choice(m, SAMPLED_ROWS, replace=False))
+    a = as_float64(host.arrays["A"][rows], dtype)
+    b = as_float64(host.arrays["B"], dtype)
+    b = b.T if problem.get("b_transposed") else b
+    alpha = float(problem.get("alpha", 1))
+    reference, terms = alpha * (a @ b), abs(alpha) * (np.abs(a) @ np.abs(b))
+    rounded = (1 + problem.get("operand_roundoff", 0.0)) ** 2
+    bound = (k + 3) * _SUM_ROUNDOFF.get(kind, 2.0**-24) * rounded * terms + (rounded - 1) * terms
+    if "bias" in host.arrays:
+        bias = as_float64(host.arrays["bias"], kind)
+        reference = reference + bias
+        bound = bound + (k + 3) * _SUM_ROUNDOFF.get(kind, 2.0**-24) * np.abs(bias)
+    if problem.get("relu"):
+        reference = np.maximum(reference, 0)
+    bound = bound + _STORE_ROUNDOFF.get(kind, 0.0) * (np.abs(reference) + bound)
+    c = as_float64(result, kind)
+    error = np.abs(c[rows] - reference)
+    relative = float(np.max(error)) / (float(np.max(np.abs(reference))) or 1.0)
+    finite = bool(np.isfinite(c).all())
+    right = finite and bool((error <= bound).all())
+    found: dict[str, Any] = {"status": "correct" if right else "wrong", "rows_checked": len(rows)}
+    if np.isfinite(relative):
+        found["relative_error"] = float(f"{relative:.3g}")
+    if not right:
+        found["why"] = (
+            "an element was never written or is not finite" if not finite else "beyond what rounding explains"
+        )
+    return found
+
+
+def as_float64(array: NDArray[Any], dtype: str) -> NDArray[np.float64]:
+    """`array` in float64; bf16 is held as its bit patterns."""
+    if dtype == "bf16":
+        array = (array.astype(np.uint32) << 16).view(np.float32)
+    return array.astype(np.float64)

@@ -1,0 +1,45 @@
+"""Which SM each block of a case's grid goes to, seen by a probe kernel with as many blocks resident."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+WAIT_NS = 30_000  # longer than the scheduler takes to fill the GPU once
+MOST_BLOCKS = 1 << 20
+KEPT = 1024  # block indices written to the record
+_STEP = 1024  # bytes
+
+
+def placement(gpu: Any, probe: Any, launch: Mapping[str, Any], resident: int) -> dict[str, Any] | None:
+    """The record's `placement`; None for grids of more than a million blocks. `resident`: blocks an SM of the case."""
+    grid, block = launch["grid"], launch["block"]
+    blocks, threads = int(np.prod(grid)), int(np.prod(block))
+    if blocks > MOST_BLOCKS or resident < 1:
+        return None
+    shared = _shared_for(gpu, probe, threads, resident)
+    gpu.allow_shared(probe, shared)
+    smid = gpu.upload(np.full(blocks, -1, np.int32))
+    address = ctypes.c_void_p(smid.__cuda_array_interface__["data"][0])
+    gpu.launch(gpu.call(probe, grid, block, shared, [address, ctypes.c_uint64(WAIT_NS)]))
+    gpu.synchronize()
+    found = smid.copy_to_host()
+    on_each = np.bincount(found, minlength=gpu.sms)
+    return {
+        "smid": found[:KEPT].tolist(),
+        "resident_blocks_per_sm": gpu.resident_blocks(probe, threads, shared),
+        "dynamic_shared_bytes": shared,
+        "blocks_per_sm": [int(on_each.min()), int(on_each.max())],
+    }
+
+
+def _shared_for(gpu: Any, probe: Any, threads: int, resident: int) -> int:
+    """The least dynamic shared memory with which no more than `resident` blocks of the probe fit on an SM."""
+    gpu.allow_shared(probe, gpu.max_shared_bytes)
+    for shared in range(0, gpu.max_shared_bytes + 1, _STEP):
+        if gpu.resident_blocks(probe, threads, shared) <= resident:
+            return shared
+    return int(gpu.max_shared_bytes)

@@ -1,0 +1,139 @@
+"""Nsight Compute over many cases at once: one child process launches each case a single time, ncu profiles them all."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gemmsim.errors import GemmsimError
+
+from ..counters import SECTIONS, kept, wanted_metrics
+from ..ncu_csv import parse_raw_page
+
+CLOCK_CONTROL, CACHE_CONTROL = "none", "all"
+NO_PERMISSION = (
+    "ERR_NVGPUCTRPERM: this user may not read the GPU's counters, so there are only times; an administrator can allow "
+    "it (NVreg_RestrictProfilingToAdminUsers=0), or run as root"
+)
+_UNKNOWN = re.compile(
+    r"(?:find|collect|supported|section|metric)\D{0,40}?\b(\w+__[\w.]+|[A-Z]\w+(?:Stats|Analysis|Light))"
+)
+
+
+@dataclass
+class Profiler:
+    """How ncu is called; metrics or sections that it does not know are dropped once it has said so."""
+
+    tool: str
+    metrics: list[str] = field(default_factory=wanted_metrics)
+    sections: list[str] = field(default_factory=lambda: list(SECTIONS))
+
+    @classmethod
+    def find(cls) -> Profiler | None:
+        """From PATH, else where the CUDA toolkit puts it; None where there is none."""
+        places = [shutil.which("ncu"), *sorted(map(str, Path("/usr/local").glob("cuda*/bin/ncu")), reverse=True)]
+        return next((cls(place) for place in places if place and Path(place).is_file()), None)
+
+    def version(self) -> str:
+        done = subprocess.run([self.tool, "--version"], capture_output=True, text=True, check=False)
+        words = re.findall(r"Version (\S+)", done.stdout)
+        return f"ncu {words[0]}" if words else "ncu"
+
+    def command(self, report: Path, child: Sequence[str]) -> list[str]:
+        sections = [word for section in self.sections for word in ("--section", section)]
+        metrics = ["--metrics", ",".join(self.metrics)] if self.metrics else []
+        controls = ["--clock-control", CLOCK_CONTROL, "--cache-control", CACHE_CONTROL]
+        return [self.tool, *controls, *sections, *metrics, "--force-overwrite", "--export", str(report), *child]
+
+    def shown_command(self) -> str:
+        """For the record, without this machine's paths."""
+        words = self.command(Path("REPORT"), ["PROGRAM"])
+        return " ".join(["ncu", *words[1:]])
+
+    def drop_unknown(self, said: str) -> bool:
+        """Leave out what ncu's messages name; whether there was anything."""
+        lines = [line for line in said.splitlines() if line.startswith(("==ERROR==", "==WARNING=="))]
+        words = {word for line in lines for word in _UNKNOWN.findall(line)}
+        before = len(self.metrics) + len(self.sections)
+        bases = {word.partition(".")[0] for word in words}
+        self.metrics = [name for name in self.metrics if name not in words and name.partition(".")[0] not in bases]
+        self.sections = [name for name in self.sections if name not in words]
+        return len(self.metrics) + len(self.sections) < before
+
+
+def profile(
+    profiler: Profiler, child: Sequence[str], ids: Sequence[str], timeout_s: float
+) -> dict[str, dict[str, float]]:
+    """Counters by case id. `child` is the command that launches the cases named in the file given as its last argument.
+
+    The child writes the id of each case to FILE.launched once it has been launched, so that a case that fails there
+    does not shift the others. Raises GemmsimError where ncu may not or cannot profile.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        wanted, report = Path(folder) / "cases", Path(folder) / "report"
+        wanted.write_text("\n".join(ids))
+        environment = {**os.environ, "LC_ALL": "C"}
+        for _ in range(8):
+            launched = Path(f"{wanted}.launched")
+            launched.write_text("")
+            command = profiler.command(report, [*child, str(wanted)])
+            done = _run(command, environment, timeout_s)
+            said = done.stdout + done.stderr
+            if "ERR_NVGPUCTRPERM" in said:
+                raise GemmsimError(NO_PERMISSION)
+            file = report.with_suffix(".ncu-rep")
+            if file.is_file():
+                raw = [profiler.tool, "--import", str(file), "--csv", "--page", "raw", "--print-units", "base"]
+                rows = parse_raw_page(_run(raw, environment, timeout_s).stdout)
+                names = launched.read_text().split()
+                if len(rows) == len(names):
+                    return {name: kept(row.metrics) for name, row in zip(names, rows, strict=True)}
+                raise GemmsimError(f"ncu profiled {len(rows)} launches, not the {len(names)} cases: {_telling(said)}")
+            if not profiler.drop_unknown(said):
+                if not profiler.metrics:
+                    break
+                sys.stderr.write(f"ncu refuses the metrics ({_telling(said)}): sections only\n")
+                profiler.metrics = []
+    raise GemmsimError(f"ncu wrote no report: {_telling(said)}")
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str], timeout_s: float) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env=dict(environment),
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise GemmsimError(f"ncu did not finish within {timeout_s:.0f} s") from None
+    except OSError as error:
+        raise GemmsimError(f"cannot start {command[0]}: {error.strerror}") from None
+
+
+def _telling(said: str) -> str:
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("==ERROR==") or "error" in line.lower()]
+    return (errors or lines or ["it said nothing"])[-1][:300]
+
+
+def profiled(profiler: Profiler, version: str) -> dict[str, Any]:
+    """The record's `profile` of a case that has counters."""
+    return {
+        "status": "profiled",
+        "tool": version,
+        "command": profiler.shown_command(),
+        "clock_control": CLOCK_CONTROL,
+        "cache_control": CACHE_CONTROL,
+    }

@@ -1,0 +1,55 @@
+"""What to measure, as text: `kernel[:dtype][:tunable=value,...]@size[,size]`, a size N or MxNxK."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gemmsim.errors import GemmsimError
+
+CUBLAS = "cublas"
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One case to measure; counters: by Nsight Compute too."""
+
+    kernel: str
+    m: int
+    n: int
+    k: int
+    dtype: str | None = None
+    tunables: dict[str, int] = field(default_factory=dict)
+    counters: bool = True
+
+
+def parse_spec(text: str) -> list[Spec]:
+    """`tiled:f64:tile=16@256,1000x500x77` as two Specs; a size ending in `t` is only timed. GemmsimError otherwise."""
+    what, at, sizes = text.partition("@")
+    kernel, *options = what.split(":")
+    if not at or not kernel or not sizes:
+        raise GemmsimError(f"'{text}' is no case: write kernel[:dtype][:tunable=value,...]@size[,size], tiled@256,1024")
+    dtype, tunables = None, {}
+    for option in options:
+        if "=" not in option:
+            dtype = option
+            continue
+        for pair in option.split(","):
+            name, _, value = pair.partition("=")
+            if not value.isdigit():
+                raise GemmsimError(f"'{text}': {pair} is no tunable=number")
+            tunables[name] = int(value)
+    return [Spec(kernel, *_size(text, size), dtype, tunables, not size.endswith("t")) for size in sizes.split(",")]
+
+
+def _size(text: str, size: str) -> tuple[int, int, int]:
+    numbers = size.removesuffix("t").split("x")
+    if len(numbers) not in (1, 3) or not all(number.isdigit() and int(number) > 0 for number in numbers):
+        raise GemmsimError(f"'{text}': '{size}' is no size: write N or MxNxK")
+    m, n, k = (int(number) for number in (numbers if len(numbers) == 3 else numbers * 3))
+    return m, n, k
+
+
+def case_id(kernel: str, dtype: str, tunables: dict[str, int], m: int, n: int, k: int) -> str:
+    """ "tiled-f32-tile=16-256x256x256": what a record is called on its GPU."""
+    chosen = ",".join(f"{name}={value}" for name, value in tunables.items())
+    return "-".join(part for part in (kernel, dtype, chosen, f"{m}x{n}x{k}") if part)

@@ -1,0 +1,90 @@
+"""Nsight Compute's raw page as CSV (`ncu --csv --page raw --print-units base`): launches, with their metrics."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+
+from gemmsim.errors import GemmsimError
+
+_KERNEL = "Kernel Name"
+# Factors to base units, for files written without --print-units base
+_UNITS = {
+    "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Tbyte": 1e12,
+    "us": 1e3, "usecond": 1e3, "ms": 1e6, "msecond": 1e6, "s": 1e9, "second": 1e9, "ns": 1.0, "nsecond": 1.0,
+    "Khz": 1e3, "Mhz": 1e6, "Ghz": 1e9, "cycle/usecond": 1e6, "cycle/nsecond": 1e9,
+}  # fmt: skip
+_PER_SECOND = {"Kbyte/second": 1e3, "Mbyte/second": 1e6, "Gbyte/second": 1e9, "Tbyte/second": 1e12,
+               "Kbyte/s": 1e3, "Mbyte/s": 1e6, "Gbyte/s": 1e9, "Tbyte/s": 1e12}  # fmt: skip
+# Prefixes that ncu puts before a unit name of a plain count, "Kbyte/block" and the like
+_PER = ("/block", "/thread", "/SM", "/sm")
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """One launch: kernel name, grid and block where the file has them, metrics in base units."""
+
+    kernel: str
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    device: str
+    metrics: dict[str, float]
+
+
+def parse_raw_page(text: str) -> list[Profiled]:
+    """The launches in the file's order. Raises GemmsimError where this is no raw page.
+
+    Lines before the table (ncu's own `==PROF==` messages, the program's output) are skipped. Values that are no number
+    are left out.
+    """
+    lines = text.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith('"ID"') and _KERNEL in line), None)
+    if start is None:
+        raise GemmsimError(
+            "this is no raw page of Nsight Compute: write it with ncu --csv --page raw --print-units base"
+        )
+    rows = list(csv.reader(io.StringIO("\n".join(lines[start:]))))
+    header, units = rows[0], rows[1] if len(rows) > 1 else []
+    if len(units) != len(header) or units[0].strip():
+        raise GemmsimError("the raw page has no line of units below its header: is it the --page details form?")
+    return [_row(header, units, row) for row in rows[2:] if len(row) == len(header)]
+
+
+def _row(header: list[str], units: list[str], row: list[str]) -> Profiled:
+    cells = dict(zip(header, row, strict=True))
+    metrics = {}
+    for name, unit, value in zip(header, units, row, strict=True):
+        number = _number(value)
+        if "__" in name and number is not None:
+            metrics[name] = number * _factor(unit)
+    return Profiled(
+        kernel=cells[_KERNEL],
+        grid=_dims(cells.get("Grid Size", "")),
+        block=_dims(cells.get("Block Size", "")),
+        device=cells.get("Device", cells.get("device__attribute_display_name", "")),
+        metrics=metrics,
+    )
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text.strip().replace(",", ""))
+    except ValueError:
+        return None
+    return value if value == value and abs(value) != float("inf") else None
+
+
+def _factor(unit: str) -> float:
+    unit = unit.strip()
+    if unit in _PER_SECOND:
+        return _PER_SECOND[unit]
+    for per in _PER:
+        if unit.endswith(per):
+            unit = unit.removesuffix(per)
+    return _UNITS.get(unit, 1.0)
+
+
+def _dims(text: str) -> tuple[int, ...]:
+    parts = text.strip(" ()").split(",")
+    return tuple(int(part) for part in parts) if all(part.strip().isdigit() for part in parts) else ()
