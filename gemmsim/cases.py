@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gemmsim.arrays import check_array_size, random_array
+from gemmsim.arrays import NUMPY_DTYPES, check_array_size, random_array
 from gemmsim.compile.source import ArgType, PythonKernel
 from gemmsim.errors import GemmsimError, nearest
 from gemmsim.gpu import GpuSpec
@@ -66,6 +66,9 @@ def ladder_request(
         if name in info.arguments:
             check_array_size(f"matrix {name} of M={m}, N={n}, K={k}", kind, dims)
             by_name[name] = Argument(kind, dims, random_array(kind, dims, random))
+    for name, (kind, dims) in (info.zeros(m, n, k, tunables) if info.zeros else {}).items():
+        check_array_size(f"array {name} for M={m}, N={n}, K={k}", kind, dims)
+        by_name[name] = Argument(kind, dims, np.zeros(dims, NUMPY_DTYPES[kind]))
     if not beta and result.startswith("f"):
         by_name["C"] = Argument(result, (m, n), np.full_like(by_name["C"].value, np.nan))
     args = tuple(by_name[name] for name in info.arguments)

@@ -33,8 +33,9 @@ class LaunchShape:
 class KernelInfo:
     """One rung of the ladder: C = alpha * A @ B + beta * C, with A [m, k], B [k, n] and C [m, n] C-contiguous.
 
-    arguments  parameters of the kernel function, in order: those of the default and, if "bias" is among them, a vector
-               [n] of C's type that is added to each row of C; alpha and beta are scalars of the type of C
+    arguments  parameters of the kernel function, in order: those of the default, those in `zeros` and, if "bias" is
+               among them, a vector [n] of C's type that is added to each row of C; alpha and beta are scalars of it
+    zeros      (m, n, k, tunables) -> {name: (dtype, shape)} of its further arguments, arrays of zeros at the launch
     relu       C is max(0, ...) of all that
     operand_roundoff  unit roundoff of the precision to which the kernel rounds A and B first, 0 where it does not
     dtypes     that A and B may have, the default first; for C see `result_dtype`
@@ -55,6 +56,7 @@ class KernelInfo:
     dtypes: tuple[str, ...] = ("f32",)
     arguments: tuple[str, ...] = ("A", "B", "C", "alpha", "beta")
     b_transposed: bool = False
+    zeros: Callable[[int, int, int, dict[str, int]], dict[str, tuple[str, tuple[int, ...]]]] | None = None
     relu: bool = False
     operand_roundoff: float = 0.0
 

@@ -58,9 +58,7 @@ def _instruction(ptx: str, returns: Any, *takes: Any, memory: bool = False, cons
     )
 
 
-def _generator(
-    ptx: str, returns: Any, takes: Sequence[Any], memory: bool, constant: frozenset[int] = _NONE
-) -> Any:
+def _generator(ptx: str, returns: Any, takes: Sequence[Any], memory: bool, constant: frozenset[int] = _NONE) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Sequence[Any]) -> Any:
         outputs = _scalars(returns)
         names = iter(f"${i}" for i in range(1000))
@@ -196,6 +194,10 @@ store_global_f32x2_if = _instruction(_STORE_F32X2_IF, types.void, _U64, _F32X2, 
 _LOAD_F32X2_IF = f"{{{{ {_FLAG}{{1}}, 0; mov.b32 {{d0}}, 0; mov.b32 {{d1}}, 0; @p ld.global.v2.f32 {{d}}, [{{0}}]; }}}}"
 load_global_f32x2_if = _instruction(_LOAD_F32X2_IF, _F32X2, _U64, _U32, memory=True)
 
+# red_add_global_f32_if(address, value, flag): adds to the word atomically, where the flag is not 0.
+_RED_F32_IF = f"{{{{ {_FLAG}{{2}}, 0; @p red.global.add.f32 [{{0}}], {{1}}; }}}}"
+red_add_global_f32_if = _instruction(_RED_F32_IF, types.void, _U64, _F32, _U32, memory=True)
+
 # Asynchronous copies, global to shared memory: cp_async_cg_16(to, source, size). Of the 4, 8 or 16 bytes that are
 # written the first `size` are read, the others are zero; with size 0 the source is not accessed. `cg` goes past L1.
 
@@ -287,9 +289,6 @@ def _mma_of(typingctx: Any, array: Any, a: Any, b: Any, c: Any) -> Any:
 
 # mma_m16n8k16(array, a, b, c): the one of the two above for the elements of `array`.
 mma_m16n8k16 = intrinsic(_mma_of)
-
-# mad_wide(a, b, c) -> a * b + c, of uint32, uint32 and uint64: moves an address on in one instruction.
-mad_wide = _instruction("mad.wide.u32 {d}, {0}, {1}, {2};", _U64, _U32, _U32, _U64)
 
 # tf32_of(float32) -> uint32: rounded to TF32's 10 bits of fraction, to nearest, ties away from zero.
 tf32_of = _instruction("cvt.rna.tf32.f32 {d}, {0};", _U32, _F32)

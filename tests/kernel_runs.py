@@ -5,16 +5,21 @@ Programs come from the user's cache, so that only the first run after a change c
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.arrays import random_array
+from gemmsim.arrays import NUMPY_DTYPES, random_array
 from gemmsim.cases import ladder_source
 from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.isa.program import OperandKind, Program
 from gemmsim.ladder import kernel_info
 from gemmsim.trace.execute import execute
 from gemmsim.trace.types import Argument, Execution, Launch
+
+if TYPE_CHECKING:
+    from gemmsim.ladder import KernelInfo
 
 ROUNDOFF = {"f32": 2.0**-24, "f64": 2.0**-53, "i32": 0.0}
 
@@ -27,6 +32,7 @@ def compiled(name: str, arch: str, tunables: dict[str, int], dtype: str = "f32")
     info = kernel_info(name)
     result = info.result_dtype(dtype)
     kinds = {"A": (dtype, (1, 1)), "B": (dtype, (1, 1)), "C": (result, (1, 1)), "bias": (result, (1,))}
+    kinds |= zeros(info, 1, 1, 1, tunables)
     arguments = [Argument(*kinds.get(name, (result, ())), 0) for name in info.arguments]
     source = ladder_source(info, tunables, arguments)
     return compile_kernel(source, arch, default_cache())
@@ -61,6 +67,8 @@ def run(
     if "bias" in info.arguments:
         bias = random_array(result_dtype, (n,), random)
         arguments += [Argument(result_dtype, (n,), bias)]
+    for kind, dims in zeros(info, m, n, k, tunables).values():
+        arguments += [Argument(kind, dims, np.zeros(dims, NUMPY_DTYPES[kind]))]
     shape = info.launch(m, n, k, tunables)
     launch = Launch(shape.grid, shape.block, tuple(arguments), shape.dynamic_shared_bytes)
     program = compiled(name, arch, tunables, dtype)
@@ -77,6 +85,10 @@ def run(
     wrong = ~(np.abs(result - expected) <= allowed)  # NaN is wrong, too
     assert not wrong.any(), f"{int(wrong.sum())} of {m * n} elements, the first at {np.argwhere(wrong)[0]}"
     return done, launch, program
+
+
+def zeros(info: KernelInfo, m: int, n: int, k: int, tunables: dict[str, int]) -> dict[str, tuple[str, tuple[int, ...]]]:
+    return info.zeros(m, n, k, tunables) if info.zeros else {}
 
 
 def values(array: NDArray, dtype: str) -> NDArray[np.float64]:
