@@ -20,6 +20,7 @@ INTERRUPTED = 130
 # The module gemmsim.cli.<name> holds `command`; the text stands here so that --help imports none of them.
 COMMANDS = {
     "analyze": "Predict counters, occupancy, stalls and time of one kernel launch.",
+    "compare": "Hold the rungs of the ladder, or several GPUs, side by side, and say why.",
     "list": "List the built-in kernels, the GPU presets or the metrics.",
     "doctor": "Check what this installation can do, and say what is missing.",
 }

@@ -10,6 +10,7 @@ import numpy as np
 
 from gemmsim.cases import LadderCase, ladder_request
 from gemmsim.cli.parse import parse_argument, parse_assignments, parse_dims
+from gemmsim.cli.sizes import problem_size
 from gemmsim.cli.targets import target_source
 from gemmsim.errors import GemmsimError
 from gemmsim.gpu import GpuSpec, load_gpu
@@ -98,21 +99,7 @@ def target_request(options: Options) -> AnalyzeRequest:
 
 
 def _sizes(options: Options) -> tuple[int, int, int] | None:
-    """(m, n, k), None where no size was given."""
-    given = {"--m": options.m, "--n": options.n, "--k": options.k}
-    for name, value in {"--size": options.size, **given}.items():
-        if value is not None and value < 1:
-            raise GemmsimError(f"{name} {value} is not a size: it must be at least 1")
-    missing = [name for name, value in given.items() if value is None]
-    if options.size is not None:
-        if len(missing) < 3:
-            raise GemmsimError("--size stands for --m, --n and --k together: give one or the others")
-        return options.size, options.size, options.size
-    if len(missing) == 3:
-        return None
-    if options.m is None or options.n is None or options.k is None:
-        raise GemmsimError(f"{' and '.join(missing)} missing: give --size N, or all of --m, --n and --k")
-    return options.m, options.n, options.k
+    return problem_size(options.size, options.m, options.n, options.k)
 
 
 def _tunables(texts: tuple[str, ...]) -> dict[str, int]:

@@ -15,7 +15,7 @@ from gemmsim.version import MODEL_VERSION
 
 def render(report: Report) -> str:
     """Numbers that are unknown or infinite are null: JSON has neither NaN nor infinity."""
-    return json.dumps(_plain(as_dict(report)), indent=2, allow_nan=False) + "\n"
+    return json.dumps(plain(as_dict(report)), indent=2, allow_nan=False) + "\n"
 
 
 def as_dict(report: Report) -> dict[str, Any]:
@@ -98,11 +98,12 @@ def _line(row: LineTraffic) -> dict[str, Any]:
     return fields | {"file": row.line.file if row.line else None, "line": row.line.line if row.line else None}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """`value` with what JSON has: null for unknown and infinite numbers, whole numbers as integers."""
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:

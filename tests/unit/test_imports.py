@@ -28,7 +28,8 @@ ALLOWED = {
     "analysis": {"isa", "memory", "sm", "gpu", "trace", "request"},
     "report": {"isa", "memory", "sm", "gpu", "trace", "analysis", "request"},
     "api": {"isa", "compile", "trace", "memory", "sm", "gpu", "analysis", "report", "request", "ladder"},
-    "cli": {"arrays", "cases", "compile", "trace", "gpu", "report", "request", "api", "ladder"},
+    "compare": {"analysis", "cases", "gpu", "request", "api"},
+    "cli": {"analysis", "arrays", "cases", "compare", "compile", "trace", "gpu", "report", "request", "api", "ladder"},
     "testing": {
         "api",
         "arrays",

@@ -1,0 +1,182 @@
+"""One analysed launch as a row of a comparison: what it took, and how long each unit of the GPU worked for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gemmsim.analysis.evidence import Evidence
+from gemmsim.analysis.findings import Bottleneck, Verification
+from gemmsim.analysis.kloop import k_loop
+from gemmsim.analysis.mix import by_kind
+from gemmsim.analysis.utilisation import DATA_STAGE, DRAM, ISSUE, L2, utilisations
+from gemmsim.request import Labels
+from gemmsim.sm.pipes import pipe_slots, port_of, port_pipes
+
+SPACES = ("global", "shared", "local")
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a unit did: share_pct of its peak, busy_us of the time, for `work` of what it counts (see `rung_of`)."""
+
+    unit: str
+    share_pct: float
+    busy_us: float
+    work: float
+
+    @property
+    def rate_per_us(self) -> float:
+        """What it can do."""
+        return self.work / self.busy_us if self.busy_us else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceTraffic:
+    """All accesses of a launch to one memory space; sectors and l2_sectors are 0 for shared memory."""
+
+    requests: float = 0.0
+    sectors: float = 0.0
+    wavefronts: float = 0.0
+    conflicts: float = 0.0
+    l2_sectors: float = 0.0
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One kernel at one size on one GPU, predicted.
+
+    name            what the comparison calls it; labels: kernel, size and tunables; dtype: of A and B
+    precision       of the arithmetic: one of `roofline.PRECISIONS`
+    time_us, kernel_us  with and without the launch overhead
+    flops, peak_flops   operations of the launch; of the GPU a second, at this precision
+    shared_bytes, local_bytes  a block; a thread
+    product_share   of the warp instructions issued in the loop over K, those that multiply and add; None where unknown
+    blocks, sm_count, waves  of the grid; SMs of the GPU; generations of resident blocks
+    warps           active a cycle on a busy SM, mean
+    uses            every unit, busiest first
+    spaces          global, shared, local -> traffic
+    kinds           kind of instruction -> warp instructions
+    waits_us        stall reason -> part of kernel_us that warps spent in it (they add up to kernel_us)
+    """
+
+    name: str
+    labels: Labels
+    dtype: str
+    gpu: str
+    gpu_title: str
+    arch: str
+    precision: str
+    time_us: float
+    kernel_us: float
+    clock_hz: float
+    flops: float
+    peak_flops: float
+    bottleneck: Bottleneck
+    verified: Verification
+    registers: int
+    shared_bytes: int
+    local_bytes: int
+    theoretical_occupancy_pct: float
+    achieved_occupancy_pct: float
+    product_share: float | None
+    blocks: int
+    sm_count: int
+    waves: float
+    warps: float
+    warp_instructions: float
+    dram_sectors: float
+    uses: tuple[Use, ...]
+    spaces: dict[str, SpaceTraffic]
+    kinds: dict[str, float]
+    waits_us: dict[str, float]
+
+    @property
+    def achieved_flops(self) -> float:
+        return self.flops / self.time_us * 1e6
+
+    @property
+    def percent_of_peak(self) -> float:
+        return 100 * self.achieved_flops / self.peak_flops
+
+    def use(self, unit: str) -> Use | None:
+        return next((use for use in self.uses if use.unit == unit), None)
+
+    @property
+    def binding(self) -> Use:
+        """The busiest unit."""
+        return self.uses[0]
+
+
+def rung_of(
+    name: str, labels: Labels, dtype: str, evidence: Evidence, bottleneck: Bottleneck, verified: Verification
+) -> Rung:
+    """Work of a unit: warp instructions of issue slots and pipes, wavefronts of the data stage, sectors of L2, DRAM."""
+    timing, gpu, program = evidence.timing, evidence.gpu, evidence.program
+    kernel_us = timing.cycles / timing.sm_clock_hz * 1e6
+    work = _work(evidence)
+    uses = tuple(
+        Use(use.unit, use.share_pct, use.share_pct / 100 * kernel_us, work.get(use.unit, 0.0))
+        for use in utilisations(evidence)
+        if use.share_pct > 0
+    )
+    stalls = sum(timing.stalls.values())
+    loop = k_loop(program, evidence.executed)
+    return Rung(
+        name=name,
+        labels=labels,
+        dtype=dtype,
+        gpu=gpu.name,
+        gpu_title=gpu.title,
+        arch=gpu.arch,
+        precision=evidence.roofline.precision,
+        time_us=timing.duration_us,
+        kernel_us=kernel_us,
+        clock_hz=timing.sm_clock_hz,
+        flops=evidence.roofline.flops,
+        peak_flops=evidence.roofline.peak_flops,
+        bottleneck=bottleneck,
+        verified=verified,
+        registers=program.registers,
+        shared_bytes=program.static_shared_bytes + evidence.dynamic_shared_bytes,
+        local_bytes=program.local_bytes,
+        theoretical_occupancy_pct=evidence.occupancy.theoretical_pct,
+        achieved_occupancy_pct=timing.achieved_occupancy_pct,
+        product_share=loop.product_share if loop else None,
+        blocks=evidence.blocks,
+        sm_count=gpu.sm.count,
+        waves=timing.waves,
+        warps=timing.achieved_occupancy_pct / 100 * gpu.sm.max_warps,
+        warp_instructions=evidence.warp_instructions,
+        dram_sectors=work[DRAM],
+        uses=uses,
+        spaces={space: _space(evidence, space) for space in SPACES},
+        kinds={str(kind): count for kind, count in by_kind(evidence).items()},
+        waits_us={reason: kernel_us * held / stalls for reason, held in timing.stalls.items() if held and stalls},
+    )
+
+
+def _work(evidence: Evidence) -> dict[str, float]:
+    found = {
+        ISSUE: evidence.warp_instructions,
+        DATA_STAGE: evidence.counters.get("l1tex__data_pipe_lsu_wavefronts.sum", 0.0),
+        L2: float(sum(row.l2_sectors for row in evidence.traffic)),
+        DRAM: float(sum(row.dram_sectors for row in evidence.traffic)),
+    }
+    pipes = evidence.gpu.pipes
+    for instruction, executed in zip(evidence.program.instructions, evidence.executed, strict=True):
+        if executed:
+            slots = pipe_slots(instruction.opcode, instruction.modifiers)
+            for pipe in port_pipes(port_of(instruction.opcode, evidence.program.arch), pipes):
+                found[f"{pipe} pipe"] = found.get(f"{pipe} pipe", 0.0) + executed * slots
+    return found
+
+
+def _space(evidence: Evidence, space: str) -> SpaceTraffic:
+    rows = [row for row in evidence.traffic if row.space == space]
+    return SpaceTraffic(
+        requests=float(sum(row.requests for row in rows)),
+        sectors=float(sum(row.sectors for row in rows)),
+        wavefronts=float(sum(row.wavefronts for row in rows)),
+        conflicts=float(sum(row.conflicts for row in rows)),
+        l2_sectors=float(sum(row.l2_sectors for row in rows)),
+    )

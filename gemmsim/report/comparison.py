@@ -1,0 +1,151 @@
+"""A Comparison as text, Markdown, CSV and JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+
+from gemmsim.analysis.comparison import Comparison, Group, Row
+from gemmsim.analysis.differences import Cause, Quantity
+from gemmsim.analysis.rung import Rung
+from gemmsim.report.comparison_data import as_csv, as_json
+from gemmsim.report.table import table
+
+WIDTH = 80
+INDENT = "  "
+_HEAD = ("time", "TFLOP/s", "of peak", "speed-up", "limited by")
+_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def render_text(comparison: Comparison) -> str:
+    """The tables, then what made the difference from row to row; ASCII, at most 80 columns."""
+    size = f"M={comparison.m} N={comparison.n} K={comparison.k}"
+    lines = [f"{size}: predicted, not measured"]
+    for group in comparison.groups:
+        rows = [_cells(row, comparison.by_gpu) for row in group.rows]
+        lines += ["", *textwrap.wrap(_group_title(group), WIDTH)]
+        lines += [f"{INDENT}{line}" for line in table(_head(comparison), rows, "<>>>><", WIDTH - len(INDENT))]
+    for group in comparison.groups:
+        reasons = [line for line in _reasons(group, comparison.by_gpu) if line]
+        if reasons:
+            heading = "WHY" if len(comparison.groups) == 1 else f"WHY, {group.title}"
+            lines += ["", *textwrap.wrap(heading, WIDTH)]
+            for line in reasons:
+                lines += textwrap.wrap(line, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT * 3)
+    if comparison.wrong:
+        lines += ["", "C IS WRONG"]
+        for rung in comparison.wrong:
+            lines += textwrap.wrap(f"{rung.name}: {rung.verified.text}", WIDTH, initial_indent=INDENT)
+    if comparison.skipped:
+        lines += ["", "CANNOT RUN"]
+        for one in comparison.skipped:
+            text = f"{one.kernel} on {one.gpu}: {one.reason}"
+            lines += textwrap.wrap(text, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT * 3)
+    return "\n".join(lines) + "\n"
+
+
+def render_markdown(comparison: Comparison) -> str:
+    """A table a group, the reasons in its last column."""
+    lines = [f"M={comparison.m} N={comparison.n} K={comparison.k}, predicted, not measured."]
+    for group in comparison.groups:
+        lines += ["", f"**{_group_title(group)}**", ""]
+        lines.append(f"| {' | '.join((*_head(comparison), 'why'))} |")
+        lines.append("|---|---:|---:|---:|---:|---|---|")
+        for row in group.rows:
+            why = "; ".join(_cause(cause) for cause in row.why)
+            lines.append(f"| {' | '.join((*_cells(row, comparison.by_gpu), why))} |")
+    if comparison.skipped:
+        lines += ["", "Cannot run:", ""]
+        lines += [f"- {one.kernel} on {one.gpu}: {one.reason}" for one in comparison.skipped]
+    return "\n".join(lines) + "\n"
+
+
+def duration(us: float) -> str:
+    """Three or four significant digits: 12.3 us, 1.234 ms."""
+    for limit, unit in ((1e6, "s"), (1e3, "ms")):
+        if us >= limit:
+            return f"{us / limit:.4g} {unit}"
+    return f"{us:.4g} us" if us >= 1 or not us else f"{1e3 * us:.3g} ns"
+
+
+def limiter(rung: Rung) -> str:
+    """The bottleneck in few words."""
+    kind, share = rung.bottleneck.kind, rung.bottleneck.share_pct
+    if kind == "launch":
+        return f"launch overhead {share:.0f}%"
+    if kind not in ("latency", "small_grid"):
+        return f"{rung.bottleneck.sentence.partition(':')[0]} {share:.0f}%"
+    if kind == "small_grid":
+        return f"{rung.sm_count - rung.blocks}/{rung.sm_count} SMs idle"
+    waits = {reason: held for reason, held in rung.waits_us.items() if reason != "selected"}
+    return f"latency ({max(waits, key=lambda reason: waits[reason])})" if waits else "latency"
+
+
+def _head(comparison: Comparison) -> tuple[str, ...]:
+    return ("GPU" if comparison.by_gpu else "kernel", *_HEAD)
+
+
+def _group_title(group: Group) -> str:
+    peaks = {row.rung.peak_flops for row in group.rows}
+    peak = f", peak {peaks.pop() / 1e12:.1f} TFLOP/s" if len(peaks) == 1 else ""
+    return f"{group.title}{peak}"
+
+
+def _cells(row: Row, by_gpu: bool) -> tuple[str, ...]:
+    rung = row.rung
+    return (
+        rung.gpu if by_gpu else rung.name,
+        duration(rung.time_us),
+        f"{rung.achieved_flops / 1e12:.2f}",
+        f"{rung.percent_of_peak:.1f}%",
+        f"{row.speed_up:.2f}x" if row.speed_up is not None else "-",
+        limiter(rung),
+    )
+
+
+def _reasons(group: Group, by_gpu: bool) -> list[str]:
+    """One paragraph a row: `coalesced 2.43x: global wavefronts 70.9 G -> 8.9 G (-87%)`."""
+    lines = []
+    for row in group.rows:
+        if row.speed_up is None:
+            continue
+        said = "; ".join(_cause(cause) for cause in row.why) or _no_cause(row.speed_up)
+        lines.append(f"{row.rung.gpu if by_gpu else row.rung.name} {row.speed_up:.2f}x: {said}")
+    return lines
+
+
+def _no_cause(speed_up: float) -> str:
+    return "as fast as the one before" if 0.98 < speed_up < 1.02 else "no single counter explains it"
+
+
+def _cause(cause: Cause) -> str:
+    text = _quantity(cause.quantity)
+    if cause.quantity.before:
+        text += f" ({100 * (cause.quantity.after / cause.quantity.before - 1):+.0f}%)"
+    return f"{text}, {_quantity(cause.detail)}" if cause.detail else text
+
+
+def _quantity(quantity: Quantity) -> str:
+    return f"{quantity.what} {_value(quantity.before, quantity.unit)} -> {_value(quantity.after, quantity.unit)}"
+
+
+def _value(value: float, unit: str) -> str:
+    if unit == "us":
+        return duration(value)
+    if unit == "%":
+        return f"{value:.1f}%"
+    if unit == "ratio":
+        return f"{value:.2f}"
+    suffix = "B" if unit == "byte" else ""
+    for limit, prefix in _PREFIXES:
+        if value >= limit:
+            return f"{value / limit:.3g} {prefix}{suffix}"
+    return f"{value:.3g} {suffix}".rstrip()
+
+
+RENDERERS: dict[str, Callable[[Comparison], str]] = {
+    "text": render_text,
+    "md": render_markdown,
+    "csv": as_csv,
+    "json": as_json,
+}

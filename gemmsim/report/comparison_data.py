@@ -1,0 +1,96 @@
+"""A Comparison for programs: CSV, one line a rung, and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import asdict
+from typing import Any
+
+from gemmsim.analysis.comparison import Comparison, Row
+from gemmsim.report.json import plain
+from gemmsim.version import MODEL_VERSION
+
+SCHEMA_VERSION = 1
+
+
+def as_json(comparison: Comparison) -> str:
+    """By the schema in `comparison.schema.json`."""
+    return json.dumps(plain(as_dict(comparison)), indent=2, allow_nan=False) + "\n"
+
+
+def as_dict(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "model_version": MODEL_VERSION,
+        "m": comparison.m,
+        "n": comparison.n,
+        "k": comparison.k,
+        "by_gpu": comparison.by_gpu,
+        "groups": [
+            {
+                "title": group.title,
+                "rows": [
+                    {
+                        **_summary(row),
+                        "why": [asdict(cause) for cause in row.why],
+                        "units": [asdict(use) for use in row.rung.uses],
+                        "spaces": {name: asdict(space) for name, space in row.rung.spaces.items()},
+                        "instructions": row.rung.kinds,
+                        "waits_us": row.rung.waits_us,
+                    }
+                    for row in group.rows
+                ],
+            }
+            for group in comparison.groups
+        ],
+        "skipped": [asdict(one) for one in comparison.skipped],
+    }
+
+
+def as_csv(comparison: Comparison) -> str:
+    rows = [
+        {"group": group.title, **_summary(row), "why": "; ".join(cause.quantity.what for cause in row.why)}
+        for group in comparison.groups
+        for row in group.rows
+    ]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({key: _cell(value) for key, value in row.items()})
+    return text.getvalue()
+
+
+def _summary(row: Row) -> dict[str, Any]:
+    rung = row.rung
+    return {
+        "name": rung.name,
+        "kernel": rung.labels.kernel,
+        "tunables": rung.labels.tunables,
+        "dtype": rung.dtype,
+        "gpu": rung.gpu,
+        "arch": rung.arch,
+        "precision": rung.precision,
+        "time_us": rung.time_us,
+        "tflops": rung.achieved_flops / 1e12,
+        "percent_of_peak": rung.percent_of_peak,
+        "speed_up": row.speed_up,
+        "limiter": rung.bottleneck.kind,
+        "limiter_text": rung.bottleneck.sentence,
+        "registers": rung.registers,
+        "shared_bytes": rung.shared_bytes,
+        "local_bytes": rung.local_bytes,
+        "theoretical_occupancy_pct": rung.theoretical_occupancy_pct,
+        "achieved_occupancy_pct": rung.achieved_occupancy_pct,
+        "product_share": rung.product_share,
+        "warp_instructions": rung.warp_instructions,
+        "verified": rung.verified.ok,
+    }
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, dict):
+        return " ".join(f"{key}={item}" for key, item in value.items())
+    return "" if value is None else plain(value)
