@@ -10,7 +10,7 @@ from gemmsim.analysis.kloop import k_loop
 from gemmsim.analysis.mix import by_kind
 from gemmsim.analysis.utilisation import DATA_STAGE, DRAM, ISSUE, L2, utilisations
 from gemmsim.request import Labels
-from gemmsim.sm.pipes import pipe_slots, port_of, port_pipes
+from gemmsim.sm.pipes import port_of, port_pipes
 
 SPACES = ("global", "shared", "local")
 
@@ -165,9 +165,8 @@ def _work(evidence: Evidence) -> dict[str, float]:
     pipes = evidence.gpu.pipes
     for instruction, executed in zip(evidence.program.instructions, evidence.executed, strict=True):
         if executed:
-            slots = pipe_slots(instruction.opcode, instruction.modifiers)
             for pipe in port_pipes(port_of(instruction.opcode, evidence.program.arch), pipes):
-                found[f"{pipe} pipe"] = found.get(f"{pipe} pipe", 0.0) + executed * slots
+                found[f"{pipe} pipe"] = found.get(f"{pipe} pipe", 0.0) + executed
     return found
 
 
