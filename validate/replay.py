@@ -33,7 +33,7 @@ def replay(case: Case, seed: int = 0) -> AnalyzeRequest:
             tuple(values[name] for name in names),
             case.data["launch"].get("dynamic_shared_bytes", 0),
         ),
-        gpu=load_gpu(case.gpu),
+        gpu=load_gpu(case.gpu, case.data.get("settings", ())),
         labels=Labels(case.name, "", case.m, case.n, case.k, case.tunables),
         verify=_check(case.data["problem"], names),
     )

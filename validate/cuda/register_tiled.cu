@@ -9,8 +9,9 @@ __global__ void register_tiled(int M, int N, int K, float alpha, const float *A,
     const int top = blockIdx.y * TILE, left = blockIdx.x * TILE;
     float sum[EACH][EACH] = {};
     for (int k0 = 0; k0 < K; k0 += TILE) {
-        for (int i = y; i < TILE; i += SIDE)
-            for (int j = x; j < TILE; j += SIDE) {
+        for (int di = 0; di < TILE; di += SIDE)
+            for (int dj = 0; dj < TILE; dj += SIDE) {
+                const int i = di + y, j = dj + x;
                 part_a[i][j] = top + i < M && k0 + j < K ? A[(top + i) * K + k0 + j] : 0.0f;
                 part_b[i][j] = k0 + i < K && left + j < N ? B[(k0 + i) * N + left + j] : 0.0f;
             }
