@@ -25,7 +25,8 @@ def launch(m: int, n: int, k: int, tunables: dict[str, int]) -> LaunchShape:
 
 def zeros(m: int, n: int, k: int, tunables: dict[str, int]) -> dict[str, tuple[str, tuple[int, ...]]]:
     sheets = 1 if tunables["atomics"] else tunables["splits"]
-    return {"workspace": ("f32", (sheets, m, n)), "counters": ("i32", (ceil_div(m, BM), ceil_div(n, BN)))}
+    counters = (ceil_div(m, BM), ceil_div(n, BN), 32)  # each in a line of 128 bytes of its own
+    return {"workspace": ("f32", (sheets, m, n)), "counters": ("i32", counters)}
 
 
 def build(splits: int, atomics: int) -> Any:
@@ -139,12 +140,12 @@ def build(splits: int, atomics: int) -> Any:
         cuda.threadfence()
         cuda.syncthreads()
         if thread == 0:
-            arrived[0] = cuda.atomic.add(counters, (cuda.blockIdx.y, cuda.blockIdx.x), 1)
+            arrived[0] = cuda.atomic.add(counters, (cuda.blockIdx.y, cuda.blockIdx.x, 0), 1)
         cuda.syncthreads()
         if arrived[0] == splits - 1:
             cuda.threadfence()
             if thread == 0:
-                counters[cuda.blockIdx.y, cuda.blockIdx.x] = 0
+                counters[cuda.blockIdx.y, cuda.blockIdx.x, 0] = 0
             finish(workspace, C, thread, row_0, col_0, fast, alpha, beta)
 
     return split_k

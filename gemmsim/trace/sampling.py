@@ -4,6 +4,11 @@ Nothing is assumed about a kernel: along each grid axis a few blocks are execute
 when every instruction ran equally often, for equally many threads, with the same access shapes equally often. Interior
 blocks along an axis must repeat with a short period (the alignment of a tile to the 128-byte line can alternate), and a
 block chosen at random must agree with its class; otherwise the whole grid is executed.
+
+Where an atomic instruction returns what it found, a block's way can depend on which blocks came before it (the last
+block of a tile to arrive collects the sums of all). Then what is executed, compared and weighted is a column: the
+blocks of one place in x and y, all along z. Blocks of different columns are taken not to depend on each other. A grid
+that is flat in z is executed in full.
 """
 
 from __future__ import annotations
@@ -11,10 +16,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 
 from gemmsim.errors import GemmsimError
+from gemmsim.isa.program import ZERO, Instruction, Operand, OperandKind, Program
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.types import Launch, WarpTrace
 
@@ -50,8 +57,10 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False) -> Pla
     Raises GemmsimError where the launch can neither be sampled nor executed in full within the executor's budget.
     """
     program, launch, max_instructions = executor.program, executor.launch, executor.budget
-    probe = _Probe(executor)
-    total = probe.count(0) * launch.blocks
+    gx, gy, gz = launch.grid
+    dependent = _order_matters(program)
+    probe = _Probe(executor, gz if dependent else 1)
+    total = probe.count(0) * launch.blocks // probe.depth
     if full or total <= FULL_BELOW or launch.blocks <= 8:
         if total > max_instructions:
             raise GemmsimError(
@@ -59,15 +68,29 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False) -> Pla
                 f"--max-instructions {max_instructions}: raise it, or leave out --full"
             )
         return _everything(launch, resident, sms)
-    axes = [_axis(probe, launch.grid, axis) for axis in range(3)]
-    if any(axis is None for axis in axes):
+    grid = (gx, gy, 1) if dependent else launch.grid
+    axes = [] if dependent and gz == 1 else [_axis(probe, grid, axis) for axis in range(3)]
+    if not axes or any(axis is None for axis in axes):
         if total > max_instructions:
             raise GemmsimError(
                 f"the blocks of kernel '{program.name}' differ in ways that a sample cannot stand for, and all of them "
                 f"would execute about {total:.3g} warp instructions: more than --max-instructions {max_instructions}"
             )
         return _everything(launch, resident, sms)
-    return _product(launch, [axis for axis in axes if axis is not None], resident)
+    return _product(launch, [axis for axis in axes if axis is not None], resident, probe.depth)
+
+
+def _order_matters(program: Program) -> bool:
+    """Whether an atomic operation on global memory returns the old value."""
+    return any(
+        i.opcode in ("ATOM", "ATOMG") and any(o.kind is OperandKind.REGISTER and o.index != ZERO for o in _results(i))
+        for i in program.instructions
+    )
+
+
+def _results(instruction: Instruction) -> Iterable[Operand]:
+    """Operands before the address."""
+    return takewhile(lambda operand: operand.kind is not OperandKind.ADDRESS, instruction.operands)
 
 
 def _everything(launch: Launch, resident: int, sms: int) -> Plan:
@@ -77,20 +100,22 @@ def _everything(launch: Launch, resident: int, sms: int) -> Plan:
 
 
 class _Probe:
-    """Executes single blocks and remembers what they did."""
+    """Executes single blocks, or columns of `depth` blocks along z, and remembers what they did."""
 
-    def __init__(self, executor: Executor) -> None:
-        self.executor = executor
+    def __init__(self, executor: Executor, depth: int) -> None:
+        self.executor, self.depth = executor, depth
         self.known: dict[int, tuple[str, int]] = {}
 
     def _run(self, block: int) -> tuple[str, int]:
         if block not in self.known:
-            trace = self.executor.trace([block], streams=[False])
+            gx, gy, _ = self.executor.launch.grid
+            column = [block + gx * gy * z for z in range(self.depth)]
+            trace = self.executor.trace(column, streams=[False] * self.depth)
             self.known[block] = _signature(trace), int(trace.executed.sum())
         return self.known[block]
 
     def count(self, block: int) -> int:
-        """Warp instructions of a block."""
+        """Warp instructions of a block, or a column."""
         return self._run(block)[1]
 
     def signature(self, x: int, y: int, z: int) -> str:
@@ -99,7 +124,7 @@ class _Probe:
 
 
 def _signature(trace: WarpTrace) -> str:
-    """A digest of what one block did, its addresses taken relative to their lines."""
+    """A digest of what each block did, its addresses taken relative to their lines."""
     digest = hashlib.sha256()
     digest.update(trace.executed.tobytes())
     digest.update(trace.threads_executed.tobytes())
@@ -150,8 +175,10 @@ def _scattered(inside: range) -> Iterable[int]:
     return (inside[int(len(inside) * 0.381966)], inside[int(len(inside) * 0.763932)])
 
 
-def _product(launch: Launch, axes: list[_Axis], resident: int) -> Plan:
+def _product(launch: Launch, axes: list[_Axis], resident: int, depth: int) -> Plan:
     gx, gy, _ = launch.grid
+    if depth > 1:
+        axes = [*axes[:2], _Axis(dict.fromkeys(range(depth), 1))]
     chosen = {
         x + gx * (y + gy * z): float(axes[0].weight[x] * axes[1].weight[y] * axes[2].weight[z])
         for x in axes[0].representatives()
