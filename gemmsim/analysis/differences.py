@@ -16,7 +16,7 @@ from gemmsim.analysis.utilisation import DATA_STAGE, DRAM, ISSUE, L2
 
 SAME_TIME = 0.02  # relative: below it there is nothing to explain
 NEAR_BUSIEST = 0.8  # of the busiest unit's share
-LEAST_WEIGHT = 0.02  # of the slower time
+LEAST_WEIGHT = 0.05  # of the difference of the times
 LEAST_OF_FIRST = 0.25  # of the first cause's weight
 CAUSES = 2
 SECTOR_BYTES = 32
@@ -219,10 +219,11 @@ RULES: tuple[Callable[[Pair], Cause | None], ...] = (
 def causes(below: Rung, above: Rung) -> tuple[Cause, ...]:
     """At most CAUSES, the weightiest first; none where both take the same time, or no rule finds anything."""
     pair = Pair(below, above)
-    if pair.slow.time_us - pair.fast.time_us < SAME_TIME * pair.slow.time_us:
+    difference = pair.slow.time_us - pair.fast.time_us
+    if difference < SAME_TIME * pair.slow.time_us:
         return ()
     found = [cause for rule in RULES if (cause := rule(pair)) is not None]
-    found = sorted((c for c in found if c.weight_us >= LEAST_WEIGHT * pair.slow.time_us), key=lambda c: -c.weight_us)
+    found = sorted((c for c in found if c.weight_us >= LEAST_WEIGHT * difference), key=lambda c: -c.weight_us)
     return tuple(cause for cause in found[:CAUSES] if cause.weight_us >= LEAST_OF_FIRST * found[0].weight_us)
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.analysis.findings import Verification
 from gemmsim.request import GemmCheck
-from gemmsim.trace.types import Execution, Launch
+from gemmsim.trace.types import Argument, Execution, Launch
 
 # Unit roundoff of the precision that sums the products.
 _ROUNDOFF = {"f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8, "f64": 2.0**-53, "i32": 0.0, "i8": 0.0}
-_CHUNK_ELEMENTS = 1 << 24  # of A read at a time, so that the float64 copy stays small
+_CHUNK_ELEMENTS = 1 << 22  # of A read at a time, so that the float64 copy stays small
 
 
 def verify(run: Execution, launch: Launch, check: GemmCheck | None) -> Verification:
@@ -23,21 +25,21 @@ def verify(run: Execution, launch: Launch, check: GemmCheck | None) -> Verificat
     """
     if check is None:
         return Verification(None, None, "not checked: no --verify was asked for")
-    a, b = (_float64(launch, i) for i in (check.a, check.b))
+    a, b = (_Operand(launch.args[i]) for i in (check.a, check.b))
     if check.b_transposed:
-        b = b.T
+        b.array = b.array.T
     before = launch.args[check.c]
     after, stored = run.outputs[check.c], run.written[check.c]
     assert after is not None and stored is not None
-    m = a.shape[0]
-    n = b.shape[1]
+    m = a.array.shape[0]
+    n = b.array.shape[1]
     after, stored = after.reshape(m, n), stored.reshape(m, n)
     count = int(stored.sum())
     if not run.sampled and count != m * n:
         return Verification(False, None, f"NO: {m * n - count} of {m * n} elements of C were never stored")
     if not count:
         return Verification(False, None, "NO: no element of C was stored")
-    bias = None if check.bias is None else _float64(launch, check.bias)
+    bias = None if check.bias is None else _Operand(launch.args[check.bias])[:]
     old = np.asarray(before.value).reshape(m, n)
     worst, scale, inside = _compare(a, b, old, bias, after, stored, check, before.dtype)
     relative = worst / scale if scale else worst
@@ -49,17 +51,23 @@ def verify(run: Execution, launch: Launch, check: GemmCheck | None) -> Verificat
     )
 
 
-def _float64(launch: Launch, position: int) -> NDArray[np.float64]:
-    argument = launch.args[position]
-    array = np.asarray(argument.value)
-    if argument.dtype == "bf16":
-        array = (array.astype(np.uint32) << 16).view(np.float32)
-    return array.astype(np.float64).reshape(argument.shape)
+class _Operand:
+    """An argument's array, of which a part is made float64 when asked for: a large one has no copy as a whole."""
+
+    def __init__(self, argument: Argument) -> None:
+        self.dtype = argument.dtype
+        self.array = np.asarray(argument.value).reshape(argument.shape)
+
+    def __getitem__(self, part: Any) -> NDArray[np.float64]:
+        array = self.array[part]
+        if self.dtype == "bf16":
+            array = (array.astype(np.uint32) << 16).view(np.float32)
+        return array.astype(np.float64)
 
 
 def _compare(
-    a: NDArray[np.float64],
-    b: NDArray[np.float64],
+    a: _Operand,
+    b: _Operand,
     before: NDArray,
     bias: NDArray[np.float64] | None,
     after: NDArray,
@@ -74,11 +82,13 @@ def _compare(
     rows = np.flatnonzero(stored.any(axis=1))
     worst = scale = 0.0
     inside = True
-    for some in np.array_split(rows, max(1, rows.size * a.shape[1] // _CHUNK_ELEMENTS)):
+    k = a.array.shape[1]
+    for some in np.array_split(rows, max(1, rows.size * k // _CHUNK_ELEMENTS)):
         columns = np.flatnonzero(stored[some].any(axis=0))
         at = np.ix_(some, columns)
-        product = a[some] @ b[:, columns]
-        magnitude = np.abs(a[some]) @ np.abs(b[:, columns])
+        rows_a, columns_b = a[some], b[:, columns]
+        product = rows_a @ columns_b
+        magnitude = np.abs(rows_a) @ np.abs(columns_b)
         old = np.where(stored[at], before[at], 0).astype(np.float64) if check.beta else np.zeros(product.shape)
         expected = check.alpha * product + check.beta * old
         terms = np.abs(check.beta * old)
@@ -86,7 +96,7 @@ def _compare(
             expected, terms = expected + bias[columns], terms + np.abs(bias[columns])
         expected = np.maximum(expected, 0) if check.relu else expected
         scaled, rounded = abs(check.alpha) * magnitude, (1 + check.operand_roundoff) ** 2
-        bound = (a.shape[1] + 3) * _ROUNDOFF[dtype] * (rounded * scaled + terms) + (rounded - 1) * scaled
+        bound = (k + 3) * _ROUNDOFF[dtype] * (rounded * scaled + terms) + (rounded - 1) * scaled
         error = np.where(stored[at], np.abs(after[at].astype(np.float64) - expected), 0)
         inside = inside and bool((error <= bound).all())
         worst, scale = max(worst, float(error.max())), max(scale, float(np.abs(expected).max()))

@@ -8,12 +8,15 @@ from collections.abc import Callable
 from gemmsim.analysis.comparison import Comparison, Group, Row
 from gemmsim.analysis.differences import Cause, Quantity
 from gemmsim.analysis.rung import Rung
+from gemmsim.analysis.utilisation import DATA_STAGE, DRAM, L2
 from gemmsim.report.comparison_data import as_csv, as_json
 from gemmsim.report.table import table
 
 WIDTH = 80
+MANY_TIMES = 10  # a change beyond reads better as a factor than in percent
 INDENT = "  "
 _HEAD = ("time", "TFLOP/s", "of peak", "speed-up", "limited by")
+_SHORT = {DATA_STAGE: "L1/shared", L2: "L2", DRAM: "DRAM"}
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -74,11 +77,12 @@ def limiter(rung: Rung) -> str:
     if kind == "launch":
         return f"launch overhead {share:.0f}%"
     if kind not in ("latency", "small_grid"):
-        return f"{rung.bottleneck.sentence.partition(':')[0]} {share:.0f}%"
+        unit = rung.bottleneck.sentence.partition(":")[0]
+        return f"{_SHORT.get(unit, unit)} {share:.0f}%"
     if kind == "small_grid":
         return f"{rung.sm_count - rung.blocks}/{rung.sm_count} SMs idle"
     waits = {reason: held for reason, held in rung.waits_us.items() if reason != "selected"}
-    return f"latency ({max(waits, key=lambda reason: waits[reason])})" if waits else "latency"
+    return max(waits, key=lambda reason: waits[reason], default="latency")
 
 
 def _head(comparison: Comparison) -> tuple[str, ...]:
@@ -121,8 +125,12 @@ def _no_cause(speed_up: float) -> str:
 def _cause(cause: Cause) -> str:
     text = _quantity(cause.quantity)
     if cause.quantity.before:
-        text += f" ({100 * (cause.quantity.after / cause.quantity.before - 1):+.0f}%)"
+        text += f" ({_change(cause.quantity.after / cause.quantity.before)})"
     return f"{text}, {_quantity(cause.detail)}" if cause.detail else text
+
+
+def _change(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.0f}%" if ratio < MANY_TIMES else f"{ratio:.0f} times"
 
 
 def _quantity(quantity: Quantity) -> str:
@@ -135,7 +143,7 @@ def _value(value: float, unit: str) -> str:
     if unit == "%":
         return f"{value:.1f}%"
     if unit == "ratio":
-        return f"{value:.2f}"
+        return f"{value:.3g}"
     suffix = "B" if unit == "byte" else ""
     for limit, prefix in _PREFIXES:
         if value >= limit:
