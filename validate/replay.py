@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gemmsim.arrays import check_array_size, random_array
+from gemmsim.arrays import NUMPY_DTYPES, check_array_size, random_array
 from gemmsim.compile.source import CubinKernel, CudaKernel, KernelSource
 from gemmsim.errors import GemmsimError
 from gemmsim.gpu import load_gpu
@@ -71,6 +71,10 @@ def _values(case: Case, names: list[str], seed: int) -> dict[str, Argument]:
         if name in names:
             check_array_size(f"matrix {name} of {case.id}", kind, dims)
             values[name] = Argument(kind, dims, random_array(kind, dims, random))
+    for name, of in case.data["launch"].get("zeros", {}).items():
+        shape = tuple(of["shape"])
+        check_array_size(f"array {name} of {case.id}", of["dtype"], shape)
+        values[name] = Argument(of["dtype"], shape, np.zeros(shape, NUMPY_DTYPES[of["dtype"]]))
     if not beta and result in ("f16", "f32", "f64"):
         values["C"] = Argument(result, (m, n), np.full_like(values["C"].value, np.nan))
     return values

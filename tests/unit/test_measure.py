@@ -159,7 +159,10 @@ def test_store_merges_by_id_and_keeps_cubins(bundle: Bundle, tmp_path: Path) -> 
 
 
 def test_parameters_of_either_abi() -> None:
-    arrays = {name: FakeGpu().upload(array) for name, array in host_operands(PROBLEM, ["A", "B", "C"]).arrays.items()}
+    arrays = {
+        name: FakeGpu().upload(array)
+        for name, array in host_operands(PROBLEM, {"arguments": ["A", "B", "C"]}).arrays.items()
+    }
     c = [value.value for value in parameters("c", ["m", "n", "k", "alpha", "A", "B", "beta", "C"], PROBLEM, arrays)]
     assert c[:4] == [3, 5, 4, 1.0] and c[4] == arrays["A"].values.ctypes.data and c[6] == 0.0
     vector = {"bias": FakeGpu().upload(np.zeros(5, np.float32))}
@@ -170,7 +173,7 @@ def test_parameters_of_either_abi() -> None:
 @pytest.mark.parametrize("dtype", ["f32", "f64", "f16", "bf16", "i8"])
 def test_the_check_takes_rounding_and_no_more(dtype: str) -> None:
     problem = PROBLEM | {"dtype": dtype, "result_dtype": {"f16": "f32", "bf16": "f32", "i8": "i32"}.get(dtype, dtype)}
-    host = host_operands(problem, ["A", "B", "C", "bias"])
+    host = host_operands(problem, {"arguments": ["A", "B", "C", "bias"]})
     from gemmsim_validate.measure.operands import as_float64
 
     exact = as_float64(host.arrays["A"], dtype) @ as_float64(host.arrays["B"], dtype)
@@ -185,7 +188,7 @@ def test_the_check_takes_rounding_and_no_more(dtype: str) -> None:
 
 def test_large_problems_are_checked_by_rows() -> None:
     problem = PROBLEM | {"m": 1200, "n": 8, "k": 8}
-    host = host_operands(problem, ["A", "B", "C"])
+    host = host_operands(problem, {"arguments": ["A", "B", "C"]})
     c = host.arrays["A"] @ host.arrays["B"]
     assert check(problem, host, c) | {"relative_error": 0} == {
         "status": "correct", "rows_checked": 64, "relative_error": 0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from gemmsim.errors import GemmsimError
@@ -25,7 +25,7 @@ def dispatcher_check(
     kernel = kernel_info(subject["name"]).build(**subject["tunables"])
     found: dict[str, Any] = {}
     if "bf16" in (problem["dtype"], problem["result_dtype"]):
-        kernel.compile(_signature(launch["arguments"], problem))
+        kernel.compile(_signature(launch, problem))
     else:
         arrays["C"].copy_to_device(host.arrays["C"])
         values = [arrays[name] if name in arrays else _scalar(name, problem) for name in launch["arguments"]]
@@ -74,7 +74,7 @@ def _scalar(name: str, problem: Mapping[str, Any]) -> Any:
     return getattr(np, _SCALARS[problem["result_dtype"]])(problem.get(name, 1 if name == "alpha" else 0))
 
 
-def _signature(names: Sequence[str], problem: Mapping[str, Any]) -> Any:
+def _signature(launch: Mapping[str, Any], problem: Mapping[str, Any]) -> Any:
     from numba.cuda import types
 
     kinds = {"f32": types.float32, "f64": types.float64, "f16": types.float16, "bf16": types.bfloat16,
@@ -82,4 +82,6 @@ def _signature(names: Sequence[str], problem: Mapping[str, Any]) -> Any:
     dtype, result = kinds[problem["dtype"]], kinds[problem["result_dtype"]]
     table = {"A": types.Array(dtype, 2, "C"), "B": types.Array(dtype, 2, "C"), "C": types.Array(result, 2, "C"),
              "bias": types.Array(result, 1, "C")}  # fmt: skip
-    return tuple(table.get(name, result) for name in names)
+    for name, of in launch.get("zeros", {}).items():
+        table[name] = types.Array(kinds[of["dtype"]], len(of["shape"]), "C")
+    return tuple(table.get(name, result) for name in launch["arguments"])

@@ -38,8 +38,10 @@ class Host:
         return sum(array.nbytes for array in self.arrays.values())
 
 
-def host_operands(problem: Mapping[str, Any], names: Sequence[str]) -> Host:
-    """Random A, B (and bias) of a record's problem, the same at every call."""
+def host_operands(problem: Mapping[str, Any], launch: Mapping[str, Any]) -> Host:
+    """Random A, B (and bias) of a record's problem, the same at every call, and what its launch takes beyond."""
+    names = launch.get("arguments", ("A", "B", "C"))
+    zeros = launch.get("zeros", {})
     m, n, k, dtype, result = (problem[key] for key in ("m", "n", "k", "dtype", "result_dtype"))
     shape_b = (n, k) if problem.get("b_transposed") else (k, n)
     arrays: dict[str, NDArray[Any]] = {"A": _random(dtype, (m, k), 1), "B": _random(dtype, shape_b, 2)}
@@ -49,7 +51,8 @@ def host_operands(problem: Mapping[str, Any], names: Sequence[str]) -> Host:
         arrays["C"] = np.full((m, n), 0x7FC0 if result == "bf16" else -1, NUMPY_DTYPES[result])  # 0x7FC0: NaN
     if "bias" in names:
         arrays["bias"] = _random(result, (n,), 3)
-    return Host({name: arrays[name] for name in ("A", "B", "C", "bias") if name in names})
+    arrays |= {name: np.zeros(of["shape"], NUMPY_DTYPES[of["dtype"]]) for name, of in zeros.items()}
+    return Host({name: arrays[name] for name in ("A", "B", "C", "bias", *zeros) if name in names})
 
 
 @lru_cache(maxsize=6)

@@ -61,9 +61,11 @@ def _rung(
         shape = info.launch(spec.m, spec.n, spec.k, tunables)
     except ValueError as error:
         raise GemmsimError(f"kernel '{info.name}': {error}") from None
+    zeros = info.zeros(spec.m, spec.n, spec.k, tunables) if info.zeros else {}
     key = (info.name, dtype, tuple(tunables.items()))
     if key not in built:
         types = {"A": ArgType(dtype, 2), "B": ArgType(dtype, 2), "C": ArgType(result, 2), "bias": ArgType(result, 1)}
+        types |= {name: ArgType(kind, len(dims)) for name, (kind, dims) in zeros.items()}
         source = PythonKernel(
             path=kernel_path(info),
             function=info.build.__name__,
@@ -98,6 +100,8 @@ def _rung(
         "dynamic_shared_bytes": shape.dynamic_shared_bytes,
         "arguments": list(info.arguments),
     }
+    if zeros:
+        launch["zeros"] = {name: {"dtype": kind, "shape": list(dims)} for name, (kind, dims) in zeros.items()}
     name = case_id(info.name, dtype, tunables, spec.m, spec.n, spec.k)
     return {"id": name, "subject": built[key], "problem": problem, "launch": launch}
 

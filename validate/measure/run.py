@@ -75,7 +75,7 @@ class _Session:
         record |= {"date": datetime.date.today().isoformat(), "machine": self.gpu.machine, "errors": []}
         step = "set up"
         try:
-            host = operands.host_operands(case["problem"], _names(case))
+            host = operands.host_operands(case["problem"], case.get("launch", {}))
             arrays = {name: self.gpu.upload(array) for name, array in host.arrays.items()}
             launch = self._launcher(record, arrays)
             step = "run"
@@ -167,7 +167,7 @@ def launch_once(bundle: Bundle, gpu: Any, wanted: Path) -> None:
     for name in wanted.read_text().split():
         case = cases[name]
         try:
-            host = operands.host_operands(case["problem"], _names(case))
+            host = operands.host_operands(case["problem"], case.get("launch", {}))
             arrays = {key: gpu.upload(array) for key, array in host.arrays.items()}
             subject = case["subject"]
             shared = case["launch"].get("dynamic_shared_bytes", 0)
@@ -218,11 +218,6 @@ def _unavailable(records: dict[str, dict[str, Any]], names: Sequence[str], why: 
     _say(f"no counters: {why}")
     for name in names:
         records[name]["profile"] = {"status": "unavailable", "why": why}
-
-
-def _names(case: Mapping[str, Any]) -> list[str]:
-    names: list[str] = case.get("launch", {}).get("arguments", ["A", "B", "C"])
-    return names
 
 
 def _finished(record: Mapping[str, Any], case: Mapping[str, Any]) -> bool:
