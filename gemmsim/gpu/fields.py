@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from gemmsim.errors import GemmsimError, nearest
-from gemmsim.gpu.spec import L1, L2, Clock, Dram, LaunchCost, Peak, Pipe, Shared, Sm
+from gemmsim.gpu.spec import L1, L2, Barrier, Clock, Dram, Fetch, LaunchCost, Mio, Mma, Peak, Pipe, Shared, Sm
 from gemmsim.gpu.units import convert, short
 
 SECTIONS: dict[str, Any] = {
@@ -17,6 +17,10 @@ SECTIONS: dict[str, Any] = {
     "l1": L1,
     "l2": L2,
     "dram": Dram,
+    "mma": Mma,
+    "mio": Mio,
+    "barrier": Barrier,
+    "fetch": Fetch,
     "launch": LaunchCost,
     "peak": Peak,
 }

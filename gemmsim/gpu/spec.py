@@ -25,6 +25,7 @@ class Clock:
     sm_base_hz: float
     sm_boost_hz: float
     sm_load_hz: float  # under a GEMM's load: what the time prediction uses
+    sm_tensor_load_hz: float  # the same of a kernel that executes tensor-core instructions
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,47 @@ class Pipe:
 
 
 @dataclass(frozen=True, slots=True)
+class Mma:
+    """Tensor-core instructions that take another time than HMMA.16816, whose times are those of the pipe "tensor"."""
+
+    half_work_share: float  # of its issue interval: HMMA.1688 in fp16, HMMA.1684 in TF32, IMMA.16816
+    half_work_latency_cycles: float
+    imma_interval_cycles: float  # IMMA.16832
+    imma_latency_cycles: float
+    dmma_interval_cycles: float  # DMMA.884
+    dmma_latency_cycles: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mio:
+    """The way of memory instructions from issue to the data stage."""
+
+    queue_entries: int  # a sub-partition, the address unit's included
+    shared_entries: int  # a SM, between the address units and the stages that they share; 0: they hand over directly
+    issue_to_address_cycles: float
+    shared_load_interval_cycles: float  # of a sub-partition's address unit; for others it is the issue interval of lsu
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """A SM counts the warps that arrive at barriers one after another."""
+
+    arrival_cycles: float  # each
+    release_cycles: float  # from the last one counted to the next instruction of the warps that wait
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Instruction caches. Code in the first level is fetched as fast as it issues."""
+
+    line_bytes: int
+    first_level_bytes: int  # a SM
+    second_level_bytes: int
+    near_line_cycles: float  # a line from the second level
+    far_line_cycles: float  # a line from L2
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchCost:
     overhead_us: float  # device time of an empty kernel, as event pairs or the profiler see it
     block_start_cycles: float  # from a block's dispatch to its first instruction
@@ -127,6 +169,10 @@ class GpuSpec:
     l1: L1
     l2: L2
     dram: Dram
+    mma: Mma
+    mio: Mio
+    barrier: Barrier
+    fetch: Fetch
     pipes: dict[str, Pipe]  # keys: see gemmsim/sm/pipes.py
     launch: LaunchCost
     peak: Peak

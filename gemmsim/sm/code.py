@@ -8,7 +8,7 @@ from typing import NamedTuple
 from gemmsim.errors import GemmsimError
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Instruction, OperandKind, Program
-from gemmsim.sm.pipes import memory_opcode, pipe_slots, port_of, port_pipes
+from gemmsim.sm.pipes import matrix_latency_cycles, memory_opcode, pipe_slots, port_of, port_pipes
 from gemmsim.sm.registers import NO_READS, Reads, register_reads, window_cycles
 from gemmsim.sm.types import STALL_REASONS
 from gemmsim.trace.types import WARP_LANES
@@ -45,6 +45,7 @@ class Access(NamedTuple):
     latency          load to use, where it hits L1 or is in shared memory, cycles
     sources_read     cycles from issue until its registers may be overwritten
     base_wavefronts  of a conflict-free access of its width: `latency` contains them
+    shared_load      whether it passes the address unit at a shared load's rate
     """
 
     load: bool
@@ -52,9 +53,10 @@ class Access(NamedTuple):
     latency: float
     sources_read: int
     base_wavefronts: int
+    shared_load: bool
 
 
-NO_ACCESS = Access(False, False, 0.0, 0, 0)
+NO_ACCESS = Access(False, False, 0.0, 0, 0, False)
 
 
 class Issue(NamedTuple):
@@ -125,12 +127,14 @@ def _issue(instruction: Instruction, before: Instruction | None, arch: str, gpu:
         drain_to=_drain_to(instruction) if opcode == "DEPBAR" else None,
         write=control.write_barrier,
         read=control.read_barrier,
-        latency=_pipe_latency(port, gpu),
+        latency=matrix_latency_cycles(opcode, instruction.modifiers, gpu)
+        if port == "tensor"
+        else _pipe_latency(port, gpu),
         result_reason=Reason["LONG_SCOREBOARD"] if on_memory or kind == Kind.COPY_FENCE else Reason["SHORT_SCOREBOARD"],
         throttle_reason=Reason[throttle],
         access=_access(instruction, gpu) if kind == Kind.MEMORY else NO_ACCESS,
         barrier=_barrier(instruction) if kind == Kind.BARRIER else (0, 0, False),
-        slots=pipe_slots(opcode, instruction.modifiers),
+        slots=pipe_slots(opcode, instruction.modifiers, gpu),
         reads=register_reads(instruction, port),
         reads_behind=register_reads(instruction, port, before),
         window=window_cycles(instruction, port),
@@ -146,7 +150,7 @@ def _pipe_latency(port: str, gpu: GpuSpec) -> float:
 def _access(instruction: Instruction, gpu: GpuSpec) -> Access:
     memory = memory_opcode(instruction.opcode)
     if memory is None:  # SHFL and CCTL use the path but have no addresses; their latency is taken to be a shared load's
-        return Access(True, False, gpu.shared.load_latency_cycles[0], _SOURCES_READ["shared load"][0], 1)
+        return Access(True, False, gpu.shared.load_latency_cycles[0], _SOURCES_READ["shared load"][0], 1, True)
     modifiers = instruction.modifiers
     if instruction.opcode in ("LDSM", "STSM"):  # number of 8x8 matrices: 1, 2 or 4
         width = 2 if "4" in modifiers else 1 if "2" in modifiers else 0
@@ -155,7 +159,7 @@ def _access(instruction: Instruction, gpu: GpuSpec) -> Access:
     shared = memory.space == "shared"
     latency = (gpu.shared.load_latency_cycles if shared else gpu.l1.hit_latency_cycles)[width]
     row = "copy" if memory.copy else f"{'shared' if shared else 'global'} {'load' if memory.load else 'store'}"
-    return Access(memory.load, memory.copy, latency, _SOURCES_READ[row][width], 1 << width)
+    return Access(memory.load, memory.copy, latency, _SOURCES_READ[row][width], 1 << width, shared and memory.load)
 
 
 def _waits(instruction: Instruction) -> tuple[int, ...]:

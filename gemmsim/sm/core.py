@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Protocol
 
 import numpy as np
@@ -12,9 +13,10 @@ from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.sm.code import Issue, Reason
-from gemmsim.sm.memory_path import QUEUE_ENTRIES, MemoryPath, Rates
+from gemmsim.sm.fetch import InstructionCache
+from gemmsim.sm.memory_path import MemoryPath, Rates
 from gemmsim.sm.pipes import port_pipes
-from gemmsim.sm.servers import Pipe, Port, Queue
+from gemmsim.sm.servers import Pipe, Port, Queue, Server
 from gemmsim.sm.streams import WarpStream
 from gemmsim.sm.sub_partition import SubPartition
 from gemmsim.sm.types import STALL_REASONS
@@ -79,8 +81,10 @@ class Core:
         self.issued = [0] * len(table)
         # scoreboards whose outstanding operations a DEPBAR counts
         self.counted = frozenset(row.drain_to[0] for row in table if row.drain_to is not None)
+        self.fetch = InstructionCache(gpu.fetch)
+        self._arrivals = Server()
         # At least one cycle each: what one unit does in a cycle, another sees in the next.
-        self._barrier_cycles = max(1, round(gpu.pipes["adu"].latency_cycles))
+        self._release_cycles = max(1.0, gpu.barrier.release_cycles)
         self._block_start_cycles = max(1, round(gpu.launch.block_start_cycles))
         self._gpu = gpu
         self._block_ends: list[float] = []
@@ -89,7 +93,7 @@ class Core:
 
     def _sub_partition(self, index: int) -> SubPartition:
         pipes = {name: Pipe(name, pipe.issue_interval_cycles) for name, pipe in self._gpu.pipes.items()}
-        queue = Queue(QUEUE_ENTRIES)
+        queue = Queue(self._gpu.mio.queue_entries)
         ports: dict[str, Port] = {"lsu": queue}
         for name in {row.port for row in self.table} - {"lsu"}:
             ports[name] = Port([pipes[pipe] for pipe in port_pipes(name, pipes)])
@@ -126,10 +130,17 @@ class Core:
                 launched += 1
                 part.add(Warp(stream, block, -launched, position, part), int(self.env.now) + self._block_start_cycles)
 
-    def release(self, warps: list[Warp] | None, now: int) -> None:
-        """The last warp arrived at a barrier in cycle `now`."""
+    def release(self, warps: list[Warp] | None, now: float) -> None:
+        """Warps that waited at a barrier go on: the last one it waited for was counted, or has ended, at `now`."""
         for warp in warps or ():
-            warp.sub_partition.open_barrier(warp, now + self._barrier_cycles)
+            warp.sub_partition.open_barrier(warp, ceil(now + self._release_cycles))
+
+    def arrive(self, warp: Warp, barrier: tuple[int, int, bool], now: int) -> None:
+        """A warp issues a barrier instruction: the SM counts arrivals one after another."""
+        number, expected, waits = barrier
+        cycles = self._gpu.barrier.arrival_cycles
+        counted = self._arrivals.book(now, now, cycles) + cycles
+        self.release(warp.block.arrive(number, expected, warp, waits), counted)
 
     def warp_ended(self, warp: Warp, now: int, end: int) -> None:
         """A warp issued its last instruction in cycle `now`; its place is free at `end`."""

@@ -6,6 +6,7 @@ measured one, is added to them.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
@@ -13,12 +14,6 @@ from typing import NamedTuple
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.sm.code import Access
 from gemmsim.sm.servers import Server
-
-# Huerta et al., MICRO'25, section 5.4 and table 1 (Ampere): one sub-partition issues five memory instructions in
-# consecutive cycles, the sixth 11 cycles after the first and then one every 4, the address unit's interval. That is a
-# queue of four entries and a latch before it, and 7 cycles from issue to the address unit.
-QUEUE_ENTRIES = 5
-ISSUE_TO_ADDRESS_CYCLES = 7
 
 
 class RecordCycles(NamedTuple):
@@ -63,12 +58,15 @@ class MemoryPath:
 
     def __init__(self, gpu: GpuSpec, rates: Rates) -> None:
         self._rates = rates
-        self._address_cycles = gpu.pipes["lsu"].issue_interval_cycles
+        self._address_cycles = (gpu.pipes["lsu"].issue_interval_cycles, gpu.mio.shared_load_interval_cycles)
+        self._issue_to_address = gpu.mio.issue_to_address_cycles
+        self._in_shared_queue: deque[float] = deque([0.0] * gpu.mio.shared_entries)  # when the last ones left it
         self._address_free = [0.0] * gpu.sm.sub_partitions
         self._cycles_per_wavefront = 1 / gpu.shared.wavefronts_per_cycle
         self._request_cycles = gpu.shared.request_interval_cycles
         self._sector_l2_cycles = gpu.l1.sector_bytes / rates.l2_bytes_per_cycle
         self._sector_dram_cycles = gpu.l1.sector_bytes / rates.dram_bytes_per_cycle
+        self._entrance = Server()
         self.tags = Server()
         self.data = Server()
         self.l2 = Server()
@@ -81,11 +79,17 @@ class MemoryPath:
         """
         wavefronts, tag_cycles, l2_sectors, dram_sectors = cost
         address_free = self._address_free
-        start: float = now + ISSUE_TO_ADDRESS_CYCLES
+        address_cycles = self._address_cycles[access.shared_load]
+        start = now + self._issue_to_address
         if address_free[sub_partition] > start:
             start = address_free[sub_partition]
-        addressed = start + self._address_cycles
-        idle_arrival = now + ISSUE_TO_ADDRESS_CYCLES + self._address_cycles
+        addressed = start + address_cycles
+        idle_arrival = now + self._issue_to_address + address_cycles
+        queue = self._in_shared_queue
+        if queue:  # which takes one request at a time, as long as it has room
+            if queue[0] > addressed:
+                addressed = queue[0]
+            addressed = self._entrance.book(now, addressed, self._request_cycles)
         data_cycles = wavefronts * self._cycles_per_wavefront
         begin = addressed  # at the latest stage so far
         if tag_cycles:
@@ -93,15 +97,20 @@ class MemoryPath:
         if wavefronts:
             held = data_cycles if data_cycles > self._request_cycles else self._request_cycles
             begin = self.data.book(now, begin, held)
-        # The address unit keeps a request until the data stage takes it: a slow stage fills the queues before it.
-        address_free[sub_partition] = begin
+        # A slow stage fills the queue before it; the address unit keeps a request until there is room in it.
+        handed_over = begin
+        if queue:
+            queue.popleft()
+            queue.append(begin)
+            handed_over = addressed
+        address_free[sub_partition] = handed_over
         sources_read = ceil(now + access.sources_read + addressed - idle_arrival)
         waited = begin - idle_arrival
         end = begin + (data_cycles if data_cycles > tag_cycles else tag_cycles)
         if not access.load and not access.copy:
             if l2_sectors:
                 end = self._leave(now, end, l2_sectors, dram_sectors)
-            return ceil(begin), sources_read, ceil(end)
+            return ceil(handed_over), sources_read, ceil(end)
         longer = (wavefronts - access.base_wavefronts) * self._cycles_per_wavefront
         if tag_cycles - 1 > longer:
             longer = tag_cycles - 1
@@ -110,7 +119,7 @@ class MemoryPath:
             latency += longer
         if l2_sectors:
             latency += self._miss(now, end, l2_sectors, dram_sectors, access.latency)
-        return ceil(begin), sources_read, ceil(now + latency + waited)
+        return ceil(handed_over), sources_read, ceil(now + latency + waited)
 
     def _miss(self, now: int, sent: float, l2_sectors: int, dram_sectors: int, hit_latency: float) -> float:
         """Cycles that a load's misses add to a hit; the measured latencies are those of one sector."""

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gemmsim.errors import GemmsimError, nearest
+from gemmsim.gpu.spec import GpuSpec
 
 # A port is what an instruction asks for when it issues; `port_pipes` says which pipes can serve it. "" needs none.
 _PORT_OPCODES = {
@@ -39,7 +40,7 @@ _PORT_OPCODES = {
                   VOTEU R2UR REDUX""",
     "adu": "S2R S2UR LDC LDCU BAR MATCH B2R",
     "cbu": """BRA BRX BRXU JMP JMX JMXU EXIT BSSY BSYNC BREAK CALL RET WARPSYNC YIELD BMOV BPT KILL NANOSLEEP ELECT
-              MEMBAR ERRBAR""",
+              MEMBAR ERRBAR CGAERRBAR""",
     "": "NOP DEPBAR LDGDEPBAR",
     "lsu": "CCTL SHFL",  # and the loads and stores of _MEMORY
 }
@@ -47,6 +48,8 @@ _PORT_OPCODES = {
 # VIADD in fmaheavy: alternating with LOP3 it issues every cycle, with IMAD every second (own microbenchmark, H200).
 
 _UNIFIED_INTEGER_FROM = 100  # RTX Blackwell: integer multiply-adds run in both halves
+
+_MATRIX = ("HMMA", "IMMA", "DMMA", "BMMA")
 
 Space = Literal["global", "shared", "local"]
 
@@ -101,8 +104,8 @@ def _number(arch: str) -> int:
     return int(digits)
 
 
-def pipe_slots(opcode: str, modifiers: Collection[str]) -> float:
-    """Issue intervals of its pipe that an instruction occupies.
+def pipe_slots(opcode: str, modifiers: Collection[str], gpu: GpuSpec) -> float:
+    """Issue intervals of its pipe that an instruction occupies; of the tensor pipe: see `GpuSpec.mma`.
 
     Own microbenchmark on an H200, loops of one opcode: IMAD.WIDE and IMAD.HI every 4 cycles and not 2, HFMA2.MMA every
     2 and not 1, UMOV and ULDC every cycle and not 2. Taken to be alike on other architectures.
@@ -111,7 +114,29 @@ def pipe_slots(opcode: str, modifiers: Collection[str]) -> float:
         return 2.0
     if opcode == "HFMA2" and "MMA" in modifiers:
         return 2.0
+    if opcode in _MATRIX:
+        interval = gpu.pipes["tensor"].issue_interval_cycles
+        if opcode == "DMMA":
+            return gpu.mma.dmma_interval_cycles / interval
+        if opcode == "IMMA":
+            share = gpu.mma.half_work_share if "16816" in modifiers else 1.0
+            return share * gpu.mma.imma_interval_cycles / interval
+        return gpu.mma.half_work_share if _half_work(modifiers) else 1.0
     return 0.5 if opcode in ("UMOV", "ULDC") else 1.0
+
+
+def matrix_latency_cycles(opcode: str, modifiers: Collection[str], gpu: GpuSpec) -> float:
+    """Cycles to the result of a tensor-core instruction."""
+    if opcode == "DMMA":
+        return gpu.mma.dmma_latency_cycles
+    if _half_work(modifiers) or (opcode == "IMMA" and "16816" in modifiers):
+        return gpu.mma.half_work_latency_cycles
+    return gpu.mma.imma_latency_cycles if opcode == "IMMA" else gpu.pipes["tensor"].latency_cycles
+
+
+def _half_work(modifiers: Collection[str]) -> bool:
+    """HMMA.1688 in fp16 and bf16, HMMA.1684 in TF32: half the multiply-adds that a time of the pipe allows."""
+    return "1684" in modifiers or ("1688" in modifiers and "TF32" not in modifiers)
 
 
 def memory_opcode(opcode: str) -> MemoryOpcode | None:

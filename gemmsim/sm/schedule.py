@@ -59,8 +59,9 @@ def schedule(
             f"no block of '{program.name}' fits on an SM of {gpu.name}: it needs too many registers, "
             "too much shared memory or too many warps"
         )
-    clock_hz = options.sm_clock_hz or gpu.clock.sm_load_hz
     table = issue_table(program, gpu, options.register_ports)
+    matrix = bool(trace.executed[:, [row.port == "tensor" for row in table]].any())
+    clock_hz = options.sm_clock_hz or (gpu.clock.sm_tensor_load_hz if matrix else gpu.clock.sm_load_hz)
     simulator = Simulator(
         table, gpu, Streams(program, table, trace, cost), clock_hz, options.observer, options.youngest_first
     )

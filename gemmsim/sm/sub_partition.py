@@ -15,7 +15,7 @@ from bisect import insort
 from collections.abc import Generator
 from contextlib import suppress
 from heapq import heappop, heappush
-from math import inf
+from math import ceil, inf
 from typing import TYPE_CHECKING
 
 import simpy
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _WAIT, _NOT_SELECTED, _BARRIER = int(Reason["WAIT"]), int(Reason["NOT_SELECTED"]), int(Reason["BARRIER"])
 _BRANCH_RESOLVE, _DRAIN = int(Reason["BRANCH_RESOLVE"]), int(Reason["DRAIN"])
+_NO_INSTRUCTION = int(Reason["NO_INSTRUCTION"])
 _DISPATCH_STALL = int(Reason["DISPATCH_STALL"])
 _PLAIN, _MEMORY, _BARRIER_KIND = int(Kind.PLAIN), int(Kind.MEMORY), int(Kind.BARRIER)
 # Cycles from issue until the sources of a variable-latency operation are read: those of a global load (Huerta et al.,
@@ -51,6 +52,7 @@ class SubPartition:
         self.stall_cycles, self.issued = core.stall_cycles, core.issued
         self.waiting: list[tuple[int, int, Warp]] = []
         self.registers = RegisterPorts()
+        self.line_instructions = core.fetch.instructions_per_line
         self.last_issue = (0, 0)  # rank of the warp that issued last, its next position
         self.wakes: float = 0.0  # the cycle at which the process looks again
         self.process = core.env.process(self._run())
@@ -59,6 +61,7 @@ class SubPartition:
         """A new warp, whose first instruction may issue at cycle `ready`."""
         warp.ready = warp.started = ready
         warp.port = self.port_of[warp.pc]
+        self.fetch(warp, warp.pc // self.line_instructions, ready)
         self._enqueue(warp)
 
     def _enqueue(self, warp: Warp) -> None:
@@ -173,13 +176,23 @@ class SubPartition:
             stall_cycles[next_pc][_WAIT] += delay - 1
         warp.ready = ready
         if kind == _BARRIER_KIND:
-            number, expected, waits = barrier
-            core.release(warp.block.arrive(number, expected, warp, waits), now)
-            if waits:
+            core.arrive(warp, barrier, now)
+            if barrier[2]:
                 return False
         if self.holds[next_pc]:
             self.hold_for_scoreboards(warp)
+        line = next_pc // self.line_instructions
+        if line != warp.line:
+            self.fetch(warp, line, now)
         return True
+
+    def fetch(self, warp: Warp, line: int, now: int) -> None:
+        """The warp's next instruction is on another line of code."""
+        warp.line = line
+        there = ceil(self.core.fetch.fetch(line, now))
+        if there > warp.ready:
+            self.stall_cycles[warp.pc][_NO_INSTRUCTION] += there - warp.ready
+            warp.ready = there
 
     def hold_for_scoreboards(self, warp: Warp) -> None:
         """Move `ready` of the warp to the cycle at which the scoreboards let its next instruction go."""

@@ -17,6 +17,7 @@ class Warp:
 
     pc, ready, port           next instruction, first cycle at which the warp's own state lets it issue, where it issues
     position, length, costs   progress in the stream
+    line                      line of code that it was fetched from last
     scoreboards, reasons      a scoreboard: cycle at which it is free, stall reason of who waits for it
     outstanding               a scoreboard: release cycles of its operations, where a DEPBAR counts them
     blocked_before            blocked cycles of `port` before `ready`; dispatch_before: of the register ports
@@ -32,6 +33,7 @@ class Warp:
         "dispatch_before",
         "issued",
         "length",
+        "line",
         "outstanding",
         "pc",
         "pcs",
@@ -59,6 +61,7 @@ class Warp:
         self.pc = stream.pcs[0]
         self.port: Port
         self.ready = self.started = 0
+        self.line = -1
         self.blocked_before = 0
         self.issued = -1
         self.dispatch_before = 0

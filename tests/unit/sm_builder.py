@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from gemmsim.gpu.load import load_gpu
-from gemmsim.gpu.spec import GpuSpec, Pipe
+from gemmsim.gpu.spec import Barrier, GpuSpec, Mio, Pipe
 from gemmsim.isa.program import Control, Instruction, Operand, OperandKind, Program
 from gemmsim.memory.types import RecordCost
 from gemmsim.sm.code import Kind, issue_table
@@ -27,7 +27,7 @@ GPU = replace(
     _A100,
     name="test",
     sm=replace(_A100.sm, count=10, sub_partitions=4, max_warps=64),
-    clock=replace(_A100.clock, sm_load_hz=1e9),
+    clock=replace(_A100.clock, sm_load_hz=1e9, sm_tensor_load_hz=1e9),
     shared=replace(
         _A100.shared, load_latency_cycles=(24.0, 24.0, 26.0), wavefronts_per_cycle=1.0, request_interval_cycles=1.0
     ),
@@ -43,6 +43,9 @@ GPU = replace(
         "adu": Pipe(1, 20),
         "cbu": Pipe(1, 10),
     },
+    mio=Mio(5, 0, 7, 4),
+    barrier=Barrier(0, 20),
+    fetch=replace(_A100.fetch, near_line_cycles=0.0, far_line_cycles=0.0),
     launch=replace(_A100.launch, overhead_us=2.0, block_start_cycles=1.0),
 )
 HALVES = replace(GPU, pipes=GPU.pipes | {"fmaheavy": Pipe(2, 4), "fmalite": Pipe(2, 4)})

@@ -1,8 +1,11 @@
 """The issue stage by hand: each expected cycle follows from the rules in the comment beside it."""
 
+from dataclasses import replace
+
 import pytest
 
 from gemmsim.errors import GemmsimError
+from gemmsim.gpu.load import load_gpu
 from gemmsim.isa.program import Operand, OperandKind
 from gemmsim.sm.code import Reason
 from gemmsim.sm.memory_path import RecordCycles
@@ -97,6 +100,14 @@ def test_barrier_opens_a_fixed_time_after_the_last_arrival():
     totals = simulate(code, warps=8)
     # four warps are ready to go on at 17, four at 18, and wait till 37
     assert totals.stall_cycles[2, Reason["BARRIER"]] == 4 * 20 + 4 * 19
+
+
+@pytest.mark.parametrize("warps", [1, 2, 4, 8, 16, 32])
+def test_barriers_take_the_cycles_measured_on_hopper(warps):
+    """Own microbenchmark on an H200: barriers one behind another take 12.2 + 2 * warps cycles each."""
+    gpu = replace(GPU, barrier=load_gpu("h200").barrier)
+    cycles = issues(program(*[ins("BAR.SYNC", 1)] * 9, EXIT), warps=warps, gpu=gpu).cycles(0)
+    assert (cycles[8] - cycles[0]) / 8 == pytest.approx(12.2 + 2 * warps, abs=1.0)
 
 
 def test_barrier_does_not_wait_for_warps_that_have_ended():

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gemmsim.gpu.load import load_gpu
 from gemmsim.isa.program import Operand, OperandKind
 from gemmsim.sm.code import Access, Reason
 from gemmsim.sm.memory_path import NO_RECORD, MemoryPath, Rates, RecordCycles
@@ -53,6 +54,31 @@ def test_queues_behave_as_measured_on_ampere(active):
         assert rows[5:8] == [row[warp] for row in TABLE_1[active]]
 
 
+# Own microbenchmark on an H200: cycle at which the n-th of equal memory instructions issues, the first at 0. `active`
+# warps run, one a sub-partition; of several the earliest and the latest are given.
+HOPPER = replace(GPU, mio=load_gpu("h200").mio)
+MEASURED_QUEUES = [
+    ("STS", 1, 1, {10: (9, 9), 11: (11, 11), 12: (15, 15), 16: (31, 31), 32: (95, 95), 64: (223, 223)}),
+    ("LDG", 1, 1, {10: (9, 9), 11: (11, 11), 12: (15, 15), 16: (31, 31), 32: (95, 95), 64: (223, 223)}),
+    ("LDS", 1, 1, {13: (12, 12), 14: (14, 14), 16: (18, 18), 32: (50, 50), 64: (114, 114)}),
+    ("LDS", 1, 4, {10: (9, 9), 12: (12, 15), 16: (28, 31), 32: (92, 95), 64: (220, 223)}),
+    ("STS", 32, 4, {14: (23, 26), 16: (31, 152), 18: (281, 408), 20: (537, 664), 48: (4121, 4248)}),
+    ("LDS", 16, 4, {14: (20, 23), 16: (28, 85), 18: (150, 213), 20: (278, 341), 48: (2070, 2133)}),
+]
+
+
+@pytest.mark.parametrize(("mnemonic", "wavefronts", "active", "measured"), MEASURED_QUEUES)
+def test_queues_behave_as_measured_on_hopper(mnemonic, wavefronts, active, measured):
+    """Within 4 cycles, and one request where wavefronts make requests long."""
+    code = program(*[ins(mnemonic, 1)] * 64, EXIT)
+    seen = issues(code, warps=active, cost=RecordCycles(wavefronts, 0, 0, 0), gpu=HOPPER)
+    for n, (earliest, latest) in measured.items():
+        at = sorted(seen.cycles(warp)[n - 1] - 1 for warp in range(active))
+        allowed = 4 if wavefronts == 1 else 4 * wavefronts
+        assert at[0] == pytest.approx(earliest, abs=allowed)
+        assert at[-1] == pytest.approx(latest, abs=allowed)
+
+
 def test_full_queue_is_a_throttle_of_its_kind():
     code = program(*[ins("LDS", 1)] * 8, EXIT)
     totals = simulate(code, cost=ONE)
@@ -78,7 +104,7 @@ def test_32_wavefronts_occupy_the_data_stage_32_cycles():
 
 def test_address_unit_keeps_a_request_until_the_data_stage_takes_it():
     path = MemoryPath(GPU, Rates.share(GPU, 1, 1e9))
-    access = Access(load=True, copy=False, latency=24.0, sources_read=9, base_wavefronts=1)
+    access = Access(load=True, copy=False, latency=24.0, sources_read=9, base_wavefronts=1, shared_load=True)
     begins = [
         path.request(now, 0, access, cost)[0] for now, cost in ((1, RecordCycles(32, 0, 0, 0)), (2, ONE), (3, ONE))
     ]
