@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Protocol
@@ -79,6 +79,10 @@ class Core:
         self.memory = MemoryPath(gpu, rates)
         self.stall_cycles = [[0.0] * len(STALL_REASONS) for _ in table]
         self.issued = [0] * len(table)
+        self.issued_in_all = 0
+        self.next_mark = -1
+        self._marks: Iterator[int] = iter(())
+        self.snapshots: list[Totals] = []
         # scoreboards whose outstanding operations a DEPBAR counts
         self.counted = frozenset(row.drain_to[0] for row in table if row.drain_to is not None)
         self.fetch = InstructionCache(gpu.fetch)
@@ -99,12 +103,26 @@ class Core:
             ports[name] = Port([pipes[pipe] for pipe in port_pipes(name, pipes)])
         return SubPartition(self, index, pipes, ports, queue)
 
-    def run(self, blocks: Sequence[Sequence[WarpStream]], resident: int) -> Totals:
-        """Simulate `blocks` (a stream each warp), at most `resident` at a time, from an empty SM to the last exit."""
+    def run(self, blocks: Sequence[Sequence[WarpStream]], resident: int, marks: Sequence[int] = ()) -> Totals:
+        """Simulate `blocks` (a stream each warp), at most `resident` at a time, from an empty SM to the last exit.
+
+        marks  ascending numbers of issued instructions at which a snapshot of the totals so far is kept
+        """
+        self._marks = iter(marks)
+        self.next_mark = next(self._marks, -1)
         self._vacated = simpy.Store(self.env)
         self._vacated.items.extend(range(resident))
         self.env.process(self._schedule_blocks(blocks))
         self.env.run()
+        ends = np.sort(np.array(self._block_ends))
+        return self._totals(float(ends[-1]), ends)
+
+    def mark(self, now: int) -> None:
+        """`next_mark` instructions have issued."""
+        self.next_mark = next(self._marks, -1)
+        self.snapshots.append(self._totals(float(now), np.zeros(0)))
+
+    def _totals(self, cycles: float, ends: NDArray[np.float64]) -> Totals:
         stalls = np.array(self.stall_cycles)
         issued = np.array(self.issued, np.float64)
         stalls[:, Reason["SELECTED"]] = issued
@@ -114,8 +132,7 @@ class Core:
             for name, unit in parts[0].pipes.items()
         }
         busy["lsu"] = self.memory.data.busy_cycles
-        ends = np.sort(np.array(self._block_ends))
-        return Totals(float(ends[-1]), stalls, issued, busy, ends)
+        return Totals(cycles, stalls, issued, busy, ends)
 
     def _schedule_blocks(self, blocks: Sequence[Sequence[WarpStream]]) -> Generator[simpy.Event, int, None]:
         """The block scheduler: the next block starts when a resident one has left."""

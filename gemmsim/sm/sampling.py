@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.sm.code import Issue
@@ -11,20 +14,26 @@ from gemmsim.sm.loops import Loop, find_loop, without_middle
 from gemmsim.sm.memory_path import Rates
 from gemmsim.sm.streams import Streams
 
-LEAST_MIDDLE = 2  # iterations whose cost is measured: fewer are taken for no steady state
+ENDS = 2  # iterations that blocks keep where their beginnings and ends are simulated
+LEAST_STEADY = 4  # iterations in a row that show what one costs in the steady state
 
 Parts = dict[int, list[tuple[int, int]]]  # warp of the trace -> parts [start, stop) of its stream to simulate
 
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """Of `count` iterations of each warp's main loop (more in some warps) one simulation keeps `ends`, and another
-    `ends` + `middle`."""
+    """`count` iterations of each warp's main loop (more in some warps), of which `steady` are simulated in a row."""
 
     loops: dict[int, Loop]
     count: int
-    ends: int
-    middle: int
+    steady: int
+
+    @property
+    def measured(self) -> int:
+        """The last of them but one, in whole periods: a loop over one element a step touches a new line every 32
+        iterations (4-byte elements), one that the compiler unrolled by 4 every 8. Those before it are on the way to the
+        steady state, as blocks that started together are."""
+        return next(period for period in (32, 16, 8, 4, 2, 1) if period <= self.steady // 2)
 
 
 class Simulator:
@@ -50,35 +59,33 @@ class Simulator:
         """Warp instructions that `blocks` blocks execute in full."""
         return sum(self._length(warp) for block in self._pick(blocks) for warp in block)
 
-    def fits(self, blocks: int, budget: int) -> bool:
+    def fits(self, blocks: int, resident: int, budget: int) -> bool:
         """Whether `run` simulates `blocks` blocks in full, or at least with their loops cut."""
         total = self.instructions(blocks)
-        return total <= budget or self._cut(self._pick(blocks), total, budget) is not None
+        return total <= budget or self._cut(self._pick(blocks), resident, budget) is not None
 
     def run(self, blocks: int, resident: int, active_sms: int, budget: int) -> Totals:
         """Totals of an SM that runs `blocks` blocks, `resident` at a time, simulating at most `budget` instructions.
 
-        Within the budget: simulated in full. Else middle iterations of each warp's main loop are left out, once more
-        and once fewer of them, and the difference, the cost of iterations in the steady state, is counted for all that
-        were left out. Without such a loop the beginning of each warp is simulated and scaled by instructions.
+        Within the budget: simulated in full. Else the main loop of each warp is cut to its first and last iteration,
+        and what one iteration of all resident warps costs in the steady state is added for those left out. Without such
+        a loop the beginning of each warp is simulated and scaled by instructions.
         """
         chosen = self._pick(blocks)
         total = self.instructions(blocks)
         if total <= budget:
             return self._simulate(chosen, resident, active_sms, {})
-        cut = self._cut(chosen, total, budget)
+        cut = self._cut(chosen, resident, budget)
         if cut is None:
             return self._prefix(chosen, resident, active_sms, budget / total)
-        short = self._simulate(chosen, resident, active_sms, self._parts(cut, 0))
-        long = self._simulate(chosen, resident, active_sms, self._parts(cut, cut.middle))
-        left_out = cut.count - cut.ends - cut.middle
+        iteration = self._iteration(chosen[:resident], resident, active_sms, cut)
+        short = self._simulate(chosen, resident, active_sms, self._parts(cut))
+        left_out = cut.count - ENDS
         self.notes.append(
-            f"{left_out} of {cut.count} iterations of the main loop extrapolated from {cut.middle} in its middle "
+            f"{left_out} of {cut.count} iterations of the main loop extrapolated from {cut.measured} in its steady state "
             f"({resident} blocks)"
         )
-        result = long.plus(long.plus(short, -1.0), left_out / cut.middle)
-        # The slope of a rare reason may be slightly negative: no stall lasts less than nothing.
-        return replace(result, stall_cycles=result.stall_cycles.clip(min=0.0))
+        return _with_iterations(short, iteration, left_out, blocks, resident)
 
     def _pick(self, blocks: int) -> list[list[int]]:
         recorded = self._streams.blocks.tolist()
@@ -87,34 +94,49 @@ class Simulator:
     def _length(self, warp: int) -> int:
         return len(self._streams.pcs(warp))
 
-    def _cut(self, blocks: list[list[int]], total: int, budget: int) -> _Cut | None:
-        """The largest cut whose two simulations fit the budget; None where there is none."""
+    def _cut(self, blocks: list[list[int]], resident: int, budget: int) -> _Cut | None:
+        """The cut whose two simulations fit the budget; None where there is none."""
         warps = [warp for block in blocks for warp in block]
         for warp in set(warps) - self._loops.keys():
             self._loops[warp] = find_loop(self._streams.pcs(warp))
         looping = {warp: loop for warp in warps if (loop := self._loops[warp]) is not None}
-        if not looping:
+        first = [warp for block in blocks[:resident] for warp in block]
+        an_iteration = sum(looping[warp].length for warp in first if warp in looping)
+        if not an_iteration:
             return None
         count = min(loop.count for loop in looping.values())
-        an_iteration = sum(looping[warp].length for warp in warps if warp in looping)
-        outside = total - count * an_iteration  # executed whatever is cut
-        affordable = (budget - 2 * outside) // an_iteration  # of both simulations: 2 x ends + middle
-        if affordable < LEAST_MIDDLE:
-            return None
-        # A loop over one element a step touches a new line every 32 iterations (4-byte elements), one that the compiler
-        # unrolled by 4 every 8: the middle covers whole periods, as long a one as the budget has room for.
-        room = max(LEAST_MIDDLE, affordable // 2)
-        period = next(p for p in (32, 16, 8, 4, 2) if p <= room)
-        middle = room // period * period
-        ends = (affordable - middle) // 2
-        return _Cut(looping, count, ends, middle) if ends + middle < count else None
+        left_out = count - ENDS
+        short = sum(self._length(w) - (left_out * looping[w].length if w in looping else 0) for w in warps)
+        before = sum(looping[warp].start for warp in first if warp in looping)
+        steady = min(count, (budget - short - before) // an_iteration)
+        return _Cut(looping, count, steady) if steady >= LEAST_STEADY and left_out > 0 else None
 
-    def _parts(self, cut: _Cut, middle: int) -> Parts:
+    def _parts(self, cut: _Cut) -> Parts:
         # The same number of iterations is left out everywhere: warps that loop longer keep more of them at the ends.
         return {
-            warp: without_middle(loop, self._length(warp), loop.count - cut.count + cut.ends, middle)
+            warp: without_middle(loop, self._length(warp), loop.count - cut.count + ENDS, 0)
             for warp, loop in cut.loops.items()
         }
+
+    def _iteration(self, blocks: list[list[int]], resident: int, active_sms: int, cut: _Cut) -> Totals:
+        """What one iteration of all warps of the resident blocks costs, once they have been at it for a while."""
+        parts: Parts = {}
+        before = each = 0
+        for warp in (warp for block in blocks for warp in block):
+            loop = cut.loops.get(warp)
+            if loop is None:
+                parts[warp] = []
+                continue
+            first = loop.start + (loop.count - cut.steady) // 2 * loop.length
+            parts[warp] = [(0, loop.start), (first, first + cut.steady * loop.length)]
+            before, each = before + loop.start, each + loop.length
+        # Warps that are ahead leave the loop before the others: the last iteration is not measured.
+        stop = cut.steady - 1
+        marks = [before + (stop - cut.measured) * each, before + stop * each]
+        core = self._core(active_sms)
+        self._run(core, blocks, resident, parts, marks)
+        begin, end = core.snapshots
+        return end.plus(begin, -1.0).scaled(1 / cut.measured)
 
     def _prefix(self, blocks: list[list[int]], resident: int, active_sms: int, fraction: float) -> Totals:
         warps = [warp for block in blocks for warp in block]
@@ -128,18 +150,33 @@ class Simulator:
         return self._simulate(blocks, resident, active_sms, parts).scaled(total / kept)
 
     def _simulate(self, blocks: list[list[int]], resident: int, active_sms: int, parts: Parts) -> Totals:
+        return self._run(self._core(active_sms), blocks, resident, parts)
+
+    def _core(self, active_sms: int) -> Core:
+        rates = Rates.share(self._gpu, active_sms, self._clock_hz)
+        return Core(self._table, self._gpu, rates, self._observer, self._youngest_first)
+
+    def _run(
+        self, core: Core, blocks: list[list[int]], resident: int, parts: Parts, marks: Sequence[int] = ()
+    ) -> Totals:
         streams = {
             warp: self._streams.kept(warp, parts.get(warp, [(0, self._length(warp))]))
             for warp in {warp for block in blocks for warp in block}
         }
-        core = Core(
-            self._table,
-            self._gpu,
-            Rates.share(self._gpu, active_sms, self._clock_hz),
-            self._observer,
-            self._youngest_first,
-        )
-        totals = core.run([[streams[warp] for warp in block] for block in blocks], resident)
+        totals = core.run([[streams[warp] for warp in block] for block in blocks], resident, marks)
         self.simulated_instructions += int(totals.issued.sum())
         self.simulated_cycles += totals.cycles
         return totals
+
+
+def _with_iterations(short: Totals, iteration: Totals, left_out: int, blocks: int, resident: int) -> Totals:
+    """`short` with `left_out` more iterations in each of its blocks, of which `resident` run at a time."""
+    more = left_out * iteration.cycles
+    generation = 1 + np.arange(len(short.block_ends)) // resident
+    total = short.plus(replace(iteration, block_ends=np.zeros(len(short.block_ends))), left_out * blocks / resident)
+    return replace(
+        total,
+        cycles=short.cycles + more * float(generation[-1]),
+        block_ends=short.block_ends + more * generation,
+        stall_cycles=total.stall_cycles.clip(min=0.0),  # an interval is counted when it ends, some after the snapshot
+    )

@@ -77,7 +77,7 @@ def _total(grid_blocks: int, gpu: GpuSpec, most_resident: int, simulator: Simula
     active_sms = min(gpu.sm.count, grid_blocks)
     choices = (min(per_sm, generations * resident + per_sm % resident) for generations in GENERATIONS)
     sizes = [per_sm] if simulator.instructions(per_sm) <= budget else list(choices)
-    blocks = next((size for size in sizes if simulator.fits(size, budget)), sizes[-1])
+    blocks = next((size for size in sizes if simulator.fits(size, resident, budget)), sizes[-1])
     total = simulator.run(blocks, resident, active_sms, budget)
     if blocks == per_sm:
         return total

@@ -52,7 +52,7 @@ class Streams:
         """The parts [start, stop) of a warp's stream, joined."""
         pcs = self.pcs(warp)
         record = self._records(warp, pcs)
-        piece = np.concatenate([np.arange(start, stop) for start, stop in ranges])
+        piece = np.concatenate([np.arange(0), *(np.arange(start, stop) for start, stop in ranges)])
         chosen = pcs[piece]
         records = record[piece][self._on_path[chosen]]
         costs = [

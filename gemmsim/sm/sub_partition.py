@@ -122,6 +122,9 @@ class SubPartition:
         kind, delay, taken_delay, _, _, write, read, latency, result_reason, throttle_reason = row[1:11]
         access, barrier, slots, reads, reads_behind, window = row[11:]
         self.issued[pc] += 1
+        core.issued_in_all += 1
+        if core.issued_in_all == core.next_mark:
+            core.mark(now)
         late = now - warp.ready
         if late:
             blocked = port.blocked_cycles - warp.blocked_before
