@@ -6,7 +6,7 @@ from functools import cache
 from statistics import mean
 
 import pytest
-from gemmsim_validate.compare import EXACT, NOISE
+from gemmsim_validate.compare.metrics import EXACT, NOISE
 from gemmsim_validate.records import load_cases
 
 from gemmsim.api import count, launch_counters

@@ -16,7 +16,9 @@ INTERRUPTED = 130
 
 # The module .cli.<name> (with _ for -) holds `command`; the text stands here so that --help imports none of them.
 COMMANDS = {
+    "compare": "Predict every record and show the errors, worst first.",
     "measure": "Run kernels on this machine's GPU: results, times, counters.",
+    "microbench": "Measure what a GPU preset needs, and write a file for --gpu.",
     "store": "Put measured records and their machine code into a folder of records.",
 }
 

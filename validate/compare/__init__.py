@@ -1,0 +1,1 @@
+"""Predictions held against records: replay, errors, figures of accuracy, and their rendering."""

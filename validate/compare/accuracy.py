@@ -1,0 +1,73 @@
+"""The committed figures of accuracy: errors of every case, so that a change that makes predictions worse is noticed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from gemmsim.errors import GemmsimError
+
+from ..records import write_bytes
+from .figures import figures
+from .judge import Judged
+
+PATH = Path(__file__).parents[1] / "accuracy.json"
+SCHEMA_VERSION = 1
+# A mean may be worse by this much before it counts: percent (or points) of error, and a share of the committed figure.
+SLACK, SLACK_SHARE = 0.3, 0.05
+# One case may move this far from what it was.
+CASE_SLACK = 8.0
+
+
+def errors_of(row: Judged) -> dict[str, float]:
+    """Signed errors in percent or points by counter, "time" among them; exact counters left out: they are gates."""
+    found = {n.name: round(n.error_pct, 2) for n in row.numbers if n.kind == "modelled" and isfinite(n.error)}
+    if row.time:
+        found["time"] = round(row.time.error_pct, 2)
+    return found
+
+
+def write(judged: Iterable[Judged], path: Path = PATH) -> None:
+    cases = {_name(row): errors_of(row) for row in judged if not row.prediction.error}
+    lines = ",\n".join(f"{json.dumps(name)}:{json.dumps(cases[name], sort_keys=True)}" for name in sorted(cases))
+    write_bytes(path, f'{{"schema_version":{SCHEMA_VERSION},"cases":{{\n{lines}\n}}}}\n'.encode())
+
+
+def read(path: Path = PATH) -> dict[str, dict[str, float]]:
+    """Errors by case. Raises GemmsimError for a file that is none of accuracy."""
+    try:
+        data: Any = json.loads(path.read_text(encoding="utf-8"))
+        if data["schema_version"] != SCHEMA_VERSION:
+            raise GemmsimError(f"{path} has schema version {data['schema_version']}, not {SCHEMA_VERSION}")
+        return {str(name): dict(errors) for name, errors in data["cases"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise GemmsimError(f"cannot read the figures in {path}: {error}") from None
+
+
+def worse(judged: Sequence[Judged], committed: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """What got worse, one line each: means over the cases that both have, by counter, and single cases."""
+    found = []
+    names = {name for errors in committed.values() for name in errors}
+    for name in sorted(names):
+        pairs = [
+            (_name(row), now[name], committed[_name(row)][name])
+            for row in judged
+            if name in (now := errors_of(row)) and name in committed.get(_name(row), {})
+        ]
+        if not pairs:
+            continue
+        mean = figures([(case, new) for case, new, _ in pairs]).mean
+        was = figures([(case, old) for case, _, old in pairs]).mean
+        if mean > was * (1 + SLACK_SHARE) + SLACK:
+            found.append(f"{name}: mean error {mean:.2f}, was {was:.2f}, over {len(pairs)} cases")
+        for case, new, old in pairs:
+            if abs(new) > abs(old) + CASE_SLACK:
+                found.append(f"{name} of {case}: {new:+.1f}, was {old:+.1f}")
+    return found
+
+
+def _name(row: Judged) -> str:
+    return f"{row.case.gpu}/{row.case.id}"

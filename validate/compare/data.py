@@ -1,0 +1,50 @@
+"""A comparison as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from math import isfinite
+from typing import Any
+
+from gemmsim.version import __version__
+
+from .cause import guess
+from .figures import grouped, orders, time_figures
+from .judge import Judged, Number
+
+SCHEMA_VERSION = 1
+
+
+def as_data(judged: Sequence[Judged]) -> dict[str, Any]:
+    """Everything that the other formats show, and every number of every case."""
+    summary = {}
+    for kind, rows in grouped(judged, lambda row: row.case.kind).items():
+        figures = time_figures(rows)
+        summary[kind] = {
+            "time_pct": asdict(figures) if figures else None,
+            "order": [asdict(order) for order in orders(rows)],
+        }
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "gemmsim": __version__,
+        "summary": summary,
+        "cases": [_case(row) for row in judged],
+    }
+
+
+def _case(row: Judged) -> dict[str, Any]:
+    data: dict[str, Any] = {"id": row.case.id, "kind": row.case.kind, "gpu": row.case.gpu, "kernel": row.title}
+    data |= {"m": row.case.m, "n": row.case.n, "k": row.case.k, "dtype": row.case.dtype}
+    if row.prediction.error:
+        return data | {"error": row.prediction.error}
+    if row.time:
+        data |= {"time": {"against": row.how, **_number(row.time)}, "guess": guess(row)}
+    data["counters"] = {number.name: {"kind": number.kind, **_number(number)} for number in row.numbers}
+    return data | {"memory_instructions": row.prediction.sass, "bottleneck": row.prediction.bottleneck}
+
+
+def _number(number: Number) -> dict[str, Any]:
+    data: dict[str, Any] = {"predicted": number.predicted, "measured": number.measured}
+    data["error_points" if number.points else "error_pct"] = number.error_pct if isfinite(number.error) else None
+    return data | ({"excuse": number.excuse} if number.excuse else {})

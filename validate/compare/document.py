@@ -1,0 +1,183 @@
+"""The comparison as headings, paragraphs and tables, which every format renders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from .cause import guess
+from .figures import Figures, counter_figures, grouped, orders, time_figures
+from .judge import TIMES, Judged, Number
+from .metrics import EXACT, MODELLED, NOISE, NOISY
+
+WORST = 15  # cases listed
+SHOWN = 4  # pairs in the wrong order
+
+DEFINITIONS = (
+    "A case is one launch of one kernel on one GPU. Measured cases replay the machine code that ran; published ones "
+    "replay CUDA C++ of our own with the published tile parameters, compiled for that GPU by the NVRTC installed.",
+    f"Exact counters (instructions, requests, sectors, shared load wavefronts, launch figures) must agree within "
+    f"{100 * NOISE:.1f} %, the noise of a hardware counter. Shared stores and bank conflicts are counted by rules too, "
+    "but the hardware's counters also hold arbitration: they are shown and not gated.",
+    "Modelled counters are compared by relative error, hit rates and occupancy by their difference in points.",
+    "The error of a time is (predicted - measured) / measured, of the median of at least 20 samples or of what the "
+    "source states. A prediction starts with cold caches: it is held against launches with rotated operands where "
+    "those were timed, else against the published time, else against launches back to back, whose operands stay in L2 "
+    "where they fit. The mean of absolute errors (MAPE), the 90th percentile, the worst and the mean with signs (bias) "
+    "are given, and Kendall's tau of the order of the kernels of one GPU, size and source.",
+    "Each number of a GPU file names its source; `calibrated` ones name the records that they were fitted to.",
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    """columns: names; those in `numeric` are aligned to the right. rows: texts."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numeric: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    text: tuple[str, ...] = ()
+    table: Table | None = None
+
+
+def sections(judged: Sequence[Judged]) -> tuple[Section, ...]:
+    """All of it, worst cases first in every table of cases."""
+    found = [Section("What is compared", (*DEFINITIONS, _coverage(judged)))]
+    failed = [row for row in judged if row.prediction.error]
+    if failed:
+        found.append(
+            Section("Not predicted", table=_table(("case", "why"), [(f.case.id, f.prediction.error) for f in failed]))
+        )
+    for kind, title in (("measured", "Measured"), ("published", "Published")):
+        rows = [row for row in judged if row.case.kind == kind and not row.prediction.error]
+        if rows:
+            found += _of_kind(title, rows)
+    return tuple(found)
+
+
+def _of_kind(title: str, rows: Sequence[Judged]) -> Iterable[Section]:
+    yield Section(f"{title}: time", table=_times(rows))
+    yield Section(f"{title}: worst times, and a guess from the counters", table=_worst(rows))
+    yield Section(f"{title}: order of the kernels", table=_orders(rows))
+    counted = [row for row in rows if row.numbers]
+    if counted:
+        yield Section(f"{title}: exact counters", table=_exact(counted))
+        broken = [(row, n) for row in counted for n in row.numbers if n.kind == "exact" and not n.agrees]
+        if broken:
+            yield Section(f"{title}: exact counters that differ", table=_broken(broken))
+        yield Section(f"{title}: modelled counters", table=_modelled(counted))
+    yield Section(f"{title}: every case", table=_cases(rows))
+
+
+def _coverage(judged: Sequence[Judged]) -> str:
+    counted = sum(bool(row.case.counters) for row in judged)
+    timed = {how: sum(row.how == how for row in judged) for how in TIMES}
+    ways = ", ".join(f"{count} against {how.replace('_', ' ')}" for how, count in timed.items() if count)
+    gpus = ", ".join(sorted({row.case.gpu for row in judged}))
+    return f"{len(judged)} cases on {gpus}: times of {ways}; counters of {counted}."
+
+
+def _times(rows: Sequence[Judged]) -> Table:
+    lines = [_figure_row("all", "", time_figures(rows))]
+    for what, key in (
+        ("GPU", lambda r: r.case.gpu),
+        ("kernel", lambda r: f"{r.title} {r.case.dtype}"),
+        ("size", lambda r: r.size),
+    ):
+        lines += [_figure_row(what, name, time_figures(group)) for name, group in _sized(grouped(rows, key)).items()]
+    columns = ("by", "", "cases", "MAPE %", "p90 %", "worst %", "bias %", "worst case")
+    return _table(columns, [line for line in lines if line], numeric=range(2, 7))
+
+
+def _sized(groups: dict[str, list[Judged]]) -> dict[str, list[Judged]]:
+    """In numerical order where names are sizes."""
+    return dict(
+        sorted(groups.items(), key=lambda item: (int(item[0].split("x")[0]) if item[0][:1].isdigit() else 0, item[0]))
+    )
+
+
+def _figure_row(what: str, name: str, found: Figures | None) -> tuple[str, ...]:
+    if found is None:
+        return ()
+    numbers = (f"{found.mean:.1f}", f"{found.p90:.1f}", f"{found.worst:.1f}", f"{found.bias:+.1f}")
+    return (what, name, str(found.cases), *numbers, found.worst_case)
+
+
+def _worst(rows: Sequence[Judged]) -> Table:
+    timed = sorted((row for row in rows if row.time), key=lambda row: -abs(row.time.error if row.time else 0))
+    return _table(
+        ("case", "predicted us", "measured us", "error %", "guess"),
+        [(row.case.id, *_time_texts(row), guess(row)) for row in timed[:WORST]],
+        numeric=(1, 2, 3),
+    )
+
+
+def _orders(rows: Sequence[Judged]) -> Table:
+    lines = []
+    for order in sorted(orders(rows), key=lambda order: order.tau):
+        swapped = "; ".join(order.swapped[:SHOWN]) + ("; ..." if len(order.swapped) > SHOWN else "")
+        lines.append((order.group, str(order.kernels), f"{order.tau:.2f}", swapped))
+    return _table(("kernels of", "number", "tau", "in the wrong order"), lines, numeric=(1, 2))
+
+
+def _exact(rows: Sequence[Judged]) -> Table:
+    lines = []
+    for name in (*EXACT, *NOISY):
+        numbers = [n for row in rows for n in row.numbers if n.name == name]
+        if numbers:
+            held = [n for n in numbers if not n.excuse]
+            equal = sum(n.agrees for n in held)
+            worst = max((abs(n.error_pct) for n in held if isfinite(n.error)), default=0.0)
+            gated = "yes" if name in EXACT else "no"
+            lines.append((name, gated, str(len(held)), str(equal), f"{worst:.2f}", str(len(numbers) - len(held))))
+    columns = ("counter", "gated", "cases", "equal", "worst %", "other machine code")
+    return _table(columns, lines, numeric=range(2, 6))
+
+
+def _broken(found: Sequence[tuple[Judged, Number]]) -> Table:
+    lines = []
+    for row, number in found:
+        texts = (f"{number.predicted:,.6g}", f"{number.measured:,.6g}", f"{number.error_pct:+.2f}")
+        lines.append((row.case.id, number.name, *texts, number.excuse or "not explained"))
+    return _table(("case", "counter", "predicted", "measured", "error %", "why"), lines, numeric=(2, 3, 4))
+
+
+def _modelled(rows: Sequence[Judged]) -> Table:
+    lines = []
+    for metric in MODELLED:
+        found = counter_figures(rows, metric.name)
+        if found:
+            unit = "points" if metric.points else "%"
+            goal = f"{metric.goal:g}" if metric.goal is not None else ""
+            numbers = (f"{found.mean:.1f}", goal, f"{found.p90:.1f}", f"{found.worst:.1f}", f"{found.bias:+.1f}")
+            lines.append((metric.label, metric.name, unit, str(found.cases), *numbers, found.worst_case))
+    columns = ("what", "counter", "in", "cases", "mean", "goal", "p90", "worst", "bias", "worst case")
+    return _table(columns, lines, numeric=range(3, 9))
+
+
+def _cases(rows: Sequence[Judged]) -> Table:
+    ordered = sorted(
+        rows, key=lambda row: (row.case.gpu, row.title, row.case.dtype, row.case.m * row.case.n * row.case.k)
+    )
+    lines = [
+        (row.case.gpu, row.title, row.case.dtype, row.size, *_time_texts(row), row.how.replace("_", " "), row.case.id)
+        for row in ordered
+        if row.time
+    ]
+    columns = ("GPU", "kernel", "type", "size", "predicted us", "measured us", "error %", "measured", "case")
+    return _table(columns, lines, numeric=(3, 4, 5, 6))
+
+
+def _time_texts(row: Judged) -> tuple[str, str, str]:
+    assert row.time
+    return f"{row.time.predicted:,.1f}", f"{row.time.measured:,.1f}", f"{row.time.error_pct:+.1f}"
+
+
+def _table(columns: Sequence[str], rows: Iterable[tuple[str, ...]], numeric: Iterable[int] = ()) -> Table:
+    return Table(tuple(columns), tuple(rows), frozenset(numeric))

@@ -1,0 +1,88 @@
+"""Figures of accuracy: means, percentiles, the order of a ladder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import isfinite
+
+from .judge import Judged, Number
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Of absolute errors in percent or points; bias: the mean with signs. worst_case: id of the worst."""
+
+    cases: int
+    mean: float
+    p90: float
+    worst: float
+    bias: float
+    worst_case: str
+
+
+@dataclass(frozen=True)
+class Order:
+    """How well a ladder's order was predicted: Kendall's tau over the kernels of one GPU, size and source."""
+
+    group: str
+    kernels: int
+    tau: float
+    swapped: tuple[str, ...]
+
+
+def figures(errors: Sequence[tuple[str, float]]) -> Figures:
+    """Of (case id, error), at least one. 90th percentile: the least error that 90 % of the cases do not exceed."""
+    by_size = sorted(abs(error) for _, error in errors)
+    worst = max(errors, key=lambda row: abs(row[1]))
+    nearest = -(-9 * len(by_size) // 10) - 1
+    mean, bias = (sum(values) / len(errors) for values in (by_size, [error for _, error in errors]))
+    return Figures(len(errors), mean, by_size[nearest], abs(worst[1]), bias, worst[0])
+
+
+def time_figures(judged: Iterable[Judged]) -> Figures | None:
+    errors = [(row.case.id, row.time.error_pct) for row in judged if row.time]
+    return figures(errors) if errors else None
+
+
+def counter_figures(judged: Iterable[Judged], name: str) -> Figures | None:
+    """None where no case has the counter."""
+    errors = [(row.case.id, number.error_pct) for row in judged for number in row.numbers if number.name == name]
+    errors = [(case, error) for case, error in errors if isfinite(error)]
+    return figures(errors) if errors else None
+
+
+def grouped(judged: Iterable[Judged], key: Callable[[Judged], str]) -> dict[str, list[Judged]]:
+    groups: dict[str, list[Judged]] = {}
+    for row in judged:
+        groups.setdefault(key(row), []).append(row)
+    return dict(sorted(groups.items()))
+
+
+def ladder_of(row: Judged) -> str:
+    """Cases that one ranking can order: the same GPU, clocks, source, type and problem."""
+    data = row.case.data
+    where = data["source"]["url"] + data["source"].get("where", "") if "source" in data else ""
+    parts = (row.case.gpu, *data.get("settings", ()), row.case.dtype, row.size, row.how, where)
+    return " ".join(part for part in parts if part)
+
+
+def orders(judged: Iterable[Judged], at_least: int = 3) -> list[Order]:
+    found = []
+    for group, rows in grouped((row for row in judged if row.time), ladder_of).items():
+        if len(rows) >= at_least:
+            pairs = [(row.title, row.time) for row in rows if row.time]
+            found.append(_order(" ".join(part for part in group.split() if "://" not in part), pairs))
+    return found
+
+
+def _order(group: str, times: Sequence[tuple[str, Number]]) -> Order:
+    """Tau a: concordant less discordant pairs, over all pairs; equal times count as neither."""
+    score, swapped = 0, []
+    for (first, a), (second, b) in combinations(times, 2):
+        product = (a.predicted - b.predicted) * (a.measured - b.measured)
+        score += (product > 0) - (product < 0)
+        if product < 0:
+            swapped.append(f"{first} / {second}")
+    return Order(group, len(times), score / (len(times) * (len(times) - 1) / 2), tuple(swapped))
