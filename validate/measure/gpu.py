@@ -61,6 +61,12 @@ class Gpu:
         self.sms = read(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
         self.l2_bytes = read(attribute.CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)
         self.max_shared_bytes = read(attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+        khz, bits = (
+            read(attribute.CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE),
+            read(attribute.CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH),
+        )
+        # two transfers a clock, as the driver reports it
+        self.dram_peak_bytes_per_s = 2e3 * khz * bits / 8 if khz and bits else None
         major, minor = device.compute_capability[:2]
         self.capability = (int(major), int(minor))
         name = device.name

@@ -1,0 +1,53 @@
+"""Writes GPU files: a preset extended by values that were measured or fitted."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gemmsim.gpu.units import dimension
+
+_UNITS = {
+    "number": "1", "bytes": "B", "bytes_per_s": "B/s", "bytes_per_cycle": "B/cycle", "hz": "Hz", "cycles": "cycles",
+    "us": "us", "flops": "FLOP/s", "ops": "OP/s",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Entry:
+    """key: as in GpuSpec, "l2.hit_latency_cycles"; value in the field's unit; status: "measured" or "estimated"."""
+
+    key: str
+    value: float | int | list[float]
+    source: str
+    status: str = "measured"
+    calibratable: bool = False
+
+
+def gpu_file(title: str, extends: str, entries: Iterable[Entry], comment: str) -> str:
+    """The file's text; `extends` a preset or file, `comment` one or more lines that say how it came about."""
+    sections: dict[str, list[str]] = defaultdict(list)
+    for entry in entries:
+        section, _, field = entry.key.rpartition(".")
+        unit = _UNITS[dimension(field)]
+        flag = ", calibratable = true" if entry.calibratable else ""
+        value = [_rounded(v) for v in entry.value] if isinstance(entry.value, list) else _rounded(entry.value)
+        sections[section].append(
+            f"{field} = {{ value = {json.dumps(value)}, unit = {json.dumps(unit)}, "
+            f'source = {json.dumps(entry.source)}, status = "{entry.status}"{flag} }}'
+        )
+    lines = [f"# {line}" for line in comment.splitlines()]
+    lines += [f"title = {json.dumps(title)}", f"extends = {json.dumps(extends)}"]
+    for section, rows in sorted(sections.items()):
+        lines += ["", f"[{section}]", *rows]
+    return "\n".join(lines) + "\n"
+
+
+def _rounded(value: float | int) -> float | int:
+    """Four significant digits: no measurement here is better."""
+    if isinstance(value, int):
+        return value
+    rounded = float(f"{value:.4g}")
+    return int(rounded) if rounded.is_integer() and abs(rounded) >= 1000 else rounded

@@ -1,0 +1,30 @@
+"""What a barrier costs: a SM counts arriving warps one after another, then lets them go."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .bench import Bench, Found, Raw, cycles_a_step
+from .ptx import unrolled
+
+WARPS = (1, 2, 4, 8, 16, 24, 32)
+
+
+def kernels(arch: str) -> dict[str, str]:
+    return unrolled("barrier", "", lambda i: "bar.sync 0;", "")
+
+
+def run(bench: Bench, arch: str) -> Raw:
+    """{warps of the block: cycles a barrier}."""
+    return {str(warps): cycles_a_step(bench, "barrier", 32 * warps, None, 32) for warps in WARPS}
+
+
+def values(raw: Raw) -> list[Found]:
+    """A line through cycles against warps: its slope is an arrival, its value at no warps the release."""
+    warps = np.array([int(count) for count in raw], float)
+    slope, rest = np.polyfit(warps, np.array(list(raw.values()), float), 1)
+    what = f"barriers of {int(warps.min())} to {int(warps.max())} warps take {rest:.1f} + {slope:.2f} w cycles"
+    return [
+        Found("barrier.arrival_cycles", float(slope), what),
+        Found("barrier.release_cycles", float(rest), what),
+    ]

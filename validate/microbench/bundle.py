@@ -1,0 +1,53 @@
+"""The microbenchmarks compiled for one architecture: a cubin a group, and which entries each has."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from gemmsim.errors import GemmsimError
+
+from ..records import write_bytes
+from .groups import GROUPS
+from .ptx import module
+
+MANIFEST = "microbench.json"
+
+
+@dataclass(frozen=True)
+class MicroBundle:
+    """modules: group -> (cubin, its entries); toolchain: {distribution: version} of the compiler."""
+
+    arch: str
+    modules: dict[str, tuple[bytes, list[str]]]
+    toolchain: dict[str, str]
+
+
+def prepare(arch: str, folder: Path, groups: Iterable[str] = tuple(GROUPS)) -> None:
+    """Assemble for "sm_90" and write to a folder; needs the compiler, and no GPU."""
+    from gemmsim.compile.link import link
+    from gemmsim.compile.toolchain import tool_versions
+
+    entries = {}
+    for name in groups:
+        kernels = GROUPS[name].kernels(arch)
+        write_bytes(folder / f"{name}.cubin", link([module(arch, kernels)], arch))
+        entries[name] = list(kernels)
+    manifest = {"version": 1, "arch": arch, "groups": entries, "toolchain": tool_versions()}
+    write_bytes(folder / MANIFEST, json.dumps(manifest, indent=1).encode())
+
+
+def read(folder: Path) -> MicroBundle:
+    """Raises GemmsimError, one line, where the folder holds no microbenchmarks."""
+    try:
+        data = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        modules = {
+            name: ((folder / f"{name}.cubin").read_bytes(), list(entries)) for name, entries in data["groups"].items()
+        }
+        return MicroBundle(data["arch"], modules, data["toolchain"])
+    except OSError as error:
+        raise GemmsimError(f"cannot read the microbenchmarks in {folder}: {error.strerror}") from None
+    except (ValueError, KeyError, AttributeError) as error:
+        raise GemmsimError(f"{folder / MANIFEST} is damaged: {type(error).__name__} {error}") from None

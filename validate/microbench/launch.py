@@ -1,0 +1,80 @@
+"""What a launch costs beyond its work, the time between a block and the next in its place, and the SM clock."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .bench import Bench, Found, Raw
+from .ptx import fold, kernel
+
+SPINS = (2_000, 4_000, 8_000, 16_000)  # cycles
+LAUNCHES = 50
+GENERATIONS = 8
+_MOST_SHARED = 48 << 10
+
+
+def kernels(arch: str) -> dict[str, str]:
+    spin = """cvt.u64.u32 %d1, %other;
+WAIT:
+    mov.u64 %d0, %clock64;
+    sub.u64 %d0, %d0, %start;
+    setp.lt.u64 %p1, %d0, %d1;
+    @%p1 bra WAIT;"""
+    return {
+        "spin": kernel("spin", "", spin, fold(["%other"])),
+        # fills an SM's shared memory, together with what it is launched with, so that blocks follow one another
+        "alone": kernel("alone", "", spin, fold(["%other"]), shared_bytes=_MOST_SHARED - 1024),
+        # a known time of the wall clock, for the SM clock's frequency
+        "wall": kernel(
+            "wall",
+            "mov.u64 %d2, %globaltimer;",
+            """cvt.u64.u32 %d1, %other;
+WAIT:
+    mov.u64 %d0, %globaltimer;
+    sub.u64 %d0, %d0, %d2;
+    setp.lt.u64 %p1, %d0, %d1;
+    @%p1 bra WAIT;""",
+            fold(["%other"]),
+        ),
+    }
+
+
+def run(bench: Bench, arch: str) -> Raw:
+    raw: Raw = {"clock_mhz": bench.clock_mhz(), "spin_us": {}}
+    for cycles in SPINS:
+        raw["spin_us"][str(cycles)] = bench.time_us("spin", bench.sms, 32, None, 1, cycles, LAUNCHES)
+    wall_ns = 1_000_000
+    warps = bench.launch("wall", 1, 32, None, 1, wall_ns)
+    raw["wall"] = {"ns": wall_ns, "cycles": warps.cycles}
+    warps = bench.launch("alone", bench.sms * GENERATIONS, 1024, None, 1, 4_000, bench.max_shared_bytes - _MOST_SHARED)
+    raw["gaps"] = gaps(warps.start, warps.stop, warps.sm, 32)
+    return raw
+
+
+def gaps(start: np.ndarray, stop: np.ndarray, sm: np.ndarray, warps_a_block: int) -> list[int]:
+    """Cycles from the last clock of a block to the first of the next on its SM, where one runs at a time."""
+    first = start.reshape(-1, warps_a_block).min(axis=1)
+    last = stop.reshape(-1, warps_a_block).max(axis=1)
+    where = sm.reshape(-1, warps_a_block)[:, 0]
+    found: list[int] = []
+    for one in np.unique(where):
+        order = np.argsort(first[where == one])
+        begins, ends = first[where == one][order], last[where == one][order]
+        between = begins[1:] - ends[:-1]
+        found += [int(gap) for gap in between if gap > 0]  # not of blocks that ran side by side
+    return found
+
+
+def values(raw: Raw) -> list[Found]:
+    """Launch time against cycles spun: a line whose value at none is the launch itself, and its slope the clock."""
+    cycles = np.array([int(count) for count in raw["spin_us"]], float)
+    slope, overhead = np.polyfit(cycles, np.array(list(raw["spin_us"].values()), float), 1)
+    clock_hz = 1e6 / slope
+    found = [Found("clock.sm_load_hz", clock_hz, "kernels that spin 2,000 to 16,000 cycles: a light load")]
+    start_us = 0.0
+    if raw["gaps"]:
+        gap = float(np.median(raw["gaps"]))
+        start_us = gap / clock_hz * 1e6
+        found.append(Found("launch.block_start_cycles", gap, "from a block's last clock to the next one's first"))
+    what = "kernels that spin 2,000 to 16,000 cycles, replayed as a graph: their time at none, without block_start"
+    return [*found, Found("launch.overhead_us", max(0.0, float(overhead) - start_us), what)]
