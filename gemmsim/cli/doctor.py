@@ -76,6 +76,25 @@ def _disassembler() -> str:
     return f"nvdisasm at {find_nvdisasm()}"
 
 
+def _shipped() -> str:
+    """Fine without, where the compiler is at hand."""
+    from gemmsim.compile.shipped import FOLDER, can_compile, read_index
+    from gemmsim.compile.toolchain import tool_versions
+    from gemmsim.ladder import kernel_infos, kernel_path
+
+    folder = kernel_path(next(iter(kernel_infos().values()))).parent / FOLDER
+    index = read_index(folder)
+    if not index.files:
+        text = f"none in {folder}; python -m gemmsim_kernels.ship makes them"
+        if can_compile(tool_versions()):
+            return text
+        raise GemmsimError(text)
+    used = "" if not can_compile(tool_versions()) or tool_versions() == index.toolchain else "not used, as "
+    tools = ", ".join(f"{name} {index.toolchain.get(name)}" for name in ("numba-cuda", "nvidia-nvjitlink"))
+    why = f" ({used}made with {tools})"
+    return f"{len(index.files)} programs of {len(set(index.files.values()))} rungs and types{why}"
+
+
 def _cache() -> str:
     from gemmsim.compile import default_cache
 
@@ -92,5 +111,6 @@ PROBES: dict[str, Callable[[], str]] = {
     "GPUs": _gpus,
     "compiler": _compiler,
     "disassembler": _disassembler,
+    "shipped programs": _shipped,
     "cache": _cache,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -143,12 +144,12 @@ def _sources(instructions: tuple[Instruction, ...]) -> dict[str, str]:
     return found
 
 
-def rename_source(program: Program, file: str, shown: str) -> Program:
-    """The same program, with `shown` as the name of one source file."""
+def rename_sources(program: Program, shown: Mapping[str, str]) -> Program:
+    """The same program, with other names for those source files that `shown` has."""
 
     def renamed(places: tuple[SourceLine, ...]) -> tuple[SourceLine, ...]:
-        return tuple(SourceLine(shown, place.line) if place.file == file else place for place in places)
+        return tuple(SourceLine(shown.get(place.file, place.file), place.line) for place in places)
 
     instructions = tuple(replace(one, sources=renamed(one.sources)) for one in program.instructions)
-    texts = {shown if name == file else name: text for name, text in program.source.items()}
+    texts = {shown.get(name, name): text for name, text in program.source.items()}
     return replace(program, instructions=instructions, source=texts)

@@ -6,6 +6,7 @@ import re
 
 from gemmsim.compile.cache import Cache, Entry
 from gemmsim.compile.key import cache_key
+from gemmsim.compile.shipped import shipped_program
 from gemmsim.compile.source import CudaKernel, KernelSource, PtxKernel, PythonKernel
 from gemmsim.compile.toolchain import tool_versions
 from gemmsim.errors import GemmsimError
@@ -13,7 +14,7 @@ from gemmsim.isa.program import Program
 
 
 def compile_kernel(source: KernelSource, arch: str, cache: Cache | None) -> Program:
-    """Compile and decode for "sm_90", or find the result in `cache` (None: neither read nor written).
+    """Compile and decode for "sm_90", or find the result in `cache` (None: always compile), or among those shipped.
 
     A hit imports neither numba nor CUDA libraries nor the user's module. Raises GemmsimError, one line, for whatever
     the source, the architecture or the installation makes impossible.
@@ -22,24 +23,29 @@ def compile_kernel(source: KernelSource, arch: str, cache: Cache | None) -> Prog
         raise GemmsimError(f"'{arch}' is no architecture: write sm_80, sm_90, ...")
     if cache is None:
         return build_kernel(source, arch).program
-    key = cache_key(source, arch, tool_versions())
+    versions = tool_versions()
+    key = cache_key(source, arch, versions)
     entry = cache.load(key)
-    if entry is None:
-        entry = build_kernel(source, arch)
-        cache.store(key, entry)
+    if entry is not None:
+        return entry.program
+    shipped = shipped_program(source, arch, versions)
+    if shipped is not None:
+        return shipped
+    entry = build_kernel(source, arch)
+    cache.store(key, entry)
     return entry.program
 
 
 def build_kernel(source: KernelSource, arch: str) -> Entry:
     """Compile and decode, without a cache: the Program and the cubin it came from."""
-    from gemmsim.compile.decode import decode_cubin, rename_source  # pyelftools; not needed for a cache hit
+    from gemmsim.compile.decode import decode_cubin, rename_sources  # pyelftools; not needed for a cache hit
 
     if isinstance(source, PythonKernel):
         from gemmsim.compile.python_kernel import compile_python
 
         cubin = compile_python(source, arch)
         program = decode_cubin(cubin, arch=arch, abi="numba")
-        return Entry(rename_source(program, str(source.path), source.shown_path), cubin)
+        return Entry(rename_sources(program, source.shown_names(program.source)), cubin)
     if isinstance(source, CudaKernel):
         from gemmsim.compile.cuda_kernel import compile_cuda
 

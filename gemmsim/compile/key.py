@@ -47,6 +47,21 @@ def cache_key(source: KernelSource, arch: str, versions: dict[str, str]) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
+def shipped_key(source: PythonKernel, arch: str) -> str:
+    """Of a kernel that ships compiled: everything but the tools and where it is installed.
+
+    What made and decoded it is not part of the key: a test compiles the shipped programs again and compares them.
+    """
+    parts = {
+        "arch": arch,
+        "function": source.function,
+        "signature": [(one.dtype, one.ndim) for one in source.signature],
+        "tunables": source.tunables,
+        "files": _contents(_python_files(source.path), source.path.parent),
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
 @lru_cache(maxsize=1)
 def _decoder() -> str:
     """A hash of the modules that turn a cubin into a Program: a change there must not meet an older result."""

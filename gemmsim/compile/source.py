@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +48,12 @@ class PythonKernel:
     def shown_path(self) -> str:
         """The file's name in source lines: short where it is part of a package ("kernels/tiled.py"), else in full."""
         return f"{self.path.parent.name}/{self.path.name}" if self.module else str(self.path)
+
+    def shown_names(self, files: Iterable[str]) -> dict[str, str]:
+        """{file: name in source lines} of those that lie in the package of this one, else of this one alone."""
+        folder = self.path.parent
+        beside = (file for file in files if self.module and Path(file).parent == folder)
+        return {str(self.path): self.shown_path} | {file: f"{folder.name}/{Path(file).name}" for file in beside}
 
 
 @dataclass(frozen=True, slots=True)

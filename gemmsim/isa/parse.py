@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import ZERO, Control, Instruction, Operand, OperandKind, SourceLine
@@ -66,6 +67,15 @@ def parse_instruction(
     )
 
 
+def branch_labels(instruction: Instruction) -> dict[str, int]:
+    """The labels that an instruction's text names, with their byte offsets: what to parse that text again with."""
+    listed = _BRANCH_TARGETS.search(instruction.text)
+    names = _TARGET.findall(_NOTE.sub("", instruction.text))
+    names += [label.strip() for label in listed["labels"].split(",")] if listed else []
+    targets = [operand.value for operand in instruction.operands if operand.kind is OperandKind.TARGET]
+    return dict(zip(names, targets, strict=False))
+
+
 def decode_control(encoding: int) -> Control:
     """Scheduling bits of a 128-bit encoding: stall [108:105], yield [109], write barrier [112:110], read barrier
     [115:113], wait mask [121:116], reuse [125:122]. Layout: Jia et al., "Dissecting the NVIDIA Volta GPU Architecture
@@ -118,12 +128,21 @@ def parse_operand(text: str, encoding: int = 0, labels: Mapping[str, int] | None
     as floating point take their bits from the encoding's immediate field, bits [63:32] (for FP64 opcodes the upper half
     of the double, for packed halves both), and keep the printed form in `name`.
     """
-    if _INTEGER.fullmatch(text):
-        return Operand(OperandKind.IMMEDIATE, value=int(text, 16))
-    if all(_FLOAT.fullmatch(part) for part in text.split(",")):
-        return Operand(OperandKind.IMMEDIATE, value=encoding >> 32 & 0xFFFFFFFF, name=text)
+    operand = _by_text_alone(text)
+    if operand is not None:
+        return operand
     if target := _TARGET.fullmatch(text):
         return Operand(OperandKind.TARGET, value=_label(target["label"], labels or {}))
+    return Operand(OperandKind.IMMEDIATE, value=encoding >> 32 & 0xFFFFFFFF, name=text)
+
+
+@lru_cache(maxsize=1 << 14)
+def _by_text_alone(text: str) -> Operand | None:
+    """The operand, of which a program repeats few; None for labels and floating-point literals."""
+    if _INTEGER.fullmatch(text):
+        return Operand(OperandKind.IMMEDIATE, value=int(text, 16))
+    if _TARGET.fullmatch(text) or all(_FLOAT.fullmatch(part) for part in text.split(",")):
+        return None
     if bits := _BITS.fullmatch(text):  # a set of scoreboards, as in DEPBAR {2,1}
         numbers = [int(bit) for bit in bits["bits"].split(",")] if bits["bits"] else []
         return Operand(OperandKind.IMMEDIATE, value=sum(1 << number for number in numbers), name="set")

@@ -112,7 +112,7 @@ def test_wheel_holds_every_package_under_our_names(wheel: Path) -> None:
     assert tops == {"gemmsim", "gemmsim_kernels", "gemmsim_validate"}
     for folder, installed in (("gemmsim", "gemmsim"), ("kernels", "gemmsim_kernels")):
         for path in (ROOT / folder).rglob("*"):
-            if path.suffix in (".py", ".toml", ".json", ".gz", ".npz") and "__pycache__" not in path.parts:
+            if path.suffix in (".py", ".toml", ".json", ".gz", ".npz", ".xz") and "__pycache__" not in path.parts:
                 assert f"{installed}/{path.relative_to(ROOT / folder).as_posix()}" in names
 
 

@@ -1,0 +1,77 @@
+"""Programs that ship with the package, for machines without a compiler: beside the kernels, in the folder `programs`.
+
+`index.json` there says which file holds the program of which key (`key.shipped_key`: a changed kernel has another key,
+so that a program of its former self is never used), and with which tools all were made.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from gemmsim.compile.key import shipped_key
+from gemmsim.compile.source import KernelSource, PythonKernel
+from gemmsim.errors import GemmsimError
+from gemmsim.isa.compact import program_from_bytes
+from gemmsim.isa.program import Program
+
+FOLDER, INDEX = "programs", "index.json"
+NEEDED = ("numba-cuda", "cuda-core", "nvidia-cuda-nvdisasm")  # without them nothing is compiled and decoded
+
+
+@dataclass(frozen=True)
+class Index:
+    """toolchain: {tool: version}; files: {key: file name}; refused: {key: why the compiler made no program}."""
+
+    toolchain: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+
+def read_index(folder: Path) -> Index:
+    """Of the programs in `folder`; an empty one where there is none. Raises GemmsimError for a damaged one."""
+    path = folder / INDEX
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return Index(dict(data["toolchain"]), dict(data["files"]), dict(data["refused"]))
+    except FileNotFoundError:
+        return Index()
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise GemmsimError(f"cannot read {path}: {error}") from None
+
+
+def shipped_program(source: KernelSource, arch: str, installed: dict[str, str]) -> Program | None:
+    """The program that compiling `source` here would give; None where it did not ship, or other tools are installed.
+
+    installed  {tool: version}: where tools of other versions are at hand, what they make counts. Where there are none,
+               whatever shipped does.
+
+    Raises GemmsimError, with the compiler's reason, for a kernel that it refused when the programs were made.
+    """
+    if not isinstance(source, PythonKernel) or source.module is None:
+        return None
+    folder = source.path.parent / FOLDER
+    if not (folder / INDEX).is_file():
+        return None
+    index = read_index(folder)
+    if can_compile(installed) and installed != index.toolchain:
+        return None
+    key = shipped_key(source, arch)
+    if key in index.refused:
+        raise GemmsimError(index.refused[key])
+    if key not in index.files:
+        return None
+    program = program_from_bytes((folder / index.files[key]).read_bytes(), arch)
+    return program and replace(program, source=_sources(program, source.path.parent))
+
+
+def can_compile(installed: dict[str, str]) -> bool:
+    return all(tool in installed for tool in NEEDED)
+
+
+def _sources(program: Program, folder: Path) -> dict[str, str]:
+    """Texts of the files that source lines name, from the kernels' own folder: the key says that they are the same."""
+    names = sorted({place.file for one in program.instructions for place in one.sources})
+    found = {name: folder / Path(name).name for name in names}
+    return {name: path.read_text(encoding="utf-8") for name, path in found.items() if path.is_file()}

@@ -1,0 +1,103 @@
+"""Programs of one kernel for several architectures in few bytes, for shipping: what nvdisasm printed, compressed.
+
+Operands, control bits and basic blocks are not stored, they are read from the text and the encodings again. A file is
+a magic word, a format version, and XZ-compressed: the length of a JSON document, the document, all encodings. Source
+texts stay out of it: they ship beside it. No code runs when a file is read.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import lzma
+from collections.abc import Sequence
+from dataclasses import astuple
+from typing import Any
+
+from gemmsim.errors import GemmsimError
+from gemmsim.isa.blocks import basic_blocks
+from gemmsim.isa.parse import branch_labels, parse_instruction
+from gemmsim.isa.program import INSTRUCTION_BYTES, Instruction, Parameter, Program, Relocation, SourceLine
+
+MAGIC = b"gemmsim-programs"
+FORMAT_VERSION = 1
+_PLAIN = (
+    "name", "symbol", "arch", "abi", "registers", "static_shared_bytes", "local_bytes", "barriers", "parameter_base",
+    "max_threads", "toolchain", "cubin_sha256", "reserved_shared_bytes",
+)  # fmt: skip
+_LENGTH_BYTES = 8
+
+
+def programs_to_bytes(programs: Sequence[Program]) -> bytes:
+    """Deterministic; `Program.source` is left out, and so its keys."""
+    document = json.dumps([_document(program) for program in programs], separators=(",", ":"), sort_keys=True).encode()
+    encodings = b"".join(
+        one.encoding.to_bytes(INSTRUCTION_BYTES, "little") for program in programs for one in program.instructions
+    )
+    body = len(document).to_bytes(_LENGTH_BYTES, "little") + document + encodings
+    return MAGIC + bytes([FORMAT_VERSION]) + lzma.compress(body, preset=9 | lzma.PRESET_EXTREME)
+
+
+def program_from_bytes(data: bytes, arch: str) -> Program | None:
+    """The program for `arch`, without source texts; None where the file has none.
+
+    Raises GemmsimError for anything that `programs_to_bytes` of this version did not write.
+    """
+    header = len(MAGIC) + 1
+    if data[: len(MAGIC)] != MAGIC or len(data) < header or data[len(MAGIC)] != FORMAT_VERSION:
+        raise GemmsimError("not stored programs of this version of gemmsim")
+    try:
+        body = lzma.decompress(data[header:])
+        at = _LENGTH_BYTES + int.from_bytes(body[:_LENGTH_BYTES], "little")
+        for document in json.loads(body[_LENGTH_BYTES:at]):
+            size = INSTRUCTION_BYTES * len(document["lines"])
+            if document["arch"] == arch:
+                return _program(document, body[at : at + size])
+            at += size
+        return None
+    except (lzma.LZMAError, ValueError, KeyError, IndexError, TypeError) as error:
+        raise GemmsimError(f"the stored programs are damaged ({type(error).__name__}: {error})") from None
+
+
+def _document(program: Program) -> dict[str, Any]:
+    chains: dict[tuple[SourceLine, ...], int] = {}
+    labels: dict[str, int] = {}
+    for one in program.instructions:
+        labels |= branch_labels(one)
+    return {name: getattr(program, name) for name in _PLAIN} | {
+        "text": "\n".join(one.text for one in program.instructions),
+        "lines": [chains.setdefault(one.sources, len(chains)) for one in program.instructions],
+        "chains": [[(place.file, place.line) for place in chain] for chain in chains],
+        "labels": labels,
+        "parameters": [astuple(parameter) for parameter in program.parameters],
+        "constants": {str(bank): _pack(data) for bank, data in sorted(program.constants.items())},
+        "global_data": _pack(program.global_data),
+        "relocations": [astuple(relocation) for relocation in program.relocations],
+    }
+
+
+def _program(document: dict[str, Any], encodings: bytes) -> Program:
+    chains = [tuple(SourceLine(file, line) for file, line in chain) for chain in document["chains"]]
+    instructions: list[Instruction] = []
+    for number, (text, chain) in enumerate(zip(document["text"].split("\n"), document["lines"], strict=True)):
+        at = number * INSTRUCTION_BYTES
+        encoding = int.from_bytes(encodings[at : at + INSTRUCTION_BYTES], "little")
+        instructions.append(parse_instruction(at, text, encoding, chains[chain], document["labels"]))
+    return Program(
+        **{name: document[name] for name in _PLAIN},
+        instructions=tuple(instructions),
+        blocks=basic_blocks(tuple(instructions)),
+        source={},
+        parameters=tuple(Parameter(*row) for row in document["parameters"]),
+        constants={int(bank): _unpack(text) for bank, text in document["constants"].items()},
+        global_data=_unpack(document["global_data"]),
+        relocations=tuple(Relocation(*row) for row in document["relocations"]),
+    )
+
+
+def _pack(data: bytes) -> str:
+    return base64.b85encode(data).decode()
+
+
+def _unpack(text: str) -> bytes:
+    return base64.b85decode(text)

@@ -1,0 +1,155 @@
+"""Compiles the ladder for the preset GPUs into `programs/`: `python -m gemmsim_kernels.ship [--check]`.
+
+Each rung with its default tunables, each dtype that it claims, each architecture of a preset: a file a rung and dtype.
+What has not changed since is kept. With --check nothing is written; exit status 1 where something would be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+
+from gemmsim.cases import LadderCase, ladder_request
+from gemmsim.compile import compile_kernel, default_cache
+from gemmsim.compile.cache import write_atomically
+from gemmsim.compile.key import shipped_key
+from gemmsim.compile.shipped import FOLDER, INDEX, Index, read_index
+from gemmsim.compile.source import PythonKernel
+from gemmsim.compile.toolchain import tool_versions
+from gemmsim.errors import GemmsimError
+from gemmsim.gpu import load_gpu, preset_names
+from gemmsim.isa.compact import program_from_bytes, programs_to_bytes
+from gemmsim.isa.program import Program
+from gemmsim.ladder import kernel_infos
+
+PROGRAMS = Path(__file__).parent / FOLDER
+COMMAND = "python -m gemmsim_kernels.ship"
+
+
+@dataclass(frozen=True)
+class Shipment:
+    """One file: a rung and dtype, with the source to compile for each architecture."""
+
+    file: str
+    source: PythonKernel
+    archs: tuple[str, ...]
+
+    def keys(self) -> dict[str, str]:
+        """Architecture -> key."""
+        return {arch: shipped_key(self.source, arch) for arch in self.archs}
+
+
+@dataclass(frozen=True)
+class Made:
+    """data: of the file, empty where no program could be made; refused: architecture -> why."""
+
+    data: bytes
+    refused: dict[str, str]
+
+
+def shipments() -> list[Shipment]:
+    """What belongs into the folder now."""
+    gpus = {gpu.arch: gpu for gpu in map(load_gpu, preset_names())}
+    found = []
+    for name, info in kernel_infos().items():
+        for dtype in info.dtypes:
+            request = ladder_request(LadderCase(name, 1, 1, 1, dtype=dtype), next(iter(gpus.values())))
+            assert isinstance(request.kernel, PythonKernel)
+            found.append(Shipment(f"{name}-{dtype}.xz", request.kernel, tuple(sorted(gpus))))
+    return found
+
+
+def make(shipment: Shipment) -> Made:
+    """Compiles a rung for its architectures, by way of the user's cache; checks that what is stored reads back."""
+    programs, refused = [], {}
+    for arch in shipment.archs:
+        try:
+            programs.append(replace(compile_kernel(shipment.source, arch, default_cache()), source={}))
+        except GemmsimError as error:
+            refused[arch] = str(error)
+    data = programs_to_bytes(programs) if programs else b""
+    for program in programs:
+        if program_from_bytes(data, program.arch) != program:
+            raise GemmsimError(f"{shipment.file}: the program for {program.arch} does not survive being stored")
+    return Made(data, refused)
+
+
+def is_current(shipment: Shipment, index: Index) -> bool:
+    keys = shipment.keys().values()
+    known = all(key in index.refused or index.files.get(key) == shipment.file for key in keys)
+    return known and index.toolchain == tool_versions()
+
+
+def same_programs(shipment: Shipment, made: Made) -> bool:
+    """Whether the file that ships holds what was just made."""
+    path = PROGRAMS / shipment.file
+    if not made.data:
+        return not path.is_file()
+    if not path.is_file():
+        return False
+    stored = path.read_bytes()
+    return all(_read(stored, arch) == _read(made.data, arch) for arch in shipment.archs)
+
+
+def ship(jobs: int | None, say: Callable[[str], None]) -> int:
+    """Brings the folder up to date; the number of files that were made."""
+    wanted = shipments()
+    index = read_index(PROGRAMS)
+    stale = [one for one in wanted if not is_current(one, index)]
+    kept = [one for one in wanted if is_current(one, index)]
+    PROGRAMS.mkdir(exist_ok=True)
+    files = {key: one.file for one in kept for key in one.keys().values() if key in index.files}
+    refused = {key: index.refused[key] for one in kept for key in one.keys().values() if key in index.refused}
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        for one, made in zip(stale, pool.map(make, stale), strict=True):
+            keys = one.keys()
+            refused |= {keys[arch]: reason for arch, reason in made.refused.items()}
+            files |= {key: one.file for arch, key in keys.items() if arch not in made.refused}
+            if made.data:
+                write_atomically(PROGRAMS / one.file, made.data)
+            say(f"{one.file}: {len(made.data):,} bytes, {len(keys) - len(made.refused)} architectures")
+    document = {"toolchain": tool_versions(), "files": files, "refused": refused}
+    write_atomically(PROGRAMS / INDEX, (json.dumps(document, indent=1, sort_keys=True) + "\n").encode())
+    for path in PROGRAMS.glob("*.xz"):
+        if path.name not in files.values():
+            path.unlink()
+    return len(stale)
+
+
+def check() -> list[str]:
+    """The files that a rebuild would make, by their keys alone."""
+    index = read_index(PROGRAMS)
+    return [one.file for one in shipments() if not is_current(one, index)]
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog=COMMAND, description="Compile the ladder for the preset GPUs, to ship it.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit status 1 where something is stale")
+    parser.add_argument("--jobs", type=int, help="processes at once (default: CPUs)")
+    options = parser.parse_args(arguments)
+
+    def say(text: str) -> None:
+        sys.stderr.write(text + "\n")
+
+    if options.check:
+        stale = check()
+        say(f"stale: {', '.join(stale)}; run {COMMAND}" if stale else "nothing is stale")
+        return 1 if stale else 0
+    made = ship(options.jobs, say)
+    size = sum(path.stat().st_size for path in PROGRAMS.iterdir())
+    say(f"{made} files made, {size / 1e6:.2f} MB in all")
+    return 0
+
+
+def _read(data: bytes, arch: str) -> Program | None:
+    return program_from_bytes(data, arch)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,103 @@
+"""What ships is what the kernels of now compile to."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from gemmsim.compile import compile_kernel
+from gemmsim.compile.shipped import read_index
+from gemmsim.compile.toolchain import tool_versions
+from gemmsim.errors import GemmsimError
+from gemmsim.isa.compact import program_from_bytes
+from gemmsim.isa.program import Program
+from gemmsim.ladder import kernel_info
+
+pytest.importorskip("numba_cuda")
+kernel_info("tiled")  # puts gemmsim_kernels where it can be imported
+from gemmsim_kernels import ship  # noqa: E402
+
+SAMPLE = 6
+MADE = (ship.PROGRAMS / ship.INDEX).is_file()
+shipped = pytest.mark.skipif(not MADE, reason=f"nothing ships yet: {ship.COMMAND} makes the programs")
+# numba counts the versions of a function in its symbol, which therefore depends on what was compiled before.
+_BY_ORDER = ("symbol", "cubin_sha256", "source")
+
+
+def by_hash() -> list[tuple[ship.Shipment, str]]:
+    """All shipments and architectures, in an order that has nothing to do with the ladder's."""
+    every = [(one, arch) for one in ship.shipments() for arch in one.archs]
+    return sorted(every, key=lambda item: hashlib.sha256(f"{item[0].file} {item[1]}".encode()).digest())
+
+
+def differences(shipment: ship.Shipment, arch: str) -> list[str]:
+    """Names of the fields in which the stored program is not what compiling gives now."""
+    path = ship.PROGRAMS / shipment.file
+    stored = program_from_bytes(path.read_bytes(), arch) if path.is_file() else None
+    try:
+        built: Program | None = compile_kernel(shipment.source, arch, None)
+    except GemmsimError:
+        built = None
+    if stored is None or built is None:
+        return [] if stored is built else ["existence"]
+    names = [field.name for field in fields(Program) if field.name not in _BY_ORDER]
+    return [name for name in names if getattr(stored, name) != getattr(built, name)]
+
+
+@shipped
+def test_nothing_is_stale() -> None:
+    """By the hashes of the kernels' files; and no file is left over."""
+    index = read_index(ship.PROGRAMS)
+    if index.toolchain != tool_versions():
+        pytest.skip("made with other versions of the tools than those installed")
+    stale = ship.check()
+    assert not stale, f"run {ship.COMMAND}: {', '.join(stale)} changed since"
+    assert {path.name for path in ship.PROGRAMS.glob("*.xz")} == set(index.files.values())
+
+
+@shipped
+@pytest.mark.parametrize("number", range(SAMPLE))
+def test_a_sample_compiles_to_what_ships(number: int) -> None:
+    shipment, arch = by_hash()[number]
+    assert differences(shipment, arch) == [], f"run {ship.COMMAND}: {shipment.file} differs for {arch}"
+
+
+@shipped
+@pytest.mark.slow
+@pytest.mark.skipif(os.environ.get("GEMMSIM_SLOW") != "1", reason="minutes; set GEMMSIM_SLOW=1")
+def test_everything_compiles_to_what_ships() -> None:
+    found = {f"{one.file} {arch}": differences(one, arch) for one, arch in by_hash()}
+    assert {name: fields for name, fields in found.items() if fields} == {}, f"run {ship.COMMAND}"
+
+
+@shipped
+def test_small_enough() -> None:
+    assert sum(path.stat().st_size for path in ship.PROGRAMS.iterdir()) < 3_000_000
+
+
+def test_ships_changes_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One rung for two architectures is made, then kept; an edit makes it stale; what no longer belongs goes."""
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    (one,) = [one for one in ship.shipments() if one.file == "naive-f32.xz"]
+    for path in one.source.path.parent.glob("*.py"):
+        (folder / path.name).write_text(path.read_text())
+    source = type(one.source)(**{**{f.name: getattr(one.source, f.name) for f in fields(one.source)},
+                                 "path": folder / one.source.path.name})  # fmt: skip
+    shipment = ship.Shipment(one.file, source, ("sm_80", "sm_90"))
+    monkeypatch.setattr(ship, "PROGRAMS", folder / "programs")
+    monkeypatch.setattr(ship, "shipments", lambda: [shipment])
+    said: list[str] = []
+    assert ship.check() == ["naive-f32.xz"]
+    assert ship.ship(1, said.append) == 1 and ship.check() == []
+    assert ship.ship(1, said.append) == 0 and len(said) == 1
+    assert ship.same_programs(shipment, ship.make(shipment))
+    (folder / "programs" / "old.xz").write_bytes(b"")
+    source.path.write_text(source.path.read_text() + "\n")
+    assert ship.main(["--check"]) == 1
+    assert ship.ship(1, said.append) == 1
+    assert sorted(path.name for path in (folder / "programs").iterdir()) == ["index.json", "naive-f32.xz"]
