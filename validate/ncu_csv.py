@@ -57,7 +57,7 @@ def _row(header: list[str], units: list[str], row: list[str]) -> Profiled:
     for name, unit, value in zip(header, units, row, strict=True):
         number = _number(value)
         if "__" in name and number is not None:
-            metrics[name] = number * _factor(unit)
+            metrics[name] = number * unit_factor(unit)
     return Profiled(
         kernel=cells[_KERNEL],
         grid=_dims(cells.get("Grid Size", "")),
@@ -75,7 +75,8 @@ def _number(text: str) -> float | None:
     return value if value == value and abs(value) != float("inf") else None
 
 
-def _factor(unit: str) -> float:
+def unit_factor(unit: str) -> float:
+    """From a unit as Nsight Compute writes it to the base unit: bytes, nanoseconds, Hz."""
     unit = unit.strip()
     if unit in _PER_SECOND:
         return _PER_SECOND[unit]

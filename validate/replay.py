@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gemmsim.arrays import NUMPY_DTYPES, check_array_size, random_array
+from gemmsim.cases import LadderCase, ladder_request
 from gemmsim.compile.source import CubinKernel, CudaKernel, KernelSource
 from gemmsim.errors import GemmsimError
 from gemmsim.gpu import load_gpu
@@ -23,6 +24,9 @@ DEFAULT_ARGUMENTS = ["A", "B", "C", "alpha", "beta"]
 
 def replay(case: Case, seed: int = 0) -> AnalyzeRequest:
     """What predicts a case, with random operands. GemmsimError where there is no code to run, or it is not there."""
+    if case.cubin is None and case.rung:
+        rung = LadderCase(case.name, case.m, case.n, case.k, case.dtype, case.tunables, seed=seed)
+        return ladder_request(rung, load_gpu(case.gpu))
     names = case.data["launch"].get("arguments", DEFAULT_ARGUMENTS)
     values = _values(case, names, seed)
     return AnalyzeRequest(
