@@ -136,7 +136,7 @@ def _exact(rows: Sequence[Judged]) -> Table:
             worst = max((abs(n.error_pct) for n in held if isfinite(n.error)), default=0.0)
             gated = "yes" if name in EXACT else "no"
             lines.append((name, gated, str(len(held)), str(equal), f"{worst:.2f}", str(len(numbers) - len(held))))
-    columns = ("counter", "gated", "cases", "equal", "worst %", "other machine code")
+    columns = ("counter", "gated", "cases", "equal", "worst %", "explained")
     return _table(columns, lines, numeric=range(2, 6))
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from ..records import Case
+from .gaps import Gap, known_gaps
 from .metrics import EXACT, MODELLED, NOISE, NOISY, relative_error
 from .predict import Prediction
 
@@ -17,7 +19,7 @@ TIMES = ("rotated", "published", "back_to_back", "single_launch")
 class Number:
     """One counter or time of a case. error: relative, or in points of percent; kind: exact, noisy, modelled or time.
 
-    excuse  why an exact counter need not agree, "" where it must
+    excuse  why an exact counter need not agree (other machine code, a known deviation), "" where it must
     """
 
     name: str
@@ -79,8 +81,14 @@ def judge_all(cases: Iterable[Case], predictions: Mapping[str, Prediction]) -> l
     return [judge(case, predictions[case.id]) for case in cases]
 
 
+@cache
+def _gaps() -> tuple[Gap, ...]:
+    return known_gaps()
+
+
 def _numbers(case: Case, predicted: Mapping[str, float]) -> Iterable[Number]:
-    excuses = case.data.get("not_comparable", {})
+    excuses = dict(case.data.get("not_comparable", {}))
+    excuses |= {gap.counter: f"known deviation {gap.number}" for gap in _gaps() if gap.covers(case, gap.counter)}
     for kind, names in (("exact", EXACT), ("noisy", NOISY)):
         for name in names:
             if name in case.counters and name in predicted:
