@@ -9,6 +9,7 @@ from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Advice
 from gemmsim.analysis.lines import LineTraffic, by_line
 from gemmsim.analysis.mix import Kind, by_kind
+from gemmsim.analysis.spills import spills
 
 # Thresholds say when a rule speaks up, not what is predicted.
 WASTED_SECTORS = 1.5  # sectors moved for each that packed accesses would need
@@ -154,6 +155,7 @@ def idle_sms(evidence: Evidence) -> Advice | None:
 
 
 RULES: tuple[Callable[[Evidence], Advice | None], ...] = (
+    spills,
     uncoalesced_access,
     bank_conflicts,
     register_tiling,

@@ -7,8 +7,10 @@ import math
 from dataclasses import asdict
 from typing import Any
 
+from gemmsim.analysis.kloop import k_loop
 from gemmsim.analysis.lines import LineTraffic, by_line
 from gemmsim.analysis.mix import by_kind, by_mnemonic
+from gemmsim.analysis.spills import local_traffic
 from gemmsim.report.report import SCHEMA_VERSION, Report
 from gemmsim.version import MODEL_VERSION
 
@@ -22,6 +24,7 @@ def as_dict(report: Report) -> dict[str, Any]:
     """The same as nested dicts and lists; the schema names every key."""
     evidence = report.evidence
     timing = evidence.timing
+    loop, local = k_loop(evidence.program, evidence.executed), local_traffic(evidence)
     return {
         "schema_version": SCHEMA_VERSION,
         "model_version": MODEL_VERSION,
@@ -52,6 +55,8 @@ def as_dict(report: Report) -> dict[str, Any]:
             "by_kind": {str(kind): count for kind, count in by_kind(evidence).items()},
             "by_mnemonic": by_mnemonic(evidence),
         },
+        "k_loop": asdict(loop) | {"product_share": loop.product_share} if loop else None,
+        "local_memory": asdict(local) if local else None,
         "lines": [_line(row) for row in by_line(evidence)],
         "advice": [asdict(advice) for advice in report.advice],
         "sampling": {

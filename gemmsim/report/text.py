@@ -6,8 +6,10 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 
 from gemmsim.analysis.compiled import compiler_facts
+from gemmsim.analysis.kloop import k_loop
 from gemmsim.analysis.lines import LineTraffic, by_line
 from gemmsim.analysis.mix import by_kind, by_mnemonic
+from gemmsim.analysis.spills import local_sentence, local_traffic
 from gemmsim.analysis.utilisation import utilisations
 from gemmsim.provenance import Provenance
 from gemmsim.report.metrics import METRICS
@@ -133,6 +135,8 @@ def _lines(report: Report) -> list[str]:
         if members:
             body = table(head, [cells(row) for row in members], "<<>>>>>"[: len(head)], WIDTH - len(INDENT))
             lines += ([""] if lines else []) + [f"{space} memory"] + body
+    if local := local_traffic(report.evidence):
+        lines += ["", f"* {local_sentence(local, report.evidence.gpu.l1.sector_bytes)}"]
     seen = {row.line.line: row.text for row in rows if row.line and row.text}
     if seen:
         lines += [""] + [f"{line:>5}  {text}"[: WIDTH - len(INDENT)] for line, text in sorted(seen.items())]
@@ -197,9 +201,15 @@ def _instructions(report: Report) -> list[str]:
         (str(kind), number(count), f"{100 * count / total:.1f}%", bar(count / total, 20))
         for kind, count in by_kind(evidence).items()
     ]
+    loop = k_loop(evidence.program, evidence.executed)
+    products = []
+    if loop:
+        share = f"{100 * loop.product_share:.0f}% of the {loop.instructions:,.0f} issued there"
+        products = [f"loop over K: instructions {loop.start} to {loop.stop - 1}; multiply-adds are {share}"]
     most = list(by_mnemonic(evidence).items())[:8]
     names = ", ".join(f"{name} {100 * count / total:.0f}%" for name, count in most)
-    return [*table(("warp instructions", number(total), "", ""), kinds, "<>><", WIDTH - len(INDENT)), f"most: {names}"]
+    rows = table(("warp instructions", number(total), "", ""), kinds, "<>><", WIDTH - len(INDENT))
+    return [*rows, f"most: {names}", *products]
 
 
 def _occupancy(report: Report) -> list[str]:

@@ -11,6 +11,7 @@ from gemmsim.analysis import advice
 from gemmsim.analysis.bottleneck import find_bottleneck
 from gemmsim.analysis.lines import by_line
 from gemmsim.analysis.mix import Kind, by_kind
+from gemmsim.analysis.spills import LocalTraffic, local_traffic, spills
 from gemmsim.analysis.utilisation import DATA_STAGE, DRAM, L2, utilisations
 
 PACKED = traffic(0, "global", "ld", 4, requests=100, sectors=400, ideal_sectors=400, used_bytes=12800)
@@ -129,3 +130,37 @@ def test_lines_merge_instructions_of_one_kind() -> None:
     merged = {row.mnemonic: row for row in by_line(evidence(code=code, rows=rows)) if row.space == "shared"}
     assert (merged["LDS"].static_count, merged["LDS"].requests, merged["LDS"].wavefronts) == (2, 440, 840)
     assert merged["LDS.128"].requests == 100
+
+
+LOCAL = (
+    traffic(0, "global", "ld", 4, requests=100, sectors=400, l2_sectors=100),
+    traffic(1, "local", "ld", 4, requests=200, sectors=800, l2_sectors=100),
+    traffic(2, "local", "st", 4, requests=100, sectors=400, l2_sectors=200),
+)
+SPILLING = (("LDG.E", 2, 100.0), ("LDL", 3, 200.0), ("STL", 3, 100.0), ("FFMA", 3, 600.0))
+
+
+def test_spills_are_counted_by_instruction_sector_and_byte() -> None:
+    """300 of 1000 instructions, 1200 of 1600 sectors, 300 of 400 sectors to L2; 32 bytes each."""
+    found = local_traffic(evidence(SPILLING, LOCAL))
+    assert found == LocalTraffic(0, 200, 100, 1200, 300, 0.3, 0.75, 0.75)
+    said = spills(evidence(SPILLING, LOCAL))
+    assert said is not None
+    assert "200 loads and 100 stores of local memory are 30% of the warp instructions" in said.evidence
+    assert "1,200 sectors (0.0 MB) are 75% of those asked of L1, and 300 (75%) of those sent to L2" in said.evidence
+    assert said.gain.startswith("without them 1,000 warp instructions would be 700")
+
+
+def test_no_word_of_spills_where_there_are_none_or_few() -> None:
+    assert local_traffic(evidence()) is None and spills(evidence()) is None
+    few = (LOCAL[0], traffic(1, "local", "ld", 4, requests=1, sectors=4, l2_sectors=1))
+    assert spills(evidence((("LDG.E", 2, 100.0), ("LDL", 3, 1.0)), few)) is None
+
+
+@pytest.mark.parametrize(("registers", "words"), [(255, "no register left"), (128, "register limit, or an array")])
+def test_the_cause_of_spills_is_told_from_the_registers(registers: int, words: str) -> None:
+    given = evidence(SPILLING, LOCAL)
+    said = spills(replace(given, program=replace(given.program, registers=registers, local_bytes=2000)))
+    assert (
+        said is not None and said.title.startswith("2,000 bytes a thread lie in local memory") and words in said.title
+    )
