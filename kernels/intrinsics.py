@@ -188,6 +188,13 @@ _STORE_F32_IF = f"{{{{ {_FLAG}{{2}}, 0; @p st.global.f32 [{{0}}], {{1}}; }}}}"
 load_global_b16_if = _instruction(_LOAD_B16_IF, _U32, _U64, _U32, memory=True)
 load_global_f32_if = _instruction(_LOAD_F32_IF, _F32, _U64, _U32, memory=True)
 load_global_b32x4_if = _instruction(_LOAD_X4_IF, _U32X4, _U64, _U32, memory=True)
+_LOAD_S32_IF = f"{{{{ {_FLAG}{{1}}, 0; mov.b32 {{d}}, 0; @p ld.global.s32 {{d}}, [{{0}}]; }}}}"
+_STORE_S32_IF = f"{{{{ {_FLAG}{{2}}, 0; @p st.global.s32 [{{0}}], {{1}}; }}}}"
+load_global_s32_if = _instruction(_LOAD_S32_IF, types.int32, _U64, _U32, memory=True)
+store_global_s32_if = _instruction(_STORE_S32_IF, types.void, _U64, types.int32, _U32, memory=True)
+# As load_global_b32x4_if, but where the flag is 0 the result is undefined
+_LOAD_X4_OR_NOT = f"{{{{ {_FLAG}{{1}}, 0; @p ld.global.v4.b32 {{d}}, [{{0}}]; }}}}"
+load_global_b32x4_or_not = _instruction(_LOAD_X4_OR_NOT, _U32X4, _U64, _U32, memory=True)
 store_global_f32_if = _instruction(_STORE_F32_IF, types.void, _U64, _F32, _U32, memory=True)
 _STORE_F32X2_IF = f"{{{{ {_FLAG}{{2}}, 0; @p st.global.v2.f32 [{{0}}], {{1}}; }}}}"
 store_global_f32x2_if = _instruction(_STORE_F32X2_IF, types.void, _U64, _F32X2, _U32, memory=True)
@@ -209,8 +216,8 @@ def _cp_async(cache: str, size_bytes: int) -> Any:
 
 cp_async_ca_4, cp_async_ca_8, cp_async_ca_16 = _cp_async("ca", 4), _cp_async("ca", 8), _cp_async("ca", 16)
 cp_async_cg_16 = _cp_async("cg", 16)
-# cp_async_cg_16_if(to, to_offset, source, source_offset, flag, here): all 16 bytes, or zeros where the flag is 0; nothing
-# at all where `here` is 0. The offsets are constants, which the instruction itself adds to the addresses.
+# cp_async_cg_16_if(to, to_offset, source, source_offset, flag, here): all 16 bytes, or zeros where the flag is 0;
+# nothing at all where `here` is 0. The offsets are constants, which the instruction itself adds to the addresses.
 _CP_ASYNC_IF = (
     "{{ .reg .pred p, q; setp.eq.u32 p, {4}, 0; setp.ne.u32 q, {5}, 0; "
     "@q cp.async.cg.shared.global [{0}+{1}], [{2}+{3}], 16, p; }}"

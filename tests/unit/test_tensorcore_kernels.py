@@ -5,15 +5,18 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from kernel_runs import compiled, defaults, loops, run
+from kernel_runs import defaults, loops, run
 
+from gemmsim.api import count
+from gemmsim.cases import LadderCase, ladder_request
+from gemmsim.gpu import load_gpu
 from gemmsim.ladder import kernel_info, kernel_infos
-from gemmsim.memory.access import access_of
-from gemmsim.memory.shapes import shapes_of
+from gemmsim.request import Sampling
 
 pytest.importorskip("numba_cuda")
 
 RUNGS = [name for name in kernel_infos() if name.startswith("tensorcore")]
+FROM_SHARED = [name for name in RUNGS if name != "tensorcore_naive"]
 SIZES = st.one_of(st.integers(1, 12), st.sampled_from([15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 130]))
 
 
@@ -26,6 +29,8 @@ SIZES = st.one_of(st.integers(1, 12), st.sampled_from([15, 16, 17, 31, 32, 33, 6
 @example((136, 136, 64), 1.0, 0.0)  # aligned, and ragged all the same
 @example((33, 40, 1), 1.0, 1.0)
 @example((1, 32, 24), 1.0, 0.0)
+@example((8, 8, 232), 1.0, 0.0)  # more tiles than slots of the ring
+@example((136, 264, 72), 1.0, 0.5)
 def test_any_size(name: str, dtype: str, sizes: tuple[int, int, int], alpha: float, beta: float) -> None:
     run(name, "sm_90", sizes, alpha, beta, dtype)
 
@@ -38,17 +43,21 @@ def test_other_architectures(name: str, arch: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "tunables",
+    ("name", "tunables"),
     [
-        {"stages": 2},
-        {"stages": 5, "bk": 16},
-        {"bm": 64, "bn": 256, "wm": 32},
-        {"bm": 256, "bn": 64, "bk": 64, "stages": 2, "wn": 32},
-        {"bm": 64, "bn": 64, "wm": 32, "wn": 32},
+        ("tensorcore_pipelined", {"stages": 2}),
+        ("tensorcore_pipelined", {"stages": 5, "bn": 128, "group": 1}),
+        ("tensorcore_pipelined", {"bm": 64, "bn": 256, "wm": 32}),
+        ("tensorcore_pipelined", {"bm": 256, "bn": 64, "bk": 64, "stages": 2, "wn": 32}),
+        ("tensorcore_pipelined", {"bm": 64, "bn": 64, "wm": 32, "wn": 32, "stages": 3}),
+        ("tensorcore_warptiled", {"bm": 64, "bn": 64, "bk": 16, "wm": 32, "wn": 32}),
+        ("tensorcore_warptiled", {"bk": 64}),
+        ("tensorcore_double_buffered", {"bk": 16, "wn": 32}),
     ],
 )
-def test_tunables(tunables: dict[str, int]) -> None:
-    run("tensorcore_pipelined", "sm_90", (139, 264, 72), 1.5, 0.5, "f16", **tunables)
+def test_tunables(name: str, tunables: dict[str, int]) -> None:
+    for k in (72, 200):
+        run(name, "sm_90", (139, 264, k), 1.5, 0.5, "f16", **tunables)
 
 
 def test_tiles_that_do_not_fit_are_refused() -> None:
@@ -56,33 +65,32 @@ def test_tiles_that_do_not_fit_are_refused() -> None:
     for chosen, why in (
         ({"bm": 64, "bn": 64, "wm": 64, "wn": 64}, "too few to stage"),
         ({"bm": 256, "bn": 256, "wm": 32, "wn": 32}, "more than 1024"),
-        ({"bm": 128, "bn": 128, "bk": 16, "wm": 32, "wn": 32}, "too many to stage"),
+        ({"bm": 128, "bn": 256, "wm": 32, "wn": 32}, "too many to stage"),
     ):
         with pytest.raises(ValueError, match=why):
             info.launch(256, 256, 256, defaults("tensorcore_pipelined") | chosen)
 
 
-@pytest.mark.parametrize("name", ["tensorcore_warptiled", "tensorcore_pipelined"])
-def test_fragments_come_without_bank_conflicts(name: str) -> None:
-    done, _, program = run(name, "sm_80", (128, 128, 64), dtype="f16")
-    accesses = {i.index: access for i in program.instructions if (access := access_of(i)) is not None}
-    shapes = shapes_of(done.trace, accesses, 4)
-    seen = [
-        (int(waves), int(conflicts))
-        for pc, waves, conflicts in zip(shapes.pc, shapes.wavefronts, shapes.conflicts, strict=True)
-        if program.instructions[pc].opcode == "LDSM"
-    ]
-    assert seen and set(seen) == {(4, 0)}
+@pytest.mark.parametrize("name", FROM_SHARED)
+def test_no_bank_conflicts(name: str) -> None:
+    """16 bytes a lane take at least four wavefronts: of ldmatrix and of what stages the tiles none takes more."""
+    counted = count(ladder_request(LadderCase(name, 256, 256, 128), load_gpu("a100"), Sampling(full=True)))
+    rows = [row for row in counted.traffic.instructions if row.space == "shared" and row.requests]
+    opcodes = {counted.program.instructions[row.index].opcode for row in rows}
+    assert "LDSM" in opcodes and opcodes & {"STS", "LDGSTS"}
+    assert {row.conflicts for row in rows} == {0}
+    assert {row.wavefronts / row.requests for row in rows} == {4.0}
 
 
-@pytest.mark.parametrize("name", ["tensorcore_warptiled", "tensorcore_pipelined"])
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_120"])
-def test_accumulators_stay_in_registers(name: str, arch: str) -> None:
-    program = compiled(name, arch, defaults(name), "f16")
+@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90", "sm_120"])
+@pytest.mark.parametrize("name", FROM_SHARED)
+def test_mostly_products(name: str, arch: str) -> None:
+    """Of the instructions issued in the K loop at least 60 % are HMMA, and nothing spills."""
+    done, _, program = run(name, arch, (256, 256, 512), dtype="f16")
     assert program.local_bytes == 0
-    inner = min((loop for loop in loops(program) if _count(program, loop, "HMMA")), key=len)
-    assert _count(program, inner, "HMMA") == 32 and _count(program, inner, "LDSM") == 8
-
-
-def _count(program, loop, opcode):  # type: ignore[no-untyped-def]
-    return sum(program.instructions[index].opcode == opcode for index in loop)
+    executed = done.trace.weight @ done.trace.executed
+    loop = max(loops(program), key=lambda indices: sum(executed[i] for i in indices))
+    products = sum(executed[i] for i in loop if program.instructions[i].opcode == "HMMA")
+    assert products >= 0.6 * sum(executed[i] for i in loop)
+    fragments = sum(executed[i] for i in loop if program.instructions[i].opcode == "LDSM")
+    assert products == 4 * fragments
