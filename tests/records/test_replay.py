@@ -1,0 +1,42 @@
+"""Part of all records, replayed: exact counters are gates, the rest must not be worse than the committed figures.
+
+Which part: `replayed_in_tests`. What it leaves out, `gemmsim-validate compare` replays.
+"""
+
+from __future__ import annotations
+
+import pytest
+from gemmsim_validate.compare import accuracy, render
+from gemmsim_validate.compare.document import sections
+from gemmsim_validate.compare.judge import Judged, judge_all
+from gemmsim_validate.compare.predict import predict_all
+from gemmsim_validate.compare.select import every_record, replayed_in_tests
+
+from gemmsim.compile import default_cache
+
+CASES = replayed_in_tests(every_record())
+
+
+@pytest.fixture(scope="module")
+def replayed() -> list[Judged]:
+    """Predictions are kept while nothing they depend on changes, as `gemmsim-validate compare` keeps them."""
+    judged = judge_all(CASES, predict_all(CASES, default_cache().folder / "predictions", jobs=2))
+    print(render.text([section for section in sections(judged) if "every case" not in section.title]))  # noqa: T201
+    return judged
+
+
+def test_every_case_can_be_predicted(replayed: list[Judged]) -> None:
+    assert [(row.case.id, row.prediction.error) for row in replayed if row.prediction.error] == []
+
+
+def test_results_are_right(replayed: list[Judged]) -> None:
+    assert [row.case.id for row in replayed if row.prediction.verified is False] == []
+
+
+def test_exact_counters_equal_the_hardware(replayed: list[Judged]) -> None:
+    assert [(row.case.id, n.name, round(n.error_pct, 2)) for row in replayed for n in row.broken] == []
+
+
+def test_predictions_are_not_worse_than_committed(replayed: list[Judged]) -> None:
+    """Where a change of the models moved them for good: gemmsim-validate compare --update."""
+    assert accuracy.worse(replayed, accuracy.read()) == []
