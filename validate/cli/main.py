@@ -18,6 +18,7 @@ INTERRUPTED = 130
 COMMANDS = {
     "compare": "Predict every record and show the errors, worst first.",
     "measure": "Run kernels on this machine's GPU: results, times, counters.",
+    "ladder": "Print the measured ladder as a Markdown table.",
     "microbench": "Measure what a GPU preset needs, and write a file for --gpu.",
     "import-ncu": "Show a launch that Nsight Compute profiled beside its prediction.",
     "store": "Put measured records and their machine code into a folder of records.",
