@@ -16,13 +16,22 @@ from gemmsim_validate.records import FOLDER, SCHEMA, load_file
 
 from gemmsim.errors import GemmsimError
 
-RAW = """==PROF== Connected to process 1
-hello from the program
-"ID","Kernel Name","Block Size","Grid Size","Device","CC","dram__bytes_read.sum","gpu__time_duration.sum","launch__registers_per_thread","smsp__inst_executed.sum","lts__t_sector_hit_rate.pct","dram__x.sum.per_second"
-"","","","","","","Mbyte","us","register/thread","inst","%","Gbyte/s"
-"0","warm_up(float *)","(32, 1, 1)","(1, 1, 1)","0","9.0","0.5","1.5","16","1,024","n/a","2"
-"1","void gemm<128, 8>(float *)","(256, 1, 1)","(8, 8, 1)","0","9.0","1.25","2,000.5","40","1,234,567","99.5","2"
-"""
+COLUMNS = {
+    "ID": ("", "0", "1"),
+    "Kernel Name": ("", "warm_up(float *)", "void gemm<128, 8>(float *)"),
+    "Block Size": ("", "(32, 1, 1)", "(256, 1, 1)"),
+    "Grid Size": ("", "(1, 1, 1)", "(8, 8, 1)"),
+    "dram__bytes_read.sum": ("Mbyte", "0.5", "1.25"),
+    "gpu__time_duration.sum": ("us", "1.5", "2,000.5"),
+    "launch__registers_per_thread": ("register/thread", "16", "40"),
+    "smsp__inst_executed.sum": ("inst", "1,024", "1,234,567"),
+    "lts__t_sector_hit_rate.pct": ("%", "n/a", "99.5"),
+    "dram__x.sum.per_second": ("Gbyte/s", "2", "2"),
+}
+ROWS = [list(COLUMNS), *([column[i] for column in COLUMNS.values()] for i in range(3))]
+RAW = "\n".join(
+    ["==PROF== Connected to process 1", "hello from the program", *(",".join(f'"{c}"' for c in row) for row in ROWS)]
+)
 
 
 def test_a_raw_page_in_scaled_units() -> None:
@@ -134,9 +143,10 @@ def test_a_report_file_by_the_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         "dram__bytes_read.sum": FakeMetric(value=2, number=True, in_unit="Kbyte"),
         "device__attribute_display_name": FakeMetric(value="NVIDIA H200", number=False, in_unit=""),
         "gpu__nothing.sum": FakeMetric(value=None, number=True, in_unit=""),
-        **{f"launch__{what}_dim_{axis}": FakeMetric(value=size, number=True, in_unit="")
-           for what, dims in (("grid", (4, 2, 1)), ("block", (64, 1, 1))) for axis, size in zip("xyz", dims, strict=True)},
-    }  # fmt: skip
+    }
+    for name, size in zip(("grid_dim_x", "grid_dim_y", "grid_dim_z", "block_dim_x", "block_dim_y", "block_dim_z"),
+                          (4, 2, 1, 64, 1, 1), strict=True):  # fmt: skip
+        metrics[f"launch__{name}"] = FakeMetric(value=size, number=True, in_unit="")
     action = SimpleNamespace(
         name=lambda: "k", metric_names=lambda: tuple(metrics), metric_by_name=lambda name: metrics[name]
     )

@@ -21,6 +21,7 @@ COMMANDS = {
     "ladder": "Print the measured ladder as a Markdown table.",
     "microbench": "Measure what a GPU preset needs, and write a file for --gpu.",
     "import-ncu": "Show a launch that Nsight Compute profiled beside its prediction.",
+    "calibrate": "Fit parameters of the timing model to records.",
     "store": "Put measured records and their machine code into a folder of records.",
 }
 
