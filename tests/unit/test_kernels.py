@@ -34,7 +34,11 @@ ORDER = (
     "vectorized",
     "warptiled",
     "double_buffered",
+    "async_pipelined",
+    "split_k",
     "persistent",
+    "fused_epilogue",
+    "hgemm_warptiled",
 )
 
 
@@ -44,7 +48,9 @@ def test_registry_is_complete() -> None:
     for name, info in infos.items():
         assert info.name == name
         assert kernel_path(info) == ROOT / "kernels" / f"{name}.py"
-        assert info.arguments in ((*"ABC", "alpha", "beta"), (*"ABC", "alpha", "beta", "bias"))
+        defaults = {tunable.name: tunable.default for tunable in info.tunables}
+        zeros = tuple(info.zeros(3, 4, 5, defaults)) if info.zeros else ()
+        assert info.arguments in ((*"ABC", "alpha", "beta", *zeros), (*"ABC", "alpha", "beta", *zeros, "bias"))
         assert all(tunable.default in tunable.allowed for tunable in info.tunables)
 
 

@@ -7,11 +7,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kernel_runs import run
 
+from gemmsim.errors import GemmsimError
 from gemmsim.ladder import kernel_info, kernel_infos
+from gemmsim.trace.execute import execute
 
 pytest.importorskip("numba_cuda")
 
-RUNGS = [name for name, info in kernel_infos().items() if "f32" in info.dtypes]
+RUNGS = [name for name, info in kernel_infos().items() if "f32" in info.dtypes and info.operand_roundoff == 0]
+HALF_RUNGS = ["hgemm_warptiled"]  # sums in float32, without tensor cores
+FROM_SM_80 = {"async_pipelined"}  # cp.async
 NOT_DEFAULT = [
     (name, tunable.name, value)
     for name in RUNGS
@@ -39,6 +43,10 @@ def test_any_size(name: str, arch: str, sizes: tuple[int, int, int], alpha: floa
 @pytest.mark.parametrize("arch", ["sm_75", "sm_86", "sm_89", "sm_120"])
 @pytest.mark.parametrize("name", RUNGS)
 def test_other_architectures(name: str, arch: str) -> None:
+    if arch == "sm_75" and name in FROM_SM_80:
+        with pytest.raises(GemmsimError, match="sm_80 or higher"):
+            run(name, arch, (1, 1, 1))
+        return
     run(name, arch, (67, 43, 21), 1.5, 0.5)
 
 
@@ -52,3 +60,49 @@ def test_other_tunables(name: str, tunable: str, value: int) -> None:
 def test_persistent_blocks_take_every_tile(blocks: int, group: int) -> None:
     """3 x 3 tiles for two blocks; a group of two rows leaves one of a single row."""
     run("persistent", "sm_90", (300, 270, 20), blocks=blocks, group=group)
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+@pytest.mark.parametrize("name", HALF_RUNGS)
+@settings(max_examples=4, deadline=None, derandomize=True, database=None)
+@given(st.tuples(SIZES, SIZES, SIZES), st.sampled_from([1.0, -1.5]), st.sampled_from([0.0, 1.0, 0.5]))
+@example((1, 1, 1), 1.0, 0.0)
+@example((127, 129, 65), 1.5, 0.5)
+@example((136, 136, 64), 1.0, 0.0)  # rows of whole eights
+@example((33, 40, 1), 1.0, 1.0)
+@example((1, 32, 24), 1.0, 0.0)
+def test_half_precision_any_size(name: str, dtype: str, sizes: tuple[int, int, int], alpha: float, beta: float) -> None:
+    run(name, "sm_90", sizes, alpha, beta, dtype)
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_120"])
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+@pytest.mark.parametrize("name", HALF_RUNGS)
+def test_half_precision_other_architectures(name: str, dtype: str, arch: str) -> None:
+    run(name, arch, (67, 43, 21), 1.5, 0.5, dtype)
+    run(name, arch, (67, 136, 24), 1.5, 0.5, dtype, bk=8)
+
+
+@pytest.mark.parametrize("stages", [2, 3, 4, 5])
+@pytest.mark.parametrize("depth", [1, 8, 9, 16, 40, 41])
+def test_rings_of_any_length(stages: int, depth: int) -> None:
+    """Fewer tiles than the ring holds, as many, and more."""
+    run("async_pipelined", "sm_90", (30, 36, depth), 1.5, 0.5, stages=stages)
+
+
+@pytest.mark.parametrize("atomics", [0, 1])
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (130, 131, 17), (130, 132, 200)])
+@pytest.mark.parametrize("splits", [2, 16])
+def test_the_last_block_of_a_tile_leaves_zeros(splits: int, sizes: tuple[int, int, int], atomics: int) -> None:
+    """Fewer tiles of K than blocks, too. What was zero before the launch is zero after it: it can be launched again."""
+    done, _, _ = run("split_k", "sm_90", sizes, 1.5, 0.0, splits=splits, atomics=atomics)
+    workspace, counters = done.outputs[5:]
+    assert counters is not None and not counters.any()
+    assert workspace is not None and (not workspace.any() or not atomics)
+
+
+def test_blocks_of_split_k_in_another_order() -> None:
+    """The sheets are added in their own order whatever the order of arrival: C is the same to the last bit."""
+    done, launch, program = run("split_k", "sm_90", (130, 132, 200), splits=4)
+    backwards = execute(program, launch, blocks=range(launch.blocks)[::-1])
+    assert (backwards.outputs[2] == done.outputs[2]).all()

@@ -23,8 +23,17 @@ MOSTLY_PRODUCTS = [
     ("vectorized", ()),
     ("warptiled", ()),
     ("double_buffered", ()),
+    ("async_pipelined", ()),
+    ("split_k", ("splits=2",)),
     ("persistent", ()),
+    ("fused_epilogue", ()),
+    ("hgemm_warptiled", ()),
 ]
+
+STAY_IN_REGISTERS = [
+    "vectorized", "warptiled", "double_buffered", "async_pipelined", "split_k", "persistent", "fused_epilogue",
+    "hgemm_warptiled",
+]  # fmt: skip
 
 
 @lru_cache(maxsize=32)
@@ -70,6 +79,12 @@ def executed(run: Counted, opcode: str, within: range | None = None) -> float:
     a_warp = run.execution.trace.weight @ run.execution.trace.executed
     code = run.program.instructions
     return sum(float(a_warp[i]) for i in within or range(len(code)) if code[i].opcode.startswith(opcode))
+
+
+def requests(run: Counted, *opcodes: str) -> float:
+    """Executions of global memory instructions in which any lane accessed memory."""
+    code = run.program.instructions
+    return sum(row.requests for row in run.traffic.instructions if code[row.index].opcode in opcodes)
 
 
 def k_loop(program: Program) -> range:
@@ -182,9 +197,53 @@ def test_global_memory_moves_16_bytes_a_lane(name: str) -> None:
     assert sum(row.sectors for row in rows if row.op == "st") == sent * 128 * 128 * 4 / 32
 
 
-@pytest.mark.parametrize("name", ["vectorized", "warptiled", "double_buffered", "persistent"])
+@pytest.mark.parametrize("name", STAY_IN_REGISTERS)
 def test_sums_stay_in_registers(name: str) -> None:
     assert counted(name, size=128).program.local_bytes == 0
+
+
+def test_copies_take_no_way_through_registers() -> None:
+    """128 rows of A by word, 32 a warp: 4 rows of 8 words are 4 sectors, in 32 banks; B as before. Nothing is stored
+    to shared memory otherwise, and one barrier a tile is enough."""
+    run = counted("async_pipelined", size=128)
+    assert executed(run, "STS") == 0
+    assert requests(run, "LDG") == 0 and requests(run, "LDGSTS") == (128 * 128 + 128 * 128 / 4) / 32
+    copies = [row for row in run.traffic.instructions if row.op == "ldgsts" and row.requests]
+    assert {(row.width_bytes, row.sectors / row.requests) for row in copies} == {(4, 4.0), (16, 16.0)}
+    assert executed(run, "BAR") == (1 + 128 / 8) * 4
+
+
+def test_half_precision_halves_the_sectors() -> None:
+    def sectors(name: str) -> float:
+        rows = counted(name, size=128).traffic.instructions
+        return sum(row.sectors for row in rows if (row.space, row.op) == ("global", "ld"))
+
+    assert sectors("hgemm_warptiled") == sectors("warptiled") / 2
+
+
+def test_the_epilogue_reads_the_bias_alone() -> None:
+    """Beyond what warptiled reads: 16 words of the bias a thread, 16 bytes of four lanes beside each other; and one
+    maximum an element of C."""
+    plain, fused = counted("warptiled", size=128), counted("fused_epilogue", size=128)
+    assert requests(fused, "LDG") - requests(plain, "LDG") == 4 * 4
+    assert requests(fused, "STG") == requests(plain, "STG")
+    assert executed(fused, "FMNMX") == 128 * 128 / 32
+
+
+@pytest.mark.parametrize("atomics", [0, 1])
+def test_the_price_of_split_k(atomics: int) -> None:
+    """Two sheets of 64 x 64 are stored and read once; or 2 x 64 x 64 words are added to one, which is read and cleared.
+
+    C is the tile of one warp: its 32 lanes have 128 elements each.
+    """
+    run = counted("split_k", "splits=2", f"atomics={atomics}")
+    moved = [row for row in run.traffic.instructions if row.space == "global"]
+    c, blocks = 64 * 64 * 4 / 32, 2  # sectors of C
+    stored = sum(row.sectors for row in moved if row.op == "st")
+    assert executed(run, "ATOMG") == blocks
+    assert requests(run, "RED", "REDG") == (128 * blocks if atomics else 0)
+    counters = 1
+    assert stored == (c + c if atomics else blocks * c + c) + counters
 
 
 def test_strips_cure_the_conflicts_of_b() -> None:
