@@ -14,7 +14,7 @@ from gemmsim.memory.dram import DramTraffic
 from gemmsim.memory.footprint import Footprint, estimate
 from gemmsim.memory.l1 import replay_l1
 from gemmsim.memory.l2 import replay_l2
-from gemmsim.memory.sampled import residents_of_sample, spread
+from gemmsim.memory.sampled import residents_of_sample, spread, together
 from gemmsim.memory.shapes import Shapes
 from gemmsim.memory.shifts import shifts_of
 from gemmsim.memory.streams import READ, WRITE, Streams, residents_of, streams_of
@@ -89,7 +89,8 @@ def run_caches(
         notes = (_L1_SAMPLED, _L2_BOUND if estimated is None else _L2_SAMPLED)
         footprint = _bound(launch, asked) if estimated is None else estimated
         share = np.divide(footprint.read_sectors, asked, out=np.zeros_like(asked), where=asked > 0)
-        dram = spread(fetched * np.minimum(share, 1.0)[streams.pc], streams.pc)
+        whole_sectors = spread(fetched, streams.pc).astype(np.int64)
+        dram = together(whole_sectors, np.minimum(share, 1.0), streams.pc, streams.start, trace.warps_per_block)
     read = np.minimum(footprint.read_sectors, asked)
     requests = np.bincount(to_l2.access, minlength=len(sent)) / times
     return Caches(

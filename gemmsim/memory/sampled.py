@@ -66,3 +66,41 @@ def spread(amount: NDArray[np.float64], pc: NDArray[np.int32]) -> NDArray[np.uin
     out = np.zeros(len(amount), np.uint16)
     out[order] = step
     return out
+
+
+def together(
+    sectors: NDArray[np.int64],
+    share: NDArray[np.float64],
+    pc: NDArray[np.int32],
+    start: NDArray[np.int64],
+    warps_per_block: int,
+) -> NDArray[np.uint16]:
+    """Which of the sectors that accesses ask for come from DRAM, where `share` of those of each instruction do.
+
+    The warps of a block that execute an instruction for the n-th time read neighbouring parts of one tile, and whichever
+    block is the first to read it brings it to L2 for the others: all of them wait for DRAM, or none.
+
+    sectors  int64 [n] that each access asks L2 for; share float64 [instructions]; pc int32 [n]; start int64 [warps + 1]
+    """
+    if not len(pc):
+        return np.zeros(0, np.uint16)
+    warp = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    order = np.lexsort((pc, warp))
+    new = np.ones(len(pc), bool)
+    new[1:] = (np.diff(pc[order]) != 0) | (np.diff(warp[order]) != 0)
+    first = np.flatnonzero(new)
+    time = np.empty(len(pc), np.int64)  # how often its warp has executed the instruction before
+    time[order] = np.arange(len(pc)) - np.repeat(first, np.diff(first, append=len(pc)))
+    order = np.lexsort((time, warp // warps_per_block, pc))
+    new[1:] = (np.diff(pc[order]) != 0) | (np.diff(time[order]) != 0) | (np.diff((warp // warps_per_block)[order]) != 0)
+    tile = np.empty(len(pc), np.int64)
+    tile[order] = np.cumsum(new) - 1
+    size = np.bincount(tile, sectors)
+    tile_pc = pc[order][new]
+    wanted = size * share[tile_pc]
+    total = np.cumsum(wanted)
+    begin = np.flatnonzero(np.diff(tile_pc, prepend=-1))
+    total -= np.repeat(total[begin] - wanted[begin], np.diff(begin, append=len(tile_pc)))  # anew for each instruction
+    whole = np.maximum(size, 1.0)
+    chosen = np.floor(total / whole + 0.5 + 1e-9) > np.floor((total - wanted) / whole + 0.5 + 1e-9)
+    return np.where(chosen[tile], sectors, 0).astype(np.uint16)

@@ -17,12 +17,13 @@ from gemmsim.sm.servers import Server
 
 
 class RecordCycles(NamedTuple):
-    """What one executed memory instruction costs (see `memory.types.RecordCost`)."""
+    """What one executed memory instruction costs (see `memory.types.RecordCost`); line: where its addresses begin."""
 
     wavefronts: int
     tag_cycles: int
     l2_sectors: int
     dram_sectors: int
+    line: int = 0
 
 
 NO_RECORD = RecordCycles(0, 0, 0, 0)  # no lane was active: the instruction passes the queue and asks for nothing
@@ -72,12 +73,15 @@ class MemoryPath:
         self.l2 = Server()
         self.dram = Server()
 
-    def request(self, now: int, sub_partition: int, access: Access, cost: RecordCycles) -> tuple[int, int, int]:
+    def request(
+        self, now: int, sub_partition: int, access: Access, cost: RecordCycles, arriving: dict[int, int]
+    ) -> tuple[int, int, int]:
         """An instruction issues at cycle `now`: (cycle its queue entry is free, sources are read, it is complete).
 
-        Complete means that a load's registers are written, or that a store has left the SM.
+        Complete means that a load's registers are written, or that a store has left the SM. `arriving` has the lines
+        that the block's loads have asked L2 for, and when they are in L1: a load that hits one before then waits for it.
         """
-        wavefronts, tag_cycles, l2_sectors, dram_sectors = cost
+        wavefronts, tag_cycles, l2_sectors, dram_sectors, line = cost
         address_free = self._address_free
         address_cycles = self._address_cycles[access.shared_load]
         start = now + self._issue_to_address
@@ -119,7 +123,12 @@ class MemoryPath:
             latency += longer
         if l2_sectors:
             latency += self._miss(now, end, l2_sectors, dram_sectors, access.latency)
-        return ceil(handed_over), sources_read, ceil(now + latency + waited)
+        done = ceil(now + latency + waited)
+        if l2_sectors:
+            arriving[line] = done
+        elif tag_cycles and arriving.get(line, 0) > done:
+            done = arriving[line]
+        return ceil(handed_over), sources_read, done
 
     def _miss(self, now: int, sent: float, l2_sectors: int, dram_sectors: int, hit_latency: float) -> float:
         """Cycles that a load's misses add to a hit; the measured latencies are those of one sector."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import Program
+from gemmsim.memory.coalescer import LINE_SHIFT
 from gemmsim.memory.types import RecordCost
 from gemmsim.sm.code import Issue, Kind
 from gemmsim.sm.memory_path import NO_RECORD, RecordCycles
@@ -31,9 +32,14 @@ class Streams:
 
     def __init__(self, program: Program, table: tuple[Issue, ...], trace: WarpTrace, cost: RecordCost) -> None:
         self._trace = trace
-        self._costs = np.stack(
-            [a.astype(np.int64) for a in (cost.wavefronts, cost.tag_cycles, cost.l2_sectors, cost.dram_sectors)], axis=1
+        columns = (
+            cost.wavefronts,
+            cost.tag_cycles,
+            cost.l2_sectors,
+            cost.dram_sectors,
+            trace.record_base >> np.uint64(LINE_SHIFT),
         )
+        self._costs = np.stack([column.astype(np.int64) for column in columns], axis=1)
         self._on_path = np.array([row.kind == Kind.MEMORY for row in table], bool)
         self._recorded = np.array([memory_opcode(i.opcode) is not None for i in program.instructions], bool)
         start = trace.pc_start.reshape(-1)

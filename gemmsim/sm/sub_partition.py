@@ -139,7 +139,9 @@ class SubPartition:
             core.observer.on_issue(now, self.index, warp.slot, pc)
 
         if kind == _MEMORY:
-            release, read_done, done = core.memory.request(now, self.index, access, next(warp.costs))
+            release, read_done, done = core.memory.request(
+                now, self.index, access, next(warp.costs), warp.block.arriving
+            )
             self.queue.hold(now, release)
             if access.copy:
                 warp.copies_done = max(warp.copies_done, done)

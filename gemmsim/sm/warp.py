@@ -74,12 +74,13 @@ class Warp:
 class Block:
     """A resident block: which of its warps have arrived at which barrier, and how many are still running."""
 
-    __slots__ = ("arrived", "end", "live", "slot", "waiting")
+    __slots__ = ("arrived", "arriving", "end", "live", "slot", "waiting")
 
     def __init__(self, warps: int, slot: int) -> None:
         self.live = warps
         self.slot = slot
         self.end = 0
+        self.arriving: dict[int, int] = {}  # line -> cycle at which it is in L1
         self.arrived: dict[int, int] = {}  # barrier -> warps
         self.waiting: dict[int, list[Warp]] = {}
 

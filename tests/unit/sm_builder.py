@@ -148,7 +148,7 @@ def trace_of(code: Program, streams: list[list[int]], warps_per_block: int) -> W
 
 def cost_of(trace: WarpTrace, cost: RecordCycles) -> RecordCost:
     n = len(trace.record_pc)
-    return RecordCost(*(np.full(n, value, np.uint16) for value in cost))
+    return RecordCost(*(np.full(n, value, np.uint16) for value in cost[:4]))
 
 
 def time_of(

@@ -10,7 +10,7 @@ import pytest
 
 from gemmsim.errors import GemmsimError
 from gemmsim.gpu.load import load_gpu
-from gemmsim.memory.sampled import spread
+from gemmsim.memory.sampled import spread, together
 from gemmsim.memory.serve import serve
 from gemmsim.memory.types import Traffic
 from gemmsim.provenance import Provenance
@@ -176,3 +176,15 @@ def test_spread_keeps_sums_and_whole_numbers() -> None:
     amount = np.array([0.5, 4.0, 0.5, 0.0, 0.75, 1.25])
     assert spread(amount, pc).tolist() == [0, 4, 1, 0, 0, 2]
     assert spread(np.zeros(0), np.zeros(0, np.int32)).tolist() == []
+
+
+def test_a_tile_comes_from_dram_as_a_whole_or_not_at_all() -> None:
+    """Two blocks of two warps; every warp loads a tile's rows by instruction 5 four times, and by 6 once."""
+    pc = np.array([5, 5, 6, 5, 5] * 4, np.int32)
+    share = np.zeros(7)
+    share[5], share[6] = 0.25, 1.0
+    found = together(np.full(20, 4), share, pc, np.array([0, 5, 10, 15, 20]), warps_per_block=2).reshape(2, 2, 5)
+    assert (found[:, 0] == found[:, 1]).all()  # the warps of a block alike
+    assert found[0, 0].tolist() == [0, 4, 4, 0, 0]  # a quarter of four tiles: one
+    assert found[1, 0].tolist() == [0, 4, 4, 0, 0]
+    assert together(np.zeros(0, np.int64), share, pc[:0], np.zeros(1, np.int64), 2).tolist() == []

@@ -106,7 +106,7 @@ def test_address_unit_keeps_a_request_until_the_data_stage_takes_it():
     path = MemoryPath(GPU, Rates.share(GPU, 1, 1e9))
     access = Access(load=True, copy=False, latency=24.0, sources_read=9, base_wavefronts=1, shared_load=True)
     begins = [
-        path.request(now, 0, access, cost)[0] for now, cost in ((1, RecordCycles(32, 0, 0, 0)), (2, ONE), (3, ONE))
+        path.request(now, 0, access, cost, {})[0] for now, cost in ((1, RecordCycles(32, 0, 0, 0)), (2, ONE), (3, ONE))
     ]
     # 32 cycles from 12 on; the second waits for them in the address unit, so the third enters it at 44 for 4 cycles
     assert begins == [12, 44, 48]
@@ -125,6 +125,16 @@ def test_l2_and_dram_latency_with_the_transfer_of_further_sectors():
     assert issues(code, cost=RecordCycles(1, 1, 4, 0)).cycles(0)[1] == 1 + 202
     assert issues(code, cost=RecordCycles(1, 1, 1, 1)).cycles(0)[1] == 1 + 500
     assert simulate(code, cost=RecordCycles(1, 1, 1, 1)).stall_cycles[1, Reason["LONG_SCOREBOARD"]] == 499
+
+
+def test_a_load_that_hits_a_line_on_its_way_waits_for_it():
+    path = MemoryPath(GPU, Rates.share(GPU, 1, 1e9))
+    access = Access(load=True, copy=False, latency=32.0, sources_read=11, base_wavefronts=1, shared_load=False)
+    arriving: dict[int, int] = {}
+    miss, hit, other, later = RecordCycles(1, 1, 1, 0, 7), RecordCycles(1, 1, 0, 0, 7), RecordCycles(1, 1, 0, 0, 8), 400
+    done = [path.request(now, 0, access, cost, arriving)[2] for now, cost in ((1, miss), (50, hit), (60, other))]
+    assert done == [1 + 200, 201, 60 + 32]
+    assert path.request(later, 0, access, hit, arriving)[2] == later + 32
 
 
 @pytest.mark.parametrize("mnemonic", ["LDG", "STG"])

@@ -152,7 +152,9 @@ def test_stalls_sum_to_resident_warp_cycles_and_selected_to_one():
 def test_records_stay_in_step_where_an_instruction_had_no_active_lane():
     code = program(ins("LDG", 1), ins("LDS", 1), ins("LDG", 1), ins("SHFL", 1), EXIT)
     trace = trace_of(code, [[0, 1, 2, 3, 4]], 1)
-    trace = replace(trace, record_pc=trace.record_pc[1:], record_start=np.array([0, 2]))  # the first LDG left none
+    trace = replace(
+        trace, record_pc=trace.record_pc[1:], record_base=trace.record_base[1:], record_start=np.array([0, 2])
+    )  # the first LDG left none
     cost = cost_of(trace, RecordCycles(3, 0, 0, 0))
     cost.wavefronts[1] = 7
     stream = Streams(code, issue_table(code, GPU), trace, cost).kept(0, [(0, 5)])
