@@ -94,7 +94,14 @@ def test_the_sm_model_is_fitted_to_what_it_predicts_elsewhere() -> None:
     assert found.without_size == {}  # one size only
 
 
-def test_the_command_writes_a_gpu_file_that_says_what_was_fitted(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_the_command_writes_a_gpu_file_that_says_what_was_fitted(
+    tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On two recorded times, predicted by a formula in place of the SM model."""
+    monkeypatch.setattr(
+        "gemmsim_validate.calibrate.case_sample",
+        lambda case, gpu: Sample(case.id, case.name, str(case.n), case.time_us, lambda g: 9 + g.launch.overhead_us),
+    )
     target = tmp_path / "mine.toml"
     words = ["calibrate", "--gpu", "h200", "-o", str(target), "--only", "tiled-f32-tile=32", "--max-size", "512"]
     assert main([*words, "--parameter", "launch.overhead_us"]) == 0
