@@ -33,7 +33,7 @@ def kernel(entry: str, before: str, body: str, after: str, shared_bytes: int = 0
 
     before, body, after use %r, %d, %f, %g, %p (b32, b64, f32, f64, predicates; %p0, %i and the named ones below are
     taken): %data, %count, %other, %thread, %lane, %block, and the shared array `area`. `after` leaves what it computed
-    in %sink (b32), which the last clock waits for. timed: False leaves the clocks and the SM out, for a run without either.
+    in %sink (b32), which the last clock waits for. timed: False leaves clocks and SM out.
     """
     clock = "mov.u64 %{}, %clock64;" if timed else "mov.u64 %{}, 0;"
     return f"""
