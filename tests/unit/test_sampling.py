@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gemmsim.api import Counted, count
-from gemmsim.cases import ladder_source
+from gemmsim.cases import LadderCase, ladder_request, ladder_source
 from gemmsim.compile.source import ArgType, PythonKernel
 from gemmsim.errors import GemmsimError
 from gemmsim.gpu import load_gpu
@@ -53,6 +53,22 @@ def test_sampled_counts_equal_full_counts(
     assert sample.execution.sampled and len(sample.execution.trace.blocks) < len(full.execution.trace.blocks)
     exact = [name for name, how in full.traffic.provenance.items() if how is Provenance.EXACT]
     assert len(exact) > 10
+    assert {n: sample.traffic.counters[n] for n in exact} == {n: full.traffic.counters[n] for n in exact}
+
+
+@pytest.mark.parametrize("atomics", [0, 1])
+def test_blocks_that_wait_for_the_last_are_sampled_by_columns(atomics: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """6 tiles of C side by side, two blocks each: of a column one collects the sums, whichever columns are executed."""
+    monkeypatch.setattr(sampling, "FULL_BELOW", 0)
+    case = LadderCase("split_k", 128, 6 * 128, 32, tunables={"splits": 2, "atomics": atomics})
+    full, sample = (count(ladder_request(case, GPU, Sampling(all_of_it))) for all_of_it in (True, False))
+    columns = {
+        block % 6
+        for block, weight in zip(sample.execution.trace.blocks, sample.execution.trace.weight, strict=True)
+        if weight
+    }
+    assert sample.execution.sampled and len(columns) < 6
+    exact = [name for name, how in full.traffic.provenance.items() if how is Provenance.EXACT]
     assert {n: sample.traffic.counters[n] for n in exact} == {n: full.traffic.counters[n] for n in exact}
 
 
