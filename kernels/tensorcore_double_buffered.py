@@ -18,10 +18,13 @@ def launch(m: int, n: int, k: int, tunables: dict[str, int]) -> LaunchShape:
 def build(bm: int, bn: int, bk: int, wm: int, wn: int) -> Any:
     from numba import cuda, float32, uint32, uint64
 
+    shape = pair_of_tiles(bm, bn, bk, wm, wn)
+    # Above 256 threads the compiler must know, or a thread has more registers than an SM for so many
+    bounds = shape.threads if shape.threads > 256 else None
     tiles_m, tiles_n, warps_n = wm // 16, wn // 8, bn // wn
-    multiply, write = multiplier(pair_of_tiles(bm, bn, bk, wm, wn), 2), tile_writer(tiles_m, tiles_n)
+    multiply, write = multiplier(shape, 2), tile_writer(tiles_m, tiles_n)
 
-    @cuda.jit(fastmath=True)
+    @cuda.jit(fastmath=True, launch_bounds=bounds)
     def tensorcore_double_buffered(A, B, C, alpha, beta):
         acc = cuda.local.array((tiles_m, tiles_n, 4), float32)
         row0, col0 = uint32(cuda.blockIdx.y * bm), uint32(cuda.blockIdx.x * bn)

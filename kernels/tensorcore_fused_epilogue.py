@@ -15,12 +15,15 @@ def build(bm: int, bn: int, bk: int, wm: int, wn: int, stages: int, group: int) 
 
     from .intrinsics import global_address
 
+    shape = ring(bm, bn, bk, wm, wn)
+    # Above 256 threads the compiler must know, or a thread has more registers than an SM for so many
+    bounds = shape.threads if shape.threads > 256 else None
     tiles_m, tiles_n, warps_n = wm // 16, wn // 8, bn // wn
-    multiply = multiplier(ring(bm, bn, bk, wm, wn), stages)
+    multiply = multiplier(shape, stages)
     write = tile_writer(tiles_m, tiles_n, biased=True, relu=True)
     first = raster(bm, bn, group)
 
-    @cuda.jit(fastmath=True)
+    @cuda.jit(fastmath=True, launch_bounds=bounds)
     def tensorcore_fused_epilogue(A, B, C, alpha, beta, bias):
         acc = cuda.local.array((tiles_m, tiles_n, 4), float32)
         row0, col0 = first()

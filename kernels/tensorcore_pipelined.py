@@ -18,11 +18,14 @@ def launch(m: int, n: int, k: int, tunables: dict[str, int]) -> LaunchShape:
 def build(bm: int, bn: int, bk: int, wm: int, wn: int, stages: int, group: int) -> Any:
     from numba import cuda, float32, uint32, uint64
 
+    shape = ring(bm, bn, bk, wm, wn)
+    # Above 256 threads the compiler must know, or a thread has more registers than an SM for so many
+    bounds = shape.threads if shape.threads > 256 else None
     tiles_m, tiles_n = wm // 16, wn // 8
-    multiply, write = multiplier(ring(bm, bn, bk, wm, wn), stages), tile_writer(tiles_m, tiles_n)
+    multiply, write = multiplier(shape, stages), tile_writer(tiles_m, tiles_n)
     first = raster(bm, bn, group)
 
-    @cuda.jit(fastmath=True)
+    @cuda.jit(fastmath=True, launch_bounds=bounds)
     def tensorcore_pipelined(A, B, C, alpha, beta):
         acc = cuda.local.array((tiles_m, tiles_n, 4), float32)
         n, depth = uint32(C.shape[1]), uint32(A.shape[1])

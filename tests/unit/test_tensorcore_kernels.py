@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kernel_runs import defaults, loops, run
 
-from gemmsim.api import count
-from gemmsim.cases import LadderCase, ladder_request
-from gemmsim.gpu import load_gpu
 from gemmsim.ladder import kernel_info, kernel_infos
-from gemmsim.request import Sampling
+from gemmsim.memory.access import access_of
+from gemmsim.memory.shapes import shapes_of
 
 pytest.importorskip("numba_cuda")
 
@@ -57,7 +56,8 @@ def test_other_architectures(name: str, arch: str) -> None:
 )
 def test_tunables(name: str, tunables: dict[str, int]) -> None:
     for k in (72, 200):
-        run(name, "sm_90", (139, 264, k), 1.5, 0.5, "f16", **tunables)
+        _, launch, program = run(name, "sm_90", (139, 264, k), 1.5, 0.5, "f16", **tunables)
+        assert program.registers * launch.threads_per_block <= 65536 and program.local_bytes == 0
 
 
 def test_tiles_that_do_not_fit_are_refused() -> None:
@@ -74,12 +74,13 @@ def test_tiles_that_do_not_fit_are_refused() -> None:
 @pytest.mark.parametrize("name", FROM_SHARED)
 def test_no_bank_conflicts(name: str) -> None:
     """16 bytes a lane take at least four wavefronts: of ldmatrix and of what stages the tiles none takes more."""
-    counted = count(ladder_request(LadderCase(name, 256, 256, 128), load_gpu("a100"), Sampling(full=True)))
-    rows = [row for row in counted.traffic.instructions if row.space == "shared" and row.requests]
-    opcodes = {counted.program.instructions[row.index].opcode for row in rows}
-    assert "LDSM" in opcodes and opcodes & {"STS", "LDGSTS"}
-    assert {row.conflicts for row in rows} == {0}
-    assert {row.wavefronts / row.requests for row in rows} == {4.0}
+    done, _, program = run(name, "sm_80", (256, 256, 128), dtype="f16")
+    accesses = {i.index: access for i in program.instructions if (access := access_of(i)) is not None}
+    shapes = shapes_of(done.trace, accesses, 4)
+    shared = np.unique(shapes.of_record[done.trace.record_base < 2**32])  # global memory lies far above
+    opcodes = {program.instructions[pc].opcode for pc in shapes.pc[shared]}
+    assert opcodes == {"LDSM", "STS"} or opcodes == {"LDSM", "LDGSTS"}
+    assert set(shapes.wavefronts[shared]) == {4} and set(shapes.conflicts[shared]) == {0}
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90", "sm_120"])
