@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from gemmsim_validate.compare import accuracy, render
 from gemmsim_validate.compare.cause import guess
-from gemmsim_validate.compare.document import sections
+from gemmsim_validate.compare.document import DEFINITIONS, Section, sections
 from gemmsim_validate.compare.figures import figures, orders
 from gemmsim_validate.compare.judge import Judged, judge
 from gemmsim_validate.compare.metrics import relative_error
@@ -132,3 +132,10 @@ def test_the_replayed_part_is_chosen_by_rule() -> None:
     assert some == replayed_in_tests(reversed(every))[::-1]
     counted = {(c.name, c.dtype) for c in every if c.counters and c.n <= LARGEST_IN_TESTS}
     assert counted == {(c.name, c.dtype) for c in some if c.counters and c.n <= LARGEST_IN_TESTS}
+
+
+def test_the_generated_page_has_todays_definitions() -> None:
+    """Its numbers change with every model and with the records; what they mean must be what the code does."""
+    page = (Path(__file__).parents[2] / "docs" / "accuracy.md").read_text(encoding="utf-8")
+    fresh = render.markdown((Section("What is compared", DEFINITIONS),), "gemmsim-validate compare --format md")
+    assert page.startswith(fresh.rstrip("\n"))
