@@ -39,6 +39,7 @@ class Access:
     width_bytes  bytes a lane
     routable     False where the lanes of a load can never share a wavefront below the floor of its width (LDSM)
     lanes        that give an address: 8 a matrix of LDSM and STSM
+    bypasses     LDGSTS whose data goes past L1 (cp.async.cg)
     """
 
     space: str
@@ -46,6 +47,7 @@ class Access:
     width_bytes: int
     routable: bool = True
     lanes: int = 32
+    bypasses: bool = False
 
 
 def access_of(instruction: Instruction) -> Access | None:
@@ -57,4 +59,4 @@ def access_of(instruction: Instruction) -> Access | None:
         matrices = next((int(m) for m in instruction.modifiers if m in ("2", "4")), 1)
         return Access(space, op, _MATRIX_ROW_BYTES, routable=False, lanes=8 * matrices)
     width = next((_WIDTH_BYTES[m] for m in instruction.modifiers if m in _WIDTH_BYTES), 4)
-    return Access(space, op, width)
+    return Access(space, op, width, bypasses=op == "ldgsts" and "BYPASS" in instruction.modifiers)

@@ -9,8 +9,10 @@
 2. A wide load merges two groups into one wavefront where the crossbar can route it: every lane has the address of
    lane^1 (or that lane is inactive), or every lane that of lane^2; and the merged lanes (the warp for 64 bits, each
    half-warp for 128 bits) ask no bank for two words. All groups merge or none. Stores never merge.
-3. The copy to shared memory (LDGSTS) takes one pass of its width's floor for each pass of the tag stage, where its
-   destination has no conflicts.
+3. A copy to shared memory (LDGSTS) through L1 is served like a load, but lanes that want the same word do not share
+   it. One that bypasses L1 takes the data stage for its tags only: a quarter-warp of 128-bit accesses that stays in one
+   line takes a quarter of a wavefront, in two lines a whole one, else one for each line. Destinations are taken to be
+   free of conflicts.
 4. Global and local accesses follow rules 1 and 2 by the bank of their address.
 5. What a request takes beyond its floor are conflicts: 1, 2 or 4 wavefronts by width, half of that for a wide load that
    could be routed as in rule 2 and does not merge only because its lanes collide.
@@ -21,9 +23,10 @@ Sources: groups, merging and the routable set were measured with Nsight Compute 
 (cicuvc/nvidia-sass-document, notes/sm90/arch/shared_bank_conflicts.md, sections 2 to 4 and tests/bankconf/run.py, whose
 pattern v4_share:1 shows that a 128-bit merge needs conflict-free half-warps only). They reproduce published counters of
 a T4 and an A100: with NVRTC's code for SwayamInSync/SGEMM-Worklog kernel 5, whose A fragments merge although their
-half-warps share banks, 176 wavefronts a warp and tile where an A100 counted 176.03. Rule 4: an H200 counted
-1,108,480,190 wavefronts for a naive 1024 GEMM, the rule gives 1,108,344,832. tests/unit/test_banks.py has these and the
-others.
+half-warps share banks, 176 wavefronts a warp and tile where an A100 counted 176.03. Rule 3: own microbenchmarks on an
+H200 (l1tex__t_output_wavefronts of 23 access patterns; two 256-byte rows take 2 wavefronts there, and 1 here). Rule 4:
+an H200 counted 1,108,480,190 wavefronts for a naive 1024 GEMM, the rule gives 1,108,344,832. tests/unit/test_banks.py
+has these and the others.
 
 Not modelled: arbitration between clients of the data array, which adds up to 0.1 % to loads and 6 to 25 % to stores.
 """
@@ -36,6 +39,7 @@ from numpy.typing import NDArray
 BANKS = 32
 BANK_SHIFT = 2  # banks are 4 bytes wide
 _LANES = 32
+_LINE_SHIFT = 7
 
 
 def floor_wavefronts(width_bytes: int, lanes: int = _LANES) -> int:
@@ -73,6 +77,25 @@ def wavefronts(
         free = _routable(offsets_bytes, active) & (merged.max(axis=1) <= 1)
         total = np.where(free, merged.sum(axis=1), total)
     return total
+
+
+def copy_wavefronts(
+    offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_bytes: int, bypasses: bool
+) -> NDArray[np.int64]:
+    """Wavefronts of LDGSTS (rule 3): int64 [n]. As `wavefronts`."""
+    words_a_lane = floor_wavefronts(width_bytes)
+    if not bypasses:
+        words = (offsets_bytes >> BANK_SHIFT)[:, :, None] + np.arange(words_a_lane)
+        own = words % BANKS + BANKS * np.arange(_LANES)[:, None]  # the bank, and a word of the lane's own in it
+        wanted = np.repeat(active[:, :, None], words_a_lane, axis=2)
+        return _passes(own, wanted, words_a_lane).sum(axis=1)
+    lines = np.sort(np.where(active, offsets_bytes >> _LINE_SHIFT, -1).reshape(-1, 4, _LANES // 4), axis=2)
+    distinct = (lines >= 0).astype(np.int64)
+    distinct[:, :, 1:] &= lines[:, :, 1:] != lines[:, :, :-1]
+    lines_of_quarter = distinct.sum(axis=2)
+    quarters = np.array([0, 1, 4])  # of a wavefront, for a quarter-warp in no, one and two lines
+    cost = np.where(lines_of_quarter <= 2, quarters[np.minimum(lines_of_quarter, 2)], 4 * lines_of_quarter)
+    return -(-cost.sum(axis=1) // 4)
 
 
 def _passes(words: NDArray[np.int64], wanted: NDArray[np.bool_], groups: int) -> NDArray[np.int64]:

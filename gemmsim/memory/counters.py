@@ -15,7 +15,7 @@ from gemmsim.provenance import Provenance
 
 EXACT, MODELLED = Provenance.EXACT, Provenance.MODELLED
 _THROUGH_L1 = (
-    *(("global", op) for op in ("ld", "st", "atom", "red", "ldgsts")),
+    *(("global", op) for op in ("ld", "st", "atom", "red")),
     *(("local", op) for op in ("ld", "st")),
 )
 _SHARED = ("ld", "st", "atom")
@@ -51,8 +51,9 @@ def counters_of(
     """
     out = Counters()
     _instructions(out, program, executed, threads_executed, rows)
-    _l1(out, rows)
-    _shared(out, rows)
+    shuffles = float(executed[[i.opcode == "SHFL" for i in program.instructions]].sum())
+    _l1(out, rows, shuffles)
+    _shared(out, rows, shuffles)
     _l2(out, rows, l2_requests)
     _dram(out, dram)
     return out
@@ -75,13 +76,17 @@ def _instructions(
         metric = f"smsp__sass_thread_inst_executed_op_{name.lower()}_pred_on.sum"
         out.add(metric, threads[(opcode == name) | (opcode == f"{name}32I") | (opcode == f"{name}_32I")].sum(), EXACT)
     for space, op in (*_THROUGH_L1, *(("shared", op) for op in _SHARED)):
-        name = "ldgsts" if op == "ldgsts" else f"{space}_{op}"
-        out.add(f"smsp__inst_executed_op_{name}.sum", sum(executed[r.index] for r in _of(rows, space, op)), EXACT)
+        number = sum(executed[r.index] for r in _of(rows, space, op))
+        out.add(f"smsp__inst_executed_op_{space}_{op}.sum", number, EXACT)
+    copies = sum(executed[r.index] for r in _of(rows, "global", "ldgsts"))
+    out.add("smsp__inst_executed_op_ldgsts.sum", copies, EXACT)
 
 
-def _l1(out: Counters, rows: tuple[InstructionTraffic, ...]) -> None:
+def _l1(out: Counters, rows: tuple[InstructionTraffic, ...], shuffles: float) -> None:
     for space, op in _THROUGH_L1:
         some = _of(rows, space, op)
+        if (space, op) == ("global", "ld"):
+            some += _of(rows, "global", "ldgsts")  # in L1 they count as loads (H200)
         which = f"pipe_lsu_mem_{space}_op_{op}"
         requests, sectors, hits = _sum(some, "requests"), _sum(some, "sectors"), _sum(some, "l1_hit_sectors")
         out.add(f"l1tex__t_requests_{which}.sum", requests, EXACT)
@@ -99,21 +104,22 @@ def _l1(out: Counters, rows: tuple[InstructionTraffic, ...]) -> None:
     through = [r for r in rows if r.space != "shared"]
     hit_rate = 100 * _ratio(_sum(through, "l1_hit_sectors"), _sum(through, "sectors"))
     out.add("l1tex__t_sector_hit_rate.pct", hit_rate, MODELLED)
-    out.add("l1tex__data_pipe_lsu_wavefronts.sum", _sum(rows, "wavefronts"), MODELLED)
+    # A shuffle passes the data stage once, and is counted with shared memory (H200).
+    out.add("l1tex__data_pipe_lsu_wavefronts.sum", _sum(rows, "wavefronts") + shuffles, MODELLED)
     returns = [r for r in through if r.op in ("ld", "ldgsts", "atom")]
     out.add("l1tex__m_xbar2l1tex_read_sectors.sum", _sum(returns, "l2_sectors"), MODELLED)
     writes = [r for r in through if r.op in ("st", "atom", "red")]
     out.add("l1tex__m_l1tex2xbar_write_sectors.sum", _sum(writes, "l2_sectors"), MODELLED)
 
 
-def _shared(out: Counters, rows: tuple[InstructionTraffic, ...]) -> None:
+def _shared(out: Counters, rows: tuple[InstructionTraffic, ...], shuffles: float) -> None:
     for op in _SHARED:
         some = _of(rows, "shared", op)
         out.add(f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{op}.sum", _sum(some, "wavefronts"), EXACT)
         out.add(f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{op}.sum", _sum(some, "conflicts"), EXACT)
     shared = [r for r in rows if r.space == "shared"]
     wavefronts = _sum(shared, "wavefronts")
-    out.add("l1tex__data_pipe_lsu_wavefronts_mem_shared.sum", wavefronts, EXACT)
+    out.add("l1tex__data_pipe_lsu_wavefronts_mem_shared.sum", wavefronts + shuffles, EXACT)
     bytes_a_wavefront = _ratio(_sum(shared, "used_bytes"), wavefronts)
     out.add("smsp__sass_average_data_bytes_per_wavefront_mem_shared.ratio", bytes_a_wavefront, EXACT)
     out.add("smsp__sass_average_data_bytes_per_wavefront_mem_shared.pct", 100 * bytes_a_wavefront / LINE_BYTES, EXACT)

@@ -77,8 +77,8 @@ def together(
 ) -> NDArray[np.uint16]:
     """Which of the sectors that accesses ask for come from DRAM, where `share` of those of each instruction do.
 
-    The warps of a block that execute an instruction for the n-th time read neighbouring parts of one tile, and whichever
-    block is the first to read it brings it to L2 for the others: all of them wait for DRAM, or none.
+    The warps of a block that execute an instruction for the n-th time read neighbouring parts of one tile, and the
+    first block that reads it brings it to L2 for the others: all of them wait for DRAM, or none.
 
     sectors  int64 [n] that each access asks L2 for; share float64 [instructions]; pc int32 [n]; start int64 [warps + 1]
     """

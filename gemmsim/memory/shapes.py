@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.memory.access import Access
-from gemmsim.memory.banks import conflict_free, floor_wavefronts, wavefronts
+from gemmsim.memory.banks import conflict_free, copy_wavefronts, floor_wavefronts, wavefronts
 from gemmsim.memory.coalescer import Coalesced, coalesce, tag_cycles
 from gemmsim.trace.types import WARP_LANES, Patterns, WarpTrace
 
@@ -77,13 +77,15 @@ def _measure(
     tags = tag_cycles(coalesced.lines, tag_lines_per_cycle)
     floors = np.array([floor_wavefronts(a.width_bytes, a.lanes) for a in kinds], np.int64)[row]
     waves, least = np.zeros(len(pc), np.int64), floors.copy()
-    for width, merges in {(a.width_bytes, _merges(a)) for a in kinds}:
-        chosen = np.array([(a.width_bytes, _merges(a)) == (width, merges) for a in kinds], bool)[row]
+    copies = np.array([a.op == "ldgsts" for a in kinds], bool)
+    for width, merges in {(a.width_bytes, _merges(a)) for a in kinds if a.op != "ldgsts"}:
+        chosen = (np.array([(a.width_bytes, _merges(a)) == (width, merges) for a in kinds], bool) & ~copies)[row]
         waves[chosen] = wavefronts(offsets[chosen], active[chosen], width, merges)
         if merges:
             least[chosen] = conflict_free(offsets[chosen], active[chosen], width, merges)
-    copies = np.array([a.op == "ldgsts" for a in kinds], bool)[row]
-    waves = np.where(copies, tags * floors, waves)
+    for width, bypasses in {(a.width_bytes, a.bypasses) for a in kinds if a.op == "ldgsts"}:
+        chosen = (np.array([(a.width_bytes, a.bypasses) == (width, bypasses) for a in kinds], bool) & copies)[row]
+        waves[chosen] = copy_wavefronts(offsets[chosen], active[chosen], width, bypasses)
     shared = np.array([a.space == "shared" for a in kinds], bool)[row]
     return Shapes(of_record, pc, coalesced, waves, np.maximum(waves - least, 0), np.where(shared, 0, tags))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gemmsim.memory.banks import conflict_free, floor_wavefronts, wavefronts
+from gemmsim.memory.banks import conflict_free, copy_wavefronts, floor_wavefronts, wavefronts
 
 LANES = range(32)
 
@@ -203,3 +203,32 @@ class TestMeasured:
         a, b = waves(lambda lane: lane // 8 * 4096 + lane % 8 * 4), waves(lambda lane: 4 * lane)
         c = waves(lambda lane: lane // columns * 8 * 4096 + lane % columns * 32, load=False)
         self.near(loads * (a + b) + 32768 * c, measured, 0.045)
+
+
+# Own microbenchmarks on an H200 (Nsight Compute): wavefronts of an LDGSTS that bypasses L1, 16 bytes a lane, by the
+# address of lane l; of one through L1, 4 or 8 bytes a lane.
+@pytest.mark.parametrize(
+    ("address", "measured"),
+    [
+        (lambda lane: 16 * lane, 1),
+        (lambda lane: lane // 8 * 4096 + lane % 8 * 16, 1),  # 4 rows of 128 bytes
+        (lambda lane: lane // 4 * 4096 + lane % 4 * 16, 4),  # 8 of 64
+        (lambda lane: lane // 2 * 4096 + lane % 2 * 16, 16),  # 16 of 32
+        (lambda lane: lane * 4096, 32),
+        (lambda lane: (lane ^ 1) * 16, 1),
+        (lambda lane: lane % 16 * 16, 1),
+    ],
+)
+def test_copies_past_l1_take_the_measured_wavefronts(address, measured):
+    offsets = np.array([[address(lane) for lane in range(32)]])
+    assert copy_wavefronts(offsets, np.ones((1, 32), bool), 16, bypasses=True).tolist() == [measured]
+
+
+@pytest.mark.parametrize(
+    ("address", "width", "measured"),
+    [(lambda lane: 4 * lane, 4, 1), (lambda lane: 8 * lane, 8, 2), (lambda lane: 4096 * lane, 4, 32),
+     (lambda lane: 0, 4, 32),      (lambda lane: 4096 * lane, 8, 32)],
+)  # fmt: skip
+def test_copies_through_l1_take_the_measured_wavefronts(address, width, measured):
+    offsets = np.array([[address(lane) for lane in range(32)]])
+    assert copy_wavefronts(offsets, np.ones((1, 32), bool), width, bypasses=False).tolist() == [measured]

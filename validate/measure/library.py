@@ -1,4 +1,4 @@
-"""cuBLAS on the same operands, through the first of nvmath-python, CuPy and PyTorch that is installed."""
+"""cuBLAS on the same operands, through the first of nvmath-python, PyTorch and CuPy (no bf16) that is installed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from gemmsim.errors import GemmsimError
 
-BINDINGS = {"nvmath": "nvmath-python", "cupy": "cupy", "torch": "torch"}
+BINDINGS = {"nvmath": "nvmath-python", "torch": "torch", "cupy": "cupy"}
 _TYPES = {"f16": "R_16F", "bf16": "R_16BF", "f32": "R_32F", "f64": "R_64F", "i8": "R_8I", "i32": "R_32I"}
 _ALGORITHM = -1  # CUBLAS_GEMM_DEFAULT
 
