@@ -15,6 +15,7 @@ from gemmsim.analysis.rung import SPACES, Rung, SpaceTraffic
 from gemmsim.analysis.utilisation import DATA_STAGE, DRAM, ISSUE, L2
 
 SAME_TIME = 0.02  # relative: below it there is nothing to explain
+SAME_QUANTITY = 0.01  # relative: what changed less is no cause
 NEAR_BUSIEST = 0.8  # of the busiest unit's share
 LEAST_WEIGHT = 0.05  # of the difference of the times
 LEAST_OF_FIRST = 0.25  # of the first cause's weight
@@ -85,9 +86,10 @@ class Pair:
 def l1_data(pair: Pair) -> Cause | None:
     """Wavefronts of the stage that L1 and shared memory use together: of the memory space in which most went away."""
     # "lsu" is the same stage, on a busy SM instead of the mean of all
-    if not (weight := max(pair.spared_us(DATA_STAGE), pair.spared_us(LSU))):
+    unit, works = max(((DATA_STAGE, "wavefronts"), (LSU, "instructions")), key=lambda one: pair.spared_us(one[0]))
+    if not (weight := pair.spared_us(unit)):
         return None
-    if faster := _rate(pair, DATA_STAGE, "wavefronts"):
+    if faster := _rate(pair, unit, works):
         return Cause("l1_data", faster, None, weight)
     space = max(SPACES, key=lambda name: pair.slow.spaces[name].wavefronts - pair.fast.spaces[name].wavefronts)
 
@@ -222,9 +224,13 @@ def causes(below: Rung, above: Rung) -> tuple[Cause, ...]:
     difference = pair.slow.time_us - pair.fast.time_us
     if difference < SAME_TIME * pair.slow.time_us:
         return ()
-    found = [cause for rule in RULES if (cause := rule(pair)) is not None]
+    found = [cause for rule in RULES if (cause := rule(pair)) is not None and _changed(cause.quantity)]
     found = sorted((c for c in found if c.weight_us >= LEAST_WEIGHT * difference), key=lambda c: -c.weight_us)
     return tuple(cause for cause in found[:CAUSES] if cause.weight_us >= LEAST_OF_FIRST * found[0].weight_us)
+
+
+def _changed(quantity: Quantity) -> bool:
+    return abs(quantity.after - quantity.before) >= SAME_QUANTITY * max(quantity.after, quantity.before)
 
 
 def _rate(pair: Pair, unit: str, works: str) -> Quantity | None:

@@ -10,7 +10,7 @@ from rung_factory import BASE, rung, uses
 from gemmsim.analysis.comparison import Skipped, compare_rungs
 from gemmsim.analysis.differences import Cause, Quantity, causes
 from gemmsim.analysis.findings import Bottleneck, Verification
-from gemmsim.analysis.rung import Rung, SpaceTraffic
+from gemmsim.analysis.rung import Rung, SpaceTraffic, Use
 
 FAST = {"time_us": 502.0, "kernel_us": 500.0}
 
@@ -127,6 +127,15 @@ def test_another_gpu_with_a_faster_unit() -> None:
     """The same 80 M wavefronts at 100,000 and at 200,000 a us."""
     other = rung(**FAST, gpu="h200", uses=uses(data_stage=(80.0, 400.0, 8e7)))
     assert first(BASE, other).quantity == Quantity("L1/shared data stage, wavefronts a us", "/us", 1e5, 2e5)
+
+
+def test_a_quantity_that_stayed_is_no_cause() -> None:
+    """The lsu pipe of the same GPU took half the time for the same wavefronts: its cause is elsewhere."""
+    slow = rung(uses=(Use("lsu pipe", 80.0, 800.0, 1e6), Use("issue slots", 30.0, 300.0, 4e6)))
+    fast = rung(**FAST, uses=(Use("lsu pipe", 80.0, 400.0, 1e6), Use("issue slots", 60.0, 300.0, 4e6)))
+    assert "l1_data" not in [cause.rule for cause in causes(slow, fast)]
+    other = first(slow, replace(fast, gpu="h200"))
+    assert other.quantity == Quantity("lsu pipe, instructions a us", "/us", 1250.0, 2500.0)
 
 
 def test_launch_overhead() -> None:
