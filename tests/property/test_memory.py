@@ -105,7 +105,8 @@ def test_totals_are_sums_over_instructions(trace) -> None:  # type: ignore[no-un
         return sum(getattr(r, field) for r in rows if r.space in spaces and (not ops or r.op in ops))
 
     counters = traffic.counters
-    assert counters["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == total("sectors", "ld", spaces=("global",))
+    loads = total("sectors", "ld", "ldgsts", spaces=("global",))
+    assert counters["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == loads
     assert counters["lts__t_sectors_srcunit_tex.sum"] == total("l2_sectors")
     assert counters["dram__sectors_read.sum"] == total("dram_sectors") == traffic.cost.dram_sectors.sum()
     every = ("global", "local", "shared")
