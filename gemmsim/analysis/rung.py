@@ -12,6 +12,7 @@ from gemmsim.analysis.utilisation import DATA_STAGE, DRAM, ISSUE, L2, utilisatio
 from gemmsim.request import Labels
 from gemmsim.sm.pipes import port_of, port_pipes
 
+UNCOUNTED = "integer"  # arithmetic whose operations the roofline does not count
 SPACES = ("global", "shared", "local")
 
 
@@ -46,7 +47,7 @@ class Rung:
     """One kernel at one size on one GPU, predicted.
 
     name            what the comparison calls it; labels: kernel, size and tunables; dtype: of A and B
-    precision       of the arithmetic: one of `roofline.PRECISIONS`
+    precision       of the arithmetic: one of `roofline.PRECISIONS`; UNCOUNTED where `flops` is 0
     time_us, kernel_us  with and without the launch overhead
     flops, peak_flops   operations of the launch; of the GPU a second, at this precision
     shared_bytes, local_bytes  a block; a thread
@@ -91,12 +92,12 @@ class Rung:
     waits_us: dict[str, float]
 
     @property
-    def achieved_flops(self) -> float:
-        return self.flops / self.time_us * 1e6
+    def achieved_flops(self) -> float | None:
+        return self.flops / self.time_us * 1e6 if self.flops else None
 
     @property
-    def percent_of_peak(self) -> float:
-        return 100 * self.achieved_flops / self.peak_flops
+    def percent_of_peak(self) -> float | None:
+        return 100 * self.achieved_flops / self.peak_flops if self.achieved_flops else None
 
     def use(self, unit: str) -> Use | None:
         return next((use for use in self.uses if use.unit == unit), None)
@@ -128,7 +129,7 @@ def rung_of(
         gpu=gpu.name,
         gpu_title=gpu.title,
         arch=gpu.arch,
-        precision=evidence.roofline.precision,
+        precision=evidence.roofline.precision if evidence.roofline.flops else UNCOUNTED,
         time_us=timing.duration_us,
         kernel_us=kernel_us,
         clock_hz=timing.sm_clock_hz,

@@ -90,7 +90,7 @@ def _head(comparison: Comparison) -> tuple[str, ...]:
 
 
 def _group_title(group: Group) -> str:
-    peaks = {row.rung.peak_flops for row in group.rows}
+    peaks = {row.rung.peak_flops for row in group.rows if row.rung.flops}
     peak = f", peak {peaks.pop() / 1e12:.1f} TFLOP/s" if len(peaks) == 1 else ""
     return f"{group.title}{peak}"
 
@@ -100,8 +100,8 @@ def _cells(row: Row, by_gpu: bool) -> tuple[str, ...]:
     return (
         rung.gpu if by_gpu else rung.name,
         duration(rung.time_us),
-        f"{rung.achieved_flops / 1e12:.2f}",
-        f"{rung.percent_of_peak:.1f}%",
+        f"{rung.achieved_flops / 1e12:.2f}" if rung.achieved_flops else "-",
+        f"{rung.percent_of_peak:.1f}%" if rung.percent_of_peak else "-",
         f"{row.speed_up:.2f}x" if row.speed_up is not None else "-",
         limiter(rung),
     )

@@ -74,7 +74,7 @@ def _summary(row: Row) -> dict[str, Any]:
         "arch": rung.arch,
         "precision": rung.precision,
         "time_us": rung.time_us,
-        "tflops": rung.achieved_flops / 1e12,
+        "tflops": rung.achieved_flops / 1e12 if rung.achieved_flops else None,
         "percent_of_peak": rung.percent_of_peak,
         "speed_up": row.speed_up,
         "limiter": rung.bottleneck.kind,

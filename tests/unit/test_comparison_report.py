@@ -97,3 +97,9 @@ def test_durations(us: float, text: str) -> None:
 )
 def test_limiters_are_short(kind: str, text: str) -> None:
     assert limiter(rung(blocks=60, bottleneck=Bottleneck(kind, "alu pipe: 70% of peak", 70.0))) == text
+
+
+def test_uncounted_operations_are_no_zero() -> None:
+    found = compare_rungs((64, 64, 64), [rung(flops=0.0, precision="integer")], [], False)
+    assert "  tiled   1.002 ms        -        -         -  L1/shared 80%" in RENDERERS["text"](found)
+    assert json.loads(RENDERERS["json"](found))["groups"][0]["rows"][0]["tflops"] is None
