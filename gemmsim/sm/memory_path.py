@@ -67,6 +67,8 @@ class MemoryPath:
         self._request_cycles = gpu.shared.request_interval_cycles
         self._sector_l2_cycles = gpu.l1.sector_bytes / rates.l2_bytes_per_cycle
         self._sector_dram_cycles = gpu.l1.sector_bytes / rates.dram_bytes_per_cycle
+        # What arrives from L2 is written to the data array, a line's width a cycle; booked with the request's own cycles.
+        self._sector_fill_cycles = gpu.l1.sector_bytes / gpu.l1.line_bytes
         self._entrance = Server()
         self.tags = Server()
         self.data = Server()
@@ -100,6 +102,8 @@ class MemoryPath:
             begin = self.tags.book(now, begin, tag_cycles)
         if wavefronts:
             held = data_cycles if data_cycles > self._request_cycles else self._request_cycles
+            if access.load or access.copy:
+                held += l2_sectors * self._sector_fill_cycles
             begin = self.data.book(now, begin, held)
         # A slow stage fills the queue before it; the address unit keeps a request until there is room in it.
         handed_over = begin
