@@ -18,7 +18,7 @@ from pathlib import Path
 from gemmsim.cases import LadderCase, ladder_request
 from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.compile.cache import write_atomically
-from gemmsim.compile.key import shipped_key
+from gemmsim.compile.key import shipped_keys
 from gemmsim.compile.shipped import FOLDER, INDEX, Index, read_index
 from gemmsim.compile.source import PythonKernel
 from gemmsim.compile.toolchain import tool_versions
@@ -42,7 +42,7 @@ class Shipment:
 
     def keys(self) -> dict[str, str]:
         """Architecture -> key."""
-        return {arch: shipped_key(self.source, arch) for arch in self.archs}
+        return shipped_keys(self.source, self.archs)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def ship(jobs: int | None, say: Callable[[str], None]) -> int:
     wanted = shipments()
     index = read_index(PROGRAMS)
     stale = [one for one in wanted if not is_current(one, index)]
-    kept = [one for one in wanted if is_current(one, index)]
+    kept = [one for one in wanted if one not in stale]
     PROGRAMS.mkdir(exist_ok=True)
     files = {key: one.file for one in kept for key in one.keys().values() if key in index.files}
     refused = {key: index.refused[key] for one in kept for key in one.keys().values() if key in index.refused}

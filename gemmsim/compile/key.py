@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -52,14 +53,19 @@ def shipped_key(source: PythonKernel, arch: str) -> str:
 
     What made and decoded it is not part of the key: a test compiles the shipped programs again and compares them.
     """
+    return shipped_keys(source, (arch,))[arch]
+
+
+def shipped_keys(source: PythonKernel, archs: Iterable[str]) -> dict[str, str]:
+    """Architecture -> key; the kernel's files are read once."""
     parts = {
-        "arch": arch,
         "function": source.function,
         "signature": [(one.dtype, one.ndim) for one in source.signature],
         "tunables": source.tunables,
         "files": _contents(_python_files(source.path), source.path.parent),
     }
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    text = json.dumps(parts, sort_keys=True)
+    return {arch: hashlib.sha256(f"{arch} {text}".encode()).hexdigest() for arch in archs}
 
 
 @lru_cache(maxsize=1)
