@@ -92,7 +92,7 @@ def test_durations(us: float, text: str) -> None:
         ("latency", "barrier"),
         ("small_grid", "40/100 SMs idle"),
         ("launch", "launch overhead 70%"),
-        ("pipe", "alu pipe 70%"),
+        ("pipe", "alu 70%"),
     ],
 )
 def test_limiters_are_short(kind: str, text: str) -> None:
