@@ -78,7 +78,7 @@ def limiter(rung: Rung) -> str:
         return f"launch overhead {share:.0f}%"
     if kind not in ("latency", "small_grid"):
         unit = rung.bottleneck.sentence.partition(":")[0]
-        return f"{_SHORT.get(unit, unit.removesuffix(" pipe"))} {share:.0f}%"
+        return f"{_SHORT.get(unit, unit.removesuffix(' pipe'))} {share:.0f}%"
     if kind == "small_grid":
         return f"{rung.sm_count - rung.blocks}/{rung.sm_count} SMs idle"
     waits = {reason: held for reason, held in rung.waits_us.items() if reason != "selected"}
