@@ -23,6 +23,7 @@ _STT_FUNC, _SHT_NOBITS = 2, 8
 _RESERVED_SHARED_BYTES = 1024  # system use, at the bottom of the window (CUDA programming guide, table of limits)
 
 _MAX_THREADS, _PARAM_CBANK, _REQNTID, _FRAME_SIZE, _MIN_STACK_SIZE = 0x05, 0x0A, 0x10, 0x11, 0x12
+_UNKNOWN_SIZE = 0xFFFFFFFF  # CUDA 13.5 writes it as the least stack of kernels that call functions
 _KPARAM_INFO, _CBANK_PARAM_SIZE, _REGCOUNT, _NUM_BARRIERS = 0x17, 0x19, 0x2F, 0x4C
 _FORMAT_SIZED = 4  # EIFMT_SVAL: a 16-bit size, then that many bytes; every other format is four bytes in all
 
@@ -183,7 +184,9 @@ def _kernel(
         registers=per_symbol.get(_REGCOUNT, text.info >> 24),
         static_shared_bytes=max(0, shared - reserved),
         reserved_shared_bytes=reserved,
-        local_bytes=max(per_symbol.get(_FRAME_SIZE, 0), per_symbol.get(_MIN_STACK_SIZE, 0)),
+        local_bytes=max(
+            size for key in (_FRAME_SIZE, _MIN_STACK_SIZE) if (size := per_symbol.get(key, 0)) != _UNKNOWN_SIZE
+        ),
         barriers=single[_NUM_BARRIERS][0] if _NUM_BARRIERS in single else 0,
         parameters=_parameters(attributes),
         parameter_base=base,
