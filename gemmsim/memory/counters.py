@@ -76,10 +76,12 @@ def _instructions(
         metric = f"smsp__sass_thread_inst_executed_op_{name.lower()}_pred_on.sum"
         out.add(metric, threads[(opcode == name) | (opcode == f"{name}32I") | (opcode == f"{name}_32I")].sum(), EXACT)
     for space, op in (*_THROUGH_L1, *(("shared", op) for op in _SHARED)):
-        number = sum(executed[r.index] for r in _of(rows, space, op))
+        some = [r for r in _of(rows, space, op) if program.instructions[r.index].opcode != "LDSM"]  # counted apart
+        number = sum(executed[r.index] for r in some)
         out.add(f"smsp__inst_executed_op_{space}_{op}.sum", number, EXACT)
     copies = sum(executed[r.index] for r in _of(rows, "global", "ldgsts"))
     out.add("smsp__inst_executed_op_ldgsts.sum", copies, EXACT)
+    out.add("smsp__inst_executed_op_ldsm.sum", executed[opcode == "LDSM"].sum(), EXACT)
 
 
 def _l1(out: Counters, rows: tuple[InstructionTraffic, ...], shuffles: float) -> None:
