@@ -48,9 +48,7 @@ def _all(evidence: Evidence) -> list[Utilisation]:
     if dram_sectors:
         peak = gpu.dram.peak_bytes_per_s * gpu.dram.achievable_fraction
         uses.append(_bandwidth(DRAM, dram_sectors * gpu.l2.sector_bytes, seconds, peak))
-    uses += [
-        Utilisation(f"{pipe} pipe", share, "") for pipe, share in timing.pipe_utilisation_pct.items()
-    ]
+    uses += [Utilisation(f"{pipe} pipe", share, "") for pipe, share in timing.pipe_utilisation_pct.items()]
     return uses
 
 

@@ -67,7 +67,7 @@ class MemoryPath:
         self._request_cycles = gpu.shared.request_interval_cycles
         self._sector_l2_cycles = gpu.l1.sector_bytes / rates.l2_bytes_per_cycle
         self._sector_dram_cycles = gpu.l1.sector_bytes / rates.dram_bytes_per_cycle
-        # What arrives from L2 is written to the data array, a line's width a cycle; booked with the request's own cycles.
+        # What arrives from L2 is written to the data array, a line a cycle; booked with the request's own cycles.
         self._sector_fill_cycles = gpu.l1.sector_bytes / gpu.l1.line_bytes
         self._entrance = Server()
         self.tags = Server()
@@ -81,7 +81,7 @@ class MemoryPath:
         """An instruction issues at cycle `now`: (cycle its queue entry is free, sources are read, it is complete).
 
         Complete means that a load's registers are written, or that a store has left the SM. `arriving` has the lines
-        that the block's loads have asked L2 for, and when they are in L1: a load that hits one before then waits for it.
+        that the block's loads have asked L2 for, and when they are in L1: a load that hits one before that waits.
         """
         wavefronts, tag_cycles, l2_sectors, dram_sectors, line = cost
         address_free = self._address_free

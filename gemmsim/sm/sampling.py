@@ -82,8 +82,8 @@ class Simulator:
         short = self._simulate(chosen, resident, active_sms, self._parts(cut))
         left_out = cut.count - ENDS
         self.notes.append(
-            f"{left_out} of {cut.count} iterations of the main loop extrapolated from {cut.measured} in its steady state "
-            f"({resident} blocks)"
+            f"{left_out} of {cut.count} iterations of the main loop extrapolated from {cut.measured} in its steady "
+            f"state ({resident} blocks)"
         )
         return _with_iterations(short, iteration, left_out, blocks, resident)
 

@@ -67,9 +67,7 @@ print(program.name, sorted({{"numba", "cuda", "elftools", "_gemmsim_user_python_
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "emptied", "foreign"])
-def test_a_damaged_entry_is_rebuilt(
-    tmp_path: Path, cubin_source: CubinKernel, damage: str, built: list[str]
-) -> None:
+def test_a_damaged_entry_is_rebuilt(tmp_path: Path, cubin_source: CubinKernel, damage: str, built: list[str]) -> None:
     cache = Cache(tmp_path)
     good = compile_kernel(cubin_source, "sm_80", cache)
     (file,) = (path for path in tmp_path.rglob("*") if path.is_file())
