@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 NOT_MODELLED = (
-    "instruction and constant cache misses",
+    "constant cache misses",
     "TLB misses, and L2 near and far partitions",
     "the merging of requests between SMs on their way to L2 (Hopper)",
-    "clocks that fall under load (one fixed clock is assumed)",
+    "clocks that fall under load (fixed clocks are assumed, with and without tensor cores)",
+    "blocks that catch up with one another and wait for DRAM together",
 )
