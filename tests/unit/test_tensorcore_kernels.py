@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from kernel_runs import defaults, loops, run
 
 from gemmsim.ladder import kernel_info, kernel_infos
-from gemmsim.memory.access import access_of
-from gemmsim.memory.shapes import shapes_of
+from gemmsim.memory.banks import wavefronts
 
 pytest.importorskip("numba_cuda")
 
@@ -75,12 +74,13 @@ def test_tiles_that_do_not_fit_are_refused() -> None:
 def test_no_bank_conflicts(name: str) -> None:
     """16 bytes a lane take at least four wavefronts: of ldmatrix and of what stages the tiles none takes more."""
     done, _, program = run(name, "sm_80", (256, 256, 128), dtype="f16")
-    accesses = {i.index: access for i in program.instructions if (access := access_of(i)) is not None}
-    shapes = shapes_of(done.trace, accesses, 4)
-    shared = np.unique(shapes.of_record[done.trace.record_base < 2**32])  # global memory lies far above
-    opcodes = {program.instructions[pc].opcode for pc in shapes.pc[shared]}
+    trace = done.trace
+    shared = trace.record_base < 2**32  # global memory lies far above
+    opcodes = {program.instructions[pc].opcode for pc in np.unique(trace.record_pc[shared])}
     assert opcodes == {"LDSM", "STS"} or opcodes == {"LDSM", "LDGSTS"}
-    assert set(shapes.wavefronts[shared]) == {4} and set(shapes.conflicts[shared]) == {0}
+    used = np.unique(trace.record_pattern[shared])
+    active = (trace.patterns.active_mask[used][:, None] >> np.arange(32, dtype=np.uint32)) & 1 == 1
+    assert set(wavefronts(trace.patterns.offsets_bytes[used], active, 16, merges=False)) == {4}
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90", "sm_120"])
