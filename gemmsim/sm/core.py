@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Protocol
 
 import numpy as np
 import simpy
@@ -15,18 +14,13 @@ from gemmsim.gpu.spec import GpuSpec
 from gemmsim.sm.code import Issue, Reason
 from gemmsim.sm.fetch import InstructionCache
 from gemmsim.sm.memory_path import MemoryPath, Rates
+from gemmsim.sm.observer import Observer
 from gemmsim.sm.pipes import port_pipes
 from gemmsim.sm.servers import Pipe, Port, Queue, Server
 from gemmsim.sm.streams import WarpStream
 from gemmsim.sm.sub_partition import SubPartition
 from gemmsim.sm.types import STALL_REASONS
 from gemmsim.sm.warp import Block, Warp
-
-
-class Observer(Protocol):
-    """Sees each issue as it happens: `warp` is the warp's slot on the SM, `instruction` its static index."""
-
-    def on_issue(self, cycle: int, sub_partition: int, warp: int, instruction: int) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -137,7 +131,7 @@ class Core:
     def _schedule_blocks(self, blocks: Sequence[Sequence[WarpStream]]) -> Generator[simpy.Event, int, None]:
         """The block scheduler: the next block starts when a resident one has left."""
         launched = 0
-        for streams in blocks:
+        for number, streams in enumerate(blocks):
             slot: int = yield self._vacated.get()
             warps = [(w, stream) for w, stream in enumerate(streams) if stream.pcs]
             block = Block(len(warps), slot)
@@ -145,7 +139,10 @@ class Core:
                 position = slot * len(streams) + w
                 part = self.sub_partitions[position % len(self.sub_partitions)]
                 launched += 1
-                part.add(Warp(stream, block, -launched, position, part), int(self.env.now) + self._block_start_cycles)
+                start = int(self.env.now) + self._block_start_cycles
+                if self.observer is not None:
+                    self.observer.on_start(start, part.index, position, number)
+                part.add(Warp(stream, block, -launched, position, part), start)
 
     def release(self, warps: list[Warp] | None, now: float) -> None:
         """Warps that waited at a barrier go on: the last one it waited for was counted, or has ended, at `now`."""

@@ -9,9 +9,10 @@ import numpy as np
 
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.sm.code import Issue
-from gemmsim.sm.core import Core, Observer, Totals
+from gemmsim.sm.core import Core, Totals
 from gemmsim.sm.loops import Loop, find_loop, without_middle
 from gemmsim.sm.memory_path import Rates
+from gemmsim.sm.observer import Observer
 from gemmsim.sm.streams import Streams
 
 ENDS = 2  # iterations that blocks keep where their beginnings and ends are simulated

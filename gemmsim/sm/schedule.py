@@ -9,7 +9,8 @@ from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
 from gemmsim.memory.types import RecordCost
 from gemmsim.sm.code import issue_table
-from gemmsim.sm.core import Observer, Totals
+from gemmsim.sm.core import Totals
+from gemmsim.sm.observer import Observer
 from gemmsim.sm.sampling import Simulator
 from gemmsim.sm.streams import Streams
 from gemmsim.sm.types import STALL_REASONS, Timing
@@ -27,7 +28,7 @@ class TimingOptions:
     register_ports  whether operands compete for the ports of the register file (see `registers`)
     youngest_first  among the warps that can issue, the youngest instead of the one whose last issue is longest ago
 
-    observer sees every instruction that is simulated (see `core.Observer`); None costs nothing.
+    observer sees every instruction that is simulated (see `observer.Observer`); None costs nothing.
     """
 
     max_instructions: int = 250_000

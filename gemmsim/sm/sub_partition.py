@@ -118,6 +118,7 @@ class SubPartition:
     def _issue(self, warp: Warp, now: int) -> bool:
         """Issue the warp's next instruction; False where the warp ends or waits for others."""
         core, pc, port, stall_cycles = self.core, warp.pc, warp.port, self.stall_cycles
+        observer = core.observer
         row = self.table[pc]
         kind, delay, taken_delay, _, _, write, read, latency, result_reason, throttle_reason = row[1:11]
         access, barrier, slots, reads, reads_behind, window = row[11:]
@@ -133,16 +134,22 @@ class SubPartition:
             cycles[throttle_reason] += blocked
             cycles[_DISPATCH_STALL] += stalled
             cycles[_NOT_SELECTED] += late - blocked - stalled
+            if observer is not None:
+                begin = warp.ready
+                observer.on_stall(warp.slot, pc, throttle_reason, begin, begin + blocked)
+                observer.on_stall(warp.slot, pc, _DISPATCH_STALL, begin + blocked, begin + blocked + stalled)
+                observer.on_stall(warp.slot, pc, _NOT_SELECTED, begin + blocked + stalled, now)
         if not core.youngest_first:
             warp.issued = now
-        if core.observer is not None:
-            core.observer.on_issue(now, self.index, warp.slot, pc)
+        if observer is not None:
+            observer.on_issue(now, self.index, warp.slot, pc)
 
         if kind == _MEMORY:
-            release, read_done, done = core.memory.request(
-                now, self.index, access, next(warp.costs), warp.block.arriving
-            )
+            cost = next(warp.costs)
+            release, read_done, done = core.memory.request(now, self.index, access, cost, warp.block.arriving)
             self.queue.hold(now, release)
+            if observer is not None:
+                observer.on_memory(warp.slot, pc, now, done, cost)
             if access.copy:
                 warp.copies_done = max(warp.copies_done, done)
             elif not access.load:
@@ -167,6 +174,9 @@ class SubPartition:
         if position == warp.length:
             end = max(now + 1, warp.stores_done)
             stall_cycles[pc][_DRAIN] += end - (now + 1)
+            if observer is not None:
+                observer.on_stall(warp.slot, pc, _DRAIN, now + 1, end)
+                observer.on_end(end, warp.slot)
             core.warp_ended(warp, now, end)
             return False
         next_pc = warp.pcs[position]
@@ -179,6 +189,9 @@ class SubPartition:
             stall_cycles[next_pc][_BRANCH_RESOLVE] += taken_delay - delay
         if delay > 1:
             stall_cycles[next_pc][_WAIT] += delay - 1
+        if observer is not None:
+            observer.on_stall(warp.slot, next_pc, _WAIT, now + 1, now + delay)
+            observer.on_stall(warp.slot, next_pc, _BRANCH_RESOLVE, now + delay, ready)
         warp.ready = ready
         if kind == _BARRIER_KIND:
             core.arrive(warp, barrier, now)
@@ -197,6 +210,8 @@ class SubPartition:
         there = ceil(self.core.fetch.fetch(line, now))
         if there > warp.ready:
             self.stall_cycles[warp.pc][_NO_INSTRUCTION] += there - warp.ready
+            if self.core.observer is not None:
+                self.core.observer.on_stall(warp.slot, warp.pc, _NO_INSTRUCTION, warp.ready, there)
             warp.ready = there
 
     def hold_for_scoreboards(self, warp: Warp) -> None:
@@ -215,12 +230,16 @@ class SubPartition:
             warp.outstanding[scoreboard] = [release for release in releases if release > ready]
         if reason >= 0:
             self.stall_cycles[warp.pc][reason] += ready - warp.ready
+            if self.core.observer is not None:
+                self.core.observer.on_stall(warp.slot, warp.pc, reason, warp.ready, ready)
             warp.ready = ready
 
     def open_barrier(self, warp: Warp, cycle: int) -> None:
         """The barrier that the warp waits at opens at `cycle`."""
         if cycle > warp.ready:
             self.stall_cycles[warp.pc][_BARRIER] += cycle - warp.ready
+            if self.core.observer is not None:
+                self.core.observer.on_stall(warp.slot, warp.pc, _BARRIER, warp.ready, cycle)
             warp.ready = cycle
         self.hold_for_scoreboards(warp)
         self._enqueue(warp)

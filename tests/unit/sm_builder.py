@@ -11,8 +11,9 @@ from gemmsim.gpu.spec import Barrier, GpuSpec, Mio, Pipe
 from gemmsim.isa.program import Control, Instruction, Operand, OperandKind, Program
 from gemmsim.memory.types import RecordCost
 from gemmsim.sm.code import Kind, issue_table
-from gemmsim.sm.core import Core, Observer, Totals
+from gemmsim.sm.core import Core, Totals
 from gemmsim.sm.memory_path import NO_RECORD, Rates, RecordCycles
+from gemmsim.sm.observer import Observer
 from gemmsim.sm.pipes import memory_opcode
 from gemmsim.sm.schedule import TimingOptions, schedule
 from gemmsim.sm.streams import WarpStream
@@ -78,7 +79,7 @@ def program(*instructions: Instruction, arch: str = "sm_80") -> Program:
 EXIT = ins("EXIT")
 
 
-class Issues:
+class Issues(Observer):
     """An observer that remembers (cycle, warp, instruction)."""
 
     def __init__(self) -> None:

@@ -9,6 +9,7 @@ from gemmsim.gpu.load import load_gpu
 from gemmsim.isa.program import Operand, OperandKind
 from gemmsim.sm.code import Reason
 from gemmsim.sm.memory_path import RecordCycles
+from gemmsim.sm.observer import Observer
 
 from .sm_builder import EXIT, GPU, HALVES, START, ins, issues, program, simulate
 
@@ -169,7 +170,7 @@ def test_stall_reasons_add_up_to_resident_warp_cycles(warps, gpu):
         assert stalls[:, Reason[reason]].sum() > 0, reason
 
 
-class _ResidentCycles:
+class _ResidentCycles(Observer):
     """Warp cycles between start and last issue, from the issues alone."""
 
     def __init__(self) -> None:

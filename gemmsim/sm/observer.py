@@ -1,0 +1,37 @@
+"""Watching the SimPy model: what an observer of one SM is told, as it becomes known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gemmsim.sm.memory_path import RecordCycles
+
+
+class Observer:
+    """Told what happens on the SM; does nothing with it. Derive and override what is wanted.
+
+    warp         the warp's slot on the SM; the warps of later blocks reuse the slots of those that have left
+    instruction  static index
+    reason       index into `types.STALL_REASONS`
+
+    From `on_start` to `on_end` each cycle of a warp is either one in which it issues or in exactly one stall interval
+    [begin, end). Intervals may be empty, and are told when they are known: before they begin, or after they have ended.
+    What holds a warp that is ready (its pipe, the register ports, another warp that is chosen) can alternate from cycle
+    to cycle; such a stretch is told as one interval a reason, in that order.
+    """
+
+    def on_start(self, cycle: int, sub_partition: int, warp: int, block: int) -> None:
+        """A warp of the SM's `block`-th block may issue from `cycle` on."""
+
+    def on_issue(self, cycle: int, sub_partition: int, warp: int, instruction: int) -> None:
+        """A warp issues."""
+
+    def on_stall(self, warp: int, instruction: int, reason: int, begin: int, end: int) -> None:
+        """A warp waits to issue `instruction`; or, in drain, has issued it as its last."""
+
+    def on_memory(self, warp: int, instruction: int, begin: int, end: int, cost: RecordCycles) -> None:
+        """A memory instruction is under way from its issue until its registers are written or it has left the SM."""
+
+    def on_end(self, cycle: int, warp: int) -> None:
+        """The warp's slot is free from `cycle` on."""
