@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gemmsim.analysis.accesses import sample_accesses
 from gemmsim.analysis.advice import advise
 from gemmsim.analysis.bottleneck import find_bottleneck
 from gemmsim.analysis.evidence import Evidence
@@ -32,12 +33,13 @@ from gemmsim.version import __version__
 
 @dataclass(frozen=True)
 class Counted:
-    """A launch executed and counted, before anything is timed."""
+    """A launch executed and counted, before anything is timed; pointers: device address of each array argument."""
 
     program: Program
     occupancy: Occupancy
     execution: Execution
     traffic: Traffic
+    pointers: tuple[int | None, ...]
 
 
 def count(request: AnalyzeRequest) -> Counted:
@@ -51,7 +53,7 @@ def count(request: AnalyzeRequest) -> Counted:
     execution = replace(execution, trace=without_destinations(program, execution.trace))
     l1_bytes = gpu.l1.unified_bytes - occupancy.carveout_bytes
     traffic = serve(program, launch, execution.trace, gpu, l1_bytes, occupancy.blocks_per_sm)
-    return Counted(program, occupancy, execution, traffic)
+    return Counted(program, occupancy, execution, traffic, tuple(executor.memory.pointers))
 
 
 def analyze(request: AnalyzeRequest) -> Report:
@@ -62,6 +64,9 @@ def analyze(request: AnalyzeRequest) -> Report:
     timing = schedule(program, launch, trace, traffic.cost, gpu, counted.occupancy.blocks_per_sm)
     evidence = _evidence(program, request, trace, traffic, counted.occupancy, timing)
     executed = SamplingReport(len(trace.blocks), launch.blocks, int(trace.executed.sum()), counted.execution.notes)
+    labels, shapes, pointers = request.labels, traffic.shapes, counted.pointers
+    sizes = (labels.m, labels.n, labels.k) if labels.m and labels.n and labels.k else None
+    samples, view = sample_accesses(program, launch, trace, shapes, pointers, request.verify, sizes)
     return Report(
         labels=request.labels,
         evidence=evidence,
@@ -73,6 +78,8 @@ def analyze(request: AnalyzeRequest) -> Report:
         notes=(*traffic.notes, *timing.notes),
         not_modelled=NOT_MODELLED,
         versions={"gemmsim": __version__, **program.toolchain},
+        access_samples=samples,
+        block_view=view,
     )
 
 

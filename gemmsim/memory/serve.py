@@ -47,7 +47,7 @@ def serve(
         l2_sectors=caches.l2,
         dram_sectors=caches.dram,
     )
-    return Traffic(counters.value, counters.provenance, rows, cost, caches.notes)
+    return Traffic(counters.value, counters.provenance, rows, cost, shapes, caches.notes)
 
 
 def _check(gpu: GpuSpec, resident_blocks_per_sm: int) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.memory.shapes import Shapes
 from gemmsim.provenance import Provenance
 
 
@@ -57,11 +58,13 @@ class RecordCost:
 class Traffic:
     """counters: Nsight Compute metric name -> value, for the whole launch; provenance: the same keys.
 
-    instructions: one row an executed memory instruction, by index; cost: see `RecordCost`; notes: what was assumed.
+    instructions: one row an executed memory instruction, by index; cost: see `RecordCost`; shapes: see `Shapes`;
+    notes: what was assumed.
     """
 
     counters: dict[str, float]
     provenance: dict[str, Provenance]
     instructions: tuple[InstructionTraffic, ...]
     cost: RecordCost
+    shapes: Shapes
     notes: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gemmsim.analysis.access_samples import AccessSample, BlockView
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Advice, Bottleneck, Verification
 from gemmsim.request import Labels
@@ -33,6 +34,8 @@ class Report:
     findings      problems the executor met (out of bounds, races, ...), one line each
     notes         assumptions of this run; not_modelled: effects no model here covers
     versions      {"gemmsim": "0.1.0", "numba-cuda": ..., "cuda": ...}
+    access_samples  one entry an executed memory instruction: its accesses lane by lane
+    block_view      one block, thread by thread and tile by tile; None where it was not looked at
     """
 
     labels: Labels
@@ -46,3 +49,5 @@ class Report:
     notes: tuple[str, ...] = ()
     not_modelled: tuple[str, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)
+    access_samples: tuple[AccessSample, ...] = ()
+    block_view: BlockView | None = None
