@@ -46,6 +46,13 @@ class Options:
     dtype: str | None = None
 
 
+def launch_request(options: Options) -> AnalyzeRequest:
+    """Of a built-in kernel or a TARGET, whichever is given."""
+    if (options.kernel is None) == (options.target is None):
+        raise GemmsimError("give either --kernel NAME or a TARGET such as my.py:my_gemm (see gemmsim analyze --help)")
+    return kernel_request(options) if options.kernel else target_request(options)
+
+
 def kernel_request(options: Options) -> AnalyzeRequest:
     """A built-in kernel: A and B random, C random too, or NaN where beta is 0 and nothing may read it."""
     own = {"--grid": options.grid, "--block": options.block, "--arg": options.args, "--entry": options.entry}
