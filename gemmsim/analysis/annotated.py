@@ -1,0 +1,58 @@
+"""Source lines and the machine code beneath them, with what each cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gemmsim.analysis.evidence import Evidence
+from gemmsim.analysis.lines import source_line
+from gemmsim.isa.program import SourceLine
+from gemmsim.sm.types import STALL_REASONS
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionCost:
+    """One static instruction over the whole launch.
+
+    line         None where the program has no line for it
+    executed     warp-level executions
+    stall_share  of all warp cycles of the modelled SM, those spent waiting to issue it, from 0 to 1; stall: the reason
+                 that most of them had, "" where there were none
+    others       as in `InstructionTraffic`, 0 where it accesses no memory
+    """
+
+    index: int
+    line: SourceLine | None
+    text: str
+    executed: float
+    stall_share: float
+    stall: str
+    requests: float = 0.0
+    sectors: float = 0.0
+    wavefronts: float = 0.0
+    conflicts: float = 0.0
+
+
+def instruction_costs(evidence: Evidence) -> tuple[InstructionCost, ...]:
+    """One entry an instruction of the program, in order."""
+    program, samples = evidence.program, evidence.timing.stall_samples
+    traffic = {row.index: row for row in evidence.traffic}
+    total = float(samples.sum())
+    found = []
+    for index, instruction in enumerate(program.instructions):
+        held, row = samples[index], traffic.get(index)
+        found.append(
+            InstructionCost(
+                index=index,
+                line=source_line(program, instruction),
+                text=instruction.text,
+                executed=evidence.executed[index],
+                stall_share=float(held.sum()) / total if total else 0.0,
+                stall=STALL_REASONS[int(held.argmax())] if held.any() else "",
+                requests=row.requests if row else 0.0,
+                sectors=row.sectors if row else 0.0,
+                wavefronts=row.wavefronts if row else 0.0,
+                conflicts=row.conflicts if row else 0.0,
+            )
+        )
+    return tuple(found)

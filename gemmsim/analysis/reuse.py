@@ -1,0 +1,59 @@
+"""How often a thread uses a word that it has loaded: what a register tile is for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gemmsim.analysis.evidence import Evidence
+from gemmsim.analysis.kloop import k_loop
+from gemmsim.analysis.mix import Kind, kind_of
+from gemmsim.isa.matrix import matrix_multiply
+from gemmsim.isa.program import Instruction
+from gemmsim.memory.access import access_of
+
+WORD_BYTES = 4
+_LANES = 32
+_PACKED = 2  # HFMA2 multiplies and adds twice
+
+
+@dataclass(frozen=True, slots=True)
+class Reuse:
+    """Of the loop over K, counted in lanes of executed warp instructions.
+
+    products      multiply-adds
+    shared_words, global_words   4-byte words loaded into registers from shared and from global memory
+    """
+
+    products: float
+    shared_words: float
+    global_words: float
+
+    @property
+    def products_a_word(self) -> float | None:
+        """Multiply-adds for each word from the memory that feeds them: shared where it is used, else global."""
+        words = self.shared_words or self.global_words
+        return self.products / words if words else None
+
+
+def reuse(evidence: Evidence) -> Reuse | None:
+    """None where there is no loop over K."""
+    loop = k_loop(evidence.program, evidence.executed)
+    if loop is None:
+        return None
+    products, words = 0.0, {"shared": 0.0, "global": 0.0}
+    for index in range(loop.start, loop.stop):
+        instruction, count = evidence.program.instructions[index], evidence.executed[index]
+        if kind_of(instruction) is Kind.FMA:
+            products += _LANES * count * _products(instruction)
+        access = access_of(instruction)
+        if access is not None and access.op == "ld" and access.space in words:
+            words[access.space] += access.width_bytes * access.lanes / WORD_BYTES * count
+    return Reuse(products, words["shared"], words["global"])
+
+
+def _products(instruction: Instruction) -> float:
+    """Multiply-adds a lane."""
+    matrices = matrix_multiply(instruction)
+    if matrices is not None:
+        return matrices.operations / 2 / _LANES
+    return _PACKED if instruction.opcode == "HFMA2" else 1
