@@ -1,0 +1,54 @@
+"""gemmsim report"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gemmsim.cli.options import launch_options
+from gemmsim.cli.output import emit
+from gemmsim.errors import GemmsimError
+
+EXPECTATION_FAILED = 1
+
+
+@click.command("report")
+@click.argument("target", required=False)
+@launch_options
+@click.option("-o", "--output", metavar="FILE.html", help="Write to FILE.html instead of stdout.")
+def command(output: str | None, **options: Any) -> int:
+    """Predict what one kernel launch does, as one HTML file to look at.
+
+    \b
+    gemmsim report --kernel tiled --size 256 -o report.html
+    gemmsim report my.cu --entry 'sgemm<128,8>' --grid 2,2 --block 256 --arg ... -o report.html
+
+    The file needs nothing else, no network either. Options as for gemmsim analyze.
+    """
+    _check(output)
+    from gemmsim.api import analyze
+    from gemmsim.cli.requests import Options, launch_request
+    from gemmsim.report.html.render import render
+
+    report = analyze(launch_request(Options(**options)))
+    page = render(report)
+    emit(page, output)
+    if output is not None:
+        click.echo(f"wrote {output}: {len(page.encode()) / 1e3:,.0f} KB, open it in a browser", err=True)
+    return EXPECTATION_FAILED if report.verified.ok is False else 0
+
+
+def _check(output: str | None) -> None:
+    """What would only be found out after the analysis."""
+    if output is None:
+        if sys.stdout.isatty():
+            raise GemmsimError("a page of HTML is nothing to read in a terminal: give -o report.html")
+        return
+    path = Path(output)
+    if path.is_dir():
+        raise GemmsimError(f"cannot write {output}: it is a folder; give a file, such as {path / 'report.html'}")
+    if not path.parent.is_dir():
+        raise GemmsimError(f"cannot write {output}: there is no folder {path.parent}")

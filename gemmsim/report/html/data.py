@@ -1,0 +1,125 @@
+"""A Report as the data of the HTML page: that of the JSON report, and what its drawings are made of."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from enum import IntEnum
+from typing import Any
+
+from gemmsim.analysis.annotated import InstructionCost, instruction_costs
+from gemmsim.analysis.cliffs import cliffs
+from gemmsim.analysis.memory_flow import memory_flow
+from gemmsim.analysis.reuse import reuse
+from gemmsim.analysis.utilisation import utilisations
+from gemmsim.isa.program import SourceLine
+from gemmsim.report.html.terms import terms
+from gemmsim.report.html.views import Lists, block_data, sample_data
+from gemmsim.report.json import as_dict, plain
+from gemmsim.report.report import Report
+
+CONTEXT_LINES = 2  # of source around the lines that made code
+MOST_LINES = 20_000  # of source
+
+
+class Detail(IntEnum):
+    """How much of the machine code goes in; each leaves out more than the one before."""
+
+    FULL = 0
+    EXECUTED_CODE = 1
+    NO_CODE = 2
+    NO_THREADS = 3
+
+
+def page_data(report: Report, detail: Detail = Detail.FULL) -> dict[str, Any]:
+    """Plain dicts and lists. "report" is what `--format json` prints; "lists" holds rows of numbers that others name by
+    their place in it."""
+    evidence = report.evidence
+    lists = Lists()
+    costs = instruction_costs(evidence)
+    used = reuse(evidence)
+    view = report.block_view
+    data = {
+        "report": as_dict(report),
+        "gpu": _gpu(report),
+        "busy": [asdict(use) for use in utilisations(evidence)],
+        "memory": asdict(memory_flow(evidence)),
+        "cliffs": asdict(cliffs(evidence)),
+        "reuse": asdict(used) | {"products_a_word": used.products_a_word} if used else None,
+        "source": _source(report, costs),
+        "code": [_code(cost) for cost in _shown(costs, detail)],
+        "code_left_out": len(costs) - len(_shown(costs, detail)),
+        "samples": [sample_data(sample, report, lists) for sample in report.access_samples],
+        "block": block_data(view, lists, detail < Detail.NO_THREADS) if view else None,
+        "lists": lists.rows,
+        "terms": terms(report),
+    }
+    found: dict[str, Any] = plain(data)
+    return found
+
+
+def _gpu(report: Report) -> dict[str, Any]:
+    sm = report.evidence.gpu.sm
+    return {
+        "sms": sm.count,
+        "max_warps": sm.max_warps,
+        "max_blocks": sm.max_blocks,
+        "unified_bytes": report.evidence.gpu.l1.unified_bytes,
+    }
+
+
+def _shown(costs: tuple[InstructionCost, ...], detail: Detail) -> list[InstructionCost]:
+    if detail >= Detail.NO_CODE:
+        return []
+    return [cost for cost in costs if detail == Detail.FULL or cost.executed]
+
+
+def _code(cost: InstructionCost) -> list[Any]:
+    """index, text, executed, stall share, stall, requests, sectors, wavefronts, conflicts; zeros at the end left out."""
+    row: list[Any] = [cost.index, cost.text, cost.executed, round(cost.stall_share, 7), cost.stall]
+    row += [cost.requests, cost.sectors, cost.wavefronts, cost.conflicts]
+    while len(row) > 3 and not row[-1]:
+        row.pop()
+    return row
+
+
+def _source(report: Report, costs: tuple[InstructionCost, ...]) -> list[dict[str, Any]]:
+    """One entry a file, that with most stalls first: lines from the first that made code to the last; of each that did,
+    its instructions and the sums of their costs. Instructions without a line come last, under no file."""
+    by_line: dict[SourceLine | None, list[InstructionCost]] = {}
+    for cost in costs:
+        by_line.setdefault(cost.line, []).append(cost)
+    files: dict[str | None, list[dict[str, Any]]] = {}
+    for line, members in by_line.items():
+        files.setdefault(line.file if line else None, []).append(_line(line, members))
+    found = []
+    for file, rows in files.items():
+        lines = report.evidence.program.source.get(file, "").splitlines() if file else []
+        first = max(0, min(row["line"] for row in rows) - 1 - CONTEXT_LINES)
+        last = min(max(row["line"] for row in rows) + CONTEXT_LINES, first + MOST_LINES)
+        found.append(
+            {
+                "file": file.replace("\\", "/").rpartition("/")[2] if file else "",
+                "first": first + 1,
+                "text": lines[first:last],
+                "lines": sorted(rows, key=lambda row: int(row["line"])),
+            }
+        )
+    return sorted(found, key=lambda one: (not one["file"], -sum(row["stall_share"] for row in one["lines"])))
+
+
+def _line(line: SourceLine | None, members: list[InstructionCost]) -> dict[str, Any]:
+    reasons: dict[str, float] = {}
+    for cost in members:
+        reasons[cost.stall] = reasons.get(cost.stall, 0.0) + cost.stall_share
+    stall = max(reasons, key=lambda reason: reasons[reason])
+    return {
+        "line": line.line if line else 0,
+        "instructions": [cost.index for cost in members],
+        "executed": sum(cost.executed for cost in members),
+        "stall_share": round(sum(cost.stall_share for cost in members), 7),
+        "stall": stall,
+        "requests": sum(cost.requests for cost in members),
+        "sectors": sum(cost.sectors for cost in members),
+        "wavefronts": sum(cost.wavefronts for cost in members),
+        "conflicts": sum(cost.conflicts for cost in members),
+    }

@@ -1,0 +1,83 @@
+// A button that shows and hides what a metric, a stall reason or a term means, below `place` or behind itself.
+function why(name, place) {
+  const term = data.terms[name];
+  if (!term) return null;
+  let box = null;
+  const button = el("button", { type: "button", class: "why", "aria-expanded": "false", "aria-label": `What is ${term.title || name}?`, "data-term": name }, "?");
+  button.addEventListener("click", () => {
+    if (box) {
+      box.remove();
+      box = null;
+    } else {
+      box = el("div", { class: "explained", role: "note" }, el("b", {}, term.title || name), term.text.map((text) => el("p", {}, text)));
+      (place ? place(button) : button).after(box);
+    }
+    button.setAttribute("aria-expanded", String(Boolean(box)));
+  });
+  return button;
+}
+
+// In a table the explanation stands within the cell.
+const term = (name, label) => [label || name, why(name)];
+
+function table(head, rows, numeric = [], caption = null) {
+  const cell = (tag) => (content, column) => el(tag, { class: numeric.includes(column) ? "num" : null, scope: tag === "th" ? "col" : null }, content);
+  return el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": caption || "table" },
+    el("table", {}, el("thead", {}, el("tr", {}, head.map(cell("th")))), el("tbody", {}, rows.map((row) => el("tr", {}, row.map(cell("td")))))));
+}
+const bar = (share, background = null) =>
+  el("span", { class: "bar", css: { width: `${Math.min(100, Math.max(0, 100 * share))}%`, ...(background ? { background } : {}) } });
+
+// An SVG that is drawn again for the width it is given; below `least` pixels it scrolls.
+function chart(label, draw, least = 300) {
+  const frame = el("div", { class: "wide canvas", role: "region", "aria-label": label, tabindex: "0" });
+  let width = 0;
+  const redraw = (force) => {
+    const now = Math.max(least, Math.floor(frame.clientWidth));
+    if (!frame.clientWidth || (!force && now === width)) return;
+    width = now;
+    frame.replaceChildren(draw(width));
+  };
+  new ResizeObserver(() => redraw(false)).observe(frame);
+  return { frame, redraw: () => redraw(true) };
+}
+
+// A drawing that the arrow keys move in: `move(dx, dy)`; Home and End go to `ends`.
+function steered(label, draw, move, least, ends) {
+  const made = chart(label, draw, least);
+  made.frame.setAttribute("role", "application");
+  const ways = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  made.frame.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    if (ways[event.key]) move(...ways[event.key]);
+    else if (ends && (event.key === "Home" || event.key === "End")) ends(event.key === "End");
+    else return;
+    event.preventDefault();
+  });
+  return made;
+}
+const readout = () => el("div", { class: "readout", role: "status", "aria-live": "polite" });
+const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
+
+function chooser(label, options, onchange, name) {
+  const box = el("select", { id: name, onchange: () => onchange(Number(box.value)) },
+    options.map((text, index) => el("option", { value: index }, text)));
+  return { node: el("label", {}, label, box), box };
+}
+// Buttons of which one is pressed.
+function switcher(label, options, onchange) {
+  const buttons = options.map((text, index) => el("button", { type: "button", "aria-pressed": String(index === 0), onclick: () => press(index) }, text));
+  const press = (index) => {
+    buttons.forEach((button, each) => button.setAttribute("aria-pressed", String(each === index)));
+    onchange(index);
+  };
+  return { node: el("span", { role: "group", "aria-label": label, class: "tools" }, buttons), press };
+}
+const legend = (items) => el("div", { class: "legend" }, items.map(([background, text]) => el("span", {}, el("span", { class: "swatch", css: { background } }), text)));
+
+function describe(sample) {
+  const line = sample.line === null ? "" : `line ${sample.line}: `;
+  const text = sample.text ? `  ${sample.text}` : "";
+  const cut = text.length > 60 ? `${text.slice(0, 57)}...` : text;
+  return `${line}${sample.mnemonic} (${sample.index})${cut}`;
+}
