@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,22 +20,24 @@ class Metric:
     section: str
 
 
-def _expanded(name: str, row: dict[str, Any]) -> dict[str, Metric]:
-    """One row for each combination of the row's word lists; a row without any is itself."""
+def variants(name: str, row: dict[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
+    """(metric, words to put into its texts) for each combination of the row's word lists; without any, itself."""
     lists = {key: words for key, words in row.items() if isinstance(words, dict)}
-    rows = {}
     for choice in itertools.product(*(words.items() for words in lists.values())):
-        values: dict[str, str] = {}
+        words: dict[str, str] = {}
         for key, (word, text) in zip(lists, choice, strict=True):
-            values |= {key: word, f"{key}_text": text}
-        texts = (str(row[field]).format(**values) for field in ("label", "unit", "meaning", "section"))
-        rows[name.format(**values)] = Metric(*texts)
-    return rows
+            words |= {key: word, f"{key}_text": text}
+        yield name.format(**words), words
 
 
-def _read() -> dict[str, Metric]:
-    table = tomllib.loads(Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8"))
-    return {metric: row for name, fields in table.items() for metric, row in _expanded(name, fields).items()}
+def _metric(row: dict[str, Any], words: dict[str, str]) -> Metric:
+    return Metric(*(str(row[field]).format(**words) for field in ("label", "unit", "meaning", "section")))
 
 
-METRICS: dict[str, Metric] = _read()
+# One entry a family of metrics: the name with its {places}, and what the file says.
+FAMILIES: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")
+)
+METRICS: dict[str, Metric] = {
+    metric: _metric(row, words) for family, row in FAMILIES.items() for metric, words in variants(family, row)
+}

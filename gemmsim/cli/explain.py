@@ -1,0 +1,57 @@
+"""gemmsim explain"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gemmsim.cli.options import format_option, launch_options, output_option
+from gemmsim.cli.output import emit
+from gemmsim.errors import GemmsimError
+
+
+@click.command("explain")
+@click.argument("name", required=False)
+@click.argument("target", required=False)
+@launch_options
+@format_option
+@output_option
+def command(name: str | None, output_format: str, output: str | None, **options: Any) -> None:
+    """Say what a metric, stall reason or term means, and what to do about it.
+
+    \b
+    gemmsim explain                                  all stall reasons and terms
+    gemmsim explain 'bank conflict'
+    gemmsim explain long_scoreboard --kernel tiled --size 256
+    gemmsim explain sectors my.py:my_gemm --grid 8,8 --block 32,32 --arg ...
+
+    With a kernel or TARGET, as of gemmsim analyze: with the numbers of that
+    launch, and the source lines that they come from.
+    """
+    if name is None:
+        if output_format == "json":
+            raise GemmsimError("--format json is for one NAME: gemmsim explain occupancy --format json")
+        from gemmsim.report.explain import render_index
+
+        return emit(render_index(), output)
+    from gemmsim.report.glossary.entries import lookup
+
+    entry = lookup(name)  # before a run, which takes longer
+    report = _report(options)
+    from gemmsim.report.explain import render_json, render_text
+
+    render = render_json if output_format == "json" else render_text
+    return emit(render(entry, report), output)
+
+
+def _report(options: dict[str, Any]) -> Any:
+    """The Report of the launch that the options name; None where they name none."""
+    if options["kernel"] is None and options["target"] is None:
+        if any(options[size] is not None for size in ("size", "m", "n", "k")):
+            raise GemmsimError("a size without a kernel: add --kernel NAME or a TARGET such as my.py:my_gemm")
+        return None
+    from gemmsim.api import analyze
+    from gemmsim.cli.requests import Options, launch_request
+
+    return analyze(launch_request(Options(**options)))

@@ -1,0 +1,154 @@
+"""What each metric, stall reason and term means, how it is worked out, which values are good and what to do.
+
+`gemmsim explain`, the HTML report and the documentation take their texts from here; the words are in the TOML files.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from gemmsim.errors import GemmsimError, nearest
+from gemmsim.report.metrics import FAMILIES, METRICS, variants
+from gemmsim.sm.types import STALL_REASONS
+
+_STALL_METRIC = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+SHOWN_CANDIDATES = 6
+
+
+class Kind(StrEnum):
+    METRIC = "metric"
+    STALL = "stall reason"
+    TERM = "term"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing explained.
+
+    name        a metric's full name, a stall reason, a term; title: for people; unit: of a metric, "" for a count
+    definition  what it is
+    formula     how it is worked out, in words
+    worked      the same with places for a run's numbers, `<name>` each: see `values.fill`
+    good        which values are good, and from where on one should care
+    fix         what to change where it is not
+    see         names of other entries
+    sources     where to read on
+    aliases     other names it is found by
+    """
+
+    name: str
+    kind: Kind
+    title: str
+    unit: str
+    definition: str
+    formula: str
+    worked: tuple[str, ...]
+    good: str
+    fix: str
+    see: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def value_name(self) -> str:
+        """The value of a run that this entry is about: the metric itself, or that of the stall reason; "" of a term."""
+        return {Kind.METRIC: self.name, Kind.STALL: _STALL_METRIC.format(self.name), Kind.TERM: ""}[self.kind]
+
+
+def lookup(name: str) -> Entry:
+    """The entry of a metric, stall reason or term; case, a plural, spaces or hyphens do not matter, and aliases count.
+
+    A metric may be cut short, with or without dots at its end, where only one begins so. Raises GemmsimError for an
+    unknown name, with the nearest, and for a beginning that several share, with them.
+    """
+    wanted = _plain(name)
+    if wanted in _INDEX:
+        return GLOSSARY[_INDEX[wanted]]
+    beginning = wanted.rstrip("._")
+    begin = sorted({entry for plain, entry in _INDEX.items() if beginning and plain.startswith(beginning)})
+    if len(begin) == 1:
+        return GLOSSARY[begin[0]]
+    if begin:
+        more = f" and {len(begin) - SHOWN_CANDIDATES} more" if len(begin) > SHOWN_CANDIDATES else ""
+        raise GemmsimError(f"'{name}' begins {len(begin)} names: {', '.join(begin[:SHOWN_CANDIDATES])}{more}")
+    raise GemmsimError(
+        f"nothing is known of '{name}'{nearest(wanted, _INDEX)}: gemmsim explain lists stall reasons and terms, "
+        "gemmsim list metrics the metrics"
+    )
+
+
+def of_kind(kind: Kind) -> tuple[Entry, ...]:
+    return tuple(entry for entry in GLOSSARY.values() if entry.kind == kind)
+
+
+def _plain(name: str) -> str:
+    """`Bank conflicts` and `bank-conflict` as `bank_conflict`; metric names keep their double underscores."""
+    text = re.sub(r"[ -]+", "_", name.strip().lower().replace("…", "..."))
+    return text if "__" in text else re.sub(r"(?<=[^s_])s$", "", text)
+
+
+def _read(name: str) -> dict[str, dict[str, Any]]:
+    return tomllib.loads((Path(__file__).parent / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def _entry(name: str, kind: Kind, row: dict[str, Any], words: dict[str, str], **own: str) -> Entry:
+    texts = {
+        field: str(row[field]) for field in ("title", "unit", "definition", "formula", "good", "fix") if field in row
+    }
+    # Only metrics have word lists; braces in the texts of others stand for themselves.
+    filled = {field: text.format(**words) if words else text for field, text in texts.items()} | own
+    return Entry(
+        name=name,
+        kind=kind,
+        title=filled["title"],
+        unit=filled.get("unit", ""),
+        definition=filled["definition"],
+        formula=filled["formula"],
+        worked=tuple(line.format(**words) if words else line for line in row.get("worked", ())),
+        good=filled["good"],
+        fix=filled["fix"],
+        see=tuple(row.get("see", ())),
+        sources=tuple(_SOURCES[key] for key in row.get("sources", ())),
+        aliases=tuple(row.get("aliases", ())),
+    )
+
+
+def _metrics() -> dict[str, Entry]:
+    found = {}
+    for family, row in _read("metrics").items():
+        for name, words in variants(family, FAMILIES[family]):
+            metric = METRICS[name]
+            own = {"title": metric.label, "unit": metric.unit, "definition": metric.meaning}
+            found[name] = _entry(name, Kind.METRIC, row, words, **own)
+    return found
+
+
+def _stalls() -> dict[str, Entry]:
+    """Stall reasons, and the metric of each, which says the same."""
+    rows = _read("stalls")
+    shared = rows.pop("every")
+    found = {}
+    for reason in STALL_REASONS:
+        row = shared | rows[reason]
+        words = {"reason": reason}
+        found[reason] = _entry(reason, Kind.STALL, row, words)
+        metric = _STALL_METRIC.format(reason)
+        found[metric] = _entry(metric, Kind.METRIC, row, words, title=METRICS[metric].label, unit=METRICS[metric].unit)
+    return found
+
+
+def _terms() -> dict[str, Entry]:
+    return {name: _entry(name, Kind.TERM, row, {}) for name, row in _read("terms").items()}
+
+
+_SOURCES: dict[str, str] = {key: row["text"] for key, row in _read("sources").items()}
+GLOSSARY: dict[str, Entry] = _metrics() | _stalls() | _terms()
+# Every name and alias, spelled plainly -> name of the entry.
+_INDEX: dict[str, str] = {
+    _plain(spelling): entry.name for entry in GLOSSARY.values() for spelling in (*entry.aliases, entry.name)
+}

@@ -1,0 +1,66 @@
+"""Where in the source of a run an entry's number comes from: the lines that have most of it."""
+
+from __future__ import annotations
+
+import re
+
+from gemmsim.analysis.lines import LineTraffic, by_line, line_text, source_line
+from gemmsim.report.glossary.entries import Entry
+from gemmsim.report.report import Report
+from gemmsim.report.table import number
+from gemmsim.sm.types import STALL_REASONS
+
+MOST_LINES = 3
+LEAST_SHARE = 0.01
+_STALLED = re.compile(r"issue_stalled_(\w+)_per_issue")
+_ACCESS = re.compile(r"mem_(global|local|shared)(?:_op_(ld|st|atom|red))?")
+
+
+def places(entry: Entry, report: Report) -> list[str]:
+    """A line each, most first; empty for an entry that belongs to no line."""
+    stalled = _STALLED.search(entry.value_name)
+    if stalled:
+        return _waiting(report, STALL_REASONS.index(stalled.group(1)))
+    access = _ACCESS.search(entry.name)
+    return _accesses(report, access.group(1), access.group(2)) if access else []
+
+
+def _waiting(report: Report, reason: int) -> list[str]:
+    """Source lines whose instructions warps waited to issue, for this reason."""
+    program = report.evidence.program
+    held: dict[str, float] = {}
+    text: dict[str, str] = {}
+    for instruction, cycles in zip(program.instructions, report.evidence.timing.stall_samples[:, reason], strict=True):
+        line = source_line(program, instruction)
+        where = f"line {line.line}" if line else instruction.mnemonic
+        held[where] = held.get(where, 0.0) + float(cycles)
+        text[where] = line_text(program, line)
+    total = sum(held.values())
+    most = sorted(held.items(), key=lambda item: -item[1])[:MOST_LINES]
+    return [
+        f"{100 * cycles / total:.0f} % at {where}{_quoted(text[where])}"
+        for where, cycles in most
+        if total and cycles >= LEAST_SHARE * total
+    ]
+
+
+def _accesses(report: Report, space: str, op: str | None) -> list[str]:
+    rows = [row for row in by_line(report.evidence) if row.space == space and _is_op(row, op)]
+    rows.sort(key=lambda row: -max(row.sectors, row.wavefronts))
+    return [f"{row.where}: {row.mnemonic}, {_cost(row)}{_quoted(row.text)}" for row in rows[:MOST_LINES]]
+
+
+def _is_op(row: LineTraffic, op: str | None) -> bool:
+    return op is None or row.op == op or (op == "ld" and row.op == "ldgsts" and row.space == "global")
+
+
+def _cost(row: LineTraffic) -> str:
+    if row.space == "shared":
+        rest = f"{number(row.wavefronts)} wavefronts, {number(row.conflicts)} conflicts"
+    else:
+        rest = f"{number(row.sectors)} sectors, {number(row.ideal_sectors)} if packed"
+    return f"{number(row.requests)} requests, {rest}"
+
+
+def _quoted(text: str) -> str:
+    return f": {text}" if text else ""

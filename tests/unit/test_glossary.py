@@ -1,0 +1,158 @@
+"""The glossary: complete, found by any spelling, and right about the numbers of a run."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from report_factory import evidence, report
+
+from gemmsim.api import analyze
+from gemmsim.cases import LadderCase, ladder_request
+from gemmsim.errors import GemmsimError
+from gemmsim.gpu import load_gpu
+from gemmsim.report.explain import render_index, render_text
+from gemmsim.report.glossary.entries import GLOSSARY, Kind, lookup, of_kind
+from gemmsim.report.glossary.places import places
+from gemmsim.report.glossary.values import fill, names_in, values_of, worked_lines
+from gemmsim.report.metrics import FAMILIES, METRICS
+from gemmsim.sm.types import STALL_REASONS
+
+# Words of the reports and of the issue that each must be explained.
+TERMS = """
+    wavefront, sector, request, occupancy, roofline, bank, wave, tail, coalescing, carve-out, scoreboard, tile, latency,
+    warp, block, grid, SM, pipe, stall, L1, L2, DRAM, register, divergence, swizzle, padding, broadcast, GEMM,
+    bottleneck, bank conflict, ridge point, arithmetic intensity, issue slot, data stage, launch overhead
+"""
+TERMS = tuple(term.strip() for term in TERMS.split(","))
+
+
+@pytest.fixture(scope="module")
+def run():
+    return analyze(ladder_request(LadderCase("tiled", 64, 32, 48), load_gpu("a100-80gb")))
+
+
+def test_every_metric_and_stall_reason_has_an_entry():
+    assert set(METRICS) <= {entry.name for entry in of_kind(Kind.METRIC)}
+    assert {entry.name for entry in of_kind(Kind.STALL)} == set(STALL_REASONS)
+    assert set(TERMS) <= {entry.name for entry in of_kind(Kind.TERM)}
+    assert len(FAMILIES) > 60  # the table was read
+
+
+@pytest.mark.parametrize("name", GLOSSARY)
+def test_an_entry_is_whole(name):
+    entry = GLOSSARY[name]
+    for text in (entry.title, entry.definition, entry.formula, entry.good, entry.fix):
+        assert text.strip() == text and text.isascii() and "{" not in text
+    for sentence in (entry.definition, entry.good, entry.fix):
+        assert sentence.endswith(".")
+    assert entry.sources and entry.see
+    for other in entry.see:
+        assert lookup(other).name != entry.name
+
+
+def test_a_name_or_alias_belongs_to_one_entry():
+    spellings = [s.lower().replace(" ", "_").replace("-", "_") for e in GLOSSARY.values() for s in (e.name, *e.aliases)]
+    assert len(spellings) == len(set(spellings))
+
+
+@pytest.mark.parametrize(
+    ("typed", "name"),
+    [
+        ("Bank Conflicts", "bank conflict"),
+        ("bank-conflict", "bank conflict"),
+        ("long scoreboard", "long_scoreboard"),
+        ("SMEM", "shared memory"),
+        ("ridge", "ridge point"),
+        ("barrier", "barrier"),
+        ("syncthreads", "synchronisation"),
+        ("waves", "wave"),
+        ("lts__t_requests...", "lts__t_requests_srcunit_tex.sum"),
+        ("launch__registers", "launch__registers_per_thread"),
+    ],
+)
+def test_lookup_takes_other_spellings(typed, name):
+    assert lookup(typed).name == name
+
+
+def test_unknown_names_give_the_nearest_and_beginnings_their_candidates():
+    with pytest.raises(GemmsimError, match=r"nothing is known of 'wavefrnt'.*did you mean 'wavefront'"):
+        lookup("wavefrnt")
+    with pytest.raises(GemmsimError, match=r"'l1tex__t_sectors\.\.\.' begins 18 names: .* and 12 more"):
+        lookup("l1tex__t_sectors...")
+    with pytest.raises(GemmsimError, match="nothing is known"):
+        lookup("...")
+
+
+def test_places_are_names_of_values(run):
+    known = set(values_of(run)) | set(METRICS)
+    used = {name for entry in GLOSSARY.values() for line in entry.worked for name in names_in(line)}
+    assert used - known == set()
+    assert len(used) > 120
+
+
+def test_the_formulas_hold_for_the_numbers_put_into_them(run):
+    """Both sides of each `... = ...` line, worked out from the printed numbers; 4 digits of each are printed."""
+    values, checked = values_of(run), 0
+    for entry in GLOSSARY.values():
+        for line in worked_lines(entry, values):
+            assert not names_in(line)
+            left, equals, right = line.partition(" = ")
+            if not equals or " / 0 " in left:
+                continue
+            words_out = re.sub(r"[A-Za-z][\w-]*(/s)?", " ", left.replace(",", ""))
+            assert re.fullmatch(r"[\d.+*/() -]+", words_out), line
+            result = re.match(r"-?[\d,.]*\d", right)
+            assert result, line
+            expected = float(result.group().replace(",", ""))
+            assert eval(words_out) == pytest.approx(expected, rel=2e-3, abs=1e-9), line
+            checked += 1
+    assert checked > 60
+
+
+def test_numbers_of_a_launch_by_hand():
+    """The factory's launch: 216 blocks of 256 threads on 108 SMs; 8 stall cycles, 6 of them short scoreboard."""
+    values = values_of(report())
+    assert values["launch.warps_per_block"] == 8 and values["launch.threads"] == 216 * 256
+    assert values["stall.sum"] == 8 and values["stall_pct.short_scoreboard"] == 75
+    assert values["stall.largest"] == "short_scoreboard"
+    assert values["space.global.excess"] == 3240 / 440
+    assert values["instructions.per_multiply_add"] == 1060 / 400
+    assert values["timing.kernel_us"] == pytest.approx(10.0)
+
+
+def test_lines_without_their_numbers_are_left_out():
+    assert fill("<a> of <b>", {"a": 1.0}) is None
+    assert fill("<a> of <b>", {"a": 1.0, "b": float("nan")}) is None
+    assert fill("<a> of <b.c>", {"a": 1.5, "b.c": "all"}) == "1.5 of all"
+    text = render_text(lookup("smsp__inst_issued.sum"), report())
+    assert "not predicted" in text
+
+
+def test_places_of_a_stall_reason_are_source_lines():
+    given = evidence()
+    reason = STALL_REASONS.index("short_scoreboard")
+    given.timing.stall_samples[2, reason] = 300  # LDS of line 3
+    given.timing.stall_samples[5, reason] = 100  # STG of line 4
+    assert places(lookup("short_scoreboard"), report(given)) == [
+        "75 % at line 3: acc += tile_a[ty, k] * tile_b[k, tx]",
+        "25 % at line 4: C[row, col] = acc",
+    ]
+
+
+def test_places_of_a_memory_metric_are_its_accesses():
+    metric = lookup("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum")
+    [line] = places(metric, report())
+    assert line == "line 2: LDG, 100 requests, 3,200 sectors, 400 if packed: a = A[row, k]"
+    shared = places(lookup("l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"), report())
+    assert [line.partition(",")[0] for line in shared] == ["line 3: LDS", "line 3: LDS.128"]
+    assert places(lookup("occupancy"), report()) == []
+
+
+def test_text_fits_80_columns(run):
+    for entry in GLOSSARY.values():
+        for line in render_text(entry, run).splitlines():
+            assert line.isascii() and (len(line) <= 80 or "__" in line or "://" in line), line
+    index = render_index()
+    assert all(len(line) <= 80 for line in index.splitlines())
+    assert all(f"  {name}: " in index for name in (*STALL_REASONS, *TERMS))
