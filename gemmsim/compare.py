@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from gemmsim.analysis.comparison import Comparison, Skipped, compare_rungs
@@ -17,9 +13,8 @@ from gemmsim.analysis.rung import Rung, rung_of
 from gemmsim.cases import FROM_A_SAMPLE, LadderCase, ladder_request
 from gemmsim.errors import GemmsimError
 from gemmsim.gpu.spec import GpuSpec
-from gemmsim.request import Sampling
-
-INTERRUPTED = 130
+from gemmsim.processes import available_cpus, workers
+from gemmsim.request import AnalyzeRequest, Sampling
 
 
 @dataclass(frozen=True)
@@ -73,28 +68,28 @@ def compare(
     return compare_rungs((case.m, case.n, case.k), rungs, skipped, by_gpu)
 
 
-def available_cpus() -> int:
-    """CPUs that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def run_task(task: Task) -> Outcome:
     """One analysis. What gemmsim refuses, in one line, is an outcome; anything else is a defect and raised."""
+    return run_request(
+        task.name, task.gpu.name, lambda: ladder_request(task.case, task.gpu, task.sampling, task.use_cache)
+    )
+
+
+def run_request(name: str, gpu: str, make: Callable[[], AnalyzeRequest]) -> Outcome:
+    """The same of any request; `make` may raise GemmsimError."""
     from gemmsim.api import analyze
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            request = ladder_request(task.case, task.gpu, task.sampling, task.use_cache)
+            request = make()
             report = analyze(request)
-            dtype = request.launch.args[0].dtype
+            dtype = next((one.dtype for one in request.launch.args if one.shape), "")
             result: Rung | Skipped = rung_of(
-                task.name, report.labels, dtype, report.evidence, report.bottleneck, report.verified
+                name, report.labels, dtype, report.evidence, report.bottleneck, report.verified
             )
         except GemmsimError as error:
-            result = Skipped(task.name, task.gpu.name, " ".join(str(error).split()))
+            result = Skipped(name, gpu, " ".join(str(error).split()))
     return Outcome(result, tuple(" ".join(str(one.message).split()) for one in caught))
 
 
@@ -104,7 +99,7 @@ def _in_turn(tasks: Sequence[Task]) -> Iterator[tuple[int, Outcome]]:
 
 
 def _at_once(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Outcome]]:
-    with _workers(jobs) as pool:
+    with workers(jobs) as pool:
         numbers: dict[Future[Outcome], int] = {pool.submit(run_task, task): i for i, task in enumerate(tasks)}
         try:
             for future in as_completed(numbers):
@@ -113,23 +108,3 @@ def _at_once(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Outcome]]:
             raise GemmsimError(
                 "a process that analysed a kernel was ended, perhaps for want of memory: try --jobs 1"
             ) from None
-
-
-@contextmanager
-def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Fresh processes (a fork would copy threads and locks of this one), none of which outlives the block."""
-    before = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_end_at_once_on_interrupt)
-    try:
-        yield pool
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in set(multiprocessing.active_children()) - before:
-            process.terminate()
-        raise
-    pool.shutdown()
-
-
-def _end_at_once_on_interrupt() -> None:
-    """Ctrl-C reaches the whole process group; the parent says what there is to say."""
-    signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))

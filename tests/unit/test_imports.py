@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "gemmsim"
 
 # Who may import whom; modules of one part import one another freely.
-LEAVES = {"errors", "provenance", "version", "deviations"}
+LEAVES = {"errors", "provenance", "version", "deviations", "processes"}
 ALLOWED = {
     "gpu": set(),
     "isa": set(),
@@ -29,7 +29,23 @@ ALLOWED = {
     "report": {"isa", "memory", "sm", "gpu", "trace", "analysis", "request"},
     "api": {"isa", "compile", "trace", "memory", "sm", "gpu", "analysis", "report", "request", "ladder"},
     "compare": {"analysis", "cases", "gpu", "request", "api"},
-    "cli": {"analysis", "arrays", "cases", "compare", "compile", "trace", "gpu", "report", "request", "api", "ladder"},
+    "sweep": {"analysis", "cases", "compare", "compile", "gpu", "ladder", "report", "request"},
+    "sensitivity": {"analysis", "api", "gpu", "request", "sm"},
+    "cli": {
+        "analysis",
+        "arrays",
+        "cases",
+        "compare",
+        "compile",
+        "trace",
+        "gpu",
+        "report",
+        "request",
+        "api",
+        "ladder",
+        "sensitivity",
+        "sweep",
+    },
     "testing": {
         "api",
         "arrays",
@@ -48,7 +64,13 @@ ALLOWED = {
     "__init__": {"api", "report", "request", "gpu", "trace", "compile"},
 }
 # Toolchain and plotting packages, and the only parts that may name them.
-HEAVY = {"cuda": {"compile", "cli"}, "numba_cuda": {"compile", "cli"}, "matplotlib": {"report"}, "simpy": {"sm"}}
+HEAVY = {
+    "cuda": {"compile", "cli"},
+    "numba_cuda": {"compile", "cli"},
+    "matplotlib": {"report"},
+    "simpy": {"sm"},
+    "distributed": {"sweep"},
+}
 
 
 def imported(tree: ast.AST) -> set[str]:

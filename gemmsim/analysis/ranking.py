@@ -1,0 +1,147 @@
+"""Many predictions of one kernel, ranked: which tile sizes are fastest, at which size, on which GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One combination of a sweep.
+
+    kernel     the rung, or the file's own name; tunables: all of them, by name
+    m, n, k    None where a kernel of the user's own was given no size
+    dtype      of A and B; "" where the kernel's arguments say it
+    """
+
+    kernel: str
+    tunables: dict[str, int]
+    m: int | None
+    n: int | None
+    k: int | None
+    dtype: str
+    gpu: str
+
+
+class Status(StrEnum):
+    PREDICTED = "predicted"
+    REFUSED = "refused"  # it cannot be launched on this GPU
+    FAILED = "failed"  # it could not be predicted
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a sweep keeps of a report; the units are in the names.
+
+    time_us       launch overhead included
+    tflops, percent_of_peak  None where no floating-point operations are counted
+    limiter       kind of the bottleneck; limited_by: the same in few words; limiter_text: in a sentence
+    blocks        of the grid; waves: generations of resident blocks
+    verified      whether C is right; None where it was not checked
+    """
+
+    time_us: float
+    tflops: float | None
+    percent_of_peak: float | None
+    limiter: str
+    limited_by: str
+    limiter_text: str
+    registers: int
+    shared_bytes: int
+    local_bytes: int
+    blocks: int
+    waves: float
+    theoretical_occupancy_pct: float
+    achieved_occupancy_pct: float
+    warp_instructions: float
+    verified: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class SweepResult:
+    """key: of request, kernel source, GPU and model (see `sweep.job`); reason: one line, "" where predicted."""
+
+    key: str
+    point: Point
+    status: Status
+    prediction: Prediction | None
+    reason: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """A combination that no launch allows: kind is what forbids it, reason one line."""
+
+    point: Point
+    kind: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """One size on one GPU: the predictions, fastest first."""
+
+    point: Point  # of the fastest
+    results: tuple[SweepResult, ...]
+
+    @property
+    def best_us(self) -> float:
+        return _time(self.results[0])
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """axes: tunables that were varied; reused: how many results were there before.
+
+    pruned were found without compiling; refused: could not be launched once compiled; failed: what went wrong.
+    """
+
+    axes: tuple[str, ...]
+    rankings: tuple[Ranking, ...]
+    pruned: tuple[Pruned, ...]
+    refused: tuple[SweepResult, ...]
+    failed: tuple[SweepResult, ...]
+    reused: int
+
+    @property
+    def predicted(self) -> int:
+        return sum(len(ranking.results) for ranking in self.rankings)
+
+    @property
+    def combinations(self) -> int:
+        return self.predicted + len(self.pruned) + len(self.refused) + len(self.failed)
+
+    @property
+    def wrong(self) -> tuple[SweepResult, ...]:
+        """Those whose C is wrong."""
+        every = (result for ranking in self.rankings for result in ranking.results)
+        return tuple(one for one in every if one.prediction and one.prediction.verified is False)
+
+
+def rank(axes: Sequence[str], results: Sequence[SweepResult], pruned: Sequence[Pruned], reused: int) -> Sweep:
+    """Ranked by time for each size and GPU, in the order of their first results; equal times keep their order."""
+    members: dict[tuple[object, ...], list[SweepResult]] = {}
+    for result in results:
+        if result.prediction is not None:
+            point = result.point
+            members.setdefault((point.m, point.n, point.k, point.gpu), []).append(result)
+    rankings = []
+    for group in members.values():
+        group.sort(key=_time)
+        rankings.append(Ranking(group[0].point, tuple(group)))
+    return Sweep(
+        axes=tuple(axes),
+        rankings=tuple(rankings),
+        pruned=tuple(pruned),
+        refused=tuple(one for one in results if one.status == Status.REFUSED),
+        failed=tuple(one for one in results if one.status == Status.FAILED),
+        reused=reused,
+    )
+
+
+def _time(result: SweepResult) -> float:
+    assert result.prediction is not None
+    return result.prediction.time_us

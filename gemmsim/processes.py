@@ -1,0 +1,39 @@
+"""Work in processes of their own: none outlives the work, and Ctrl-C ends them without a word."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+
+INTERRUPTED = 130
+
+
+def available_cpus() -> int:
+    """CPUs that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
+    """Fresh processes (a fork would copy threads and locks of this one), none of which outlives the block."""
+    before = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_end_at_once_on_interrupt)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in set(multiprocessing.active_children()) - before:
+            process.terminate()
+        raise
+    pool.shutdown()
+
+
+def _end_at_once_on_interrupt() -> None:
+    """Ctrl-C reaches the whole process group; the parent says what there is to say."""
+    signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))

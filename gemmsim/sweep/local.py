@@ -1,0 +1,66 @@
+"""Jobs on this machine: in processes of their own, of which one that is ended takes only its own job with it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+
+from gemmsim.processes import available_cpus, workers
+from gemmsim.sweep.job import Job
+from gemmsim.sweep.work import Done, failed, run_job
+
+ENDED = "the process that predicted it was ended, perhaps for want of memory"
+
+Keyed = tuple[Job, str]  # a job and its key
+
+
+def run_local(jobs: Sequence[Keyed], processes: int | None = None) -> Generator[Done, None, None]:
+    """Results as they come; `processes` at once, the CPUs at hand where None. 1 starts none.
+
+    Where a process is ended from outside, the jobs under way are tried again one by one; one whose process is ended
+    again has failed.
+    """
+    wanted = min(processes or available_cpus(), len(jobs))
+    if wanted <= 1:
+        for job, key in jobs:
+            yield run_job(job, key)
+        return
+    waiting = deque(jobs)
+    while waiting:
+        suspects: list[Keyed] = []
+        yield from _until_broken(waiting, wanted, suspects)
+        for suspect in suspects:
+            yield from _alone(suspect)
+
+
+def _until_broken(waiting: deque[Keyed], processes: int, suspects: list[Keyed]) -> Generator[Done, None, None]:
+    """Takes jobs from `waiting`; where a process is ended, those that were under way go to `suspects`."""
+    under_way: dict[Future[Done], Keyed] = {}
+    with workers(processes) as pool:
+        while under_way or (waiting and not suspects):
+            try:
+                # A few more than there are processes, so that none waits for the next
+                while waiting and not suspects and len(under_way) < processes + 1:
+                    under_way[pool.submit(run_job, *waiting[0])] = waiting[0]
+                    waiting.popleft()
+            except BrokenProcessPool:
+                suspects += under_way.values()
+                return
+            finished, _ = wait(under_way, return_when=FIRST_COMPLETED)
+            for future in finished:
+                keyed = under_way.pop(future)
+                try:
+                    done = future.result()
+                except BrokenProcessPool:
+                    suspects.append(keyed)
+                    continue
+                yield done
+
+
+def _alone(keyed: Keyed) -> Generator[Done, None, None]:
+    again: list[Keyed] = []
+    yield from _until_broken(deque([keyed]), 1, again)
+    if again:
+        yield Done(failed(*keyed, ENDED))

@@ -1,0 +1,54 @@
+"""A sweep from its jobs to its ranking: what is known already is not predicted again."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+
+from gemmsim.analysis.ranking import Pruned, Sweep, SweepResult, rank
+from gemmsim.errors import GemmsimError
+from gemmsim.sweep.job import Job, keys_of
+from gemmsim.sweep.store import Store
+from gemmsim.sweep.work import Done
+
+Runner = Callable[[Sequence[tuple[Job, str]]], Generator[Done, None, None]]
+
+
+def sweep(
+    jobs: Sequence[Job],
+    pruned: Sequence[Pruned],
+    axes: Sequence[str],
+    store: Store,
+    runner: Runner,
+    again: bool = False,
+    started: Callable[[int, int], None] = lambda reused, total: None,
+    progress: Callable[[SweepResult], None] = lambda result: None,
+) -> Sweep:
+    """Predict `jobs` by `runner` (see `local`, `cluster`), each result kept in `store` before `progress` sees it.
+
+    again    predict those too whose results are in the store
+    started  called once, with how many are there and how many there are in all
+
+    Whatever interrupts this, KeyboardInterrupt included, leaves every finished result in the store.
+    """
+    if not jobs:
+        kinds = "; ".join(f"{one.kind}: {one.reason}" for one in pruned[:1])
+        raise GemmsimError(f"none of {len(pruned)} combinations can be launched; the first by {kinds}")
+    keys = keys_of(jobs)
+    waiting = dict(zip(keys, jobs, strict=True))  # equal combinations once
+    results = {} if again else store.load(waiting)
+    reused = len(results)
+    started(reused, len(waiting))
+    todo = [(job, key) for key, job in waiting.items() if key not in results]
+    warned: dict[str, None] = {}
+    with closing(runner(todo)) as running:
+        for done in running:
+            result = done.result
+            store.save(result)
+            results[result.key] = result
+            warned |= dict.fromkeys(done.warned)
+            progress(result)
+    for line in warned:
+        warnings.warn(line, stacklevel=2)
+    return rank(axes, [results[key] for key in waiting], pruned, reused)

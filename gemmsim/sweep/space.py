@@ -1,0 +1,100 @@
+"""All combinations of a sweep, and those that no launch allows: found by arithmetic, without compiling."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from gemmsim.analysis.ranking import Pruned
+from gemmsim.cases import LadderCase, checked_tunables
+from gemmsim.errors import GemmsimError
+from gemmsim.gpu.spec import GpuSpec
+from gemmsim.ladder import kernel_info
+from gemmsim.sweep.expressions import evaluate
+from gemmsim.sweep.job import LadderJob
+
+Size = tuple[int, int, int]  # m, n, k
+MOST_COMBINATIONS = 1_000_000
+MOST_BLOCKS = (2**31 - 1, 65535, 65535)  # x, y, z: CUDA programming guide, technical specifications, every capability
+
+
+def products(axes: Mapping[str, Sequence[int]], times: int) -> list[dict[str, int]]:
+    """Every combination of the axes, the last one fastest. GemmsimError where `times` as many are too many."""
+    count = times
+    for values in axes.values():
+        count *= len(values)
+    if count > MOST_COMBINATIONS:
+        raise GemmsimError(f"{count:,} combinations are more than {MOST_COMBINATIONS:,}: give fewer values")
+    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+
+
+def size_names(size: Size | None) -> dict[str, int]:
+    """What an expression may name beside the tunables."""
+    return dict(zip("mnk", size, strict=True)) if size else {}
+
+
+def ladder_jobs(
+    template: LadderJob,
+    axes: Mapping[str, Sequence[int]],
+    sizes: Sequence[Size],
+    gpus: Sequence[GpuSpec],
+    where: Sequence[str] = (),
+) -> tuple[list[LadderJob], list[Pruned]]:
+    """Combinations that may launch, and those that cannot.
+
+    template  kernel and dtype, and how to predict it; size, tunables and GPU come from the others
+    where     conditions that a combination must meet (see `expressions`)
+
+    Raises GemmsimError for a tunable or value that the rung does not have.
+    """
+    kernel = template.case.kernel
+    info = kernel_info(kernel)
+    chosen = [checked_tunables(info, one) for one in products(axes, len(sizes) * len(gpus))]
+    jobs, pruned = [], []
+    for gpu, size, tunables in itertools.product(gpus, sizes, chosen):
+        m, n, k = size
+        case: LadderCase = replace(template.case, m=m, n=n, k=k, tunables=tunables)
+        job = replace(template, case=case, gpu=gpu)
+        found = unmet(where, tunables | size_names(size))
+        if not found:
+            try:
+                shape = info.launch(*size, tunables)
+            except ValueError as error:
+                found = ("rules of the kernel", str(error))
+            else:
+                found = unlaunchable(shape.grid, shape.block, shape.dynamic_shared_bytes, gpu)
+        if found:
+            pruned.append(Pruned(job.point, *found))
+        else:
+            jobs.append(job)
+    return jobs, pruned
+
+
+def unmet(where: Sequence[str], names: Mapping[str, int]) -> tuple[str, str] | None:
+    """(kind, reason) of the first condition that does not hold."""
+    for condition in where:
+        if not evaluate(condition, names):
+            return f"--where '{condition}'", "the condition does not hold"
+    return None
+
+
+def unlaunchable(
+    grid: Sequence[int], block: Sequence[int], dynamic_shared_bytes: int, gpu: GpuSpec
+) -> tuple[str, str] | None:
+    """(kind, reason) of what a GPU refuses, whatever the compiler makes of the kernel; None where it may launch."""
+    threads = block[0] * block[1] * block[2]
+    if min(*grid, *block) < 1:
+        return "grid", f"a grid of {_by(grid)} blocks of {_by(block)} threads has none"
+    if any(count > most for count, most in zip(grid, MOST_BLOCKS, strict=True)):
+        return "grid", f"a grid of {_by(grid)} blocks; at most {_by(MOST_BLOCKS)}"
+    if threads > gpu.sm.max_threads_per_block:
+        return "threads", f"{threads} threads a block; {gpu.name} takes {gpu.sm.max_threads_per_block}"
+    if dynamic_shared_bytes > gpu.shared.max_bytes_per_block:
+        most = gpu.shared.max_bytes_per_block
+        return "shared memory", f"{dynamic_shared_bytes} bytes of shared memory a block; {gpu.name} has {most}"
+    return None
+
+
+def _by(counts: Sequence[int]) -> str:
+    return " x ".join(map(str, counts))

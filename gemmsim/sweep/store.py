@@ -1,0 +1,128 @@
+"""Results in an SQLite file: one transaction each, so that whatever ends a sweep, what was finished is there.
+
+Columns are for people and their queries; `data` is what is read back.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+
+from gemmsim.analysis.ranking import Point, Prediction, Status, SweepResult
+from gemmsim.errors import GemmsimError
+
+APPLICATION_ID = 0x67656D73  # "gems"
+SCHEMA_VERSION = 1
+SECONDS_TO_WAIT = 60.0  # for another process that writes
+
+_SCHEMA = """
+CREATE TABLE result (
+    key TEXT PRIMARY KEY,     -- of request, kernel source, GPU and model
+    status TEXT NOT NULL,     -- predicted, refused (cannot be launched) or failed
+    reason TEXT NOT NULL,
+    kernel TEXT NOT NULL,
+    tunables TEXT NOT NULL,   -- JSON
+    m INTEGER, n INTEGER, k INTEGER,
+    dtype TEXT NOT NULL,
+    gpu TEXT NOT NULL,
+    time_us REAL,
+    tflops REAL,
+    finished TEXT NOT NULL,   -- UTC
+    data TEXT NOT NULL        -- JSON: the whole result
+) WITHOUT ROWID;
+"""
+
+
+class Store:
+    """A file of results; `path` None keeps them in memory. GemmsimError for a file that is none of a sweep."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._name = str(path) if path else ":memory:"
+        new = path is None or not path.exists() or not path.stat().st_size
+        try:
+            self._file = sqlite3.connect(self._name, timeout=SECONDS_TO_WAIT, isolation_level=None)
+            self._check(new)
+            self._file.execute("PRAGMA journal_mode = WAL")
+            self._file.execute("PRAGMA synchronous = NORMAL")  # in WAL mode: a crash of gemmsim loses nothing
+        except sqlite3.Error as error:
+            raise GemmsimError(f"cannot keep results in '{self._name}': {error}") from None
+        except OSError as error:
+            raise GemmsimError(f"cannot keep results in '{self._name}': {error.strerror}") from None
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def load(self, keys: Iterable[str]) -> dict[str, SweepResult]:
+        """Those of `keys` that are there and have not failed: what failed is worth another try."""
+        found = {}
+        for key in keys:
+            row = self._file.execute(
+                "SELECT data FROM result WHERE key = ? AND status <> ?", (key, str(Status.FAILED))
+            ).fetchone()
+            if row is not None:
+                found[key] = _result(row[0])
+        return found
+
+    def save(self, result: SweepResult) -> None:
+        """In place of an earlier one of the same key."""
+        point, prediction = result.point, result.prediction
+        values = (
+            result.key,
+            str(result.status),
+            result.reason,
+            point.kernel,
+            json.dumps(point.tunables),
+            point.m,
+            point.n,
+            point.k,
+            point.dtype,
+            point.gpu,
+            prediction.time_us if prediction else None,
+            prediction.tflops if prediction else None,
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            json.dumps(asdict(result)),
+        )
+        try:
+            self._file.execute(f"INSERT OR REPLACE INTO result VALUES ({','.join('?' * len(values))})", values)
+        except sqlite3.Error as error:
+            raise GemmsimError(f"cannot keep results in '{self._name}': {error}") from None
+
+    def _check(self, new: bool) -> None:
+        if new:
+            self._file.execute("BEGIN IMMEDIATE")  # of two sweeps that start at once, one makes the table
+            if not self._file.execute("SELECT 1 FROM sqlite_master").fetchone():
+                self._file.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                self._file.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+                self._file.execute(_SCHEMA)
+            self._file.execute("COMMIT")
+        (found,) = self._file.execute("PRAGMA application_id").fetchone()
+        if found != APPLICATION_ID:
+            raise GemmsimError(f"'{self._name}' is a database, but not one of gemmsim sweep: name another file")
+        (version,) = self._file.execute("PRAGMA user_version").fetchone()
+        if version != SCHEMA_VERSION:
+            raise GemmsimError(
+                f"'{self._name}' has results of form {version}; this gemmsim writes {SCHEMA_VERSION}: name another file"
+            )
+
+
+def _result(text: str) -> SweepResult:
+    data = json.loads(text)
+    prediction = data["prediction"]
+    return SweepResult(
+        key=data["key"],
+        point=Point(**data["point"]),
+        status=Status(data["status"]),
+        prediction=Prediction(**prediction) if prediction else None,
+        reason=data["reason"],
+        seconds=data["seconds"],
+    )

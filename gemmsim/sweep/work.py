@@ -1,0 +1,85 @@
+"""One combination, predicted in whichever process or machine this runs: it never raises, it says what went wrong."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from gemmsim.analysis.occupancy import theoretical_occupancy
+from gemmsim.analysis.ranking import Prediction, Status, SweepResult
+from gemmsim.analysis.rung import Rung
+from gemmsim.compare import run_request
+from gemmsim.errors import GemmsimError
+from gemmsim.sweep.job import Job, key_of
+
+
+@dataclass(frozen=True)
+class Done:
+    """warned: warnings that the prediction gave, one line each."""
+
+    result: SweepResult
+    warned: tuple[str, ...] = ()
+
+
+def run_job(job: Job, key: str) -> Done:
+    """Predict `job`. `key` is what its asker calls it; another one here means other files or another gemmsim."""
+    start = time.monotonic()
+    try:
+        if key_of(job) != key:
+            return Done(failed(job, key, "this worker has another version of gemmsim, its tools or the kernel's files"))
+        outcome = run_request(job.point.kernel, job.gpu.name, job.request)
+        seconds = time.monotonic() - start
+        found = outcome.result
+        if isinstance(found, Rung):
+            result = SweepResult(key, job.point, Status.PREDICTED, _prediction(found), "", seconds)
+        else:
+            status = Status.REFUSED if _cannot_launch(job) else Status.FAILED
+            result = SweepResult(key, job.point, status, None, found.reason, seconds)
+        return Done(result, outcome.warned)
+    except GemmsimError as error:
+        return Done(failed(job, key, str(error), time.monotonic() - start))
+    except Exception as error:  # a defect of this one case must not lose the others
+        return Done(failed(job, key, f"{type(error).__name__}: {error}", time.monotonic() - start))
+
+
+def failed(job: Job, key: str, reason: str, seconds: float = 0.0) -> SweepResult:
+    return SweepResult(key, job.point, Status.FAILED, None, " ".join(reason.split()), seconds)
+
+
+def _prediction(rung: Rung) -> Prediction:
+    from gemmsim.report.comparison import limiter
+
+    return Prediction(
+        time_us=rung.time_us,
+        tflops=rung.achieved_flops / 1e12 if rung.achieved_flops else None,
+        percent_of_peak=rung.percent_of_peak,
+        limiter=rung.bottleneck.kind,
+        limited_by=limiter(rung),
+        limiter_text=rung.bottleneck.sentence,
+        registers=rung.registers,
+        shared_bytes=rung.shared_bytes,
+        local_bytes=rung.local_bytes,
+        blocks=rung.blocks,
+        waves=rung.waves,
+        theoretical_occupancy_pct=rung.theoretical_occupancy_pct,
+        achieved_occupancy_pct=rung.achieved_occupancy_pct,
+        warp_instructions=rung.warp_instructions,
+        verified=rung.verified.ok,
+    )
+
+
+def _cannot_launch(job: Job) -> bool:
+    """Whether a job that was refused compiles, and then needs more registers or shared memory than there are."""
+    from gemmsim.compile import compile_kernel, default_cache
+
+    try:
+        request = job.request()
+        program = compile_kernel(request.kernel, request.gpu.arch, default_cache() if request.use_cache else None)
+    except GemmsimError:
+        return False
+    shared_bytes = program.static_shared_bytes + request.launch.dynamic_shared_bytes
+    try:
+        theoretical_occupancy(program.registers, shared_bytes, request.launch.threads_per_block, request.gpu)
+    except GemmsimError:
+        return True
+    return False
