@@ -17,6 +17,7 @@ from gemmsim.trace.executor import ACROSS_LANES, executor_for
 from gemmsim.trace.faults import describe
 from gemmsim.trace.lower import MicroProgram, lower
 from gemmsim.trace.types import WARP_LANES, Execution, Launch, WarpTrace
+from gemmsim.trace.watcher import Watcher
 
 ALL = 0xFFFFFFFF
 LOCAL_SLOTS = 512  # blocks that own a stack at once; a block id selects one
@@ -38,20 +39,31 @@ def execute(
     return Executor(program, launch, max_instructions).run(chosen, weight, streams)
 
 
+class Stopped(GemmsimError):
+    """A block that could not be finished: `status` of `run_block`, and which block."""
+
+    def __init__(self, message: str, status: int, block: int) -> None:
+        super().__init__(message)
+        self.status, self.block = status, block
+
+
 class Executor:
     """One launch: its memory, its lowered code, and the state of the block being executed.
 
     max_instructions   warp instructions after which a run is given up
+    watching           look for races and other defects (`gemmsim.trace.sanitize`)
     """
 
-    def __init__(self, program: Program, launch: Launch, max_instructions: int = 2_000_000_000) -> None:
+    def __init__(
+        self, program: Program, launch: Launch, max_instructions: int = 2_000_000_000, watching: bool = False
+    ) -> None:
         self.program, self.launch, self.budget = program, launch, max_instructions
         self.micro: MicroProgram = lower(program)
         self.memory = DeviceMemory(launch.args)
         self.bank = constant_bank(program, launch, tuple(self.memory.pointers))
         warps = launch.warps_per_block
         self.code = np.ascontiguousarray(self.micro.code)
-        self.run_block = executor_for(bool(np.isin(self.code[:, micro.OP], ACROSS_LANES).any()))
+        self.run_block = executor_for(bool(np.isin(self.code[:, micro.OP], ACROSS_LANES).any()), watching)
         self.initial = self._initial_registers(warps)
         self.registers = self.initial.copy()
         own_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes
@@ -64,6 +76,9 @@ class Executor:
         live = [min(WARP_LANES, launch.threads_per_block - WARP_LANES * w) for w in range(warps)]
         self.alive = np.array([(1 << n) - 1 for n in live], np.int64)
         self.context = self._context(warps)
+        self.watcher = Watcher(program, launch, self.code, self.shared_bytes) if watching else None
+        if self.watcher:
+            self.watcher.fill(self.context)
 
     def run(
         self, blocks: Sequence[int], weight: Sequence[float] | None = None, streams: Sequence[bool] | None = None
@@ -190,6 +205,8 @@ class Executor:
         self.warps[:] = 0
         self.warps[:, state.ACTIVE] = self.warps[:, state.ALIVE] = self.alive
         self.barriers[:] = 0
+        if self.watcher:
+            self.watcher.begin()
         context = self.context
         self.buffers.counters[state.WARP_BASE] = number * warps
         context[state.LOCAL_SLOT] = block % LOCAL_SLOTS
@@ -198,11 +215,12 @@ class Executor:
         while True:
             self.buffers.fill(context)
             status = self.run_block(np.uint64(context.ctypes.data))
+            if self.watcher:
+                self.watcher.end(block)
             if status == state.FINISHED:
                 return
             if status != state.GROW:
                 counters = self.buffers.counters
-                raise GemmsimError(
-                    describe(status, counters, self.program, block, self.budget, self.memory, self.shared_bytes)
-                )
+                message = describe(status, counters, self.program, block, self.budget, self.memory, self.shared_bytes)
+                raise Stopped(message, status, block)
             self.buffers.grow()

@@ -98,6 +98,8 @@ from gemmsim.trace.state import (
     WARPS_AT,
 )
 from gemmsim.trace.tensor import tensor
+from gemmsim.trace.watch import watched, watched_matrix
+from gemmsim.trace.watch_order import arrives, copies, ends, met, opened
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -159,13 +161,14 @@ def _sources_version() -> int:
 
 
 @cache
-def executor_for(everything: bool):
+def executor_for(everything: bool, watching: bool = False):
     """The compiled `run_block`; without `everything` it lacks what looks across lanes (shuffles, matrices), which most
-    kernels do not use and which takes seconds to compile the first time."""
-    return _compiled(_sources_version(), everything)
+    kernels do not use and which takes seconds to compile the first time. `watching`: with the checks of
+    `gemmsim.trace.watch`, of which the other variants hold nothing."""
+    return _compiled(_sources_version(), everything, watching)
 
 
-def _compiled(version: int, everything: bool):
+def _compiled(version: int, everything: bool, watching: bool):
     """numba finds a cached function by its file and by what it closes over: `version` stands for the other files."""
 
     @njit(cache=True, boundscheck=False)
@@ -184,6 +187,8 @@ def _compiled(version: int, everything: bool):
                 state = moved(get_u64(context, REGISTERS_AT), 4 * get_i64(context, ROW_WORDS) * w)
                 if get_i64(warp, STATE) != READY or (get_i64(warp, ACTIVE) == 0 and not next_path(warp, state)):
                     continue
+                if watching:
+                    met(context, w)
                 ran = True
                 segment = get_i64(counters, SEGMENTS)
                 if segment >= get_i64(context, SEGMENT_LIMIT):
@@ -223,6 +228,14 @@ def _compiled(version: int, everything: bool):
                         lane_operation(op, state, _FULL if flags & UNIFORM != 0 else mask)
                         pc += 1
                         continue
+                    if watching:
+                        if kind == _ACCESS:
+                            mask = watched(context, state, op, mask, active, w)
+                        elif everything and kind == _LOAD_MATRIX and mask == _FULL:
+                            mask = watched_matrix(context, state, op, active, w)
+                        if mask == 0:
+                            pc += 1
+                            continue
                     if kind == _ACCESS:
                         status = access(context, state, op, mask, w)
                         if status != 0:
@@ -269,6 +282,11 @@ def _compiled(version: int, everything: bool):
                         if mask != active:
                             add_path(warp, pc + 1, active & ~mask, RUNNABLE, 0)
                         chosen = False
+                        if watching:
+                            if kind == _EXIT:
+                                ends(context, op, w, mask)
+                            elif kind == _BARRIER:
+                                arrives(context, state, op, w, mask)
                         if kind == _EXIT:
                             set_i64(warp, ALIVE, get_i64(warp, ALIVE) & ~np.int64(mask))
                         elif kind == _JUMP:
@@ -278,11 +296,17 @@ def _compiled(version: int, everything: bool):
                             _wait(warp, state, op, kind, pc + 1, mask)
                         elif not arrive(context, warp, state, op, pc + 1, mask):
                             add_path(warp, pc + 1, mask, RUNNABLE, 0)
+                        if watching:
+                            opened(context)
                         if not chosen and not next_path(warp, state):
                             set_i64(warp, ACTIVE, 0)
                             break
+                        if watching:
+                            met(context, w)
                         pc, active = get_i64(warp, PC), np.uint32(get_i64(warp, ACTIVE))
                         continue
+                    elif watching:
+                        copies(context, op, w)
                     pc += 1
                 set_i64(counters, ISSUED, issued)
                 set_i64(counters, BUDGET_LEFT, budget)
@@ -292,8 +316,10 @@ def _compiled(version: int, everything: bool):
                     set_i64(counters, FAULT_WARP, w)
                     return status
             if not ran:
-                opened = wake(context)
-                if opened <= 0:
-                    return FINISHED if opened == 0 else DEADLOCK
+                count = wake(context)
+                if watching:
+                    opened(context)
+                if count <= 0:
+                    return FINISHED if count == 0 else DEADLOCK
 
     return run_block

@@ -34,6 +34,7 @@ UNGUARDED = 4
 
 # ACCESS: bytes a lane, flags, where, and what
 SIZE_MASK, SIGNED_BIT, PARTIAL_BIT = 0x1F, 0x20, 0x40  # partial: bytes beyond the first are not checked for bounds
+ASYNC_BIT = 0x80  # the store of an asynchronous copy
 SPACE_SHIFT, SPACE_MASK, KIND_SHIFT = 8, 7, 12
 GLOBAL, SHARED, LOCAL, GENERIC, CONSTANT = range(5)
 LOAD, STORE, ATOMIC = range(3)

@@ -10,6 +10,8 @@ from gemmsim.trace.state import (
     ACTIVE,
     ALIVE,
     DONE,
+    JOINED,
+    JOINS,
     PATH_COUNT,
     PATH_MASK,
     PATH_NEED,
@@ -85,6 +87,9 @@ def next_path(warp, registers):
                 for word in range(PATH_WORDS):
                     set_i64(paths, PATH_WORDS * kept + word, get_i64(other, word))
             kept += 1
+        if reason != RUNNABLE:
+            set_i64(warp, JOINS, get_i64(warp, JOINS) + 1)
+            set_i64(warp, JOINED, joined)
         set_i64(warp, PATH_COUNT, kept)
         set_i64(warp, PC, pc)
         set_i64(warp, ACTIVE, running)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # A warp: (its paths follow from PATHS_AT on)
 PC, ACTIVE, ALIVE, STATE, PATH_COUNT, PATHS_AT = 0, 1, 2, 3, 4, 8
+JOINS, JOINED = 5, 6  # how often divergent paths have met, and which threads did last
 READY, WAITING, DONE = 0, 1, 2  # STATE
 # A path of a warp: threads that do not run now, and why. NEED depends on the reason: the threads it waits for (WARP),
 # the row of the convergence barrier (CONVERGENCE), or the number of the block's barrier (BLOCK).
@@ -45,7 +46,10 @@ SHARED_AT, SHARED_BYTES, LOCAL_AT, LOCAL_WORDS, LOCAL_SLOT = 21, 22, 23, 24, 25
 BANKS_AT, WARPS, ACCESSES = 26, 27, 28  # BANKS_AT: (address, bytes) of each constant bank
 CODE_AT, START_AT, REGISTERS_AT, ROW_WORDS, WARPS_AT, BARRIERS_AT = 29, 30, 31, 32, 33, 34
 EXECUTED_AT, THREADS_AT, STREAM = 35, 36, 37  # STREAM: whether instructions are recorded
-CONTEXT_SLOTS = 38
+# Of the executor that watches (see `gemmsim.trace.watch`)
+CLOCKS_AT, GATES_AT, WARP_WATCH_AT, SHADOW_AT, FINDINGS_AT = 38, 39, 40, 41, 42
+GRANULE_SHIFT, OWN_SHARED_BYTES, BLOCK_THREADS = 43, 44, 45
+CONTEXT_SLOTS = 46
 
 # A pattern is a row of uint64: 32 offsets, then
 PATTERN_MASK, PATTERN_HIGH, PATTERN_ALIGNMENT, PATTERN_KIND = 32, 33, 34, 35

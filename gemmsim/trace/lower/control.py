@@ -8,6 +8,7 @@ from gemmsim.isa.program import INSTRUCTION_BYTES, Operand, OperandKind
 from gemmsim.trace.lower.context import Context, Source, is_predicate
 from gemmsim.trace.lower.integer import check_modifiers
 from gemmsim.trace.state import ARRIVE, REDUCE_AND, REDUCE_OR, REDUCE_POPC, SYNC
+from gemmsim.trace.watch_state import COMMIT, WAIT
 
 ALL_THREADS = 0xFFFFFFFF
 
@@ -146,10 +147,26 @@ def bpt(context: Context) -> None:
     context.emit("trap")
 
 
-_NO_EFFECT = ("NOP", "YIELD", "NANOSLEEP", "DEPBAR", "LDGDEPBAR", "MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL", "FENCE")
+def commit_copies(context: Context) -> None:
+    """LDGDEPBAR: copies since the last one form a group that scoreboard SB0 counts. Nothing to do, but to watch."""
+    context.emit("nop", detail=COMMIT)
+
+
+def wait_copies(context: Context) -> None:
+    """DEPBAR.LE SB0, n: at most n groups are still under way."""
+    operands = context.instruction.operands
+    if "LE" in context.instruction.modifiers and len(operands) >= 2 and operands[0].name == "SB0":
+        context.emit("nop", immediates=(operands[1].value,), detail=WAIT)
+    else:
+        context.emit("nop")
+
+
+_NO_EFFECT = ("NOP", "YIELD", "NANOSLEEP", "MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL", "FENCE")
 
 TABLE = {
     **dict.fromkeys(_NO_EFFECT, nop),
+    "LDGDEPBAR": commit_copies,
+    "DEPBAR": wait_copies,
     "BRA": bra,
     "BRX": brx,
     "CALL": call,

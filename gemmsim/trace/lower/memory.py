@@ -114,7 +114,7 @@ def copy_async(context: Context) -> None:
         for word in range(size // 4):
             row = Source(data.row + word)
             context.emit("first_bytes", (row.row,), (row, left_out), (size - 4 * word,), uniform=True)
-    context.emit("access", (), (address(context, to, SHARED, _TO), data), access=store_how)
+    context.emit("access", (), (address(context, to, SHARED, _TO), data), access=store_how | micro.ASYNC_BIT)
 
 
 def atomic(space: int) -> Callable[[Context], None]:

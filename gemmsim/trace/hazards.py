@@ -1,0 +1,93 @@
+"""What the sanitizer finds, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gemmsim.isa.program import Instruction, SourceLine
+
+
+class Defect(StrEnum):
+    RACE = "race"
+    UNWAITED_COPY = "unwaited copy"
+    UNINITIALISED = "uninitialised read"
+    OUT_OF_BOUNDS = "out of bounds"
+    MISALIGNED = "misaligned"
+    DIVERGENT_BARRIER = "divergent barrier"
+    FAULT = "fault"  # a trap, or a matrix instruction without all lanes
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One thread at one instruction.
+
+    does     "reads", "writes", "updates" (atomic), "copies to", "waits at", "ends at", "executes"
+    line     innermost source line, None where the code has none; text: of the line, "" where it could not be read
+    thread   (x, y, z) in its block
+    """
+
+    does: str
+    instruction: Instruction
+    line: SourceLine | None
+    text: str
+    thread: tuple[int, int, int]
+    warp: int
+    lane: int
+
+    @property
+    def where(self) -> str:
+        """kernels/tiled.py:33, or the offset in the machine code."""
+        if self.line is None:
+            return f"offset {self.instruction.offset:#06x}"
+        return f"{self.line.file}:{self.line.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A defect where it was met first.
+
+    sentence   what is the matter, one line
+    block      (x, y, z)
+    space      "shared" or "global", "" where no memory is concerned
+    address    of the first byte of the access, in shared memory from the start of the block's own; None likewise
+    at, other  the access, and the earlier one that it collides with (None where there is none)
+    detail     what the address means, "" where it is not known: "argument 1 (f32[256,256]), element [256, 3]"
+    count      how often these two lines collided so in the blocks executed
+    """
+
+    defect: Defect
+    sentence: str
+    block: tuple[int, int, int]
+    space: str
+    address: int | None
+    width_bytes: int
+    at: Site
+    other: Site | None
+    detail: str
+    count: int
+
+    def key(self) -> tuple[object, ...]:
+        """Findings with the same key are shown as one."""
+        other = (self.other.where, self.other.does) if self.other else ()
+        return self.defect, self.space, self.at.where, self.at.does, other
+
+
+@dataclass(frozen=True)
+class Sanitized:
+    """The outcome: findings, in the order in which they were met, and what was looked at.
+
+    blocks, blocks_total  executed, and of the grid
+    stopped               a block could not be finished, so that later ones were not looked at
+    lost                  findings beyond those that were kept
+    """
+
+    findings: tuple[Finding, ...]
+    blocks: int
+    blocks_total: int
+    stopped: bool = False
+    lost: int = 0
+
+    @property
+    def clean(self) -> bool:
+        return not self.findings
