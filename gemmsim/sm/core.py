@@ -133,7 +133,7 @@ class Core:
         launched = 0
         for number, streams in enumerate(blocks):
             slot: int = yield self._vacated.get()
-            warps = [(w, stream) for w, stream in enumerate(streams) if stream.pcs]
+            warps = [(w, stream) for w, stream in enumerate(streams) if len(stream.pcs)]
             block = Block(len(warps), slot)
             for w, stream in warps:
                 position = slot * len(streams) + w

@@ -9,6 +9,7 @@ import numpy as np
 
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.sm.code import Issue
+from gemmsim.sm.compiled.core import CompiledCore
 from gemmsim.sm.core import Core, Totals
 from gemmsim.sm.loops import Loop, find_loop, without_middle
 from gemmsim.sm.memory_path import Rates
@@ -46,11 +47,13 @@ class Simulator:
         gpu: GpuSpec,
         streams: Streams,
         clock_hz: float,
-        observer: Observer | None,
+        observer: Observer | None = None,
         youngest_first: bool = False,
+        compiled: bool = True,
     ) -> None:
         self._table, self._gpu, self._streams, self._clock_hz = table, gpu, streams, clock_hz
         self._observer, self._youngest_first = observer, youngest_first
+        self._compiled = compiled and observer is None
         self._loops: dict[int, Loop | None] = {}
         self.simulated_instructions = 0
         self.simulated_cycles = 0.0
@@ -153,12 +156,14 @@ class Simulator:
     def _simulate(self, blocks: list[list[int]], resident: int, active_sms: int, parts: Parts) -> Totals:
         return self._run(self._core(active_sms), blocks, resident, parts)
 
-    def _core(self, active_sms: int) -> Core:
+    def _core(self, active_sms: int) -> Core | CompiledCore:
         rates = Rates.share(self._gpu, active_sms, self._clock_hz)
+        if self._compiled:
+            return CompiledCore(self._table, self._gpu, rates, self._youngest_first)
         return Core(self._table, self._gpu, rates, self._observer, self._youngest_first)
 
     def _run(
-        self, core: Core, blocks: list[list[int]], resident: int, parts: Parts, marks: Sequence[int] = ()
+        self, core: Core | CompiledCore, blocks: list[list[int]], resident: int, parts: Parts, marks: Sequence[int] = ()
     ) -> Totals:
         streams = {
             warp: self._streams.kept(warp, parts.get(warp, [(0, self._length(warp))]))

@@ -28,6 +28,8 @@ class TimingOptions:
     register_ports  whether operands compete for the ports of the register file (see `registers`)
     youngest_first  among the warps that can issue, the youngest instead of the one whose last issue is longest ago
 
+    compiled        whether the compiled twin of the SimPy model runs, where there is no observer (see `compiled`)
+
     observer sees every instruction that is simulated (see `observer.Observer`); None costs nothing.
     """
 
@@ -36,6 +38,7 @@ class TimingOptions:
     observer: Observer | None = None
     register_ports: bool = True
     youngest_first: bool = False
+    compiled: bool = True
 
 
 def schedule(
@@ -64,7 +67,13 @@ def schedule(
     matrix = bool(trace.executed[:, [row.port == "tensor" for row in table]].any())
     clock_hz = options.sm_clock_hz or (gpu.clock.sm_tensor_load_hz if matrix else gpu.clock.sm_load_hz)
     simulator = Simulator(
-        table, gpu, Streams(program, table, trace, cost), clock_hz, options.observer, options.youngest_first
+        table,
+        gpu,
+        Streams(program, table, trace, cost),
+        clock_hz,
+        options.observer,
+        options.youngest_first,
+        options.compiled,
     )
     total = _total(launch.blocks, gpu, resident_blocks_per_sm, simulator, options.max_instructions)
     waves = launch.blocks / (resident_blocks_per_sm * gpu.sm.count)

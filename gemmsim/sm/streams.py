@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,25 @@ from gemmsim.trace.types import WarpTrace
 _UNRECORDED = RecordCycles(1, 0, 0, 0)  # shuffles pass the data stage once and leave no memory record
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WarpStream:
-    """pcs: static instruction indices; costs: an entry for each of them that goes through the memory path, in order."""
+    """What a warp executes.
 
-    pcs: list[int]
-    costs: list[RecordCycles]
+    pcs    int32 [executed] static instruction indices
+    costs  int64 [accesses, fields of RecordCycles], one for each of them that goes through the memory path, in order
+    """
+
+    pcs: NDArray[np.int32]
+    costs: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, pcs: list[int], costs: list[RecordCycles]) -> WarpStream:
+        return cls(np.array(pcs, np.int32), np.array(costs, np.int64).reshape(-1, len(RecordCycles._fields)))
+
+    @cached_property
+    def lists(self) -> tuple[list[int], list[RecordCycles]]:
+        """Both as Python values, which the SimPy model is quicker with."""
+        return self.pcs.tolist(), [RecordCycles(*row) for row in self.costs.tolist()]
 
 
 class Streams:
@@ -39,7 +53,9 @@ class Streams:
             cost.dram_sectors,
             trace.record_base >> np.uint64(LINE_SHIFT),
         )
-        self._costs = np.stack([column.astype(np.int64) for column in columns], axis=1)
+        # The last two rows are of what leaves no record: see `_records`.
+        self._costs = np.array([column.astype(np.int64) for column in columns]).T
+        self._costs = np.concatenate([self._costs, [_UNRECORDED, NO_RECORD]])
         self._on_path = np.array([row.kind == Kind.MEMORY for row in table], bool)
         self._recorded = np.array([memory_opcode(i.opcode) is not None for i in program.instructions], bool)
         start = trace.pc_start.reshape(-1)
@@ -60,12 +76,7 @@ class Streams:
         record = self._records(warp, pcs)
         piece = np.concatenate([np.arange(0), *(np.arange(start, stop) for start, stop in ranges)])
         chosen = pcs[piece]
-        records = record[piece][self._on_path[chosen]]
-        costs = [
-            NO_RECORD if r == -1 else _UNRECORDED if r == -2 else RecordCycles(*self._costs[r].tolist())
-            for r in records.tolist()
-        ]
-        return WarpStream(chosen.tolist(), costs)
+        return WarpStream(chosen, self._costs[record[piece][self._on_path[chosen]]])
 
     def _records(self, warp: int, pcs: NDArray[np.int32]) -> NDArray[np.int64]:
         """Memory record of each executed instruction: -1 where no lane was active, -2 where none is ever recorded."""

@@ -19,6 +19,7 @@ from math import ceil, inf
 from typing import TYPE_CHECKING
 
 import simpy
+from simpy.events import NORMAL, EventPriority
 
 from gemmsim.sm.code import Kind, Reason
 from gemmsim.sm.registers import NO_READS, RegisterPorts
@@ -36,6 +37,15 @@ _PLAIN, _MEMORY, _BARRIER_KIND = int(Kind.PLAIN), int(Kind.MEMORY), int(Kind.BAR
 # Cycles from issue until the sources of a variable-latency operation are read: those of a global load (Huerta et al.,
 # table 2); the other units are taken to be alike.
 SOURCES_READ_CYCLES = 11
+
+
+class _Turn(simpy.Event):
+    """A timeout after which sub-partitions that look in the same cycle do so in the order of their numbers."""
+
+    def __init__(self, env: simpy.Environment, delay: float, index: int) -> None:
+        super().__init__(env)
+        self._ok, self._value = True, None
+        env.schedule(self, EventPriority(NORMAL + 1 + index), delay)
 
 
 class SubPartition:
@@ -97,7 +107,7 @@ class SubPartition:
                 wakes = registers.next_free
             self.wakes = wakes = wakes if wakes > now else now + 1
             with suppress(simpy.Interrupt):  # a barrier opened, or a block arrived: something may issue sooner
-                yield simpy.Timeout(env, wakes - now) if wakes < inf else env.event()
+                yield _Turn(env, wakes - now, self.index) if wakes < inf else env.event()
 
     @staticmethod
     def _select(eligible: list[tuple[int, int, Warp]], last: Warp | None, now: int) -> Warp | None:

@@ -54,11 +54,11 @@ class Warp:
         self.rank = rank
         self.slot = slot
         self.sub_partition = sub_partition
-        self.pcs = stream.pcs
-        self.length = len(stream.pcs)
-        self.costs = iter(stream.costs)
+        self.pcs, costs = stream.lists
+        self.length = len(self.pcs)
+        self.costs = iter(costs)
         self.position = 0
-        self.pc = stream.pcs[0]
+        self.pc = self.pcs[0]
         self.port: Port
         self.ready = self.started = 0
         self.line = -1

@@ -112,7 +112,7 @@ def simulate(
     table = issue_table(code, gpu)
     core = Core(table, gpu, Rates.share(gpu, active_sms, gpu.clock.sm_load_hz), observer, youngest_first)
     block = [
-        WarpStream(stream, [cost for pc in stream if table[pc].kind == Kind.MEMORY])
+        WarpStream.of(stream, [cost for pc in stream if table[pc].kind == Kind.MEMORY])
         for stream in streams or [pcs] * warps
     ]
     return core.run([block] * blocks, resident)

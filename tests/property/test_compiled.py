@@ -1,0 +1,141 @@
+"""The compiled SM model equals the SimPy model cycle for cycle: programs at random, and rungs of the ladder."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sm_builder import GPU, HALVES, program
+
+from gemmsim.api import count
+from gemmsim.cases import LadderCase, ladder_request
+from gemmsim.gpu.load import load_gpu
+from gemmsim.gpu.spec import GpuSpec
+from gemmsim.isa.program import Control, Instruction, Operand, OperandKind
+from gemmsim.sm.code import Kind, issue_table
+from gemmsim.sm.compiled import core as compiled
+from gemmsim.sm.compiled.core import CompiledCore
+from gemmsim.sm.core import Core, Totals
+from gemmsim.sm.memory_path import Rates, RecordCycles
+from gemmsim.sm.schedule import TimingOptions, schedule
+from gemmsim.sm.streams import WarpStream
+
+NARROW = replace(
+    HALVES,
+    name="narrow",
+    mio=replace(
+        GPU.mio, queue_entries=3, shared_entries=2, issue_to_address_cycles=6.0, shared_load_interval_cycles=2.0
+    ),
+    barrier=replace(GPU.barrier, arrival_cycles=2.0, release_cycles=12.5),
+    fetch=replace(
+        GPU.fetch, near_line_cycles=16.6, far_line_cycles=45.0, first_level_bytes=256, second_level_bytes=512
+    ),
+)
+COPY_GROUP = Operand(OperandKind.SPECIAL, name="SB0")
+PLAIN = ["FFMA", "IMAD.WIDE", "LOP3", "UIADD3", "MUFU", "NOP", "HFMA2.MMA"]
+MEMORY = ["LDG", "LDG.128", "LDS", "LDS.64", "STS", "STG", "LDGSTS", "SHFL", "LDSM.4"]
+
+
+@st.composite
+def instructions(draw: st.DrawFn) -> Instruction:
+    name = draw(st.sampled_from([*PLAIN, *MEMORY, *MEMORY, "BAR", "DEPBAR", "LDGDEPBAR"]))
+    opcode, *modifiers = name.split(".")
+    boards = st.one_of(st.none(), st.integers(0, 5))
+    write, read = (draw(boards), draw(boards)) if opcode not in ("BAR", "DEPBAR", "NOP") else (None, None)
+    if opcode == "LDGDEPBAR":
+        write, read = 0, None
+    wait = draw(st.sampled_from([0, 0, 0, 1, 2, 6, 63]))
+    control = Control(draw(st.integers(0, 6)), draw(st.booleans()), write, read, wait, draw(st.integers(0, 7)))
+    registers = st.integers(0, 9)
+    operands = tuple(Operand(OperandKind.REGISTER, index=draw(registers)) for _ in range(4))
+    if opcode == "UIADD3":
+        operands = tuple(Operand(OperandKind.UNIFORM_REGISTER, index=draw(registers)) for _ in range(3))
+    if opcode == "BAR":
+        operands = (Operand(OperandKind.IMMEDIATE, value=draw(st.integers(0, 2))),)
+    if opcode == "DEPBAR":
+        operands = (COPY_GROUP, Operand(OperandKind.IMMEDIATE, value=draw(st.integers(0, 2))))
+    return Instruction(0, opcode, tuple(modifiers), operands, None, control, (), name, 0)
+
+
+def costs(draw: st.DrawFn, accesses: int) -> list[RecordCycles]:
+    few = st.sampled_from([0, 0, 1, 2, 8])
+    line = st.integers(0, 3)
+    return [RecordCycles(draw(few), draw(few), draw(few), draw(few), draw(line)) for _ in range(accesses)]
+
+
+@st.composite
+def launches(draw: st.DrawFn):
+    code = program(
+        *draw(st.lists(instructions(), min_size=1, max_size=40)),
+        Instruction(0, "EXIT", (), (), None, Control(1, False, None, None, 0, 0), (), "EXIT", 0),
+    )
+    gpu = draw(st.sampled_from([GPU, NARROW]))
+    table = issue_table(code, gpu)
+    last = len(table) - 1
+    begin = draw(st.integers(0, last - 1))
+    passes = draw(st.integers(0, 6))
+    pcs = [*range(last), *(list(range(begin, last)) * passes), last]  # a loop from `begin` on
+    warps = draw(st.integers(1, 9))
+    accesses = sum(table[pc].kind == Kind.MEMORY for pc in pcs)
+    streams = [WarpStream.of(pcs, costs(draw, accesses)) for _ in range(min(warps, 3))]
+    block = [streams[w % len(streams)] for w in range(warps)]
+    blocks = [block] * draw(st.integers(1, 5))
+    resident = draw(st.integers(1, 4))
+    marks = sorted(draw(st.sets(st.integers(1, len(blocks) * warps * len(pcs)), max_size=2)))
+    return gpu, table, blocks, resident, marks, draw(st.booleans())
+
+
+def same(one: Totals, other: Totals) -> None:
+    assert one.cycles == other.cycles
+    assert np.array_equal(one.issued, other.issued)
+    assert np.array_equal(one.stall_cycles, other.stall_cycles)
+    assert one.busy_cycles == other.busy_cycles
+    assert np.array_equal(one.block_ends, other.block_ends)
+
+
+@settings(max_examples=150, deadline=None)
+@given(launches())
+def test_random_programs(launch):
+    gpu, table, blocks, resident, marks, youngest_first = launch
+    rates = Rates.share(replace(gpu, l2=replace(gpu.l2, read_bytes_per_s=4e11)), 10, 1e9)
+    slow = Core(table, gpu, rates, None, youngest_first)
+    fast = CompiledCore(table, gpu, rates, youngest_first)
+    same(fast.run(blocks, resident, marks), slow.run(blocks, resident, marks))
+    assert len(fast.snapshots) == len(slow.snapshots) == len(marks)
+    for one, other in zip(fast.snapshots, slow.snapshots, strict=True):
+        same(one, other)
+
+
+def timings(case: LadderCase, gpu: GpuSpec):
+    request = ladder_request(case, gpu)
+    counted = count(request)
+    return [
+        schedule(
+            counted.program,
+            request.launch,
+            counted.execution.trace,
+            counted.traffic.cost,
+            gpu,
+            counted.occupancy.blocks_per_sm,
+            TimingOptions(max_instructions=30_000, compiled=compiled),
+        )
+        for compiled in (True, False)
+    ]
+
+
+@pytest.mark.parametrize("gpu", ["h200", "rtx4090"])
+@pytest.mark.parametrize("kernel", ["naive", "tiled", "warptiled", "async_pipelined", "warp_shuffle", "split_k"])
+def test_ladder(kernel, gpu):
+    fast, slow = timings(LadderCase(kernel, 256, 256, 256), load_gpu(gpu))
+    assert fast.simulated_instructions == slow.simulated_instructions > 10_000
+    assert (fast.cycles, fast.pipe_utilisation_pct) == (slow.cycles, slow.pipe_utilisation_pct)
+    assert np.array_equal(fast.stall_samples, slow.stall_samples)
+
+
+def test_lists_without_room_grow(monkeypatch):
+    monkeypatch.setattr(compiled, "_ROOM", 1)
+    fast, slow = timings(LadderCase("async_pipelined", 128, 128, 128), load_gpu("h200"))
+    assert fast.cycles == slow.cycles
