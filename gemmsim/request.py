@@ -40,6 +40,7 @@ class GemmCheck:
     bias          a vector [n] that is added to each row, None where there is none
     relu          C is max(0, alpha * A @ B + beta * C + bias)
     operand_roundoff  unit roundoff of the precision to which the kernel rounds A and B, 0 where it does not
+    sizes           (M, N, K) where the arrays may be flat, None where their shapes say them
     """
 
     a: int
@@ -51,6 +52,7 @@ class GemmCheck:
     bias: int | None = None
     relu: bool = False
     operand_roundoff: float = 0.0
+    sizes: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,9 @@ def verify(run: Execution, launch: Launch, check: GemmCheck | None) -> Verificat
     if check is None:
         return Verification(None, None, "not checked: no --verify was asked for")
     a, b = (_Operand(launch.args[i]) for i in (check.a, check.b))
+    if check.sizes:
+        m, n, k = check.sizes
+        a.array, b.array = a.array.reshape(m, k), b.array.reshape((n, k) if check.b_transposed else (k, n))
     if check.b_transposed:
         b.array = b.array.T
     before = launch.args[check.c]

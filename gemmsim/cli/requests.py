@@ -138,7 +138,7 @@ def _gemm_check(
                 f"--verify gemm: the arrays are A, B, C in order; "
                 f"{name} is {list(shape)}, but M={m}, N={n}, K={k} need [{rows},{columns}]"
             )
-    return GemmCheck(a, b, c, alpha, beta), sizes
+    return GemmCheck(a, b, c, alpha, beta, sizes=sizes), sizes
 
 
 def _gpu(options: Options) -> GpuSpec:

@@ -45,6 +45,17 @@ def test_relu_comes_last() -> None:
     assert checked([[1, 5], [-1, 1]], check).ok is False
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+def test_flat_arrays_are_read_by_the_sizes(transposed: bool) -> None:
+    """A [1, 2] and B [2, 3] as rows of numbers: C = [[1 + 2 * 4, 2 + 2 * 5, 3 + 2 * 6]] = [[9, 12, 15]]; B's transpose
+    of the same numbers holds the columns (1, 2), (3, 4), (5, 6): C = [[5, 11, 17]]."""
+    values = np.array([1, 2], np.float32), np.array([1, 2, 3, 4, 5, 6], np.float32), np.zeros(3, np.float32)
+    after = np.array([5, 11, 17] if transposed else [9, 12, 15], np.float32)
+    run = Execution(WarpTrace.__new__(WarpTrace), (None, None, after), (None, None, np.ones(3, bool)), sampled=False)
+    launch = Launch((1, 1, 1), (1, 1, 1), tuple(Argument("f32", x.shape, x) for x in values))
+    assert verify(run, launch, GemmCheck(0, 1, 2, b_transposed=transposed, sizes=(1, 3, 2))).ok
+
+
 def test_old_values_count_before_the_relu() -> None:
     """beta 1, C all 8: [[9, 13], [7, 1]]."""
     assert checked([[9, 13], [7, 1]], GemmCheck(0, 1, 2, 2, 1.0, bias=3, relu=True), old=8.0).ok
