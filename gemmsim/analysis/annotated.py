@@ -18,7 +18,7 @@ class InstructionCost:
     executed     warp-level executions
     stall_share  of all warp cycles of the modelled SM, those spent waiting to issue it, from 0 to 1; stall: the reason
                  that most of them had, "" where there were none
-    others       as in `InstructionTraffic`, 0 where it accesses no memory
+    others       as in `InstructionTraffic`, 0 where it accesses no memory; conflicts of shared memory only
     """
 
     index: int
@@ -52,7 +52,7 @@ def instruction_costs(evidence: Evidence) -> tuple[InstructionCost, ...]:
                 requests=row.requests if row else 0.0,
                 sectors=row.sectors if row else 0.0,
                 wavefronts=row.wavefronts if row else 0.0,
-                conflicts=row.conflicts if row else 0.0,
+                conflicts=row.conflicts if row and row.space == "shared" else 0.0,
             )
         )
     return tuple(found)

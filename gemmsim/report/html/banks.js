@@ -21,7 +21,7 @@ section("shared", "A warp's shared memory access", (box) => {
       const faded = only && wave !== only - 1;
       for (const bank of banksOf(each)) {
         parts.push(svg("rect", { x: left + bank * size + 0.5, y: y + 0.5, width: size - 1, height: tall - 1, fill: wave < 0 ? "var(--c7)" : colour(wave), "fill-opacity": faded ? 0.12 : 1, "data-lane": each }));
-        if (!faded && wave >= 0) parts.push(svg("text", { x: left + (bank + 0.5) * size, y: y + tall * 0.78, "text-anchor": "middle", class: "tiny on", "pointer-events": "none" }, String(wave + 1)));
+        if (!faded && wave >= 0) parts.push(svg("text", { x: left + (bank + 0.5) * size, y: y + tall * 0.78, "text-anchor": "middle", class: "tiny", css: { fill: inkOn(wave) }, "pointer-events": "none" }, String(wave + 1)));
       }
     }
     parts.push(svg("rect", { x: left, y: top + lane * tall, width: 32 * size, height: tall, fill: "none", stroke: "var(--ink)", "stroke-width": 1.5, "pointer-events": "none" }));
@@ -51,4 +51,4 @@ section("shared", "A warp's shared memory access", (box) => {
   const tools = chosenSample(samples, (one, which) => { sample = one; access = which; pick(); }, "shared");
   box.append(tools, summary, el("div", { class: "tools" }, el("label", { css: { flex: "1 1 14rem" } }, slider, shown)), drawing.frame, says);
   pick();
-}, "A row is a lane, a column one of the 32 banks of 4 bytes; the number and colour say which wavefront serves the lane. Two different words of one bank take two wavefronts; lanes that want the same word share one.");
+}, "A row is a lane, a column one of the 32 banks of 4 bytes; the number and colour say which wavefront serves the lane. Two different words of one bank take two wavefronts; lanes that want the same word share one.", "bank conflict");

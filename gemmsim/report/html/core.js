@@ -33,6 +33,7 @@ const sized = (bytes) => `${short(bytes)}B`.replace(/(\d)B$/, "$1 B");
 const percent = (value, digits = 1) => (value === null ? "-" : `${value.toFixed(digits)} %`);
 const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
 const colour = (index) => `var(--c${((index % 8) + 8) % 8})`;
+const inkOn = (index) => `var(--t${((index % 8) + 8) % 8})`;
 const list = (index) => data.lists[index];
 const arrays = new Map(((data.block && data.block.arrays) || []).map((array) => [array.position, array]));
 const code = new Map(data.code.map((row) => [row[0], row]));
@@ -48,6 +49,6 @@ function unravel(element, shape) {
 const named = (array, element) => `${array.name}[${unravel(element, array.shape).join(", ")}]`;
 
 const sections = [];
-function section(id, title, build, intro) {
-  sections.push({ id, title, build, intro });
+function section(id, title, build, intro = null, name = null) {
+  sections.push({ id, title, build, intro, name });
 }

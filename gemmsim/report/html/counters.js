@@ -18,7 +18,7 @@ section("counters", "Counters", (box) => {
   box.append(el("div", { class: "tools" }, el("label", {}, "find", search), el("label", {}, zeros, "those that are 0 too"), count),
     el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Counters" }, el("table", {}, el("thead", {}, el("tr", {}, ["Nsight Compute's name", "value", "unit", "known how"].map((text, column) => el("th", { class: column === 1 ? "num" : null, scope: "col" }, text)))), el("tbody", {}, rows))));
   filter();
-}, "Under Nsight Compute's names. Exact ones were counted, as the hardware would; modelled and calibrated ones are predictions.");
+}, "Under Nsight Compute's names. Exact ones were counted, as the hardware would; modelled and calibrated ones are predictions.", "provenance");
 
 section("method", "How this was computed", (box) => {
   const sampling = report.sampling;

@@ -74,7 +74,7 @@ def _shown(costs: tuple[InstructionCost, ...], detail: Detail) -> list[Instructi
 
 
 def _code(cost: InstructionCost) -> list[Any]:
-    """index, text, executed, stall share, stall, requests, sectors, wavefronts, conflicts; zeros at the end left out."""
+    """index, text, executed, stall share, stall, requests, sectors, wavefronts, conflicts; zeros at the end go."""
     row: list[Any] = [cost.index, cost.text, cost.executed, round(cost.stall_share, 7), cost.stall]
     row += [cost.requests, cost.sectors, cost.wavefronts, cost.conflicts]
     while len(row) > 3 and not row[-1]:

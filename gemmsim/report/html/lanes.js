@@ -1,6 +1,8 @@
 section("global", "A warp's global access", (box) => {
   const samples = data.samples.filter((sample) => sample.space !== "shared");
   if (!samples.length) return box.append(el("p", {}, "No instruction accesses global or local memory."));
+  const excess = (one) => one.representative.sectors / Math.max(1, one.representative.ideal);
+  samples.sort((a, b) => excess(b) - excess(a) || b.representative.wavefronts - a.representative.wavefronts || a.index - b.index);
   let sample = samples[0], access = sample.representative, lane = 0;
   const says = readout(), summary = el("p");
   says.id = "lane-readout";
@@ -57,7 +59,7 @@ section("global", "A warp's global access", (box) => {
   const tools = chosenSample(samples, (one, which) => { sample = one; access = which; pick(); }, "global");
   box.append(tools, summary, drawing.frame, says);
   pick();
-}, "Above the 32 lanes, below the 32-byte sectors that the request touches: L1 and L2 move whole sectors, whatever part of them is asked for.");
+}, "Above the 32 lanes, below the 32-byte sectors that the request touches: L1 and L2 move whole sectors, whatever part of them is asked for.", "coalescing");
 
 // Which instruction, and whether its usual or its worst access.
 function chosenSample(samples, onchange, name) {

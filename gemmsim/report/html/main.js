@@ -12,8 +12,8 @@ document.getElementById("theme").addEventListener("click", (event) => theme(them
 theme("auto");
 
 const main = document.getElementById("main"), nav = document.getElementById("nav");
-for (const { id, title, build, intro } of sections) {
-  const box = el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title` }, title), intro ? el("p", { class: "soft" }, intro) : null);
+for (const { id, title, build, intro, name } of sections) {
+  const box = el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title` }, title, name ? why(name, below) : null), intro ? el("p", { class: "soft" }, intro) : null);
   main.append(box);
   build(box);
   nav.append(el("a", { href: `#${id}` }, title));

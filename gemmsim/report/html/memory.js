@@ -63,11 +63,11 @@ section("memory", "Memory chart", (box) => {
     const place = { kernel: [2, rows[0], width - 4], l1: [2, rows[1], half], shared: [half + 10, rows[1], half], l2: [2, rows[2], half], dram: [2, rows[3], half] };
     for (const [name, [x, y, w]] of Object.entries(place)) if (has(name)) parts.push(node(name, x, y, w, h));
     const drawn = (a, b) => between(a, b).forEach((flow, index, all) => {
-      const [x, , w] = place[b], step = w / all.length, at = x + step * index + 12, y1 = place[a][1] + h + 3, y2 = place[b][1] - 3;
+      const [x, , w] = place[b], step = w / all.length, at = x + step * index + 7, y1 = place[a][1] + h + 3, y2 = place[b][1] - 3;
       const ends = flow.source === a ? [y1, y2] : [y2, y1];
       parts.push(arrow(at, ends[0], at, ends[1], flow));
-      const lines = texts(flow, a).flatMap((text) => text.split(", "));
-      parts.push(label(at + 9, (y1 + y2) / 2 - 6 * (lines.length - 1) + 3, lines, "start"));
+      const lines = texts(flow, a).flatMap((text) => text.replace("wavefronts", "wavefr.").split(", "));
+      parts.push(label(at + 8, (y1 + y2) / 2 - 6 * (lines.length - 1) + 3, lines, "start"));
     });
     uppers.forEach((name) => drawn("kernel", name));
     drawn("l1", "l2");
@@ -79,5 +79,5 @@ section("memory", "Memory chart", (box) => {
   const rows = flows.map((flow) => [`${names[flow.source]} to ${names[flow.target]}`, flow.what, flow.requests ? number(flow.requests) : "", sized(flow.moved_bytes), flow.wavefronts ? number(flow.wavefronts) : ""]);
   box.append(el("details", {}, el("summary", {}, "The same as a table"), table(["from, to", "what", "requests", "moved", "wavefronts"], rows, [2, 3, 4], "Memory flows")));
   const counters = ["l1tex__t_sector_hit_rate.pct", "lts__t_sector_hit_rate.pct"].filter((name) => name in data.terms);
-  if (counters.length) box.append(el("p", { class: "soft" }, "Hit rates: ", counters.map((name, index) => [index ? ", " : "", el("code", {}, name), why(name, (button) => button.parentElement)])));
-});
+  if (counters.length) box.append(el("p", { class: "soft" }, "Hit rates: ", counters.map((name, index) => [index ? ", " : "", el("code", {}, name), why(name, below)])));
+}, null, "sector");

@@ -27,7 +27,7 @@ section("occupancy", "Occupancy", (box) => {
       const warps = share * data.gpu.max_warps;
       parts.push(svg("line", { x1: left, x2: width - right, y1: y(warps), y2: y(warps), stroke: "var(--faint)" }), svg("text", { x: left - 6, y: y(warps) + 4, "text-anchor": "end", class: "soft" }, String(warps)));
     }
-    parts.push(svg("text", { x: 4, y: 12, class: "soft" }, "warps an SM"), svg("text", { x: width - right, y: height - 6, "text-anchor": "end", class: "soft" }, labels[stairs.resource]));
+    parts.push(svg("text", { x: 4, y: height - 6, class: "soft" }, "up: warps an SM"), svg("text", { x: width - right, y: height - 6, "text-anchor": "end", class: "soft" }, labels[stairs.resource]));
     for (let tick = 0; tick <= 4; tick++) parts.push(svg("text", { x: x(last * tick / 4), y: height - bottom + 15, "text-anchor": tick === 4 ? "end" : "middle", class: "soft" }, number(Math.round(last * tick / 4))));
     const points = stairs.steps.flatMap((step, index) => [`${x(index ? stairs.steps[index - 1].last : 0)},${y(step.warps)}`, `${x(step.last)},${y(step.warps)}`]);
     parts.push(svg("polyline", { points: points.join(" "), fill: "none", stroke: "var(--c0)", "stroke-width": 2.5 }));
@@ -55,4 +55,4 @@ section("occupancy", "Occupancy", (box) => {
   const buttons = switcher("Resource", data.cliffs.stairs.map((one) => labels[one.resource]), pick);
   box.append(el("h3", {}, "Cliffs"), el("div", { class: "tools" }, buttons.node), drawing.frame, el("div", { class: "tools" }, el("label", { css: { flex: "1 1 100%" } }, "try", slider)), says);
   pick(0);
-});
+}, null, "occupancy");

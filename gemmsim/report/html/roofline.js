@@ -44,4 +44,4 @@ section("roofline", "Roofline", (box) => {
   box.append(legend(line.levels.map((level) => [colour(shade[level.name]), `${level.name.toUpperCase()} ${short(level.peak_bytes_per_s)}B/s`])));
   box.append(table(["level", "moved", "FLOP a byte", "ridge", "FLOP/s at most"], line.levels.map((level) =>
     [level.name.toUpperCase(), sized(level.bytes_moved), number(level.intensity_flops_per_byte), number(level.ridge_flops_per_byte), `${short(level.attainable_flops)}`]), [1, 2, 3, 4], "Roofline levels"));
-});
+}, null, "roofline");

@@ -1,8 +1,11 @@
 section("source", "Source and machine code", (box) => {
   const top = Math.max(...data.source.flatMap((file) => file.lines.map((line) => line.stall_share)), 1e-9);
   const cell = (value) => el("td", { class: "num" }, value ? short(value) : "");
-  const head = ["line", "source", "sectors", "wavefronts", "conflicts", "warps wait"];
-  const wait = (share, reason) => el("td", { class: "num" }, share >= 5e-4 ? [`${(100 * share).toFixed(1)} % `, el("span", { class: "heat", css: { width: `${Math.max(1, Math.round(40 * Math.min(1, share / top)))}px` } }), el("div", { class: "soft tiny" }, reason)] : "");
+  const head = ["line", "source", "sectors", "wavefronts", "conflicts", "warps wait", "mostly for"];
+  const seen = (share) => share >= 5e-4;
+  const wait = (share, reason) => [
+    el("td", { class: "num" }, seen(share) ? [el("span", { class: "heat", css: { width: `${Math.max(1, Math.round(36 * Math.min(1, share / top)))}px` } }), ` ${(100 * share).toFixed(1)} %`] : ""),
+    el("td", { class: "soft reason" }, seen(share) ? reason : "")];
 
   function machine(indices) {
     return indices.filter((index) => code.has(index)).map((index) => {
@@ -21,7 +24,7 @@ section("source", "Source and machine code", (box) => {
       const row = el("tr", { class: line && line.stall_share > top / 2 ? "hot" : null });
       body.append(row);
       if (!line) {
-        row.append(el("td", { class: "num soft mono" }, String(at)), el("td", { class: "text mono soft", colspan: 5 }, text));
+        row.append(el("td", { class: "num soft mono" }, String(at)), el("td", { class: "text mono soft", colspan: 6 }, text));
         continue;
       }
       let shown = [];
@@ -37,11 +40,11 @@ section("source", "Source and machine code", (box) => {
       };
       button.addEventListener("click", () => toggle(!shown.length));
       toggles.push(toggle);
-      row.append(el("td", { class: "num" }, button), el("td", { class: "text mono" }, text), cell(line.sectors), cell(line.wavefronts), cell(line.conflicts), wait(line.stall_share, line.stall));
+      row.append(el("td", { class: "num" }, button), el("td", { class: "text mono" }, text), cell(line.sectors), cell(line.wavefronts), cell(line.conflicts), ...wait(line.stall_share, line.stall));
     }
     if (file.file) box.append(el("h3", {}, el("code", {}, file.file)));
     box.append(el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": file.file || "machine code" }, el("table", { class: "source" },
-      el("thead", {}, el("tr", {}, head.map((text, column) => el("th", { scope: "col", class: column === 1 ? null : "num" }, text)))), body)));
+      el("thead", {}, el("tr", {}, head.map((text, column) => el("th", { scope: "col", class: column === 1 || column === 6 ? null : "num" }, text)))), body)));
   }
   let all = false;
   const every = el("button", { type: "button", id: "sass-all", "aria-pressed": "false", onclick: () => {
@@ -49,6 +52,6 @@ section("source", "Source and machine code", (box) => {
     toggles.forEach((toggle) => toggle(all));
     every.setAttribute("aria-pressed", String(all));
   } }, "All machine code");
-  box.querySelector("h2").after(el("div", { class: "tools" }, every, el("span", { class: "soft" }, "A line opens to the instructions that the compiler made of it.")));
+  box.querySelector("h2").after(el("div", { class: "tools" }, every, el("span", { class: "soft" }, "A line opens to the instructions that the compiler made of it.")), glossary("sector", "wavefront", "bank conflict"));
   if (data.code_left_out) box.append(el("p", { class: "soft" }, `${number(data.code_left_out)} instructions are left out to keep this file small.`));
-}, "Sectors, wavefronts and conflicts are of the whole launch; the share of warp cycles spent waiting at a line stands at the right, with the reason that most of them had.");
+}, "Sectors, wavefronts and conflicts are of the whole launch; the share of warp cycles spent waiting at a line stands at the right, with the reason that most of them had.", "SASS");

@@ -6,4 +6,4 @@ section("stalls", "Where warps wait", (box) => {
   box.append(table(["reason", "cycles", "share", ""], all.map(([reason, held]) =>
     [term(reason), held.toFixed(2), percent(100 * held / total), bar(held / all[0][1], reason === "selected" ? "var(--c2)" : "var(--c1)")]), [1, 2], "Stall reasons"));
   box.querySelectorAll("td:nth-child(4)").forEach((cell) => cell.classList.add("track"));
-});
+}, null, "stall");

@@ -1,23 +1,29 @@
-"""What the page says about a metric, a stall reason or a term where one asks."""
+"""What the page says about a metric, a stall reason or a term where one asks: the glossary, with this run's numbers."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from gemmsim.report.metrics import METRICS
+from gemmsim.report.glossary.entries import GLOSSARY, Entry, Kind
+from gemmsim.report.glossary.values import Value, values_of, worked_lines
 from gemmsim.report.report import Report
-from gemmsim.sm.types import STALL_REASONS
-
-STALL_METRIC = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 
 
 def terms(report: Report) -> dict[str, dict[str, Any]]:
-    """name -> what it is; of the metrics those that the report has."""
-    found = {}
-    for name in report.evidence.counters:
-        if metric := METRICS.get(name):
-            found[name] = {"title": metric.label, "unit": metric.unit, "text": [metric.meaning]}
-    for reason in STALL_REASONS:
-        if metric := METRICS.get(STALL_METRIC.format(reason)):
-            found[reason] = {"title": reason, "unit": metric.unit, "text": [metric.meaning]}
-    return found
+    """name -> what it is, in pieces [heading, text]: stall reasons, terms, and the metrics that the report has."""
+    values = values_of(report)
+    counters = report.evidence.counters
+    return {
+        name: _term(entry, values) for name, entry in GLOSSARY.items() if entry.kind != Kind.METRIC or name in counters
+    }
+
+
+def _term(entry: Entry, values: dict[str, Value]) -> dict[str, Any]:
+    pieces = (
+        ("", entry.definition),
+        ("How", entry.formula),
+        ("Here", "; ".join(worked_lines(entry, values))),
+        ("Good", entry.good),
+        ("To do", entry.fix),
+    )
+    return {"title": entry.title, "unit": entry.unit, "text": [piece for piece in pieces if piece[1]]}

@@ -42,9 +42,12 @@ section("threads", "Threads and warps of a block", (box) => {
     const what = (row) => (row.access.argument === null ? `byte ${number(row.value)}` : named(arrays.get(row.access.argument), row.value));
     const body = (some) => table(["instruction", "line", "does", "first touches", "times"], some.map((row) =>
       [el("code", {}, `${row.sample.mnemonic} (${row.access.index})`), row.sample.line === null ? "" : String(row.sample.line), verb(row.sample), el("code", {}, what(row)), number(row.times)]), [1, 4], "Accesses of the thread");
-    const open = details.querySelector("details");
-    details.replaceChildren(global.length ? body(global) : el("p", { class: "soft" }, "This thread touches no array."),
-      shared.length ? el("details", { open: Boolean(open && open.open) }, el("summary", {}, `Shared memory: ${plural(shared.length, "instruction")}`), body(shared)) : "");
+    const open = details.querySelector("details.shared");
+    const most = 12; // rows at once; an unrolled kernel has hundreds
+    const long = details.querySelector("details.more");
+    const arraysTouched = [body(global.slice(0, most)), global.length > most ? el("details", { class: "more", open: Boolean(long && long.open) }, el("summary", {}, `${number(global.length - most)} more`), body(global.slice(most))) : ""];
+    details.replaceChildren(...(global.length ? arraysTouched : [el("p", { class: "soft" }, "This thread touches no array.")]),
+      shared.length ? el("details", { class: "shared", open: Boolean(open && open.open) }, el("summary", {}, `Shared memory: ${plural(shared.length, "instruction")}`), body(shared)) : "");
     miniatures.replaceChildren(...small(global));
   }
   const verb = (sample) => ({ ld: "loads", st: "stores", ldgsts: "copies to shared memory", atom: "updates", red: "adds" })[sample.op] + (sample.space === "shared" && sample.op === "ld" ? " from shared" : "");
@@ -56,7 +59,7 @@ section("threads", "Threads and warps of a block", (box) => {
         const index = unravel(row.value, array.shape).slice(-2), [r, c] = index.length > 1 ? index : [0, index[0]];
         return svg("circle", { cx: 1 + (c + 0.5) / shape[1] * w, cy: 1 + (r + 0.5) / shape[0] * h, r: 3, fill: row.sample.op === "st" ? "var(--c1)" : "var(--c2)" });
       });
-      return el("figure", { css: { margin: "0" } }, svg("svg", { width: w + 2, height: h + 2, role: "img", "aria-label": `Elements of ${array.name}` }, svg("rect", { x: 1, y: 1, width: w, height: h, fill: "var(--faint)", stroke: "var(--line)" }), dots),
+      return el("figure", {}, svg("svg", { width: w + 2, height: h + 2, class: "spread", role: "img", "aria-label": `Elements of ${array.name}` }, svg("rect", { x: 1, y: 1, width: w, height: h, fill: "var(--faint)", stroke: "var(--line)" }), dots),
         el("figcaption", { class: "soft" }, `${array.name} [${array.shape.join(", ")}]`));
     });
   }
@@ -69,4 +72,4 @@ section("threads", "Threads and warps of a block", (box) => {
     box.append(el("h3", {}, `What it touches first, in block (${view.place.join(", ")})`), miniatures, legend([["var(--c2)", "loads"], ["var(--c1)", "stores"]]), details);
   }
   choose(0);
-}, "A row is a warp of 32 threads; rows of the block (threadIdx.y) alternate in shade. Choose a thread with the mouse, the arrow keys or its coordinates.");
+}, "A row is a warp of 32 threads; rows of the block (threadIdx.y) alternate in shade. Choose a thread with the mouse, the arrow keys or its coordinates.", "warp");

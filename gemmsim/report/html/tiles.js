@@ -42,8 +42,8 @@ section("tiles", "The tiles a block walks through", (box) => {
     return svg("svg", { width: Math.max(w, 100), height: h, role: "img", "aria-label": phases[at].label }, parts);
   }, (dx, dy) => go(at + dx + dy), 300, (end) => go(end ? phases.length - 1 : 0));
   const button = (id, label, text, act) => el("button", { type: "button", id, "aria-label": label, onclick: act }, text);
-  const first = button("tile-first", "First phase", "⏮", () => go(0)), back = button("tile-back", "Step back", "◀ back", () => go(at - 1));
-  const next = button("tile-next", "Next phase", "next ▶", () => go(at + 1)), last = button("tile-last", "Last phase", "⏭", () => go(phases.length - 1));
+  const first = button("tile-first", "First phase", "|◀", () => go(0)), back = button("tile-back", "Step back", "◀ back", () => go(at - 1));
+  const next = button("tile-next", "Next phase", "next ▶", () => go(at + 1)), last = button("tile-last", "Last phase", "▶|", () => go(phases.length - 1));
   const play = button("tile-play", "Play", "play", () => (timer ? stop() : start()));
   const slider = el("input", { type: "range", id: "tile-slider", min: 0, max: phases.length - 1, value: 0, "aria-label": "phase", oninput: () => go(Number(slider.value)) });
   function start() {
@@ -77,4 +77,4 @@ section("tiles", "The tiles a block walks through", (box) => {
   if (missing) box.append(el("p", { class: "soft" }, `Of ${number(view.iterations)} iterations the first ones and the last are shown.`));
   box.querySelector("h2").after(el("p", {}, `Block (${view.place.join(", ")}) of the grid, iteration by iteration of its loop over K: the smallest rectangle of each array that holds what its threads touch.`));
   move(0);
-});
+}, null, "tile");

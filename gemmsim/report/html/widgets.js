@@ -9,13 +9,16 @@ function why(name, place) {
       box.remove();
       box = null;
     } else {
-      box = el("div", { class: "explained", role: "note" }, el("b", {}, term.title || name), term.text.map((text) => el("p", {}, text)));
+      box = el("div", { class: "explained", role: "note" }, el("b", {}, term.title || name), term.text.map(([heading, text]) => el("p", {}, heading ? el("span", { class: "how" }, `${heading}: `) : null, text)));
       (place ? place(button) : button).after(box);
     }
     button.setAttribute("aria-expanded", String(Boolean(box)));
   });
   return button;
 }
+
+const below = (button) => button.parentElement;
+const glossary = (...names) => el("p", { class: "soft" }, names.filter((name) => data.terms[name]).map((name, index) => [index ? ", " : "", name, why(name, below)]));
 
 // In a table the explanation stands within the cell.
 const term = (name, label) => [label || name, why(name)];

@@ -1,0 +1,65 @@
+"""A Report in a notebook: the verdict and its evidence as plain tables, with no script that could be blocked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from gemmsim.analysis.utilisation import utilisations
+from gemmsim.report.report import Report
+from gemmsim.report.table import number
+
+MOST_ROWS = 6
+_BAR = "display:inline-block;height:.7em;background:#4a90d9;width:{:.0f}px"
+_BAR_PX = 120
+
+
+def summary(report: Report) -> str:
+    """HTML of one cell's output; every text escaped."""
+    labels, evidence, timing = report.labels, report.evidence, report.evidence.timing
+    size = f", M={labels.m} N={labels.n} K={labels.k}" if labels.m else ""
+    line = evidence.roofline
+    speed = f", {line.achieved_flops / 1e12:.2f} TFLOP/s" if line.achieved_flops and line.flops else ""
+    parts = [
+        f"<h4>{escape(labels.kernel + size)} on {escape(evidence.gpu.title)}</h4>",
+        _rows(
+            [
+                ("time", f"{timing.duration_us:,.1f} us{speed} (predicted)"),
+                ("bottleneck", report.bottleneck.sentence),
+                ("verified", report.verified.text),
+                ("occupancy", f"{timing.achieved_occupancy_pct:.1f} % of {evidence.occupancy.theoretical_pct:.0f} %"),
+            ]
+        ),
+    ]
+    if report.findings:
+        parts.append(_titled("problems found while executing", [(finding,) for finding in report.findings]))
+    if report.advice:
+        advice = [(one.title, f"{one.evidence}; {one.change}") for one in report.advice]
+        parts.append(_titled("what to change", advice))
+    parts.append(_bars("how busy each unit is", [(use.unit, use.share_pct) for use in utilisations(evidence)]))
+    total = sum(timing.stalls.values())
+    if total:
+        held = sorted(timing.stalls.items(), key=lambda item: -item[1])
+        parts.append(_bars("where warps wait", [(reason, 100 * cycles / total) for reason, cycles in held]))
+    return f'<div class="gemmsim">{"".join(parts)}</div>'
+
+
+def _titled(title: str, rows: Iterable[Sequence[str]]) -> str:
+    return f"<b>{escape(title)}</b>{_rows(rows)}"
+
+
+def _rows(rows: Iterable[Sequence[str]]) -> str:
+    body = "".join(
+        "<tr>" + "".join(f'<td style="text-align:left">{escape(cell)}</td>' for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table><tbody>{body}</tbody></table>"
+
+
+def _bars(title: str, shares: Sequence[tuple[str, float]]) -> str:
+    rows = "".join(
+        f'<tr><td style="text-align:left">{escape(name)}</td><td>{number(round(pct, 1))} %</td>'
+        f'<td style="text-align:left"><span style="{_BAR.format(min(pct, 100) / 100 * _BAR_PX)}"></span></td></tr>'
+        for name, pct in shares[:MOST_ROWS]
+        if pct > 0
+    )
+    return f"<b>{escape(title)}</b><table><tbody>{rows}</tbody></table>"
