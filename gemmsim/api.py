@@ -25,8 +25,10 @@ from gemmsim.request import AnalyzeRequest
 from gemmsim.sm.schedule import schedule
 from gemmsim.sm.types import Timing
 from gemmsim.trace.copies import without_destinations
-from gemmsim.trace.execute import Executor
+from gemmsim.trace.execute import Executor, Stopped
+from gemmsim.trace.hazards import Sanitized
 from gemmsim.trace.sampling import plan
+from gemmsim.trace.sanitize import sanitize as sanitize_blocks
 from gemmsim.trace.types import Argument, Execution, Launch, WarpTrace
 from gemmsim.version import __version__
 
@@ -54,6 +56,22 @@ def count(request: AnalyzeRequest) -> Counted:
     l1_bytes = gpu.l1.unified_bytes - occupancy.carveout_bytes
     traffic = serve(program, launch, execution.trace, gpu, l1_bytes, occupancy.blocks_per_sm)
     return Counted(program, occupancy, execution, traffic, tuple(executor.memory.pointers))
+
+
+def sanitize(request: AnalyzeRequest) -> Sanitized:
+    """Look for races and other defects in the blocks that `count` would execute, at about twice its cost.
+
+    Raises GemmsimError for whatever keeps the kernel from being compiled or executed at all.
+    """
+    launch, gpu = request.launch, request.gpu
+    program = compile_kernel(request.kernel, gpu.arch, default_cache() if request.use_cache else None)
+    executor = Executor(program, launch, request.sampling.max_instructions, watching=True)
+    resident = _occupancy(program, request).blocks_per_sm
+    try:
+        blocks = plan(executor, resident, gpu.sm.count, request.sampling.full).blocks
+    except Stopped as stopped:
+        blocks = (stopped.block,)
+    return sanitize_blocks(executor, blocks)
 
 
 def analyze(request: AnalyzeRequest) -> Report:

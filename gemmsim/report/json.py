@@ -11,6 +11,7 @@ from gemmsim.analysis.kloop import k_loop
 from gemmsim.analysis.lines import LineTraffic, by_line
 from gemmsim.analysis.mix import by_kind, by_mnemonic
 from gemmsim.analysis.spills import local_traffic
+from gemmsim.report import hazards
 from gemmsim.report.report import SCHEMA_VERSION, Report
 from gemmsim.version import MODEL_VERSION
 
@@ -68,6 +69,7 @@ def as_dict(report: Report) -> dict[str, Any]:
             "notes": (*report.sampling.notes, *timing.notes),
         },
         "findings": report.findings,
+        **({"sanitizer": hazards.as_dict(report.sanitized)} if report.sanitized else {}),
         "notes": report.notes,
         "not_modelled": report.not_modelled,
         "versions": report.versions,

@@ -8,6 +8,7 @@ from gemmsim.analysis.access_samples import AccessSample, BlockView
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Advice, Bottleneck, Verification
 from gemmsim.request import Labels
+from gemmsim.trace.hazards import Sanitized
 
 SCHEMA_VERSION = 1
 
@@ -32,6 +33,7 @@ class Report:
 
     arguments     one text an argument of the launch: "f32[256,256]", "f32=1.0"
     findings      problems the executor met (out of bounds, races, ...), one line each
+    sanitized     the same with all that is known of them; None where it did not look for them
     notes         assumptions of this run; not_modelled: effects no model here covers
     versions      {"gemmsim": "0.1.0", "numba-cuda": ..., "cuda": ...}
     access_samples  one entry an executed memory instruction: its accesses lane by lane
@@ -51,3 +53,10 @@ class Report:
     versions: dict[str, str] = field(default_factory=dict)
     access_samples: tuple[AccessSample, ...] = ()
     block_view: BlockView | None = None
+    sanitized: Sanitized | None = None
+
+    def _repr_html_(self) -> str:
+        """What Jupyter shows."""
+        from gemmsim.report.html.notebook import summary  # only a notebook needs it
+
+        return summary(self)

@@ -12,6 +12,7 @@ from gemmsim.analysis.mix import by_kind, by_mnemonic
 from gemmsim.analysis.spills import local_sentence, local_traffic
 from gemmsim.analysis.utilisation import utilisations
 from gemmsim.provenance import Provenance
+from gemmsim.report import hazards
 from gemmsim.report.metrics import METRICS
 from gemmsim.report.report import Report
 from gemmsim.report.table import bar, number, table
@@ -27,7 +28,7 @@ def render(report: Report) -> str:
     sections: tuple[tuple[str, Callable[[Report], list[str]]], ...] = (
         ("", _verdict),
         ("What to change", _advice),
-        ("Problems found while executing", lambda r: list(r.findings)),
+        ("Problems found while executing", _problems),
         ("How busy each unit is", _utilisation),
         ("Roofline", _roofline),
         ("Memory by source line", _lines),
@@ -92,6 +93,13 @@ def _advice(report: Report) -> list[str]:
         if advice.gain:
             lines.append(f"    {advice.gain}")
     return lines
+
+
+def _problems(report: Report) -> list[str]:
+    if report.sanitized is None:
+        return list(report.findings)
+    found = [line for finding in report.sanitized.findings for line in hazards.lines(finding, WIDTH - len(INDENT))]
+    return [*found, hazards.summary(report.sanitized)]
 
 
 def _utilisation(report: Report) -> list[str]:

@@ -35,6 +35,7 @@ def sanitize(executor: Executor, blocks: Sequence[int]) -> Sanitized:
         if fault.status == state.BUDGET:
             raise
         stopped = [_fault(executor, watcher, fault)]
+        blocks = blocks[: list(blocks).index(fault.block) + 1]
     found = _merged([*_kept(executor.program, watcher.findings()), *stopped])
     return Sanitized(tuple(found), len(blocks), executor.launch.blocks, bool(stopped), watcher.lost)
 

@@ -90,7 +90,8 @@ class Watcher:
 
     def site(self, does: str, instruction: int, warp: int, lane: int) -> Site:
         found = self.program.instructions[instruction]
-        line = found.sources[0] if found.sources else None
+        known = [line for line in found.sources if line.file in self.program.source]  # the user's, not a library's
+        line = next(iter((*known, *found.sources)), None)
         lines = self.program.source.get(line.file, "").splitlines() if line else []
         text = lines[line.line - 1].strip() if line and 0 < line.line <= len(lines) else ""
         x, y, _ = self.launch.block

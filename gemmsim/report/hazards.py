@@ -1,0 +1,129 @@
+"""What the sanitizer found, as text and as plain data."""
+
+from __future__ import annotations
+
+import json
+import os
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from gemmsim.trace.hazards import Defect, Finding, Sanitized, Site
+
+WIDTH = 80
+# After one of these the launch fails on a GPU, so that nothing that is predicted of it would come true.
+FATAL = frozenset({Defect.OUT_OF_BOUNDS, Defect.MISALIGNED, Defect.FAULT})
+
+
+def fatal(outcome: Sanitized) -> bool:
+    """Whether the launch would not get to its end on a GPU."""
+    return outcome.stopped or any(finding.defect in FATAL for finding in outcome.findings)
+
+
+def shown_path(file: str) -> str:
+    """A source file as people want to read it: from the working directory where it lies below."""
+    path = Path(file)
+    return os.path.relpath(path) if path.is_absolute() and path.is_relative_to(Path.cwd()) else file
+
+
+def place(site: Site) -> str:
+    """kernels/tiled.py:33, or the offset in the machine code."""
+    return f"{shown_path(site.line.file)}:{site.line.line}" if site.line else site.where
+
+
+def one_line(finding: Finding) -> str:
+    """For lists: defect, lines, threads."""
+    sites = [f"{place(s)} (thread {_dims(s.thread)} {s.does})" for s in (finding.at, finding.other) if s]
+    where = f" at {_address(finding)}" if finding.address is not None else ""
+    return f"{finding.defect}{where}: {' and '.join(sites)}, block {_dims(finding.block)}, {_times(finding.count)}"
+
+
+def lines(finding: Finding, width: int = WIDTH) -> list[str]:
+    """A finding with all that is known of it."""
+    head = f"{finding.defect}: {finding.sentence}"
+    where = f"block {_dims(finding.block)}, {_times(finding.count)}"
+    if finding.address is not None:
+        where = f"{finding.width_bytes} bytes at {_address(finding)}, {where}"
+    body = textwrap.wrap(head, width, subsequent_indent="    ")
+    for text in (where, finding.detail):
+        if text:
+            body += textwrap.wrap(text, width, initial_indent="    ", subsequent_indent="      ")
+    for site in (finding.at, finding.other):
+        if site:
+            who = f"thread {_dims(site.thread)} (warp {site.warp}, lane {site.lane}) {site.does}"
+            body += textwrap.wrap(f"{place(site)}: {who}", width, initial_indent="  ", subsequent_indent="      ")
+            body.append(f"      {site.text or site.instruction.text}"[:width].rstrip())
+    return body
+
+
+def summary(outcome: Sanitized) -> str:
+    """One line: what was looked at, and how many findings there are."""
+    n, executed = len(outcome.findings), outcome.blocks
+    looked = "every block" if executed == outcome.blocks_total else f"{executed} of {outcome.blocks_total} blocks"
+    found = "nothing found" if n == 0 else "1 finding" if n == 1 else f"{n} findings"
+    more = f", and {outcome.lost} that there was no room to keep" if outcome.lost else ""
+    early = ", the last of them not to its end" if outcome.stopped else ""
+    return f"sanitizer: {found}{more}; {looked} executed{early}"
+
+
+def render(outcome: Sanitized) -> str:
+    """All findings as text, the summary last."""
+    blocks = ["\n".join(lines(finding)) for finding in outcome.findings]
+    return "\n\n".join([*blocks, summary(outcome)]) + "\n"
+
+
+def render_json(outcome: Sanitized) -> str:
+    """Of a launch of which there is no report, because it would fail."""
+    return json.dumps({"sanitizer": as_dict(outcome)}, indent=2) + "\n"
+
+
+def as_dict(outcome: Sanitized) -> dict[str, Any]:
+    """By the schema of reports: key "sanitizer"."""
+    return {
+        "blocks_executed": outcome.blocks,
+        "blocks_total": outcome.blocks_total,
+        "stopped": outcome.stopped,
+        "lost": outcome.lost,
+        "findings": [_finding(finding) for finding in outcome.findings],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "defect": str(finding.defect),
+        "sentence": finding.sentence,
+        "block": list(finding.block),
+        "space": finding.space,
+        "address": finding.address,
+        "width_bytes": finding.width_bytes,
+        "detail": finding.detail,
+        "count": finding.count,
+        "at": _site(finding.at),
+        "other": _site(finding.other) if finding.other else None,
+    }
+
+
+def _site(site: Site) -> dict[str, Any]:
+    return {
+        "does": site.does,
+        "file": shown_path(site.line.file) if site.line else None,
+        "line": site.line.line if site.line else None,
+        "text": site.text,
+        "instruction": site.instruction.text,
+        "thread": list(site.thread),
+        "warp": site.warp,
+        "lane": site.lane,
+    }
+
+
+def _address(finding: Finding) -> str:
+    address = finding.address or 0
+    return f"byte {address} of shared memory" if finding.space == "shared" else f"{address:#x} in global memory"
+
+
+def _dims(dims: tuple[int, int, int]) -> str:
+    return f"({dims[0]},{dims[1]},{dims[2]})"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
