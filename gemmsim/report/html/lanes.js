@@ -1,4 +1,4 @@
-section("global", "A warp's global access", (box) => {
+section("global", data.samples.some((sample) => sample.space === "local") ? "A warp's global or local access" : "A warp's global access", (box) => {
   const samples = data.samples.filter((sample) => sample.space !== "shared");
   if (!samples.length) return box.append(el("p", {}, "No instruction accesses global or local memory."));
   const excess = (one) => one.representative.sectors / Math.max(1, one.representative.ideal);

@@ -9,9 +9,9 @@ section("tiles", "The tiles a block walks through", (box) => {
   const [a, b, c] = ["A", "B", "C"].map(by);
   const gemm = a && b && c && flat(a)[1] === flat(b)[0] && flat(c)[0] === flat(a)[0] && flat(c)[1] === flat(b)[1];
   function layout(width) {
-    const room = Math.min(width, 760), places = new Map();
+    const room = Math.min(width, 1000), places = new Map();
     if (gemm) { // B above C, A left of it: rows and columns of the product line up
-      const [m, k] = flat(a), n = flat(b)[1], scale = Math.min((room - 40) / (k + n), 460 / (k + m)), size = (v) => Math.max(10, v * scale);
+      const [m, k] = flat(a), n = flat(b)[1], scale = Math.min((room - 40) / (k + n), Math.min(600, 0.62 * width) / (k + m)), size = (v) => Math.max(10, v * scale);
       places.set(a.position, [4, size(k) + 34, size(k), size(m)]).set(b.position, [size(k) + 22, 16, size(n), size(k)]).set(c.position, [size(k) + 22, size(k) + 34, size(n), size(m)]);
       return [places, size(k) + size(n) + 30, size(k) + size(m) + 40];
     }
@@ -65,6 +65,7 @@ section("tiles", "The tiles a block walks through", (box) => {
     slider.value = at;
     first.disabled = back.disabled = at === 0;
     next.disabled = last.disabled = at === phases.length - 1;
+    play.disabled = phases.length < 2;
     const parts = phases[at].parts.map((part) => {
       const name = arrays.get(part[0]).name, range = flat(arrays.get(part[0]))[0] > 1 ? `${name}[${part[2]}:${part[3]}, ${part[4]}:${part[5]}]` : `${name}[${part[4]}:${part[5]}]`;
       return `${part[1] === "st" ? "stores" : "loads"} ${range}`;
@@ -75,6 +76,6 @@ section("tiles", "The tiles a block walks through", (box) => {
   const missing = view.iterations > 0 && phases.filter((phase) => phase.label.startsWith("iteration")).length < view.iterations;
   box.append(el("div", { class: "tools" }, first, back, play, next, last, slider), says, drawing.frame, legend([["var(--c2)", "loads"], ["var(--c1)", "stores"]]));
   if (missing) box.append(el("p", { class: "soft" }, `Of ${number(view.iterations)} iterations the first ones and the last are shown.`));
-  box.querySelector("h2").after(el("p", {}, `Block (${view.place.join(", ")}) of the grid, iteration by iteration of its loop over K: the smallest rectangle of each array that holds what its threads touch.`));
+  box.querySelector("h2").after(el("p", {}, `Block (${view.place.join(", ")}) of the grid${view.iterations ? ", iteration by iteration of its loop over K" : ", which has no loop over K"}: the smallest rectangle of each array that holds what its threads touch.`));
   move(0);
 }, null, "tile");

@@ -82,5 +82,5 @@ function describe(sample) {
   const line = sample.line === null ? "" : `line ${sample.line}: `;
   const text = sample.text ? `  ${sample.text}` : "";
   const cut = text.length > 60 ? `${text.slice(0, 57)}...` : text;
-  return `${line}${sample.mnemonic} (${sample.index})${cut}`;
+  return `${line}${sample.mnemonic} (${sample.index})${sample.space === "local" ? " local" : ""}${cut}`;
 }
