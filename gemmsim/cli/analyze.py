@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from gemmsim.cli.options import format_option, launch_options, output_option
 from gemmsim.cli.output import emit
+from gemmsim.cli.plots import plot_option, wanted_plots, write_plots
 
 EXPECTATION_FAILED = 1
+PICTURES = ("roofline", "memory")
 
 
 @click.command("analyze")
 @click.argument("target", required=False)
 @launch_options
+@plot_option(PICTURES)
+@click.option("--sanitize", is_flag=True, help="Look for races, bad addresses and uneven barriers, too.")
 @format_option
 @output_option
-def command(output_format: str, output: str | None, **options: Any) -> int:
+def command(plots: tuple[str, ...], output_format: str, output: str | None, sanitize: bool, **options: Any) -> int:
     """Predict what one kernel launch does.
 
     \b
@@ -28,13 +33,27 @@ def command(output_format: str, output: str | None, **options: Any) -> int:
     TARGET is FILE.py:function (numba.cuda), FILE.cu, FILE.ptx or FILE.cubin.
     A Python file is imported: its code runs on this machine.
     """
-    from gemmsim.api import analyze
+    from gemmsim import api
     from gemmsim.cli.requests import Options, launch_request
+    from gemmsim.report import hazards
 
-    report = analyze(launch_request(Options(**options)))
+    request = launch_request(Options(**options))
+    wanted = wanted_plots(plots, PICTURES)
+    outcome = api.sanitize(request) if sanitize else None
+    if outcome and hazards.fatal(outcome):  # nothing to predict: on a GPU the launch fails
+        emit(hazards.render_json(outcome) if output_format == "json" else hazards.render(outcome), output)
+        return EXPECTATION_FAILED
+    report = api.analyze(request)
+    if outcome:
+        report = replace(report, findings=tuple(map(hazards.one_line, outcome.findings)), sanitized=outcome)
+    if wanted:
+        from gemmsim.report.plots.memory import memory_figure
+        from gemmsim.report.plots.roofline import roofline_figure
+
+        write_plots(wanted, {"roofline": lambda: roofline_figure(report), "memory": lambda: memory_figure(report)})
     if output_format == "json":
         from gemmsim.report.json import render
     else:
         from gemmsim.report.text import render
     emit(render(report), output)
-    return EXPECTATION_FAILED if report.verified.ok is False else 0
+    return EXPECTATION_FAILED if report.verified.ok is False or report.findings else 0

@@ -8,12 +8,14 @@ import click
 
 from gemmsim.cli.options import output_option
 from gemmsim.cli.output import emit
+from gemmsim.cli.plots import plot_option, wanted_plots, write_plots
 from gemmsim.errors import GemmsimError
 
 if TYPE_CHECKING:
     from gemmsim.compare import Outcome
 
 WRONG_RESULT = 1
+PICTURES = ("ladder",)
 
 
 @click.command("compare")
@@ -28,6 +30,7 @@ WRONG_RESULT = 1
 @click.option("--dtype", metavar="TYPE", help="Of A and B, where a rung takes it; each rung's default else.")
 @click.option("--jobs", type=int, metavar="N", help="Processes at once.  [default: CPUs]")
 @click.option("--no-cache", is_flag=True, help="Compile again.")
+@plot_option(PICTURES)
 @click.option(
     "--format",
     "output_format",
@@ -49,6 +52,7 @@ def command(
     dtype: str | None,
     jobs: int | None,
     no_cache: bool,
+    plots: tuple[str, ...],
     output_format: str,
     output: str | None,
 ) -> int:
@@ -74,6 +78,7 @@ def command(
         raise GemmsimError("--gpu names one GPU, --gpus several: give one of them")
     names = [gpu or "a100-80gb"] if gpus is None else [name.strip() for name in gpus.split(",")]
     tasks = comparison_tasks(kernels, sizes, names, gpu_sets, dtype, not no_cache)
+    wanted = wanted_plots(plots, PICTURES)
 
     from gemmsim.compare import compare
     from gemmsim.report.comparison import RENDERERS
@@ -87,6 +92,10 @@ def command(
 
     by_gpu = len(names) > 1 and len({task.name for task in tasks}) == 1
     comparison = compare(tasks, by_gpu, jobs, progress)
+    if wanted:
+        from gemmsim.report.plots.ladder import ladder_figure
+
+        write_plots(wanted, {"ladder": lambda: ladder_figure(comparison)})
     emit(RENDERERS[output_format](comparison), output)
     return WRONG_RESULT if comparison.wrong else 0
 

@@ -17,13 +17,18 @@ def emit(text: str, path: str | None) -> None:
         text += "\n"
     if path is None:
         click.echo(text, nl=False)
-        return
+    else:
+        write_file(text.encode(), path)
+
+
+def write_file(content: bytes, path: str) -> None:
+    """By way of a temporary file beside it; raises GemmsimError where that cannot be."""
     target = Path(path)
     try:
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
             os.chmod(temporary, 0o666 & ~_umask())  # noqa: PTH101  mkstemp makes it private
             Path(temporary).replace(target)
         except BaseException:

@@ -1,0 +1,76 @@
+"""--plot, which several commands have: which picture into which file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gemmsim.cli.output import write_file
+from gemmsim.errors import GemmsimError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One --plot, checked: kind of picture, path of the file, "png", "svg" or "pdf"."""
+
+    kind: str
+    path: str
+    file_format: str
+
+
+def plot_option(kinds: Sequence[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option, repeatable; `kinds` are what the command can draw."""
+    named = f"{kinds[0]}.png" if len(kinds) == 1 else " or ".join(f"{kind}.png" for kind in kinds)
+    return click.option(
+        "--plot",
+        "plots",
+        multiple=True,
+        metavar="[KIND:]FILE",
+        help=f"Draw {named} (.svg, .pdf); another name as {kinds[0]}:FILE. Needs matplotlib.",
+    )
+
+
+def wanted_plots(texts: Sequence[str], kinds: Sequence[str]) -> list[Wanted]:
+    """Of `roofline.png` or `memory:a.svg`. Raises GemmsimError, before anything is computed, for a kind that is not
+    known or not said, another form of file, and where matplotlib is missing."""
+    if not texts:
+        return []
+    from gemmsim.report.plots.figure import figure_format, require_matplotlib
+
+    require_matplotlib()
+    found = []
+    for text in texts:
+        kind, path = _kind_and_path(text, kinds)
+        found.append(Wanted(kind, path, figure_format(path)))
+    return found
+
+
+def write_plots(wanted: Sequence[Wanted], makers: Mapping[str, Callable[[], Figure]]) -> None:
+    """Draw and write each; `makers` has a function a kind. All are drawn before the first is written."""
+    from gemmsim.report.plots.figure import figure_bytes
+
+    drawn = [(one.path, figure_bytes(makers[one.kind](), one.file_format)) for one in wanted]
+    for path, content in drawn:
+        write_file(content, path)
+        click.echo(f"wrote {path}", err=True)
+
+
+def _kind_and_path(text: str, kinds: Sequence[str]) -> tuple[str, str]:
+    kind, colon, path = text.partition(":")
+    if colon and len(kind) > 1 and "/" not in kind:  # C:\a.png is a path
+        if kind not in kinds:
+            raise GemmsimError(f"--plot {text}: no picture '{kind}'; there are {', '.join(kinds)}")
+        return kind, path
+    if len(kinds) == 1:
+        return kinds[0], text
+    said = [kind for kind in kinds if kind in Path(text).stem.lower()]
+    if len(said) != 1:
+        raise GemmsimError(f"--plot {text} does not say which picture: --plot {kinds[0]}:{text}, of {', '.join(kinds)}")
+    return said[0], text

@@ -1,0 +1,124 @@
+"""A sweep as heat maps of two of its axes, and as curves over problem sizes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from gemmsim.analysis.ranking import Point, Sweep, SweepResult
+from gemmsim.errors import GemmsimError
+from gemmsim.report.plots.tables import Curve, HeatTable, heat_figure, scaling_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_CURVES = 8
+_PARTS = re.compile(r"(?<=\d)(?=\D)|(?<=\D)(?=\d)")
+
+
+def sweep_heat_figure(sweep: Sweep) -> Figure:
+    """See `heat_tables`; raises GemmsimError as it does."""
+    kernel, _, _ = _measure(sweep)
+    return heat_figure(f"Sweep: {kernel}", "predicted", heat_tables(sweep))
+
+
+def sweep_scaling_figure(sweep: Sweep) -> Figure:
+    """The fastest combination at each size, a curve for each GPU. Raises GemmsimError for a sweep of one size."""
+    kernel, unit, value = _measure(sweep)
+    curves: dict[str, list[tuple[float, float]]] = {}
+    for ranking in sweep.rankings:
+        point = ranking.point
+        if point.m and point.n and point.k:
+            size = float(round((point.m * point.n * point.k) ** (1 / 3), 6))
+            curves.setdefault(point.gpu, []).append((size, value(ranking.results[0])))
+    if len({size for points in curves.values() for size, _ in points}) < 2:
+        raise GemmsimError("a scaling curve needs several sizes: give gemmsim sweep more than one")
+    if len(curves) > MOST_CURVES:
+        raise GemmsimError(f"{len(curves)} curves cannot be told apart: at most {MOST_CURVES}")
+    best = ", fastest tunables at each size" if sweep.axes else ""
+    drawn = [Curve(gpu, tuple(sorted(points))) for gpu, points in curves.items()]
+    return scaling_figure(f"Scaling: {kernel}{best}", "predicted", unit, drawn, log_values=unit == "us")
+
+
+def heat_tables(sweep: Sweep) -> tuple[HeatTable, ...]:
+    """What to draw of a sweep: two of the tunables that vary, for each size and GPU, the best over the other ones;
+    where one tunable varies, that one over sizes and GPUs; where none does, sizes over GPUs.
+
+    Raises GemmsimError where fewer than two things vary, or nothing was predicted.
+    """
+    _, unit, value = _measure(sweep)
+    points = [result.point for ranking in sweep.rankings for result in ranking.results]
+    varied = [name for name in sweep.axes if len({point.tunables.get(name) for point in points}) > 1]
+    varied.sort(key=lambda name: -len({point.tunables.get(name) for point in points}))
+    if len(varied) > 1:
+        others = f", best over {', '.join(varied[2:])}" if varied[2:] else ""
+        return tuple(
+            _tabulated(
+                f"size {_size(ranking.point)} on {ranking.point.gpu}{others}", (varied[0], _tunable(varied[0])),
+                (varied[1], _tunable(varied[1])), ranking.results, unit, value,
+            )
+            for ranking in sweep.rankings
+        )  # fmt: skip
+    where = {"size": _size, "GPU": lambda point: point.gpu, "dtype": lambda point: point.dtype}
+    several = [name for name, read in where.items() if len({read(point) for point in points}) > 1]
+    results = [result for ranking in sweep.rankings for result in ranking.results]
+    if varied and several:
+        rows = (", ".join(several), lambda point: ", ".join(where[name](point) for name in several))
+        return (_tabulated(f"{rows[0]} by {varied[0]}", (varied[0], _tunable(varied[0])), rows, results, unit, value),)
+    if len(several) > 1:
+        x_name, y_name = several[:2]
+        return (
+            _tabulated(f"{y_name} by {x_name}", (x_name, where[x_name]), (y_name, where[y_name]), results, unit, value),
+        )
+    found = ", ".join([*varied, *several]) or "nothing"
+    raise GemmsimError(f"a heat map needs two things that vary, tunables, sizes or GPUs: of this sweep, {found}")
+
+
+Reader = Callable[[Point], str]
+
+
+def _tabulated(
+    title: str,
+    columns: tuple[str, Reader],
+    rows: tuple[str, Reader],
+    results: Sequence[SweepResult],
+    unit: str,
+    value: Callable[[SweepResult], float],
+) -> HeatTable:
+    """The best value of the results at each place. columns, rows: name, and what a point is there."""
+    (x_name, x_of), (y_name, y_of) = columns, rows
+    x_labels = _sorted({x_of(result.point) for result in results})
+    y_labels = _sorted({y_of(result.point) for result in results})
+    more_is_better = unit == "TFLOP/s"
+    better = max if more_is_better else min
+    cells: dict[tuple[str, str], float] = {}
+    for result in results:
+        place = y_of(result.point), x_of(result.point)
+        cells[place] = better(cells.get(place, value(result)), value(result))
+    values = tuple(tuple(cells.get((y, x)) for x in x_labels) for y in y_labels)
+    return HeatTable(title, x_name, y_name, tuple(x_labels), tuple(y_labels), values, unit, more_is_better)
+
+
+def _measure(sweep: Sweep) -> tuple[str, str, Callable[[SweepResult], float]]:
+    """(kernel, unit, value of a result): TFLOP/s where every result has them, else time."""
+    results = [result for ranking in sweep.rankings for result in ranking.results]
+    if not results:
+        raise GemmsimError("no picture of this sweep: none of its combinations was predicted")
+    kernel = results[0].point.kernel
+    if all(result.prediction and result.prediction.tflops for result in results):
+        return kernel, "TFLOP/s", lambda result: (result.prediction and result.prediction.tflops) or 0.0
+    return kernel, "us", lambda result: result.prediction.time_us if result.prediction else 0.0
+
+
+def _tunable(name: str) -> Reader:
+    return lambda point: str(point.tunables.get(name, ""))
+
+
+def _size(point: Point) -> str:
+    return str(point.m) if point.m == point.n == point.k else f"{point.m}x{point.n}x{point.k}"
+
+
+def _sorted(values: set[str]) -> list[str]:
+    """By text, with the numbers in it by value: 256, 1024; 256 on h200, 1024 on h200."""
+    return sorted(values, key=lambda text: [(0, int(p), "") if p.isdigit() else (1, 0, p) for p in _PARTS.split(text)])
