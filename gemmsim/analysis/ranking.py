@@ -36,7 +36,8 @@ class Prediction:
     """What a sweep keeps of a report; the units are in the names.
 
     time_us       launch overhead included
-    tflops, percent_of_peak  None where no floating-point operations are counted
+    tflops, percent_of_peak  of the 2 m n k operations that a GEMM needs (of those executed where no size was given);
+                  None where no floating-point operations are counted
     limiter       kind of the bottleneck; limited_by: the same in few words; limiter_text: in a sentence
     blocks        of the grid; waves: generations of resident blocks
     verified      whether C is right; None where it was not checked

@@ -21,6 +21,8 @@ INTERRUPTED = 130
 COMMANDS = {
     "analyze": "Predict counters, occupancy, stalls and time of one kernel launch.",
     "compare": "Hold the rungs of the ladder, or several GPUs, side by side, and say why.",
+    "sweep": "Rank tile sizes and other tunables over sizes and GPUs, by predicted time.",
+    "check": "Hold one launch against expectations or a baseline: text, JSON or SARIF.",
     "explain": "Say what a metric, stall reason or term means, and what to do about it.",
     "report": "The prediction as one HTML file, with drawings to step through.",
     "list": "List the built-in kernels, the GPU presets or the metrics.",

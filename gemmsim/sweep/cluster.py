@@ -35,7 +35,7 @@ def run_cluster(jobs: Sequence[tuple[Job, str]], address: str) -> Generator[Done
         # as they are here, so that a later sweep of the same key computes anew.
         futures = [client.submit(run_job, job, key, key=f"gemmsim-{key}", pure=False) for key, job in by_key.items()]
         try:
-            for future in as_completed(futures):
+            for future in as_completed(futures, loop=client.loop):
                 yield _done(future, by_key)
                 future.release()
         except BaseException:

@@ -29,24 +29,31 @@ def run_local(jobs: Sequence[Keyed], processes: int | None = None) -> Generator[
         return
     waiting = deque(jobs)
     while waiting:
-        suspects: list[Keyed] = []
-        yield from _until_broken(waiting, wanted, suspects)
-        for suspect in suspects:
-            yield from _alone(suspect)
+        suspects: deque[Keyed] = deque()
+        yield from _until_broken(waiting, wanted, wanted + 1, suspects)
+        while suspects:
+            ended: deque[Keyed] = deque()
+            yield from _until_broken(suspects, 1, 1, ended)
+            for keyed in ended:
+                yield Done(failed(*keyed, ENDED))
 
 
-def _until_broken(waiting: deque[Keyed], processes: int, suspects: list[Keyed]) -> Generator[Done, None, None]:
-    """Takes jobs from `waiting`; where a process is ended, those that were under way go to `suspects`."""
+def _until_broken(
+    waiting: deque[Keyed], processes: int, at_once: int, suspects: deque[Keyed]
+) -> Generator[Done, None, None]:
+    """Takes jobs from `waiting`, `at_once` at a time: a few more than processes, so that none waits for the next.
+
+    Where a process is ended, those that were under way go to `suspects`, and the others stay.
+    """
     under_way: dict[Future[Done], Keyed] = {}
     with workers(processes) as pool:
         while under_way or (waiting and not suspects):
             try:
-                # A few more than there are processes, so that none waits for the next
-                while waiting and not suspects and len(under_way) < processes + 1:
+                while waiting and not suspects and len(under_way) < at_once:
                     under_way[pool.submit(run_job, *waiting[0])] = waiting[0]
                     waiting.popleft()
             except BrokenProcessPool:
-                suspects += under_way.values()
+                suspects += under_way.values() or [waiting.popleft()]
                 return
             finished, _ = wait(under_way, return_when=FIRST_COMPLETED)
             for future in finished:
@@ -57,10 +64,3 @@ def _until_broken(waiting: deque[Keyed], processes: int, suspects: list[Keyed]) 
                     suspects.append(keyed)
                     continue
                 yield done
-
-
-def _alone(keyed: Keyed) -> Generator[Done, None, None]:
-    again: list[Keyed] = []
-    yield from _until_broken(deque([keyed]), 1, again)
-    if again:
-        yield Done(failed(*keyed, ENDED))

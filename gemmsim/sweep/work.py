@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass
 
 from gemmsim.analysis.occupancy import theoretical_occupancy
-from gemmsim.analysis.ranking import Prediction, Status, SweepResult
+from gemmsim.analysis.ranking import Point, Prediction, Status, SweepResult
 from gemmsim.analysis.rung import Rung
 from gemmsim.compare import run_request
 from gemmsim.errors import GemmsimError
 from gemmsim.sweep.job import Job, key_of
+
+# A cluster's worker may have several threads; numba's compiler and Python's warnings are one a process
+_one_at_a_time = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,11 @@ class Done:
 
 def run_job(job: Job, key: str) -> Done:
     """Predict `job`. `key` is what its asker calls it; another one here means other files or another gemmsim."""
+    with _one_at_a_time:
+        return _run(job, key)
+
+
+def _run(job: Job, key: str) -> Done:
     start = time.monotonic()
     try:
         if key_of(job) != key:
@@ -31,7 +40,7 @@ def run_job(job: Job, key: str) -> Done:
         seconds = time.monotonic() - start
         found = outcome.result
         if isinstance(found, Rung):
-            result = SweepResult(key, job.point, Status.PREDICTED, _prediction(found), "", seconds)
+            result = SweepResult(key, job.point, Status.PREDICTED, _prediction(found, job.point), "", seconds)
         else:
             status = Status.REFUSED if _cannot_launch(job) else Status.FAILED
             result = SweepResult(key, job.point, status, None, found.reason, seconds)
@@ -46,13 +55,17 @@ def failed(job: Job, key: str, reason: str, seconds: float = 0.0) -> SweepResult
     return SweepResult(key, job.point, Status.FAILED, None, " ".join(reason.split()), seconds)
 
 
-def _prediction(rung: Rung) -> Prediction:
+def _prediction(rung: Rung, point: Point) -> Prediction:
     from gemmsim.report.comparison import limiter
+
+    # What a GEMM of the size needs: a tile that reaches beyond C is no merit of its kernel
+    needed = 2.0 * point.m * point.n * point.k if point.m and point.n and point.k else rung.flops
+    per_s = needed / rung.time_us * 1e6 if rung.flops else None
 
     return Prediction(
         time_us=rung.time_us,
-        tflops=rung.achieved_flops / 1e12 if rung.achieved_flops else None,
-        percent_of_peak=rung.percent_of_peak,
+        tflops=per_s / 1e12 if per_s else None,
+        percent_of_peak=100 * per_s / rung.peak_flops if per_s and rung.peak_flops else None,
         limiter=rung.bottleneck.kind,
         limited_by=limiter(rung),
         limiter_text=rung.bottleneck.sentence,

@@ -1,0 +1,220 @@
+"""gemmsim sweep"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gemmsim.errors import GemmsimError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gemmsim.analysis.ranking import Pruned, Sweep, SweepResult
+    from gemmsim.gpu import GpuSpec
+    from gemmsim.sweep.job import Job
+    from gemmsim.sweep.run import Runner
+    from gemmsim.sweep.store import Store
+
+WRONG_RESULT = 1
+INTERRUPTED = 130
+
+
+@click.command("sweep")
+@click.argument("target", required=False)
+@click.option("--kernel", metavar="NAME", help="A built-in kernel (gemmsim list kernels).")
+@click.option("--set-kernel", "kernel_sets", multiple=True, metavar="KEY=V,V,...", help="Values of a tunable, or all.")
+@click.option("--size", "sizes", multiple=True, metavar="N,MxNxK,...", help="Problem sizes.")
+@click.option("--gpus", default="a100-80gb", show_default=True, metavar="NAME,...", help="gemmsim list gpus.")
+@click.option("--set", "gpu_sets", multiple=True, metavar="KEY=VALUE", help="Change the GPUs: l2.size=25MiB.")
+@click.option("--where", multiple=True, metavar="CONDITION", help="Leave out what does not meet it: 'bm >= bn'.")
+@click.option("--dtype", metavar="TYPE", help="Of A and B, for a built-in kernel that takes several: bf16.")
+@click.option("--entry", metavar="NAME", help="Of a .cu, .ptx or .cubin: 'sgemm<{bm},{bn}>'.")
+@click.option("--grid", metavar="X,Y,Z", help="Blocks, for a kernel of your own: '{n//bn},{m//bm}'.")
+@click.option("--block", metavar="X,Y,Z", help="Threads a block, for a kernel of your own.")
+@click.option("--shared", default="0", metavar="BYTES", help="Dynamic shared memory a block, for a kernel of your own.")
+@click.option("--arg", "args", multiple=True, metavar="TYPE[SHAPE]=VALUE", help="A parameter: 'f32[{m},{k}]'.")
+@click.option("--verify", type=click.Choice(["gemm"]), help="Arguments are A, B, C: check C.")
+@click.option("--top", type=int, default=10, show_default=True, help="Results to show of each size and GPU; 0: all.")
+@click.option("--jobs", type=int, metavar="N", help="Processes at once.  [default: CPUs]")
+@click.option("--scheduler", metavar="tcp://HOST:PORT", help="Predict on the dask cluster there instead.")
+@click.option("--no-cache", is_flag=True, help="Compile and predict again.")
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json", "csv", "md"]),
+    default="text",
+    show_default=True,
+    help="Form of the data.",
+)
+@click.option("-o", "--output", metavar="FILE.sqlite", help="Keep results here.  [default: in the cache folder]")
+def command(
+    target: str | None,
+    kernel: str | None,
+    kernel_sets: tuple[str, ...],
+    sizes: tuple[str, ...],
+    gpus: str,
+    gpu_sets: tuple[str, ...],
+    where: tuple[str, ...],
+    dtype: str | None,
+    entry: str | None,
+    grid: str | None,
+    block: str | None,
+    shared: str,
+    args: tuple[str, ...],
+    verify: str | None,
+    top: int,
+    jobs: int | None,
+    scheduler: str | None,
+    no_cache: bool,
+    output_format: str,
+    output: str | None,
+) -> int:
+    """Predict every combination of tunables, sizes and GPUs; rank them by time.
+
+    \b
+    gemmsim sweep --kernel blocktile_2d --set-kernel bm=64,128 \\
+        --set-kernel tm=4,8 --size 1024,2048 --gpus a100,h200 -o tiles.sqlite
+    gemmsim sweep my.cu --entry 'sgemm<{bm},{bn}>' --set-kernel bm=64,128 \\
+        --set-kernel bn=64,128 --size 1024 --grid '{n//bn},{m//bm}' \\
+        --block 256 --arg 'f32[{m},{k}]' --arg 'f32[{k},{n}]' ...
+
+    What cannot be launched is left out. Results are kept as they come: the same
+    command, given again, predicts only what is missing. A tunable of a rung that
+    is not named keeps its default. Of FILE.py:function, the function is called
+    with the tunables and returns the kernel.
+    """
+    from gemmsim.cli.sweeps import parse_axes, parse_sizes
+    from gemmsim.gpu import load_gpu
+
+    if (kernel is None) == (target is None):
+        raise GemmsimError("give either --kernel NAME or a TARGET such as my.py:my_gemm (see gemmsim sweep --help)")
+    if top < 0:
+        raise GemmsimError(f"--top {top} must be 0 or more")
+    axes, derived = parse_axes(kernel_sets, kernel)
+    wanted = parse_sizes(sizes)
+    specs = [load_gpu(name, gpu_sets) for name in dict.fromkeys(name.strip() for name in gpus.split(","))]
+    todo: Sequence[Job]
+    if kernel is not None:
+        own = {"--entry": entry, "--grid": grid, "--block": block, "--arg": args, "--verify": verify}
+        for name, value in own.items():
+            if value:
+                raise GemmsimError(f"{name} is for a kernel of your own; --kernel {kernel} takes it from the size")
+        todo, pruned = _of_the_ladder(kernel, dtype, axes, wanted, specs, where, not no_cache)
+    else:
+        from gemmsim.cli.requests import Options
+        from gemmsim.cli.sweeps import file_jobs
+
+        if dtype is not None:
+            raise GemmsimError("--dtype is for the built-in kernels: --arg says what a kernel of your own takes")
+        options = Options(
+            target=target, kernel=None, entry=entry, size=None, m=None, n=None, k=None, gpu="a100-80gb", gpu_sets=(),
+            kernel_sets=(), alpha=1.0, beta=0.0, grid=grid, block=block, shared=0, args=args, verify=verify,
+            full=False, max_instructions=None, seed=0, no_cache=no_cache,
+        )  # fmt: skip
+        todo, pruned = file_jobs(options, axes, derived, wanted, specs, where, shared)
+
+    from gemmsim.cli.output import emit
+    from gemmsim.report.sweep import RENDERERS
+    from gemmsim.sweep.store import Store
+
+    runner = _runner(jobs, scheduler)
+    path = _results(output)
+    with Store(path) as store:
+        found = _swept(todo, pruned, list(axes), store, runner, no_cache, path)
+    if found is None:
+        return INTERRUPTED
+    emit(RENDERERS[output_format](found, top or None), None)
+    return WRONG_RESULT if found.wrong else 0
+
+
+def _of_the_ladder(
+    kernel: str,
+    dtype: str | None,
+    axes: dict[str, tuple[int, ...]],
+    sizes: Sequence[tuple[int, int, int]],
+    gpus: Sequence[GpuSpec],
+    where: Sequence[str],
+    use_cache: bool,
+) -> tuple[Sequence[Job], list[Pruned]]:
+    from gemmsim.cases import LadderCase
+    from gemmsim.ladder import kernel_info
+    from gemmsim.sweep.job import LadderJob
+    from gemmsim.sweep.space import ladder_jobs
+
+    known = kernel_info(kernel).dtypes
+    if dtype is not None and dtype not in known:
+        raise GemmsimError(f"dtype {dtype}: {kernel} takes {' or '.join(known)}")
+    if not sizes:
+        raise GemmsimError("no problem size: give --size N, as in --size 1024,2048")
+    template = LadderJob(LadderCase(kernel, 1, 1, 1, dtype or known[0]), gpus[0], use_cache=use_cache)
+    return ladder_jobs(template, axes, sizes, gpus, where)
+
+
+def _runner(jobs: int | None, scheduler: str | None) -> Runner:
+    if jobs is not None and scheduler is not None:
+        raise GemmsimError("--jobs is for this machine: the cluster has as many as it has workers")
+    if jobs is not None and jobs < 1:
+        raise GemmsimError(f"--jobs {jobs} must be at least 1")
+    if scheduler is not None:
+        from gemmsim.sweep.cluster import run_cluster
+
+        return lambda todo: run_cluster(todo, scheduler)
+    from gemmsim.sweep.local import run_local
+
+    return lambda todo: run_local(todo, jobs)
+
+
+def _results(output: str | None) -> Path:
+    """The file of results; its folder exists afterwards."""
+    if output is not None:
+        return Path(output)
+    from gemmsim.compile import default_cache
+
+    path = default_cache().folder / "sweeps.sqlite"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise GemmsimError(f"cannot keep results in {path}: {error.strerror}; give -o FILE.sqlite") from None
+    return path
+
+
+def _swept(
+    jobs: Sequence[Job],
+    pruned: Sequence[Pruned],
+    axes: Sequence[str],
+    store: Store,
+    runner: Runner,
+    again: bool,
+    path: Path,
+) -> Sweep | None:
+    """None where it was interrupted, which is said."""
+    from tqdm import tqdm
+
+    from gemmsim.sweep.run import sweep
+
+    finished = total = 0
+    # disable=None: silent where standard error is no terminal
+    with tqdm(desc="sweep", unit=" combinations", disable=None, dynamic_ncols=True, leave=False) as bar:
+
+        def started(reused: int, count: int) -> None:
+            nonlocal finished, total
+            finished, total = reused, count
+            bar.initial = bar.n = reused
+            bar.total = count
+            bar.refresh()
+
+        def progress(result: SweepResult) -> None:
+            nonlocal finished
+            finished += 1
+            bar.update()
+
+        try:
+            return sweep(jobs, pruned, axes, store, runner, again, started, progress)
+        except KeyboardInterrupt:
+            bar.close()
+            kept = f"{finished} of {total} results are in {path}"
+            click.echo(f"interrupted: {kept}; the same command goes on from there", err=True)
+            return None

@@ -1,0 +1,247 @@
+"""A Sweep as text, Markdown, CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from gemmsim.analysis.ranking import Point, Prediction, Pruned, Ranking, Sweep, SweepResult
+from gemmsim.report.comparison import duration
+from gemmsim.report.json import plain
+from gemmsim.report.table import GAP, table
+from gemmsim.version import MODEL_VERSION
+
+WIDTH = 80
+INDENT = "  "
+SCHEMA_VERSION = 1
+LAST_LEAST = 14  # characters of the last column that must have room
+MOST_REASONS = 5  # of those that failed or were refused, in text
+
+
+@dataclass(frozen=True)
+class _Column:
+    """spared: the first to go where a line would be too long, by number; 0 stays."""
+
+    head: str
+    cell: Callable[[Prediction], str]
+    spared: int = 0
+
+
+_COLUMNS = (
+    _Column("time", lambda one: duration(one.time_us)),
+    _Column("TFLOP/s", lambda one: "-" if one.tflops is None else f"{one.tflops:.2f}"),
+    _Column("of peak", lambda one: "-" if one.percent_of_peak is None else f"{one.percent_of_peak:.1f}%", 3),
+    _Column("regs", lambda one: str(one.registers), 2),
+    _Column("shared", lambda one: f"{one.shared_bytes / 1024:.4g}K", 1),
+    _Column("limited by", lambda one: one.limited_by),
+)
+
+
+def render_text(sweep: Sweep, top: int | None) -> str:
+    """The `top` fastest of each size and GPU (all where None), then what was left out; ASCII, at most 80 columns."""
+    lines = textwrap.wrap(_summary(sweep), WIDTH)
+    for ranking in sweep.rankings:
+        shown = ranking.results[:top]
+        axes = _shown_axes(sweep, ranking)
+        lines += ["", *textwrap.wrap(_title(sweep, ranking, axes), WIDTH)]
+        columns = _fitting(axes, shown)
+        head, rows = _cells(axes, columns, ranking, shown)
+        align = ">" * (len(head) - 1) + "<"
+        lines += [f"{INDENT}{line}" for line in table(head, rows, align, WIDTH - len(INDENT))]
+        if len(shown) < len(ranking.results):
+            lines.append(f"{INDENT}and {len(ranking.results) - len(shown)} slower ones")
+    for heading, entries in _left_out(sweep):
+        lines += ["", heading]
+        for entry in entries:
+            lines += textwrap.wrap(entry, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT * 3)
+    return "\n".join(lines) + "\n"
+
+
+def render_markdown(sweep: Sweep, top: int | None) -> str:
+    lines = [f"{_summary(sweep)}"]
+    for ranking in sweep.rankings:
+        shown = ranking.results[:top]
+        axes = _shown_axes(sweep, ranking)
+        head, rows = _cells(axes, _COLUMNS, ranking, shown)
+        lines += ["", f"**{_title(sweep, ranking, axes)}**", "", _row(head), _row(["---:"] * (len(head) - 1) + ["---"])]
+        lines += [_row(row) for row in rows]
+    for heading, entries in _left_out(sweep):
+        lines += ["", f"{heading.capitalize()}:", "", *(f"- {entry}" for entry in entries)]
+    return "\n".join(lines) + "\n"
+
+
+def render_csv(sweep: Sweep, top: int | None) -> str:
+    """Every combination, one line each, those that were left out behind the others; a column a tunable."""
+    rows = _rows(sweep)
+    names = dict.fromkeys(name for row in rows for name in row)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(names), restval="", lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({name: "" if value is None else plain(value) for name, value in row.items()})
+    return text.getvalue()
+
+
+def render_json(sweep: Sweep, top: int | None) -> str:
+    """By the schema in `sweep.schema.json`; every combination."""
+    data = {
+        "schema_version": SCHEMA_VERSION,
+        "model_version": MODEL_VERSION,
+        "axes": sweep.axes,
+        "combinations": sweep.combinations,
+        "reused": sweep.reused,
+        "rankings": [
+            {
+                **_where(ranking.point),
+                "results": [
+                    {"rank": place, "tunables": one.point.tunables, "slower_than_best": _slower(one, ranking)}
+                    | asdict(_prediction(one))
+                    | {"key": one.key, "seconds": one.seconds}
+                    for place, one in enumerate(ranking.results, 1)
+                ],
+            }
+            for ranking in sweep.rankings
+        ],
+        "pruned": [_without(one, one.kind) for one in sweep.pruned],
+        "refused": [_without(one) for one in sweep.refused],
+        "failed": [_without(one) for one in sweep.failed],
+    }
+    return json.dumps(plain(data), indent=2, allow_nan=False) + "\n"
+
+
+def _summary(sweep: Sweep) -> str:
+    parts = [f"{sweep.predicted} predicted, not measured"]
+    if sweep.reused:
+        parts[0] += f" ({sweep.reused} results were there before)"
+    if sweep.pruned or sweep.refused:
+        parts.append(f"{len(sweep.pruned) + len(sweep.refused)} cannot be launched")
+    if sweep.failed:
+        parts.append(f"{len(sweep.failed)} failed")
+    return f"{sweep.combinations} combinations: {', '.join(parts)}."
+
+
+def _title(sweep: Sweep, ranking: Ranking, axes: Sequence[str]) -> str:
+    point = ranking.point
+    fixed = [f"{name}={value}" for name, value in point.tunables.items() if name not in axes]
+    size = "" if point.m is None else f", M={point.m} N={point.n} K={point.k}"
+    dtype = f", {point.dtype}" if point.dtype else ""
+    return ", ".join([f"{point.kernel} on {point.gpu}{size}{dtype}", *fixed])
+
+
+def _shown_axes(sweep: Sweep, ranking: Ranking) -> list[str]:
+    """Tunables that differ among the results; where there is one result, those that were asked to vary."""
+    values: dict[str, set[int]] = {}
+    for one in ranking.results:
+        for name, value in one.point.tunables.items():
+            values.setdefault(name, set()).add(value)
+    return [name for name in sweep.axes if len(values.get(name, ())) > 1]
+
+
+def _cells(
+    axes: Sequence[str], columns: Sequence[_Column], ranking: Ranking, shown: Sequence[SweepResult]
+) -> tuple[list[str], list[list[str]]]:
+    first, *others = columns
+    head = ["", *axes, first.head, "of best", *(column.head for column in others)]
+    rows = []
+    for place, one in enumerate(shown, 1):
+        prediction = _prediction(one)
+        tunables = [str(one.point.tunables[name]) for name in axes]
+        slower = f"{_slower(one, ranking):.2f}x"
+        rows.append([f"{place}", *tunables, first.cell(prediction), slower, *(c.cell(prediction) for c in others)])
+    return head, rows
+
+
+def _fitting(axes: Sequence[str], shown: Sequence[SweepResult]) -> tuple[_Column, ...]:
+    """As many columns as 80 characters have room for."""
+    columns: tuple[_Column, ...] = _COLUMNS
+    while True:
+        heads = ["99", *axes, "1.00x of", *(column.head for column in columns[:-1])]
+        widths = [len(head) for head in heads]
+        for one in shown:
+            cells = ["", *(str(one.point.tunables[name]) for name in axes), ""]
+            cells += [column.cell(_prediction(one)) for column in columns[:-1]]
+            widths = [max(width, len(cell)) for width, cell in zip(widths, cells, strict=True)]
+        if len(INDENT) + sum(widths) + len(GAP) * len(widths) + LAST_LEAST <= WIDTH:
+            return columns
+        spared = [column.spared for column in columns if column.spared]
+        if not spared:
+            return columns
+        columns = tuple(column for column in columns if column.spared != min(spared))
+
+
+def _left_out(sweep: Sweep) -> list[tuple[str, list[str]]]:
+    """Headings, and what stands under each: how many there are of a kind, and an example."""
+    found = []
+    cannot = []
+    kinds: dict[str, list[Pruned]] = {}
+    for one in sweep.pruned:
+        kinds.setdefault(one.kind, []).append(one)
+    for kind, members in kinds.items():
+        cannot.append(f"{len(members)} by {kind}: {_example(members[0].point, members[0].reason)}")
+    if sweep.refused:
+        first = sweep.refused[0]
+        cannot.append(f"{len(sweep.refused)} once compiled: {_example(first.point, first.reason)}")
+    if cannot:
+        found.append(("CANNOT BE LAUNCHED", cannot))
+    if sweep.failed:
+        entries = [_example(one.point, one.reason) for one in sweep.failed[:MOST_REASONS]]
+        if len(sweep.failed) > MOST_REASONS:
+            entries.append(f"and {len(sweep.failed) - MOST_REASONS} more")
+        found.append(("FAILED", entries))
+    if sweep.wrong:
+        found.append(("C IS WRONG", [_example(one.point, "C differs from A @ B") for one in sweep.wrong]))
+    return found
+
+
+def _example(point: Point, reason: str) -> str:
+    named = " ".join(f"{name}={value}" for name, value in point.tunables.items())
+    size = f" at {point.m} x {point.n} x {point.k}" if point.m is not None else ""
+    return f"{named}{size} on {point.gpu}: {reason}".strip()
+
+
+def _rows(sweep: Sweep) -> list[dict[str, Any]]:
+    rows = []
+    for ranking in sweep.rankings:
+        for place, one in enumerate(ranking.results, 1):
+            found = {"status": str(one.status), "rank": place, **_where(one.point), **one.point.tunables}
+            rows.append(found | {"slower_than_best": _slower(one, ranking)} | asdict(_prediction(one)) | {"reason": ""})
+    others: list[Pruned | SweepResult] = [*sweep.pruned, *sweep.refused, *sweep.failed]
+    for left in others:
+        status = str(left.status) if isinstance(left, SweepResult) else "pruned"
+        rows.append({"status": status, **_where(left.point), **left.point.tunables, "reason": left.reason})
+    return rows
+
+
+def _where(point: Point) -> dict[str, Any]:
+    return {"kernel": point.kernel, "gpu": point.gpu, "dtype": point.dtype, "m": point.m, "n": point.n, "k": point.k}
+
+
+def _without(one: Pruned | SweepResult, kind: str | None = None) -> dict[str, Any]:
+    found = {**_where(one.point), "tunables": one.point.tunables, "reason": one.reason}
+    return found if kind is None else found | {"kind": kind}
+
+
+def _slower(one: SweepResult, ranking: Ranking) -> float:
+    return _prediction(one).time_us / ranking.best_us
+
+
+def _prediction(one: SweepResult) -> Prediction:
+    assert one.prediction is not None
+    return one.prediction
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+RENDERERS: dict[str, Callable[[Sweep, int | None], str]] = {
+    "text": render_text,
+    "md": render_markdown,
+    "csv": render_csv,
+    "json": render_json,
+}
