@@ -31,6 +31,7 @@ ALLOWED = {
     "compare": {"analysis", "cases", "gpu", "request", "api"},
     "sweep": {"analysis", "cases", "compare", "compile", "gpu", "ladder", "report", "request"},
     "sensitivity": {"analysis", "api", "gpu", "request", "sm"},
+    "checks": {"analysis", "isa", "report", "trace"},
     "cli": {
         "analysis",
         "arrays",
@@ -42,6 +43,7 @@ ALLOWED = {
         "report",
         "request",
         "api",
+        "checks",
         "ladder",
         "sensitivity",
         "sweep",
@@ -49,6 +51,7 @@ ALLOWED = {
     "testing": {
         "api",
         "arrays",
+        "checks",
         "cases",
         "cli",
         "compile",
@@ -149,6 +152,7 @@ def test_allowed_table_has_no_cycle() -> None:
         ("gemmsim.gpu", {"numpy", "numba", "simpy"}),
         ("gemmsim.report.report", {"numba", "cuda", "simpy"}),
         ("gemmsim.cli.requests", {"numba", "cuda", "simpy"}),
+        ("gemmsim.testing.plugin", {"numpy", "numba", "simpy", "gemmsim.errors", "gemmsim.api"}),
     ],
 )
 def test_light_modules_load_nothing_heavy(module: str, unwanted: set[str]) -> None:

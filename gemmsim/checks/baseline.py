@@ -1,0 +1,129 @@
+"""Values that a launch had, kept as JSON, with how far each may move."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gemmsim.checks.expectation import explain
+from gemmsim.checks.outcome import Outcome
+from gemmsim.checks.quantities import Reading, read
+from gemmsim.checks.selection import everything
+from gemmsim.errors import GemmsimError
+from gemmsim.provenance import Provenance
+from gemmsim.report.report import Report
+from gemmsim.report.table import number
+
+SCHEMA = 1
+# What is kept where nobody says otherwise, and how far it may move: counts not at all, what is modelled a little.
+DEFAULT = {
+    "registers": 0.0,
+    "shared_bytes": 0.0,
+    "occupancy": 0.0,
+    "smsp__inst_executed.sum": 0.0,
+    "sectors": 0.0,
+    "wavefronts": 0.0,
+    "bank_conflicts": 0.0,
+    "spill_sectors": 0.0,
+    "dram_bytes": 0.05,
+    "time_us": 0.05,
+}
+MODELLED = 0.05
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """values: quantity -> value; tolerance: quantity -> share of the value that it may move by, up or down;
+    made_with: {tool: version}, of what made the numbers."""
+
+    kernel: str
+    gpu: str
+    values: dict[str, float]
+    tolerance: dict[str, float]
+    made_with: dict[str, str]
+
+
+def record(report: Report, names: Sequence[str] = (), former: Baseline | None = None) -> Baseline:
+    """The values of a launch. Tolerances of `former`, which people may have changed, are kept; so are its quantities
+    where no names are given. Raises GemmsimError for an unknown name."""
+    kept = former.tolerance if former else {}
+    wanted = list(names) or list(former.values if former else DEFAULT)
+    selection = everything(report)
+    values = {name: read(selection, name).value for name in wanted}
+    tolerance = {name: kept.get(name, _tolerance(report, name)) for name in wanted}
+    return Baseline(report.labels.kernel, report.evidence.gpu.name, values, tolerance, dict(report.versions))
+
+
+def compare(report: Report, baseline: Baseline) -> list[Outcome]:
+    """One outcome a quantity. What moved further than it may fails, to the better, too: then the baseline is old."""
+    if baseline.gpu != report.evidence.gpu.name or baseline.kernel != report.labels.kernel:
+        here = f"{report.labels.kernel} on {report.evidence.gpu.name}"
+        raise GemmsimError(
+            f"the baseline is of {baseline.kernel} on {baseline.gpu}, not of {here}: make one of its own"
+        )
+    other = [tool for tool, version in report.versions.items() if baseline.made_with.get(tool, version) != version]
+    made = f" (made with {', '.join(f'{tool} {baseline.made_with[tool]}' for tool in other)})" if other else ""
+    selection = everything(report)
+    return [
+        _compared(read(selection, name), value, baseline.tolerance[name], made)
+        for name, value in baseline.values.items()
+    ]
+
+
+def _compared(reading: Reading, before: float, tolerance: float, made: str) -> Outcome:
+    ok = math.isclose(reading.value, before, rel_tol=0.0, abs_tol=tolerance * abs(before) + 1e-9 * abs(before))
+    allowed = f" within {100 * tolerance:g}%" if tolerance else ""
+    message = f"{reading.name} == {number(before)}{allowed} (baseline): it is {number(reading.value)}"
+    if ok:
+        return Outcome("baseline", True, message)
+    if before:
+        message += f", {100 * (reading.value / before - 1):+.1f}%"
+    line = reading.row.line if reading.row else None
+    return Outcome("baseline", False, message + made, explain(reading), line)
+
+
+def _tolerance(report: Report, name: str) -> float:
+    if name in DEFAULT:
+        return DEFAULT[name]
+    return 0.0 if report.evidence.provenance.get(name) == Provenance.EXACT else MODELLED
+
+
+def load(path: Path) -> Baseline | None:
+    """None where there is no such file. Raises GemmsimError where it holds something else."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise GemmsimError(f"cannot read the baseline {path}: {error}") from None
+    try:
+        return _from_data(data)
+    except (KeyError, TypeError, ValueError):
+        raise GemmsimError(f"{path} is not a baseline of gemmsim (schema {SCHEMA}): delete it, or update it") from None
+
+
+def dump(baseline: Baseline) -> str:
+    values = {name: {"value": value, "tolerance": baseline.tolerance[name]} for name, value in baseline.values.items()}
+    data: dict[str, Any] = {
+        "gemmsim_baseline": SCHEMA,
+        "kernel": baseline.kernel,
+        "gpu": baseline.gpu,
+        "made_with": baseline.made_with,
+        "values": values,
+    }
+    return json.dumps(data, indent=2) + "\n"
+
+
+def _from_data(data: Any) -> Baseline:
+    if data["gemmsim_baseline"] != SCHEMA:
+        raise ValueError
+    values = {str(name): float(entry["value"]) for name, entry in data["values"].items()}
+    tolerance = {str(name): float(entry["tolerance"]) for name, entry in data["values"].items()}
+    if any(not math.isfinite(x) for x in values.values()) or any(not 0 <= x < math.inf for x in tolerance.values()):
+        raise ValueError
+    made_with = {str(tool): str(version) for tool, version in data["made_with"].items()}
+    return Baseline(str(data["kernel"]), str(data["gpu"]), values, tolerance, made_with)

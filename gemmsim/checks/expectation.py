@@ -1,0 +1,85 @@
+"""Expectations as text: `bank_conflicts == 0`, `sectors_per_request at 31 <= 4`, `time_us < 50`."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gemmsim.checks.outcome import Outcome
+from gemmsim.checks.quantities import Reading, read
+from gemmsim.checks.selection import everything, select
+from gemmsim.errors import GemmsimError
+from gemmsim.report.drawing import WIDTH
+from gemmsim.report.hazards import shown_path
+from gemmsim.report.report import Report
+from gemmsim.report.table import number
+
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+_FORM = re.compile(
+    r"\s*(?P<name>[A-Za-z_][\w.]*)(\s+at\s+(?P<where>.+?))?\s*(?P<compare>==|!=|<=|>=|<|>)\s*"
+    r"(?P<limit>[-+]?[0-9][0-9_]*\.?[0-9]*([eE][-+]?[0-9]+)?)\s*%?\s*"
+)
+_SHOULD_BE = "expected NAME == NUMBER or NAME at LINE-OR-TEXT <= NUMBER, with ==, !=, <=, >=, < or >"
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """where: None for the whole launch."""
+
+    name: str
+    where: str | None
+    compare: str
+    limit: float
+
+    def __str__(self) -> str:
+        at = f" at {self.where}" if self.where else ""
+        return f"{self.name}{at} {self.compare} {number(self.limit)}"
+
+
+def parse(text: str) -> Expectation:
+    """Raises GemmsimError where the text is of another form."""
+    match = _FORM.fullmatch(text)
+    if match is None:
+        raise GemmsimError(f"'{text}' is not an expectation: {_SHOULD_BE}")
+    where = match["where"]
+    if where and len(where) > 1 and where[0] == where[-1] and where[0] in "'\"`":
+        where = where[1:-1]
+    return Expectation(match["name"], where, match["compare"], float(match["limit"]))
+
+
+def evaluate(expectation: Expectation, report: Report) -> Outcome:
+    """Raises GemmsimError for unknown names and lines."""
+    selection = select(report, expectation.where) if expectation.where else everything(report)
+    reading = read(selection, expectation.name)
+    ok = _COMPARE[expectation.compare](reading.value, expectation.limit)
+    line = reading.row.line if reading.row else None
+    message = f"{expectation}: it is {number(reading.value)}"
+    if not ok and reading.row:
+        message += f", most of it at {place(reading)}"
+    return Outcome(expectation.name, ok, message, () if ok else explain(reading), line if not ok else None)
+
+
+def place(reading: Reading) -> str:
+    """kernels/tiled.py:35 (LDS.128)"""
+    row = reading.row
+    if row is None:
+        return ""
+    return f"{shown_path(row.line.file)}:{row.line.line} ({row.mnemonic})" if row.line else row.mnemonic
+
+
+def explain(reading: Reading) -> tuple[str, ...]:
+    """The line, and its worst access lane by lane."""
+    row = reading.row
+    if row is None:
+        return ()
+    text = [place(reading), f"    {row.text}"[:WIDTH]] if row.line else []
+    return (*text, *reading.selection.drawing(row))

@@ -1,0 +1,29 @@
+"""The sanitizer's findings, and whether C is right, as outcomes."""
+
+from __future__ import annotations
+
+from gemmsim.analysis.findings import Verification
+from gemmsim.checks.outcome import Outcome
+from gemmsim.report.drawing import WIDTH
+from gemmsim.report.hazards import lines, one_line, summary
+from gemmsim.trace.hazards import Finding, Sanitized
+
+
+def sanitizer_outcomes(outcome: Sanitized) -> list[Outcome]:
+    """One a finding, or one that says that there is none."""
+    if outcome.clean:
+        return [Outcome("sanitizer", True, summary(outcome))]
+    return [_outcome(finding) for finding in outcome.findings]
+
+
+def _outcome(finding: Finding) -> Outcome:
+    other = finding.other
+    related = ((other.line, f"thread {other.thread} {other.does}"),) if other and other.line else ()
+    return Outcome(
+        str(finding.defect), False, one_line(finding), tuple(lines(finding, WIDTH)), finding.at.line, related
+    )
+
+
+def verified_outcome(verified: Verification) -> list[Outcome]:
+    """[] where C was not checked."""
+    return [] if verified.ok is None else [Outcome("verified", verified.ok, f"C is right: {verified.text}")]

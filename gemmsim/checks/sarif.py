@@ -1,0 +1,83 @@
+"""Outcomes as SARIF 2.1.0 (OASIS), which code hosts show beside the source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gemmsim.checks.outcome import Outcome
+from gemmsim.isa.program import SourceLine
+from gemmsim.version import __version__
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_ROOT = "SRCROOT"
+# What is wrong with a kernel whatever anybody expected of it
+_DEFECTS = {
+    "race": "Two threads use the same bytes of shared memory and no barrier lies between.",
+    "unwaited copy": "Shared memory is used while an asynchronous copy to it may still be under way.",
+    "uninitialised read": "Shared memory is read that no thread of the block has written.",
+    "out of bounds": "An access lies outside all that the kernel was given.",
+    "misaligned": "An address is not a multiple of the access's size.",
+    "divergent barrier": "Not all threads of the block reach a barrier.",
+    "fault": "The kernel traps.",
+    "verified": "The result is not that of NumPy in double precision.",
+    "baseline": "A quantity has moved further from its baseline than it may.",
+}
+
+
+def render(outcomes: Sequence[Outcome]) -> str:
+    """One run; a result each expectation, those that hold with kind "pass" and level "none"."""
+    rules = sorted({outcome.rule for outcome in outcomes})
+    run = {
+        "tool": {
+            "driver": {
+                "name": "gemmsim",
+                "version": __version__,
+                "rules": [_rule(rule) for rule in rules],
+            }
+        },
+        "columnKind": "utf16CodeUnits",
+        "originalUriBaseIds": {_ROOT: {"uri": Path.cwd().as_uri() + "/"}},
+        "results": [_result(outcome, rules.index(outcome.rule)) for outcome in outcomes],
+    }
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def rule_id(rule: str) -> str:
+    """SARIF wants stable names: "gemmsim/out-of-bounds"."""
+    return "gemmsim/" + rule.replace(" ", "-")
+
+
+def _rule(rule: str) -> dict[str, Any]:
+    text = _DEFECTS.get(rule, f"An expectation of {rule} does not hold.")
+    return {"id": rule_id(rule), "shortDescription": {"text": text}, "defaultConfiguration": {"level": "error"}}
+
+
+def _result(outcome: Outcome, index: int) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "ruleId": rule_id(outcome.rule),
+        "ruleIndex": index,
+        "kind": "pass" if outcome.ok else "fail",
+        "level": "none" if outcome.ok else "error",
+        "message": {"text": "\n".join((outcome.message, *outcome.details))},
+    }
+    if outcome.line:
+        result["locations"] = [{"physicalLocation": _location(outcome.line)}]
+    if outcome.related:
+        result["relatedLocations"] = [
+            {"physicalLocation": _location(line), "message": {"text": text}} for line, text in outcome.related
+        ]
+    return result
+
+
+def _location(line: SourceLine) -> dict[str, Any]:
+    path = Path(line.file)
+    if not path.is_absolute():
+        artifact = {"uri": path.as_posix(), "uriBaseId": _ROOT}
+    elif path.is_relative_to(Path.cwd()):
+        artifact = {"uri": path.relative_to(Path.cwd()).as_posix(), "uriBaseId": _ROOT}
+    else:
+        artifact = {"uri": path.as_uri()}
+    return {"artifactLocation": artifact, "region": {"startLine": line.line}}

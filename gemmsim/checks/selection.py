@@ -1,0 +1,74 @@
+"""Source lines of a Report, found by number or by what stands in them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from gemmsim.analysis.access_samples import AccessSample
+from gemmsim.analysis.lines import LineTraffic, by_line
+from gemmsim.errors import GemmsimError
+from gemmsim.report.drawing import draw
+from gemmsim.report.report import Report
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Memory instructions of a launch: all, or those of some source lines.
+
+    where   as asked for, "" for all
+    rows    one a kind of instruction and line; samples: one an instruction
+    """
+
+    report: Report
+    where: str
+    rows: tuple[LineTraffic, ...]
+    samples: tuple[AccessSample, ...]
+
+    def drawing(self, row: LineTraffic) -> list[str]:
+        """The worst access of a row of this selection, lane by lane; [] where there is no sample of it."""
+        mine = [
+            sample
+            for sample in self.samples
+            if (sample.line, sample.space, sample.op, sample.width_bytes)
+            == (row.line, row.space, row.op, row.width_bytes)
+        ]
+        if not mine:
+            return []
+        cost = "wavefronts" if row.space == "shared" else "sectors"
+        view = self.report.block_view
+        return draw(max(mine, key=lambda sample: int(getattr(sample.worst, cost))), view.arrays if view else ())
+
+
+def everything(report: Report) -> Selection:
+    return Selection(report, "", by_line(report.evidence), report.access_samples)
+
+
+def select(report: Report, where: int | str) -> Selection:
+    """The memory instructions of the lines that `where` names: a number (35, "35", "tiled.py:35"), or text that stands
+    in them (spaces do not count). Raises GemmsimError where no such line touches memory."""
+    rows = tuple(row for row in by_line(report.evidence) if _names(where, row))
+    if not rows:
+        known = {f"{row.where} `{row.text}`" for row in by_line(report.evidence) if row.line}
+        listed = "; ".join(sorted(known, key=_number)) or "none, the program has no source lines"
+        raise GemmsimError(
+            f"no memory access at '{where}' in {report.labels.kernel}: lines that have some are {listed}"
+        )
+    lines = {row.line for row in rows}
+    samples = tuple(sample for sample in report.access_samples if sample.line in lines)
+    return Selection(report, str(where), rows, samples)
+
+
+def _number(text: str) -> int:
+    return int(re.findall(r"\d+", text)[0])
+
+
+def _names(where: int | str, row: LineTraffic) -> bool:
+    if row.line is None:
+        return False
+    text = str(where).strip()
+    file, _, number = text.rpartition(":")
+    if number.isdecimal():
+        return row.line.line == int(number) and (not file or PurePath(row.line.file).match(f"*{file}"))
+    return bool(text) and "".join(text.split()) in "".join(row.text.split())

@@ -1,0 +1,111 @@
+"""gemmsim check"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gemmsim.cli.options import launch_options, output_option
+from gemmsim.cli.output import emit
+from gemmsim.errors import GemmsimError
+
+if TYPE_CHECKING:
+    from gemmsim.checks.outcome import Outcome
+    from gemmsim.request import AnalyzeRequest
+
+EXPECTATION_FAILED = 1
+
+
+@click.command("check")
+@click.argument("target", required=False)
+@launch_options
+@click.option(
+    "--expect", "expectations", multiple=True, metavar="EXPR", help="What should hold: 'bank_conflicts == 0'."
+)
+@click.option("--baseline", metavar="FILE", help="Hold the launch against the values in FILE.")
+@click.option("--update", is_flag=True, help="Write the values of now into the baseline instead.")
+@click.option("--sanitize", is_flag=True, help="Expect no race, bad address or uneven barrier.")
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json", "sarif"]),
+    default="text",
+    show_default=True,
+    help="Form of the data.",
+)
+@output_option
+def command(
+    expectations: tuple[str, ...],
+    baseline: str | None,
+    update: bool,
+    sanitize: bool,
+    output_format: str,
+    output: str | None,
+    **options: Any,
+) -> int:
+    """Hold one kernel launch against what you expect of it.
+
+    \b
+    gemmsim check --kernel tiled --size 256 --sanitize \\
+        --expect 'bank_conflicts == 0' --expect 'sectors_per_request <= 4'
+    gemmsim check --kernel tiled --size 256 --expect 'wavefronts_per_request at 35 <= 2'
+    gemmsim check my.cu --grid 8 --block 256 --arg ... --baseline my.json --update
+
+    EXPR is NAME, maybe "at" a line (its number, or text that stands in it), a
+    comparison and a number. Names: bank_conflicts, sectors_per_request,
+    sector_excess, wavefronts_per_request, occupancy, registers, time_us, ... or a
+    counter (gemmsim list metrics). Per request the worst line counts. TARGET and
+    the other options are those of gemmsim analyze, and C is checked as there.
+
+    Exit status: 0 all hold, 1 one does not, 2 usage or environment.
+    """
+    if not (expectations or baseline or sanitize):
+        raise GemmsimError("nothing to check: give --expect EXPR, --baseline FILE or --sanitize")
+    if update and not baseline:
+        raise GemmsimError("--update writes a baseline: say which with --baseline FILE")
+    from gemmsim.checks import expectation, render, sarif
+    from gemmsim.cli.requests import Options, launch_request
+
+    wanted = [expectation.parse(text) for text in expectations]
+    request = launch_request(Options(**options))
+    outcomes = _outcomes(request, wanted, Path(baseline) if baseline else None, update, sanitize)
+    renderers = {"text": render.render_text, "json": render.render_json, "sarif": sarif.render}
+    emit(renderers[output_format](outcomes), output)
+    return 0 if all(outcome.ok for outcome in outcomes) else EXPECTATION_FAILED
+
+
+def _outcomes(
+    request: AnalyzeRequest, wanted: list[Any], baseline: Path | None, update: bool, sanitize: bool
+) -> list[Outcome]:
+    from gemmsim import api
+    from gemmsim.checks import expectation
+    from gemmsim.checks.hazard_outcomes import sanitizer_outcomes, verified_outcome
+    from gemmsim.checks.outcome import Outcome
+    from gemmsim.report.hazards import fatal
+
+    outcomes: list[Outcome] = []
+    if sanitize:
+        found = api.sanitize(request)
+        outcomes += sanitizer_outcomes(found)
+        if fatal(found):
+            reason = "not known, the launch would fail on a GPU"
+            return outcomes + [Outcome(e.name, False, f"{e}: {reason}") for e in wanted]
+    report = api.analyze(request)
+    outcomes += verified_outcome(report.verified)
+    outcomes += [expectation.evaluate(e, report) for e in wanted]
+    return outcomes + (_baseline(report, baseline, update) if baseline else [])
+
+
+def _baseline(report: Any, path: Path, update: bool) -> list[Outcome]:
+    from gemmsim.checks import baseline
+    from gemmsim.checks.outcome import Outcome
+
+    former = baseline.load(path)
+    if update:
+        emit(baseline.dump(baseline.record(report, former=former)), str(path))
+        return [Outcome("baseline", True, f"baseline written: {path}")]
+    if former is None:
+        raise GemmsimError(f"there is no baseline {path}: make it with --update")
+    return baseline.compare(report, former)

@@ -1,0 +1,83 @@
+"""One access of a warp in ASCII: lanes to sectors for global memory, lanes to banks for shared memory."""
+
+from __future__ import annotations
+
+from gemmsim.analysis.access_samples import AccessSample, ArrayArgument, WarpAccess
+
+WIDTH = 74  # beneath a heading it is indented, and fits into 80 columns still
+MOST_ROWS = 12
+LANES = 32
+_WORD_BYTES = 4
+
+
+def draw(sample: AccessSample, arrays: tuple[ArrayArgument, ...] = (), worst: bool = True) -> list[str]:
+    """The sample's worst access (or its most frequent one) with a heading; lines of at most 74 columns."""
+    access = sample.worst if worst else sample.representative
+    active = sum(address is not None for address in access.addresses)
+    who = f"warp {access.warp} of block {access.block}, {active} lanes x {sample.width_bytes} bytes"
+    if sample.space == "shared":
+        cost = f"{_of(access.wavefronts, 'wavefront')}, {_of(access.conflicts, 'bank conflict')}"
+        body = _banks(sample, access)
+    else:
+        cost = f"{_of(access.sectors, 'sector')}, {access.ideal_sectors} would do"
+        body = _sectors(access, {array.position: array for array in arrays})
+    return [_cut(f"{sample.mnemonic}: {who}: {cost}"), *body]
+
+
+def _of(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def _sectors(access: WarpAccess, arrays: dict[int, ArrayArgument]) -> list[str]:
+    """One row a sector: which lanes touch it, and what lies there."""
+    array = arrays.get(access.argument) if access.argument is not None else None
+    rows = []
+    for number, address in enumerate(access.sector_addresses):
+        lanes = [lane for lane in range(LANES) if access.sector[lane] == number]
+        marks = "".join("#" if lane in lanes else "." for lane in range(LANES))
+        offset = address - access.sector_addresses[0]
+        rows.append(_cut(f"sector +{offset:<#9x} |{marks}| {_elements(access, array, lanes)}".rstrip()))
+    ruler = "lane".rjust(18) + " 0       8       16      24"
+    return [ruler, *_shortened(rows, "sectors")]
+
+
+def _elements(access: WarpAccess, array: ArrayArgument | None, lanes: list[int]) -> str:
+    if array is None or not access.elements:
+        return ""
+    found = [e for e in (access.elements[lane] for lane in lanes) if e is not None]
+    if not found:
+        return ""
+    names = [f"{array.name}[{','.join(map(str, e))}]" for e in (found[0], found[-1])]
+    return names[0] if names[0] == names[1] else f"{names[0]} .. {names[1]}"
+
+
+def _banks(sample: AccessSample, access: WarpAccess) -> list[str]:
+    """One row a wavefront, one column a bank: the lane that it serves there, ** where several share a word."""
+    words = max(1, sample.width_bytes // _WORD_BYTES)
+    rows = []
+    for number in sorted({wavefront for wavefront in access.wavefront if wavefront >= 0}):
+        cells = [".."] * LANES
+        for lane in range(LANES):
+            if access.wavefront[lane] != number:
+                continue
+            for word in range(words):
+                bank = (access.bank[lane] + word) % LANES
+                cells[bank] = f"{lane:2}" if cells[bank] == ".." else "**"
+        rows.append(f"wave {number:>2} |{''.join(cells)}|")
+    ruler = "bank".rjust(7) + "  " + "".join(f"{bank:<8}" for bank in range(0, LANES, 4)).rstrip()
+    return [
+        ruler,
+        *_shortened(rows, "wavefronts"),
+        "cells: the lane served from that bank, ** several lanes, .. none",
+    ]
+
+
+def _shortened(rows: list[str], what: str) -> list[str]:
+    if len(rows) <= MOST_ROWS:
+        return rows
+    kept = MOST_ROWS - 1
+    return [*rows[:kept], f"... and {len(rows) - kept} {what} more"]
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDTH else line[: WIDTH - 2].rstrip() + ".."

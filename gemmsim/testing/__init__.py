@@ -1,0 +1,60 @@
+"""Tests of kernels without a GPU: fixtures `gpu`, `analyze` and `gemmsim_baseline` (by the pytest plugin), assertions.
+
+    from gemmsim.testing import assert_coalesced, assert_no_races
+
+    def test_tiled(analyze):
+        trace = analyze("tiled", size=256)
+        assert trace.at("tile_b[k, tx]").bank_conflicts == 0
+        assert_coalesced(trace)
+        assert_no_races(trace)
+
+Names are imported when they are first used: pytest loads the plugin for everybody who has gemmsim installed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gemmsim.testing.assertions import (
+        assert_clean,
+        assert_coalesced,
+        assert_correct,
+        assert_no_bank_conflicts,
+        assert_no_races,
+        assert_no_spills,
+        assert_occupancy,
+    )
+    from gemmsim.testing.launches import Analyzer
+    from gemmsim.testing.trace import Trace
+
+_HOMES = {
+    "Analyzer": "launches",
+    "Trace": "trace",
+    "assert_clean": "assertions",
+    "assert_coalesced": "assertions",
+    "assert_correct": "assertions",
+    "assert_no_bank_conflicts": "assertions",
+    "assert_no_races": "assertions",
+    "assert_no_spills": "assertions",
+    "assert_occupancy": "assertions",
+}
+__all__ = [
+    "Analyzer",
+    "Trace",
+    "assert_clean",
+    "assert_coalesced",
+    "assert_correct",
+    "assert_no_bank_conflicts",
+    "assert_no_races",
+    "assert_no_spills",
+    "assert_occupancy",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    import importlib
+
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

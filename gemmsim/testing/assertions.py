@@ -1,0 +1,118 @@
+"""Assertions on a predicted launch; each failure says where, and draws the lanes with their sectors or banks."""
+
+from __future__ import annotations
+
+from gemmsim.analysis.lines import LineTraffic
+from gemmsim.checks.selection import Selection, everything, select
+from gemmsim.report import hazards
+from gemmsim.report.hazards import shown_path
+from gemmsim.testing.trace import Trace
+from gemmsim.trace.hazards import Defect, Finding
+
+_RACES = frozenset({Defect.RACE, Defect.UNWAITED_COPY})
+
+
+def assert_coalesced(trace: Trace, at: int | str | None = None, excess: float = 0.25) -> None:
+    """No global access asks for more than (1 + excess) times the sectors that its bytes would fill if packed.
+
+    The default lets pass rows that start in the middle of a sector (5 sectors where 4 would do). `at`: only the lines
+    with this number or text.
+    """
+    __tracebackhide__ = True
+    selection = _selection(trace, at)
+    rows = [row for row in selection.rows if row.space == "global" and row.requests]
+    bad = [row for row in rows if row.sectors > (1 + excess) * row.ideal_sectors]
+    if bad:
+        message = "{sectors:.4g} sectors a request where {ideal:.4g} would do"
+        raise AssertionError(_message(f"not coalesced: {len(bad)} of {len(rows)} accesses", selection, bad, message))
+
+
+def assert_no_bank_conflicts(trace: Trace, at: int | str | None = None) -> None:
+    """No access to shared memory takes more wavefronts than its width needs."""
+    __tracebackhide__ = True
+    selection = _selection(trace, at)
+    rows = [row for row in selection.rows if row.space == "shared" and row.requests]
+    bad = [row for row in rows if row.conflicts]
+    if bad:
+        message = "{conflicts:,.0f} bank conflicts, {wavefronts:.4g} wavefronts a request"
+        raise AssertionError(_message(f"bank conflicts: {len(bad)} of {len(rows)} accesses", selection, bad, message))
+
+
+def assert_occupancy(trace: Trace, min: float, achieved: bool = False) -> None:
+    """Theoretical occupancy in percent, or the achieved one, is at least `min`."""
+    __tracebackhide__ = True
+    occupancy = trace.report.evidence.occupancy
+    value = trace.report.evidence.timing.achieved_occupancy_pct if achieved else occupancy.theoretical_pct
+    if value >= min:
+        return
+    program = trace.report.evidence.program
+    limits = {
+        "blocks": (occupancy.limit_blocks, "block slots"),
+        "warps": (occupancy.limit_warps, "warp slots"),
+        "registers": (occupancy.limit_registers, f"registers ({program.registers} a thread)"),
+        "shared_mem": (occupancy.limit_shared_mem, f"shared memory ({occupancy.allocated_shared_bytes:,} B a block)"),
+    }
+    lines = [f"{'achieved' if achieved else 'theoretical'} occupancy is {value:.4g}%, less than {min:g}%"]
+    lines += [
+        f"  {count:>3} blocks an SM by {text}{'  <- limit' if name in occupancy.limiters else ''}"
+        for name, (count, text) in limits.items()
+    ]
+    raise AssertionError("\n".join(lines))
+
+
+def assert_no_races(trace: Trace) -> None:
+    """No race on shared memory between barriers, and no use of a copy that was not waited for."""
+    __tracebackhide__ = True
+    _assert_none(trace, [finding for finding in trace.sanitized.findings if finding.defect in _RACES])
+
+
+def assert_clean(trace: Trace) -> None:
+    """Nothing that the sanitizer finds: races, bad addresses, reads of what nobody wrote, barriers not all reach."""
+    __tracebackhide__ = True
+    _assert_none(trace, list(trace.sanitized.findings))
+
+
+def assert_correct(trace: Trace) -> None:
+    """C is what NumPy computes in double precision; fails where it was not checked, too."""
+    __tracebackhide__ = True
+    if trace.report.verified.ok is not True:
+        raise AssertionError(f"C is not verified: {trace.report.verified.text}")
+
+
+def assert_no_spills(trace: Trace) -> None:
+    """No access to local memory: all registers and arrays of a thread are in registers."""
+    __tracebackhide__ = True
+    selection = _selection(trace, None)
+    bad = [row for row in selection.rows if row.space == "local" and row.requests]
+    if bad:
+        head = f"local memory is used: {trace.report.evidence.program.local_bytes} bytes a thread"
+        raise AssertionError(_message(head, selection, bad, "{requests:,.0f} requests"))
+
+
+def _selection(trace: Trace, at: int | str | None) -> Selection:
+    return everything(trace.report) if at is None else select(trace.report, at)
+
+
+def _message(head: str, selection: Selection, rows: list[LineTraffic], form: str) -> str:
+    lines = [head]
+    for row in sorted(rows, key=lambda row: -row.sectors - row.wavefronts):
+        requests = row.requests
+        numbers = {
+            "requests": requests,
+            "sectors": row.sectors / requests,
+            "ideal": row.ideal_sectors / requests,
+            "wavefronts": row.wavefronts / requests,
+            "conflicts": row.conflicts,
+        }
+        where = f"{shown_path(row.line.file)}:{row.line.line}" if row.line else "?"
+        lines += ["", f"{where} ({row.mnemonic}): {form.format(**numbers)}"]
+        lines += [f"    {row.text}"[:80]] if row.text else []
+        lines += [f"  {line}" for line in selection.drawing(row)]
+    return "\n".join(lines)
+
+
+def _assert_none(trace: Trace, findings: list[Finding]) -> None:
+    __tracebackhide__ = True
+    if findings:
+        blocks = ["\n".join(hazards.lines(finding)) for finding in findings]
+        raise AssertionError("\n\n".join([hazards.summary(trace.sanitized), *blocks]))

@@ -1,0 +1,49 @@
+"""Baselines of tests: JSON files in `gemmsim_baselines/` beside the test's file, one a test."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from gemmsim.checks.baseline import compare, dump, load, record
+from gemmsim.cli.output import emit
+from gemmsim.testing.trace import Trace
+
+FOLDER = "gemmsim_baselines"
+
+
+@dataclass(frozen=True)
+class BaselineChecker:
+    """test: its file; node: its name with parameters; update: write instead of comparing."""
+
+    test: Path
+    node: str
+    update: bool
+
+    def path(self, name: str = "") -> Path:
+        """Each test has files of its own, so that tests can run in parallel."""
+        parts = (self.test.stem, self.node, *([name] if name else []))
+        return self.test.parent / FOLDER / (re.sub(r"[^\w.-]+", "_", ".".join(parts)).strip("_")[:200] + ".json")
+
+    def __call__(self, trace: Trace, *quantities: str, name: str = "") -> None:
+        """Hold a trace against its baseline.
+
+        quantities  what is kept: names as in `gemmsim check`, or counters; the usual ones where none is given
+        name        tells several baselines of one test apart
+
+        Tolerances stand in the file and may be changed there; --gemmsim-update keeps them.
+        """
+        __tracebackhide__ = True
+        path = self.path(name)
+        former = load(path)
+        if self.update:
+            path.parent.mkdir(exist_ok=True)
+            emit(dump(record(trace.report, quantities, former)), str(path))
+            return
+        if former is None:
+            raise AssertionError(f"there is no baseline {path}: run pytest --gemmsim-update once, and keep the file")
+        failed = [outcome for outcome in compare(trace.report, former) if not outcome.ok]
+        if failed:
+            lines = [line for outcome in failed for line in (outcome.message, *(f"  {d}" for d in outcome.details), "")]
+            raise AssertionError("\n".join([*lines, f"{path}: pytest --gemmsim-update takes these values over"]))

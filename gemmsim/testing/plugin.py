@@ -1,0 +1,73 @@
+"""The pytest plugin (entry point pytest11). It imports nothing of gemmsim until one of its fixtures is used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from gemmsim.gpu.spec import GpuSpec
+    from gemmsim.testing.baselines import BaselineChecker
+    from gemmsim.testing.launches import Analyzer
+
+DEFAULT_GPU = "a100-80gb"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("gemmsim", "predicted CUDA kernels")
+    group.addoption(
+        "--gemmsim-gpu",
+        default=None,
+        metavar="NAME|FILE.toml",
+        help=f"GPU of the fixture gpu (default: {DEFAULT_GPU}).",
+    )
+    group.addoption(
+        "--gemmsim-update", action="store_true", help="Write the baselines of the tests that run instead of comparing."
+    )
+    parser.addini("gemmsim_gpu", "GPU of the fixture gpu where --gemmsim-gpu is not given.", default=DEFAULT_GPU)
+
+
+@pytest.fixture
+def gpu(request: pytest.FixtureRequest) -> GpuSpec:
+    """The GPU to predict for: --gemmsim-gpu, or the parameter of an indirect parametrization.
+
+    @pytest.mark.parametrize("gpu", ["a100", "h200"], indirect=True)
+    """
+    from gemmsim.gpu import load_gpu
+
+    chosen = request.config.getoption("--gemmsim-gpu") or request.config.getini("gemmsim_gpu")
+    return load_gpu(str(getattr(request, "param", chosen)))
+
+
+@pytest.fixture(scope="session")
+def _gemmsim_known() -> dict[Any, Any]:
+    """Launches that were predicted already in this session."""
+    return {}
+
+
+@pytest.fixture
+def analyze(request: pytest.FixtureRequest, gpu: Any, _gemmsim_known: dict[Any, Any]) -> Analyzer:
+    """A function that predicts a launch: analyze("tiled", size=256), analyze("my.py:my_gemm", grid=..., ...)."""
+    from gemmsim.testing.launches import Analyzer
+
+    return Analyzer(gpu, request.path.parent, _gemmsim_known)
+
+
+@pytest.fixture
+def gemmsim_baseline(request: pytest.FixtureRequest) -> BaselineChecker:
+    """A function that holds a trace against the values stored beside the test: gemmsim_baseline(trace)."""
+    from gemmsim.testing.baselines import BaselineChecker
+
+    return BaselineChecker(request.path, request.node.name, bool(request.config.getoption("--gemmsim-update")))
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+    """`assert trace.at(...).bank_conflicts == 0` that fails says where, and draws the lanes."""
+    for side in (left, right):
+        if type(side).__module__ == "gemmsim.testing.trace":
+            failure = getattr(side, "failure", None)
+            if failure:
+                lines: list[str] = failure(f"{left} {op} {right}")
+                return lines
+    return None

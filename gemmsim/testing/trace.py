@@ -1,0 +1,85 @@
+"""A predicted launch as a test sees it: quantities as attributes, lines by what stands in them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from gemmsim import api
+from gemmsim.checks.expectation import explain
+from gemmsim.checks.quantities import OF_LAUNCH, OF_LINES, Reading, read
+from gemmsim.checks.selection import Selection, everything, select
+from gemmsim.errors import GemmsimError, nearest
+from gemmsim.report.report import Report
+from gemmsim.request import AnalyzeRequest
+from gemmsim.trace.hazards import Sanitized
+
+
+class Value(float):
+    """A number that knows where it comes from."""
+
+    reading: Reading
+
+    def __new__(cls, reading: Reading) -> Value:
+        value = super().__new__(cls, reading.value)
+        value.reading = reading
+        return value
+
+    def __repr__(self) -> str:
+        return f"{float(self):g}"
+
+    __str__ = __repr__
+
+    def failure(self, comparison: str) -> list[str]:
+        """What pytest shows of a comparison that does not hold: the line that counts most, and its worst access."""
+        selection = self.reading.selection
+        at = f" at {selection.where!r}" if selection.where else ""
+        report = selection.report
+        return [
+            comparison,
+            f"{self.reading.name}{at} of {report.labels.kernel} on {report.evidence.gpu.name} is {self}",
+            *explain(self.reading),
+        ]
+
+
+class Lines:
+    """Some source lines of a launch; quantities are attributes: bank_conflicts, sectors_per_request, ..."""
+
+    def __init__(self, selection: Selection) -> None:
+        self.selection = selection
+
+    def __getattr__(self, name: str) -> Value:
+        if name.startswith("_") or name not in (*OF_LINES, *OF_LAUNCH):
+            raise AttributeError(f"no quantity '{name}'{nearest(name, OF_LINES)}: lines have {', '.join(OF_LINES)}")
+        return Value(read(self.selection, name))
+
+
+class Trace:
+    """A predicted launch; quantities are attributes: time_us, occupancy, registers, bank_conflicts, ..."""
+
+    def __init__(self, request: AnalyzeRequest, report: Report) -> None:
+        self.request, self.report = request, report
+
+    def at(self, where: int | str) -> Lines:
+        """The memory accesses of the lines with this number, or with this text in them (spaces do not count).
+
+        Raises GemmsimError, with the lines that there are, where none of them matches.
+        """
+        return Lines(select(self.report, where))
+
+    def counter(self, name: str) -> Value:
+        """One of Nsight Compute's counters, by its full name."""
+        if name not in self.report.evidence.counters:
+            known = self.report.evidence.counters
+            raise GemmsimError(f"no counter '{name}'{nearest(name, known)}: gemmsim list metrics names them")
+        return Value(read(everything(self.report), name))
+
+    @cached_property
+    def sanitized(self) -> Sanitized:
+        """What the sanitizer finds; executes the launch once more when first asked for."""
+        return api.sanitize(self.request)
+
+    def __getattr__(self, name: str) -> Value:
+        if name.startswith("_") or name not in (*OF_LINES, *OF_LAUNCH):
+            known = (*OF_LINES, *OF_LAUNCH)
+            raise AttributeError(f"no quantity '{name}'{nearest(name, known)}: a launch has {', '.join(known)}")
+        return Value(read(everything(self.report), name))

@@ -1,0 +1,85 @@
+"""gemmsim analyze --sanitize: on kernels broken on purpose, and silent on the ladder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import gemmsim
+from gemmsim.api import sanitize
+from gemmsim.cases import LadderCase, ladder_request
+from gemmsim.cli.main import main
+from gemmsim.gpu import load_gpu
+from gemmsim.ladder import kernel_infos
+from gemmsim.report import hazards
+
+BROKEN = Path(__file__).parents[1] / "corpus" / "broken.cu"
+SCHEMA = json.loads((Path(gemmsim.__file__).parent / "report" / "report.schema.json").read_text())
+LADDER = [(name, dtype) for name, info in kernel_infos().items() for dtype in info.dtypes]
+
+
+def analyze(entry: str, *more: str, a: str = "f32[256]", c: str = "f32[256]=0", grid: str = "1") -> int:
+    arguments = ["--grid", grid, "--block", "64", "--arg", a, "--arg", c]
+    return main(["analyze", str(BROKEN), "--entry", entry, *arguments, "--sanitize", *more])
+
+
+@pytest.mark.parametrize(("name", "dtype"), LADDER, ids=[f"{name}-{dtype}" for name, dtype in LADDER])
+def test_the_ladder_is_clean(name: str, dtype: str) -> None:
+    """Every rung and type at sizes that no tile divides. NVIDIA's compute-sanitizer (racecheck and memcheck on an H200)
+    found nothing there either."""
+    outcome = sanitize(ladder_request(LadderCase(name, 131, 135, 70, dtype=dtype), load_gpu("h200")))
+    assert [hazards.one_line(finding) for finding in outcome.findings] == []
+    assert not outcome.stopped and outcome.blocks == outcome.blocks_total
+
+
+def test_a_race_is_a_section_of_the_report(capsys: pytest.CaptureFixture[str]) -> None:
+    assert analyze("two_tiles_too_few_barriers") == 1
+    text = capsys.readouterr().out
+    section = text.split("PROBLEMS FOUND WHILE EXECUTING\n")[1].split("\n\n")[0].splitlines()
+    assert section[0] == "  race: two threads use the same bytes of shared memory and no barrier lies"
+    assert section[2] == "      4 bytes at byte 124 of shared memory, block (0,0,0), 96 times"
+    assert section[3].endswith(": thread (32,0,0) (warp 1, lane 0) reads") and "broken.cu:" in section[3]
+    assert section[4].strip().startswith("sum += tile[k % 2][63 - t];")
+    assert section[5].endswith(": thread (31,0,0) (warp 0, lane 31) writes")
+    assert section[-1] == "  sanitizer: 2 findings; every block executed"
+    assert "time      :" in text  # the rest of the report is there
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_findings_in_json_follow_the_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    assert analyze("copy_not_waited_for", "--format", "json") == 1
+    data = json.loads(capsys.readouterr().out)
+    jsonschema.validate(data, SCHEMA)
+    (finding,) = data["sanitizer"]["findings"]
+    assert (finding["defect"], finding["space"], finding["count"]) == ("unwaited copy", "shared", 64)
+    assert (finding["at"]["does"], finding["other"]["does"]) == ("reads", "copies to")
+    assert (finding["at"]["thread"], finding["other"]["thread"]) == ([0, 0, 0], [63, 0, 0])
+    assert len(data["findings"]) == 1 and data["findings"][0].startswith("unwaited copy at byte 252 of shared memory: ")
+
+
+def test_what_a_gpu_would_not_survive_is_all_that_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert analyze("one_too_far", a="f32[100]", c="f32[100]=0", grid="2") == 1
+    text = capsys.readouterr().out
+    assert text.startswith("out of bounds: an access outside every array argument\n")
+    assert "    argument 1 (f32[100]), element [100]: right past its end\n" in text
+    assert text.endswith("\nsanitizer: 2 findings; every block executed\n")
+    assert "time      :" not in text
+    assert analyze("waits_forever", "--format", "json", grid="2") == 1
+    outcome = json.loads(capsys.readouterr().out)["sanitizer"]
+    jsonschema.validate(outcome, SCHEMA["properties"]["sanitizer"])
+    assert (outcome["stopped"], outcome["blocks_executed"], outcome["blocks_total"]) == (True, 1, 2)
+
+
+def test_a_clean_kernel_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert analyze("two_tiles_right") == 0
+    assert "\n  sanitizer: nothing found; every block executed\n" in capsys.readouterr().out
+
+
+def test_without_the_option_nothing_is_looked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--grid", "1", "--block", "64", "--arg", "f32[256]", "--arg", "f32[256]=0"]
+    assert main(["analyze", str(BROKEN), "--entry", "two_tiles_too_few_barriers", *arguments, "--format", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["findings"] == [] and "sanitizer" not in data
