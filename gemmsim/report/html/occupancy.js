@@ -40,7 +40,8 @@ section("occupancy", "Occupancy", (box) => {
   function show(value) {
     at = value;
     const step = found(value), warps = `${plural(step.warps, "warp")}, ${percent(100 * step.warps / data.gpu.max_warps, 0)}`;
-    says.textContent = `${number(value)} ${labels[stairs.resource]}${value === stairs.value ? " (this kernel)" : ""}: ${step.blocks ? `${plural(step.blocks, "block")} an SM, ${warps}` : "no block fits"}.`;
+    const unit = value === 1 ? labels[stairs.resource].replace(/s /, " ") : labels[stairs.resource];
+    says.textContent = `${number(value)} ${unit}${value === stairs.value ? " (this kernel)" : ""}: ${step.blocks ? `${plural(step.blocks, "block")} an SM, ${warps}` : "no block fits"}.`;
     drawing.redraw();
   }
   const pick = (index) => {

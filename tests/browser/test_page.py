@@ -1,0 +1,293 @@
+"""The report in a real browser: it draws without an error or a request, and answers to mouse and keyboard."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NAMES = ("conflicts", "scattered", "tensor")
+SECTIONS = (
+    "verdict", "roofline", "memory", "stalls", "source", "occupancy", "threads", "global", "shared", "tiles",
+    "product", "counters", "method",
+)  # fmt: skip
+RIGHT, LEFT, UP, DOWN, HOME, END = "\ue014", "\ue012", "\ue013", "\ue015", "\ue011", "\ue010"
+TAB, ENTER, SPACE = "\ue004", "\ue007", "\ue00d"
+
+
+@pytest.fixture
+def page(browser: Any, pages: dict[str, Path]) -> Iterator[Callable[..., Any]]:
+    """Opens a report; at the end nothing may have gone wrong in it or left it."""
+
+    def opened(name: str = "conflicts", **how: Any) -> Any:
+        browser.open(pages[name], **how)
+        return browser
+
+    yield opened
+    assert browser.errors() == []
+    assert [url for url in browser.requests() if not url.startswith(("file:", "data:"))] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (400, True)])
+def test_every_section_draws_within_the_window(page: Any, name: str, width: int, dark: bool) -> None:
+    at = page(name, width=width, dark=dark)
+    assert tuple(section.get_attribute("id") for section in at.all("section")) == SECTIONS
+    for section in SECTIONS:
+        assert at.script("return document.getElementById(arguments[0]).offsetHeight", section) > 60
+    for section in ("roofline", "memory", "occupancy", "threads", "global", "tiles", "product"):
+        assert at.all(f"#{section} svg"), section
+    assert at.script("return document.documentElement.scrollWidth") <= width
+    outside = at.script("""
+        return [...document.querySelectorAll("main *")]
+            .filter((e) => !e.closest(".wide") && e.getBoundingClientRect().right > innerWidth + 0.5)
+            .map((e) => `${e.tagName}.${e.className}`)""")
+    assert outside == []
+    assert not re.search(r"undefined|NaN|\[object", at.script("return document.getElementById('main').innerText"))
+
+
+def test_light_and_dark_follow_the_system_and_the_button(page: Any) -> None:
+    at = page()
+    background = "return getComputedStyle(document.body).backgroundColor"
+    light = at.script(background)
+    button = at.one("#theme")
+    seen = []
+    for _ in range(3):
+        button.click()
+        seen.append((button.get_attribute("data-name"), at.script(background)))
+    assert [name for name, _ in seen] == ["light", "dark", "auto"]
+    assert seen[0][1] == seen[2][1] == light != seen[1][1]
+    at = page(dark=True)
+    assert at.script(background) == seen[1][1]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_text_stands_out(page: Any, dark: bool) -> None:
+    """WCAG 2.1: 4.5 to 1 for text, 3 to 1 for what is drawn."""
+    at = page(dark=dark)
+    ratio = """
+        const paint = (name) => {
+            const e = document.createElement("i");
+            e.style.color = `var(${name})`;
+            document.body.append(e);
+            const found = getComputedStyle(e).color.match(/[0-9.]+/g).slice(0, 3).map((v) => v / 255);
+            e.remove();
+            return found;
+        };
+        const light = (name) => paint(name).map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+            .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+        const [a, b] = [light(arguments[0]), light(arguments[1])].sort((x, y) => y - x);
+        return (a + 0.05) / (b + 0.05);"""
+    for ink in ("--ink", "--soft", "--accent", "--warn", "--good"):
+        for ground in ("--card", "--faint", "--bg"):
+            assert at.script(ratio, ink, ground) >= 4.5, (ink, ground)
+    assert at.script(ratio, "--accent-ink", "--accent") >= 4.5
+    for number in range(8):
+        assert at.script(ratio, f"--t{number}", f"--c{number}") >= 4.5, number
+    for number in (0, 1, 2):  # lines and points
+        assert at.script(ratio, f"--c{number}", "--card") >= 3, number
+
+
+def test_explanations_open_and_close(page: Any) -> None:
+    at = page()
+    button = at.one("#stalls .why[data-term='barrier']")
+    button.click()
+    assert button.get_attribute("aria-expanded") == "true"
+    assert "barrier" in at.text("#stalls .explained").lower()
+    at.press(ENTER)  # it has the focus
+    assert at.all("#stalls .explained") == [] and button.get_attribute("aria-expanded") == "false"
+    at.press(SPACE)
+    assert len(at.all("#stalls .explained")) == 1
+
+
+def test_a_source_line_opens_to_its_machine_code(page: Any) -> None:
+    at = page()
+    assert at.all("#source .sass") == []
+    lines = at.all("#source button.open")
+    lines[0].click()
+    first = len(at.all("#source .sass"))
+    assert first > 0 and lines[0].get_attribute("aria-expanded") == "true"
+    at.press(ENTER)
+    assert at.all("#source .sass") == []
+    at.focus("#sass-all")
+    at.press(SPACE)
+    assert len(at.all("#source .sass")) == at.script(
+        "return JSON.parse(document.getElementById('data').textContent).code.length"
+    )
+    assert "STS" in at.text("#source")
+    at.press(SPACE)
+    assert at.all("#source .sass") == []
+
+
+def test_code_without_lines_opens_too(page: Any) -> None:
+    at = page("tensor")
+    at.one("#source button.open").click()
+    assert "HMMA" in at.text("#source")
+
+
+def test_occupancy_can_be_tried_out(page: Any) -> None:
+    at = page()
+    assert "(this kernel)" in at.text("#stairs-readout")
+    at.focus("#stairs-slider")
+    at.press(HOME)
+    assert at.text("#stairs-readout").startswith("1 register a thread: ")
+    at.press(END)
+    assert at.text("#stairs-readout") == "255 registers a thread: no block fits."
+    at.all("#occupancy [role=group] button")[2].click()
+    blocks = at.script("return JSON.parse(document.getElementById('data').textContent).report.occupancy.blocks_per_sm")
+    assert at.text("#stairs-readout").startswith(f"1,024 threads a block (this kernel): {blocks} block")
+    assert at.all("#occupancy [role=group] button")[2].get_attribute("aria-pressed") == "true"
+
+
+def test_any_thread_can_be_chosen(page: Any) -> None:
+    """Blocks of 32 x 32: thread (5, 2) is number 69, lane 5 of warp 2."""
+    at = page()
+    at.one("#threads [data-thread='69']").click()
+    assert at.text("#thread-readout") == "Thread (5, 2) is lane 5 of warp 2: number 69 of 1024 in its block."
+    at.focus("#threads [role=application]")
+    at.press(RIGHT, DOWN)
+    assert "Thread (6, 3) is lane 6 of warp 3" in at.text("#thread-readout")
+    at.press(HOME, LEFT)  # there is none before the first
+    assert "Thread (0, 0)" in at.text("#thread-readout")
+    at.press(END)
+    assert "lane 31 of warp 31" in at.text("#thread-readout")
+    box = at.one("#thread-y")
+    box.clear()
+    box.send_keys("4", ENTER)
+    assert "Thread (31, 4)" in at.text("#thread-readout")
+    row = at.script("return JSON.parse(document.getElementById('data').textContent).block.place")
+    assert f"A[{32 * row[1] + 4}, 31]" in at.text("#threads")
+    assert f"C[{32 * row[1] + 4}, {32 * row[0] + 31}]" in at.text("#threads")
+
+
+def test_lanes_and_sectors(page: Any) -> None:
+    """naive reads a column of A: a sector a lane. A lane farther is a row farther, 64 * 4 bytes."""
+    at = page("scattered")
+    assert at.text("#lane-summary").startswith("32 sectors for 32 lanes of 4 bytes; 4 would do")
+    first = int(re.findall(r"0x([0-9a-f]+)", at.text("#lane-readout"))[0], 16)
+    at.one("#global rect[data-lane='7']").click()
+    assert at.text("#lane-readout").startswith("Lane 7: A[") and "sector 8 of 32" in at.text("#lane-readout")
+    at.focus("#global [role=application]")
+    at.press(RIGHT)
+    assert int(re.findall(r"0x([0-9a-f]+)", at.text("#lane-readout"))[0], 16) == first + 8 * 256
+    at.press(END, RIGHT)
+    assert "Lane 31" in at.text("#lane-readout")
+    at.focus("#global-instruction")
+    at.press(END)  # the last of the list has the fewest sectors for its bytes
+    assert not at.text("#lane-summary").startswith("32 sectors")
+
+
+def test_lanes_and_banks(page: Any) -> None:
+    """A column of a 32-word tile: all lanes in one bank, a wavefront each."""
+    at = page()
+    assert at.text("#bank-summary").startswith("32 wavefronts, 31 of them because lanes want different words")
+    at.one("#shared rect[data-lane='3']").click()
+    assert re.match(r"Lane 3: byte [\d,]+, bank \d+, wavefront 4 of 32\.", at.text("#bank-readout"))
+    at.focus("#shared [role=application]")
+    at.press(DOWN)
+    assert "Lane 4" in at.text("#bank-readout")
+    at.focus("#wavefront")
+    at.press(RIGHT, RIGHT)
+    assert at.text("#shared output") == "wavefront 2"
+    solid = "return document.querySelectorAll('#shared rect[fill-opacity=\"1\"]').length"
+    assert at.script(solid) == 1
+    at.press(HOME)
+    assert at.script(solid) == 32 and at.text("#shared output") == "all wavefronts"
+
+
+def test_wide_accesses_take_several_banks(page: Any) -> None:
+    at = page("tensor")
+    assert "16 bytes a lane" in at.text("#bank-summary")
+    assert at.script("return document.querySelectorAll('#shared rect[fill-opacity=\"1\"]').length") == 4 * 32
+
+
+def test_tiles_step_by_step(page: Any) -> None:
+    at = page()
+    assert at.text("#tile-readout").startswith("iteration 1 of 2: loads A[")
+    assert not at.one("#tile-back").is_enabled()
+    at.one("#tile-next").click()
+    assert "iteration 2 of 2" in at.text("#tile-readout") and len(at.all("#tiles rect.now")) == 2
+    at.focus("#tiles [role=application]")
+    at.press(RIGHT)
+    assert at.text("#tile-readout").startswith("after the loop over K: stores C[")
+    assert not at.one("#tile-next").is_enabled()
+    at.press(HOME)
+    assert "iteration 1" in at.text("#tile-readout")
+    at.focus("#tile-slider")
+    at.press(END)
+    assert "after the loop" in at.text("#tile-readout")
+    at.one("#tile-play").click()  # from the start again, and stops at the end by itself
+    limit = time.monotonic() + 10
+    while at.text("#tile-play") != "play" and time.monotonic() < limit:
+        time.sleep(0.1)
+    assert at.text("#tile-play") == "play" and "after the loop" in at.text("#tile-readout")
+
+
+def test_inner_and_outer_product(page: Any) -> None:
+    """A 2 x 8 tile, depth 4: 64 products; inner 128 loads, outer 4 * (2 + 8) = 40."""
+    at = page()
+    at.focus("#product-rows")
+    at.press(HOME, RIGHT)
+    at.focus("#product-columns")
+    at.press(END)
+    at.focus("#product-step")
+    at.press(END)
+    said = at.text("#product-readout")
+    assert said.startswith("After 64 of 64 multiply-adds: 128 values loaded by the inner product, 40 by the outer.")
+    at.press(HOME, RIGHT)
+    said = at.text("#product-readout")
+    assert said.startswith("After 1 of 64 multiply-adds: 2 values loaded by the inner product, 10 by the outer.")
+
+
+def test_counters_are_found_by_name_and_meaning(page: Any) -> None:
+    at = page()
+    rows = "return [...document.querySelectorAll('#counters tbody tr')].filter((row) => !row.hidden).length"
+    shown = at.script(rows)
+    at.one("#counter-zeros").click()
+    assert at.script(rows) > shown
+    at.one("#counter-search").send_keys("dram__bytes_read")
+    assert at.script(rows) == 1
+
+
+def test_the_keyboard_alone_reaches_everything(page: Any) -> None:
+    at = page()
+    at.press(TAB)
+    assert "skip" in at.focused()
+    at.press(ENTER)
+    assert at.focused().startswith("MAIN")
+    at.press(TAB)
+    assert at.script("return document.activeElement.closest('section').id") == "verdict"
+    unreachable = at.script("""
+        return [...document.querySelectorAll("button, input, select, summary, a[href], [role=application]")]
+            .filter((e) => e.tabIndex < 0 && !e.disabled).map((e) => e.outerHTML.slice(0, 80))""")
+    assert unreachable == []
+    nameless = at.script("""
+        return [...document.querySelectorAll("main button, main input, main select, [role=application], [role=region]")]
+            .filter((e) => !(e.getAttribute("aria-label") || e.textContent.trim() || (e.labels && e.labels.length)))
+            .map((e) => e.outerHTML.slice(0, 80))""")
+    assert nameless == []
+
+
+def test_source_text_is_never_markup(page: Any, pages: dict[str, Path], browser: Any, tmp_path: Path) -> None:
+    """A line of source that would end the data and start a script, in a page that the browser parses."""
+    from dataclasses import replace
+
+    from report_factory import report
+
+    from gemmsim.report.html.render import render
+
+    text = "</script><script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\">\n"
+    base = report()
+    program = replace(base.evidence.program, source={"tiled.py": text * 4})
+    given = replace(base, evidence=replace(base.evidence, program=program), findings=(text,))
+    nasty = tmp_path / "nasty.html"
+    nasty.write_text(render(given), encoding="utf-8")
+    page()
+    browser.open(nasty)
+    assert browser.driver.title.startswith("tiled 8 x 8 x 200")
+    assert browser.all("main img") == [] and len(browser.all("script")) == 2
+    assert text.strip() in browser.text("#source")
