@@ -35,13 +35,17 @@ from gemmsim.version import __version__
 
 @dataclass(frozen=True)
 class Counted:
-    """A launch executed and counted, before anything is timed; pointers: device address of each array argument."""
+    """A launch executed and counted, before anything is timed.
+
+    pointers  device address of each array argument; sm_count: of the GPU
+    """
 
     program: Program
     occupancy: Occupancy
     execution: Execution
     traffic: Traffic
     pointers: tuple[int | None, ...]
+    sm_count: int
 
 
 def count(request: AnalyzeRequest) -> Counted:
@@ -55,7 +59,25 @@ def count(request: AnalyzeRequest) -> Counted:
     execution = replace(execution, trace=without_destinations(program, execution.trace))
     l1_bytes = gpu.l1.unified_bytes - occupancy.carveout_bytes
     traffic = serve(program, launch, execution.trace, gpu, l1_bytes, occupancy.blocks_per_sm)
-    return Counted(program, occupancy, execution, traffic, tuple(executor.memory.pointers))
+    return Counted(program, occupancy, execution, traffic, tuple(executor.memory.pointers), gpu.sm.count)
+
+
+def recount(counted: Counted, request: AnalyzeRequest) -> Counted:
+    """What `count` gives for the same kernel and launch on a GPU with other numbers, executing no more than it must.
+
+    Which blocks are executed depends on the SMs and the blocks that are resident; all else is the memory model's.
+    Raises GemmsimError where no block fits.
+    """
+    gpu, before = request.gpu, counted.occupancy
+    occupancy = _occupancy(counted.program, request)
+    if gpu.arch != counted.program.arch or gpu.sm.count != counted.sm_count:
+        return count(request)
+    if occupancy.blocks_per_sm != before.blocks_per_sm:
+        return count(request)
+    l1_bytes = gpu.l1.unified_bytes - occupancy.carveout_bytes
+    trace = counted.execution.trace
+    traffic = serve(counted.program, request.launch, trace, gpu, l1_bytes, occupancy.blocks_per_sm)
+    return replace(counted, occupancy=occupancy, traffic=traffic)
 
 
 def sanitize(request: AnalyzeRequest) -> Sanitized:
