@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gemmsim.analysis.access_samples import AccessSample, BlockView
 from gemmsim.analysis.accesses import sample_accesses
 from gemmsim.analysis.advice import advise
 from gemmsim.analysis.bottleneck import find_bottleneck
@@ -96,17 +97,18 @@ def sanitize(request: AnalyzeRequest) -> Sanitized:
     return sanitize_blocks(executor, blocks)
 
 
-def analyze(request: AnalyzeRequest) -> Report:
-    """Predict one launch. Raises GemmsimError as `count` does."""
+def analyze(request: AnalyzeRequest, accesses: bool = True) -> Report:
+    """Predict one launch. Raises GemmsimError as `count` does.
+
+    accesses  whether the Report gets single accesses and a block's way, which drawings are made of and numbers are not
+    """
     launch, gpu = request.launch, request.gpu
     counted = count(request)
     program, traffic, trace = counted.program, counted.traffic, counted.execution.trace
     timing = schedule(program, launch, trace, traffic.cost, gpu, counted.occupancy.blocks_per_sm)
     evidence = _evidence(program, request, trace, traffic, counted.occupancy, timing)
     executed = SamplingReport(len(trace.blocks), launch.blocks, int(trace.executed.sum()), counted.execution.notes)
-    labels, shapes, pointers = request.labels, traffic.shapes, counted.pointers
-    sizes = (labels.m, labels.n, labels.k) if labels.m and labels.n and labels.k else None
-    samples, view = sample_accesses(program, launch, trace, shapes, pointers, request.verify, sizes)
+    samples, view = _closer_look(counted, request) if accesses else ((), None)
     return Report(
         labels=request.labels,
         evidence=evidence,
@@ -121,6 +123,13 @@ def analyze(request: AnalyzeRequest) -> Report:
         access_samples=samples,
         block_view=view,
     )
+
+
+def _closer_look(counted: Counted, request: AnalyzeRequest) -> tuple[tuple[AccessSample, ...], BlockView]:
+    labels, trace = request.labels, counted.execution.trace
+    sizes = (labels.m, labels.n, labels.k) if labels.m and labels.n and labels.k else None
+    shapes, pointers = counted.traffic.shapes, counted.pointers
+    return sample_accesses(counted.program, request.launch, trace, shapes, pointers, request.verify, sizes)
 
 
 def _occupancy(program: Program, request: AnalyzeRequest) -> Occupancy:

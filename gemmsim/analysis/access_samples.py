@@ -26,7 +26,11 @@ class ArrayArgument:
 
     def index(self, element: int) -> tuple[int, ...]:
         """[row, column] of an element counted from the array's start."""
-        return tuple(int(i) for i in np.unravel_index(element, self.shape))
+        index: list[int] = []
+        for size in reversed(self.shape):
+            element, place = divmod(element, size)
+            index.append(place)
+        return tuple(reversed(index))
 
 
 @dataclass(frozen=True, slots=True)

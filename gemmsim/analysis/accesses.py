@@ -47,6 +47,10 @@ class _Block:
     occurrence: NDArray[np.int64]
 
 
+# (pattern, access) -> bank and wavefront of each lane
+_Served = dict[tuple[int, Access], tuple[tuple[int, ...], tuple[int, ...]]]
+
+
 @dataclass(frozen=True)
 class _Arrays:
     """Where the arguments lie: start and stop are byte addresses, int64 [arrays]."""
@@ -76,10 +80,13 @@ def sample_accesses(
     check     which arguments are A, B and C, None where that is not known; sizes: M, N and K of the GEMM likewise
     """
     arrays = _arrays(launch, pointers, check, sizes)
+    served: _Served = {}
     accesses = {pc: found for pc in np.unique(shapes.pc).tolist() if (found := access_of(program.instructions[pc]))}
     chosen = _heaviest(trace, launch.grid)
     block = _block(trace, shapes, chosen)
-    samples = tuple(_sample(program, trace, shapes, pc, access, block, arrays) for pc, access in accesses.items())
+    samples = tuple(
+        _sample(program, trace, shapes, pc, access, block, arrays, served) for pc, access in accesses.items()
+    )
     gx, gy, _ = launch.grid
     number = int(trace.blocks[chosen])
     loop = k_loop(program, (trace.weight @ trace.executed).tolist())
@@ -164,7 +171,14 @@ def _block(trace: WarpTrace, shapes: Shapes, number: int) -> _Block:
 
 
 def _sample(
-    program: Program, trace: WarpTrace, shapes: Shapes, pc: int, access: Access, block: _Block, arrays: _Arrays
+    program: Program,
+    trace: WarpTrace,
+    shapes: Shapes,
+    pc: int,
+    access: Access,
+    block: _Block,
+    arrays: _Arrays,
+    served: _Served,
 ) -> AccessSample:
     of_pc = np.flatnonzero(shapes.pc == pc)
     cost = shapes.wavefronts if access.space == "shared" else shapes.coalesced.sectors
@@ -174,7 +188,7 @@ def _sample(
     worst = int(of_pc[np.argmax(cost[of_pc])])
     if cost[worst] <= cost[usual]:
         worst = usual
-    representative = _warp_access(trace, shapes, usual, access, block, arrays)
+    representative = _warp_access(trace, shapes, usual, access, block, arrays, served)
     instruction = program.instructions[pc]
     line = source_line(program, instruction)
     return AccessSample(
@@ -188,7 +202,7 @@ def _sample(
         shapes=len(of_pc),
         representative=representative,
         share=share,
-        worst=representative if worst == usual else _warp_access(trace, shapes, worst, access, block, arrays),
+        worst=representative if worst == usual else _warp_access(trace, shapes, worst, access, block, arrays, served),
     )
 
 
@@ -202,7 +216,7 @@ def _most_frequent(block: _Block, pc: int) -> tuple[int | None, float]:
 
 
 def _warp_access(
-    trace: WarpTrace, shapes: Shapes, shape: int, access: Access, block: _Block, arrays: _Arrays
+    trace: WarpTrace, shapes: Shapes, shape: int, access: Access, block: _Block, arrays: _Arrays, served: _Served
 ) -> WarpAccess:
     """The first access of a shape: in the block shown, else in the trace."""
     here = np.flatnonzero(block.shape == shape)
@@ -214,6 +228,10 @@ def _warp_access(
     offsets = trace.patterns.offsets_bytes[pattern]
     addresses = tuple(base + at if on else None for at, on in zip(offsets.tolist(), active.tolist(), strict=True))
     argument, elements = _elements(addresses, arrays)
+    if (pattern, access) not in served:  # unrolled code repeats few patterns
+        banks, waves = lane_banks(offsets[None], active[None]), lane_wavefronts(offsets[None], active[None], access)
+        served[pattern, access] = tuple(banks[0].tolist()), tuple(waves[0].tolist())
+    bank, wavefront = served[pattern, access]
     shared = access.space == "shared"
     start, stop = shapes.coalesced.sector_start[shape : shape + 2]
     distinct = np.zeros(0, np.int64) if shared else shapes.coalesced.sector_offset[start:stop] * SECTOR_BYTES
@@ -229,8 +247,8 @@ def _warp_access(
         conflicts=int(shapes.conflicts[shape]),
         sector_addresses=tuple((base + distinct).tolist()),
         sector=(-1,) * WARP_LANES if shared else tuple(sector.tolist()),
-        bank=tuple(lane_banks(offsets[None], active[None])[0].tolist()),
-        wavefront=tuple(lane_wavefronts(offsets[None], active[None], access)[0].tolist()),
+        bank=bank,
+        wavefront=wavefront,
         argument=argument,
         elements=elements,
     )

@@ -28,7 +28,7 @@ section("occupancy", "Occupancy", (box) => {
       parts.push(svg("line", { x1: left, x2: width - right, y1: y(warps), y2: y(warps), stroke: "var(--faint)" }), svg("text", { x: left - 6, y: y(warps) + 4, "text-anchor": "end", class: "soft" }, String(warps)));
     }
     parts.push(svg("text", { x: 4, y: height - 6, class: "soft" }, "up: warps an SM"), svg("text", { x: width - right, y: height - 6, "text-anchor": "end", class: "soft" }, labels[stairs.resource]));
-    for (let tick = 0; tick <= 4; tick++) parts.push(svg("text", { x: x(last * tick / 4), y: height - bottom + 15, "text-anchor": tick === 4 ? "end" : "middle", class: "soft" }, number(Math.round(last * tick / 4))));
+    for (let tick = 0; tick <= 4; tick++) parts.push(svg("text", { x: x(last * tick / 4), y: height - bottom + 15, "text-anchor": tick === 4 ? "end" : "middle", class: "soft" }, last > 9999 ? short(last * tick / 4) : number(Math.round(last * tick / 4))));
     const points = stairs.steps.flatMap((step, index) => [`${x(index ? stairs.steps[index - 1].last : 0)},${y(step.warps)}`, `${x(step.last)},${y(step.warps)}`]);
     parts.push(svg("polyline", { points: points.join(" "), fill: "none", stroke: "var(--c0)", "stroke-width": 2.5 }));
     const mark = (value, paint, text) => [svg("line", { x1: x(value), x2: x(value), y1: top, y2: height - bottom, stroke: paint, "stroke-dasharray": "4 3" }), svg("circle", { cx: x(value), cy: y(found(value).warps), r: 5, fill: paint }),

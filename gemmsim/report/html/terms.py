@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gemmsim.report.glossary.entries import GLOSSARY, Entry, Kind
-from gemmsim.report.glossary.values import Value, values_of, worked_lines
+from gemmsim.report.glossary.values import Value, fill, values_of, worked_lines
 from gemmsim.report.report import Report
 
 
@@ -24,6 +24,6 @@ def _term(entry: Entry, values: dict[str, Value]) -> dict[str, Any]:
         ("How", entry.formula),
         ("Here", "; ".join(worked_lines(entry, values))),
         ("Good", entry.good),
-        ("To do", entry.fix),
+        ("To do", fill(entry.fix, values) or ""),
     )
     return {"title": entry.title, "unit": entry.unit, "text": [piece for piece in pieces if piece[1]]}

@@ -10,7 +10,11 @@ function why(name, place) {
       box = null;
     } else {
       box = el("div", { class: "explained", role: "note" }, el("b", {}, term.title || name), term.text.map(([heading, text]) => el("p", {}, heading ? el("span", { class: "how" }, `${heading}: `) : null, text)));
-      (place ? place(button) : button).after(box);
+      const row = button.closest("tbody tr");
+      if (row && !place) { // a row of its own, as wide as the table
+        box = el("tr", {}, el("td", { colspan: row.cells.length }, box));
+        row.after(box);
+      } else (place ? place(button) : button).after(box);
     }
     button.setAttribute("aria-expanded", String(Boolean(box)));
   });
@@ -20,7 +24,7 @@ function why(name, place) {
 const below = (button) => button.parentElement;
 const glossary = (...names) => el("p", { class: "soft" }, names.filter((name) => data.terms[name]).map((name, index) => [index ? ", " : "", name, why(name, below)]));
 
-// In a table the explanation stands within the cell.
+// In a table the explanation is a row of its own.
 const term = (name, label) => [label || name, why(name)];
 
 function table(head, rows, numeric = [], caption = null) {
