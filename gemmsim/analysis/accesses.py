@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.analysis.access_samples import (
     AccessSample,
-    ArrayArgument,
     BlockView,
     ThreadAccess,
     WarpAccess,
 )
+from gemmsim.analysis.block_records import Arrays, BlockRecords, arrays_of, block_records, global_records, heaviest
 from gemmsim.analysis.kloop import k_loop
 from gemmsim.analysis.lines import line_text, source_line
-from gemmsim.analysis.phases import GlobalRecords, phases_of
+from gemmsim.analysis.phases import phases_of
 from gemmsim.isa.program import Program
 from gemmsim.memory.access import Access, access_of
 from gemmsim.memory.coalescer import SECTOR_BYTES
@@ -27,42 +26,8 @@ from gemmsim.memory.shapes import Shapes
 from gemmsim.request import GemmCheck
 from gemmsim.trace.types import WARP_LANES, Launch, WarpTrace
 
-
-@dataclass(frozen=True)
-class _Block:
-    """The memory records of one block of a trace, in its order.
-
-    number   of the block in the trace; first: its first record in the trace
-    warp, pc, pattern, base, shape, occurrence   int64 [records]; occurrence: how many records of the same warp and
-             instruction came before
-    """
-
-    number: int
-    first: int
-    warp: NDArray[np.int64]
-    pc: NDArray[np.int64]
-    pattern: NDArray[np.int64]
-    base: NDArray[np.int64]
-    shape: NDArray[np.int64]
-    occurrence: NDArray[np.int64]
-
-
 # (pattern, access) -> bank and wavefront of each lane
 _Served = dict[tuple[int, Access], tuple[tuple[int, ...], tuple[int, ...]]]
-
-
-@dataclass(frozen=True)
-class _Arrays:
-    """Where the arguments lie: start and stop are byte addresses, int64 [arrays]."""
-
-    arguments: tuple[ArrayArgument, ...]
-    start: NDArray[np.int64]
-    stop: NDArray[np.int64]
-
-    def holding(self, address: int) -> int | None:
-        """Index of the array that an address falls in."""
-        found = np.flatnonzero((self.start <= address) & (address < self.stop))
-        return int(found[0]) if len(found) else None
 
 
 def sample_accesses(
@@ -79,11 +44,11 @@ def sample_accesses(
     shapes    of `trace`; pointers: device address of each argument's array, None for scalars
     check     which arguments are A, B and C, None where that is not known; sizes: M, N and K of the GEMM likewise
     """
-    arrays = _arrays(launch, pointers, check, sizes)
+    arrays = arrays_of(launch, pointers, check, sizes)
     served: _Served = {}
     accesses = {pc: found for pc in np.unique(shapes.pc).tolist() if (found := access_of(program.instructions[pc]))}
-    chosen = _heaviest(trace, launch.grid)
-    block = _block(trace, shapes, chosen)
+    chosen = heaviest(trace, launch.grid)
+    block = block_records(trace, shapes, chosen)
     samples = tuple(
         _sample(program, trace, shapes, pc, access, block, arrays, served) for pc, access in accesses.items()
     )
@@ -92,7 +57,7 @@ def sample_accesses(
     loop = k_loop(program, (trace.weight @ trace.executed).tolist())
     iterations = math.ceil(trace.executed[chosen, loop.stop - 1] / trace.warps_per_block) if loop else 0
     phases = phases_of(
-        _global_records(program, block, accesses, arrays),
+        global_records(program, block, accesses, arrays),
         trace.patterns,
         arrays.arguments,
         range(loop.start, loop.stop) if loop else None,
@@ -110,74 +75,14 @@ def sample_accesses(
     return samples, view
 
 
-def _arrays(
-    launch: Launch, pointers: Sequence[int | None], check: GemmCheck | None, sizes: tuple[int, int, int] | None
-) -> _Arrays:
-    names: dict[int, str] = {}
-    shapes: dict[int, tuple[int, int]] = {}
-    if check:
-        names = {check.a: "A", check.b: "B", check.c: "C"}
-        if check.bias is not None:
-            names[check.bias] = "bias"
-        if sizes:
-            m, n, k = sizes
-            shapes = {check.a: (m, k), check.b: (n, k) if check.b_transposed else (k, n), check.c: (m, n)}
-    found, start, stop = [], [], []
-    for position, (argument, pointer) in enumerate(zip(launch.args, pointers, strict=True)):
-        if pointer is None:
-            continue
-        item_bytes = np.asarray(argument.value).itemsize
-        wanted = shapes.get(position, argument.shape)
-        shape = wanted if math.prod(wanted) == math.prod(argument.shape) else argument.shape
-        name = names.get(position, f"arg {position}")
-        found.append(ArrayArgument(position, name, argument.dtype, tuple(shape), item_bytes))
-        start.append(pointer)
-        stop.append(pointer + math.prod(argument.shape) * item_bytes)
-    return _Arrays(tuple(found), np.array(start, np.int64), np.array(stop, np.int64))
-
-
-def _heaviest(trace: WarpTrace, grid: tuple[int, int, int]) -> int:
-    """Number of the block that stands for most others; of several the one nearest to the middle of the grid."""
-    gx, gy, gz = grid
-    best = np.flatnonzero(trace.weight == trace.weight.max())
-    block = trace.blocks[best]
-    place = np.stack([block % gx, block // gx % gy, block // (gx * gy)])
-    away = np.abs(2 * place - np.array([[gx], [gy], [gz]])).sum(axis=0)
-    return int(best[np.argmin(away)])
-
-
-def _block(trace: WarpTrace, shapes: Shapes, number: int) -> _Block:
-    warps = trace.warps_per_block
-    edges = trace.record_start[number * warps : (number + 1) * warps + 1]
-    part = slice(int(edges[0]), int(edges[-1]))
-    warp = np.repeat(np.arange(warps), np.diff(edges))
-    pc = trace.record_pc[part].astype(np.int64)
-    key = warp * trace.executed.shape[1] + pc
-    order = np.argsort(key, kind="stable")
-    ordered = key[order]
-    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(key) else np.zeros(0, np.int64)
-    occurrence = np.empty(len(key), np.int64)
-    occurrence[order] = np.arange(len(key)) - np.repeat(first, np.diff(np.append(first, len(key))))
-    return _Block(
-        number=number,
-        first=part.start,
-        warp=warp,
-        pc=pc,
-        pattern=trace.record_pattern[part].astype(np.int64),
-        base=trace.record_base[part].astype(np.int64),
-        shape=shapes.of_record[part].astype(np.int64),
-        occurrence=occurrence,
-    )
-
-
 def _sample(
     program: Program,
     trace: WarpTrace,
     shapes: Shapes,
     pc: int,
     access: Access,
-    block: _Block,
-    arrays: _Arrays,
+    block: BlockRecords,
+    arrays: Arrays,
     served: _Served,
 ) -> AccessSample:
     of_pc = np.flatnonzero(shapes.pc == pc)
@@ -206,7 +111,7 @@ def _sample(
     )
 
 
-def _most_frequent(block: _Block, pc: int) -> tuple[int | None, float]:
+def _most_frequent(block: BlockRecords, pc: int) -> tuple[int | None, float]:
     made = block.shape[block.pc == pc]
     if not len(made):
         return None, 0.0
@@ -216,7 +121,7 @@ def _most_frequent(block: _Block, pc: int) -> tuple[int | None, float]:
 
 
 def _warp_access(
-    trace: WarpTrace, shapes: Shapes, shape: int, access: Access, block: _Block, arrays: _Arrays, served: _Served
+    trace: WarpTrace, shapes: Shapes, shape: int, access: Access, block: BlockRecords, arrays: Arrays, served: _Served
 ) -> WarpAccess:
     """The first access of a shape: in the block shown, else in the trace."""
     here = np.flatnonzero(block.shape == shape)
@@ -255,7 +160,7 @@ def _warp_access(
 
 
 def _elements(
-    addresses: tuple[int | None, ...], arrays: _Arrays
+    addresses: tuple[int | None, ...], arrays: Arrays
 ) -> tuple[int | None, tuple[tuple[int, ...] | None, ...]]:
     first = next(address for address in addresses if address is not None)
     held = arrays.holding(first)
@@ -281,7 +186,7 @@ def _lanes(trace: WarpTrace, pattern: NDArray[np.int64]) -> tuple[NDArray[np.int
     return trace.patterns.offsets_bytes[pattern], (trace.patterns.active_mask[pattern][:, None] >> bits) & 1 == 1
 
 
-def _thread_access(trace: WarpTrace, block: _Block, pc: int, arrays: _Arrays) -> ThreadAccess:
+def _thread_access(trace: WarpTrace, block: BlockRecords, pc: int, arrays: Arrays) -> ThreadAccess:
     warps = trace.warps_per_block
     mine = np.flatnonzero(block.pc == pc)
     begin = mine[block.occurrence[mine] == 0]
@@ -295,27 +200,3 @@ def _thread_access(trace: WarpTrace, block: _Block, pc: int, arrays: _Arrays) ->
     first[block.warp[begin]] = np.where(active, address, -1)
     accesses = np.bincount(block.warp[mine], minlength=warps)
     return ThreadAccess(pc, None if held is None else arrays.arguments[held].position, first, accesses)
-
-
-def _global_records(program: Program, block: _Block, accesses: dict[int, Access], arrays: _Arrays) -> GlobalRecords:
-    """Those of the block's records that fall in an argument, by their first line."""
-    width = np.zeros(len(program.instructions), np.int64)
-    load = np.zeros(len(program.instructions), bool)
-    for index, access in accesses.items():
-        width[index], load[index] = access.width_bytes, access.op in ("ld", "ldgsts")
-    # A record's base is rounded down to 128 bytes, and arrays start at multiples of more.
-    held = np.full(len(block.pc), -1, np.int64)
-    for number, (start, stop) in enumerate(zip(arrays.start, arrays.stop, strict=True)):
-        held[(block.base >= start) & (block.base < stop)] = number
-    inside = held >= 0
-    pc, array = block.pc[inside], held[inside]
-    return GlobalRecords(
-        pc=pc,
-        pattern=block.pattern[inside],
-        base=block.base[inside],
-        occurrence=block.occurrence[inside],
-        array=array,
-        start=arrays.start[array],
-        width=width[pc],
-        load=load[pc],
-    )
