@@ -22,9 +22,11 @@ COMMANDS = {
     "analyze": "Predict counters, occupancy, stalls and time of one kernel launch.",
     "compare": "Hold the rungs of the ladder, or several GPUs, side by side, and say why.",
     "sweep": "Rank tile sizes and other tunables over sizes and GPUs, by predicted time.",
+    "sensitivity": "Say which number of the GPU, 10 % better, saves how much time.",
     "check": "Hold one launch against expectations or a baseline: text, JSON or SARIF.",
     "explain": "Say what a metric, stall reason or term means, and what to do about it.",
     "report": "The prediction as one HTML file, with drawings to step through.",
+    "timeline": "Show what the warps of one SM do, cycle by cycle: text, HTML, Perfetto.",
     "list": "List the built-in kernels, the GPU presets or the metrics.",
     "doctor": "Check what this installation can do, and say what is missing.",
 }

@@ -30,7 +30,8 @@ ALLOWED = {
     "api": {"isa", "compile", "trace", "memory", "sm", "gpu", "analysis", "report", "request", "ladder"},
     "compare": {"analysis", "cases", "gpu", "request", "api"},
     "sweep": {"analysis", "cases", "compare", "compile", "gpu", "ladder", "report", "request"},
-    "sensitivity": {"analysis", "api", "gpu", "request", "sm"},
+    "timeline": {"analysis", "api", "isa", "report", "request", "sm"},
+    "sensitivity": {"analysis", "api", "gpu", "isa", "request", "sm"},
     "checks": {"analysis", "isa", "report", "trace"},
     "cli": {
         "analysis",
@@ -47,6 +48,7 @@ ALLOWED = {
         "ladder",
         "sensitivity",
         "sweep",
+        "timeline",
     },
     "testing": {
         "api",

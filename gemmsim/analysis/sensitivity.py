@@ -1,0 +1,177 @@
+"""What a better GPU would buy: for every number of a GPU's description which way is better, and what it changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gemmsim.gpu.fields import types
+
+
+class Better(StrEnum):
+    MORE = "more"  # sizes, rates, numbers of units
+    LESS = "less"  # latencies, intervals, overheads
+    NEITHER = "neither"  # see `Rule.why`
+
+
+class Changes(StrEnum):
+    """What must be run again: counts (and then the time), the time alone, or nothing."""
+
+    COUNTS = "counts"
+    TIME = "time"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    better: Better
+    changes: Changes
+    why: str = ""
+
+
+_SIZE, _RATE = Rule(Better.MORE, Changes.COUNTS), Rule(Better.MORE, Changes.TIME)
+_LATENCY, _LEFT_OUT = Rule(Better.LESS, Changes.TIME), Rule(Better.LESS, Changes.COUNTS)
+
+
+def _no(why: str) -> Rule:
+    return Rule(Better.NEITHER, Changes.NOTHING, why)
+
+
+_STRUCTURE = _no("structure that code is compiled for or the models are built on")
+_LIMIT = _no("a limit: a launch that is within it gains nothing")
+_PEAK = _no("a figure to compare with, of which no time is made")
+
+RULES: dict[str, Rule] = {
+    "sm.count": _SIZE,
+    "sm.sub_partitions": _STRUCTURE,
+    "sm.max_warps": _SIZE,
+    "sm.max_blocks": _SIZE,
+    "sm.max_threads_per_block": _LIMIT,
+    "sm.registers": _SIZE,
+    "sm.max_registers_per_thread": _LIMIT,
+    "sm.register_allocation_unit": _STRUCTURE,
+    "sm.warp_allocation_granularity": _STRUCTURE,
+    "clock.sm_base_hz": _PEAK,
+    "clock.sm_boost_hz": _PEAK,
+    "clock.sm_load_hz": _RATE,
+    "clock.sm_tensor_load_hz": _RATE,
+    "shared.max_bytes_per_sm": _SIZE,
+    "shared.max_bytes_per_block": _LIMIT,
+    "shared.default_max_bytes_per_block": _LIMIT,
+    "shared.reserved_bytes_per_block": _LEFT_OUT,
+    "shared.allocation_unit_bytes": _STRUCTURE,
+    "shared.carveouts_bytes": _no("the largest follows shared.max_bytes_per_sm"),
+    "shared.banks": _STRUCTURE,
+    "shared.bank_bytes": _STRUCTURE,
+    "shared.load_latency_cycles": _LATENCY,
+    "shared.wavefronts_per_cycle": _RATE,
+    "shared.request_interval_cycles": _LATENCY,
+    "shared.carveout_headroom": _no("the driver's choice"),
+    "l1.unified_bytes": _SIZE,
+    "l1.line_bytes": _STRUCTURE,
+    "l1.sector_bytes": _STRUCTURE,
+    "l1.tag_lines_per_cycle": _SIZE,
+    "l1.ways": _SIZE,
+    "l1.hit_latency_cycles": _LATENCY,
+    "l1.miss_bytes_per_cycle": _RATE,
+    "l2.size_bytes": _SIZE,
+    "l2.partitions": _STRUCTURE,
+    "l2.line_bytes": _STRUCTURE,
+    "l2.sector_bytes": _STRUCTURE,
+    "l2.ways": _SIZE,
+    "l2.read_bytes_per_s": _RATE,
+    "l2.hit_latency_cycles": _LATENCY,
+    "l2.far_latency_cycles": _LATENCY,
+    "dram.peak_bytes_per_s": _RATE,
+    "dram.achievable_fraction": _RATE,
+    "dram.latency_cycles": _LATENCY,
+    "dram.size_bytes": _LIMIT,
+    "mma.half_work_share": _LATENCY,
+    "mma.half_work_latency_cycles": _LATENCY,
+    "mma.imma_interval_cycles": _LATENCY,
+    "mma.imma_latency_cycles": _LATENCY,
+    "mma.dmma_interval_cycles": _LATENCY,
+    "mma.dmma_latency_cycles": _LATENCY,
+    "mio.queue_entries": _RATE,
+    "mio.shared_entries": _RATE,
+    "mio.issue_to_address_cycles": _LATENCY,
+    "mio.shared_load_interval_cycles": _LATENCY,
+    "barrier.arrival_cycles": _LATENCY,
+    "barrier.release_cycles": _LATENCY,
+    "fetch.line_bytes": _STRUCTURE,
+    "fetch.first_level_bytes": _RATE,
+    "fetch.second_level_bytes": _RATE,
+    "fetch.near_line_cycles": _LATENCY,
+    "fetch.far_line_cycles": _LATENCY,
+    "launch.overhead_us": _LATENCY,
+    "launch.block_start_cycles": _LATENCY,
+    "pipes.issue_interval_cycles": _LATENCY,  # of each pipe
+    "pipes.latency_cycles": _LATENCY,
+    "peak.fp32_flops": _PEAK,
+    "peak.fp64_flops": _PEAK,
+    "peak.fp16_flops": _PEAK,
+    "peak.tensor_fp16_flops": _PEAK,
+    "peak.tensor_bf16_flops": _PEAK,
+    "peak.tensor_tf32_flops": _PEAK,
+    "peak.tensor_fp64_flops": _PEAK,
+    "peak.tensor_int8_ops": _PEAK,
+}
+
+
+def rule_of(key: str) -> Rule:
+    """Of a full key: "l2.size_bytes", "pipes.alu.latency_cycles"."""
+    section, *_, name = key.split(".")
+    return RULES[f"{section}.{name}"]
+
+
+def varied_keys() -> list[str]:
+    """Those of the spec's keys that can be better, in the order of the spec."""
+    return [key for key in types() if rule_of(key).better != Better.NEITHER]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One number of the GPU made better.
+
+    key           in full; before, after: in the field's own unit, of the first value where it is a list
+    unit          of the GPU file: before and after divided by `unit_factor` are in it
+    change_pct    of the number itself: at least what was asked where only whole numbers will do
+    time_us       with it; saved_us, saved_pct: of the time without
+    """
+
+    key: str
+    better: Better
+    changes: Changes
+    before: float
+    after: float
+    unit: str
+    unit_factor: float
+    change_pct: float
+    time_us: float
+    saved_us: float
+    saved_pct: float
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """effects: what saves most first; skipped: {key: why it was not tried}."""
+
+    kernel: str
+    m: int | None
+    n: int | None
+    k: int | None
+    tunables: dict[str, int]
+    gpu: str
+    asked_pct: float
+    time_us: float
+    effects: tuple[Effect, ...]
+    skipped: dict[str, str]
+
+    @property
+    def scatter_pct(self) -> float:
+        """How much a better number made the launch slower, at most.
+
+        No better number does that by itself: another order in which warps come first does. A saving that is no larger
+        may be of the same kind.
+        """
+        return max(0.0, *(-effect.saved_pct for effect in self.effects))
