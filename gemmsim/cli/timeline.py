@@ -1,0 +1,84 @@
+"""gemmsim timeline"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gemmsim.cli.options import launch_options, output_option
+from gemmsim.cli.output import emit
+from gemmsim.errors import GemmsimError
+
+if TYPE_CHECKING:
+    from gemmsim.report.timeline.types import TimelineReport, Window
+
+
+@click.command("timeline")
+@click.argument("target", required=False)
+@launch_options
+@click.option("--blocks", type=int, metavar="N", help="The SM's first N blocks.  [default: as many as it holds]")
+@click.option("--cycles", metavar="FROM:TO", help="Only these cycles: 1000:1060.")
+@click.option("--warps", type=int, default=8, show_default=True, metavar="N", help="Rows of the text.")
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "html", "perfetto"]),
+    default="text",
+    show_default=True,
+    help="Text, a page to zoom into, or a trace for ui.perfetto.dev.",
+)
+@output_option
+def command(
+    blocks: int | None, cycles: str | None, warps: int, output_format: str, output: str | None, **options: Any
+) -> None:
+    """Show what the warps of one SM do, cycle by cycle.
+
+    \b
+    gemmsim timeline --kernel tiled --size 256
+    gemmsim timeline --kernel tiled --size 256 --cycles 3000:3060 --warps 16
+    gemmsim timeline --kernel tiled --size 256 --format html -o timeline.html
+    gemmsim timeline --kernel tiled --size 256 --format perfetto -o trace.json
+
+    TARGET, --grid, --block and --arg are as of gemmsim analyze.
+    """
+    if warps < 1:
+        raise GemmsimError(f"--warps {warps} must be at least 1")
+    ends = None if cycles is None else _ends(cycles)
+
+    from gemmsim.cli.requests import Options, launch_request
+    from gemmsim.report.timeline import page, perfetto, text
+    from gemmsim.timeline import timeline
+
+    report = timeline(launch_request(Options(**options)), blocks)
+    if output_format == "text":
+        window = _window(report, ends, None)
+        return emit(text.render(report, window, warps), output)
+    renderer = page if output_format == "html" else perfetto
+    window = _window(report, ends, renderer.MOST_INTERVALS)
+    return emit(renderer.render(report, window), output)
+
+
+def _ends(cycles: str) -> tuple[int, int]:
+    found = re.fullmatch(r"([0-9]+):([0-9]+)", cycles.replace(",", ""))
+    if not found or int(found[1]) >= int(found[2]):
+        raise GemmsimError(f"--cycles {cycles} is not FROM:TO with FROM before TO, such as 1000:1060")
+    return int(found[1]), int(found[2])
+
+
+def _window(report: TimelineReport, ends: tuple[int, int] | None, most_intervals: int | None) -> Window:
+    """What is asked for, or all; cut where it is more than a file should hold, with a word on stderr."""
+    from gemmsim.report.timeline.types import Window, fitting
+
+    cycles = report.timeline.cycles
+    first, stop = ends or (0, cycles)
+    if first >= cycles:
+        raise GemmsimError(f"--cycles {first}:{stop} begins after the last of {cycles:,} cycles")
+    asked = Window(first, min(stop, cycles))
+    if most_intervals is None:
+        return asked
+    fits = fitting(report, asked, most_intervals)
+    if fits.stop < asked.stop:
+        click.echo(f"cycles {fits.first:,} to {fits.stop:,} of {cycles:,}: --cycles FROM:TO shows others", err=True)
+    return fits

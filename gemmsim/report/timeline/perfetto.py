@@ -1,0 +1,97 @@
+"""A timeline as a trace that ui.perfetto.dev opens: Chrome's JSON trace events, a microsecond a cycle.
+
+Format: "Trace Event Format" (Google, 2016), of which Perfetto reads these parts: M names processes and threads, X is a
+slice with a duration (those of a thread nest), b and e are the ends of an asynchronous one (those may overlap), C is a
+counter. Its times are microseconds: a cycle, which is less than a nanosecond, is shown as one of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gemmsim.report.timeline.letters import spoken
+from gemmsim.report.timeline.types import InstructionText, TimelineReport, Window, within
+from gemmsim.sm.timeline import LEVELS, WarpStay
+from gemmsim.sm.types import STALL_REASONS
+
+MOST_INTERVALS = 400_000  # about 50 MB
+SM, MEMORY = 1, 2  # "processes"
+_SELECTED = STALL_REASONS.index("selected")
+
+Event = dict[str, Any]
+
+
+def render(report: TimelineReport, window: Window) -> str:
+    """JSON, an event a line."""
+    head = {
+        "displayTimeUnit": "ns",
+        "otherData": {"title": report.title, "scope": report.scope, "clock": "1 us stands for 1 SM cycle"},
+    }
+    lines = ",\n".join(json.dumps(event, separators=(",", ":")) for event in _events(report, window))
+    return f'{json.dumps(head)[:-1]}, "traceEvents": [\n{lines}\n]}}\n'
+
+
+def _events(report: TimelineReport, window: Window) -> Iterator[Event]:
+    yield _name("process_name", SM, "warps of one SM (1 us = 1 cycle)")
+    yield _name("process_name", MEMORY, "memory instructions under way (1 us = 1 cycle)")
+    slots = {stay.slot: stay.sub_partition for stay in report.timeline.warps}
+    for slot, part in sorted(slots.items()):
+        yield _name("thread_name", SM, f"warp slot {slot} (sub-partition {part})", slot + 1)
+        yield {"ph": "M", "pid": SM, "tid": slot + 1, "name": "thread_sort_index", "args": {"sort_index": slot}}
+    number = 0
+    for stay in report.timeline.warps:
+        begin, end = max(stay.start, window.first), min(stay.end, window.stop)
+        if begin >= end:
+            continue
+        yield _slice(stay, report.warp_name(stay), begin, end, {"block": stay.block})
+        for first, stop, reason, instruction in within(stay.states, window).tolist():
+            text = report.instructions[instruction]
+            name = text.sass.split()[0] if reason == _SELECTED else spoken(STALL_REASONS[reason])
+            yield _slice(stay, name, first, stop, _said(text))
+        for first, stop, instruction, level in within(stay.memory, window).tolist():
+            number += 1
+            text = report.instructions[instruction]
+            common = {"pid": MEMORY, "tid": 1, "cat": LEVELS[level], "id": number, "name": LEVELS[level]}
+            yield common | {"ph": "b", "ts": first, "args": {"warp": report.warp_name(stay), **_said(text)}}
+            yield common | {"ph": "e", "ts": stop}
+    yield from _counters(report, window)
+
+
+def _name(kind: str, pid: int, name: str, tid: int = 0) -> Event:
+    return {"ph": "M", "pid": pid, "tid": tid, "name": kind, "args": {"name": name}}
+
+
+def _slice(stay: WarpStay, name: str, begin: int, end: int, args: dict[str, Any]) -> Event:
+    return {"ph": "X", "pid": SM, "tid": stay.slot + 1, "ts": begin, "dur": end - begin, "name": name, "args": args}
+
+
+def _said(text: InstructionText) -> dict[str, Any]:
+    said: dict[str, Any] = {"sass": text.sass}
+    if text.line is not None:
+        said |= {"line": text.line, "source": text.source}
+    return said
+
+
+def _counters(report: TimelineReport, window: Window) -> Iterator[Event]:
+    """How many memory instructions of each level are under way, at each change."""
+    flights = np.concatenate([within(stay.memory, window) for stay in report.timeline.warps])
+    for level, name in enumerate(LEVELS):
+        mine = flights[flights[:, 3] == level]
+        if not len(mine):
+            continue
+        times = np.concatenate([mine[:, 0], mine[:, 1]])
+        steps = np.concatenate([np.ones(len(mine), np.int64), -np.ones(len(mine), np.int64)])
+        at, places = np.unique(times, return_inverse=True)
+        change = np.bincount(places, weights=steps)
+        for time, under_way in zip(at.tolist(), np.cumsum(change).tolist(), strict=True):
+            yield {
+                "ph": "C",
+                "pid": MEMORY,
+                "ts": time,
+                "name": f"{name}: under way",
+                "args": {"count": int(under_way)},
+            }

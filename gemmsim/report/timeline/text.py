@@ -1,0 +1,94 @@
+"""A timeline as text: a row a warp, a character a column; ASCII, at most 80 columns."""
+
+from __future__ import annotations
+
+import textwrap
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.report.timeline.letters import LETTERS, NO_WARP, spoken
+from gemmsim.report.timeline.types import TimelineReport, Window, per_column, within
+from gemmsim.sm.types import STALL_REASONS
+
+WIDTH = 80
+LABEL = 12  # columns
+TICK = 10  # columns between two cycle numbers
+_SELECTED = STALL_REASONS.index("selected")
+
+
+def render(report: TimelineReport, window: Window, most_warps: int) -> str:
+    """The first `most_warps` warps; the rows below count all of them."""
+    step = -(-window.cycles // (WIDTH - LABEL))
+    edges = np.append(np.arange(window.first, window.stop, step, dtype=np.int64), window.stop)
+    rows = _warp_rows(report, window, edges)
+    shown = dict(list(rows.items())[:most_warps])
+    used = {letter for row in shown.values() for letter in row} & set(LETTERS)
+    lines = textwrap.wrap(report.title, WIDTH) + textwrap.wrap(report.scope, WIDTH)
+    columns = f"{step:,} cycles a column" if step > 1 else "a cycle a column"
+    count = f"{len(shown)} of {len(rows)} warps" if len(shown) < len(rows) else f"{len(rows)} warps"
+    lines += ["", f"cycles {window.first:,} to {window.stop:,}, {columns}; {count}", *_axis(edges)]
+    lines += [f"{name:<{LABEL}}{row}".rstrip() for name, row in shown.items()]
+    lines += ["", *_below(report, window, edges), "", *_legend(used, step)]
+    return "\n".join(lines) + "\n"
+
+
+def _warp_rows(report: TimelineReport, window: Window, edges: NDArray[np.int64]) -> dict[str, str]:
+    """A row for each warp that is there in the window: in each column the state that has most of its cycles."""
+    rows: dict[str, str] = {}
+    for stay in report.timeline.warps:
+        states = within(stay.states, window)
+        if len(states):
+            rows[report.warp_name(stay)] = _states(states, edges)
+    return rows
+
+
+def _states(states: NDArray[np.int32], edges: NDArray[np.int64]) -> str:
+    held = np.zeros((len(STALL_REASONS) + 1, len(edges) - 1))
+    for reason in np.unique(states[:, 2]):
+        mine = states[states[:, 2] == reason]
+        held[reason] = per_column(mine[:, 0], mine[:, 1], edges)
+    held[-1] = np.diff(edges) - held.sum(axis=0)  # no warp; listed last, so that an equal share shows the warp
+    letters = np.array(list(LETTERS + NO_WARP))
+    return "".join(letters[held.argmax(axis=0)])
+
+
+def _axis(edges: NDArray[np.int64]) -> list[str]:
+    numbers, marks = " " * LABEL, " " * LABEL
+    for column in range(0, len(edges) - 1, TICK):
+        text = f"{edges[column]:,}"
+        if LABEL + column + len(text) <= WIDTH:
+            numbers = numbers.ljust(LABEL + column) + text
+        marks = marks.ljust(LABEL + column) + "|"
+    return [numbers.rstrip(), marks.rstrip()]
+
+
+def _below(report: TimelineReport, window: Window, edges: NDArray[np.int64]) -> list[str]:
+    """How busy the issue slots were, and how many memory instructions were under way, in tenths of the most."""
+    stays = report.timeline.warps
+    cycles = np.diff(edges)
+    states = np.concatenate([within(stay.states, window) for stay in stays])
+    issued = states[states[:, 2] == _SELECTED]
+    slots = cycles * len({stay.sub_partition for stay in stays})
+    flights = np.concatenate([within(stay.memory, window) for stay in stays])
+    under_way = per_column(flights[:, 0], flights[:, 1], edges) / cycles
+    most = float(under_way.max()) if len(under_way) else 0.0
+    return [
+        f"{'issue slots':<{LABEL}}{_tenths(per_column(issued[:, 0], issued[:, 1], edges) / slots)}",
+        f"{'in flight':<{LABEL}}{_tenths(under_way / most if most else under_way)}".rstrip(),
+        "",
+        "issue slots: used, in tenths (0 under 10 %). in flight: memory instructions",
+        f"under way, all warps, in tenths of the most, {most:.1f}; blank where there are none",
+    ]
+
+
+def _tenths(shares: NDArray[np.float64]) -> str:
+    return "".join(" " if share < 1e-9 else str(min(9, int(10 * share))) for share in shares.tolist())
+
+
+def _legend(used: set[str], step: int) -> list[str]:
+    names = [
+        f"{letter} {spoken(reason)}" for letter, reason in zip(LETTERS, STALL_REASONS, strict=True) if letter in used
+    ]
+    lead = "in each column the state with most of its cycles: " if step > 1 else ""
+    return textwrap.wrap(f"{lead}{', '.join(names)}; blank: no warp. gemmsim explain NAME says more", WIDTH)

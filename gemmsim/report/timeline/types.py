@@ -1,0 +1,106 @@
+"""What the renderers of a timeline read, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.request import Labels
+from gemmsim.sm.timeline import Timeline, WarpStay
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionText:
+    """A static instruction: SASS, source line number (None where unknown) and its text."""
+
+    sass: str
+    line: int | None
+    source: str
+
+
+@dataclass(frozen=True)
+class TimelineReport:
+    """A timeline, and what it is of.
+
+    clock_hz        of the SM; kernel_cycles: of the whole launch, as `analyze` predicts it
+    sm_count        SMs of the GPU; blocks_per_sm: that the busiest SM runs in all
+    warps_per_block of the launch
+    """
+
+    labels: Labels
+    gpu_title: str
+    arch: str
+    clock_hz: float
+    kernel_cycles: float
+    sm_count: int
+    blocks_per_sm: int
+    warps_per_block: int
+    timeline: Timeline
+    instructions: tuple[InstructionText, ...]
+
+    @property
+    def title(self) -> str:
+        labels = self.labels
+        size = f", M={labels.m} N={labels.n} K={labels.k}" if labels.m else ""
+        tunables = "".join(f", {key}={value}" for key, value in labels.tunables.items())
+        return f"{labels.kernel}{size}{tunables} on {self.gpu_title} ({self.arch})"
+
+    @property
+    def scope(self) -> str:
+        """How much of the launch this is, in a sentence."""
+        timeline = self.timeline
+        shown = f"{timeline.blocks} of {self.blocks_per_sm} blocks" if self.blocks_per_sm > 1 else "1 block"
+        cut = "" if timeline.fraction == 1 else f", the first {100 * timeline.fraction:.2g} % of each warp"
+        return (
+            f"the busiest of {self.sm_count} SMs: {shown}{cut}, {timeline.cycles:,} cycles; "
+            f"the launch takes {self.kernel_cycles:,.0f} (predicted, not measured)"
+        )
+
+    def warp_name(self, stay: WarpStay) -> str:
+        """b0 w17"""
+        return f"b{stay.block} w{stay.slot % self.warps_per_block}"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Cycles [first, stop) that are shown."""
+
+    first: int
+    stop: int
+
+    @property
+    def cycles(self) -> int:
+        return self.stop - self.first
+
+
+def within(rows: NDArray[np.int32], window: Window) -> NDArray[np.int32]:
+    """The intervals (begin, end, ...) that touch the window, cut to it."""
+    touching = rows[(rows[:, 1] > window.first) & (rows[:, 0] < window.stop)].copy()
+    touching[:, 0] = touching[:, 0].clip(window.first)
+    touching[:, 1] = touching[:, 1].clip(None, window.stop)
+    return touching
+
+
+def per_column(begin: NDArray[np.int32], end: NDArray[np.int32], edges: NDArray[np.int64]) -> NDArray[np.float64]:
+    """float64 [len(edges) - 1]: cycles of the intervals [begin, end) between each edge and the next."""
+    before = _before(begin, edges) - _before(end, edges)
+    return np.diff(before)
+
+
+def _before(points: NDArray[np.int32], edges: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sum over the points before each edge of their distance to it."""
+    ordered = np.sort(points).astype(np.float64)
+    sums = np.concatenate([[0.0], np.cumsum(ordered)])
+    below = np.searchsorted(ordered, edges)
+    return np.asarray(edges * below - sums[below], np.float64)
+
+
+def fitting(report: TimelineReport, window: Window, most_intervals: int) -> Window:
+    """As much of the window, from its first cycle on, as has at most `most_intervals` intervals."""
+    stays = report.timeline.warps
+    begins = np.concatenate([within(rows, window)[:, 0] for stay in stays for rows in (stay.states, stay.memory)])
+    if len(begins) <= most_intervals:
+        return window
+    return Window(window.first, max(window.first + 1, int(np.sort(begins)[most_intervals])))

@@ -1,0 +1,149 @@
+"""What each warp of one SM did in each cycle: recorded by an observer of the SimPy model."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.errors import GemmsimError
+from gemmsim.gpu.spec import GpuSpec
+from gemmsim.isa.program import Program
+from gemmsim.memory.types import RecordCost
+from gemmsim.sm.code import Reason, issue_table
+from gemmsim.sm.core import Core
+from gemmsim.sm.memory_path import Rates, RecordCycles
+from gemmsim.sm.observer import Observer
+from gemmsim.sm.streams import Streams
+from gemmsim.trace.types import Launch, WarpTrace
+
+# How far a memory instruction went: the furthest place that any of its data came from or went to.
+LEVELS = ("shared memory", "L1", "L2", "DRAM")
+_SELECTED = int(Reason["SELECTED"])
+
+
+@dataclass(frozen=True)
+class WarpStay:
+    """One warp, from the cycle at which it may issue until its slot on the SM is free.
+
+    slot, sub_partition  where; later blocks reuse slots; block: the SM's blocks in the order of their start, from 0
+    states   int32 [n, 4] begin, end, reason (index into STALL_REASONS), static instruction that it waits to issue or
+             issues: ascending, without a gap or an overlap from `start` to `end`
+    memory   int32 [m, 4] begin, end, static instruction, index into LEVELS; by begin
+    """
+
+    slot: int
+    sub_partition: int
+    block: int
+    start: int
+    end: int
+    states: NDArray[np.int32]
+    memory: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """One SM from its first block's start: cycles until the last warp has left.
+
+    warps     in the order of their start, then of their slots
+    blocks, resident   how many it ran, and at once
+    fraction  of each warp's instructions that were simulated, from the first on
+    """
+
+    cycles: int
+    warps: tuple[WarpStay, ...]
+    blocks: int
+    resident: int
+    fraction: float = 1.0
+
+
+class Recorder(Observer):
+    """Collects a Timeline of one run of a Core."""
+
+    def __init__(self) -> None:
+        self._live: dict[int, _Stay] = {}  # by slot
+        self._ended: list[WarpStay] = []
+
+    def on_start(self, cycle: int, sub_partition: int, warp: int, block: int) -> None:
+        self._live[warp] = _Stay(cycle, sub_partition, block)
+
+    def on_issue(self, cycle: int, sub_partition: int, warp: int, instruction: int) -> None:
+        self._live[warp].states.extend((cycle, cycle + 1, _SELECTED, instruction))
+
+    def on_stall(self, warp: int, instruction: int, reason: int, begin: int, end: int) -> None:
+        if begin < end:
+            self._live[warp].states.extend((begin, end, reason, instruction))
+
+    def on_memory(self, warp: int, instruction: int, begin: int, end: int, cost: RecordCycles) -> None:
+        self._live[warp].memory.extend((begin, end, instruction, _level(cost)))
+
+    def on_end(self, cycle: int, warp: int) -> None:
+        stay = self._live.pop(warp)
+        states, memory = _rows(stay.states), _rows(stay.memory)
+        self._ended.append(WarpStay(warp, stay.sub_partition, stay.block, stay.start, cycle, states, memory))
+
+    def timeline(self, blocks: int, resident: int, fraction: float) -> Timeline:
+        """After the run. Raises GemmsimError where no warp ran."""
+        if not self._ended:
+            raise GemmsimError("no timeline: no warp executes anything")
+        warps = tuple(sorted(self._ended, key=lambda stay: (stay.start, stay.slot)))
+        return Timeline(max(stay.end for stay in warps), warps, blocks, resident, fraction)
+
+
+class _Stay:
+    def __init__(self, start: int, sub_partition: int, block: int) -> None:
+        self.start, self.sub_partition, self.block = start, sub_partition, block
+        self.states, self.memory = array("i"), array("i")
+
+
+def _rows(values: array[int]) -> NDArray[np.int32]:
+    rows = np.array(values, np.int32).reshape(-1, 4)
+    return rows[np.argsort(rows[:, 0], kind="stable")]
+
+
+def _level(cost: RecordCycles) -> int:
+    if cost.dram_sectors:
+        return 3
+    if cost.l2_sectors:
+        return 2
+    return 1 if cost.tag_cycles else 0
+
+
+def record(
+    program: Program,
+    launch: Launch,
+    trace: WarpTrace,
+    cost: RecordCost,
+    gpu: GpuSpec,
+    clock_hz: float,
+    most_resident: int,
+    blocks: int | None,
+    max_instructions: int,
+) -> Timeline:
+    """Simulate the busiest SM's first `blocks` blocks (None: those that it holds at once) and record them.
+
+    Beyond `max_instructions` warp instructions, each warp is cut after the same part of its instructions. Raises
+    GemmsimError for more blocks than that SM gets.
+    """
+    per_sm = -(-launch.blocks // gpu.sm.count)
+    resident = min(most_resident, per_sm)
+    wanted = resident if blocks is None else blocks
+    if not 1 <= wanted <= per_sm:
+        raise GemmsimError(
+            f"{wanted} blocks cannot be shown: the busiest SM of {gpu.name} runs {per_sm} of this launch"
+        )
+    table = issue_table(program, gpu)
+    streams = Streams(program, table, trace, cost)
+    recorded = streams.blocks.tolist()
+    chosen = [recorded[number % len(recorded)] for number in range(wanted)]
+    lengths = {warp: len(streams.pcs(warp)) for block in chosen for warp in block}
+    total = sum(lengths[warp] for block in chosen for warp in block)
+    fraction = min(1.0, max_instructions / total) if total else 1.0
+    kept = {warp: streams.kept(warp, [(0, math.ceil(length * fraction))]) for warp, length in lengths.items()}
+    recorder = Recorder()
+    core = Core(table, gpu, Rates.share(gpu, min(gpu.sm.count, launch.blocks), clock_hz), recorder)
+    core.run([[kept[warp] for warp in block] for block in chosen], resident)
+    return recorder.timeline(wanted, resident, fraction)
