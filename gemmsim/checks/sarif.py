@@ -6,13 +6,14 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from gemmsim.checks.outcome import Outcome
 from gemmsim.isa.program import SourceLine
 from gemmsim.version import __version__
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-_ROOT = "SRCROOT"
+_ROOT = "%SRCROOT%"  # the usual name of where a repository was checked out
 # What is wrong with a kernel whatever anybody expected of it
 _DEFECTS = {
     "race": "Two threads use the same bytes of shared memory and no barrier lies between.",
@@ -28,7 +29,8 @@ _DEFECTS = {
 
 
 def render(outcomes: Sequence[Outcome]) -> str:
-    """One run; a result each expectation, those that hold with kind "pass" and level "none"."""
+    """One run: a rule each kind of expectation, a result each that does not hold. Code hosts show every result as a
+    finding, so that those that hold are none."""
     rules = sorted({outcome.rule for outcome in outcomes})
     run = {
         "tool": {
@@ -39,8 +41,7 @@ def render(outcomes: Sequence[Outcome]) -> str:
             }
         },
         "columnKind": "utf16CodeUnits",
-        "originalUriBaseIds": {_ROOT: {"uri": Path.cwd().as_uri() + "/"}},
-        "results": [_result(outcome, rules.index(outcome.rule)) for outcome in outcomes],
+        "results": [_result(outcome, rules.index(outcome.rule)) for outcome in outcomes if not outcome.ok],
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
@@ -59,8 +60,8 @@ def _result(outcome: Outcome, index: int) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": rule_id(outcome.rule),
         "ruleIndex": index,
-        "kind": "pass" if outcome.ok else "fail",
-        "level": "none" if outcome.ok else "error",
+        "kind": "fail",
+        "level": "error",
         "message": {"text": "\n".join((outcome.message, *outcome.details))},
     }
     if outcome.line:
@@ -75,9 +76,9 @@ def _result(outcome: Outcome, index: int) -> dict[str, Any]:
 def _location(line: SourceLine) -> dict[str, Any]:
     path = Path(line.file)
     if not path.is_absolute():
-        artifact = {"uri": path.as_posix(), "uriBaseId": _ROOT}
+        artifact = {"uri": quote(path.as_posix()), "uriBaseId": _ROOT}
     elif path.is_relative_to(Path.cwd()):
-        artifact = {"uri": path.relative_to(Path.cwd()).as_posix(), "uriBaseId": _ROOT}
+        artifact = {"uri": quote(path.relative_to(Path.cwd()).as_posix()), "uriBaseId": _ROOT}
     else:
         artifact = {"uri": path.as_uri()}
     return {"artifactLocation": artifact, "region": {"startLine": line.line}}

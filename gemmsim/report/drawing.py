@@ -14,14 +14,14 @@ def draw(sample: AccessSample, arrays: tuple[ArrayArgument, ...] = (), worst: bo
     """The sample's worst access (or its most frequent one) with a heading; lines of at most 74 columns."""
     access = sample.worst if worst else sample.representative
     active = sum(address is not None for address in access.addresses)
-    who = f"warp {access.warp} of block {access.block}, {active} lanes x {sample.width_bytes} bytes"
+    who = f"{active} lanes, warp {access.warp} of block {access.block}"
     if sample.space == "shared":
         cost = f"{_of(access.wavefronts, 'wavefront')}, {_of(access.conflicts, 'bank conflict')}"
         body = _banks(sample, access)
     else:
         cost = f"{_of(access.sectors, 'sector')}, {access.ideal_sectors} would do"
         body = _sectors(access, {array.position: array for array in arrays})
-    return [_cut(f"{sample.mnemonic}: {who}: {cost}"), *body]
+    return [_cut(f"{sample.mnemonic}, {who}: {cost}"), *body]
 
 
 def _of(count: int, word: str) -> str:

@@ -22,7 +22,7 @@ from gemmsim.trace.types import Argument
 _SUFFIXES = (".cu", ".ptx", ".cubin")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Analyzer:
     """Predicts launches for one GPU; `folder`: where files named by tests are looked for first; `known`: predictions of
     launches that were asked for before, where all of their arguments are given as text."""
@@ -30,6 +30,9 @@ class Analyzer:
     gpu: GpuSpec | str
     folder: Path
     known: dict[Any, Trace] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<analyze for {self.gpu if isinstance(self.gpu, str) else self.gpu.name}>"
 
     def __call__(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from gemmsim.testing.launches import Analyzer
 
 DEFAULT_GPU = "a100-80gb"
+_DRAWINGS = pytest.StashKey[list[str]]()  # of the comparison that failed last
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -62,12 +64,25 @@ def gemmsim_baseline(request: pytest.FixtureRequest) -> BaselineChecker:
     return BaselineChecker(request.path, request.node.name, bool(request.config.getoption("--gemmsim-update")))
 
 
-def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, right: object) -> list[str] | None:
     """`assert trace.at(...).bank_conflicts == 0` that fails says where, and draws the lanes."""
     for side in (left, right):
         if type(side).__module__ == "gemmsim.testing.trace":
             failure = getattr(side, "failure", None)
             if failure:
-                lines: list[str] = failure(f"{left} {op} {right}")
-                return lines
+                lines, drawing = failure(f"{left} {op} {right}")
+                config.stash[_DRAWINGS] = drawing
+                return list(lines)
     return None
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
+    """The drawing comes as a section of its own: pytest shortens what stands beneath an assertion."""
+    outcome = yield
+    drawing = item.config.stash.get(_DRAWINGS, None)
+    if drawing:
+        del item.config.stash[_DRAWINGS]
+        report = outcome.get_result()
+        if report.failed:
+            report.sections.append(("gemmsim", "\n".join(drawing)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from gemmsim import api
-from gemmsim.checks.expectation import explain
+from gemmsim.checks.expectation import explain, place
 from gemmsim.checks.quantities import OF_LAUNCH, OF_LINES, Reading, read
 from gemmsim.checks.selection import Selection, everything, select
 from gemmsim.errors import GemmsimError, nearest
@@ -29,16 +29,15 @@ class Value(float):
 
     __str__ = __repr__
 
-    def failure(self, comparison: str) -> list[str]:
-        """What pytest shows of a comparison that does not hold: the line that counts most, and its worst access."""
+    def failure(self, comparison: str) -> tuple[list[str], list[str]]:
+        """What pytest shows of a comparison that does not hold: a few lines, of which it cuts off more than eight, and
+        the line that counts most with its worst access."""
         selection = self.reading.selection
         at = f" at {selection.where!r}" if selection.where else ""
         report = selection.report
-        return [
-            comparison,
-            f"{self.reading.name}{at} of {report.labels.kernel} on {report.evidence.gpu.name} is {self}",
-            *explain(self.reading),
-        ]
+        what = f"{self.reading.name}{at} of {report.labels.kernel} on {report.evidence.gpu.name} is {self}"
+        most = [f"most of it at {place(self.reading)}"] if self.reading.row else []
+        return [comparison, what, *most], list(explain(self.reading))
 
 
 class Lines:
@@ -59,12 +58,19 @@ class Trace:
     def __init__(self, request: AnalyzeRequest, report: Report) -> None:
         self.request, self.report = request, report
 
+    def __repr__(self) -> str:
+        return f"<Trace of {self.report.labels.kernel} on {self.report.evidence.gpu.name}>"
+
     def at(self, where: int | str) -> Lines:
         """The memory accesses of the lines with this number, or with this text in them (spaces do not count).
 
         Raises GemmsimError, with the lines that there are, where none of them matches.
         """
-        return Lines(select(self.report, where))
+        __tracebackhide__ = True
+        try:
+            return Lines(select(self.report, where))
+        except GemmsimError as error:  # the way through gemmsim's own code helps nobody
+            raise GemmsimError(str(error)) from None
 
     def counter(self, name: str) -> Value:
         """One of Nsight Compute's counters, by its full name."""
