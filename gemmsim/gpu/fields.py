@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
+import math
 from functools import cache
 from typing import Any
 
-from gemmsim.errors import GemmsimError, nearest
+from gemmsim.errors import GemmsimError
 from gemmsim.gpu.spec import L1, L2, Barrier, Clock, Dram, Fetch, LaunchCost, Mio, Mma, Peak, Pipe, Shared, Sm
 from gemmsim.gpu.units import convert, short
 
@@ -28,6 +30,7 @@ PIPES = ("fmaheavy", "alu", "fp64", "xu", "uniform", "lsu", "adu", "cbu", "tenso
 OPTIONAL_PIPES = ("fmalite", "fp16")  # see gemmsim/sm/pipes.py for what a GPU without them does
 
 Number = int | float
+NEAREST = 4  # keys that an error names
 
 
 @cache
@@ -45,11 +48,22 @@ def _spellings() -> dict[str, str]:
 
 
 def resolve(key: str) -> str:
-    """The full key for "l2.size" or "l2.size_bytes"; GemmsimError with the nearest one otherwise."""
+    """The full key for "l2.size" or "l2.size_bytes"; GemmsimError with the nearest ones otherwise."""
     spellings = _spellings()
     if key not in spellings:
-        raise GemmsimError(f"unknown GPU key '{key}'{nearest(key, spellings)}")
+        raise GemmsimError(f"unknown GPU key '{key}'{_near(key)}")
     return spellings[key]
+
+
+def _near(key: str) -> str:
+    """The nearest keys, of the same section first: ` (nearest: l2.size, l2.ways)`."""
+    short_keys = [f"{full.rpartition('.')[0]}.{short(full.rpartition('.')[2])}" for full in types()]
+    section = key.rpartition(".")[0]
+    inside = [one for one in short_keys if one.rpartition(".")[0] == section]
+    close = difflib.get_close_matches(key, inside, NEAREST) or difflib.get_close_matches(key, short_keys, NEAREST)
+    if not close and inside:
+        return f": {section} has {', '.join(one.rpartition('.')[2] for one in inside)}"
+    return f" (nearest: {', '.join(close)})" if close else f": sections are {', '.join([*SECTIONS, 'pipes.NAME'])}"
 
 
 def to_field(key: str, raw: object, unit: str) -> object:
@@ -69,6 +83,8 @@ def _scalar(key: str, kind: str, raw: object, unit: str) -> Number:
     value = convert(raw, unit, key.rpartition(".")[2], key)
     if kind == "float":
         return float(value)
-    if not float(value).is_integer():
+    # 0.06291456 GB is 62914560 bytes, but for the last digit of a float
+    whole = round(value) if math.isfinite(value) else 0
+    if not math.isclose(value, whole, rel_tol=1e-12):
         raise GemmsimError(f"{key}: wants a whole number, not {value:g}")
-    return int(value)
+    return whole

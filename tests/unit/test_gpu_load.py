@@ -82,6 +82,28 @@ def test_a_file_extends_a_file_beside_it(tmp_path: Path) -> None:
     assert gpu.peak.fp32_flops == pytest.approx(66.9e12 / 4)
 
 
+def test_set_takes_every_number_in_every_unit_of_its_kind() -> None:
+    """Each field keeps its value when it is set to that value in another unit, under its short and its full name."""
+    gpu = load_gpu("h200")
+    tried = 0
+    for key in gpu.provenance:
+        section, *pipe, name = key.split(".")
+        value = getattr(gpu.pipes[pipe[0]] if pipe else getattr(gpu, section), name)
+        numbers = value if isinstance(value, tuple) else (value,)
+        prefix = key.rpartition(".")[0]
+        for unit, (dim, factor) in UNITS.items():
+            if dim != dimension(name):
+                continue
+            text = ",".join(repr(one / factor) for one in numbers) + unit.replace("1", "")
+            for spelling in (name, short(name)):
+                other = load_gpu("h200", [f"{prefix}.{spelling}={text}"])
+                changed = getattr(other.pipes[pipe[0]] if pipe else getattr(other, section), name)
+                assert changed == pytest.approx(value), (key, unit)
+                assert other.provenance[key].status == "set"
+                tried += 1
+    assert tried > 2 * len(gpu.provenance)
+
+
 @pytest.mark.parametrize(
     ("name", "override", "message"),
     [
@@ -89,7 +111,12 @@ def test_a_file_extends_a_file_beside_it(tmp_path: Path) -> None:
         ("v100", "", "unknown GPU 'v100'"),
         ("sm_90", "", "'sm_90' is an architecture, not a GPU"),
         ("nowhere.toml", "", "no GPU file 'nowhere.toml'"),
-        ("h200", "l2.siz=3", r"unknown GPU key 'l2.siz' \(did you mean 'l2.size'\?\)"),
+        ("h200", "l2.siz=3", r"unknown GPU key 'l2.siz' \(nearest: l2.size, l2.ways, l2.line\)"),
+        ("h200", "l2.bananas=3", "unknown GPU key 'l2.bananas': l2 has size, partitions, line, "),
+        ("h200", "size=3", r"unknown GPU key 'size' \(nearest: l2.size, dram.size\)"),
+        ("h200", "clock.load=3GHz", r"\(nearest: clock.sm_load, clock.sm_tensor_load, clock.sm_base\)"),
+        ("h200", "pipes.alu.latencyy=3", r"\(nearest: pipes.alu.latency\)"),
+        ("h200", "banana.x=3", "sections are sm, clock, shared, l1"),
         ("h200", "l2.size", "wants KEY=VALUE"),
         ("h200", "l2.size=big", "'big' is not a number"),
         ("h200", "l2.size=nan", "'nan' is not a number"),
