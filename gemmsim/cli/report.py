@@ -24,7 +24,8 @@ def command(output: str | None, **options: Any) -> int:
 
     \b
     gemmsim report --kernel tiled --size 256 -o report.html
-    gemmsim report my.cu --entry 'sgemm<128,8>' --grid 2,2 --block 256 --arg ... -o report.html
+    gemmsim report my.cu --entry 'sgemm<128,8>' --grid 2,2 --block 256 --arg ... \\
+        -o report.html
 
     The file needs nothing else, no network either. Options as for gemmsim analyze.
     """

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from report_factory import ROWS, evidence, report, traffic
 
 from gemmsim.api import analyze
 from gemmsim.cases import LadderCase, ladder_request
@@ -27,7 +28,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
 
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Shipped programs: with bank conflicts, with scattered global accesses, and without source lines."""
+    """Shipped programs: with bank conflicts, with scattered global accesses, without source lines; one made up, with
+    local memory."""
     folder = tmp_path_factory.mktemp("pages")
     cases = {
         "conflicts": (LadderCase("tiled_transposed", 64, 64, 64), "a100-80gb"),
@@ -38,4 +40,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name, (case, gpu) in cases.items():
         found[name] = folder / f"{name}.html"
         found[name].write_text(render(analyze(ladder_request(case, load_gpu(gpu)))), encoding="utf-8")
+    spills = (
+        traffic(0, "local", "ld", 4, requests=5e6, sectors=2e7),
+        traffic(5, "local", "st", 4, requests=7e6, sectors=3e7),
+    )
+    found["local"] = folder / "local.html"
+    found["local"].write_text(render(report(evidence(rows=(*ROWS, *spills)))), encoding="utf-8")
     return found

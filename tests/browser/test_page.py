@@ -50,6 +50,21 @@ def test_every_section_draws_within_the_window(page: Any, name: str, width: int,
     assert not re.search(r"undefined|NaN|\[object", at.script("return document.getElementById('main').innerText"))
 
 
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("name", [*NAMES, "local"])
+def test_no_label_of_the_memory_chart_lies_on_another(page: Any, name: str, width: int) -> None:
+    at = page(name, width=width)
+    on_top = at.script("""
+        const texts = [...document.querySelectorAll("#memory svg text")]
+            .map((e) => [e.textContent, e.getBoundingClientRect()]);
+        return texts.flatMap(([one, a], i) => texts.slice(i + 1)
+            .filter(([, b]) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+                && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3)
+            .map(([other]) => `${one} / ${other}`))""")
+    assert on_top == []
+    assert len(at.all("#memory svg polygon")) == len(at.all("#memory svg line"))
+
+
 def test_light_and_dark_follow_the_system_and_the_button(page: Any) -> None:
     at = page()
     background = "return getComputedStyle(document.body).backgroundColor"

@@ -58,9 +58,13 @@ section("memory", "Memory chart", (box) => {
     drawn("l2", "dram", 2, low);
     return svg("svg", { width, height: height + 4, role: "img", "aria-label": "Memory chart" }, parts);
   }
-  function down(width) {
-    const parts = [], gap = 92, h = 62, half = (width - 12) / 2, rows = [2, 2 + h + gap, 2 + 2 * (h + gap), 2 + 3 * (h + gap)];
-    const place = { kernel: [2, rows[0], width - 4], l1: [2, rows[1], half], shared: [half + 10, rows[1], half], l2: [2, rows[2], half], dram: [2, rows[3], half] };
+  function down(room) {
+    const arrows = uppers.map((name) => between("kernel", name).length), most = arrows.reduce((a, b) => a + b, 0);
+    const width = Math.max(room, 84 * most + 12), gap = 92, h = 62, parts = [];
+    // Each takes the width that its arrows need for their texts.
+    const share = (name) => (uppers.includes(name) ? (width - 4 - 10 * (uppers.length - 1)) * arrows[uppers.indexOf(name)] / most : 0);
+    const l1 = share("l1"), right = l1 ? l1 + 12 : 2, rows = [2, 2 + h + gap, 2 + 2 * (h + gap), 2 + 3 * (h + gap)];
+    const place = { kernel: [2, rows[0], width - 4], l1: [2, rows[1], l1], shared: [right, rows[1], share("shared")], l2: [2, rows[2], l1], dram: [2, rows[3], l1] };
     for (const [name, [x, y, w]] of Object.entries(place)) if (has(name)) parts.push(node(name, x, y, w, h));
     const drawn = (a, b) => between(a, b).forEach((flow, index, all) => {
       const [x, , w] = place[b], step = w / all.length, at = x + step * index + 7, y1 = place[a][1] + h + 3, y2 = place[b][1] - 3;

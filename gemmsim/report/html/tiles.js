@@ -11,7 +11,7 @@ section("tiles", "The tiles a block walks through", (box) => {
   function layout(width) {
     const room = Math.min(width, 1000), places = new Map();
     if (gemm) { // B above C, A left of it: rows and columns of the product line up
-      const [m, k] = flat(a), n = flat(b)[1], scale = Math.min((room - 40) / (k + n), Math.min(600, 0.62 * width) / (k + m)), size = (v) => Math.max(10, v * scale);
+      const [m, k] = flat(a), n = flat(b)[1], scale = Math.min((room - 40) / (k + n), clamp(0.62 * width, 340, 600) / (k + m)), size = (v) => Math.max(10, v * scale);
       places.set(a.position, [4, size(k) + 34, size(k), size(m)]).set(b.position, [size(k) + 22, 16, size(n), size(k)]).set(c.position, [size(k) + 22, size(k) + 34, size(n), size(m)]);
       return [places, size(k) + size(n) + 30, size(k) + size(m) + 40];
     }
