@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import json
 from importlib.resources import files
@@ -21,7 +23,15 @@ _ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 def render(report: TimelineReport, window: Window) -> str:
     script = '"use strict";\n(() => {\n' + "\n".join(_text(name) for name in _SCRIPTS) + "})();\n"
     data = json.dumps(_data(report, window), separators=(",", ":"), allow_nan=False).translate(_ESCAPES)
-    pieces = {"@TITLE@": html.escape(report.title), "@STYLE@": _text("style.css"), "@SCRIPT@": script, "@DATA@": data}
+    style = _text("style.css")
+    pieces = {
+        "@TITLE@": html.escape(report.title),
+        "@STYLE_HASH@": _hash(style),
+        "@SCRIPT_HASH@": _hash(script),
+        "@STYLE@": style,
+        "@SCRIPT@": script,
+        "@DATA@": data,
+    }
     page = _text("template.html")
     for mark in pieces:  # cut at the marks first: what is put in may hold one
         page = page.replace(mark, f"\0{mark}\0")
@@ -30,6 +40,11 @@ def render(report: TimelineReport, window: Window) -> str:
 
 def _text(name: str) -> str:
     return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """As Content-Security-Policy names the one inline element that may be used."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _data(report: TimelineReport, window: Window) -> dict[str, Any]:

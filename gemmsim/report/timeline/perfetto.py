@@ -19,7 +19,8 @@ from gemmsim.sm.timeline import LEVELS, WarpStay
 from gemmsim.sm.types import STALL_REASONS
 
 MOST_INTERVALS = 400_000  # about 50 MB
-SM, MEMORY = 1, 2  # "processes"
+SM, MEMORY = 1, 2  # "processes"; each has a thread of its own number
+FIRST_SLOT = 100  # threads of the warp slots: Perfetto wants thread numbers that differ over all processes
 _SELECTED = STALL_REASONS.index("selected")
 
 Event = dict[str, Any]
@@ -40,8 +41,9 @@ def _events(report: TimelineReport, window: Window) -> Iterator[Event]:
     yield _name("process_name", MEMORY, "memory instructions under way (1 us = 1 cycle)")
     slots = {stay.slot: stay.sub_partition for stay in report.timeline.warps}
     for slot, part in sorted(slots.items()):
-        yield _name("thread_name", SM, f"warp slot {slot} (sub-partition {part})", slot + 1)
-        yield {"ph": "M", "pid": SM, "tid": slot + 1, "name": "thread_sort_index", "args": {"sort_index": slot}}
+        thread = FIRST_SLOT + slot
+        yield _name("thread_name", SM, f"warp slot {slot:02} (sub-partition {part})", thread)
+        yield {"ph": "M", "pid": SM, "tid": thread, "name": "thread_sort_index", "args": {"sort_index": slot}}
     number = 0
     for stay in report.timeline.warps:
         begin, end = max(stay.start, window.first), min(stay.end, window.stop)
@@ -55,18 +57,26 @@ def _events(report: TimelineReport, window: Window) -> Iterator[Event]:
         for first, stop, instruction, level in within(stay.memory, window).tolist():
             number += 1
             text = report.instructions[instruction]
-            common = {"pid": MEMORY, "tid": 1, "cat": LEVELS[level], "id": number, "name": LEVELS[level]}
+            common = {"pid": MEMORY, "tid": MEMORY, "cat": LEVELS[level], "id": number, "name": LEVELS[level]}
             yield common | {"ph": "b", "ts": first, "args": {"warp": report.warp_name(stay), **_said(text)}}
             yield common | {"ph": "e", "ts": stop}
     yield from _counters(report, window)
 
 
-def _name(kind: str, pid: int, name: str, tid: int = 0) -> Event:
-    return {"ph": "M", "pid": pid, "tid": tid, "name": kind, "args": {"name": name}}
+def _name(kind: str, pid: int, name: str, tid: int | None = None) -> Event:
+    return {"ph": "M", "pid": pid, "tid": pid if tid is None else tid, "name": kind, "args": {"name": name}}
 
 
 def _slice(stay: WarpStay, name: str, begin: int, end: int, args: dict[str, Any]) -> Event:
-    return {"ph": "X", "pid": SM, "tid": stay.slot + 1, "ts": begin, "dur": end - begin, "name": name, "args": args}
+    return {
+        "ph": "X",
+        "pid": SM,
+        "tid": FIRST_SLOT + stay.slot,
+        "ts": begin,
+        "dur": end - begin,
+        "name": name,
+        "args": args,
+    }
 
 
 def _said(text: InstructionText) -> dict[str, Any]:
@@ -91,6 +101,7 @@ def _counters(report: TimelineReport, window: Window) -> Iterator[Event]:
             yield {
                 "ph": "C",
                 "pid": MEMORY,
+                "tid": MEMORY,
                 "ts": time,
                 "name": f"{name}: under way",
                 "args": {"count": int(under_way)},

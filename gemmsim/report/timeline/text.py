@@ -28,9 +28,9 @@ def render(report: TimelineReport, window: Window, most_warps: int) -> str:
     columns = f"{step:,} cycles a column" if step > 1 else "a cycle a column"
     count = f"{len(shown)} of {len(rows)} warps" if len(shown) < len(rows) else f"{len(rows)} warps"
     lines += ["", f"cycles {window.first:,} to {window.stop:,}, {columns}; {count}", *_axis(edges)]
-    lines += [f"{name:<{LABEL}}{row}".rstrip() for name, row in shown.items()]
+    lines += [f"{name:<{LABEL}}{row}" for name, row in shown.items()]
     lines += ["", *_below(report, window, edges), "", *_legend(used, step)]
-    return "\n".join(lines) + "\n"
+    return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def _warp_rows(report: TimelineReport, window: Window, edges: NDArray[np.int64]) -> dict[str, str]:
@@ -75,7 +75,7 @@ def _below(report: TimelineReport, window: Window, edges: NDArray[np.int64]) -> 
     most = float(under_way.max()) if len(under_way) else 0.0
     return [
         f"{'issue slots':<{LABEL}}{_tenths(per_column(issued[:, 0], issued[:, 1], edges) / slots)}",
-        f"{'in flight':<{LABEL}}{_tenths(under_way / most if most else under_way)}".rstrip(),
+        f"{'in flight':<{LABEL}}{_tenths(under_way / most if most else under_way)}",
         "",
         "issue slots: used, in tenths (0 under 10 %). in flight: memory instructions",
         f"under way, all warps, in tenths of the most, {most:.1f}; blank where there are none",
