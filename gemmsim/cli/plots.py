@@ -59,6 +59,7 @@ def write_plots(wanted: Sequence[Wanted], makers: Mapping[str, Callable[[], Figu
     drawn = [(one.path, figure_bytes(makers[one.kind](), one.file_format)) for one in wanted]
     for path, content in drawn:
         write_file(content, path)
+    for path, _ in drawn:
         click.echo(f"wrote {path}", err=True)
 
 
