@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -57,21 +58,27 @@ class Browser:
         ]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
         self.driver.get(page.as_uri())
+        # Charts are drawn once they know their width: a frame or two later.
+        self.driver.execute_async_script(
+            "const done = arguments[0];"
+            "const frames = (n) => requestAnimationFrame(() => (n ? frames(n - 1) : done())); frames(3);"
+        )
 
     def errors(self) -> list[str]:
-        return [str(entry["message"]) for entry in self.driver.get_log("browser") if entry["level"] != "INFO"]
+        """What the console says that is more than information, of pages opened from a file: not of Chromium's own."""
+        entries = [entry for entry in self.driver.get_log("browser") if entry["level"] != "INFO"]
+        return [str(entry["message"]) for entry in entries if str(entry["message"]).startswith("file:")]
 
     def requests(self) -> list[str]:
-        """Addresses of everything that was asked for."""
-        import json
-
+        """Addresses of everything that a page opened from a file asked for."""
         found = []
         for entry in self.driver.get_log("performance"):
             message = json.loads(entry["message"])["message"]
-            if message["method"] == "Network.requestWillBeSent":
-                found.append(message["params"]["request"]["url"])
+            asked = message["params"]
+            if message["method"] == "Network.requestWillBeSent" and asked["documentURL"].startswith("file:"):
+                found.append(asked["request"]["url"])
             if message["method"] == "Network.webSocketCreated":
-                found.append(message["params"]["url"])
+                found.append(asked["url"])
         return found
 
     def one(self, selector: str) -> WebElement:

@@ -32,6 +32,14 @@ def page(browser: Any, pages: dict[str, Path]) -> Iterator[Callable[..., Any]]:
     assert [url for url in browser.requests() if not url.startswith(("file:", "data:"))] == []
 
 
+def test_an_error_and_a_request_would_be_seen(browser: Any, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.html"
+    bad.write_text("<img src='http://127.0.0.1:9/x.png'><script>throw new Error('seen')</script>")
+    browser.open(bad)
+    assert any("seen" in message for message in browser.errors())
+    assert "http://127.0.0.1:9/x.png" in browser.requests()
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (400, True)])
 def test_every_section_draws_within_the_window(page: Any, name: str, width: int, dark: bool) -> None:

@@ -45,7 +45,8 @@ function chart(label, draw, least = 300) {
     width = now;
     frame.replaceChildren(draw(width));
   };
-  new ResizeObserver(() => redraw(false)).observe(frame);
+  // In the next frame: a drawing that changes the size of what is observed would start the observer over.
+  new ResizeObserver(() => requestAnimationFrame(() => redraw(false))).observe(frame);
   return { frame, redraw: () => redraw(true) };
 }
 
