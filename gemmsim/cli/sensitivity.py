@@ -27,7 +27,7 @@ def command(by: float, output_format: str, output: str | None, **options: Any) -
 
     \b
     gemmsim sensitivity --kernel tiled --size 1024 --gpu h200
-    gemmsim sensitivity my.cu --entry 'sgemm<128,8>' --grid 2,2 --block 256 --arg ...
+    gemmsim sensitivity my.cu --entry sgemm --grid 2,2 --block 256 --arg ...
 
     Options as for gemmsim analyze. Each number is changed alone.
     """

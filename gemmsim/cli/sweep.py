@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gemmsim.cli.plots import plot_option, wanted_plots, write_plots
 from gemmsim.errors import GemmsimError
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 WRONG_RESULT = 1
 INTERRUPTED = 130
+PICTURES = ("heat", "scaling")
 
 
 @click.command("sweep")
@@ -41,6 +43,7 @@ INTERRUPTED = 130
 @click.option("--jobs", type=int, metavar="N", help="Processes at once.  [default: CPUs]")
 @click.option("--scheduler", metavar="tcp://HOST:PORT", help="Predict on the dask cluster there instead.")
 @click.option("--no-cache", is_flag=True, help="Compile and predict again.")
+@plot_option(PICTURES)
 @click.option(
     "--format",
     "output_format",
@@ -69,6 +72,7 @@ def command(
     jobs: int | None,
     scheduler: str | None,
     no_cache: bool,
+    plots: tuple[str, ...],
     output_format: str,
     output: str | None,
 ) -> int:
@@ -93,6 +97,7 @@ def command(
         raise GemmsimError("give either --kernel NAME or a TARGET such as my.py:my_gemm (see gemmsim sweep --help)")
     if top < 0:
         raise GemmsimError(f"--top {top} must be 0 or more")
+    pictures = wanted_plots(plots, PICTURES)
     axes, derived = parse_axes(kernel_sets, kernel)
     wanted = parse_sizes(sizes)
     specs = [load_gpu(name, gpu_sets) for name in dict.fromkeys(name.strip() for name in gpus.split(","))]
@@ -127,6 +132,11 @@ def command(
     if found is None:
         return INTERRUPTED
     emit(RENDERERS[output_format](found, top or None), None)
+    if pictures:  # after the ranking: a sweep may vary too little for a picture
+        from gemmsim.report.plots.sweep import sweep_heat_figure, sweep_scaling_figure
+
+        makers = {"heat": lambda: sweep_heat_figure(found), "scaling": lambda: sweep_scaling_figure(found)}
+        write_plots(pictures, makers)
     return WRONG_RESULT if found.wrong else 0
 
 

@@ -111,6 +111,16 @@ def test_forms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert {row["tile"] for row in rows} == {"8", "16", "32"} and float(rows[0]["time_us"]) > 0
 
 
+def test_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    heat, scaling = tmp_path / "heat.png", tmp_path / "scaling.svg"
+    sizes = ["--size", "128", "-o", str(tmp_path / "r.sqlite")]
+    assert main([*TILED, *sizes, "--plot", str(heat), "--plot", str(scaling)]) == 0
+    out, err = capsys.readouterr()
+    assert "9 predicted" in out and err == f"wrote {heat}\nwrote {scaling}\n"
+    assert heat.read_bytes().startswith(b"\x89PNG") and "<svg" in scaling.read_text()
+
+
 def test_a_cuda_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """bm x bn of 4, 8 and 64 x 16 and 32: 4 x 16 is left out by the condition, 64 x 32 has 2048 threads."""
     (tmp_path / "gemm.cu").write_text(CUDA)
