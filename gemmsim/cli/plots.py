@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from gemmsim.cli.output import write_file
 from gemmsim.errors import GemmsimError
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +49,8 @@ def wanted_plots(texts: Sequence[str], kinds: Sequence[str]) -> list[Wanted]:
     return found
 
 
-def write_plots(wanted: Sequence[Wanted], makers: Mapping[str, Callable[[], Figure]]) -> None:
-    """Draw and write each; `makers` has a function a kind. All are drawn before the first is written."""
+def write_plots(wanted: Sequence[Wanted], makers: Mapping[str, Callable[[], Any]]) -> None:
+    """Draw and write each; `makers` has a function a kind, which makes its figure. All are drawn before the first is written."""
     from gemmsim.report.plots.figure import figure_bytes
 
     drawn = [(one.path, figure_bytes(makers[one.kind](), one.file_format)) for one in wanted]
