@@ -50,7 +50,10 @@ def wanted_plots(texts: Sequence[str], kinds: Sequence[str]) -> list[Wanted]:
 
 
 def write_plots(wanted: Sequence[Wanted], makers: Mapping[str, Callable[[], Any]]) -> None:
-    """Draw and write each; `makers` has a function a kind, which makes its figure. All are drawn before the first is written."""
+    """Draw and write each; `makers` has a function a kind, which makes its figure.
+
+    All are drawn before the first is written.
+    """
     from gemmsim.report.plots.figure import figure_bytes
 
     drawn = [(one.path, figure_bytes(makers[one.kind](), one.file_format)) for one in wanted]
