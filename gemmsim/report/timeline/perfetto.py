@@ -18,7 +18,7 @@ from gemmsim.report.timeline.types import InstructionText, TimelineReport, Windo
 from gemmsim.sm.timeline import LEVELS, WarpStay
 from gemmsim.sm.types import STALL_REASONS
 
-MOST_INTERVALS = 400_000  # about 50 MB
+MOST_INTERVALS = 250_000  # some 50 MB
 SM, MEMORY = 1, 2  # "processes"; each has a thread of its own number
 FIRST_SLOT = 100  # threads of the warp slots: Perfetto wants thread numbers that differ over all processes
 _SELECTED = STALL_REASONS.index("selected")
