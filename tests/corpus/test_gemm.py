@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from programs import ARCHITECTURES, cuda_program, numba_program
 
 from gemmsim.isa.program import Program
-from gemmsim.trace.execute import execute
+from gemmsim.trace.execute import Executor, execute
+from gemmsim.trace.sanitize import sanitize
 from gemmsim.trace.types import Argument, Execution, Launch
 
 
@@ -119,12 +120,15 @@ def _matrices(case: Case) -> tuple[NDArray, NDArray]:
 
 
 def _run(program: Program, case: Case, numba: bool) -> tuple[Execution, NDArray]:
+    """Executes the case, and again with the sanitizer, which is to find nothing."""
     a, b = _matrices(case)
     c_type = case.result or case.dtype
     c = np.zeros((case.m, case.n), _DTYPES[c_type])
     arrays = (Argument(case.dtype, a.shape, a), Argument(case.dtype, b.shape, b), Argument(c_type, c.shape, c))
     sizes = () if numba else tuple(map(_i32, (case.m, case.n, case.k)))
     launch = Launch(case.grid, case.block, (*arrays, *sizes, *case.more), case.dynamic_shared_bytes)
+    watching = Executor(program, launch, watching=True)
+    assert sanitize(watching, range(launch.blocks)).findings == ()
     return execute(program, launch), a.astype(np.float64) @ b.astype(np.float64)
 
 
