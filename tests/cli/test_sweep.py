@@ -111,6 +111,26 @@ def test_forms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert {row["tile"] for row in rows} == {"8", "16", "32"} and float(rows[0]["time_us"]) > 0
 
 
+def test_progress_on_a_terminal(tmp_path: Path) -> None:
+    """With how much is left, on standard error alone."""
+    pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 80))
+    command = [sys.executable, "-m", "gemmsim", *TILED, "-o", str(tmp_path / "r.sqlite"), "--format", "json"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=theirs) as run:
+        os.close(theirs)
+        assert run.stdout is not None
+        out, shown = run.stdout.read(), b""
+        try:
+            while part := os.read(ours, 1 << 16):
+                shown += part
+        except OSError:  # its other end is closed
+            pass
+    os.close(ours)
+    assert run.returncode == 0 and json.loads(out)["combinations"] == 6
+    assert b"sweep:" in shown and b" 6/6 [" in shown and b"<" in shown
+
+
 def test_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     heat, scaling = tmp_path / "heat.png", tmp_path / "scaling.svg"
