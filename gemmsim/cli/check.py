@@ -49,9 +49,8 @@ def command(
 
     \b
     gemmsim check --kernel tiled --size 256 --sanitize \\
-        --expect 'bank_conflicts == 0' --expect 'sectors_per_request <= 4'
-    gemmsim check --kernel tiled --size 256 --expect 'wavefronts_per_request at 35 <= 2'
-    gemmsim check my.cu --grid 8 --block 256 --arg ... --baseline my.json --update
+        --expect 'bank_conflicts == 0' --expect 'sectors_per_request at 31 <= 4'
+    gemmsim check my.cu --grid 8 --block 256 --arg ... --baseline my.json
 
     EXPR is NAME, maybe "at" a line (its number, or text that stands in it), a
     comparison and a number. Names: bank_conflicts, sectors_per_request,
