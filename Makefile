@@ -1,9 +1,9 @@
-# make run: set up and analyze one kernel. make test: set up and run every check. Both need Python 3.11+ and pip only.
+# make run: set up and analyze one kernel. make test: set up and run every check. make docs: the site, build/docs. All need Python 3.11+ and pip only.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test clean
+.PHONY: run test docs clean
 
 run: $(VENV)/.run
 	$(BIN)/gemmsim analyze --kernel tiled --size 256
@@ -13,12 +13,20 @@ test: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going docs build/docs
+	@echo "open build/docs/index.html"
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'  # the first that knows --group
 
 $(VENV)/.run: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable . --group docs
 	touch $@
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
