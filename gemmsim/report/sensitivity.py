@@ -21,7 +21,7 @@ WIDTH = 80
 INDENT = "  "
 SCHEMA_VERSION = 1
 LEAST_PCT = 0.05  # of the time: less is shown as none
-BAR = 14
+BAR = 12
 
 
 def render_text(found: Sensitivity) -> str:

@@ -119,7 +119,7 @@ def _summary(sweep: Sweep) -> str:
     if sweep.reused:
         parts[0] += f" ({sweep.reused} results were there before)"
     if sweep.pruned or sweep.refused:
-        parts.append(f"{len(sweep.pruned) + len(sweep.refused)} cannot be launched")
+        parts.append(f"{len(sweep.pruned) + len(sweep.refused)} left out")
     if sweep.failed:
         parts.append(f"{len(sweep.failed)} failed")
     return f"{sweep.combinations} combinations: {', '.join(parts)}."
@@ -177,17 +177,17 @@ def _fitting(axes: Sequence[str], shown: Sequence[SweepResult]) -> tuple[_Column
 def _left_out(sweep: Sweep) -> list[tuple[str, list[str]]]:
     """Headings, and what stands under each: how many there are of a kind, and an example."""
     found = []
-    cannot = []
+    without = []
     kinds: dict[str, list[Pruned]] = {}
     for one in sweep.pruned:
         kinds.setdefault(one.kind, []).append(one)
     for kind, members in kinds.items():
-        cannot.append(f"{len(members)} by {kind}: {_example(members[0].point, members[0].reason)}")
+        without.append(f"{len(members)} by {kind}: {_example(members[0].point, members[0].reason)}")
     if sweep.refused:
         first = sweep.refused[0]
-        cannot.append(f"{len(sweep.refused)} once compiled: {_example(first.point, first.reason)}")
-    if cannot:
-        found.append(("CANNOT BE LAUNCHED", cannot))
+        without.append(f"{len(sweep.refused)} once compiled: {_example(first.point, first.reason)}")
+    if without:
+        found.append(("LEFT OUT", without))
     if sweep.failed:
         entries = [_example(one.point, one.reason) for one in sweep.failed[:MOST_REASONS]]
         if len(sweep.failed) > MOST_REASONS:

@@ -208,8 +208,8 @@ tiled, M=64 N=64 K=64, tile=32 on h200: 100 us, predicted, not measured
 
 EACH NUMBER 10 % BETTER, ALONE
   GPU file key   from    to  unit         time
-  clock.sm_load  1980  2178  MHz   +10%  -8.0%  ##############
-  l2.size          60    66  MiB   +10%  -2.0%  ####
+  clock.sm_load  1980  2178  MHz   +10%  -8.0%  ############
+  l2.size          60    66  MiB   +10%  -2.0%  ###
 
 WITHIN THE SCATTER OF THE SCHEDULE
   Better numbers also made it slower, by up to 1.0 %: another order in which
