@@ -97,9 +97,7 @@ def test_forms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*args, "--top", "1"]) == 0
     text, err = capsys.readouterr()
     assert err == ""  # no progress where it is no terminal
-    assert text.startswith(
-        "6 combinations: 5 predicted, not measured, 1 left out.\n\ntiled on a100-80gb, M=32"
-    )
+    assert text.startswith("6 combinations: 5 predicted, not measured, 1 left out.\n\ntiled on a100-80gb, M=32")
     assert "  and 2 slower ones\n" in text and max(map(len, text.splitlines())) <= 80 and text.isascii()
     assert "  1 by --where 'tile < 32 or m == 32': tile=32 at 64 x 32 x 16 on a100-80gb: the" in text
     assert main([*args, "--format", "md"]) == 0
