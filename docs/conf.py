@@ -1,0 +1,42 @@
+"""How Sphinx builds this folder: `make docs`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+from gemmsim.version import __version__
+
+project = "gemmsim"
+version = release = __version__
+html_title = f"gemmsim {__version__}"
+
+extensions = [
+    "myst_nb",  # Markdown, and notebooks as text that are executed
+    "sphinx.ext.autodoc",
+    "sphinx.ext.viewcode",
+    "docstrings",
+    "generated",
+]
+exclude_patterns = ["_ext", "_build", "ladder.md"]
+templates_path: list[str] = []
+
+html_theme = "furo"
+html_copy_source = False
+html_show_copyright = False
+pygments_style = "default"
+pygments_dark_style = "monokai"
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+nb_execution_mode = "auto"  # what has no stored output
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+
+add_module_names = False
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+python_maximum_signature_line_length = 80
