@@ -14,7 +14,7 @@ from gemmsim.memory.dram import DramTraffic
 from gemmsim.memory.footprint import Footprint, estimate
 from gemmsim.memory.l1 import replay_l1
 from gemmsim.memory.l2 import replay_l2
-from gemmsim.memory.sampled import residents_of_sample, spread, together
+from gemmsim.memory.sampled import passes, residents_of_sample, spread, together
 from gemmsim.memory.shapes import Shapes
 from gemmsim.memory.shifts import shifts_of
 from gemmsim.memory.streams import READ, WRITE, Streams, residents_of, streams_of
@@ -36,12 +36,14 @@ class Caches:
     """What the caches did.
 
     l2, dram        uint16 [records] sectors sent to L2 and read from DRAM for it; 0 for shared memory
+    in_flight       bool [records] whether sectors that it finds in L2 are still on their way from DRAM
     l1_hit_sectors, l2_sectors, dram_sectors  float64 [instructions] of the whole launch
     l2_requests     of the whole launch, up to four sectors of a line each
     """
 
     l2: NDArray[np.uint16]
     dram: NDArray[np.uint16]
+    in_flight: NDArray[np.bool_]
     l1_hit_sectors: NDArray[np.float64]
     l2_sectors: NDArray[np.float64]
     dram_sectors: NDArray[np.float64]
@@ -79,23 +81,36 @@ def run_caches(
     fetched = np.where(streams.kind == WRITE, 0, sent)
     asked = _by_instruction(trace, streams, weight * fetched)
     notes: tuple[str, ...] = ()
+    in_wave = gpu.sm.count * resident_blocks_per_sm
     if whole:
-        replayed = replay_l2(to_l2, len(sent), gpu.l2.size_bytes, gpu.l2.ways)
-        dram = replayed.missed
-        footprint = Footprint(_by_instruction(trace, streams, dram), float(replayed.written_back))
+        # Blocks of a wave move in step: where one of them makes DRAM read, the others soon ask for the same.
+        block = np.repeat(trace.blocks, per_block)
+        _, group = np.unique(
+            (block // in_wave * trace.executed.shape[1] + streams.pc) * (1 << 32) + passes(streams.pc, streams.start),
+            return_inverse=True,
+        )
+        replayed = replay_l2(to_l2, group.reshape(-1), gpu.l2.size_bytes, gpu.l2.ways)
+        dram, in_flight = replayed.missed, replayed.in_flight
+        footprint = Footprint(_by_instruction(trace, streams, dram), np.zeros(0), float(replayed.written_back))
     else:
-        wave = gpu.sm.count * resident_blocks_per_sm
-        estimated = estimate(trace, launch, streams, shapes.coalesced, shifts, wave, gpu.l2.size_bytes)
+        estimated = estimate(trace, launch, streams, shapes.coalesced, shifts, in_wave, gpu.l2.size_bytes)
         notes = (_L1_SAMPLED, _L2_BOUND if estimated is None else _L2_SAMPLED)
         footprint = _bound(launch, asked) if estimated is None else estimated
         share = np.divide(footprint.read_sectors, asked, out=np.zeros_like(asked), where=asked > 0)
         whole_sectors = spread(fetched, streams.pc).astype(np.int64)
-        dram = together(whole_sectors, np.minimum(share, 1.0), streams.pc, streams.start, trace.warps_per_block)
+        share = np.minimum(share, 1.0)
+        dram = together(whole_sectors, share, streams.pc, streams.start, trace.warps_per_block)
+        # Blocks of the first wave move in step; later ones start apart, and find in L2 what those ahead have fetched.
+        first_wave = min(1.0, in_wave / launch.blocks)
+        waiting = share + first_wave * np.maximum(footprint.new_share - share, 0.0)
+        waits = together(whole_sectors, waiting, streams.pc, streams.start, trace.warps_per_block)
+        in_flight = (waits > 0) & (dram == 0)
     read = np.minimum(footprint.read_sectors, asked)
     requests = np.bincount(to_l2.access, minlength=len(sent)) / times
     return Caches(
         l2=_by_record(trace, streams, spread(sent, streams.pc)),
         dram=_by_record(trace, streams, dram),
+        in_flight=_by_record(trace, streams, in_flight.astype(np.uint16)) > 0,
         l1_hit_sectors=_by_instruction(trace, streams, weight * hit),
         l2_sectors=_by_instruction(trace, streams, weight * sent),
         dram_sectors=read,
@@ -110,7 +125,8 @@ def _bound(launch: Launch, asked: NDArray[np.float64]) -> Footprint:
     sizes = {"f16": 2, "bf16": 2, "f64": 8, "i64": 8, "u64": 8, "i8": 1, "u8": 1}
     bytes_of_arrays = sum(int(np.prod(a.shape)) * sizes.get(a.dtype, 4) for a in launch.args if a.shape)
     total = float(asked.sum())
-    return Footprint(asked * min(1.0, bytes_of_arrays / SECTOR_BYTES / total) if total else asked, 0.0)
+    read = asked * min(1.0, bytes_of_arrays / SECTOR_BYTES / total) if total else asked
+    return Footprint(read, np.zeros_like(asked), 0.0)
 
 
 def _by_instruction(trace: WarpTrace, streams: Streams, values: NDArray) -> NDArray[np.float64]:

@@ -1,8 +1,7 @@
 """The coalescer: what the lanes of one warp access become on their way into L1.
 
 One executed memory instruction with an active lane is one request. A request touches 32-byte sectors, looked up by
-128-byte line; the tag stage resolves `tag_lines_per_cycle` lines a cycle (four, so 16 sectors, on Volta and later:
-NVIDIA forum, topic 49571). CUDA's accesses are naturally aligned, so one lane's bytes never cross a sector.
+128-byte line (see `tags`). CUDA's accesses are naturally aligned, so one lane's bytes never cross a sector.
 """
 
 from __future__ import annotations
@@ -59,11 +58,6 @@ def coalesce(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_
         sector_start=np.concatenate([np.zeros(1, np.int64), np.cumsum(sectors)]),
         sector_offset=sector[new_sector],
     )
-
-
-def tag_cycles(lines: NDArray[np.int64], lines_per_cycle: int) -> NDArray[np.int64]:
-    """Cycles of the tag stage for requests of `lines` lines."""
-    return -(-lines // lines_per_cycle)
 
 
 def _starts(ascending: NDArray[np.int64]) -> NDArray[np.bool_]:

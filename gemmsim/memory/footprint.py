@@ -32,10 +32,13 @@ _LARGEST_RANGE = 1 << 28  # sectors: 8 GiB of addresses, 1.3 GB of this machine'
 
 @dataclass(frozen=True)
 class Footprint:
-    """read_sectors: float64 [instructions] that DRAM reads for each; written_sectors: written back during the
-    launch."""
+    """read_sectors: float64 [instructions] that DRAM reads for each; written_sectors: written back during the launch.
+
+    new_share: float64 [instructions] of the sectors that a wave touches, those that DRAM reads for it
+    """
 
     read_sectors: NDArray[np.float64]
+    new_share: NDArray[np.float64]
     written_sectors: float
 
 
@@ -80,18 +83,19 @@ def estimate(
     moves = steps @ groups.T
     visits = _visits(like, moves, np.arange(launch.blocks) // blocks_per_wave)
     if not len(lists.sector):
-        return Footprint(np.zeros(trace.executed.shape[1]), 0.0)
+        return Footprint(np.zeros(trace.executed.shape[1]), np.zeros(trace.executed.shape[1]), 0.0)
     low = int(lists.sector.min()) + int(moves.min())
     sectors = int(lists.sector.max()) + int(moves.max()) + 1 - low
     if sectors > _LARGEST_RANGE:
         return None
     every = -(-int((lists.start[visits.list + 1] - lists.start[visits.list]).sum()) // _VISITS) or 1
-    read = np.zeros(trace.executed.shape[1], np.int64)
+    read, touched = np.zeros((2, trace.executed.shape[1]), np.int64)
     written = _visit(
         lists.start, lists.sector - low, lists.pc, lists.kind, visits.wave, visits.list, visits.move, every,
-        l2_bytes // SECTOR_BYTES // every, np.full(sectors, -1, np.int32), np.zeros(sectors, np.bool_), read,
+        l2_bytes // SECTOR_BYTES // every, np.full(sectors, -1, np.int32), np.zeros(sectors, np.bool_), read, touched,
     )  # fmt: skip
-    return Footprint((read * every).astype(np.float64), float(written * every))
+    new_share = read / np.maximum(touched, 1)
+    return Footprint((read * every).astype(np.float64), new_share, float(written * every))
 
 
 def _lists(trace: WarpTrace, streams: Streams, coalesced: Coalesced, group: NDArray[np.int64], groups: int) -> _Lists:
@@ -137,9 +141,10 @@ def _visits(like: NDArray[np.int64], moves: NDArray[np.int64], wave: NDArray[np.
 
 @njit(cache=True)
 def _visit(  # type: ignore[no-untyped-def]
-    start, sector, pc, kind, wave, number, move, every, capacity, last, dirty, read
+    start, sector, pc, kind, wave, number, move, every, capacity, last, dirty, read, touched
 ):  # fmt: skip
-    """Fill `read`, sectors by instruction; returns the dirty sectors replaced. `last`: wave that touched a sector."""
+    """Fill `read` and `touched`, sectors by instruction; returns the dirty sectors replaced. `last`: wave that touched
+    a sector."""
     written = 0
     held = np.zeros(wave[-1] + 2, np.int64)  # sectors by the wave that touched them last
     oldest = 0  # sectors touched in this wave or later are in L2
@@ -151,6 +156,7 @@ def _visit(  # type: ignore[no-untyped-def]
             s = sector[i] + move[v]
             before = last[s]
             if before < now:
+                touched[pc[i]] += 1
                 if before < oldest:
                     if kind[i] != WRITE:
                         read[pc[i]] += 1

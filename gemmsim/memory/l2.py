@@ -24,26 +24,31 @@ from gemmsim.memory.streams import READ, WRITE
 
 @dataclass(frozen=True)
 class L2Replay:
-    """missed: uint16 [accesses] sectors that each access made DRAM read; written_back: sectors that left dirty."""
+    """missed: uint16 [accesses] sectors that each access made DRAM read; in_flight: bool [accesses] whether some were
+    on their way because of another access of its group; written_back: sectors that left dirty."""
 
     missed: NDArray[np.uint16]
+    in_flight: NDArray[np.bool_]
     written_back: int
 
 
-def replay_l2(to_l2: ToL2, accesses: int, size_bytes: int, ways: int) -> L2Replay:
-    """Run what the L1s sent through L2."""
+def replay_l2(to_l2: ToL2, group: NDArray[np.int64], size_bytes: int, ways: int) -> L2Replay:
+    """Run what the L1s sent through L2; group: int64 [accesses], equal for those that happen at about the same time."""
     sets = max(1, size_bytes // (LINE_BYTES * ways))
     state = np.zeros((2, sets, ways), np.uint8)
-    missed = np.zeros(accesses, np.uint16)
+    missed, in_flight = np.zeros(len(group), np.uint16), np.zeros(len(group), np.bool_)
     written = _replay(
         to_l2.line, to_l2.mask, to_l2.kind, to_l2.access, to_l2.start,
-        np.full((sets, ways), -1, np.int64), state[0], state[1], missed,
+        np.full((sets, ways), -1, np.int64), state[0], state[1], np.full((sets, ways), -1, np.int64), group,
+        missed, in_flight,
     )  # fmt: skip
-    return L2Replay(missed, int(written))
+    return L2Replay(missed, in_flight, int(written))
 
 
 @njit(cache=True)
-def _replay(line, mask, kind, access, start, tags, valid, dirty, missed):  # type: ignore[no-untyped-def]
+def _replay(  # type: ignore[no-untyped-def]
+    line, mask, kind, access, start, tags, valid, dirty, fetched_by, group, missed, in_flight,
+):  # fmt: skip
     written = 0
     sms = len(start) - 1
     longest = 0
@@ -57,16 +62,23 @@ def _replay(line, mask, kind, access, start, tags, valid, dirty, missed):  # typ
             row = set_of(line[i], len(tags))
             way = way_of(tags, row, line[i])
             present, changed = np.uint8(0), np.uint8(0)
+            fetcher = np.int64(-1)
             if way >= 0:
-                present, changed = valid[row, way], dirty[row, way]
+                present, changed, fetcher = valid[row, way], dirty[row, way], fetched_by[row, way]
             else:
                 way = tags.shape[1] - 1
                 written += sectors_in(dirty[row, way])
             if kind[i] != WRITE:
-                missed[access[i]] += sectors_in(mask[i] & ~present)
+                absent = sectors_in(mask[i] & ~present)
+                missed[access[i]] += absent
+                if absent:
+                    fetcher = group[access[i]]
+                elif fetcher == group[access[i]]:
+                    in_flight[access[i]] = True
             if kind[i] != READ:
                 changed |= mask[i]
             move_to_front(tags, row, way, line[i])
             move_to_front(valid, row, way, present | mask[i])
             move_to_front(dirty, row, way, changed)
+            move_to_front(fetched_by, row, way, fetcher)
     return written

@@ -68,6 +68,18 @@ def spread(amount: NDArray[np.float64], pc: NDArray[np.int32]) -> NDArray[np.uin
     return out
 
 
+def passes(pc: NDArray[np.int32], start: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How often its warp has executed the instruction of each access before: int64 [n]. Arguments as of `together`."""
+    warp = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    order = np.lexsort((pc, warp))
+    new = np.ones(len(pc), bool)
+    new[1:] = (np.diff(pc[order]) != 0) | (np.diff(warp[order]) != 0)
+    first = np.flatnonzero(new)
+    time = np.empty(len(pc), np.int64)
+    time[order] = np.arange(len(pc)) - np.repeat(first, np.diff(first, append=len(pc)))
+    return time
+
+
 def together(
     sectors: NDArray[np.int64],
     share: NDArray[np.float64],
@@ -85,12 +97,8 @@ def together(
     if not len(pc):
         return np.zeros(0, np.uint16)
     warp = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    order = np.lexsort((pc, warp))
+    time = passes(pc, start)
     new = np.ones(len(pc), bool)
-    new[1:] = (np.diff(pc[order]) != 0) | (np.diff(warp[order]) != 0)
-    first = np.flatnonzero(new)
-    time = np.empty(len(pc), np.int64)  # how often its warp has executed the instruction before
-    time[order] = np.arange(len(pc)) - np.repeat(first, np.diff(first, append=len(pc)))
     order = np.lexsort((time, warp // warps_per_block, pc))
     new[1:] = (np.diff(pc[order]) != 0) | (np.diff(time[order]) != 0) | (np.diff((warp // warps_per_block)[order]) != 0)
     tile = np.empty(len(pc), np.int64)

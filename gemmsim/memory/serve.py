@@ -13,6 +13,7 @@ from gemmsim.memory.caches import Caches, run_caches
 from gemmsim.memory.coalescer import LINE_BYTES, SECTOR_BYTES
 from gemmsim.memory.counters import counters_of
 from gemmsim.memory.shapes import Shapes, shapes_of
+from gemmsim.memory.tags import tag_cycles
 from gemmsim.memory.types import InstructionTraffic, RecordCost, Traffic
 from gemmsim.trace.types import Launch, WarpTrace
 
@@ -29,7 +30,7 @@ def serve(
     """
     _check(gpu, resident_blocks_per_sm)
     accesses = _accesses(program, trace)
-    shapes = shapes_of(trace, accesses, gpu.l1.tag_lines_per_cycle)
+    shapes = shapes_of(trace, accesses)
     weight = np.repeat(trace.weight, np.diff(trace.record_start[:: trace.warps_per_block]))
     caches = run_caches(trace, launch, shapes, accesses, gpu, l1_bytes, resident_blocks_per_sm)
     rows = _rows(trace, accesses, shapes, caches, weight)
@@ -41,11 +42,13 @@ def serve(
         l2_requests=caches.l2_requests,
         dram=caches.traffic,
     )
+    tags = tag_cycles(trace.record_base, shapes.of_record, shapes.coalesced, gpu.l1.tag_lines_per_cycle)
     cost = RecordCost(
         wavefronts=shapes.wavefronts.astype(np.uint16)[shapes.of_record],
-        tag_cycles=shapes.tag_cycles.astype(np.uint16)[shapes.of_record],
+        tag_cycles=np.where(shapes.shared[shapes.of_record], 0, tags).astype(np.uint16),
         l2_sectors=caches.l2,
         dram_sectors=caches.dram,
+        in_flight=caches.in_flight,
     )
     return Traffic(counters.value, counters.provenance, rows, cost, shapes, caches.notes)
 

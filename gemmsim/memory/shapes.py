@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gemmsim.memory.access import Access
 from gemmsim.memory.banks import conflict_free, copy_wavefronts, floor_wavefronts, wavefronts
-from gemmsim.memory.coalescer import Coalesced, coalesce, tag_cycles
+from gemmsim.memory.coalescer import Coalesced, coalesce
 from gemmsim.trace.types import WARP_LANES, Patterns, WarpTrace
 
 _DENSE_PAIRS = 1 << 22  # below this a table over all pairs is cheaper than sorting the records
@@ -27,7 +27,7 @@ class Shapes:
     coalesced    see `Coalesced`; meaningless for shared memory, whose addresses have no sectors
     wavefronts   cycles of the data stage
     conflicts    those beyond what it would take without two words in a bank
-    tag_cycles   cycles of the tag stage, 0 for shared memory
+    shared       bool [shapes] whether it is of shared memory
     """
 
     of_record: NDArray[np.int32]
@@ -35,13 +35,13 @@ class Shapes:
     coalesced: Coalesced
     wavefronts: NDArray[np.int64]
     conflicts: NDArray[np.int64]
-    tag_cycles: NDArray[np.int64]
+    shared: NDArray[np.bool_]
 
 
-def shapes_of(trace: WarpTrace, accesses: dict[int, Access], tag_lines_per_cycle: int) -> Shapes:
+def shapes_of(trace: WarpTrace, accesses: dict[int, Access]) -> Shapes:
     """The shapes of all memory records; `accesses` holds every executed memory instruction, by static index."""
     of_record, pc, pattern = _distinct(trace)
-    return _measure(of_record, pc, trace.patterns, pattern, accesses, tag_lines_per_cycle)
+    return _measure(of_record, pc, trace.patterns, pattern, accesses)
 
 
 def _distinct(trace: WarpTrace) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
@@ -66,7 +66,6 @@ def _measure(
     patterns: Patterns,
     pattern: NDArray[np.int64],
     accesses: dict[int, Access],
-    tag_lines_per_cycle: int,
 ) -> Shapes:
     used, row = np.unique(pc, return_inverse=True)
     kinds = [accesses[index] for index in used.tolist()]
@@ -74,7 +73,6 @@ def _measure(
     active = (patterns.active_mask[pattern][:, None] >> np.arange(WARP_LANES, dtype=np.uint32)) & 1 == 1
     widths = np.array([a.width_bytes for a in kinds], np.int64)[row]
     coalesced = coalesce(offsets, active, widths)
-    tags = tag_cycles(coalesced.lines, tag_lines_per_cycle)
     floors = np.array([floor_wavefronts(a.width_bytes, a.lanes) for a in kinds], np.int64)[row]
     waves, least = np.zeros(len(pc), np.int64), floors.copy()
     copies = np.array([a.op == "ldgsts" for a in kinds], bool)
@@ -87,7 +85,7 @@ def _measure(
         chosen = (np.array([(a.width_bytes, a.bypasses) == (width, bypasses) for a in kinds], bool) & copies)[row]
         waves[chosen] = copy_wavefronts(offsets[chosen], active[chosen], width, bypasses)
     shared = np.array([a.space == "shared" for a in kinds], bool)[row]
-    return Shapes(of_record, pc, coalesced, waves, np.maximum(waves - least, 0), np.where(shared, 0, tags))
+    return Shapes(of_record, pc, coalesced, waves, np.maximum(waves - least, 0), shared)
 
 
 def _merges(access: Access) -> bool:

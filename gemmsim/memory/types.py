@@ -46,12 +46,14 @@ class RecordCost:
     tag_cycles   uint16 cycles of the tag stage (0 for shared memory)
     l2_sectors   uint16 sectors that went to L2 (L1 misses, and all stores)
     dram_sectors uint16 sectors that went on to DRAM
+    in_flight    bool whether sectors that were found in L2 were still on their way from DRAM, for another access
     """
 
     wavefronts: NDArray[np.uint16]
     tag_cycles: NDArray[np.uint16]
     l2_sectors: NDArray[np.uint16]
     dram_sectors: NDArray[np.uint16]
+    in_flight: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,16 @@ from gemmsim.errors import GemmsimError
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Instruction, OperandKind, Program
 from gemmsim.sm.pipes import matrix_latency_cycles, memory_opcode, pipe_slots, port_of, port_pipes
-from gemmsim.sm.registers import NO_READS, Reads, register_reads, window_cycles
+from gemmsim.sm.registers import (
+    NO_OPERANDS,
+    SECOND_PASS_CYCLES,
+    UNIFORM_WINDOW_CYCLES,
+    Operands,
+    operands_of,
+    two_passes,
+    uniform_rows,
+    window_cycles,
+)
 from gemmsim.sm.types import STALL_REASONS
 from gemmsim.trace.types import WARP_LANES
 
@@ -72,8 +81,7 @@ class Issue(NamedTuple):
     access              of Kind.MEMORY, else NO_ACCESS
     barrier             of Kind.BARRIER: (barrier number, warps expected or 0 for the whole block, whether it waits)
     slots               issue intervals of its pipe that it occupies
-    reads               cycles of each register bank's port; `reads_behind` where the instruction before it was the last
-                        to issue, so that what that one marked for reuse is still there; `window`: see registers
+    operands, windows   what it reads through the register ports, and within how many cycles: see `registers`
     """
 
     port: str
@@ -90,19 +98,17 @@ class Issue(NamedTuple):
     access: Access
     barrier: tuple[int, int, bool]
     slots: float
-    reads: Reads
-    reads_behind: Reads
-    window: int
+    operands: Operands
+    windows: tuple[int, int]
 
 
 def issue_table(program: Program, gpu: GpuSpec, register_ports: bool = True) -> tuple[Issue, ...]:
     """One row an instruction. Raises GemmsimError for an opcode without a pipe, or a pipe that the GPU lacks."""
-    code = program.instructions
-    rows = tuple(_issue(this, before, program.arch, gpu) for before, this in zip((None, *code), code, strict=False))
-    return rows if register_ports else tuple(row._replace(reads=NO_READS, reads_behind=NO_READS) for row in rows)
+    rows = tuple(_issue(instruction, program.arch, gpu) for instruction in program.instructions)
+    return rows if register_ports else tuple(row._replace(operands=NO_OPERANDS) for row in rows)
 
 
-def _issue(instruction: Instruction, before: Instruction | None, arch: str, gpu: GpuSpec) -> Issue:
+def _issue(instruction: Instruction, arch: str, gpu: GpuSpec) -> Issue:
     opcode, control = instruction.opcode, instruction.control
     port = port_of(opcode, arch)
     memory = memory_opcode(opcode)
@@ -110,6 +116,8 @@ def _issue(instruction: Instruction, before: Instruction | None, arch: str, gpu:
     # A stall count of 0 is not a second issue in the same cycle; the yield hint keeps the warp from issuing in the next
     # cycle, whether or not another one can (Huerta et al., MICRO'25, section 4).
     delay = max(control.stall_cycles, 2 if control.yield_hint else 1)
+    if two_passes(instruction):
+        delay += SECOND_PASS_CYCLES
     kind = Kind.PLAIN
     if port == "lsu":
         kind = Kind.MEMORY
@@ -134,11 +142,17 @@ def _issue(instruction: Instruction, before: Instruction | None, arch: str, gpu:
         throttle_reason=Reason[throttle],
         access=_access(instruction, gpu) if kind == Kind.MEMORY else NO_ACCESS,
         barrier=_barrier(instruction) if kind == Kind.BARRIER else (0, 0, False),
-        slots=pipe_slots(opcode, instruction.modifiers, gpu),
-        reads=register_reads(instruction, port),
-        reads_behind=register_reads(instruction, port, before),
-        window=window_cycles(instruction, port),
+        slots=_slots(instruction, port, gpu),
+        operands=operands_of(instruction, port),
+        windows=window_cycles(instruction, port),
     )
+
+
+def _slots(instruction: Instruction, port: str, gpu: GpuSpec) -> float:
+    slots = pipe_slots(instruction.opcode, instruction.modifiers, gpu)
+    # UIMAD UR29, UR4, UR15, UR8 with USEL takes 5 cycles: the datapath waits for its third row (own microbenchmark,
+    # H200).
+    return max(slots, uniform_rows(instruction) / UNIFORM_WINDOW_CYCLES) if port == "uniform" else slots
 
 
 def _pipe_latency(port: str, gpu: GpuSpec) -> float:

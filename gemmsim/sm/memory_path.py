@@ -23,6 +23,7 @@ class RecordCycles(NamedTuple):
     tag_cycles: int
     l2_sectors: int
     dram_sectors: int
+    in_flight: int = 0
     line: int = 0
 
 
@@ -83,7 +84,7 @@ class MemoryPath:
         Complete means that a load's registers are written, or that a store has left the SM. `arriving` has the lines
         that the block's loads have asked L2 for, and when they are in L1: a load that hits one before that waits.
         """
-        wavefronts, tag_cycles, l2_sectors, dram_sectors, line = cost
+        wavefronts, tag_cycles, l2_sectors, dram_sectors, in_flight, line = cost
         address_free = self._address_free
         address_cycles = self._address_cycles[access.shared_load]
         start = now + self._issue_to_address
@@ -126,7 +127,7 @@ class MemoryPath:
         if longer > 0:
             latency += longer
         if l2_sectors:
-            latency += self._miss(now, end, l2_sectors, dram_sectors, access.latency)
+            latency += self._miss(now, end, l2_sectors, dram_sectors, in_flight, access.latency)
         done = ceil(now + latency + waited)
         if l2_sectors:
             arriving[line] = done
@@ -134,17 +135,21 @@ class MemoryPath:
             done = arriving[line]
         return ceil(handed_over), sources_read, done
 
-    def _miss(self, now: int, sent: float, l2_sectors: int, dram_sectors: int, hit_latency: float) -> float:
-        """Cycles that a load's misses add to a hit; the measured latencies are those of one sector."""
+    def _miss(
+        self, now: int, sent: float, l2_sectors: int, dram_sectors: int, in_flight: int, hit_latency: float
+    ) -> float:
+        """Cycles that a load's misses add to a hit; the measured latencies are those of one sector.
+
+        What is on its way from DRAM for another SM comes no sooner, but takes nothing of this one's share.
+        """
         rates = self._rates
         waited, arrival = 0.0, sent
-        latency = rates.l2_latency_cycles
+        latency = rates.dram_latency_cycles if dram_sectors or in_flight else rates.l2_latency_cycles
         if dram_sectors:
             cycles = dram_sectors * self._sector_dram_cycles
             begin = self.dram.book(now, arrival, cycles)
             waited = begin - arrival + cycles - self._sector_dram_cycles
             arrival += waited
-            latency = rates.dram_latency_cycles
         cycles = l2_sectors * self._sector_l2_cycles
         begin = self.l2.book(now, arrival, cycles)
         waited += begin - arrival + cycles - self._sector_l2_cycles

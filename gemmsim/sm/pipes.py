@@ -108,12 +108,12 @@ def _number(arch: str) -> int:
 def pipe_slots(opcode: str, modifiers: Collection[str], gpu: GpuSpec) -> float:
     """Issue intervals of its pipe that an instruction occupies; of the tensor pipe: see `GpuSpec.mma`.
 
-    Own microbenchmark on an H200, loops of one opcode: IMAD.WIDE and IMAD.HI every 4 cycles and not 2, HFMA2.MMA every
-    2 and not 1, UMOV and ULDC every cycle and not 2. Taken to be alike on other architectures.
+    Own microbenchmark on an H200, loops of one opcode: IMAD.WIDE and IMAD.HI every 4 cycles and not 2, HFMA2.MMA and
+    HADD2.F32 every 2 and not 1, UMOV and ULDC every cycle and not 2. Taken to be alike on other architectures.
     """
     if opcode == "IMAD" and ("WIDE" in modifiers or "HI" in modifiers):
         return 2.0
-    if opcode == "HFMA2" and "MMA" in modifiers:
+    if (opcode == "HFMA2" and "MMA" in modifiers) or (opcode == "HADD2" and "F32" in modifiers):
         return 2.0
     if opcode in _MATRIX:
         interval = gpu.pipes["tensor"].issue_interval_cycles

@@ -2,28 +2,49 @@
 
 A sub-partition's registers are in two banks, even and odd numbers, and each bank delivers one register (32 lanes x 32
 bits) a cycle. A fixed-latency instruction reads its operands in a window of three cycles; one that does not fit into
-its window holds up whatever would issue behind it. Operands marked `.reuse` stay in a cache in front of the ports, for
-the instruction behind (Huerta et al., "Dissecting and Modeling the Architecture of Modern GPU Cores", MICRO'25, section
-on the register file). Constants and immediates need no port. Instructions of variable latency are taken to find a free
-port: they read later, when their own unit has taken them.
+its window holds up whatever would issue behind it. In front of the ports a cache keeps one operand of each slot and
+bank: one marked `.reuse` stays there until another is read for that slot and bank, by whichever warp (Huerta et al.,
+"Dissecting and Modeling the Architecture of Modern GPU Cores", MICRO'25, section on the register file). On an H200 (own
+microbenchmark) FFMA R8, R16, R9, R8 with FFMA R27, R27, R18.reuse, R24 takes 3 cycles and not 4, LEA R18, R14.reuse
+with FFMA R26, R19.reuse, R22, R26 2 and not 3. Constants and immediates need no port. Instructions of variable latency
+are taken to find a free port: they read later, when their own unit has taken them.
 
-The uniform registers have one port too: on an H200 (own microbenchmark) UIADD3 with two uniform sources and a vector
-instruction with one take 3 cycles a pair, UIADD3 and a vector instruction without one 2, two vector instructions with
-one each 2.
+The uniform registers have one port too, which reads a row of four registers (UR4 to UR7) a cycle. On an H200 (own
+microbenchmark), cycles of a pair with LOP3 R13, R15, UR22, RZ: UIADD3 UR5, -UR4, UR6, URZ 2; UIADD3 UR12, UR9, UR12
+and UIADD3.X UR28, UR8, UR28 3; UIMAD UR12, UR11, UR15, UR12 3; with one uniform source, or beside a vector instruction
+without one, 2.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from gemmsim.isa.program import Instruction, OperandKind
 
-EVEN, ODD, UNIFORM = 0, 1, 2
+EVEN, ODD = 0, 1
 WINDOW_CYCLES = 3
+# The stall count of IMAD.WIDE begins at its second pass: on an H200 (own microbenchmark) one warp takes 5 cycles for
+# IMAD.WIDE with a stall count of 1 and SHF with one of 2, 8 for LEA.HI.X with 5 and IMAD.WIDE with 1.
+SECOND_PASS_CYCLES = 2
+UNIFORM_ROW = 4
 UNIFORM_WINDOW_CYCLES = 2  # the uniform datapath takes an instruction every two cycles
 FIXED_LATENCY = {"fma", "fmaheavy", "alu", "fp16", "uniform"}
 _PREDICATES = (OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE)
 
-Reads = tuple[int, int, int]  # cycles of the even bank, of the odd one, of the uniform registers
-NO_READS: Reads = (0, 0, 0)
+
+class Operands(NamedTuple):
+    """What an instruction reads. first, second, third: register of each slot, -1 for none; reuse: mask of the slots
+    that it marks; wide: whether the multiplier takes it in two passes; uniform: rows of uniform registers."""
+
+    first: int
+    second: int
+    third: int
+    reuse: int
+    wide: bool
+    uniform: int
+
+
+NO_OPERANDS = Operands(-1, -1, -1, 0, False, 0)
 
 
 def two_passes(instruction: Instruction) -> bool:
@@ -31,44 +52,37 @@ def two_passes(instruction: Instruction) -> bool:
     return instruction.opcode == "IMAD" and "WIDE" in instruction.modifiers
 
 
-def window_cycles(instruction: Instruction, port: str) -> int:
-    if port == "uniform":
-        return UNIFORM_WINDOW_CYCLES
-    return WINDOW_CYCLES + (2 if two_passes(instruction) else 0)  # the second pass is two cycles behind the first
+def window_cycles(instruction: Instruction, port: str) -> tuple[int, int]:
+    """Cycles within which its registers and its uniform registers are read.
 
-
-def register_reads(instruction: Instruction, port: str, before: Instruction | None = None) -> Reads:
-    """Port cycles of each bank; `before` is the instruction issued in the cycles before, where it is of the same warp.
-
-    IMAD.WIDE reads its first factor and the low half of its 64-bit addend twice, the other factor and the high half
-    once: that alone fits all of the loops measured on an H200 (own microbenchmark; cycles of one iteration):
-    IMAD.WIDE.U32 R10, R2, R8, R10 takes 5, with a LOP3 that reads one even register 6, with UIADD3 5;
-    IMAD.WIDE.U32 R8, R16, UR18, R10 takes 4, with an instruction that reads an even register 5, an odd one 4;
-    IMAD.WIDE R16, R17, 0x10, R14 with IADD3 R16, R4, R11 takes 4.
+    A vector instruction has one cycle for its uniform operand: with two, one warp would be up to 6 % quicker through
+    loops of the coalesced kernel than an H200 is (own microbenchmark, 32 instructions in a row, 0 to 1 % as it is).
     """
+    if port == "uniform":
+        return UNIFORM_WINDOW_CYCLES, UNIFORM_WINDOW_CYCLES
+    second_pass = SECOND_PASS_CYCLES if two_passes(instruction) else 0
+    return WINDOW_CYCLES + second_pass, 1 + second_pass
+
+
+def uniform_rows(instruction: Instruction) -> int:
+    sources = [o.index for o in instruction.operands[1:] if o.kind == OperandKind.UNIFORM_REGISTER and o.index >= 0]
+    return len({index // UNIFORM_ROW for index in sources})
+
+
+def operands_of(instruction: Instruction, port: str) -> Operands:
+    """What it reads through the ports; NO_OPERANDS where it needs none."""
     if port not in FIXED_LATENCY:
-        return NO_READS
-    cached = _reused(before) if before is not None else {}
-    wide = two_passes(instruction)
-    cycles = [0, 0, sum(o.kind == OperandKind.UNIFORM_REGISTER and o.index >= 0 for o in instruction.operands[1:])]
-    for slot, register in _registers(instruction).items():
-        if cached.get(slot) == register:
-            continue
-        cycles[register % 2] += 2 if wide and slot in (0, 2) else 1
-        if wide and slot == 2:
-            cycles[(register + 1) % 2] += 1
-    return (cycles[0], cycles[1], cycles[2]) if any(cycles) else NO_READS
-
-
-def _registers(instruction: Instruction) -> dict[int, int]:
-    """Operand slot -> register, of the sources that are registers."""
+        return NO_OPERANDS
+    slots = [-1, -1, -1]
     sources = [o for o in instruction.operands[1:] if o.kind not in _PREDICATES]
-    return {slot: o.index for slot, o in enumerate(sources) if o.kind == OperandKind.REGISTER and o.index >= 0}
-
-
-def _reused(instruction: Instruction) -> dict[int, int]:
-    mask = instruction.control.reuse_mask
-    return {slot: register for slot, register in _registers(instruction).items() if mask >> slot & 1}
+    for slot, operand in enumerate(sources[:3]):
+        if operand.kind == OperandKind.REGISTER and operand.index >= 0:
+            slots[slot] = operand.index
+    rows = uniform_rows(instruction)
+    if max(slots) < 0 and not rows:
+        return NO_OPERANDS
+    first, second, third = slots
+    return Operands(first, second, third, instruction.control.reuse_mask, two_passes(instruction), rows)
 
 
 class RegisterPorts:
@@ -78,33 +92,51 @@ class RegisterPorts:
     blocked_cycles  cycles up to `next_free` during which none could
     """
 
-    __slots__ = ("blocked_cycles", "even_free", "next_free", "odd_free", "uniform_free")
+    __slots__ = ("_kept", "blocked_cycles", "even_free", "next_free", "odd_free", "uniform_free")
 
     def __init__(self) -> None:
         self.even_free = self.odd_free = self.uniform_free = 0
         self.next_free = 0
         self.blocked_cycles = 0
+        self._kept = [(0, -1)] * 6  # (rank of the warp, register) by slot and bank
 
     def blocked_before(self, cycle: int) -> int:
         """Blocked cycles before `cycle`, which is not before the last issue."""
         ahead = self.next_free - cycle
         return self.blocked_cycles - ahead if ahead > 0 else self.blocked_cycles
 
-    def read(self, now: int, reads: Reads, window: int) -> None:
-        """An instruction that issues in cycle `now` reads; its last operand must come within `window` cycles."""
-        even, odd, uniform = reads
-        end = 0
-        if even:
-            end = self.even_free = (self.even_free if self.even_free > now else now) + even
-        if odd:
-            free = self.odd_free = (self.odd_free if self.odd_free > now else now) + odd
-            if free > end:
-                end = free
+    def read(self, now: int, operands: Operands, windows: tuple[int, int], rank: int) -> None:
+        """An instruction that issues in cycle `now` reads; its operands must come within `windows`.
+
+        IMAD.WIDE reads its first factor and the low half of its 64-bit addend twice, the other factor and the high
+        half once: that alone fits all of the loops measured on an H200 (own microbenchmark; cycles of one iteration):
+        IMAD.WIDE.U32 R10, R2, R8, R10 takes 5, with a LOP3 that reads one even register 6, with UIADD3 5;
+        IMAD.WIDE.U32 R8, R16, UR18, R10 takes 4, with an instruction that reads an even register 5, an odd one 4;
+        IMAD.WIDE R16, R17, 0x10, R14 with IADD3 R16, R4, R11 takes 4.
+        """
+        first, second, third, reuse, wide, uniform = operands
+        cycles = [0, 0]
+        for slot, register in enumerate((first, second, third)):
+            if register < 0:
+                continue
+            bank = register % 2
+            place = 2 * slot + bank
+            if self._kept[place] != (rank, register):
+                cycles[bank] += 2 if wide and slot != 1 else 1
+            self._kept[place] = (rank, register) if reuse >> slot & 1 else (0, -1)
+            if wide and slot == 2:
+                cycles[1 - bank] += 1
+        window, uniform_window = windows
+        late = 0
+        if cycles[EVEN]:
+            self.even_free = max(self.even_free, now) + cycles[EVEN]
+            late = self.even_free - window - now
+        if cycles[ODD]:
+            self.odd_free = max(self.odd_free, now) + cycles[ODD]
+            late = max(late, self.odd_free - window - now)
         if uniform:
-            free = self.uniform_free = (self.uniform_free if self.uniform_free > now else now) + uniform
-            if free > end:
-                end = free
-        late = end - window - now
+            self.uniform_free = max(self.uniform_free, now) + uniform
+            late = max(late, self.uniform_free - uniform_window - now)
         if late > 0:
             self.blocked_cycles += late
             self.next_free = now + 1 + late

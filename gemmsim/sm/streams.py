@@ -51,6 +51,7 @@ class Streams:
             cost.tag_cycles,
             cost.l2_sectors,
             cost.dram_sectors,
+            cost.in_flight,
             trace.record_base >> np.uint64(LINE_SHIFT),
         )
         # The last two rows are of what leaves no record: see `_records`.

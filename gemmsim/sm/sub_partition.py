@@ -22,7 +22,7 @@ import simpy
 from simpy.events import NORMAL, EventPriority
 
 from gemmsim.sm.code import Kind, Reason
-from gemmsim.sm.registers import NO_READS, RegisterPorts
+from gemmsim.sm.registers import NO_OPERANDS, RegisterPorts
 from gemmsim.sm.servers import Pipe, Port, Queue
 from gemmsim.sm.warp import Warp
 
@@ -63,7 +63,6 @@ class SubPartition:
         self.waiting: list[tuple[int, int, Warp]] = []
         self.registers = RegisterPorts()
         self.line_instructions = core.fetch.instructions_per_line
-        self.last_issue = (0, 0)  # rank of the warp that issued last, its next position
         self.wakes: float = 0.0  # the cycle at which the process looks again
         self.process = core.env.process(self._run())
 
@@ -131,7 +130,7 @@ class SubPartition:
         observer = core.observer
         row = self.table[pc]
         kind, delay, taken_delay, _, _, write, read, latency, result_reason, throttle_reason = row[1:11]
-        access, barrier, slots, reads, reads_behind, window = row[11:]
+        access, barrier, slots, operands, windows = row[11:]
         self.issued[pc] += 1
         core.issued_in_all += 1
         if core.issued_in_all == core.next_mark:
@@ -166,9 +165,8 @@ class SubPartition:
                 warp.stores_done = max(warp.stores_done, done)
         else:
             port.take(now, slots)
-            if reads is not NO_READS:
-                behind = self.last_issue == (warp.rank, warp.position)
-                self.registers.read(now, reads_behind if behind else reads, window)
+            if operands is not NO_OPERANDS:
+                self.registers.read(now, operands, windows, warp.rank)
             if write is not None or read is not None:
                 read_done = now + SOURCES_READ_CYCLES
                 done = now + round(latency)
@@ -180,7 +178,6 @@ class SubPartition:
             _hold(warp, read, read_done, result_reason, core.counted)
 
         position = warp.position = warp.position + 1
-        self.last_issue = (warp.rank, position)
         if position == warp.length:
             end = max(now + 1, warp.stores_done)
             stall_cycles[pc][_DRAIN] += end - (now + 1)

@@ -63,7 +63,8 @@ def instructions(draw: st.DrawFn) -> Instruction:
 def costs(draw: st.DrawFn, accesses: int) -> list[RecordCycles]:
     few = st.sampled_from([0, 0, 1, 2, 8])
     line = st.integers(0, 3)
-    return [RecordCycles(draw(few), draw(few), draw(few), draw(few), draw(line)) for _ in range(accesses)]
+    flight = st.integers(0, 1)
+    return [RecordCycles(draw(few), draw(few), draw(few), draw(few), draw(flight), draw(line)) for _ in range(accesses)]
 
 
 @st.composite

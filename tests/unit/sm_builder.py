@@ -149,7 +149,7 @@ def trace_of(code: Program, streams: list[list[int]], warps_per_block: int) -> W
 
 def cost_of(trace: WarpTrace, cost: RecordCycles) -> RecordCost:
     n = len(trace.record_pc)
-    return RecordCost(*(np.full(n, value, np.uint16) for value in cost[:4]))
+    return RecordCost(*(np.full(n, value, np.uint16) for value in cost[:5]))
 
 
 def time_of(

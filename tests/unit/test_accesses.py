@@ -56,7 +56,7 @@ def looked_at(depth: int = 4, flat: bool = False) -> tuple[dict[int, AccessSampl
     values = [np.zeros(rows * columns if flat else (rows, columns), np.float32) for rows, columns in sizes]
     arguments = (*(Argument("f32", value.shape, value) for value in values), Argument("f32", (), 1.0))
     launch = Launch((2, 2, 1), (32, 4, 1), arguments)
-    shapes = shapes_of(trace, accesses, 4)
+    shapes = shapes_of(trace, accesses)
     found, view = sample_accesses(code, launch, trace, shapes, (A, B, C, None), GemmCheck(0, 1, 2), (8, 64, depth))
     return {sample.index: sample for sample in found}, view
 
@@ -106,7 +106,7 @@ def test_the_worst_access_is_found_in_other_blocks() -> None:
     accesses = {i: a for i, one in enumerate(code.instructions) if (a := access_of(one))}
     values = [np.zeros(shape, np.float32) for shape in ((8, 2), (2, 64), (8, 64))]
     launch = Launch((2, 2, 1), (32, 4, 1), tuple(Argument("f32", v.shape, v) for v in values))
-    found, _ = sample_accesses(code, launch, trace, shapes_of(trace, accesses, 4), (A, B, C))
+    found, _ = sample_accesses(code, launch, trace, shapes_of(trace, accesses), (A, B, C))
     load, other = found[LOAD_A], found[LOAD_B]
     assert load.representative.sectors == 1
     assert (load.worst.sectors, load.worst.block, load.worst.warp, load.worst.execution) == (32, 0, 2, 1)

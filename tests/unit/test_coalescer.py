@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gemmsim.memory.coalescer import coalesce, tag_cycles
+from gemmsim.memory.coalescer import coalesce
 
 LANES = range(32)
 
@@ -44,7 +44,3 @@ def test_sectors_of_several_patterns() -> None:
     got = coalesce(offsets, np.ones((2, 32), bool), np.array([4, 4]))
     assert got.sector_start.tolist() == [0, 1, 3]
     assert got.sector_offset.tolist() == [2, 0, 1]  # byte 64; bytes 0 and 40
-
-
-def test_the_tag_stage_takes_four_lines_a_cycle() -> None:
-    assert tag_cycles(np.array([1, 4, 5, 32]), 4).tolist() == [1, 1, 2, 8]

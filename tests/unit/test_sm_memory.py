@@ -131,7 +131,8 @@ def test_a_load_that_hits_a_line_on_its_way_waits_for_it():
     path = MemoryPath(GPU, Rates.share(GPU, 1, 1e9))
     access = Access(load=True, copy=False, latency=32.0, sources_read=11, base_wavefronts=1, shared_load=False)
     arriving: dict[int, int] = {}
-    miss, hit, other, later = RecordCycles(1, 1, 1, 0, 7), RecordCycles(1, 1, 0, 0, 7), RecordCycles(1, 1, 0, 0, 8), 400
+    miss, hit, other = (RecordCycles(1, 1, sectors, 0, line=line) for sectors, line in ((1, 7), (0, 7), (0, 8)))
+    later = 400
     done = [path.request(now, 0, access, cost, arriving)[2] for now, cost in ((1, miss), (50, hit), (60, other))]
     assert done == [1 + 200, 201, 60 + 32]
     assert path.request(later, 0, access, hit, arriving)[2] == later + 32

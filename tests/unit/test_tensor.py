@@ -230,7 +230,7 @@ def ldsm_costs(rows: NDArray) -> dict[str, tuple[int, int]]:
     memory = np.zeros(1024, np.uint16)
     program, done = run("load", "sm_80", memory, rows.astype(np.uint32), np.zeros((32, 14), np.uint32))
     accesses = {i.index: a for i in program.instructions if (a := access_of(i)) is not None}
-    found = shapes_of(done.trace, accesses, 4)
+    found = shapes_of(done.trace, accesses)
     names = [program.instructions[pc].mnemonic for pc in found.pc]
     measured = zip(names, found.wavefronts.tolist(), found.conflicts.tolist(), strict=True)
     return {name: (waves, conflicts) for name, waves, conflicts in measured if name.startswith("LDSM")}

@@ -14,7 +14,7 @@ from gemmsim.sm.compiled.memory import records
 from gemmsim.sm.fetch import INSTRUCTION_BYTES
 from gemmsim.sm.memory_path import Rates, RecordCycles
 from gemmsim.sm.pipes import port_pipes
-from gemmsim.sm.registers import NO_READS
+from gemmsim.sm.registers import NO_OPERANDS
 from gemmsim.sm.streams import WarpStream
 from gemmsim.sm.types import STALL_REASONS
 
@@ -31,8 +31,8 @@ def _record(integers: str, reals: str = "") -> np.dtype[np.void]:
 # One static instruction: see `code.Issue`; -1 stands for None.
 ROW = _record(
     """port kind delay taken_delay waits drain_scoreboard drain_most write read latency result_reason throttle_reason
-    load copy sources_read base_wavefronts shared_load barrier expected blocks holds reads_any even odd uniform
-    even_behind odd_behind uniform_behind window executed stalls_at""",
+    load copy sources_read base_wavefronts shared_load barrier expected blocks holds reads first second third
+    reuse wide uniform window uniform_window executed stalls_at""",
     "access_latency slots",
 )
 COST = _record(" ".join(RecordCycles._fields))
@@ -47,7 +47,7 @@ PIPE = _record("", "interval")
 PORT = _record("pipes first second")
 # A sub-partition: register ports, its memory queue, its pipes and ports, what issued last, when it looks again.
 PART = _record(
-    """wakes last_rank behind_rank behind_position even_free odd_free uniform_free next_free blocked_cycles queue_head
+    """wakes last_rank kept_at even_free odd_free uniform_free next_free blocked_cycles queue_head
     queue_length queue_at port_free_at port_blocked_at pipe_free_at pipe_issued_at""",
     "address_free",
 )
@@ -196,6 +196,8 @@ class State:
         self._pipe_free, self.pipe_issued = np.zeros((parts, pipes)), np.zeros((parts, pipes))
         self._parts = np.zeros(parts, PART)
         self._parts["wakes"] = NEVER
+        self._kept = np.zeros((parts, 6, 2), np.int64)  # by slot and bank: rank of the warp (0: none), register
+        self._parts["kept_at"] = _each(self._kept)
         self._parts["queue_at"] = _each(self._queue)
         self._parts["port_free_at"], self._parts["port_blocked_at"] = map(_each, self._port_state)
         self._parts["pipe_free_at"], self._parts["pipe_issued_at"] = _each(self._pipe_free), _each(self.pipe_issued)
@@ -237,10 +239,9 @@ def _row(issue: Issue, port: dict[str, int]) -> tuple[float, ...]:
         access.shared_load,
         *issue.barrier,
         bool(issue.waits) or issue.drain_to is not None,
-        issue.reads is not NO_READS,
-        *issue.reads,
-        *issue.reads_behind,
-        issue.window,
+        issue.operands is not NO_OPERANDS,
+        *issue.operands,
+        *issue.windows,
         0,
         0,
         access.latency,

@@ -229,8 +229,8 @@ def _issue(sm, part, warp, now):
             warp.stores_done = max(warp.stores_done, warp.done)
     else:
         take_pipe(sm, part, row, now)
-        if row.reads_any:
-            read_registers(part, row, part.behind_rank == warp.rank and part.behind_position == warp.position, now)
+        if row.reads:
+            read_registers(part, row, warp.rank, now)
         warp.read_done = now + SOURCES_READ_CYCLES
         warp.done = now + row.latency
         if row.kind == _COPY_FENCE:
@@ -241,8 +241,6 @@ def _issue(sm, part, warp, now):
         _hold(sm, warp, row.read, warp.read_done, row.result_reason)
 
     warp.position += 1
-    part.behind_rank = warp.rank
-    part.behind_position = warp.position
     if warp.position == warp.length:
         end = max(now + 1, warp.stores_done)
         add_real(row.stalls_at, _DRAIN, float(end - (now + 1)))

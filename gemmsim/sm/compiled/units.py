@@ -85,12 +85,23 @@ def hold_queue(sm, part, release, now):
         block_port(part, 0, integer(part.queue_at, part.queue_head), now)
 
 
-@subroutine(NOTHING, PART_TYPE, ROW_TYPE, TRUTH, INDEX)
-def read_registers(part, row, behind, now):
+@subroutine(NOTHING, PART_TYPE, ROW_TYPE, INDEX, INDEX)
+def read_registers(part, row, rank, now):
     """`RegisterPorts.read`."""
-    even, odd, uniform = row.even, row.odd, row.uniform
-    if behind:
-        even, odd, uniform = row.even_behind, row.odd_behind, row.uniform_behind
+    even, odd, uniform = 0, 0, row.uniform
+    for slot in range(3):
+        register = row.first if slot == 0 else row.second if slot == 1 else row.third
+        if register < 0:
+            continue
+        place = 2 * (2 * slot + register % 2)
+        cycles = 2 if row.wide and slot != 1 else 1
+        if integer(part.kept_at, place) == rank and integer(part.kept_at, place + 1) == register:
+            cycles = 0
+        put_integer(part.kept_at, place, rank if row.reuse >> slot & 1 else 0)
+        put_integer(part.kept_at, place + 1, register)
+        high = 1 if row.wide and slot == 2 else 0
+        even += high if register % 2 else cycles
+        odd += cycles if register % 2 else high
     end = 0
     if even:
         part.even_free = max(part.even_free, now) + even
@@ -100,7 +111,7 @@ def read_registers(part, row, behind, now):
         end = max(end, part.odd_free)
     if uniform:
         part.uniform_free = max(part.uniform_free, now) + uniform
-        end = max(end, part.uniform_free)
+        end = max(end, part.uniform_free + row.window - row.uniform_window)
     late = end - row.window - now
     if late > 0:
         part.blocked_cycles += late
@@ -178,13 +189,13 @@ def book(sm, which, now, arrival, cycles):
 @subroutine(DOUBLE, SM_TYPE, COST_TYPE, DOUBLE, DOUBLE, INDEX)
 def miss_cycles(sm, cost, sent, hit_latency, now):
     """`MemoryPath._miss`."""
-    waited, arrival, latency = 0.0, sent, sm.l2_latency
+    waited, arrival = 0.0, sent
+    latency = sm.dram_latency if cost.dram_sectors > 0 or cost.in_flight else sm.l2_latency
     if cost.dram_sectors > 0:
         cycles = cost.dram_sectors * sm.sector_dram_cycles
         begin = book(sm, DRAM, now, arrival, cycles)
         waited = begin - arrival + cycles - sm.sector_dram_cycles
         arrival += waited
-        latency = sm.dram_latency
     cycles = cost.l2_sectors * sm.sector_l2_cycles
     begin = book(sm, L2, now, arrival, cycles)
     waited += begin - arrival + cycles - sm.sector_l2_cycles
