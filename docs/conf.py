@@ -21,7 +21,7 @@ extensions = [
     "generated",
 ]
 exclude_patterns = ["_ext", "_build", "ladder.md"]
-templates_path: list[str] = []
+smartquotes = False
 
 html_theme = "furo"
 html_copy_source = False
@@ -32,6 +32,7 @@ pygments_dark_style = "monokai"
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 nb_execution_mode = "auto"  # what has no stored output
+nb_execution_in_temp = True
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_merge_streams = True

@@ -35,7 +35,7 @@ def _command(command: click.Command, name: str, text: str, parent: click.Context
     lines += _paragraphs(command.help or "", text)
     records = [record for param in command.get_params(context) if (record := param.get_help_record(context))]
     for option, help_text in records:
-        lines += [f"`{option}`", f": {_escaped(help_text) or '(see above)'}", ""]
+        lines += [f"`{option}`", f": {_escaped(help_text)}", ""] if help_text else []
     if isinstance(command, click.Group):
         for sub in command.list_commands(context):
             inner = command.get_command(context, sub)

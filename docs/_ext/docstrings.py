@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any
 
 _MARKUP = re.compile(r"([\\*|_])")
+_COLUMNS = re.compile(r"\S {2,}\S")
 _CODE = re.compile(r"(`[^`]+`)")
 
 
@@ -24,7 +25,7 @@ def to_rst(lines: list[str]) -> list[str]:
     """Paragraphs whose lines are indented, or have columns, keep their layout."""
     out: list[str] = []
     for paragraph in _paragraphs(lines):
-        if any(line.startswith(" ") or "   " in line.strip() for line in paragraph):
+        if any(line.startswith(" ") or _COLUMNS.search(line) for line in paragraph):
             out += ["::", "", *(f"    {line}" for line in paragraph), ""]
         else:
             out += [*map(_prose, paragraph), ""]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from gemmsim.gpu.load import DEFAULT_GPU, load_gpu
 from words import escaped
+
+from gemmsim.gpu.load import DEFAULT_GPU, load_gpu
 
 
 def markdown() -> str:

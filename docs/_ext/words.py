@@ -51,12 +51,18 @@ def _body(entry: Entry) -> list[str]:
     if entry.see:
         lines.append(f"- see: {', '.join(_link(lookup(name)) for name in entry.see)}")
     if entry.sources:
-        lines.append(f"- sources: {escaped('; '.join(entry.sources))}")
+        lines.append(f"- sources: {'; '.join(map(_source, entry.sources))}")
     return [*lines, ""]
 
 
 def _link(entry: Entry) -> str:
     return f"[{escaped(entry.title)}](#{target(entry)})"
+
+
+def _source(text: str) -> str:
+    """With its addresses as links."""
+    parts = re.split(r"(https?://\S+)", text)
+    return "".join(f"<{part}>" if number % 2 else escaped(part) for number, part in enumerate(parts))
 
 
 def escaped(text: str) -> str:
