@@ -32,9 +32,9 @@ class _Cut:
 
     @property
     def measured(self) -> int:
-        """The last of them but one, in whole periods: a loop over one element a step touches a new line every 32
-        iterations (4-byte elements), one that the compiler unrolled by 4 every 8. Those before it are on the way to the
-        steady state, as blocks that started together are."""
+        """Those in the middle, in whole periods: a loop over one element a step touches a new line every 32 iterations
+        (4-byte elements), one that the compiler unrolled by 4 every 8. Those before are on the way to the steady state,
+        as blocks that started together are."""
         return next(period for period in (32, 16, 8, 4, 2, 1) if period <= self.steady // 2)
 
 
@@ -134,8 +134,8 @@ class Simulator:
             first = loop.start + (loop.count - cut.steady) // 2 * loop.length
             parts[warp] = [(0, loop.start), (first, first + cut.steady * loop.length)]
             before, each = before + loop.start, each + loop.length
-        # Warps that are ahead leave the loop before the others: the last iteration is not measured.
-        stop = cut.steady - 1
+        # As many are left out behind as before: warps that are ahead leave the loop long before those that are not.
+        stop = cut.steady - max(1, (cut.steady - cut.measured) // 2)
         marks = [before + (stop - cut.measured) * each, before + stop * each]
         core = self._core(active_sms)
         self._run(core, blocks, resident, parts, marks)

@@ -33,7 +33,7 @@ class TimingOptions:
     observer sees every instruction that is simulated (see `observer.Observer`); None costs nothing.
     """
 
-    max_instructions: int = 250_000
+    max_instructions: int = 1_000_000
     sm_clock_hz: float | None = None
     observer: Observer | None = None
     register_ports: bool = True
