@@ -1,4 +1,5 @@
-# make run: set up and analyze one kernel. make test: set up and run every check. make docs: the site, build/docs. All need Python 3.11+ and pip only.
+# make run: set up and analyze one kernel. make test: set up and run every check. make docs: build/docs/index.html.
+# All need Python 3.11+ and pip only.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin

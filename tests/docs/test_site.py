@@ -76,7 +76,9 @@ def test_numbers_of_the_tutorial_are_printed_by_cells() -> None:
 def test_a_page_of_the_model(page: Path, site: Path) -> None:
     """Equation, source, and functions that exist and are shown, with a link to their code."""
     source = page.read_text(encoding="utf-8")
-    assert "```text\n" in source
+    equations = re.findall(r"^```text\n(.*?)^```$", source, re.MULTILINE | re.DOTALL)
+    assert equations
+    assert max(len(line) for text in equations for line in text.splitlines()) <= 82  # as wide as the page
     assert "**Source.**" in source
     named = re.findall(r"auto(?:function|method|class):: (\S+)", source)
     assert named
