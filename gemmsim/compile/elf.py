@@ -185,7 +185,8 @@ def _kernel(
         static_shared_bytes=max(0, shared - reserved),
         reserved_shared_bytes=reserved,
         local_bytes=max(
-            size for key in (_FRAME_SIZE, _MIN_STACK_SIZE) if (size := per_symbol.get(key, 0)) != _UNKNOWN_SIZE
+            (size for key in (_FRAME_SIZE, _MIN_STACK_SIZE) if (size := per_symbol.get(key, 0)) != _UNKNOWN_SIZE),
+            default=0,
         ),
         barriers=single[_NUM_BARRIERS][0] if _NUM_BARRIERS in single else 0,
         parameters=_parameters(attributes),

@@ -95,6 +95,8 @@ def _l1(out: Counters, rows: tuple[InstructionTraffic, ...], shuffles: float) ->
         out.add(f"l1tex__t_sectors_{which}.sum", sectors, EXACT)
         out.add(f"l1tex__average_t_sectors_per_request_{which}.ratio", _ratio(sectors, requests), EXACT)
         out.add(f"l1tex__t_set_accesses_{which}.sum", _sum(some, "tag_lookups"), EXACT)
+        # Which bank of tags a line is in depends on where the arrays lie.
+        out.add(f"l1tex__t_output_wavefronts_{which}.sum", _sum(some, "tag_wavefronts"), MODELLED)
         out.add(f"l1tex__t_sectors_{which}_lookup_hit.sum", hits, MODELLED)
         out.add(f"l1tex__t_sectors_{which}_lookup_miss.sum", sectors - hits, MODELLED)
         out.add(f"l1tex__data_pipe_lsu_wavefronts_mem_{space}_op_{op}.sum", _sum(some, "wavefronts"), MODELLED)

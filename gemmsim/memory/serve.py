@@ -33,7 +33,9 @@ def serve(
     shapes = shapes_of(trace, accesses)
     weight = np.repeat(trace.weight, np.diff(trace.record_start[:: trace.warps_per_block]))
     caches = run_caches(trace, launch, shapes, accesses, gpu, l1_bytes, resident_blocks_per_sm)
-    rows = _rows(trace, accesses, shapes, caches, weight)
+    tags = tag_cycles(trace.record_base, shapes.of_record, shapes.coalesced, gpu.l1.tag_lines_per_cycle)
+    tags[shapes.shared[shapes.of_record]] = 0
+    rows = _rows(trace, accesses, shapes, caches, weight, tags)
     counters = counters_of(
         program,
         executed=trace.weight @ trace.executed,
@@ -42,10 +44,9 @@ def serve(
         l2_requests=caches.l2_requests,
         dram=caches.traffic,
     )
-    tags = tag_cycles(trace.record_base, shapes.of_record, shapes.coalesced, gpu.l1.tag_lines_per_cycle)
     cost = RecordCost(
         wavefronts=shapes.wavefronts.astype(np.uint16)[shapes.of_record],
-        tag_cycles=np.where(shapes.shared[shapes.of_record], 0, tags).astype(np.uint16),
+        tag_cycles=tags.astype(np.uint16),
         l2_sectors=caches.l2,
         dram_sectors=caches.dram,
         in_flight=caches.in_flight,
@@ -72,7 +73,12 @@ def _accesses(program: Program, trace: WarpTrace) -> dict[int, Access]:
 
 
 def _rows(
-    trace: WarpTrace, accesses: dict[int, Access], shapes: Shapes, caches: Caches, weight: NDArray[np.float64]
+    trace: WarpTrace,
+    accesses: dict[int, Access],
+    shapes: Shapes,
+    caches: Caches,
+    weight: NDArray[np.float64],
+    tags: NDArray[np.int64],
 ) -> tuple[InstructionTraffic, ...]:
     instructions = trace.executed.shape[1]
     of_shape = np.bincount(shapes.of_record, weight, minlength=len(shapes.pc))
@@ -89,6 +95,7 @@ def _rows(
         "conflicts": by_shape(shapes.conflicts),
         "ideal_sectors": by_shape(coalesced.ideal_sectors),
         "used_bytes": by_shape(coalesced.used_bytes),
+        "tag_wavefronts": np.bincount(trace.record_pc, weight * tags, minlength=instructions).astype(np.float64),
         "l1_hit_sectors": caches.l1_hit_sectors,
         "l2_sectors": caches.l2_sectors,
         "dram_sectors": caches.dram_sectors,

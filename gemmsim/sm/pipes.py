@@ -6,7 +6,7 @@ The pipes have Nsight Compute's names (profiling guide, "Pipelines"); they are t
     alu       integer add, logic, shifts, compares   fp64, fp16, tensor
     xu        transcendentals and conversions        uniform   the uniform datapath
     lsu       loads, stores, shuffles; its issue interval is the address unit's
-    adu       special registers, constants by LDC; its latency is also that from a barrier's last arrival to its release
+    adu       special registers, constants by LDC, barriers (what they wait: `Barrier` of the GPU)
     cbu       branches; its latency is that from a taken branch to the next instruction
 
 `fmalite` and `fp16` may be missing from a GPU: FP32 then has one half, and half precision runs where FP32 does.
