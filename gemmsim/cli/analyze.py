@@ -43,7 +43,7 @@ def command(plots: tuple[str, ...], output_format: str, output: str | None, sani
     if outcome and hazards.fatal(outcome):  # nothing to predict: on a GPU the launch fails
         emit(hazards.render_json(outcome) if output_format == "json" else hazards.render(outcome), output)
         return EXPECTATION_FAILED
-    report = api.analyze(request)
+    report = api.analyze(request, accesses=False)  # nothing here draws them
     if outcome:
         report = replace(report, findings=tuple(map(hazards.one_line, outcome.findings)), sanitized=outcome)
     if wanted:

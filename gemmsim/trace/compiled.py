@@ -15,6 +15,8 @@ from numba.core import compiler, types
 from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, infer_global
 
+from gemmsim.trace.numba_start import postpone_blas
+
 ADDRESS = types.uint64  # addresses and other 64-bit words
 INDEX = types.int64  # numbers
 WORD = types.uint32  # register contents and lane masks
@@ -22,6 +24,8 @@ TRUTH, NOTHING = types.boolean, types.void
 SINGLE, DOUBLE = types.float32, types.float64
 
 Decorator = Callable[..., Callable[..., Any]]
+
+postpone_blas()
 
 
 def _register(
