@@ -1,10 +1,11 @@
 # make run: set up and analyze one kernel. make test: set up and run every check. make docs: build/docs/index.html.
+# make bench: how fast the engines and the commands are.
 # All need Python 3.11+ and pip only.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test docs clean
+.PHONY: run test docs bench clean
 
 run: $(VENV)/.run
 	$(BIN)/gemmsim analyze --kernel tiled --size 256
@@ -18,6 +19,9 @@ docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going docs build/docs
 	@echo "open build/docs/index.html"
 
+bench: $(VENV)/.bench
+	$(BIN)/pytest -m bench tests/bench --benchmark-columns=min,median,max,rounds
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'  # the first that knows --group
@@ -28,6 +32,10 @@ $(VENV)/.run: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable . --group docs
+	touch $@
+
+$(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable . --group bench
 	touch $@
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python

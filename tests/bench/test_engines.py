@@ -1,0 +1,114 @@
+"""How much the engines do a second, each alone, on launches of the ladder on an H200."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from bench.conftest import Rate, counted, request_of
+
+from gemmsim.isa.program import Program
+from gemmsim.memory import footprint
+from gemmsim.memory.access import Access, access_of
+from gemmsim.memory.banks import wavefronts
+from gemmsim.memory.coalescer import coalesce
+from gemmsim.memory.l1 import replay_l1
+from gemmsim.memory.l2 import replay_l2
+from gemmsim.memory.shifts import shifts_of
+from gemmsim.memory.streams import residents_of, streams_of
+from gemmsim.sm.code import issue_table
+from gemmsim.sm.sampling import Simulator
+from gemmsim.sm.streams import Streams
+from gemmsim.trace.execute import Executor
+from gemmsim.trace.types import WarpTrace
+
+pytestmark = pytest.mark.bench
+
+REQUESTS = 20_000
+LANES = 32
+
+
+@pytest.mark.parametrize("kernel", ["naive", "tiled", "warptiled", "tensorcore_pipelined"])
+def test_executor(kernel: str, rate: Rate) -> None:
+    """All blocks of a 256 GEMM, with the records and streams that the models want."""
+    request, program = request_of(kernel, 256), counted(kernel, 256).program
+    blocks = range(request.launch.blocks)
+    ones = [1.0] * len(blocks)
+
+    def run() -> int:
+        executor = Executor(program, request.launch)
+        return int(executor.run(blocks, ones, [True] * len(blocks)).trace.executed.sum())
+
+    rate(run, run(), "warp instructions")
+
+
+def requests(step: int) -> tuple[np.ndarray, np.ndarray]:
+    """Requests whose lanes lie `step` bytes apart, each some way further on than the one before."""
+    offsets = np.arange(LANES) * step + (np.arange(REQUESTS) % 8 * 16)[:, None]
+    return offsets.astype(np.int64), np.ones((REQUESTS, LANES), bool)
+
+
+@pytest.mark.parametrize("step_bytes", [4, 16, 128])
+def test_coalescer(step_bytes: int, rate: Rate) -> None:
+    offsets, active = requests(step_bytes)
+    widths = np.full(REQUESTS, 4)
+    rate(lambda: coalesce(offsets, active, widths), REQUESTS, "access shapes")
+
+
+@pytest.mark.parametrize("width_bytes", [4, 16])
+def test_banks(width_bytes: int, rate: Rate) -> None:
+    offsets, active = requests(width_bytes)
+    rate(lambda: wavefronts(offsets, active, width_bytes, merges=True), REQUESTS, "access shapes")
+
+
+def accesses_of(program: Program, trace: WarpTrace) -> dict[int, Access]:
+    found = {index: access_of(program.instructions[index]) for index in np.flatnonzero(trace.executed.any(axis=0))}
+    return {int(index): access for index, access in found.items() if access is not None}
+
+
+def test_l1_and_l2_replay(rate: Rate) -> None:
+    """Every access of a naive 256 GEMM; the rate counts the warps' requests, not the sectors."""
+    request, done = request_of("naive", 256, full=True), counted("naive", 256, full=True)
+    trace, shapes, gpu = done.execution.trace, done.traffic.shapes, request.gpu
+    streams = streams_of(trace, shapes, accesses_of(done.program, trace))
+    residents = residents_of(trace, gpu.sm.count, done.occupancy.blocks_per_sm)
+    l1_bytes = gpu.l1.unified_bytes - done.occupancy.carveout_bytes
+    group = np.arange(len(streams.pc))
+
+    def run() -> None:
+        _, to_l2 = replay_l1(streams, residents, shapes.coalesced, trace.warps_per_block, l1_bytes, gpu.l1.ways)
+        replay_l2(to_l2, group, gpu.l2.size_bytes, gpu.l2.ways)
+
+    rate(run, len(streams.pc), "requests")
+
+
+@pytest.mark.parametrize("size", [1024, 4096])
+def test_footprint(size: int, rate: Rate) -> None:
+    """The estimate of L2 and DRAM traffic; the rate counts blocks of the grid."""
+    request, done = request_of("tiled", size), counted("tiled", size)
+    trace, launch, shapes = done.execution.trace, request.launch, done.traffic.shapes
+    streams = streams_of(trace, shapes, accesses_of(done.program, trace))
+    shifts = shifts_of(trace, launch, streams)
+    wave = request.gpu.sm.count * done.occupancy.blocks_per_sm
+
+    def run() -> object:
+        return footprint.estimate(trace, launch, streams, shapes.coalesced, shifts, wave, request.gpu.l2.size_bytes)
+
+    assert rate(run, launch.blocks, "blocks", rounds=3) is not None
+
+
+@pytest.mark.parametrize(("engine", "budget"), [("compiled", 1_000_000), ("simpy", 30_000)])
+@pytest.mark.parametrize("kernel", ["naive", "tiled", "warptiled"])
+def test_sm_model(kernel: str, engine: str, budget: int, rate: Rate) -> None:
+    """One SM with all the blocks that it holds at once, of a 1024 GEMM."""
+    request, done = request_of(kernel, 1024), counted(kernel, 1024)
+    gpu, resident = request.gpu, done.occupancy.blocks_per_sm
+    table = issue_table(done.program, gpu)
+    streams = Streams(done.program, table, done.execution.trace, done.traffic.cost)
+    clock_hz = gpu.clock.sm_load_hz
+
+    def run() -> int:
+        simulator = Simulator(table, gpu, streams, clock_hz, compiled=engine == "compiled")
+        simulator.run(resident, resident, gpu.sm.count, budget)
+        return simulator.simulated_instructions
+
+    rate(run, run(), "warp instructions", rounds=3)
