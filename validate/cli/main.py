@@ -17,11 +17,13 @@ INTERRUPTED = 130
 # The module .cli.<name> (with _ for -) holds `command`; the text stands here so that --help imports none of them.
 COMMANDS = {
     "compare": "Predict every record and show the errors, worst first.",
+    "ablate": "Show the errors without each mechanism of the timing model.",
     "measure": "Run kernels on this machine's GPU: results, times, counters.",
     "ladder": "Print the measured ladder as a Markdown table.",
     "microbench": "Measure what a GPU preset needs, and write a file for --gpu.",
     "import-ncu": "Show a launch that Nsight Compute profiled beside its prediction.",
     "calibrate": "Fit parameters of the timing model to records.",
+    "speed": "Print the time and memory of predictions by size.",
     "store": "Put measured records and their machine code into a folder of records.",
 }
 

@@ -45,8 +45,8 @@ def _columns(table: Table) -> str:
     return "\n".join(lines)
 
 
-def markdown(sections: Sequence[Section], made_by: str) -> str:
-    parts = [f"# {TITLE}", "", f"Generated: `{made_by}`. Do not edit.", ""]
+def markdown(sections: Sequence[Section], made_by: str, title: str = TITLE) -> str:
+    parts = [f"# {title}", "", f"Generated: `{made_by}`. Do not edit.", ""]
     for section in sections:
         parts += [f"## {section.title}", ""]
         for paragraph in section.text:

@@ -1,0 +1,1 @@
+"""What the error becomes without one mechanism of the timing model after another."""

@@ -1,0 +1,74 @@
+"""What the figures of accuracy become without each mechanism, and which kernels change most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..compare.figures import Figures, time_figures
+from ..compare.judge import Judged, judge
+from ..compare.predict import Prediction
+from ..records import Case
+from .mechanisms import Mechanism
+from .run import Timed
+
+CHANGED_PCT = 1.0  # of a predicted time: less counts as unchanged
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Without one mechanism.
+
+    figures      errors of the times, as `gemmsim-validate compare` defines them
+    change       of the mean of the absolute errors, in points of percent: above 0 where the model is worse without it
+    changed      cases whose predicted time changes by more than `CHANGED_PCT`
+    kernels      (name, mean change of the predicted time in percent), most changed first
+    """
+
+    mechanism: Mechanism
+    figures: Figures
+    change: float
+    changed: int
+    kernels: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """cases: those that were timed; failed: (case, why) of the others; effects: greatest rise of the error first."""
+
+    cases: tuple[Judged, ...]
+    figures: Figures
+    effects: tuple[Effect, ...]
+    failed: tuple[tuple[Case, str], ...]
+
+
+def ablation(cases: Sequence[Case], timed: Mapping[str, Timed], mechanisms: Sequence[Mechanism]) -> Ablation | None:
+    """None where no case has both a prediction and a measured time."""
+    failed = tuple((case, timed[case.id].error) for case in cases if timed[case.id].error)
+    rows = [case for case in cases if not timed[case.id].error]
+    before = _judged(rows, {case.id: timed[case.id].time_us for case in rows})
+    figures = time_figures(before)
+    if figures is None:
+        return None
+    effects = []
+    for mechanism in mechanisms:
+        without_us = {case.id: timed[case.id].without_us[mechanism.key] for case in rows}
+        after = time_figures(_judged(rows, without_us))
+        assert after  # of the same cases
+        changes = {case.id: 100 * (without_us[case.id] / timed[case.id].time_us - 1) for case in rows}
+        changed = sum(abs(change) > CHANGED_PCT for change in changes.values())
+        effects.append(Effect(mechanism, after, after.mean - figures.mean, changed, _by_kernel(rows, changes)))
+    effects.sort(key=lambda effect: -effect.change)
+    return Ablation(tuple(before), figures, tuple(effects), failed)
+
+
+def _judged(cases: Sequence[Case], time_us: Mapping[str, float]) -> list[Judged]:
+    return [judge(case, Prediction(time_us=time_us[case.id])) for case in cases]
+
+
+def _by_kernel(cases: Sequence[Case], changes: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
+    groups: dict[str, list[float]] = {}
+    for case in cases:
+        groups.setdefault(case.name, []).append(changes[case.id])
+    means = ((name, sum(values) / len(values)) for name, values in groups.items())
+    return tuple(sorted(means, key=lambda row: (-abs(row[1]), row[0])))

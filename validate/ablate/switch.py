@@ -1,0 +1,128 @@
+"""What a mechanism is switched off in: all that the timing model takes, and functions that change some of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.api import Counted
+from gemmsim.gpu.improve import value_of, with_values
+from gemmsim.gpu.spec import GpuSpec
+from gemmsim.isa.program import Control, Program
+from gemmsim.memory.coalescer import LINE_SHIFT
+from gemmsim.memory.shapes import Shapes
+from gemmsim.memory.tags import BANKS
+from gemmsim.memory.types import RecordCost
+from gemmsim.request import AnalyzeRequest
+from gemmsim.sm.schedule import TimingOptions, schedule
+from gemmsim.trace.types import Launch, WarpTrace
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Of one launch that was counted. shapes: of its memory records, from which their costs were made."""
+
+    program: Program
+    launch: Launch
+    trace: WarpTrace
+    shapes: Shapes
+    cost: RecordCost
+    gpu: GpuSpec
+    resident_blocks_per_sm: int
+    options: TimingOptions = field(default_factory=TimingOptions)
+
+    @classmethod
+    def of(cls, counted: Counted, request: AnalyzeRequest) -> Inputs:
+        """What `api.analyze` hands to the timing model."""
+        traffic, trace = counted.traffic, counted.execution.trace
+        resident = counted.occupancy.blocks_per_sm
+        return cls(counted.program, request.launch, trace, traffic.shapes, traffic.cost, request.gpu, resident)
+
+    def time_us(self) -> float:
+        """Raises GemmsimError as `schedule` does."""
+        timing = schedule(
+            self.program, self.launch, self.trace, self.cost, self.gpu, self.resident_blocks_per_sm, self.options
+        )
+        return timing.duration_us
+
+
+Switch = Callable[[Inputs], Inputs]
+
+
+def gpu_numbers(values: Mapping[str, float | str]) -> Switch:
+    """Numbers of the GPU by full key; a name in place of a number: that of another key. No rule of GPU files holds."""
+
+    def switch(given: Inputs) -> Inputs:
+        gpu = given.gpu
+        found = {key: value_of(gpu, value) if isinstance(value, str) else value for key, value in values.items()}
+        return replace(given, gpu=with_values(gpu, found))
+
+    return switch
+
+
+def options(chosen: TimingOptions) -> Switch:
+    return lambda given: replace(given, options=chosen)
+
+
+def control_bits(change: Callable[[Control], Control]) -> Switch:
+    """Other control bits in every instruction, after it was executed."""
+
+    def switch(given: Inputs) -> Inputs:
+        program = given.program
+        instructions = tuple(replace(one, control=change(one.control)) for one in program.instructions)
+        return replace(given, program=replace(program, instructions=instructions))
+
+    return switch
+
+
+def costs(change: Callable[[Inputs], RecordCost]) -> Switch:
+    """Other costs of the memory records."""
+    return lambda given: replace(given, cost=change(given))
+
+
+def _u16(array: NDArray[np.int64]) -> NDArray[np.uint16]:
+    return array.astype(np.uint16)
+
+
+def one_tag_cycle(given: Inputs) -> RecordCost:
+    return replace(given.cost, tag_cycles=given.cost.tag_cycles.clip(max=1))
+
+
+def even_tag_banks(given: Inputs) -> RecordCost:
+    """As if the lines of a request always were in different banks."""
+    shapes, before = given.shapes, given.cost.tag_cycles
+    evenly = -(-shapes.coalesced.lines // BANKS)[shapes.of_record]
+    return replace(given.cost, tag_cycles=_u16(np.where(before > 0, evenly, 0)))
+
+
+def no_bank_conflicts(given: Inputs) -> RecordCost:
+    shapes, cost = given.shapes, given.cost
+    conflicts = np.where(shapes.shared, shapes.conflicts, 0)[shapes.of_record]
+    return replace(cost, wavefronts=_u16(cost.wavefronts.astype(np.int64) - conflicts))
+
+
+def no_l1_hits(given: Inputs) -> RecordCost:
+    """Every sector asked for in global memory goes to L2, and none more to DRAM."""
+    shapes, cost = given.shapes, given.cost
+    sectors = np.where(shapes.shared, 0, shapes.coalesced.sectors)[shapes.of_record]
+    return replace(cost, l2_sectors=_u16(np.maximum(cost.l2_sectors, sectors)))
+
+
+def none_in_flight(given: Inputs) -> RecordCost:
+    return replace(given.cost, in_flight=np.zeros_like(given.cost.in_flight))
+
+
+def no_dram(given: Inputs) -> RecordCost:
+    return replace(none_in_flight(given), dram_sectors=np.zeros_like(given.cost.dram_sectors))
+
+
+def lines_apart(given: Inputs) -> Inputs:
+    """A line of its own for every memory record, so that no hit finds its line still on the way.
+
+    The timing model asks the addresses for nothing else; what hits and what conflicts is in the costs.
+    """
+    numbers = np.arange(len(given.trace.record_base), dtype=np.uint64)
+    return replace(given, trace=replace(given.trace, record_base=numbers << np.uint64(LINE_SHIFT)))
