@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,7 @@ FIRST_ADDRESS = 0x7F00_0000_0000
 # cudaMalloc aligns to 256 bytes at least (CUDA C++ Programming Guide, 5.3.2), and large allocations to 2 MiB pages.
 PAGE_BYTES = 2 << 20
 _PADDING = 16
+_PIECE_BYTES = 1 << 16  # what is looked at and restored at once: most blocks store to little of a large array
 
 
 class DeviceMemory:
@@ -52,10 +55,13 @@ class DeviceMemory:
 
     def restore(self) -> None:
         """Back to the arguments' initial content, nothing written."""
-        for number, (array, at) in enumerate(zip(self._arrays, self._positions, strict=True)):
-            if array is not None and self._touched(array, at):
-                self._fill(number)
-                self.written[at : at + array.nbytes] = False
+        for array, at in zip(self._arrays, self._positions, strict=True):
+            if array is None:
+                continue
+            content = array.reshape(-1).view(np.uint8)
+            for piece in self._touched(array, at):
+                self.bytes[at + piece.start : at + piece.stop] = content[piece]
+                self.written[at + piece.start : at + piece.stop] = False
 
     def arrays(self) -> tuple[NDArray | None, ...]:
         """The arrays as they are now, in the arguments' dtypes and shapes."""
@@ -70,17 +76,21 @@ class DeviceMemory:
             None if a is None else self._stored(a, at) for a, at in zip(self._arrays, self._positions, strict=True)
         )
 
-    def _touched(self, array: NDArray, at: int) -> bool:
+    def _touched(self, array: NDArray, at: int) -> Iterator[slice]:
+        """The pieces of an array, in bytes, that hold something stored."""
         words = self.written[at : at - (-array.nbytes // 8) * 8].view(np.uint64)  # positions leave room beyond the end
-        return bool(words.any())
+        touched = np.bitwise_or.reduceat(words, np.arange(0, len(words), _PIECE_BYTES // 8))
+        for number in np.flatnonzero(touched).tolist():
+            yield slice(number * _PIECE_BYTES, min((number + 1) * _PIECE_BYTES, array.nbytes))
 
     def _stored(self, array: NDArray, at: int) -> NDArray[np.bool_]:
-        if not self._touched(array, at):
-            return np.zeros(array.shape, np.bool_)
-        written = self.written[at : at + array.nbytes]
-        stored = written[:: array.itemsize].copy()
-        for byte in range(1, array.itemsize):
-            stored &= written[byte :: array.itemsize]
+        stored = np.zeros(array.size, np.bool_)
+        for piece in self._touched(array, at):  # pieces hold whole elements
+            written = self.written[at + piece.start : at + piece.stop]
+            elements = stored[piece.start // array.itemsize : piece.stop // array.itemsize]
+            elements[:] = written[:: array.itemsize]
+            for byte in range(1, array.itemsize):
+                elements &= written[byte :: array.itemsize]
         return stored.reshape(array.shape)
 
     def owner(self, address: int) -> str:
