@@ -1,0 +1,53 @@
+"""gemmsim-validate speed: size against time and memory, and where the time goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+RUNGS = ("naive", "tiled", "warptiled", "async_pipelined", "tensorcore_pipelined")
+SIZES = (256, 512, 1024, 2048, 4096, 8192, 16384)
+PROFILED_SIZES = (256, 4096)  # the smallest; the slowest rung at the largest for which there is a goal
+
+
+@click.command()
+@click.option("--kernel", "kernels", multiple=True, help=f"A rung; repeatable. Default: {', '.join(RUNGS)}.")
+@click.option("--size", "sizes", type=click.IntRange(1), multiple=True, help="M = N = K; repeatable. Default: 256 on.")
+@click.option("--gpu", default="h200", show_default=True)
+@click.option("--rounds", type=click.IntRange(1), default=2, show_default=True, help="Of each, the quickest counts.")
+@click.option("--limit", "limit_s", type=click.FloatRange(min=1), default=120.0, show_default=True, help="Seconds.")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="File instead of stdout.")
+def command(
+    kernels: tuple[str, ...], sizes: tuple[int, ...], gpu: str, rounds: int, limit_s: float, output: Path | None
+) -> int:
+    """Print time and memory of predictions by size, and the steps of two of them, as Markdown."""
+    import os
+    import time
+
+    from ..speed import profile, table
+
+    begin, load = time.perf_counter(), []
+
+    def progress(line: str) -> None:
+        load.append(os.getloadavg()[0])
+        click.echo(line, err=True)
+
+    cells = table(kernels or RUNGS, sizes or SIZES, gpu, rounds, limit_s, progress)
+    done = [cell for cell in cells if not cell.run.failed and cell.size == PROFILED_SIZES[1]]
+    slowest = max(done, key=lambda cell: cell.run.cpu_s, default=None)
+    profiles = [profile("tiled", PROFILED_SIZES[0], gpu, rounds)]
+    if slowest:
+        profiles.append(profile(slowest.kernel, slowest.size, gpu, rounds))
+    click.echo(f"{time.perf_counter() - begin:.0f} s", err=True)
+
+    from ..records import write_bytes
+    from ..speed_document import document
+
+    command_line = f"gemmsim-validate speed --gpu {gpu} --rounds {rounds}"
+    text = document(cells, profiles, gpu, rounds, command_line, sum(load) / len(load))
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_bytes(output, text.encode())
+    return 0

@@ -1,0 +1,118 @@
+"""How long a prediction takes and how much memory, each in a fresh process, and where the time of one goes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from gemmsim.errors import GemmsimError
+
+GOAL_SECONDS, GOAL_MB = 5.0, 1000.0  # of any rung, warm, on two cores
+STEPS_MODULE = f"{__package__}.speed_steps"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One process. wall_s; cpu_s: user and system; peak_mb: most memory resident, 10^6 bytes; failed: why there is no
+    result, else empty."""
+
+    wall_s: float
+    cpu_s: float
+    peak_mb: float
+    failed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One rung at one size, M = N = K."""
+
+    kernel: str
+    size: int
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """CPU seconds of the steps of one prediction, in order, by name."""
+
+    kernel: str
+    size: int
+    gpu: str
+    steps: tuple[tuple[str, float], ...]
+
+
+def measured(command: Sequence[str], limit_s: float) -> Run:
+    """Run a command, ended after `limit_s`. Needs wait4, which Windows lacks."""
+    with tempfile.TemporaryFile() as errors:
+        begin = time.perf_counter()
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+        timer = threading.Timer(limit_s, process.kill)
+        timer.start()
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+        finally:
+            timer.cancel()
+        wall_s = time.perf_counter() - begin
+        process.returncode = os.waitstatus_to_exitcode(status)
+        errors.seek(0)
+        lines = errors.read().decode(errors="replace").strip().splitlines()
+    unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss: getrusage(2)
+    failed = ""
+    if process.returncode < 0:
+        failed = f"over {limit_s:g} s" if wall_s >= limit_s else f"ended by signal {-process.returncode}"
+    elif process.returncode:
+        failed = lines[-1].removeprefix("error: ") if lines else f"exit status {process.returncode}"
+    return Run(wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit / 1e6, failed)
+
+
+def quickest(command: Sequence[str], rounds: int, limit_s: float) -> Run:
+    """Of `rounds` by wall time; none is repeated after a failure."""
+    best = measured(command, limit_s)
+    for _ in range(rounds - 1):
+        if best.failed:
+            break
+        best = min(best, measured(command, limit_s), key=lambda run: (bool(run.failed), run.wall_s))
+    return best
+
+
+def analyze_command(kernel: str, size: int, gpu: str) -> list[str]:
+    return [sys.executable, "-m", "gemmsim", "analyze", "--kernel", kernel, "--size", str(size), "--gpu", gpu]
+
+
+def table(
+    kernels: Sequence[str],
+    sizes: Sequence[int],
+    gpu: str,
+    rounds: int,
+    limit_s: float,
+    progress: Callable[[str], None] = lambda _: None,
+) -> list[Cell]:
+    """Every rung at every size, each rung once before at the smallest so that all caches are warm."""
+    cells = []
+    for kernel in kernels:
+        measured(analyze_command(kernel, min(sizes), gpu), limit_s)
+        for size in sizes:
+            run = quickest(analyze_command(kernel, size, gpu), rounds, limit_s)
+            progress(f"{kernel} {size}: {run.failed or f'{run.wall_s:.2f} s, {run.peak_mb:.0f} MB'}")
+            cells.append(Cell(kernel, size, run))
+    return cells
+
+
+def profile(kernel: str, size: int, gpu: str, rounds: int) -> Profile:
+    """The steps of one prediction in a process of its own, warm; the round with the least CPU time."""
+    command = [sys.executable, "-m", STEPS_MODULE, kernel, str(size), gpu]
+    found = []
+    for _ in range(1 + rounds):
+        run = subprocess.run(command, capture_output=True, text=True)
+        if run.returncode:
+            raise GemmsimError(f"{kernel} at {size} cannot be profiled: {run.stderr.strip().splitlines()[-1]}")
+        found.append([(str(name), float(seconds)) for name, seconds in json.loads(run.stdout)])
+    best = min(found[1:], key=lambda steps: sum(seconds for _, seconds in steps))
+    return Profile(kernel, size, gpu, tuple(best))

@@ -1,0 +1,80 @@
+"""Predict one launch and print the CPU time of each step as JSON: python -m gemmsim_validate.speed_steps tiled 256 h200
+
+A process of its own, as imports happen once; nothing is imported above that is timed below.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+# What `api.analyze` calls, by the name that it has there, and what the step is called
+CALLS = {
+    "compile_kernel": "find the compiled kernel, decode it",
+    "plan": "load the executor, execute probes and choose blocks",
+    "serve": "count: coalescer, banks, L1, L2, DRAM",
+    "schedule": "time: the SM model",
+    "verify": "compare C",
+}
+
+
+class Steps:
+    """CPU seconds by step; what a step calls that is a step itself counts there."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = 0.0  # of the process: what came before belongs to the first step
+
+    def done(self, name: str) -> None:
+        now = time.process_time()
+        self.seconds[name] = self.seconds.get(name, 0.0) + now - self._last
+        self._last = now
+
+    def timed(self, name: str, before: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            self.done(before)
+            try:
+                return call(*args, **kwargs)
+            finally:
+                self.done(name)
+
+        return timed
+
+
+def main(kernel: str, size: int, gpu: str) -> None:
+    steps = Steps()
+    steps.done("start Python")
+    import numpy  # noqa: F401
+
+    steps.done("import numpy")
+    import numba  # noqa: F401
+    import numba.core.registry as numba_registry
+
+    steps.done("import numba")
+    from gemmsim import api
+    from gemmsim.cases import LadderCase, ladder_request
+    from gemmsim.cli import analyze, main, requests  # noqa: F401
+    from gemmsim.gpu import load_gpu
+    from gemmsim.report.text import render
+
+    steps.done("import gemmsim")
+    numba_registry.cpu_target.target_context.refresh()
+    numba_registry.cpu_target.typing_context.refresh()
+    steps.done("start numba")
+    request = ladder_request(LadderCase(kernel, size, size, size), load_gpu(gpu))
+    steps.done("random A, B and C")
+    rest = "the rest"
+    for name, text in CALLS.items():
+        setattr(api, name, steps.timed(text, rest, getattr(api, name)))
+    api.Executor.__init__ = steps.timed("lower, copy the matrices", rest, api.Executor.__init__)  # type: ignore[method-assign]
+    api.Executor.run = steps.timed("execute the chosen blocks", rest, api.Executor.run)  # type: ignore[method-assign]
+    render(api.analyze(request, accesses=False))
+    steps.done(rest)
+    print(json.dumps(list(steps.seconds.items())))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])
