@@ -1,0 +1,313 @@
+"""Switches of the timing model: each changes what it says and nothing else, and without any the time is compare's."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gemmsim_validate.ablate.document import DEFINITIONS, TITLE, as_data, sections
+from gemmsim_validate.ablate.effects import ablation
+from gemmsim_validate.ablate.mechanisms import BY_KEY, MECHANISMS, chosen
+from gemmsim_validate.ablate.run import SIZES, Timed, ablate, ablate_all, fits
+from gemmsim_validate.ablate.switch import Inputs
+from gemmsim_validate.cli.main import main
+from gemmsim_validate.compare import render
+from gemmsim_validate.compare.document import Section
+from gemmsim_validate.compare.predict import predict
+from gemmsim_validate.compare.select import every_record
+from gemmsim_validate.records import Case, Series
+
+from gemmsim.api import count
+from gemmsim.errors import GemmsimError
+from gemmsim.gpu.improve import value_of
+
+BLOCKTILE, COALESCED, HALF, TENSOR = (
+    "blocktile_1d-f32-256x256x256",
+    "coalesced-f32-256x256x256",
+    "hgemm_warptiled-f16-bk=16-256x256x256",
+    "igemm_tensorcore-i8-bk=64-256x256x256",
+)
+PAGE = Path(__file__).parents[2] / "docs" / "ablation.md"
+
+# What each switch may touch: a field of Inputs, and numbers of the GPU or fields of RecordCost.
+TOUCHES = {
+    "stall-counts": ("program", set()),
+    "yield-hints": ("program", set()),
+    "scoreboards": ("program", set()),
+    "register-ports": ("options", set()),
+    "oldest-issue-first": ("options", set()),
+    "taken-branches": ("gpu", {"pipes.cbu.latency_cycles"}),
+    "instruction-fetch": ("gpu", {"fetch.near_line_cycles", "fetch.far_line_cycles"}),
+    "barrier-cycles": ("gpu", {"barrier.arrival_cycles", "barrier.release_cycles"}),
+    "address-unit": ("gpu", {"pipes.lsu.issue_interval_cycles", "mio.shared_load_interval_cycles"}),
+    "memory-queue": ("gpu", {"mio.queue_entries"}),
+    "shared-queue": ("gpu", {"mio.shared_entries"}),
+    "request-interval": ("gpu", {"shared.request_interval_cycles"}),
+    "tag-stage": ("cost", {"tag_cycles"}),
+    "tag-banks": ("cost", {"tag_cycles"}),
+    "bank-conflicts": ("cost", {"wavefronts"}),
+    "data-stage": ("gpu", {"shared.wavefronts_per_cycle", "shared.request_interval_cycles"}),
+    "line-fills": ("gpu", {"l1.line_bytes"}),
+    "l1-hits": ("cost", {"l2_sectors"}),
+    "lines-under-way": ("trace", set()),
+    "l2-bandwidth": ("gpu", {"l2.read_bytes_per_s", "l1.miss_bytes_per_cycle"}),
+    "l2-far-half": ("gpu", {"l2.far_latency_cycles"}),
+    "dram": ("cost", {"in_flight", "dram_sectors"}),
+    "dram-bandwidth": ("gpu", {"dram.peak_bytes_per_s"}),
+    "dram-in-flight": ("cost", {"in_flight"}),
+    "tensor-clock": ("gpu", {"clock.sm_tensor_load_hz"}),
+    "launch-overhead": ("gpu", {"launch.overhead_us"}),
+    "block-start": ("gpu", {"launch.block_start_cycles"}),
+}
+
+
+@cache
+def case(name: str) -> Case:
+    return next(one for one in every_record() if one.gpu == "h200" and one.id == name)
+
+
+@cache
+def inputs(name: str) -> Inputs:
+    request = case(name).request()
+    return Inputs.of(count(request), request)
+
+
+@cache
+def change_us(key: str, name: str) -> float:
+    """What switching it off adds to the predicted time."""
+    return BY_KEY[key].switch(inputs(name)).time_us() - time_us(name)
+
+
+@cache
+def time_us(name: str) -> float:
+    return inputs(name).time_us()
+
+
+def test_nothing_off_is_what_compare_predicts() -> None:
+    timed = ablate(case(BLOCKTILE), ())
+    assert timed.error == "" and timed.without_us == {}
+    assert timed.time_us == predict(case(BLOCKTILE)).time_us
+
+
+def test_every_mechanism_is_tested() -> None:
+    assert set(TOUCHES) == set(BY_KEY) and len(BY_KEY) == len(MECHANISMS)
+
+
+@pytest.mark.parametrize("key", TOUCHES)
+def test_a_switch_touches_nothing_else(key: str) -> None:
+    """Of a kernel with conflicts and requests of four lines in a tag bank; hits in L1 have another."""
+    before = inputs(COALESCED if key == "l1-hits" else HALF)
+    after = BY_KEY[key].switch(before)
+    field, parts = TOUCHES[key]
+    assert {one.name for one in fields(Inputs) if getattr(before, one.name) is not getattr(after, one.name)} == {field}
+    if field == "gpu":
+        keys = before.gpu.provenance
+        assert {key for key in keys if value_of(before.gpu, key) != value_of(after.gpu, key)} == parts
+    if field == "cost":
+        names = [one.name for one in fields(before.cost)]
+        pairs = {name: (getattr(before.cost, name), getattr(after.cost, name)) for name in names}
+        assert {name for name, (old, new) in pairs.items() if not np.array_equal(old, new)} == parts
+        assert all(old.dtype == new.dtype for old, new in pairs.values())
+
+
+@pytest.mark.parametrize("name", [BLOCKTILE, TENSOR])
+def test_launch_overhead_is_all_that_leaves(name: str) -> None:
+    assert change_us("launch-overhead", name) == pytest.approx(-inputs(name).gpu.launch.overhead_us, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("scoreboards", BLOCKTILE),
+        ("register-ports", BLOCKTILE),
+        ("instruction-fetch", BLOCKTILE),
+        ("barrier-cycles", BLOCKTILE),
+        ("data-stage", BLOCKTILE),
+        ("line-fills", BLOCKTILE),
+        ("dram", BLOCKTILE),
+        ("block-start", BLOCKTILE),
+        ("bank-conflicts", HALF),
+        ("tensor-clock", TENSOR),
+        ("lines-under-way", COALESCED),
+    ],
+)
+def test_a_kernel_that_pays_for_it_is_quicker_without(key: str, name: str) -> None:
+    assert change_us(key, name) < 0
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("stall-counts", BLOCKTILE),
+        ("oldest-issue-first", COALESCED),
+        ("taken-branches", BLOCKTILE),
+        ("address-unit", BLOCKTILE),
+        ("memory-queue", BLOCKTILE),
+        ("shared-queue", BLOCKTILE),
+        ("request-interval", BLOCKTILE),
+        ("l1-hits", COALESCED),
+        ("l2-bandwidth", BLOCKTILE),
+        ("dram-bandwidth", BLOCKTILE),
+    ],
+)
+def test_a_kernel_that_meets_it_takes_another_time(key: str, name: str) -> None:
+    """Quicker or not: where warps issue earlier, they may meet in another order."""
+    assert abs(change_us(key, name)) > 1e-6 * time_us(name)
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("tensor-clock", BLOCKTILE),  # has no tensor-core instruction
+        ("bank-conflicts", BLOCKTILE),  # has none
+        ("tag-stage", BLOCKTILE),  # its requests are of one line
+        ("tag-banks", BLOCKTILE),
+        ("barrier-cycles", COALESCED),  # has no barrier
+    ],
+)
+def test_a_kernel_that_never_meets_it_takes_the_same(key: str, name: str) -> None:
+    assert change_us(key, name) == 0
+
+
+def test_costs_without_a_mechanism() -> None:
+    given = inputs(HALF)
+    shapes, cost = given.shapes, given.cost
+    shared = shapes.shared[shapes.of_record]
+    lines, sectors = shapes.coalesced.lines[shapes.of_record], shapes.coalesced.sectors[shapes.of_record]
+
+    def without(key: str) -> Inputs:
+        return BY_KEY[key].switch(given)
+
+    assert cost.tag_cycles.max() > 1
+    assert without("tag-stage").cost.tag_cycles.max() == 1
+    evenly = without("tag-banks").cost.tag_cycles
+    assert np.array_equal(evenly, np.where(shared, 0, np.ceil(lines / 4)))  # four lines a cycle
+    assert (evenly <= cost.tag_cycles).all()
+    fewer = cost.wavefronts.astype(int) - without("bank-conflicts").cost.wavefronts
+    assert fewer[shared].sum() == shapes.conflicts[shapes.of_record][shared].sum() > 0
+    assert not fewer[~shared].any()
+    missed = without("l1-hits").cost.l2_sectors
+    assert np.array_equal(missed[~shared], sectors[~shared]) and not missed[shared].any()
+    assert not without("dram").cost.dram_sectors.any() and not without("dram-in-flight").cost.in_flight.any()
+
+
+def test_no_two_records_share_a_line() -> None:
+    base = BY_KEY["lines-under-way"].switch(inputs(HALF)).trace.record_base
+    assert len(np.unique(base >> np.uint64(7))) == len(base) == len(inputs(HALF).trace.record_base)
+
+
+def test_control_bits_without_a_mechanism() -> None:
+    def controls(key: str) -> list:
+        return [one.control for one in BY_KEY[key].switch(inputs(HALF)).program.instructions]
+
+    before = [one.control for one in inputs(HALF).program.instructions]
+    assert any(one.yield_hint for one in before)
+    assert controls("yield-hints") == [replace(one, yield_hint=False) for one in before]
+    assert controls("scoreboards") == [replace(one, wait_mask=0) for one in before]
+    assert controls("stall-counts") == [replace(one, stall_cycles=1) for one in before]
+
+
+def fake(name: str, measured_us: float) -> Case:
+    times = {"rotated": Series(measured_us)}
+    ones = (1, 1, 1)
+    return Case(
+        name, "measured", name, "h200", True, {}, 1024, 1024, 1024, "f32", "f32", ones, ones, times, {}, None, {}
+    )
+
+
+def test_effects_by_hand() -> None:
+    """Measured 100 and 200. As it is: 110 and 190, errors +10 and -5 %, mean 7.5. Without a: 100 and 190, mean 2.5;
+    without b: 110 and 240, mean 15."""
+    cases = [fake("x", 100.0), fake("y", 200.0)]
+    timed = {
+        "x": Timed("", 110.0, {"dram": 100.0, "tag-stage": 110.0}),
+        "y": Timed("", 190.0, {"dram": 190.0, "tag-stage": 240.0}),
+    }
+    found = ablation(cases, timed, chosen(("dram", "tag-stage")))
+    assert found is not None and found.failed == ()
+    assert found.figures.mean == pytest.approx(7.5) and found.figures.bias == pytest.approx(2.5)
+    worse, better = found.effects
+    assert (worse.mechanism.key, better.mechanism.key) == ("tag-stage", "dram")
+    assert (worse.figures.mean, worse.change) == (pytest.approx(15.0), pytest.approx(7.5))
+    assert (better.figures.mean, better.change) == (pytest.approx(2.5), pytest.approx(-5.0))
+    assert worse.changed == better.changed == 1
+    assert worse.kernels == (("y", pytest.approx(100 * 50 / 190)), ("x", 0.0))
+    rows = {row[0]: row for section in sections(found) if section.table for row in section.table.rows}
+    table = next(section.table for section in sections(found) if section.title == "Errors")
+    assert table.rows[0][:5] == ("nothing", "7.5", "10.0", "10.0", "+2.5")
+    assert table.rows[1] == ("tag-stage", "15.0", "20.0", "20.0", "+15.0", "+7.5", "1", "y +26 %")
+    assert rows["dram"][2] == BY_KEY["dram"].instead
+
+
+def test_a_case_that_fails_is_named_and_the_others_count() -> None:
+    cases = [fake("x", 100.0), fake("y", 200.0)]
+    timed = {"x": Timed("", 110.0, {"dram": 100.0}), "y": Timed("no such opcode")}
+    found = ablation(cases, timed, chosen(("dram",)))
+    assert found is not None and [row.case.id for row in found.cases] == ["x"]
+    assert "no such opcode" in render.text(sections(found))
+    assert as_data(found)["failed"] == [{"id": "y", "error": "no such opcode"}]
+    assert ablation(cases[1:], timed, chosen(())) is None
+
+
+def test_errors_come_back_as_text() -> None:
+    broken = replace(case(BLOCKTILE), cubin=Path("no such file"))
+    assert "cubin" in ablate(broken, ()).error
+    heard = []
+    assert ablate_all([broken], (), 1, lambda one, timed: heard.append(one.id))[BLOCKTILE].error
+    assert heard == [BLOCKTILE]
+
+
+def test_default_records() -> None:
+    cases = [one for one in every_record() if fits(one)]
+    assert {one.gpu for one in cases} == {"h200"} and all(one.rung and one.times for one in cases)
+    assert {one.n for one in cases} == set(SIZES)
+    assert {one.name for one in cases} == {one.name for one in every_record() if one.gpu == "h200" and one.rung}
+
+
+def test_command(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["ablate", "--kernel", "blocktile_1d", "--size", "256", "--without", "launch-overhead", "--jobs", "1"]
+    assert main([*asked, "--format", "json"]) == 0
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    (row,) = found["without"]
+    (one,) = found["cases"]
+    assert (row["mechanism"], one["id"], one["predicted_us"]) == ("launch-overhead", BLOCKTILE, time_us(BLOCKTILE))
+    assert row["kernels_pct"]["blocktile_1d"] == pytest.approx(
+        100 * change_us("launch-overhead", BLOCKTILE) / time_us(BLOCKTILE)
+    )
+    assert row["change_points"] == pytest.approx(row["time_pct"]["mean"] - found["time_pct"]["mean"])
+    assert err.startswith(f"[1/1] {BLOCKTILE}: ")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--without", "tag-stages"], "unknown mechanism 'tag-stages' (did you mean 'tag-stage'?)"),
+        (["--kernel", "nothing"], "no measured record of a rung"),
+        (["--size", "17"], "no measured record of a rung"),
+    ],
+)
+def test_errors_are_one_line(args: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ablate", *args]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("error: ") and message in err and err.count("\n") == 1
+
+
+def test_unknown_mechanism() -> None:
+    with pytest.raises(GemmsimError, match="known are stall-counts"):
+        chosen(("x",))
+
+
+def test_the_generated_page_has_todays_mechanisms() -> None:
+    """Its numbers change with every model and with the records; what is switched off must be what the code does."""
+    page = PAGE.read_text(encoding="utf-8")
+    fresh = render.markdown(
+        (Section("What is switched off", DEFINITIONS),), "gemmsim-validate ablate --format md", TITLE
+    )
+    assert page.startswith(fresh.rstrip("\n"))
+    for one in MECHANISMS:
+        assert f"| {one.key} | {one.why} | {one.instead} |" in page
