@@ -32,7 +32,8 @@ def random_array(dtype: str, shape: tuple[int, ...], random: np.random.Generator
     if dtype == "f64":
         return random.random(shape) - 0.5
     if dtype in FLOATS:
-        values = random.random(shape, dtype=np.float32) - np.float32(0.5)
+        values = np.asarray(random.random(shape, dtype=np.float32))
+        values -= np.float32(0.5)
         return bf16_bits(values) if dtype == "bf16" else values.astype(NUMPY_DTYPES[dtype], copy=False)
     low = -8 if dtype.startswith("i") else 0
     return random.integers(low, low + 16, shape).astype(NUMPY_DTYPES[dtype])

@@ -65,12 +65,12 @@ def ladder_request(
     for name, (kind, dims) in operands.items():
         if name in info.arguments:
             check_array_size(f"matrix {name} of M={m}, N={n}, K={k}", kind, dims)
-            by_name[name] = Argument(kind, dims, random_array(kind, dims, random))
+            unread = name == "C" and not beta and result.startswith("f")
+            values = np.full(dims, np.nan, NUMPY_DTYPES[kind]) if unread else random_array(kind, dims, random)
+            by_name[name] = Argument(kind, dims, values)
     for name, (kind, dims) in (info.zeros(m, n, k, tunables) if info.zeros else {}).items():
         check_array_size(f"array {name} for M={m}, N={n}, K={k}", kind, dims)
         by_name[name] = Argument(kind, dims, np.zeros(dims, NUMPY_DTYPES[kind]))
-    if not beta and result.startswith("f"):
-        by_name["C"] = Argument(result, (m, n), np.full_like(by_name["C"].value, np.nan))
     args = tuple(by_name[name] for name in info.arguments)
     return AnalyzeRequest(
         kernel=ladder_source(info, tunables, args),
