@@ -24,6 +24,7 @@ def document(
             f"Made by `{command}`; every number is that run's. Each prediction is `gemmsim analyze --gpu {gpu}` in a",
             f"fresh process, {taken}, after one of the same rung that filled the caches.",
             f"Machine: {machine(load)}.",
+            *_crowded(load),
             "",
             "## Size against time and memory",
             "",
@@ -45,11 +46,21 @@ def document(
 
 def machine(load: float) -> str:
     """Cores, processor architecture, and what runs here."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    cores = _cores()
     python = f"{platform.python_implementation()} {platform.python_version()}"
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba"))
     busy = f"{load:.1f} processes wanted a core on average meanwhile"
     return f"{cores} cores, {platform.machine()}, {platform.system()}, {python}, {libraries}; {busy}"
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _crowded(load: float) -> list[str]:
+    if load < _cores():
+        return []
+    return ["That is more than there are: alone, wall-clock times are shorter. CPU seconds suffer less, but do too."]
 
 
 def _table(title: str, cells: Sequence[Cell], shown: Callable[[Run], str]) -> list[str]:
