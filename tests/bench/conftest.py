@@ -66,5 +66,6 @@ def pytest_terminal_summary(terminalreporter, config) -> None:  # type: ignore[n
     terminalreporter.section("rates: median of the rounds, CPU time")
     width = max(len(row.name) for row in rows)
     for row in rows:
-        per_second = f"{row.amount / row.seconds:14,.0f} {row.unit}/s"
+        each_second = row.amount / row.seconds
+        per_second = f"{each_second:14,.{0 if each_second > 100 else 2}f} {row.unit}/s"
         terminalreporter.write_line(f"{row.name:{width}}  {per_second:44}  {row.amount:,.0f} in {row.seconds:.4f} s")
