@@ -82,7 +82,14 @@ def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 still gets every line
-    sys.exit(main(sys.argv[1:]))
+    status = main(sys.argv[1:])
+    if status == INTERRUPTED:
+        # Without waiting for the threads of a process pool: a worker that was ended while it handed a result over
+        # leaves them waiting for the rest of it.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)
+    sys.exit(status)
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
