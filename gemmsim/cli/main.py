@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -84,11 +85,11 @@ def run() -> None:
             stream.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 still gets every line
     status = main(sys.argv[1:])
     if status == INTERRUPTED:
-        # Without waiting for the threads of a process pool: a worker that was ended while it handed a result over
-        # leaves them waiting for the rest of it.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(INTERRUPTED)
+        # A worker that was ended while it handed a result over leaves its pool's thread waiting for the rest of it, and
+        # Python waits for that thread.
+        late = threading.Timer(5.0, os._exit, (INTERRUPTED,))
+        late.daemon = True
+        late.start()
     sys.exit(status)
 
 
