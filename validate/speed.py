@@ -49,7 +49,10 @@ class Profile:
 
 
 def measured(command: Sequence[str], limit_s: float) -> Run:
-    """Run a command, ended after `limit_s`. Needs wait4, which Windows lacks."""
+    """Run a command, ended after `limit_s`. Needs wait4, which Windows lacks.
+
+    Linux counts what this process held when it started the other as the other's: `peak_mb` is at least that.
+    """
     with tempfile.TemporaryFile() as errors:
         begin = time.perf_counter()
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
