@@ -7,5 +7,6 @@ NOT_MODELLED = (
     "TLB misses, and L2 near and far partitions",
     "the merging of requests between SMs on their way to L2 (Hopper)",
     "clocks that fall under load (fixed clocks are assumed, with and without tensor cores)",
-    "blocks that catch up with one another and wait for DRAM together",
+    "blocks that catch up with one another and wait for DRAM together (but for the first wave)",
+    "fences, and blocks that wait for one another's results",
 )

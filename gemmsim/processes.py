@@ -5,11 +5,24 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 
-INTERRUPTED = 130
+INTERRUPTED = 130  # exit status after Ctrl-C: 128 + SIGINT
+PATIENCE_S = 5.0
+
+
+def leave_soon() -> None:
+    """After an interrupt: end this process a few seconds from now, if it has not ended by then.
+
+    A worker that was ended while it handed a result over leaves its pool's thread waiting for the rest of it, and
+    Python waits for that thread.
+    """
+    late = threading.Timer(PATIENCE_S, os._exit, (INTERRUPTED,))
+    late.daemon = True
+    late.start()
 
 
 def available_cpus() -> int:

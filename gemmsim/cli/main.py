@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-import threading
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +15,7 @@ from gemmsim.errors import GemmsimError, nearest
 from gemmsim.version import __version__
 
 USAGE_OR_ENVIRONMENT = 2
-INTERRUPTED = 130
+INTERRUPTED = 130  # as gemmsim.processes has it
 
 # The module gemmsim.cli.<name> holds `command`; the text stands here so that --help imports none of them.
 COMMANDS = {
@@ -85,11 +84,9 @@ def run() -> None:
             stream.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 still gets every line
     status = main(sys.argv[1:])
     if status == INTERRUPTED:
-        # A worker that was ended while it handed a result over leaves its pool's thread waiting for the rest of it, and
-        # Python waits for that thread.
-        late = threading.Timer(5.0, os._exit, (INTERRUPTED,))
-        late.daemon = True
-        late.start()
+        from gemmsim.processes import leave_soon  # only now: multiprocessing takes its time
+
+        leave_soon()
     sys.exit(status)
 
 

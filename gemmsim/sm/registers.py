@@ -109,10 +109,12 @@ class RegisterPorts:
         """An instruction that issues in cycle `now` reads; its operands must come within `windows`.
 
         IMAD.WIDE reads its first factor and the low half of its 64-bit addend twice, the other factor and the high
-        half once: that alone fits all of the loops measured on an H200 (own microbenchmark; cycles of one iteration):
+        half once. That fits these loops (own microbenchmark on an H200, cycles of one iteration):
         IMAD.WIDE.U32 R10, R2, R8, R10 takes 5, with a LOP3 that reads one even register 6, with UIADD3 5;
         IMAD.WIDE.U32 R8, R16, UR18, R10 takes 4, with an instruction that reads an even register 5, an odd one 4;
-        IMAD.WIDE R16, R17, 0x10, R14 with IADD3 R16, R4, R11 takes 4.
+        IMAD.WIDE R16, R17, 0x10, R14 with IADD3 R16, R4, R11 takes 4. Not explained by it: beside an instruction with
+        a uniform operand that reads odd registers too, IMAD.WIDE.U32 R14, R25, UR4, R6 takes a cycle more (6 with
+        IADD3.X R22, R23, UR29, R11; 5 with LEA.HI.X R9, R9, UR21, R22, addend R14).
         """
         first, second, third, reuse, wide, uniform = operands
         cycles = [0, 0]

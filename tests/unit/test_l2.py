@@ -62,3 +62,19 @@ def test_reads_and_writes_by_instruction() -> None:
     rows = {row.index: row for row in served([[(LOAD, line(0)), (LOAD, line(0)), (STORE, line(0))]]).instructions}
     assert (rows[LOAD].l2_sectors, rows[LOAD].l2_hit_sectors, rows[LOAD].dram_sectors) == (8, 4, 4)
     assert (rows[STORE].l2_sectors, rows[STORE].l2_hit_sectors, rows[STORE].dram_sectors) == (4, 4, 0)
+
+
+def test_what_another_block_of_the_wave_is_fetching_is_in_flight() -> None:
+    """Two SMs, one block each, in step: the first fetches line 0 and the second waits for it; both find it later."""
+    traffic = served([[(LOAD, line(0)), (LOAD, line(0))]], [[(LOAD, line(0)), (LOAD, line(0))]])
+    assert traffic.cost.dram_sectors.tolist() == [4, 0, 0, 0]
+    assert traffic.cost.in_flight.tolist() == [False, False, True, False]
+
+
+def test_what_an_earlier_wave_fetched_is_there() -> None:
+    one_sm = replace(GPU, sm=replace(GPU.sm, count=1))
+    blocks = {0: [[(LOAD, line(0))]], 1: [[(LOAD, line(0))]]}
+    cost = serve(PROGRAM, launch((2, 1, 1)), warp_trace(3, blocks), one_sm, 0, 1).cost
+    assert (cost.dram_sectors.tolist(), cost.in_flight.tolist()) == ([4, 0], [False, False])
+    together = serve(PROGRAM, launch((2, 1, 1)), warp_trace(3, blocks), one_sm, 0, 2).cost
+    assert together.in_flight.tolist() == [False, True]

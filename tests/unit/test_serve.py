@@ -89,6 +89,19 @@ class TestWhole:
         assert traffic.cost.wavefronts.tolist() == [2, 1, 1]
         assert {row.sectors for row in traffic.instructions} == {0}
 
+    def test_shuffles_and_matrix_loads_are_counted_apart(self) -> None:
+        """A shuffle passes the data stage once, as shared memory; LDSM is no shared load by its name (H200)."""
+        built = program("LDSM.16.M88.4", "LDS", "SHFL.BFLY")
+        rows = [16 * lane for lane in range(32)]
+        trace = warp_trace(3, {0: [[(0, rows), (1, [4 * lane for lane in range(32)])]]})
+        trace = replace(trace, executed=np.array([[1, 1, 5]]))
+        counters = serve(built, launch(), trace, GPU, 65536, 1).counters
+        assert counters["smsp__inst_executed_op_ldsm.sum"] == 1
+        assert counters["smsp__inst_executed_op_shared_ld.sum"] == 1
+        assert counters["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"] == 4 + 1
+        assert counters["l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"] == 4 + 1 + 5
+        assert counters["l1tex__data_pipe_lsu_wavefronts.sum"] == 4 + 1 + 5
+
     def test_a100_data_bytes_a_wavefront(self) -> None:
         """SwayamInSync/SGEMM-Worklog, kernel 3 on an A100: 8 broadcast LDS.128, 32 LDS and 2 STS a tile; 70 %."""
         built = program("LDS.128", "LDS", "STS")
@@ -156,6 +169,16 @@ class TestSampled:
         assert (executed.dram_sectors <= executed.l2_sectors).all()
         loads = executed.l2_sectors.sum() - 3 * 4 * 4  # less the stores of three blocks of four warps
         assert executed.dram_sectors.sum() == pytest.approx(share * loads, rel=0.05)
+
+    def test_where_one_wave_has_all_blocks_they_wait_together(self) -> None:
+        """128 blocks: on 132 SMs every load that misses L1 waits for DRAM, its own fetch or another block's. On 3 SMs
+        the first wave is 3 blocks of 128, and only that share of loads waits for what others fetch."""
+        stores = 3 * 4  # of three executed blocks of four warps; nothing waits for those
+        one_wave, many = gemm(128, SAMPLE, sms=132).cost, gemm(128, SAMPLE, sms=3).cost
+        loads = (one_wave.l2_sectors > 0).sum() - stores
+        assert one_wave.in_flight.sum() + (one_wave.dram_sectors > 0).sum() == loads
+        loads = (many.l2_sectors > 0).sum() - stores
+        assert 0 < many.in_flight.sum() <= 0.1 * loads  # 3 of 128, in whole tiles
 
     def test_a_bound_where_the_other_blocks_are_unknown(self) -> None:
         sampled = gemm(128, {(1, 1): 128.0})

@@ -204,3 +204,21 @@ def test_server_books_the_first_gap_like_a_calendar_of_cycles(steps):
         busy |= set(range(begin, begin + cycles))
         assert server.book(now, arrival, cycles) == begin
     assert server.busy_cycles == len(busy)
+
+
+def test_sectors_on_their_way_from_dram_take_its_latency_and_none_of_its_bandwidth():
+    code = program(ins("LDG", 1, write=0), ins("FFMA", 1, wait=1), EXIT)
+    assert issues(code, cost=RecordCycles(1, 1, 1, 0, 1)).cycles(0)[1] == 1 + 500
+    path = MemoryPath(GPU, Rates.share(GPU, 1, 1e9))
+    access = Access(load=True, copy=False, latency=32.0, sources_read=11, base_wavefronts=1, shared_load=False)
+    path.request(1, 0, access, RecordCycles(1, 1, 4, 0, 1), {})
+    assert (path.l2.busy_cycles, path.dram.busy_cycles) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("mnemonic", "sectors", "cycles"), [("LDG", 4, 2), ("LDG", 2, 1.5), ("STG", 4, 1), ("LDGSTS", 4, 2)]
+)
+def test_what_arrives_from_l2_takes_the_data_stage_a_line_a_cycle(mnemonic, sectors, cycles):
+    """One wavefront, and four sectors of 32 bytes into an array that takes 128 a cycle; stores bring nothing back."""
+    totals = simulate(program(ins(mnemonic, 1), EXIT), cost=RecordCycles(1, 1, sectors, 0))
+    assert totals.busy_cycles["lsu"] == cycles

@@ -6,13 +6,17 @@ import numpy as np
 import pytest
 
 from gemmsim.errors import GemmsimError
+from gemmsim.gpu.spec import Pipe
 from gemmsim.isa.program import Program
 from gemmsim.sm.code import issue_table
 from gemmsim.sm.core import Totals
 from gemmsim.sm.loops import Loop, find_loop, without_middle
 from gemmsim.sm.memory_path import NO_RECORD, RecordCycles
-from gemmsim.sm.schedule import _continued
+from gemmsim.sm.pipes import matrix_latency_cycles, pipe_slots
+from gemmsim.sm.sampling import Simulator, _Cut
+from gemmsim.sm.schedule import _continued, schedule
 from gemmsim.sm.streams import Streams
+from gemmsim.trace.types import Launch
 
 from .sm_builder import EXIT, GPU, HALVES, cost_of, ins, program, time_of, trace_of
 
@@ -176,3 +180,56 @@ def test_no_streams_and_no_room_are_errors():
         time_of(code, [[]] * 4, 4, 10, 1)
     with pytest.raises(GemmsimError, match="no block of 'test' fits"):
         time_of(code, [pcs] * 4, 4, 10, 0)
+
+
+@pytest.mark.parametrize(("mnemonic", "clock_hz"), [("FFMA", 1e9), ("HMMA.16816.F32", 8e8)])
+def test_kernels_with_tensor_instructions_run_at_the_clock_for_them(mnemonic, clock_hz):
+    gpu = replace(GPU, clock=replace(GPU.clock, sm_tensor_load_hz=8e8), pipes=GPU.pipes | {"tensor": Pipe(8, 24)})
+    code = program(ins(mnemonic, 1), EXIT)
+    trace = trace_of(code, [[0, 1]], 1)
+    trace = replace(trace, executed=np.array([[1, 1]]))
+    timing = schedule(code, Launch((1, 1, 1), (32, 1, 1), ()), trace, cost_of(trace, NO_RECORD), gpu, 1)
+    assert timing.sm_clock_hz == clock_hz
+    assert timing.duration_us == pytest.approx(timing.cycles / clock_hz * 1e6 + 2.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "slots", "latency"),
+    [
+        ("HMMA.16816.F32", 1.0, 24.0), ("HMMA.1688.F32", 0.5, 16.0), ("HMMA.1688.F32.TF32", 1.0, 24.0),
+        ("HMMA.1684.F32.TF32", 0.5, 16.0), ("IMMA.16832.S8.S8", 1.25, 25.0), ("IMMA.16816.S8.S8", 0.625, 16.0),
+        ("DMMA.884", 2.0, 26.0),
+    ],
+)  # fmt: skip
+def test_tensor_instructions_by_their_shape(name, slots, latency):
+    """The pipe takes HMMA.16816 every 8 cycles, IMMA every 10, DMMA every 16; half the work, half the time."""
+    opcode, *modifiers = name.split(".")
+    mma = replace(
+        GPU.mma, half_work_share=0.5, half_work_latency_cycles=16.0, imma_interval_cycles=10.0,
+        imma_latency_cycles=25.0, dmma_interval_cycles=16.0, dmma_latency_cycles=26.0,
+    )  # fmt: skip
+    gpu = replace(GPU, mma=mma, pipes=GPU.pipes | {"tensor": Pipe(8, 24)})
+    assert pipe_slots(opcode, modifiers, gpu) == slots
+    assert matrix_latency_cycles(opcode, modifiers, gpu) == latency
+
+
+def test_the_steady_state_is_measured_in_the_middle(monkeypatch):
+    """One warp, iterations of 7 instructions behind 9, 66 of them in a row: 32 are measured, from the 17th to the 49th
+    (a cycle each here), so that warps that are ahead or behind at either end do not count as the pace of all."""
+    code, pcs = gemm_loop(400)
+    trace = trace_of(code, [pcs], 1)
+    table = issue_table(code, GPU)
+    simulator = Simulator(table, GPU, Streams(code, table, trace, cost_of(trace, NO_RECORD)), 1e9)
+    loop = find_loop(np.array(pcs, np.int32))
+    cut = _Cut({0: loop}, loop.count, 66)
+    seen = []
+
+    def run(core, blocks, resident, parts, marks=()):
+        seen.append(tuple(marks))
+        ends = np.zeros(0)
+        core.snapshots = [Totals(float(at), np.zeros((11, 18)), np.zeros(11), {}, ends) for at in marks]
+
+    monkeypatch.setattr(simulator, "_run", run)
+    iteration = simulator._iteration([[0]], 1, 1, cut)
+    assert seen == [(9 + 17 * 7, 9 + 49 * 7)]
+    assert iteration.cycles == 7

@@ -12,7 +12,7 @@ from gemmsim.errors import GemmsimError, nearest
 from gemmsim.version import __version__
 
 USAGE_OR_ENVIRONMENT = 2
-INTERRUPTED = 130
+INTERRUPTED = 130  # as gemmsim.processes has it
 
 # The module .cli.<name> (with _ for -) holds `command`; the text stands here so that --help imports none of them.
 COMMANDS = {
@@ -71,7 +71,12 @@ def main(args: Sequence[str]) -> int:
 
 def run() -> None:
     """Entry point of the installed command and of `python -m gemmsim_validate`."""
-    sys.exit(main(sys.argv[1:]))
+    status = main(sys.argv[1:])
+    if status == INTERRUPTED:
+        from gemmsim.processes import leave_soon  # only now: multiprocessing takes its time
+
+        leave_soon()
+    sys.exit(status)
 
 
 def _fail(message: str) -> int:
