@@ -68,12 +68,13 @@ class Simulator:
         total = self.instructions(blocks)
         return total <= budget or self._cut(self._pick(blocks), resident, budget) is not None
 
-    def run(self, blocks: int, resident: int, active_sms: int, budget: int) -> Totals:
+    def run(self, blocks: int, resident: int, active_sms: int, last_active_sms: int, budget: int) -> Totals:
         """Totals of an SM that runs `blocks` blocks, `resident` at a time, simulating at most `budget` instructions.
 
         Within the budget: simulated in full. Else the main loop of each warp is cut to its first and last iteration,
-        and what one iteration of all resident warps costs in the steady state is added for those left out. Without such
-        a loop the beginning of each warp is simulated and scaled by instructions.
+        and what one iteration of all resident warps costs in the steady state is added for those left out. Where the
+        last blocks are fewer than `resident`, theirs is what so few cost, with `last_active_sms` SMs sharing L2 and
+        DRAM. Without such a loop the beginning of each warp is simulated and scaled by instructions.
         """
         chosen = self._pick(blocks)
         total = self.instructions(blocks)
@@ -83,13 +84,15 @@ class Simulator:
         if cut is None:
             return self._prefix(chosen, resident, active_sms, budget / total)
         iteration = self._iteration(chosen[:resident], resident, active_sms, cut)
+        last = blocks % resident
+        of_last = self._iteration(chosen[-last:], last, last_active_sms, cut) if last else iteration
         short = self._simulate(chosen, resident, active_sms, self._parts(cut))
         left_out = cut.count - ENDS
         self.notes.append(
             f"{left_out} of {cut.count} iterations of the main loop extrapolated from {cut.measured} in its steady "
             f"state ({resident} blocks)"
         )
-        return _with_iterations(short, iteration, left_out, blocks, resident)
+        return _with_iterations(short, iteration.scaled(left_out), of_last.scaled(left_out), resident)
 
     def _pick(self, blocks: int) -> list[list[int]]:
         recorded = self._streams.blocks.tolist()
@@ -99,19 +102,22 @@ class Simulator:
         return len(self._streams.pcs(warp))
 
     def _cut(self, blocks: list[list[int]], resident: int, budget: int) -> _Cut | None:
-        """The cut whose two simulations fit the budget; None where there is none."""
+        """The cut whose simulations (three where the last blocks are fewer than `resident`) fit the budget; None where
+        there is none."""
         warps = [warp for block in blocks for warp in block]
         for warp in set(warps) - self._loops.keys():
             self._loops[warp] = find_loop(self._streams.pcs(warp))
         looping = {warp: loop for warp in warps if (loop := self._loops[warp]) is not None}
-        first = [warp for block in blocks[:resident] for warp in block]
-        an_iteration = sum(looping[warp].length for warp in first if warp in looping)
+        last = len(blocks) % resident
+        steady_ones = [*blocks[:resident], *(blocks[-last:] if last else ())]
+        at_once = [warp for block in steady_ones for warp in block if warp in looping]
+        an_iteration = sum(looping[warp].length for warp in at_once)
         if not an_iteration:
             return None
         count = min(loop.count for loop in looping.values())
         left_out = count - ENDS
         short = sum(self._length(w) - (left_out * looping[w].length if w in looping else 0) for w in warps)
-        before = sum(looping[warp].start for warp in first if warp in looping)
+        before = sum(looping[warp].start for warp in at_once)
         steady = min(count, (budget - short - before) // an_iteration)
         return _Cut(looping, count, steady) if steady >= LEAST_STEADY and left_out > 0 else None
 
@@ -175,14 +181,17 @@ class Simulator:
         return totals
 
 
-def _with_iterations(short: Totals, iteration: Totals, left_out: int, blocks: int, resident: int) -> Totals:
-    """`short` with `left_out` more iterations in each of its blocks, of which `resident` run at a time."""
-    more = left_out * iteration.cycles
-    generation = 1 + np.arange(len(short.block_ends)) // resident
-    total = short.plus(replace(iteration, block_ends=np.zeros(len(short.block_ends))), left_out * blocks / resident)
+def _with_iterations(short: Totals, full: Totals, last: Totals, resident: int) -> Totals:
+    """`short` with the iterations left out: `full` for `resident` blocks at a time, `last` for those that remain."""
+    blocks = len(short.block_ends)
+    generations = blocks // resident
+    generation = 1 + np.arange(blocks) // resident
+    later = np.minimum(generation, generations) * full.cycles + (generation > generations) * last.cycles
+    total = short
+    for part, times in ((full, generations), (last, int(blocks > generations * resident))):
+        total = total.plus(replace(part, block_ends=np.zeros(blocks)), times)
     return replace(
         total,
-        cycles=short.cycles + more * float(generation[-1]),
-        block_ends=short.block_ends + more * generation,
+        block_ends=short.block_ends + later,
         stall_cycles=total.stall_cycles.clip(min=0.0),  # an interval is counted when it ends, some after the snapshot
     )

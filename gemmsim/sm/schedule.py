@@ -88,7 +88,8 @@ def _total(grid_blocks: int, gpu: GpuSpec, most_resident: int, simulator: Simula
     choices = (min(per_sm, generations * resident + per_sm % resident) for generations in GENERATIONS)
     sizes = [per_sm] if simulator.instructions(per_sm) <= budget else list(choices)
     blocks = next((size for size in sizes if simulator.fits(size, resident, budget)), sizes[-1])
-    total = simulator.run(blocks, resident, active_sms, budget)
+    left = grid_blocks - (per_sm - per_sm % resident) * gpu.sm.count  # for the last, incomplete generation
+    total = simulator.run(blocks, resident, active_sms, min(max(left, 1), gpu.sm.count), budget)
     if blocks == per_sm:
         return total
     simulator.notes.append(

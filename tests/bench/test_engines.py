@@ -108,7 +108,7 @@ def test_sm_model(kernel: str, engine: str, budget: int, rate: Rate) -> None:
 
     def run() -> int:
         simulator = Simulator(table, gpu, streams, clock_hz, compiled=engine == "compiled")
-        simulator.run(resident, resident, gpu.sm.count, budget)
+        simulator.run(resident, resident, gpu.sm.count, gpu.sm.count, budget)
         return simulator.simulated_instructions
 
     rate(run, run(), "warp instructions", rounds=3)
