@@ -59,7 +59,7 @@ def count(request: AnalyzeRequest) -> Counted:
     execution = executor.run(chosen.blocks, chosen.weight, chosen.streams)
     execution = replace(execution, trace=without_destinations(program, execution.trace))
     l1_bytes = gpu.l1.unified_bytes - occupancy.carveout_bytes
-    traffic = serve(program, launch, execution.trace, gpu, l1_bytes, occupancy.blocks_per_sm)
+    traffic = serve(program, launch, execution.trace, gpu, l1_bytes, occupancy.blocks_per_sm, request.warm_caches)
     return Counted(program, occupancy, execution, traffic, tuple(executor.memory.pointers), gpu.sm.count)
 
 
@@ -77,7 +77,7 @@ def recount(counted: Counted, request: AnalyzeRequest) -> Counted:
         return count(request)
     l1_bytes = gpu.l1.unified_bytes - occupancy.carveout_bytes
     trace = counted.execution.trace
-    traffic = serve(counted.program, request.launch, trace, gpu, l1_bytes, occupancy.blocks_per_sm)
+    traffic = serve(counted.program, request.launch, trace, gpu, l1_bytes, occupancy.blocks_per_sm, request.warm_caches)
     return replace(counted, occupancy=occupancy, traffic=traffic)
 
 
@@ -170,6 +170,7 @@ def _evidence(
         grid=launch.grid,
         block=launch.block,
         dynamic_shared_bytes=launch.dynamic_shared_bytes,
+        warm_caches=request.warm_caches,
         executed=tuple(np.asarray(trace.weight @ trace.executed).tolist()),
         traffic=traffic.instructions,
         counters=counters,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gemmsim.arrays import NUMPY_DTYPES, check_array_size, random_array
+from gemmsim.arrays import check_array_size, drawn, filled
 from gemmsim.compile.source import ArgType, PythonKernel
 from gemmsim.errors import GemmsimError, nearest
 from gemmsim.gpu import GpuSpec
@@ -30,6 +30,7 @@ class LadderCase:
     tunables              those that differ from the rung's defaults
     dynamic_shared_bytes  a block, beyond what the rung takes
     seed                  of the random matrices; C is NaN where beta is 0 and nothing may read it
+    warm_caches           L2 begins as an identical launch just before has left it
     """
 
     kernel: str
@@ -42,6 +43,7 @@ class LadderCase:
     beta: float = 0.0
     dynamic_shared_bytes: int = 0
     seed: int = 0
+    warm_caches: bool = False
 
 
 def ladder_request(
@@ -66,11 +68,11 @@ def ladder_request(
         if name in info.arguments:
             check_array_size(f"matrix {name} of M={m}, N={n}, K={k}", kind, dims)
             unread = name == "C" and not beta and result.startswith("f")
-            values = np.full(dims, np.nan, NUMPY_DTYPES[kind]) if unread else random_array(kind, dims, random)
+            values = filled(kind, dims, np.nan) if unread else drawn(kind, dims, random)
             by_name[name] = Argument(kind, dims, values)
     for name, (kind, dims) in (info.zeros(m, n, k, tunables) if info.zeros else {}).items():
         check_array_size(f"array {name} for M={m}, N={n}, K={k}", kind, dims)
-        by_name[name] = Argument(kind, dims, np.zeros(dims, NUMPY_DTYPES[kind]))
+        by_name[name] = Argument(kind, dims, filled(kind, dims, 0))
     args = tuple(by_name[name] for name in info.arguments)
     return AnalyzeRequest(
         kernel=ladder_source(info, tunables, args),
@@ -80,6 +82,7 @@ def ladder_request(
         verify=gemm_check(info, case.alpha, case.beta),
         sampling=sampling,
         use_cache=use_cache,
+        warm_caches=case.warm_caches,
     )
 
 

@@ -65,7 +65,7 @@ def compare(
     if not rungs:
         raise GemmsimError(f"none of {len(tasks)} kernels can run; {skipped[0].kernel}: {skipped[0].reason}")
     case = tasks[0].case
-    return compare_rungs((case.m, case.n, case.k), rungs, skipped, by_gpu)
+    return compare_rungs((case.m, case.n, case.k), rungs, skipped, by_gpu, case.warm_caches)
 
 
 def run_task(task: Task) -> Outcome:

@@ -65,7 +65,10 @@ class Sampling:
 
 @dataclass(frozen=True)
 class AnalyzeRequest:
-    """kernel: what to compile; gpu: after --set; verify: None where C is not checked; use_cache: of compiled cubins."""
+    """kernel: what to compile; gpu: after --set; verify: None where C is not checked; use_cache: of compiled cubins.
+
+    warm_caches  L2 begins as an identical launch just before has left it, as where launches follow in a row; else empty
+    """
 
     kernel: KernelSource
     launch: Launch
@@ -74,3 +77,4 @@ class AnalyzeRequest:
     verify: GemmCheck | None = None
     sampling: Sampling = Sampling()
     use_cache: bool = True
+    warm_caches: bool = False

@@ -184,7 +184,10 @@ def case_sample(case: Any, gpu: GpuSpec, max_instructions: int | None = None) ->
     from gemmsim.api import count
     from gemmsim.sm.schedule import TimingOptions, schedule
 
-    request = replace(case.request(), gpu=gpu)
+    from .records import CALIBRATED_TO
+
+    how = next((how for how in CALIBRATED_TO if how in case.times), "")
+    request = replace(case.request(), gpu=gpu, warm_caches=case.warm(how))
     counted = count(request)
     trace, cost, resident = counted.execution.trace, counted.traffic.cost, counted.occupancy.blocks_per_sm
 

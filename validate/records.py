@@ -26,6 +26,9 @@ CUDA_FOLDER = Path(__file__).parent / "cuda"
 SCHEMA = Path(__file__).with_name("record.schema.json")
 SCHEMA_VERSION = 2
 CUBIN_NAME_DIGITS = 16
+# What a prediction is held against, the first that there is: times with operands that are in no cache come first.
+TIMES = ("rotated", "published", "back_to_back", "single_launch")
+CALIBRATED_TO = ("back_to_back", "published", "rotated")  # likewise, of a calibration and of tables of times
 
 
 @dataclass(frozen=True)
@@ -35,12 +38,14 @@ class Series:
     median_us      of the samples, or the one value that a source states
     quartiles_us   25th and 75th percentile, None where unknown
     sm_clock_mhz   [least, median, most] seen meanwhile, empty where unknown
+    in_a_row       of a published time: whether its source launched the kernel in a row, on the same operands
     """
 
     median_us: float
     quartiles_us: tuple[float, float] | None = None
     samples_us: tuple[float, ...] = ()
     sm_clock_mhz: tuple[float, ...] = ()
+    in_a_row: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,10 +83,19 @@ class Case:
     @property
     def time_us(self) -> float | None:
         """The time to hold a prediction against: back to back, else as published, else rotated; None: only counted."""
-        for how in ("back_to_back", "published", "rotated"):
+        for how in CALIBRATED_TO:
             if how in self.times:
                 return self.times[how].median_us
         return None
+
+    @property
+    def held_against(self) -> str:
+        """Which of TIMES a prediction is held against, "" where there is none."""
+        return next((how for how in TIMES if how in self.times), "")
+
+    def warm(self, how: str) -> bool:
+        """Whether launches timed in this way found L2 as the one before had left it."""
+        return how == "back_to_back" or (how in self.times and self.times[how].in_a_row)
 
     @property
     def back_to_back_us(self) -> float:
@@ -197,4 +211,5 @@ def _series(data: dict[str, Any]) -> Series:
         quartiles_us=(quartiles[0], quartiles[1]) if quartiles else None,
         samples_us=tuple(data.get("samples_us", ())),
         sm_clock_mhz=tuple(data.get("sm_clock_mhz", ())),
+        in_a_row=data.get("in_a_row", False),
     )

@@ -38,7 +38,8 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Comparison:
-    """m, n, k: of all; by_gpu: whether the rows of a group are GPUs, not kernels; wrong: rungs whose C is wrong."""
+    """m, n, k: of all; by_gpu: whether the rows of a group are GPUs, not kernels; wrong: rungs whose C is wrong;
+    warm_caches: whether L2 began as an identical launch had left it."""
 
     m: int
     n: int
@@ -46,6 +47,7 @@ class Comparison:
     by_gpu: bool
     groups: tuple[Group, ...]
     skipped: tuple[Skipped, ...]
+    warm_caches: bool = False
 
     @property
     def rungs(self) -> tuple[Rung, ...]:
@@ -57,14 +59,18 @@ class Comparison:
 
 
 def compare_rungs(
-    size: tuple[int, int, int], rungs: Sequence[Rung], skipped: Sequence[Skipped], by_gpu: bool
+    size: tuple[int, int, int],
+    rungs: Sequence[Rung],
+    skipped: Sequence[Skipped],
+    by_gpu: bool,
+    warm_caches: bool = False,
 ) -> Comparison:
     """Groups in the order of their first members; members in the order given."""
     members: dict[str, list[Rung]] = {}
     for rung in rungs:
         members.setdefault(_kernel_title(rung) if by_gpu else _arithmetic_title(rung), []).append(rung)
     groups = tuple(Group(title, _rows(group)) for title, group in members.items())
-    return Comparison(*size, by_gpu=by_gpu, groups=groups, skipped=tuple(skipped))
+    return Comparison(*size, by_gpu=by_gpu, groups=groups, skipped=tuple(skipped), warm_caches=warm_caches)
 
 
 def _rows(rungs: Sequence[Rung]) -> tuple[Row, ...]:

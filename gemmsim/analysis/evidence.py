@@ -25,6 +25,7 @@ class Evidence:
     executed              warp-level executions of each static instruction over the whole launch, parallel to
                           `program.instructions`
     traffic               one row an executed memory instruction
+    warm_caches           whether L2 began as an identical launch had left it
     counters              Nsight Compute metric name -> value; provenance has the same keys
     """
 
@@ -40,6 +41,7 @@ class Evidence:
     occupancy: Occupancy
     roofline: Roofline
     timing: Timing
+    warm_caches: bool = False
 
     @property
     def blocks(self) -> int:

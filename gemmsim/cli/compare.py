@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gemmsim.cli.options import output_option
+from gemmsim.cli.options import caches_option, output_option
 from gemmsim.cli.output import emit
 from gemmsim.cli.plots import plot_option, wanted_plots, write_plots
 from gemmsim.errors import GemmsimError
@@ -28,6 +28,7 @@ PICTURES = ("ladder",)
 @click.option("--gpus", metavar="NAME,NAME,...", help="Several: one kernel over them, or the ladder on each.")
 @click.option("--set", "gpu_sets", multiple=True, metavar="KEY=VALUE", help="Change the GPU: l2.size=25MiB.")
 @click.option("--dtype", metavar="TYPE", help="Of A and B, where a rung takes it; each rung's default else.")
+@caches_option
 @click.option("--jobs", type=int, metavar="N", help="Processes at once.  [default: CPUs]")
 @click.option("--no-cache", is_flag=True, help="Compile again.")
 @plot_option(PICTURES)
@@ -50,6 +51,7 @@ def command(
     gpus: str | None,
     gpu_sets: tuple[str, ...],
     dtype: str | None,
+    caches: str,
     jobs: int | None,
     no_cache: bool,
     plots: tuple[str, ...],
@@ -77,7 +79,7 @@ def command(
     if gpu is not None and gpus is not None:
         raise GemmsimError("--gpu names one GPU, --gpus several: give one of them")
     names = [gpu or "a100-80gb"] if gpus is None else [name.strip() for name in gpus.split(",")]
-    tasks = comparison_tasks(kernels, sizes, names, gpu_sets, dtype, not no_cache)
+    tasks = comparison_tasks(kernels, sizes, names, gpu_sets, dtype, not no_cache, caches == "warm")
     wanted = wanted_plots(plots, PICTURES)
 
     from gemmsim.compare import compare

@@ -20,6 +20,7 @@ def comparison_tasks(
     gpu_sets: tuple[str, ...],
     dtype: str | None,
     use_cache: bool,
+    warm_caches: bool = False,
 ) -> list[Task]:
     """A task for each GPU and kernel; all of the ladder where none is named.
 
@@ -32,7 +33,12 @@ def comparison_tasks(
     wanted = [_named(text) for text in kernels] or [(name, name, {}) for name in kernel_infos()]
     specs = [load_gpu(name, gpu_sets) for name in gpus]
     return [
-        Task(shown, LadderCase(kernel, *size, dtype=dtype, tunables=tunables), spec, use_cache=use_cache)
+        Task(
+            shown,
+            LadderCase(kernel, *size, dtype=dtype, tunables=tunables, warm_caches=warm_caches),
+            spec,
+            use_cache=use_cache,
+        )
         for spec in specs
         for shown, kernel, tunables in wanted
     ]

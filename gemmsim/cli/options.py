@@ -16,6 +16,13 @@ format_option = click.option(
     help="Form of the data.",
 )
 output_option = click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of stdout.")
+caches_option = click.option(
+    "--caches",
+    type=click.Choice(["cold", "warm"]),
+    default="cold",
+    show_default=True,
+    help="cold: L2 is empty, as Nsight Compute measures. warm: as an identical launch just before left it.",
+)
 
 # What says which launch to analyse, beside a TARGET: the fields of `requests.Options`.
 _LAUNCH = (
@@ -37,6 +44,7 @@ _LAUNCH = (
     click.option("--arg", "args", multiple=True, metavar="TYPE[SHAPE]=VALUE", help="A parameter: f32[256,256]."),
     click.option("--verify", type=click.Choice(["gemm"]), help="Arguments are A, B, C: check C."),
     click.option("--full", is_flag=True, help="Execute every block instead of a sample."),
+    caches_option,
     click.option("--max-instructions", type=int, metavar="N", help="Warp instructions before a kernel is given up."),
     click.option("--seed", type=int, default=0, show_default=True, help="Of the random arrays."),
     click.option("--no-cache", is_flag=True, help="Compile again."),

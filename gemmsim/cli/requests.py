@@ -17,6 +17,8 @@ from gemmsim.gpu import GpuSpec, load_gpu
 from gemmsim.request import DEFAULT_MAX_INSTRUCTIONS, AnalyzeRequest, GemmCheck, Labels, Sampling
 from gemmsim.trace.types import Argument, Launch
 
+WARM = "warm"
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -44,6 +46,7 @@ class Options:
     seed: int
     no_cache: bool
     dtype: str | None = None
+    caches: str = "cold"
 
 
 def launch_request(options: Options) -> AnalyzeRequest:
@@ -71,6 +74,7 @@ def kernel_request(options: Options) -> AnalyzeRequest:
         beta=options.beta,
         dynamic_shared_bytes=_shared(options),
         seed=_seed(options),
+        warm_caches=options.caches == WARM,
     )
     return ladder_request(case, _gpu(options), _sampling(options), not options.no_cache)
 
@@ -102,6 +106,7 @@ def target_request(options: Options) -> AnalyzeRequest:
         verify=check,
         sampling=_sampling(options),
         use_cache=not options.no_cache,
+        warm_caches=options.caches == WARM,
     )
 
 

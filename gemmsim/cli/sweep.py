@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gemmsim.cli.options import caches_option
 from gemmsim.cli.plots import plot_option, wanted_plots, write_plots
 from gemmsim.errors import GemmsimError
 
@@ -39,6 +40,7 @@ PICTURES = ("heat", "scaling")
 @click.option("--shared", default="0", metavar="BYTES", help="Dynamic shared memory a block, for a kernel of your own.")
 @click.option("--arg", "args", multiple=True, metavar="TYPE[SHAPE]=VALUE", help="A parameter: 'f32[{m},{k}]'.")
 @click.option("--verify", type=click.Choice(["gemm"]), help="Arguments are A, B, C: check C.")
+@caches_option
 @click.option("--top", type=int, default=10, show_default=True, help="Results to show of each size and GPU; 0: all.")
 @click.option("--jobs", type=int, metavar="N", help="Processes at once.  [default: CPUs]")
 @click.option("--scheduler", metavar="tcp://HOST:PORT", help="Predict on the dask cluster there instead.")
@@ -68,6 +70,7 @@ def command(
     shared: str,
     args: tuple[str, ...],
     verify: str | None,
+    caches: str,
     top: int,
     jobs: int | None,
     scheduler: str | None,
@@ -107,7 +110,7 @@ def command(
         for name, value in own.items():
             if value:
                 raise GemmsimError(f"{name} is for a kernel of your own; --kernel {kernel} takes it from the size")
-        todo, pruned = _of_the_ladder(kernel, dtype, axes, wanted, specs, where, not no_cache)
+        todo, pruned = _of_the_ladder(kernel, dtype, axes, wanted, specs, where, not no_cache, caches == "warm")
     else:
         from gemmsim.cli.requests import Options
         from gemmsim.cli.sweeps import file_jobs
@@ -118,6 +121,7 @@ def command(
             target=target, kernel=None, entry=entry, size=None, m=None, n=None, k=None, gpu="a100-80gb", gpu_sets=(),
             kernel_sets=(), alpha=1.0, beta=0.0, grid=grid, block=block, shared=0, args=args, verify=verify,
             full=False, max_instructions=None, seed=0, no_cache=no_cache,
+            caches=caches,
         )  # fmt: skip
         todo, pruned = file_jobs(options, axes, derived, wanted, specs, where, shared)
 
@@ -148,6 +152,7 @@ def _of_the_ladder(
     gpus: Sequence[GpuSpec],
     where: Sequence[str],
     use_cache: bool,
+    warm_caches: bool,
 ) -> tuple[Sequence[Job], list[Pruned]]:
     from gemmsim.cases import LadderCase
     from gemmsim.ladder import kernel_info
@@ -159,7 +164,8 @@ def _of_the_ladder(
         raise GemmsimError(f"dtype {dtype}: {kernel} takes {' or '.join(known)}")
     if not sizes:
         raise GemmsimError("no problem size: give --size N, as in --size 1024,2048")
-    template = LadderJob(LadderCase(kernel, 1, 1, 1, dtype or known[0]), gpus[0], use_cache=use_cache)
+    case = LadderCase(kernel, 1, 1, 1, dtype or known[0], warm_caches=warm_caches)
+    template = LadderJob(case, gpus[0], use_cache=use_cache)
     return ladder_jobs(template, axes, sizes, gpus, where)
 
 

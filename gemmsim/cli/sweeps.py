@@ -163,7 +163,22 @@ def _three(counts: list[int]) -> list[int]:
 
 def _asked(options: Options) -> dict[str, object]:
     """What decides the answer; the GPU, the source and where it was compiled have parts of the key of their own."""
-    names = ("entry", "m", "n", "k", "grid", "block", "shared", "args", "alpha", "beta", "verify", "seed", "full")
+    names = (
+        "entry",
+        "m",
+        "n",
+        "k",
+        "grid",
+        "block",
+        "shared",
+        "args",
+        "alpha",
+        "beta",
+        "verify",
+        "seed",
+        "full",
+        "caches",
+    )
     return {"target": _target(options)[1:]} | {name: getattr(options, name) for name in names}
 
 

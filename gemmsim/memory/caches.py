@@ -60,8 +60,10 @@ def run_caches(
     gpu: GpuSpec,
     l1_bytes: int,
     resident_blocks_per_sm: int,
+    warm: bool = False,
 ) -> Caches:
-    """Replay a trace that has every block of the grid, estimate from one that has some."""
+    """Replay a trace that has every block of the grid, estimate from one that has some. warm: L2 begins as an identical
+    launch has left it."""
     streams = streams_of(trace, shapes, accesses)
     whole = len(trace.blocks) == launch.blocks and bool((trace.weight == 1).all())
     if whole:
@@ -89,13 +91,13 @@ def run_caches(
             (block // in_wave * trace.executed.shape[1] + streams.pc) * (1 << 32) + passes(streams.pc, streams.start),
             return_inverse=True,
         )
-        replayed = replay_l2(to_l2, group.reshape(-1), gpu.l2.size_bytes, gpu.l2.ways)
+        replayed = replay_l2(to_l2, group.reshape(-1), gpu.l2.size_bytes, gpu.l2.ways, warm)
         dram, in_flight = replayed.missed, replayed.in_flight
         footprint = Footprint(_by_instruction(trace, streams, dram), np.zeros(0), float(replayed.written_back))
     else:
-        estimated = estimate(trace, launch, streams, shapes.coalesced, shifts, in_wave, gpu.l2.size_bytes)
+        estimated = estimate(trace, launch, streams, shapes.coalesced, shifts, in_wave, gpu.l2.size_bytes, warm)
         notes = (_L1_SAMPLED, _L2_BOUND if estimated is None else _L2_SAMPLED)
-        footprint = _bound(launch, asked) if estimated is None else estimated
+        footprint = _bound(launch, asked, gpu.l2.size_bytes if warm else 0) if estimated is None else estimated
         share = np.divide(footprint.read_sectors, asked, out=np.zeros_like(asked), where=asked > 0)
         whole_sectors = spread(fetched, streams.pc).astype(np.int64)
         share = np.minimum(share, 1.0)
@@ -120,11 +122,16 @@ def run_caches(
     )
 
 
-def _bound(launch: Launch, asked: NDArray[np.float64]) -> Footprint:
-    """DRAM reads each array at most once; instructions share what that is in proportion."""
+def _bound(launch: Launch, asked: NDArray[np.float64], kept_bytes: int) -> Footprint:
+    """DRAM reads each array at most once; instructions share what that is in proportion.
+
+    kept_bytes  L2 that a launch before has filled: arrays that fit in it are not read at all
+    """
     sizes = {"f16": 2, "bf16": 2, "f64": 8, "i64": 8, "u64": 8, "i8": 1, "u8": 1}
     bytes_of_arrays = sum(int(np.prod(a.shape)) * sizes.get(a.dtype, 4) for a in launch.args if a.shape)
     total = float(asked.sum())
+    if bytes_of_arrays <= kept_bytes:
+        bytes_of_arrays = 0
     read = asked * min(1.0, bytes_of_arrays / SECTOR_BYTES / total) if total else asked
     return Footprint(read, np.zeros_like(asked), 0.0)
 

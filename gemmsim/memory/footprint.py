@@ -69,8 +69,12 @@ def estimate(
     shifts: Shifts,
     blocks_per_wave: int,
     l2_bytes: int,
+    warm: bool = False,
 ) -> Footprint | None:
-    """The estimate; None where a grid axis in use has no known step, or the addresses lie too far apart."""
+    """The estimate; None where a grid axis in use has no known step, or the addresses lie too far apart.
+
+    warm: the waves of the launch follow those of an identical one, which are not counted.
+    """
     like = np.full(launch.blocks, int(np.argmax(trace.weight)), np.int64)  # executed block that each block is like
     like[trace.blocks] = np.arange(len(trace.blocks))
     at = coordinates(np.arange(launch.blocks), launch.grid)
@@ -91,6 +95,7 @@ def estimate(
     every = -(-int((lists.start[visits.list + 1] - lists.start[visits.list]).sum()) // _VISITS) or 1
     read, touched = np.zeros((2, trace.executed.shape[1]), np.int64)
     written = _visit(
+        2 if warm else 1,
         lists.start, lists.sector - low, lists.pc, lists.kind, visits.wave, visits.list, visits.move, every,
         l2_bytes // SECTOR_BYTES // every, np.full(sectors, -1, np.int32), np.zeros(sectors, np.bool_), read, touched,
     )  # fmt: skip
@@ -141,34 +146,39 @@ def _visits(like: NDArray[np.int64], moves: NDArray[np.int64], wave: NDArray[np.
 
 @njit(cache=True)
 def _visit(  # type: ignore[no-untyped-def]
-    start, sector, pc, kind, wave, number, move, every, capacity, last, dirty, read, touched
+    launches, start, sector, pc, kind, wave, number, move, every, capacity, last, dirty, read, touched
 ):  # fmt: skip
     """Fill `read` and `touched`, sectors by instruction; returns the dirty sectors replaced. `last`: wave that touched
-    a sector."""
+    a sector. Of several launches in a row, the last one is counted."""
     written = 0
-    held = np.zeros(wave[-1] + 2, np.int64)  # sectors by the wave that touched them last
+    waves = wave[-1] + 1
+    held = np.zeros(launches * waves + 1, np.int64)  # sectors by the wave that touched them last
     oldest = 0  # sectors touched in this wave or later are in L2
-    for v in range(len(wave)):
-        now = wave[v]
-        if v == 0 or now != wave[v - 1]:
-            oldest = _oldest(held, now, capacity)
-        for i in range(start[number[v]], start[number[v] + 1], every):
-            s = sector[i] + move[v]
-            before = last[s]
-            if before < now:
-                touched[pc[i]] += 1
-                if before < oldest:
-                    if kind[i] != WRITE:
-                        read[pc[i]] += 1
-                    written += dirty[s]
-                    dirty[s] = False
-                if before >= 0:
-                    held[before] -= 1
-                held[now] += 1
-                last[s] = now
-            if kind[i] != READ:
-                dirty[s] = True
-    oldest = _oldest(held, wave[-1] + 1, capacity)
+    for launch in range(launches):
+        written = 0
+        read[:] = 0
+        touched[:] = 0
+        for v in range(len(wave)):
+            now = launch * waves + wave[v]
+            if v == 0 or wave[v] != wave[v - 1]:
+                oldest = _oldest(held, now, capacity)
+            for i in range(start[number[v]], start[number[v] + 1], every):
+                s = sector[i] + move[v]
+                before = last[s]
+                if before < now:
+                    touched[pc[i]] += 1
+                    if before < oldest:
+                        if kind[i] != WRITE:
+                            read[pc[i]] += 1
+                        written += dirty[s]
+                        dirty[s] = False
+                    if before >= 0:
+                        held[before] -= 1
+                    held[now] += 1
+                    last[s] = now
+                if kind[i] != READ:
+                    dirty[s] = True
+    oldest = _oldest(held, launches * waves, capacity)
     for s in range(len(last)):
         if dirty[s] and last[s] < oldest:
             written += 1

@@ -1,7 +1,8 @@
 """The L2 cache: which of the sectors that the L1s ask for hit, and what goes to DRAM.
 
-One cache for all SMs, 128-byte lines of four 32-byte sectors, LRU, cold at the start (Nsight Compute flushes it before
-the kernel). The SMs' streams are merged one line each in turn. A read fetches the sectors that are missing; a write
+One cache for all SMs, 128-byte lines of four 32-byte sectors, LRU, empty at the start (Nsight Compute flushes it before
+the kernel) or as an identical launch has left it. The SMs' streams are merged one line each in turn. A read fetches the
+sectors that are missing; a write
 allocates without fetching, as L2 keeps bytes it was given, and counts as a hit (NVIDIA forum, topic 257458: a store is
 always a hit in L2); an atomic fetches and writes. A replaced line writes its dirty sectors back.
 
@@ -32,16 +33,21 @@ class L2Replay:
     written_back: int
 
 
-def replay_l2(to_l2: ToL2, group: NDArray[np.int64], size_bytes: int, ways: int) -> L2Replay:
-    """Run what the L1s sent through L2; group: int64 [accesses], equal for those that happen at about the same time."""
+def replay_l2(to_l2: ToL2, group: NDArray[np.int64], size_bytes: int, ways: int, warm: bool = False) -> L2Replay:
+    """Run what the L1s sent through L2; group: int64 [accesses], equal for those that happen at about the same time.
+
+    warm: run it twice, and count the second time.
+    """
     sets = max(1, size_bytes // (LINE_BYTES * ways))
     state = np.zeros((2, sets, ways), np.uint8)
     missed, in_flight = np.zeros(len(group), np.uint16), np.zeros(len(group), np.bool_)
-    written = _replay(
-        to_l2.line, to_l2.mask, to_l2.kind, to_l2.access, to_l2.start,
-        np.full((sets, ways), -1, np.int64), state[0], state[1], np.full((sets, ways), -1, np.int64), group,
-        missed, in_flight,
-    )  # fmt: skip
+    tags = np.full((sets, ways), -1, np.int64)
+    for _ in range(2 if warm else 1):
+        missed[:], in_flight[:] = 0, False
+        written = _replay(
+            to_l2.line, to_l2.mask, to_l2.kind, to_l2.access, to_l2.start,
+            tags, state[0], state[1], np.full((sets, ways), -1, np.int64), group, missed, in_flight,
+        )  # fmt: skip
     return L2Replay(missed, in_flight, int(written))
 
 

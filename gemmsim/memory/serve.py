@@ -19,12 +19,19 @@ from gemmsim.trace.types import Launch, WarpTrace
 
 
 def serve(
-    program: Program, launch: Launch, trace: WarpTrace, gpu: GpuSpec, l1_bytes: int, resident_blocks_per_sm: int
+    program: Program,
+    launch: Launch,
+    trace: WarpTrace,
+    gpu: GpuSpec,
+    l1_bytes: int,
+    resident_blocks_per_sm: int,
+    warm_caches: bool = False,
 ) -> Traffic:
     """Replay the memory records of `trace` through coalescer, banks, L1, L2 and DRAM.
 
     l1_bytes                L1 cache of one SM: what the shared-memory carve-out leaves
     resident_blocks_per_sm  blocks that an SM holds at once
+    warm_caches             L2 begins as an identical launch just before has left it; else it is empty, as L1 always is
 
     Raises GemmsimError where the GPU's lines or sectors are not of 128 and 32 bytes.
     """
@@ -32,7 +39,7 @@ def serve(
     accesses = _accesses(program, trace)
     shapes = shapes_of(trace, accesses)
     weight = np.repeat(trace.weight, np.diff(trace.record_start[:: trace.warps_per_block]))
-    caches = run_caches(trace, launch, shapes, accesses, gpu, l1_bytes, resident_blocks_per_sm)
+    caches = run_caches(trace, launch, shapes, accesses, gpu, l1_bytes, resident_blocks_per_sm, warm_caches)
     tags = tag_cycles(trace.record_base, shapes.of_record, shapes.coalesced, gpu.l1.tag_lines_per_cycle)
     tags[shapes.shared[shapes.of_record]] = 0
     rows = _rows(trace, accesses, shapes, caches, weight, tags)

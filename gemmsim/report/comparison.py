@@ -23,7 +23,7 @@ _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 def render_text(comparison: Comparison) -> str:
     """The tables, then what made the difference from row to row; ASCII, at most 80 columns."""
     size = f"M={comparison.m} N={comparison.n} K={comparison.k}"
-    lines = [f"{size}: predicted, not measured"]
+    lines = [f"{size}: predicted, not measured; caches {_caches(comparison)}"]
     for group in comparison.groups:
         rows = [_cells(row, comparison.by_gpu) for row in group.rows]
         lines += ["", *textwrap.wrap(_group_title(group), WIDTH)]
@@ -47,9 +47,14 @@ def render_text(comparison: Comparison) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _caches(comparison: Comparison) -> str:
+    return "warm (L2 as the launch before left it)" if comparison.warm_caches else "cold"
+
+
 def render_markdown(comparison: Comparison) -> str:
     """A table a group, the reasons in its last column."""
-    lines = [f"M={comparison.m} N={comparison.n} K={comparison.k}, predicted, not measured."]
+    size = f"M={comparison.m} N={comparison.n} K={comparison.k}"
+    lines = [f"{size}, predicted, not measured; caches {_caches(comparison)}."]
     for group in comparison.groups:
         lines += ["", f"**{_group_title(group)}**", ""]
         lines.append(f"| {' | '.join((*_head(comparison), 'why'))} |")

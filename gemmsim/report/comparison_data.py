@@ -28,6 +28,7 @@ def as_dict(comparison: Comparison) -> dict[str, Any]:
         "n": comparison.n,
         "k": comparison.k,
         "by_gpu": comparison.by_gpu,
+        "caches": "warm" if comparison.warm_caches else "cold",
         "groups": [
             {
                 "title": group.title,

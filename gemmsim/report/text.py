@@ -22,6 +22,8 @@ LABEL = 10  # columns of the verdict's labels
 INDENT = "  "
 MIN_STALL_SHARE = 0.01
 EXPLAINED_STALLS = 3
+COLD_CACHES = "caches cold: L1 and L2 are empty at the start, as Nsight Compute leaves them"
+WARM_CACHES = "caches warm: L2 begins as an identical launch just before left it; L1 is empty"
 
 
 def render(report: Report) -> str:
@@ -266,6 +268,7 @@ def _method(report: Report) -> list[str]:
         f"executed {executed}: {sampling.executed_instructions:,} warp instructions",
         f"timed {timing.simulated_instructions:,} of {report.evidence.warp_instructions:,.0f} warp instructions",
     ]
+    lines.append(WARM_CACHES if report.evidence.warm_caches else COLD_CACHES)
     lines += _unique([*sampling.notes, *timing.notes, *report.notes])
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     return lines + ([f"with {versions}"] if versions else [])

@@ -65,7 +65,10 @@ def test_seed_decides_the_matrices() -> None:
 
 
 def test_own_kernel(kernel_file: Path) -> None:
-    request = target_request(own(verify="gemm", shared=1024, max_instructions=5, full=True, no_cache=True))
+    request = target_request(
+        own(verify="gemm", shared=1024, max_instructions=5, full=True, no_cache=True, caches="warm")
+    )
+    assert request.warm_caches and not target_request(own()).warm_caches
     assert isinstance(request.kernel, PythonKernel) and request.kernel.function == "gemm"
     assert (request.launch.grid, request.launch.block) == ((2, 2, 1), (32, 32, 1))
     assert request.launch.dynamic_shared_bytes == 1024

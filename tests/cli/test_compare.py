@@ -34,6 +34,19 @@ def test_rows_are_what_analyze_says(capsys: pytest.CaptureFixture[str]) -> None:
     assert rows[1]["speed_up"] == rows[0]["time_us"] / rows[1]["time_us"]
 
 
+def test_warm_caches(capsys: pytest.CaptureFixture[str]) -> None:
+    """A, B and C of 64 x 64 fit in L2."""
+    cold, warm = data(capsys, *SMALL), data(capsys, *SMALL, "--caches", "warm")
+    assert (cold["caches"], warm["caches"]) == ("cold", "warm")
+    times = [[row["time_us"] for row in found["groups"][0]["rows"]] for found in (cold, warm)]
+    assert all(after < before for before, after in zip(*times, strict=True))
+    single = data(capsys, "analyze", "--kernel", "naive", "--size", "64", "--caches", "warm")
+    assert single["launch"]["caches"] == "warm" and single["counters"]["dram__sectors_read.sum"] == 0
+    assert single["time"]["us"] == times[1][0]
+    assert main([*SMALL, "--caches", "warm"]) == 0
+    assert "caches warm (L2 as the launch before left it)" in capsys.readouterr().out
+
+
 def test_processes_change_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert data(capsys, *SMALL) == data(capsys, *SMALL[:-1], "2")
 

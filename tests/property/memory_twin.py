@@ -48,6 +48,9 @@ def shares_with(lanes: Lanes, step: int) -> bool:
     return all(a is None or lanes[i ^ step] in (None, a) for i, a in enumerate(lanes))
 
 
+Request = tuple[str, int, list[int], int]  # op, line, sectors, record
+
+
 class Cache:
     """Sets of lines in order of use, the most recent last; a line is {sector: dirty}."""
 
@@ -72,23 +75,34 @@ class Cache:
 
 
 def replay(
-    program: Program, trace: WarpTrace, sms: int, resident: int, l1: tuple[int, int], l2: tuple[int, int]
+    program: Program,
+    trace: WarpTrace,
+    sms: int,
+    resident: int,
+    l1: tuple[int, int],
+    l2: tuple[int, int],
+    warm: bool = False,
 ) -> tuple[list[int], list[int], int]:
     """Sectors of each record that hit L1, and that DRAM read for it; dirty sectors replaced in L2.
 
-    l1, l2: (bytes, ways).
+    l1, l2: (bytes, ways). warm: L2 begins as the launch leaves it; its hits and misses are those of the second time.
     """
     hits = [0] * len(trace.record_pc)
-    missed = [0] * len(trace.record_pc)
     waves: dict[int, dict[int, list[int]]] = {}
     for row, block in sorted(enumerate(trace.blocks.tolist()), key=lambda x: x[1]):
         waves.setdefault(block % sms, {}).setdefault(block // sms // resident, []).append(row)
-    requests = []  # of each SM in use: (op, line, sectors, record) in order
+    requests = []  # of each SM in use, in order
     for sm in sorted(waves):
         cache = Cache(*l1)
         requests.append([r for rows in waves[sm].values() for r in run_wave(program, trace, rows, cache, hits)])
-    written_back = 0
     cache = Cache(*l2)
+    for _ in range(2 if warm else 1):
+        missed, written_back = run_l2(requests, cache, len(hits))
+    return hits, missed, written_back
+
+
+def run_l2(requests: list[list[Request]], cache: Cache, records: int) -> tuple[list[int], int]:
+    missed, written_back = [0] * records, 0
     for turn in range(max((len(r) for r in requests), default=0)):
         for op, line, wanted, record in [r[turn] for r in requests if turn < len(r)]:
             state, victim = cache.touch(line)
@@ -97,12 +111,10 @@ def replay(
                 missed[record] += sum(s not in state for s in wanted)
             for s in wanted:
                 state[s] = state.get(s, False) or op not in ("ld", "ldgsts")
-    return hits, missed, written_back
+    return missed, written_back
 
 
-def run_wave(
-    program: Program, trace: WarpTrace, rows: list[int], cache: Cache, hits: list[int]
-) -> list[tuple[str, int, list[int], int]]:
+def run_wave(program: Program, trace: WarpTrace, rows: list[int], cache: Cache, hits: list[int]) -> list[Request]:
     queues = [
         through_l1(program, trace, row * trace.warps_per_block + w)
         for row in rows

@@ -72,9 +72,12 @@ def test_one_request(access: tuple[int, twin.Lanes], merges: bool) -> None:
     st.integers(1, 2),
     st.sampled_from([(0, 2), (128, 2), (256, 2), (1024, 1), (2048, 4)]),
     st.sampled_from([(512, 4), (1024, 2), (65536, 4)]),
+    st.booleans(),
 )
 @settings(max_examples=80, deadline=None)
-def test_caches(trace, sms: int, resident: int, l1: tuple[int, int], l2: tuple[int, int]) -> None:  # type: ignore[no-untyped-def]
+def test_caches(  # type: ignore[no-untyped-def]
+    trace, sms: int, resident: int, l1: tuple[int, int], l2: tuple[int, int], warm: bool
+) -> None:
     built = program(*MNEMONICS)
     gpu = load_gpu("h200")
     gpu = replace(
@@ -83,8 +86,9 @@ def test_caches(trace, sms: int, resident: int, l1: tuple[int, int], l2: tuple[i
         l1=replace(gpu.l1, ways=l1[1]),
         l2=replace(gpu.l2, size_bytes=l2[0], ways=l2[1]),
     )
-    traffic = serve(built, launch((len(trace.blocks), 1, 1), 32 * trace.warps_per_block), trace, gpu, l1[0], resident)
-    hits, missed, written_back = twin.replay(built, trace, sms, resident, l1, l2)
+    given = launch((len(trace.blocks), 1, 1), 32 * trace.warps_per_block)
+    traffic = serve(built, given, trace, gpu, l1[0], resident, warm)
+    hits, missed, written_back = twin.replay(built, trace, sms, resident, l1, l2, warm)
     assert traffic.cost.dram_sectors.tolist() == missed
     assert traffic.counters["dram__sectors_write.sum"] == written_back
     assert sum(row.l1_hit_sectors for row in traffic.instructions) == sum(hits)

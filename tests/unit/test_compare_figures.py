@@ -12,7 +12,7 @@ from gemmsim_validate.compare.document import DEFINITIONS, Section, sections
 from gemmsim_validate.compare.figures import figures, orders
 from gemmsim_validate.compare.judge import Judged, judge
 from gemmsim_validate.compare.metrics import relative_error
-from gemmsim_validate.compare.predict import Prediction
+from gemmsim_validate.compare.predict import Prediction, predict
 from gemmsim_validate.compare.select import LARGEST_IN_TESTS, every_record, replayed_in_tests
 from gemmsim_validate.records import Case, Series
 
@@ -48,6 +48,25 @@ def case(name: str = "k", n: int = 512, counters: dict[str, float] | None = None
 
 def judged(given: Case, time_us: float, **counters: float) -> Judged:
     return judge(given, Prediction(time_us=time_us, counters=counters, bottleneck="l1_data"))
+
+
+def test_which_times_found_warm_caches() -> None:
+    """Back to back always, a published time where its source says so; rotated operands never."""
+    timed = case(rotated=1.0, back_to_back=1.0, published=1.0)
+    assert timed.held_against == "rotated"
+    assert [timed.warm(how) for how in ("rotated", "published", "back_to_back", "")] == [False, False, True, False]
+    in_a_row = replace(timed, times={"published": Series(1.0, in_a_row=True)})
+    assert in_a_row.held_against == "published" and in_a_row.warm("published")
+
+
+def test_a_case_with_counters_and_times_in_a_row_is_predicted_twice() -> None:
+    """plain_tiled16 at 256: its times were taken back to back, its counters by a profiler that empties the caches."""
+    (both,) = [one for one in every_record() if one.id == "plain_tiled16-f32-256x256x256"]
+    assert both.held_against == "back_to_back" and both.counters
+    cold, warm = predict(replace(both, times={})), predict(replace(both, counters={}))
+    found = predict(both)
+    assert found.counters == cold.counters and warm.counters[DRAM] == 0 < cold.counters[DRAM]
+    assert found.time_us == warm.time_us < cold.time_us
 
 
 def test_relative_error() -> None:

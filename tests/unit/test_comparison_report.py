@@ -29,7 +29,7 @@ def comparison() -> Comparison:
 
 
 EXPECTED = """\
-M=64 N=64 K=64: predicted, not measured
+M=64 N=64 K=64: predicted, not measured; caches cold
 
 NVIDIA A100 (sm_80), f32 operands, fp32 arithmetic, peak 10.0 TFLOP/s
   kernel      time  TFLOP/s  of peak  speed-up  limited by

@@ -19,10 +19,10 @@ def line(number: int) -> Lanes:
     return [128 * number + 4 * lane for lane in range(32)]
 
 
-def served(*blocks: list[Accesses], lines: int = 2) -> Traffic:
+def served(*blocks: list[Accesses], lines: int = 2, warm: bool = False) -> Traffic:
     """One block a SM, no L1, an L2 of one set of `lines` lines."""
     gpu = replace(GPU, l2=replace(GPU.l2, size_bytes=128 * lines, ways=lines))
-    return serve(PROGRAM, launch((len(blocks), 1, 1)), warp_trace(3, dict(enumerate(blocks))), gpu, 0, 1)
+    return serve(PROGRAM, launch((len(blocks), 1, 1)), warp_trace(3, dict(enumerate(blocks))), gpu, 0, 1, warm)
 
 
 def test_what_one_sm_fetched_another_finds() -> None:
@@ -78,3 +78,29 @@ def test_what_an_earlier_wave_fetched_is_there() -> None:
     assert (cost.dram_sectors.tolist(), cost.in_flight.tolist()) == ([4, 0], [False, False])
     together = serve(PROGRAM, launch((2, 1, 1)), warp_trace(3, blocks), one_sm, 0, 2).cost
     assert together.in_flight.tolist() == [False, True]
+
+
+def test_warm_where_all_fits_dram_is_idle() -> None:
+    """Two SMs read line 0 at once, then each writes a line: three lines, which L2 holds."""
+    blocks = [[(LOAD, line(0)), (STORE, line(1))]], [[(LOAD, line(0)), (STORE, line(2))]]
+    traffic = served(*blocks, lines=3, warm=True)
+    assert traffic.cost.dram_sectors.tolist() == [0, 0, 0, 0]
+    assert not traffic.cost.in_flight.any()  # nothing is on its way
+    assert traffic.counters["lts__t_sectors_srcunit_tex_lookup_hit.sum"] == 16
+    assert traffic.counters["dram__bytes_read.sum"] == traffic.counters["dram__bytes_write.sum"] == 0
+
+
+def test_warm_finds_what_the_launch_before_used_last() -> None:
+    """Two lines of L2. A launch reads lines 0, 1, 2 and leaves 1 and 2: the next finds neither in time, as each is
+    replaced by what is read before it. Read as 0, 1, 0 they fit."""
+    assert served([[(LOAD, line(n)) for n in (0, 1, 2)]], warm=True).cost.dram_sectors.tolist() == [4, 4, 4]
+    assert served([[(LOAD, line(n)) for n in (0, 1, 2, 1)]], warm=True).cost.dram_sectors.tolist() == [4, 0, 4, 0]
+
+
+def test_warm_writes_back_what_the_launch_before_left_dirty() -> None:
+    """A launch writes line 0 and reads 1: both stay. Reading 2 replaces 0 in each launch, the first one's too."""
+    block = [[(STORE, line(0)), (LOAD, line(1)), (LOAD, line(2))]]
+    assert served(block).counters["dram__sectors_write.sum"] == 4
+    kept = [[(LOAD, line(1)), (LOAD, line(2)), (STORE, line(0))]]
+    assert served(kept).counters["dram__sectors_write.sum"] == 0
+    assert served(kept, warm=True).counters["dram__sectors_write.sum"] == 4

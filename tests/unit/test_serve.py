@@ -44,14 +44,16 @@ def gemm_trace(n: int, blocks: tuple[tuple[int, int], ...], weight: tuple[float,
     return warp_trace(3, {x + n // 32 * y: gemm_block(n, x, y) for x, y in blocks}, weight)
 
 
-def gemm(n: int, only: dict[tuple[int, int], float] | None = None, l2_bytes: int = 1 << 20, sms: int = 3) -> Traffic:
+def gemm(
+    n: int, only: dict[tuple[int, int], float] | None = None, l2_bytes: int = 1 << 20, sms: int = 3, warm: bool = False
+) -> Traffic:
     """An n x n GEMM on a small GPU, all blocks or those (x, y) with their weights."""
     grid = (n // 32, n // 4, 1)
     chosen = only or {(x, y): 1.0 for y in range(grid[1]) for x in range(grid[0])}
     trace = gemm_trace(n, tuple(chosen), tuple(chosen.values()))
     gpu = replace(GPU, sm=replace(GPU.sm, count=sms), l2=replace(GPU.l2, size_bytes=l2_bytes))
     arguments = tuple(Argument("f32", (n, n), None) for _ in range(3))
-    return serve(GEMM, Launch(grid, (32, 4, 1), arguments), trace, gpu, 64 * 1024, 2)
+    return serve(GEMM, Launch(grid, (32, 4, 1), arguments), trace, gpu, 64 * 1024, 2, warm)
 
 
 class TestWhole:
@@ -179,6 +181,31 @@ class TestSampled:
         assert one_wave.in_flight.sum() + (one_wave.dram_sectors > 0).sum() == loads
         loads = (many.l2_sectors > 0).sum() - stores
         assert 0 < many.in_flight.sum() <= 0.1 * loads  # 3 of 128, in whole tiles
+
+    def test_warm_reads_nothing_where_all_fits(self) -> None:
+        """A, B and C are 192 KB, L2 1 MB: the launch before has left them there."""
+        for only in (None, SAMPLE):
+            warm = gemm(128, only, warm=True)
+            assert warm.counters["dram__sectors_read.sum"] == 0
+            assert not warm.cost.dram_sectors.any() and not warm.cost.in_flight.any()
+            name = "l1tex__m_xbar2l1tex_read_sectors.sum"
+            assert warm.counters[name] == gemm(128, only).counters[name]  # L1 begins empty in both
+
+    @pytest.mark.parametrize("l2_bytes", [48 << 10, 160 << 10])
+    def test_warm_near_the_whole_where_l2_is_too_small(self, l2_bytes: int) -> None:
+        """What a launch finds of what the last one left, by waves and by replay: within 15 % of what a cold one
+        reads. Of 48 KB nothing is left in time; of 160 KB all of B is, and A is read anew."""
+        name = "dram__sectors_read.sum"
+        whole, sampled = (gemm(128, only, l2_bytes, warm=True).counters[name] for only in (None, SAMPLE))
+        assert sampled == pytest.approx(whole, abs=0.15 * gemm(128, None, l2_bytes).counters[name])
+
+    def test_warm_bound(self) -> None:
+        """Where other blocks are unknown: no reads where the arrays, 192 KB, fit in L2; else as in a cold launch."""
+        unknown = {(1, 1): 128.0}
+        reads = [
+            gemm(128, unknown, l2_kib << 10, warm=True).counters["dram__sectors_read.sum"] for l2_kib in (191, 192)
+        ]
+        assert reads == [3 * 128 * 128 * 4 / 32, 0]
 
     def test_a_bound_where_the_other_blocks_are_unknown(self) -> None:
         sampled = gemm(128, {(1, 1): 128.0})

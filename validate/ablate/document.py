@@ -9,7 +9,7 @@ from gemmsim.version import __version__
 
 from ..compare.document import Section, Table
 from ..compare.figures import Figures
-from ..compare.judge import TIMES
+from ..records import TIMES
 from .effects import CHANGED_PCT, Ablation, Effect
 
 TITLE = "Ablation"

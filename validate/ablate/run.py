@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gemmsim.errors import GemmsimError
 from gemmsim.processes import workers
 
-from ..compare.judge import TIMES
 from ..records import Case
 from .mechanisms import BY_KEY
 
@@ -34,9 +33,8 @@ class Timed:
 
 def fits(case: Case, sizes: Sequence[int] = SIZES) -> bool:
     """A rung of the ladder on an H200, measured and timed, M = N = K one of `sizes`."""
-    timed = any(how in case.times for how in TIMES)
     square = case.m == case.n == case.k and case.n in sizes
-    return case.gpu == "h200" and case.kind == "measured" and case.rung and timed and square
+    return case.gpu == "h200" and case.kind == "measured" and case.rung and bool(case.held_against) and square
 
 
 def ablate(case: Case, keys: Sequence[str]) -> Timed:
@@ -47,7 +45,7 @@ def ablate(case: Case, keys: Sequence[str]) -> Timed:
 
     start = time.perf_counter()
     try:
-        request = case.request()
+        request = replace(case.request(), warm_caches=case.warm(case.held_against))
         given = Inputs.of(count(request), request)
         time_us = given.time_us()
         without_us = {key: BY_KEY[key].switch(given).time_us() for key in keys}

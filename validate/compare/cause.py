@@ -30,11 +30,11 @@ def _overhead(row: Judged) -> str:
 
 
 def _warm(row: Judged) -> str:
-    """Back-to-back launches find operands in L2; the prediction starts cold."""
+    """Launches in a row are predicted with warm caches, the profiler's with cold ones: which of the two is off?"""
     profiled = _number(row, LAUNCH_TIME)
-    if not profiled or not row.time or row.how != "back_to_back" or row.time.error < 0:
+    if not profiled or not row.time or not row.case.warm(row.how):
         return ""
-    if abs(profiled.error) > 0.5 * row.time.error:
+    if abs(profiled.error) > 0.5 * abs(row.time.error):
         return ""
     return f"warm caches: measured back to back; under the profiler, cold, the error is {profiled.error_pct:+.1f} %"
 

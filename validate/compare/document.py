@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
+from ..records import TIMES
 from .cause import guess
 from .figures import Figures, counter_figures, grouped, orders, time_figures
-from .judge import TIMES, Judged, Number
+from .judge import Judged, Number
 from .metrics import EXACT, MODELLED, NOISE, NOISY
 
 WORST = 15  # cases listed
@@ -22,10 +23,12 @@ DEFINITIONS = (
     "but the hardware's counters also hold arbitration: they are shown and not gated.",
     "Modelled counters are compared by relative error, hit rates and occupancy by their difference in points.",
     "The error of a time is (predicted - measured) / measured, of the median of at least 20 samples or of what the "
-    "source states. A prediction starts with cold caches: it is held against launches with rotated operands where "
-    "those were timed, else against the published time, else against launches back to back, whose operands stay in L2 "
-    "where they fit. The mean of absolute errors (MAPE), the 90th percentile, the worst and the mean with signs (bias) "
-    "are given, and Kendall's tau of the order of the kernels of one GPU, size and source.",
+    "source states: of launches with rotated operands where those were timed, else of the published time, else of "
+    "launches back to back. Launches back to back, and published ones whose source says that it launched in a row, are "
+    "predicted with warm caches: L2 as an identical launch has left it; all others with cold ones. Counters, and times "
+    "under the profiler, are always predicted with cold caches, as Nsight Compute flushes them: a case with both is "
+    "predicted twice. The mean of absolute errors (MAPE), the 90th percentile, the worst and the mean with signs "
+    "(bias) are given, and Kendall's tau of the order of the kernels of one GPU, size and source.",
     "Each number of a GPU file names its source; `calibrated` ones name the records that they were fitted to.",
 )
 

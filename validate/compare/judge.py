@@ -11,9 +11,6 @@ from .gaps import Gap, known_gaps
 from .metrics import EXACT, MODELLED, NOISE, NOISY, relative_error
 from .predict import Prediction
 
-# Predictions start with cold caches, so times with operands that are in no cache come first.
-TIMES = ("rotated", "published", "back_to_back", "single_launch")
-
 
 @dataclass(frozen=True)
 class Number:
@@ -42,7 +39,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Judged:
-    """A case with its prediction. time: None where it was only counted; how: which of TIMES it is held against."""
+    """A case with its prediction. time: None where it was only counted; how: what it is held against."""
 
     case: Case
     prediction: Prediction
@@ -68,7 +65,7 @@ class Judged:
 def judge(case: Case, prediction: Prediction) -> Judged:
     if prediction.error:
         return Judged(case, prediction, None, "", ())
-    how = next((how for how in TIMES if how in case.times), "")
+    how = case.held_against
     time = None
     if how:
         measured = case.times[how].median_us

@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib import metadata
 from multiprocessing import get_context
@@ -27,6 +27,8 @@ TOOLCHAIN = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvdisasm", "numba", "numpy")
 class Prediction:
     """What is kept of a report. error: why there is none, "" where there is; the rest is then empty.
 
+    time_us       with warm caches where the case's launches were timed in a row; all else then is of a launch with cold
+                  ones if the case has counters
     overhead_us   of the launch, in `time_us`
     pipes_pct     pipe -> percent of peak; stalls: reason -> cycles an instruction
     sass          memory instruction ("LDS.128") -> how many the program has
@@ -51,7 +53,12 @@ def predict(case: Case) -> Prediction:
 
     start = time.perf_counter()
     try:
-        report = analyze(case.request(), accesses=False)
+        warm = case.warm(case.held_against)
+        request = replace(case.request(), warm_caches=warm and not case.counters)
+        report = analyze(request, accesses=False)
+        time_us = report.evidence.timing.duration_us
+        if warm and case.counters:
+            time_us = analyze(replace(request, warm_caches=True), accesses=False).evidence.timing.duration_us
     except GemmsimError as error:
         return Prediction(error=str(error), seconds=time.perf_counter() - start)
     evidence = report.evidence
@@ -64,7 +71,7 @@ def predict(case: Case) -> Prediction:
             name = ".".join((instruction.opcode, *instruction.modifiers))
             sass[name] = sass.get(name, 0) + 1
     return Prediction(
-        time_us=evidence.timing.duration_us,
+        time_us=time_us,
         overhead_us=evidence.gpu.launch.overhead_us,
         bottleneck=report.bottleneck.kind,
         verified=report.verified.ok,
@@ -122,6 +129,7 @@ def key_of(case: Case) -> str:
     data = case.data
     parts = [source_digest(), load_gpu(case.gpu, data.get("settings", ())).sha256]
     parts += [json.dumps(data.get(name, {}), sort_keys=True) for name in ("subject", "problem", "launch")]
+    parts.append(f"warm {case.warm(case.held_against)}, counted {bool(case.counters)}")
     parts += [_version(name) for name in TOOLCHAIN]
     if "cuda" in data["subject"]:
         parts.append((CUDA_FOLDER / data["subject"]["cuda"]["file"]).read_text(encoding="utf-8"))
