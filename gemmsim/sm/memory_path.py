@@ -17,14 +17,17 @@ from gemmsim.sm.servers import Server
 
 
 class RecordCycles(NamedTuple):
-    """What one executed memory instruction costs (see `memory.types.RecordCost`); line: where its addresses begin."""
+    """What one executed memory instruction costs (see `memory.types.RecordCost`).
+
+    fetch  number of what it asks L2 for, where it is the block's first access with that number; 0: always asks
+    """
 
     wavefronts: int
     tag_cycles: int
     l2_sectors: int
     dram_sectors: int
     in_flight: int = 0
-    line: int = 0
+    fetch: int = 0
 
 
 NO_RECORD = RecordCycles(0, 0, 0, 0)  # no lane was active: the instruction passes the queue and asks for nothing
@@ -81,10 +84,13 @@ class MemoryPath:
     ) -> tuple[int, int, int]:
         """An instruction issues at cycle `now`: (cycle its queue entry is free, sources are read, it is complete).
 
-        Complete means that a load's registers are written, or that a store has left the SM. `arriving` has the lines
-        that the block's loads have asked L2 for, and when they are in L1: a load that hits one before that waits.
+        Complete means that a load's registers are written, or that a store has left the SM. `arriving` says when what
+        the block's loads have asked L2 for is in L1: others with the same `fetch` find it there, and wait until then.
         """
-        wavefronts, tag_cycles, l2_sectors, dram_sectors, in_flight, line = cost
+        wavefronts, tag_cycles, l2_sectors, dram_sectors, in_flight, fetch = cost
+        there = arriving.get(fetch, 0) if fetch else 0
+        if there:
+            l2_sectors = dram_sectors = in_flight = 0
         address_free = self._address_free
         address_cycles = self._address_cycles[access.shared_load]
         start = now + self._issue_to_address
@@ -129,10 +135,10 @@ class MemoryPath:
         if l2_sectors:
             latency += self._miss(now, end, l2_sectors, dram_sectors, in_flight, access.latency)
         done = ceil(now + latency + waited)
-        if l2_sectors:
-            arriving[line] = done
-        elif tag_cycles and arriving.get(line, 0) > done:
-            done = arriving[line]
+        if there > done:
+            done = there
+        elif fetch and not there:
+            arriving[fetch] = done
         return ceil(handed_over), sources_read, done
 
     def _miss(

@@ -14,7 +14,7 @@ from gemmsim.sm.core import Core, Totals
 from gemmsim.sm.loops import Loop, find_loop, without_middle
 from gemmsim.sm.memory_path import Rates
 from gemmsim.sm.observer import Observer
-from gemmsim.sm.streams import Streams
+from gemmsim.sm.streams import Streams, WarpStream
 
 ENDS = 2  # iterations that blocks keep where their beginnings and ends are simulated
 LEAST_STEADY = 4  # iterations in a row that show what one costs in the steady state
@@ -171,10 +171,9 @@ class Simulator:
     def _run(
         self, core: Core | CompiledCore, blocks: list[list[int]], resident: int, parts: Parts, marks: Sequence[int] = ()
     ) -> Totals:
-        streams = {
-            warp: self._streams.kept(warp, parts.get(warp, [(0, self._length(warp))]))
-            for warp in {warp for block in blocks for warp in block}
-        }
+        streams: dict[int, WarpStream] = {}
+        for block in {tuple(block) for block in blocks}:
+            streams.update(zip(block, self._streams.kept(block, parts), strict=True))
         totals = core.run([[streams[warp] for warp in block] for block in blocks], resident, marks)
         self.simulated_instructions += int(totals.issued.sum())
         self.simulated_cycles += totals.cycles

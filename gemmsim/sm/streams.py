@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,6 +18,7 @@ from gemmsim.sm.memory_path import NO_RECORD, RecordCycles
 from gemmsim.sm.pipes import memory_opcode
 from gemmsim.trace.types import WarpTrace
 
+_L2, _FETCH = RecordCycles._fields.index("l2_sectors"), RecordCycles._fields.index("fetch")
 _UNRECORDED = RecordCycles(1, 0, 0, 0)  # shuffles pass the data stage once and leave no memory record
 
 
@@ -57,6 +59,8 @@ class Streams:
         # The last two rows are of what leaves no record: see `_records`.
         self._costs = np.array([column.astype(np.int64) for column in columns]).T
         self._costs = np.concatenate([self._costs, [_UNRECORDED, NO_RECORD]])
+        loads = np.array([row.access.load or row.access.copy for row in table], bool)
+        self._to_l1 = np.append(loads[trace.record_pc] & (cost.tag_cycles > 0), [False, False])
         self._on_path = np.array([row.kind == Kind.MEMORY for row in table], bool)
         self._recorded = np.array([memory_opcode(i.opcode) is not None for i in program.instructions], bool)
         start = trace.pc_start.reshape(-1)
@@ -71,13 +75,44 @@ class Streams:
         """int32 [executed] of a warp of the trace."""
         return self._trace.pc[self._trace.pc_start[warp] : self._trace.pc_start[warp + 1]]
 
-    def kept(self, warp: int, ranges: list[tuple[int, int]]) -> WarpStream:
-        """The parts [start, stop) of a warp's stream, joined."""
-        pcs = self.pcs(warp)
-        record = self._records(warp, pcs)
-        piece = np.concatenate([np.arange(0), *(np.arange(start, stop) for start, stop in ranges)])
-        chosen = pcs[piece]
-        return WarpStream(chosen, self._costs[record[piece][self._on_path[chosen]]])
+    def kept(self, warps: Sequence[int], parts: Mapping[int, list[tuple[int, int]]]) -> list[WarpStream]:
+        """The parts [start, stop) of the streams of a block's warps, joined; all of a warp for which none are given."""
+        pcs, accesses = [], []
+        for warp in warps:
+            executed = self.pcs(warp)
+            record = self._records(warp, executed)
+            ranges = parts.get(warp, [(0, len(executed))])
+            piece = np.concatenate([np.arange(0), *(np.arange(start, stop) for start, stop in ranges)])
+            chosen = executed[piece]
+            pcs.append(chosen)
+            accesses.append(record[piece][self._on_path[chosen]])
+        return [WarpStream(*stream) for stream in zip(pcs, self._costs_of(accesses), strict=True)]
+
+    def _costs_of(self, accesses: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+        """What the accesses (int64: their records) of each of a block's warps cost: int64 [accesses, fields of
+        RecordCycles].
+
+        The cache replay lets warps take turns; here one may be ahead. So which warp asks L2 is left open: all loads of
+        a line from one that missed to the next that did get that one's sectors and its number, and whichever comes
+        first pays. Of loads that touch several lines the first line counts.
+        """
+        lengths = [len(each) for each in accesses]
+        ends = np.cumsum(lengths)
+        record = np.concatenate(accesses)
+        costs = self._costs[record]
+        loads = np.flatnonzero(self._to_l1[record])
+        warp = np.repeat(np.arange(len(accesses)), lengths)[loads]
+        turn = (np.arange(len(record)) - np.repeat(ends - lengths, lengths))[loads]
+        line = costs[loads, _FETCH]
+        order = np.lexsort((warp, turn, line))
+        load, missed = loads[order], costs[loads[order], _L2] > 0
+        begins = missed | (np.diff(line[order], prepend=-1) != 0)
+        first = np.maximum.accumulate(np.where(begins, np.arange(len(load)), 0))
+        paid = missed[first]
+        costs[:, _FETCH] = 0
+        costs[load[paid], _FETCH] = load[first[paid]] + 1
+        costs[load[paid], _L2:_FETCH] = costs[load[first[paid]], _L2:_FETCH]
+        return np.split(costs, ends[:-1])
 
     def _records(self, warp: int, pcs: NDArray[np.int32]) -> NDArray[np.int64]:
         """Memory record of each executed instruction: -1 where no lane was active, -2 where none is ever recorded."""

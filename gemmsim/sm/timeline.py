@@ -142,8 +142,9 @@ def record(
     lengths = {warp: len(streams.pcs(warp)) for block in chosen for warp in block}
     total = sum(lengths[warp] for block in chosen for warp in block)
     fraction = min(1.0, max_instructions / total) if total else 1.0
-    kept = {warp: streams.kept(warp, [(0, math.ceil(length * fraction))]) for warp, length in lengths.items()}
+    parts = {warp: [(0, math.ceil(length * fraction))] for warp, length in lengths.items()}
+    kept = {number: streams.kept(warps, parts) for number, warps in enumerate(recorded)}
     recorder = Recorder()
     core = Core(table, gpu, Rates.share(gpu, min(gpu.sm.count, launch.blocks), clock_hz), recorder)
-    core.run([[kept[warp] for warp in block] for block in chosen], resident)
+    core.run([kept[number % len(recorded)] for number in range(wanted)], resident)
     return recorder.timeline(wanted, resident, fraction)

@@ -80,7 +80,7 @@ class Block:
         self.live = warps
         self.slot = slot
         self.end = 0
-        self.arriving: dict[int, int] = {}  # line -> cycle at which it is in L1
+        self.arriving: dict[int, int] = {}  # fetch -> cycle at which it is in L1
         self.arrived: dict[int, int] = {}  # barrier -> warps
         self.waiting: dict[int, list[Warp]] = {}
 

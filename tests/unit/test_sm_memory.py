@@ -127,15 +127,16 @@ def test_l2_and_dram_latency_with_the_transfer_of_further_sectors():
     assert simulate(code, cost=RecordCycles(1, 1, 1, 1)).stall_cycles[1, Reason["LONG_SCOREBOARD"]] == 499
 
 
-def test_a_load_that_hits_a_line_on_its_way_waits_for_it():
+def test_whichever_load_comes_first_asks_l2_and_the_others_wait():
     path = MemoryPath(GPU, Rates.share(GPU, 1, 1e9))
     access = Access(load=True, copy=False, latency=32.0, sources_read=11, base_wavefronts=1, shared_load=False)
     arriving: dict[int, int] = {}
-    miss, hit, other = (RecordCycles(1, 1, sectors, 0, line=line) for sectors, line in ((1, 7), (0, 7), (0, 8)))
+    asked, present = RecordCycles(1, 1, 1, 0, fetch=7), RecordCycles(1, 1, 0, 0)
     later = 400
-    done = [path.request(now, 0, access, cost, arriving)[2] for now, cost in ((1, miss), (50, hit), (60, other))]
+    done = [path.request(now, 0, access, cost, arriving)[2] for now, cost in ((1, asked), (50, asked), (60, present))]
     assert done == [1 + 200, 201, 60 + 32]
-    assert path.request(later, 0, access, hit, arriving)[2] == later + 32
+    assert path.request(later, 0, access, asked, arriving)[2] == later + 32
+    assert path.l2.busy_cycles == 0.5  # one sector of 32 bytes, 64 a cycle
 
 
 @pytest.mark.parametrize("mnemonic", ["LDG", "STG"])

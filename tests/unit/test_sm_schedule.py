@@ -175,9 +175,36 @@ def test_records_stay_in_step_where_an_instruction_had_no_active_lane():
     )  # the first LDG left none
     cost = cost_of(trace, RecordCycles(3, 0, 0, 0))
     cost.wavefronts[1] = 7
-    stream = Streams(code, issue_table(code, GPU), trace, cost).kept(0, [(0, 5)])
-    assert stream.costs[:, 0].tolist() == [0, 3, 7, 1]  # a shuffle passes the data stage once
-    assert Streams(code, issue_table(code, GPU), trace, cost).kept(0, [(0, 1), (2, 5)]).costs[1, 0] == 7
+    streams = Streams(code, issue_table(code, GPU), trace, cost)
+    assert streams.kept([0], {})[0].costs[:, 0].tolist() == [0, 3, 7, 1]  # a shuffle passes the data stage once
+    assert streams.kept([0], {0: [(0, 1), (2, 5)]})[0].costs[1, 0] == 7
+
+
+def test_which_warp_asks_l2_for_a_line_is_left_open():
+    """Two warps, four loads each of one line; in turn, the second's first and the first's fourth missed."""
+    code = program(*[ins("LDG", 1)] * 4, ins("STG", 1), EXIT)
+    trace = trace_of(code, [[0, 1, 2, 3, 4, 5]] * 2, 2)
+    cost = cost_of(trace, RecordCycles(1, 1, 0, 0))
+    cost.l2_sectors[[3, 5]], cost.dram_sectors[5] = 2, 1
+    cost.l2_sectors[[4, 9]] = 4  # the stores
+    streams = Streams(code, issue_table(code, GPU), trace, cost)
+    first, second = (stream.costs for stream in streams.kept([0, 1], {}))
+    assert first[:, 2].tolist() == [0, 2, 2, 2, 4]  # the very first load came before any miss
+    assert second[:, 2].tolist() == [2, 2, 2, 2, 4]
+    assert first[:, 3].tolist() == [0, 1, 1, 0, 0]
+    fetches = [*first[:, -1].tolist(), *second[:, -1].tolist()]
+    a, b = fetches[1], fetches[3]
+    assert fetches == [0, a, a, b, 0, a, a, a, b, 0]
+    assert 0 < a != b > 0
+
+
+def test_a_warp_that_is_ahead_pays_for_the_others():
+    """The miss is counted at the first warp, which here comes 50 cycles late: both wait for the second's."""
+    code = program(ins("FFMA", 51), ins("LDG", 1, write=0), ins("FFMA", 1, wait=1), EXIT)
+    trace = trace_of(code, [[0, 1, 2, 3], [1, 2, 3]], 2)
+    cost = cost_of(trace, RecordCycles(1, 1, 0, 0))
+    cost.l2_sectors[0] = 1
+    assert schedule(code, Launch((1, 1, 1), (64, 1, 1), ()), trace, cost, GPU, 1).cycles == 1 + 200 + 1 + 1
 
 
 def test_record_that_was_never_executed_is_an_error():
@@ -185,7 +212,7 @@ def test_record_that_was_never_executed_is_an_error():
     trace = trace_of(code, [[0, 1, 2]], 1)
     wrong = replace(trace, record_pc=np.array([1, 0], np.int32))
     with pytest.raises(GemmsimError, match="not in the stream"):
-        Streams(code, issue_table(code, GPU), wrong, cost_of(wrong, NO_RECORD)).kept(0, [(0, 3)])
+        Streams(code, issue_table(code, GPU), wrong, cost_of(wrong, NO_RECORD)).kept([0], {})
 
 
 def test_no_streams_and_no_room_are_errors():

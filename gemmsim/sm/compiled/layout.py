@@ -55,7 +55,7 @@ SERVER = _record("head gaps gaps_at", "next_free busy")
 MARK = _record("at cycles stalls_at executed_at pipes_at", "data")
 # What the SM has one of: sizes and addresses, constants, state.
 SM = _record(
-    """parts ports pipes places resident warps_per_block instructions code_lines lines grid_blocks room cost_bytes
+    """parts ports pipes places resident warps_per_block instructions code_lines fetches grid_blocks room cost_bytes
     table_at warps_at parts_at blocks_at ports_at pipes_at servers_at streams_at grid_at marks_at shared_queue_at
     first_ready_at first_stamp_at second_stamp_at block_ends_at
     queue_entries shared_entries line_instructions most_first most_second block_start_cycles youngest_first counted
@@ -82,6 +82,13 @@ def _address(array: NDArray) -> int:
 def _each(array: NDArray) -> NDArray[np.int64]:
     """Address of each row."""
     return _address(array) + np.arange(len(array)) * array.strides[0]
+
+
+def _number(column: NDArray[np.int64]) -> int:
+    """Number the different values of `column` in place, 0 stays 0; returns how many there are."""
+    values, place = np.unique(np.append(column, 0), return_inverse=True)
+    column[:] = place[:-1]
+    return len(values)
 
 
 class State:
@@ -131,7 +138,7 @@ class State:
             "warps_per_block": self._grid.shape[1],
             "instructions": len(table),
             "code_lines": code_lines,
-            "lines": self._arriving.shape[1],
+            "fetches": self._fetches,
             "grid_blocks": len(self._grid),
             "room": room,
             "cost_bytes": COST.itemsize,
@@ -166,8 +173,7 @@ class State:
         self._grid = np.array([[number[id(stream)] for stream in block] for block in blocks], np.int64)
         self._pcs = np.concatenate([stream.pcs for stream in unique]).astype(np.int32)
         self._costs = np.concatenate([stream.costs for stream in unique])
-        lines, self._costs[:, -1] = np.unique(self._costs[:, -1], return_inverse=True)
-        self._lines = len(lines)
+        self._fetches = _number(self._costs[:, -1])
         self._streams = np.zeros(len(unique), STREAM)
         self._streams["length"] = [len(stream.pcs) for stream in unique]
         before = np.cumsum([0, *self._streams["length"]])[:-1]
@@ -177,7 +183,7 @@ class State:
 
     def _fill_blocks(self, resident: int) -> None:
         self._arrived = np.zeros((resident, BARRIERS), np.int64)
-        self._arriving = np.zeros((resident, max(1, self._lines)), np.int64)
+        self._arriving = np.zeros((resident, self._fetches), np.int64)
         self._blocks = np.zeros(resident, BLOCK)
         self._blocks["leaves"] = NEVER
         self._blocks["arrived_at"], self._blocks["arriving_at"] = _each(self._arrived), _each(self._arriving)

@@ -58,8 +58,8 @@ def _start(sm, slot, number, now):
     block.end = 0
     for barrier in range(BARRIERS):
         put_integer(block.arrived_at, barrier, 0)
-    for line in range(sm.lines):
-        put_integer(block.arriving_at, line, 0)
+    for access in range(sm.fetches):
+        put_integer(block.arriving_at, access, 0)
     for w in range(sm.warps_per_block):
         stream = stream_at(sm.streams_at, integer(sm.grid_at, number * sm.warps_per_block + w))
         if stream.length == 0:

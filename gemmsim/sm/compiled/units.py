@@ -186,17 +186,17 @@ def book(sm, which, now, arrival, cycles):
     return begin
 
 
-@subroutine(DOUBLE, SM_TYPE, COST_TYPE, DOUBLE, DOUBLE, INDEX)
-def miss_cycles(sm, cost, sent, hit_latency, now):
+@subroutine(DOUBLE, SM_TYPE, INDEX, INDEX, INDEX, DOUBLE, DOUBLE, INDEX)
+def miss_cycles(sm, l2_sectors, dram_sectors, in_flight, sent, hit_latency, now):
     """`MemoryPath._miss`."""
     waited, arrival = 0.0, sent
-    latency = sm.dram_latency if cost.dram_sectors > 0 or cost.in_flight else sm.l2_latency
-    if cost.dram_sectors > 0:
-        cycles = cost.dram_sectors * sm.sector_dram_cycles
+    latency = sm.dram_latency if dram_sectors > 0 or in_flight > 0 else sm.l2_latency
+    if dram_sectors > 0:
+        cycles = dram_sectors * sm.sector_dram_cycles
         begin = book(sm, DRAM, now, arrival, cycles)
         waited = begin - arrival + cycles - sm.sector_dram_cycles
         arrival += waited
-    cycles = cost.l2_sectors * sm.sector_l2_cycles
+    cycles = l2_sectors * sm.sector_l2_cycles
     begin = book(sm, L2, now, arrival, cycles)
     waited += begin - arrival + cycles - sm.sector_l2_cycles
     return latency - hit_latency + waited
@@ -205,6 +205,12 @@ def miss_cycles(sm, cost, sent, hit_latency, now):
 @subroutine(NOTHING, SM_TYPE, PART_TYPE, WARP_TYPE, BLOCK_TYPE, ROW_TYPE, COST_TYPE, INDEX)
 def request(sm, part, warp, block, row, cost, now):
     """`MemoryPath.request`: fills `release`, `read_done` and `done` of the warp."""
+    there = integer(block.arriving_at, cost.fetch) if cost.fetch > 0 else 0
+    l2_sectors, dram_sectors, in_flight = cost.l2_sectors, cost.dram_sectors, cost.in_flight
+    if there > 0:
+        l2_sectors = 0
+        dram_sectors = 0
+        in_flight = 0
     address_cycles = sm.shared_address_cycles if row.shared_load else sm.address_cycles
     addressed = max(part.address_free, now + sm.issue_to_address) + address_cycles
     idle_arrival = now + sm.issue_to_address + address_cycles
@@ -218,7 +224,7 @@ def request(sm, part, warp, block, row, cost, now):
     if cost.wavefronts > 0:
         held = max(data_cycles, sm.request_cycles)
         if row.load or row.copy:
-            held += cost.l2_sectors * sm.sector_fill_cycles
+            held += l2_sectors * sm.sector_fill_cycles
         begin = book(sm, DATA, now, begin, held)
     handed_over = begin
     if sm.shared_entries > 0:
@@ -231,24 +237,24 @@ def request(sm, part, warp, block, row, cost, now):
     waited = begin - idle_arrival
     end = begin + max(data_cycles, float(cost.tag_cycles))
     if not row.load and not row.copy:
-        if cost.l2_sectors > 0:
-            cycles = cost.l2_sectors * sm.sector_l2_cycles
+        if l2_sectors > 0:
+            cycles = l2_sectors * sm.sector_l2_cycles
             end = book(sm, L2, now, end, cycles) + cycles
-            if cost.dram_sectors > 0:
-                book(sm, DRAM, now, end, cost.dram_sectors * sm.sector_dram_cycles)
+            if dram_sectors > 0:
+                book(sm, DRAM, now, end, dram_sectors * sm.sector_dram_cycles)
         warp.done = up(end)
         return
     longer = max((cost.wavefronts - row.base_wavefronts) * sm.cycles_per_wavefront, cost.tag_cycles - 1.0)
     latency = row.access_latency
     if longer > 0:
         latency += longer
-    if cost.l2_sectors > 0:
-        latency += miss_cycles(sm, cost, end, row.access_latency, now)
+    if l2_sectors > 0:
+        latency += miss_cycles(sm, l2_sectors, dram_sectors, in_flight, end, row.access_latency, now)
     warp.done = up(now + latency + waited)
-    if cost.l2_sectors > 0:
-        put_integer(block.arriving_at, cost.line, warp.done)
-    elif cost.tag_cycles > 0:
-        warp.done = max(warp.done, integer(block.arriving_at, cost.line))
+    if there > 0:
+        warp.done = max(warp.done, there)
+    elif cost.fetch > 0:
+        put_integer(block.arriving_at, cost.fetch, warp.done)
 
 
 @subroutine(NOTHING, INDEX, INDEX)
