@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.errors import GemmsimError
+from gemmsim.repeating import RUN_BYTES, repeating
 
 MAX_ARRAY_BYTES = 8 * 2**30  # beyond it the host, not the GPU, would be what fails
 
@@ -24,6 +25,7 @@ NUMPY_DTYPES: dict[str, type[np.generic]] = {
     "u32": np.uint32,
     "u64": np.uint64,
 }
+REPEATED_ABOVE = 1 << 20  # elements
 FLOATS = ("f16", "bf16", "f32", "f64")
 
 
@@ -37,6 +39,24 @@ def random_array(dtype: str, shape: tuple[int, ...], random: np.random.Generator
         return bf16_bits(values) if dtype == "bf16" else values.astype(NUMPY_DTYPES[dtype], copy=False)
     low = -8 if dtype.startswith("i") else 0
     return random.integers(low, low + 16, shape).astype(NUMPY_DTYPES[dtype])
+
+
+def drawn(dtype: str, shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np.generic]:
+    """As `random_array`; of more than REPEATED_ABOVE elements a run is drawn, which repeats (`gemmsim.repeating`)."""
+    if math.prod(shape) <= REPEATED_ABOVE:
+        return random_array(dtype, shape, random)
+    return repeating(random_array(dtype, (_run_length(dtype),), random), shape)
+
+
+def filled(dtype: str, shape: tuple[int, ...], value: float) -> NDArray[np.generic]:
+    """An array of one value."""
+    if math.prod(shape) <= REPEATED_ABOVE:
+        return np.full(shape, value, NUMPY_DTYPES[dtype])
+    return repeating(np.full(_run_length(dtype), value, NUMPY_DTYPES[dtype]), shape)
+
+
+def _run_length(dtype: str) -> int:
+    return RUN_BYTES // np.dtype(NUMPY_DTYPES[dtype]).itemsize
 
 
 def check_array_size(what: str, dtype: str, shape: tuple[int, ...]) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gemmsim.arrays import NUMPY_DTYPES, check_array_size, random_array
+from gemmsim.arrays import check_array_size, drawn, filled
 from gemmsim.cases import LadderCase, ladder_request
 from gemmsim.compile.source import CubinKernel, CudaKernel, KernelSource
 from gemmsim.errors import GemmsimError
@@ -74,14 +74,13 @@ def _values(case: Case, names: list[str], seed: int) -> dict[str, Argument]:
     ):
         if name in names:
             check_array_size(f"matrix {name} of {case.id}", kind, dims)
-            values[name] = Argument(kind, dims, random_array(kind, dims, random))
+            # Published kernels compute beta * C even where beta is 0; ours must not read C then: NaN would show it.
+            unread = name == "C" and not beta and result in ("f16", "f32", "f64") and case.kind == "measured"
+            values[name] = Argument(kind, dims, filled(kind, dims, np.nan) if unread else drawn(kind, dims, random))
     for name, of in case.data["launch"].get("zeros", {}).items():
         shape = tuple(of["shape"])
         check_array_size(f"array {name} of {case.id}", of["dtype"], shape)
-        values[name] = Argument(of["dtype"], shape, np.zeros(shape, NUMPY_DTYPES[of["dtype"]]))
-    # Published kernels compute beta * C even where beta is 0; ours must not read C then, and NaN would show it.
-    if not beta and result in ("f16", "f32", "f64") and case.kind == "measured":
-        values["C"] = Argument(result, (m, n), np.full_like(values["C"].value, np.nan))
+        values[name] = Argument(of["dtype"], shape, filled(of["dtype"], shape, 0))
     return values
 
 

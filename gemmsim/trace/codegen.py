@@ -104,7 +104,7 @@ class LlvmLanes(Lanes):
     def _call(self, name: str, *args: Any) -> LlvmLanes:
         vector = VECTOR[self.type]
         suffix = {"f32": "f32", "f64": "f64", "u32": "i32"}[self.type]
-        function = _declare(self.builder.module, f"llvm.{name}.v{micro.LANES}{suffix}", vector, [a.type for a in args])
+        function = declare(self.builder.module, f"llvm.{name}.v{micro.LANES}{suffix}", vector, [a.type for a in args])
         return self._new(self.type, self.builder.call(function, args))
 
     def fma(self, b: Lanes, c: Lanes) -> Lanes:
@@ -119,7 +119,7 @@ class LlvmLanes(Lanes):
         return self._call(name, self.value)
 
 
-def _declare(module: Any, name: str, returns: Any, args: list[Any]) -> Any:
+def declare(module: Any, name: str, returns: Any, args: list[Any]) -> Any:
     if name in module.globals:
         return module.globals[name]
     return ir.Function(module, ir.FunctionType(returns, args), name)

@@ -1,4 +1,4 @@
-"""Global memory of the simulated device: one flat buffer, and the table of what lies where."""
+"""Global memory of a simulated GPU: one allocation an array argument."""
 
 from __future__ import annotations
 
@@ -7,85 +7,99 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.repeating import Repeating
 from gemmsim.trace.types import Argument
 
 FIRST_ADDRESS = 0x7F00_0000_0000
 # cudaMalloc aligns to 256 bytes at least (CUDA C++ Programming Guide, 5.3.2), and large allocations to 2 MiB pages.
 PAGE_BYTES = 2 << 20
-_PADDING = 16
-_PIECE_BYTES = 1 << 16  # what is looked at and restored at once: most blocks store to little of a large array
+PIECE_SHIFT = 16
+_PIECE_BYTES = 1 << PIECE_SHIFT  # what is restored and looked through at once: blocks store to little of a large array
+_BEYOND = 256  # bytes behind each array that may be read
 
 
 class DeviceMemory:
-    """Holds a copy of each array argument (two to the byte: content, and whether it was stored to).
+    """Holds the content of each array argument, and one byte to each of its bytes: whether it was stored to.
+
+    A `Repeating` array is read where it is, until something is stored to it: then it gets memory of its own (`own`).
 
     pointers   device address of each argument's array, None for scalars
-    bytes      uint8, the content
-    written    bool, one a byte: stored to since the start
-    table      (start address, size, position) of each allocation, three uint64 arrays
+    written    bool, one a byte: stored to since the start; allocations begin at multiples of a piece
+    touched    bool, one a piece of `written`: whether anything in it was
+    starts, sizes, positions   uint64, of each allocation: device address, bytes, where its bytes are in `written`
+    places     uint64, where its content is in this process
+    lent       uint64, 1 where that is the argument's own, which must not be written to
     """
 
     def __init__(self, args: tuple[Argument, ...]) -> None:
-        self._arrays = [np.ascontiguousarray(a.value) if a.shape else None for a in args]
+        self._arrays = [_array(a) for a in args]
         address, position = FIRST_ADDRESS, 0
         self.pointers: list[int | None] = []
-        self._positions: list[int] = []
-        rows: list[tuple[int, int, int]] = []
+        self._allocation: list[int] = []  # of each argument
+        self._content: list[NDArray[np.uint8]] = []
+        rows: list[tuple[int, ...]] = []
         for array in self._arrays:
+            self._allocation.append(len(rows))
             if array is None:
                 self.pointers.append(None)
-                self._positions.append(0)
                 continue
             self.pointers.append(address)
-            self._positions.append(position)
-            rows.append((address, array.nbytes, position))
+            lent = isinstance(array, Repeating) and array.again is not None
+            content = _bytes(array) if lent else _copied(array)
+            self._content.append(content)
+            rows.append((address, array.nbytes, position, content.ctypes.data, int(lent)))
             address += -(-array.nbytes // PAGE_BYTES) * PAGE_BYTES + PAGE_BYTES
-            position += -(-array.nbytes // 256) * 256 + _PADDING * 16
-        self.bytes = np.zeros(position + 256, np.uint8)
-        self.written = np.zeros(position + 256, np.bool_)
-        for number in range(len(self._arrays)):
-            self._fill(number)
-        columns = np.array(rows or [(0, 0, 0)], np.uint64)
-        self.table = tuple(np.ascontiguousarray(columns[:, i]) for i in range(3))
+            position += -(-array.nbytes // _PIECE_BYTES) * _PIECE_BYTES
+        self.written = np.zeros(position + _BEYOND, np.bool_)
+        self.touched = np.zeros((position >> PIECE_SHIFT) + 1, np.bool_)
+        columns = np.array(rows or [(0,) * 5], np.uint64)
+        self.starts, self.sizes, self.positions, self.places, self.lent = (columns[:, i].copy() for i in range(5))
 
-    def _fill(self, number: int) -> None:
-        array, at = self._arrays[number], self._positions[number]
-        if array is not None:
-            self.bytes[at : at + array.nbytes] = array.reshape(-1).view(np.uint8)
+    def own(self, allocation: int) -> None:
+        """Something is about to be stored there: from now on its content is a copy."""
+        number = next(i for i, a in enumerate(self._arrays) if a is not None and self._allocation[i] == allocation)
+        array = self._arrays[number]
+        assert isinstance(array, Repeating) and array.again is not None
+        content = _bytes(array.again())
+        self._content[allocation] = content
+        self.places[allocation], self.lent[allocation] = content.ctypes.data, 0
 
     def restore(self) -> None:
         """Back to the arguments' initial content, nothing written."""
-        for array, at in zip(self._arrays, self._positions, strict=True):
+        if not self.touched.any():
+            return
+        for array, allocation in zip(self._arrays, self._allocation, strict=True):
             if array is None:
                 continue
-            content = array.reshape(-1).view(np.uint8)
-            for piece in self._touched(array, at):
-                self.bytes[at + piece.start : at + piece.stop] = content[piece]
+            initial, content, at = _bytes(array), self._content[allocation], int(self.positions[allocation])
+            for piece in self._touched(array, allocation):
+                content[piece] = initial[piece]
                 self.written[at + piece.start : at + piece.stop] = False
+        self.touched[:] = False
 
     def arrays(self) -> tuple[NDArray | None, ...]:
         """The arrays as they are now, in the arguments' dtypes and shapes."""
         return tuple(
-            None if a is None else self.bytes[at : at + a.nbytes].view(a.dtype).reshape(a.shape)
-            for a, at in zip(self._arrays, self._positions, strict=True)
+            None if a is None else self._content[at][: a.nbytes].view(a.dtype).reshape(a.shape)
+            for a, at in zip(self._arrays, self._allocation, strict=True)
         )
 
     def stored(self) -> tuple[NDArray[np.bool_] | None, ...]:
         """Which elements the kernel stored to (all bytes of them)."""
         return tuple(
-            None if a is None else self._stored(a, at) for a, at in zip(self._arrays, self._positions, strict=True)
+            None if a is None else self._stored(a, at) for a, at in zip(self._arrays, self._allocation, strict=True)
         )
 
-    def _touched(self, array: NDArray, at: int) -> Iterator[slice]:
+    def _touched(self, array: NDArray, allocation: int) -> Iterator[slice]:
         """The pieces of an array, in bytes, that hold something stored."""
-        words = self.written[at : at - (-array.nbytes // 8) * 8].view(np.uint64)  # positions leave room beyond the end
-        touched = np.bitwise_or.reduceat(words, np.arange(0, len(words), _PIECE_BYTES // 8))
-        for number in np.flatnonzero(touched).tolist():
+        first = int(self.positions[allocation]) >> PIECE_SHIFT
+        pieces = self.touched[first : first - (-array.nbytes // _PIECE_BYTES)]
+        for number in np.flatnonzero(pieces).tolist():
             yield slice(number * _PIECE_BYTES, min((number + 1) * _PIECE_BYTES, array.nbytes))
 
-    def _stored(self, array: NDArray, at: int) -> NDArray[np.bool_]:
-        stored = np.zeros(array.size, np.bool_)
-        for piece in self._touched(array, at):  # pieces hold whole elements
+    def _stored(self, array: NDArray, allocation: int) -> NDArray[np.bool_]:
+        stored, at = np.zeros(array.size, np.bool_), int(self.positions[allocation])
+        for piece in self._touched(array, allocation):  # pieces hold whole elements
             written = self.written[at + piece.start : at + piece.stop]
             elements = stored[piece.start // array.itemsize : piece.stop // array.itemsize]
             elements[:] = written[:: array.itemsize]
@@ -96,7 +110,25 @@ class DeviceMemory:
     def owner(self, address: int) -> str:
         """What lies nearest to an address, for messages."""
         names = [f"argument {i}" for i, p in enumerate(self.pointers) if p is not None]
-        for name, (start, size) in zip(names, zip(*(c.tolist() for c in self.table[:2]), strict=True), strict=False):
+        for name, start, size in zip(names, self.starts.tolist(), self.sizes.tolist(), strict=False):
             if start <= address < start + size + PAGE_BYTES:
                 return f"{address - start - size + 1} bytes past the last byte of {name} ({size} bytes)"
         return "far from every argument"
+
+
+def _array(argument: Argument) -> NDArray | None:
+    if not argument.shape:
+        return None
+    return argument.value if isinstance(argument.value, Repeating) else np.ascontiguousarray(argument.value)
+
+
+def _bytes(array: NDArray) -> NDArray[np.uint8]:
+    return array.reshape(-1).view(np.uint8)
+
+
+def _copied(array: NDArray) -> NDArray[np.uint8]:
+    """With `_BEYOND` zeros behind it."""
+    content = np.empty(array.nbytes + _BEYOND, np.uint8)
+    content[: array.nbytes] = _bytes(array)
+    content[array.nbytes :] = 0
+    return content

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.trace.compiled import ADDRESS, INDEX, NOTHING, WORD, subroutine
+from gemmsim.trace.compiled import ADDRESS, INDEX, WORD, subroutine
 from gemmsim.trace.micro import (
+    ACCESS,
     DETAIL,
     FLAGS,
     RESULT,
@@ -16,23 +17,30 @@ from gemmsim.trace.micro import (
     THIRD_RESULT,
     THIRD_SOURCE,
     UNIFORM,
+    UNMOVED_BIT,
 )
 from gemmsim.trace.raw import equal_lanes, first_set, get_n32, get_u32, has, row_of, set_u32, splat_row, true_lanes
+from gemmsim.trace.state import STALE
 
 # mypy: disable-error-code="no-untyped-def"
 
 _FULL = np.uint32(0xFFFFFFFF)
 
 
-@subroutine(NOTHING, ADDRESS, ADDRESS, WORD)
+@subroutine(INDEX, ADDRESS, ADDRESS, WORD)
 def exchange(state, op, mask):
-    """`state` and `op` are addresses of the warp's rows and the micro-operation; `mask` the lanes that take part."""
+    """`state` and `op` are addresses of the warp's rows and the micro-operation; `mask` the lanes that take part.
+
+    Returns 0, or STALE where a lane outside of them was read that must not be.
+    """
     kind = get_n32(op, DETAIL)
     source, flip = row_of(state, op, SOURCE), get_u32(op, SOURCE_FLIP)
     result, second = row_of(state, op, RESULT), row_of(state, op, SECOND_RESULT)
     written = _FULL if get_u32(op, FLAGS) & UNIFORM else mask
     if kind <= 3:
-        _shuffle(kind, state, op, mask, source, result, second)
+        read = _shuffle(kind, state, op, mask, source, result, second)
+        if get_u32(op, ACCESS) & UNMOVED_BIT != 0 and read & ~mask != 0:
+            return np.int64(STALE)
     elif kind <= 6:
         holds = true_lanes(source, flip) & mask
         outcome = holds == mask
@@ -57,6 +65,7 @@ def exchange(state, op, mask):
             splat_row(second, _FULL if every == mask else np.uint32(0), mask)
     else:
         splat_row(result, _reduce(kind, source, mask), written)
+    return np.int64(0)
 
 
 @subroutine(WORD, INDEX, ADDRESS, WORD)
@@ -84,10 +93,11 @@ def _reduce(kind, source, mask):
     return np.uint32(total)
 
 
-@subroutine(NOTHING, INDEX, ADDRESS, ADDRESS, WORD, ADDRESS, ADDRESS, ADDRESS)
+@subroutine(WORD, INDEX, ADDRESS, ADDRESS, WORD, ADDRESS, ADDRESS, ADDRESS)
 def _shuffle(kind, state, op, mask, source, result, second):
+    """Returns the lanes that were read."""
     other, clamps = row_of(state, op, SECOND_SOURCE), row_of(state, op, THIRD_SOURCE)
-    copied, inside = row_of(state, op, THIRD_RESULT), np.uint32(0)
+    copied, inside, read = row_of(state, op, THIRD_RESULT), np.uint32(0), np.uint32(0)
     for lane in range(32):  # to a row of its own first: source and result may be one register
         b, clamp = get_n32(other, lane) & 31, get_n32(clamps, lane)
         segment, limit = (clamp >> 8) & 31, clamp & 31
@@ -101,9 +111,12 @@ def _shuffle(kind, state, op, mask, source, result, second):
             partner = lane + b
         valid = partner >= last if kind == 1 else partner <= last
         set_u32(copied, lane, get_u32(source, partner if valid else lane))
+        if valid and has(mask, lane):
+            read |= np.uint32(1) << np.uint32(partner)
         if valid:
             inside |= np.uint32(1) << np.uint32(lane)
     for lane in range(32):
         if has(mask, lane):
             set_u32(result, lane, get_u32(copied, lane))
             set_u32(second, lane, _FULL if has(inside, lane) else np.uint32(0))
+    return read

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from gemmsim.trace.device_memory import DeviceMemory
 from gemmsim.trace.executor import ACROSS_LANES, executor_for
 from gemmsim.trace.faults import describe
 from gemmsim.trace.lower import MicroProgram, lower
+from gemmsim.trace.reduced import reduced
 from gemmsim.trace.types import WARP_LANES, Execution, Launch, WarpTrace
 from gemmsim.trace.watcher import Watcher
 
@@ -75,7 +77,9 @@ class Executor:
         self.barriers = np.zeros(state.OUTCOME + state.BARRIER_WORDS, np.int64)
         live = [min(WARP_LANES, launch.threads_per_block - WARP_LANES * w) for w in range(warps)]
         self.alive = np.array([(1 << n) - 1 for n in live], np.int64)
+        self.stale = np.zeros(len(self.memory.starts), np.uint64)
         self.context = self._context(warps)
+        self.reducible = not watching
         self.watcher = Watcher(program, launch, self.code, self.shared_bytes) if watching else None
         if self.watcher:
             self.watcher.fill(self.context)
@@ -110,16 +114,40 @@ class Executor:
         weights = np.ones(len(chosen)) if weight is None else np.asarray(weight, float)
         return self.buffers.finish(warps, chosen, weights, executed, threads)
 
+    def probe(self, blocks: Sequence[int]) -> WarpTrace:
+        """The trace of `blocks` without streams. What it does not depend on is not computed: C stays as it was."""
+        none = [False] * len(blocks)
+        if self.reducible:
+            self.context[state.CODE_AT] = self.reduced.ctypes.data
+            self.stale[:] = 0
+            try:
+                return self.trace(blocks, streams=none)
+            except Stopped as stopped:
+                if stopped.status != state.STALE:
+                    raise
+                self.reducible = False
+            finally:
+                self.context[state.CODE_AT] = self.code.ctypes.data
+                self.stale[:] = 0
+        return self.trace(blocks, streams=none)
+
+    @cached_property
+    def reduced(self) -> NDArray[np.uint32]:
+        """The lowered code without what the trace does not depend on."""
+        return np.ascontiguousarray(reduced(self.micro))
+
     def _context(self, warps: int) -> NDArray[np.uint64]:
         """The slots that do not change between blocks; every array named here is kept alive by `self`."""
         context, memory = np.zeros(state.CONTEXT_SLOTS, np.uint64), self.memory
-        starts, sizes, positions = memory.table
         arrays = {
-            state.GLOBAL_AT: memory.bytes,
             state.WRITTEN_AT: memory.written,
-            state.ALLOCATION_START: starts,
-            state.ALLOCATION_SIZE: sizes,
-            state.ALLOCATION_POSITION: positions,
+            state.TOUCHED_AT: memory.touched,
+            state.ALLOCATION_START: memory.starts,
+            state.ALLOCATION_SIZE: memory.sizes,
+            state.ALLOCATION_POSITION: memory.positions,
+            state.ALLOCATION_PLACE: memory.places,
+            state.ALLOCATION_LENT: memory.lent,
+            state.ALLOCATION_STALE: self.stale,
             state.SHARED_AT: self.shared,
             state.LOCAL_AT: self.local,
             state.BANKS_AT: self.banks,
@@ -130,7 +158,7 @@ class Executor:
             state.BARRIERS_AT: self.barriers,
         }
         numbers = {
-            state.ALLOCATIONS: len(starts),
+            state.ALLOCATIONS: len(memory.starts),
             state.SHARED_BYTES: self.shared_bytes,
             state.LOCAL_WORDS: self.local.shape[1],
             state.WARPS: warps,
@@ -219,8 +247,13 @@ class Executor:
                 self.watcher.end(block)
             if status == state.FINISHED:
                 return
-            if status != state.GROW:
-                counters = self.buffers.counters
+            counters = self.buffers.counters
+            if status == state.LENT:
+                self.memory.own(int(counters[state.FAULT_LANE]))
+            elif status == state.GROW:
+                self.buffers.grow()
+            elif status == state.STALE:
+                raise Stopped("a reduced program reads what was stored in name only", status, block)
+            else:
                 message = describe(status, counters, self.program, block, self.budget, self.memory, self.shared_bytes)
                 raise Stopped(message, status, block)
-            self.buffers.grow()

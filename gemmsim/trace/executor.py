@@ -104,8 +104,8 @@ from gemmsim.trace.watch_order import arrives, copies, ends, met, opened
 # mypy: disable-error-code="no-untyped-def"
 
 _LANE_OPS = len(OP_NUMBER)
-_NOP, _EXIT, _BRANCH, _DIVERGENT, _JUMP = (
-    CONTROL_NUMBER[n] for n in ("nop", "exit", "branch", "branch_divergent", "jump")
+_NOP, _IDLE, _EXIT, _BRANCH, _DIVERGENT, _JUMP = (
+    CONTROL_NUMBER[n] for n in ("nop", "idle", "exit", "branch", "branch_divergent", "jump")
 )
 _BEGIN, _LEAVE, _CONVERGE, _BARRIER, _OUTCOME = (
     CONTROL_NUMBER[n] for n in ("begin", "leave", "converge", "barrier", "barrier_outcome")
@@ -149,6 +149,14 @@ def _wait(warp, state, op, kind, pc, mask):
         return
     wanted = get_n32(row_of(state, op, SOURCE), first_set(mask))
     add_path(warp, pc, mask, WAIT_COLLECTIVE if get_u32(op, DETAIL) != 0 else WAIT_WARP, wanted)
+
+
+@subroutine(NOTHING, ADDRESS, ADDRESS, INDEX, INDEX, INDEX)
+def _count(executed, threads, instruction, count, population):
+    """So many instructions in a row were executed once more, by so many threads."""
+    for number in range(instruction, instruction + count):
+        set_i64(executed, number, get_i64(executed, number) + 1)
+        set_i64(threads, number, get_i64(threads, number) + population)
 
 
 def _sources_version() -> int:
@@ -242,6 +250,14 @@ def _compiled(version: int, everything: bool, watching: bool):
                             set_i64(counters, FAULT_INSTRUCTION, get_n32(op, INSTRUCTION))
                             break
                         status = np.int64(-1)
+                    elif kind == _IDLE:
+                        if stream == 0:
+                            instruction = get_n32(op, INSTRUCTION)
+                            others = get_n32(op, IMMEDIATE) - 1
+                            _count(executed, threads, instruction + 1, others, population(mask))
+                            budget -= others
+                            pc = get_n32(op, TARGET)
+                            continue
                     elif kind == _BRANCH:
                         taken = true_lanes(row_of(state, op, SOURCE), get_u32(op, SOURCE_FLIP)) & mask
                         if taken != 0:
@@ -251,7 +267,11 @@ def _compiled(version: int, everything: bool, watching: bool):
                             continue
                     elif kind == _EXCHANGE:
                         if everything:
-                            exchange(state, op, mask)
+                            status = exchange(state, op, mask)
+                            if status != 0:
+                                set_i64(counters, FAULT_INSTRUCTION, get_n32(op, INSTRUCTION))
+                                break
+                            status = np.int64(-1)
                     elif kind == _BEGIN:
                         splat_row(row_of(state, op, RESULT), active, active)
                     elif kind == _LEAVE:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.trace.compiled import ADDRESS, INDEX, NOTHING, WORD, subroutine
+from gemmsim.trace.compiled import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
+from gemmsim.trace.device_memory import PIECE_SHIFT
 from gemmsim.trace.micro import (
     ACCESS,
     CONSTANT,
@@ -16,6 +17,8 @@ from gemmsim.trace.micro import (
     FLAGS,
     GLOBAL,
     INSTRUCTION,
+    KIND_SHIFT,
+    LOAD,
     LOCAL,
     PARTIAL_BIT,
     RESULT,
@@ -25,7 +28,9 @@ from gemmsim.trace.micro import (
     SOURCE,
     SPACE_MASK,
     SPACE_SHIFT,
+    STORE,
     UNIFORM,
+    UNMOVED_BIT,
 )
 from gemmsim.trace.move import move
 from gemmsim.trace.raw import (
@@ -44,24 +49,28 @@ from gemmsim.trace.raw import (
     row_of,
     set_i32,
     set_i64,
+    set_u8,
     set_u32,
     set_u64,
     splat_row,
 )
 from gemmsim.trace.state import (
     ACCESSES,
+    ALLOCATION_LENT,
+    ALLOCATION_PLACE,
     ALLOCATION_POSITION,
     ALLOCATION_SIZE,
+    ALLOCATION_STALE,
     ALLOCATION_START,
     ALLOCATIONS,
     BANKS_AT,
     COUNTERS_AT,
     FAULT_ADDRESS,
     FAULT_LANE,
-    GLOBAL_AT,
     HASH_AT,
     HASH_SLOTS,
     LAST_AT,
+    LENT,
     LOCAL_AT,
     LOCAL_BASE,
     LOCAL_SLOT,
@@ -87,6 +96,8 @@ from gemmsim.trace.state import (
     SHARED_BYTES,
     SHARED_RANGE,
     SHARED_WINDOW,
+    STALE,
+    TOUCHED_AT,
     WARPS,
     WRITTEN_AT,
 )
@@ -183,9 +194,25 @@ def blame(context, rows, mask, size, limit, beyond):
     return np.int64(0)
 
 
+@subroutine(TRUTH, ADDRESS, ADDRESS, WORD)
+def _lent(context, rows, mask):
+    """Whether any lane is in a lent allocation; its number is then in FAULT_LANE."""
+    starts, sizes = get_u64(context, ALLOCATION_START), get_u64(context, ALLOCATION_SIZE)
+    lent = get_u64(context, ALLOCATION_LENT)
+    for i in range(get_i64(context, ALLOCATIONS)):
+        if get_u64(lent, i) != np.uint64(0) and inside(rows, get_u64(starts, i), get_u64(sizes, i)) & mask != 0:
+            set_i64(get_u64(context, COUNTERS_AT), FAULT_LANE, i)
+            return True
+    return False
+
+
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
 def _global(context, state, op, mask, warp, rows, size):
     """Global memory; the lanes of one access may be in different allocations."""
+    moves, kind = get_n32(op, ACCESS) & UNMOVED_BIT == 0, get_n32(op, ACCESS) >> KIND_SHIFT
+    stores, stale = moves and kind != LOAD, get_u64(context, ALLOCATION_STALE)
+    if stores and _lent(context, rows, mask):
+        return np.int64(LENT)
     row = record(context, rows, mask, op, warp)
     if get_u64(row, PATTERN_ALIGNMENT) & np.uint64(size - 1) != np.uint64(0):
         return blame(context, rows, mask, size, np.uint64(0xFFFFFFFFFFFFFFFF), np.int64(0))
@@ -194,7 +221,8 @@ def _global(context, state, op, mask, warp, rows, size):
     low = lane_address(rows, first) - get_u64(row, first)  # the record's base: the lowest address, rounded down
     last = moved(low + get_u64(row, PATTERN_HIGH), checked - 1)
     starts, sizes = get_u64(context, ALLOCATION_START), get_u64(context, ALLOCATION_SIZE)
-    host, written = get_u64(context, GLOBAL_AT), get_u64(context, WRITTEN_AT)
+    places, positions = get_u64(context, ALLOCATION_PLACE), get_u64(context, ALLOCATION_POSITION)
+    written, touched = get_u64(context, WRITTEN_AT), get_u64(context, TOUCHED_AT)
     shape = get_i64(row, PATTERN_KIND)
     rest = mask
     while rest != 0:
@@ -210,8 +238,17 @@ def _global(context, state, op, mask, warp, rows, size):
         if low < start or last - start >= length:  # starts are multiples of 128
             now = rest & inside(rows, start, moved(length, 1 - checked))
             shape = np.int64(PATTERN_SCATTERED)
-        delta = host + get_u64(get_u64(context, ALLOCATION_POSITION), found) - start
-        move(state, op, now, rows, delta, np.int64(4), written - host, shape)
+        place, position = get_u64(places, found), get_u64(positions, found)
+        if moves and kind != STORE and get_u64(stale, found) != np.uint64(0):
+            return np.int64(STALE)
+        if not moves and kind != LOAD:
+            set_u64(stale, found, np.uint64(1))
+        move(state, op, now, rows, place - start, np.int64(4), written + position - place, shape)
+        if stores:
+            for lane in range(32):
+                if has(now, lane):
+                    piece = (lane_address(rows, lane) - start + position) >> np.uint64(PIECE_SHIFT)
+                    set_u8(touched, np.int64(piece), 1)
         rest = rest & ~now
     return np.int64(0)
 

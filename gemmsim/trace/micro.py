@@ -35,6 +35,7 @@ UNGUARDED = 4
 # ACCESS: bytes a lane, flags, where, and what
 SIZE_MASK, SIGNED_BIT, PARTIAL_BIT = 0x1F, 0x20, 0x40  # partial: bytes beyond the first are not checked for bounds
 ASYNC_BIT = 0x80  # the store of an asynchronous copy
+UNMOVED_BIT = 0x800  # checked and recorded, but nothing is loaded or stored; a shuffle: no lane outside is read
 SPACE_SHIFT, SPACE_MASK, KIND_SHIFT = 8, 7, 12
 GLOBAL, SHARED, LOCAL, GENERIC, CONSTANT = range(5)
 LOAD, STORE, ATOMIC = range(3)
@@ -53,6 +54,7 @@ REDUCTIONS = {"SUM": 10, "AND": 11, "OR": 12, "XOR": 13, "MIN": 14, "MAX": 15, "
 # of matrices last.
 CONTROL = (
     "nop",
+    "idle",  # IMMEDIATE instructions, this one included, that do nothing; then on at TARGET
     "exit",
     "branch",  # to TARGET, for the lanes of a predicate
     "branch_divergent",  # to TARGET, where the warp is not together (or, DETAIL 1, where it is)

@@ -31,6 +31,7 @@ from gemmsim.trace.micro import (
     THIRD_SOURCE,
     TYPE_MASK,
     TYPE_SHIFT,
+    UNMOVED_BIT,
     XOR,
 )
 from gemmsim.trace.raw import (
@@ -72,6 +73,8 @@ def move(state, op, mask, rows, delta, stride, written, shape):
     shape     PATTERN_KIND of the addresses
     """
     how = get_n32(op, ACCESS)
+    if how & UNMOVED_BIT != 0:
+        return
     size, kind = how & SIZE_MASK, how >> KIND_SHIFT
     result, data = row_of(state, op, RESULT), row_of(state, op, SECOND_SOURCE)
     if kind == LOAD:

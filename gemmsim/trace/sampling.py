@@ -110,7 +110,7 @@ class _Probe:
         if block not in self.known:
             gx, gy, _ = self.executor.launch.grid
             column = [block + gx * gy * z for z in range(self.depth)]
-            trace = self.executor.trace(column, streams=[False] * self.depth)
+            trace = self.executor.probe(column)
             self.known[block] = _signature(trace), int(trace.executed.sum())
         return self.known[block]
 

@@ -15,10 +15,35 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.trace.compiled import ADDRESS, DOUBLE, INDEX, NOTHING, TRUTH, WORD, subroutine
+from gemmsim.trace.compiled import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
+from gemmsim.trace.fragments import (
+    load_f32,
+    load_f64,
+    load_s32,
+    product_1,
+    product_2,
+    product_4,
+    spread_bf16,
+    spread_f16,
+    spread_f64,
+    spread_s8,
+    spread_tf32,
+    spread_u8,
+    store_f32,
+    store_f64,
+    store_s32,
+    store_saturated,
+    turn_bf16,
+    turn_f16,
+    turn_f64,
+    turn_s8,
+    turn_tf32,
+    turn_u8,
+)
 from gemmsim.trace.lower.tensor import BF16, F16, F64, MATRIX_ROW_BYTES, S8, S32, S32_SATURATED, TF32
 from gemmsim.trace.memory_access import blame, record
 from gemmsim.trace.micro import (
+    ACCESS,
     DETAIL,
     IMMEDIATE,
     RESULT,
@@ -27,14 +52,9 @@ from gemmsim.trace.micro import (
     SOURCE,
     THIRD_IMMEDIATE,
     THIRD_SOURCE,
+    UNMOVED_BIT,
 )
 from gemmsim.trace.raw import (
-    as_double,
-    as_float,
-    double_bits,
-    float_bits,
-    fused,
-    get_f64,
     get_n32,
     get_u16,
     get_u32,
@@ -43,7 +63,6 @@ from gemmsim.trace.raw import (
     moved,
     row_of,
     scratch,
-    set_f64,
     set_u32,
 )
 from gemmsim.trace.state import PATTERN_ALIGNMENT, PATTERN_HIGH, SHARED_AT, SHARED_BYTES, SHARED_RANGE
@@ -51,7 +70,6 @@ from gemmsim.trace.state import PATTERN_ALIGNMENT, PATTERN_HIGH, SHARED_AT, SHAR
 # mypy: disable-error-code="no-untyped-def"
 
 _FULL = np.uint32(0xFFFFFFFF)
-_LEAST, _MOST = -(2.0**31), 2.0**31 - 1
 
 
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX, TRUTH)
@@ -84,6 +102,8 @@ def _load_matrix(context, state, op, warp):
     last = lane_address(addresses, 0) - get_u64(shape, 0) + get_u64(shape, PATTERN_HIGH)
     if moved(last, MATRIX_ROW_BYTES) > limit or get_u64(shape, PATTERN_ALIGNMENT) & np.uint64(15) != np.uint64(0):
         return blame(context, addresses, asked, np.int64(MATRIX_ROW_BYTES), limit, np.int64(SHARED_RANGE))
+    if get_n32(op, ACCESS) & UNMOVED_BIT != 0:
+        return np.int64(0)
     shared = get_u64(context, SHARED_AT)
     for matrix in range(matrices):
         for lane in range(32):
@@ -98,30 +118,34 @@ def _load_matrix(context, state, op, warp):
     return np.int64(0)
 
 
-@subroutine(DOUBLE, WORD)
-def _half(bits):
-    """IEEE binary16 to float64, exactly."""
-    exponent, fraction = np.int64(bits >> np.uint32(10)) & 31, np.int64(bits) & 1023
-    if exponent == 31:
-        value = np.inf if fraction == 0 else np.nan
-    elif exponent == 0:
-        value = np.float64(fraction) * 2.0**-24
-    else:
-        value = np.float64(as_float(np.uint32(((exponent + 112) << 23) | (fraction << 13))))
-    return -value if bits & np.uint32(0x8000) else value
-
-
-@subroutine(DOUBLE, WORD, INDEX, INDEX)
-def _element(word, format_, number):
-    """Element `number` of a register, exactly."""
+@subroutine(NOTHING, INDEX, ADDRESS, ADDRESS)
+def _spread(format_, to, register):
+    """The elements of a register of A."""
     if format_ == F16:
-        return _half((word >> np.uint32(16 * number)) & np.uint32(0xFFFF))
-    if format_ == BF16:
-        return np.float64(as_float(np.uint32((word >> np.uint32(16 * number)) << np.uint32(16))))
-    if format_ == TF32:  # the hardware reads 19 bits of the 32
-        return np.float64(as_float(word & np.uint32(0xFFFFE000)))
-    byte = np.int64(word >> np.uint32(8 * number)) & 255
-    return np.float64(byte - 256 if format_ == S8 and byte >= 128 else byte)
+        spread_f16(to, register)
+    elif format_ == BF16:
+        spread_bf16(to, register)
+    elif format_ == TF32:
+        spread_tf32(to, register)
+    elif format_ == S8:
+        spread_s8(to, register)
+    else:
+        spread_u8(to, register)
+
+
+@subroutine(NOTHING, INDEX, ADDRESS, ADDRESS)
+def _turn(format_, to, register):
+    """The elements of a register of B."""
+    if format_ == F16:
+        turn_f16(to, register)
+    elif format_ == BF16:
+        turn_bf16(to, register)
+    elif format_ == TF32:
+        turn_tf32(to, register)
+    elif format_ == S8:
+        turn_s8(to, register)
+    else:
+        turn_u8(to, register)
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS)
@@ -131,63 +155,47 @@ def _multiply(state, op):
     depth, accumulator = get_n32(op, IMMEDIATE), get_n32(op, SECOND_IMMEDIATE)
     groups = get_n32(op, THIRD_IMMEDIATE) >> 3  # of eight rows
     shift = 0 if format_a == TF32 else 1 if format_a <= BF16 else 2  # of the number of elements in a register
-    a, b, c = scratch(16 * 32), scratch(32 * 8), scratch(16 * 8)
+    steps = depth >> 2 + shift
+    bytes_ = np.int64(256) << shift  # of a register's elements, as float64
+    a, b, c = scratch(16 * 32), scratch(32 * 8), scratch(8 * 8)
     words_a, words_b = row_of(state, op, SOURCE), row_of(state, op, SECOND_SOURCE)
     words_c, result = row_of(state, op, THIRD_SOURCE), row_of(state, op, RESULT)
-    for lane in range(32):
-        g, t = lane >> 2, lane & 3
-        for step in range(depth >> 2 + shift):
-            for j in range(1 << shift):
-                k = (4 * step + t << shift) + j
-                for i in range(groups):
-                    word = get_u32(words_a, (step * groups + i) * 32 + lane)
-                    set_f64(a, 32 * (g + 8 * i) + k, _element(word, format_a, j))
-                set_f64(b, 8 * k + g, _element(get_u32(words_b, step * 32 + lane), format_b, j))
-        for r in range(2 * groups):
-            word = get_u32(words_c, r * 32 + lane)
-            value = np.float64(np.int32(word)) if accumulator >= S32 else np.float64(as_float(word))
-            set_f64(c, 8 * (g + 8 * (r >> 1)) + 2 * t + (r & 1), value)
-    for i in range(8 * groups):
-        for k in range(depth):
-            x = get_f64(a, 32 * i + k)
-            for j in range(8):
-                set_f64(c, 8 * i + j, get_f64(c, 8 * i + j) + x * get_f64(b, 8 * k + j))
-    for lane in range(32):
-        g, t = lane >> 2, lane & 3
-        for r in range(2 * groups):
-            total = get_f64(c, 8 * (g + 8 * (r >> 1)) + 2 * t + (r & 1))
-            if accumulator == S32_SATURATED:
-                total = _LEAST if total < _LEAST else total
-                total = _MOST if total > _MOST else total
-            set_u32(
-                result,
-                r * 32 + lane,
-                np.uint32(np.int64(total)) if accumulator >= S32 else float_bits(np.float32(total)),
-            )
-
-
-@subroutine(DOUBLE, ADDRESS, INDEX, INDEX)
-def _load_double(rows, register, lane):
-    return as_double(lane_address(moved(rows, 256 * register), lane))
+    for register in range(steps * groups):
+        _spread(format_a, moved(a, bytes_ * register), moved(words_a, 128 * register))
+    for step in range(steps):
+        _turn(format_b, moved(b, bytes_ * step), moved(words_b, 128 * step))
+    for i in range(groups):
+        before, after = moved(words_c, 256 * i), moved(result, 256 * i)
+        if accumulator >= S32:
+            load_s32(c, before)
+        else:
+            load_f32(c, before)
+        mine, stride = moved(a, bytes_ * i), bytes_ * groups
+        if shift == 0:
+            product_1(c, mine, b, steps, stride)
+        elif shift == 1:
+            product_2(c, mine, b, steps, stride)
+        else:
+            product_4(c, mine, b, steps, stride)
+        if accumulator == S32_SATURATED:
+            store_saturated(after, c)
+        elif accumulator == S32:
+            store_s32(after, c)
+        else:
+            store_f32(after, c)
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS)
 def _multiply_double(state, op):
-    depth, groups = get_n32(op, IMMEDIATE), get_n32(op, THIRD_IMMEDIATE) >> 3
+    steps, groups = get_n32(op, IMMEDIATE) >> 2, get_n32(op, THIRD_IMMEDIATE) >> 3
     words_a, words_b = row_of(state, op, SOURCE), row_of(state, op, SECOND_SOURCE)
     words_c, result = row_of(state, op, THIRD_SOURCE), row_of(state, op, RESULT)
-    d = scratch(16 * 8)
-    for lane in range(32):
-        for r in range(2 * groups):
-            g, column = (lane >> 2), 2 * (lane & 3) + (r & 1)
-            total = _load_double(words_c, r, lane)
-            for k in range(depth):  # A's row g is in the lanes 4 g + k mod 4, B's column in 4 column + k mod 4
-                x = _load_double(words_a, (k >> 2) * groups + (r >> 1), 4 * g + (k & 3))
-                y = _load_double(words_b, k >> 2, 4 * column + (k & 3))
-                total = fused(x, y, total)
-            set_f64(d, 8 * (g + 8 * (r >> 1)) + column, total)
-    for lane in range(32):
-        for r in range(2 * groups):
-            bits = double_bits(get_f64(d, 8 * ((lane >> 2) + 8 * (r >> 1)) + 2 * (lane & 3) + (r & 1)))
-            set_u32(result, 64 * r + lane, np.uint32(bits & np.uint64(0xFFFFFFFF)))
-            set_u32(result, 64 * r + 32 + lane, np.uint32(bits >> np.uint64(32)))
+    a, b, c = scratch(8 * 32), scratch(4 * 32), scratch(8 * 8)
+    for register in range(steps * groups):
+        spread_f64(moved(a, 256 * register), moved(words_a, 256 * register))
+    for step in range(steps):
+        turn_f64(moved(b, 256 * step), moved(words_b, 256 * step))
+    for i in range(groups):
+        load_f64(c, moved(words_c, 512 * i))
+        product_1(c, moved(a, 256 * i), b, steps, 256 * groups)
+        store_f64(moved(result, 512 * i), c)

@@ -19,15 +19,22 @@ def memory_of(*arrays: np.ndarray) -> DeviceMemory:
 
 
 def place(memory: DeviceMemory, number: int) -> int:
-    """Where array `number` begins in the flat buffer."""
-    return int(memory.table[2][number])
+    """Where the marks of array `number` begin."""
+    return int(memory.positions[number])
 
 
 def store(memory: DeviceMemory, number: int, first_byte: int, count: int) -> None:
     """As a kernel does."""
     at = place(memory, number) + first_byte
-    memory.bytes[at : at + count] ^= 0xFF
+    content(memory, number)[first_byte : first_byte + count] ^= 0xFF
     memory.written[at : at + count] = True
+    memory.touched[at // PIECE : (at + count - 1) // PIECE + 1] = True
+
+
+def content(memory: DeviceMemory, number: int) -> np.ndarray:
+    array = memory.arrays()[number]
+    assert array is not None
+    return array.reshape(-1).view(np.uint8)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float32, np.float64])
@@ -59,6 +66,6 @@ def test_restoring_touches_only_the_pieces_stored_to() -> None:
     """What was changed behind its back elsewhere stays: restoring a large array for each block tried costs too much."""
     memory = memory_of(np.zeros((3 * PIECE) // 4, np.float32))
     store(memory, 0, PIECE + 8, 4)
-    memory.bytes[place(memory, 0)] = 7  # not marked as stored to, in another piece
+    content(memory, 0)[0] = 7  # not marked as stored to, in another piece
     memory.restore()
-    assert memory.bytes[place(memory, 0)] == 7 and memory.bytes[place(memory, 0) + PIECE + 8] == 0
+    assert content(memory, 0)[0] == 7 and content(memory, 0)[PIECE + 8] == 0

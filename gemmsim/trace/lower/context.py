@@ -52,6 +52,8 @@ class MicroProgram:
     literals    (row, word) for immediates
     accesses    memory operations
     specials    special register name -> row
+    warp_rows   uniform registers and predicates: rows that all paths of a warp share
+    path_rows   rows that decide where paths of a warp meet and go on
     """
 
     code: NDArray[np.uint32]
@@ -62,6 +64,8 @@ class MicroProgram:
     constants: tuple[Constant, ...]
     literals: tuple[tuple[int, int], ...]
     specials: dict[str, int] = field(default_factory=dict)
+    warp_rows: tuple[range, ...] = ()
+    path_rows: range = range(0)
 
 
 class Context:
@@ -69,7 +73,7 @@ class Context:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.code: list[NDArray[np.uint32]] = []
+        self.code: list[list[int]] = []  # rows of micro.COLUMNS words
         self.registers = max(program.registers, 1) + 8
         self.uniform_base = self.registers
         self.predicate_base = self.uniform_base + UNIFORM_REGISTERS
@@ -219,7 +223,7 @@ class Context:
         only: Source | None = None,
     ) -> None:
         """Append one micro-operation, guarded as the instruction is, or by the row `only` instead."""
-        row = np.zeros(micro.COLUMNS, np.uint32)
+        row = [0] * micro.COLUMNS
         row[micro.OP] = OP_NUMBER[op] if op in OP_NUMBER else CONTROL_NUMBER[op]
         guard = self.instruction.predicate
         flags = micro.UNIFORM if uniform else 0
@@ -228,14 +232,15 @@ class Context:
         else:
             source = only or self.predicate(guard)  # type: ignore[arg-type]
             row[micro.GUARD], row[micro.GUARD_XOR] = source.row * micro.LANES, source.flip
-        row[micro.RESULT : micro.RESULT + 3] = self.sink * micro.LANES
-        for i, result in enumerate(results):
-            row[micro.RESULT + i] = result * micro.LANES
-        for i, s in enumerate(sources):
-            at = micro.SOURCE + micro.SOURCE_COLUMNS * i
-            row[at : at + 3] = s.row * micro.LANES, s.keep, s.flip
-        for i, value in enumerate(immediates):
-            row[micro.IMMEDIATE + i] = value & ALL
+        row[micro.RESULT : micro.RESULT + 3] = (self.sink * micro.LANES,) * 3
+        for at, result in enumerate(results, micro.RESULT):
+            row[at] = result * micro.LANES
+        at = micro.SOURCE
+        for s in sources:
+            row[at : at + 3] = s.row * micro.LANES, s.keep & ALL, s.flip & ALL
+            at += micro.SOURCE_COLUMNS
+        for at, value in enumerate(immediates, micro.IMMEDIATE):
+            row[at] = value & ALL
         row[micro.INSTRUCTION], row[micro.FLAGS], row[micro.TARGET] = self.instruction.index, flags, target
         row[micro.ACCESS], row[micro.DETAIL] = access, detail
         if op in ("access", "load_matrix"):

@@ -48,7 +48,7 @@ def lower(program: Program) -> MicroProgram:
             raise context.unsupported("operand form") from None
         context.code[start[number]][micro.FLAGS] |= micro.FIRST
     start[-1] = len(context.code)
-    code = np.stack(context.code)
+    code = np.array(context.code, np.uint32)
     _resolve_targets(context, code, start)
     constants = tuple(
         Constant(row + word, bank, offset + 4 * word)
@@ -57,7 +57,19 @@ def lower(program: Program) -> MicroProgram:
     )
     literals = tuple((row + i, word) for words, row in context.literals.items() for i, word in enumerate(words))
     return MicroProgram(
-        code, start, context.next_row, context.ones, context.accesses, constants, literals, dict(context.specials)
+        code,
+        start,
+        context.next_row,
+        context.ones,
+        context.accesses,
+        constants,
+        literals,
+        dict(context.specials),
+        (
+            range(context.uniform_base, context.predicate_base),
+            range(context.uniform_predicate_base, context.zero),
+        ),
+        range(context.barrier_base, context.resume + 1),
     )
 
 
