@@ -27,6 +27,7 @@ class Coalesced:
     ideal_sectors    sectors that those bytes would fill if packed
     sector_start     int64 [patterns + 1] pattern p's sectors are sector_offset[sector_start[p]:sector_start[p + 1]]
     sector_offset    int64, ascending within a pattern: sectors counted from the record's base
+    sector_whole     bool, parallel to it: whether all bytes of the sector are asked for
     """
 
     sectors: NDArray[np.int64]
@@ -35,6 +36,7 @@ class Coalesced:
     ideal_sectors: NDArray[np.int64]
     sector_start: NDArray[np.int64]
     sector_offset: NDArray[np.int64]
+    sector_whole: NDArray[np.bool_]
 
 
 def coalesce(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_bytes: NDArray[np.int64]) -> Coalesced:
@@ -49,7 +51,10 @@ def coalesce(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_
     sector = offsets >> SECTOR_SHIFT
     new_sector = _starts(sector)
     sectors = new_sector.sum(axis=1)
-    used_bytes = _starts(offsets).sum(axis=1) * width_bytes
+    new_offset = _starts(offsets)
+    used_bytes = new_offset.sum(axis=1) * width_bytes
+    # Accesses are aligned: no lane's bytes lie in two sectors.
+    used_of_sector = np.bincount(np.cumsum(new_sector) - 1, (new_offset * width_bytes[:, None]).reshape(-1))
     return Coalesced(
         sectors=sectors,
         lines=_starts(offsets >> LINE_SHIFT).sum(axis=1),
@@ -57,6 +62,7 @@ def coalesce(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_
         ideal_sectors=-(-used_bytes // SECTOR_BYTES),
         sector_start=np.concatenate([np.zeros(1, np.int64), np.cumsum(sectors)]),
         sector_offset=sector[new_sector],
+        sector_whole=used_of_sector >= SECTOR_BYTES,
     )
 
 

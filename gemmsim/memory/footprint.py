@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from gemmsim.memory.coalescer import SECTOR_BYTES, Coalesced
 from gemmsim.memory.shifts import Shifts, coordinates
-from gemmsim.memory.streams import READ, WRITE, Streams
+from gemmsim.memory.streams import PAST, READ, WRITE, Streams
 from gemmsim.trace.types import Launch, WarpTrace
 
 _VISITS = 40_000_000  # sector visits that are worth their time: about half a second
@@ -117,7 +117,8 @@ def _lists(trace: WarpTrace, streams: Streams, coalesced: Coalesced, group: NDAr
     number = block[access] * groups + group[pc]
     kept = _firsts(number, pc, sector)
     start = np.searchsorted(number[kept], np.arange(len(trace.blocks) * groups + 1))
-    return _Lists(start, sector[kept], pc[kept], streams.kind[access[kept]].astype(np.int64))
+    kind = streams.kind[access[kept]].astype(np.int64)
+    return _Lists(start, sector[kept], pc[kept], np.where(kind == PAST, READ, kind))
 
 
 def _firsts(major: NDArray, middle: NDArray, minor: NDArray) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ from gemmsim.memory.coalescer import SECTOR_SHIFT
 from gemmsim.memory.shapes import Shapes
 from gemmsim.trace.types import WarpTrace
 
-READ, WRITE, ATOMIC = 0, 1, 2  # kind of an access
+READ, WRITE, ATOMIC, PAST = 0, 1, 2, 3  # kind of an access; PAST: a read that bypasses L1
 _KINDS = {"ld": READ, "ldgsts": READ, "st": WRITE, "atom": ATOMIC, "red": ATOMIC}
 
 
@@ -28,7 +28,7 @@ class Streams:
     record   int64 [accesses] index of the memory record
     sector   int64 [accesses] its base address in sectors
     shape    int32 [accesses]
-    kind     uint8 [accesses] READ, WRITE or ATOMIC
+    kind     uint8 [accesses] READ, WRITE, ATOMIC or PAST
     pc       int32 [accesses] static instruction
     start    int64 [warps + 1] accesses of warp w are start[w]:start[w + 1]
     """
@@ -66,7 +66,7 @@ def streams_of(trace: WarpTrace, shapes: Shapes, accesses: dict[int, Access]) ->
     kinds = np.full(trace.executed.shape[1], -1, np.int8)
     for index, access in accesses.items():
         if access.space != "shared":
-            kinds[index] = _KINDS[access.op]
+            kinds[index] = PAST if access.bypasses else _KINDS[access.op]
     kind = kinds[trace.record_pc]
     record = np.flatnonzero(kind >= 0)
     return Streams(

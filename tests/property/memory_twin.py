@@ -128,24 +128,33 @@ def run_wave(program: Program, trace: WarpTrace, rows: list[int], cache: Cache, 
             lanes = lanes_of(trace, record)
             for line in lines(lanes):
                 wanted = [s for s in sectors(lanes) if s // 4 == line]
-                rest = look_up(cache, access.op, line, wanted)
-                hits[record] += len(wanted) - len(rest)
-                to_l2 = rest if access.op in ("ld", "ldgsts") else wanted
+                op = "past" if access.bypasses else access.op
+                whole = [s for s in wanted if len(bytes_of(lanes, access.width_bytes, s)) == 32]
+                missing = look_up(cache, op, line, wanted, whole)
+                hits[record] += len(wanted) - len(missing)
+                to_l2 = missing if access.op in ("ld", "ldgsts") else wanted
                 if to_l2:
                     out.append((access.op, line, to_l2, record))
     return out
 
 
-def look_up(cache: Cache, op: str, line: int, wanted: list[int]) -> list[int]:
-    """Sectors that are not in L1."""
-    reads = op in ("ld", "ldgsts")
-    if cache.ways == 0 or op in ("atom", "red") or (not reads and line not in cache.set_of(line)):
+def look_up(cache: Cache, op: str, line: int, wanted: list[int], whole: list[int]) -> list[int]:
+    """Sectors that miss L1. `whole`: those of which all bytes are asked for."""
+    if cache.ways == 0 or op in ("atom", "red", "past"):
         return wanted
+    known = line in cache.set_of(line)
     state, _ = cache.touch(line)
-    rest = [s for s in wanted if s not in state]
-    if reads:
-        state.update(dict.fromkeys(wanted, False))
-    return rest
+    if op == "st":
+        state.update(dict.fromkeys(whole, False))
+        return [] if known else wanted
+    missing = [s for s in wanted if s not in state]
+    state.update(dict.fromkeys(wanted, False))
+    return missing
+
+
+def bytes_of(lanes: Lanes, width: int, sector: int) -> set[int]:
+    """Bytes of a sector that an access touches."""
+    return {a + i for a in lanes if a is not None for i in range(width) if (a + i) // 32 == sector}
 
 
 def through_l1(program: Program, trace: WarpTrace, warp: int) -> list[int]:

@@ -17,8 +17,11 @@ from gemmsim.memory.serve import serve
 
 from . import memory_twin as twin
 
-MNEMONICS = ("LDG.E", "LDG.E.128", "STG.E.64", "RED.E.ADD", "ATOMG.E.ADD", "LDGSTS.E.128", "LDS", "STS.128", "LDL")
-WIDTHS = (4, 16, 8, 4, 4, 16, 4, 16, 4)
+MNEMONICS = (
+    "LDG.E", "LDG.E.128", "STG.E.64", "RED.E.ADD", "ATOMG.E.ADD", "LDGSTS.E.128", "LDS", "STS.128", "LDL", "STL",
+    "LDGSTS.E.BYPASS.128",
+)  # fmt: skip
+WIDTHS = (4, 16, 8, 4, 4, 16, 4, 16, 4, 4, 16)
 
 
 @st.composite
@@ -60,6 +63,8 @@ def test_one_request(access: tuple[int, twin.Lanes], merges: bool) -> None:
     active = np.array([[a is not None for a in addresses]])
     got = coalesce(offsets, active, np.array([width]))
     assert got.sector_offset.tolist() == twin.sectors(addresses)
+    whole = [len(twin.bytes_of(addresses, width, sector)) == 32 for sector in twin.sectors(addresses)]
+    assert got.sector_whole.tolist() == whole
     assert got.sectors.tolist() == [len(twin.sectors(addresses))]
     assert got.lines.tolist() == [len(twin.lines(addresses))]
     assert got.used_bytes.tolist() == [twin.used_bytes(addresses, width)]
