@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from gemmsim.errors import GemmsimError
 from gemmsim.trace import state
-from gemmsim.trace.types import WARP_LANES, Patterns, WarpTrace
+from gemmsim.trace.types import WARP_LANES, Patterns, Sketch, WarpTrace
 
 # Only touched pages cost memory, so buffers start large and rarely grow.
 _FIRST_CAPACITY = 1 << 22
@@ -25,11 +25,18 @@ class Buffers:
         self.segment_warp = np.zeros(4096, np.int32)
         self.segment_start, self.segment_record = np.zeros(4096, np.int64), np.zeros(4096, np.int64)
         self.pc = np.empty(4 * capacity, np.int32)
-        self.last = np.full((warps, accesses), -1, np.int32)
+        self.last = np.full((warps, accesses, state.LAST_WORDS), -1, np.int32)
         self.record_pc, self.record_pattern = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
         self.record_base = np.empty(capacity, np.uint64)
         self.patterns = np.zeros((256, state.PATTERN_WORDS), np.uint64)
         self.table = np.full(state.HASH_SLOTS, -1, np.int32)
+
+    def clear(self, budget: int) -> None:
+        """Nothing recorded; what was returned before is overwritten from now on."""
+        self.counters[:] = 0
+        self.counters[state.BUDGET_LEFT] = budget
+        self.last[:] = -1
+        self.table[:] = -1
 
     def fill(self, context: NDArray[np.uint64]) -> None:
         """Write the buffers' addresses and limits into the context. Room for one more instruction is kept back."""
@@ -71,6 +78,18 @@ class Buffers:
                 )
             self.patterns = _doubled(self.patterns)
 
+    def known_patterns(self) -> Patterns:
+        patterns = int(self.counters[state.PATTERNS])
+        mask = self.patterns[:patterns, state.PATTERN_MASK].astype(np.uint32)
+        active = (mask[:, None] >> np.arange(WARP_LANES, dtype=np.uint32)) & 1 == 1
+        return Patterns(np.where(active, self.patterns[:patterns, :WARP_LANES].astype(np.int64), 0), mask)
+
+    def sketch(self, executed: NDArray[np.int64], threads: NDArray[np.int64]) -> Sketch:
+        """What was recorded, unsorted and not copied."""
+        records = int(self.counters[state.RECORDS])
+        pc, pattern, base = self.record_pc[:records], self.record_pattern[:records], self.record_base[:records]
+        return Sketch(executed, threads, pc, pattern, base, self.known_patterns())
+
     def finish(
         self,
         warps_per_block: int,
@@ -80,15 +99,11 @@ class Buffers:
         threads: NDArray[np.int64],
     ) -> WarpTrace:
         """Sort records and streams by warp."""
-        warps = len(blocks) * warps_per_block
+        warps, patterns = len(blocks) * warps_per_block, self.known_patterns()
         c, segments = self.counters, int(self.counters[state.SEGMENTS])
         warp = self.segment_warp[:segments]
         record_order, record_start = _by_warp(warp, self.segment_record[:segments], int(c[state.RECORDS]), warps)
         pc_order, pc_start = _by_warp(warp, self.segment_start[:segments], int(c[state.ISSUED]), warps)
-        patterns = int(self.counters[state.PATTERNS])
-        mask = self.patterns[:patterns, state.PATTERN_MASK].astype(np.uint32)
-        active = (mask[:, None] >> np.arange(WARP_LANES, dtype=np.uint32)) & 1 == 1
-        offsets = np.where(active, self.patterns[:patterns, :WARP_LANES].astype(np.int64), 0)
         return WarpTrace(
             warps_per_block,
             blocks,
@@ -101,7 +116,7 @@ class Buffers:
             self.record_base[record_order],
             pc_start,
             self.pc[pc_order],
-            Patterns(offsets, mask),
+            patterns,
         )
 
 

@@ -18,7 +18,7 @@ from gemmsim.trace.executor import ACROSS_LANES, executor_for
 from gemmsim.trace.faults import describe
 from gemmsim.trace.lower import MicroProgram, lower
 from gemmsim.trace.reduced import reduced
-from gemmsim.trace.types import WARP_LANES, Execution, Launch, WarpTrace
+from gemmsim.trace.types import WARP_LANES, Execution, Launch, Sketch, WarpTrace
 from gemmsim.trace.watcher import Watcher
 
 ALL = 0xFFFFFFFF
@@ -80,6 +80,7 @@ class Executor:
         self.stale = np.zeros(len(self.memory.starts), np.uint64)
         self.context = self._context(warps)
         self.reducible = not watching
+        self.sketched: Buffers | None = None
         self.watcher = Watcher(program, launch, self.code, self.shared_bytes) if watching else None
         if self.watcher:
             self.watcher.fill(self.context)
@@ -102,39 +103,67 @@ class Executor:
         self, blocks: Sequence[int], weight: Sequence[float] | None = None, streams: Sequence[bool] | None = None
     ) -> WarpTrace:
         """As `run`, without the outputs."""
-        self.memory.restore()
-        chosen = np.asarray(blocks, np.int64)
-        wanted = np.ones(len(chosen), bool) if streams is None else np.asarray(streams, bool)
-        warps = self.launch.warps_per_block
-        self.buffers = Buffers(warps, self.micro.accesses, self.budget)
-        executed = np.zeros((len(chosen), len(self.program.instructions)), np.int64)
-        threads = np.zeros_like(executed)
-        for number, block in enumerate(chosen):
-            self._block(int(block), number, executed[number], threads[number], bool(wanted[number]))
-        weights = np.ones(len(chosen)) if weight is None else np.asarray(weight, float)
-        return self.buffers.finish(warps, chosen, weights, executed, threads)
+        self.buffers = Buffers(self.launch.warps_per_block, self.micro.accesses, self.budget)
+        wanted = np.ones(len(blocks), bool) if streams is None else np.asarray(streams, bool)
+        executed, threads = self._blocks(blocks, wanted)
+        weights = np.ones(len(blocks)) if weight is None else np.asarray(weight, float)
+        return self.buffers.finish(
+            self.launch.warps_per_block, np.asarray(blocks, np.int64), weights, executed, threads
+        )
 
-    def probe(self, blocks: Sequence[int]) -> WarpTrace:
-        """The trace of `blocks` without streams. What it does not depend on is not computed: C stays as it was."""
-        none = [False] * len(blocks)
-        if self.reducible:
-            self.context[state.CODE_AT] = self.reduced.ctypes.data
-            self.stale[:] = 0
-            try:
-                return self.trace(blocks, streams=none)
-            except Stopped as stopped:
-                if stopped.status != state.STALE:
-                    raise
-                self.reducible = False
-            finally:
-                self.context[state.CODE_AT] = self.code.ctypes.data
-                self.stale[:] = 0
-        return self.trace(blocks, streams=none)
+    def probe(self, blocks: Sequence[int]) -> Sketch:
+        """What `blocks` do. Nothing is computed that this does not depend on: C stays as it was."""
+        code = self.reduced if self.reducible else self.code
+        assert code is not None
+        try:
+            return self._sketch(code, blocks)
+        except Stopped as stopped:
+            if stopped.status != state.STALE:
+                raise
+        self.reducible = False
+        return self._sketch(self.code, blocks)
+
+    def counts(self, blocks: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """How often `blocks` execute each instruction, and by how many threads, int64 [blocks, instructions] both.
+
+        None where that depends on what is in global memory. Addresses are not computed: it is cheaper than `probe`.
+        """
+        if self.control is None or self.watcher is not None:
+            return None
+        found = self._sketch(self.control, blocks)
+        return found.executed, found.threads_executed
 
     @cached_property
-    def reduced(self) -> NDArray[np.uint32]:
+    def reduced(self) -> NDArray[np.uint32] | None:
         """The lowered code without what the trace does not depend on."""
-        return np.ascontiguousarray(reduced(self.micro))
+        return reduced(self.micro)
+
+    @cached_property
+    def control(self) -> NDArray[np.uint32] | None:
+        """The lowered code that decides what is executed."""
+        return reduced(self.micro, accesses=False)
+
+    def _sketch(self, code: NDArray[np.uint32], blocks: Sequence[int]) -> Sketch:
+        if self.sketched is None:
+            self.sketched = Buffers(self.launch.warps_per_block, self.micro.accesses, self.budget)
+        self.buffers = self.sketched
+        self.buffers.clear(self.budget)
+        self.stale[:] = 0
+        self.context[state.CODE_AT] = code.ctypes.data
+        try:
+            return self.buffers.sketch(*self._blocks(blocks, np.zeros(len(blocks), bool)))
+        finally:
+            self.context[state.CODE_AT] = self.code.ctypes.data
+            self.stale[:] = 0
+
+    def _blocks(self, blocks: Sequence[int], streams: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Execute blocks in order; returns what each executed, and by how many threads."""
+        self.memory.restore()
+        executed = np.zeros((len(blocks), len(self.program.instructions)), np.int64)
+        threads = np.zeros_like(executed)
+        for number, block in enumerate(blocks):
+            self._block(int(block), number, executed[number], threads[number], bool(streams[number]))
+        return executed, threads
 
     def _context(self, warps: int) -> NDArray[np.uint64]:
         """The slots that do not change between blocks; every array named here is kept alive by `self`."""

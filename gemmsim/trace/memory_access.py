@@ -1,7 +1,8 @@
 """Loads, stores and atomics of one warp instruction, and the record that each leaves in the trace.
 
-Addresses are compared first with the access shape ("pattern") that the same instruction had the last time: if only the
-base moved, bounds, alignment and the way to move the data are known from the pattern, and no lane is looked at singly.
+Addresses are compared first with the access shape ("pattern") that the same instruction had the last time its first
+lane was at the same word of a line: if only the base moved, bounds, alignment and the way to move the data are known
+from the pattern, and no lane is looked at singly.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ from gemmsim.trace.state import (
     HASH_AT,
     HASH_SLOTS,
     LAST_AT,
+    LAST_WORDS,
     LENT,
     LOCAL_AT,
     LOCAL_BASE,
@@ -156,7 +158,9 @@ def record(context, rows, mask, op, warp):
     """Append the record of these addresses; returns the address of their pattern's row."""
     first, counters = first_set(mask), get_u64(context, COUNTERS_AT)
     last_at = get_u64(context, LAST_AT)
-    entry = warp * get_i64(context, ACCESSES) + get_n32(op, SLOT)
+    # An access that moves inside a line has another pattern at each word of it, and comes back to the first.
+    word = np.int64(lane_address(rows, first) >> np.uint64(2)) & (LAST_WORDS - 1)
+    entry = (warp * get_i64(context, ACCESSES) + get_n32(op, SLOT)) * LAST_WORDS + word
     pattern = get_i32(last_at, entry)
     base, known = np.uint64(0), False
     if pattern >= 0:

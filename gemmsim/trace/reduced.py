@@ -50,6 +50,7 @@ from gemmsim.trace.micro import (
     SIZE_MASK,
     SOURCE,
     SOURCE_COLUMNS,
+    SOURCE_FLIP,
     SPACE_MASK,
     SPACE_SHIFT,
     TARGET,
@@ -93,25 +94,34 @@ class _Step:
     access: bool = False
 
 
-def reduced(program: MicroProgram) -> NDArray[np.uint32]:
+def reduced(program: MicroProgram, accesses: bool = True) -> NDArray[np.uint32] | None:
     """The micro-operations of `program`, those idle that no address, guard, branch or barrier depends on.
 
-    Same numbers, instructions and accesses as `program.code`, uint32 [micro-operations, micro.COLUMNS].
+    Same numbers, instructions and accesses as `program.code`, uint32 [micro-operations, micro.COLUMNS]. Without
+    `accesses` addresses matter no more than other numbers, and nothing is recorded: what is left counts how often each
+    instruction is executed, and by how many threads. None where that depends on what is in global memory.
     """
     warp_rows = sum(_rows(rows.start, len(rows)) for rows in program.warp_rows)
     words = program.code.tolist()
     steps = [_step(row, number, warp_rows) for number, row in enumerate(words)]
     stack_rows = _stack(words, steps, program.rows)
+    if not accesses:
+        for step in steps:
+            if step.access:
+                step.reads, step.always = step.reads | step.always, 0
     needed = _needed(steps, program, program.rows + stack_rows)
     code = program.code.copy()
+    globally = np.isin(code[:, ACCESS] >> SPACE_SHIFT & SPACE_MASK, (GLOBAL, GENERIC))
+    if not accesses and any(steps[number].access for number in np.flatnonzero(globally & needed).tolist()):
+        return None
     code[needed & (code[:, OP] == CONTROL_NUMBER["exchange"]), ACCESS] |= UNMOVED_BIT
     for number in np.flatnonzero(~needed).tolist():
-        if steps[number].access:
+        if steps[number].access and accesses:
             code[number, ACCESS] |= UNMOVED_BIT
         else:
             code[number, OP], code[number, DETAIL] = CONTROL_NUMBER["nop"], 0
     _join(code, program.start)
-    return code
+    return np.ascontiguousarray(code)
 
 
 class _Rows:
@@ -333,7 +343,9 @@ def _control(step: _Step, words: list[int], number: int) -> None:
     if name in ("branch", "branch_divergent", "jump", "leave", "converge", "begin", "warpsync"):
         step.always |= _source(words, 0)
     if name in ("branch", "branch_divergent"):
-        step.next = (number + 1, words[TARGET])
+        # Without a guard its place holds the row of all ones
+        taken = not step.unguarded and words[SOURCE] == words[GUARD] and words[SOURCE_FLIP] == 0 and name == "branch"
+        step.next = (words[TARGET],) if taken else (number + 1, words[TARGET])
     elif name == "jump":
         step.next = None
     elif name in ("exit", "trap") and not step.unguarded:

@@ -2,8 +2,12 @@
 
 Nothing is assumed about a kernel: along each grid axis a few blocks are executed and compared. Two blocks are alike
 when every instruction ran equally often, for equally many threads, with the same access shapes equally often. Interior
-blocks along an axis must repeat with a short period (the alignment of a tile to the 128-byte line can alternate), and a
-block chosen at random must agree with its class; otherwise the whole grid is executed.
+blocks along an axis must repeat with a short period (the alignment of a tile to the 128-byte line can alternate), and
+blocks chosen at random must agree with their class.
+
+Where that fails (a kernel that takes its tiles in an order of its own), how often each instruction runs is counted in
+every block, without its addresses: blocks with the same counts are a class, if some of them, executed, have the same
+access shapes too. Otherwise the whole grid is executed.
 
 Where an atomic instruction returns what it found, a block's way can depend on which blocks came before it (the last
 block of a tile to arrive collects the sums of all). Then what is executed, compared and weighted is a column: the
@@ -14,7 +18,7 @@ that is flat in z is executed in full.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -23,11 +27,14 @@ import numpy as np
 from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import ZERO, Instruction, Operand, OperandKind, Program
 from gemmsim.trace.execute import Executor
-from gemmsim.trace.types import Launch, WarpTrace
+from gemmsim.trace.types import Launch, Sketch
 
 # Below this many warp instructions a launch is executed in full: a second or so of one core.
 FULL_BELOW = 24_000_000
 _PERIODS = (1, 2, 4)
+_COUNTED_BELOW = 8_000_000_000  # warp instructions of a launch whose blocks are counted singly: a minute or so
+_MOST_COUNTERS = 1 << 22  # of accesses by instruction and shape
+_MOST_CLASSES, _COUNTED_AT_ONCE = 16, 64
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,8 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False) -> Pla
     gx, gy, gz = launch.grid
     dependent = _order_matters(program)
     probe = _Probe(executor, gz if dependent else 1)
-    total = probe.count(0) * launch.blocks // probe.depth
+    grid = (gx, gy, 1) if dependent else launch.grid
+    total = probe.count(*_middle(grid)) * launch.blocks // probe.depth
     if full or total <= FULL_BELOW or launch.blocks <= 8:
         if total > max_instructions:
             raise GemmsimError(
@@ -68,9 +76,11 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False) -> Pla
                 f"--max-instructions {max_instructions}: raise it, or leave out --full"
             )
         return _everything(launch, resident, sms)
-    grid = (gx, gy, 1) if dependent else launch.grid
-    axes = [] if dependent and gz == 1 else [_axis(probe, grid, axis) for axis in range(3)]
+    axes = [] if dependent and gz == 1 else _axes(probe, grid)
     if not axes or any(axis is None for axis in axes):
+        found = None if dependent or total > _COUNTED_BELOW else _classes(probe, resident)
+        if found:
+            return found
         if total > max_instructions:
             raise GemmsimError(
                 f"the blocks of kernel '{program.name}' differ in ways that a sample cannot stand for, and all of them "
@@ -109,69 +119,118 @@ class _Probe:
     def _run(self, block: int) -> tuple[str, int]:
         if block not in self.known:
             gx, gy, _ = self.executor.launch.grid
-            column = [block + gx * gy * z for z in range(self.depth)]
-            trace = self.executor.probe(column)
-            self.known[block] = _signature(trace), int(trace.executed.sum())
+            sketch = self.executor.probe([block + gx * gy * z for z in range(self.depth)])
+            self.known[block] = _signature(sketch), int(sketch.executed.sum())
         return self.known[block]
 
-    def count(self, block: int) -> int:
+    def _number(self, x: int, y: int, z: int) -> int:
+        gx, gy, _ = self.executor.launch.grid
+        return x + gx * (y + gy * z)
+
+    def count(self, x: int, y: int, z: int) -> int:
         """Warp instructions of a block, or a column."""
-        return self._run(block)[1]
+        return self._run(self._number(x, y, z))[1]
 
     def signature(self, x: int, y: int, z: int) -> str:
-        gx, gy, _ = self.executor.launch.grid
-        return self._run(x + gx * (y + gy * z))[0]
+        return self.of_block(self._number(x, y, z))
+
+    def of_block(self, block: int) -> str:
+        return self._run(block)[0]
 
 
-def _signature(trace: WarpTrace) -> str:
+def _signature(sketch: Sketch) -> str:
     """A digest of what each block did, its addresses taken relative to their lines."""
     digest = hashlib.sha256()
-    digest.update(trace.executed.tobytes())
-    digest.update(trace.threads_executed.tobytes())
-    digest.update(_shapes(trace).tobytes())
+    digest.update(sketch.executed.tobytes())
+    digest.update(sketch.threads_executed.tobytes())
+    digest.update(_shapes(sketch).tobytes())
     return digest.hexdigest()
 
 
-def _shapes(trace: WarpTrace) -> np.ndarray:
+def _shapes(sketch: Sketch) -> np.ndarray:
     """(instruction, shape, count) sorted, with shapes named by content so that different runs compare."""
-    offsets, mask = trace.patterns.offsets_bytes, trace.patterns.active_mask
+    offsets, mask = sketch.patterns.offsets_bytes, sketch.patterns.active_mask
     names = [hashlib.sha256(o.tobytes() + m.tobytes()).digest()[:8] for o, m in zip(offsets, mask, strict=True)]
     name = np.frombuffer(b"".join(names), np.uint64) if names else np.zeros(0, np.uint64)
-    key = trace.record_pc.astype(np.int64) * max(len(name), 1) + trace.record_pattern
-    pairs, counts = np.unique(key, return_counts=True)
+    key = sketch.record_pc.astype(np.int64) * max(len(name), 1) + sketch.record_pattern
+    if sketch.executed.shape[1] * len(name) < _MOST_COUNTERS:
+        found = np.bincount(key)
+        pairs = np.flatnonzero(found)
+        counts = found[pairs]
+    else:
+        pairs, counts = np.unique(key, return_counts=True)
     rows = np.stack([pairs // max(len(name), 1), name[pairs % max(len(name), 1)].view(np.int64), counts])
     return np.ascontiguousarray(rows[:, np.lexsort(rows[::-1])])
 
 
-def _axis(probe: _Probe, grid: tuple[int, int, int], axis: int) -> _Axis | None:
-    """Classes along `axis` with the other coordinates held in the interior; None where they do not repeat."""
+def _middle(grid: tuple[int, int, int]) -> tuple[int, int, int]:
+    """A block that is at no edge, where there is one."""
+    x, y, z = (min(1, n - 1) for n in grid)
+    return x, y, z
+
+
+def _axes(probe: _Probe, grid: tuple[int, int, int]) -> list[_Axis | None]:
+    """Classes along each axis. Blocks apart along all axes at once are tried first: mostly, they are alike."""
+    middle = _middle(grid)
+    inside = [range(1, n - 1) if n > 3 else range(at, at + 1) for n, at in zip(grid, middle, strict=True)]
+    apart = zip(*((axis[-1] if len(axis) < 2 else axis[1], *_scattered(axis)) for axis in inside), strict=True)
+    alike = all(probe.signature(*place) == probe.signature(*middle) for place in apart)
+    return [_axis(probe, grid, axis, alike) for axis in range(3)]
+
+
+def _axis(probe: _Probe, grid: tuple[int, int, int], axis: int, alike: bool) -> _Axis | None:
+    """Classes along `axis` with the other coordinates held in the interior; None where they do not repeat.
+
+    alike: interior blocks are
+    """
     length = grid[axis]
     if length <= 3:
         return _Axis(dict.fromkeys(range(length), 1))
-    middle = [min(1, n - 1) for n in grid]
 
     def at(coordinate: int) -> str:
-        place = list(middle)
+        place = list(_middle(grid))
         place[axis] = coordinate
         return probe.signature(*place)
 
     inside = range(1, length - 1)
-    for period in _PERIODS:
+    for period in (1,) if alike else _PERIODS:
         checks = [c for c in (*range(1 + period, 1 + 2 * period), *_scattered(inside)) if c in inside]
-        if all(at(c) == at(1 + (c - 1) % period) for c in checks):
+        if alike or all(at(c) == at(1 + (c - 1) % period) for c in checks):
             weight = {1 + r: len(range(1 + r, length - 1, period)) for r in range(min(period, len(inside)))}
             for edge in (0, length - 1):
-                alike = 1 + (edge - 1) % period
-                if alike in weight and at(edge) == at(alike):
-                    weight[alike] += 1
+                same = 1 + (edge - 1) % period
+                if same in weight and at(edge) == at(same):
+                    weight[same] += 1
                 else:
                     weight[edge] = 1
             return _Axis(weight)
     return None
 
 
-def _scattered(inside: range) -> Iterable[int]:
-    """Two coordinates that no period explains: fixed, so that a run can be repeated, but not regular."""
+def _classes(probe: _Probe, resident: int) -> Plan | None:
+    """Blocks that count alike, each class of which must have the same access shapes wherever it is tried."""
+    members: dict[bytes, list[int]] = {}
+    blocks = range(probe.executor.launch.blocks)
+    for first in blocks[::_COUNTED_AT_ONCE]:
+        some = blocks[first : first + _COUNTED_AT_ONCE]
+        counts = probe.executor.counts(some)
+        if counts is None:
+            return None
+        for block, executed, threads in zip(some, *counts, strict=True):
+            members.setdefault(hashlib.sha256(executed.tobytes() + threads.tobytes()).digest(), []).append(block)
+        if len(members) > _MOST_CLASSES:
+            return None
+    chosen: dict[int, float] = {}
+    for alike in members.values():
+        tried = {alike[0], alike[-1], alike[len(alike) // 2], *_scattered(alike)}
+        if len({probe.of_block(block) for block in tried}) > 1:
+            return None
+        chosen[alike[len(alike) // 2]] = float(len(alike))
+    return _sample(chosen, resident)
+
+
+def _scattered(inside: Sequence[int]) -> tuple[int, int]:
+    """Two of them that no period explains: fixed, so that a run can be repeated, but not regular."""
     return (inside[int(len(inside) * 0.381966)], inside[int(len(inside) * 0.763932)])
 
 
@@ -189,6 +248,11 @@ def _product(launch: Launch, axes: list[_Axis], resident: int, depth: int) -> Pl
     for step, length, place in ((1, gx, heaviest % gx), (gx, gy, heaviest // gx % gy)):
         if place + 1 < length:  # stands for none, but tells the cache models where the next block along this axis reads
             chosen.setdefault(heaviest + step, 0.0)
+    return _sample(chosen, resident)
+
+
+def _sample(chosen: dict[int, float], resident: int) -> Plan:
+    """Block -> how many it stands for."""
     blocks = sorted(chosen)
     timed = sorted((b for b in blocks if chosen[b]), key=lambda b: -chosen[b])[: max(1, min(resident, 4))]
     return Plan(tuple(blocks), tuple(chosen[b] for b in blocks), tuple(b in timed for b in blocks), sampled=True)

@@ -63,6 +63,7 @@ PATTERN_SCATTERED, PATTERN_BROADCAST, PATTERN_ROW = (
     1,
     2,
 )  # PATTERN_KIND; ROW: lane l at the first lane's address + 4 l
+LAST_WORDS = 32  # patterns remembered for an access of a warp, by the word of a line where its first lane is
 HASH_SLOTS = 1 << 18  # twice the most patterns that a trace may have
 
 # High words of the generic addresses of shared and local memory, and where the record of a local access says that the

@@ -99,6 +99,18 @@ class WarpTrace:
 
 
 @dataclass(frozen=True)
+class Sketch:
+    """What some blocks did, in no order; see `WarpTrace`. The arrays of records are good until the next sketch."""
+
+    executed: NDArray[np.int64]
+    threads_executed: NDArray[np.int64]
+    record_pc: NDArray[np.int32]
+    record_pattern: NDArray[np.int32]
+    record_base: NDArray[np.uint64]
+    patterns: Patterns
+
+
+@dataclass(frozen=True)
 class Execution:
     """A finished functional run.
 

@@ -16,7 +16,7 @@ from gemmsim.ladder import kernel_infos
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.lower.context import CONTROL_NUMBER
 from gemmsim.trace.micro import ACCESS, OP, UNMOVED_BIT
-from gemmsim.trace.types import Argument, Launch, WarpTrace
+from gemmsim.trace.types import Argument, Launch, Sketch, WarpTrace
 
 GPU = load_gpu("h200")
 
@@ -26,12 +26,19 @@ def executor_of(kernel: str, size: int = 128) -> Executor:
     return Executor(compile_kernel(request.kernel, GPU.arch, default_cache()), request.launch)
 
 
-def same(one: WarpTrace, other: WarpTrace) -> bool:
-    names = ("executed", "threads_executed", "record_start", "record_pc", "record_pattern", "record_base")
+def same(one: Sketch, other: WarpTrace) -> bool:
+    """Patterns are numbered in the order in which they are met, which is that of execution in both."""
+    names = ("executed", "threads_executed")
     pairs = [(getattr(one, name), getattr(other, name)) for name in names]
+    pairs.append((records(one), records(other)))
     pairs.append((one.patterns.offsets_bytes, other.patterns.offsets_bytes))
     pairs.append((one.patterns.active_mask, other.patterns.active_mask))
     return all(np.array_equal(a, b) for a, b in pairs)
+
+
+def records(trace: Sketch | WarpTrace) -> np.ndarray:
+    columns = np.stack([trace.record_pc, trace.record_pattern, trace.record_base.astype(np.int64)])
+    return columns[:, np.lexsort(columns)]
 
 
 @pytest.mark.parametrize("kernel", sorted(kernel_infos()))
@@ -43,6 +50,10 @@ def test_the_ladder_leaves_the_same_trace(kernel: str) -> None:
     stored = executor.memory.stored()[kernel_infos()[kernel].arguments.index("C")]
     assert executor.reducible and stored is not None and not stored.any()
     assert same(probed, executor.trace(blocks, streams=[False, False]))
+    counts = executor.counts(blocks)
+    if counts:
+        assert np.array_equal(counts[0], probed.executed) and np.array_equal(counts[1], probed.threads_executed)
+    assert executor.reduced is not None
     idle = np.isin(executor.reduced[:, OP], (CONTROL_NUMBER["nop"], CONTROL_NUMBER["idle"]))
     products = multiplications(executor.program)
     assert products.any() and idle[executor.micro.start[:-1][products]].mean() > 0.9
@@ -97,6 +108,7 @@ def test_loads_that_decide_are_made(name: str, tmp_path: Path) -> None:
     executor = own(tmp_path, name, np.random.default_rng(1).permutation(32))
     assert same(executor.probe([0]), executor.trace([0], streams=[False]))
     assert executor.reducible
+    assert executor.reduced is not None
     unmoved = executor.reduced[:, ACCESS] & UNMOVED_BIT != 0
     opcodes = np.array([i.opcode for i in executor.program.instructions])[executor.reduced[unmoved, 24]]
     assert "STG" in opcodes and "LDG" in opcodes
