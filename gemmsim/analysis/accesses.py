@@ -86,7 +86,7 @@ def _sample(
     served: _Served,
 ) -> AccessSample:
     of_pc = np.flatnonzero(shapes.pc == pc)
-    cost = shapes.wavefronts if access.space == "shared" else shapes.coalesced.sectors
+    cost = shapes.lanes.wavefronts if access.space == "shared" else shapes.coalesced.sectors
     usual, share = _most_frequent(block, pc)
     if usual is None:  # this block never made the access
         usual = int(of_pc[0])
@@ -133,11 +133,12 @@ def _warp_access(
     offsets = trace.patterns.offsets_bytes[pattern]
     addresses = tuple(base + at if on else None for at, on in zip(offsets.tolist(), active.tolist(), strict=True))
     argument, elements = _elements(addresses, arrays)
+    shared = access.space == "shared"
     if (pattern, access) not in served:  # unrolled code repeats few patterns
         banks, waves = lane_banks(offsets[None], active[None]), lane_wavefronts(offsets[None], active[None], access)
         served[pattern, access] = tuple(banks[0].tolist()), tuple(waves[0].tolist())
     bank, wavefront = served[pattern, access]
-    shared = access.space == "shared"
+    wavefronts = int(shapes.lanes.wavefronts[shape])
     start, stop = shapes.coalesced.sector_start[shape : shape + 2]
     distinct = np.zeros(0, np.int64) if shared else shapes.coalesced.sector_offset[start:stop] * SECTOR_BYTES
     sector = np.where(active, np.searchsorted(distinct, offsets // SECTOR_BYTES * SECTOR_BYTES), -1)
@@ -148,8 +149,8 @@ def _warp_access(
         addresses=addresses,
         sectors=len(distinct),
         ideal_sectors=0 if shared else int(shapes.coalesced.ideal_sectors[shape]),
-        wavefronts=int(shapes.wavefronts[shape]),
-        conflicts=int(shapes.conflicts[shape]),
+        wavefronts=wavefronts,
+        conflicts=max(0, wavefronts - int(shapes.least[shape])),
         sector_addresses=tuple((base + distinct).tolist()),
         sector=(-1,) * WARP_LANES if shared else tuple(sector.tolist()),
         bank=bank,

@@ -9,11 +9,12 @@
 2. A wide load merges two groups into one wavefront where the crossbar can route it: every lane has the address of
    lane^1 (or that lane is inactive), or every lane that of lane^2; and the merged lanes (the warp for 64 bits, each
    half-warp for 128 bits) ask no bank for two words. All groups merge or none. Stores never merge.
-3. A copy to shared memory (LDGSTS) through L1 is served like a load, but lanes that want the same word do not share
-   it. One that bypasses L1 takes the data stage for its tags only: a quarter-warp of 128-bit accesses that stays in one
-   line takes a quarter of a wavefront, in two lines a whole one, else one for each line. Destinations are taken to be
-   free of conflicts.
-4. Global and local accesses follow rules 1 and 2 by the bank of their address.
+3. A copy to shared memory (LDGSTS) through L1 is read like a load, but lanes that want the same word do not share it,
+   and then written. One that bypasses L1 takes the data stage for its tags only: a quarter-warp of 128-bit accesses
+   that stays in one line takes a quarter of a wavefront, in two lines a whole one, else one for each line. Destinations
+   are taken to be free of conflicts.
+4. Global and local accesses follow rule 1 by the bank of their address; loads that miss L1 do so for each pass of the
+   tag stage apart (see `tags`).
 5. What a request takes beyond its floor are conflicts: 1, 2 or 4 wavefronts by width, half of that for a wide load that
    could be routed as in rule 2 and does not merge only because its lanes collide.
 6. A matrix load (LDSM) reads each 8 x 8 matrix of 16-bit elements like a quarter-warp of 128-bit accesses: eight rows
@@ -24,9 +25,10 @@ Sources: groups, merging and the routable set were measured with Nsight Compute 
 pattern v4_share:1 shows that a 128-bit merge needs conflict-free half-warps only). They reproduce published counters of
 a T4 and an A100: with NVRTC's code for SwayamInSync/SGEMM-Worklog kernel 5, whose A fragments merge although their
 half-warps share banks, 176 wavefronts a warp and tile where an A100 counted 176.03. Rule 3: own microbenchmarks on an
-H200 (l1tex__t_output_wavefronts of 23 access patterns; two 256-byte rows take 2 wavefronts there, and 1 here). Rule 4:
-an H200 counted 1,108,480,190 wavefronts for a naive 1024 GEMM, the rule gives 1,108,344,832. tests/unit/test_banks.py
-has these and the others.
+H200 (l1tex__t_output_wavefronts of 23 access patterns; two 256-byte rows take 2 wavefronts there, and 1 here; those
+through L1 add 1.7 to 2.1 wavefronts a request to their reads in the async_pipelined kernel, of which the write is 1).
+Rule 4: an H200 counted 1,108,480,190 wavefronts for a naive 1024 GEMM, the rule gives 1,108,344,832; loads see `tags`;
+of 222 patterns of stores 190 take the wavefronts of rule 1. tests/unit/test_banks.py has these and the others.
 
 Not modelled: arbitration between clients of the data array, which adds up to 0.1 % to loads and 6 to 25 % to stores.
 """
@@ -82,7 +84,7 @@ def wavefronts(
 def copy_wavefronts(
     offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_bytes: int, bypasses: bool
 ) -> NDArray[np.int64]:
-    """Wavefronts of LDGSTS (rule 3): int64 [n]. As `wavefronts`."""
+    """Wavefronts that read what an LDGSTS copies (rule 3): int64 [n]. As `wavefronts`."""
     words_a_lane = floor_wavefronts(width_bytes)
     if not bypasses:
         words = (offsets_bytes >> BANK_SHIFT)[:, :, None] + np.arange(words_a_lane)

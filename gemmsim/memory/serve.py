@@ -13,7 +13,7 @@ from gemmsim.memory.caches import Caches, run_caches
 from gemmsim.memory.coalescer import LINE_BYTES, SECTOR_BYTES
 from gemmsim.memory.counters import counters_of
 from gemmsim.memory.shapes import Shapes, shapes_of
-from gemmsim.memory.tags import tag_cycles
+from gemmsim.memory.tags import look_up
 from gemmsim.memory.types import InstructionTraffic, RecordCost, Traffic
 from gemmsim.trace.types import Launch, WarpTrace
 
@@ -40,9 +40,9 @@ def serve(
     shapes = shapes_of(trace, accesses)
     weight = np.repeat(trace.weight, np.diff(trace.record_start[:: trace.warps_per_block]))
     caches = run_caches(trace, launch, shapes, accesses, gpu, l1_bytes, resident_blocks_per_sm, warm_caches)
-    tags = tag_cycles(trace.record_base, shapes.of_record, shapes.coalesced, gpu.l1.tag_lines_per_cycle)
-    tags[shapes.shared[shapes.of_record]] = 0
-    rows = _rows(trace, accesses, shapes, caches, weight, tags)
+    tags, missing = look_up(trace.record_base, shapes.of_record, shapes.lanes, gpu.l1.tag_lines_per_cycle)
+    waves = np.where(caches.l2 > 0, missing, shapes.lanes.wavefronts[shapes.of_record])
+    rows = _rows(trace, accesses, shapes, caches, weight, tags, waves)
     counters = counters_of(
         program,
         executed=trace.weight @ trace.executed,
@@ -52,7 +52,7 @@ def serve(
         dram=caches.traffic,
     )
     cost = RecordCost(
-        wavefronts=shapes.wavefronts.astype(np.uint16)[shapes.of_record],
+        wavefronts=waves.astype(np.uint16),
         tag_cycles=tags.astype(np.uint16),
         l2_sectors=caches.l2,
         dram_sectors=caches.dram,
@@ -86,6 +86,7 @@ def _rows(
     caches: Caches,
     weight: NDArray[np.float64],
     tags: NDArray[np.int64],
+    waves: NDArray[np.int64],
 ) -> tuple[InstructionTraffic, ...]:
     instructions = trace.executed.shape[1]
     of_shape = np.bincount(shapes.of_record, weight, minlength=len(shapes.pc))
@@ -93,16 +94,19 @@ def _rows(
     def by_shape(each: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.bincount(shapes.pc, of_shape * each, minlength=instructions).astype(np.float64)
 
+    def by_record(each: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.bincount(trace.record_pc, weight * each, minlength=instructions).astype(np.float64)
+
     coalesced = shapes.coalesced
     columns = {
         "requests": by_shape(np.ones_like(shapes.pc)),
         "sectors": by_shape(coalesced.sectors),
         "tag_lookups": by_shape(coalesced.lines),
-        "wavefronts": by_shape(shapes.wavefronts),
-        "conflicts": by_shape(shapes.conflicts),
+        "wavefronts": by_record(waves),
+        "conflicts": by_record(np.maximum(waves - shapes.least[shapes.of_record], 0)),
         "ideal_sectors": by_shape(coalesced.ideal_sectors),
         "used_bytes": by_shape(coalesced.used_bytes),
-        "tag_wavefronts": np.bincount(trace.record_pc, weight * tags, minlength=instructions).astype(np.float64),
+        "tag_wavefronts": by_record(tags),
         "l1_hit_sectors": caches.l1_hit_sectors,
         "l2_sectors": caches.l2_sectors,
         "dram_sectors": caches.dram_sectors,

@@ -1,6 +1,7 @@
 """Which wavefront of a request serves which lane: the counts of `banks` taken apart, for drawings and messages.
 
-How many wavefronts a group of lanes takes is what `banks` says. Which of them serves a word is a convention: in each
+How many wavefronts a group of lanes takes is what `banks` says; a load from global memory is drawn as one that hits L1
+(where it misses, see `tags`). Which of them serves a word is a convention: in each
 bank the distinct words of the group are served by ascending address. The hardware's order is not known.
 """
 
@@ -34,7 +35,7 @@ def lane_wavefronts(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_],
         return served
     words_a_lane = floor_wavefronts(access.width_bytes)
     groups = np.full(len(offsets_bytes), words_a_lane)
-    if access.op == "ld" and access.routable and words_a_lane > 1:
+    if access.space == "shared" and access.op == "ld" and access.routable and words_a_lane > 1:
         apart = wavefronts(offsets_bytes, active, access.width_bytes, merges=False)
         merged = wavefronts(offsets_bytes, active, access.width_bytes, merges=True) != apart
         groups = np.where(merged, words_a_lane // 2, words_a_lane)

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.memory.access import Access
-from gemmsim.memory.banks import conflict_free, copy_wavefronts, floor_wavefronts, wavefronts
-from gemmsim.memory.coalescer import Coalesced, coalesce
+from gemmsim.memory.banks import BANK_SHIFT, conflict_free, copy_wavefronts, floor_wavefronts, wavefronts
+from gemmsim.memory.coalescer import LINE_SHIFT, Coalesced, coalesce
+from gemmsim.memory.tags import Lanes
 from gemmsim.trace.types import WARP_LANES, Patterns, WarpTrace
 
+WORD_BYTES = 1 << BANK_SHIFT
 _DENSE_PAIRS = 1 << 22  # below this a table over all pairs is cheaper than sorting the records
 
 
@@ -25,16 +27,16 @@ class Shapes:
     of_record    int32 [records] shape of each record
     pc           static instruction index
     coalesced    see `Coalesced`; meaningless for shared memory, whose addresses have no sectors
-    wavefronts   cycles of the data stage
-    conflicts    those beyond what it would take without two words in a bank
+    lanes        see `tags.Lanes`: what decides the cycles of the data stage
+    least        cycles of the data stage if no bank were asked for two words
     shared       bool [shapes] whether it is of shared memory
     """
 
     of_record: NDArray[np.int32]
     pc: NDArray[np.int64]
     coalesced: Coalesced
-    wavefronts: NDArray[np.int64]
-    conflicts: NDArray[np.int64]
+    lanes: Lanes
+    least: NDArray[np.int64]
     shared: NDArray[np.bool_]
 
 
@@ -73,20 +75,33 @@ def _measure(
     active = (patterns.active_mask[pattern][:, None] >> np.arange(WARP_LANES, dtype=np.uint32)) & 1 == 1
     widths = np.array([a.width_bytes for a in kinds], np.int64)[row]
     coalesced = coalesce(offsets, active, widths)
-    floors = np.array([floor_wavefronts(a.width_bytes, a.lanes) for a in kinds], np.int64)[row]
-    waves, least = np.zeros(len(pc), np.int64), floors.copy()
-    copies = np.array([a.op == "ldgsts" for a in kinds], bool)
-    for width, merges in {(a.width_bytes, _merges(a)) for a in kinds if a.op != "ldgsts"}:
-        chosen = (np.array([(a.width_bytes, _merges(a)) == (width, merges) for a in kinds], bool) & ~copies)[row]
+    floors = np.array([floor_wavefronts(a.width_bytes, a.lanes) for a in kinds], np.int64)
+    waves, least = np.zeros(len(pc), np.int64), floors[row]
+    for width, merges in {(a.width_bytes, _merges(a)) for a in kinds if not _copies(a)}:
+        chosen = np.array([(a.width_bytes, _merges(a)) == (width, merges) and not _copies(a) for a in kinds], bool)[row]
         waves[chosen] = wavefronts(offsets[chosen], active[chosen], width, merges)
         if merges:
             least[chosen] = conflict_free(offsets[chosen], active[chosen], width, merges)
-    for width, bypasses in {(a.width_bytes, a.bypasses) for a in kinds if a.op == "ldgsts"}:
-        chosen = (np.array([(a.width_bytes, a.bypasses) == (width, bypasses) for a in kinds], bool) & copies)[row]
+    for width, bypasses in {(a.width_bytes, a.bypasses) for a in kinds if _copies(a)}:
+        chosen = np.array([_copies(a) and (a.width_bytes, a.bypasses) == (width, bypasses) for a in kinds], bool)[row]
         waves[chosen] = copy_wavefronts(offsets[chosen], active[chosen], width, bypasses)
+    written = np.where([_copies(a) and not a.bypasses for a in kinds], floors, 0)[row]
     shared = np.array([a.space == "shared" for a in kinds], bool)[row]
-    return Shapes(of_record, pc, coalesced, waves, np.maximum(waves - least, 0), shared)
+    lanes = Lanes(
+        line=np.where(active & ~shared[:, None], offsets >> LINE_SHIFT, -1),
+        piece=offsets // np.maximum(widths, WORD_BYTES)[:, None],
+        groups=np.maximum(widths // WORD_BYTES, 1),
+        shares=np.array([not _copies(a) for a in kinds], bool)[row],
+        by_pass=np.array([a.space != "shared" and a.op in ("ld", "ldgsts") and not a.bypasses for a in kinds])[row],
+        written=written,
+        wavefronts=waves + written,
+    )
+    return Shapes(of_record, pc, coalesced, lanes, least + written, shared)
+
+
+def _copies(access: Access) -> bool:
+    return access.op == "ldgsts"
 
 
 def _merges(access: Access) -> bool:
-    return access.op == "ld" and access.routable
+    return access.op == "ld" and access.routable and access.space == "shared"

@@ -100,8 +100,9 @@ def even_tag_banks(given: Inputs) -> RecordCost:
 
 def no_bank_conflicts(given: Inputs) -> RecordCost:
     shapes, cost = given.shapes, given.cost
-    conflicts = np.where(shapes.shared, shapes.conflicts, 0)[shapes.of_record]
-    return replace(cost, wavefronts=_u16(cost.wavefronts.astype(np.int64) - conflicts))
+    least = shapes.least[shapes.of_record]
+    fewer = np.where(shapes.shared[shapes.of_record], np.minimum(cost.wavefronts, least), cost.wavefronts)
+    return replace(cost, wavefronts=_u16(fewer))
 
 
 def no_l1_hits(given: Inputs) -> RecordCost:
