@@ -51,6 +51,8 @@ RULES: dict[str, Rule] = {
     "sm.max_registers_per_thread": _LIMIT,
     "sm.register_allocation_unit": _STRUCTURE,
     "sm.warp_allocation_granularity": _STRUCTURE,
+    "sm.gpc_sms": _STRUCTURE,
+    "sm.early_sms": _STRUCTURE,
     "clock.sm_base_hz": _PEAK,
     "clock.sm_boost_hz": _PEAK,
     "clock.sm_load_hz": _RATE,

@@ -8,7 +8,15 @@ import re
 from gemmsim.errors import GemmsimError
 from gemmsim.gpu.spec import GpuSpec
 
-MAY_BE_ZERO = ("peak.", "shared.reserved_bytes_per_block", "shared.carveouts_bytes", "launch.", "mio.shared_entries")
+MAY_BE_ZERO = (
+    "peak.",
+    "shared.reserved_bytes_per_block",
+    "shared.carveouts_bytes",
+    "launch.",
+    "mio.shared_entries",
+    "sm.gpc_sms",
+    "sm.early_sms",
+)
 
 
 def check(gpu: GpuSpec) -> GpuSpec:

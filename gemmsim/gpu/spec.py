@@ -18,6 +18,8 @@ class Sm:
     max_registers_per_thread: int
     register_allocation_unit: int  # registers, a warp
     warp_allocation_granularity: int  # warps are allocated to a block in multiples of this
+    gpc_sms: tuple[int, ...]  # SMs of each GPC; 0 where unknown
+    early_sms: int  # of the first GPC, to which blocks go before all others (memory/placement.py)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from gemmsim.memory.dram import DramTraffic
 from gemmsim.memory.footprint import Footprint, estimate
 from gemmsim.memory.l1 import replay_l1
 from gemmsim.memory.l2 import replay_l2
+from gemmsim.memory.placement import place
 from gemmsim.memory.sampled import passes, residents_of_sample, spread, together
 from gemmsim.memory.shapes import Shapes
 from gemmsim.memory.shifts import shifts_of
@@ -66,18 +67,20 @@ def run_caches(
     launch has left it."""
     streams = streams_of(trace, shapes, accesses)
     whole = len(trace.blocks) == launch.blocks and bool((trace.weight == 1).all())
+    per_block = np.diff(streams.start[:: trace.warps_per_block])
+    placement = place(launch.blocks, gpu.sm, resident_blocks_per_sm)
     if whole:
-        residents = residents_of(trace, gpu.sm.count, resident_blocks_per_sm)
+        residents = residents_of(trace, placement)
     else:
         shifts = shifts_of(trace, launch, streams)
-        residents = residents_of_sample(trace, launch, shifts, gpu.sm.count, resident_blocks_per_sm)
-    hits, to_l2 = replay_l1(streams, residents, shapes.coalesced, trace.warps_per_block, l1_bytes, gpu.l1.ways)
+        lookups = np.bincount(np.repeat(np.arange(len(trace.blocks)), per_block), shapes.coalesced.lines[streams.shape])
+        residents = residents_of_sample(trace, launch, shifts, placement, resident_blocks_per_sm, lookups)
+    l1 = replay_l1(streams, residents, shapes.coalesced, trace.warps_per_block, l1_bytes, gpu.l1.ways)
     # Per access: sums over the members of the replay that made it, and how many these were.
-    made = np.bincount(residents.block[residents.counts], minlength=len(trace.blocks))
-    per_block = np.diff(streams.start[:: trace.warps_per_block])
+    made = np.bincount(residents.block, residents.times, minlength=len(trace.blocks))
     times = np.repeat(made, per_block)
     weight = np.repeat(trace.weight, per_block)
-    hit = hits / times
+    hit = l1.hits / times
     sectors = shapes.coalesced.sectors[streams.shape]
     sent = np.where(streams.kind == READ, sectors - hit, sectors)
     fetched = np.where(streams.kind == WRITE, 0, sent)
@@ -91,7 +94,7 @@ def run_caches(
             (block // in_wave * trace.executed.shape[1] + streams.pc) * (1 << 32) + passes(streams.pc, streams.start),
             return_inverse=True,
         )
-        replayed = replay_l2(to_l2, group.reshape(-1), gpu.l2.size_bytes, gpu.l2.ways, warm)
+        replayed = replay_l2(l1.to_l2, group.reshape(-1), gpu.l2.size_bytes, gpu.l2.ways, warm)
         dram, in_flight = replayed.missed, replayed.in_flight
         footprint = Footprint(_by_instruction(trace, streams, dram), np.zeros(0), float(replayed.written_back))
     else:
@@ -108,7 +111,6 @@ def run_caches(
         waits = together(whole_sectors, waiting, streams.pc, streams.start, trace.warps_per_block)
         in_flight = (waits > 0) & (dram == 0)
     read = np.minimum(footprint.read_sectors, asked)
-    requests = np.bincount(to_l2.access, minlength=len(sent)) / times
     return Caches(
         l2=_by_record(trace, streams, spread(sent, streams.pc)),
         dram=_by_record(trace, streams, dram),
@@ -116,7 +118,7 @@ def run_caches(
         l1_hit_sectors=_by_instruction(trace, streams, weight * hit),
         l2_sectors=_by_instruction(trace, streams, weight * sent),
         dram_sectors=read,
-        l2_requests=float(weight @ requests),
+        l2_requests=float(weight @ (l1.requests / times)),
         traffic=DramTraffic(float(read.sum()), footprint.written_sectors),
         notes=notes,
     )

@@ -7,7 +7,7 @@ missing; a sector whose fetch is under way counts as a hit, as Nsight Compute's 
 A store is written through to L2 and allocates its lines too. It hits where the line is there, whichever of its sectors
 are valid; those that it covers as a whole are valid afterwards. (Own microbenchmarks on an H200: lines stored once are
 hits for later stores and loads, up to the capacity of L1 and 20,000 cycles later; in the ladder, of two stores of half
-a line each the second counts as a hit. Published T4 counters: the tiled 4096 GEMM that reads C before it writes it shows
+a line each the second counts as a hit. On a T4 the tiled 4096 GEMM that reads C before it writes it shows
 a hit rate of 0.39 %, its stores' share of all sectors.) A load of a sector written in part is taken to miss.
 
 Atomics, and copies to shared memory that bypass L1 (cp.async.cg), pass by to L2 and never hit.
@@ -46,42 +46,49 @@ class ToL2:
     start: NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class L1Replay:
+    """hits, requests: int64 [accesses] sectors that hit, and lines asked of L2, summed over the members that make the
+    access, each as often as it counts; to_l2: what they ask, once each."""
+
+    hits: NDArray[np.int64]
+    requests: NDArray[np.int64]
+    to_l2: ToL2
+
+
 def replay_l1(
     streams: Streams, residents: Residents, coalesced: Coalesced, warps_per_block: int, l1_bytes: int, ways: int
-) -> tuple[NDArray[np.uint16], ToL2]:
-    """Run all accesses through the L1s of their SMs, cold at the start.
-
-    Returns the sectors of each access that hit, uint16 [accesses], summed over the members that make it and count, and
-    what these ask of L2. An L1 of 0 bytes holds nothing.
-    """
+) -> L1Replay:
+    """Run all accesses through the L1s of their SMs, cold at the start. An L1 of 0 bytes holds nothing."""
     sets = max(1, l1_bytes // (LINE_BYTES * ways))
     ways = ways if l1_bytes >= LINE_BYTES * ways else l1_bytes // LINE_BYTES
     shape = (sets, max(1, ways))
     sectors = np.add.reduceat(np.append(coalesced.sectors[streams.shape], 0), streams.start[:-1:warps_per_block])
     sectors[np.diff(streams.start[::warps_per_block]) == 0] = 0  # reduceat gives an empty block the next one's first
-    events = int(sectors[residents.block[residents.counts]].sum())  # room: pages that stay untouched cost nothing
+    events = int(sectors[residents.block[residents.times > 0]].sum())  # room: pages that stay untouched cost nothing
     line = np.empty(events, np.int64)
     mask = np.empty(events, np.uint8)
     kind = np.empty(events, np.uint8)
     access = np.empty(events, np.int64)
-    hits = np.zeros(len(streams.sector), np.uint16)
+    hits, requests = np.zeros((2, len(streams.sector)), np.int64)
     start = np.zeros(len(np.unique(residents.sm)) + 1, np.int64)
     _replay(
         streams.sector, streams.shape, streams.kind, streams.pc, streams.start,
         coalesced.sector_start, coalesced.sector_offset, coalesced.sector_whole,
-        residents.sm, residents.start, residents.block, residents.moved, residents.counts, residents.shift,
+        residents.sm, residents.start, residents.block, residents.moved, residents.times, residents.phase,
+        residents.shift,
         warps_per_block, np.full(shape, -1, np.int64), np.zeros(shape, np.uint8), ways > 0,
-        hits, line, mask, kind, access, start,
+        hits, requests, line, mask, kind, access, start,
     )  # fmt: skip
     count = int(start[-1])
-    return hits, ToL2(line[:count], mask[:count], kind[:count], access[:count], start)
+    return L1Replay(hits, requests, ToL2(line[:count], mask[:count], kind[:count], access[:count], start))
 
 
 @njit(cache=True)
 def _replay(  # type: ignore[no-untyped-def]
     sector, shape, kind, pc, warp_start, sector_start, sector_offset, sector_whole,
-    group_sm, group_start, group_block, moved, counts, shift, warps, tags, valid, caches,
-    hits, out_line, out_mask, out_kind, out_access, out_start,
+    group_sm, group_start, group_block, moved, times, phase, shift, warps, tags, valid, caches,
+    hits, requests, out_line, out_mask, out_kind, out_access, out_start,
 ):  # fmt: skip
     count = 0
     used = 0
@@ -94,10 +101,16 @@ def _replay(  # type: ignore[no-untyped-def]
         for member in range(first, last):
             for warp in range(group_block[member] * warps, (group_block[member] + 1) * warps):
                 longest = max(longest, warp_start[warp + 1] - warp_start[warp])
-        for turn in range(longest):
+        latest = 0
+        for member in range(first, last):
+            latest = max(latest, int(phase[member] * longest))
+        for turn in range(longest + latest):
             for member in range(first, last):
+                since = turn - int(phase[member] * longest)
+                if since < 0:
+                    continue
                 for warp in range(group_block[member] * warps, (group_block[member] + 1) * warps):
-                    i = warp_start[warp] + turn
+                    i = warp_start[warp] + since
                     if i >= warp_start[warp + 1]:
                         continue
                     base = sector[i] + shift[moved[member], pc[i]]
@@ -112,11 +125,12 @@ def _replay(  # type: ignore[no-untyped-def]
                                 whole |= bit
                             j += 1
                         found = _look_up(tags, valid, caches, line, wanted, whole, kind[i])
-                        if not counts[member]:
+                        if not times[member]:
                             continue
-                        hits[i] += sectors_in(found)
+                        hits[i] += times[member] * sectors_in(found)
                         rest = wanted & ~found if kind[i] == READ else wanted
                         if rest:
+                            requests[i] += times[member]
                             out_line[count] = line
                             out_mask[count] = rest
                             out_kind[count] = READ if kind[i] == PAST else kind[i]

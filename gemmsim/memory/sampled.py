@@ -1,7 +1,9 @@
 """L1 and L2 of a launch of which only some blocks were executed.
 
-L1: each executed block is replayed together with the blocks that would be resident on its SM, and after those of a
-neighbouring wave; they make the same accesses, moved to where they would make them. L2: see `footprint.py`.
+L1: each executed block is taken for every block of groups that are resident together somewhere on the GPU, after those
+of the generation before on that SM; they make the same accesses, moved to where they would make them. Groups are drawn
+evenly from the grid. Those in which the same members share the same data are replayed once for all. L2: see
+`footprint.py`.
 """
 
 from __future__ import annotations
@@ -10,45 +12,93 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.memory.coalescer import SECTOR_BYTES
+from gemmsim.memory.placement import Placement
 from gemmsim.memory.shifts import Shifts, coordinates
-from gemmsim.memory.streams import Residents
+from gemmsim.memory.streams import Residents, phase_of
 from gemmsim.trace.types import Launch, WarpTrace
 
+_MEMBERS = 64  # blocks in the groups drawn, at least
+_LOOKUPS = 10_000_000  # of lines in L1, that are worth their time: about half a second
 _APART_BYTES = 1 << 42  # blocks whose addresses are unknown are put this far apart: what they touch is apart
 
 
 def residents_of_sample(
-    trace: WarpTrace, launch: Launch, shifts: Shifts, sms: int, resident_blocks_per_sm: int
+    trace: WarpTrace,
+    launch: Launch,
+    shifts: Shifts,
+    placement: Placement,
+    resident_blocks_per_sm: int,
+    lookups: NDArray[np.int64],
 ) -> Residents:
-    """Two groups for each executed block, on an L1 of their own: a neighbouring wave, then the block's own wave.
+    """For each group drawn, two groups on an L1 of their own: the generation before, then its own.
 
-    All members of the latter count: which of the blocks that share a line comes first is as good as chance.
+    All members of the latter count: which of the blocks that share a line comes first is as good as chance. The block
+    of the largest weight stands in for as many of the groups as _LOOKUPS allows, the most frequent ones first; each of
+    the others for one.
+
+    lookups  int64 [blocks] lines that each executed block looks up
     """
-    sm, start, block, counts = [], [0], [], []
+    drawn = _draw(launch, shifts, placement, resident_blocks_per_sm)
+    heaviest = int(np.argmax(trace.weight))
+    many = int(_LOOKUPS // (2 * resident_blocks_per_sm * max(int(lookups[heaviest]), 1)))
+    sm: list[int] = []
+    start, block, times, phase = [0], [], [], []
     shift: list[NDArray[np.int64]] = []
     at = coordinates(np.arange(launch.blocks), launch.grid)
-    waves = -(-launch.blocks // (sms * resident_blocks_per_sm))
+    last = int(placement.generation[-1])
     for index, number in enumerate(trace.blocks.tolist()):
-        wave = number // sms // resident_blocks_per_sm
-        before = wave - 1 if wave else min(1, waves - 1)  # the first wave finds L1 cold, most blocks do not
-        for group in (before, wave) if before != wave else (wave,):
-            first = number % sms + sms * group * resident_blocks_per_sm
-            for mate in range(first, min(launch.blocks, first + sms * resident_blocks_per_sm), sms):
-                by = shifts.between(at[mate] - at[number])
-                apart = np.full(trace.executed.shape[1], _APART_BYTES * (1 + len(shift)), np.int64)
-                shift.append((apart if by is None else by) // SECTOR_BYTES)
-                block.append(index)
-                counts.append(group == wave)
-            sm.append(index)
-            start.append(len(block))
+        for here, generation, often in drawn[: max(many, 1) if index == heaviest else 1]:
+            # The first generation finds L1 empty, most blocks do not.
+            before = generation - 1 if generation else min(1, last)
+            for group in (before, generation) if before != generation else (generation,):
+                for mate in placement.group(here, group).tolist():
+                    by = shifts.between(at[mate] - at[number])
+                    apart = np.full(trace.executed.shape[1], _APART_BYTES * (1 + len(shift)), np.int64)
+                    shift.append((apart if by is None else by) // SECTOR_BYTES)
+                    block.append(index)
+                    times.append(often if group == generation else 0)
+                    phase.append(float(phase_of(np.array([mate]), np.array([group]))[0]))
+                sm.append(len(sm) if group == before else sm[-1])
+                start.append(len(block))
     return Residents(
         sm=np.array(sm, np.int64),
         start=np.array(start, np.int64),
         block=np.array(block, np.int64),
         moved=np.arange(len(shift)),
-        counts=np.array(counts, bool),
+        times=np.array(times, np.int64),
+        phase=np.array(phase, np.float64),
         shift=np.array(shift, np.int64),
     )
+
+
+def _draw(
+    launch: Launch, shifts: Shifts, placement: Placement, resident_blocks_per_sm: int
+) -> list[tuple[int, int, int]]:
+    """(SM, generation, how many of the groups drawn are like it) of groups spread over the grid, most first."""
+    order = np.lexsort((np.arange(launch.blocks), placement.sm, placement.generation))
+    new = np.ones(launch.blocks, bool)
+    for column in (placement.sm[order], placement.generation[order]):
+        new[1:] &= column[1:] == column[:-1]
+    new[1:] = ~new[1:]
+    first = np.flatnonzero(new)
+    wanted = min(len(first), -(-_MEMBERS // resident_blocks_per_sm))
+    chosen = (np.arange(wanted) * len(first) + len(first) // 2) // wanted
+    ends = np.append(first[1:], launch.blocks)
+    moves = np.unique(shifts.step_bytes.T, axis=0)  # instructions that move together
+    at = coordinates(np.arange(launch.blocks), launch.grid)
+    found: dict[tuple[int, ...], tuple[int, int, int]] = {}
+    for g in chosen.tolist():
+        members = np.sort(order[first[g] : ends[g]])
+        sharing = tuple(
+            int(label)
+            for move in (at[members] @ moves.T).T
+            for label in np.unique(np.concatenate([[move[0]], move]), return_inverse=True)[1]
+        )
+        here, generation, often = found.get(
+            sharing, (int(placement.sm[members[0]]), int(placement.generation[members[0]]), 0)
+        )
+        found[sharing] = here, generation, often + 1
+    return sorted(found.values(), key=lambda group: -group[2])
 
 
 def spread(amount: NDArray[np.float64], pc: NDArray[np.int32]) -> NDArray[np.uint16]:

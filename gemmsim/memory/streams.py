@@ -1,8 +1,8 @@
 """The accesses that go to L1, by warp, and which blocks share an SM: the order that the cache replays follow.
 
-Block b of the grid runs on SM b modulo the number of SMs, and the blocks of an SM run in groups of those that are
-resident together; warps of a group take turns, each with its next access (round robin). The hardware's block scheduler
-hands a block to whichever SM has room, and warps drift apart: hits between blocks that share data by chance differ.
+Blocks run where `placement` says, those of an SM in groups of those that are resident together; warps of a group take
+turns, each with its next access (round robin). On hardware warps drift apart: hits between blocks that share data by
+chance differ.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 
 from gemmsim.memory.access import Access
 from gemmsim.memory.coalescer import SECTOR_SHIFT
+from gemmsim.memory.placement import Placement
 from gemmsim.memory.shapes import Shapes
 from gemmsim.trace.types import WarpTrace
 
 READ, WRITE, ATOMIC, PAST = 0, 1, 2, 3  # kind of an access; PAST: a read that bypasses L1
+_GOLDEN = 0.6180339887498949  # multiples of it spread evenly
 _KINDS = {"ld": READ, "ldgsts": READ, "st": WRITE, "atom": ATOMIC, "red": ATOMIC}
 
 
@@ -49,7 +51,8 @@ class Residents:
     start   int64 [groups + 1] group g has members start[g]:start[g + 1]
     block   int64 [members] index into the trace's blocks: whose accesses the member makes
     moved   int64 [members] row of `shift`
-    counts  bool [members] whether what it hits and misses is recorded
+    times   int64 [members] how often what it hits and misses counts; 0: not at all
+    phase   float64 [members] when it starts: turns, as a share of those of the group's longest warp
     shift   int64 [rows, instructions] sectors by which its addresses are moved
     """
 
@@ -57,7 +60,8 @@ class Residents:
     start: NDArray[np.int64]
     block: NDArray[np.int64]
     moved: NDArray[np.int64]
-    counts: NDArray[np.bool_]
+    times: NDArray[np.int64]
+    phase: NDArray[np.float64]
     shift: NDArray[np.int64]
 
 
@@ -79,11 +83,10 @@ def streams_of(trace: WarpTrace, shapes: Shapes, accesses: dict[int, Access]) ->
     )
 
 
-def residents_of(trace: WarpTrace, sms: int, resident_blocks_per_sm: int) -> Residents:
+def residents_of(trace: WarpTrace, placement: Placement) -> Residents:
     """Where and when the blocks of a trace that has all of them run."""
     blocks = trace.blocks
-    sm = blocks % sms
-    wave = blocks // sms // resident_blocks_per_sm
+    sm, wave = placement.sm[blocks], placement.generation[blocks]
     order = np.lexsort((blocks, wave, sm))
     sm, wave = sm[order], wave[order]
     first = np.ones(len(order), bool)
@@ -95,6 +98,12 @@ def residents_of(trace: WarpTrace, sms: int, resident_blocks_per_sm: int) -> Res
         start=np.append(begin, len(order)),
         block=order,
         moved=np.zeros_like(order),
-        counts=np.ones(len(order), bool),
+        times=np.ones(len(order), np.int64),
+        phase=phase_of(blocks[order], wave),
         shift=still,
     )
+
+
+def phase_of(blocks: NDArray[np.int64], generation: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Blocks of the first generation start together; later ones when a place is free, at any time of the others'."""
+    return np.where(generation > 0, blocks * _GOLDEN % 1.0, 0.0)

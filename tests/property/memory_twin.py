@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
+from collections.abc import Mapping
 
 from gemmsim.isa.program import Program
 from gemmsim.memory.access import access_of
@@ -77,24 +78,26 @@ class Cache:
 def replay(
     program: Program,
     trace: WarpTrace,
-    sms: int,
-    resident: int,
+    place: Mapping[int, tuple[int, int]],
     l1: tuple[int, int],
     l2: tuple[int, int],
     warm: bool = False,
 ) -> tuple[list[int], list[int], int]:
     """Sectors of each record that hit L1, and that DRAM read for it; dirty sectors replaced in L2.
 
-    l1, l2: (bytes, ways). warm: L2 begins as the launch leaves it; its hits and misses are those of the second time.
+    place: (SM, generation) of each block. l1, l2: (bytes, ways). warm: L2 begins as the launch leaves it; its hits and
+    misses are those of the second time.
     """
     hits = [0] * len(trace.record_pc)
     waves: dict[int, dict[int, list[int]]] = {}
     for row, block in sorted(enumerate(trace.blocks.tolist()), key=lambda x: x[1]):
-        waves.setdefault(block % sms, {}).setdefault(block // sms // resident, []).append(row)
+        sm, generation = place[block]
+        waves.setdefault(sm, {}).setdefault(generation, []).append(row)
     requests = []  # of each SM in use, in order
     for sm in sorted(waves):
         cache = Cache(*l1)
-        requests.append([r for rows in waves[sm].values() for r in run_wave(program, trace, rows, cache, hits)])
+        generations = sorted(waves[sm].items())
+        requests.append([r for g, rows in generations for r in run_wave(program, trace, g, rows, cache, hits)])
     cache = Cache(*l2)
     for _ in range(2 if warm else 1):
         missed, written_back = run_l2(requests, cache, len(hits))
@@ -114,15 +117,21 @@ def run_l2(requests: list[list[Request]], cache: Cache, records: int) -> tuple[l
     return missed, written_back
 
 
-def run_wave(program: Program, trace: WarpTrace, rows: list[int], cache: Cache, hits: list[int]) -> list[Request]:
+def run_wave(
+    program: Program, trace: WarpTrace, generation: int, rows: list[int], cache: Cache, hits: list[int]
+) -> list[Request]:
     queues = [
         through_l1(program, trace, row * trace.warps_per_block + w)
         for row in rows
         for w in range(trace.warps_per_block)
     ]
+    longest = max((len(q) for q in queues), default=0)
     out = []
-    for turn in range(max((len(q) for q in queues), default=0)):
-        for record in [q[turn] for q in queues if turn < len(q)]:
+    # Blocks of later generations start at any time of each other
+    starts = [int((trace.blocks[row] * 0.6180339887498949 % 1.0 if generation else 0.0) * longest) for row in rows]
+    late = [start for start in starts for _ in range(trace.warps_per_block)]
+    for turn in range(longest + max(late)):
+        for record in [q[turn - s] for q, s in zip(queues, late, strict=True) if s <= turn < s + len(q)]:
             access = access_of(program.instructions[trace.record_pc[record]])
             assert access is not None
             lanes = lanes_of(trace, record)

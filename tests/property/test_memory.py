@@ -13,6 +13,7 @@ from unit.trace_builder import launch, program, warp_trace
 from gemmsim.gpu.load import load_gpu
 from gemmsim.memory.banks import wavefronts
 from gemmsim.memory.coalescer import coalesce
+from gemmsim.memory.placement import place
 from gemmsim.memory.serve import serve
 
 from . import memory_twin as twin
@@ -93,7 +94,9 @@ def test_caches(  # type: ignore[no-untyped-def]
     )
     given = launch((len(trace.blocks), 1, 1), 32 * trace.warps_per_block)
     traffic = serve(built, given, trace, gpu, l1[0], resident, warm)
-    hits, missed, written_back = twin.replay(built, trace, sms, resident, l1, l2, warm)
+    placed = place(len(trace.blocks), gpu.sm, resident)
+    where = dict(enumerate(zip(placed.sm.tolist(), placed.generation.tolist(), strict=True)))
+    hits, missed, written_back = twin.replay(built, trace, where, l1, l2, warm)
     assert traffic.cost.dram_sectors.tolist() == missed
     assert traffic.counters["dram__sectors_write.sum"] == written_back
     assert sum(row.l1_hit_sectors for row in traffic.instructions) == sum(hits)

@@ -45,7 +45,13 @@ def gemm_trace(n: int, blocks: tuple[tuple[int, int], ...], weight: tuple[float,
 
 
 def gemm(
-    n: int, only: dict[tuple[int, int], float] | None = None, l2_bytes: int = 1 << 20, sms: int = 3, warm: bool = False
+    n: int,
+    only: dict[tuple[int, int], float] | None = None,
+    l2_bytes: int = 1 << 20,
+    sms: int = 3,
+    warm: bool = False,
+    l1_bytes: int = 64 << 10,
+    resident: int = 2,
 ) -> Traffic:
     """An n x n GEMM on a small GPU, all blocks or those (x, y) with their weights."""
     grid = (n // 32, n // 4, 1)
@@ -53,7 +59,7 @@ def gemm(
     trace = gemm_trace(n, tuple(chosen), tuple(chosen.values()))
     gpu = replace(GPU, sm=replace(GPU.sm, count=sms), l2=replace(GPU.l2, size_bytes=l2_bytes))
     arguments = tuple(Argument("f32", (n, n), None) for _ in range(3))
-    return serve(GEMM, Launch(grid, (32, 4, 1), arguments), trace, gpu, 64 * 1024, 2, warm)
+    return serve(GEMM, Launch(grid, (32, 4, 1), arguments), trace, gpu, l1_bytes, resident, warm)
 
 
 class TestWhole:
@@ -149,22 +155,23 @@ class TestSampled:
 
     @pytest.mark.parametrize("sms", [3, 5])
     def test_near_the_whole_where_l2_is_too_small(self, sms: int) -> None:
-        """B has 64 KB, L2 48: each wave reads it anew. The replay has it within a tenth."""
-        whole, sampled = (gemm(128, only, l2_bytes=48 << 10, sms=sms).counters for only in (None, SAMPLE))
-        for name in ("dram__sectors_read.sum", "l1tex__m_xbar2l1tex_read_sectors.sum"):
-            assert sampled[name] == pytest.approx(whole[name], rel=0.1)
+        """B has 64 KB, L2 48 and L1 4: each wave reads it anew. Blocks of later waves are out of step in the replay,
+        where L2 loses more of what they share: up to a quarter of what DRAM reads."""
+        whole, sampled = (gemm(128, only, 48 << 10, sms, l1_bytes=4096).counters for only in (None, SAMPLE))
+        for name, off in (("dram__sectors_read.sum", 0.25), ("l1tex__m_xbar2l1tex_read_sectors.sum", 0.05)):
+            assert sampled[name] == pytest.approx(whole[name], rel=off)
         assert whole["dram__sectors_read.sum"] > 4096
 
     def test_what_a_wave_leaves_in_l1_for_the_next(self) -> None:
-        """Four SMs, four blocks a row of the grid: an SM keeps its column of B, which one wave brings and 15 find."""
-        whole, sampled = (gemm(128, only, sms=4).counters for only in (None, SAMPLE))
+        """One SM, a row of the grid at a time: it keeps all of B, which the first row brings and 31 find."""
+        whole, sampled = (gemm(128, only, sms=1, l1_bytes=1 << 18, resident=4).counters for only in (None, SAMPLE))
         name = "l1tex__m_xbar2l1tex_read_sectors.sum"
-        a, b = 4 * 32 * 16, 128 * 4  # sectors of A a column of blocks brings, and of B, each on one SM
-        assert whole[name] == 4 * (a + b)
-        assert sampled[name] == 4 * a  # the sample stands for waves that come later than the first
+        a, b = 128 * 16, 128 * 16  # sectors
+        assert whole[name] == a + b
+        assert sampled[name] == a  # the sample stands for waves that come later than the first
 
     def test_record_costs_follow_the_estimate(self) -> None:
-        sampled = gemm(128, SAMPLE)
+        sampled = gemm(128, SAMPLE, l1_bytes=4096)
         reads = sum(row.l2_sectors for row in sampled.instructions if row.op == "ld")
         share = sampled.counters["dram__sectors_read.sum"] / reads
         executed = sampled.cost
@@ -176,7 +183,7 @@ class TestSampled:
         """128 blocks: on 132 SMs every load that misses L1 waits for DRAM, its own fetch or another block's. On 3 SMs
         the first wave is 3 blocks of 128, and only that share of loads waits for what others fetch."""
         stores = 3 * 4  # of three executed blocks of four warps; nothing waits for those
-        one_wave, many = gemm(128, SAMPLE, sms=132).cost, gemm(128, SAMPLE, sms=3).cost
+        one_wave, many = (gemm(128, SAMPLE, sms=sms, l1_bytes=4096).cost for sms in (132, 3))
         loads = (one_wave.l2_sectors > 0).sum() - stores
         assert one_wave.in_flight.sum() + (one_wave.dram_sectors > 0).sum() == loads
         loads = (many.l2_sectors > 0).sum() - stores
@@ -196,8 +203,8 @@ class TestSampled:
         """What a launch finds of what the last one left, by waves and by replay: within 15 % of what a cold one
         reads. Of 48 KB nothing is left in time; of 160 KB all of B is, and A is read anew."""
         name = "dram__sectors_read.sum"
-        whole, sampled = (gemm(128, only, l2_bytes, warm=True).counters[name] for only in (None, SAMPLE))
-        assert sampled == pytest.approx(whole, abs=0.15 * gemm(128, None, l2_bytes).counters[name])
+        whole, sampled = (gemm(128, only, l2_bytes, warm=True, l1_bytes=4096).counters[name] for only in (None, SAMPLE))
+        assert sampled == pytest.approx(whole, abs=0.15 * gemm(128, None, l2_bytes, l1_bytes=4096).counters[name])
 
     def test_warm_bound(self) -> None:
         """Where other blocks are unknown: no reads where the arrays, 192 KB, fit in L2; else as in a cold launch."""

@@ -1,0 +1,116 @@
+"""Which SM runs each block, and which blocks are there together.
+
+While the GPU fills, blocks go out in passes of one block an SM: GPC by GPC, in each TPC by TPC. On an H200 some SMs of
+one GPC (`sm.early_sms`) come before all others, and get their second block after five GPCs, a further one after each
+six. A pass for which there are too few blocks gives every TPC one before any gets a second, in turn over the GPCs.
+
+Later blocks go to whichever SM has room. Blocks take about as long as each other, so that these come in passes too; the
+order within a pass is as good as chance, and drawn as such, always the same.
+
+Source: the SMs that a probe kernel saw for 330 launches of up to 262,144 blocks on an H200 (`placement` in the records
+of validate/); the first GPC to be served differs from launch to launch there, here it is always the same one. Where the
+GPCs of a GPU are not known, block b of a pass goes to the b-th SM.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.gpu.spec import Sm
+
+_TURNS_BEFORE = 5  # of GPCs, before the early SMs get their second block
+_TURNS_BETWEEN = 6  # between their further ones
+_DRAWN = 16  # generations drawn; later ones repeat them
+
+
+@dataclass(frozen=True)
+class Placement:
+    """int64 [blocks]: sm that each block runs on, and generation, those that are resident there together.
+
+    SMs are numbered in the order of a pass. gpc: int64 [SMs]
+    """
+
+    sm: NDArray[np.int64]
+    generation: NDArray[np.int64]
+    gpc: NDArray[np.int64]
+
+    def group(self, sm: int, generation: int) -> NDArray[np.int64]:
+        """Blocks that are resident together, ascending."""
+        return np.flatnonzero((self.sm == sm) & (self.generation == generation))
+
+
+def place(blocks: int, sm: Sm, resident: int) -> Placement:
+    """Where the blocks of a grid run. resident: blocks that an SM holds at once."""
+    gpcs = _gpcs(sm)
+    slots = sm.count * resident
+    first = np.array(_fill(min(blocks, slots), gpcs, sm.early_sms, len(sm.gpc_sms) > 1), np.int64)
+    later = blocks - len(first)
+    if later:
+        drawn = [_drawn(sm.count, resident, number) for number in range(min(_DRAWN, -(-later // slots)))]
+        rest = np.resize(np.concatenate(drawn), later)
+        first = np.concatenate([first, rest])
+    return Placement(first, np.arange(blocks) // slots, np.repeat(np.arange(len(gpcs)), gpcs))
+
+
+def _gpcs(sm: Sm) -> tuple[int, ...]:
+    """SMs of each GPC. Where they do not make up the GPU (its number of SMs was changed), the last give or take."""
+    sizes, left = [], sm.count
+    for size in sm.gpc_sms:
+        sizes.append(min(size, left))
+        left -= sizes[-1]
+    return tuple(size for size in (*sizes, left) if size)
+
+
+@lru_cache(maxsize=64)
+def _drawn(sms: int, resident: int, number: int) -> NDArray[np.int64]:
+    """A generation after the first: the SM of each of its blocks, pass by pass."""
+    random = np.random.default_rng(number)
+    return np.concatenate([random.permutation(sms) for _ in range(resident)])
+
+
+def _fill(blocks: int, gpcs: tuple[int, ...], early: int, pairs: bool) -> list[int]:
+    """SMs of the first blocks. pairs: SMs 2 i and 2 i + 1 of a GPC share a TPC."""
+    starts = np.cumsum([0, *gpcs]).tolist()
+    early = min(early, gpcs[0])
+    turns = [range(start, start + size) for start, size in zip(starts, gpcs, strict=False)]
+    turns[0] = range(early, gpcs[0])
+    passes, left = divmod(blocks, sum(gpcs))
+    found: list[int] = []
+    served = 0  # times that the early SMs had their turn
+    for turn in range(passes * len(gpcs)):
+        if served < passes and turn >= (0, _TURNS_BEFORE)[min(served, 1)] + _TURNS_BETWEEN * max(served - 1, 0):
+            found += range(early)
+            served += 1
+        found += turns[turn % len(gpcs)]
+    for _ in range(passes - served):
+        found += range(early)
+    if left:
+        found += range(min(left, early))
+        found += _last_pass(max(left - early, 0), turns, pairs)
+    return found
+
+
+def _last_pass(blocks: int, turns: list[range], pairs: bool) -> list[int]:
+    """Too few blocks for all SMs: every TPC gets one before any gets two, in turn over the GPCs."""
+    tpcs = [-(-len(turn) // 2) if pairs else len(turn) for turn in turns]
+    quota = [0] * len(turns)
+    for limits in (tpcs, [len(turn) for turn in turns]):
+        while blocks and any(have < limit for have, limit in zip(quota, limits, strict=True)):
+            for g, limit in enumerate(limits):
+                if blocks and quota[g] < limit:
+                    quota[g] += 1
+                    blocks -= 1
+    return list(chain.from_iterable(_in_gpc(turn, q, t) for turn, q, t in zip(turns, quota, tpcs, strict=True)))
+
+
+def _in_gpc(turn: range, quota: int, tpcs: int) -> list[int]:
+    """The first TPCs get two blocks, the others one."""
+    if tpcs == len(turn):
+        return list(turn[:quota])
+    both = max(quota - tpcs, 0)
+    return [*turn[: 2 * both], *turn[2 * both :: 2][: quota - 2 * both]]
