@@ -95,8 +95,10 @@ class Simulator:
         return _with_iterations(short, iteration.scaled(left_out), of_last.scaled(left_out), resident)
 
     def _pick(self, blocks: int) -> list[list[int]]:
+        """Those recorded in turn, such that the last comes last: where blocks differ, the last of a column has most to
+        do (it collects what the others found), and some SM gets it."""
         recorded = self._streams.blocks.tolist()
-        return [recorded[i % len(recorded)] for i in range(blocks)]
+        return [recorded[(i - blocks) % len(recorded)] for i in range(blocks)]
 
     def _length(self, warp: int) -> int:
         return len(self._streams.pcs(warp))

@@ -18,7 +18,7 @@ that is flat in z is executed in full.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -75,7 +75,7 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False) -> Pla
                 f"kernel '{program.name}' would execute about {total:.3g} warp instructions, more than "
                 f"--max-instructions {max_instructions}: raise it, or leave out --full"
             )
-        return _everything(launch, resident, sms)
+        return _everything(launch, resident, sms, dependent)
     axes = [] if dependent and gz == 1 else _axes(probe, grid)
     if not axes or any(axis is None for axis in axes):
         found = None if dependent or total > _COUNTED_BELOW else _classes(probe, resident)
@@ -86,7 +86,7 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False) -> Pla
                 f"the blocks of kernel '{program.name}' differ in ways that a sample cannot stand for, and all of them "
                 f"would execute about {total:.3g} warp instructions: more than --max-instructions {max_instructions}"
             )
-        return _everything(launch, resident, sms)
+        return _everything(launch, resident, sms, dependent)
     return _product(launch, [axis for axis in axes if axis is not None], resident, probe.depth)
 
 
@@ -103,9 +103,12 @@ def _results(instruction: Instruction) -> Iterable[Operand]:
     return takewhile(lambda operand: operand.kind is not OperandKind.ADDRESS, instruction.operands)
 
 
-def _everything(launch: Launch, resident: int, sms: int) -> Plan:
-    """Every block; the streams of those that the first SM gets in the first wave."""
-    streams = [b % sms == 0 and b // sms < resident for b in range(launch.blocks)]
+def _everything(launch: Launch, resident: int, sms: int, dependent: bool) -> Plan:
+    """Every block; the streams of those that the first SM gets in the first wave, or where blocks depend on earlier
+    ones, of those that the SM of the first column's last block gets."""
+    gx, gy, gz = launch.grid
+    sm = gx * gy * (gz - 1) % sms if dependent else 0
+    streams = [b % sms == sm and b // sms < resident for b in range(launch.blocks)]
     return Plan(tuple(range(launch.blocks)), (1.0,) * launch.blocks, tuple(streams), sampled=False)
 
 
@@ -248,11 +251,13 @@ def _product(launch: Launch, axes: list[_Axis], resident: int, depth: int) -> Pl
     for step, length, place in ((1, gx, heaviest % gx), (gx, gy, heaviest // gx % gy)):
         if place + 1 < length:  # stands for none, but tells the cache models where the next block along this axis reads
             chosen.setdefault(heaviest + step, 0.0)
-    return _sample(chosen, resident)
+    # The blocks of a column differ, and an SM gets all of them in turn.
+    column = {b for b in chosen if b % (gx * gy) == heaviest % (gx * gy)} if depth > 1 else set()
+    return _sample(chosen, resident, column)
 
 
-def _sample(chosen: dict[int, float], resident: int) -> Plan:
-    """Block -> how many it stands for."""
+def _sample(chosen: dict[int, float], resident: int, timed: Collection[int] = ()) -> Plan:
+    """chosen: block -> how many it stands for; timed: whose streams are recorded, if not those that stand for most."""
     blocks = sorted(chosen)
-    timed = sorted((b for b in blocks if chosen[b]), key=lambda b: -chosen[b])[: max(1, min(resident, 4))]
+    timed = timed or sorted((b for b in blocks if chosen[b]), key=lambda b: -chosen[b])[: max(1, min(resident, 4))]
     return Plan(tuple(blocks), tuple(chosen[b] for b in blocks), tuple(b in timed for b in blocks), sampled=True)

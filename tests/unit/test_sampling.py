@@ -72,6 +72,20 @@ def test_blocks_that_wait_for_the_last_are_sampled_by_columns(atomics: int, monk
     assert {n: sample.traffic.counters[n] for n in exact} == {n: full.traffic.counters[n] for n in exact}
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_block_that_collects_the_sums_is_timed(whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """6 tiles, 4 blocks each, 24 blocks on 108 SMs: the SM of the first column's last block, or all of a column."""
+    monkeypatch.setattr(sampling, "FULL_BELOW", 0)
+    case = LadderCase("split_k", 128, 6 * 128, 64, tunables={"splits": 4, "atomics": 0})
+    trace = count(ladder_request(case, GPU, Sampling(whole))).execution.trace
+    instructions = trace.executed.reshape(len(trace.blocks), -1).sum(axis=1)
+    lengths = np.diff(trace.pc_start)[:: trace.warps_per_block]
+    timed = trace.blocks[lengths > 0]
+    assert len(set((timed % 6).tolist())) == 1
+    assert (timed // 6).tolist() == ([3] if whole else [0, 1, 2, 3])
+    assert instructions[lengths > 0][-1] == instructions.max() > 1.2 * np.median(instructions)
+
+
 KERNELS = '''
 from numba import cuda
 

@@ -167,6 +167,16 @@ def test_stalls_sum_to_resident_warp_cycles_and_selected_to_one():
     assert timing.stall_samples.shape == (len(code.instructions), len(timing.stalls))
 
 
+def test_of_blocks_that_differ_the_last_recorded_comes_last():
+    """Three blocks of 10, 20 and 30 iterations are recorded; an SM that runs two gets the second and the third."""
+    pcs = {n: gemm_loop(n)[1] for n in (10, 20, 30)}
+    code, _ = gemm_loop(10)
+    streams = [pcs[n] for n in (10, 20, 30) for _ in range(4)]
+    for blocks, expected in ((1, [30]), (2, [20, 30]), (5, [20, 30, 10, 20, 30])):
+        timing = time_of(code, streams, 4, blocks * 10, 1)
+        assert timing.simulated_instructions == 4 * sum(len(pcs[n]) for n in expected)
+
+
 def test_records_stay_in_step_where_an_instruction_had_no_active_lane():
     code = program(ins("LDG", 1), ins("LDS", 1), ins("LDG", 1), ins("SHFL", 1), EXIT)
     trace = trace_of(code, [[0, 1, 2, 3, 4]], 1)
