@@ -29,8 +29,8 @@ from gemmsim.isa.program import ZERO, Instruction, Operand, OperandKind, Program
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.types import Launch, Sketch
 
-# Below this many warp instructions a launch is executed in full: a second or so of one core.
-FULL_BELOW = 24_000_000
+# Below this many warp instructions a launch is executed in full: half a second or so of one core.
+FULL_BELOW = 12_000_000
 _PERIODS = (1, 2, 4)
 _COUNTED_BELOW = 8_000_000_000  # warp instructions of a launch whose blocks are counted singly: a minute or so
 _MOST_COUNTERS = 1 << 22  # of accesses by instruction and shape

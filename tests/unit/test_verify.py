@@ -78,3 +78,19 @@ def test_positions_follow_the_rungs_arguments() -> None:
     assert gemm_check(info, 1.5, 0.5) == GemmCheck(0, 1, 2, 1.5, 0.5)
     request = ladder_request(LadderCase("tiled", 8, 4, 2, beta=1.0), load_gpu("a100"))
     assert [argument.shape for argument in request.launch.args] == [(8, 2), (2, 4), (8, 4), (), ()]
+
+
+@pytest.mark.parametrize("share", [1, 10**9])
+def test_the_bound_is_that_of_absolute_values(share: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums that cancel: |sum a b| says nothing there, so sum |a b| is computed, for these elements or for all of them.
+
+    K = 4, u = 2**-24: an error of 7 u sum |a b| is allowed; with rows +1 +1 -1 -1 and columns of ones that is 28 u.
+    """
+    monkeypatch.setattr("gemmsim.analysis.verify._DOUBTFUL_SHARE", share)
+    a = np.array([[1, 1, -1, -1], [1, 1, 1, 1]], np.float32)
+    for errors, right in (([28, 28], True), ([29, 0], False)):
+        after = np.array([[errors[0] * 2.0**-24], [4 + errors[1] * 2.0**-24]], np.float32)
+        arrays = (a, np.ones((4, 1), np.float32), np.zeros((2, 1), np.float32))
+        run = Execution(WarpTrace.__new__(WarpTrace), (None, None, after), (None, None, np.ones((2, 1), bool)), False)
+        launch = Launch((1, 1, 1), (1, 1, 1), tuple(Argument("f32", x.shape, x) for x in arrays))
+        assert verify(run, launch, GemmCheck(0, 1, 2)).ok is right
