@@ -23,6 +23,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from gemmsim.memory.coalescer import SECTOR_BYTES, Coalesced
+from gemmsim.memory.order import order_by
 from gemmsim.memory.shifts import Shifts, coordinates
 from gemmsim.memory.streams import PAST, READ, WRITE, Streams
 from gemmsim.trace.types import Launch, WarpTrace
@@ -145,28 +146,12 @@ def _lists(trace: WarpTrace, streams: Streams, coalesced: Coalesced, group: NDAr
 
 def _firsts(major: NDArray, middle: NDArray, minor: NDArray) -> NDArray[np.int64]:
     """Indices of the distinct triples, in ascending order of the triples."""
-    if not len(minor):
-        return np.zeros(0, np.int64)
-    # One number a triple and its index behind it, which sorts several times as fast as three columns do
-    size, key = len(minor), np.zeros(len(minor), np.int64)
-    room = size
-    for column in (major, middle, minor):
-        low = int(column.min())
-        span = int(column.max()) - low + 1
-        room *= span
-        if room >= 1 << 63:
-            order = np.lexsort((minor, middle, major))
-            new = np.ones(size, bool)
-            for each in (major[order], middle[order], minor[order]):
-                new[1:] &= each[1:] == each[:-1]
-            new[1:] = ~new[1:]
-            return order[new]
-        key = key * span + (column.astype(np.int64) - low)
-    packed = np.sort(key * size + np.arange(size))
-    key = packed // size
-    new = np.ones(size, bool)
-    new[1:] = key[1:] != key[:-1]
-    return packed[new] - key[new] * size
+    order = order_by(major, middle, minor)
+    new = np.ones(len(order), bool)
+    for column in (major[order], middle[order], minor[order]):
+        new[1:] &= column[1:] == column[:-1]
+    new[1:] = ~new[1:]
+    return order[new]
 
 
 def _visits(like: NDArray[np.int64], moves: NDArray[np.int64], wave: NDArray[np.int64]) -> _Visits:

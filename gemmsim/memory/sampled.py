@@ -9,9 +9,11 @@ evenly from the grid. Those in which the same members share the same data are re
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from gemmsim.memory.coalescer import SECTOR_BYTES
+from gemmsim.memory.order import order_by
 from gemmsim.memory.placement import Placement
 from gemmsim.memory.shifts import Shifts, coordinates
 from gemmsim.memory.streams import Residents, phase_of
@@ -106,7 +108,7 @@ def spread(amount: NDArray[np.float64], pc: NDArray[np.int32]) -> NDArray[np.uin
 
     pc int32 [n]. No number is further than one from its amount; amounts that are whole numbers stay as they are.
     """
-    order = np.argsort(pc, kind="stable")
+    order = order_by(pc)
     ends = np.flatnonzero(np.diff(pc[order], append=-1))
     total = np.cumsum(amount[order])
     before = np.repeat(np.concatenate([[0.0], total[ends[:-1]]]), np.diff(ends, prepend=-1)) if len(ends) else total
@@ -120,14 +122,21 @@ def spread(amount: NDArray[np.float64], pc: NDArray[np.int32]) -> NDArray[np.uin
 
 def passes(pc: NDArray[np.int32], start: NDArray[np.int64]) -> NDArray[np.int64]:
     """How often its warp has executed the instruction of each access before: int64 [n]. Arguments as of `together`."""
-    warp = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    order = np.lexsort((pc, warp))
-    new = np.ones(len(pc), bool)
-    new[1:] = (np.diff(pc[order]) != 0) | (np.diff(warp[order]) != 0)
-    first = np.flatnonzero(new)
     time = np.empty(len(pc), np.int64)
-    time[order] = np.arange(len(pc)) - np.repeat(first, np.diff(first, append=len(pc)))
+    if len(pc):
+        _count(pc, start, np.zeros((2, int(pc.max()) + 1), np.int64), time)
     return time
+
+
+@njit(cache=True)
+def _count(pc, start, seen, time):  # type: ignore[no-untyped-def]
+    """seen: zeros [2, instructions], for each how often this warp has executed it, and the last warp that did."""
+    for warp in range(len(start) - 1):
+        for i in range(start[warp], start[warp + 1]):
+            if seen[1, pc[i]] != warp + 1:
+                seen[0, pc[i]], seen[1, pc[i]] = 0, warp + 1
+            time[i] = seen[0, pc[i]]
+            seen[0, pc[i]] += 1
 
 
 def together(
@@ -149,8 +158,9 @@ def together(
     warp = np.repeat(np.arange(len(start) - 1), np.diff(start))
     time = passes(pc, start)
     new = np.ones(len(pc), bool)
-    order = np.lexsort((time, warp // warps_per_block, pc))
-    new[1:] = (np.diff(pc[order]) != 0) | (np.diff(time[order]) != 0) | (np.diff((warp // warps_per_block)[order]) != 0)
+    block = warp // warps_per_block
+    order = order_by(pc, block, time)
+    new[1:] = (np.diff(pc[order]) != 0) | (np.diff(time[order]) != 0) | (np.diff(block[order]) != 0)
     tile = np.empty(len(pc), np.int64)
     tile[order] = np.cumsum(new) - 1
     size = np.bincount(tile, sectors)

@@ -1,0 +1,23 @@
+"""Sorting by several columns of whole numbers, several times as fast as `np.lexsort`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def order_by(*columns: NDArray) -> NDArray[np.int64]:
+    """Indices that sort by the first column, then by the next; equal ones keep their order. Columns of integers [n].
+
+    One number a row, its index behind it, is sorted where that fits 63 bits.
+    """
+    size = len(columns[0])
+    key, room = np.zeros(size, np.int64), size
+    for column in columns if size else ():
+        low = int(column.min())
+        span = int(column.max()) - low + 1
+        room *= span
+        if room >= 1 << 63:
+            return np.lexsort(columns[::-1])
+        key = key * span + (column.astype(np.int64) - low)
+    return np.sort(key * size + np.arange(size)) % max(size, 1)
