@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from gemmsim.arrays import check_array_size, drawn, filled
 from gemmsim.cases import LadderCase, ladder_request
 from gemmsim.compile.source import CubinKernel, CudaKernel, KernelSource
 from gemmsim.errors import GemmsimError
-from gemmsim.gpu import load_gpu
+from gemmsim.gpu import GpuSpec, load_gpu
 from gemmsim.request import AnalyzeRequest, GemmCheck, Labels
 from gemmsim.trace.types import Argument, Launch
 
@@ -26,7 +27,7 @@ def replay(case: Case, seed: int = 0) -> AnalyzeRequest:
     """What predicts a case, with random operands. GemmsimError where there is no code to run, or it is not there."""
     if case.cubin is None and case.rung:
         rung = LadderCase(case.name, case.m, case.n, case.k, case.dtype, case.tunables, seed=seed)
-        return ladder_request(rung, load_gpu(case.gpu))
+        return ladder_request(rung, _gpu(case.gpu, ()))
     names = case.data["launch"].get("arguments", DEFAULT_ARGUMENTS)
     values = _values(case, names, seed)
     return AnalyzeRequest(
@@ -37,10 +38,15 @@ def replay(case: Case, seed: int = 0) -> AnalyzeRequest:
             tuple(values[name] for name in names),
             case.data["launch"].get("dynamic_shared_bytes", 0),
         ),
-        gpu=load_gpu(case.gpu, case.data.get("settings", ())),
+        gpu=_gpu(case.gpu, tuple(case.data.get("settings", ()))),
         labels=Labels(case.name, "", case.m, case.n, case.k, case.tunables),
         verify=_check(case.data["problem"], names),
     )
+
+
+@cache
+def _gpu(name: str, settings: tuple[str, ...]) -> GpuSpec:
+    return load_gpu(name, settings)
 
 
 def _kernel(case: Case) -> KernelSource:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from functools import lru_cache
 
 from gemmsim.compile.cache import Cache, Entry
 from gemmsim.compile.key import cache_key
@@ -25,14 +27,22 @@ def compile_kernel(source: KernelSource, arch: str, cache: Cache | None) -> Prog
         return build_kernel(source, arch).program
     versions = tool_versions()
     key = cache_key(source, arch, versions)
-    entry = cache.load(key)
-    if entry is not None:
-        return entry.program
+    with suppress(KeyError):
+        return _cached(cache, key)
     shipped = shipped_program(source, arch, versions)
     if shipped is not None:
         return shipped
     entry = build_kernel(source, arch)
     cache.store(key, entry)
+    return entry.program
+
+
+@lru_cache(4)
+def _cached(cache: Cache, key: str) -> Program:
+    """Raises KeyError where the cache has none: that is asked again the next time."""
+    entry = cache.load(key)
+    if entry is None:
+        raise KeyError(key)
     return entry.program
 
 

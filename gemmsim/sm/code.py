@@ -8,6 +8,7 @@ from typing import NamedTuple
 from gemmsim.errors import GemmsimError
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Instruction, OperandKind, Program
+from gemmsim.kept import by_identity
 from gemmsim.sm.pipes import matrix_latency_cycles, memory_opcode, pipe_slots, port_of, port_pipes
 from gemmsim.sm.registers import (
     NO_OPERANDS,
@@ -102,6 +103,7 @@ class Issue(NamedTuple):
     windows: tuple[int, int]
 
 
+@by_identity(4)
 def issue_table(program: Program, gpu: GpuSpec, register_ports: bool = True) -> tuple[Issue, ...]:
     """One row an instruction. Raises GemmsimError for an opcode without a pipe, or a pipe that the GPU lacks."""
     rows = tuple(_issue(instruction, program.arch, gpu) for instruction in program.instructions)

@@ -136,12 +136,12 @@ class Executor:
     @cached_property
     def reduced(self) -> NDArray[np.uint32] | None:
         """The lowered code without what the trace does not depend on."""
-        return reduced(self.micro)
+        return reduced(self.micro, True)
 
     @cached_property
     def control(self) -> NDArray[np.uint32] | None:
         """The lowered code that decides what is executed."""
-        return reduced(self.micro, accesses=False)
+        return reduced(self.micro, False)
 
     def _sketch(self, code: NDArray[np.uint32], blocks: Sequence[int]) -> Sketch:
         if self.sketched is None:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from gemmsim.isa.lanes import WIDTH_BITS
 from gemmsim.isa.semantics.registry import load
+from gemmsim.kept import by_identity
 from gemmsim.trace.lower.context import CONTROL_NUMBER, OP_NUMBER, MicroProgram
 from gemmsim.trace.lower.tensor import F64
 from gemmsim.trace.micro import (
@@ -94,6 +95,7 @@ class _Step:
     access: bool = False
 
 
+@by_identity(8)
 def reduced(program: MicroProgram, accesses: bool = True) -> NDArray[np.uint32] | None:
     """The micro-operations of `program`, those idle that no address, guard, branch or barrier depends on.
 

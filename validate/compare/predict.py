@@ -102,9 +102,7 @@ def predict_all(
             progress(case, kept, True)
         else:
             missing.append(case)
-    # Longest first, so that no worker is left with the longest at the end.
-    missing.sort(key=lambda case: -case.m * case.n * case.k)
-    for case, prediction in _run(missing, jobs):
+    for case, prediction in _run(_by_program(missing), jobs):
         found[case.id] = prediction
         place = _place(folder, case)
         if place and not prediction.error:
@@ -113,15 +111,35 @@ def predict_all(
     return found
 
 
-def _run(cases: list[Case], jobs: int) -> Iterable[tuple[Case, Prediction]]:
-    if jobs <= 1 or len(cases) <= 1:
-        for case in cases:
-            yield case, predict(case)
+def _by_program(cases: Iterable[Case]) -> list[list[Case]]:
+    """Cases of one program together: it is decoded and lowered once. The longest first, so that no worker is left with
+    the longest at the end."""
+    groups: dict[tuple[str, ...], list[Case]] = {}
+    for case in cases:
+        subject = case.data["subject"]
+        groups.setdefault((case.gpu, str(case.cubin), json.dumps(subject.get("cuda"))), []).append(case)
+    return sorted(groups.values(), key=lambda group: -sum(_expected_seconds(case) for case in group))
+
+
+def _expected_seconds(case: Case) -> float:
+    """Roughly, as of November 2026."""
+    return 0.5 + max(case.m, case.n, case.k) / 4096
+
+
+def _run(groups: list[list[Case]], jobs: int) -> Iterable[tuple[Case, Prediction]]:
+    if jobs <= 1 or len(groups) <= 1:
+        for group in groups:
+            for case in group:
+                yield case, predict(case)
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        running = {pool.submit(predict, case): case for case in cases}
+        running = {pool.submit(_predict_group, group): group for group in groups}
         for done in as_completed(running):
-            yield running[done], done.result()
+            yield from zip(running[done], done.result(), strict=True)
+
+
+def _predict_group(cases: list[Case]) -> list[Prediction]:
+    return [predict(case) for case in cases]
 
 
 def key_of(case: Case) -> str:

@@ -8,9 +8,12 @@ import numpy as np
 
 from gemmsim.errors import GemmsimError, nearest
 from gemmsim.isa.program import INSTRUCTION_BYTES, OperandKind, Program
+from gemmsim.kept import by_identity
 from gemmsim.trace import micro
 from gemmsim.trace.lower import control, conversion, floating, half, integer, logic, memory, moves, tensor
 from gemmsim.trace.lower.context import Constant, Context, MicroProgram
+
+_KEPT = 4  # programs
 
 TABLE: dict[str, Callable[[Context], None]] = {
     **integer.TABLE,
@@ -29,6 +32,7 @@ def supported_opcodes() -> tuple[str, ...]:
     return tuple(sorted(TABLE))
 
 
+@by_identity(_KEPT)
 def lower(program: Program) -> MicroProgram:
     """Every instruction to its micro-operations. Raises GemmsimError where one has no semantics."""
     if not program.instructions:
