@@ -81,6 +81,7 @@ RULES: dict[str, Rule] = {
     "l2.line_bytes": _STRUCTURE,
     "l2.sector_bytes": _STRUCTURE,
     "l2.ways": _SIZE,
+    "l2.merged_requests": _STRUCTURE,
     "l2.read_bytes_per_s": _RATE,
     "l2.hit_latency_cycles": _LATENCY,
     "l2.far_latency_cycles": _LATENCY,

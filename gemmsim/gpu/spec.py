@@ -66,6 +66,7 @@ class L2:
     line_bytes: int
     sector_bytes: int
     ways: int
+    merged_requests: int  # of SMs of one GPC for the same sectors, that become one on their way; 1: none merge
     read_bytes_per_s: float  # all SMs together
     hit_latency_cycles: float  # load to use, near partition
     far_latency_cycles: float

@@ -14,11 +14,12 @@ from gemmsim.memory.dram import DramTraffic
 from gemmsim.memory.footprint import Footprint, estimate
 from gemmsim.memory.l1 import replay_l1
 from gemmsim.memory.l2 import replay_l2
+from gemmsim.memory.merging import merged_share
 from gemmsim.memory.placement import place
 from gemmsim.memory.sampled import passes, residents_of_sample, spread, together
 from gemmsim.memory.shapes import Shapes
 from gemmsim.memory.shifts import shifts_of
-from gemmsim.memory.streams import READ, WRITE, Streams, residents_of, streams_of
+from gemmsim.memory.streams import PAST, READ, WRITE, Streams, residents_of, streams_of
 from gemmsim.trace.types import Launch, WarpTrace
 
 _L1_SAMPLED = (
@@ -38,8 +39,8 @@ class Caches:
 
     l2, dram        uint16 [records] sectors sent to L2 and read from DRAM for it; 0 for shared memory
     in_flight       bool [records] whether sectors that it finds in L2 are still on their way from DRAM
-    l1_hit_sectors, l2_sectors, dram_sectors  float64 [instructions] of the whole launch
-    l2_requests     of the whole launch, up to four sectors of a line each
+    l1_hit_sectors, l2_sectors, dram_sectors, merged_sectors  float64 [instructions] of the whole launch
+    l2_requests     that L2 serves, of the whole launch, up to four sectors of a line each
     """
 
     l2: NDArray[np.uint16]
@@ -48,6 +49,7 @@ class Caches:
     l1_hit_sectors: NDArray[np.float64]
     l2_sectors: NDArray[np.float64]
     dram_sectors: NDArray[np.float64]
+    merged_sectors: NDArray[np.float64]
     l2_requests: float
     traffic: DramTraffic
     notes: tuple[str, ...]
@@ -69,10 +71,13 @@ def run_caches(
     whole = len(trace.blocks) == launch.blocks and bool((trace.weight == 1).all())
     per_block = np.diff(streams.start[:: trace.warps_per_block])
     placement = place(launch.blocks, gpu.sm, resident_blocks_per_sm)
+    shifts = shifts_of(trace, launch, streams)
+    merge = gpu.l2.merged_requests if len(gpu.sm.gpc_sms) > 1 else 1
+    joined = merged_share(launch, shifts, placement, resident_blocks_per_sm, merge)
+    joined[[index for index, access in accesses.items() if access.space == "local"]] = 0.0  # each thread's own
     if whole:
         residents = residents_of(trace, placement)
     else:
-        shifts = shifts_of(trace, launch, streams)
         lookups = np.bincount(np.repeat(np.arange(len(trace.blocks)), per_block), shapes.coalesced.lines[streams.shape])
         residents = residents_of_sample(trace, launch, shifts, placement, resident_blocks_per_sm, lookups)
     l1 = replay_l1(streams, residents, shapes.coalesced, trace.warps_per_block, l1_bytes, gpu.l1.ways)
@@ -84,6 +89,8 @@ def run_caches(
     sectors = shapes.coalesced.sectors[streams.shape]
     sent = np.where(streams.kind == READ, sectors - hit, sectors)
     fetched = np.where(streams.kind == WRITE, 0, sent)
+    is_read = (streams.kind == READ) | (streams.kind == PAST)
+    read_sectors = np.where(is_read, sent, 0)
     asked = _by_instruction(trace, streams, weight * fetched)
     notes: tuple[str, ...] = ()
     in_wave = gpu.sm.count * resident_blocks_per_sm
@@ -118,7 +125,8 @@ def run_caches(
         l1_hit_sectors=_by_instruction(trace, streams, weight * hit),
         l2_sectors=_by_instruction(trace, streams, weight * sent),
         dram_sectors=read,
-        l2_requests=float(weight @ (l1.requests / times)),
+        merged_sectors=np.minimum(_by_instruction(trace, streams, weight * read_sectors) * joined, asked - read),
+        l2_requests=float(weight @ (l1.requests / times * np.where(is_read, 1 - joined[streams.pc], 1.0))),
         traffic=DramTraffic(float(read.sum()), footprint.written_sectors),
         notes=notes,
     )

@@ -132,7 +132,8 @@ def _shared(out: Counters, rows: tuple[InstructionTraffic, ...], shuffles: float
 def _l2(out: Counters, rows: tuple[InstructionTraffic, ...], requests: float) -> None:
     def add(name: str, of: Callable[[str], bool]) -> tuple[float, float]:
         some = [r for r in rows if of(r.op)]
-        sectors, hits = _sum(some, "l2_sectors"), _sum(some, "l2_hit_sectors")
+        merged = _sum(some, "merged_sectors")  # in one request with another SM's: neither a hit nor a miss of their own
+        sectors, hits = _sum(some, "l2_sectors") - merged, _sum(some, "l2_hit_sectors") - merged
         out.add(f"lts__t_sectors_srcunit_tex{name}.sum", sectors, MODELLED)
         out.add(f"lts__t_sectors_srcunit_tex{name}_lookup_hit.sum", hits, MODELLED)
         out.add(f"lts__t_sectors_srcunit_tex{name}_lookup_miss.sum", sectors - hits, MODELLED)

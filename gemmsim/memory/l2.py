@@ -6,7 +6,7 @@ sectors that are missing; a write
 allocates without fetching, as L2 keeps bytes it was given, and counts as a hit (NVIDIA forum, topic 257458: a store is
 always a hit in L2); an atomic fetches and writes. A replaced line writes its dirty sectors back.
 
-Not modelled: two partitions that may each hold a copy, and Hopper's merging of neighbours' requests on their way.
+Not modelled: two partitions that may each hold a copy. Which requests merge on their way: see `merging`.
 """
 
 from __future__ import annotations

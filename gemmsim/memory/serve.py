@@ -110,6 +110,7 @@ def _rows(
         "l1_hit_sectors": caches.l1_hit_sectors,
         "l2_sectors": caches.l2_sectors,
         "dram_sectors": caches.dram_sectors,
+        "merged_sectors": caches.merged_sectors,
     }
     columns["l2_hit_sectors"] = columns["l2_sectors"] - columns["dram_sectors"]
     rows = []

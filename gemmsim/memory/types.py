@@ -18,7 +18,8 @@ class InstructionTraffic:
     space is "global", "shared" or "local"; op is "ld", "st", "atom", "red" or "ldgsts" (space of its source).
     requests, sectors, tag_lookups (128-byte lines), wavefronts, conflicts (wavefronts above the conflict-free count),
     l1_hit_sectors, l2_sectors (sent to L2), dram_sectors, ideal_sectors (sectors if the bytes asked for were packed),
-    used_bytes (distinct bytes asked for), tag_wavefronts (cycles of the tag stage)
+    used_bytes (distinct bytes asked for), tag_wavefronts (cycles of the tag stage),
+    merged_sectors (of l2_sectors, those that arrive with another SM's request and that L2 reads but once)
     """
 
     index: int
@@ -37,6 +38,7 @@ class InstructionTraffic:
     ideal_sectors: float
     used_bytes: float
     tag_wavefronts: float = 0.0
+    merged_sectors: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ def test_totals_are_sums_over_instructions(trace) -> None:  # type: ignore[no-un
     counters = traffic.counters
     loads = total("sectors", "ld", "ldgsts", spaces=("global",))
     assert counters["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == loads
-    assert counters["lts__t_sectors_srcunit_tex.sum"] == total("l2_sectors")
+    assert counters["lts__t_sectors_srcunit_tex.sum"] == total("l2_sectors") - total("merged_sectors")
     assert counters["dram__sectors_read.sum"] == total("dram_sectors") == traffic.cost.dram_sectors.sum()
     every = ("global", "local", "shared")
     assert counters["l1tex__data_pipe_lsu_wavefronts.sum"] == total("wavefronts", spaces=every)

@@ -20,8 +20,8 @@ def line(number: int) -> Lanes:
 
 
 def served(*blocks: list[Accesses], lines: int = 2, warm: bool = False) -> Traffic:
-    """One block a SM, no L1, an L2 of one set of `lines` lines."""
-    gpu = replace(GPU, l2=replace(GPU.l2, size_bytes=128 * lines, ways=lines))
+    """One block a SM, no L1, an L2 of one set of `lines` lines, no requests that merge."""
+    gpu = replace(GPU, l2=replace(GPU.l2, size_bytes=128 * lines, ways=lines, merged_requests=1))
     return serve(PROGRAM, launch((len(blocks), 1, 1)), warp_trace(3, dict(enumerate(blocks))), gpu, 0, 1, warm)
 
 
