@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from gemmsim.errors import GemmsimError
@@ -18,7 +19,7 @@ from gemmsim.sm.memory_path import NO_RECORD, RecordCycles
 from gemmsim.sm.pipes import memory_opcode
 from gemmsim.trace.types import WarpTrace
 
-_L2, _FETCH = RecordCycles._fields.index("l2_sectors"), RecordCycles._fields.index("fetch")
+_TAGS, _L2, _FETCH = (RecordCycles._fields.index(name) for name in ("tag_cycles", "l2_sectors", "fetch"))
 _UNRECORDED = RecordCycles(1, 0, 0, 0)  # shuffles pass the data stage once and leave no memory record
 
 
@@ -48,19 +49,8 @@ class Streams:
 
     def __init__(self, program: Program, table: tuple[Issue, ...], trace: WarpTrace, cost: RecordCost) -> None:
         self._trace = trace
-        columns = (
-            cost.wavefronts,
-            cost.tag_cycles,
-            cost.l2_sectors,
-            cost.dram_sectors,
-            cost.in_flight,
-            trace.record_base >> np.uint64(LINE_SHIFT),
-        )
-        # The last two rows are of what leaves no record: see `_records`.
-        self._costs = np.array([column.astype(np.int64) for column in columns]).T
-        self._costs = np.concatenate([self._costs, [_UNRECORDED, NO_RECORD]])
-        loads = np.array([row.access.load or row.access.copy for row in table], bool)
-        self._to_l1 = np.append(loads[trace.record_pc] & (cost.tag_cycles > 0), [False, False])
+        self._columns = (cost.wavefronts, cost.tag_cycles, cost.l2_sectors, cost.dram_sectors, cost.in_flight)
+        self._to_l1 = np.array([row.access.load or row.access.copy for row in table], bool)
         self._on_path = np.array([row.kind == Kind.MEMORY for row in table], bool)
         self._recorded = np.array([memory_opcode(i.opcode) is not None for i in program.instructions], bool)
         start = trace.pc_start.reshape(-1)
@@ -99,8 +89,9 @@ class Streams:
         lengths = [len(each) for each in accesses]
         ends = np.cumsum(lengths)
         record = np.concatenate(accesses)
-        costs = self._costs[record]
-        loads = np.flatnonzero(self._to_l1[record])
+        costs = self._costs(record)
+        known = np.flatnonzero(record >= 0)
+        loads = known[self._to_l1[self._trace.record_pc[record[known]]] & (costs[known, _TAGS] > 0)]
         warp = np.repeat(np.arange(len(accesses)), lengths)[loads]
         turn = (np.arange(len(record)) - np.repeat(ends - lengths, lengths))[loads]
         line = costs[loads, _FETCH]
@@ -114,6 +105,16 @@ class Streams:
         costs[load[paid], _L2:_FETCH] = costs[load[first[paid]], _L2:_FETCH]
         return np.split(costs, ends[:-1])
 
+    def _costs(self, record: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Of single records, or of what leaves none (see `_records`), each alone; the line in place of the fetch."""
+        costs = np.empty((len(record), len(RecordCycles._fields)), np.int64)
+        if len(self._trace.record_base):
+            for field, column in enumerate(self._columns):
+                costs[:, field] = column[record]
+            costs[:, _FETCH] = (self._trace.record_base[record] >> np.uint64(LINE_SHIFT)).astype(np.int64)
+        costs[record == -1], costs[record == -2] = NO_RECORD, _UNRECORDED
+        return costs
+
     def _records(self, warp: int, pcs: NDArray[np.int32]) -> NDArray[np.int64]:
         """Memory record of each executed instruction: -1 where no lane was active, -2 where none is ever recorded."""
         first, last = int(self._trace.record_start[warp]), int(self._trace.record_start[warp + 1])
@@ -124,14 +125,20 @@ class Streams:
         if len(positions) == len(record_pc) and np.array_equal(pcs[positions], record_pc):
             record[positions] = np.arange(first, last)
             return record
-        waiting = iter(enumerate(record_pc.tolist(), start=first))
-        upcoming = next(waiting, None)
-        for position, pc in zip(positions.tolist(), pcs[positions].tolist(), strict=True):
-            if upcoming is not None and upcoming[1] == pc:
-                record[position] = upcoming[0]
-                upcoming = next(waiting, None)
-        if upcoming is not None:
+        found = _match(positions, pcs, record_pc, first, record)
+        if found < len(record_pc):
             raise GemmsimError(
-                f"memory record {upcoming[0]} (instruction {upcoming[1]}) is not in the stream of warp {warp}"
+                f"memory record {first + found} (instruction {record_pc[found]}) is not in the stream of warp {warp}"
             )
         return record
+
+
+@njit(cache=True)
+def _match(positions, pcs, record_pc, first, record):  # type: ignore[no-untyped-def]
+    """Give each record, in order, the next position with its instruction; returns how many found one."""
+    found = 0
+    for position in positions:
+        if found < len(record_pc) and record_pc[found] == pcs[position]:
+            record[position] = first + found
+            found += 1
+    return found
