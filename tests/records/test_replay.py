@@ -1,7 +1,4 @@
-"""Part of all records, replayed: exact counters are gates, the rest must not be worse than the committed figures.
-
-Which part: `replayed_in_tests`. What it leaves out, `gemmsim-validate compare` replays.
-"""
+"""All records, replayed: exact counters are gates, the rest must not be worse than the committed figures."""
 
 from __future__ import annotations
 
@@ -10,11 +7,11 @@ from gemmsim_validate.compare import accuracy, render
 from gemmsim_validate.compare.document import sections
 from gemmsim_validate.compare.judge import Judged, judge_all
 from gemmsim_validate.compare.predict import predict_all
-from gemmsim_validate.compare.select import every_record, replayed_in_tests
+from gemmsim_validate.compare.select import every_record
 
 from gemmsim.compile import default_cache
 
-CASES = replayed_in_tests(every_record())
+CASES = every_record()
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from gemmsim_validate.compare.figures import figures, orders
 from gemmsim_validate.compare.judge import Judged, judge
 from gemmsim_validate.compare.metrics import relative_error
 from gemmsim_validate.compare.predict import Prediction, predict
-from gemmsim_validate.compare.select import LARGEST_IN_TESTS, every_record, replayed_in_tests
+from gemmsim_validate.compare.select import every_record
 from gemmsim_validate.records import Case, Series
 
 from gemmsim.errors import GemmsimError
@@ -143,14 +143,6 @@ def test_every_format_shows_a_case_and_a_failure() -> None:
     for text in (render.text(found), render.markdown(found, "command"), render.page(found, {})):
         assert "k-512" in text and "+10.0" in text and "no such" in text
     assert "<opcode>" not in render.page(found, {})
-
-
-def test_the_replayed_part_is_chosen_by_rule() -> None:
-    every = every_record()
-    some = replayed_in_tests(every)
-    assert some == replayed_in_tests(reversed(every))[::-1]
-    counted = {(c.name, c.dtype) for c in every if c.counters and c.n <= LARGEST_IN_TESTS}
-    assert counted == {(c.name, c.dtype) for c in some if c.counters and c.n <= LARGEST_IN_TESTS}
 
 
 def test_the_generated_page_has_todays_definitions() -> None:
