@@ -101,18 +101,14 @@ def _replay(  # type: ignore[no-untyped-def]
         for member in range(first, last):
             for warp in range(group_block[member] * warps, (group_block[member] + 1) * warps):
                 longest = max(longest, warp_start[warp + 1] - warp_start[warp])
-        latest = 0
-        for member in range(first, last):
-            latest = max(latest, int(phase[member] * longest))
-        for turn in range(longest + latest):
+        for turn in range(longest):
             for member in range(first, last):
-                since = turn - int(phase[member] * longest)
-                if since < 0:
-                    continue
                 for warp in range(group_block[member] * warps, (group_block[member] + 1) * warps):
-                    i = warp_start[warp] + since
-                    if i >= warp_start[warp + 1]:
+                    length = warp_start[warp + 1] - warp_start[warp]
+                    if turn >= length:
                         continue
+                    i = turn + int(phase[member] * length)
+                    i += warp_start[warp] - (length if i >= length else 0)
                     base = sector[i] + shift[moved[member], pc[i]]
                     j, end = sector_start[shape[i]], sector_start[shape[i] + 1]
                     while j < end:

@@ -76,7 +76,7 @@ def residents_of_sample(
 def _draw(
     launch: Launch, shifts: Shifts, placement: Placement, resident_blocks_per_sm: int
 ) -> list[tuple[int, int, int]]:
-    """(SM, generation, how many of the groups drawn are like it) of groups spread over the grid, most first."""
+    """(SM, generation, how many of the groups drawn are like it) of groups spread over the grid, most blocks first."""
     order = np.lexsort((np.arange(launch.blocks), placement.sm, placement.generation))
     new = np.ones(launch.blocks, bool)
     for column in (placement.sm[order], placement.generation[order]):
@@ -100,7 +100,8 @@ def _draw(
             sharing, (int(placement.sm[members[0]]), int(placement.generation[members[0]]), 0)
         )
         found[sharing] = here, generation, often + 1
-    return sorted(found.values(), key=lambda group: -group[2])
+    # Those that stand for the most blocks first; of one sharing all have as many.
+    return [found[sharing] for sharing in sorted(found, key=lambda sharing: -found[sharing][2] * len(sharing))]
 
 
 def spread(amount: NDArray[np.float64], pc: NDArray[np.int32]) -> NDArray[np.uint16]:

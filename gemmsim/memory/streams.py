@@ -52,7 +52,7 @@ class Residents:
     block   int64 [members] index into the trace's blocks: whose accesses the member makes
     moved   int64 [members] row of `shift`
     times   int64 [members] how often what it hits and misses counts; 0: not at all
-    phase   float64 [members] when it starts: turns, as a share of those of the group's longest warp
+    phase   float64 [members] where in its accesses it begins, as a share of them; those before come last
     shift   int64 [rows, instructions] sectors by which its addresses are moved
     """
 
@@ -105,5 +105,9 @@ def residents_of(trace: WarpTrace, placement: Placement) -> Residents:
 
 
 def phase_of(blocks: NDArray[np.int64], generation: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Blocks of the first generation start together; later ones when a place is free, at any time of the others'."""
+    """Blocks of the first generation start together; later ones when a place is free, at any time of the others'.
+
+    While one of these has begun, another is near its end: begun in its midst, and what it left out put last, it has the
+    others beside it as long as it runs, as on an SM that always takes up another block.
+    """
     return np.where(generation > 0, blocks * _GOLDEN % 1.0, 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, OrderedDict
 from collections.abc import Mapping
 
@@ -128,10 +129,12 @@ def run_wave(
     longest = max((len(q) for q in queues), default=0)
     out = []
     # Blocks of later generations start at any time of each other
-    starts = [int((trace.blocks[row] * 0.6180339887498949 % 1.0 if generation else 0.0) * longest) for row in rows]
-    late = [start for start in starts for _ in range(trace.warps_per_block)]
-    for turn in range(longest + max(late)):
-        for record in [q[turn - s] for q, s in zip(queues, late, strict=True) if s <= turn < s + len(q)]:
+    for row, turned in itertools.product(range(len(rows)), range(trace.warps_per_block)):
+        queue = queues[row * trace.warps_per_block + turned]
+        first = int((trace.blocks[rows[row]] * 0.6180339887498949 % 1.0 if generation else 0.0) * len(queue))
+        queues[row * trace.warps_per_block + turned] = queue[first:] + queue[:first]
+    for turn in range(longest):
+        for record in [q[turn] for q in queues if turn < len(q)]:
             access = access_of(program.instructions[trace.record_pc[record]])
             assert access is not None
             lanes = lanes_of(trace, record)
