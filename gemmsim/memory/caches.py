@@ -112,9 +112,8 @@ def run_caches(
         whole_sectors = spread(fetched, streams.pc).astype(np.int64)
         share = np.minimum(share, 1.0)
         dram = together(whole_sectors, share, streams.pc, streams.start, trace.warps_per_block)
-        # Blocks of the first wave move in step; later ones start apart, and find in L2 what those ahead have fetched.
-        first_wave = min(1.0, in_wave / launch.blocks)
-        waiting = share + first_wave * np.maximum(footprint.new_share - share, 0.0)
+        # Blocks of a wave move in step: those ahead wait for DRAM, and the others catch up with them.
+        waiting = np.maximum(footprint.new_share, share)
         waits = together(whole_sectors, waiting, streams.pc, streams.start, trace.warps_per_block)
         in_flight = (waits > 0) & (dram == 0)
     read = np.minimum(footprint.read_sectors, asked)

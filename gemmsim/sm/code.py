@@ -28,6 +28,11 @@ Reason = IntEnum("Reason", {name.upper(): index for index, name in enumerate(STA
 SCOREBOARDS = 6
 
 
+# Ports that warps take turns with (own microbenchmark on an H200: eight warps of a sub-partition that keep the FP64
+# pipe busy advance alike, within 7 %, and six of eight that keep the tensor cores busy).
+ROTATING = ("tensor",)
+
+
 class Kind(IntEnum):
     """What happens when an instruction issues."""
 
@@ -83,6 +88,7 @@ class Issue(NamedTuple):
     barrier             of Kind.BARRIER: (barrier number, warps expected or 0 for the whole block, whether it waits)
     slots               issue intervals of its pipe that it occupies
     operands, windows   what it reads through the register ports, and within how many cycles: see `registers`
+    rotates             whether warps take turns with it, instead of the youngest first
     """
 
     port: str
@@ -101,6 +107,7 @@ class Issue(NamedTuple):
     slots: float
     operands: Operands
     windows: tuple[int, int]
+    rotates: bool
 
 
 @by_identity(4)
@@ -147,6 +154,7 @@ def _issue(instruction: Instruction, arch: str, gpu: GpuSpec) -> Issue:
         slots=_slots(instruction, port, gpu),
         operands=operands_of(instruction, port),
         windows=window_cycles(instruction, port),
+        rotates=port in ROTATING,
     )
 
 

@@ -64,7 +64,7 @@ class Core:
         gpu: GpuSpec,
         rates: Rates,
         observer: Observer | None = None,
-        youngest_first: bool = False,
+        youngest_first: bool = True,
     ) -> None:
         self.env = simpy.Environment()
         self.table = table

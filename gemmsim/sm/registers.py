@@ -6,8 +6,10 @@ its window holds up whatever would issue behind it. In front of the ports a cach
 bank: one marked `.reuse` stays there until another is read for that slot and bank, by whichever warp (Huerta et al.,
 "Dissecting and Modeling the Architecture of Modern GPU Cores", MICRO'25, section on the register file). On an H200 (own
 microbenchmark) FFMA R8, R16, R9, R8 with FFMA R27, R27, R18.reuse, R24 takes 3 cycles and not 4, LEA R18, R14.reuse
-with FFMA R26, R19.reuse, R22, R26 2 and not 3. Constants and immediates need no port. Instructions of variable latency
-are taken to find a free port: they read later, when their own unit has taken them.
+with FFMA R26, R19.reuse, R22, R26 2 and not 3. A register that stands in two slots is read once: FFMA R8, R8, R8, R8
+and its like take 1.1 cycles there. Constants and immediates need no port. Instructions of variable latency are taken to
+find a free port: they read later, when their own unit has taken them; but for FP64, which reads a pair of registers a
+slot, one of each bank: DFMA with three different pairs takes 3.07 cycles, with one of them reused 2.24, with two 2.05.
 
 The uniform registers have one port too, which reads a row of four registers (UR4 to UR7) a cycle. On an H200 (own
 microbenchmark), cycles of a pair with LOP3 R13, R15, UR22, RZ: UIADD3 UR5, -UR4, UR6, URZ 2; UIADD3 UR12, UR9, UR12
@@ -22,29 +24,31 @@ from typing import NamedTuple
 from gemmsim.isa.program import Instruction, OperandKind
 
 EVEN, ODD = 0, 1
+ONE_REGISTER, TWO_PASSES, PAIR = range(3)
 WINDOW_CYCLES = 3
 # The stall count of IMAD.WIDE begins at its second pass: on an H200 (own microbenchmark) one warp takes 5 cycles for
 # IMAD.WIDE with a stall count of 1 and SHF with one of 2, 8 for LEA.HI.X with 5 and IMAD.WIDE with 1.
 SECOND_PASS_CYCLES = 2
 UNIFORM_ROW = 4
 UNIFORM_WINDOW_CYCLES = 2  # the uniform datapath takes an instruction every two cycles
-FIXED_LATENCY = {"fma", "fmaheavy", "alu", "fp16", "uniform"}
+FIXED_LATENCY = {"fma", "fmaheavy", "alu", "fp16", "uniform", "fp64"}
 _PREDICATES = (OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE)
 
 
 class Operands(NamedTuple):
     """What an instruction reads. first, second, third: register of each slot, -1 for none; reuse: mask of the slots
-    that it marks; wide: whether the multiplier takes it in two passes; uniform: rows of uniform registers."""
+    that it marks; wide: ONE_REGISTER a slot, TWO_PASSES through the multiplier, or a PAIR of registers a slot; uniform:
+    rows of uniform registers."""
 
     first: int
     second: int
     third: int
     reuse: int
-    wide: bool
+    wide: int
     uniform: int
 
 
-NO_OPERANDS = Operands(-1, -1, -1, 0, False, 0)
+NO_OPERANDS = Operands(-1, -1, -1, 0, ONE_REGISTER, 0)
 
 
 def two_passes(instruction: Instruction) -> bool:
@@ -82,7 +86,8 @@ def operands_of(instruction: Instruction, port: str) -> Operands:
     if max(slots) < 0 and not rows:
         return NO_OPERANDS
     first, second, third = slots
-    return Operands(first, second, third, instruction.control.reuse_mask, two_passes(instruction), rows)
+    wide = PAIR if port == "fp64" else TWO_PASSES if two_passes(instruction) else ONE_REGISTER
+    return Operands(first, second, third, instruction.control.reuse_mask, wide, rows)
 
 
 class RegisterPorts:
@@ -123,10 +128,12 @@ class RegisterPorts:
                 continue
             bank = register % 2
             place = 2 * slot + bank
-            if self._kept[place] != (rank, register):
-                cycles[bank] += 2 if wide and slot != 1 else 1
+            again = slot > 0 and (register == first or (slot > 1 and register == second))
+            if self._kept[place] != (rank, register) and not again:
+                cycles[bank] += 2 if wide == TWO_PASSES and slot != 1 else 1
+                cycles[1 - bank] += wide == PAIR
             self._kept[place] = (rank, register) if reuse >> slot & 1 else (0, -1)
-            if wide and slot == 2:
+            if wide == TWO_PASSES and slot == 2:
                 cycles[1 - bank] += 1
         window, uniform_window = windows
         late = 0

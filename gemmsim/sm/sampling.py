@@ -48,7 +48,7 @@ class Simulator:
         streams: Streams,
         clock_hz: float,
         observer: Observer | None = None,
-        youngest_first: bool = False,
+        youngest_first: bool = True,
         compiled: bool = True,
     ) -> None:
         self._table, self._gpu, self._streams, self._clock_hz = table, gpu, streams, clock_hz

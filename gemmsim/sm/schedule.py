@@ -26,7 +26,7 @@ class TimingOptions:
     """max_instructions: warp instructions simulated in total, at most; sm_clock_hz: in place of the GPU's under load.
 
     register_ports  whether operands compete for the ports of the register file (see `registers`)
-    youngest_first  among the warps that can issue, the youngest instead of the one whose last issue is longest ago
+    youngest_first  among the warps that can issue, the youngest; else the one whose last issue is longest ago
 
     compiled        whether the compiled twin of the SimPy model runs, where there is no observer (see `compiled`)
 
@@ -37,7 +37,7 @@ class TimingOptions:
     sm_clock_hz: float | None = None
     observer: Observer | None = None
     register_ports: bool = True
-    youngest_first: bool = False
+    youngest_first: bool = True
     compiled: bool = True
 
 

@@ -3,10 +3,13 @@
 The process sleeps until the next cycle at which something can issue. What holds each warp, and from when to when, is
 known without looking at the cycles in between, so stall reasons are intervals, attributed when they end.
 
-Scheduling policy: the warp that issued last goes on while it can; else the one whose last issue is longest ago. The
-greedy part is that of Huerta et al., "Dissecting and Modeling the Architecture of Modern GPU Cores" (MICRO'25). They
-then take the youngest; on an H200 (own microbenchmark) eight warps of a sub-partition that wait for dependent results,
-for a full pipe or for loads advance alike, within 10 %, which youngest first does not give: it starves the oldest.
+Scheduling policy: the warp that issued last goes on while it can; else the youngest that can (Huerta et al.,
+"Dissecting and Modeling the Architecture of Modern GPU Cores", MICRO'25). Warps take turns with the pipes that
+`code.ROTATING` names: of those that can issue, the ones whose last such instruction is longest ago go first.
+
+On an H200 (own microbenchmark) eight warps of a sub-partition that issue independent multiplies, or shared loads with
+eight multiplies each, advance unevenly and the oldest starves; but eight that wait for dependent results or for a full
+integer or MUFU pipe advance alike, within 10 %, which youngest first does not give (see the known deviations).
 """
 
 from __future__ import annotations
@@ -110,7 +113,7 @@ class SubPartition:
 
     @staticmethod
     def _select(eligible: list[tuple[int, int, Warp]], last: Warp | None, now: int) -> Warp | None:
-        """The warp that issued last while it can, else the one that can whose last issue is longest ago."""
+        """The warp that issued last while it can, else the first that can: `eligible` is in the order of the policy."""
         choice = -1
         greedy = last is not None and last.ready <= now
         for position, (_, _, warp) in enumerate(eligible):
@@ -130,7 +133,7 @@ class SubPartition:
         observer = core.observer
         row = self.table[pc]
         kind, delay, taken_delay, _, _, write, read, latency, result_reason, throttle_reason = row[1:11]
-        access, barrier, slots, operands, windows = row[11:]
+        access, barrier, slots, operands, windows, rotates = row[11:]
         self.issued[pc] += 1
         core.issued_in_all += 1
         if core.issued_in_all == core.next_mark:
@@ -148,7 +151,7 @@ class SubPartition:
                 observer.on_stall(warp.slot, pc, throttle_reason, begin, begin + blocked)
                 observer.on_stall(warp.slot, pc, _DISPATCH_STALL, begin + blocked, begin + blocked + stalled)
                 observer.on_stall(warp.slot, pc, _NOT_SELECTED, begin + blocked + stalled, now)
-        if not core.youngest_first:
+        if rotates or not core.youngest_first:
             warp.issued = now
         if observer is not None:
             observer.on_issue(now, self.index, warp.slot, pc)

@@ -21,7 +21,7 @@ class Warp:
     scoreboards, reasons      a scoreboard: cycle at which it is free, stall reason of who waits for it
     outstanding               a scoreboard: release cycles of its operations, where a DEPBAR counts them
     blocked_before            blocked cycles of `port` before `ready`; dispatch_before: of the register ports
-    issued                    cycle of the last issue, -1 before the first
+    issued                    cycle of the last issue that counts for whose turn it is, -1 before the first
     stores_done, copies_done  cycle at which the warp's stores have left the SM, its LDGSTS have arrived
     """
 

@@ -105,7 +105,7 @@ def simulate(
     pcs: list[int] | None = None,
     streams: list[list[int]] | None = None,
     observer: Observer | None = None,
-    youngest_first: bool = False,
+    youngest_first: bool = True,
 ) -> Totals:
     """Every warp executes `pcs` (default: straight down), or each its own of `streams`; an access costs `cost`."""
     pcs = list(range(len(code.instructions))) if pcs is None else pcs
@@ -161,7 +161,9 @@ def time_of(
     cost: RecordCycles = NO_RECORD,
     gpu: GpuSpec = GPU,
     budget: int = 120_000,
+    youngest_first: bool = True,
 ) -> Timing:
     trace = trace_of(code, streams, warps_per_block)
     launch = Launch((grid, 1, 1), (32 * warps_per_block, 1, 1), ())
-    return schedule(code, launch, trace, cost_of(trace, cost), gpu, resident, TimingOptions(max_instructions=budget))
+    options = TimingOptions(max_instructions=budget, youngest_first=youngest_first)
+    return schedule(code, launch, trace, cost_of(trace, cost), gpu, resident, options)

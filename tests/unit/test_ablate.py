@@ -39,7 +39,7 @@ TOUCHES = {
     "yield-hints": ("program", set()),
     "scoreboards": ("program", set()),
     "register-ports": ("options", set()),
-    "oldest-issue-first": ("options", set()),
+    "youngest-first": ("options", set()),
     "taken-branches": ("gpu", {"pipes.cbu.latency_cycles"}),
     "instruction-fetch": ("gpu", {"fetch.near_line_cycles", "fetch.far_line_cycles"}),
     "barrier-cycles": ("gpu", {"barrier.arrival_cycles", "barrier.release_cycles"}),
@@ -143,7 +143,7 @@ def test_a_kernel_that_pays_for_it_is_quicker_without(key: str, name: str) -> No
     ("key", "name"),
     [
         ("stall-counts", BLOCKTILE),
-        ("oldest-issue-first", COALESCED),
+        ("youngest-first", COALESCED),
         ("taken-branches", BLOCKTILE),
         ("address-unit", BLOCKTILE),
         ("memory-queue", BLOCKTILE),

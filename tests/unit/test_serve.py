@@ -181,13 +181,13 @@ class TestSampled:
 
     def test_where_one_wave_has_all_blocks_they_wait_together(self) -> None:
         """128 blocks: on 132 SMs every load that misses L1 waits for DRAM, its own fetch or another block's. On 3 SMs
-        the first wave is 3 blocks of 128, and only that share of loads waits for what others fetch."""
+        most of what a later wave reads is in L2 from an earlier one, and only the rest is waited for."""
         stores = 3 * 4  # of three executed blocks of four warps; nothing waits for those
         one_wave, many = (gemm(128, SAMPLE, sms=sms, l1_bytes=4096).cost for sms in (132, 3))
         loads = (one_wave.l2_sectors > 0).sum() - stores
         assert one_wave.in_flight.sum() + (one_wave.dram_sectors > 0).sum() == loads
         loads = (many.l2_sectors > 0).sum() - stores
-        assert 0 < many.in_flight.sum() <= 0.1 * loads  # 3 of 128, in whole tiles
+        assert 0 < many.in_flight.sum() + (many.dram_sectors > 0).sum() < 0.5 * loads
 
     def test_warm_reads_nothing_where_all_fits(self) -> None:
         """A, B and C are 192 KB, L2 1 MB: the launch before has left them there."""

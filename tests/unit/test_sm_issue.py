@@ -6,6 +6,7 @@ import pytest
 
 from gemmsim.errors import GemmsimError
 from gemmsim.gpu.load import load_gpu
+from gemmsim.gpu.spec import Pipe
 from gemmsim.isa.program import Operand, OperandKind
 from gemmsim.sm.code import Reason
 from gemmsim.sm.memory_path import RecordCycles
@@ -27,11 +28,26 @@ def test_one_instruction_a_cycle_and_sub_partition():
     assert sorted(cycle for cycle, warp, _ in seen.seen if warp % 4 == 0) == list(range(START, START + 22))
 
 
-def test_greedy_then_least_recently_issued():
-    # Warps 0, 4, 8 share sub-partition 0. Of those that never issued the youngest (8) goes first and keeps issuing
-    # while it is eligible; its stall of 3 after the second instruction lets 4 in, which is greedy in turn.
+def test_greedy_then_youngest():
+    # Warps 0, 4, 8 share sub-partition 0. The youngest (8) goes first and keeps issuing while it is eligible; its stall
+    # of 3 after the second instruction lets 4 in, which is greedy in turn.
     code = program(ins("FFMA", 1), ins("FFMA", 3), ins("FFMA", 1), EXIT)
     order = [(warp, pc) for _, warp, pc in issues(code, warps=9).seen if warp % 4 == 0]
+    # cycles 1,2: 8.0 8.1; 3,4: 4.0 4.1; 5: 8 is ready again (2+3=5) and younger than 0; 7: 4 is
+    assert order == [(8, 0), (8, 1), (4, 0), (4, 1), (8, 2), (8, 3), (4, 2), (4, 3), (0, 0), (0, 1), (0, 2), (0, 3)]
+
+
+def test_warps_take_turns_with_the_tensor_cores():
+    # A pipe of interval 2 and stalls of 3: in cycle 5 warp 8 is ready again, and 0 has not had its turn.
+    gpu = replace(GPU, pipes=GPU.pipes | {"tensor": Pipe(2, 8)})
+    for mnemonic, order in (("HMMA.16816.F32", [8, 4, 0, 8, 4, 0]), ("LOP3", [8, 4, 8, 4, 0, 0])):
+        seen = issues(program(*[ins(mnemonic, 3)] * 2, EXIT), warps=9, gpu=gpu).seen
+        assert [warp for _, warp, pc in seen if warp % 4 == 0 and pc < 2] == order
+
+
+def test_greedy_then_least_recently_issued():
+    code = program(ins("FFMA", 1), ins("FFMA", 3), ins("FFMA", 1), EXIT)
+    order = [(warp, pc) for _, warp, pc in issues(code, warps=9, youngest_first=False).seen if warp % 4 == 0]
     # cycles 1,2: 8.0 8.1; 3,4: 4.0 4.1; 5: 8 is ready (2+3=5), but 0 has not issued yet: 0.0 0.1; 7: 8 and 4 are ready
     assert order == [(8, 0), (8, 1), (4, 0), (4, 1), (0, 0), (0, 1), (8, 2), (8, 3), (4, 2), (4, 3), (0, 2), (0, 3)]
 

@@ -62,10 +62,10 @@ MECHANISMS = (
         options(TimingOptions(register_ports=False)),
     ),
     Mechanism(
-        "oldest-issue-first",
-        "the youngest warp that can issue does",
-        "where the warp that issued last cannot go on, the one whose last issue is longest ago does",
-        options(TimingOptions(youngest_first=True)),
+        "youngest-first",
+        "the warp whose last issue is longest ago does",
+        "where the warp that issued last cannot go on, the youngest does (with FP64 and tensor cores warps take turns)",
+        options(TimingOptions(youngest_first=False)),
     ),
     Mechanism(
         "taken-branches",

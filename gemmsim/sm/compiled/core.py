@@ -21,7 +21,7 @@ _ROOM = 256  # entries of the lists that have no bound of their own; more where 
 class CompiledCore:
     """The SM. `run` simulates the blocks given, `resident` at once."""
 
-    def __init__(self, table: tuple[Issue, ...], gpu: GpuSpec, rates: Rates, youngest_first: bool = False) -> None:
+    def __init__(self, table: tuple[Issue, ...], gpu: GpuSpec, rates: Rates, youngest_first: bool = True) -> None:
         self._table, self._gpu, self._rates, self._youngest_first = table, gpu, rates, youngest_first
         self.snapshots: list[Totals] = []
 

@@ -32,7 +32,7 @@ def _record(integers: str, reals: str = "") -> np.dtype[np.void]:
 ROW = _record(
     """port kind delay taken_delay waits drain_scoreboard drain_most write read latency result_reason throttle_reason
     load copy sources_read base_wavefronts shared_load barrier expected blocks holds reads first second third
-    reuse wide uniform window uniform_window executed stalls_at""",
+    reuse wide uniform window uniform_window rotates executed stalls_at""",
     "access_latency slots",
 )
 COST = _record(" ".join(RecordCycles._fields))
@@ -248,6 +248,7 @@ def _row(issue: Issue, port: dict[str, int]) -> tuple[float, ...]:
         issue.operands is not NO_OPERANDS,
         *issue.operands,
         *issue.windows,
+        issue.rotates,
         0,
         0,
         access.latency,

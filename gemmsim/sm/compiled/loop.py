@@ -216,7 +216,7 @@ def _issue(sm, part, warp, now):
         add_real(row.stalls_at, row.throttle_reason, float(blocked))
         add_real(row.stalls_at, _DISPATCH_STALL, float(stalled))
         add_real(row.stalls_at, _NOT_SELECTED, float(late - blocked - stalled))
-    if sm.youngest_first == 0:
+    if row.rotates or sm.youngest_first == 0:
         warp.issued = now
 
     if row.kind == _MEMORY:

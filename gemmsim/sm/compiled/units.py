@@ -28,6 +28,7 @@ from gemmsim.sm.compiled.layout import (
     server_at,
 )
 from gemmsim.sm.compiled.memory import add_real, integer, put_integer, put_real, real
+from gemmsim.sm.registers import PAIR, TWO_PASSES
 from gemmsim.trace.compiled import DOUBLE, INDEX, NOTHING, TRUTH, subroutine
 
 # mypy: disable-error-code="no-untyped-def"
@@ -94,14 +95,18 @@ def read_registers(part, row, rank, now):
         if register < 0:
             continue
         place = 2 * (2 * slot + register % 2)
-        cycles = 2 if row.wide and slot != 1 else 1
-        if integer(part.kept_at, place) == rank and integer(part.kept_at, place + 1) == register:
+        cycles = 2 if row.wide == TWO_PASSES and slot != 1 else 1
+        other = 1 if row.wide == PAIR else 0
+        again = slot > 0 and (register == row.first or (slot > 1 and register == row.second))
+        if again or (integer(part.kept_at, place) == rank and integer(part.kept_at, place + 1) == register):
             cycles = 0
+            other = 0
         put_integer(part.kept_at, place, rank if row.reuse >> slot & 1 else 0)
         put_integer(part.kept_at, place + 1, register)
-        high = 1 if row.wide and slot == 2 else 0
-        even += high if register % 2 else cycles
-        odd += cycles if register % 2 else high
+        if row.wide == TWO_PASSES and slot == 2:
+            other = 1
+        even += other if register % 2 else cycles
+        odd += cycles if register % 2 else other
     end = 0
     if even:
         part.even_free = max(part.even_free, now) + even
