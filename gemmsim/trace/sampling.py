@@ -173,11 +173,15 @@ def _middle(grid: tuple[int, int, int]) -> tuple[int, int, int]:
 
 
 def _axes(probe: _Probe, grid: tuple[int, int, int]) -> list[_Axis | None]:
-    """Classes along each axis. Blocks apart along all axes at once are tried first: mostly, they are alike."""
+    """Classes along each axis. Blocks apart along all axes at once are tried first, then two opposite corners of the
+    grid: mostly, all of them are alike."""
     middle = _middle(grid)
     inside = [range(1, n - 1) if n > 3 else range(at, at + 1) for n, at in zip(grid, middle, strict=True)]
     apart = zip(*((axis[-1] if len(axis) < 2 else axis[1], *_scattered(axis)) for axis in inside), strict=True)
     alike = all(probe.signature(*place) == probe.signature(*middle) for place in apart)
+    corners = [(0, 0, 0), tuple(n - 1 if n > 3 else 0 for n in grid)]
+    if alike and min(grid[:2]) > 3 and all(probe.signature(*place) == probe.signature(*middle) for place in corners):
+        return [_Axis({1: n}) if n > 3 else _Axis(dict.fromkeys(range(n), 1)) for n in grid]
     return [_axis(probe, grid, axis, alike) for axis in range(3)]
 
 
