@@ -7,6 +7,6 @@ NOT_MODELLED = (
     "TLB misses, and L2 near and far partitions",
     "how far SMs are in step, on which the merging of their requests to L2 depends (Hopper)",
     "clocks that fall under load (fixed clocks are assumed, with and without tensor cores)",
-    "blocks that catch up with one another and wait for DRAM together (but for the first wave)",
+    "blocks of a wave that are out of step (all are taken to wait for DRAM together)",
     "fences, and blocks that wait for one another's results",
 )
