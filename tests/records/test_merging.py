@@ -1,0 +1,58 @@
+"""Requests of two and more SMs for the same lines, measured on an H200: the rules of `gemmsim.memory.merging`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gemmsim.gpu import load_gpu
+
+RUNS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("h200_merging.json").read_text(encoding="utf-8"))[
+    "runs"
+]
+SECTORS = 512 * 4  # that each SM reads
+H200 = load_gpu("h200")
+# GPCs by %smid of the GPU measured: SMs whose clocks were reset together.
+GPC = {smid: smid % 16 // 2 for smid in range(64)}
+GPC |= {smid: (smid - 64) % 14 // 2 + 1 for smid in range(64, 120)} | {120: 6, 121: 6, 122: 7, 123: 7}
+GPC |= dict.fromkeys(range(124, 132), 0)
+
+
+def requests(run: dict[str, Any]) -> float:
+    """Of all SMs for a line, as L2 sees them."""
+    return float(run["srcunit_tex_op_read_sectors"]) / SECTORS
+
+
+def test_gpcs_are_those_of_the_preset() -> None:
+    assert tuple(sorted(list(GPC.values()).count(gpc) for gpc in range(8))) == H200.sm.gpc_sms
+
+
+@pytest.mark.parametrize("caches", ["cold", "warm"])
+def test_pairs_merge_within_a_gpc(caches: str) -> None:
+    pairs = [run for run in RUNS if run["caches"] == caches and run.get("delay_cycles") == 0]
+    assert len(pairs) > 40
+    for run in pairs:
+        same = GPC[run["smids"][0]] == GPC[run["smids"][1]]
+        assert requests(run) == pytest.approx(1 if same else 2, rel=0.01), run
+
+
+@pytest.mark.parametrize(("caches", "merge", "apart"), [("warm", 20, 120), ("cold", 240, 1400)])
+def test_while_the_first_is_under_way(caches: str, merge: int, apart: int) -> None:
+    """L2 answers within some tens of cycles, DRAM takes several hundred."""
+    for run in RUNS:
+        delay = run.get("delay_cycles")
+        if run["caches"] == caches and delay is not None and GPC[run["smids"][0]] == GPC[run["smids"][1]]:
+            if delay <= merge:
+                assert requests(run) == pytest.approx(1, rel=0.01), run
+            elif delay >= apart:
+                assert requests(run) == pytest.approx(2, rel=0.01), run
+
+
+def test_four_at_most() -> None:
+    for run in RUNS:
+        if "smids" not in run and run["sms"] > 1:
+            least = -(-run["sms"] // H200.l2.merged_requests)
+            assert requests(run) == pytest.approx(least, rel=0.1), run
