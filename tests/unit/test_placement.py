@@ -31,7 +31,7 @@ def small(*gpcs: int, early: int = 0):  # type: ignore[no-untyped-def]
 
 
 def test_gpc_by_gpc_and_pass_by_pass() -> None:
-    """GPCs of 2 and 4 SMs, the first SM early: it comes first in each of two passes, as there are fewer than 5 turns."""
+    """GPCs of 2 and 4 SMs, the first SM early: before all others, and at the end, as there are fewer than 5 turns."""
     placed = place(12, small(2, 4, early=1), 2)
     assert placed.sm.tolist() == [0, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 0]
     assert placed.generation.tolist() == [0] * 12
