@@ -42,9 +42,10 @@ class Shared:
     carveouts_bytes: tuple[int, ...]  # configurable sizes, ascending
     banks: int
     bank_bytes: int
-    load_latency_cycles: tuple[float, float, float]  # load to use: 32-, 64-, 128-bit
+    load_latency_cycles: tuple[float, float, float]  # load to use, 32-, 64-, 128-bit, of one wavefront
     wavefronts_per_cycle: float  # of the data stage that shared and global accesses use, a SM
     request_interval_cycles: float = 1.0  # at least, between two requests (shared or global) to that stage, a SM
+    wavefront_latency_cycles: float = 2.0  # that each further wavefront of a load adds to its own latency
     carveout_headroom: float = 1.0  # room that the driver leaves, over the resident blocks (memory/carveout.py)
 
 

@@ -58,6 +58,7 @@ class Access(NamedTuple):
 
     load, copy       whether it writes registers; whether it copies from global to shared memory (LDGSTS)
     latency          load to use, where it hits L1 or is in shared memory, cycles
+    narrow_latency   of a 32-bit load from shared memory that takes one wavefront; 0 of others
     sources_read     cycles from issue until its registers may be overwritten
     base_wavefronts  of a conflict-free access of its width: `latency` contains them
     shared_load      whether it passes the address unit at a shared load's rate
@@ -66,12 +67,13 @@ class Access(NamedTuple):
     load: bool
     copy: bool
     latency: float
+    narrow_latency: float
     sources_read: int
     base_wavefronts: int
     shared_load: bool
 
 
-NO_ACCESS = Access(False, False, 0.0, 0, 0, False)
+NO_ACCESS = Access(False, False, 0.0, 0.0, 0, 0, False)
 
 
 class Issue(NamedTuple):
@@ -174,7 +176,8 @@ def _pipe_latency(port: str, gpu: GpuSpec) -> float:
 def _access(instruction: Instruction, gpu: GpuSpec) -> Access:
     memory = memory_opcode(instruction.opcode)
     if memory is None:  # SHFL and CCTL use the path but have no addresses; their latency is taken to be a shared load's
-        return Access(True, False, gpu.shared.load_latency_cycles[0], _SOURCES_READ["shared load"][0], 1, True)
+        latency = gpu.shared.load_latency_cycles[0]
+        return Access(True, False, latency, latency, _SOURCES_READ["shared load"][0], 1, True)
     modifiers = instruction.modifiers
     if instruction.opcode in ("LDSM", "STSM"):  # number of 8x8 matrices: 1, 2 or 4
         width = 2 if "4" in modifiers else 1 if "2" in modifiers else 0
@@ -183,7 +186,9 @@ def _access(instruction: Instruction, gpu: GpuSpec) -> Access:
     shared = memory.space == "shared"
     latency = (gpu.shared.load_latency_cycles if shared else gpu.l1.hit_latency_cycles)[width]
     row = "copy" if memory.copy else f"{'shared' if shared else 'global'} {'load' if memory.load else 'store'}"
-    return Access(memory.load, memory.copy, latency, _SOURCES_READ[row][width], 1 << width, shared and memory.load)
+    narrow = gpu.shared.load_latency_cycles[0] if shared and memory.load else 0.0
+    sources_read = _SOURCES_READ[row][width]
+    return Access(memory.load, memory.copy, latency, narrow, sources_read, 1 << width, shared and memory.load)
 
 
 def _waits(instruction: Instruction) -> tuple[int, ...]:

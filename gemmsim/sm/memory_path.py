@@ -68,6 +68,7 @@ class MemoryPath:
         self._in_shared_queue: deque[float] = deque([0.0] * gpu.mio.shared_entries)  # when the last ones left it
         self._address_free = [0.0] * gpu.sm.sub_partitions
         self._cycles_per_wavefront = 1 / gpu.shared.wavefronts_per_cycle
+        self._wavefront_latency = gpu.shared.wavefront_latency_cycles
         self._request_cycles = gpu.shared.request_interval_cycles
         self._sector_l2_cycles = gpu.l1.sector_bytes / rates.l2_bytes_per_cycle
         self._sector_dram_cycles = gpu.l1.sector_bytes / rates.dram_bytes_per_cycle
@@ -126,7 +127,10 @@ class MemoryPath:
             if l2_sectors:
                 end = self._leave(now, end, l2_sectors, dram_sectors)
             return ceil(handed_over), sources_read, ceil(end)
-        longer = (wavefronts - access.base_wavefronts) * self._cycles_per_wavefront
+        if access.shared_load:  # what it takes by itself, however many wavefronts a cycle all warps together get
+            longer = access.narrow_latency + (wavefronts - 1) * self._wavefront_latency - access.latency
+        else:
+            longer = (wavefronts - access.base_wavefronts) * self._cycles_per_wavefront
         if tag_cycles - 1 > longer:
             longer = tag_cycles - 1
         latency = access.latency

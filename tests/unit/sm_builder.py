@@ -30,7 +30,11 @@ GPU = replace(
     sm=replace(_A100.sm, count=10, sub_partitions=4, max_warps=64),
     clock=replace(_A100.clock, sm_load_hz=1e9, sm_tensor_load_hz=1e9),
     shared=replace(
-        _A100.shared, load_latency_cycles=(24.0, 24.0, 26.0), wavefronts_per_cycle=1.0, request_interval_cycles=1.0
+        _A100.shared,
+        load_latency_cycles=(24.0, 24.0, 26.0),
+        wavefronts_per_cycle=1.0,
+        request_interval_cycles=1.0,
+        wavefront_latency_cycles=2.0,
     ),
     l1=replace(_A100.l1, sector_bytes=32, hit_latency_cycles=(32.0, 34.0, 38.0), miss_bytes_per_cycle=64.0),
     l2=replace(_A100.l2, partitions=1, read_bytes_per_s=1e15, hit_latency_cycles=200.0, far_latency_cycles=200.0),

@@ -26,8 +26,8 @@ def test_chain_of_dependent_shared_loads():
 
 @pytest.mark.parametrize(
     ("mnemonic", "wavefronts", "latency"),
-    [("LDS", 1, 24), ("LDS.64", 2, 24), ("LDS.128", 4, 26), ("LDG.E", 1, 32), ("LDG.E.64", 2, 34), ("LDG.E.128", 4, 38),
-     ("LDS", 8, 24 + 7), ("LDS.128", 2, 26)],
+    [("LDS", 1, 24), ("LDS.64", 2, 24 + 2), ("LDS.128", 4, 24 + 6), ("LDG.E", 1, 32), ("LDG.E.64", 2, 34),
+     ("LDG.E.128", 4, 38), ("LDS", 8, 24 + 14), ("LDS.128", 2, 26), ("LDS.128", 1, 26)],
 )  # fmt: skip
 def test_load_to_use_latency(mnemonic, wavefronts, latency):
     code = program(ins(mnemonic, 1, write=0), ins("FFMA", 1, wait=1), EXIT)
@@ -97,14 +97,14 @@ def test_four_sub_partitions_fill_the_data_stage():
 def test_32_wavefronts_occupy_the_data_stage_32_cycles():
     code = program(ins("LDS", 1, write=0), ins("LDS", 1, write=1), ins("FFMA", 1, wait=1), ins("FFMA", 1, wait=2), EXIT)
     cycles = issues(code, cost=RecordCycles(32, 0, 0, 0)).cycles(0)
-    assert cycles[2] == 1 + 24 + 31
+    assert cycles[2] == 1 + 24 + 31 * 2  # a load alone takes two cycles a wavefront
     # issued at 2, would begin at 13, begins at 12 + 32 = 44
-    assert cycles[3] == 2 + 24 + 31 + (44 - 13) == cycles[2] + 32
+    assert cycles[3] == 2 + 24 + 31 * 2 + (44 - 13) == cycles[2] + 32
 
 
 def test_address_unit_keeps_a_request_until_the_data_stage_takes_it():
     path = MemoryPath(GPU, Rates.share(GPU, 1, 1e9))
-    access = Access(load=True, copy=False, latency=24.0, sources_read=9, base_wavefronts=1, shared_load=True)
+    access = Access(True, False, 24.0, narrow_latency=24.0, sources_read=9, base_wavefronts=1, shared_load=True)
     begins = [
         path.request(now, 0, access, cost, {})[0] for now, cost in ((1, RecordCycles(32, 0, 0, 0)), (2, ONE), (3, ONE))
     ]
@@ -129,7 +129,7 @@ def test_l2_and_dram_latency_with_the_transfer_of_further_sectors():
 
 def test_whichever_load_comes_first_asks_l2_and_the_others_wait():
     path = MemoryPath(GPU, Rates.share(GPU, 1, 1e9))
-    access = Access(load=True, copy=False, latency=32.0, sources_read=11, base_wavefronts=1, shared_load=False)
+    access = Access(True, False, 32.0, narrow_latency=0.0, sources_read=11, base_wavefronts=1, shared_load=False)
     arriving: dict[int, int] = {}
     asked, present = RecordCycles(1, 1, 1, 0, fetch=7), RecordCycles(1, 1, 0, 0)
     later = 400
@@ -211,7 +211,7 @@ def test_sectors_on_their_way_from_dram_take_its_latency_and_none_of_its_bandwid
     code = program(ins("LDG", 1, write=0), ins("FFMA", 1, wait=1), EXIT)
     assert issues(code, cost=RecordCycles(1, 1, 1, 0, 1)).cycles(0)[1] == 1 + 500
     path = MemoryPath(GPU, Rates.share(GPU, 1, 1e9))
-    access = Access(load=True, copy=False, latency=32.0, sources_read=11, base_wavefronts=1, shared_load=False)
+    access = Access(True, False, 32.0, narrow_latency=0.0, sources_read=11, base_wavefronts=1, shared_load=False)
     path.request(1, 0, access, RecordCycles(1, 1, 4, 0, 1), {})
     assert (path.l2.busy_cycles, path.dram.busy_cycles) == (2, 0)
 

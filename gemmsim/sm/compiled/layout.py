@@ -33,7 +33,7 @@ ROW = _record(
     """port kind delay taken_delay waits drain_scoreboard drain_most write read latency result_reason throttle_reason
     load copy sources_read base_wavefronts shared_load barrier expected blocks holds reads first second third
     reuse wide uniform window uniform_window rotates executed stalls_at""",
-    "access_latency slots",
+    "access_latency narrow_latency slots",
 )
 COST = _record(" ".join(RecordCycles._fields))
 STREAM = _record("length pcs_at costs_at")
@@ -61,7 +61,7 @@ SM = _record(
     queue_entries shared_entries line_instructions most_first most_second block_start_cycles youngest_first counted
     data_server
     launched issued next_mark marks_taken ended shared_head stamp first_lines second_lines full""",
-    """issue_to_address address_cycles shared_address_cycles cycles_per_wavefront request_cycles sector_l2_cycles
+    """issue_to_address address_cycles shared_address_cycles cycles_per_wavefront wavefront_latency request_cycles sector_l2_cycles
     sector_dram_cycles sector_fill_cycles l2_latency dram_latency near_cycles far_cycles arrival_cycles release_cycles
     fetch_free""",
 )
@@ -252,6 +252,7 @@ def _row(issue: Issue, port: dict[str, int]) -> tuple[float, ...]:
         0,
         0,
         access.latency,
+        access.narrow_latency,
         issue.slots,
     )
 
@@ -279,6 +280,7 @@ def _constants(gpu: GpuSpec, rates: Rates) -> dict[str, float]:
         "address_cycles": gpu.pipes["lsu"].issue_interval_cycles,
         "shared_address_cycles": mio.shared_load_interval_cycles,
         "cycles_per_wavefront": 1 / shared.wavefronts_per_cycle,
+        "wavefront_latency": shared.wavefront_latency_cycles,
         "request_cycles": shared.request_interval_cycles,
         "sector_l2_cycles": l1.sector_bytes / rates.l2_bytes_per_cycle,
         "sector_dram_cycles": l1.sector_bytes / rates.dram_bytes_per_cycle,

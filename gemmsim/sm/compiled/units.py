@@ -249,7 +249,10 @@ def request(sm, part, warp, block, row, cost, now):
                 book(sm, DRAM, now, end, dram_sectors * sm.sector_dram_cycles)
         warp.done = up(end)
         return
-    longer = max((cost.wavefronts - row.base_wavefronts) * sm.cycles_per_wavefront, cost.tag_cycles - 1.0)
+    longer = (cost.wavefronts - row.base_wavefronts) * sm.cycles_per_wavefront
+    if row.shared_load:
+        longer = row.narrow_latency + (cost.wavefronts - 1) * sm.wavefront_latency - row.access_latency
+    longer = max(longer, cost.tag_cycles - 1.0)
     latency = row.access_latency
     if longer > 0:
         latency += longer
