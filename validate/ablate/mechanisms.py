@@ -64,7 +64,7 @@ MECHANISMS = (
     Mechanism(
         "youngest-first",
         "the warp whose last issue is longest ago does",
-        "where the warp that issued last cannot go on, the youngest does (with FP64 and tensor cores warps take turns)",
+        "where the warp that issued last cannot go on, the youngest does (with tensor cores warps take turns)",
         options(TimingOptions(youngest_first=False)),
     ),
     Mechanism(
@@ -147,8 +147,8 @@ MECHANISMS = (
     ),
     Mechanism(
         "lines-under-way",
-        "an L1 hit never waits",
-        "a hit on a line that another warp of the block has asked for waits until it is there",
+        "the load that missed in the cache replay asks L2, an L1 hit never waits",
+        "of a block's loads of one line, whichever comes first asks L2, and the others wait until it is there",
         lines_apart,
     ),
     Mechanism(

@@ -61,8 +61,8 @@ SM = _record(
     queue_entries shared_entries line_instructions most_first most_second block_start_cycles youngest_first counted
     data_server
     launched issued next_mark marks_taken ended shared_head stamp first_lines second_lines full""",
-    """issue_to_address address_cycles shared_address_cycles cycles_per_wavefront wavefront_latency request_cycles sector_l2_cycles
-    sector_dram_cycles sector_fill_cycles l2_latency dram_latency near_cycles far_cycles arrival_cycles release_cycles
+    """issue_to_address address_cycles shared_address_cycles cycles_per_wavefront wavefront_latency request_cycles
+    sector_l2_cycles sector_dram_cycles sector_fill_cycles l2_latency dram_latency near_cycles far_cycles arrival_cycles release_cycles
     fetch_free""",
 )
 
