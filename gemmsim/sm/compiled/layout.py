@@ -62,8 +62,8 @@ SM = _record(
     data_server
     launched issued next_mark marks_taken ended shared_head stamp first_lines second_lines full""",
     """issue_to_address address_cycles shared_address_cycles cycles_per_wavefront wavefront_latency request_cycles
-    sector_l2_cycles sector_dram_cycles sector_fill_cycles l2_latency dram_latency near_cycles far_cycles arrival_cycles release_cycles
-    fetch_free""",
+    sector_l2_cycles sector_dram_cycles sector_fill_cycles l2_latency dram_latency near_cycles far_cycles
+    arrival_cycles release_cycles fetch_free""",
 )
 
 ROW_TYPE, COST_TYPE, WARP_TYPE, BLOCK_TYPE, PART_TYPE, SERVER_TYPE, SM_TYPE = (
