@@ -32,6 +32,8 @@ from gemmsim.trace.types import Launch, Sketch
 # Below this many warp instructions a launch is executed in full: half a second or so of one core.
 FULL_BELOW = 12_000_000
 _PERIODS = (1, 2, 4)
+# Where no axis repeats, a sample does not show where other blocks read: five seconds are worth avoiding it.
+_CLASSES_ABOVE = 100_000_000
 _COUNTED_BELOW = 8_000_000_000  # warp instructions of a launch whose blocks are counted singly: a minute or so
 _MOST_COUNTERS = 1 << 22  # of accesses by instruction and shape
 _MOST_CLASSES, _COUNTED_AT_ONCE = 16, 64
@@ -78,7 +80,8 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False) -> Pla
         return _everything(launch, resident, sms, dependent)
     axes = [] if dependent and gz == 1 else _axes(probe, grid)
     if not axes or any(axis is None for axis in axes):
-        found = None if dependent or total > _COUNTED_BELOW else _classes(probe, resident)
+        tried = not dependent and _CLASSES_ABOVE < total <= _COUNTED_BELOW
+        found = _classes(probe, resident) if tried else None
         if found:
             return found
         if total > max_instructions:
