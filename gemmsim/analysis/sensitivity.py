@@ -68,6 +68,7 @@ RULES: dict[str, Rule] = {
     "shared.load_latency_cycles": _LATENCY,
     "shared.wavefronts_per_cycle": _RATE,
     "shared.request_interval_cycles": _LATENCY,
+    "shared.wavefront_latency_cycles": _LATENCY,
     "shared.carveout_headroom": _no("the driver's choice"),
     "l1.unified_bytes": _SIZE,
     "l1.line_bytes": _STRUCTURE,

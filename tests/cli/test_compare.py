@@ -35,11 +35,13 @@ def test_rows_are_what_analyze_says(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_warm_caches(capsys: pytest.CaptureFixture[str]) -> None:
-    """A, B and C of 64 x 64 fit in L2."""
+    """A, B and C of 64 x 64 fit in L2. naive is bound by the lines of its requests: what arrives sooner only changes
+    which warp meets which."""
     cold, warm = data(capsys, *SMALL), data(capsys, *SMALL, "--caches", "warm")
     assert (cold["caches"], warm["caches"]) == ("cold", "warm")
     times = [[row["time_us"] for row in found["groups"][0]["rows"]] for found in (cold, warm)]
-    assert all(after < before for before, after in zip(*times, strict=True))
+    assert times[1][0] == pytest.approx(times[0][0], rel=0.05)
+    assert times[1][1] < 0.95 * times[0][1]
     single = data(capsys, "analyze", "--kernel", "naive", "--size", "64", "--caches", "warm")
     assert single["launch"]["caches"] == "warm" and single["counters"]["dram__sectors_read.sum"] == 0
     assert single["time"]["us"] == times[1][0]

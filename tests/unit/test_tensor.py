@@ -232,7 +232,8 @@ def ldsm_costs(rows: NDArray) -> dict[str, tuple[int, int]]:
     accesses = {i.index: a for i in program.instructions if (a := access_of(i)) is not None}
     found = shapes_of(done.trace, accesses)
     names = [program.instructions[pc].mnemonic for pc in found.pc]
-    measured = zip(names, found.wavefronts.tolist(), found.conflicts.tolist(), strict=True)
+    waves = found.lanes.wavefronts
+    measured = zip(names, waves.tolist(), np.maximum(waves - found.least, 0).tolist(), strict=True)
     return {name: (waves, conflicts) for name, waves, conflicts in measured if name.startswith("LDSM")}
 
 
