@@ -12,6 +12,7 @@ from gemmsim.memory.access import Access
 from gemmsim.memory.coalescer import SECTOR_BYTES
 from gemmsim.memory.dram import DramTraffic
 from gemmsim.memory.footprint import Footprint, estimate
+from gemmsim.memory.kinds import PAST, READ, WRITE
 from gemmsim.memory.l1 import replay_l1
 from gemmsim.memory.l2 import replay_l2
 from gemmsim.memory.merging import merged_share
@@ -19,7 +20,7 @@ from gemmsim.memory.placement import place
 from gemmsim.memory.sampled import passes, residents_of_sample, spread, together
 from gemmsim.memory.shapes import Shapes
 from gemmsim.memory.shifts import shifts_of
-from gemmsim.memory.streams import PAST, READ, WRITE, Streams, residents_of, streams_of
+from gemmsim.memory.streams import Streams, residents_of, streams_of
 from gemmsim.trace.types import Launch, WarpTrace
 
 _L1_SAMPLED = (

@@ -19,18 +19,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from gemmsim.memory.coalescer import SECTOR_BYTES, Coalesced
+from gemmsim.memory.engine import engine
+from gemmsim.memory.kinds import PAST, READ
 from gemmsim.memory.order import order_by
 from gemmsim.memory.shifts import Shifts, coordinates
-from gemmsim.memory.streams import PAST, READ, WRITE, Streams
+from gemmsim.memory.streams import Streams
 from gemmsim.trace.types import Launch, WarpTrace
 
 _VISITS = 40_000_000  # sector visits that are worth their time: about half a second
 _UNITS = (32, 16, 8, 4, 2)  # sectors
 _LARGEST_RANGE = 1 << 28  # sectors: 8 GiB of addresses, 1.3 GB of this machine's
+_visit = engine("footprint", "visit", "../kinds")
 
 
 @dataclass(frozen=True)
@@ -100,10 +102,12 @@ def estimate(
     every = -(-int((lists.start[visits.list + 1] - lists.start[visits.list]).sum()) // _VISITS) or 1
     read, touched = np.zeros((2, trace.executed.shape[1]), np.int64)
     capacity = l2_bytes // SECTOR_BYTES // unit // every
+    launches = 2 if warm else 1
+    held = np.zeros(launches * (int(visits.wave[-1]) + 1) + 1, np.int64)
     written = _visit(
-        2 if warm else 1,
+        launches,
         lists.start, lists.sector - low, lists.pc, lists.kind, visits.wave, visits.list, move, every,
-        capacity, np.full(units, -1, np.int32), np.zeros(units, np.bool_), read, touched,
+        capacity, held, np.full(units, -1, np.int32), np.zeros(units, np.bool_), read, touched,
     )  # fmt: skip
     new_share = read / np.maximum(touched, 1)
     return Footprint((read * (every * unit)).astype(np.float64), new_share, float(written * (every * unit)))
@@ -166,55 +170,3 @@ def _visits(like: NDArray[np.int64], moves: NDArray[np.int64], wave: NDArray[np.
     wave, number, move = np.concatenate(columns, axis=1)
     order = np.argsort(wave, kind="stable")
     return _Visits(wave[order], number[order], move[order])
-
-
-@njit(cache=True)
-def _visit(  # type: ignore[no-untyped-def]
-    launches, start, sector, pc, kind, wave, number, move, every, capacity, last, dirty, read, touched
-):  # fmt: skip
-    """Fill `read` and `touched`, sectors by instruction; returns the dirty sectors replaced. `last`: wave that touched
-    a sector. Of several launches in a row, the last one is counted."""
-    written = 0
-    waves = wave[-1] + 1
-    held = np.zeros(launches * waves + 1, np.int64)  # sectors by the wave that touched them last
-    oldest = 0  # sectors touched in this wave or later are in L2
-    for launch in range(launches):
-        written = 0
-        read[:] = 0
-        touched[:] = 0
-        for v in range(len(wave)):
-            now = launch * waves + wave[v]
-            if v == 0 or wave[v] != wave[v - 1]:
-                oldest = _oldest(held, now, capacity)
-            for i in range(start[number[v]], start[number[v] + 1], every):
-                s = sector[i] + move[v]
-                before = last[s]
-                if before < now:
-                    touched[pc[i]] += 1
-                    if before < oldest:
-                        if kind[i] != WRITE:
-                            read[pc[i]] += 1
-                        written += dirty[s]
-                        dirty[s] = False
-                    if before >= 0:
-                        held[before] -= 1
-                    held[now] += 1
-                    last[s] = now
-                if kind[i] != READ:
-                    dirty[s] = True
-    oldest = _oldest(held, launches * waves, capacity)
-    for s in range(len(last)):
-        if dirty[s] and last[s] < oldest:
-            written += 1
-    return written
-
-
-@njit(cache=True)
-def _oldest(held, now, capacity):  # type: ignore[no-untyped-def]
-    """First wave whose sectors, and all touched after it, still fit."""
-    total = 0
-    for earlier in range(now - 1, -1, -1):
-        total += held[earlier]
-        if total > capacity:
-            return earlier + 1
-    return 0

@@ -14,13 +14,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from gemmsim.memory.coalescer import LINE_BYTES
+from gemmsim.memory.engine import engine
 from gemmsim.memory.l1 import ToL2
-from gemmsim.memory.lru import move_to_front, sectors_in, set_of, way_of
-from gemmsim.memory.streams import READ, WRITE
+
+_replay = engine("l2", "replay", "lru", "../kinds")
 
 
 @dataclass(frozen=True)
@@ -49,42 +49,3 @@ def replay_l2(to_l2: ToL2, group: NDArray[np.int64], size_bytes: int, ways: int,
             tags, state[0], state[1], np.full((sets, ways), -1, np.int64), group, missed, in_flight,
         )  # fmt: skip
     return L2Replay(missed, in_flight, int(written))
-
-
-@njit(cache=True)
-def _replay(  # type: ignore[no-untyped-def]
-    line, mask, kind, access, start, tags, valid, dirty, fetched_by, group, missed, in_flight,
-):  # fmt: skip
-    written = 0
-    sms = len(start) - 1
-    longest = 0
-    for sm in range(sms):
-        longest = max(longest, start[sm + 1] - start[sm])
-    for turn in range(longest):
-        for sm in range(sms):
-            i = start[sm] + turn
-            if i >= start[sm + 1]:
-                continue
-            row = set_of(line[i], len(tags))
-            way = way_of(tags, row, line[i])
-            present, changed = np.uint8(0), np.uint8(0)
-            fetcher = np.int64(-1)
-            if way >= 0:
-                present, changed, fetcher = valid[row, way], dirty[row, way], fetched_by[row, way]
-            else:
-                way = tags.shape[1] - 1
-                written += sectors_in(dirty[row, way])
-            if kind[i] != WRITE:
-                absent = sectors_in(mask[i] & ~present)
-                missed[access[i]] += absent
-                if absent:
-                    fetcher = group[access[i]]
-                elif fetcher == group[access[i]]:
-                    in_flight[access[i]] = True
-            if kind[i] != READ:
-                changed |= mask[i]
-            move_to_front(tags, row, way, line[i])
-            move_to_front(valid, row, way, present | mask[i])
-            move_to_front(dirty, row, way, changed)
-            move_to_front(fetched_by, row, way, fetcher)
-    return written

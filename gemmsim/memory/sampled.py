@@ -9,10 +9,10 @@ evenly from the grid. Those in which the same members share the same data are re
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from gemmsim.memory.coalescer import SECTOR_BYTES
+from gemmsim.memory.engine import engine
 from gemmsim.memory.order import order_by
 from gemmsim.memory.placement import Placement
 from gemmsim.memory.shifts import Shifts, coordinates
@@ -22,6 +22,7 @@ from gemmsim.trace.types import Launch, WarpTrace
 _MEMBERS = 64  # blocks in the groups drawn, at least
 _LOOKUPS = 10_000_000  # of lines in L1, that are worth their time: about half a second
 _APART_BYTES = 1 << 42  # blocks whose addresses are unknown are put this far apart: what they touch is apart
+_count = engine("passes", "count")
 
 
 def residents_of_sample(
@@ -127,17 +128,6 @@ def passes(pc: NDArray[np.int32], start: NDArray[np.int64]) -> NDArray[np.int64]
     if len(pc):
         _count(pc, start, np.zeros((2, int(pc.max()) + 1), np.int64), time)
     return time
-
-
-@njit(cache=True)
-def _count(pc, start, seen, time):  # type: ignore[no-untyped-def]
-    """seen: zeros [2, instructions], for each how often this warp has executed it, and the last warp that did."""
-    for warp in range(len(start) - 1):
-        for i in range(start[warp], start[warp + 1]):
-            if seen[1, pc[i]] != warp + 1:
-                seen[0, pc[i]], seen[1, pc[i]] = 0, warp + 1
-            time[i] = seen[0, pc[i]]
-            seen[0, pc[i]] += 1
 
 
 def together(

@@ -6,7 +6,6 @@ A trace has millions of records and few shapes, so sectors, tag lookups and wave
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +13,8 @@ from numpy.typing import NDArray
 from gemmsim.memory.access import Access
 from gemmsim.memory.banks import BANK_SHIFT, conflict_free, copy_wavefronts, floor_wavefronts, wavefronts
 from gemmsim.memory.coalescer import LINE_SHIFT, Coalesced, coalesce
+from gemmsim.memory.tags import Lanes
 from gemmsim.trace.types import WARP_LANES, Patterns, WarpTrace
-
-if TYPE_CHECKING:
-    from gemmsim.memory.tags import Lanes
 
 WORD_BYTES = 1 << BANK_SHIFT
 _DENSE_PAIRS = 1 << 22  # below this a table over all pairs is cheaper than sorting the records
@@ -72,8 +69,6 @@ def _measure(
     pattern: NDArray[np.int64],
     accesses: dict[int, Access],
 ) -> Shapes:
-    from gemmsim.memory.tags import Lanes  # compiled code, which those who only name a Shapes do not need
-
     used, row = np.unique(pc, return_inverse=True)
     kinds = [accesses[index] for index in used.tolist()]
     offsets = patterns.offsets_bytes[pattern]

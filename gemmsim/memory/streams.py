@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from gemmsim.memory.access import Access
 from gemmsim.memory.coalescer import SECTOR_SHIFT
+from gemmsim.memory.kinds import ATOMIC, PAST, READ, WRITE
 from gemmsim.memory.placement import Placement
 from gemmsim.memory.shapes import Shapes
 from gemmsim.trace.types import WarpTrace
 
-READ, WRITE, ATOMIC, PAST = 0, 1, 2, 3  # kind of an access; PAST: a read that bypasses L1
 _GOLDEN = 0.6180339887498949  # multiples of it spread evenly
 _KINDS = {"ld": READ, "ldgsts": READ, "st": WRITE, "atom": ATOMIC, "red": ATOMIC}
 

@@ -17,12 +17,13 @@ Other architectures are taken to be alike; no measurement says so.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from gemmsim.memory.coalescer import LINE_SHIFT
+from gemmsim.memory.engine import engine
 
 BANKS = 4
 # Bit i of the line number (address / 128) turns these bits of the bank number over.
@@ -30,8 +31,8 @@ _TURNS = (1, 2, 1, 2, 3, 1, 2, 3, 2, 1, 2, 1, 3, 1, 3, 2, 1, 3, 2, 3, 2, 3)
 LOW_MASK = sum(1 << bit for bit, turns in enumerate(_TURNS) if turns & 1)
 HIGH_MASK = sum(1 << bit for bit, turns in enumerate(_TURNS) if turns & 2)
 
-_KEPT_BITS = 16
-_KEPT = 1 << _KEPT_BITS  # results that are kept
+_KEPT = 1 << 16  # results that are kept
+_look_up = engine("tags", "look_up")
 
 
 def bank_of(line: int) -> int:
@@ -73,89 +74,20 @@ def look_up(
     hash is known: lines then take banks in turn.
     """
     line = (base >> np.uint64(LINE_SHIFT)).astype(np.int64)
+    shapes, width = lanes.line.shape
     cycles, waves = np.empty((2, len(base)), np.int64)
     _look_up(
         line, shape, lanes.line, lanes.piece, lanes.groups, lanes.shares, lanes.by_pass,
-        lanes.written, lanes.wavefronts, lines_per_cycle,
+        lanes.written, lanes.wavefronts, lines_per_cycle, lines_per_cycle == BANKS, _bank_bits(),
+        np.zeros((shapes, width), np.int64), np.full((shapes, width), -1, np.int8), np.zeros(shapes, np.int64),
+        np.zeros(width, np.int64), np.zeros(max(width, lines_per_cycle), np.int64),
         np.full(_KEPT, -1, np.int64), np.zeros((3, _KEPT), np.int64), cycles, waves,
     )  # fmt: skip
     return cycles, waves
 
 
-@njit(cache=True)
-def _parity(word):  # type: ignore[no-untyped-def]
-    for shift in (16, 8, 4, 2, 1):
-        word ^= word >> shift
-    return word & 1
-
-
-@njit(cache=True)
-def _look_up(  # type: ignore[no-untyped-def]
-    first_line, shape, line, piece, groups, shares, by_pass, written, wavefronts, banks,
-    kept_shape, kept, out_cycles, out_waves,
-):  # fmt: skip
-    """What a request costs follows from its shape and the banks of its lines: the last results are kept."""
-    lanes = line.shape[1]
-    order = np.zeros((len(line), lanes), np.int8)  # lines of a shape in the order of lanes
-    number = np.full((len(line), lanes), -1, np.int8)  # of those, which a lane wants
-    count = np.zeros(len(line), np.int64)
-    for s in range(len(line)):
-        for lane in range(lanes):
-            for n in range(count[s]):
-                if line[s, order[s, n]] == line[s, lane]:
-                    number[s, lane] = n
-            if line[s, lane] >= 0 and number[s, lane] < 0:
-                order[s, count[s]] = lane
-                number[s, lane] = count[s]
-                count[s] += 1
-    bank = np.zeros(lanes, np.int64)
-    pass_ = np.zeros(lanes, np.int64)
-    depth = np.zeros(banks, np.int64)
-    for i in range(len(first_line)):
-        s = shape[i]
-        word = np.uint64(0)
-        for n in range(count[s]):
-            at = first_line[i] + line[s, order[s, n]]
-            bank[n] = _parity(at & LOW_MASK) + 2 * _parity(at & HIGH_MASK) if banks == BANKS else n % banks
-            word |= np.uint64(bank[n] & 3) << np.uint64(2 * n)
-        if banks != BANKS:
-            word = np.uint64(0)
-        place = np.int64(
-            (word * np.uint64(0x9E3779B97F4A7C15) + np.uint64(s) * np.uint64(0xC2B2AE3D27D4EB4F))
-            >> np.uint64(64 - _KEPT_BITS)
-        )
-        if kept_shape[place] != s or kept[0, place] != np.int64(word):
-            depth[:] = 0
-            for n in range(count[s]):
-                pass_[n] = depth[bank[n]]
-                depth[bank[n]] += 1
-            kept_shape[place] = s
-            kept[0, place] = np.int64(word)
-            kept[1, place] = depth.max()
-            kept[2, place] = wavefronts[s]
-            if by_pass[s]:
-                kept[2, place] = written[s] + _serve(number[s], pass_, kept[1, place], piece[s], groups[s], shares[s])
-        out_cycles[i] = kept[1, place]
-        out_waves[i] = kept[2, place]
-
-
-@njit(cache=True)
-def _serve(number, pass_, passes, piece, groups, shares):  # type: ignore[no-untyped-def]
-    """Wavefronts of one request: for each group of lanes and pass, the most different pieces in one place."""
-    lanes = len(number)
-    size = lanes // groups
-    depth = np.zeros(size, np.int64)
-    total = 0
-    for first in range(0, lanes, size):
-        for now in range(passes):
-            depth[:] = 0
-            for lane in range(first, first + size):
-                if number[lane] < 0 or pass_[number[lane]] != now:
-                    continue
-                again = False
-                for other in range(first, lane):
-                    again |= shares and number[other] >= 0 and piece[other] == piece[lane]
-                if not again:
-                    depth[piece[lane] % size] += 1
-            total += depth.max()
-    return total
+@cache
+def _bank_bits() -> NDArray[np.uint8]:
+    """uint8 [4096]: banks of lines 0 to 2047, and of those times 2048; a line's is the exclusive or of two."""
+    half = 1 << (len(_TURNS) // 2)
+    return np.array([bank_of(line * unit) for unit in (1, half) for line in range(half)], np.uint8)

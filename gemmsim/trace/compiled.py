@@ -15,7 +15,7 @@ from numba.core import compiler, types
 from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, infer_global
 
-from gemmsim.trace.numba_start import postpone_blas
+from gemmsim.native.numba_start import postpone_blas
 
 ADDRESS = types.uint64  # addresses and other 64-bit words
 INDEX = types.int64  # numbers

@@ -14,11 +14,11 @@ from gemmsim.trace import micro, state
 from gemmsim.trace.buffers import Buffers
 from gemmsim.trace.constants import constant_bank, stack_bytes
 from gemmsim.trace.device_memory import DeviceMemory
-from gemmsim.trace.executor import ACROSS_LANES, executor_for
 from gemmsim.trace.faults import describe
 from gemmsim.trace.lower import MicroProgram, lower
 from gemmsim.trace.reduced import reduced
 from gemmsim.trace.types import WARP_LANES, Execution, Launch, Sketch, WarpTrace
+from gemmsim.trace.variants import ACROSS_LANES, executor_for
 from gemmsim.trace.watcher import Watcher
 
 ALL = 0xFFFFFFFF

@@ -6,12 +6,7 @@ again at convergence barriers (BSSY, BSYNC), as on Volta and later. What a warp 
 
 from __future__ import annotations
 
-import hashlib
-from functools import cache
-from pathlib import Path
-
 import numpy as np
-from numba import njit
 
 from gemmsim.trace.barriers import arrive, outcome, wake
 from gemmsim.trace.codegen import lane_operation
@@ -112,8 +107,6 @@ _BEGIN, _LEAVE, _CONVERGE, _BARRIER, _OUTCOME = (
 )
 _EXCHANGE, _ACCESS, _TRAP, _LOAD_MATRIX = (CONTROL_NUMBER[n] for n in ("exchange", "access", "trap", "load_matrix"))
 _FULL = np.uint32(0xFFFFFFFF)
-# What `executor_for(everything=False)` lacks.
-ACROSS_LANES = (_EXCHANGE, _LOAD_MATRIX, CONTROL_NUMBER["multiply_matrix"])
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, WORD)
@@ -159,31 +152,12 @@ def _count(executed, threads, instruction, count, population):
         set_i64(threads, number, get_i64(threads, number) + population)
 
 
-def _sources_version() -> int:
-    """A number that changes with every file that is compiled into `run_block`."""
-    here, digest = Path(__file__).parent, hashlib.sha256()
-    for folder in (here, here / "lower", here.parent / "isa", here.parent / "isa" / "semantics"):
-        for path in sorted(folder.glob("*.py")):
-            digest.update(path.read_bytes())
-    return int.from_bytes(digest.digest()[:7], "little")
+def run_block_for(everything: bool, watching: bool):
+    """The function that `gemmsim.trace.variants` names, for numba to compile."""
 
-
-@cache
-def executor_for(everything: bool, watching: bool = False):
-    """The compiled `run_block`; without `everything` it lacks what looks across lanes (shuffles, matrices), which most
-    kernels do not use and which takes seconds to compile the first time. `watching`: with the checks of
-    `gemmsim.trace.watch`, of which the other variants hold nothing."""
-    return _compiled(_sources_version(), everything, watching)
-
-
-def _compiled(version: int, everything: bool, watching: bool):
-    """numba finds a cached function by its file and by what it closes over: `version` stands for the other files."""
-
-    @njit(cache=True, boundscheck=False)
     def run_block(context):
         """Run the block whose state `context` (the address of the words named in `gemmsim.trace.state`) describes until
         it ends or a status says why it stopped."""
-        _ = version
         counters, code = get_u64(context, COUNTERS_AT), get_u64(context, CODE_AT)
         executed, threads = get_u64(context, EXECUTED_AT), get_u64(context, THREADS_AT)
         stream, warps = get_i64(context, STREAM), get_i64(context, WARPS)

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def set_of(line, sets):  # type: ignore[no-untyped-def]
     """Set of a line. Multiplying by 2**64 / golden ratio and taking high bits mixes the line number.
 
@@ -24,7 +24,7 @@ def set_of(line, sets):  # type: ignore[no-untyped-def]
     return np.int64(((np.uint64(line) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) % np.uint64(sets))
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def way_of(tags, row, line):  # type: ignore[no-untyped-def]
     """Way of `line` in set `row`, -1 where it is absent."""
     for way in range(tags.shape[1]):
@@ -33,7 +33,7 @@ def way_of(tags, row, line):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def move_to_front(array, row, way, value):  # type: ignore[no-untyped-def]
     """Put `value` first in set `row`; the entries before `way` move back by one and the one at `way` is gone."""
     for i in range(way, 0, -1):
@@ -41,7 +41,7 @@ def move_to_front(array, row, way, value):  # type: ignore[no-untyped-def]
     array[row, 0] = value
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def sectors_in(mask):  # type: ignore[no-untyped-def]
     """Sectors of a mask."""
     return (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1) + (mask >> 3 & 1)

@@ -1,0 +1,47 @@
+"""Compiling with numba. Imported only where no machine code is kept yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numba.core import compiler, types
+from numba.core.registry import cpu_target
+from numba.np.numpy_support import from_dtype
+
+from gemmsim.native.numba_start import postpone_blas
+from gemmsim.native.store import MachineCode
+from gemmsim.native.types import RESULTS
+
+
+def build(function: Callable[..., Any], signature: Sequence[str]) -> MachineCode:
+    """Machine code of a function in the Python that numba understands; see `types.describe` for `signature`.
+
+    It allocates nothing (reference counts are off: numba refuses a function that would need them) and calls nothing
+    outside itself, so that it can be loaded without numba.
+    """
+    postpone_blas()
+    flags = compiler.Flags()
+    flags.nrt = False
+    flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+    typing, target = cpu_target.typing_context, cpu_target.target_context
+    typing.refresh()
+    target.refresh()
+    made = compiler.compile_extra(typing, target, function, tuple(map(_type, signature)), None, flags, {})
+    needed = [one.name for one in made.library._final_module.functions if one.is_declaration]
+    needed = [name for name in needed if not name.startswith("llvm.")]
+    if needed:
+        raise NotImplementedError(f"{function.__qualname__} calls {', '.join(needed)}, which only numba provides")
+    returns = str(made.signature.return_type)
+    if returns not in RESULTS:
+        raise NotImplementedError(f"{function.__qualname__} returns {returns}: known are {', '.join(RESULTS)}")
+    _, _, (code, _) = made.library.serialize_using_object_code()
+    return MachineCode(made.fndesc.llvm_func_name, returns, code)
+
+
+def _type(kind: str) -> Any:
+    if " " not in kind:
+        return getattr(types, kind)
+    dtype, dimensions, layout = kind.split()
+    return types.Array(from_dtype(np.dtype(dtype)), int(dimensions), "C" if layout == "C" else "A")

@@ -1,0 +1,34 @@
+"""Machine code made callable. llvmlite is what numba itself loads it with."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from llvmlite import binding
+
+from gemmsim.native.store import MachineCode
+
+
+@cache
+def _target() -> Any:
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    return binding.Target.from_default_triple()
+
+
+def cpu() -> str:
+    """Name and features of this machine's CPU: machine code is for one such."""
+    return f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
+
+
+class Loaded:
+    """An object file in memory; `address` of its function is good as long as this lives."""
+
+    def __init__(self, code: MachineCode) -> None:
+        self._engine = binding.create_mcjit_compiler(
+            binding.parse_assembly(""), _target().create_target_machine(jit=True)
+        )
+        self._engine.add_object_file(binding.ObjectFileRef.from_data(code.object))
+        self._engine.finalize_object()
+        self.address = self._engine.get_function_address(code.symbol)

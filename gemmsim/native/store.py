@@ -1,0 +1,106 @@
+"""Machine code on disk: one file a function and signature, under a name that changes with all that could change it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import os
+import stat
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gemmsim.compile.cache import CacheWarning, write_atomically
+
+PACKAGE = Path(__file__).resolve().parent.parent
+_MAGIC = b"gemmsim-native-1\n"
+_DIGEST_BYTES = 32
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_NO_MATTER = ("NUMBA_CACHE_DIR",)  # of numba's settings, all but these may change what it compiles
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """symbol: name of the function in it; returns: "int64", ... (see `types.RESULTS`); object: an object file."""
+
+    symbol: str
+    returns: str
+    object: bytes
+
+
+def key_of(name: str, sources: Iterable[Path], cpu: str) -> str:
+    """A name for what numba makes of `name`: "module.function", variant and signature, from these files for that CPU.
+
+    name  also the beginning of the file's name, in a short form; cpu  its name and features
+    """
+    digest = hashlib.sha256()
+    for path in sources:
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    settings = {k: v for k, v in os.environ.items() if k.startswith("NUMBA_") and k not in _NO_MATTER}
+    versions = [importlib.metadata.version(package) for package in ("numba", "llvmlite")]
+    digest.update(repr((name, cpu, versions, sorted(settings.items()))).encode())
+    return f"{stem_of(name)}.{digest.hexdigest()[:32]}"
+
+
+def stem_of(name: str) -> str:
+    """What the files of one function and signature have in common."""
+    return f"gemmsim-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+
+
+def folder() -> Path:
+    """Beside the package's bytecode, or in the user's cache folder where that cannot be written."""
+    beside = PACKAGE / "__pycache__"
+    if os.access(beside if beside.is_dir() else PACKAGE, os.W_OK):
+        return beside
+    from platformdirs import user_cache_path
+
+    return user_cache_path("gemmsim", appauthor=False) / "native"
+
+
+def load(key: str, place: Path) -> MachineCode | None:
+    """None where there is none, where it is damaged, or where somebody else could have written it."""
+    path = place / key
+    try:
+        with path.open("rb") as file:
+            if not _own(os.fstat(file.fileno())):
+                return None
+            data = file.read()
+    except OSError:
+        return None
+    header = len(_MAGIC) + _DIGEST_BYTES
+    body = data[header:]
+    if data[: len(_MAGIC)] != _MAGIC or hashlib.sha256(body).digest() != data[len(_MAGIC) : header]:
+        return None
+    symbol, returns, code = body.split(b"\n", 2)
+    return MachineCode(symbol.decode(), returns.decode(), code)
+
+
+def save(key: str, place: Path, code: MachineCode) -> None:
+    """In place of what there was of the same function. Warns (CacheWarning, one line) where that is not possible."""
+    body = b"\n".join((code.symbol.encode(), code.returns.encode(), code.object))
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        write_atomically(place / key, _MAGIC + hashlib.sha256(body).digest() + body)
+    except OSError as error:
+        warnings.warn(
+            f"cannot write the folder '{place}' ({error.strerror}): the engines are compiled again in each run",
+            CacheWarning,
+            stacklevel=2,
+        )
+        return
+    for old in _others(key, place):
+        with contextlib.suppress(OSError):
+            old.unlink()
+
+
+def _others(key: str, place: Path) -> Sequence[Path]:
+    return [path for path in place.glob(f"{key.partition('.')[0]}.*") if path.name != key]
+
+
+def _own(status: os.stat_result) -> bool:
+    """Written by this user, and by nobody else since; where users have no numbers, the folder's rights must do."""
+    if not hasattr(os, "geteuid"):
+        return True
+    return status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE

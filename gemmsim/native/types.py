@@ -1,0 +1,55 @@
+"""What a function is called with, as its machine code takes it."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+_NUMBERS: dict[str, Any] = {"int64": ctypes.c_int64, "uint64": ctypes.c_uint64, "float64": ctypes.c_double}
+RESULTS: dict[str, Any] = {**_NUMBERS, "none": ctypes.c_int64}  # of a function that returns None, nothing is read
+
+
+def describe(argument: Any) -> str:
+    """A type in words: "int64", "uint64", "float64", or of an array "uint8 2 C": its dtype, dimensions and layout.
+
+    Integers and truth values of Python are int64. Raises TypeError for anything else.
+    """
+    if isinstance(argument, np.ndarray):
+        return f"{argument.dtype.name} {argument.ndim} {'C' if argument.flags.c_contiguous else 'A'}"
+    if isinstance(argument, (np.uint64, np.float64)):
+        return argument.dtype.name
+    if isinstance(argument, (int, np.integer)):
+        return "int64"
+    if isinstance(argument, float):
+        return "float64"
+    raise TypeError(f"machine code takes numbers and arrays, not {type(argument).__name__}")
+
+
+def c_types(signature: Sequence[str]) -> list[Any]:
+    """What the machine code takes in numba's calling convention: two places for what it returns or raises, then each
+    argument. An array is its owner and parent (neither needed), size, bytes an element, address, shape and strides."""
+    found: list[Any] = [ctypes.c_void_p, ctypes.c_void_p]
+    for kind in signature:
+        if kind in _NUMBERS:
+            found.append(_NUMBERS[kind])
+        else:
+            dimensions = int(kind.split()[1])
+            found += (
+                [ctypes.c_void_p] * 2 + [ctypes.c_int64] * 2 + [ctypes.c_void_p] + [ctypes.c_int64] * 2 * dimensions
+            )
+    return found
+
+
+def c_values(arguments: Sequence[Any]) -> list[Any]:
+    """The same for the arguments themselves, which the caller keeps alive."""
+    found: list[Any] = []
+    for argument in arguments:
+        if isinstance(argument, np.ndarray):
+            found += [None, None, argument.size, argument.itemsize, argument.ctypes.data]
+            found += [*argument.shape, *argument.strides]
+        else:
+            found.append(float(argument) if isinstance(argument, float) else int(argument))
+    return found
