@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gemmsim.analysis.access_samples import AccessSample, BlockView
-from gemmsim.analysis.accesses import sample_accesses
 from gemmsim.analysis.advice import advise
 from gemmsim.analysis.bottleneck import find_bottleneck
 from gemmsim.analysis.evidence import Evidence
@@ -27,11 +26,13 @@ from gemmsim.sm.schedule import schedule
 from gemmsim.sm.types import Timing
 from gemmsim.trace.copies import without_destinations
 from gemmsim.trace.execute import Executor, Stopped
-from gemmsim.trace.hazards import Sanitized
 from gemmsim.trace.sampling import plan
-from gemmsim.trace.sanitize import sanitize as sanitize_blocks
 from gemmsim.trace.types import Argument, Execution, Launch, WarpTrace
 from gemmsim.version import __version__
+
+if TYPE_CHECKING:  # what not every prediction needs is imported where it is
+    from gemmsim.analysis.access_samples import AccessSample, BlockView
+    from gemmsim.trace.hazards import Sanitized
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,8 @@ def sanitize(request: AnalyzeRequest) -> Sanitized:
 
     Raises GemmsimError for whatever keeps the kernel from being compiled or executed at all.
     """
+    from gemmsim.trace.sanitize import sanitize as sanitize_blocks
+
     launch, gpu = request.launch, request.gpu
     program = compile_kernel(request.kernel, gpu.arch, default_cache() if request.use_cache else None)
     executor = Executor(program, launch, request.sampling.max_instructions, watching=True)
@@ -126,6 +129,8 @@ def analyze(request: AnalyzeRequest, accesses: bool = True) -> Report:
 
 
 def _closer_look(counted: Counted, request: AnalyzeRequest) -> tuple[tuple[AccessSample, ...], BlockView]:
+    from gemmsim.analysis.accesses import sample_accesses
+
     labels, trace = request.labels, counted.execution.trace
     sizes = (labels.m, labels.n, labels.k) if labels.m and labels.n and labels.k else None
     shapes, pointers = counted.traffic.shapes, counted.pointers

@@ -29,6 +29,8 @@ def kernel_infos() -> dict[str, KernelInfo]:
 
 def kernel_info(name: str) -> KernelInfo:
     """Raises GemmsimError where there is no such kernel."""
+    if found := _alone(name):
+        return found
     infos = kernel_infos()
     if name not in infos:
         raise GemmsimError(f"unknown kernel '{name}'{nearest(name, infos)}: known are {', '.join(infos)}")
@@ -40,12 +42,25 @@ def kernel_path(info: KernelInfo) -> Path:
     return Path(str(sys.modules[info.build.__module__].__file__))
 
 
+def _alone(name: str) -> KernelInfo | None:
+    """Of the rung in the file of that name, without reading those of all others."""
+    package = _package()
+    if not name.isidentifier() or not any(Path(folder, f"{name}.py").is_file() for folder in package.__path__):
+        return None
+    info: KernelInfo | None = getattr(_module(name), "INFO", None)
+    return info if info and info.name == name else None
+
+
 def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"{_package().__name__}.{name}")
+
+
+def _package() -> ModuleType:
     if PACKAGE not in sys.modules:
         folder = Path(__file__).resolve().parents[1] / "kernels"
         if (folder.parent / "pyproject.toml").is_file():
             _load_folder(folder)
-    return importlib.import_module(f"{PACKAGE}.{name}")
+    return importlib.import_module(PACKAGE)
 
 
 def _load_folder(folder: Path) -> None:

@@ -72,7 +72,7 @@ def replay_l1(
     kind = np.empty(events, np.uint8)
     access = np.empty(events, np.int64)
     hits, requests = np.zeros((2, len(streams.sector)), np.int64)
-    start = np.zeros(len(np.unique(residents.sm)) + 1, np.int64)
+    start = np.zeros(np.count_nonzero(np.diff(residents.sm, prepend=-1)) + 1, np.int64)
     _replay(
         streams.sector, streams.shape, streams.kind, streams.pc, streams.start,
         coalesced.sector_start, coalesced.sector_offset, coalesced.sector_whole,

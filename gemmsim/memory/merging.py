@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.memory.order import distinct_rows
 from gemmsim.memory.placement import Placement
 from gemmsim.memory.shifts import Shifts, coordinates
 from gemmsim.trace.types import Launch
@@ -41,9 +42,8 @@ def merged_share(
     at = coordinates(np.arange(together), launch.grid)
     moves, of = np.unique(shifts.step_bytes.T, axis=0, return_inverse=True)
     for number, move in enumerate(moves):
-        place = np.unique(
-            np.stack([placement.gpc[sm], at @ move, sm], axis=1), axis=0
-        )  # an SM asks once: L1 has it then
+        # An SM asks once: L1 has it then.
+        place = distinct_rows(np.stack([placement.gpc[sm], at @ move, sm], axis=1))
         _, sms = np.unique(place[:, :2], axis=0, return_counts=True)
         share[of.reshape(-1) == number] = 1 - (-(-sms // requests)).sum() / sms.sum()
     return share / min(resident, -(-launch.blocks // len(placement.gpc)))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gemmsim.memory.coalescer import SECTOR_BYTES
 from gemmsim.memory.engine import engine
-from gemmsim.memory.order import order_by
+from gemmsim.memory.order import distinct_rows, order_by
 from gemmsim.memory.placement import Placement
 from gemmsim.memory.shifts import Shifts, coordinates
 from gemmsim.memory.streams import Residents, phase_of
@@ -87,7 +87,7 @@ def _draw(
     wanted = min(len(first), -(-_MEMBERS // resident_blocks_per_sm))
     chosen = (np.arange(wanted) * len(first) + len(first) // 2) // wanted
     ends = np.append(first[1:], launch.blocks)
-    moves = np.unique(shifts.step_bytes.T, axis=0)  # instructions that move together
+    moves = distinct_rows(shifts.step_bytes.T)  # instructions that move together
     at = coordinates(np.arange(launch.blocks), launch.grid)
     found: dict[tuple[int, ...], tuple[int, int, int]] = {}
     for g in chosen.tolist():

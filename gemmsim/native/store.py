@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib.metadata
 import os
 import stat
 import warnings
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gemmsim.compile.cache import CacheWarning, write_atomically
+from gemmsim.compile.toolchain import versions_of
 
 PACKAGE = Path(__file__).resolve().parent.parent
 _MAGIC = b"gemmsim-native-1\n"
@@ -39,7 +39,7 @@ def key_of(name: str, sources: Iterable[Path], cpu: str) -> str:
     for path in sources:
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     settings = {k: v for k, v in os.environ.items() if k.startswith("NUMBA_") and k not in _NO_MATTER}
-    versions = [importlib.metadata.version(package) for package in ("numba", "llvmlite")]
+    versions = versions_of(("numba", "llvmlite"))
     digest.update(repr((name, cpu, versions, sorted(settings.items()))).encode())
     return f"{stem_of(name)}.{digest.hexdigest()[:32]}"
 

@@ -134,7 +134,7 @@ def test_no_cache_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 HIDDEN = """
-import importlib.metadata, json, sys
+import sys
 
 class Hidden:
     def find_spec(self, name, path=None, target=None):
@@ -142,12 +142,11 @@ class Hidden:
             raise ImportError(f"{name} is hidden")
 
 sys.meta_path.insert(0, Hidden())
-version = importlib.metadata.version
-def hidden(name):
-    if name.startswith(("nvidia", "cuda", "numba-cuda")):
-        raise importlib.metadata.PackageNotFoundError(name)
-    return version(name)
-importlib.metadata.version = hidden
+from gemmsim.compile import toolchain
+versions_of = toolchain.versions_of
+def visible(packages):
+    return versions_of([name for name in packages if not name.startswith(("nvidia", "cuda", "numba-cuda"))])
+toolchain.versions_of = visible
 import gemmsim.ladder
 path = gemmsim.ladder.kernel_path
 gemmsim.ladder.kernel_infos()
