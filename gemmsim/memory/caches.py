@@ -84,7 +84,7 @@ def run_caches(
     l1 = replay_l1(streams, residents, shapes.coalesced, trace.warps_per_block, l1_bytes, gpu.l1.ways)
     # Per access: sums over the members of the replay that made it, and how many these were.
     made = np.bincount(residents.block, residents.times, minlength=len(trace.blocks))
-    times = np.repeat(made, per_block)
+    times = np.repeat(np.maximum(made, 1), per_block)  # where none did, nothing was counted
     weight = np.repeat(trace.weight, per_block)
     hit = l1.hits / times
     sectors = shapes.coalesced.sectors[streams.shape]

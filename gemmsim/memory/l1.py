@@ -71,15 +71,19 @@ def replay_l1(
     mask = np.empty(events, np.uint8)
     kind = np.empty(events, np.uint8)
     access = np.empty(events, np.int64)
-    hits, requests = np.zeros((2, len(streams.sector)), np.int64)
+    counted = np.zeros((len(streams.sector), 2), np.int64)
     start = np.zeros(np.count_nonzero(np.diff(residents.sm, prepend=-1)) + 1, np.int64)
+    of_shape = np.zeros((2, len(coalesced.sector_start) - 1), np.int64)
+    of_shape[0, streams.shape], of_shape[1, streams.shape] = streams.kind, streams.pc
+    parts = 4 * len(coalesced.sector_offset)
     _replay(
-        streams.sector, streams.shape, streams.kind, streams.pc, streams.start,
+        streams.sector, streams.shape, of_shape[0], of_shape[1], streams.start,
         coalesced.sector_start, coalesced.sector_offset, coalesced.sector_whole,
         residents.sm, residents.start, residents.block, residents.moved, residents.times, residents.phase,
-        residents.shift,
-        warps_per_block, np.full(shape, -1, np.int64), np.zeros(shape, np.uint8), ways > 0,
-        hits, requests, line, mask, kind, access, start,
+        residents.shift, warps_per_block, np.full(shape, -1, np.int64), ways > 0,
+        np.zeros(4 * len(of_shape[0]) + 1, np.int64), *np.zeros((3, parts), np.int64),
+        counted, line, mask, kind, access, start,
     )  # fmt: skip
     count = int(start[-1])
+    hits, requests = np.ascontiguousarray(counted.T)
     return L1Replay(hits, requests, ToL2(line[:count], mask[:count], kind[:count], access[:count], start))
