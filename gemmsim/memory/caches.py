@@ -84,10 +84,14 @@ def run_caches(
     l1 = replay_l1(streams, residents, shapes.coalesced, trace.warps_per_block, l1_bytes, gpu.l1.ways)
     # Per access: sums over the members of the replay that made it, and how many these were.
     made = np.bincount(residents.block, residents.times, minlength=len(trace.blocks))
-    times = np.repeat(np.maximum(made, 1), per_block)  # where none did, nothing was counted
+    times = np.repeat(np.maximum(made, 1), per_block)
     weight = np.repeat(trace.weight, per_block)
-    hit = l1.hits / times
     sectors = shapes.coalesced.sectors[streams.shape]
+    hit = l1.hits / times
+    if not made.all():  # left out: what the others' hits let expect
+        left = np.repeat(made == 0, per_block)
+        whole_hits, all_sectors = (_by_instruction(trace, streams, np.where(left, 0, x)) for x in (hit, sectors))
+        hit = np.where(left, sectors * (whole_hits / np.maximum(all_sectors, 1))[streams.pc], hit)
     sent = np.where(streams.kind == READ, sectors - hit, sectors)
     fetched = np.where(streams.kind == WRITE, 0, sent)
     is_read = (streams.kind == READ) | (streams.kind == PAST)
