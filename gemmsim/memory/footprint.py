@@ -104,10 +104,11 @@ def estimate(
     capacity = l2_bytes // SECTOR_BYTES // unit // every
     launches = 2 if warm else 1
     held = np.zeros(launches * (int(visits.wave[-1]) + 1) + 1, np.int64)
+    last = np.zeros(units, np.int16 if 2 * len(held) + 1 <= np.iinfo(np.int16).max else np.int32)
+    some = _every(lists, every)
     written = _visit(
-        launches,
-        lists.start, lists.sector - low, lists.pc, lists.kind, visits.wave, visits.list, move, every,
-        capacity, held, np.full(units, -1, np.int32), np.zeros(units, np.bool_), read, touched,
+        launches, some.start, some.sector - low, some.pc, some.kind, visits.wave, visits.list, move,
+        capacity, held, last, read, touched,
     )  # fmt: skip
     new_share = read / np.maximum(touched, 1)
     return Footprint((read * (every * unit)).astype(np.float64), new_share, float(written * (every * unit)))
@@ -128,6 +129,17 @@ def _unit(lists: _Lists, move: NDArray[np.int64]) -> int:
 
 def _in_units(lists: _Lists, unit: int) -> _Lists:
     return _Lists(lists.start // unit, lists.sector[::unit] // unit, lists.pc[::unit], lists.kind[::unit])
+
+
+def _every(lists: _Lists, every: int) -> _Lists:
+    """Every m-th entry of each list, by sector: neighbours in memory one after the other, which is several times as
+    fast; only those of one sector need to stay in order."""
+    length = np.diff(lists.start)
+    number = np.repeat(np.arange(len(length)), length)
+    chosen = np.flatnonzero((np.arange(len(number)) - lists.start[number]) % every == 0)
+    chosen = chosen[order_by(number[chosen], lists.sector[chosen])]
+    start = np.concatenate([[0], np.cumsum(-(-length // every))])
+    return _Lists(start, lists.sector[chosen], lists.pc[chosen], lists.kind[chosen])
 
 
 def _lists(trace: WarpTrace, streams: Streams, coalesced: Coalesced, group: NDArray[np.int64], groups: int) -> _Lists:

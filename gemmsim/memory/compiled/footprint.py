@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from gemmsim.memory.kinds import READ, WRITE
 
 
 def visit(  # type: ignore[no-untyped-def]
-    launches, start, sector, pc, kind, wave, number, move, every, capacity, held, last, dirty, read, touched
+    launches, start, sector, pc, kind, wave, number, move, capacity, held, last, read, touched
 ):  # fmt: skip
-    """Fill `read` and `touched`, sectors by instruction; returns the dirty sectors replaced. `last`: wave that touched
-    a sector; `held`: all 0, sectors by the wave that touched them last. Of several launches in a row, the last one is
-    counted."""
+    """Fill `read` and `touched`, sectors by instruction; returns the dirty sectors replaced. Of several launches in a
+    row, the last one is counted.
+
+    held   all 0: sectors by the wave that touched them last
+    last   int16 or int32, all 0: of each sector, twice the wave that touched it last (from 1), and 1 more if dirty
+    """
     written = 0
     waves = wave[-1] + 1
     oldest = 0  # sectors touched in this wave or later are in L2
@@ -24,25 +28,27 @@ def visit(  # type: ignore[no-untyped-def]
             now = launch * waves + wave[v]
             if v == 0 or wave[v] != wave[v - 1]:
                 oldest = _oldest(held, now, capacity)
-            for i in range(start[number[v]], start[number[v] + 1], every):
-                s = sector[i] + move[v]
-                before = last[s]
+            by, new = move[v], 0
+            for i in range(start[number[v]], start[number[v] + 1]):
+                entry = last[sector[i] + by]
+                before, dirty = (np.int64(entry) >> 1) - 1, entry & 1
                 if before < now:
                     touched[pc[i]] += 1
                     if before < oldest:
                         if kind[i] != WRITE:
                             read[pc[i]] += 1
-                        written += dirty[s]
-                        dirty[s] = False
+                        written += dirty
+                        dirty = entry & 0
                     if before >= 0:
                         held[before] -= 1
-                    held[now] += 1
-                    last[s] = now
+                    new += 1
+                    last[sector[i] + by] = 2 * (now + 1) + dirty
                 if kind[i] != READ:
-                    dirty[s] = True
+                    last[sector[i] + by] |= 1
+            held[now] += new
     oldest = _oldest(held, launches * waves, capacity)
     for s in range(len(last)):
-        if dirty[s] and last[s] < oldest:
+        if last[s] & 1 and (last[s] >> 1) - 1 < oldest:
             written += 1
     return written
 
