@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,7 @@ from gemmsim.trace.types import WARP_LANES, Patterns, Sketch, WarpTrace
 
 # Only touched pages cost memory, so buffers start large and rarely grow.
 _FIRST_CAPACITY = 1 << 22
+_LONG_SEGMENT = 64  # items on average, from which on copying segment by segment is cheaper than item by item
 _MOST_RECORDS = 3  # of one instruction: a generic access to global, shared and local memory
 
 
@@ -102,20 +105,20 @@ class Buffers:
         warps, patterns = len(blocks) * warps_per_block, self.known_patterns()
         c, segments = self.counters, int(self.counters[state.SEGMENTS])
         warp = self.segment_warp[:segments]
-        record_order, record_start = _by_warp(warp, self.segment_record[:segments], int(c[state.RECORDS]), warps)
-        pc_order, pc_start = _by_warp(warp, self.segment_start[:segments], int(c[state.ISSUED]), warps)
+        records = _ByWarp(warp, self.segment_record[:segments], int(c[state.RECORDS]), warps)
+        pcs = _ByWarp(warp, self.segment_start[:segments], int(c[state.ISSUED]), warps)
         return WarpTrace(
             warps_per_block,
             blocks,
             weight,
             executed,
             threads,
-            record_start,
-            self.record_pc[record_order],
-            self.record_pattern[record_order],
-            self.record_base[record_order],
-            pc_start,
-            self.pc[pc_order],
+            records.start,
+            records.sorted(self.record_pc),
+            records.sorted(self.record_pattern),
+            records.sorted(self.record_base),
+            pcs.start,
+            pcs.sorted(self.pc),
             patterns,
         )
 
@@ -126,15 +129,26 @@ def _doubled(array: NDArray) -> NDArray:
     return larger
 
 
-def _by_warp(
-    segment_warp: NDArray[np.int32], first: NDArray[np.int64], total: int, warps: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Segment s holds the items first[s]:first[s + 1]. Returns the items in the order of their warps, each warp's in
-    program order, and where each warp's start (int64 [warps + 1])."""
-    length = np.diff(np.append(first, total))
-    order = np.argsort(segment_warp, kind="stable")
-    length = length[order]
-    items = np.repeat(first[order] - (np.cumsum(length) - length), length)
-    items += np.arange(total)
-    per_warp = np.bincount(segment_warp, weights=np.diff(np.append(first, total)), minlength=warps).astype(np.int64)
-    return items, np.append(0, np.cumsum(per_warp))
+class _ByWarp:
+    """Segment s holds the items first[s]:first[s + 1] of an array; `sorted` puts them in the order of their warps, each
+    warp's in program order. start: int64 [warps + 1] where each warp's begin then."""
+
+    def __init__(self, segment_warp: NDArray[np.int32], first: NDArray[np.int64], total: int, warps: int) -> None:
+        length = np.diff(np.append(first, total))
+        order = np.argsort(segment_warp, kind="stable")
+        self._first, self._length, self._total = first[order], length[order], total
+        per_warp = np.bincount(segment_warp, weights=length, minlength=warps).astype(np.int64)
+        self.start = np.append(0, np.cumsum(per_warp))
+
+    def sorted(self, array: NDArray) -> NDArray:
+        if len(self._first) * _LONG_SEGMENT < self._total:
+            pieces = zip(self._first.tolist(), (self._first + self._length).tolist(), strict=True)
+            return np.concatenate([array[begin:end] for begin, end in pieces])
+        return array[self._items]
+
+    @cached_property
+    def _items(self) -> NDArray[np.int64]:
+        length = self._length
+        items = np.repeat(self._first - (np.cumsum(length) - length), length)
+        items += np.arange(self._total)
+        return items

@@ -1,0 +1,31 @@
+"""What the executor appended, sorted by warp: the same by segments and by items."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gemmsim.trace import buffers
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=12))
+def test_items_follow_their_warps(segments: list[tuple[int, int]]) -> None:
+    """Segments (warp, items) whose items are numbered as they were appended."""
+    length = [count for _, count in segments]
+    first = np.cumsum([0, *length])[:-1].astype(np.int64)
+    items = np.arange(100, 100 + sum(length))
+    numbers = iter(items.tolist())
+    by_warp: dict[int, list[int]] = {warp: [] for warp in range(4)}
+    for warp, count in segments:
+        by_warp[warp] += [next(numbers) for _ in range(count)]
+    warps = np.array([warp for warp, _ in segments], np.int32)
+    for long_segment in (0, 1000):  # all count as long, then none
+        before, buffers._LONG_SEGMENT = buffers._LONG_SEGMENT, long_segment
+        try:
+            found = buffers._ByWarp(warps, first, len(items), 4)
+            assert found.sorted(np.append(items, [7, 7])).tolist() == sum(by_warp.values(), [])
+        finally:
+            buffers._LONG_SEGMENT = before
+        assert found.start.tolist() == np.cumsum([0, *(len(by_warp[warp]) for warp in range(4))]).tolist()
