@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,7 +27,7 @@ def test_items_follow_their_warps(segments: list[tuple[int, int]]) -> None:
         before, buffers._LONG_SEGMENT = buffers._LONG_SEGMENT, long_segment
         try:
             found = buffers._ByWarp(warps, first, len(items), 4)
-            assert found.sorted(np.append(items, [7, 7])).tolist() == sum(by_warp.values(), [])
+            assert found.sorted(np.append(items, [7, 7])).tolist() == list(chain(*by_warp.values()))
         finally:
             buffers._LONG_SEGMENT = before
         assert found.start.tolist() == np.cumsum([0, *(len(by_warp[warp]) for warp in range(4))]).tolist()
