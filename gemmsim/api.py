@@ -65,7 +65,8 @@ def count(request: AnalyzeRequest) -> Counted:
 
 
 def recount(counted: Counted, request: AnalyzeRequest) -> Counted:
-    """What `count` gives for the same kernel and launch on a GPU with other numbers, executing no more than it must.
+    """What `count` gives for the same kernel and launch on a GPU with other numbers, or with warm caches, executing no
+    more than it must.
 
     Which blocks are executed depends on the SMs and the blocks that are resident; all else is the memory model's.
     Raises GemmsimError where no block fits.
@@ -105,10 +106,20 @@ def analyze(request: AnalyzeRequest, accesses: bool = True) -> Report:
 
     accesses  whether the Report gets single accesses and a block's way, which drawings are made of and numbers are not
     """
-    launch, gpu = request.launch, request.gpu
-    counted = count(request)
+    return conclude(count(request), request, accesses)
+
+
+def time(counted: Counted, request: AnalyzeRequest) -> Timing:
+    """How long the launch takes that `count`, or `recount`, has counted for the same request."""
+    trace, cost = counted.execution.trace, counted.traffic.cost
+    return schedule(counted.program, request.launch, trace, cost, request.gpu, counted.occupancy.blocks_per_sm)
+
+
+def conclude(counted: Counted, request: AnalyzeRequest, accesses: bool = True) -> Report:
+    """What `analyze` gives, of a launch that is counted already for the same request."""
+    launch = request.launch
     program, traffic, trace = counted.program, counted.traffic, counted.execution.trace
-    timing = schedule(program, launch, trace, traffic.cost, gpu, counted.occupancy.blocks_per_sm)
+    timing = time(counted, request)
     evidence = _evidence(program, request, trace, traffic, counted.occupancy, timing)
     executed = SamplingReport(len(trace.blocks), launch.blocks, int(trace.executed.sum()), counted.execution.notes)
     samples, view = _closer_look(counted, request) if accesses else ((), None)

@@ -49,16 +49,18 @@ class Prediction:
 
 def predict(case: Case) -> Prediction:
     """One case, without a cache."""
-    from gemmsim.api import analyze
+    from gemmsim import api
 
     start = time.perf_counter()
     try:
         warm = case.warm(case.held_against)
         request = replace(case.request(), warm_caches=warm and not case.counters)
-        report = analyze(request, accesses=False)
+        counted = api.count(request)
+        report = api.conclude(counted, request, accesses=False)
         time_us = report.evidence.timing.duration_us
         if warm and case.counters:
-            time_us = analyze(replace(request, warm_caches=True), accesses=False).evidence.timing.duration_us
+            again = replace(request, warm_caches=True)
+            time_us = api.time(api.recount(counted, again), again).duration_us
     except GemmsimError as error:
         return Prediction(error=str(error), seconds=time.perf_counter() - start)
     evidence = report.evidence
