@@ -50,10 +50,9 @@ def main(kernel: str, size: int, gpu: str) -> None:
     import numpy  # noqa: F401
 
     steps.done("import numpy")
-    import numba  # noqa: F401
-    import numba.core.registry as numba_registry
+    from llvmlite import binding  # noqa: F401
 
-    steps.done("import numba")
+    steps.done("import llvmlite")
     from gemmsim import api
     from gemmsim.cases import LadderCase, ladder_request
     from gemmsim.cli import analyze, main, requests  # noqa: F401
@@ -61,9 +60,6 @@ def main(kernel: str, size: int, gpu: str) -> None:
     from gemmsim.report.text import render
 
     steps.done("import gemmsim")
-    numba_registry.cpu_target.target_context.refresh()
-    numba_registry.cpu_target.typing_context.refresh()
-    steps.done("start numba")
     request = ladder_request(LadderCase(kernel, size, size, size), load_gpu(gpu))
     steps.done("random A, B and C")
     rest = "the rest"
