@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -37,6 +38,8 @@ _CLASSES_ABOVE = 100_000_000
 _COUNTED_BELOW = 8_000_000_000  # warp instructions of a launch whose blocks are counted singly: a minute or so
 _MOST_COUNTERS = 1 << 22  # of accesses by instruction and shape
 _MOST_CLASSES, _COUNTED_AT_ONCE = 16, 64
+_WORTH_A_THREAD = 1_000_000  # warp instructions of a probe: some 30 ms
+_MOST_THREADS = 4
 
 
 @dataclass(frozen=True)
@@ -124,10 +127,37 @@ class _Probe:
 
     def _run(self, block: int) -> tuple[str, int]:
         if block not in self.known:
-            gx, gy, _ = self.executor.launch.grid
-            sketch = self.executor.probe([block + gx * gy * z for z in range(self.depth)])
-            self.known[block] = _signature(sketch), int(sketch.executed.sum())
+            self.known[block] = self._execute(self.executor, block)
         return self.known[block]
+
+    def _execute(self, executor: Executor, block: int) -> tuple[str, int]:
+        gx, gy, _ = executor.launch.grid
+        sketch = executor.probe([block + gx * gy * z for z in range(self.depth)])
+        return _signature(sketch), int(sketch.executed.sum())
+
+    def ahead(self, places: Iterable[tuple[int, ...]]) -> None:
+        """Execute blocks that will probably be asked for side by side, where that is worth another thread: machine code
+        runs without Python's lock. One that cannot be executed is left to whoever asks for it."""
+        if self.executor.watcher or max((count for _, count in self.known.values()), default=0) < _WORTH_A_THREAD:
+            return
+        from concurrent.futures import ThreadPoolExecutor  # only now: small launches do without
+
+        from gemmsim.processes import available_cpus
+
+        wanted = [block for block in dict.fromkeys(self._number(*place) for place in places) if block not in self.known]
+        threads = min(available_cpus(), len(wanted), _MOST_THREADS)
+        if threads < 2:
+            return
+        first = self.executor
+        others = [Executor(first.program, first.launch, first.budget) for _ in range(threads - 1)]
+
+        def work(number: int) -> None:
+            for block in wanted[number::threads]:
+                with suppress(GemmsimError):
+                    self.known[block] = self._execute([first, *others][number], block)
+
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(work, range(threads)))
 
     def _number(self, x: int, y: int, z: int) -> int:
         gx, gy, _ = self.executor.launch.grid
@@ -180,9 +210,10 @@ def _axes(probe: _Probe, grid: tuple[int, int, int]) -> list[_Axis | None]:
     grid: mostly, all of them are alike."""
     middle = _middle(grid)
     inside = [range(1, n - 1) if n > 3 else range(at, at + 1) for n, at in zip(grid, middle, strict=True)]
-    apart = zip(*((axis[-1] if len(axis) < 2 else axis[1], *_scattered(axis)) for axis in inside), strict=True)
-    alike = all(probe.signature(*place) == probe.signature(*middle) for place in apart)
+    apart = list(zip(*((axis[-1] if len(axis) < 2 else axis[1], *_scattered(axis)) for axis in inside), strict=True))
     corners = [(0, 0, 0), tuple(n - 1 if n > 3 else 0 for n in grid)]
+    probe.ahead([*apart, *(corners if min(grid[:2]) > 3 else ())])
+    alike = all(probe.signature(*place) == probe.signature(*middle) for place in apart)
     if alike and min(grid[:2]) > 3 and all(probe.signature(*place) == probe.signature(*middle) for place in corners):
         return [_Axis({1: n}) if n > 3 else _Axis(dict.fromkeys(range(n), 1)) for n in grid]
     return [_axis(probe, grid, axis, alike) for axis in range(3)]

@@ -10,6 +10,7 @@ import pytest
 
 from gemmsim.api import Counted, count
 from gemmsim.cases import LadderCase, ladder_request, ladder_source
+from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.compile.source import ArgType, PythonKernel
 from gemmsim.errors import GemmsimError
 from gemmsim.gpu import load_gpu
@@ -17,6 +18,7 @@ from gemmsim.ladder import kernel_info
 from gemmsim.provenance import Provenance
 from gemmsim.request import AnalyzeRequest, Labels, Sampling
 from gemmsim.trace import sampling
+from gemmsim.trace.execute import Executor
 from gemmsim.trace.types import Argument, Launch
 
 GPU = load_gpu("a100")
@@ -113,3 +115,22 @@ def test_blocks_that_differ_are_all_executed(tmp_path: Path, monkeypatch: pytest
     np.testing.assert_array_equal(run.outputs[2][:, 7], lengths)
     with pytest.raises(GemmsimError, match="a sample cannot stand for"):
         count(AnalyzeRequest(source, launch, GPU, Labels("uneven"), sampling=Sampling(max_instructions=3000)))
+
+
+@pytest.mark.parametrize("kernel", ["tiled", "split_k"])  # alike everywhere; blocks that depend on others
+def test_probes_side_by_side_find_the_same(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = ladder_request(LadderCase(kernel, 512, 512, 512), load_gpu("h200"))
+    program = compile_kernel(request.kernel, "sm_90", default_cache())
+    monkeypatch.setattr(sampling, "FULL_BELOW", 0)
+
+    def planned(worth: int) -> tuple[sampling.Plan, list[int]]:
+        monkeypatch.setattr(sampling, "_WORTH_A_THREAD", worth)
+        monkeypatch.setattr("gemmsim.processes.available_cpus", lambda: 3)
+        known: dict[int, object] = {}
+        monkeypatch.setattr(sampling, "Executor", lambda *args: known.setdefault(len(known), Executor(*args)))
+        return sampling.plan(Executor(program, request.launch), 2, 132), list(known)
+
+    alone, side_by_side = planned(1 << 40), planned(0)
+    assert alone[0] == side_by_side[0]
+    assert alone[1] == []
+    assert side_by_side[1] == [0, 1]  # the two that help the first
