@@ -58,6 +58,8 @@ class L1:
     ways: int
     hit_latency_cycles: tuple[float, float, float]  # load to use: 32-, 64-, 128-bit
     miss_bytes_per_cycle: float  # L2 to L1, a SM
+    fill_bytes_per_cycle: float  # into the data array, out of the data stage's time
+    tagged_request_cycles: float  # of the data stage, beside its wavefronts, by each request to global or local memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class L2:
     line_bytes: int
     sector_bytes: int
     ways: int
+    fetch_bytes: int  # aligned, that DRAM is read in for a sector that misses
     merged_requests: int  # of SMs of one GPC for the same sectors, that become one on their way; 1: none merge
     read_bytes_per_s: float  # all SMs together
     hit_latency_cycles: float  # load to use, near partition
@@ -117,6 +120,9 @@ class Barrier:
 
     arrival_cycles: float  # each
     release_cycles: float  # from the last one counted to the next instruction of the warps that wait
+    flush_cycles: float  # of the data stage, taken by a barrier that opens after memory accesses
+    flush_store_cycles: float  # more for each wavefront of stores since the last flush
+    flush_most_store_cycles: float  # and at most for all of them
 
 
 @dataclass(frozen=True, slots=True)

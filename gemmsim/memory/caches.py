@@ -17,7 +17,7 @@ from gemmsim.memory.l1 import replay_l1
 from gemmsim.memory.l2 import replay_l2
 from gemmsim.memory.merging import merged_share
 from gemmsim.memory.placement import place
-from gemmsim.memory.sampled import passes, residents_of_sample, spread, together
+from gemmsim.memory.sampled import brought_sectors, passes, residents_of_sample, spread, together
 from gemmsim.memory.shapes import Shapes
 from gemmsim.memory.shifts import shifts_of
 from gemmsim.memory.streams import Streams, residents_of, streams_of
@@ -106,7 +106,7 @@ def run_caches(
             (block // in_wave * trace.executed.shape[1] + streams.pc) * (1 << 32) + passes(streams.pc, streams.start),
             return_inverse=True,
         )
-        replayed = replay_l2(l1.to_l2, group.reshape(-1), gpu.l2.size_bytes, gpu.l2.ways, warm)
+        replayed = replay_l2(l1.to_l2, group.reshape(-1), gpu.l2.size_bytes, gpu.l2.ways, gpu.l2.fetch_bytes, warm)
         dram, in_flight = replayed.missed, replayed.in_flight
         footprint = Footprint(_by_instruction(trace, streams, dram), np.zeros(0), float(replayed.written_back))
     else:
@@ -114,12 +114,18 @@ def run_caches(
         notes = (_L1_SAMPLED, _L2_BOUND if estimated is None else _L2_SAMPLED)
         footprint = _bound(launch, asked, gpu.l2.size_bytes if warm else 0) if estimated is None else estimated
         share = np.divide(footprint.read_sectors, asked, out=np.zeros_like(asked), where=asked > 0)
-        whole_sectors = spread(fetched, streams.pc).astype(np.int64)
+        brought = brought_sectors(
+            spread(fetched, streams.pc).astype(np.int64),
+            streams,
+            shapes.coalesced,
+            trace.warps_per_block,
+            gpu.l2.fetch_bytes // SECTOR_BYTES,
+        )
         share = np.minimum(share, 1.0)
-        dram = together(whole_sectors, share, streams.pc, streams.start, trace.warps_per_block)
+        dram = together(brought, share, streams.pc, streams.start, trace.warps_per_block)
         # Blocks of a wave move in step: those ahead wait for DRAM, and the others catch up with them.
         waiting = np.maximum(footprint.new_share, share)
-        waits = together(whole_sectors, waiting, streams.pc, streams.start, trace.warps_per_block)
+        waits = together(brought, waiting, streams.pc, streams.start, trace.warps_per_block)
         in_flight = (waits > 0) & (dram == 0)
     read = np.minimum(footprint.read_sectors, asked)
     return Caches(

@@ -11,12 +11,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.memory.coalescer import SECTOR_BYTES
+from gemmsim.memory.coalescer import SECTOR_BYTES, Coalesced
 from gemmsim.memory.engine import engine
 from gemmsim.memory.order import distinct_rows, order_by
 from gemmsim.memory.placement import Placement
 from gemmsim.memory.shifts import Shifts, coordinates
-from gemmsim.memory.streams import Residents, phase_of
+from gemmsim.memory.streams import Residents, Streams, phase_of
 from gemmsim.trace.types import Launch, WarpTrace
 
 _MEMBERS = 64  # blocks in the groups drawn, at least
@@ -132,6 +132,37 @@ def passes(pc: NDArray[np.int32], start: NDArray[np.int64]) -> NDArray[np.int64]
     return time
 
 
+def brought_sectors(
+    sectors: NDArray[np.int64], streams: Streams, coalesced: Coalesced, warps_per_block: int, fetch: int
+) -> NDArray[np.int64]:
+    """What DRAM would be read for each access, if L2 had nothing of it but what the block has asked for before.
+
+    Pieces of `fetch` sectors are read at once, so of a row that a block goes along in steps of a sector every other
+    step finds its sector there. An access counts as one that goes on if its first piece was asked for before.
+
+    sectors  int64 [accesses] that each asks L2 for
+    """
+    if fetch == 1 or not len(sectors):
+        return sectors
+    offset = coalesced.sector_offset
+    rows = np.repeat(np.arange(len(coalesced.sectors)), coalesced.sectors)
+    pieces = [
+        np.bincount(rows, np.diff(piece + rows * (1 << 40), prepend=-1) != 0, len(coalesced.sectors))
+        for piece in ((offset + phase) // fetch for phase in range(fetch))
+    ]
+    first = streams.sector + offset[coalesced.sector_start[streams.shape]]
+    warp = np.repeat(np.arange(len(streams.start) - 1), np.diff(streams.start))
+    turn = np.arange(len(sectors)) - streams.start[warp]
+    block, piece = warp // warps_per_block, first // fetch
+    order = order_by(block, piece, turn)
+    new = np.ones(len(order), bool)
+    new[1:] = (np.diff(block[order]) != 0) | (np.diff(piece[order]) != 0)
+    earliest = np.empty(len(order), np.int64)
+    earliest[order] = turn[order][new][np.cumsum(new) - 1]
+    whole = np.stack(pieces)[streams.sector % fetch, streams.shape] * fetch / coalesced.sectors[streams.shape]
+    return np.where(turn == earliest, np.rint(sectors * whole), 0).astype(np.int64)
+
+
 def together(
     sectors: NDArray[np.int64],
     share: NDArray[np.float64],
@@ -139,12 +170,12 @@ def together(
     start: NDArray[np.int64],
     warps_per_block: int,
 ) -> NDArray[np.uint16]:
-    """Which of the sectors that accesses ask for come from DRAM, where `share` of those of each instruction do.
+    """Which of the sectors that accesses bring to L2 come from DRAM, where `share` of those of each instruction do.
 
     The warps of a block that execute an instruction for the n-th time read neighbouring parts of one tile, and the
     first block that reads it brings it to L2 for the others: all of them wait for DRAM, or none.
 
-    sectors  int64 [n] that each access asks L2 for; share float64 [instructions]; pc int32 [n]; start int64 [warps + 1]
+    sectors  int64 [n] that each access may bring; share float64 [instructions]; pc int32 [n]; start int64 [warps + 1]
     """
     if not len(pc):
         return np.zeros(0, np.uint16)

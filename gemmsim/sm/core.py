@@ -64,12 +64,12 @@ class Core:
         gpu: GpuSpec,
         rates: Rates,
         observer: Observer | None = None,
-        youngest_first: bool = True,
+        oldest_block_first: bool = True,
     ) -> None:
         self.env = simpy.Environment()
         self.table = table
         self.observer = observer
-        self.youngest_first = youngest_first
+        self.oldest_block_first = oldest_block_first
         self.memory = MemoryPath(gpu, rates)
         self.stall_cycles = [[0.0] * len(STALL_REASONS) for _ in table]
         self.issued = [0] * len(table)
@@ -134,7 +134,7 @@ class Core:
         for number, streams in enumerate(blocks):
             slot: int = yield self._vacated.get()
             warps = [(w, stream) for w, stream in enumerate(streams) if len(stream.pcs)]
-            block = Block(len(warps), slot)
+            block = Block(len(warps), slot, number if self.oldest_block_first else 0)
             for w, stream in warps:
                 position = slot * len(streams) + w
                 part = self.sub_partitions[position % len(self.sub_partitions)]
@@ -146,6 +146,8 @@ class Core:
 
     def release(self, warps: list[Warp] | None, now: float) -> None:
         """Warps that waited at a barrier go on: the last one it waited for was counted, or has ended, at `now`."""
+        if warps:
+            self.memory.flush(now)
         for warp in warps or ():
             warp.sub_partition.open_barrier(warp, ceil(now + self._release_cycles))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, floor
 from typing import NamedTuple
 
 from gemmsim.gpu.spec import GpuSpec
@@ -29,6 +29,9 @@ class RecordCycles(NamedTuple):
     in_flight: int = 0
     fetch: int = 0
 
+
+# On an H200 two blocks of one or two warps on different sub-partitions cause one flush (own microbenchmark).
+FLUSH_SHARED_CYCLES = 3.0
 
 NO_RECORD = RecordCycles(0, 0, 0, 0)  # no lane was active: the instruction passes the queue and asks for nothing
 
@@ -72,8 +75,12 @@ class MemoryPath:
         self._request_cycles = gpu.shared.request_interval_cycles
         self._sector_l2_cycles = gpu.l1.sector_bytes / rates.l2_bytes_per_cycle
         self._sector_dram_cycles = gpu.l1.sector_bytes / rates.dram_bytes_per_cycle
-        # What arrives from L2 is written to the data array, a line a cycle; booked with the request's own cycles.
-        self._sector_fill_cycles = gpu.l1.sector_bytes / gpu.l1.line_bytes
+        # What arrives from L2 is written to the data array; booked with the request's own cycles.
+        self._sector_fill_cycles = gpu.l1.sector_bytes / gpu.l1.fill_bytes_per_cycle
+        self._tagged_cycles = gpu.l1.tagged_request_cycles
+        self._barrier = gpu.barrier
+        self._unflushed = -1  # wavefronts of stores since the last flush; -1 where there was no access
+        self._flushed = -FLUSH_SHARED_CYCLES
         self._entrance = Server()
         self.tags = Server()
         self.data = Server()
@@ -112,7 +119,12 @@ class MemoryPath:
             held = data_cycles if data_cycles > self._request_cycles else self._request_cycles
             if access.load or access.copy:
                 held += l2_sectors * self._sector_fill_cycles
+            if tag_cycles:
+                held += self._tagged_cycles
             begin = self.data.book(now, begin, held)
+            self._unflushed = max(self._unflushed, 0)
+            if not access.load and not access.copy:
+                self._unflushed += wavefronts
         # A slow stage fills the queue before it; the address unit keeps a request until there is room in it.
         handed_over = begin
         if queue:
@@ -144,6 +156,19 @@ class MemoryPath:
         elif fetch and not there:
             arriving[fetch] = done
         return ceil(handed_over), sources_read, done
+
+    def flush(self, now: float) -> None:
+        """A barrier opens: what was accessed before it is flushed through the data stage, which nobody waits for.
+
+        Barriers of several blocks that open at about the same time share a flush; where nothing was accessed since the
+        last one there is none.
+        """
+        if self._unflushed < 0 or now < self._flushed + FLUSH_SHARED_CYCLES:
+            return
+        barrier = self._barrier
+        stores = min(self._unflushed * barrier.flush_store_cycles, barrier.flush_most_store_cycles)
+        self._flushed, self._unflushed = now, -1
+        self.data.book(floor(now), now, barrier.flush_cycles + stores)
 
     def _miss(
         self, now: int, sent: float, l2_sectors: int, dram_sectors: int, in_flight: int, hit_latency: float

@@ -48,11 +48,11 @@ class Simulator:
         streams: Streams,
         clock_hz: float,
         observer: Observer | None = None,
-        youngest_first: bool = True,
+        oldest_block_first: bool = True,
         compiled: bool = True,
     ) -> None:
         self._table, self._gpu, self._streams, self._clock_hz = table, gpu, streams, clock_hz
-        self._observer, self._youngest_first = observer, youngest_first
+        self._observer, self._oldest_block_first = observer, oldest_block_first
         self._compiled = compiled and observer is None
         self._loops: dict[int, Loop | None] = {}
         self.simulated_instructions = 0
@@ -167,8 +167,8 @@ class Simulator:
     def _core(self, active_sms: int) -> Core | CompiledCore:
         rates = Rates.share(self._gpu, active_sms, self._clock_hz)
         if self._compiled:
-            return CompiledCore(self._table, self._gpu, rates, self._youngest_first)
-        return Core(self._table, self._gpu, rates, self._observer, self._youngest_first)
+            return CompiledCore(self._table, self._gpu, rates, self._oldest_block_first)
+        return Core(self._table, self._gpu, rates, self._observer, self._oldest_block_first)
 
     def _run(
         self, core: Core | CompiledCore, blocks: list[list[int]], resident: int, parts: Parts, marks: Sequence[int] = ()

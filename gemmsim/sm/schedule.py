@@ -26,8 +26,7 @@ class TimingOptions:
     """max_instructions: warp instructions simulated in total, at most; sm_clock_hz: in place of the GPU's under load.
 
     register_ports  whether operands compete for the ports of the register file (see `registers`)
-    youngest_first  among the warps that can issue, the youngest; else the one whose last issue is longest ago
-
+    oldest_block_first  see `sub_partition`; else, of the warps that can issue, the one whose last issue is longest ago
     compiled        whether the compiled twin of the SimPy model runs, where there is no observer (see `compiled`)
 
     observer sees every instruction that is simulated (see `observer.Observer`); None costs nothing.
@@ -37,7 +36,7 @@ class TimingOptions:
     sm_clock_hz: float | None = None
     observer: Observer | None = None
     register_ports: bool = True
-    youngest_first: bool = True
+    oldest_block_first: bool = True
     compiled: bool = True
 
 
@@ -72,7 +71,7 @@ def schedule(
         Streams(program, table, trace, cost),
         clock_hz,
         options.observer,
-        options.youngest_first,
+        options.oldest_block_first,
         options.compiled,
     )
     total = _total(launch.blocks, gpu, resident_blocks_per_sm, simulator, options.max_instructions)

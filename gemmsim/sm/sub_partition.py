@@ -3,13 +3,16 @@
 The process sleeps until the next cycle at which something can issue. What holds each warp, and from when to when, is
 known without looking at the cycles in between, so stall reasons are intervals, attributed when they end.
 
-Scheduling policy: the warp that issued last goes on while it can; else the youngest that can (Huerta et al.,
-"Dissecting and Modeling the Architecture of Modern GPU Cores", MICRO'25). Warps take turns with the pipes that
-`code.ROTATING` names: of those that can issue, the ones whose last such instruction is longest ago go first.
+Scheduling policy: the warp that issued last goes on if it can at once, that is when the next instruction may be issued;
+else a warp of the oldest block that has one that can. Within a block warps take turns where one had to wait for its own
+last instruction or for a pipe: of those that can issue, the ones that waited so longest ago go first, and among equals
+the youngest.
 
-On an H200 (own microbenchmark) eight warps of a sub-partition that issue independent multiplies, or shared loads with
-eight multiplies each, advance unevenly and the oldest starves; but eight that wait for dependent results or for a full
-integer or MUFU pipe advance alike, within 10 %, which youngest first does not give (see the known deviations).
+Found on an H200 (own microbenchmarks, tests/records): of two to four blocks on an SM the oldest ends first, in the time
+that it takes alone, whatever they execute, and a later block comes after those that were there. Within a block, eight
+warps of a sub-partition that issue independent multiplies advance unevenly, two by two, the youngest first ("greedy,
+then youngest": Huerta et al., "Dissecting and Modeling the Architecture of Modern GPU Cores", MICRO'25); eight that
+wait for dependent results, or for a full integer, MUFU or memory pipe, advance alike, within 10 %.
 """
 
 from __future__ import annotations
@@ -84,22 +87,25 @@ class SubPartition:
 
     def _run(self) -> Generator[simpy.Event, None, None]:
         env, waiting, registers = self.core.env, self.waiting, self.registers
-        eligible: list[tuple[int, int, Warp]] = []  # the others, by last issue
-        last: Warp | None = None  # issued most recently
+        eligible: list[tuple[int, int, int, Warp]] = []  # the others, in the order of the policy
+        last: Warp | None = None  # issued most recently, in cycle `issued`
+        issued = -1
         while True:
             now = int(env.now)
             while waiting and waiting[0][0] <= now:
                 ready, rank, warp = heappop(waiting)
                 warp.blocked_before = warp.port.blocked_before(ready)
                 warp.dispatch_before = registers.blocked_before(ready)
-                insort(eligible, (warp.issued, rank, warp))
-            chosen = self._select(eligible, last, now) if registers.next_free <= now else None
+                insort(eligible, (warp.block.order, warp.issued, rank, warp))
+            chosen = None
+            if registers.next_free <= now:
+                chosen = self._select(eligible, last if now == max(issued + 1, registers.next_free) else None, now)
             if chosen is not None:
-                last = chosen
+                last, issued = chosen, now
                 if self._issue(chosen, now):
                     heappush(waiting, (chosen.ready, chosen.rank, chosen))
             wakes = waiting[0][0] if waiting else inf
-            for _, _, warp in eligible:
+            for _, _, _, warp in eligible:
                 free = warp.port.next_free
                 if free < wakes:
                     wakes = free
@@ -112,11 +118,11 @@ class SubPartition:
                 yield _Turn(env, wakes - now, self.index) if wakes < inf else env.event()
 
     @staticmethod
-    def _select(eligible: list[tuple[int, int, Warp]], last: Warp | None, now: int) -> Warp | None:
-        """The warp that issued last while it can, else the first that can: `eligible` is in the order of the policy."""
+    def _select(eligible: list[tuple[int, int, int, Warp]], last: Warp | None, now: int) -> Warp | None:
+        """`last` if it can, else the first that can: `eligible` is in the order of the policy."""
         choice = -1
         greedy = last is not None and last.ready <= now
-        for position, (_, _, warp) in enumerate(eligible):
+        for position, (_, _, _, warp) in enumerate(eligible):
             if warp.port.next_free <= now:
                 if warp is last:
                     choice = position
@@ -125,7 +131,7 @@ class SubPartition:
                     choice = position
                     if not greedy:
                         break
-        return None if choice < 0 else eligible.pop(choice)[2]
+        return None if choice < 0 else eligible.pop(choice)[3]
 
     def _issue(self, warp: Warp, now: int) -> bool:
         """Issue the warp's next instruction; False where the warp ends or waits for others."""
@@ -139,6 +145,7 @@ class SubPartition:
         if core.issued_in_all == core.next_mark:
             core.mark(now)
         late = now - warp.ready
+        blocked = 0
         if late:
             blocked = port.blocked_cycles - warp.blocked_before
             cycles = stall_cycles[pc]
@@ -151,7 +158,7 @@ class SubPartition:
                 observer.on_stall(warp.slot, pc, throttle_reason, begin, begin + blocked)
                 observer.on_stall(warp.slot, pc, _DISPATCH_STALL, begin + blocked, begin + blocked + stalled)
                 observer.on_stall(warp.slot, pc, _NOT_SELECTED, begin + blocked + stalled, now)
-        if rotates or not core.youngest_first:
+        if rotates or blocked or not core.oldest_block_first:
             warp.issued = now
         if observer is not None:
             observer.on_issue(now, self.index, warp.slot, pc)

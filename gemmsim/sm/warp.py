@@ -74,11 +74,12 @@ class Warp:
 class Block:
     """A resident block: which of its warps have arrived at which barrier, and how many are still running."""
 
-    __slots__ = ("arrived", "arriving", "end", "live", "slot", "waiting")
+    __slots__ = ("arrived", "arriving", "end", "live", "order", "slot", "waiting")
 
-    def __init__(self, warps: int, slot: int) -> None:
+    def __init__(self, warps: int, slot: int, order: int) -> None:
         self.live = warps
         self.slot = slot
+        self.order = order  # the lowest goes first
         self.end = 0
         self.arriving: dict[int, int] = {}  # fetch -> cycle at which it is in L1
         self.arrived: dict[int, int] = {}  # barrier -> warps

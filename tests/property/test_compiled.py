@@ -29,7 +29,15 @@ NARROW = replace(
     mio=replace(
         GPU.mio, queue_entries=3, shared_entries=2, issue_to_address_cycles=6.0, shared_load_interval_cycles=2.0
     ),
-    barrier=replace(GPU.barrier, arrival_cycles=2.0, release_cycles=12.5),
+    barrier=replace(
+        GPU.barrier,
+        arrival_cycles=2.0,
+        release_cycles=12.5,
+        flush_cycles=4.0,
+        flush_store_cycles=0.29,
+        flush_most_store_cycles=2.0,
+    ),
+    l1=replace(GPU.l1, fill_bytes_per_cycle=580.0, tagged_request_cycles=0.3),
     fetch=replace(
         GPU.fetch, near_line_cycles=16.6, far_line_cycles=45.0, first_level_bytes=256, second_level_bytes=512
     ),
@@ -100,10 +108,10 @@ def same(one: Totals, other: Totals) -> None:
 @settings(max_examples=150, deadline=None)
 @given(launches())
 def test_random_programs(launch):
-    gpu, table, blocks, resident, marks, youngest_first = launch
+    gpu, table, blocks, resident, marks, oldest_block_first = launch
     rates = Rates.share(replace(gpu, l2=replace(gpu.l2, read_bytes_per_s=4e11)), 10, 1e9)
-    slow = Core(table, gpu, rates, None, youngest_first)
-    fast = CompiledCore(table, gpu, rates, youngest_first)
+    slow = Core(table, gpu, rates, None, oldest_block_first)
+    fast = CompiledCore(table, gpu, rates, oldest_block_first)
     same(fast.run(blocks, resident, marks), slow.run(blocks, resident, marks))
     assert len(fast.snapshots) == len(slow.snapshots) == len(marks)
     for one, other in zip(fast.snapshots, slow.snapshots, strict=True):

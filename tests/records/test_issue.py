@@ -1,9 +1,4 @@
-"""Loops of the ladder's own machine code, timed on an H200, replayed: issue, pipes and register ports alone.
-
-Without barriers and loads the warps of these loops advance alike there: with the youngest first, one would end long
-before the other and the last be alone (16 warps: 4 % off on average; known deviation 17). So they are replayed with
-the policy that lets them advance alike.
-"""
+"""Loops of the ladder's own machine code, timed on an H200, replayed: issue, pipes and register ports alone."""
 
 from __future__ import annotations
 
@@ -40,7 +35,7 @@ def cycles_a_pass(sequence: list[int], warps: int) -> float:
     def cycles(passes: int) -> float:
         pcs = np.array([*list(range(len(rows) - 1)) * passes, len(rows) - 1], np.int32)
         stream = WarpStream(pcs, np.zeros((0, 6), np.int64))
-        core = CompiledCore(table, H200, Rates.share(H200, 1, 1.98e9), youngest_first=False)
+        core = CompiledCore(table, H200, Rates.share(H200, 1, 1.98e9))
         return core.run([[stream] * warps], 1).cycles
 
     return (cycles(6) - cycles(2)) / 4
@@ -72,7 +67,7 @@ def test_a_uniform_instruction_beside_a_vector_one(errors, warps):
 
 
 @pytest.mark.parametrize(
-    ("warps", "mean", "within_3_pct"), [("4", 0.018, 0.90), ("8", 0.022, 0.87), ("16", 0.015, 0.88)]
+    ("warps", "mean", "within_3_pct"), [("4", 0.018, 0.90), ("8", 0.024, 0.87), ("16", 0.015, 0.88)]
 )
 def test_neighbours_in_the_ladder(errors, warps, mean, within_3_pct):
     found = np.abs(of(errors, "c2", warps))

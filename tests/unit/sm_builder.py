@@ -36,7 +36,14 @@ GPU = replace(
         request_interval_cycles=1.0,
         wavefront_latency_cycles=2.0,
     ),
-    l1=replace(_A100.l1, sector_bytes=32, hit_latency_cycles=(32.0, 34.0, 38.0), miss_bytes_per_cycle=64.0),
+    l1=replace(
+        _A100.l1,
+        sector_bytes=32,
+        hit_latency_cycles=(32.0, 34.0, 38.0),
+        miss_bytes_per_cycle=64.0,
+        fill_bytes_per_cycle=128.0,
+        tagged_request_cycles=0.0,
+    ),
     l2=replace(_A100.l2, partitions=1, read_bytes_per_s=1e15, hit_latency_cycles=200.0, far_latency_cycles=200.0),
     dram=replace(_A100.dram, peak_bytes_per_s=1e15, achievable_fraction=1.0, latency_cycles=500.0),
     pipes={
@@ -49,7 +56,7 @@ GPU = replace(
         "cbu": Pipe(1, 10),
     },
     mio=Mio(5, 0, 7, 4),
-    barrier=Barrier(0, 20),
+    barrier=Barrier(0, 20, 0, 0, 0),
     fetch=replace(_A100.fetch, near_line_cycles=0.0, far_line_cycles=0.0),
     launch=replace(_A100.launch, overhead_us=2.0, block_start_cycles=1.0),
 )
@@ -109,12 +116,12 @@ def simulate(
     pcs: list[int] | None = None,
     streams: list[list[int]] | None = None,
     observer: Observer | None = None,
-    youngest_first: bool = True,
+    oldest_block_first: bool = True,
 ) -> Totals:
     """Every warp executes `pcs` (default: straight down), or each its own of `streams`; an access costs `cost`."""
     pcs = list(range(len(code.instructions))) if pcs is None else pcs
     table = issue_table(code, gpu)
-    core = Core(table, gpu, Rates.share(gpu, active_sms, gpu.clock.sm_load_hz), observer, youngest_first)
+    core = Core(table, gpu, Rates.share(gpu, active_sms, gpu.clock.sm_load_hz), observer, oldest_block_first)
     block = [
         WarpStream.of(stream, [cost for pc in stream if table[pc].kind == Kind.MEMORY])
         for stream in streams or [pcs] * warps
@@ -165,9 +172,9 @@ def time_of(
     cost: RecordCycles = NO_RECORD,
     gpu: GpuSpec = GPU,
     budget: int = 120_000,
-    youngest_first: bool = True,
+    oldest_block_first: bool = True,
 ) -> Timing:
     trace = trace_of(code, streams, warps_per_block)
     launch = Launch((grid, 1, 1), (32 * warps_per_block, 1, 1), ())
-    options = TimingOptions(max_instructions=budget, youngest_first=youngest_first)
+    options = TimingOptions(max_instructions=budget, oldest_block_first=oldest_block_first)
     return schedule(code, launch, trace, cost_of(trace, cost), gpu, resident, options)

@@ -175,17 +175,18 @@ class TestSampled:
         reads = sum(row.l2_sectors for row in sampled.instructions if row.op == "ld")
         share = sampled.counters["dram__sectors_read.sum"] / reads
         executed = sampled.cost
-        assert (executed.dram_sectors <= executed.l2_sectors).all()
+        assert (executed.dram_sectors <= 2 * executed.l2_sectors).all()  # two sectors are fetched at once
         loads = executed.l2_sectors.sum() - 3 * 4 * 4  # less the stores of three blocks of four warps
         assert executed.dram_sectors.sum() == pytest.approx(share * loads, rel=0.05)
 
     def test_where_one_wave_has_all_blocks_they_wait_together(self) -> None:
-        """128 blocks: on 132 SMs every load that misses L1 waits for DRAM, its own fetch or another block's. On 3 SMs
+        """128 blocks: on 132 SMs loads that miss L1 wait for DRAM, their own fetch or another block's. On 3 SMs
         most of what a later wave reads is in L2 from an earlier one, and only the rest is waited for."""
         stores = 3 * 4  # of three executed blocks of four warps; nothing waits for those
         one_wave, many = (gemm(128, SAMPLE, sms=sms, l1_bytes=4096).cost for sms in (132, 3))
         loads = (one_wave.l2_sectors > 0).sum() - stores
-        assert one_wave.in_flight.sum() + (one_wave.dram_sectors > 0).sum() == loads
+        waiting = one_wave.in_flight.sum() + (one_wave.dram_sectors > 0).sum()
+        assert 0.75 * loads < waiting < loads  # some find the second sector of 64 bytes that the block has asked for
         loads = (many.l2_sectors > 0).sum() - stores
         assert 0 < many.in_flight.sum() + (many.dram_sectors > 0).sum() < 0.5 * loads
 

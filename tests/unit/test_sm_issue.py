@@ -29,37 +29,48 @@ def test_one_instruction_a_cycle_and_sub_partition():
 
 
 def test_greedy_then_youngest():
-    # Warps 0, 4, 8 share sub-partition 0. The youngest (8) goes first and keeps issuing while it is eligible; its stall
-    # of 3 after the second instruction lets 4 in, which is greedy in turn.
-    code = program(ins("FFMA", 1), ins("FFMA", 3), ins("FFMA", 1), EXIT)
+    # Warps 0, 4, 8 share sub-partition 0. The youngest (8) goes first and keeps issuing while it is eligible; the three
+    # cycles of a branch that is not taken let 4 in, which is greedy in turn.
+    code = program(ins("FFMA", 1), ins("BRA", 3), ins("FFMA", 1), EXIT)
     order = [(warp, pc) for _, warp, pc in issues(code, warps=9).seen if warp % 4 == 0]
     # cycles 1,2: 8.0 8.1; 3,4: 4.0 4.1; 5: 8 is ready again (2+3=5) and younger than 0; 7: 4 is
     assert order == [(8, 0), (8, 1), (4, 0), (4, 1), (8, 2), (8, 3), (4, 2), (4, 3), (0, 0), (0, 1), (0, 2), (0, 3)]
 
 
-def test_warps_take_turns_with_the_tensor_cores():
-    # A pipe of interval 2 and stalls of 3: in cycle 5 warp 8 is ready again, and 0 has not had its turn.
-    gpu = replace(GPU, pipes=GPU.pipes | {"tensor": Pipe(2, 8)})
-    for mnemonic, order in (("HMMA.16816.F32", [8, 4, 0, 8, 4, 0]), ("LOP3", [8, 4, 8, 4, 0, 0])):
-        seen = issues(program(*[ins(mnemonic, 3)] * 2, EXIT), warps=9, gpu=gpu).seen
-        assert [warp for _, warp, pc in seen if warp % 4 == 0 and pc < 2] == order
-
-
-def test_greedy_then_least_recently_issued():
+@pytest.mark.parametrize("oldest_block_first", [True, False])
+def test_warps_of_a_block_take_turns_after_waiting_for_themselves(oldest_block_first):
     code = program(ins("FFMA", 1), ins("FFMA", 3), ins("FFMA", 1), EXIT)
-    order = [(warp, pc) for _, warp, pc in issues(code, warps=9, youngest_first=False).seen if warp % 4 == 0]
+    seen = issues(code, warps=9, oldest_block_first=oldest_block_first).seen
+    order = [(warp, pc) for _, warp, pc in seen if warp % 4 == 0]
     # cycles 1,2: 8.0 8.1; 3,4: 4.0 4.1; 5: 8 is ready (2+3=5), but 0 has not issued yet: 0.0 0.1; 7: 8 and 4 are ready
     assert order == [(8, 0), (8, 1), (4, 0), (4, 1), (0, 0), (0, 1), (8, 2), (8, 3), (4, 2), (4, 3), (0, 2), (0, 3)]
 
 
-def test_dependent_chains_advance_alike_and_with_youngest_first_do_not():
+def test_warps_of_a_block_take_turns_with_the_tensor_cores():
+    # A pipe of interval 2 and a stall count of 1. Warp 8 issues at 1 and greedily at 3; then all have waited.
+    gpu = replace(GPU, pipes=GPU.pipes | {"tensor": Pipe(2, 8)})
+    seen = issues(program(ins("HMMA.16816.F32", 3), ins("HMMA.16816.F32", 3), EXIT), warps=9, gpu=gpu).seen
+    assert [warp for _, warp, pc in seen if warp % 4 == 0 and pc < 2] == [8, 4, 0, 8, 4, 0]
+
+
+def test_dependent_chains_advance_alike_and_multiplies_do_not():
     # 8 warps a sub-partition, each ready every 4 cycles: twice what one issue a cycle can take
-    code = program(*[ins("FFMA", 4)] * 100, EXIT)
-    for youngest_first, at_most in ((False, 8), (True, 500)):
-        seen = issues(code, warps=32, youngest_first=youngest_first)
+    for code, least, most in (
+        (program(*[ins("FFMA", 4)] * 100, EXIT), 0, 8),
+        (program(*[*[ins("FFMA", 1)] * 9, ins("BRA", 5)] * 10, EXIT), 300, 800),
+    ):
+        seen = issues(code, warps=32)
         ends = [seen.cycles(warp)[-1] for warp in range(0, 32, 4)]
-        assert max(ends) - min(ends) <= at_most
-    assert max(ends) - min(ends) > 300
+        assert least <= max(ends) - min(ends) <= most
+        assert ends == sorted(ends, reverse=True)
+
+
+def test_the_oldest_block_goes_first():
+    # Two blocks of one warp on the same sub-partition, each ready every second cycle: the older one is never late.
+    code = program(*[ins("LOP3", 2)] * 50, EXIT)
+    seen = issues(code, warps=4, blocks=2, resident=2)
+    assert seen.cycles(0) == [START + 2 * n for n in range(51)]
+    assert seen.cycles(4)[0] == START + 101  # the pipe is free before it has issued EXIT
 
 
 def test_pipe_with_interval_two_issues_every_second_cycle_whatever_the_number_of_warps():
@@ -111,9 +122,9 @@ def test_barrier_opens_a_fixed_time_after_the_last_arrival():
     code = program(ins("FFMA", 15), ins("BAR.SYNC", 1), ins("FFMA", 1), EXIT)
     seen = issues(code, warps=8)
     # two warps a sub-partition: FFMA at 1 and 2, BAR at 16 and 17; both go on 20 cycles (adu latency) after cycle 17,
-    # first warp 0, which issued last, and which keeps the slot for its EXIT
+    # first warp 4, whose FFMA is longer ago, and which keeps the slot for its EXIT
     assert [seen.cycles(w)[1] for w in (0, 4)] == [17, 16]
-    assert [seen.cycles(w)[2] for w in (0, 4)] == [37, 39]
+    assert [seen.cycles(w)[2] for w in (0, 4)] == [39, 37]
     totals = simulate(code, warps=8)
     # four warps are ready to go on at 17, four at 18, and wait till 37
     assert totals.stall_cycles[2, Reason["BARRIER"]] == 4 * 20 + 4 * 19
@@ -159,10 +170,10 @@ def test_depbar_lets_the_newest_operations_stay_outstanding():
 def test_two_blocks_share_the_sm_and_the_third_starts_when_one_has_left():
     code = program(ins("FFMA", 10), EXIT)
     seen = issues(code, warps=4, blocks=3, resident=2)
-    # blocks 0 and 1 in slots 0-3 and 4-7: younger first at 1, older at 2; exits at 11 and 12, seats free at 12 and 13.
-    # block 2 takes the first seat (slot 4-7) at 12 and starts one cycle later
-    assert seen.cycles(4) == [1, 11, 13, 23]
-    assert seen.cycles(0) == [2, 12]
+    # blocks 0 and 1 in slots 0-3 and 4-7: older first at 1, younger at 2; exits at 11 and 12, seats free at 12 and 13.
+    # block 2 takes the first seat (slot 0-3) at 12 and starts one cycle later
+    assert seen.cycles(0) == [1, 11, 13, 23]
+    assert seen.cycles(4) == [2, 12]
     assert simulate(code, 4, blocks=3, resident=2).cycles == 24
 
 

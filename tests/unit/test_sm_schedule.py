@@ -83,22 +83,22 @@ def test_extrapolation_equals_the_full_simulation(gpu, cost):
         assert cut.stalls[reason] == pytest.approx(value, rel=0.05, abs=0.02), reason
 
 
-@pytest.mark.parametrize(("budget", "youngest_first", "within"), [(40_000, False, 0.02), (100_000, True, 0.05)])
-def test_the_last_generation_costs_what_fewer_blocks_cost(budget, youngest_first, within):
+@pytest.mark.parametrize(("budget", "oldest_block_first", "within"), [(40_000, False, 0.02), (100_000, True, 0.05)])
+def test_the_last_generation_costs_what_fewer_blocks_cost(budget, oldest_block_first, within):
     """Three blocks of 32 warps, two at a time: the third has the SM for itself, but for what it gets of it before where
-    the youngest go first."""
+    the oldest block goes first."""
     code, pcs = gemm_loop(300)
 
     def cycles(blocks: int, instructions: int = 10**9) -> float:
         timing = time_of(
-            code, [pcs] * (32 * blocks), 32, 10 * blocks, 2, budget=instructions, youngest_first=youngest_first
+            code, [pcs] * (32 * blocks), 32, 10 * blocks, 2, budget=instructions, oldest_block_first=oldest_block_first
         )
         assert timing.simulated_instructions <= instructions
         return timing.cycles
 
     alone, both = cycles(1), cycles(2)
     assert alone < 0.8 * both
-    assert cycles(3) == pytest.approx(both + alone, rel=0.1 if youngest_first else 0.01)
+    assert cycles(3) == pytest.approx(both + alone, rel=0.1 if oldest_block_first else 0.01)
     assert cycles(3, budget) == pytest.approx(cycles(3), rel=within)
 
 

@@ -62,10 +62,10 @@ MECHANISMS = (
         options(TimingOptions(register_ports=False)),
     ),
     Mechanism(
-        "youngest-first",
+        "oldest-block-first",
         "the warp whose last issue is longest ago does",
-        "where the warp that issued last cannot go on, the youngest does (with tensor cores warps take turns)",
-        options(TimingOptions(youngest_first=False)),
+        "if the warp that issued last cannot go on at once, the oldest block has one that does; those that wait take turns",
+        options(TimingOptions(oldest_block_first=False)),
     ),
     Mechanism(
         "taken-branches",
@@ -136,8 +136,20 @@ MECHANISMS = (
     Mechanism(
         "line-fills",
         "what comes from L2 takes no time of the data stage",
-        "arriving lines are written to the data array, one a cycle",
-        gpu_numbers({"l1.line_bytes": UNBOUNDED}),
+        "arriving lines are written to the data array",
+        gpu_numbers({"l1.fill_bytes_per_cycle": UNBOUNDED}),
+    ),
+    Mechanism(
+        "tagged-requests",
+        "they take the data stage no longer than their wavefronts",
+        "requests to global memory leave the data stage idle for a moment",
+        gpu_numbers({"l1.tagged_request_cycles": 0.0}),
+    ),
+    Mechanism(
+        "barrier-flush",
+        "a barrier takes nothing of the data stage",
+        "when a barrier opens, what was accessed before it is flushed through the data stage",
+        gpu_numbers({"barrier.flush_cycles": 0.0, "barrier.flush_store_cycles": 0.0}),
     ),
     Mechanism(
         "l1-hits",

@@ -9,7 +9,7 @@ from gemmsim.memory.kinds import READ, WRITE
 
 
 def replay(  # type: ignore[no-untyped-def]
-    line, mask, kind, access, start, tags, valid, dirty, fetched_by, group, missed, in_flight,
+    line, mask, kind, access, start, tags, valid, dirty, fetched_by, group, fetch, missed, in_flight,
 ):  # fmt: skip
     written = 0
     sms = len(start) - 1
@@ -31,9 +31,14 @@ def replay(  # type: ignore[no-untyped-def]
                 way = tags.shape[1] - 1
                 written += sectors_in(dirty[row, way])
             if kind[i] != WRITE:
-                absent = sectors_in(mask[i] & ~present)
-                missed[access[i]] += absent
+                absent = mask[i] & ~present
                 if absent:
+                    for first in range(0, 4, fetch):
+                        whole = np.uint8(((1 << fetch) - 1) << first)
+                        if absent & whole:
+                            absent |= whole & ~present
+                    missed[access[i]] += sectors_in(absent)
+                    present |= absent
                     fetcher = group[access[i]]
                 elif fetcher == group[access[i]]:
                     in_flight[access[i]] = True

@@ -21,15 +21,15 @@ _ROOM = 256  # entries of the lists that have no bound of their own; more where 
 class CompiledCore:
     """The SM. `run` simulates the blocks given, `resident` at once."""
 
-    def __init__(self, table: tuple[Issue, ...], gpu: GpuSpec, rates: Rates, youngest_first: bool = True) -> None:
-        self._table, self._gpu, self._rates, self._youngest_first = table, gpu, rates, youngest_first
+    def __init__(self, table: tuple[Issue, ...], gpu: GpuSpec, rates: Rates, oldest_block_first: bool = True) -> None:
+        self._table, self._gpu, self._rates, self._oldest_block_first = table, gpu, rates, oldest_block_first
         self.snapshots: list[Totals] = []
 
     def run(self, blocks: Sequence[Sequence[WarpStream]], resident: int, marks: Sequence[int] = ()) -> Totals:
         """See `Core.run`."""
         room = _ROOM
         while True:
-            state = State(self._table, self._gpu, self._rates, self._youngest_first, blocks, resident, marks, room)
+            state = State(self._table, self._gpu, self._rates, self._oldest_block_first, blocks, resident, marks, room)
             simulator()(state.address)
             if not state.sm["full"][0]:
                 break

@@ -12,7 +12,7 @@ from gemmsim.gpu.spec import GpuSpec
 from gemmsim.sm.code import SCOREBOARDS, Issue
 from gemmsim.sm.compiled.memory import records
 from gemmsim.sm.fetch import INSTRUCTION_BYTES
-from gemmsim.sm.memory_path import Rates, RecordCycles
+from gemmsim.sm.memory_path import FLUSH_SHARED_CYCLES, Rates, RecordCycles
 from gemmsim.sm.pipes import port_pipes
 from gemmsim.sm.registers import NO_OPERANDS
 from gemmsim.sm.streams import WarpStream
@@ -42,12 +42,12 @@ WARP = _record(
     """state position length pcs_at cost_at pc line port ready rank issued blocked_before dispatch_before stores_done
     copies_done block barrier scoreboards_at reasons_at outstanding_at outstanding_count_at release read_done done"""
 )
-BLOCK = _record("live end leaves leaves_order arrived_at arriving_at")
+BLOCK = _record("live end order leaves leaves_order arrived_at arriving_at")
 PIPE = _record("", "interval")
 PORT = _record("pipes first second")
 # A sub-partition: register ports, its memory queue, its pipes and ports, what issued last, when it looks again.
 PART = _record(
-    """wakes last_rank kept_at even_free odd_free uniform_free next_free blocked_cycles queue_head
+    """wakes last_rank last_issue kept_at even_free odd_free uniform_free next_free blocked_cycles queue_head
     queue_length queue_at port_free_at port_blocked_at pipe_free_at pipe_issued_at""",
     "address_free",
 )
@@ -58,12 +58,13 @@ SM = _record(
     """parts ports pipes places resident warps_per_block instructions code_lines fetches grid_blocks room cost_bytes
     table_at warps_at parts_at blocks_at ports_at pipes_at servers_at streams_at grid_at marks_at shared_queue_at
     first_ready_at first_stamp_at second_stamp_at block_ends_at
-    queue_entries shared_entries line_instructions most_first most_second block_start_cycles youngest_first counted
+    queue_entries shared_entries line_instructions most_first most_second block_start_cycles oldest_block_first counted
     data_server
-    launched issued next_mark marks_taken ended shared_head stamp first_lines second_lines full""",
+    launched issued next_mark marks_taken ended shared_head unflushed stamp first_lines second_lines full""",
     """issue_to_address address_cycles shared_address_cycles cycles_per_wavefront wavefront_latency request_cycles
     sector_l2_cycles sector_dram_cycles sector_fill_cycles l2_latency dram_latency near_cycles far_cycles
-    arrival_cycles release_cycles fetch_free""",
+    arrival_cycles release_cycles flush_cycles flush_store_cycles flush_most_store_cycles tagged_cycles
+    flushed fetch_free""",
 )
 
 ROW_TYPE, COST_TYPE, WARP_TYPE, BLOCK_TYPE, PART_TYPE, SERVER_TYPE, SM_TYPE = (
@@ -99,7 +100,7 @@ class State:
         table: Sequence[Issue],
         gpu: GpuSpec,
         rates: Rates,
-        youngest_first: bool,
+        oldest_block_first: bool,
         blocks: Sequence[Sequence[WarpStream]],
         resident: int,
         marks: Sequence[int],
@@ -145,7 +146,7 @@ class State:
             "counted": sum(1 << scoreboard for scoreboard in drains),
             "data_server": DATA,
             "next_mark": self.marks["at"][0],
-            "youngest_first": youngest_first,
+            "oldest_block_first": oldest_block_first,
             "table_at": _address(self.rows),
             "warps_at": _address(self._warps),
             "parts_at": _address(self._parts),
@@ -284,11 +285,17 @@ def _constants(gpu: GpuSpec, rates: Rates) -> dict[str, float]:
         "request_cycles": shared.request_interval_cycles,
         "sector_l2_cycles": l1.sector_bytes / rates.l2_bytes_per_cycle,
         "sector_dram_cycles": l1.sector_bytes / rates.dram_bytes_per_cycle,
-        "sector_fill_cycles": l1.sector_bytes / l1.line_bytes,
+        "sector_fill_cycles": l1.sector_bytes / l1.fill_bytes_per_cycle,
+        "tagged_cycles": l1.tagged_request_cycles,
         "l2_latency": rates.l2_latency_cycles,
         "dram_latency": rates.dram_latency_cycles,
         "near_cycles": fetch.near_line_cycles,
         "far_cycles": fetch.far_line_cycles,
         "arrival_cycles": gpu.barrier.arrival_cycles,
         "release_cycles": max(1.0, gpu.barrier.release_cycles),
+        "flush_cycles": gpu.barrier.flush_cycles,
+        "flush_store_cycles": gpu.barrier.flush_store_cycles,
+        "flush_most_store_cycles": gpu.barrier.flush_most_store_cycles,
+        "unflushed": -1,
+        "flushed": -FLUSH_SHARED_CYCLES,
     }

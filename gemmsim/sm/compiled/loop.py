@@ -34,7 +34,7 @@ from gemmsim.sm.compiled.layout import (
     warp_at,
 )
 from gemmsim.sm.compiled.memory import add_real, integer, put_integer, put_real, real, short
-from gemmsim.sm.compiled.units import book, fetch, hold_queue, read_registers, request, take_pipe, up
+from gemmsim.sm.compiled.units import book, fetch, flush, hold_queue, read_registers, request, take_pipe, up
 from gemmsim.sm.sub_partition import SOURCES_READ_CYCLES
 from gemmsim.sm.types import STALL_REASONS
 from gemmsim.trace.compiled import DOUBLE, INDEX, NOTHING, TRUTH, subroutine
@@ -42,6 +42,7 @@ from gemmsim.trace.compiled import DOUBLE, INDEX, NOTHING, TRUTH, subroutine
 # mypy: disable-error-code="no-untyped-def, arg-type, assignment"
 
 _NEVER = int(NEVER)
+_NOBODY = 1  # ranks are below 0
 _GONE, _WAITING, _ELIGIBLE, _AT_BARRIER = range(4)  # states of a warp
 _MEMORY, _BARRIER_KIND, _COPY_FENCE = int(Kind.MEMORY), int(Kind.BARRIER), int(Kind.COPY_FENCE)
 _WAIT, _NOT_SELECTED, _BARRIER = int(Reason["WAIT"]), int(Reason["NOT_SELECTED"]), int(Reason["BARRIER"])
@@ -56,6 +57,7 @@ def _start(sm, slot, number, now):
     block = block_at(sm.blocks_at, slot)
     block.live = 0
     block.end = 0
+    block.order = number if sm.oldest_block_first else 0
     for barrier in range(BARRIERS):
         put_integer(block.arrived_at, barrier, 0)
     for access in range(sm.fetches):
@@ -137,11 +139,15 @@ def _complete(sm, block, slot, barrier, expected, now):
     if integer(block.arrived_at, barrier) < expected:
         return
     put_integer(block.arrived_at, barrier, 0)
+    flushed = 0
     opens = up(now + sm.release_cycles)
     for w in range(slot * sm.warps_per_block, (slot + 1) * sm.warps_per_block):
         warp = warp_at(sm.warps_at, w)
         if warp.state != _AT_BARRIER or warp.barrier != barrier:
             continue
+        if flushed == 0:
+            flush(sm, now)
+            flushed = 1
         row, part = row_at(sm.table_at, warp.pc), part_at(sm.parts_at, w % sm.parts)
         if opens > warp.ready:
             add_real(row.stalls_at, _BARRIER, float(opens - warp.ready))
@@ -210,13 +216,14 @@ def _issue(sm, part, warp, now):
     if sm.issued == sm.next_mark:
         _snapshot(sm, now)
     late = now - warp.ready
+    blocked = np.int64(0)
     if late > 0:
         blocked = integer(part.port_blocked_at, row.port) - warp.blocked_before
         stalled = min(part.blocked_cycles - warp.dispatch_before, late - blocked)
         add_real(row.stalls_at, row.throttle_reason, float(blocked))
         add_real(row.stalls_at, _DISPATCH_STALL, float(stalled))
         add_real(row.stalls_at, _NOT_SELECTED, float(late - blocked - stalled))
-    if row.rotates or sm.youngest_first == 0:
+    if row.rotates or blocked > 0 or sm.oldest_block_first == 0:
         warp.issued = now
 
     if row.kind == _MEMORY:
@@ -267,11 +274,14 @@ def _issue(sm, part, warp, now):
         fetch(sm, warp, following, line, now)
 
 
-@subroutine(TRUTH, WARP_TYPE, WARP_TYPE, INDEX)
-def _before(warp, other, last_rank):
-    """Which of two warps that can issue `SubPartition._select` takes."""
-    if warp.rank == last_rank or other.rank == last_rank:
-        return warp.rank == last_rank
+@subroutine(TRUTH, SM_TYPE, WARP_TYPE, WARP_TYPE, INDEX)
+def _before(sm, warp, other, greedy):
+    """Which of two warps that can issue `SubPartition._select` takes; `greedy` issued in the last cycle."""
+    if warp.rank == greedy or other.rank == greedy:
+        return warp.rank == greedy
+    order, others = block_at(sm.blocks_at, warp.block).order, block_at(sm.blocks_at, other.block).order
+    if order != others:
+        return order < others
     return warp.issued < other.issued or (warp.issued == other.issued and warp.rank < other.rank)
 
 
@@ -279,6 +289,7 @@ def _before(warp, other, last_rank):
 def _turn(sm, part, p, now):
     """`SubPartition._run`: one sub-partition looks what can issue."""
     chosen = np.int64(-1)
+    greedy = part.last_rank if now == max(part.last_issue + 1, part.next_free) else _NOBODY
     for w in range(p, sm.places, sm.parts):
         warp = warp_at(sm.warps_at, w)
         if warp.state == _WAITING and warp.ready <= now:
@@ -289,11 +300,12 @@ def _turn(sm, part, p, now):
             warp.dispatch_before = part.blocked_cycles - max(0, part.next_free - warp.ready)
         if warp.state != _ELIGIBLE or part.next_free > now or integer(part.port_free_at, warp.port) > now:
             continue
-        if chosen < 0 or _before(warp, warp_at(sm.warps_at, chosen), part.last_rank):
+        if chosen < 0 or _before(sm, warp, warp_at(sm.warps_at, chosen), greedy):
             chosen = w
     if chosen >= 0:
         warp = warp_at(sm.warps_at, chosen)
         part.last_rank = warp.rank
+        part.last_issue = now
         _issue(sm, part, warp, now)
     wakes = np.int64(_NEVER)
     for w in range(p, sm.places, sm.parts):

@@ -28,6 +28,7 @@ from gemmsim.sm.compiled.layout import (
     server_at,
 )
 from gemmsim.sm.compiled.memory import add_real, integer, put_integer, put_real, real
+from gemmsim.sm.memory_path import FLUSH_SHARED_CYCLES
 from gemmsim.sm.registers import PAIR, TWO_PASSES
 from gemmsim.trace.compiled import DOUBLE, INDEX, NOTHING, TRUTH, subroutine
 
@@ -230,7 +231,12 @@ def request(sm, part, warp, block, row, cost, now):
         held = max(data_cycles, sm.request_cycles)
         if row.load or row.copy:
             held += l2_sectors * sm.sector_fill_cycles
+        if cost.tag_cycles > 0:
+            held += sm.tagged_cycles
         begin = book(sm, DATA, now, begin, held)
+        sm.unflushed = max(sm.unflushed, 0)
+        if not row.load and not row.copy:
+            sm.unflushed += cost.wavefronts
     handed_over = begin
     if sm.shared_entries > 0:
         put_real(sm.shared_queue_at, sm.shared_head, begin)
@@ -263,6 +269,17 @@ def request(sm, part, warp, block, row, cost, now):
         warp.done = max(warp.done, there)
     elif cost.fetch > 0:
         put_integer(block.arriving_at, cost.fetch, warp.done)
+
+
+@subroutine(NOTHING, SM_TYPE, DOUBLE)
+def flush(sm, now):
+    """`MemoryPath.flush`."""
+    if sm.unflushed < 0 or now < sm.flushed + FLUSH_SHARED_CYCLES:
+        return
+    stores = min(sm.unflushed * sm.flush_store_cycles, sm.flush_most_store_cycles)
+    sm.flushed = now
+    sm.unflushed = -1
+    book(sm, DATA, np.int64(now), now, sm.flush_cycles + stores)
 
 
 @subroutine(NOTHING, INDEX, INDEX)
