@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
@@ -19,40 +18,9 @@ from gemmsim.sm.pipes import port_pipes
 from gemmsim.sm.servers import Pipe, Port, Queue, Server
 from gemmsim.sm.streams import WarpStream
 from gemmsim.sm.sub_partition import SubPartition
+from gemmsim.sm.totals import Totals
 from gemmsim.sm.types import STALL_REASONS
 from gemmsim.sm.warp import Block, Warp
-
-
-@dataclass(frozen=True)
-class Totals:
-    """What a simulation counted on one SM.
-
-    cycles        until the last warp's exit
-    stall_cycles  float64 [instructions, len(STALL_REASONS)] warp cycles by the instruction waiting to issue
-    issued        float64 [instructions] warp instructions
-    busy_cycles   pipe -> cycles busy, average of the sub-partitions; "lsu" is the data stage that loads and stores use
-    block_ends    float64 [blocks] cycle at which each block has left, ascending
-    """
-
-    cycles: float
-    stall_cycles: NDArray[np.float64]
-    issued: NDArray[np.float64]
-    busy_cycles: dict[str, float]
-    block_ends: NDArray[np.float64]
-
-    def plus(self, other: Totals, times: float = 1.0) -> Totals:
-        """This and `times` the other."""
-        busy = {pipe: cycles + times * other.busy_cycles[pipe] for pipe, cycles in self.busy_cycles.items()}
-        return Totals(
-            self.cycles + times * other.cycles,
-            self.stall_cycles + times * other.stall_cycles,
-            self.issued + times * other.issued,
-            busy,
-            self.block_ends + times * other.block_ends,
-        )
-
-    def scaled(self, factor: float) -> Totals:
-        return self.plus(self, factor - 1.0)
 
 
 class Core:

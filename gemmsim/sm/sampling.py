@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.sm.code import Issue
 from gemmsim.sm.compiled.core import CompiledCore
-from gemmsim.sm.core import Core, Totals
 from gemmsim.sm.loops import Loop, find_loop, without_middle
 from gemmsim.sm.memory_path import Rates
 from gemmsim.sm.observer import Observer
 from gemmsim.sm.streams import Streams, WarpStream
+from gemmsim.sm.totals import Totals
+
+if TYPE_CHECKING:
+    from gemmsim.sm.core import Core
 
 ENDS = 2  # iterations that blocks keep where their beginnings and ends are simulated
 LEAST_STEADY = 4  # iterations in a row that show what one costs in the steady state
@@ -168,6 +172,8 @@ class Simulator:
         rates = Rates.share(self._gpu, active_sms, self._clock_hz)
         if self._compiled:
             return CompiledCore(self._table, self._gpu, rates, self._oldest_block_first)
+        from gemmsim.sm.core import Core  # and with it SimPy
+
         return Core(self._table, self._gpu, rates, self._observer, self._oldest_block_first)
 
     def _run(

@@ -9,10 +9,10 @@ from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
 from gemmsim.memory.types import RecordCost
 from gemmsim.sm.code import issue_table
-from gemmsim.sm.core import Totals
 from gemmsim.sm.observer import Observer
 from gemmsim.sm.sampling import Simulator
 from gemmsim.sm.streams import Streams
+from gemmsim.sm.totals import Totals
 from gemmsim.sm.types import STALL_REASONS, Timing
 from gemmsim.trace.types import Launch, WarpTrace
 

@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import Program
 from gemmsim.memory.coalescer import LINE_SHIFT
 from gemmsim.memory.types import RecordCost
+from gemmsim.native.function import NativeFunction
 from gemmsim.sm.code import Issue, Kind
 from gemmsim.sm.memory_path import NO_RECORD, RecordCycles
 from gemmsim.sm.pipes import memory_opcode
 from gemmsim.trace.types import WarpTrace
 
 _TAGS, _L2, _FETCH = (RecordCycles._fields.index(name) for name in ("tag_cycles", "l2_sectors", "fetch"))
+_MATCH_FILE = Path(__file__).resolve().parent / "compiled" / "match.py"
+_match = NativeFunction("gemmsim.sm.compiled.match", "match", [_MATCH_FILE])
 _UNRECORDED = RecordCycles(1, 0, 0, 0)  # shuffles pass the data stage once and leave no memory record
 
 
@@ -131,14 +134,3 @@ class Streams:
                 f"memory record {first + found} (instruction {record_pc[found]}) is not in the stream of warp {warp}"
             )
         return record
-
-
-@njit(cache=True)
-def _match(positions, pcs, record_pc, first, record):  # type: ignore[no-untyped-def]
-    """Give each record, in order, the next position with its instruction; returns how many found one."""
-    found = 0
-    for position in positions:
-        if found < len(record_pc) and record_pc[found] == pcs[position]:
-            record[position] = first + found
-            found += 1
-    return found

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import GpuSpec
+from gemmsim.native.function import NativeFunction
 from gemmsim.sm.code import Issue, Reason
 from gemmsim.sm.compiled.layout import DATA, State
-from gemmsim.sm.compiled.loop import simulator
-from gemmsim.sm.core import Totals
 from gemmsim.sm.memory_path import Rates
 from gemmsim.sm.streams import WarpStream
+from gemmsim.sm.totals import Totals
 
 _ROOM = 256  # entries of the lists that have no bound of their own; more where that was too few
+
+
+@cache
+def simulator() -> NativeFunction:
+    """`loop.run` compiled: called with the address of a record `layout.SM`. Files beside this folder hold constants
+    that are compiled into it."""
+    here = Path(__file__).resolve().parent
+    sources = (*sorted(here.glob("*.py")), *sorted(here.parent.glob("*.py")), here.parents[1] / "trace" / "compiled.py")
+    return NativeFunction("gemmsim.sm.compiled.loop", "run", sources)
 
 
 class CompiledCore:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import from_dtype
 from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.sm.code import SCOREBOARDS, Issue
-from gemmsim.sm.compiled.memory import records
 from gemmsim.sm.fetch import INSTRUCTION_BYTES
 from gemmsim.sm.memory_path import FLUSH_SHARED_CYCLES, Rates, RecordCycles
 from gemmsim.sm.pipes import port_pipes
@@ -65,14 +63,6 @@ SM = _record(
     sector_l2_cycles sector_dram_cycles sector_fill_cycles l2_latency dram_latency near_cycles far_cycles
     arrival_cycles release_cycles flush_cycles flush_store_cycles flush_most_store_cycles tagged_cycles
     flushed fetch_free""",
-)
-
-ROW_TYPE, COST_TYPE, WARP_TYPE, BLOCK_TYPE, PART_TYPE, SERVER_TYPE, SM_TYPE = (
-    from_dtype(dtype) for dtype in (ROW, COST, WARP, BLOCK, PART, SERVER, SM)
-)
-row_at, cost_at, stream_at, warp_at, block_at = (records(dtype) for dtype in (ROW, COST, STREAM, WARP, BLOCK))
-pipe_at, port_at, part_at, server_at, mark_at, sm_at = (
-    records(dtype) for dtype in (PIPE, PORT, PART, SERVER, MARK, SM)
 )
 
 

@@ -5,20 +5,13 @@ Comments that say why are in the SimPy model, which each docstring names.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
-from functools import cache
-from pathlib import Path
-
 import numpy as np
-from numba import njit
 
 from gemmsim.sm.code import SCOREBOARDS, Kind, Reason
-from gemmsim.sm.compiled.layout import (
-    ARRIVALS,
-    BARRIERS,
+from gemmsim.sm.compiled.layout import ARRIVALS, BARRIERS, NEVER
+from gemmsim.sm.compiled.memory import add_real, integer, put_integer, put_real, real, short
+from gemmsim.sm.compiled.records import (
     BLOCK_TYPE,
-    NEVER,
     PART_TYPE,
     ROW_TYPE,
     SM_TYPE,
@@ -33,7 +26,6 @@ from gemmsim.sm.compiled.layout import (
     stream_at,
     warp_at,
 )
-from gemmsim.sm.compiled.memory import add_real, integer, put_integer, put_real, real, short
 from gemmsim.sm.compiled.units import book, fetch, flush, hold_queue, read_registers, request, take_pipe, up
 from gemmsim.sm.sub_partition import SOURCES_READ_CYCLES
 from gemmsim.sm.types import STALL_REASONS
@@ -330,46 +322,28 @@ def _leaving(sm, now):
     return first
 
 
-def _sources_version() -> int:
-    """A number that changes with the files of this folder, all of which are compiled into `run`."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    return int.from_bytes(digest.digest()[:7], "little")
-
-
-@cache
-def simulator() -> Callable[[int], None]:
-    """The compiled `run`. numba finds a cached function by its file and by what it closes over: `version` stands for
-    the other files."""
-    version = _sources_version()
-
-    @njit(cache=True, boundscheck=False)
-    def run(address):
-        """Simulate all blocks of the SM at `address`; `full` is set there where a list had no room."""
-        _ = version
-        sm = sm_at(address, 0)
-        begun = min(sm.resident, sm.grid_blocks)
-        for slot in range(begun):
-            _start(sm, slot, slot, 0)
-        while sm.full == 0:
-            now = np.int64(_NEVER)
-            for p in range(sm.parts):
-                now = min(now, part_at(sm.parts_at, p).wakes)
-            for slot in range(sm.resident):
-                now = min(now, block_at(sm.blocks_at, slot).leaves)
-            if now == _NEVER:
-                break
+def run(address):
+    """Simulate all blocks of the SM at `address`; `full` is set there where a list had no room."""
+    sm = sm_at(address, 0)
+    begun = min(sm.resident, sm.grid_blocks)
+    for slot in range(begun):
+        _start(sm, slot, slot, 0)
+    while sm.full == 0:
+        now = np.int64(_NEVER)
+        for p in range(sm.parts):
+            now = min(now, part_at(sm.parts_at, p).wakes)
+        for slot in range(sm.resident):
+            now = min(now, block_at(sm.blocks_at, slot).leaves)
+        if now == _NEVER:
+            break
+        slot = _leaving(sm, now)
+        while slot >= 0:
+            block_at(sm.blocks_at, slot).leaves = _NEVER
+            if begun < sm.grid_blocks:
+                _start(sm, slot, begun, now)
+                begun += 1
             slot = _leaving(sm, now)
-            while slot >= 0:
-                block_at(sm.blocks_at, slot).leaves = _NEVER
-                if begun < sm.grid_blocks:
-                    _start(sm, slot, begun, now)
-                    begun += 1
-                slot = _leaving(sm, now)
-            for p in range(sm.parts):
-                part = part_at(sm.parts_at, p)
-                if part.wakes == now:
-                    _turn(sm, part, p, now)
-
-    return run
+        for p in range(sm.parts):
+            part = part_at(sm.parts_at, p)
+            if part.wakes == now:
+                _turn(sm, part, p, now)

@@ -10,24 +10,20 @@ from math import ceil
 import numpy as np
 
 from gemmsim.sm.code import Reason
-from gemmsim.sm.compiled.layout import (
+from gemmsim.sm.compiled.layout import DATA, DRAM, ENTRANCE, L2, TAGS
+from gemmsim.sm.compiled.memory import add_real, integer, put_integer, put_real, real
+from gemmsim.sm.compiled.records import (
     BLOCK_TYPE,
     COST_TYPE,
-    DATA,
-    DRAM,
-    ENTRANCE,
-    L2,
     PART_TYPE,
     ROW_TYPE,
     SERVER_TYPE,
     SM_TYPE,
-    TAGS,
     WARP_TYPE,
     pipe_at,
     port_at,
     server_at,
 )
-from gemmsim.sm.compiled.memory import add_real, integer, put_integer, put_real, real
 from gemmsim.sm.memory_path import FLUSH_SHARED_CYCLES
 from gemmsim.sm.registers import PAIR, TWO_PASSES
 from gemmsim.trace.compiled import DOUBLE, INDEX, NOTHING, TRUTH, subroutine
