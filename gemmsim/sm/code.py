@@ -28,9 +28,8 @@ Reason = IntEnum("Reason", {name.upper(): index for index, name in enumerate(STA
 SCOREBOARDS = 6
 
 
-# Ports that warps always take turns with (own microbenchmark on an H200: six of eight warps of a sub-partition that
-# keep the tensor cores busy advance alike). They take turns after whatever the compiler lets a warp wait for, too, but
-# not after branches: loops of 32 multiplies end two by two, the youngest first.
+# Ports that warps of a block take turns with (own microbenchmark on an H200: six of eight warps of a sub-partition that
+# keep the tensor cores busy advance alike).
 ROTATING = ("tensor",)
 
 
@@ -91,7 +90,7 @@ class Issue(NamedTuple):
     barrier             of Kind.BARRIER: (barrier number, warps expected or 0 for the whole block, whether it waits)
     slots               issue intervals of its pipe that it occupies
     operands, windows   what it reads through the register ports, and within how many cycles: see `registers`
-    rotates             whether warps take turns after it, instead of the youngest first
+    rotates             whether warps take turns with it, instead of the youngest first
     """
 
     port: str
@@ -157,7 +156,7 @@ def _issue(instruction: Instruction, arch: str, gpu: GpuSpec) -> Issue:
         slots=_slots(instruction, port, gpu),
         operands=operands_of(instruction, port),
         windows=window_cycles(instruction, port),
-        rotates=port in ROTATING or (delay > 1 and port != "cbu" and kind != Kind.BARRIER),
+        rotates=port in ROTATING,
     )
 
 

@@ -64,7 +64,7 @@ MECHANISMS = (
     Mechanism(
         "oldest-block-first",
         "the warp whose last issue is longest ago does",
-        "where the warp that issued last cannot go on at once, the oldest block does; those that waited take turns",
+        "where the warp that issued last cannot go on at once, the youngest of the oldest block does",
         options(TimingOptions(oldest_block_first=False)),
     ),
     Mechanism(

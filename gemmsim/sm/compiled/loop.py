@@ -208,14 +208,13 @@ def _issue(sm, part, warp, now):
     if sm.issued == sm.next_mark:
         _snapshot(sm, now)
     late = now - warp.ready
-    blocked = np.int64(0)
     if late > 0:
         blocked = integer(part.port_blocked_at, row.port) - warp.blocked_before
         stalled = min(part.blocked_cycles - warp.dispatch_before, late - blocked)
         add_real(row.stalls_at, row.throttle_reason, float(blocked))
         add_real(row.stalls_at, _DISPATCH_STALL, float(stalled))
         add_real(row.stalls_at, _NOT_SELECTED, float(late - blocked - stalled))
-    if row.rotates or blocked > 0 or sm.oldest_block_first == 0:
+    if row.rotates or sm.oldest_block_first == 0:
         warp.issued = now
 
     if row.kind == _MEMORY:
