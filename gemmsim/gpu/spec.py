@@ -59,7 +59,7 @@ class L1:
     hit_latency_cycles: tuple[float, float, float]  # load to use: 32-, 64-, 128-bit
     miss_bytes_per_cycle: float  # L2 to L1, a SM
     fill_bytes_per_cycle: float  # into the data array, out of the data stage's time
-    tagged_request_cycles: float  # of the data stage, beside its wavefronts, by each request to global or local memory
+    tagged_request_cycles: float  # of the data stage, more, by a request to global memory beside ones to shared
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,8 @@ class RecordCycles(NamedTuple):
 
 # On an H200 two blocks of one or two warps on different sub-partitions cause one flush (own microbenchmark).
 FLUSH_SHARED_CYCLES = 3.0
+# Requests that pass the tag stage are beside those that do not where so many of them follow one at most.
+BESIDE_SHARED = 8
 
 NO_RECORD = RecordCycles(0, 0, 0, 0)  # no lane was active: the instruction passes the queue and asks for nothing
 
@@ -78,6 +80,7 @@ class MemoryPath:
         # What arrives from L2 is written to the data array; booked with the request's own cycles.
         self._sector_fill_cycles = gpu.l1.sector_bytes / gpu.l1.fill_bytes_per_cycle
         self._tagged_cycles = gpu.l1.tagged_request_cycles
+        self._since_shared = BESIDE_SHARED  # requests that passed the tag stage since the last that did not
         self._barrier = gpu.barrier
         self._unflushed = -1  # wavefronts of stores since the last flush; -1 where there was no access
         self._flushed = -FLUSH_SHARED_CYCLES
@@ -119,8 +122,11 @@ class MemoryPath:
             held = data_cycles if data_cycles > self._request_cycles else self._request_cycles
             if access.load or access.copy:
                 held += l2_sectors * self._sector_fill_cycles
-            if tag_cycles:
+            if not tag_cycles:
+                self._since_shared = 0
+            elif self._since_shared < BESIDE_SHARED:
                 held += self._tagged_cycles
+                self._since_shared += 1
             begin = self.data.book(now, begin, held)
             self._unflushed = max(self._unflushed, 0)
             if not access.load and not access.copy:

@@ -142,7 +142,7 @@ MECHANISMS = (
     Mechanism(
         "tagged-requests",
         "they take the data stage no longer than their wavefronts",
-        "requests to global memory leave the data stage idle for a moment",
+        "between requests to shared and to global memory the data stage is idle for a moment",
         gpu_numbers({"l1.tagged_request_cycles": 0.0}),
     ),
     Mechanism(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.sm.code import SCOREBOARDS, Issue
 from gemmsim.sm.fetch import INSTRUCTION_BYTES
-from gemmsim.sm.memory_path import FLUSH_SHARED_CYCLES, Rates, RecordCycles
+from gemmsim.sm.memory_path import BESIDE_SHARED, FLUSH_SHARED_CYCLES, Rates, RecordCycles
 from gemmsim.sm.pipes import port_pipes
 from gemmsim.sm.registers import NO_OPERANDS
 from gemmsim.sm.streams import WarpStream
@@ -58,7 +58,8 @@ SM = _record(
     first_ready_at first_stamp_at second_stamp_at block_ends_at
     queue_entries shared_entries line_instructions most_first most_second block_start_cycles oldest_block_first counted
     data_server
-    launched issued next_mark marks_taken ended shared_head unflushed stamp first_lines second_lines full""",
+    launched issued next_mark marks_taken ended shared_head unflushed since_shared stamp first_lines second_lines
+    full""",
     """issue_to_address address_cycles shared_address_cycles cycles_per_wavefront wavefront_latency request_cycles
     sector_l2_cycles sector_dram_cycles sector_fill_cycles l2_latency dram_latency near_cycles far_cycles
     arrival_cycles release_cycles flush_cycles flush_store_cycles flush_most_store_cycles tagged_cycles
@@ -287,5 +288,6 @@ def _constants(gpu: GpuSpec, rates: Rates) -> dict[str, float]:
         "flush_store_cycles": gpu.barrier.flush_store_cycles,
         "flush_most_store_cycles": gpu.barrier.flush_most_store_cycles,
         "unflushed": -1,
+        "since_shared": BESIDE_SHARED,
         "flushed": -FLUSH_SHARED_CYCLES,
     }

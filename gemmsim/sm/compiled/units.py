@@ -24,7 +24,7 @@ from gemmsim.sm.compiled.records import (
     port_at,
     server_at,
 )
-from gemmsim.sm.memory_path import FLUSH_SHARED_CYCLES
+from gemmsim.sm.memory_path import BESIDE_SHARED, FLUSH_SHARED_CYCLES
 from gemmsim.sm.registers import PAIR, TWO_PASSES
 from gemmsim.trace.compiled import DOUBLE, INDEX, NOTHING, TRUTH, subroutine
 
@@ -227,8 +227,11 @@ def request(sm, part, warp, block, row, cost, now):
         held = max(data_cycles, sm.request_cycles)
         if row.load or row.copy:
             held += l2_sectors * sm.sector_fill_cycles
-        if cost.tag_cycles > 0:
+        if cost.tag_cycles == 0:
+            sm.since_shared = 0
+        elif sm.since_shared < BESIDE_SHARED:
             held += sm.tagged_cycles
+            sm.since_shared += 1
         begin = book(sm, DATA, now, begin, held)
         sm.unflushed = max(sm.unflushed, 0)
         if not row.load and not row.copy:
