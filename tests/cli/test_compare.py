@@ -40,7 +40,7 @@ def test_warm_caches(capsys: pytest.CaptureFixture[str]) -> None:
     cold, warm = data(capsys, *SMALL), data(capsys, *SMALL, "--caches", "warm")
     assert (cold["caches"], warm["caches"]) == ("cold", "warm")
     times = [[row["time_us"] for row in found["groups"][0]["rows"]] for found in (cold, warm)]
-    assert times[1][0] == pytest.approx(times[0][0], rel=0.05)
+    assert times[1][0] == pytest.approx(times[0][0], rel=0.12)
     assert times[1][1] < 0.95 * times[0][1]
     single = data(capsys, "analyze", "--kernel", "naive", "--size", "64", "--caches", "warm")
     assert single["launch"]["caches"] == "warm" and single["counters"]["dram__sectors_read.sum"] == 0

@@ -90,7 +90,7 @@ def test_caches(  # type: ignore[no-untyped-def]
         gpu,
         sm=replace(gpu.sm, count=sms),
         l1=replace(gpu.l1, ways=l1[1]),
-        l2=replace(gpu.l2, size_bytes=l2[0], ways=l2[1]),
+        l2=replace(gpu.l2, size_bytes=l2[0], ways=l2[1], fetch_bytes=32),  # 64: tests/unit/test_l2.py
     )
     given = launch((len(trace.blocks), 1, 1), 32 * trace.warps_per_block)
     traffic = serve(built, given, trace, gpu, l1[0], resident, warm)

@@ -150,7 +150,7 @@ def test_a_kernel_that_pays_for_it_is_quicker_without(key: str, name: str) -> No
         ("address-unit", BLOCKTILE),
         ("memory-queue", BLOCKTILE),
         ("shared-queue", BLOCKTILE),
-        ("request-interval", HALF),
+        ("request-interval", COALESCED),
         ("l1-hits", COALESCED),
         ("l2-bandwidth", BLOCKTILE),
         ("dram-bandwidth", BLOCKTILE),

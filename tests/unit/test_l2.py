@@ -32,6 +32,17 @@ def test_what_one_sm_fetched_another_finds() -> None:
     assert traffic.counters["dram__bytes_read.sum"] == 128
 
 
+def test_two_sectors_are_fetched_at_once() -> None:
+    # A row of one sector a step, as a tile 8 floats wide goes along it: every other one is there.
+    def sector(n: int) -> Lanes:
+        return [32 * n + 4 * (lane % 8) for lane in range(32)]
+
+    traffic = served([[(LOAD, sector(n)) for n in (0, 1, 3, 2)]])
+    assert traffic.cost.l2_sectors.tolist() == [1, 1, 1, 1]
+    assert traffic.cost.dram_sectors.tolist() == [2, 0, 2, 0]
+    assert traffic.counters["dram__sectors_read.sum"] == 4
+
+
 def test_sms_take_turns() -> None:
     # In turns: 0 0 1 1 2 2 0 0. The first of each pair misses, whatever came before (two lines hold two of three).
     block = [[(LOAD, line(n)) for n in (0, 1, 2, 0)]]
