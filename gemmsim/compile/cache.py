@@ -41,9 +41,8 @@ class Cache:
             data = self._path(key).read_bytes()
         except OSError:
             return None
-        header = len(_MAGIC) + _DIGEST_BYTES
-        body = data[header:]
-        if data[: len(_MAGIC)] != _MAGIC or hashlib.sha256(body).digest() != data[len(_MAGIC) : header]:
+        body = opened(_MAGIC, data)
+        if body is None:
             return None
         length = int.from_bytes(body[:_LENGTH_BYTES], "little")
         cubin, program = body[_LENGTH_BYTES : _LENGTH_BYTES + length], body[_LENGTH_BYTES + length :]
@@ -58,7 +57,7 @@ class Cache:
         path = self._path(key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, _MAGIC + hashlib.sha256(body).digest() + body)
+            write_atomically(path, sealed(_MAGIC, body))
         except OSError as error:
             warnings.warn(
                 f"cannot write the cache folder '{self.folder}' ({error.strerror}); going on without it: set "
@@ -69,6 +68,19 @@ class Cache:
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / key[2:]
+
+
+def sealed(magic: bytes, body: bytes) -> bytes:
+    """What a file holds whose damage `opened` notices."""
+    return magic + hashlib.sha256(body).digest() + body
+
+
+def opened(magic: bytes, data: bytes) -> bytes | None:
+    """The body of such a file; None where it is another kind of file or not whole."""
+    header = len(magic) + _DIGEST_BYTES
+    body = data[header:]
+    whole = data[: len(magic)] == magic and hashlib.sha256(body).digest() == data[len(magic) : header]
+    return body if whole else None
 
 
 def default_cache() -> Cache:

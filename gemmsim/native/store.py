@@ -11,12 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemmsim.compile.cache import CacheWarning, write_atomically
+from gemmsim.compile.cache import CacheWarning, opened, sealed, write_atomically
 from gemmsim.compile.toolchain import versions_of
 
 PACKAGE = Path(__file__).resolve().parent.parent
 _MAGIC = b"gemmsim-native-1\n"
-_DIGEST_BYTES = 32
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _NO_MATTER = ("NUMBA_CACHE_DIR",)  # of numba's settings, all but these may change what it compiles
 
@@ -69,9 +68,8 @@ def load(key: str, place: Path) -> MachineCode | None:
             data = file.read()
     except OSError:
         return None
-    header = len(_MAGIC) + _DIGEST_BYTES
-    body = data[header:]
-    if data[: len(_MAGIC)] != _MAGIC or hashlib.sha256(body).digest() != data[len(_MAGIC) : header]:
+    body = opened(_MAGIC, data)
+    if body is None:
         return None
     symbol, returns, code = body.split(b"\n", 2)
     return MachineCode(symbol.decode(), returns.decode(), code)
@@ -82,7 +80,7 @@ def save(key: str, place: Path, code: MachineCode) -> None:
     body = b"\n".join((code.symbol.encode(), code.returns.encode(), code.object))
     try:
         place.mkdir(parents=True, exist_ok=True)
-        write_atomically(place / key, _MAGIC + hashlib.sha256(body).digest() + body)
+        write_atomically(place / key, sealed(_MAGIC, body))
     except OSError as error:
         warnings.warn(
             f"cannot write the folder '{place}' ({error.strerror}): the engines are compiled again in each run",

@@ -10,8 +10,10 @@ import pytest
 
 from gemmsim.errors import GemmsimError
 from gemmsim.gpu.load import load_gpu
-from gemmsim.memory.sampled import spread, together
+from gemmsim.memory.coalescer import coalesce
+from gemmsim.memory.sampled import brought_sectors, spread, together
 from gemmsim.memory.serve import serve
+from gemmsim.memory.streams import Streams
 from gemmsim.memory.types import Traffic
 from gemmsim.provenance import Provenance
 from gemmsim.trace.types import Argument, Launch, WarpTrace
@@ -246,3 +248,17 @@ def test_a_tile_comes_from_dram_as_a_whole_or_not_at_all() -> None:
     assert found[0, 0].tolist() == [0, 4, 4, 0, 0]  # a quarter of four tiles: one
     assert found[1, 0].tolist() == [0, 4, 4, 0, 0]
     assert together(np.zeros(0, np.int64), share, pc[:0], np.zeros(1, np.int64), 2).tolist() == []
+
+
+def test_what_an_access_brings_where_64_bytes_are_fetched() -> None:
+    """Two warps of a block go along rows of sectors, the second beginning at an odd one; then a whole line."""
+    lane = np.arange(32)
+    patterns = coalesce(np.stack([4 * (lane % 8), 4 * lane]), np.ones((2, 32), bool), np.full(2, 4))
+    sector = np.array([0, 1, 2, 8, 101, 102, 103, 104])
+    shape = np.array([0, 0, 0, 1, 0, 0, 0, 0], np.int32)
+    none = np.zeros(8, np.uint8)
+    streams = Streams(np.arange(8), sector, shape, none, none.astype(np.int32), np.array([0, 4, 8]))
+    asked = np.array([1, 1, 1, 4, 1, 1, 1, 1])
+    # pairs: 0-1, 2-3, the line's two; 100-101, 102-103, 104-105
+    assert brought_sectors(asked, streams, patterns, 2, 2).tolist() == [2, 0, 2, 4, 2, 2, 0, 2]
+    assert brought_sectors(asked, streams, patterns, 2, 1).tolist() == asked.tolist()
