@@ -106,11 +106,14 @@ def run_caches(
             (block // in_wave * trace.executed.shape[1] + streams.pc) * (1 << 32) + passes(streams.pc, streams.start),
             return_inverse=True,
         )
-        replayed = replay_l2(l1.to_l2, group.reshape(-1), gpu.l2.size_bytes, gpu.l2.ways, gpu.l2.fetch_bytes, warm)
+        l2, near = gpu.l2, np.unique(residents.sm) % gpu.l2.partitions
+        replayed = replay_l2(
+            l1.to_l2, group.reshape(-1), l2.size_bytes, l2.ways, l2.fetch_bytes, warm, l2.partitions, near
+        )
         dram, in_flight = replayed.missed, replayed.in_flight
         footprint = Footprint(_by_instruction(trace, streams, dram), np.zeros(0), float(replayed.written_back))
     else:
-        estimated = estimate(trace, launch, streams, shapes.coalesced, shifts, in_wave, gpu.l2.size_bytes, warm)
+        estimated = estimate(trace, launch, streams, shapes.coalesced, shifts, in_wave, gpu.l2, warm)
         notes = (_L1_SAMPLED, _L2_BOUND if estimated is None else _L2_SAMPLED)
         footprint = _bound(launch, asked, gpu.l2.size_bytes if warm else 0) if estimated is None else estimated
         share = np.divide(footprint.read_sectors, asked, out=np.zeros_like(asked), where=asked > 0)

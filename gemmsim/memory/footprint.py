@@ -6,6 +6,8 @@ of time: within a wave a sector is fetched once, and one that an earlier wave to
 sectors touched since fit in L2. Blocks that were not executed are taken to be like the executed block of the largest
 weight.
 
+Where L2 has two partitions, what SMs of both halves read is in it twice (see `l2`): the capacity is what is left then.
+
 Sectors that are only ever touched together are looked at as one. Where that is still too much work, every m-th of a
 block stands for m and the capacity is divided by m: blocks that share sectors share the chosen ones too, as they are
 the same accesses.
@@ -21,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.gpu.spec import L2
 from gemmsim.memory.coalescer import SECTOR_BYTES, Coalesced
 from gemmsim.memory.engine import engine
 from gemmsim.memory.kinds import PAST, READ
@@ -59,11 +62,12 @@ class _Lists:
 
 @dataclass(frozen=True)
 class _Visits:
-    """Lists in the order of waves, each with its addresses moved: int64 [visits]."""
+    """Lists in the order of waves, each with its addresses moved: int64 [visits]. blocks: that visit it in the wave."""
 
     wave: NDArray[np.int64]
     list: NDArray[np.int64]
     move: NDArray[np.int64]
+    blocks: NDArray[np.int64]
 
 
 def estimate(
@@ -73,7 +77,7 @@ def estimate(
     coalesced: Coalesced,
     shifts: Shifts,
     blocks_per_wave: int,
-    l2_bytes: int,
+    l2: L2,
     warm: bool = False,
 ) -> Footprint | None:
     """The estimate; None where a grid axis in use has no known step, or the addresses lie too far apart.
@@ -101,7 +105,7 @@ def estimate(
     units = int(lists.sector.max()) + int(move.max()) + 1 - low
     every = -(-int((lists.start[visits.list + 1] - lists.start[visits.list]).sum()) // _VISITS) or 1
     read, touched = np.zeros((2, trace.executed.shape[1]), np.int64)
-    capacity = l2_bytes // SECTOR_BYTES // unit // every
+    capacity = int(l2.size_bytes / SECTOR_BYTES / unit / every / _copies(visits, lists, l2.partitions))
     launches = 2 if warm else 1
     held = np.zeros(launches * (int(visits.wave[-1]) + 1) + 1, np.int64)
     last = np.zeros(units, np.int16 if 2 * len(held) + 1 <= np.iinfo(np.int16).max else np.int32)
@@ -177,8 +181,20 @@ def _visits(like: NDArray[np.int64], moves: NDArray[np.int64], wave: NDArray[np.
     for g in range(groups):
         places, place = np.unique(moves[:, g], return_inverse=True)
         key = (wave * (int(like.max()) + 1) + like) * len(places) + place.reshape(-1)
-        _, first = np.unique(key, return_index=True)
-        columns.append(np.stack([wave[first], like[first] * groups + g, moves[first, g]]))
-    wave, number, move = np.concatenate(columns, axis=1)
+        _, first, blocks = np.unique(key, return_index=True, return_counts=True)
+        columns.append(np.stack([wave[first], like[first] * groups + g, moves[first, g], blocks]))
+    wave, number, move, blocks = np.concatenate(columns, axis=1)
     order = np.argsort(wave, kind="stable")
-    return _Visits(wave[order], number[order], move[order])
+    return _Visits(wave[order], number[order], move[order], blocks[order])
+
+
+def _copies(visits: _Visits, lists: _Lists, partitions: int) -> float:
+    """Lines of L2 that a line takes, in the mean: one in the partition it belongs to and one in each other whose SMs
+    read it. Each of the blocks that do is near to any of the partitions; what is only written has no copies."""
+    if partitions == 1:
+        return 1.0
+    others = (partitions - 1) * (1 - (1 - 1 / partitions) ** visits.blocks.astype(np.float64))
+    reads = np.concatenate([[0], np.cumsum(lists.kind == READ)])
+    read = reads[lists.start[visits.list + 1]] - reads[lists.start[visits.list]]
+    touched = lists.start[visits.list + 1] - lists.start[visits.list]
+    return 1 + float(read @ others) / max(int(touched.sum()), 1)

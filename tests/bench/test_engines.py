@@ -91,7 +91,7 @@ def test_footprint(size: int, rate: Rate) -> None:
     wave = request.gpu.sm.count * done.occupancy.blocks_per_sm
 
     def run() -> object:
-        return footprint.estimate(trace, launch, streams, shapes.coalesced, shifts, wave, request.gpu.l2.size_bytes)
+        return footprint.estimate(trace, launch, streams, shapes.coalesced, shifts, wave, request.gpu.l2)
 
     assert rate(run, launch.blocks, "blocks", rounds=3) is not None
 

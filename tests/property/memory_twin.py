@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from gemmsim.isa.program import Program
 from gemmsim.memory.access import access_of
@@ -83,11 +83,13 @@ def replay(
     l1: tuple[int, int],
     l2: tuple[int, int],
     warm: bool = False,
+    near: Sequence[int] = (0,) * 99,
+    partitions: int = 1,
 ) -> tuple[list[int], list[int], int]:
     """Sectors of each record that hit L1, and that DRAM read for it; dirty sectors replaced in L2.
 
     place: (SM, generation) of each block. l1, l2: (bytes, ways). warm: L2 begins as the launch leaves it; its hits and
-    misses are those of the second time.
+    misses are those of the second time. near: the partition of L2 that each SM is near to.
     """
     hits = [0] * len(trace.record_pc)
     waves: dict[int, dict[int, list[int]]] = {}
@@ -99,22 +101,34 @@ def replay(
         cache = Cache(*l1)
         generations = sorted(waves[sm].items())
         requests.append([r for g, rows in generations for r in run_wave(program, trace, g, rows, cache, hits)])
-    cache = Cache(*l2)
+    halves = [Cache(l2[0] // partitions, l2[1]) for _ in range(partitions)]
     for _ in range(2 if warm else 1):
-        missed, written_back = run_l2(requests, cache, len(hits))
+        missed, written_back = run_l2(requests, halves, [near[sm] for sm in sorted(waves)], len(hits))
     return hits, missed, written_back
 
 
-def run_l2(requests: list[list[Request]], cache: Cache, records: int) -> tuple[list[int], int]:
+def run_l2(requests: list[list[Request]], halves: list[Cache], near: list[int], records: int) -> tuple[list[int], int]:
     missed, written_back = [0] * records, 0
     for turn in range(max((len(r) for r in requests), default=0)):
-        for op, line, wanted, record in [r[turn] for r in requests if turn < len(r)]:
-            state, victim = cache.touch(line)
+        for sm, (op, line, wanted, record) in [(sm, r[turn]) for sm, r in enumerate(requests) if turn < len(r)]:
+            home = halves[(line * 0x9E3779B97F4A7C15 % 2**64 >> 59) % len(halves)]
+            reads, close = op in ("ld", "ldgsts"), halves[near[sm]]
+            needed = wanted
+            if reads and close is not home and line in close.set_of(line):
+                copy, _ = close.touch(line)
+                needed = [s for s in wanted if s not in copy]
+                if not needed:
+                    continue
+            state, victim = home.touch(line)
             written_back += sum(victim.values())
             if op != "st":
-                missed[record] += sum(s not in state for s in wanted)
-            for s in wanted:
-                state[s] = state.get(s, False) or op not in ("ld", "ldgsts")
+                missed[record] += sum(s not in state for s in needed)
+            for s in needed:
+                state[s] = state.get(s, False) or not reads
+            if reads and close is not home:
+                copy, victim = close.touch(line)
+                written_back += sum(victim.values())
+                copy.update(dict.fromkeys(needed, False))
     return missed, written_back
 
 

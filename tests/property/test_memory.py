@@ -77,12 +77,13 @@ def test_one_request(access: tuple[int, twin.Lanes], merges: bool) -> None:
     st.integers(1, 3),
     st.integers(1, 2),
     st.sampled_from([(0, 2), (128, 2), (256, 2), (1024, 1), (2048, 4)]),
-    st.sampled_from([(512, 4), (1024, 2), (65536, 4)]),
+    st.sampled_from([(1024, 4), (1024, 2), (65536, 4)]),
     st.booleans(),
+    st.integers(1, 2),
 )
 @settings(max_examples=80, deadline=None)
 def test_caches(  # type: ignore[no-untyped-def]
-    trace, sms: int, resident: int, l1: tuple[int, int], l2: tuple[int, int], warm: bool
+    trace, sms: int, resident: int, l1: tuple[int, int], l2: tuple[int, int], warm: bool, partitions: int
 ) -> None:
     built = program(*MNEMONICS)
     gpu = load_gpu("h200")
@@ -90,13 +91,21 @@ def test_caches(  # type: ignore[no-untyped-def]
         gpu,
         sm=replace(gpu.sm, count=sms),
         l1=replace(gpu.l1, ways=l1[1]),
-        l2=replace(gpu.l2, size_bytes=l2[0], ways=l2[1], fetch_bytes=32),  # 64: tests/unit/test_l2.py
+        l2=replace(
+            gpu.l2,
+            size_bytes=l2[0],
+            ways=l2[1],
+            partitions=partitions,
+            fetch_bytes=32,  # 64: tests/unit/test_l2.py
+        ),
     )
     given = launch((len(trace.blocks), 1, 1), 32 * trace.warps_per_block)
     traffic = serve(built, given, trace, gpu, l1[0], resident, warm)
     placed = place(len(trace.blocks), gpu.sm, resident)
     where = dict(enumerate(zip(placed.sm.tolist(), placed.generation.tolist(), strict=True)))
-    hits, missed, written_back = twin.replay(built, trace, where, l1, l2, warm)
+    hits, missed, written_back = twin.replay(
+        built, trace, where, l1, l2, warm, [sm % partitions for sm in range(sms)], partitions
+    )
     assert traffic.cost.dram_sectors.tolist() == missed
     assert traffic.counters["dram__sectors_write.sum"] == written_back
     assert sum(row.l1_hit_sectors for row in traffic.instructions) == sum(hits)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from gemmsim.gpu.load import load_gpu
+from gemmsim.memory.compiled.lru import home_of
 from gemmsim.memory.serve import serve
 from gemmsim.memory.types import Traffic
 
@@ -20,8 +23,8 @@ def line(number: int) -> Lanes:
 
 
 def served(*blocks: list[Accesses], lines: int = 2, warm: bool = False) -> Traffic:
-    """One block a SM, no L1, an L2 of one set of `lines` lines, no requests that merge."""
-    gpu = replace(GPU, l2=replace(GPU.l2, size_bytes=128 * lines, ways=lines, merged_requests=1))
+    """One block a SM, no L1, an L2 of one partition, one set of `lines` lines, no requests that merge."""
+    gpu = replace(GPU, l2=replace(GPU.l2, size_bytes=128 * lines, ways=lines, partitions=1, merged_requests=1))
     return serve(PROGRAM, launch((len(blocks), 1, 1)), warp_trace(3, dict(enumerate(blocks))), gpu, 0, 1, warm)
 
 
@@ -41,6 +44,26 @@ def test_two_sectors_are_fetched_at_once() -> None:
     assert traffic.cost.l2_sectors.tolist() == [1, 1, 1, 1]
     assert traffic.cost.dram_sectors.tolist() == [2, 0, 2, 0]
     assert traffic.counters["dram__sectors_read.sum"] == 4
+
+
+def test_a_partition_keeps_copies_of_what_belongs_to_the_other() -> None:
+    """Two partitions of a line each. SM 0 is near to the first: a line of the second is copied there, and replaces
+    what belongs there; at home nothing is lost."""
+    gpu = replace(GPU, l2=replace(GPU.l2, size_bytes=2 * 128, ways=1, partitions=2, merged_requests=1))
+    near, far = (next(n for n in range(99) if home_of.py_func(np.int64(n), 2) == half) for half in (0, 1))
+
+    def dram(*blocks: list[Accesses]) -> list[int]:
+        traced = warp_trace(3, dict(enumerate(blocks)))
+        return serve(PROGRAM, launch((len(blocks), 1, 1)), traced, gpu, 0, 1).cost.dram_sectors.tolist()
+
+    reads = [(LOAD, line(near)), (LOAD, line(far)), (LOAD, line(far)), (LOAD, line(near))]
+    assert dram([reads]) == [4, 4, 0, 4]  # the copy of `far` has replaced `near`
+    assert dram([[(LOAD, line(far)), (LOAD, line(near)), (LOAD, line(far))]]) == [4, 4, 0]  # found at home
+    assert dram([[(STORE, line(far)), (LOAD, line(near)), (STORE, line(far))]]) == [0, 4, 0]
+    assert dram([[(LOAD, line(near)), (STORE, line(far)), (LOAD, line(near))]]) == [4, 0, 0]  # stores leave no copy
+    # SM 1 is near to the second. In turns: `far` comes to both halves, `near` replaces it in both; `far` comes again.
+    two = [[(LOAD, line(far)), (LOAD, line(far))], [(LOAD, line(near)), (LOAD, line(far))]]
+    assert dram([two[0]], [two[1]]) == [4, 4, 4, 0]
 
 
 def test_sms_take_turns() -> None:

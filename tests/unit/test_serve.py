@@ -54,12 +54,13 @@ def gemm(
     warm: bool = False,
     l1_bytes: int = 64 << 10,
     resident: int = 2,
+    partitions: int = 1,
 ) -> Traffic:
     """An n x n GEMM on a small GPU, all blocks or those (x, y) with their weights."""
     grid = (n // 32, n // 4, 1)
     chosen = only or {(x, y): 1.0 for y in range(grid[1]) for x in range(grid[0])}
     trace = gemm_trace(n, tuple(chosen), tuple(chosen.values()))
-    gpu = replace(GPU, sm=replace(GPU.sm, count=sms), l2=replace(GPU.l2, size_bytes=l2_bytes))
+    gpu = replace(GPU, sm=replace(GPU.sm, count=sms), l2=replace(GPU.l2, size_bytes=l2_bytes, partitions=partitions))
     arguments = tuple(Argument("f32", (n, n), None) for _ in range(3))
     return serve(GEMM, Launch(grid, (32, 4, 1), arguments), trace, gpu, l1_bytes, resident, warm)
 
@@ -163,6 +164,19 @@ class TestSampled:
         for name, off in (("dram__sectors_read.sum", 0.34), ("l1tex__m_xbar2l1tex_read_sectors.sum", 0.05)):
             assert sampled[name] == pytest.approx(whole[name], rel=off)
         assert whole["dram__sectors_read.sum"] > 4096
+
+    def test_what_both_halves_of_l2_read_is_there_twice(self) -> None:
+        """B has 64 KB: an L2 of 96 keeps it from wave to wave, but not where it has two partitions: then each
+        of 13 waves of 10 blocks reads its 2048 sectors then, and A's 2048 are read once in any case."""
+        name = "dram__sectors_read.sum"
+        one, two = (
+            [gemm(128, only, 96 << 10, 5, l1_bytes=4096, partitions=p).counters[name] for only in (None, SAMPLE)]
+            for p in (1, 2)
+        )
+        assert one[0] < 0.4 * two[0]
+        assert one[1] == 2048 + 2048
+        assert two[0] == pytest.approx(two[1], rel=0.1)
+        assert two[1] == pytest.approx(13 * 2048 + 2048, rel=0.02)
 
     def test_what_a_wave_leaves_in_l1_for_the_next(self) -> None:
         """One SM, a row of the grid at a time: it keeps all of B, which the first row brings and 31 find."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.memory.compiled.lru import move_to_front, sectors_in, set_of, way_of
+from gemmsim.memory.compiled.lru import home_of, move_to_front, sectors_in, set_of, way_of
 from gemmsim.memory.kinds import READ, WRITE
 
 
 def replay(  # type: ignore[no-untyped-def]
-    line, mask, kind, access, start, tags, valid, dirty, fetched_by, group, fetch, missed, in_flight,
+    line, mask, kind, access, start, near, partitions, tags, valid, dirty, fetched_by, group, fetch, missed, in_flight,
 ):  # fmt: skip
     written = 0
+    sets = len(tags) // partitions  # of one partition
     sms = len(start) - 1
     longest = 0
     for sm in range(sms):
@@ -21,7 +22,23 @@ def replay(  # type: ignore[no-untyped-def]
             i = start[sm] + turn
             if i >= start[sm + 1]:
                 continue
-            row = set_of(line[i], len(tags))
+            home, row = home_of(line[i], partitions), set_of(line[i], sets)
+            wanted, copied = mask[i], False
+            copy = near[sm] * sets + row
+            if near[sm] != home and kind[i] == READ:
+                way = way_of(tags, copy, line[i])
+                if way >= 0:
+                    wanted &= ~valid[copy, way]
+                    if wanted == 0:
+                        if fetched_by[copy, way] == group[access[i]]:
+                            in_flight[access[i]] = True
+                        move_to_front(tags, copy, way, line[i])
+                        move_to_front(valid, copy, way, valid[copy, way])
+                        move_to_front(dirty, copy, way, dirty[copy, way])
+                        move_to_front(fetched_by, copy, way, fetched_by[copy, way])
+                        continue
+                copied = True
+            row += home * sets
             way = way_of(tags, row, line[i])
             present, changed = np.uint8(0), np.uint8(0)
             fetcher = np.int64(-1)
@@ -31,7 +48,7 @@ def replay(  # type: ignore[no-untyped-def]
                 way = tags.shape[1] - 1
                 written += sectors_in(dirty[row, way])
             if kind[i] != WRITE:
-                absent = mask[i] & ~present
+                absent = wanted & ~present
                 if absent:
                     for first in range(0, 4, fetch):
                         whole = np.uint8(((1 << fetch) - 1) << first)
@@ -45,7 +62,18 @@ def replay(  # type: ignore[no-untyped-def]
             if kind[i] != READ:
                 changed |= mask[i]
             move_to_front(tags, row, way, line[i])
-            move_to_front(valid, row, way, present | mask[i])
+            move_to_front(valid, row, way, present | wanted)
             move_to_front(dirty, row, way, changed)
             move_to_front(fetched_by, row, way, fetcher)
+            if copied:
+                way, present = way_of(tags, copy, line[i]), np.uint8(0)
+                if way >= 0:
+                    present = valid[copy, way]
+                else:
+                    way = tags.shape[1] - 1
+                    written += sectors_in(dirty[copy, way])
+                move_to_front(tags, copy, way, line[i])
+                move_to_front(valid, copy, way, present | wanted)
+                move_to_front(dirty, copy, way, np.uint8(0))
+                move_to_front(fetched_by, copy, way, fetcher)
     return written

@@ -25,6 +25,12 @@ def set_of(line, sets):  # type: ignore[no-untyped-def]
 
 
 @njit(inline="always")
+def home_of(line, partitions):  # type: ignore[no-untyped-def]
+    """L2 partition that a line belongs to, by the highest bits of the same product; its set hangs on all of them."""
+    return np.int64((np.uint64(line) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(59)) % partitions
+
+
+@njit(inline="always")
 def way_of(tags, row, line):  # type: ignore[no-untyped-def]
     """Way of `line` in set `row`, -1 where it is absent."""
     for way in range(tags.shape[1]):

@@ -1,0 +1,74 @@
+"""How much of what SMs read over and over L2 keeps, as measured on an H200: its two partitions."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gemmsim.gpu.load import load_gpu
+from gemmsim.memory.kinds import READ
+from gemmsim.memory.l1 import ToL2
+from gemmsim.memory.l2 import replay_l2
+
+DATA = json.loads((Path(__file__).parent / "h200_l2.json").read_text())
+L2 = load_gpu("h200").l2
+SMS = 132
+SCALE = 64  # all sizes are divided by it
+LINES_PER_MIB = 8192
+
+
+@cache
+def read_again(groups: int, mib: int) -> float:
+    """Share of the later passes' reads that came from DRAM."""
+    lines = mib * LINES_PER_MIB // SCALE // groups  # of a slice
+    slices = [np.tile(np.arange(lines) + sm % groups * lines, DATA["passes"]) for sm in range(SMS)]
+    line = np.concatenate(slices)
+    start = np.arange(SMS + 1) * lines * DATA["passes"]
+    asked = ToL2(
+        line, np.full(len(line), 15, np.uint8), np.full(len(line), READ, np.uint8), np.arange(len(line)), start
+    )
+    near = np.arange(SMS) // groups % 2 if groups < SMS else np.arange(SMS) % 2
+    group = np.zeros(len(line), np.int64)
+    replayed = replay_l2(asked, group, L2.size_bytes // SCALE, L2.ways, L2.fetch_bytes, False, L2.partitions, near)
+    return again(float(replayed.missed.sum()) / (4 * lines * groups))
+
+
+def again(read: float) -> float:
+    """Of what was read from DRAM in all passes, in units of the array."""
+    return (read - 1) / (DATA["passes"] - 1)
+
+
+@pytest.mark.parametrize("row", DATA["rows"], ids=lambda row: f"{row['groups']}-{row['mib']}")
+def test_what_is_kept(row: dict[str, int]) -> None:
+    """All of it below 26 MiB that all SMs read, or 36 of which each reads its own; nothing from 36 and 56. LRU and a hash
+    of our own lose it over the same range as the hardware does."""
+    measured = again(row["dram_sectors_read"] / (row["mib"] * LINES_PER_MIB * 4))
+    predicted = read_again(row["groups"], row["mib"])
+    steep = (26, 36) if row["groups"] < SMS else (36, 56)
+    if row["mib"] < steep[0]:
+        assert measured < 0.01
+        assert predicted == 0
+    elif row["mib"] >= steep[1]:
+        assert measured > 0.9
+        assert predicted > 0.9
+    else:
+        assert predicted == pytest.approx(min(measured, 1.0), abs=0.3)
+
+
+def test_one_partition_would_keep_60_mib() -> None:
+    """What the table would be if L2 were one: the test above can fail."""
+    lines = 40 * LINES_PER_MIB // SCALE
+    line = np.tile(np.arange(lines), 4)
+    asked = ToL2(
+        line,
+        np.full(len(line), 15, np.uint8),
+        np.zeros(len(line), np.uint8),
+        np.arange(len(line)),
+        np.array([0, len(line)]),
+    )
+    replayed = replay_l2(asked, np.zeros(len(line), np.int64), L2.size_bytes // SCALE, L2.ways, L2.fetch_bytes)
+    assert replayed.missed.sum() == 4 * lines
