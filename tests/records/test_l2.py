@@ -44,14 +44,14 @@ def again(read: float) -> float:
 
 @pytest.mark.parametrize("row", DATA["rows"], ids=lambda row: f"{row['groups']}-{row['mib']}")
 def test_what_is_kept(row: dict[str, int]) -> None:
-    """All of it below 26 MiB that all SMs read, or 36 of which each reads its own; nothing from 36 and 56. LRU and a hash
+    """All of it below 26 MiB that all SMs read, or 36 that they read apart; nothing from 36 and 56. LRU and a hash
     of our own lose it over the same range as the hardware does."""
     measured = again(row["dram_sectors_read"] / (row["mib"] * LINES_PER_MIB * 4))
     predicted = read_again(row["groups"], row["mib"])
     steep = (26, 36) if row["groups"] < SMS else (36, 56)
     if row["mib"] < steep[0]:
         assert measured < 0.01
-        assert predicted == 0
+        assert predicted < 0.005
     elif row["mib"] >= steep[1]:
         assert measured > 0.9
         assert predicted > 0.9
