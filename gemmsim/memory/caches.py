@@ -20,6 +20,7 @@ from gemmsim.memory.placement import place
 from gemmsim.memory.sampled import brought_sectors, passes, residents_of_sample, spread, together
 from gemmsim.memory.shapes import Shapes
 from gemmsim.memory.shifts import shifts_of
+from gemmsim.memory.standing import standing, standing_streams
 from gemmsim.memory.streams import Streams, residents_of, streams_of
 from gemmsim.trace.types import Launch, WarpTrace
 
@@ -38,8 +39,9 @@ _L2_BOUND = (
 class Caches:
     """What the caches did.
 
-    l2, dram        uint16 [records] sectors sent to L2 and read from DRAM for it; 0 for shared memory
-    in_flight       bool [records] whether sectors that it finds in L2 are still on their way from DRAM
+    l2, dram        uint16 [records of `standing` blocks] sectors sent to L2 and read from DRAM for it; 0 for shared
+                    memory
+    in_flight       bool [likewise] whether sectors that it finds in L2 are still on their way from DRAM
     l1_hit_sectors, l2_sectors, dram_sectors, merged_sectors  float64 [instructions] of the whole launch
     l2_requests     that L2 serves, of the whole launch, up to four sectors of a line each
     """
@@ -68,11 +70,13 @@ def run_caches(
 ) -> Caches:
     """Replay a trace that has every block of the grid, estimate from one that has some. warm: L2 begins as an identical
     launch has left it."""
-    streams = streams_of(trace, shapes, accesses)
+    executed, every = trace, streams_of(trace, shapes, accesses)
+    shifts = shifts_of(trace, launch, every)
+    trace = standing(trace)
+    streams = standing_streams(every, trace)
     whole = len(trace.blocks) == launch.blocks and bool((trace.weight == 1).all())
     per_block = np.diff(streams.start[:: trace.warps_per_block])
     placement = place(launch.blocks, gpu.sm, resident_blocks_per_sm)
-    shifts = shifts_of(trace, launch, streams)
     merge = gpu.l2.merged_requests if len(gpu.sm.gpc_sms) > 1 else 1
     joined = merged_share(launch, shifts, placement, resident_blocks_per_sm, merge)
     joined[[index for index, access in accesses.items() if access.space == "local"]] = 0.0  # each thread's own
@@ -84,14 +88,10 @@ def run_caches(
     l1 = replay_l1(streams, residents, shapes.coalesced, trace.warps_per_block, l1_bytes, gpu.l1.ways)
     # Per access: sums over the members of the replay that made it, and how many these were.
     made = np.bincount(residents.block, residents.times, minlength=len(trace.blocks))
-    times = np.repeat(np.maximum(made, 1), per_block)
+    times = np.repeat(made, per_block)
     weight = np.repeat(trace.weight, per_block)
     sectors = shapes.coalesced.sectors[streams.shape]
     hit = l1.hits / times
-    if not made.all():  # left out: what the others' hits let expect
-        left = np.repeat(made == 0, per_block)
-        whole_hits, all_sectors = (_by_instruction(trace, streams, np.where(left, 0, x)) for x in (hit, sectors))
-        hit = np.where(left, sectors * (whole_hits / np.maximum(all_sectors, 1))[streams.pc], hit)
     sent = np.where(streams.kind == READ, sectors - hit, sectors)
     fetched = np.where(streams.kind == WRITE, 0, sent)
     is_read = (streams.kind == READ) | (streams.kind == PAST)
@@ -113,7 +113,7 @@ def run_caches(
         dram, in_flight = replayed.missed, replayed.in_flight
         footprint = Footprint(_by_instruction(trace, streams, dram), np.zeros(0), float(replayed.written_back))
     else:
-        estimated = estimate(trace, launch, streams, shapes.coalesced, shifts, in_wave, gpu.l2, warm)
+        estimated = estimate(executed, launch, every, shapes.coalesced, shifts, in_wave, gpu.l2, warm)
         notes = (_L1_SAMPLED, _L2_BOUND if estimated is None else _L2_SAMPLED)
         footprint = _bound(launch, asked, gpu.l2.size_bytes if warm else 0) if estimated is None else estimated
         share = np.divide(footprint.read_sectors, asked, out=np.zeros_like(asked), where=asked > 0)

@@ -39,8 +39,6 @@ def residents_of_sample(
     of the largest weight stands in for as many of the groups as _LOOKUPS allows, the most frequent ones first; each of
     the others for one.
 
-    Blocks that stand for none, and come after all that stand for some, are left out: only their addresses count.
-
     lookups  int64 [blocks] lines that each executed block looks up
     """
     drawn = _draw(launch, shifts, placement, resident_blocks_per_sm)
@@ -51,7 +49,7 @@ def residents_of_sample(
     shift: list[NDArray[np.int64]] = []
     at = coordinates(np.arange(launch.blocks), launch.grid)
     last = int(placement.generation[-1])
-    for index, number in enumerate(trace.blocks[: int(np.flatnonzero(trace.weight)[-1]) + 1].tolist()):
+    for index, number in enumerate(trace.blocks.tolist()):
         for here, generation, often in drawn[: max(many, 1) if index == heaviest else 1]:
             # The first generation finds L1 empty, most blocks do not.
             before = generation - 1 if generation else min(1, last)

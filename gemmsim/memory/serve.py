@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +15,7 @@ from gemmsim.memory.caches import Caches, run_caches
 from gemmsim.memory.coalescer import LINE_BYTES, SECTOR_BYTES
 from gemmsim.memory.counters import counters_of
 from gemmsim.memory.shapes import Shapes, shapes_of
+from gemmsim.memory.standing import padded, standing
 from gemmsim.memory.tags import look_up
 from gemmsim.memory.types import InstructionTraffic, RecordCost, Traffic
 from gemmsim.trace.types import Launch, WarpTrace
@@ -38,11 +41,13 @@ def serve(
     _check(gpu, resident_blocks_per_sm)
     accesses = _accesses(program, trace)
     shapes = shapes_of(trace, accesses)
-    weight = np.repeat(trace.weight, np.diff(trace.record_start[:: trace.warps_per_block]))
     caches = run_caches(trace, launch, shapes, accesses, gpu, l1_bytes, resident_blocks_per_sm, warm_caches)
-    tags, missing = look_up(trace.record_base, shapes.of_record, shapes.lanes, gpu.l1.tag_lines_per_cycle)
-    waves = np.where(caches.l2 > 0, missing, shapes.lanes.wavefronts[shapes.of_record])
-    rows = _rows(trace, accesses, shapes, caches, weight, tags, waves)
+    records, trace = len(trace.record_pc), standing(trace)
+    of_standing = replace(shapes, of_record=shapes.of_record[: len(trace.record_pc)])
+    weight = np.repeat(trace.weight, np.diff(trace.record_start[:: trace.warps_per_block]))
+    tags, missing = look_up(trace.record_base, of_standing.of_record, shapes.lanes, gpu.l1.tag_lines_per_cycle)
+    waves = np.where(caches.l2 > 0, missing, shapes.lanes.wavefronts[of_standing.of_record])
+    rows = _rows(trace, accesses, of_standing, caches, weight, tags, waves)
     counters = counters_of(
         program,
         executed=trace.weight @ trace.executed,
@@ -52,11 +57,11 @@ def serve(
         dram=caches.traffic,
     )
     cost = RecordCost(
-        wavefronts=waves.astype(np.uint16),
-        tag_cycles=tags.astype(np.uint16),
-        l2_sectors=caches.l2,
-        dram_sectors=caches.dram,
-        in_flight=caches.in_flight,
+        wavefronts=padded(waves.astype(np.uint16), records),
+        tag_cycles=padded(tags.astype(np.uint16), records),
+        l2_sectors=padded(caches.l2, records),
+        dram_sectors=padded(caches.dram, records),
+        in_flight=padded(caches.in_flight, records),
     )
     return Traffic(counters.value, counters.provenance, rows, cost, shapes, caches.notes)
 

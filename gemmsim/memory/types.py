@@ -43,7 +43,8 @@ class InstructionTraffic:
 
 @dataclass(frozen=True)
 class RecordCost:
-    """What each memory record of a trace cost; arrays run parallel to `WarpTrace.record_pc`.
+    """What each memory record of a trace cost; arrays run parallel to `WarpTrace.record_pc`. 0 for those of blocks that
+    stand for none (see `standing`).
 
     wavefronts   uint16 cycles of the L1/shared data stage
     tag_cycles   uint16 cycles of the tag stage (0 for shared memory)

@@ -276,3 +276,21 @@ def test_what_an_access_brings_where_64_bytes_are_fetched() -> None:
     # pairs: 0-1, 2-3, the line's two; 100-101, 102-103, 104-105
     assert brought_sectors(asked, streams, patterns, 2, 2).tolist() == [2, 0, 2, 4, 2, 2, 0, 2]
     assert brought_sectors(asked, streams, patterns, 2, 1).tolist() == asked.tolist()
+
+
+def test_blocks_that_stand_for_none_cost_nothing() -> None:
+    """One more of them at the end of a sample changes nothing, and its accesses have no costs."""
+    blocks, weight = tuple(SAMPLE), tuple(SAMPLE.values())
+    n = 128
+    once, twice = (
+        serve(GEMM, launch((n // 32, n // 4, 1), 128), gemm_trace(n, b, w), GPU, 64 << 10, 2)
+        for b, w in ((blocks, weight), ((*blocks, (0, 3)), (*weight, 0.0)))
+    )
+    assert once.counters == twice.counters and once.instructions == twice.instructions
+    trace = gemm_trace(n, (*blocks, (0, 3)), (*weight, 0.0))
+    counted = int(trace.record_start[trace.warps_per_block])  # those of the first block, which stands for all
+    for name in ("wavefronts", "tag_cycles", "l2_sectors", "dram_sectors", "in_flight"):
+        column = getattr(twice.cost, name)
+        assert len(column) == len(trace.record_pc) and not column[counted:].any()
+        assert (column[:counted] == getattr(once.cost, name)[:counted]).all()
+    assert twice.cost.wavefronts[:counted].all()
