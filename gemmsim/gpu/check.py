@@ -13,6 +13,7 @@ MAY_BE_ZERO = (
     "shared.reserved_bytes_per_block",
     "shared.carveouts_bytes",
     "launch.",
+    "l1.partial_line_cycles",
     "mio.shared_entries",
     "sm.gpc_sms",
     "sm.early_sms",

@@ -60,6 +60,8 @@ class L1:
     miss_bytes_per_cycle: float  # L2 to L1, a SM
     fill_bytes_per_cycle: float  # into the data array, out of the data stage's time
     tagged_request_cycles: float  # of the data stage, more, by a request to global memory beside ones to shared
+    store_bytes_per_cycle: float  # out to L2, a SM
+    partial_line_cycles: float  # that a line takes more, on that way, where sectors are written in part
 
 
 @dataclass(frozen=True, slots=True)

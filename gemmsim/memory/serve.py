@@ -20,6 +20,8 @@ from gemmsim.memory.tags import look_up
 from gemmsim.memory.types import InstructionTraffic, RecordCost, Traffic
 from gemmsim.trace.types import Launch, WarpTrace
 
+_WRITES = ("st", "atom", "red")
+
 
 def serve(
     program: Program,
@@ -62,6 +64,7 @@ def serve(
         l2_sectors=padded(caches.l2, records),
         dram_sectors=padded(caches.dram, records),
         in_flight=padded(caches.in_flight, records),
+        partial_lines=padded(_partial_lines(accesses, of_standing)[of_standing.of_record], records),
     )
     return Traffic(counters.value, counters.provenance, rows, cost, shapes, caches.notes)
 
@@ -82,6 +85,19 @@ def _accesses(program: Program, trace: WarpTrace) -> dict[int, Access]:
     executed = np.flatnonzero(trace.executed.any(axis=0)).tolist()
     found = {index: access_of(program.instructions[index]) for index in executed}
     return {index: access for index, access in found.items() if access is not None}
+
+
+def _partial_lines(accesses: dict[int, Access], shapes: Shapes) -> NDArray[np.uint8]:
+    """uint8 [shapes]: lines of which an access to global or local memory writes sectors in part."""
+    coalesced = shapes.coalesced
+    shape = np.repeat(np.arange(len(shapes.pc)), coalesced.sectors)
+    line = coalesced.sector_offset // (LINE_BYTES // SECTOR_BYTES)
+    writes = np.isin(
+        shapes.pc, [i for i, access in accesses.items() if access.space != "shared" and access.op in _WRITES]
+    )
+    partial = writes[shape] & ~coalesced.sector_whole
+    lines = np.unique(np.stack([shape[partial], line[partial]]), axis=1)[0]
+    return np.bincount(lines, minlength=len(shapes.pc)).astype(np.uint8)
 
 
 def _rows(

@@ -51,6 +51,7 @@ class RecordCost:
     l2_sectors   uint16 sectors that went to L2 (L1 misses, and all stores)
     dram_sectors uint16 sectors that went on to DRAM
     in_flight    bool whether sectors that were found in L2 were still on their way from DRAM, for another access
+    partial_lines  uint8 lines of which it writes sectors in part (0 for what does not write)
     """
 
     wavefronts: NDArray[np.uint16]
@@ -58,6 +59,7 @@ class RecordCost:
     l2_sectors: NDArray[np.uint16]
     dram_sectors: NDArray[np.uint16]
     in_flight: NDArray[np.bool_]
+    partial_lines: NDArray[np.uint8]
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ class RecordCycles(NamedTuple):
     """What one executed memory instruction costs (see `memory.types.RecordCost`).
 
     fetch  number of what it asks L2 for, where it is the block's first access with that number; 0: always asks
+    partial_lines  of a store: lines of which it writes sectors in part
     """
 
     wavefronts: int
@@ -28,6 +29,7 @@ class RecordCycles(NamedTuple):
     dram_sectors: int
     in_flight: int = 0
     fetch: int = 0
+    partial_lines: int = 0
 
 
 # On an H200 two blocks of one or two warps on different sub-partitions cause one flush (own microbenchmark).
@@ -80,6 +82,8 @@ class MemoryPath:
         # What arrives from L2 is written to the data array; booked with the request's own cycles.
         self._sector_fill_cycles = gpu.l1.sector_bytes / gpu.l1.fill_bytes_per_cycle
         self._tagged_cycles = gpu.l1.tagged_request_cycles
+        self._sector_out_cycles = gpu.l1.sector_bytes / gpu.l1.store_bytes_per_cycle
+        self._partial_line_cycles = gpu.l1.partial_line_cycles
         self._since_shared = BESIDE_SHARED  # requests that passed the tag stage since the last that did not
         self._barrier = gpu.barrier
         self._unflushed = -1  # wavefronts of stores since the last flush; -1 where there was no access
@@ -87,6 +91,7 @@ class MemoryPath:
         self._entrance = Server()
         self.tags = Server()
         self.data = Server()
+        self._out = Server()
         self.l2 = Server()
         self.dram = Server()
 
@@ -98,7 +103,7 @@ class MemoryPath:
         Complete means that a load's registers are written, or that a store has left the SM. `arriving` says when what
         the block's loads have asked L2 for is in L1: others with the same `fetch` find it there, and wait until then.
         """
-        wavefronts, tag_cycles, l2_sectors, dram_sectors, in_flight, fetch = cost
+        wavefronts, tag_cycles, l2_sectors, dram_sectors, in_flight, fetch, partial_lines = cost
         there = arriving.get(fetch, 0) if fetch else 0
         if there:
             l2_sectors = dram_sectors = in_flight = 0
@@ -131,19 +136,24 @@ class MemoryPath:
             self._unflushed = max(self._unflushed, 0)
             if not access.load and not access.copy:
                 self._unflushed += wavefronts
+        end = begin + (data_cycles if data_cycles > tag_cycles else tag_cycles)
+        leaves = begin
+        out_cycles = 0.0
+        if l2_sectors and not access.load and not access.copy:
+            out_cycles = l2_sectors * self._sector_out_cycles + partial_lines * self._partial_line_cycles
+            leaves = self._out.book(now, begin, out_cycles)
         # A slow stage fills the queue before it; the address unit keeps a request until there is room in it.
-        handed_over = begin
+        handed_over = leaves
         if queue:
             queue.popleft()
-            queue.append(begin)
+            queue.append(leaves)
             handed_over = addressed
         address_free[sub_partition] = handed_over
-        sources_read = ceil(now + access.sources_read + addressed - idle_arrival)
+        sources_read = ceil(now + access.sources_read + addressed - idle_arrival + leaves - begin)
         waited = begin - idle_arrival
-        end = begin + (data_cycles if data_cycles > tag_cycles else tag_cycles)
         if not access.load and not access.copy:
-            if l2_sectors:
-                end = self._leave(now, end, l2_sectors, dram_sectors)
+            if out_cycles:
+                end = self._leave(now, max(end, leaves + out_cycles), l2_sectors, dram_sectors)
             return ceil(handed_over), sources_read, ceil(end)
         if access.shared_load:  # what it takes by itself, however many wavefronts a cycle all warps together get
             longer = access.narrow_latency + (wavefronts - 1) * self._wavefront_latency - access.latency

@@ -25,6 +25,7 @@ GENERATIONS = (4, 3, 2, 1)
 class TimingOptions:
     """max_instructions: warp instructions simulated in total, at most; sm_clock_hz: in place of the GPU's under load.
 
+    math_behind_barriers  whether arithmetic goes on where a warp waits at a barrier (see `code.PASSING`)
     register_ports  whether operands compete for the ports of the register file (see `registers`)
     oldest_block_first  see `sub_partition`; else, of the warps that can issue, the one whose last issue is longest ago
     compiled        whether the compiled twin of the SimPy model runs, where there is no observer (see `compiled`)
@@ -36,6 +37,7 @@ class TimingOptions:
     sm_clock_hz: float | None = None
     observer: Observer | None = None
     register_ports: bool = True
+    math_behind_barriers: bool = True
     oldest_block_first: bool = True
     compiled: bool = True
 
@@ -62,7 +64,7 @@ def schedule(
             f"no block of '{program.name}' fits on an SM of {gpu.name}: it needs too many registers, "
             "too much shared memory or too many warps"
         )
-    table = issue_table(program, gpu, options.register_ports)
+    table = issue_table(program, gpu, options.register_ports, options.math_behind_barriers)
     matrix = bool(trace.executed[:, [row.port == "tensor" for row in table]].any())
     clock_hz = options.sm_clock_hz or (gpu.clock.sm_tensor_load_hz if matrix else gpu.clock.sm_load_hz)
     simulator = Simulator(

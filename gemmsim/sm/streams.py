@@ -20,7 +20,9 @@ from gemmsim.sm.memory_path import NO_RECORD, RecordCycles
 from gemmsim.sm.pipes import memory_opcode
 from gemmsim.trace.types import WarpTrace
 
-_TAGS, _L2, _FETCH = (RecordCycles._fields.index(name) for name in ("tag_cycles", "l2_sectors", "fetch"))
+_TAGS, _L2, _FETCH, _PARTIAL = (
+    RecordCycles._fields.index(name) for name in ("tag_cycles", "l2_sectors", "fetch", "partial_lines")
+)
 _MATCH_FILE = Path(__file__).resolve().parent / "compiled" / "match.py"
 _match = NativeFunction("gemmsim.sm.compiled.match", "match", [_MATCH_FILE])
 _UNRECORDED = RecordCycles(1, 0, 0, 0)  # shuffles pass the data stage once and leave no memory record
@@ -53,6 +55,7 @@ class Streams:
     def __init__(self, program: Program, table: tuple[Issue, ...], trace: WarpTrace, cost: RecordCost) -> None:
         self._trace = trace
         self._columns = (cost.wavefronts, cost.tag_cycles, cost.l2_sectors, cost.dram_sectors, cost.in_flight)
+        self._partial_lines = cost.partial_lines
         self._to_l1 = np.array([row.access.load or row.access.copy for row in table], bool)
         self._on_path = np.array([row.kind == Kind.MEMORY for row in table], bool)
         self._recorded = np.array([memory_opcode(i.opcode) is not None for i in program.instructions], bool)
@@ -114,6 +117,7 @@ class Streams:
         if len(self._trace.record_base):
             for field, column in enumerate(self._columns):
                 costs[:, field] = column[record]
+            costs[:, _PARTIAL] = self._partial_lines[record]
             costs[:, _FETCH] = (self._trace.record_base[record] >> np.uint64(LINE_SHIFT)).astype(np.int64)
         costs[record == -1], costs[record == -2] = NO_RECORD, _UNRECORDED
         return costs

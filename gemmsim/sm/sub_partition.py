@@ -66,6 +66,7 @@ class SubPartition:
         self.table = core.table
         self.port_of = [ports[row.port] for row in core.table]
         self.holds = [bool(row.waits) or row.drain_to is not None for row in core.table]
+        self.passes = [row.passes_barrier for row in core.table]
         self.stall_cycles, self.issued = core.stall_cycles, core.issued
         self.waiting: list[tuple[int, int, Warp]] = []
         self.registers = RegisterPorts()
@@ -140,7 +141,7 @@ class SubPartition:
         observer = core.observer
         row = self.table[pc]
         kind, delay, taken_delay, _, _, write, read, latency, result_reason, throttle_reason = row[1:11]
-        access, barrier, slots, operands, windows, rotates = row[11:]
+        access, barrier, slots, operands, windows, rotates, _ = row[11:]
         self.issued[pc] += 1
         core.issued_in_all += 1
         if core.issued_in_all == core.next_mark:
@@ -211,15 +212,27 @@ class SubPartition:
             observer.on_stall(warp.slot, next_pc, _BRANCH_RESOLVE, now + delay, ready)
         warp.ready = ready
         if kind == _BARRIER_KIND:
+            warp.behind = barrier[2]
             core.arrive(warp, barrier, now)
-            if barrier[2]:
+        if not self.passes[next_pc]:
+            if warp.behind:
+                warp.parked = True
                 return False
+            self._wait_for_barrier(warp)
         if self.holds[next_pc]:
             self.hold_for_scoreboards(warp)
         line = next_pc // self.line_instructions
         if line != warp.line:
             self.fetch(warp, line, now)
         return True
+
+    def _wait_for_barrier(self, warp: Warp) -> None:
+        """The warp's next instruction does not issue before the barrier that opened last did."""
+        if warp.opens > warp.ready:
+            self.stall_cycles[warp.pc][_BARRIER] += warp.opens - warp.ready
+            if self.core.observer is not None:
+                self.core.observer.on_stall(warp.slot, warp.pc, _BARRIER, warp.ready, warp.opens)
+            warp.ready = warp.opens
 
     def fetch(self, warp: Warp, line: int, now: int) -> None:
         """The warp's next instruction is on another line of code."""
@@ -253,13 +266,12 @@ class SubPartition:
 
     def open_barrier(self, warp: Warp, cycle: int) -> None:
         """The barrier that the warp waits at opens at `cycle`."""
-        if cycle > warp.ready:
-            self.stall_cycles[warp.pc][_BARRIER] += cycle - warp.ready
-            if self.core.observer is not None:
-                self.core.observer.on_stall(warp.slot, warp.pc, _BARRIER, warp.ready, cycle)
-            warp.ready = cycle
-        self.hold_for_scoreboards(warp)
-        self._enqueue(warp)
+        warp.behind, warp.opens = False, cycle
+        if warp.parked:
+            warp.parked = False
+            self._wait_for_barrier(warp)
+            self.hold_for_scoreboards(warp)
+            self._enqueue(warp)
 
 
 def _hold(warp: Warp, scoreboard: int, release: int, reason: int, counted: frozenset[int]) -> None:

@@ -22,10 +22,13 @@ class Warp:
     outstanding               a scoreboard: release cycles of its operations, where a DEPBAR counts them
     blocked_before            blocked cycles of `port` before `ready`; dispatch_before: of the register ports
     issued                    cycle of the last issue that counts for whose turn it is, -1 before the first
+    behind, opens, parked     whether it waits at a barrier that is not open yet, when the last one opened, whether its
+                              next instruction does not issue before that
     stores_done, copies_done  cycle at which the warp's stores have left the SM, its LDGSTS have arrived
     """
 
     __slots__ = (
+        "behind",
         "block",
         "blocked_before",
         "copies_done",
@@ -34,7 +37,9 @@ class Warp:
         "issued",
         "length",
         "line",
+        "opens",
         "outstanding",
+        "parked",
         "pc",
         "pcs",
         "port",
@@ -69,6 +74,8 @@ class Warp:
         self.reasons = [0] * SCOREBOARDS
         self.outstanding: list[list[int]] = [[] for _ in range(SCOREBOARDS)]
         self.stores_done = self.copies_done = 0
+        self.behind = self.parked = False
+        self.opens = 0
 
 
 class Block:

@@ -37,7 +37,13 @@ NARROW = replace(
         flush_store_cycles=0.29,
         flush_most_store_cycles=2.0,
     ),
-    l1=replace(GPU.l1, fill_bytes_per_cycle=580.0, tagged_request_cycles=0.3),
+    l1=replace(
+        GPU.l1,
+        fill_bytes_per_cycle=580.0,
+        tagged_request_cycles=0.3,
+        store_bytes_per_cycle=32.0,
+        partial_line_cycles=1.5,
+    ),
     fetch=replace(
         GPU.fetch, near_line_cycles=16.6, far_line_cycles=45.0, first_level_bytes=256, second_level_bytes=512
     ),
@@ -72,7 +78,10 @@ def costs(draw: st.DrawFn, accesses: int) -> list[RecordCycles]:
     few = st.sampled_from([0, 0, 1, 2, 8])
     line = st.integers(0, 3)
     flight = st.integers(0, 1)
-    return [RecordCycles(draw(few), draw(few), draw(few), draw(few), draw(flight), draw(line)) for _ in range(accesses)]
+    return [
+        RecordCycles(draw(few), draw(few), draw(few), draw(few), draw(flight), draw(line), draw(few))
+        for _ in range(accesses)
+    ]
 
 
 @st.composite
@@ -82,7 +91,7 @@ def launches(draw: st.DrawFn):
         Instruction(0, "EXIT", (), (), None, Control(1, False, None, None, 0, 0), (), "EXIT", 0),
     )
     gpu = draw(st.sampled_from([GPU, NARROW]))
-    table = issue_table(code, gpu)
+    table = issue_table(code, gpu, True, draw(st.booleans()))
     last = len(table) - 1
     begin = draw(st.integers(0, last - 1))
     passes = draw(st.integers(0, 6))

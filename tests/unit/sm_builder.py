@@ -43,6 +43,8 @@ GPU = replace(
         miss_bytes_per_cycle=64.0,
         fill_bytes_per_cycle=128.0,
         tagged_request_cycles=0.0,
+        store_bytes_per_cycle=64.0,
+        partial_line_cycles=0.0,
     ),
     l2=replace(_A100.l2, partitions=1, read_bytes_per_s=1e15, hit_latency_cycles=200.0, far_latency_cycles=200.0),
     dram=replace(_A100.dram, peak_bytes_per_s=1e15, achievable_fraction=1.0, latency_cycles=500.0),

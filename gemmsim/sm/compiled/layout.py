@@ -18,7 +18,7 @@ from gemmsim.sm.types import STALL_REASONS
 
 NEVER = 1 << 62
 BARRIERS = 16  # named barriers of a block: CUDA programming guide
-SERVERS = ENTRANCE, TAGS, DATA, L2, DRAM, ARRIVALS = range(6)
+SERVERS = ENTRANCE, TAGS, DATA, L2, DRAM, ARRIVALS, OUT = range(7)
 
 
 def _record(integers: str, reals: str = "") -> np.dtype[np.void]:
@@ -30,7 +30,7 @@ def _record(integers: str, reals: str = "") -> np.dtype[np.void]:
 ROW = _record(
     """port kind delay taken_delay waits drain_scoreboard drain_most write read latency result_reason throttle_reason
     load copy sources_read base_wavefronts shared_load barrier expected blocks holds reads first second third
-    reuse wide uniform window uniform_window rotates executed stalls_at""",
+    reuse wide uniform window uniform_window rotates passes_barrier executed stalls_at""",
     "access_latency narrow_latency slots",
 )
 COST = _record(" ".join(RecordCycles._fields))
@@ -38,7 +38,8 @@ STREAM = _record("length pcs_at costs_at")
 # A place for a warp: see `warp.Warp`; the last three are of the instruction that it issued last.
 WARP = _record(
     """state position length pcs_at cost_at pc line port ready rank issued blocked_before dispatch_before stores_done
-    copies_done block barrier scoreboards_at reasons_at outstanding_at outstanding_count_at release read_done done"""
+    copies_done block barrier behind opens scoreboards_at reasons_at outstanding_at outstanding_count_at release
+    read_done done"""
 )
 BLOCK = _record("live end order leaves leaves_order arrived_at arriving_at")
 PIPE = _record("", "interval")
@@ -63,6 +64,7 @@ SM = _record(
     """issue_to_address address_cycles shared_address_cycles cycles_per_wavefront wavefront_latency request_cycles
     sector_l2_cycles sector_dram_cycles sector_fill_cycles l2_latency dram_latency near_cycles far_cycles
     arrival_cycles release_cycles flush_cycles flush_store_cycles flush_most_store_cycles tagged_cycles
+    sector_out_cycles partial_line_cycles
     flushed fetch_free""",
 )
 
@@ -165,7 +167,7 @@ class State:
         self._grid = np.array([[number[id(stream)] for stream in block] for block in blocks], np.int64)
         self._pcs = np.concatenate([stream.pcs for stream in unique]).astype(np.int32)
         self._costs = np.concatenate([stream.costs for stream in unique])
-        self._fetches = _number(self._costs[:, -1])
+        self._fetches = _number(self._costs[:, RecordCycles._fields.index("fetch")])
         self._streams = np.zeros(len(unique), STREAM)
         self._streams["length"] = [len(stream.pcs) for stream in unique]
         before = np.cumsum([0, *self._streams["length"]])[:-1]
@@ -241,6 +243,7 @@ def _row(issue: Issue, port: dict[str, int]) -> tuple[float, ...]:
         *issue.operands,
         *issue.windows,
         issue.rotates,
+        issue.passes_barrier,
         0,
         0,
         access.latency,
@@ -278,6 +281,8 @@ def _constants(gpu: GpuSpec, rates: Rates) -> dict[str, float]:
         "sector_dram_cycles": l1.sector_bytes / rates.dram_bytes_per_cycle,
         "sector_fill_cycles": l1.sector_bytes / l1.fill_bytes_per_cycle,
         "tagged_cycles": l1.tagged_request_cycles,
+        "sector_out_cycles": l1.sector_bytes / l1.store_bytes_per_cycle,
+        "partial_line_cycles": l1.partial_line_cycles,
         "l2_latency": rates.l2_latency_cycles,
         "dram_latency": rates.dram_latency_cycles,
         "near_cycles": fetch.near_line_cycles,

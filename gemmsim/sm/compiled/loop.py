@@ -75,6 +75,8 @@ def _start(sm, slot, number, now):
         warp.copies_done = 0
         warp.block = slot
         warp.barrier = -1
+        warp.behind = 0
+        warp.opens = 0
         for s in range(SCOREBOARDS):
             put_integer(warp.scoreboards_at, s, 0)
             put_integer(warp.outstanding_count_at, s, 0)
@@ -125,6 +127,14 @@ def _hold_for_scoreboards(sm, warp, row):
         warp.ready = ready
 
 
+@subroutine(NOTHING, WARP_TYPE, ROW_TYPE)
+def _wait_for_barrier(warp, row):
+    """`SubPartition._wait_for_barrier`; `row` is the warp's next instruction."""
+    if warp.opens > warp.ready:
+        add_real(row.stalls_at, _BARRIER, float(warp.opens - warp.ready))
+        warp.ready = warp.opens
+
+
 @subroutine(NOTHING, SM_TYPE, BLOCK_TYPE, INDEX, INDEX, INDEX, DOUBLE)
 def _complete(sm, block, slot, barrier, expected, now):
     """`Block._complete` and, where that releases warps, `SubPartition.open_barrier`."""
@@ -135,15 +145,17 @@ def _complete(sm, block, slot, barrier, expected, now):
     opens = up(now + sm.release_cycles)
     for w in range(slot * sm.warps_per_block, (slot + 1) * sm.warps_per_block):
         warp = warp_at(sm.warps_at, w)
-        if warp.state != _AT_BARRIER or warp.barrier != barrier:
+        if warp.state == _GONE or warp.behind == 0 or warp.barrier != barrier:
             continue
         if flushed == 0:
             flush(sm, now)
             flushed = 1
+        warp.behind = 0
+        warp.opens = opens
+        if warp.state != _AT_BARRIER:
+            continue
         row, part = row_at(sm.table_at, warp.pc), part_at(sm.parts_at, w % sm.parts)
-        if opens > warp.ready:
-            add_real(row.stalls_at, _BARRIER, float(opens - warp.ready))
-            warp.ready = opens
+        _wait_for_barrier(warp, row)
         _hold_for_scoreboards(sm, warp, row)
         warp.state = _WAITING
         part.wakes = min(part.wakes, warp.ready)
@@ -155,9 +167,8 @@ def _arrive(sm, warp, row, now):
     counted = book(sm, ARRIVALS, now, float(now), sm.arrival_cycles) + sm.arrival_cycles
     block = block_at(sm.blocks_at, warp.block)
     put_integer(block.arrived_at, row.barrier, integer(block.arrived_at, row.barrier) + 1)
-    if row.blocks:
-        warp.barrier = row.barrier
-        warp.state = _AT_BARRIER
+    warp.behind = row.blocks
+    warp.barrier = row.barrier
     _complete(sm, block, warp.block, row.barrier, row.expected if row.expected > 0 else block.live, counted)
 
 
@@ -170,7 +181,7 @@ def _end(sm, warp, now, end):
     block.live -= 1
     for w in range(warp.block * sm.warps_per_block, (warp.block + 1) * sm.warps_per_block):
         other = warp_at(sm.warps_at, w)
-        if other.state == _AT_BARRIER:
+        if other.state != _GONE and other.behind:
             _complete(sm, block, warp.block, other.barrier, block.live, float(now))
     if block.live == 0:
         put_integer(sm.block_ends_at, sm.ended, block.end)
@@ -256,8 +267,11 @@ def _issue(sm, part, warp, now):
     warp.state = _WAITING
     if row.kind == _BARRIER_KIND:
         _arrive(sm, warp, row, now)
-        if row.blocks:
+    if following.passes_barrier == 0:
+        if warp.behind:
+            warp.state = _AT_BARRIER
             return
+        _wait_for_barrier(warp, following)
     if following.holds:
         _hold_for_scoreboards(sm, warp, following)
     line = warp.pc // sm.line_instructions

@@ -10,7 +10,7 @@ from math import ceil
 import numpy as np
 
 from gemmsim.sm.code import Reason
-from gemmsim.sm.compiled.layout import DATA, DRAM, ENTRANCE, L2, TAGS
+from gemmsim.sm.compiled.layout import DATA, DRAM, ENTRANCE, L2, OUT, TAGS
 from gemmsim.sm.compiled.memory import add_real, integer, put_integer, put_real, real
 from gemmsim.sm.compiled.records import (
     BLOCK_TYPE,
@@ -236,20 +236,25 @@ def request(sm, part, warp, block, row, cost, now):
         sm.unflushed = max(sm.unflushed, 0)
         if not row.load and not row.copy:
             sm.unflushed += cost.wavefronts
-    handed_over = begin
+    end = begin + max(data_cycles, float(cost.tag_cycles))
+    leaves = begin
+    out_cycles = 0.0
+    if l2_sectors > 0 and not row.load and not row.copy:
+        out_cycles = l2_sectors * sm.sector_out_cycles + cost.partial_lines * sm.partial_line_cycles
+        leaves = book(sm, OUT, now, begin, out_cycles)
+    handed_over = leaves
     if sm.shared_entries > 0:
-        put_real(sm.shared_queue_at, sm.shared_head, begin)
+        put_real(sm.shared_queue_at, sm.shared_head, leaves)
         sm.shared_head = (sm.shared_head + 1) % sm.shared_entries
         handed_over = addressed
     part.address_free = handed_over
     warp.release = up(handed_over)
-    warp.read_done = up(now + row.sources_read + addressed - idle_arrival)
+    warp.read_done = up(now + row.sources_read + addressed - idle_arrival + leaves - begin)
     waited = begin - idle_arrival
-    end = begin + max(data_cycles, float(cost.tag_cycles))
     if not row.load and not row.copy:
-        if l2_sectors > 0:
+        if out_cycles > 0:
             cycles = l2_sectors * sm.sector_l2_cycles
-            end = book(sm, L2, now, end, cycles) + cycles
+            end = book(sm, L2, now, max(end, leaves + out_cycles), cycles) + cycles
             if dram_sectors > 0:
                 book(sm, DRAM, now, end, dram_sectors * sm.sector_dram_cycles)
         warp.done = up(end)
