@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.memory.access import Access
+from gemmsim.memory.beside import beside
 from gemmsim.memory.coalescer import SECTOR_BYTES
 from gemmsim.memory.dram import DramTraffic
 from gemmsim.memory.footprint import Footprint, estimate
@@ -24,6 +25,7 @@ from gemmsim.memory.standing import standing, standing_streams
 from gemmsim.memory.streams import Streams, residents_of, streams_of
 from gemmsim.trace.types import Launch, WarpTrace
 
+_WORTH_A_THREAD = 200_000  # accesses, whose sectors take some 50 ms
 _L1_SAMPLED = (
     "L1: each executed block was replayed beside the blocks that would share its SM, after a wave of their neighbours"
 )
@@ -85,6 +87,11 @@ def run_caches(
     else:
         lookups = np.bincount(np.repeat(np.arange(len(trace.blocks)), per_block), shapes.coalesced.lines[streams.shape])
         residents = residents_of_sample(trace, launch, shifts, placement, resident_blocks_per_sm, lookups)
+    in_wave = gpu.sm.count * resident_blocks_per_sm
+    estimated_beside = beside(
+        lambda: estimate(executed, launch, every, shapes.coalesced, shifts, in_wave, gpu.l2, warm),
+        worth=not whole and len(every.sector) > _WORTH_A_THREAD,
+    )
     l1 = replay_l1(streams, residents, shapes.coalesced, trace.warps_per_block, l1_bytes, gpu.l1.ways)
     # Per access: sums over the members of the replay that made it, and how many these were.
     made = np.bincount(residents.block, residents.times, minlength=len(trace.blocks))
@@ -98,7 +105,6 @@ def run_caches(
     read_sectors = np.where(is_read, sent, 0)
     asked = _by_instruction(trace, streams, weight * fetched)
     notes: tuple[str, ...] = ()
-    in_wave = gpu.sm.count * resident_blocks_per_sm
     if whole:
         # Blocks of a wave move in step: where one of them makes DRAM read, the others soon ask for the same.
         block = np.repeat(trace.blocks, per_block)
@@ -113,7 +119,7 @@ def run_caches(
         dram, in_flight = replayed.missed, replayed.in_flight
         footprint = Footprint(_by_instruction(trace, streams, dram), np.zeros(0), float(replayed.written_back))
     else:
-        estimated = estimate(executed, launch, every, shapes.coalesced, shifts, in_wave, gpu.l2, warm)
+        estimated = estimated_beside()
         notes = (_L1_SAMPLED, _L2_BOUND if estimated is None else _L2_SAMPLED)
         footprint = _bound(launch, asked, gpu.l2.size_bytes if warm else 0) if estimated is None else estimated
         share = np.divide(footprint.read_sectors, asked, out=np.zeros_like(asked), where=asked > 0)

@@ -27,7 +27,7 @@ from gemmsim.gpu.spec import L2
 from gemmsim.memory.coalescer import SECTOR_BYTES, Coalesced
 from gemmsim.memory.engine import engine
 from gemmsim.memory.kinds import PAST, READ
-from gemmsim.memory.order import order_by
+from gemmsim.memory.order import distinct, order_by
 from gemmsim.memory.shifts import Shifts, coordinates
 from gemmsim.memory.streams import Streams
 from gemmsim.trace.types import Launch, WarpTrace
@@ -150,28 +150,19 @@ def _lists(trace: WarpTrace, streams: Streams, coalesced: Coalesced, group: NDAr
     """List block * groups + g: what instructions of group g touched in executed block `block`."""
     accesses = np.diff(streams.start[:: trace.warps_per_block])
     block = np.repeat(np.arange(len(trace.blocks)), accesses)
+    pc_of_shape, kind_of_pc = np.zeros(len(coalesced.sectors), np.int64), np.zeros(len(group), np.int64)
+    pc_of_shape[streams.shape], kind_of_pc[streams.pc] = streams.pc, streams.kind
     # Warps repeat each other's accesses: drop the repeats before each access becomes its sectors.
-    first = _firsts(block, streams.shape, streams.sector)
-    count = coalesced.sectors[streams.shape[first]]
-    access = np.repeat(first, count)
+    block, shape, base = distinct(block, streams.shape, streams.sector)
+    count = coalesced.sectors[shape]
+    access = np.repeat(np.arange(len(shape)), count)
     within = np.arange(len(access)) - np.repeat(np.cumsum(count) - count, count)
-    sector = streams.sector[access] + coalesced.sector_offset[coalesced.sector_start[streams.shape[access]] + within]
-    pc = streams.pc[access].astype(np.int64)
-    number = block[access] * groups + group[pc]
-    kept = _firsts(number, pc, sector)
-    start = np.searchsorted(number[kept], np.arange(len(trace.blocks) * groups + 1))
-    kind = streams.kind[access[kept]].astype(np.int64)
-    return _Lists(start, sector[kept], pc[kept], np.where(kind == PAST, READ, kind))
-
-
-def _firsts(major: NDArray, middle: NDArray, minor: NDArray) -> NDArray[np.int64]:
-    """Indices of the distinct triples, in ascending order of the triples."""
-    order = order_by(major, middle, minor)
-    new = np.ones(len(order), bool)
-    for column in (major[order], middle[order], minor[order]):
-        new[1:] &= column[1:] == column[:-1]
-    new[1:] = ~new[1:]
-    return order[new]
+    pc = pc_of_shape[shape[access]]
+    sector = base[access] + coalesced.sector_offset[coalesced.sector_start[shape[access]] + within]
+    number, pc, sector = distinct(block[access] * groups + group[pc], pc, sector)
+    start = np.searchsorted(number, np.arange(len(trace.blocks) * groups + 1))
+    kind = kind_of_pc[pc]
+    return _Lists(start, sector, pc, np.where(kind == PAST, READ, kind))
 
 
 def _visits(like: NDArray[np.int64], moves: NDArray[np.int64], wave: NDArray[np.int64]) -> _Visits:

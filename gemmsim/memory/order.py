@@ -12,15 +12,45 @@ def order_by(*columns: NDArray) -> NDArray[np.int64]:
     One number a row, its index behind it, is sorted where that fits 63 bits.
     """
     size = len(columns[0])
-    key, room = np.zeros(size, np.int64), size
-    for column in columns if size else ():
-        low = int(column.min())
-        span = int(column.max()) - low + 1
-        room *= span
+    packed = _packed(*columns, np.arange(size))
+    if packed is None:
+        return np.lexsort(columns[::-1])
+    packed[0].sort()
+    return packed[0] % max(size, 1)
+
+
+def distinct(*columns: NDArray) -> list[NDArray[np.int64]]:
+    """The rows that differ, in ascending order. Columns of integers [n], and int64 [distinct rows] returned."""
+    packed = _packed(*columns)
+    if packed is None:
+        order = np.lexsort(columns[::-1])
+        found = [column[order].astype(np.int64) for column in columns]
+        new = np.ones(len(order), bool)
+        new[1:] = np.any([column[1:] != column[:-1] for column in found], axis=0)
+        return [column[new] for column in found]
+    key, spans = packed
+    key.sort()
+    key = key[np.concatenate([np.ones(min(len(key), 1), bool), key[1:] != key[:-1]])]
+    found = []
+    for column, span in zip(columns[::-1], spans[::-1], strict=True):
+        found.append(key % span + (int(column.min()) if len(column) else 0))
+        key = key // span
+    return found[::-1]
+
+
+def _packed(*columns: NDArray) -> tuple[NDArray[np.int64], list[int]] | None:
+    """One number a row, which sort as the rows do, and by how much each column spreads; None where they take more than
+    63 bits."""
+    key, room, spans = np.zeros(len(columns[0]), np.int64), 1, []
+    for column in columns:
+        low = int(column.min()) if len(column) else 0
+        spans.append(int(column.max()) - low + 1 if len(column) else 1)
+        room *= spans[-1]
         if room >= 1 << 63:
-            return np.lexsort(columns[::-1])
-        key = key * span + (column.astype(np.int64) - low)
-    return np.sort(key * size + np.arange(size)) % max(size, 1)
+            return None
+        key *= spans[-1]
+        key += column.astype(np.int64) - low
+    return key, spans
 
 
 def distinct_rows(rows: NDArray) -> NDArray:

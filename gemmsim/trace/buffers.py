@@ -131,16 +131,20 @@ def _doubled(array: NDArray) -> NDArray:
 
 class _ByWarp:
     """Segment s holds the items first[s]:first[s + 1] of an array; `sorted` puts them in the order of their warps, each
-    warp's in program order. start: int64 [warps + 1] where each warp's begin then."""
+    warp's in program order, and is no copy where they are already. start: int64 [warps + 1] where each warp's begin
+    then."""
 
     def __init__(self, segment_warp: NDArray[np.int32], first: NDArray[np.int64], total: int, warps: int) -> None:
         length = np.diff(np.append(first, total))
+        self._in_order = bool((segment_warp[1:] >= segment_warp[:-1]).all())  # no warp waited for another
         order = np.argsort(segment_warp, kind="stable")
         self._first, self._length, self._total = first[order], length[order], total
         per_warp = np.bincount(segment_warp, weights=length, minlength=warps).astype(np.int64)
         self.start = np.append(0, np.cumsum(per_warp))
 
     def sorted(self, array: NDArray) -> NDArray:
+        if self._in_order:
+            return array[: self._total]
         if len(self._first) * _LONG_SEGMENT < self._total:
             pieces = zip(self._first.tolist(), (self._first + self._length).tolist(), strict=True)
             return np.concatenate([array[begin:end] for begin, end in pieces])

@@ -31,3 +31,12 @@ def test_items_follow_their_warps(segments: list[tuple[int, int]]) -> None:
         finally:
             buffers._LONG_SEGMENT = before
         assert found.start.tolist() == np.cumsum([0, *(len(by_warp[warp]) for warp in range(4))]).tolist()
+
+
+def test_what_is_in_order_is_not_copied() -> None:
+    items = np.arange(10)
+    one_by_one = buffers._ByWarp(np.array([0, 0, 1], np.int32), np.array([0, 2, 5]), 8, 2)
+    assert one_by_one.sorted(items).tolist() == list(range(8))
+    assert np.shares_memory(one_by_one.sorted(items), items)
+    in_turn = buffers._ByWarp(np.array([0, 1, 0], np.int32), np.array([0, 2, 5]), 8, 2)
+    assert in_turn.sorted(items).tolist() == [0, 1, 5, 6, 7, 2, 3, 4]
