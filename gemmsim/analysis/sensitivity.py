@@ -79,6 +79,8 @@ RULES: dict[str, Rule] = {
     "l1.miss_bytes_per_cycle": _RATE,
     "l1.fill_bytes_per_cycle": _RATE,
     "l1.tagged_request_cycles": _LATENCY,
+    "l1.store_bytes_per_cycle": _RATE,
+    "l1.partial_line_cycles": _LATENCY,
     "l2.size_bytes": _SIZE,
     "l2.partitions": _STRUCTURE,
     "l2.line_bytes": _STRUCTURE,

@@ -153,7 +153,7 @@ class MemoryPath:
         waited = begin - idle_arrival
         if not access.load and not access.copy:
             if out_cycles:
-                end = self._leave(now, max(end, leaves + out_cycles), l2_sectors, dram_sectors)
+                end = max(self._leave(now, max(end, leaves), l2_sectors, dram_sectors), leaves + out_cycles)
             return ceil(handed_over), sources_read, ceil(end)
         if access.shared_load:  # what it takes by itself, however many wavefronts a cycle all warps together get
             longer = access.narrow_latency + (wavefronts - 1) * self._wavefront_latency - access.latency

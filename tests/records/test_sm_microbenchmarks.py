@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from sm_builder import EXIT, ins, issues, program
+from trace_builder import Lanes, launch, warp_trace
+from trace_builder import program as traced
 
 from gemmsim.gpu.load import load_gpu
 from gemmsim.isa.program import Instruction
+from gemmsim.memory.serve import serve
 from gemmsim.sm.code import Kind, issue_table
 from gemmsim.sm.compiled.core import CompiledCore
 from gemmsim.sm.core import Totals
@@ -58,11 +61,12 @@ def test_blocks_end_when_they_do_on_the_gpu() -> None:
             ends = replay(POLICY_BODIES[name], 60, warps, blocks).block_ends
             errors.append(np.abs(ends / ends.max() - measured).max())
     assert len(errors) == 15
-    assert np.mean(errors) < 0.08
-    assert sorted(errors)[-4] < 0.1  # two or four blocks of dependent chains share less evenly there
+    assert np.mean(errors) < 0.065
+    assert sorted(errors)[-5] < 0.04  # blocks of dependent chains, and two of 16 warps of FFMA, share otherwise there
 
 
-@pytest.mark.parametrize(("name", "warps", "blocks"), [("64 LOP3, a branch", 8, 4), ("64 LOP3, a branch", 4, 4)])
+@pytest.mark.parametrize("name", ["64 LOP3, a branch", "64 FFMA, a branch"])
+@pytest.mark.parametrize(("warps", "blocks"), [(8, 4), (4, 4)])
 def test_it_is_the_oldest_block_that_ends_first(name: str, warps: int, blocks: int) -> None:
     body = POLICY_BODIES[name]
     code = program(*body, *[ins("FFMA", 1)] * 2, EXIT)
@@ -137,3 +141,33 @@ def test_global_and_shared_accesses_share_the_data_stage(run: list[Any]) -> None
     """Wavefronts add up; what misses adds next to nothing beside the hits, as a fill is quick."""
     replayed, measured = data_stage_cycles(run)
     assert replayed == pytest.approx(measured, rel=0.035 if not run[3] else 0.14 if run[0] == 4 else 0.07)
+
+
+def store_pattern(words: int, stride: int) -> tuple[RecordCycles, str]:
+    """What `serve` makes of a store of 32 lanes, `words` words every `stride` words; the instruction."""
+    mnemonic = {1: "STG.E", 2: "STG.E.64", 4: "STG.E.128"}[words]
+    lanes: Lanes = [4 * stride * lane for lane in range(32)]
+    cost = serve(traced("LDG.E", mnemonic), launch(), warp_trace(2, {0: [[(1, lanes)]]}), H200, 65536, 1).cost
+    columns = (cost.wavefronts, cost.tag_cycles, cost.l2_sectors, cost.dram_sectors, cost.in_flight)
+    return RecordCycles(*(int(column[0]) for column in columns), 0, int(cost.partial_lines[0])), mnemonic
+
+
+@pytest.mark.parametrize("run", runs("h200_stores.json"), ids=str)
+def test_stores_leave_the_sm_a_sector_a_cycle(run: list[Any]) -> None:
+    """By hand: a full line 4 cycles, one written in part a cycle more than it has sectors. The address unit takes four
+    cycles a store of each sub-partition, one an SM. 128 bytes a store side by side: 4.7 to 7.0 there, not explained."""
+    words, stride, warps, measured = run
+    cost, mnemonic = store_pattern(words, stride)
+    lines = min(32, stride)  # of 128 bytes: 32 lanes of 4 stride bytes
+    sectors = min(32, 4 * stride)
+    partial = words < min(stride, 8)
+    assert (cost.l2_sectors, cost.partial_lines) == (sectors, lines if partial else 0)
+
+    def cycles(stores: int) -> float:
+        code = program(*[ins(mnemonic, 6, read=0)] * stores, EXIT)
+        core = CompiledCore(issue_table(code, H200), H200, Rates.share(H200, 1, 1.98e9))
+        return core.run([[WarpStream.of(list(range(stores + 1)), [cost] * stores)] * warps], 1).cycles
+
+    predicted = (cycles(40) - cycles(20)) / (20 * warps)
+    assert predicted == pytest.approx(sectors + (lines if partial else 0), rel=0.02)
+    assert predicted == pytest.approx(measured, rel=0.02 if (words, stride) != (1, 1) else 0.45)

@@ -8,11 +8,15 @@ from gemmsim.errors import GemmsimError
 from gemmsim.gpu.load import load_gpu
 from gemmsim.gpu.spec import Pipe
 from gemmsim.isa.program import Operand, OperandKind
-from gemmsim.sm.code import Reason
-from gemmsim.sm.memory_path import RecordCycles
+from gemmsim.sm.code import Reason, issue_table
+from gemmsim.sm.core import Core
+from gemmsim.sm.memory_path import Rates, RecordCycles
 from gemmsim.sm.observer import Observer
+from gemmsim.sm.streams import WarpStream
 
 from .sm_builder import EXIT, GPU, HALVES, START, ins, issues, program, simulate
+
+ONE = RecordCycles(1, 0, 0, 0)
 
 
 def test_stall_count_is_the_distance_between_two_issues():
@@ -114,7 +118,7 @@ def test_read_barrier_is_released_before_the_result():
 
 
 def test_barrier_opens_a_fixed_time_after_the_last_arrival():
-    code = program(ins("FFMA", 15), ins("BAR.SYNC", 1), ins("FFMA", 1), EXIT)
+    code = program(ins("FFMA", 15), ins("BAR.SYNC", 1), ins("ULDC", 1), EXIT)
     seen = issues(code, warps=8)
     # two warps a sub-partition: FFMA at 1 and 2, BAR at 16 and 17; both go on 20 cycles (adu latency) after cycle 17,
     # first warp 4, the younger, which keeps the slot for its EXIT
@@ -133,6 +137,28 @@ def test_barriers_take_the_cycles_measured_on_hopper(warps):
     assert (cycles[8] - cycles[0]) / 8 == pytest.approx(12.2 + 2 * warps, abs=1.0)
 
 
+@pytest.mark.parametrize("mnemonic", ["FFMA", "UISETP"])
+@pytest.mark.parametrize("stops", ["ULDC", "UMOV", "S2R", "MUFU", "LDS", "BSSY"])
+def test_arithmetic_goes_on_behind_a_barrier(mnemonic, stops):
+    """Warp 0 arrives in cycle 1, warp 1 in cycle 31: the barrier opens in cycle 51. What computes issues before."""
+    code = program(ins("FFMA", 30), ins("BAR.SYNC", 1), *[ins(mnemonic, 1)] * 2, ins(stops, 1), EXIT)
+    streams = [[1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5]]
+    seen = issues(code, streams=streams)
+    assert seen.cycles(0)[:4] == [1, 2, 3, 51]
+    assert seen.cycles(1)[:5] == [1, 31, 32, 33, 51]
+    totals = simulate(code, streams=streams)
+    assert totals.stall_cycles[4, Reason["BARRIER"]] == (51 - 4) + (51 - 34)
+    table = issue_table(code, GPU, True, False)
+    core = Core(table, GPU, Rates.share(GPU, 1, 1e9), None)
+    waits = core.run([[WarpStream.of(stream, [ONE] * (stops == "LDS")) for stream in streams]], 1)
+    assert waits.stall_cycles[2, Reason["BARRIER"]] == (51 - 2) + (51 - 32)
+
+
+def test_a_barrier_that_is_open_does_not_hold_what_comes_later():
+    code = program(ins("BAR.SYNC", 1), *[ins("FFMA", 1)] * 30, ins("ULDC", 1), EXIT)
+    assert issues(code).cycles(0) == list(range(1, 34))  # opens in cycle 21, ULDC issues in cycle 32
+
+
 def test_barrier_does_not_wait_for_warps_that_have_ended():
     code = program(ins("FFMA", 10), ins("BAR.SYNC", 1), EXIT)
     # warps 0 and 1 arrive in cycle 1; warp 2 never does, and ends in cycle 11
@@ -141,7 +167,7 @@ def test_barrier_does_not_wait_for_warps_that_have_ended():
 
 
 def test_barrier_closes_again_behind_the_warps():
-    code = program(ins("BAR.SYNC", 1), ins("FFMA", 1), ins("FFMA", 15), ins("BAR.SYNC", 1), EXIT)
+    code = program(ins("BAR.SYNC", 1), ins("ULDC", 1), ins("FFMA", 15), ins("BAR.SYNC", 1), EXIT)
     seen = issues(code, streams=[[0, 1, 3, 4], [0, 1, 2, 3, 4]])  # a jump of warp 0 over pc 2 costs 10 cycles
     assert seen.cycles(0) == [1, 21, 31, 57]
     assert seen.cycles(1) == [1, 21, 22, 37, 57]

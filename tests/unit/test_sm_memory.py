@@ -182,6 +182,20 @@ def test_exit_drains_the_stores():
     assert totals.stall_cycles[1, Reason["DRAIN"]] == 12
 
 
+def test_a_store_takes_a_cycle_a_sector_and_one_for_each_line_in_part():
+    """32 bytes a cycle: of two stores of four sectors, one line written in part, the second leaves 5 cycles after the
+    first, and its sources are read 4 cycles later than if it had not waited (it passed the data stage one later)."""
+    gpu = replace(GPU, l1=replace(GPU.l1, store_bytes_per_cycle=32.0, partial_line_cycles=1.0))
+    path = MemoryPath(gpu, Rates.share(gpu, 1, 1e9))
+    access = Access(False, False, 32.0, narrow_latency=0.0, sources_read=14, base_wavefronts=1, shared_load=False)
+    cost = RecordCycles(1, 1, 4, 0, partial_lines=1)
+    # At the data stage in cycles 12 and 13, on the way out from 12 to 17 to 22 to 26
+    assert path.request(1, 0, access, cost, {}) == (12, 15, 17)
+    assert path.request(1, 1, access, cost, {}) == (17, 15 + 4, 22)
+    whole = RecordCycles(1, 1, 4, 0)
+    assert path.request(1, 2, access, whole, {}) == (22, 15 + 22 - 14, 26)
+
+
 @pytest.mark.parametrize(("mnemonic", "cycles"), [("STS", 12), ("STG.E.128", 20), ("LDG", 11), ("LDS", 9)])
 def test_sources_are_read_long_before_a_request_is_complete(mnemonic, cycles):
     code = program(ins(mnemonic, 1, read=0), ins("FFMA", 1, wait=1), EXIT)

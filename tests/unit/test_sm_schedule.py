@@ -20,6 +20,8 @@ from gemmsim.trace.types import Launch
 
 from .sm_builder import EXIT, GPU, HALVES, cost_of, ins, program, time_of, trace_of
 
+FETCH = RecordCycles._fields.index("fetch")
+
 
 def gemm_loop(iterations: int) -> tuple[Program, list[int]]:
     """Load, barrier, multiply-add, branch back."""
@@ -207,7 +209,7 @@ def test_which_warp_asks_l2_for_a_line_is_left_open():
     assert first[:, 2].tolist() == [0, 2, 2, 2, 4]  # the very first load came before any miss
     assert second[:, 2].tolist() == [2, 2, 2, 2, 4]
     assert first[:, 3].tolist() == [0, 1, 1, 0, 0]
-    fetches = [*first[:, -1].tolist(), *second[:, -1].tolist()]
+    fetches = [*first[:, FETCH].tolist(), *second[:, FETCH].tolist()]
     a, b = fetches[1], fetches[3]
     assert fetches == [0, a, a, b, 0, a, a, a, b, 0]
     assert 0 < a != b > 0

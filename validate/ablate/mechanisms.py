@@ -86,6 +86,12 @@ MECHANISMS = (
         gpu_numbers({"barrier.arrival_cycles": 0.0, "barrier.release_cycles": 0.0}),
     ),
     Mechanism(
+        "math-behind-barriers",
+        "a warp that has come to a barrier issues nothing until it opens",
+        "arithmetic goes on until an instruction needs memory, branches or reads constants",
+        options(TimingOptions(math_behind_barriers=False)),
+    ),
+    Mechanism(
         "address-unit",
         "it takes any number of instructions a cycle",
         "a sub-partition's address unit takes a memory instruction every few cycles",
@@ -144,6 +150,12 @@ MECHANISMS = (
         "they take the data stage no longer than their wavefronts",
         "between requests to shared and to global memory the data stage is idle for a moment",
         gpu_numbers({"l1.tagged_request_cycles": 0.0}),
+    ),
+    Mechanism(
+        "store-rate",
+        "stores leave the SM as fast as they come",
+        "a store takes a cycle a sector on its way to L2, and one more for each line that it writes sectors of in part",
+        gpu_numbers({"l1.store_bytes_per_cycle": UNBOUNDED, "l1.partial_line_cycles": 0.0}),
     ),
     Mechanism(
         "barrier-flush",

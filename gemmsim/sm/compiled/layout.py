@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import GpuSpec
+from gemmsim.kept import by_identity
 from gemmsim.sm.code import SCOREBOARDS, Issue
 from gemmsim.sm.fetch import INSTRUCTION_BYTES
 from gemmsim.sm.memory_path import BESIDE_SHARED, FLUSH_SHARED_CYCLES, Rates, RecordCycles
@@ -100,11 +101,11 @@ class State:
         room: int,
     ) -> None:
         parts, pipes = gpu.sm.sub_partitions, list(gpu.pipes)
-        ports = ["lsu", *sorted({row.port for row in table} - {"lsu"})]
+        ports = _port_names(table)
         line_instructions = gpu.fetch.line_bytes // INSTRUCTION_BYTES
         code_lines = -(-len(table) // line_instructions) + 2
         self.stalls = np.zeros((len(table), len(STALL_REASONS)))
-        self.rows = _rows(table, ports)
+        self.rows = _rows(table).copy()
         self.rows["stalls_at"] = _each(self.stalls)
         self._pipes = np.zeros(len(pipes), PIPE)
         self._pipes["interval"] = [gpu.pipes[name].issue_interval_cycles for name in pipes]
@@ -213,8 +214,14 @@ class State:
         self.marks["pipes_at"] = _each(self.mark_pipes)
 
 
-def _rows(table: Sequence[Issue], ports: Sequence[str]) -> NDArray[np.void]:
-    number = {port: i for i, port in enumerate(ports)}
+def _port_names(table: Sequence[Issue]) -> list[str]:
+    return ["lsu", *sorted({row.port for row in table} - {"lsu"})]
+
+
+@by_identity(4)
+def _rows(table: Sequence[Issue]) -> NDArray[np.void]:
+    """Kept: one table is simulated several times."""
+    number = {port: i for i, port in enumerate(_port_names(table))}
     return np.array([_row(issue, number) for issue in table], ROW)
 
 

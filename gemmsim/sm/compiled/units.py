@@ -254,9 +254,10 @@ def request(sm, part, warp, block, row, cost, now):
     if not row.load and not row.copy:
         if out_cycles > 0:
             cycles = l2_sectors * sm.sector_l2_cycles
-            end = book(sm, L2, now, max(end, leaves + out_cycles), cycles) + cycles
+            end = book(sm, L2, now, max(end, leaves), cycles) + cycles
             if dram_sectors > 0:
                 book(sm, DRAM, now, end, dram_sectors * sm.sector_dram_cycles)
+            end = max(end, leaves + out_cycles)
         warp.done = up(end)
         return
     longer = (cost.wavefronts - row.base_wavefronts) * sm.cycles_per_wavefront
