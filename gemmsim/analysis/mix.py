@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.isa.program import Instruction
+from gemmsim.kept import by_identity
 
 
 class Kind(StrEnum):
@@ -42,7 +43,13 @@ def kind_of(instruction: Instruction) -> Kind:
 
 def by_kind(evidence: Evidence) -> dict[Kind, float]:
     """Warp instructions executed of each kind, most first."""
-    return _tally(evidence, [kind_of(instruction) for instruction in evidence.program.instructions])
+    return _tally(evidence, _kinds(evidence.program.instructions))
+
+
+@by_identity(4)
+def _kinds(instructions: tuple[Instruction, ...]) -> list[Kind]:
+    """Several rules ask for those of one program."""
+    return [kind_of(instruction) for instruction in instructions]
 
 
 def by_mnemonic(evidence: Evidence) -> dict[str, float]:

@@ -14,6 +14,7 @@ _OPERATIONS = {
     "fp64": {"DFMA": 2, "DADD": 1, "DMUL": 1},
     "fp16": {"HFMA2": 4, "HADD2": 2, "HMUL2": 2},
 }
+_OF_OPCODE = {opcode: (precision, n) for precision, each in _OPERATIONS.items() for opcode, n in each.items()}
 _LANES = 32
 # HFMA2 Rd, -RZ, RZ, x, y only loads a constant.
 _CONSTANT_LOAD = "-RZ, RZ"
@@ -44,6 +45,6 @@ def floating_point_operations(program: Program, trace: WarpTrace) -> Operations:
         matrices = matrix_multiply(instruction)
         if matrices is not None:  # a warp's, whose 32 threads are what is counted
             totals[matrices.precision] = totals.get(matrices.precision, 0.0) + matrices.operations / _LANES * count
-        for precision, operations in _OPERATIONS.items():
-            totals[precision] += operations.get(instruction.opcode, 0) * count
+        if found := _OF_OPCODE.get(instruction.opcode):
+            totals[found[0]] += found[1] * count
     return Operations(totals)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from gemmsim.errors import GemmsimError
@@ -102,14 +102,16 @@ def header_folders() -> tuple[Path, ...]:
     return tuple(dict.fromkeys(folders))
 
 
-def _files(package: str) -> list[Path]:
+@cache
+def _files(package: str) -> tuple[Path, ...]:
+    """Kept: a package of headers has thousands, and each kernel is compiled with them."""
     import importlib.metadata
 
     try:
         files = importlib.metadata.files(package) or []
     except importlib.metadata.PackageNotFoundError:
-        return []
-    return [Path(str(file.locate())) for file in files]
+        return ()
+    return tuple(Path(str(file.locate())) for file in files)
 
 
 def disassemble(cubin: Path, symbol_index: int) -> str:
