@@ -5,14 +5,22 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test docs bench clean
+# The tests start hundreds of processes, each of which would compile our modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: run test check-source check-behaviour docs bench clean
 
 run: $(VENV)/.run
 	$(BIN)/gemmsim analyze --kernel tiled --size 256
 
 test: $(VENV)/.test
+	$(MAKE) --no-print-directory --jobs 2 check-source check-behaviour
+
+check-source: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+check-behaviour: $(VENV)/.test
 	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 docs: $(VENV)/.docs
