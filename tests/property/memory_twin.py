@@ -110,7 +110,8 @@ def replay(
 def run_l2(requests: list[list[Request]], halves: list[Cache], near: list[int], records: int) -> tuple[list[int], int]:
     missed, written_back = [0] * records, 0
     for turn in range(max((len(r) for r in requests), default=0)):
-        for sm, (op, line, wanted, record) in [(sm, r[turn]) for sm, r in enumerate(requests) if turn < len(r)]:
+        order = [(turn + i) % len(requests) for i in range(len(requests))]
+        for sm, (op, line, wanted, record) in [(sm, requests[sm][turn]) for sm in order if turn < len(requests[sm])]:
             home = halves[(line * 0x9E3779B97F4A7C15 % 2**64 >> 59) % len(halves)]
             reads, close = op in ("ld", "ldgsts"), halves[near[sm]]
             needed = wanted

@@ -61,15 +61,17 @@ def test_a_partition_keeps_copies_of_what_belongs_to_the_other() -> None:
     assert dram([[(LOAD, line(far)), (LOAD, line(near)), (LOAD, line(far))]]) == [4, 4, 0]  # found at home
     assert dram([[(STORE, line(far)), (LOAD, line(near)), (STORE, line(far))]]) == [0, 4, 0]
     assert dram([[(LOAD, line(near)), (STORE, line(far)), (LOAD, line(near))]]) == [4, 0, 0]  # stores leave no copy
-    # SM 1 is near to the second. In turns: `far` comes to both halves, `near` replaces it in both; `far` comes again.
+    # SM 1 is near to the second. In turns: `far` comes to both halves, `near` replaces it in both; `far` comes again,
+    # to SM 1, whose turn it is to begin.
     two = [[(LOAD, line(far)), (LOAD, line(far))], [(LOAD, line(near)), (LOAD, line(far))]]
-    assert dram([two[0]], [two[1]]) == [4, 4, 4, 0]
+    assert dram([two[0]], [two[1]]) == [4, 0, 4, 4]
 
 
 def test_sms_take_turns() -> None:
-    # In turns: 0 0 1 1 2 2 0 0. The first of each pair misses, whatever came before (two lines hold two of three).
+    # In turns: 0 0 1 1 2 2 0 0. The first of each pair misses, whatever came before (two lines hold two of three); that
+    # is one SM, then the other.
     block = [[(LOAD, line(n)) for n in (0, 1, 2, 0)]]
-    assert served(block, block).cost.dram_sectors.tolist() == [4, 4, 4, 4, 0, 0, 0, 0]
+    assert served(block, block).cost.dram_sectors.tolist() == [4, 0, 4, 0, 0, 4, 0, 4]
 
 
 def test_writes_fetch_nothing_and_hit() -> None:

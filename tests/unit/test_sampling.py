@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gemmsim.api import Counted, count
+from gemmsim.api import Counted, count, time
 from gemmsim.cases import LadderCase, ladder_request, ladder_source
 from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.compile.source import ArgType, PythonKernel
@@ -134,3 +134,17 @@ def test_probes_side_by_side_find_the_same(kernel: str, monkeypatch: pytest.Monk
     assert alone[0] == side_by_side[0]
     assert alone[1] == []
     assert side_by_side[1] == [0, 1]  # the two that help the first
+
+
+@pytest.mark.parametrize("kernel", ["tiled", "register_blocked", "blocktile_1d", "dgemm", "dgemm_tensorcore", "igemm"])
+def test_sampled_time_equals_the_time_of_all_blocks(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within 1 %: the blocks that are timed share what DRAM brings with the others, whoever asks for it first."""
+    gpu = load_gpu("h200")
+
+    def cycles(full: bool) -> float:
+        request = ladder_request(LadderCase(kernel, 512, 512, 512), gpu, Sampling(full))
+        return time(count(request), request).cycles
+
+    whole = cycles(True)
+    monkeypatch.setattr(sampling, "FULL_BELOW", 0)
+    assert cycles(False) == pytest.approx(whole, rel=0.01)

@@ -18,7 +18,8 @@ def replay(  # type: ignore[no-untyped-def]
     for sm in range(sms):
         longest = max(longest, start[sm + 1] - start[sm])
     for turn in range(longest):
-        for sm in range(sms):
+        for after in range(sms):
+            sm = (turn + after) % sms
             i = start[sm] + turn
             if i >= start[sm + 1]:
                 continue
