@@ -2,7 +2,8 @@
 
 128-byte lines of four 32-byte sectors, LRU, empty at the start (Nsight Compute flushes it before
 the kernel) or as an identical launch has left it. The SMs' streams are merged one line each in turn, and
-each turn begins with the next SM: none is always the one that finds what they share absent. A read fetches the
+the order changes from turn to turn: no SM, and none of a few neighbours, is always the one that finds what they share
+absent. A read fetches the
 sectors that are missing, in aligned pieces of the GPU's `L2.fetch_bytes`; a write allocates without fetching, as L2
 keeps bytes it was given, and counts as a hit (NVIDIA forum, topic 257458: a store is always a hit in L2); an atomic
 fetches and writes. A replaced line writes its dirty sectors back.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 
@@ -109,8 +110,9 @@ def replay(
 
 def run_l2(requests: list[list[Request]], halves: list[Cache], near: list[int], records: int) -> tuple[list[int], int]:
     missed, written_back = [0] * records, 0
+    step = next(n for n in itertools.count(len(requests) * 618 // 1000 + 1) if math.gcd(n, len(requests)) == 1)
     for turn in range(max((len(r) for r in requests), default=0)):
-        order = [(turn + i) % len(requests) for i in range(len(requests))]
+        order = [(turn + i * step) % len(requests) for i in range(len(requests))]
         for sm, (op, line, wanted, record) in [(sm, requests[sm][turn]) for sm in order if turn < len(requests[sm])]:
             home = halves[(line * 0x9E3779B97F4A7C15 % 2**64 >> 59) % len(halves)]
             reads, close = op in ("ld", "ldgsts"), halves[near[sm]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
 from gemmsim.memory.compiled.lru import home_of, move_to_front, sectors_in, set_of, way_of
 from gemmsim.memory.kinds import READ, WRITE
@@ -14,12 +15,13 @@ def replay(  # type: ignore[no-untyped-def]
     written = 0
     sets = len(tags) // partitions  # of one partition
     sms = len(start) - 1
+    step = _step(sms)
     longest = 0
     for sm in range(sms):
         longest = max(longest, start[sm + 1] - start[sm])
     for turn in range(longest):
         for after in range(sms):
-            sm = (turn + after) % sms
+            sm = (turn + after * step) % sms
             i = start[sm] + turn
             if i >= start[sm + 1]:
                 continue
@@ -78,3 +80,20 @@ def replay(  # type: ignore[no-untyped-def]
                 move_to_front(dirty, copy, way, np.uint8(0))
                 move_to_front(fetched_by, copy, way, fetcher)
     return written
+
+
+@njit(inline="always")
+def _step(sms):  # type: ignore[no-untyped-def]
+    """How far apart SMs are that come one after the other: all come once, and neighbours apart from each other."""
+    step = sms * 618 // 1000 + 1
+    while _common(step, sms) > 1:
+        step += 1
+    return step
+
+
+@njit(inline="always")
+def _common(a, b):  # type: ignore[no-untyped-def]
+    """Greatest common divisor."""
+    while b > 0:
+        a, b = b, a % b
+    return a
