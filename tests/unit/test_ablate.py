@@ -155,7 +155,7 @@ def test_a_kernel_that_pays_for_it_is_quicker_without(key: str, name: str) -> No
         ("request-interval", COALESCED),
         ("l1-hits", COALESCED),
         ("l2-bandwidth", BLOCKTILE),
-        ("dram-bandwidth", BLOCKTILE),
+        ("dram-bandwidth", COALESCED),
     ],
 )
 def test_a_kernel_that_meets_it_takes_another_time(key: str, name: str) -> None:
