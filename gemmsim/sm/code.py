@@ -21,6 +21,7 @@ from gemmsim.sm.registers import (
     window_cycles,
 )
 from gemmsim.sm.types import STALL_REASONS
+from gemmsim.sm.write_ports import NONE, Writes, results_of, returns_of
 from gemmsim.trace.types import WARP_LANES
 
 Reason = IntEnum("Reason", {name.upper(): index for index, name in enumerate(STALL_REASONS)})  # type: ignore[misc]
@@ -96,6 +97,7 @@ class Issue(NamedTuple):
     slots               issue intervals of its pipe that it occupies
     operands, windows   what it reads through the register ports, and within how many cycles: see `registers`
     rotates             whether warps take turns with it, instead of the youngest first
+    results, returns    what it writes at a fixed time, and when what it loads is there: see `write_ports`
     passes_barrier      whether it may issue while the barrier that its warp has come to is not open yet
     """
 
@@ -117,6 +119,8 @@ class Issue(NamedTuple):
     windows: tuple[int, int]
     rotates: bool
     passes_barrier: bool
+    results: Writes
+    returns: Writes
 
 
 @by_identity(4)
@@ -126,7 +130,7 @@ def issue_table(
     """One row an instruction. Raises GemmsimError for an opcode without a pipe, or a pipe that the GPU lacks."""
     rows = tuple(_issue(instruction, program.arch, gpu) for instruction in program.instructions)
     if not register_ports:
-        rows = tuple(row._replace(operands=NO_OPERANDS) for row in rows)
+        rows = tuple(row._replace(operands=NO_OPERANDS, results=NONE, returns=NONE) for row in rows)
     return rows if math_behind_barriers else tuple(row._replace(passes_barrier=False) for row in rows)
 
 
@@ -169,6 +173,8 @@ def _issue(instruction: Instruction, arch: str, gpu: GpuSpec) -> Issue:
         windows=window_cycles(instruction, port),
         rotates=port in ROTATING,
         passes_barrier=port in PASSING and opcode not in _NOT_PASSING,
+        results=results_of(instruction, port),
+        returns=returns_of(instruction),
     )
 
 

@@ -110,6 +110,11 @@ class RegisterPorts:
         ahead = self.next_free - cycle
         return self.blocked_cycles - ahead if ahead > 0 else self.blocked_cycles
 
+    def hold(self, now: int, cycles: int) -> None:
+        """Nothing may issue for `cycles` more behind what issued in cycle `now`."""
+        self.blocked_cycles += cycles
+        self.next_free = max(self.next_free, now + 1) + cycles
+
     def read(self, now: int, operands: Operands, windows: tuple[int, int], rank: int) -> None:
         """An instruction that issues in cycle `now` reads; its operands must come within `windows`.
 

@@ -32,6 +32,7 @@ from gemmsim.sm.code import Kind, Reason
 from gemmsim.sm.registers import NO_OPERANDS, RegisterPorts
 from gemmsim.sm.servers import Pipe, Port, Queue
 from gemmsim.sm.warp import Warp
+from gemmsim.sm.write_ports import NONE, WritePorts
 
 if TYPE_CHECKING:
     from gemmsim.sm.core import Core
@@ -70,6 +71,7 @@ class SubPartition:
         self.stall_cycles, self.issued = core.stall_cycles, core.issued
         self.waiting: list[tuple[int, int, Warp]] = []
         self.registers = RegisterPorts()
+        self.write_ports = WritePorts()
         self.line_instructions = core.fetch.instructions_per_line
         self.wakes: float = 0.0  # the cycle at which the process looks again
         self.process = core.env.process(self._run())
@@ -141,7 +143,7 @@ class SubPartition:
         observer = core.observer
         row = self.table[pc]
         kind, delay, taken_delay, _, _, write, read, latency, result_reason, throttle_reason = row[1:11]
-        access, barrier, slots, operands, windows, rotates, _ = row[11:]
+        access, barrier, slots, operands, windows, rotates, _, results, returns = row[11:]
         self.issued[pc] += 1
         core.issued_in_all += 1
         if core.issued_in_all == core.next_mark:
@@ -170,6 +172,8 @@ class SubPartition:
             self.queue.hold(now, release)
             if observer is not None:
                 observer.on_memory(warp.slot, pc, now, done, cost)
+            if returns is not NONE:
+                self.write_ports.expect(done, returns)
             if access.copy:
                 warp.copies_done = max(warp.copies_done, done)
             elif not access.load:
@@ -183,6 +187,9 @@ class SubPartition:
                 done = now + round(latency)
                 if kind == Kind.COPY_FENCE:
                     done = max(done, warp.copies_done)
+        held = self.write_ports.write(now, results)
+        if held:
+            self.registers.hold(now, held)
         if write is not None:
             _hold(warp, write, done, result_reason, core.counted)
         if read is not None:

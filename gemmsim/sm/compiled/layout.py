@@ -31,7 +31,8 @@ def _record(integers: str, reals: str = "") -> np.dtype[np.void]:
 ROW = _record(
     """port kind delay taken_delay waits drain_scoreboard drain_most write read latency result_reason throttle_reason
     load copy sources_read base_wavefronts shared_load barrier expected blocks holds reads first second third
-    reuse wide uniform window uniform_window rotates passes_barrier executed stalls_at""",
+    reuse wide uniform window uniform_window rotates passes_barrier
+    even_result odd_result pair_result even_return odd_return pair_return executed stalls_at""",
     "access_latency narrow_latency slots",
 )
 COST = _record(" ".join(RecordCycles._fields))
@@ -42,13 +43,16 @@ WARP = _record(
     copies_done block barrier behind opens scoreboards_at reasons_at outstanding_at outstanding_count_at release
     read_done done"""
 )
+# What a load still has to write: see `write_ports.WritePorts`.
+RETURN = _record("ready even odd pairs")
 BLOCK = _record("live end order leaves leaves_order arrived_at arriving_at")
 PIPE = _record("", "interval")
 PORT = _record("pipes first second")
 # A sub-partition: register ports, its memory queue, its pipes and ports, what issued last, when it looks again.
 PART = _record(
     """wakes last_rank last_issue kept_at even_free odd_free uniform_free next_free blocked_cycles queue_head
-    queue_length queue_at port_free_at port_blocked_at pipe_free_at pipe_issued_at""",
+    queue_length queue_at last_write returns_head returns_count returns_at port_free_at port_blocked_at pipe_free_at
+    pipe_issued_at""",
     "address_free",
 )
 SERVER = _record("head gaps gaps_at", "next_free busy")
@@ -113,7 +117,7 @@ class State:
         self._fill_streams(blocks)
         self._fill_blocks(resident)
         self._fill_warps(resident * self._grid.shape[1], room)
-        self._fill_parts(parts, len(ports), len(pipes), gpu.mio.queue_entries)
+        self._fill_parts(parts, len(ports), len(pipes), gpu.mio.queue_entries, room)
         self._gaps = np.zeros((len(SERVERS), room, 2))
         self.servers = np.zeros(len(SERVERS), SERVER)
         self.servers["gaps_at"] = _each(self._gaps)
@@ -191,7 +195,7 @@ class State:
             self._warps[name] = _each(array)
         self._warps["outstanding_at"] = _each(self._outstanding)
 
-    def _fill_parts(self, parts: int, ports: int, pipes: int, queue_entries: int) -> None:
+    def _fill_parts(self, parts: int, ports: int, pipes: int, queue_entries: int, room: int) -> None:
         self._queue = np.zeros((parts, queue_entries + 1), np.int64)
         self._port_state = np.zeros((2, parts, ports), np.int64)
         self._pipe_free, self.pipe_issued = np.zeros((parts, pipes)), np.zeros((parts, pipes))
@@ -200,6 +204,8 @@ class State:
         self._kept = np.zeros((parts, 6, 2), np.int64)  # by slot and bank: rank of the warp (0: none), register
         self._parts["kept_at"] = _each(self._kept)
         self._parts["queue_at"] = _each(self._queue)
+        self._returns = np.zeros((parts, room), RETURN)
+        self._parts["returns_at"] = _each(self._returns)
         self._parts["port_free_at"], self._parts["port_blocked_at"] = map(_each, self._port_state)
         self._parts["pipe_free_at"], self._parts["pipe_issued_at"] = _each(self._pipe_free), _each(self.pipe_issued)
 
@@ -251,6 +257,8 @@ def _row(issue: Issue, port: dict[str, int]) -> tuple[float, ...]:
         *issue.windows,
         issue.rotates,
         issue.passes_barrier,
+        *issue.results,
+        *issue.returns,
         0,
         0,
         access.latency,

@@ -27,6 +27,7 @@ from gemmsim.sm.compiled.records import (
     warp_at,
 )
 from gemmsim.sm.compiled.units import book, fetch, flush, hold_queue, read_registers, request, take_pipe, up
+from gemmsim.sm.compiled.write_ports import expect, write
 from gemmsim.sm.sub_partition import SOURCES_READ_CYCLES
 from gemmsim.sm.types import STALL_REASONS
 from gemmsim.trace.compiled import DOUBLE, INDEX, NOTHING, TRUTH, subroutine
@@ -232,6 +233,7 @@ def _issue(sm, part, warp, now):
         request(sm, part, warp, block, row, cost_at(warp.cost_at, 0), now)
         warp.cost_at += sm.cost_bytes
         hold_queue(sm, part, warp.release, now)
+        expect(sm, part, row, warp.done)
         if row.copy:
             warp.copies_done = max(warp.copies_done, warp.done)
         elif not row.load:
@@ -244,6 +246,10 @@ def _issue(sm, part, warp, now):
         warp.done = now + row.latency
         if row.kind == _COPY_FENCE:
             warp.done = max(warp.done, warp.copies_done)
+    held = write(sm, part, row, now)
+    if held > 0:
+        part.blocked_cycles += held
+        part.next_free = max(part.next_free, now + 1) + held
     if row.write >= 0:
         _hold(sm, warp, row.write, warp.done, row.result_reason)
     if row.read >= 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import from_dtype
 
-from gemmsim.sm.compiled.layout import BLOCK, COST, MARK, PART, PIPE, PORT, ROW, SERVER, SM, STREAM, WARP
+from gemmsim.sm.compiled.layout import BLOCK, COST, MARK, PART, PIPE, PORT, RETURN, ROW, SERVER, SM, STREAM, WARP
 from gemmsim.sm.compiled.memory import records
 
 ROW_TYPE, COST_TYPE, WARP_TYPE, BLOCK_TYPE, PART_TYPE, SERVER_TYPE, SM_TYPE = (
@@ -14,3 +14,4 @@ row_at, cost_at, stream_at, warp_at, block_at = (records(dtype) for dtype in (RO
 pipe_at, port_at, part_at, server_at, mark_at, sm_at = (
     records(dtype) for dtype in (PIPE, PORT, PART, SERVER, MARK, SM)
 )
+return_at = records(RETURN)
