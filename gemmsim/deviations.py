@@ -4,7 +4,7 @@ from __future__ import annotations
 
 NOT_MODELLED = (
     "constant cache misses",
-    "TLB misses, and L2 near and far partitions",
+    "TLB misses, and what it takes data to go from one L2 partition to the other",
     "how far SMs are in step, on which the merging of their requests to L2 depends (Hopper)",
     "clocks that fall under load (fixed clocks are assumed, with and without tensor cores)",
     "blocks of a wave that are out of step (all are taken to wait for DRAM together)",
