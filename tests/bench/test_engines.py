@@ -13,6 +13,7 @@ from gemmsim.memory.banks import wavefronts
 from gemmsim.memory.coalescer import coalesce
 from gemmsim.memory.l1 import replay_l1
 from gemmsim.memory.l2 import replay_l2
+from gemmsim.memory.placement import place
 from gemmsim.memory.shifts import shifts_of
 from gemmsim.memory.streams import residents_of, streams_of
 from gemmsim.sm.code import issue_table
@@ -70,13 +71,15 @@ def test_l1_and_l2_replay(rate: Rate) -> None:
     request, done = request_of("naive", 256, full=True), counted("naive", 256, full=True)
     trace, shapes, gpu = done.execution.trace, done.traffic.shapes, request.gpu
     streams = streams_of(trace, shapes, accesses_of(done.program, trace))
-    residents = residents_of(trace, gpu.sm.count, done.occupancy.blocks_per_sm)
+    placement = place(len(trace.blocks), gpu.sm, done.occupancy.blocks_per_sm)
+    residents = residents_of(trace, placement)
+    l2, near = gpu.l2, np.unique(residents.sm) % gpu.l2.partitions
     l1_bytes = gpu.l1.unified_bytes - done.occupancy.carveout_bytes
     group = np.arange(len(streams.pc))
 
     def run() -> None:
-        _, to_l2 = replay_l1(streams, residents, shapes.coalesced, trace.warps_per_block, l1_bytes, gpu.l1.ways)
-        replay_l2(to_l2, group, gpu.l2.size_bytes, gpu.l2.ways)
+        l1 = replay_l1(streams, residents, shapes.coalesced, trace.warps_per_block, l1_bytes, gpu.l1.ways)
+        replay_l2(l1.to_l2, group, l2.size_bytes, l2.ways, l2.fetch_bytes, False, l2.partitions, near)
 
     rate(run, len(streams.pc), "requests")
 
