@@ -8,12 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from gemmsim.sm.code import SCOREBOARDS, Kind, Reason
-from gemmsim.sm.compiled.layout import ARRIVALS, BARRIERS, NEVER
+from gemmsim.sm.compiled.layout import BARRIERS, NEVER
 from gemmsim.sm.compiled.memory import add_real, integer, put_integer, put_real, real, short
 from gemmsim.sm.compiled.records import (
-    BLOCK_TYPE,
     PART_TYPE,
-    ROW_TYPE,
     SM_TYPE,
     WARP_TYPE,
     block_at,
@@ -26,19 +24,28 @@ from gemmsim.sm.compiled.records import (
     stream_at,
     warp_at,
 )
-from gemmsim.sm.compiled.units import book, fetch, flush, hold_queue, read_registers, request, take_pipe, up
+from gemmsim.sm.compiled.units import fetch, hold_queue, read_registers, request, take_pipe
+from gemmsim.sm.compiled.waiting import (
+    AT_BARRIER,
+    ELIGIBLE,
+    GONE,
+    WAITING,
+    arrive,
+    complete,
+    hold_for_scoreboards,
+    wait_for_barrier,
+)
 from gemmsim.sm.compiled.write_ports import expect, write
 from gemmsim.sm.sub_partition import SOURCES_READ_CYCLES
 from gemmsim.sm.types import STALL_REASONS
-from gemmsim.trace.compiled import DOUBLE, INDEX, NOTHING, TRUTH, subroutine
+from gemmsim.trace.compiled import INDEX, NOTHING, TRUTH, subroutine
 
 # mypy: disable-error-code="no-untyped-def, arg-type, assignment"
 
 _NEVER = int(NEVER)
 _NOBODY = 1  # ranks are below 0
-_GONE, _WAITING, _ELIGIBLE, _AT_BARRIER = range(4)  # states of a warp
 _MEMORY, _BARRIER_KIND, _COPY_FENCE = int(Kind.MEMORY), int(Kind.BARRIER), int(Kind.COPY_FENCE)
-_WAIT, _NOT_SELECTED, _BARRIER = int(Reason["WAIT"]), int(Reason["NOT_SELECTED"]), int(Reason["BARRIER"])
+_WAIT, _NOT_SELECTED = int(Reason["WAIT"]), int(Reason["NOT_SELECTED"])
 _BRANCH_RESOLVE, _DRAIN = int(Reason["BRANCH_RESOLVE"]), int(Reason["DRAIN"])
 _DISPATCH_STALL = int(Reason["DISPATCH_STALL"])
 _REASONS = len(STALL_REASONS)
@@ -63,7 +70,7 @@ def _start(sm, slot, number, now):
         sm.launched += 1
         position = slot * sm.warps_per_block + w
         warp, part = warp_at(sm.warps_at, position), part_at(sm.parts_at, position % sm.parts)
-        warp.state = _WAITING
+        warp.state = WAITING
         warp.position = 0
         warp.length = stream.length
         warp.pcs_at = stream.pcs_at
@@ -104,86 +111,17 @@ def _hold(sm, warp, scoreboard, release, reason):
         put_integer(warp.outstanding_count_at, scoreboard, count + 1)
 
 
-@subroutine(NOTHING, SM_TYPE, WARP_TYPE, ROW_TYPE)
-def _hold_for_scoreboards(sm, warp, row):
-    """`SubPartition.hold_for_scoreboards`; `row` is the warp's next instruction."""
-    ready, reason = warp.ready, np.int64(-1)
-    for s in range(SCOREBOARDS):
-        if row.waits >> s & 1 and integer(warp.scoreboards_at, s) > ready:
-            ready, reason = integer(warp.scoreboards_at, s), integer(warp.reasons_at, s)
-    s = row.drain_scoreboard
-    if s >= 0:
-        count, first = integer(warp.outstanding_count_at, s), s * sm.room
-        last = first + count - row.drain_most - 1
-        if count > row.drain_most and integer(warp.outstanding_at, last) > ready:
-            ready, reason = integer(warp.outstanding_at, last), integer(warp.reasons_at, s)
-        kept = 0
-        for i in range(first, first + count):
-            if integer(warp.outstanding_at, i) > ready:
-                put_integer(warp.outstanding_at, first + kept, integer(warp.outstanding_at, i))
-                kept += 1
-        put_integer(warp.outstanding_count_at, s, kept)
-    if reason >= 0:
-        add_real(row.stalls_at, reason, float(ready - warp.ready))
-        warp.ready = ready
-
-
-@subroutine(NOTHING, WARP_TYPE, ROW_TYPE)
-def _wait_for_barrier(warp, row):
-    """`SubPartition._wait_for_barrier`; `row` is the warp's next instruction."""
-    if warp.opens > warp.ready:
-        add_real(row.stalls_at, _BARRIER, float(warp.opens - warp.ready))
-        warp.ready = warp.opens
-
-
-@subroutine(NOTHING, SM_TYPE, BLOCK_TYPE, INDEX, INDEX, INDEX, DOUBLE)
-def _complete(sm, block, slot, barrier, expected, now):
-    """`Block._complete` and, where that releases warps, `SubPartition.open_barrier`."""
-    if integer(block.arrived_at, barrier) < expected:
-        return
-    put_integer(block.arrived_at, barrier, 0)
-    flushed = 0
-    opens = up(now + sm.release_cycles)
-    for w in range(slot * sm.warps_per_block, (slot + 1) * sm.warps_per_block):
-        warp = warp_at(sm.warps_at, w)
-        if warp.state == _GONE or warp.behind == 0 or warp.barrier != barrier:
-            continue
-        if flushed == 0:
-            flush(sm, now)
-            flushed = 1
-        warp.behind = 0
-        warp.opens = opens
-        if warp.state != _AT_BARRIER:
-            continue
-        row, part = row_at(sm.table_at, warp.pc), part_at(sm.parts_at, w % sm.parts)
-        _wait_for_barrier(warp, row)
-        _hold_for_scoreboards(sm, warp, row)
-        warp.state = _WAITING
-        part.wakes = min(part.wakes, warp.ready)
-
-
-@subroutine(NOTHING, SM_TYPE, WARP_TYPE, ROW_TYPE, INDEX)
-def _arrive(sm, warp, row, now):
-    """`Core.arrive`."""
-    counted = book(sm, ARRIVALS, now, float(now), sm.arrival_cycles) + sm.arrival_cycles
-    block = block_at(sm.blocks_at, warp.block)
-    put_integer(block.arrived_at, row.barrier, integer(block.arrived_at, row.barrier) + 1)
-    warp.behind = row.blocks
-    warp.barrier = row.barrier
-    _complete(sm, block, warp.block, row.barrier, row.expected if row.expected > 0 else block.live, counted)
-
-
 @subroutine(NOTHING, SM_TYPE, WARP_TYPE, INDEX, INDEX)
 def _end(sm, warp, now, end):
     """`Core.warp_ended`."""
     block = block_at(sm.blocks_at, warp.block)
-    warp.state = _GONE
+    warp.state = GONE
     block.end = max(block.end, end)
     block.live -= 1
     for w in range(warp.block * sm.warps_per_block, (warp.block + 1) * sm.warps_per_block):
         other = warp_at(sm.warps_at, w)
-        if other.state != _GONE and other.behind:
-            _complete(sm, block, warp.block, other.barrier, block.live, float(now))
+        if other.state != GONE and other.behind:
+            complete(sm, block, warp.block, other.barrier, block.live, float(now))
     if block.live == 0:
         put_integer(sm.block_ends_at, sm.ended, block.end)
         block.leaves = block.end
@@ -270,16 +208,16 @@ def _issue(sm, part, warp, now):
         add_real(following.stalls_at, _BRANCH_RESOLVE, float(row.taken_delay - row.delay))
     if row.delay > 1:
         add_real(following.stalls_at, _WAIT, float(row.delay - 1))
-    warp.state = _WAITING
+    warp.state = WAITING
     if row.kind == _BARRIER_KIND:
-        _arrive(sm, warp, row, now)
+        arrive(sm, warp, row, now)
     if following.passes_barrier == 0:
         if warp.behind:
-            warp.state = _AT_BARRIER
+            warp.state = AT_BARRIER
             return
-        _wait_for_barrier(warp, following)
+        wait_for_barrier(warp, following)
     if following.holds:
-        _hold_for_scoreboards(sm, warp, following)
+        hold_for_scoreboards(sm, warp, following)
     line = warp.pc // sm.line_instructions
     if line != warp.line:
         fetch(sm, warp, following, line, now)
@@ -303,13 +241,13 @@ def _turn(sm, part, p, now):
     greedy = part.last_rank if now == max(part.last_issue + 1, part.next_free) else _NOBODY
     for w in range(p, sm.places, sm.parts):
         warp = warp_at(sm.warps_at, w)
-        if warp.state == _WAITING and warp.ready <= now:
-            warp.state = _ELIGIBLE
+        if warp.state == WAITING and warp.ready <= now:
+            warp.state = ELIGIBLE
             warp.port = row_at(sm.table_at, warp.pc).port
             ahead = max(0, integer(part.port_free_at, warp.port) - warp.ready)
             warp.blocked_before = integer(part.port_blocked_at, warp.port) - ahead
             warp.dispatch_before = part.blocked_cycles - max(0, part.next_free - warp.ready)
-        if warp.state != _ELIGIBLE or part.next_free > now or integer(part.port_free_at, warp.port) > now:
+        if warp.state != ELIGIBLE or part.next_free > now or integer(part.port_free_at, warp.port) > now:
             continue
         if chosen < 0 or _before(sm, warp, warp_at(sm.warps_at, chosen), greedy):
             chosen = w
@@ -321,9 +259,9 @@ def _turn(sm, part, p, now):
     wakes = np.int64(_NEVER)
     for w in range(p, sm.places, sm.parts):
         warp = warp_at(sm.warps_at, w)
-        if warp.state == _WAITING:
+        if warp.state == WAITING:
             wakes = min(wakes, warp.ready)
-        elif warp.state == _ELIGIBLE:
+        elif warp.state == ELIGIBLE:
             wakes = min(wakes, integer(part.port_free_at, warp.port))
     part.wakes = max(wakes, max(part.next_free, now + 1))
 
