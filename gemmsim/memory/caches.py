@@ -121,7 +121,9 @@ def run_caches(
     else:
         estimated = estimated_beside()
         notes = (_L1_SAMPLED, _L2_BOUND if estimated is None else _L2_SAMPLED)
-        footprint = _bound(launch, asked, gpu.l2.size_bytes if warm else 0) if estimated is None else estimated
+        # What blocks share is in each partition of L2.
+        kept = gpu.l2.size_bytes // gpu.l2.partitions if warm else 0
+        footprint = _bound(launch, asked, kept) if estimated is None else estimated
         share = np.divide(footprint.read_sectors, asked, out=np.zeros_like(asked), where=asked > 0)
         brought = brought_sectors(
             spread(fetched, streams.pc).astype(np.int64),

@@ -35,6 +35,7 @@ ROTATING = ("tensor",)
 # Ports whose instructions issue while their warp waits at a barrier (BAR.SYNC): what fails to is the first that needs
 # memory, branches, reads constants or special registers. Found in an H200's samples of where warps of the ladder wait
 # for barriers: 17 instructions passed in blocktile_1d, 28 HMMA and more in tensorcore_double_buffered; UMOV did not.
+# Taken to be alike on other GPUs.
 PASSING = ("fma", "fmaheavy", "alu", "fp16", "fp64", "tensor", "uniform")
 _NOT_PASSING = ("UMOV", "ULDC")
 

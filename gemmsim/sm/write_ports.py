@@ -4,11 +4,12 @@ Each of a sub-partition's two banks, even and odd registers, takes one register 
 come first: what a load returns waits for cycles in which its bank is free, one a register, or one a pair for loads of
 64 and 128 bits, which write both banks at once. What has waited too long holds up the issue for a few cycles.
 
-Found on an H200 (own microbenchmark, tests/records/h200_write_ports.json): FFMAs that issue every cycle lose one issue
-slot where one instruction in 8 or 16 is an LDS.128 and three where one in 32 is; they lose none to LDS and LDS.64, and
-none to LDSM of four matrices, which writes single registers, where their results go to both banks in turn. The two
-constants were chosen to fit those loops. Not explained by it: where all results go to one bank, an LDSM.x4 in 8
-instructions costs two slots and not one, and an LDS in 32 three and not none.
+Found on an H200 (own microbenchmark, tests/records/h200_write_ports.json): FFMAs that issue every cycle lose one
+issue slot where one instruction in 8 or 16 is an LDS.128 and three where one in 32 is; they lose none to LDS and
+LDS.64, and none to LDSM of four matrices, which writes single registers, where their results go to both banks in
+turn. How long is waited and how long held were chosen to fit those loops, and are taken to be alike on other GPUs.
+Not explained by it: where all results go to one bank, an LDSM.x4 in 8 instructions costs two slots and not one, and
+an LDS in 32 three and not none.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from gemmsim.isa.program import Instruction, OperandKind
 from gemmsim.sm.pipes import memory_opcode
 from gemmsim.sm.registers import two_passes
 
-WRITE_CYCLES = 4  # from issue to the write of a result
-RETURN_CYCLES = 3  # from the write of what was loaded to the first issue that may use it
-MOST_WAIT_CYCLES = 24
-HELD_CYCLES = 3
+WRITE_CYCLES = 4  # from issue to the write of a result: the latency of FFMA and of integer arithmetic
+RETURN_CYCLES = 3  # from the write of what was loaded to the first issue that may use it: no measurement known
+MOST_WAIT_CYCLES = 24  # fitted to the loops named above
+HELD_CYCLES = 3  # likewise
 _WRITING = ("fma", "fmaheavy", "alu", "fp16", "fp64")
 
 
