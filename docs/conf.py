@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
-from gemmsim.version import __version__
+from gemmsim.support.version import __version__
 
 project = "gemmsim"
 version = release = __version__

@@ -15,18 +15,18 @@ from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
-from gemmsim.cases import LadderCase, ladder_request
 from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.compile.cache import write_atomically
 from gemmsim.compile.key import shipped_keys
 from gemmsim.compile.shipped import FOLDER, INDEX, Index, read_index
 from gemmsim.compile.source import PythonKernel
 from gemmsim.compile.toolchain import tool_versions
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu import load_gpu, preset_names
 from gemmsim.isa.compact import program_from_bytes, programs_to_bytes
 from gemmsim.isa.program import Program
-from gemmsim.ladder import kernel_infos
+from gemmsim.launch.cases import LadderCase, ladder_request
+from gemmsim.launch.ladder import kernel_infos
+from gemmsim.support.errors import GemmsimError
 
 PROGRAMS = Path(__file__).parent / FOLDER
 COMMAND = "python -m gemmsim_kernels.ship"

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.arrays import NUMPY_DTYPES, random_array
-from gemmsim.cases import ladder_source
 from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.isa.program import OperandKind, Program
-from gemmsim.ladder import kernel_info
+from gemmsim.launch.arrays import NUMPY_DTYPES, random_array
+from gemmsim.launch.cases import ladder_source
+from gemmsim.launch.ladder import kernel_info
 from gemmsim.trace.execute import execute
 from gemmsim.trace.types import Argument, Execution, Launch
 
 if TYPE_CHECKING:
-    from gemmsim.ladder import KernelInfo
+    from gemmsim.launch.ladder import KernelInfo
 
 ROUNDOFF = {"f32": 2.0**-24, "f64": 2.0**-53, "i32": 0.0}
 

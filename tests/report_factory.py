@@ -15,11 +15,11 @@ from gemmsim.analysis.occupancy import theoretical_occupancy
 from gemmsim.analysis.roofline import roofline
 from gemmsim.gpu import load_gpu
 from gemmsim.isa.program import Control, Instruction, Program, SourceLine
+from gemmsim.launch.request import Labels
 from gemmsim.memory.types import InstructionTraffic
-from gemmsim.provenance import Provenance
 from gemmsim.report.report import Report, SamplingReport
-from gemmsim.request import Labels
 from gemmsim.sm.types import STALL_REASONS, Timing
+from gemmsim.support.provenance import Provenance
 
 SOURCE = "def tiled(A, B, C):\n    a = A[row, k]\n    acc += tile_a[ty, k] * tile_b[k, tx]\n    C[row, col] = acc\n"
 FILE = "tiled.py"

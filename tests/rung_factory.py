@@ -8,7 +8,7 @@ from typing import Any
 from gemmsim.analysis.findings import Bottleneck, Verification
 from gemmsim.analysis.rung import Rung, SpaceTraffic, Use
 from gemmsim.analysis.utilisation import DATA_STAGE, DRAM, ISSUE, L2
-from gemmsim.request import Labels
+from gemmsim.launch.request import Labels
 
 BASE = Rung(
     name="tiled", labels=Labels("tiled", "", 64, 64, 64, {"tile": 32}), dtype="f32", gpu="a100-80gb",

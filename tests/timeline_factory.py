@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from gemmsim.launch.request import Labels
 from gemmsim.report.timeline.types import InstructionText, TimelineReport
-from gemmsim.request import Labels
 from gemmsim.sm.timeline import Timeline, WarpStay
 from gemmsim.sm.types import STALL_REASONS
 

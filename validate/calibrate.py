@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu import GpuSpec, load_gpu
+from gemmsim.support.errors import GemmsimError
 
 Factors = dict[str, float]
 _STEP = 0.1  # of a parameter, for its influence: the model counts whole cycles, smaller steps would drown in that

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemmsim.errors import GemmsimError
 from gemmsim.report.metrics import METRICS
+from gemmsim.support.errors import GemmsimError
 
 from .counters import kept
 from .ncu_csv import Profiled, parse_raw_page, unit_factor

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from gemmsim.analysis.kloop import k_loop
 from gemmsim.analysis.occupancy import theoretical_occupancy
 from gemmsim.api import count
-from gemmsim.cases import LadderCase, ladder_request
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu import load_gpu
-from gemmsim.ladder import kernel_infos
+from gemmsim.launch.cases import LadderCase, ladder_request
+from gemmsim.launch.ladder import kernel_infos
+from gemmsim.support.errors import GemmsimError
 
 from .records import Case
 

@@ -6,7 +6,7 @@ import csv
 import io
 from dataclasses import dataclass
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 _KERNEL = "Kernel Name"
 # Factors to base units, for files written without --print-units base

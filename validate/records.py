@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 if TYPE_CHECKING:
-    from gemmsim.request import AnalyzeRequest
+    from gemmsim.launch.request import AnalyzeRequest
 
 FOLDER = Path(__file__).parent / "records"
 CUDA_FOLDER = Path(__file__).parent / "cuda"

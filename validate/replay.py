@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gemmsim.arrays import check_array_size, drawn, filled
-from gemmsim.cases import LadderCase, ladder_request
 from gemmsim.compile.source import CubinKernel, CudaKernel, KernelSource
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu import GpuSpec, load_gpu
-from gemmsim.request import AnalyzeRequest, GemmCheck, Labels
+from gemmsim.launch.arrays import check_array_size, drawn, filled
+from gemmsim.launch.cases import LadderCase, ladder_request
+from gemmsim.launch.request import AnalyzeRequest, GemmCheck, Labels
+from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Argument, Launch
 
 from .records import CUDA_FOLDER, read_cubin

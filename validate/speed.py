@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 GOAL_SECONDS, GOAL_MB = 5.0, 1000.0  # of any rung, warm, on two cores
 STEPS_MODULE = f"{__package__}.speed_steps"

@@ -54,9 +54,9 @@ def main(kernel: str, size: int, gpu: str) -> None:
 
     steps.done("import llvmlite")
     from gemmsim import api
-    from gemmsim.cases import LadderCase, ladder_request
     from gemmsim.cli import analyze, main, requests  # noqa: F401
     from gemmsim.gpu import load_gpu
+    from gemmsim.launch.cases import LadderCase, ladder_request
     from gemmsim.report.text import render
 
     steps.done("import gemmsim")

@@ -19,11 +19,11 @@ from gemmsim.analysis.kloop import k_loop
 from gemmsim.analysis.lines import line_text, source_line
 from gemmsim.analysis.phases import phases_of
 from gemmsim.isa.program import Program
-from gemmsim.memory.access import Access, access_of
-from gemmsim.memory.coalescer import SECTOR_BYTES
-from gemmsim.memory.service import lane_banks, lane_wavefronts
-from gemmsim.memory.shapes import Shapes
-from gemmsim.request import GemmCheck
+from gemmsim.launch.request import GemmCheck
+from gemmsim.memory.requests.access import Access, access_of
+from gemmsim.memory.requests.coalescer import SECTOR_BYTES
+from gemmsim.memory.requests.shapes import Shapes
+from gemmsim.memory.requests.wavefronts import lane_banks, lane_wavefronts
 from gemmsim.trace.types import WARP_LANES, Launch, WarpTrace
 
 # (pattern, access) -> bank and wavefront of each lane

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from gemmsim.analysis.access_samples import ArrayArgument
 from gemmsim.analysis.phases import GlobalRecords
 from gemmsim.isa.program import Program
-from gemmsim.memory.access import Access
-from gemmsim.memory.shapes import Shapes
-from gemmsim.request import GemmCheck
+from gemmsim.launch.request import GemmCheck
+from gemmsim.memory.requests.access import Access
+from gemmsim.memory.requests.shapes import Shapes
 from gemmsim.trace.types import Launch, WarpTrace
 
 

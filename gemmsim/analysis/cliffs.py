@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.gpu.limits import WARP_THREADS, blocks_by_registers, blocks_by_shared, blocks_by_warps, warps_per_block
 from gemmsim.gpu.spec import GpuSpec
-from gemmsim.memory.carveout import choose_carveout
+from gemmsim.memory.caches.carveout import choose_carveout
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
 from gemmsim.memory.types import InstructionTraffic
-from gemmsim.provenance import Provenance
 from gemmsim.sm.types import Timing
+from gemmsim.support.provenance import Provenance
 
 if TYPE_CHECKING:
     from gemmsim.analysis.occupancy import Occupancy

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.isa.program import Instruction
-from gemmsim.kept import by_identity
+from gemmsim.support.kept import by_identity
 
 
 class Kind(StrEnum):

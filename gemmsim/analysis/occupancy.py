@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu.limits import (
     blocks_by_registers,
     blocks_by_shared,
@@ -14,7 +13,8 @@ from gemmsim.gpu.limits import (
     warps_per_block,
 )
 from gemmsim.gpu.spec import GpuSpec
-from gemmsim.memory.carveout import choose_carveout
+from gemmsim.memory.caches.carveout import choose_carveout
+from gemmsim.support.errors import GemmsimError
 
 
 @dataclass(frozen=True, slots=True)

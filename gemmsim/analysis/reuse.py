@@ -9,7 +9,7 @@ from gemmsim.analysis.kloop import k_loop
 from gemmsim.analysis.mix import Kind, kind_of
 from gemmsim.isa.matrix import matrix_multiply
 from gemmsim.isa.program import Instruction
-from gemmsim.memory.access import access_of
+from gemmsim.memory.requests.access import access_of
 
 WORD_BYTES = 4
 _LANES = 32

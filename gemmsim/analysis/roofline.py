@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gemmsim.errors import GemmsimError, nearest
 from gemmsim.gpu.spec import GpuSpec
+from gemmsim.support.errors import GemmsimError, nearest
 
 # Precision -> field of `GpuSpec.peak`.
 PRECISIONS = {

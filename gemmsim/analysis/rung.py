@@ -9,7 +9,7 @@ from gemmsim.analysis.findings import Bottleneck, Verification
 from gemmsim.analysis.kloop import k_loop
 from gemmsim.analysis.mix import by_kind
 from gemmsim.analysis.utilisation import DATA_STAGE, DRAM, ISSUE, L2, utilisations
-from gemmsim.request import Labels
+from gemmsim.launch.request import Labels
 from gemmsim.sm.pipes import port_of, port_pipes
 
 UNCOUNTED = "integer"  # arithmetic whose operations the roofline does not count

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.analysis.findings import Verification
-from gemmsim.request import GemmCheck
+from gemmsim.launch.request import GemmCheck
 from gemmsim.trace.types import Argument, Execution, Launch
 
 # Unit roundoff of the precision that sums the products.

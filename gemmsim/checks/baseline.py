@@ -13,10 +13,10 @@ from gemmsim.checks.expectation import explain
 from gemmsim.checks.outcome import Outcome
 from gemmsim.checks.quantities import Reading, read
 from gemmsim.checks.selection import everything
-from gemmsim.errors import GemmsimError
-from gemmsim.provenance import Provenance
 from gemmsim.report.report import Report
 from gemmsim.report.table import number
+from gemmsim.support.errors import GemmsimError
+from gemmsim.support.provenance import Provenance
 
 SCHEMA = 1
 # What is kept where nobody says otherwise, and how far it may move: counts not at all, what is modelled a little.

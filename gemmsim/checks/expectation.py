@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from gemmsim.checks.outcome import Outcome
 from gemmsim.checks.quantities import Reading, read
 from gemmsim.checks.selection import everything, select
-from gemmsim.errors import GemmsimError
 from gemmsim.report.drawing import WIDTH
 from gemmsim.report.hazards import shown_path
 from gemmsim.report.report import Report
 from gemmsim.report.table import number
+from gemmsim.support.errors import GemmsimError
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "==": operator.eq,

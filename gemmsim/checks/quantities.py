@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from gemmsim.analysis.lines import LineTraffic
 from gemmsim.analysis.spills import local_traffic
 from gemmsim.checks.selection import Selection
-from gemmsim.errors import GemmsimError, nearest
 from gemmsim.report.report import Report
+from gemmsim.support.errors import GemmsimError, nearest
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from gemmsim.checks.outcome import Outcome
 from gemmsim.isa.program import SourceLine
-from gemmsim.version import __version__
+from gemmsim.support.version import __version__
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _ROOT = "%SRCROOT%"  # the usual name of where a repository was checked out

@@ -8,9 +8,9 @@ from pathlib import PurePath
 
 from gemmsim.analysis.access_samples import AccessSample
 from gemmsim.analysis.lines import LineTraffic, by_line
-from gemmsim.errors import GemmsimError
 from gemmsim.report.drawing import draw
 from gemmsim.report.report import Report
+from gemmsim.support.errors import GemmsimError
 
 
 @dataclass(frozen=True)

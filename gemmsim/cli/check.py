@@ -9,11 +9,11 @@ import click
 
 from gemmsim.cli.options import launch_options, output_option
 from gemmsim.cli.output import emit
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 if TYPE_CHECKING:
     from gemmsim.checks.outcome import Outcome
-    from gemmsim.request import AnalyzeRequest
+    from gemmsim.launch.request import AnalyzeRequest
 
 EXPECTATION_FAILED = 1
 

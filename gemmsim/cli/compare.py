@@ -9,10 +9,10 @@ import click
 from gemmsim.cli.options import caches_option, output_option
 from gemmsim.cli.output import emit
 from gemmsim.cli.plots import plot_option, wanted_plots, write_plots
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 if TYPE_CHECKING:
-    from gemmsim.compare import Outcome
+    from gemmsim.studies.compare import Outcome
 
 WRONG_RESULT = 1
 PICTURES = ("ladder",)
@@ -82,8 +82,8 @@ def command(
     tasks = comparison_tasks(kernels, sizes, names, gpu_sets, dtype, not no_cache, caches == "warm")
     wanted = wanted_plots(plots, PICTURES)
 
-    from gemmsim.compare import compare
     from gemmsim.report.comparison import RENDERERS
+    from gemmsim.studies.compare import compare
 
     done = 0
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gemmsim.cases import LadderCase, checked_tunables
 from gemmsim.cli.parse import parse_assignments
-from gemmsim.compare import Task
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu import load_gpu
-from gemmsim.ladder import kernel_info, kernel_infos
+from gemmsim.launch.cases import LadderCase, checked_tunables
+from gemmsim.launch.ladder import kernel_info, kernel_infos
+from gemmsim.studies.compare import Task
+from gemmsim.support.errors import GemmsimError
 
 
 def comparison_tasks(

@@ -11,8 +11,8 @@ import click
 
 from gemmsim.cli.options import format_option, output_option
 from gemmsim.cli.output import emit
-from gemmsim.errors import GemmsimError
-from gemmsim.version import __version__
+from gemmsim.support.errors import GemmsimError
+from gemmsim.support.version import __version__
 
 FAILED = 2
 
@@ -52,7 +52,7 @@ def _run(name: str, probe: Callable[[], str]) -> Check:
 
 
 def _kernels() -> str:
-    from gemmsim.ladder import kernel_infos
+    from gemmsim.launch.ladder import kernel_infos
 
     return ", ".join(kernel_infos())
 
@@ -80,7 +80,7 @@ def _shipped() -> str:
     """Fine without, where the compiler is at hand."""
     from gemmsim.compile.shipped import FOLDER, can_compile, read_index
     from gemmsim.compile.toolchain import tool_versions
-    from gemmsim.ladder import kernel_infos, kernel_path
+    from gemmsim.launch.ladder import kernel_infos, kernel_path
 
     folder = kernel_path(next(iter(kernel_infos().values()))).parent / FOLDER
     index = read_index(folder)

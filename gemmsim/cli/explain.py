@@ -8,7 +8,7 @@ import click
 
 from gemmsim.cli.options import format_option, launch_options, output_option
 from gemmsim.cli.output import emit
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 
 @click.command("explain")

@@ -37,7 +37,7 @@ def _paragraph(row: dict[str, Any]) -> str:
 
 
 def _kernels() -> list[dict[str, Any]]:
-    from gemmsim.ladder import kernel_infos
+    from gemmsim.launch.ladder import kernel_infos
 
     return [
         {

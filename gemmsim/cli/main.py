@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
-from gemmsim.errors import GemmsimError, nearest
-from gemmsim.version import __version__
+from gemmsim.support.errors import GemmsimError, nearest
+from gemmsim.support.version import __version__
 
 USAGE_OR_ENVIRONMENT = 2
-INTERRUPTED = 130  # as gemmsim.processes has it
+INTERRUPTED = 130  # as gemmsim.support.processes has it
 
 # The module gemmsim.cli.<name> holds `command`; the text stands here so that --help imports none of them.
 COMMANDS = {
@@ -84,7 +84,7 @@ def run() -> None:
             stream.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 still gets every line
     status = main(sys.argv[1:])
     if status == INTERRUPTED:
-        from gemmsim.processes import leave_soon  # only now: multiprocessing takes its time
+        from gemmsim.support.processes import leave_soon  # only now: multiprocessing takes its time
 
         leave_soon()
     sys.exit(status)

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.arrays import FLOATS, NUMPY_DTYPES, bf16_bits, check_array_size, random_array
-from gemmsim.errors import GemmsimError, nearest
+from gemmsim.launch.arrays import FLOATS, NUMPY_DTYPES, bf16_bits, check_array_size, random_array
+from gemmsim.support.errors import GemmsimError, nearest
 from gemmsim.trace.types import Argument
 
 _ARGUMENT = re.compile(r"(?P<dtype>\w+)(\[(?P<shape>[^\]]*)\])?(=(?P<value>.*))?", re.DOTALL)

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from gemmsim.cli.output import write_file
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import click
 
 from gemmsim.cli.options import launch_options
 from gemmsim.cli.output import emit
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 EXPECTATION_FAILED = 1
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gemmsim.cases import LadderCase, ladder_request
 from gemmsim.cli.parse import parse_argument, parse_assignments, parse_dims
 from gemmsim.cli.sizes import problem_size
 from gemmsim.cli.targets import target_source
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu import GpuSpec, load_gpu
-from gemmsim.request import DEFAULT_MAX_INSTRUCTIONS, AnalyzeRequest, GemmCheck, Labels, Sampling
+from gemmsim.launch.cases import LadderCase, ladder_request
+from gemmsim.launch.request import DEFAULT_MAX_INSTRUCTIONS, AnalyzeRequest, GemmCheck, Labels, Sampling
+from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Argument, Launch
 
 WARM = "warm"

@@ -36,7 +36,7 @@ def command(by: float, output_format: str, output: str | None, **options: Any) -
     from gemmsim.cli.output import emit
     from gemmsim.cli.requests import Options, launch_request
     from gemmsim.report.sensitivity import RENDERERS
-    from gemmsim.sensitivity import sensitivity
+    from gemmsim.studies.sensitivity import sensitivity
 
     request = launch_request(Options(**options))
     with tqdm(desc="sensitivity", unit=" numbers", disable=None, dynamic_ncols=True, leave=False) as shown:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 
 def problem_size(size: int | None, m: int | None, n: int | None, k: int | None) -> tuple[int, int, int] | None:

@@ -9,7 +9,7 @@ import click
 
 from gemmsim.cli.options import caches_option
 from gemmsim.cli.plots import plot_option, wanted_plots, write_plots
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,8 +154,8 @@ def _of_the_ladder(
     use_cache: bool,
     warm_caches: bool,
 ) -> tuple[Sequence[Job], list[Pruned]]:
-    from gemmsim.cases import LadderCase
-    from gemmsim.ladder import kernel_info
+    from gemmsim.launch.cases import LadderCase
+    from gemmsim.launch.ladder import kernel_info
     from gemmsim.sweep.job import LadderJob
     from gemmsim.sweep.space import ladder_jobs
 

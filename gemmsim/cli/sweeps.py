@@ -14,10 +14,10 @@ from gemmsim.cli.requests import Options, target_request
 from gemmsim.compile.key import cache_key
 from gemmsim.compile.source import PythonKernel, kernel_file
 from gemmsim.compile.toolchain import tool_versions
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu import GpuSpec
-from gemmsim.ladder import kernel_info
-from gemmsim.request import AnalyzeRequest
+from gemmsim.launch.ladder import kernel_info
+from gemmsim.launch.request import AnalyzeRequest
+from gemmsim.support.errors import GemmsimError
 from gemmsim.sweep.expressions import evaluate, fill
 from gemmsim.sweep.space import Size, products, size_names, unlaunchable, unmet
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from gemmsim.cases import signature
 from gemmsim.compile.source import KernelSource, kernel_file
-from gemmsim.errors import GemmsimError
+from gemmsim.launch.cases import signature
+from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Argument
 
 

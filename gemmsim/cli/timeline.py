@@ -9,7 +9,7 @@ import click
 
 from gemmsim.cli.options import launch_options, output_option
 from gemmsim.cli.output import emit
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 if TYPE_CHECKING:
     from gemmsim.report.timeline.types import TimelineReport, Window
@@ -49,7 +49,7 @@ def command(
 
     from gemmsim.cli.requests import Options, launch_request
     from gemmsim.report.timeline import page, perfetto, text
-    from gemmsim.timeline import timeline
+    from gemmsim.studies.timeline import timeline
 
     report = timeline(launch_request(Options(**options)), blocks)
     if output_format == "text":

@@ -11,9 +11,9 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import Program
 from gemmsim.isa.serialize import program_from_bytes, program_to_bytes
+from gemmsim.support.errors import GemmsimError
 
 _MAGIC = b"gemmsim-cache-1\n"
 _DIGEST_BYTES, _LENGTH_BYTES = 32, 8

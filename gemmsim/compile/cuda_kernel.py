@@ -7,7 +7,7 @@ from typing import Any
 
 from gemmsim.compile.source import CudaKernel
 from gemmsim.compile.toolchain import header_folders, missing
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 
 def compile_cuda(source: CudaKernel, arch: str) -> tuple[bytes, str | None]:

@@ -12,10 +12,10 @@ from pathlib import Path
 from gemmsim.compile.elf import Cubin, Kernel, read_cubin
 from gemmsim.compile.names import is_numba_symbol, readable_name
 from gemmsim.compile.toolchain import disassemble, tool_versions
-from gemmsim.errors import GemmsimError, nearest
 from gemmsim.isa.blocks import basic_blocks
 from gemmsim.isa.parse import parse_instruction
 from gemmsim.isa.program import INSTRUCTION_BYTES, Instruction, Program, SourceLine
+from gemmsim.support.errors import GemmsimError, nearest
 
 _SECTION = re.compile(r"\s*\.section\s+\.text\.([^,\s]+)")
 _INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;\s*$")

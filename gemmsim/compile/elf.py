@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
-from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import Parameter, Relocation
+from gemmsim.support.errors import GemmsimError
 
 EM_CUDA = 190  # e_machine of the ELF specification's registry
 _STO_CUDA_ENTRY = 0x10  # bit of st_other that marks a kernel

@@ -11,8 +11,8 @@ from gemmsim.compile.key import cache_key
 from gemmsim.compile.shipped import shipped_program
 from gemmsim.compile.source import CudaKernel, KernelSource, PtxKernel, PythonKernel
 from gemmsim.compile.toolchain import tool_versions
-from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import Program
+from gemmsim.support.errors import GemmsimError
 
 
 def compile_kernel(source: KernelSource, arch: str, cache: Cache | None) -> Program:

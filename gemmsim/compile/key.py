@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from gemmsim.compile.source import CubinKernel, CudaKernel, KernelSource, PtxKernel, PythonKernel
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gemmsim.compile.toolchain import missing
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 
 def link(parts: Sequence[Any], arch: str, max_registers: int | None = None, *, lto: bool = False) -> bytes:

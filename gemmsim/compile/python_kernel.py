@@ -12,7 +12,7 @@ from typing import Any
 from gemmsim.compile.link import link
 from gemmsim.compile.source import ArgType, PythonKernel
 from gemmsim.compile.toolchain import missing, tool_versions
-from gemmsim.errors import GemmsimError, nearest
+from gemmsim.support.errors import GemmsimError, nearest
 
 _HALVES = ("f16", "bf16")
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from gemmsim.compile.key import shipped_key
 from gemmsim.compile.source import KernelSource, PythonKernel
-from gemmsim.errors import GemmsimError
 from gemmsim.isa.compact import program_from_bytes
 from gemmsim.isa.program import Program
+from gemmsim.support.errors import GemmsimError
 
 FOLDER, INDEX = "programs", "index.json"
 NEEDED = ("numba-cuda", "cuda-core", "nvidia-cuda-nvdisasm")  # without them nothing is compiled and decoded

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 # Distributions whose version can change the machine code or its decoding.
 PACKAGES = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu.spec import GpuSpec
+from gemmsim.support.errors import GemmsimError
 
 MAY_BE_ZERO = (
     "peak.",

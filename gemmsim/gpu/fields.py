@@ -8,9 +8,9 @@ import math
 from functools import cache
 from typing import Any
 
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu.spec import L1, L2, Barrier, Clock, Dram, Fetch, LaunchCost, Mio, Mma, Peak, Pipe, Shared, Sm
 from gemmsim.gpu.units import convert, short
+from gemmsim.support.errors import GemmsimError
 
 SECTIONS: dict[str, Any] = {
     "sm": Sm,

@@ -7,9 +7,9 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gemmsim.errors import GemmsimError, nearest
 from gemmsim.gpu.fields import resolve, to_field, types
 from gemmsim.gpu.spec import Value
+from gemmsim.support.errors import GemmsimError, nearest
 
 STATUSES = ("vendor", "measured", "estimated")
 HEADER = ("title", "arch", "extends", "aliases")

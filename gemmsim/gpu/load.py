@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from gemmsim.errors import GemmsimError, nearest
 from gemmsim.gpu.check import check
 from gemmsim.gpu.fields import OPTIONAL_PIPES, PIPES, SECTIONS, types
 from gemmsim.gpu.layer import Layer, read_layer
 from gemmsim.gpu.override import parse_override
 from gemmsim.gpu.spec import GpuSpec, Pipe, Value
+from gemmsim.support.errors import GemmsimError, nearest
 
 DEFAULT_GPU = "a100-80gb"
 PRESETS = Path(__file__).parent / "presets"

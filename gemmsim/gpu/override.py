@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu.fields import resolve, to_field, types
 from gemmsim.gpu.spec import Value
+from gemmsim.support.errors import GemmsimError
 
 _NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gemmsim.errors import GemmsimError, nearest
+from gemmsim.support.errors import GemmsimError, nearest
 
 # unit -> (dimension, factor to the unit of the field)
 UNITS: dict[str, tuple[str, float]] = {

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import astuple
 from typing import Any
 
-from gemmsim.errors import GemmsimError
 from gemmsim.isa.blocks import basic_blocks
 from gemmsim.isa.parse import branch_labels, parse_instruction
 from gemmsim.isa.program import INSTRUCTION_BYTES, Instruction, Parameter, Program, Relocation, SourceLine
+from gemmsim.support.errors import GemmsimError
 
 MAGIC = b"gemmsim-programs"
 FORMAT_VERSION = 1

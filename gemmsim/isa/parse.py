@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import ZERO, Control, Instruction, Operand, OperandKind, SourceLine
+from gemmsim.support.errors import GemmsimError
 
 _KINDS = {kind.value: kind for kind in (
     OperandKind.REGISTER, OperandKind.UNIFORM_REGISTER, OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE,

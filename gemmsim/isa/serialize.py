@@ -12,7 +12,6 @@ import zlib
 from dataclasses import astuple
 from typing import Any
 
-from gemmsim.errors import GemmsimError
 from gemmsim.isa.parse import decode_control
 from gemmsim.isa.program import (
     INSTRUCTION_BYTES,
@@ -25,6 +24,7 @@ from gemmsim.isa.program import (
     Relocation,
     SourceLine,
 )  # fmt: skip
+from gemmsim.support.errors import GemmsimError
 
 MAGIC = b"gemmsim-program"
 FORMAT_VERSION = 1  # raise it with any change of what is stored: files of another version are refused

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.isa.program import Program
-from gemmsim.memory.coalescer import LINE_BYTES, SECTOR_BYTES
-from gemmsim.memory.dram import DramTraffic
+from gemmsim.memory.caches.dram import DramTraffic
+from gemmsim.memory.requests.coalescer import LINE_BYTES, SECTOR_BYTES
 from gemmsim.memory.types import InstructionTraffic
-from gemmsim.provenance import Provenance
+from gemmsim.support.provenance import Provenance
 
 EXACT, MODELLED = Provenance.EXACT, Provenance.MODELLED
 _THROUGH_L1 = (

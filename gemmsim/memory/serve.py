@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
-from gemmsim.memory.access import Access, access_of
-from gemmsim.memory.caches import Caches, run_caches
-from gemmsim.memory.coalescer import LINE_BYTES, SECTOR_BYTES
 from gemmsim.memory.counters import counters_of
-from gemmsim.memory.shapes import Shapes, shapes_of
-from gemmsim.memory.standing import padded, standing
-from gemmsim.memory.tags import look_up
+from gemmsim.memory.grid.counted_blocks import padded, standing
+from gemmsim.memory.hierarchy import Caches, run_caches
+from gemmsim.memory.requests.access import Access, access_of
+from gemmsim.memory.requests.coalescer import LINE_BYTES, SECTOR_BYTES
+from gemmsim.memory.requests.shapes import Shapes, shapes_of
+from gemmsim.memory.requests.tags import look_up
 from gemmsim.memory.types import InstructionTraffic, RecordCost, Traffic
+from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Launch, WarpTrace
 
 _WRITES = ("st", "atom", "red")

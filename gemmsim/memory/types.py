@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.memory.shapes import Shapes
-from gemmsim.provenance import Provenance
+from gemmsim.memory.requests.shapes import Shapes
+from gemmsim.support.provenance import Provenance
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from gemmsim.analysis.comparison import Comparison, Row
 from gemmsim.report.json import plain
-from gemmsim.version import MODEL_VERSION
+from gemmsim.support.version import MODEL_VERSION
 
 SCHEMA_VERSION = 1
 

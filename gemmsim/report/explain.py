@@ -6,12 +6,12 @@ import json
 import textwrap
 from typing import Any
 
-from gemmsim.provenance import Provenance
 from gemmsim.report.glossary.entries import Entry, Kind, of_kind
 from gemmsim.report.glossary.places import places
 from gemmsim.report.glossary.values import values_of, worked_lines
 from gemmsim.report.report import Report
 from gemmsim.report.table import number
+from gemmsim.support.provenance import Provenance
 
 WIDTH = 80
 INDENT = "  "

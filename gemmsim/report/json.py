@@ -13,7 +13,7 @@ from gemmsim.analysis.mix import by_kind, by_mnemonic
 from gemmsim.analysis.spills import local_traffic
 from gemmsim.report import hazards
 from gemmsim.report.report import SCHEMA_VERSION, Report
-from gemmsim.version import MODEL_VERSION
+from gemmsim.support.version import MODEL_VERSION
 
 
 def render(report: Report) -> str:

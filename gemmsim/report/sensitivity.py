@@ -15,7 +15,7 @@ from gemmsim.gpu.units import short
 from gemmsim.report.comparison import duration
 from gemmsim.report.json import plain
 from gemmsim.report.table import bar, table
-from gemmsim.version import MODEL_VERSION
+from gemmsim.support.version import MODEL_VERSION
 
 WIDTH = 80
 INDENT = "  "

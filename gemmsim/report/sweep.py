@@ -14,7 +14,7 @@ from gemmsim.analysis.ranking import Point, Prediction, Pruned, Ranking, Sweep, 
 from gemmsim.report.comparison import duration
 from gemmsim.report.json import plain
 from gemmsim.report.table import GAP, table
-from gemmsim.version import MODEL_VERSION
+from gemmsim.support.version import MODEL_VERSION
 
 WIDTH = 80
 INDENT = "  "

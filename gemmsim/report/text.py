@@ -5,17 +5,17 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 
-from gemmsim.analysis.compiled import compiler_facts
+from gemmsim.analysis.compiler_notes import compiler_facts
 from gemmsim.analysis.kloop import k_loop
 from gemmsim.analysis.lines import LineTraffic, by_line
 from gemmsim.analysis.mix import by_kind, by_mnemonic
 from gemmsim.analysis.spills import local_sentence, local_traffic
 from gemmsim.analysis.utilisation import utilisations
-from gemmsim.provenance import Provenance
 from gemmsim.report import hazards
 from gemmsim.report.metrics import METRICS
 from gemmsim.report.report import Report
 from gemmsim.report.table import bar, number, table
+from gemmsim.support.provenance import Provenance
 
 WIDTH = 80
 LABEL = 10  # columns of the verdict's labels

@@ -5,10 +5,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Instruction, OperandKind, Program
-from gemmsim.kept import by_identity
 from gemmsim.sm.pipes import matrix_latency_cycles, memory_opcode, pipe_slots, port_of, port_pipes
 from gemmsim.sm.registers import (
     NO_OPERANDS,
@@ -22,6 +20,8 @@ from gemmsim.sm.registers import (
 )
 from gemmsim.sm.types import STALL_REASONS
 from gemmsim.sm.write_ports import NONE, Writes, results_of, returns_of
+from gemmsim.support.errors import GemmsimError
+from gemmsim.support.kept import by_identity
 from gemmsim.trace.types import WARP_LANES
 
 Reason = IntEnum("Reason", {name.upper(): index for index, name in enumerate(STALL_REASONS)})  # type: ignore[misc]

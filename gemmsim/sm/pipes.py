@@ -22,8 +22,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
-from gemmsim.errors import GemmsimError, nearest
 from gemmsim.gpu.spec import GpuSpec
+from gemmsim.support.errors import GemmsimError, nearest
 
 # A port is what an instruction asks for when it issues; `port_pipes` says which pipes can serve it. "" needs none.
 _PORT_OPCODES = {

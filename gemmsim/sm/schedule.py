@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
 from gemmsim.memory.types import RecordCost
@@ -14,6 +13,7 @@ from gemmsim.sm.sampling import Simulator
 from gemmsim.sm.streams import Streams
 from gemmsim.sm.totals import Totals
 from gemmsim.sm.types import STALL_REASONS, Timing
+from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Launch, WarpTrace
 
 # Generations of resident blocks to simulate, the most that the budget allows. The blocks of the first start together;

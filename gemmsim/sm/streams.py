@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import Program
-from gemmsim.memory.coalescer import LINE_SHIFT
+from gemmsim.memory.requests.coalescer import LINE_SHIFT
 from gemmsim.memory.types import RecordCost
 from gemmsim.native.function import NativeFunction
 from gemmsim.sm.code import Issue, Kind
 from gemmsim.sm.memory_path import NO_RECORD, RecordCycles
 from gemmsim.sm.pipes import memory_opcode
+from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import WarpTrace
 
 _TAGS, _L2, _FETCH, _PARTIAL = (

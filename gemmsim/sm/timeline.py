@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
 from gemmsim.memory.types import RecordCost
@@ -18,6 +17,7 @@ from gemmsim.sm.core import Core
 from gemmsim.sm.memory_path import Rates, RecordCycles
 from gemmsim.sm.observer import Observer
 from gemmsim.sm.streams import Streams
+from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Launch, WarpTrace
 
 # How far a memory instruction went: the furthest place that any of its data came from or went to.

@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import Any
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 from gemmsim.sweep.job import Job
 from gemmsim.sweep.work import Done, failed, run_job
 

@@ -10,7 +10,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 
-from gemmsim.errors import GemmsimError, nearest
+from gemmsim.support.errors import GemmsimError, nearest
 
 MOST_CHARACTERS = 500
 MOST = 2**63

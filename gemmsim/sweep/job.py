@@ -12,14 +12,14 @@ from typing import Protocol
 
 import gemmsim
 from gemmsim.analysis.ranking import Point
-from gemmsim.cases import FROM_A_SAMPLE, LadderCase, ladder_request
 from gemmsim.compile.key import cache_key
 from gemmsim.compile.source import PythonKernel
 from gemmsim.compile.toolchain import tool_versions
 from gemmsim.gpu.spec import GpuSpec
-from gemmsim.ladder import kernel_info, kernel_path
-from gemmsim.request import AnalyzeRequest, Sampling
-from gemmsim.version import MODEL_VERSION
+from gemmsim.launch.cases import FROM_A_SAMPLE, LadderCase, ladder_request
+from gemmsim.launch.ladder import kernel_info, kernel_path
+from gemmsim.launch.request import AnalyzeRequest, Sampling
+from gemmsim.support.version import MODEL_VERSION
 
 # Parts of gemmsim that say how something is asked or shown: a change there leaves predictions as they are.
 _NO_MODEL = ("cli", "report", "testing")

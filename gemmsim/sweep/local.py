@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 
-from gemmsim.processes import available_cpus, workers
+from gemmsim.support.processes import available_cpus, workers
 from gemmsim.sweep.job import Job
 from gemmsim.sweep.work import Done, failed, run_job
 

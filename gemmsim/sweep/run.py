@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 
 from gemmsim.analysis.ranking import Pruned, Sweep, SweepResult, rank
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 from gemmsim.sweep.job import Job, keys_of
 from gemmsim.sweep.store import Store
 from gemmsim.sweep.work import Done

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gemmsim.analysis.ranking import Pruned
-from gemmsim.cases import LadderCase, checked_tunables
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu.spec import GpuSpec
-from gemmsim.ladder import kernel_info
+from gemmsim.launch.cases import LadderCase, checked_tunables
+from gemmsim.launch.ladder import kernel_info
+from gemmsim.support.errors import GemmsimError
 from gemmsim.sweep.expressions import evaluate
 from gemmsim.sweep.job import LadderJob
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 
 from gemmsim.analysis.ranking import Point, Prediction, Status, SweepResult
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 APPLICATION_ID = 0x67656D73  # "gems"
 SCHEMA_VERSION = 1

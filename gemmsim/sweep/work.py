@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from gemmsim.analysis.occupancy import theoretical_occupancy
 from gemmsim.analysis.ranking import Point, Prediction, Status, SweepResult
 from gemmsim.analysis.rung import Rung
-from gemmsim.compare import run_request
-from gemmsim.errors import GemmsimError
+from gemmsim.studies.compare import run_request
+from gemmsim.support.errors import GemmsimError
 from gemmsim.sweep.job import Job, key_of
 
 # A cluster's worker may have several threads; numba's compiler and Python's warnings are one a process

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.api import analyze
-from gemmsim.arrays import NUMPY_DTYPES
 from gemmsim.cli.requests import Options, kernel_request, target_request
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu import GpuSpec, load_gpu
-from gemmsim.request import AnalyzeRequest
+from gemmsim.launch.arrays import NUMPY_DTYPES
+from gemmsim.launch.request import AnalyzeRequest
+from gemmsim.support.errors import GemmsimError
 from gemmsim.testing.trace import Trace
 from gemmsim.trace.types import Argument
 

@@ -8,10 +8,10 @@ from gemmsim import api
 from gemmsim.checks.expectation import explain, place
 from gemmsim.checks.quantities import OF_LAUNCH, OF_LINES, Reading, read
 from gemmsim.checks.selection import Selection, everything, select
-from gemmsim.errors import GemmsimError, nearest
+from gemmsim.launch.request import AnalyzeRequest
 from gemmsim.report.report import Report
-from gemmsim.request import AnalyzeRequest
-from gemmsim.trace.hazards import Sanitized
+from gemmsim.support.errors import GemmsimError, nearest
+from gemmsim.trace.sanitizer.hazards import Sanitized
 
 
 class Value(float):

@@ -8,18 +8,18 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import Program
+from gemmsim.support.errors import GemmsimError
 from gemmsim.trace import micro, state
-from gemmsim.trace.buffers import Buffers
-from gemmsim.trace.constants import constant_bank, stack_bytes
-from gemmsim.trace.device_memory import DeviceMemory
-from gemmsim.trace.faults import describe
+from gemmsim.trace.blocks.skeleton import reduced
+from gemmsim.trace.engine.buffers import Buffers
+from gemmsim.trace.engine.constants import constant_bank, stack_bytes
+from gemmsim.trace.engine.device_memory import DeviceMemory
+from gemmsim.trace.engine.faults import describe
+from gemmsim.trace.engine.variants import ACROSS_LANES, executor_for
 from gemmsim.trace.lower import MicroProgram, lower
-from gemmsim.trace.reduced import reduced
+from gemmsim.trace.sanitizer.watcher import Watcher
 from gemmsim.trace.types import WARP_LANES, Execution, Launch, Sketch, WarpTrace
-from gemmsim.trace.variants import ACROSS_LANES, executor_for
-from gemmsim.trace.watcher import Watcher
 
 ALL = 0xFFFFFFFF
 LOCAL_SLOTS = 512  # blocks that own a stack at once; a block id selects one
@@ -53,7 +53,7 @@ class Executor:
     """One launch: its memory, its lowered code, and the state of the block being executed.
 
     max_instructions   warp instructions after which a run is given up
-    watching           look for races and other defects (`gemmsim.trace.sanitize`)
+    watching           look for races and other defects (`gemmsim.trace.sanitizer.sanitize`)
     """
 
     def __init__(

@@ -49,10 +49,10 @@ SHARED_AT, SHARED_BYTES, LOCAL_AT, LOCAL_WORDS, LOCAL_SLOT = 21, 22, 23, 24, 25
 BANKS_AT, WARPS, ACCESSES = 26, 27, 28  # BANKS_AT: (address, bytes) of each constant bank
 CODE_AT, START_AT, REGISTERS_AT, ROW_WORDS, WARPS_AT, BARRIERS_AT = 29, 30, 31, 32, 33, 34
 EXECUTED_AT, THREADS_AT, STREAM = 35, 36, 37  # STREAM: whether instructions are recorded
-# Of the executor that watches (see `gemmsim.trace.watch`)
+# Of the executor that watches (see `gemmsim.trace.sanitizer.checks`)
 CLOCKS_AT, GATES_AT, WARP_WATCH_AT, SHADOW_AT, FINDINGS_AT = 38, 39, 40, 41, 42
 GRANULE_SHIFT, OWN_SHARED_BYTES, BLOCK_THREADS = 43, 44, 45
-TOUCHED_AT, ALLOCATION_LENT, ALLOCATION_STALE = 46, 47, 48  # see `gemmsim.trace.device_memory`
+TOUCHED_AT, ALLOCATION_LENT, ALLOCATION_STALE = 46, 47, 48  # see `gemmsim.trace.engine.device_memory`
 CONTEXT_SLOTS = 49
 
 # A pattern is a row of uint64: 32 offsets, then

@@ -10,9 +10,9 @@ from functools import cache
 import pytest
 
 from gemmsim.api import Counted, count
-from gemmsim.cases import LadderCase, ladder_request
 from gemmsim.gpu import load_gpu
-from gemmsim.request import AnalyzeRequest, Sampling
+from gemmsim.launch.cases import LadderCase, ladder_request
+from gemmsim.launch.request import AnalyzeRequest, Sampling
 
 GPU = "h200"
 

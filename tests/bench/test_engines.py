@@ -7,15 +7,15 @@ import pytest
 from bench.conftest import Rate, counted, request_of
 
 from gemmsim.isa.program import Program
-from gemmsim.memory import footprint
-from gemmsim.memory.access import Access, access_of
-from gemmsim.memory.banks import wavefronts
-from gemmsim.memory.coalescer import coalesce
-from gemmsim.memory.l1 import replay_l1
-from gemmsim.memory.l2 import replay_l2
-from gemmsim.memory.placement import place
-from gemmsim.memory.shifts import shifts_of
-from gemmsim.memory.streams import residents_of, streams_of
+from gemmsim.memory.caches.l1 import replay_l1
+from gemmsim.memory.caches.l2 import replay_l2
+from gemmsim.memory.grid import footprint
+from gemmsim.memory.grid.accesses import residents_of, streams_of
+from gemmsim.memory.grid.block_steps import shifts_of
+from gemmsim.memory.grid.placement import place
+from gemmsim.memory.requests.access import Access, access_of
+from gemmsim.memory.requests.banks import wavefronts
+from gemmsim.memory.requests.coalescer import coalesce
 from gemmsim.sm.code import issue_table
 from gemmsim.sm.sampling import Simulator
 from gemmsim.sm.streams import Streams

@@ -9,8 +9,8 @@ import pytest
 from report_factory import ROWS, evidence, report, traffic
 
 from gemmsim.api import analyze
-from gemmsim.cases import LadderCase, ladder_request
 from gemmsim.gpu import load_gpu
+from gemmsim.launch.cases import LadderCase, ladder_request
 from gemmsim.report.html.render import render
 
 

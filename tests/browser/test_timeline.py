@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from timeline_factory import timeline_report
 
-from gemmsim.cases import LadderCase, ladder_request
 from gemmsim.gpu import load_gpu
+from gemmsim.launch.cases import LadderCase, ladder_request
 from gemmsim.report.timeline.page import render
 from gemmsim.report.timeline.types import Window
-from gemmsim.timeline import timeline
+from gemmsim.studies.timeline import timeline
 
 RIGHT, LEFT, UP, DOWN, HOME = "\ue014", "\ue012", "\ue013", "\ue015", "\ue011"
 # Pixels of the chart that have one of the states' colours, by state.

@@ -9,7 +9,7 @@ import pytest
 
 from gemmsim.cli.requests import Options, kernel_request, target_request
 from gemmsim.compile import CubinKernel, PythonKernel
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 GIVEN_NOTHING = Options(
     target=None, kernel=None, entry=None, size=None, m=None, n=None, k=None, gpu="a100", gpu_sets=(), kernel_sets=(),

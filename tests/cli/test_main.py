@@ -13,7 +13,7 @@ import pytest
 
 from gemmsim.cli.main import COMMANDS, main
 from gemmsim.cli.output import emit
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 ROOT = Path(__file__).resolve().parents[2]
 

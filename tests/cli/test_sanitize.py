@@ -10,10 +10,10 @@ import pytest
 
 import gemmsim
 from gemmsim.api import sanitize
-from gemmsim.cases import LadderCase, ladder_request
 from gemmsim.cli.main import main
 from gemmsim.gpu import load_gpu
-from gemmsim.ladder import kernel_infos
+from gemmsim.launch.cases import LadderCase, ladder_request
+from gemmsim.launch.ladder import kernel_infos
 from gemmsim.report import hazards
 
 BROKEN = Path(__file__).parents[1] / "corpus" / "broken.cu"

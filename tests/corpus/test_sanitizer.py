@@ -13,8 +13,8 @@ import pytest
 from programs import cuda_program
 
 from gemmsim.trace.execute import Executor
-from gemmsim.trace.hazards import Defect, Finding, Sanitized
-from gemmsim.trace.sanitize import sanitize
+from gemmsim.trace.sanitizer.hazards import Defect, Finding, Sanitized
+from gemmsim.trace.sanitizer.sanitize import sanitize
 from gemmsim.trace.types import Argument, Launch
 
 SOURCE = (Path(__file__).parent / "broken.cu").read_text()
@@ -127,7 +127,7 @@ def test_uninitialised_words_are_counted() -> None:
 
 def test_a_launch_without_watching_stops_at_the_first_fault() -> None:
     """As before the sanitizer: the plain executor raises."""
-    from gemmsim.errors import GemmsimError
+    from gemmsim.support.errors import GemmsimError
 
     program = cuda_program("broken.cu", "one_too_far", "sm_80")
     arrays = tuple(Argument("f32", (100,), np.zeros(100, np.float32)) for _ in range(2))

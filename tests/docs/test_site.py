@@ -105,7 +105,7 @@ def found(name: str) -> bool:
 def test_names_that_pages_mention_exist() -> None:
     names = {name for page in DOCS.rglob("*.md") for name in NAME.findall(page.read_text(encoding="utf-8"))}
     assert len(names) > 80
-    assert not found("gemmsim.memory.coalescer.nothing")
+    assert not found("gemmsim.memory.requests.coalescer.nothing")
     assert [name for name in sorted(names) if not found(name)] == []
 
 

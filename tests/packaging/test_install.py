@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from gemmsim.ladder import kernel_infos
+from gemmsim.launch.ladder import kernel_infos
 
 ROOT = Path(__file__).resolve().parents[2]
 FOREIGN = {"kernels/__init__.py": "OWNER = 'somebody else'\n", "validate/__init__.py": "OWNER = 'somebody else'\n"}
@@ -22,7 +22,7 @@ PROBE = """
 import json, sys
 from pathlib import Path
 import gemmsim
-from gemmsim.ladder import kernel_infos, kernel_path
+from gemmsim.launch.ladder import kernel_infos, kernel_path
 infos = kernel_infos()
 import gemmsim_kernels
 print(json.dumps({

@@ -8,7 +8,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 
 from gemmsim.isa.program import Program
-from gemmsim.memory.access import access_of
+from gemmsim.memory.requests.access import access_of
 from gemmsim.trace.types import WarpTrace
 
 Lanes = list[int | None]

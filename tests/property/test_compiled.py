@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from sm_builder import GPU, HALVES, program
 
 from gemmsim.api import count
-from gemmsim.cases import LadderCase, ladder_request
 from gemmsim.gpu.load import load_gpu
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Control, Instruction, Operand, OperandKind
+from gemmsim.launch.cases import LadderCase, ladder_request
 from gemmsim.sm.code import Kind, issue_table
 from gemmsim.sm.compiled import core as compiled
 from gemmsim.sm.compiled.core import CompiledCore

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from unit.trace_builder import launch, program, warp_trace
 
 from gemmsim.gpu.load import load_gpu
-from gemmsim.memory.banks import wavefronts
-from gemmsim.memory.coalescer import coalesce
-from gemmsim.memory.placement import place
+from gemmsim.memory.grid.placement import place
+from gemmsim.memory.requests.banks import wavefronts
+from gemmsim.memory.requests.coalescer import coalesce
 from gemmsim.memory.serve import serve
 
 from . import memory_twin as twin

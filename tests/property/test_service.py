@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gemmsim.memory.access import Access
-from gemmsim.memory.banks import copy_wavefronts, wavefronts
-from gemmsim.memory.service import lane_banks, lane_wavefronts
+from gemmsim.memory.requests.access import Access
+from gemmsim.memory.requests.banks import copy_wavefronts, wavefronts
+from gemmsim.memory.requests.wavefronts import lane_banks, lane_wavefronts
 
 WIDTHS = (1, 2, 4, 8, 16)
 LANES = np.arange(32)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from gemmsim.gpu.load import load_gpu
-from gemmsim.memory.kinds import READ
-from gemmsim.memory.l1 import ToL2
-from gemmsim.memory.l2 import replay_l2
+from gemmsim.memory.caches.access_kinds import READ
+from gemmsim.memory.caches.l1 import ToL2
+from gemmsim.memory.caches.l2 import replay_l2
 
 DATA = json.loads((Path(__file__).parent / "h200_l2.json").read_text())
 L2 = load_gpu("h200").l2

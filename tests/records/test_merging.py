@@ -1,4 +1,4 @@
-"""Requests of two and more SMs for the same lines, measured on an H200: the rules of `gemmsim.memory.merging`."""
+"""Requests of two and more SMs for the same lines, measured on an H200: the rules of `memory.caches.merging`."""
 
 from __future__ import annotations
 

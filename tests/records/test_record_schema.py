@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 from gemmsim_validate.records import FOLDER, SCHEMA, load_cases, load_file, read_cubin, read_records, write_records
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
 FILES = sorted(FOLDER.glob("*/*.json"))

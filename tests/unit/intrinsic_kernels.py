@@ -3,7 +3,7 @@
 from numba import cuda, float32, int32
 from numba.cuda import types
 
-from gemmsim.ladder import kernel_infos
+from gemmsim.launch.ladder import kernel_infos
 
 kernel_infos()  # makes the checkout's kernels importable under their installed name
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gemmsim.analysis.ranking import Point
-from gemmsim.cases import LadderCase, ladder_request
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu import GpuSpec, load_gpu
-from gemmsim.request import AnalyzeRequest
+from gemmsim.launch.cases import LadderCase, ladder_request
+from gemmsim.launch.request import AnalyzeRequest
+from gemmsim.support.errors import GemmsimError
 
 
 @dataclass(frozen=True)

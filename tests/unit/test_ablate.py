@@ -22,8 +22,8 @@ from gemmsim_validate.compare.select import every_record
 from gemmsim_validate.records import Case, Series
 
 from gemmsim.api import count
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu.improve import value_of
+from gemmsim.support.errors import GemmsimError
 
 BLOCKTILE, COALESCED, HALF, TENSOR = (
     "blocktile_1d-f32-256x256x256",

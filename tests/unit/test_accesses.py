@@ -11,9 +11,9 @@ from gemmsim.analysis.access_samples import AccessSample, BlockView, Rectangle
 from gemmsim.analysis.accesses import sample_accesses
 from gemmsim.analysis.phases import MOST_PHASES
 from gemmsim.isa.program import Operand, OperandKind, Program
-from gemmsim.memory.access import access_of
-from gemmsim.memory.shapes import shapes_of
-from gemmsim.request import GemmCheck
+from gemmsim.launch.request import GemmCheck
+from gemmsim.memory.requests.access import access_of
+from gemmsim.memory.requests.shapes import shapes_of
 from gemmsim.trace.types import Argument, Launch
 
 from .trace_builder import Accesses, program, warp_trace

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gemmsim.memory.banks import conflict_free, copy_wavefronts, floor_wavefronts, wavefronts
+from gemmsim.memory.requests.banks import conflict_free, copy_wavefronts, floor_wavefronts, wavefronts
 
 LANES = range(32)
 

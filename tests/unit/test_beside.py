@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemmsim.memory.beside import beside
-from gemmsim.memory.order import distinct, order_by
+from gemmsim.support.sorting import distinct, order_by
+from gemmsim.support.threads import beside
 
 
 def test_work_runs_in_another_thread_where_it_is_worth_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gemmsim.processes.available_cpus", lambda: 2)
+    monkeypatch.setattr("gemmsim.support.processes.available_cpus", lambda: 2)
     assert beside(threading.get_ident)() != threading.get_ident()
     assert beside(threading.get_ident, worth=False)() == threading.get_ident()
-    monkeypatch.setattr("gemmsim.processes.available_cpus", lambda: 1)
+    monkeypatch.setattr("gemmsim.support.processes.available_cpus", lambda: 1)
     assert beside(threading.get_ident)() == threading.get_ident()
 
 
 def test_it_has_begun_before_its_result_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gemmsim.processes.available_cpus", lambda: 2)
+    monkeypatch.setattr("gemmsim.support.processes.available_cpus", lambda: 2)
     begun = threading.Event()
     result = beside(lambda: begun.set() or "done")
     assert begun.wait(timeout=20)
@@ -30,7 +30,7 @@ def test_it_has_begun_before_its_result_is_asked_for(monkeypatch: pytest.MonkeyP
 
 
 def test_what_it_raises_reaches_whoever_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gemmsim.processes.available_cpus", lambda: 2)
+    monkeypatch.setattr("gemmsim.support.processes.available_cpus", lambda: 2)
     result = beside(lambda: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         result()

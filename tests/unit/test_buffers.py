@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gemmsim.trace import buffers
+from gemmsim.trace.engine import buffers
 
 
 @settings(max_examples=50)

@@ -9,8 +9,8 @@ from gemmsim_validate.calibrate import Sample, calibrate, case_sample, parameter
 from gemmsim_validate.cli.main import main
 from gemmsim_validate.records import load_cases
 
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu import GpuSpec, load_gpu
+from gemmsim.support.errors import GemmsimError
 
 GPU = load_gpu("h200")
 KEYS = ["l2.hit_latency_cycles", "dram.latency_cycles"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu import load_gpu
-from gemmsim.memory.carveout import choose_carveout, l1_bytes
+from gemmsim.memory.caches.carveout import choose_carveout, l1_bytes
+from gemmsim.support.errors import GemmsimError
 
 KIB = 1024
 

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 from gemmsim.api import analyze
-from gemmsim.cases import LadderCase, ladder_request
 from gemmsim.checks import baseline, sarif
 from gemmsim.checks.expectation import Expectation, evaluate, parse
 from gemmsim.checks.outcome import Outcome
 from gemmsim.checks.quantities import read
 from gemmsim.checks.render import render_json, render_text
 from gemmsim.checks.selection import everything, select
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu import load_gpu
 from gemmsim.isa.program import SourceLine
+from gemmsim.launch.cases import LadderCase, ladder_request
 from gemmsim.report.report import Report
+from gemmsim.support.errors import GemmsimError
 
 
 @cache

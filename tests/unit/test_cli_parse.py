@@ -15,7 +15,7 @@ from gemmsim.cli.parse import (
     parse_dims,
     random_array,
 )
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 
 def random() -> np.random.Generator:

@@ -15,10 +15,10 @@ from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.memory_flow import Flow, memory_flow
 from gemmsim.analysis.occupancy import theoretical_occupancy
 from gemmsim.analysis.reuse import reuse
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu import load_gpu
 from gemmsim.isa.program import Operand, OperandKind
 from gemmsim.sm.types import STALL_REASONS
+from gemmsim.support.errors import GemmsimError
 
 H200 = load_gpu("h200")
 

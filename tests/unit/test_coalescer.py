@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gemmsim.memory.coalescer import coalesce
+from gemmsim.memory.requests.coalescer import coalesce
 
 LANES = range(32)
 

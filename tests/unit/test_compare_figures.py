@@ -16,7 +16,7 @@ from gemmsim_validate.compare.predict import Prediction, predict
 from gemmsim_validate.compare.select import every_record
 from gemmsim_validate.records import Case, Series
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 INSTRUCTIONS, L1_HITS, DRAM = "smsp__inst_executed.sum", "l1tex__t_sector_hit_rate.pct", "dram__sectors_read.sum"
 

@@ -13,8 +13,8 @@ import pytest
 from gemmsim.compile import ArgType, CubinKernel, CudaKernel, PtxKernel, PythonKernel, compile_kernel, kernel_file
 from gemmsim.compile import python_kernel as python_kernel_module
 from gemmsim.compile.link import link
-from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import Program
+from gemmsim.support.errors import GemmsimError
 
 from .cubins import ARCHITECTURES, HERE, cuda, python_kernel
 

@@ -14,8 +14,8 @@ from gemmsim.compile import toolchain
 from gemmsim.compile.decode import decode_cubin
 from gemmsim.compile.elf import read_cubin
 from gemmsim.compile.names import is_numba_symbol, readable_name
-from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import Program, SourceLine
+from gemmsim.support.errors import GemmsimError
 
 from .cubins import ARCHITECTURES, ZOO, cuda, zoo
 

@@ -9,7 +9,7 @@ import numpy as np
 from gemmsim.api import analyze
 from gemmsim.compile import CudaKernel
 from gemmsim.gpu import load_gpu
-from gemmsim.request import AnalyzeRequest, Labels
+from gemmsim.launch.request import AnalyzeRequest, Labels
 from gemmsim.trace.types import Argument, Launch
 
 SOURCE = """

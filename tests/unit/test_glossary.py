@@ -8,15 +8,15 @@ import pytest
 from report_factory import evidence, report
 
 from gemmsim.api import analyze
-from gemmsim.cases import LadderCase, ladder_request
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu import load_gpu
+from gemmsim.launch.cases import LadderCase, ladder_request
 from gemmsim.report.explain import render_index, render_text
 from gemmsim.report.glossary.entries import GLOSSARY, Kind, lookup, of_kind
 from gemmsim.report.glossary.places import places
 from gemmsim.report.glossary.values import fill, names_in, values_of, worked_lines
 from gemmsim.report.metrics import FAMILIES, METRICS
 from gemmsim.sm.types import STALL_REASONS
+from gemmsim.support.errors import GemmsimError
 
 # Words of the reports and of the issue that each must be explained.
 TERMS = """

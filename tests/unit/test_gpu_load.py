@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu import aliases, load_gpu, preset_names
 from gemmsim.gpu.fields import resolve, types
 from gemmsim.gpu.units import UNITS, dimension, short
+from gemmsim.support.errors import GemmsimError
 
 
 def test_names_and_aliases_in_any_case() -> None:

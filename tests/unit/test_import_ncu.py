@@ -14,7 +14,7 @@ from gemmsim_validate.import_ncu import compared, read_launches, select
 from gemmsim_validate.ncu_csv import parse_raw_page
 from gemmsim_validate.records import FOLDER, SCHEMA, load_file
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 COLUMNS = {
     "ID": ("", "0", "1"),

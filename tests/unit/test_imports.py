@@ -12,9 +12,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "gemmsim"
 
-# Who may import whom; modules of one part import one another freely.
-LEAVES = {"errors", "provenance", "version", "deviations", "processes", "repeating", "kept"}
+# Who may import whom; modules of one part import one another as INSIDE allows. `support` imports nothing.
 ALLOWED = {
+    "support": set(),
     "gpu": set(),
     "isa": set(),
     "compile": {"isa"},
@@ -22,52 +22,42 @@ ALLOWED = {
     "trace": {"isa", "native"},
     "memory": {"isa", "native", "trace", "gpu"},
     "sm": {"isa", "native", "trace", "memory", "gpu"},
-    "ladder": set(),
-    "arrays": set(),
-    "request": {"compile", "trace", "gpu"},
-    "cases": {"arrays", "compile", "trace", "gpu", "request", "ladder"},
-    "analysis": {"isa", "memory", "sm", "gpu", "trace", "request"},
-    "report": {"isa", "memory", "sm", "gpu", "trace", "analysis", "request"},
-    "api": {"isa", "compile", "trace", "memory", "sm", "gpu", "analysis", "report", "request", "ladder"},
-    "compare": {"analysis", "cases", "gpu", "request", "api"},
-    "sweep": {"analysis", "cases", "compare", "compile", "gpu", "ladder", "report", "request"},
-    "timeline": {"analysis", "api", "isa", "report", "request", "sm"},
-    "sensitivity": {"analysis", "api", "gpu", "isa", "request", "sm"},
+    "launch": {"compile", "trace", "gpu"},
+    "analysis": {"isa", "memory", "sm", "gpu", "trace", "launch"},
+    "report": {"isa", "memory", "sm", "gpu", "trace", "analysis", "launch"},
+    "api": {"isa", "compile", "trace", "memory", "sm", "gpu", "analysis", "report", "launch"},
+    "studies": {"analysis", "api", "gpu", "isa", "launch", "report", "sm"},
+    "sweep": {"analysis", "compile", "gpu", "launch", "report", "studies"},
     "checks": {"analysis", "isa", "report", "trace"},
-    "cli": {
-        "analysis",
-        "arrays",
-        "cases",
-        "compare",
-        "compile",
-        "trace",
-        "gpu",
-        "report",
-        "request",
-        "api",
-        "checks",
-        "ladder",
-        "sensitivity",
-        "sweep",
-        "timeline",
-    },
+    "cli": {"analysis", "api", "checks", "compile", "gpu", "launch", "report", "studies", "sweep", "trace"},
     "testing": {
+        "analysis",
         "api",
-        "arrays",
         "checks",
-        "cases",
         "cli",
         "compile",
-        "trace",
         "gpu",
-        "report",
-        "request",
-        "ladder",
+        "launch",
         "memory",
-        "analysis",
+        "report",
+        "studies",
+        "trace",
     },
     "__main__": {"cli"},
-    "__init__": {"api", "report", "request", "gpu", "trace", "compile"},
+    "__init__": {"api", "report", "launch", "gpu", "trace", "compile"},
+}
+# The same inside a part: each folder or module of it, and those beside it that it may import.
+INSIDE = {
+    "memory": {
+        "loops": set(),
+        "requests": {"loops"},
+        "types": {"requests"},
+        "grid": {"loops", "requests", "caches.access_kinds"},
+        "caches": {"loops", "requests", "grid"},
+        "hierarchy": {"requests", "grid", "caches"},
+        "counters": {"requests", "caches", "types"},
+        "serve": {"requests", "grid", "caches", "hierarchy", "counters", "types"},
+    },
 }
 # Toolchain and plotting packages, and the only parts that may name them.
 HEAVY = {
@@ -102,11 +92,11 @@ def violations(path: Path, source: str) -> list[str]:
     for name in imported(ast.parse(source)):
         top, _, rest = name.partition(".")
         target = rest.partition(".")[0]
-        if top == "gemmsim" and target and target not in ALLOWED.get(here, set()) | LEAVES | {here}:
+        if top == "gemmsim" and target and target not in ALLOWED.get(here, set()) | {here, "support"}:
             found.append(f"{path.relative_to(ROOT)}: {here} imports gemmsim.{target}")
         if top in ("validate", "gemmsim_validate", "tests"):
             found.append(f"{path.relative_to(ROOT)}: imports {top}")
-        if top in ("kernels", "gemmsim_kernels") and here != "ladder":
+        if top in ("kernels", "gemmsim_kernels") and path.name != "ladder.py":
             found.append(f"{path.relative_to(ROOT)}: only ladder.py finds the kernels")
         if top in HEAVY and here not in HEAVY[top]:
             found.append(f"{path.relative_to(ROOT)}: {here} imports {top}")
@@ -118,16 +108,44 @@ def test_imports_point_one_way(path: Path) -> None:
     assert violations(path, path.read_text(encoding="utf-8")) == []
 
 
-def test_leaves_import_nothing_of_gemmsim() -> None:
-    for leaf in LEAVES:
-        assert not {n for n in imported(ast.parse((PACKAGE / f"{leaf}.py").read_text())) if n.startswith("gemmsim")}
+def inner_violations(part: str, path: Path, source: str) -> list[str]:
+    """Imports inside a part that INSIDE does not allow."""
+    rules = INSIDE[part]
+    here = path.relative_to(PACKAGE / part).parts[0].removesuffix(".py")
+    found = []
+    for name in imported(ast.parse(source)):
+        inside = name.removeprefix(f"gemmsim.{part}.") if name.startswith(f"gemmsim.{part}.") else ""
+        target = inside.partition(".")[0]
+        if (
+            target in rules
+            and target != here
+            and not any(inside == allowed or inside.startswith(f"{allowed}.") for allowed in rules.get(here, set()))
+        ):
+            found.append(f"{path.relative_to(ROOT)}: {part}/{here} imports {inside}")
+    return found
+
+
+@pytest.mark.parametrize("part", INSIDE)
+def test_imports_inside_a_part_point_one_way(part: str) -> None:
+    files = [
+        path
+        for path in sorted((PACKAGE / part).rglob("*.py"))
+        if path.parent != PACKAGE / part or path.stem in INSIDE[part]
+    ]
+    assert {path.relative_to(PACKAGE / part).parts[0].removesuffix(".py") for path in files} == set(INSIDE[part])
+    assert [line for path in files for line in inner_violations(part, path, path.read_text(encoding="utf-8"))] == []
+
+
+def test_a_wrong_import_inside_a_part_is_found() -> None:
+    path = PACKAGE / "memory" / "requests" / "x.py"
+    assert inner_violations("memory", path, "from gemmsim.memory.caches.l1 import replay")
 
 
 @pytest.mark.parametrize(
     ("file", "source"),
     [
         ("isa/program.py", "from gemmsim.trace.types import Launch"),
-        ("memory/l1.py", "import gemmsim.sm.core"),
+        ("memory/caches/l1.py", "import gemmsim.sm.core"),
         ("trace/x.py", "def f():\n    from gemmsim.compile import kernel"),
         ("api.py", "import validate"),
         ("cli/analyze.py", "from kernels import registry"),
@@ -157,7 +175,7 @@ def test_allowed_table_has_no_cycle() -> None:
         ("gemmsim.cli.requests", {"numba", "cuda", "simpy"}),
         ("gemmsim.trace.execute", {"numba", "llvmlite", "cuda"}),
         ("gemmsim.memory.serve", {"numba", "llvmlite", "cuda"}),
-        ("gemmsim.testing.plugin", {"numpy", "numba", "simpy", "gemmsim.errors", "gemmsim.api"}),
+        ("gemmsim.testing.plugin", {"numpy", "numba", "simpy", "gemmsim.support.errors", "gemmsim.api"}),
     ],
 )
 def test_light_modules_load_nothing_heavy(module: str, unwanted: set[str]) -> None:

@@ -78,8 +78,8 @@ def test_a_wait_takes_a_constant() -> None:
     from numba import cuda
 
     from gemmsim.compile.python_kernel import compile_numba
-    from gemmsim.errors import GemmsimError
-    from gemmsim.ladder import kernel_infos
+    from gemmsim.launch.ladder import kernel_infos
+    from gemmsim.support.errors import GemmsimError
 
     kernel_infos()
     from gemmsim_kernels.intrinsics import cp_async_wait_group

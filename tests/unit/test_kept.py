@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gemmsim.kept import by_identity
+from gemmsim.support.kept import by_identity
 
 
 def test_the_last_results_are_kept() -> None:

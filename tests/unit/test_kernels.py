@@ -12,9 +12,9 @@ import pytest
 from kernel_runs import loops
 from kernels_plain import MEASURED, PLAIN
 
-from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import Program
-from gemmsim.ladder import kernel_info, kernel_infos, kernel_path
+from gemmsim.launch.ladder import kernel_info, kernel_infos, kernel_path
+from gemmsim.support.errors import GemmsimError
 
 ROOT = Path(__file__).resolve().parents[2]
 ORDER = (
@@ -55,7 +55,7 @@ def test_registry_is_complete() -> None:
 
 
 def test_registry_needs_neither_numba_nor_numpy() -> None:
-    code = "import sys, gemmsim.ladder as l; l.kernel_infos(); print({'numba', 'numpy'} & set(sys.modules))"
+    code = "import sys, gemmsim.launch.ladder as l; l.kernel_infos(); print({'numba', 'numpy'} & set(sys.modules))"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "set()"
 
@@ -78,7 +78,7 @@ def test_launch_shapes_cover_c() -> None:
 SIMULATE = """
 import sys
 import numpy as np
-from gemmsim.ladder import kernel_info
+from gemmsim.launch.ladder import kernel_info
 name, m, n, k, alpha, beta, *tile = sys.argv[1:]
 m, n, k, alpha, beta = int(m), int(n), int(k), np.float32(alpha), np.float32(beta)
 tunables = {"tile": int(tile[0])} if tile else {}

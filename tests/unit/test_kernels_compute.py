@@ -7,8 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kernel_runs import run
 
-from gemmsim.errors import GemmsimError
-from gemmsim.ladder import kernel_info, kernel_infos
+from gemmsim.launch.ladder import kernel_info, kernel_infos
+from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.execute import execute
 
 pytest.importorskip("numba_cuda")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from gemmsim.gpu.load import load_gpu
-from gemmsim.memory.compiled.lru import home_of
+from gemmsim.memory.caches.lru import home_of
 from gemmsim.memory.serve import serve
 from gemmsim.memory.types import Traffic
 

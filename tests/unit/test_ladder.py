@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gemmsim.errors import GemmsimError
-from gemmsim.ladder import kernel_info, kernel_infos, kernel_path
+from gemmsim.launch.ladder import kernel_info, kernel_infos, kernel_path
+from gemmsim.support.errors import GemmsimError
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 
@@ -32,7 +32,9 @@ def test_other_files_are_no_rungs(name: str) -> None:
 
 
 def test_one_rung_is_read_alone() -> None:
-    code = "import sys; from gemmsim.ladder import kernel_info; kernel_info('tiled'); print(*sorted(sys.modules))"
+    code = (
+        "import sys; from gemmsim.launch.ladder import kernel_info; kernel_info('tiled'); print(*sorted(sys.modules))"
+    )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     kernels = {name for name in run.stdout.split() if name.startswith("gemmsim_kernels.")}
     assert "gemmsim_kernels.tiled" in kernels

@@ -9,7 +9,7 @@ import pytest
 from gemmsim_validate.ladder_table import LadderRow, ladder_rows, markdown, product_shares
 from gemmsim_validate.records import Case, Series
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 
 def case(name: str, us: float, size: int = 1024, dtype: str = "f32", rung: bool = True, **tunables: int) -> Case:

@@ -24,7 +24,7 @@ from gemmsim_validate.measure.spec import Spec, case_id, parse_spec
 from gemmsim_validate.records import SCHEMA, load_cases, read_records
 from gemmsim_validate.store import preset_of, store
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 TIMES_ONLY = Options(counters=False, samples=20)
 PROBLEM = {"m": 3, "n": 5, "k": 4, "dtype": "f32", "result_dtype": "f32"}

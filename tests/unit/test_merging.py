@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from gemmsim.gpu import load_gpu
-from gemmsim.memory.merging import merged_share
-from gemmsim.memory.placement import place
+from gemmsim.memory.caches.merging import merged_share
+from gemmsim.memory.grid.block_steps import Shifts
+from gemmsim.memory.grid.placement import place
 from gemmsim.memory.serve import serve
-from gemmsim.memory.shifts import Shifts
 
 from .trace_builder import Accesses, Lanes, launch, program, warp_trace
 

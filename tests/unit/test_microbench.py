@@ -22,8 +22,8 @@ from gemmsim.compile.decode import decode_cubin
 from gemmsim.compile.link import link
 from gemmsim.compile.source import CubinKernel
 from gemmsim.gpu import load_gpu
-from gemmsim.memory.banks import wavefronts as by_the_model
-from gemmsim.request import AnalyzeRequest, Labels
+from gemmsim.launch.request import AnalyzeRequest, Labels
+from gemmsim.memory.requests.banks import wavefronts as by_the_model
 from gemmsim.trace.types import Argument, Launch
 
 MACHINE = {"device": "NVIDIA H200", "compute_capability": [9, 0], "driver": "1.0", "sms": 130}

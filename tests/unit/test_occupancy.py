@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemmsim.analysis.occupancy import Occupancy, theoretical_occupancy
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu import load_gpu
+from gemmsim.support.errors import GemmsimError
 
 H200 = load_gpu("h200")
 

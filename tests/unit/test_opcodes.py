@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from opcode_harness import ALL, f32, f64, one, run
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 T, F = True, False
 NAN = 0x7FFFFFFF

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemmsim.compile.toolchain import find_nvdisasm
-from gemmsim.errors import GemmsimError
 from gemmsim.isa.blocks import basic_blocks
 from gemmsim.isa.parse import _merge_halves, decode_control, parse_instruction, parse_operand, render, split_operands
 from gemmsim.isa.program import ZERO, Operand, OperandKind
+from gemmsim.support.errors import GemmsimError
 
 from .cubins import ARCHITECTURES, zoo
 

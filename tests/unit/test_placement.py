@@ -8,7 +8,7 @@ import pytest
 from gemmsim_validate.records import load_cases
 
 from gemmsim.gpu import load_gpu
-from gemmsim.memory.placement import place
+from gemmsim.memory.grid.placement import place
 
 H200 = load_gpu("h200").sm
 # %smid in the order of a pass: the early SMs, then GPC by GPC, as the records' probe saw it (the first GPC cut in two).

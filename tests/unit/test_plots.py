@@ -13,7 +13,7 @@ from rung_factory import rung
 from gemmsim.analysis.comparison import compare_rungs
 from gemmsim.analysis.ranking import Point, Prediction, Status, SweepResult, rank
 from gemmsim.cli.main import main
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 pytest.importorskip("matplotlib")
 

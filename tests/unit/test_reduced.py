@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gemmsim.cases import LadderCase, ladder_request
 from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.compile.source import ArgType, PythonKernel
 from gemmsim.gpu import load_gpu
 from gemmsim.isa.program import Program
-from gemmsim.ladder import kernel_infos
+from gemmsim.launch.cases import LadderCase, ladder_request
+from gemmsim.launch.ladder import kernel_infos
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.lower.context import CONTROL_NUMBER
 from gemmsim.trace.micro import ACCESS, OP, UNMOVED_BIT

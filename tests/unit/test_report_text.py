@@ -9,10 +9,10 @@ import pytest
 from report_factory import evidence, report
 
 from gemmsim.analysis.findings import Verification
+from gemmsim.launch.request import Labels
 from gemmsim.report.report import Report
 from gemmsim.report.table import bar, number, table
 from gemmsim.report.text import WIDTH, render
-from gemmsim.request import Labels
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "report.txt"
 

@@ -7,8 +7,8 @@ import math
 import pytest
 
 from gemmsim.analysis.roofline import PRECISIONS, roofline
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu import load_gpu
+from gemmsim.support.errors import GemmsimError
 
 # 10 SMs at 1 GHz: L1 gives 10 * 1e9 * 128 = 1.28 TB/s; L2 0.5 TB/s; DRAM 0.1 TB/s; 2 TFLOP/s in fp32.
 ROUND = load_gpu(

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from gemmsim.api import Counted, count, time
-from gemmsim.cases import LadderCase, ladder_request, ladder_source
 from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.compile.source import ArgType, PythonKernel
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu import load_gpu
-from gemmsim.ladder import kernel_info
-from gemmsim.provenance import Provenance
-from gemmsim.request import AnalyzeRequest, Labels, Sampling
-from gemmsim.trace import sampling
+from gemmsim.launch.cases import LadderCase, ladder_request, ladder_source
+from gemmsim.launch.ladder import kernel_info
+from gemmsim.launch.request import AnalyzeRequest, Labels, Sampling
+from gemmsim.support.errors import GemmsimError
+from gemmsim.support.provenance import Provenance
+from gemmsim.trace.blocks import choice as sampling
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.types import Argument, Launch
 
@@ -125,7 +125,7 @@ def test_probes_side_by_side_find_the_same(kernel: str, monkeypatch: pytest.Monk
 
     def planned(worth: int) -> tuple[sampling.Plan, list[int]]:
         monkeypatch.setattr(sampling, "_WORTH_A_THREAD", worth)
-        monkeypatch.setattr("gemmsim.processes.available_cpus", lambda: 3)
+        monkeypatch.setattr("gemmsim.support.processes.available_cpus", lambda: 3)
         known: dict[int, object] = {}
         monkeypatch.setattr(sampling, "Executor", lambda *args: known.setdefault(len(known), Executor(*args)))
         return sampling.plan(Executor(program, request.launch), 2, 132), list(known)

@@ -14,15 +14,15 @@ import pytest
 import gemmsim.report
 from gemmsim.analysis.sensitivity import RULES, Better, Changes, Effect, Sensitivity, rule_of, varied_keys
 from gemmsim.api import count, recount
-from gemmsim.cases import LadderCase, ladder_request
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu import load_gpu, preset_names
 from gemmsim.gpu.check import check
 from gemmsim.gpu.fields import SECTIONS, types
 from gemmsim.gpu.improve import better_values, value_of, with_values
+from gemmsim.launch.cases import LadderCase, ladder_request
 from gemmsim.report.sensitivity import RENDERERS
-from gemmsim.sensitivity import sensitivity, uses
 from gemmsim.sm.schedule import schedule
+from gemmsim.studies.sensitivity import sensitivity, uses
+from gemmsim.support.errors import GemmsimError
 
 H200, A100 = load_gpu("h200"), load_gpu("a100")
 CASES = [("tiled", 64), ("tensorcore_pipelined", 128), ("async_pipelined", 128)]

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import Program
 from gemmsim.isa.serialize import MAGIC, program_from_bytes, program_to_bytes
+from gemmsim.support.errors import GemmsimError
 
 from .cubins import zoo
 

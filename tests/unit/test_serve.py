@@ -8,14 +8,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu.load import load_gpu
-from gemmsim.memory.coalescer import coalesce
-from gemmsim.memory.sampled import brought_sectors, spread, together
+from gemmsim.memory.grid.accesses import Streams
+from gemmsim.memory.grid.sampled import brought_sectors, spread, together
+from gemmsim.memory.requests.coalescer import coalesce
 from gemmsim.memory.serve import serve
-from gemmsim.memory.streams import Streams
 from gemmsim.memory.types import Traffic
-from gemmsim.provenance import Provenance
+from gemmsim.support.errors import GemmsimError
+from gemmsim.support.provenance import Provenance
 from gemmsim.trace.types import Argument, Launch, WarpTrace
 
 from .trace_builder import Accesses, launch, program, warp_trace

@@ -12,10 +12,10 @@ import pytest
 from gemmsim.compile import compile_kernel
 from gemmsim.compile.shipped import read_index
 from gemmsim.compile.toolchain import tool_versions
-from gemmsim.errors import GemmsimError
 from gemmsim.isa.compact import program_from_bytes
 from gemmsim.isa.program import Program
-from gemmsim.ladder import kernel_info
+from gemmsim.launch.ladder import kernel_info
+from gemmsim.support.errors import GemmsimError
 
 pytest.importorskip("numba_cuda")
 kernel_info("tiled")  # puts gemmsim_kernels where it can be imported

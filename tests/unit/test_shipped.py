@@ -14,14 +14,14 @@ from cubins import zoo
 
 import gemmsim.compile.kernel as kernel
 import gemmsim.compile.shipped as shipped
-from gemmsim.cases import LadderCase, ladder_request
 from gemmsim.compile import PythonKernel, compile_kernel, default_cache
 from gemmsim.compile.key import shipped_key
 from gemmsim.compile.toolchain import tool_versions
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu import load_gpu
 from gemmsim.isa.compact import program_from_bytes, programs_to_bytes
 from gemmsim.isa.program import Program
+from gemmsim.launch.cases import LadderCase, ladder_request
+from gemmsim.support.errors import GemmsimError
 
 pytest.importorskip("numba_cuda")
 
@@ -147,12 +147,12 @@ versions_of = toolchain.versions_of
 def visible(packages):
     return versions_of([name for name in packages if not name.startswith(("nvidia", "cuda", "numba-cuda"))])
 toolchain.versions_of = visible
-import gemmsim.ladder
-path = gemmsim.ladder.kernel_path
-gemmsim.ladder.kernel_infos()
-import gemmsim.cases
+import gemmsim.launch.ladder
+path = gemmsim.launch.ladder.kernel_path
+gemmsim.launch.ladder.kernel_infos()
+import gemmsim.launch.cases
 from pathlib import Path
-gemmsim.cases.kernel_path = lambda info: Path(sys.argv[1]) / path(info).name
+gemmsim.launch.cases.kernel_path = lambda info: Path(sys.argv[1]) / path(info).name
 from gemmsim.cli.main import main
 sys.exit(main(["analyze", "--kernel", "tiled", "--size", "64", "--gpu", sys.argv[2], "--format", "json"]))
 """

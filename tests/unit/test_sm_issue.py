@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu.load import load_gpu
 from gemmsim.gpu.spec import Pipe
 from gemmsim.isa.program import Operand, OperandKind
@@ -13,6 +12,7 @@ from gemmsim.sm.core import Core
 from gemmsim.sm.memory_path import Rates, RecordCycles
 from gemmsim.sm.observer import Observer
 from gemmsim.sm.streams import WarpStream
+from gemmsim.support.errors import GemmsimError
 
 from .sm_builder import EXIT, GPU, HALVES, START, ins, issues, program, simulate
 

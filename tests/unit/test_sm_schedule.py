@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu.spec import Pipe
 from gemmsim.isa.program import Program
 from gemmsim.sm.code import issue_table
@@ -16,6 +15,7 @@ from gemmsim.sm.pipes import matrix_latency_cycles, pipe_slots
 from gemmsim.sm.sampling import Simulator, _Cut
 from gemmsim.sm.schedule import _continued, schedule
 from gemmsim.sm.streams import Streams
+from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Launch
 
 from .sm_builder import EXIT, GPU, HALVES, cost_of, ins, program, time_of, trace_of

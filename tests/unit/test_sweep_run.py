@@ -13,7 +13,7 @@ import pytest
 from sweep_jobs import FakeJob
 
 from gemmsim.analysis.ranking import Point, Prediction, Pruned, Status, SweepResult, rank
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 from gemmsim.sweep.job import Job, keys_of
 from gemmsim.sweep.local import ENDED, run_local
 from gemmsim.sweep.run import sweep
@@ -57,8 +57,8 @@ def test_what_fails_is_kept_with_its_error_and_loses_no_other() -> None:
 
 def test_a_launch_that_does_not_fit_once_compiled_is_refused_not_failed() -> None:
     """blocktile_2d, 1024 threads of about 64 registers, on a GPU of 32768 registers an SM."""
-    from gemmsim.cases import LadderCase
     from gemmsim.gpu import load_gpu
+    from gemmsim.launch.cases import LadderCase
     from gemmsim.sweep.job import LadderJob
 
     gpu = load_gpu("a100", ["sm.registers=8192"])

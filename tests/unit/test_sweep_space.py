@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemmsim.cases import LadderCase
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu import load_gpu
+from gemmsim.launch.cases import LadderCase
+from gemmsim.support.errors import GemmsimError
 from gemmsim.sweep.expressions import evaluate, fill
 from gemmsim.sweep.job import LadderJob, key_of, keys_of
 from gemmsim.sweep.space import ladder_jobs, unlaunchable
@@ -165,7 +165,7 @@ def test_keys_hold_the_request_the_gpu_and_the_model(monkeypatch: pytest.MonkeyP
 
 
 def test_keys_hold_the_kernels_source(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gemmsim.ladder import kernel_info, kernel_path
+    from gemmsim.launch.ladder import kernel_info, kernel_path
 
     folder = kernel_path(kernel_info("tiled")).parent
     copy = tmp_path / "tiled.py"

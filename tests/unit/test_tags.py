@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gemmsim.memory.banks import wavefronts
-from gemmsim.memory.tags import Lanes, bank_of, look_up
+from gemmsim.memory.requests.banks import wavefronts
+from gemmsim.memory.requests.tags import Lanes, bank_of, look_up
 
 RECORDS = Path(__file__).parents[1] / "records"
 TAGS = json.loads((RECORDS / "h200_tags.json").read_text())["requests"]

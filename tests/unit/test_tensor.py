@@ -20,10 +20,10 @@ from gemmsim.analysis.operations import floating_point_operations
 from gemmsim.compile import CudaKernel
 from gemmsim.compile.cuda_kernel import compile_cuda
 from gemmsim.compile.decode import decode_cubin
-from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import Program
-from gemmsim.memory.access import access_of
-from gemmsim.memory.shapes import shapes_of
+from gemmsim.memory.requests.access import access_of
+from gemmsim.memory.requests.shapes import shapes_of
+from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.execute import execute
 from gemmsim.trace.types import Argument, Execution, Launch
 

@@ -8,8 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kernel_runs import defaults, loops, run
 
-from gemmsim.ladder import kernel_info, kernel_infos
-from gemmsim.memory.banks import wavefronts
+from gemmsim.launch.ladder import kernel_info, kernel_infos
+from gemmsim.memory.requests.banks import wavefronts
 
 pytest.importorskip("numba_cuda")
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from timeline_factory import FIRST, SECOND, stay, timeline_report
 
-from gemmsim.errors import GemmsimError
 from gemmsim.report.timeline import page, perfetto, text
 from gemmsim.report.timeline.letters import LETTERS, STATES
 from gemmsim.report.timeline.types import Window, fitting, per_column, within
@@ -19,6 +18,7 @@ from gemmsim.sm.code import Reason
 from gemmsim.sm.memory_path import RecordCycles
 from gemmsim.sm.timeline import LEVELS, Timeline, record
 from gemmsim.sm.types import STALL_REASONS
+from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Launch
 
 from .sm_builder import EXIT, GPU, cost_of, ins, program, time_of, trace_of

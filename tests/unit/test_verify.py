@@ -7,10 +7,10 @@ import pytest
 
 from gemmsim.analysis.findings import Verification
 from gemmsim.analysis.verify import verify
-from gemmsim.cases import LadderCase, gemm_check, ladder_request
 from gemmsim.gpu import load_gpu
-from gemmsim.ladder import kernel_info
-from gemmsim.request import GemmCheck
+from gemmsim.launch.cases import LadderCase, gemm_check, ladder_request
+from gemmsim.launch.ladder import kernel_info
+from gemmsim.launch.request import GemmCheck
 from gemmsim.trace.types import Argument, Execution, Launch, WarpTrace
 
 A = np.array([[1, 2], [3, -4]], np.float32)

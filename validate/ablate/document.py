@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from gemmsim.version import __version__
+from gemmsim.support.version import __version__
 
 from ..compare.document import Section, Table
 from ..compare.figures import Figures

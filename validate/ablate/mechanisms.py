@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gemmsim.errors import GemmsimError, nearest
 from gemmsim.sm.schedule import TimingOptions
+from gemmsim.support.errors import GemmsimError, nearest
 
 from .switch import (
     Switch,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import as_completed
 from dataclasses import dataclass, field, replace
 
-from gemmsim.errors import GemmsimError
-from gemmsim.processes import workers
+from gemmsim.support.errors import GemmsimError
+from gemmsim.support.processes import workers
 
 from ..records import Case
 from .mechanisms import BY_KEY

@@ -12,11 +12,11 @@ from gemmsim.api import Counted
 from gemmsim.gpu.improve import value_of, with_values
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Control, Program
-from gemmsim.memory.coalescer import LINE_SHIFT
-from gemmsim.memory.shapes import Shapes
-from gemmsim.memory.tags import BANKS
+from gemmsim.launch.request import AnalyzeRequest
+from gemmsim.memory.requests.coalescer import LINE_SHIFT
+from gemmsim.memory.requests.shapes import Shapes
+from gemmsim.memory.requests.tags import BANKS
 from gemmsim.memory.types import RecordCost
-from gemmsim.request import AnalyzeRequest
 from gemmsim.sm.schedule import TimingOptions, schedule
 from gemmsim.trace.types import Launch, WarpTrace
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 FORMATS = ("text", "json", "md")
 
@@ -34,7 +34,7 @@ def command(
 
     Records are those in FOLDERS (default: those that ship). Exit status 1 if a case could not be predicted.
     """
-    from gemmsim.processes import available_cpus
+    from gemmsim.support.processes import available_cpus
 
     from ..ablate.document import TITLE, as_data, sections
     from ..ablate.effects import ablation

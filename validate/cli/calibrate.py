@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 
 @click.command()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 FORMATS = ("text", "json", "md", "html")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 if TYPE_CHECKING:
     from ..ncu_csv import Profiled
@@ -68,9 +68,9 @@ def command(
 def _rung(launch: Profiled, text: str, gpu_name: str | None) -> tuple[dict[str, Any], dict[str, float]]:
     """The record of the launch, and what is predicted."""
     from gemmsim.api import analyze
-    from gemmsim.cases import LadderCase, ladder_request
     from gemmsim.gpu import load_gpu
-    from gemmsim.ladder import kernel_info
+    from gemmsim.launch.cases import LadderCase, ladder_request
+    from gemmsim.launch.ladder import kernel_info
 
     from ..import_ncu import record
     from ..measure.spec import case_id, parse_spec

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import click
 
-from gemmsim.errors import GemmsimError, nearest
-from gemmsim.version import __version__
+from gemmsim.support.errors import GemmsimError, nearest
+from gemmsim.support.version import __version__
 
 USAGE_OR_ENVIRONMENT = 2
-INTERRUPTED = 130  # as gemmsim.processes has it
+INTERRUPTED = 130  # as gemmsim.support.processes has it
 
 # The module .cli.<name> (with _ for -) holds `command`; the text stands here so that --help imports none of them.
 COMMANDS = {
@@ -73,7 +73,7 @@ def run() -> None:
     """Entry point of the installed command and of `python -m gemmsim_validate`."""
     status = main(sys.argv[1:])
     if status == INTERRUPTED:
-        from gemmsim.processes import leave_soon  # only now: multiprocessing takes its time
+        from gemmsim.support.processes import leave_soon  # only now: multiprocessing takes its time
 
         leave_soon()
     sys.exit(status)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 if TYPE_CHECKING:
     from ..measure.spec import Spec

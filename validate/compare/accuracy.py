@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 from ..records import write_bytes
 from .figures import figures

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
-from gemmsim.version import __version__
+from gemmsim.support.version import __version__
 
 from .cause import guess
 from .figures import grouped, orders, time_figures

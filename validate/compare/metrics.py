@@ -29,7 +29,7 @@ EXACT = (
     "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio",
 )
 # Exact by the rules, but a hardware counter that holds arbitration too, or the driver's choice by a rule that is not
-# published (gemmsim/memory/carveout.py): shown, not gated.
+# published (gemmsim/memory/caches/carveout.py): shown, not gated.
 NOISY = (
     "launch__shared_mem_config_size",
     "launch__occupancy_limit_shared_mem",

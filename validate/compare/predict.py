@@ -14,8 +14,8 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import gemmsim
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu import load_gpu
+from gemmsim.support.errors import GemmsimError
 
 from ..records import CUDA_FOLDER, Case, write_bytes
 

@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 from .bundle import read_bundle
 from .gpu import Gpu

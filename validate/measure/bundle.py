@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 VERSION = 1
 MANIFEST = "manifest.json"

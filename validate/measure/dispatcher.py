@@ -7,8 +7,8 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-from gemmsim.errors import GemmsimError
-from gemmsim.ladder import kernel_info
+from gemmsim.launch.ladder import kernel_info
+from gemmsim.support.errors import GemmsimError
 
 from .operands import Host, check
 

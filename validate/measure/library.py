@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 BINDINGS = {"nvmath": "nvmath-python", "torch": "torch", "cupy": "cupy"}
 _TYPES = {"f16": "R_16F", "bf16": "R_16BF", "f32": "R_32F", "f64": "R_64F", "i8": "R_8I", "i32": "R_32I"}

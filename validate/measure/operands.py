@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.arrays import NUMPY_DTYPES, random_array
+from gemmsim.launch.arrays import NUMPY_DTYPES, random_array
 
 FULL_CHECK = 1024  # M, N and K up to which every element of C is checked
 SAMPLED_ROWS = 64

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from gemmsim.cases import checked_tunables
 from gemmsim.compile.kernel import build_kernel
 from gemmsim.compile.source import ArgType, CudaKernel, PythonKernel
 from gemmsim.compile.toolchain import tool_versions
-from gemmsim.errors import GemmsimError
-from gemmsim.ladder import kernel_info, kernel_path
+from gemmsim.launch.cases import checked_tunables
+from gemmsim.launch.ladder import kernel_info, kernel_path
+from gemmsim.support.errors import GemmsimError
 
 from ..records import write_bytes
 from .bundle import MANIFEST, Bundle, cubin_name, manifest

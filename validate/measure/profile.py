@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 from ..counters import SECTIONS, kept, wanted_metrics
 from ..ncu_csv import parse_raw_page

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 from ..records import read_records, write_records
 from . import operands, timing

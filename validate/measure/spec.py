@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 CUBLAS = "cublas"
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 SAMPLES = 25
 WARM_UP_US = 50_000.0  # of work before the first sample: clocks rise from idle in milliseconds

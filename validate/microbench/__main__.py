@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 from ..measure.gpu import Gpu
 from .bench import GpuBench

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 from ..records import write_bytes
 from .groups import GROUPS

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gemmsim.errors import GemmsimError
 from gemmsim.gpu import load_gpu
 from gemmsim.gpu.load import preset_names
+from gemmsim.support.errors import GemmsimError
 
 from ..gpu_file import Entry, gpu_file
 from ..store import preset_of

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 from ..records import write_bytes
 from .bench import Bench

@@ -105,8 +105,8 @@ def values(raw: Raw) -> list[Found]:
 
 
 def against_model(raw: Raw) -> list[tuple[str, str, float, int]]:
-    """(kind, map, wavefronts measured, wavefronts by gemmsim.memory.banks) of every shared access."""
-    from gemmsim.memory.banks import wavefronts
+    """(kind, map, wavefronts measured, wavefronts by gemmsim.memory.requests.banks) of every shared access."""
+    from gemmsim.memory.requests.banks import wavefronts
 
     rate = 32 / raw["lds_32"]["stride_32"]
     rows = []

@@ -12,9 +12,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from gemmsim.errors import GemmsimError, nearest
 from gemmsim.report.metrics import FAMILIES, METRICS, variants
 from gemmsim.sm.types import STALL_REASONS
+from gemmsim.support.errors import GemmsimError, nearest
 
 _STALL_METRIC = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 SHOWN_CANDIDATES = 6

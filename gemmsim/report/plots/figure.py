@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gemmsim.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from gemmsim.analysis.roofline import Level, Roofline
-from gemmsim.errors import GemmsimError
 from gemmsim.report.plots.figure import (
     COLOURS,
     DASHES,
@@ -19,6 +18,7 @@ from gemmsim.report.plots.figure import (
     plain,
 )
 from gemmsim.report.report import Report
+from gemmsim.support.errors import GemmsimError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

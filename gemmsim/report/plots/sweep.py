@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from gemmsim.analysis.ranking import Point, Sweep, SweepResult
-from gemmsim.errors import GemmsimError
 from gemmsim.report.plots.tables import Curve, HeatTable, heat_figure, scaling_figure
+from gemmsim.support.errors import GemmsimError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

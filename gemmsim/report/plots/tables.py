@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gemmsim.errors import GemmsimError
 from gemmsim.report.plots.figure import COLOURS, DASHES, FONT_SIZE, MARKERS, heading, new_figure, plain
+from gemmsim.support.errors import GemmsimError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.request import Labels
+from gemmsim.launch.request import Labels
 from gemmsim.sm.timeline import Timeline, WarpStay
 
 

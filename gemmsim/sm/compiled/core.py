@@ -25,7 +25,11 @@ def simulator() -> NativeFunction:
     """`loop.run` compiled: called with the address of a record `layout.SM`. Files beside this folder hold constants
     that are compiled into it."""
     here = Path(__file__).resolve().parent
-    sources = (*sorted(here.glob("*.py")), *sorted(here.parent.glob("*.py")), here.parents[1] / "trace" / "compiled.py")
+    sources = (
+        *sorted(here.glob("*.py")),
+        *sorted(here.parent.glob("*.py")),
+        here.parents[1] / "trace" / "engine" / "numba_parts.py",
+    )
     return NativeFunction("gemmsim.sm.compiled.loop", "run", sources)
 
 

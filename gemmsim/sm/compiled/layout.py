@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import GpuSpec
-from gemmsim.kept import by_identity
 from gemmsim.sm.code import SCOREBOARDS, Issue
 from gemmsim.sm.fetch import INSTRUCTION_BYTES
 from gemmsim.sm.memory_path import BESIDE_SHARED, FLUSH_SHARED_CYCLES, Rates, RecordCycles
@@ -16,6 +15,7 @@ from gemmsim.sm.pipes import port_pipes
 from gemmsim.sm.registers import NO_OPERANDS
 from gemmsim.sm.streams import WarpStream
 from gemmsim.sm.types import STALL_REASONS
+from gemmsim.support.kept import by_identity
 
 NEVER = 1 << 62
 BARRIERS = 16  # named barriers of a block: CUDA programming guide

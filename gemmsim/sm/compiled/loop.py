@@ -38,7 +38,7 @@ from gemmsim.sm.compiled.waiting import (
 from gemmsim.sm.compiled.write_ports import expect, write
 from gemmsim.sm.sub_partition import SOURCES_READ_CYCLES
 from gemmsim.sm.types import STALL_REASONS
-from gemmsim.trace.compiled import INDEX, NOTHING, TRUTH, subroutine
+from gemmsim.trace.engine.numba_parts import INDEX, NOTHING, TRUTH, subroutine
 
 # mypy: disable-error-code="no-untyped-def, arg-type, assignment"
 

@@ -26,7 +26,7 @@ from gemmsim.sm.compiled.records import (
 )
 from gemmsim.sm.memory_path import BESIDE_SHARED, FLUSH_SHARED_CYCLES
 from gemmsim.sm.registers import PAIR, TWO_PASSES
-from gemmsim.trace.compiled import DOUBLE, INDEX, NOTHING, TRUTH, subroutine
+from gemmsim.trace.engine.numba_parts import DOUBLE, INDEX, NOTHING, TRUTH, subroutine
 
 # mypy: disable-error-code="no-untyped-def"
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.errors import GemmsimError
 from gemmsim.isa.program import ZERO, Instruction, Operand, OperandKind, Program
 from gemmsim.isa.semantics.registry import load
+from gemmsim.support.errors import GemmsimError
 from gemmsim.trace import micro
 
 ALL = 0xFFFFFFFF

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from gemmsim.isa.program import INSTRUCTION_BYTES, Operand, OperandKind
 from gemmsim.trace.lower.context import Context, Source, is_predicate
 from gemmsim.trace.lower.integer import check_modifiers
+from gemmsim.trace.sanitizer.words import COMMIT, WAIT
 from gemmsim.trace.state import ARRIVE, REDUCE_AND, REDUCE_OR, REDUCE_POPC, SYNC
-from gemmsim.trace.watch_state import COMMIT, WAIT
 
 ALL_THREADS = 0xFFFFFFFF
 

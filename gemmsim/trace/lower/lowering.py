@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gemmsim.errors import GemmsimError, nearest
 from gemmsim.isa.program import INSTRUCTION_BYTES, OperandKind, Program
-from gemmsim.kept import by_identity
+from gemmsim.support.errors import GemmsimError, nearest
+from gemmsim.support.kept import by_identity
 from gemmsim.trace import micro
 from gemmsim.trace.lower import control, conversion, floating, half, integer, logic, memory, moves, tensor
 from gemmsim.trace.lower.context import Constant, Context, MicroProgram

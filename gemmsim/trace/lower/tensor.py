@@ -1,4 +1,4 @@
-"""LDSM, HMMA, IMMA, DMMA: one micro-operation each, that sees all lanes (`gemmsim.trace.tensor` executes them)."""
+"""LDSM, HMMA, IMMA, DMMA: one micro-operation each, that sees all lanes (`trace.engine.tensor` executes them)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,73 @@
+"""Arrays that a kernel is called with: their NumPy types, their limit, and random contents."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.support.errors import GemmsimError
+from gemmsim.support.repeating import RUN_BYTES, repeating
+
+MAX_ARRAY_BYTES = 8 * 2**30  # beyond it the host, not the GPU, would be what fails
+
+# dtype -> what an array of it is made of; bf16 is held as its bit patterns
+NUMPY_DTYPES: dict[str, type[np.generic]] = {
+    "f16": np.float16,
+    "bf16": np.uint16,
+    "f32": np.float32,
+    "f64": np.float64,
+    "i8": np.int8,
+    "i32": np.int32,
+    "i64": np.int64,
+    "u8": np.uint8,
+    "u32": np.uint32,
+    "u64": np.uint64,
+}
+REPEATED_ABOVE = 1 << 20  # elements
+FLOATS = ("f16", "bf16", "f32", "f64")
+
+
+def random_array(dtype: str, shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np.generic]:
+    """Floats from [-0.5, 0.5), signed integers from [-8, 8), unsigned ones from [0, 16)."""
+    if dtype == "f64":
+        return random.random(shape) - 0.5
+    if dtype in FLOATS:
+        values = np.asarray(random.random(shape, dtype=np.float32))
+        values -= np.float32(0.5)
+        return bf16_bits(values) if dtype == "bf16" else values.astype(NUMPY_DTYPES[dtype], copy=False)
+    low = -8 if dtype.startswith("i") else 0
+    return random.integers(low, low + 16, shape).astype(NUMPY_DTYPES[dtype])
+
+
+def drawn(dtype: str, shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np.generic]:
+    """As `random_array`; of more than REPEATED_ABOVE elements a run is drawn, which repeats (`support.repeating`)."""
+    if math.prod(shape) <= REPEATED_ABOVE:
+        return random_array(dtype, shape, random)
+    return repeating(random_array(dtype, (_run_length(dtype),), random), shape)
+
+
+def filled(dtype: str, shape: tuple[int, ...], value: float) -> NDArray[np.generic]:
+    """An array of one value."""
+    if math.prod(shape) <= REPEATED_ABOVE:
+        return np.full(shape, value, NUMPY_DTYPES[dtype])
+    return repeating(np.full(_run_length(dtype), value, NUMPY_DTYPES[dtype]), shape)
+
+
+def _run_length(dtype: str) -> int:
+    return RUN_BYTES // np.dtype(NUMPY_DTYPES[dtype]).itemsize
+
+
+def check_array_size(what: str, dtype: str, shape: tuple[int, ...]) -> None:
+    """Raises GemmsimError, beginning with `what`, for an array above MAX_ARRAY_BYTES."""
+    size_bytes = math.prod(shape) * np.dtype(NUMPY_DTYPES[dtype]).itemsize
+    if size_bytes > MAX_ARRAY_BYTES:
+        limit = MAX_ARRAY_BYTES >> 30
+        raise GemmsimError(f"{what}: {size_bytes / 2**30:.1f} GiB, but an array may have {limit} GiB at most")
+
+
+def bf16_bits(values: NDArray[np.float32]) -> NDArray[np.uint16]:
+    """The upper halves of finite float32 values, rounded to nearest even."""
+    bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)

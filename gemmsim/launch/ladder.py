@@ -1,0 +1,74 @@
+"""Finds the ladder: the repository's folder `kernels/`, installed as `gemmsim_kernels`.
+
+A checkout uses its own folder, whatever else is installed; an installed gemmsim the package that came with it. A
+package called `kernels` (PyPI has one) is never imported.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from gemmsim.support.errors import GemmsimError, nearest
+
+if TYPE_CHECKING:
+    from kernels.info import KernelInfo
+
+PACKAGE = "gemmsim_kernels"
+
+
+def kernel_infos() -> dict[str, KernelInfo]:
+    """Name -> what is known of each built-in kernel, in the ladder's order; imports neither numba nor numpy."""
+    infos: dict[str, KernelInfo] = _module("registry").KERNELS
+    return infos
+
+
+def kernel_info(name: str) -> KernelInfo:
+    """Raises GemmsimError where there is no such kernel."""
+    if found := _alone(name):
+        return found
+    infos = kernel_infos()
+    if name not in infos:
+        raise GemmsimError(f"unknown kernel '{name}'{nearest(name, infos)}: known are {', '.join(infos)}")
+    return infos[name]
+
+
+def kernel_path(info: KernelInfo) -> Path:
+    """The kernel's file."""
+    return Path(str(sys.modules[info.build.__module__].__file__))
+
+
+def _alone(name: str) -> KernelInfo | None:
+    """Of the rung in the file of that name, without reading those of all others."""
+    package = _package()
+    if not name.isidentifier() or not any(Path(folder, f"{name}.py").is_file() for folder in package.__path__):
+        return None
+    info: KernelInfo | None = getattr(_module(name), "INFO", None)
+    return info if info and info.name == name else None
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"{_package().__name__}.{name}")
+
+
+def _package() -> ModuleType:
+    if PACKAGE not in sys.modules:
+        folder = Path(__file__).resolve().parents[2] / "kernels"
+        if (folder.parent / "pyproject.toml").is_file():
+            _load_folder(folder)
+    return importlib.import_module(PACKAGE)
+
+
+def _load_folder(folder: Path) -> None:
+    spec = importlib.util.spec_from_file_location(
+        PACKAGE, folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    if spec is None or spec.loader is None:
+        raise GemmsimError(f"no kernels in {folder}: the checkout is incomplete")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[PACKAGE] = module
+    spec.loader.exec_module(module)

@@ -1,0 +1,64 @@
+"""The loop of `gemmsim.memory.grid.footprint.estimate`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from gemmsim.memory.caches.access_kinds import READ, WRITE
+
+
+def visit(  # type: ignore[no-untyped-def]
+    launches, start, sector, pc, kind, wave, number, move, capacity, held, last, read, touched
+):  # fmt: skip
+    """Fill `read` and `touched`, sectors by instruction; returns the dirty sectors replaced. Of several launches in a
+    row, the last one is counted.
+
+    held   all 0: sectors by the wave that touched them last
+    last   int16 or int32, all 0: of each sector, twice the wave that touched it last (from 1), and 1 more if dirty
+    """
+    written = 0
+    waves = wave[-1] + 1
+    oldest = 0  # sectors touched in this wave or later are in L2
+    for launch in range(launches):
+        written = 0
+        read[:] = 0
+        touched[:] = 0
+        for v in range(len(wave)):
+            now = launch * waves + wave[v]
+            if v == 0 or wave[v] != wave[v - 1]:
+                oldest = _oldest(held, now, capacity)
+            by, new = move[v], 0
+            for i in range(start[number[v]], start[number[v] + 1]):
+                entry = last[sector[i] + by]
+                before, dirty = (np.int64(entry) >> 1) - 1, entry & 1
+                if before < now:
+                    touched[pc[i]] += 1
+                    if before < oldest:
+                        if kind[i] != WRITE:
+                            read[pc[i]] += 1
+                        written += dirty
+                        dirty = entry & 0
+                    if before >= 0:
+                        held[before] -= 1
+                    new += 1
+                    last[sector[i] + by] = 2 * (now + 1) + dirty
+                if kind[i] != READ:
+                    last[sector[i] + by] |= 1
+            held[now] += new
+    oldest = _oldest(held, launches * waves, capacity)
+    for s in range(len(last)):
+        if last[s] & 1 and (last[s] >> 1) - 1 < oldest:
+            written += 1
+    return written
+
+
+@njit(inline="always")
+def _oldest(held, now, capacity):  # type: ignore[no-untyped-def]
+    """First wave whose sectors, and all touched after it, still fit."""
+    total = 0
+    for earlier in range(now - 1, -1, -1):
+        total += held[earlier]
+        if total > capacity:
+            return earlier + 1
+    return 0

@@ -1,0 +1,177 @@
+"""L1, L2 and DRAM one behind the other, for whole traces and for samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.gpu.spec import GpuSpec
+from gemmsim.memory.caches.access_kinds import PAST, READ, WRITE
+from gemmsim.memory.caches.dram import DramTraffic
+from gemmsim.memory.caches.l1 import replay_l1
+from gemmsim.memory.caches.l2 import replay_l2
+from gemmsim.memory.caches.merging import merged_share
+from gemmsim.memory.grid.accesses import Streams, residents_of, streams_of
+from gemmsim.memory.grid.block_steps import shifts_of
+from gemmsim.memory.grid.counted_blocks import standing, standing_streams
+from gemmsim.memory.grid.footprint import Footprint, estimate
+from gemmsim.memory.grid.placement import place
+from gemmsim.memory.grid.sampled import brought_sectors, passes, residents_of_sample, spread, together
+from gemmsim.memory.requests.access import Access
+from gemmsim.memory.requests.coalescer import SECTOR_BYTES
+from gemmsim.memory.requests.shapes import Shapes
+from gemmsim.support.threads import beside
+from gemmsim.trace.types import Launch, WarpTrace
+
+_WORTH_A_THREAD = 200_000  # accesses, whose sectors take some 50 ms
+_L1_SAMPLED = (
+    "L1: each executed block was replayed beside the blocks that would share its SM, after a wave of their neighbours"
+)
+_L2_SAMPLED = "L2 and DRAM: estimated from the sectors that each wave of blocks touches, LRU between waves"
+_L2_BOUND = (
+    "L2 and DRAM: where blocks that were not executed access memory is unknown (it takes executed neighbours along each"
+    " grid axis, a constant step apart), so DRAM reads are the smaller of what the L1s miss and the arrays' size: too "
+    "few where L2 cannot hold what blocks share"
+)
+
+
+@dataclass(frozen=True)
+class Caches:
+    """What the caches did.
+
+    l2, dram        uint16 [records of `standing` blocks] sectors sent to L2 and read from DRAM for it; 0 for shared
+                    memory
+    in_flight       bool [likewise] whether sectors that it finds in L2 are still on their way from DRAM
+    l1_hit_sectors, l2_sectors, dram_sectors, merged_sectors  float64 [instructions] of the whole launch
+    l2_requests     that L2 serves, of the whole launch, up to four sectors of a line each
+    """
+
+    l2: NDArray[np.uint16]
+    dram: NDArray[np.uint16]
+    in_flight: NDArray[np.bool_]
+    l1_hit_sectors: NDArray[np.float64]
+    l2_sectors: NDArray[np.float64]
+    dram_sectors: NDArray[np.float64]
+    merged_sectors: NDArray[np.float64]
+    l2_requests: float
+    traffic: DramTraffic
+    notes: tuple[str, ...]
+
+
+def run_caches(
+    trace: WarpTrace,
+    launch: Launch,
+    shapes: Shapes,
+    accesses: dict[int, Access],
+    gpu: GpuSpec,
+    l1_bytes: int,
+    resident_blocks_per_sm: int,
+    warm: bool = False,
+) -> Caches:
+    """Replay a trace that has every block of the grid, estimate from one that has some. warm: L2 begins as an identical
+    launch has left it."""
+    executed, every = trace, streams_of(trace, shapes, accesses)
+    shifts = shifts_of(trace, launch, every)
+    trace = standing(trace)
+    streams = standing_streams(every, trace)
+    whole = len(trace.blocks) == launch.blocks and bool((trace.weight == 1).all())
+    per_block = np.diff(streams.start[:: trace.warps_per_block])
+    placement = place(launch.blocks, gpu.sm, resident_blocks_per_sm)
+    merge = gpu.l2.merged_requests if len(gpu.sm.gpc_sms) > 1 else 1
+    joined = merged_share(launch, shifts, placement, resident_blocks_per_sm, merge)
+    joined[[index for index, access in accesses.items() if access.space == "local"]] = 0.0  # each thread's own
+    if whole:
+        residents = residents_of(trace, placement)
+    else:
+        lookups = np.bincount(np.repeat(np.arange(len(trace.blocks)), per_block), shapes.coalesced.lines[streams.shape])
+        residents = residents_of_sample(trace, launch, shifts, placement, resident_blocks_per_sm, lookups)
+    in_wave = gpu.sm.count * resident_blocks_per_sm
+    estimated_beside = beside(
+        lambda: estimate(executed, launch, every, shapes.coalesced, shifts, in_wave, gpu.l2, warm),
+        worth=not whole and len(every.sector) > _WORTH_A_THREAD,
+    )
+    l1 = replay_l1(streams, residents, shapes.coalesced, trace.warps_per_block, l1_bytes, gpu.l1.ways)
+    # Per access: sums over the members of the replay that made it, and how many these were.
+    made = np.bincount(residents.block, residents.times, minlength=len(trace.blocks))
+    times = np.repeat(made, per_block)
+    weight = np.repeat(trace.weight, per_block)
+    sectors = shapes.coalesced.sectors[streams.shape]
+    hit = l1.hits / times
+    sent = np.where(streams.kind == READ, sectors - hit, sectors)
+    fetched = np.where(streams.kind == WRITE, 0, sent)
+    is_read = (streams.kind == READ) | (streams.kind == PAST)
+    read_sectors = np.where(is_read, sent, 0)
+    asked = _by_instruction(trace, streams, weight * fetched)
+    notes: tuple[str, ...] = ()
+    if whole:
+        # Blocks of a wave move in step: where one of them makes DRAM read, the others soon ask for the same.
+        block = np.repeat(trace.blocks, per_block)
+        _, group = np.unique(
+            (block // in_wave * trace.executed.shape[1] + streams.pc) * (1 << 32) + passes(streams.pc, streams.start),
+            return_inverse=True,
+        )
+        l2, near = gpu.l2, np.unique(residents.sm) % gpu.l2.partitions
+        replayed = replay_l2(
+            l1.to_l2, group.reshape(-1), l2.size_bytes, l2.ways, l2.fetch_bytes, warm, l2.partitions, near
+        )
+        dram, in_flight = replayed.missed, replayed.in_flight
+        footprint = Footprint(_by_instruction(trace, streams, dram), np.zeros(0), float(replayed.written_back))
+    else:
+        estimated = estimated_beside()
+        notes = (_L1_SAMPLED, _L2_BOUND if estimated is None else _L2_SAMPLED)
+        # What blocks share is in each partition of L2.
+        kept = gpu.l2.size_bytes // gpu.l2.partitions if warm else 0
+        footprint = _bound(launch, asked, kept) if estimated is None else estimated
+        share = np.divide(footprint.read_sectors, asked, out=np.zeros_like(asked), where=asked > 0)
+        brought = brought_sectors(
+            spread(fetched, streams.pc).astype(np.int64),
+            streams,
+            shapes.coalesced,
+            trace.warps_per_block,
+            gpu.l2.fetch_bytes // SECTOR_BYTES,
+        )
+        share = np.minimum(share, 1.0)
+        dram = together(brought, share, streams.pc, streams.start, trace.warps_per_block)
+        # Blocks of a wave move in step: those ahead wait for DRAM, and the others catch up with them.
+        waiting = np.maximum(footprint.new_share, share)
+        waits = together(brought, waiting, streams.pc, streams.start, trace.warps_per_block)
+        in_flight = (waits > 0) & (dram == 0)
+    read = np.minimum(footprint.read_sectors, asked)
+    return Caches(
+        l2=_by_record(trace, streams, spread(sent, streams.pc)),
+        dram=_by_record(trace, streams, dram),
+        in_flight=_by_record(trace, streams, in_flight.astype(np.uint16)) > 0,
+        l1_hit_sectors=_by_instruction(trace, streams, weight * hit),
+        l2_sectors=_by_instruction(trace, streams, weight * sent),
+        dram_sectors=read,
+        merged_sectors=np.minimum(_by_instruction(trace, streams, weight * read_sectors) * joined, asked - read),
+        l2_requests=float(weight @ (l1.requests / times * np.where(is_read, 1 - joined[streams.pc], 1.0))),
+        traffic=DramTraffic(float(read.sum()), footprint.written_sectors),
+        notes=notes,
+    )
+
+
+def _bound(launch: Launch, asked: NDArray[np.float64], kept_bytes: int) -> Footprint:
+    """DRAM reads each array at most once; instructions share what that is in proportion.
+
+    kept_bytes  L2 that a launch before has filled: arrays that fit in it are not read at all
+    """
+    sizes = {"f16": 2, "bf16": 2, "f64": 8, "i64": 8, "u64": 8, "i8": 1, "u8": 1}
+    bytes_of_arrays = sum(int(np.prod(a.shape)) * sizes.get(a.dtype, 4) for a in launch.args if a.shape)
+    total = float(asked.sum())
+    if bytes_of_arrays <= kept_bytes:
+        bytes_of_arrays = 0
+    read = asked * min(1.0, bytes_of_arrays / SECTOR_BYTES / total) if total else asked
+    return Footprint(read, np.zeros_like(asked), 0.0)
+
+
+def _by_instruction(trace: WarpTrace, streams: Streams, values: NDArray) -> NDArray[np.float64]:
+    return np.bincount(streams.pc, values, minlength=trace.executed.shape[1]).astype(np.float64)
+
+
+def _by_record(trace: WarpTrace, streams: Streams, values: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    out = np.zeros(len(trace.record_pc), np.uint16)
+    out[streams.record] = values
+    return out

@@ -1,0 +1,45 @@
+"""What the warps of one SM do cycle by cycle: a launch in, a TimelineReport out."""
+
+from __future__ import annotations
+
+from gemmsim.analysis.lines import line_text, source_line
+from gemmsim.api import count
+from gemmsim.isa.program import Program
+from gemmsim.launch.request import AnalyzeRequest
+from gemmsim.report.timeline.types import InstructionText, TimelineReport
+from gemmsim.sm.schedule import schedule
+from gemmsim.sm.timeline import record
+
+MAX_INSTRUCTIONS = 150_000
+
+
+def timeline(
+    request: AnalyzeRequest, blocks: int | None = None, max_instructions: int = MAX_INSTRUCTIONS
+) -> TimelineReport:
+    """Record the busiest SM. blocks, max_instructions: see `sm.timeline.record`. Raises GemmsimError as `analyze`."""
+    launch, gpu = request.launch, request.gpu
+    counted = count(request)
+    program, trace, cost = counted.program, counted.execution.trace, counted.traffic.cost
+    resident = counted.occupancy.blocks_per_sm
+    timing = schedule(program, launch, trace, cost, gpu, resident)
+    recorded = record(program, launch, trace, cost, gpu, timing.sm_clock_hz, resident, blocks, max_instructions)
+    return TimelineReport(
+        labels=request.labels,
+        gpu_title=gpu.title,
+        arch=gpu.arch,
+        clock_hz=timing.sm_clock_hz,
+        kernel_cycles=timing.cycles,
+        sm_count=gpu.sm.count,
+        blocks_per_sm=-(-launch.blocks // gpu.sm.count),
+        warps_per_block=launch.warps_per_block,
+        timeline=recorded,
+        instructions=_instructions(program),
+    )
+
+
+def _instructions(program: Program) -> tuple[InstructionText, ...]:
+    found = []
+    for instruction in program.instructions:
+        line = source_line(program, instruction)
+        found.append(InstructionText(instruction.text, line.line if line else None, line_text(program, line)))
+    return tuple(found)

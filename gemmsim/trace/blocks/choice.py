@@ -1,0 +1,301 @@
+"""Which blocks of a launch to execute, and how many others each stands for.
+
+Nothing is assumed about a kernel: along each grid axis a few blocks are executed and compared. Two blocks are alike
+when every instruction ran equally often, for equally many threads, with the same access shapes equally often. Interior
+blocks along an axis must repeat with a short period (the alignment of a tile to the 128-byte line can alternate), and
+blocks chosen at random must agree with their class.
+
+Where that fails (a kernel that takes its tiles in an order of its own), how often each instruction runs is counted in
+every block, without its addresses: blocks with the same counts are a class, if some of them, executed, have the same
+access shapes too. Otherwise the whole grid is executed.
+
+Where an atomic instruction returns what it found, a block's way can depend on which blocks came before it (the last
+block of a tile to arrive collects the sums of all). Then what is executed, compared and weighted is a column: the
+blocks of one place in x and y, all along z. Blocks of different columns are taken not to depend on each other. A grid
+that is flat in z is executed in full.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import takewhile
+
+import numpy as np
+
+from gemmsim.isa.program import ZERO, Instruction, Operand, OperandKind, Program
+from gemmsim.support.errors import GemmsimError
+from gemmsim.trace.execute import Executor
+from gemmsim.trace.types import Launch, Sketch
+
+# Below this many warp instructions a launch is executed in full: half a second or so of one core.
+FULL_BELOW = 12_000_000
+_PERIODS = (1, 2, 4)
+# Where no axis repeats, a sample does not show where other blocks read: five seconds are worth avoiding it.
+_CLASSES_ABOVE = 100_000_000
+_COUNTED_BELOW = 8_000_000_000  # warp instructions of a launch whose blocks are counted singly: a minute or so
+_MOST_COUNTERS = 1 << 22  # of accesses by instruction and shape
+_MOST_CLASSES, _COUNTED_AT_ONCE = 16, 64
+_WORTH_A_THREAD = 1_000_000  # warp instructions of a probe: some 30 ms
+_MOST_THREADS = 4
+
+
+@dataclass(frozen=True)
+class Plan:
+    """blocks: linear ids to execute, ascending; weight: blocks that each stands for; streams: whose instructions are
+    recorded."""
+
+    blocks: tuple[int, ...]
+    weight: tuple[float, ...]
+    streams: tuple[bool, ...]
+    sampled: bool
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """Classes along one grid axis: representative coordinate -> how many coordinates it stands for."""
+
+    weight: dict[int, int]
+
+    def representatives(self) -> list[int]:
+        return sorted(self.weight)
+
+
+def plan(executor: Executor, resident: int, sms: int, full: bool = False) -> Plan:
+    """Choose blocks. `resident` blocks fit on each of `sms` SMs; streams are recorded for some of them.
+
+    Raises GemmsimError where the launch can neither be sampled nor executed in full within the executor's budget.
+    """
+    program, launch, max_instructions = executor.program, executor.launch, executor.budget
+    gx, gy, gz = launch.grid
+    dependent = _order_matters(program)
+    probe = _Probe(executor, gz if dependent else 1)
+    grid = (gx, gy, 1) if dependent else launch.grid
+    total = probe.count(*_middle(grid)) * launch.blocks // probe.depth
+    if full or total <= FULL_BELOW or launch.blocks <= 8:
+        if total > max_instructions:
+            raise GemmsimError(
+                f"kernel '{program.name}' would execute about {total:.3g} warp instructions, more than "
+                f"--max-instructions {max_instructions}: raise it, or leave out --full"
+            )
+        return _everything(launch, resident, sms, dependent)
+    axes = [] if dependent and gz == 1 else _axes(probe, grid)
+    if not axes or any(axis is None for axis in axes):
+        tried = not dependent and _CLASSES_ABOVE < total <= _COUNTED_BELOW
+        found = _classes(probe, resident) if tried else None
+        if found:
+            return found
+        if total > max_instructions:
+            raise GemmsimError(
+                f"the blocks of kernel '{program.name}' differ in ways that a sample cannot stand for, and all of them "
+                f"would execute about {total:.3g} warp instructions: more than --max-instructions {max_instructions}"
+            )
+        return _everything(launch, resident, sms, dependent)
+    return _product(launch, [axis for axis in axes if axis is not None], resident, probe.depth)
+
+
+def _order_matters(program: Program) -> bool:
+    """Whether an atomic operation on global memory returns the old value."""
+    return any(
+        i.opcode in ("ATOM", "ATOMG") and any(o.kind is OperandKind.REGISTER and o.index != ZERO for o in _results(i))
+        for i in program.instructions
+    )
+
+
+def _results(instruction: Instruction) -> Iterable[Operand]:
+    """Operands before the address."""
+    return takewhile(lambda operand: operand.kind is not OperandKind.ADDRESS, instruction.operands)
+
+
+def _everything(launch: Launch, resident: int, sms: int, dependent: bool) -> Plan:
+    """Every block; the streams of those that the first SM gets in the first wave, or where blocks depend on earlier
+    ones, of those that the SM of the first column's last block gets."""
+    gx, gy, gz = launch.grid
+    sm = gx * gy * (gz - 1) % sms if dependent else 0
+    streams = [b % sms == sm and b // sms < resident for b in range(launch.blocks)]
+    return Plan(tuple(range(launch.blocks)), (1.0,) * launch.blocks, tuple(streams), sampled=False)
+
+
+class _Probe:
+    """Executes single blocks, or columns of `depth` blocks along z, and remembers what they did."""
+
+    def __init__(self, executor: Executor, depth: int) -> None:
+        self.executor, self.depth = executor, depth
+        self.known: dict[int, tuple[str, int]] = {}
+
+    def _run(self, block: int) -> tuple[str, int]:
+        if block not in self.known:
+            self.known[block] = self._execute(self.executor, block)
+        return self.known[block]
+
+    def _execute(self, executor: Executor, block: int) -> tuple[str, int]:
+        gx, gy, _ = executor.launch.grid
+        sketch = executor.probe([block + gx * gy * z for z in range(self.depth)])
+        return _signature(sketch), int(sketch.executed.sum())
+
+    def ahead(self, places: Iterable[tuple[int, ...]]) -> None:
+        """Execute blocks that will probably be asked for side by side, where that is worth another thread: machine code
+        runs without Python's lock. One that cannot be executed is left to whoever asks for it."""
+        if self.executor.watcher or max((count for _, count in self.known.values()), default=0) < _WORTH_A_THREAD:
+            return
+        from concurrent.futures import ThreadPoolExecutor  # only now: small launches do without
+
+        from gemmsim.support.processes import available_cpus
+
+        wanted = [block for block in dict.fromkeys(self._number(*place) for place in places) if block not in self.known]
+        threads = min(available_cpus(), len(wanted), _MOST_THREADS)
+        if threads < 2:
+            return
+        first = self.executor
+        others = [Executor(first.program, first.launch, first.budget) for _ in range(threads - 1)]
+
+        def work(number: int) -> None:
+            for block in wanted[number::threads]:
+                with suppress(GemmsimError):
+                    self.known[block] = self._execute([first, *others][number], block)
+
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(work, range(threads)))
+
+    def _number(self, x: int, y: int, z: int) -> int:
+        gx, gy, _ = self.executor.launch.grid
+        return x + gx * (y + gy * z)
+
+    def count(self, x: int, y: int, z: int) -> int:
+        """Warp instructions of a block, or a column."""
+        return self._run(self._number(x, y, z))[1]
+
+    def signature(self, x: int, y: int, z: int) -> str:
+        return self.of_block(self._number(x, y, z))
+
+    def of_block(self, block: int) -> str:
+        return self._run(block)[0]
+
+
+def _signature(sketch: Sketch) -> str:
+    """A digest of what each block did, its addresses taken relative to their lines."""
+    digest = hashlib.sha256()
+    digest.update(sketch.executed.tobytes())
+    digest.update(sketch.threads_executed.tobytes())
+    digest.update(_shapes(sketch).tobytes())
+    return digest.hexdigest()
+
+
+def _shapes(sketch: Sketch) -> np.ndarray:
+    """(instruction, shape, count) sorted, with shapes named by content so that different runs compare."""
+    offsets, mask = sketch.patterns.offsets_bytes, sketch.patterns.active_mask
+    names = [hashlib.sha256(o.tobytes() + m.tobytes()).digest()[:8] for o, m in zip(offsets, mask, strict=True)]
+    name = np.frombuffer(b"".join(names), np.uint64) if names else np.zeros(0, np.uint64)
+    key = sketch.record_pc.astype(np.int64) * max(len(name), 1) + sketch.record_pattern
+    if sketch.executed.shape[1] * len(name) < _MOST_COUNTERS:
+        found = np.bincount(key)
+        pairs = np.flatnonzero(found)
+        counts = found[pairs]
+    else:
+        pairs, counts = np.unique(key, return_counts=True)
+    rows = np.stack([pairs // max(len(name), 1), name[pairs % max(len(name), 1)].view(np.int64), counts])
+    return np.ascontiguousarray(rows[:, np.lexsort(rows[::-1])])
+
+
+def _middle(grid: tuple[int, int, int]) -> tuple[int, int, int]:
+    """A block that is at no edge, where there is one."""
+    x, y, z = (min(1, n - 1) for n in grid)
+    return x, y, z
+
+
+def _axes(probe: _Probe, grid: tuple[int, int, int]) -> list[_Axis | None]:
+    """Classes along each axis. Blocks apart along all axes at once are tried first, then two opposite corners of the
+    grid: mostly, all of them are alike."""
+    middle = _middle(grid)
+    inside = [range(1, n - 1) if n > 3 else range(at, at + 1) for n, at in zip(grid, middle, strict=True)]
+    apart = list(zip(*((axis[-1] if len(axis) < 2 else axis[1], *_scattered(axis)) for axis in inside), strict=True))
+    corners = [(0, 0, 0), tuple(n - 1 if n > 3 else 0 for n in grid)]
+    probe.ahead([*apart, *(corners if min(grid[:2]) > 3 else ())])
+    alike = all(probe.signature(*place) == probe.signature(*middle) for place in apart)
+    if alike and min(grid[:2]) > 3 and all(probe.signature(*place) == probe.signature(*middle) for place in corners):
+        return [_Axis({1: n}) if n > 3 else _Axis(dict.fromkeys(range(n), 1)) for n in grid]
+    return [_axis(probe, grid, axis, alike) for axis in range(3)]
+
+
+def _axis(probe: _Probe, grid: tuple[int, int, int], axis: int, alike: bool) -> _Axis | None:
+    """Classes along `axis` with the other coordinates held in the interior; None where they do not repeat.
+
+    alike: interior blocks are
+    """
+    length = grid[axis]
+    if length <= 3:
+        return _Axis(dict.fromkeys(range(length), 1))
+
+    def at(coordinate: int) -> str:
+        place = list(_middle(grid))
+        place[axis] = coordinate
+        return probe.signature(*place)
+
+    inside = range(1, length - 1)
+    for period in (1,) if alike else _PERIODS:
+        checks = [c for c in (*range(1 + period, 1 + 2 * period), *_scattered(inside)) if c in inside]
+        if alike or all(at(c) == at(1 + (c - 1) % period) for c in checks):
+            weight = {1 + r: len(range(1 + r, length - 1, period)) for r in range(min(period, len(inside)))}
+            for edge in (0, length - 1):
+                same = 1 + (edge - 1) % period
+                if same in weight and at(edge) == at(same):
+                    weight[same] += 1
+                else:
+                    weight[edge] = 1
+            return _Axis(weight)
+    return None
+
+
+def _classes(probe: _Probe, resident: int) -> Plan | None:
+    """Blocks that count alike, each class of which must have the same access shapes wherever it is tried."""
+    members: dict[bytes, list[int]] = {}
+    blocks = range(probe.executor.launch.blocks)
+    for first in blocks[::_COUNTED_AT_ONCE]:
+        some = blocks[first : first + _COUNTED_AT_ONCE]
+        counts = probe.executor.counts(some)
+        if counts is None:
+            return None
+        for block, executed, threads in zip(some, *counts, strict=True):
+            members.setdefault(hashlib.sha256(executed.tobytes() + threads.tobytes()).digest(), []).append(block)
+        if len(members) > _MOST_CLASSES:
+            return None
+    chosen: dict[int, float] = {}
+    for alike in members.values():
+        tried = {alike[0], alike[-1], alike[len(alike) // 2], *_scattered(alike)}
+        if len({probe.of_block(block) for block in tried}) > 1:
+            return None
+        chosen[alike[len(alike) // 2]] = float(len(alike))
+    return _sample(chosen, resident)
+
+
+def _scattered(inside: Sequence[int]) -> tuple[int, int]:
+    """Two of them that no period explains: fixed, so that a run can be repeated, but not regular."""
+    return (inside[int(len(inside) * 0.381966)], inside[int(len(inside) * 0.763932)])
+
+
+def _product(launch: Launch, axes: list[_Axis], resident: int, depth: int) -> Plan:
+    gx, gy, _ = launch.grid
+    if depth > 1:
+        axes = [*axes[:2], _Axis(dict.fromkeys(range(depth), 1))]
+    chosen = {
+        x + gx * (y + gy * z): float(axes[0].weight[x] * axes[1].weight[y] * axes[2].weight[z])
+        for x in axes[0].representatives()
+        for y in axes[1].representatives()
+        for z in axes[2].representatives()
+    }
+    heaviest = max(chosen, key=lambda b: chosen[b])
+    for step, length, place in ((1, gx, heaviest % gx), (gx, gy, heaviest // gx % gy)):
+        if place + 1 < length:  # stands for none, but tells the cache models where the next block along this axis reads
+            chosen.setdefault(heaviest + step, 0.0)
+    # The blocks of a column differ, and an SM gets all of them in turn.
+    column = {b for b in chosen if b % (gx * gy) == heaviest % (gx * gy)} if depth > 1 else set()
+    return _sample(chosen, resident, column)
+
+
+def _sample(chosen: dict[int, float], resident: int, timed: Collection[int] = ()) -> Plan:
+    """chosen: block -> how many it stands for; timed: whose streams are recorded, if not those that stand for most."""
+    blocks = sorted(chosen)
+    timed = timed or sorted((b for b in blocks if chosen[b]), key=lambda b: -chosen[b])[: max(1, min(resident, 4))]
+    return Plan(tuple(blocks), tuple(chosen[b] for b in blocks), tuple(b in timed for b in blocks), sampled=True)

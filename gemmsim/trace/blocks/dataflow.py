@@ -1,0 +1,214 @@
+"""What each micro-operation reads and writes, for the dataflow of `gemmsim.trace.blocks.skeleton`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from gemmsim.isa.lanes import WIDTH_BITS
+from gemmsim.isa.semantics.registry import load
+from gemmsim.trace.lower.context import CONTROL_NUMBER, OP_NUMBER
+from gemmsim.trace.lower.tensor import F64
+from gemmsim.trace.micro import (
+    ACCESS,
+    ATOMIC,
+    CONSTANT,
+    DETAIL,
+    FLAGS,
+    GENERIC,
+    GLOBAL,
+    GUARD,
+    GUARD_XOR,
+    IMMEDIATE,
+    KIND_SHIFT,
+    LANES,
+    LOAD,
+    LOCAL,
+    OP,
+    RESULT,
+    SECOND_IMMEDIATE,
+    SHARED,
+    SHUFFLES,
+    SIZE_MASK,
+    SOURCE,
+    SOURCE_COLUMNS,
+    SOURCE_FLIP,
+    SPACE_MASK,
+    SPACE_SHIFT,
+    TARGET,
+    THIRD_IMMEDIATE,
+    UNGUARDED,
+)
+
+_BY_NUMBER = {number: name for name, number in CONTROL_NUMBER.items()}
+_SPACES = {GLOBAL: 0, SHARED: 2, LOCAL: 4, GENERIC: 6, CONSTANT: 0}
+_LARGEST_STACK = 1 << 16  # bytes
+
+
+@dataclass
+class Step:
+    """One micro-operation; rows are bits of a number.
+
+    writes      what it writes
+    reads       what that depends on
+    always      what matters whether or not a result does: address, condition
+    unguarded   what matters to all threads: the guard itself
+    guard       row and inversion of its guard, None where it has none
+    kills       rows in `writes` are new for all threads for which the guard holds
+    next        micro-operations that may follow; None: any that begins an instruction
+    effect      does something besides writing rows
+    spaces      memory spaces that it reads (an atomic: and writes)
+    stores      memory spaces that it writes `reads` to
+    access      is a memory access
+    """
+
+    writes: int = 0
+    reads: int = 0
+    always: int = 0
+    unguarded: int = 0
+    guard: tuple[int, int] | None = None
+    kills: bool = False
+    next: tuple[int, ...] | None = ()
+    effect: bool = False
+    spaces: int = 0
+    stores: int = 0
+    access: bool = False
+
+
+def rows_of(first: int, count: int) -> int:
+    return ((1 << count) - 1) << first
+
+
+def _row(words: list[int], column: int, count: int = 1) -> int:
+    return rows_of(words[column] // LANES, count)
+
+
+def _source(words: list[int], number: int, count: int = 1) -> int:
+    return _row(words, SOURCE + SOURCE_COLUMNS * number, count)
+
+
+def step_of(words: list[int], number: int, warp_rows: int) -> Step:
+    step = Step(kills=True, next=(number + 1,))
+    if not words[FLAGS] & UNGUARDED:
+        step.unguarded = _row(words, GUARD)
+        if step.unguarded & warp_rows:  # another path of the warp may write it in between
+            step.kills = False
+        else:
+            step.guard = words[GUARD] // LANES, words[GUARD_XOR]
+    layouts = _layouts()
+    if words[OP] < len(layouts):
+        results, sources = layouts[words[OP]]
+        for column, bits in results:
+            step.writes |= bits << words[column] // LANES
+        for column, bits in sources:
+            step.reads |= bits << words[column] // LANES
+        return step
+    name = _BY_NUMBER[words[OP]]
+    {"access": _access, "load_matrix": _access, "multiply_matrix": _matrix, "exchange": _exchange}.get(name, _control)(
+        step, words, number
+    )
+    return step
+
+
+@cache
+def _layouts() -> tuple[tuple[list[tuple[int, int]], list[tuple[int, int]]], ...]:
+    """Of each lane operation: columns of its results and of its sources, and their rows as bits."""
+    return tuple(
+        (
+            [(RESULT + i, _bits(type_)) for i, type_ in enumerate(op.results)],
+            [(SOURCE + SOURCE_COLUMNS * i, _bits(type_)) for i, type_ in enumerate(op.sources)],
+        )
+        for op in load().values()
+    )
+
+
+def _bits(type_: str) -> int:
+    return 1 if type_ == "pred" or WIDTH_BITS[type_] == 32 else 3
+
+
+def _access(step: Step, words: list[int], number: int) -> None:
+    how = words[ACCESS]
+    step.access = how >> SPACE_SHIFT & SPACE_MASK != CONSTANT
+    space, kind = _SPACES[how >> SPACE_SHIFT & SPACE_MASK], how >> KIND_SHIFT
+    registers = max(1, (how & SIZE_MASK) // 4)
+    step.always |= _source(words, 0, 2)
+    if _BY_NUMBER[words[OP]] == "load_matrix":
+        step.writes, step.spaces = _row(words, RESULT, words[DETAIL] & 7), space
+    elif kind == LOAD:
+        step.writes, step.spaces = _row(words, RESULT, registers), space
+    elif kind == ATOMIC:
+        step.writes = _row(words, RESULT, registers) | _row(words, RESULT + 1)
+        step.reads = _source(words, 1, registers) | _source(words, 2, registers)
+        step.spaces = step.stores = space
+    else:
+        step.reads, step.stores = _source(words, 1, registers), space
+
+
+def _matrix(step: Step, words: list[int], number: int) -> None:
+    """Fragments may take up to 8 registers; rows beyond a fragment matter needlessly at worst."""
+    wide = 2 if words[SECOND_IMMEDIATE] == F64 else 1
+    groups = words[THIRD_IMMEDIATE] >> 3
+    step.writes = _row(words, RESULT, 2 * groups * wide)
+    step.reads = _source(words, 0, 8 * wide) | _source(words, 1, 8 * wide) | _source(words, 2, 2 * groups * wide)
+
+
+def stack_rows(code: list[list[int]], steps: list[Step], first: int) -> int:
+    """Words of the stack as rows from `first` on; how many. 0 where an access may be anywhere in local memory.
+
+    They are rows where each access is at a fixed distance from one register, set before all of them and never again.
+    """
+    found: list[tuple[int, int, int]] = []  # micro-operation, offset, bytes
+    bases = set()
+    for number, words in enumerate(code):
+        space = words[ACCESS] >> SPACE_SHIFT & SPACE_MASK
+        if not steps[number].access or space not in (LOCAL, GENERIC):
+            continue
+        address, size = code[number - 1], words[ACCESS] & SIZE_MASK
+        offset = address[SECOND_IMMEDIATE]
+        known = address[OP] == OP_NUMBER["address32"] and address[RESULT] == words[SOURCE] and address[IMMEDIATE] == 1
+        known = known and space == LOCAL and words[ACCESS] >> KIND_SHIFT != ATOMIC
+        if not known or size < 4 or offset % 4 or offset > _LARGEST_STACK:
+            return 0
+        bases.add((address[SOURCE] // LANES, address[SOURCE + SOURCE_COLUMNS] // LANES))
+        found.append((number, offset, size))
+    if len(bases) != 1:
+        return 0
+    base = sum(1 << row for row in set(bases.pop()))
+    entries = [number for at, step in enumerate(steps) for number in step.next or () if number != at + 1]
+    set_at = [number for number, step in enumerate(steps) if step.writes & base]
+    if max(set_at, default=-1) >= min([found[0][0], *entries]) or any(step.next is None for step in steps):
+        return 0
+    for number, offset, size in found:
+        rows = rows_of(first + offset // 4, size // 4)
+        if steps[number].stores:
+            steps[number].writes, steps[number].stores = rows, 0
+        else:
+            steps[number].reads, steps[number].spaces = rows, 0
+    return max(offset + size for _, offset, size in found) // 4
+
+
+def _exchange(step: Step, words: list[int], number: int) -> None:
+    step.writes = _row(words, RESULT) | _row(words, RESULT + 1) | _row(words, RESULT + 2)
+    sources = 3 if words[DETAIL] in SHUFFLES.values() else 1
+    for source in range(sources):
+        step.reads |= _source(words, source)
+
+
+def _control(step: Step, words: list[int], number: int) -> None:
+    name = _BY_NUMBER[words[OP]]
+    step.effect, kills, step.kills = True, step.kills, False
+    if name in ("branch", "branch_divergent", "jump", "leave", "converge", "begin", "warpsync"):
+        step.always |= _source(words, 0)
+    if name in ("branch", "branch_divergent"):
+        # Without a guard its place holds the row of all ones
+        taken = not step.unguarded and words[SOURCE] == words[GUARD] and words[SOURCE_FLIP] == 0 and name == "branch"
+        step.next = (words[TARGET],) if taken else (number + 1, words[TARGET])
+    elif name == "jump":
+        step.next = None
+    elif name in ("exit", "trap") and not step.unguarded:
+        step.next = ()
+    elif name == "barrier":
+        step.always |= _source(words, 0) | _source(words, 1) | _source(words, 2)
+    elif name == "barrier_outcome":
+        step.effect, step.kills = False, kills
+        step.writes = _row(words, RESULT) | _row(words, RESULT + 1)

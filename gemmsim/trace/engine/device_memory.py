@@ -1,0 +1,134 @@
+"""Global memory of a simulated GPU: one allocation an array argument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.support.repeating import Repeating
+from gemmsim.trace.types import Argument
+
+FIRST_ADDRESS = 0x7F00_0000_0000
+# cudaMalloc aligns to 256 bytes at least (CUDA C++ Programming Guide, 5.3.2), and large allocations to 2 MiB pages.
+PAGE_BYTES = 2 << 20
+PIECE_SHIFT = 16
+_PIECE_BYTES = 1 << PIECE_SHIFT  # what is restored and looked through at once: blocks store to little of a large array
+_BEYOND = 256  # bytes behind each array that may be read
+
+
+class DeviceMemory:
+    """Holds the content of each array argument, and one byte to each of its bytes: whether it was stored to.
+
+    A `Repeating` array is read where it is, until something is stored to it: then it gets memory of its own (`own`).
+
+    pointers   device address of each argument's array, None for scalars
+    written    bool, one a byte: stored to since the start; allocations begin at multiples of a piece
+    touched    bool, one a piece of `written`: whether anything in it was
+    starts, sizes, positions   uint64, of each allocation: device address, bytes, where its bytes are in `written`
+    places     uint64, where its content is in this process
+    lent       uint64, 1 where that is the argument's own, which must not be written to
+    """
+
+    def __init__(self, args: tuple[Argument, ...]) -> None:
+        self._arrays = [_array(a) for a in args]
+        address, position = FIRST_ADDRESS, 0
+        self.pointers: list[int | None] = []
+        self._allocation: list[int] = []  # of each argument
+        self._content: list[NDArray[np.uint8]] = []
+        rows: list[tuple[int, ...]] = []
+        for array in self._arrays:
+            self._allocation.append(len(rows))
+            if array is None:
+                self.pointers.append(None)
+                continue
+            self.pointers.append(address)
+            lent = isinstance(array, Repeating) and array.again is not None
+            content = _bytes(array) if lent else _copied(array)
+            self._content.append(content)
+            rows.append((address, array.nbytes, position, content.ctypes.data, int(lent)))
+            address += -(-array.nbytes // PAGE_BYTES) * PAGE_BYTES + PAGE_BYTES
+            position += -(-array.nbytes // _PIECE_BYTES) * _PIECE_BYTES
+        self.written = np.zeros(position + _BEYOND, np.bool_)
+        self.touched = np.zeros((position >> PIECE_SHIFT) + 1, np.bool_)
+        columns = np.array(rows or [(0,) * 5], np.uint64)
+        self.starts, self.sizes, self.positions, self.places, self.lent = (columns[:, i].copy() for i in range(5))
+
+    def own(self, allocation: int) -> None:
+        """Something is about to be stored there: from now on its content is a copy."""
+        number = next(i for i, a in enumerate(self._arrays) if a is not None and self._allocation[i] == allocation)
+        array = self._arrays[number]
+        assert isinstance(array, Repeating) and array.again is not None
+        content = _bytes(array.again())
+        self._content[allocation] = content
+        self.places[allocation], self.lent[allocation] = content.ctypes.data, 0
+
+    def restore(self) -> None:
+        """Back to the arguments' initial content, nothing written."""
+        if not self.touched.any():
+            return
+        for array, allocation in zip(self._arrays, self._allocation, strict=True):
+            if array is None:
+                continue
+            initial, content, at = _bytes(array), self._content[allocation], int(self.positions[allocation])
+            for piece in self._touched(array, allocation):
+                content[piece] = initial[piece]
+                self.written[at + piece.start : at + piece.stop] = False
+        self.touched[:] = False
+
+    def arrays(self) -> tuple[NDArray | None, ...]:
+        """The arrays as they are now, in the arguments' dtypes and shapes."""
+        return tuple(
+            None if a is None else self._content[at][: a.nbytes].view(a.dtype).reshape(a.shape)
+            for a, at in zip(self._arrays, self._allocation, strict=True)
+        )
+
+    def stored(self) -> tuple[NDArray[np.bool_] | None, ...]:
+        """Which elements the kernel stored to (all bytes of them)."""
+        return tuple(
+            None if a is None else self._stored(a, at) for a, at in zip(self._arrays, self._allocation, strict=True)
+        )
+
+    def _touched(self, array: NDArray, allocation: int) -> Iterator[slice]:
+        """The pieces of an array, in bytes, that hold something stored."""
+        first = int(self.positions[allocation]) >> PIECE_SHIFT
+        pieces = self.touched[first : first - (-array.nbytes // _PIECE_BYTES)]
+        for number in np.flatnonzero(pieces).tolist():
+            yield slice(number * _PIECE_BYTES, min((number + 1) * _PIECE_BYTES, array.nbytes))
+
+    def _stored(self, array: NDArray, allocation: int) -> NDArray[np.bool_]:
+        stored, at = np.zeros(array.size, np.bool_), int(self.positions[allocation])
+        for piece in self._touched(array, allocation):  # pieces hold whole elements
+            written = self.written[at + piece.start : at + piece.stop]
+            elements = stored[piece.start // array.itemsize : piece.stop // array.itemsize]
+            elements[:] = written[:: array.itemsize]
+            for byte in range(1, array.itemsize):
+                elements &= written[byte :: array.itemsize]
+        return stored.reshape(array.shape)
+
+    def owner(self, address: int) -> str:
+        """What lies nearest to an address, for messages."""
+        names = [f"argument {i}" for i, p in enumerate(self.pointers) if p is not None]
+        for name, start, size in zip(names, self.starts.tolist(), self.sizes.tolist(), strict=False):
+            if start <= address < start + size + PAGE_BYTES:
+                return f"{address - start - size + 1} bytes past the last byte of {name} ({size} bytes)"
+        return "far from every argument"
+
+
+def _array(argument: Argument) -> NDArray | None:
+    if not argument.shape:
+        return None
+    return argument.value if isinstance(argument.value, Repeating) else np.ascontiguousarray(argument.value)
+
+
+def _bytes(array: NDArray) -> NDArray[np.uint8]:
+    return array.reshape(-1).view(np.uint8)
+
+
+def _copied(array: NDArray) -> NDArray[np.uint8]:
+    """With `_BEYOND` zeros behind it."""
+    content = np.empty(array.nbytes + _BEYOND, np.uint8)
+    content[: array.nbytes] = _bytes(array)
+    content[array.nbytes :] = 0
+    return content

@@ -1,0 +1,216 @@
+"""Matrix fragments as vectors: from a warp's registers to rows of float64 and back, and the product in between.
+
+All shapes follow one rule (`trace.engine.tensor`): with lane 4 g + t, the 32 lanes of one element of one register hold
+eight rows (of A and C) or columns (of B), four neighbours in k each. So an element of A is kept as it comes, 32 numbers
+in the order of lanes; one of B is turned, so that the eight columns of each k lie side by side; two registers of C,
+interleaved, are eight rows of eight.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core.cgutils import alloca_once, for_range
+
+from gemmsim.trace.engine.codegen import VECTOR, declare
+from gemmsim.trace.engine.numba_parts import ADDRESS, INDEX, NOTHING, instruction
+
+_I32, _I64, _F64 = ir.IntType(32), ir.IntType(64), ir.DoubleType()
+_ROW = ir.VectorType(_F64, 8)
+_WORDS, _SINGLES, _DOUBLES = VECTOR["u32"], VECTOR["f32"], VECTOR["f64"]
+# Lane 4 g + t to place 8 t + g
+_TURNED = [4 * g + t for t in range(4) for g in range(8)]
+# Columns 2 t and 2 t + 1 of row g come from lane 4 g + t of the first and of the second register
+_TOGETHER = [32 * j + lane for lane in range(32) for j in range(2)]
+
+
+def _words(builder: Any, rows: Any, number: int = 0) -> Any:
+    """32 words, `number` rows on."""
+    address = builder.add(rows, ir.Constant(_I64, 128 * number))
+    return builder.load(builder.inttoptr(address, _WORDS.as_pointer()), align=4)
+
+
+def _put(builder: Any, to: Any, values: Any) -> None:
+    builder.store(values, builder.inttoptr(to, values.type.as_pointer()), align=8)
+
+
+def _splat(type_: Any, value: int | float) -> Any:
+    return ir.Constant(type_, [value] * type_.count)
+
+
+def _half(builder: Any, bits: Any) -> Any:
+    """IEEE binary16 in 32 bits to float32, exactly: the exponent is 112 too small, infinities and NaN are put right."""
+    magnitude = builder.shl(builder.and_(bits, _splat(_WORDS, 0x7FFF)), _splat(_WORDS, 13))
+    scaled = builder.fmul(builder.bitcast(magnitude, _SINGLES), _splat(_SINGLES, 2.0**112))
+    top = builder.or_(magnitude, _splat(_WORDS, 0x7F800000))
+    special = builder.icmp_unsigned(">=", magnitude, _splat(_WORDS, 0x7C00 << 13))
+    finite = builder.bitcast(scaled, _WORDS)
+    sign = builder.shl(builder.and_(bits, _splat(_WORDS, 0x8000)), _splat(_WORDS, 16))
+    return builder.bitcast(builder.or_(builder.select(special, top, finite), sign), _SINGLES)
+
+
+def _elements(builder: Any, words: Any, kind: str) -> list[Any]:
+    """The elements of a register, <32 x double> each, exactly."""
+    if kind == "tf32":  # the hardware reads 19 bits of the 32
+        singles = [builder.bitcast(builder.and_(words, _splat(_WORDS, 0xFFFFE000)), _SINGLES)]
+    elif kind == "bf16":
+        low, high = builder.shl(words, _splat(_WORDS, 16)), builder.and_(words, _splat(_WORDS, 0xFFFF0000))
+        singles = [builder.bitcast(low, _SINGLES), builder.bitcast(high, _SINGLES)]
+    elif kind == "f16":
+        singles = [_half(builder, words), _half(builder, builder.lshr(words, _splat(_WORDS, 16)))]
+    else:
+        found = []
+        for j in range(4):
+            left = builder.shl(words, _splat(_WORDS, 24 - 8 * j))
+            shift = builder.ashr if kind == "s8" else builder.lshr
+            found.append(builder.sitofp(shift(left, _splat(_WORDS, 24)), _DOUBLES))
+        return found
+    return [builder.fpext(single, _DOUBLES) for single in singles]
+
+
+def _doubles(builder: Any, rows: Any) -> Any:
+    """The float64 numbers of a register pair."""
+    wide = VECTOR["u64"]
+    low, high = (builder.zext(_words(builder, rows, i), wide) for i in range(2))
+    return builder.bitcast(builder.or_(low, builder.shl(high, _splat(wide, 32))), _DOUBLES)
+
+
+def _spreader(kind: str, turned: bool) -> Any:
+    """spread(to, rows): float64 elements of a register of A, or of B (`turned`), 256 bytes each."""
+
+    def spread(builder: Any, to: Any, rows: Any) -> None:
+        if kind == "f64":
+            elements = [_doubles(builder, rows)]
+        else:
+            elements = _elements(builder, _words(builder, rows), kind)
+        for j, element in enumerate(elements):
+            if turned:
+                element = builder.shuffle_vector(element, element, ir.Constant(_WORDS, _TURNED))
+            _put(builder, builder.add(to, ir.Constant(_I64, 256 * j)), element)
+
+    return instruction(NOTHING, ADDRESS, ADDRESS)(spread)
+
+
+spread_f16, turn_f16 = _spreader("f16", False), _spreader("f16", True)
+spread_bf16, turn_bf16 = _spreader("bf16", False), _spreader("bf16", True)
+spread_tf32, turn_tf32 = _spreader("tf32", False), _spreader("tf32", True)
+spread_s8, turn_s8 = _spreader("s8", False), _spreader("s8", True)
+spread_u8, turn_u8 = _spreader("u8", False), _spreader("u8", True)
+spread_f64, turn_f64 = _spreader("f64", False), _spreader("f64", True)
+
+
+def _together(builder: Any, first: Any, second: Any) -> Any:
+    return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(_I32, 64), _TOGETHER))
+
+
+def _apart(builder: Any, values: Any) -> list[Any]:
+    places = ([2 * lane + j for lane in range(32)] for j in range(2))
+    return [builder.shuffle_vector(values, values, ir.Constant(_WORDS, place)) for place in places]
+
+
+def _accumulator(kind: str) -> Any:
+    """load(to, rows): eight rows of eight float64 from two registers of C."""
+
+    def load(builder: Any, to: Any, rows: Any) -> None:
+        if kind == "f64":
+            _put(
+                builder,
+                to,
+                _together(
+                    builder, _doubles(builder, rows), _doubles(builder, builder.add(rows, ir.Constant(_I64, 256)))
+                ),
+            )
+            return
+        values = _together(builder, _words(builder, rows), _words(builder, rows, 1))
+        wide = ir.VectorType(_F64, 64)
+        if kind == "s32":
+            _put(builder, to, builder.sitofp(values, wide))
+        else:
+            _put(builder, to, builder.fpext(builder.bitcast(values, ir.VectorType(ir.FloatType(), 64)), wide))
+
+    return instruction(NOTHING, ADDRESS, ADDRESS)(load)
+
+
+load_f32, load_s32, load_f64 = (_accumulator(kind) for kind in ("f32", "s32", "f64"))
+
+
+def _result(kind: str) -> Any:
+    """store(rows, from): what `load` reads, rounded to nearest, wrapped, or saturated."""
+
+    def store(builder: Any, rows: Any, source: Any) -> None:
+        wide = ir.VectorType(_F64, 64)
+        values = builder.load(builder.inttoptr(source, wide.as_pointer()), align=8)
+        for j, part in enumerate(_apart(builder, values)):
+            if kind == "f64":
+                bits = builder.bitcast(part, VECTOR["u64"])
+                words = [
+                    builder.trunc(bits, _WORDS),
+                    builder.trunc(builder.lshr(bits, _splat(VECTOR["u64"], 32)), _WORDS),
+                ]
+            elif kind == "f32":
+                words = [builder.bitcast(builder.fptrunc(part, _SINGLES), _WORDS)]
+            else:
+                words = [
+                    builder.trunc(
+                        builder.fptosi(_bounded(builder, part) if kind == "saturated" else part, VECTOR["s64"]), _WORDS
+                    )
+                ]
+            for i, word in enumerate(words):
+                address = builder.add(rows, ir.Constant(_I64, 128 * (len(words) * j + i)))
+                builder.store(word, builder.inttoptr(address, _WORDS.as_pointer()), align=4)
+
+    return instruction(NOTHING, ADDRESS, ADDRESS)(store)
+
+
+def _bounded(builder: Any, values: Any) -> Any:
+    for limit, beyond in ((-(2.0**31), "<"), (2.0**31 - 1, ">")):
+        bound = _splat(_DOUBLES, limit)
+        values = builder.select(builder.fcmp_ordered(beyond, values, bound), bound, values)
+    return values
+
+
+store_f32, store_s32, store_saturated, store_f64 = (_result(kind) for kind in ("f32", "s32", "saturated", "f64"))
+
+
+_ROWS_AT_ONCE = 4  # as many as hide the latency of an addition
+
+
+def _product(elements: int) -> Any:
+    """product(c, a, b, steps, stride): eight rows of C += eight rows of A times B, in the order of k.
+
+    steps, stride   registers of A and of B, and bytes from one of A to the next; `elements` are in each
+    """
+
+    def product(builder: Any, c: Any, a: Any, b: Any, steps: Any, stride: Any) -> None:
+        fma = declare(builder.module, "llvm.fma.v8f64", _ROW, [_ROW] * 3)
+        for first in range(0, 8, _ROWS_AT_ONCE):
+            rows = range(first, first + _ROWS_AT_ONCE)
+            places = [builder.add(c, ir.Constant(_I64, 64 * row)) for row in rows]
+            totals = [alloca_once(builder, _ROW) for _ in rows]
+            for place, total in zip(places, totals, strict=True):
+                builder.store(builder.load(builder.inttoptr(place, _ROW.as_pointer()), align=8), total)
+            with for_range(builder, steps) as loop:
+                step_a = builder.add(a, builder.mul(loop.index, stride))
+                step_b = builder.add(b, builder.mul(loop.index, ir.Constant(_I64, 256 * elements)))
+                for t in range(4):
+                    for j in range(elements):
+                        at = builder.add(step_b, ir.Constant(_I64, 256 * j + 64 * t))
+                        right = builder.load(builder.inttoptr(at, _ROW.as_pointer()), align=8)
+                        for row, total in zip(rows, totals, strict=True):
+                            at = builder.add(step_a, ir.Constant(_I64, 256 * j + 8 * (4 * row + t)))
+                            left = builder.load(builder.inttoptr(at, _F64.as_pointer()))
+                            value = builder.call(fma, [_spread_row(builder, left), right, builder.load(total)])
+                            builder.store(value, total)
+            for place, total in zip(places, totals, strict=True):
+                builder.store(builder.load(total), builder.inttoptr(place, _ROW.as_pointer()), align=8)
+
+    return instruction(NOTHING, ADDRESS, ADDRESS, ADDRESS, INDEX, INDEX)(product)
+
+
+def _spread_row(builder: Any, scalar: Any) -> Any:
+    one = builder.insert_element(ir.Constant(_ROW, ir.Undefined), scalar, ir.Constant(_I32, 0))
+    return builder.shuffle_vector(one, ir.Constant(_ROW, ir.Undefined), ir.Constant(ir.VectorType(_I32, 8), None))
+
+
+product_1, product_2, product_4 = (_product(elements) for elements in (1, 2, 4))

@@ -1,0 +1,338 @@
+"""Loads, stores and atomics of one warp instruction, and the record that each leaves in the trace.
+
+Addresses are compared first with the access shape ("pattern") that the same instruction had the last time its first
+lane was at the same word of a line: if only the base moved, bounds, alignment and the way to move the data are known
+from the pattern, and no lane is looked at singly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gemmsim.trace.engine.device_memory import PIECE_SHIFT
+from gemmsim.trace.engine.move import move
+from gemmsim.trace.engine.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
+from gemmsim.trace.engine.raw import (
+    equal_lanes,
+    first_set,
+    get_i32,
+    get_i64,
+    get_n32,
+    get_u32,
+    get_u64,
+    has,
+    inside,
+    lane_address,
+    matches,
+    moved,
+    row_of,
+    set_i32,
+    set_i64,
+    set_u8,
+    set_u32,
+    set_u64,
+    splat_row,
+)
+from gemmsim.trace.micro import (
+    ACCESS,
+    CONSTANT,
+    DETAIL,
+    FLAGS,
+    GLOBAL,
+    INSTRUCTION,
+    KIND_SHIFT,
+    LOAD,
+    LOCAL,
+    PARTIAL_BIT,
+    RESULT,
+    SHARED,
+    SIZE_MASK,
+    SLOT,
+    SOURCE,
+    SPACE_MASK,
+    SPACE_SHIFT,
+    STORE,
+    UNIFORM,
+    UNMOVED_BIT,
+)
+from gemmsim.trace.state import (
+    ACCESSES,
+    ALLOCATION_LENT,
+    ALLOCATION_PLACE,
+    ALLOCATION_POSITION,
+    ALLOCATION_SIZE,
+    ALLOCATION_STALE,
+    ALLOCATION_START,
+    ALLOCATIONS,
+    BANKS_AT,
+    COUNTERS_AT,
+    FAULT_ADDRESS,
+    FAULT_LANE,
+    HASH_AT,
+    HASH_SLOTS,
+    LAST_AT,
+    LAST_WORDS,
+    LENT,
+    LOCAL_AT,
+    LOCAL_BASE,
+    LOCAL_SLOT,
+    LOCAL_WINDOW,
+    LOCAL_WORDS,
+    MISALIGNED,
+    OUT_OF_BOUNDS,
+    PATTERN_ALIGNMENT,
+    PATTERN_BROADCAST,
+    PATTERN_HIGH,
+    PATTERN_KIND,
+    PATTERN_MASK,
+    PATTERN_ROW,
+    PATTERN_SCATTERED,
+    PATTERN_WORDS,
+    PATTERNS,
+    PATTERNS_AT,
+    RECORD_BASE_AT,
+    RECORD_PATTERN_AT,
+    RECORD_PC_AT,
+    RECORDS,
+    SHARED_AT,
+    SHARED_BYTES,
+    SHARED_RANGE,
+    SHARED_WINDOW,
+    STALE,
+    TOUCHED_AT,
+    WARPS,
+    WRITTEN_AT,
+)
+
+# mypy: disable-error-code="no-untyped-def"
+
+_LINE_MASK = np.uint64(127)
+_FULL = np.uint32(0xFFFFFFFF)
+
+
+@subroutine(INDEX, ADDRESS, ADDRESS, WORD, ADDRESS)
+def _new_pattern(context, rows, mask, base):
+    """Find or make the pattern of these addresses; returns its number."""
+    counters, table = get_u64(context, COUNTERS_AT), get_u64(context, HASH_AT)
+    patterns = get_u64(context, PATTERNS_AT)
+    new = get_i64(counters, PATTERNS)
+    row = moved(patterns, new * (PATTERN_WORDS * 8))
+    key, high, alignment = np.uint64(mask), np.uint64(0), np.uint64(0)
+    low = np.uint64(0xFFFFFFFFFFFFFFFF)
+    in_order = True
+    for lane in range(32):
+        offset = np.uint64(0)
+        if has(mask, lane):
+            offset = lane_address(rows, lane) - base
+            high, low, alignment = max(high, offset), min(low, offset), alignment | offset
+        set_u64(row, lane, offset)
+        in_order &= offset == moved(get_u64(row, 0), 4 * lane)
+        key = (key ^ offset) * np.uint64(0x9E3779B97F4A7C15)
+        key ^= key >> np.uint64(29)
+    set_u64(row, PATTERN_MASK, np.uint64(mask))
+    slot = np.int64(key & np.uint64(HASH_SLOTS - 1))
+    while get_i32(table, slot) >= 0:
+        candidate = get_i32(table, slot)
+        other = moved(patterns, candidate * (PATTERN_WORDS * 8))
+        same = True
+        for word in range(PATTERN_MASK + 1):
+            same &= get_u64(other, word) == get_u64(row, word)
+        if same:
+            return candidate
+        slot = (slot + 1) & (HASH_SLOTS - 1)
+    kind = PATTERN_SCATTERED
+    if high == low:
+        kind = PATTERN_BROADCAST
+    elif in_order and mask == _FULL:
+        kind = PATTERN_ROW
+    set_i32(table, slot, new)
+    set_u64(row, PATTERN_HIGH, high)
+    set_u64(row, PATTERN_ALIGNMENT, alignment)
+    set_i64(row, PATTERN_KIND, kind)
+    set_i64(counters, PATTERNS, new + 1)
+    return new
+
+
+@subroutine(ADDRESS, ADDRESS, ADDRESS, WORD, ADDRESS, INDEX)
+def record(context, rows, mask, op, warp):
+    """Append the record of these addresses; returns the address of their pattern's row."""
+    first, counters = first_set(mask), get_u64(context, COUNTERS_AT)
+    last_at = get_u64(context, LAST_AT)
+    # An access that moves inside a line has another pattern at each word of it, and comes back to the first.
+    word = np.int64(lane_address(rows, first) >> np.uint64(2)) & (LAST_WORDS - 1)
+    entry = (warp * get_i64(context, ACCESSES) + get_n32(op, SLOT)) * LAST_WORDS + word
+    pattern = get_i32(last_at, entry)
+    base, known = np.uint64(0), False
+    if pattern >= 0:
+        row = moved(get_u64(context, PATTERNS_AT), pattern * (PATTERN_WORDS * 8))
+        if get_u64(row, PATTERN_MASK) == np.uint64(mask):
+            base = lane_address(rows, first) - get_u64(row, first)
+            known = base & _LINE_MASK == np.uint64(0) and matches(rows, row, base, mask)
+    if not known:
+        base = lane_address(rows, first)
+        for lane in range(first + 1, 32):
+            if has(mask, lane):
+                base = min(base, lane_address(rows, lane))
+        base &= ~_LINE_MASK
+        pattern = _new_pattern(context, rows, mask, base)
+        set_i32(last_at, entry, pattern)
+    n = get_i64(counters, RECORDS)
+    set_i64(counters, RECORDS, n + 1)
+    set_u32(get_u64(context, RECORD_PC_AT), n, get_u32(op, INSTRUCTION))
+    set_i32(get_u64(context, RECORD_PATTERN_AT), n, pattern)
+    set_u64(get_u64(context, RECORD_BASE_AT), n, base)
+    return moved(get_u64(context, PATTERNS_AT), pattern * (PATTERN_WORDS * 8))
+
+
+@subroutine(INDEX, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
+def blame(context, rows, mask, size, limit, beyond):
+    """Name the first lane that is misaligned or reaches beyond `limit`; returns the status, `beyond` in the second
+    case, 0 where no lane is wrong."""
+    for lane in range(32):
+        address = lane_address(rows, lane)
+        misaligned = address & np.uint64(size - 1) != np.uint64(0)
+        if has(mask, lane) and (misaligned or moved(address, size) > limit):
+            set_i64(get_u64(context, COUNTERS_AT), FAULT_LANE, lane)
+            set_u64(get_u64(context, COUNTERS_AT), FAULT_ADDRESS, address)
+            return np.int64(MISALIGNED) if misaligned else np.int64(beyond)
+    return np.int64(0)
+
+
+@subroutine(TRUTH, ADDRESS, ADDRESS, WORD)
+def _lent(context, rows, mask):
+    """Whether any lane is in a lent allocation; its number is then in FAULT_LANE."""
+    starts, sizes = get_u64(context, ALLOCATION_START), get_u64(context, ALLOCATION_SIZE)
+    lent = get_u64(context, ALLOCATION_LENT)
+    for i in range(get_i64(context, ALLOCATIONS)):
+        if get_u64(lent, i) != np.uint64(0) and inside(rows, get_u64(starts, i), get_u64(sizes, i)) & mask != 0:
+            set_i64(get_u64(context, COUNTERS_AT), FAULT_LANE, i)
+            return True
+    return False
+
+
+@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
+def _global(context, state, op, mask, warp, rows, size):
+    """Global memory; the lanes of one access may be in different allocations."""
+    moves, kind = get_n32(op, ACCESS) & UNMOVED_BIT == 0, get_n32(op, ACCESS) >> KIND_SHIFT
+    stores, stale = moves and kind != LOAD, get_u64(context, ALLOCATION_STALE)
+    if stores and _lent(context, rows, mask):
+        return np.int64(LENT)
+    row = record(context, rows, mask, op, warp)
+    if get_u64(row, PATTERN_ALIGNMENT) & np.uint64(size - 1) != np.uint64(0):
+        return blame(context, rows, mask, size, np.uint64(0xFFFFFFFFFFFFFFFF), np.int64(0))
+    checked = np.int64(1) if get_u32(op, ACCESS) & PARTIAL_BIT != 0 else size
+    first = first_set(mask)
+    low = lane_address(rows, first) - get_u64(row, first)  # the record's base: the lowest address, rounded down
+    last = moved(low + get_u64(row, PATTERN_HIGH), checked - 1)
+    starts, sizes = get_u64(context, ALLOCATION_START), get_u64(context, ALLOCATION_SIZE)
+    places, positions = get_u64(context, ALLOCATION_PLACE), get_u64(context, ALLOCATION_POSITION)
+    written, touched = get_u64(context, WRITTEN_AT), get_u64(context, TOUCHED_AT)
+    shape = get_i64(row, PATTERN_KIND)
+    rest = mask
+    while rest != 0:
+        address, found = lane_address(rows, first_set(rest)), np.int64(-1)
+        for i in range(get_i64(context, ALLOCATIONS)):
+            if moved(address, checked - 1) - get_u64(starts, i) < get_u64(sizes, i) and address >= get_u64(starts, i):
+                found = np.int64(i)
+        if found < 0:
+            set_i64(get_u64(context, COUNTERS_AT), FAULT_LANE, first_set(rest))
+            set_u64(get_u64(context, COUNTERS_AT), FAULT_ADDRESS, address)
+            return np.int64(OUT_OF_BOUNDS)
+        start, length, now = get_u64(starts, found), get_u64(sizes, found), rest
+        if low < start or last - start >= length:  # starts are multiples of 128
+            now = rest & inside(rows, start, moved(length, 1 - checked))
+            shape = np.int64(PATTERN_SCATTERED)
+        place, position = get_u64(places, found), get_u64(positions, found)
+        if moves and kind != STORE and get_u64(stale, found) != np.uint64(0):
+            return np.int64(STALE)
+        if not moves and kind != LOAD:
+            set_u64(stale, found, np.uint64(1))
+        move(state, op, now, rows, place - start, np.int64(4), written + position - place, shape)
+        if stores:
+            for lane in range(32):
+                if has(now, lane):
+                    piece = (lane_address(rows, lane) - start + position) >> np.uint64(PIECE_SHIFT)
+                    set_u8(touched, np.int64(piece), 1)
+        rest = rest & ~now
+    return np.int64(0)
+
+
+@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
+def _shared(context, state, op, mask, warp, rows, size):
+    row = record(context, rows, mask, op, warp)
+    first, limit = first_set(mask), get_u64(context, SHARED_BYTES)
+    last = lane_address(rows, first) - get_u64(row, first) + get_u64(row, PATTERN_HIGH)
+    if moved(last, size) > limit or get_u64(row, PATTERN_ALIGNMENT) & np.uint64(size - 1) != np.uint64(0):
+        return blame(context, rows, mask, size, limit, np.int64(SHARED_RANGE))
+    move(state, op, mask, rows, get_u64(context, SHARED_AT), np.int64(4), np.uint64(0), get_i64(row, PATTERN_KIND))
+    return np.int64(0)
+
+
+@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
+def _local(context, state, op, mask, warp, rows, size):
+    """Local memory: word k of the 32 threads of a warp lie side by side."""
+    words = get_i64(context, LOCAL_WORDS)
+    status = blame(context, rows, mask, size, np.uint64(words * 4), np.int64(OUT_OF_BOUNDS))
+    if status != 0:
+        return status
+    slot = get_i64(context, LOCAL_SLOT) * get_i64(context, WARPS) * words
+    stack = np.uint64(LOCAL_BASE + (slot + warp * words) * 128)
+    for lane in range(32):
+        if has(mask, lane):
+            address = lane_address(rows, lane)
+            at = stack + (address >> np.uint64(2)) * np.uint64(128) + (address & np.uint64(3))
+            at = moved(at, 4 * lane)
+            set_u32(rows, lane, np.uint32(at & np.uint64(0xFFFFFFFF)))
+            set_u32(rows, lane + 32, np.uint32(at >> np.uint64(32)))
+    record(context, rows, mask, op, warp)
+    delta = get_u64(context, LOCAL_AT) - np.uint64(LOCAL_BASE + slot * 128)
+    move(state, op, mask, rows, delta, np.int64(128), np.uint64(0), np.int64(PATTERN_SCATTERED))
+    return np.int64(0)
+
+
+@subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, WORD, ADDRESS, INDEX)
+def _constant(context, state, op, mask, rows, size):
+    """An indexed load from a constant bank; beyond its end reads zero."""
+    bank = get_n32(op, DETAIL)
+    at, length = get_u64(get_u64(context, BANKS_AT), 2 * bank), get_i64(get_u64(context, BANKS_AT), 2 * bank + 1)
+    result = row_of(state, op, RESULT)
+    for lane in range(32):
+        if has(mask, lane):
+            offset = np.int64(lane_address(rows, lane))
+            for word in range((size + 3) >> 2):
+                known = offset + 4 * word + 4 <= length
+                value = get_u32(moved(at, offset + 4 * word), 0) if known else np.uint32(0)
+                set_u32(result, 32 * word + lane, value)
+
+
+@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX)
+def access(context, state, op, mask, warp):
+    """Execute a memory operation for the lanes in `mask`, which is not empty; returns 0 or a fault status.
+
+    context, state, op   addresses of the words named in `gemmsim.trace.state`, the warp's rows, the micro-operation
+    warp                 its number in the block
+    """
+    how = get_n32(op, ACCESS)
+    size, space = how & SIZE_MASK, (how >> SPACE_SHIFT) & SPACE_MASK
+    rows = row_of(state, op, SOURCE)
+    if space == GLOBAL:
+        return _global(context, state, op, mask, warp, rows, size)
+    if space == SHARED:
+        return _shared(context, state, op, mask, warp, rows, size)
+    if space == LOCAL:
+        return _local(context, state, op, mask, warp, rows, size)
+    if space == CONSTANT:
+        written = np.uint32(0xFFFFFFFF) if get_u32(op, FLAGS) & UNIFORM != 0 else mask
+        _constant(context, state, op, written, rows, size)
+        return np.int64(0)
+    status, high = np.int64(0), moved(rows, 128)
+    shared, local = equal_lanes(high, SHARED_WINDOW) & mask, equal_lanes(high, LOCAL_WINDOW) & mask
+    splat_row(high, np.uint32(0), shared | local)
+    mask = mask & ~(shared | local)
+    if mask != 0:
+        status = _global(context, state, op, mask, warp, rows, size)
+    if shared != 0 and status == 0:
+        status = _shared(context, state, op, shared, warp, rows, size)
+    if local != 0 and status == 0:
+        status = _local(context, state, op, local, warp, rows, size)
+    return status

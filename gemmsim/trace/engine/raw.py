@@ -1,0 +1,192 @@
+"""Loads and stores at plain addresses, and the few 32-lane moves of the memory path.
+
+numba's arrays are records with a reference count: handing twenty of them to a function for every simulated load costs
+more than the load, and compiling their indexing costs seconds. The executor's functions therefore take addresses
+(uint64) of arrays that Python keeps alive.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.cgutils import alloca_once
+
+from gemmsim.trace.engine.codegen import VECTOR, is_full, lanes_of, splat, store_rows
+from gemmsim.trace.engine.numba_parts import ADDRESS, DOUBLE, INDEX, NOTHING, SINGLE, TRUTH, WORD, instruction
+
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
+
+
+def _element(builder: Any, address: Any, index: Any, bits: int) -> Any:
+    """A pointer to an integer of so many bits; 0 means a float64."""
+    element = ir.IntType(bits) if bits else ir.DoubleType()
+    return builder.gep(builder.inttoptr(address, element.as_pointer()), [index])
+
+
+def _reader(numba_type: Any, bits: int) -> Any:
+    def get(builder: Any, address: Any, index: Any) -> Any:
+        return builder.load(_element(builder, address, index, bits))
+
+    return instruction(numba_type, ADDRESS, INDEX)(get)
+
+
+def _writer(numba_type: Any, bits: int) -> Any:
+    def put(builder: Any, address: Any, index: Any, value: Any) -> None:
+        builder.store(value, _element(builder, address, index, bits))
+
+    return instruction(NOTHING, ADDRESS, INDEX, numba_type)(put)
+
+
+# get_u32(address, index): element `index` of the array of that type at `address`. get_i32 and get_n32 extend 32 bits,
+# by sign or by zeros, to a number.
+get_u8, get_u16 = _reader(types.uint8, 8), _reader(types.uint16, 16)
+get_u32, get_u64, get_i64 = _reader(WORD, 32), _reader(ADDRESS, 64), _reader(INDEX, 64)
+set_u8, set_u16 = _writer(types.uint8, 8), _writer(types.uint16, 16)
+get_f64, set_f64 = _reader(DOUBLE, 0), _writer(DOUBLE, 0)
+set_u32, set_u64, set_i64 = _writer(WORD, 32), _writer(ADDRESS, 64), _writer(INDEX, 64)
+
+
+@instruction(INDEX, ADDRESS, INDEX)
+def get_i32(builder: Any, address: Any, index: Any) -> Any:
+    return builder.sext(builder.load(_element(builder, address, index, 32)), _I64)
+
+
+@instruction(INDEX, ADDRESS, INDEX)
+def get_n32(builder: Any, address: Any, index: Any) -> Any:
+    return builder.zext(builder.load(_element(builder, address, index, 32)), _I64)
+
+
+@instruction(NOTHING, ADDRESS, INDEX, INDEX)
+def set_i32(builder: Any, address: Any, index: Any, value: Any) -> None:
+    builder.store(builder.trunc(value, _I32), _element(builder, address, index, 32))
+
+
+@instruction(ADDRESS, ADDRESS, INDEX)
+def moved(builder: Any, address: Any, count: Any) -> Any:
+    """moved(address, bytes): the address so many bytes further."""
+    return builder.add(address, count)
+
+
+@instruction(ADDRESS, ADDRESS, ADDRESS, INDEX)
+def row_of(builder: Any, state: Any, op: Any, column: Any) -> Any:
+    """row_of(state, op, column): address of the row whose word offset stands in that column of a micro-operation."""
+    word = builder.load(_element(builder, op, column, 32))
+    return builder.add(state, builder.shl(builder.zext(word, _I64), ir.Constant(_I64, 2)))
+
+
+@instruction(ADDRESS, ADDRESS, INDEX)
+def lane_address(builder: Any, rows: Any, lane: Any) -> Any:
+    """lane_address(rows, lane): the 64-bit value of a lane, whose low and high words stand in two rows."""
+    low = builder.load(_element(builder, rows, lane, 32))
+    high = builder.load(_element(builder, rows, builder.add(lane, ir.Constant(_I64, 32)), 32))
+    return builder.or_(builder.zext(low, _I64), builder.shl(builder.zext(high, _I64), ir.Constant(_I64, 32)))
+
+
+@instruction(INDEX, WORD)
+def first_set(builder: Any, mask: Any) -> Any:
+    """first_set(mask): number of the lowest set bit (32 where none is)."""
+    return builder.zext(builder.cttz(mask, ir.Constant(ir.IntType(1), 0)), _I64)
+
+
+@instruction(TRUTH, WORD, INDEX)
+def has(builder: Any, mask: Any, lane: Any) -> Any:
+    """has(mask, lane): whether that bit is set."""
+    return builder.trunc(builder.lshr(mask, builder.trunc(lane, _I32)), ir.IntType(1))
+
+
+@instruction(ADDRESS, INDEX)
+def scratch(builder: Any, words: Any) -> Any:
+    """scratch(words): address of so many 64-bit words, a literal number, that last as long as the function runs."""
+    return builder.ptrtoint(alloca_once(builder, _I64, size=words), _I64)
+
+
+@instruction(SINGLE, ADDRESS)
+def as_float(builder: Any, bits: Any) -> Any:
+    return builder.bitcast(builder.trunc(bits, _I32), ir.FloatType())
+
+
+@instruction(ADDRESS, SINGLE)
+def float_bits(builder: Any, value: Any) -> Any:
+    return builder.zext(builder.bitcast(value, _I32), _I64)
+
+
+@instruction(DOUBLE, ADDRESS)
+def as_double(builder: Any, bits: Any) -> Any:
+    return builder.bitcast(bits, ir.DoubleType())
+
+
+@instruction(ADDRESS, DOUBLE)
+def double_bits(builder: Any, value: Any) -> Any:
+    return builder.bitcast(value, _I64)
+
+
+@instruction(DOUBLE, DOUBLE, DOUBLE, DOUBLE)
+def fused(builder: Any, a: Any, b: Any, c: Any) -> Any:
+    """fused(a, b, c): a * b + c, rounded once."""
+    return builder.fma(a, b, c)
+
+
+def _row(builder: Any, address: Any, type_: str = "u32") -> Any:
+    return builder.inttoptr(address, VECTOR[type_].as_pointer())
+
+
+def _addresses(builder: Any, rows: Any) -> Any:
+    """The 64-bit values that two rows hold."""
+    wide = VECTOR["u64"]
+    low = builder.zext(builder.load(_row(builder, rows), align=4), wide)
+    high = builder.zext(builder.load(_row(builder, builder.add(rows, ir.Constant(_I64, 128))), align=4), wide)
+    return builder.or_(low, builder.shl(high, ir.Constant(wide, [32] * 32)))
+
+
+@instruction(TRUTH, ADDRESS, ADDRESS, ADDRESS, WORD)
+def matches(builder: Any, rows: Any, offsets: Any, base: Any, mask: Any) -> Any:
+    """matches(rows, offsets, base, mask): in every lane of the mask the address equals base + offset; `offsets` is the
+    address of 32 uint64."""
+    offset = builder.load(_row(builder, offsets, "u64"), align=8)
+    expected = builder.add(offset, splat(builder, base))
+    equal = lanes_of(builder, builder.icmp_unsigned("==", _addresses(builder, rows), expected))
+    return is_full(builder, builder.or_(equal, builder.not_(mask)))
+
+
+@instruction(WORD, ADDRESS, ADDRESS, ADDRESS)
+def inside(builder: Any, rows: Any, start: Any, size: Any) -> Any:
+    """inside(rows, start, size): the lanes whose address is in [start, start + size)."""
+    offset = builder.sub(_addresses(builder, rows), splat(builder, start))
+    return lanes_of(builder, builder.icmp_unsigned("<", offset, splat(builder, size)))
+
+
+@instruction(WORD, ADDRESS, WORD)
+def equal_lanes(builder: Any, row: Any, value: Any) -> Any:
+    """equal_lanes(row, value): the lanes whose word equals `value`."""
+    return lanes_of(
+        builder, builder.icmp_unsigned("==", builder.load(_row(builder, row), align=4), splat(builder, value))
+    )
+
+
+@instruction(WORD, ADDRESS, WORD)
+def true_lanes(builder: Any, row: Any, flip: Any) -> Any:
+    """true_lanes(row, flip): the lanes where a predicate's row (all ones or zero), xor `flip`, is set."""
+    word = builder.load(_row(builder, row), align=4)
+    zero = ir.Constant(VECTOR["u32"], None)
+    return builder.xor(lanes_of(builder, builder.icmp_signed("<", word, zero)), flip)
+
+
+@instruction(NOTHING, ADDRESS, ADDRESS, WORD)
+def copy_row(builder: Any, to: Any, source: Any, mask: Any) -> None:
+    """copy_row(to, from, mask): 32 words, those lanes of the mask."""
+    new = builder.load(_row(builder, source), align=4)
+    store_rows(builder, [(_row(builder, to), new)], mask)
+
+
+@instruction(NOTHING, ADDRESS, WORD, WORD)
+def splat_row(builder: Any, to: Any, value: Any, mask: Any) -> None:
+    """splat_row(to, value, mask): one word to those lanes of the mask."""
+    store_rows(builder, [(_row(builder, to), splat(builder, value))], mask)
+
+
+@instruction(INDEX, WORD)
+def population(builder: Any, mask: Any) -> Any:
+    """population(mask): how many bits are set."""
+    return builder.zext(builder.ctpop(mask), _I64)

@@ -1,0 +1,201 @@
+"""What a whole warp does at once with matrices: ldmatrix (LDSM) and multiply-add (HMMA, IMMA, DMMA).
+
+Which lane holds which element: PTX ISA, "Matrix fragments for mma" and "ldmatrix". With g = lane / 4, t = lane % 4 and
+e elements in a register, all shapes m8 and m16, n8 follow one rule: register r of A holds row g + 8 (r mod m/8) from
+column e t + 4 e (r div m/8) on; register r of B holds column g from row e t + 4 e r on; register r of the result row
+g + 8 (r div 2), column 2 t + r mod 2.
+
+Arithmetic: products of 16-bit floats, TF32 and 8-bit integers are exact here as on the tensor cores, and so is their
+sum to within float64; it is rounded once, to nearest, for each instruction. Tensor cores align the terms to the largest
+one and cut them off, a few at a time (Fasi et al., PeerJ CS 7:e330, 2021), so single precision results may differ in
+the last bits. Integers wrap or saturate exactly; double precision is a chain of fused multiply-adds in the order of k.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gemmsim.trace.engine.fragments import (
+    load_f32,
+    load_f64,
+    load_s32,
+    product_1,
+    product_2,
+    product_4,
+    spread_bf16,
+    spread_f16,
+    spread_f64,
+    spread_s8,
+    spread_tf32,
+    spread_u8,
+    store_f32,
+    store_f64,
+    store_s32,
+    store_saturated,
+    turn_bf16,
+    turn_f16,
+    turn_f64,
+    turn_s8,
+    turn_tf32,
+    turn_u8,
+)
+from gemmsim.trace.engine.memory_access import blame, record
+from gemmsim.trace.engine.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
+from gemmsim.trace.engine.raw import (
+    get_n32,
+    get_u16,
+    get_u32,
+    get_u64,
+    lane_address,
+    moved,
+    row_of,
+    scratch,
+    set_u32,
+)
+from gemmsim.trace.lower.tensor import BF16, F16, F64, MATRIX_ROW_BYTES, S8, S32, S32_SATURATED, TF32
+from gemmsim.trace.micro import (
+    ACCESS,
+    DETAIL,
+    IMMEDIATE,
+    RESULT,
+    SECOND_IMMEDIATE,
+    SECOND_SOURCE,
+    SOURCE,
+    THIRD_IMMEDIATE,
+    THIRD_SOURCE,
+    UNMOVED_BIT,
+)
+from gemmsim.trace.state import PATTERN_ALIGNMENT, PATTERN_HIGH, SHARED_AT, SHARED_BYTES, SHARED_RANGE
+
+# mypy: disable-error-code="no-untyped-def"
+
+_FULL = np.uint32(0xFFFFFFFF)
+
+
+@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX, TRUTH)
+def tensor(context, state, op, warp, loads):
+    """Execute a `load_matrix`, or a `multiply_matrix`; returns 0 or a fault status. All lanes take part.
+
+    context, state, op   addresses of the words named in `gemmsim.trace.state`, the warp's rows, the micro-operation
+    """
+    if loads:
+        return _load_matrix(context, state, op, warp)
+    if get_n32(op, SECOND_IMMEDIATE) == F64:
+        _multiply_double(state, op)
+    else:
+        _multiply(state, op)
+    return np.int64(0)
+
+
+@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX)
+def _load_matrix(context, state, op, warp):
+    """Eight lanes give the rows of a matrix; element (r, c) goes to lane 4 r + c / 2, transposed to 4 c + r / 2.
+
+    Returns 0 or a fault status.
+    """
+    detail = get_n32(op, DETAIL)
+    matrices, transposed = detail & 7, detail >> 3
+    addresses, result = row_of(state, op, SOURCE), row_of(state, op, RESULT)
+    asked = np.uint32(_FULL >> np.uint32(32 - 8 * matrices))
+    shape = record(context, addresses, asked, op, warp)
+    limit = get_u64(context, SHARED_BYTES)
+    last = lane_address(addresses, 0) - get_u64(shape, 0) + get_u64(shape, PATTERN_HIGH)
+    if moved(last, MATRIX_ROW_BYTES) > limit or get_u64(shape, PATTERN_ALIGNMENT) & np.uint64(15) != np.uint64(0):
+        return blame(context, addresses, asked, np.int64(MATRIX_ROW_BYTES), limit, np.int64(SHARED_RANGE))
+    if get_n32(op, ACCESS) & UNMOVED_BIT != 0:
+        return np.int64(0)
+    shared = get_u64(context, SHARED_AT)
+    for matrix in range(matrices):
+        for lane in range(32):
+            high, low = lane >> 2, lane & 3
+            if transposed != 0:
+                first = shared + np.uint64(get_u32(addresses, 8 * matrix + 2 * low))
+                second = shared + np.uint64(get_u32(addresses, 8 * matrix + 2 * low + 1))
+                word = np.uint32(get_u16(first, high)) | np.uint32(get_u16(second, high)) << np.uint32(16)
+            else:
+                word = get_u32(shared + np.uint64(get_u32(addresses, 8 * matrix + high)), low)
+            set_u32(result, matrix * 32 + lane, word)
+    return np.int64(0)
+
+
+@subroutine(NOTHING, INDEX, ADDRESS, ADDRESS)
+def _spread(format_, to, register):
+    """The elements of a register of A."""
+    if format_ == F16:
+        spread_f16(to, register)
+    elif format_ == BF16:
+        spread_bf16(to, register)
+    elif format_ == TF32:
+        spread_tf32(to, register)
+    elif format_ == S8:
+        spread_s8(to, register)
+    else:
+        spread_u8(to, register)
+
+
+@subroutine(NOTHING, INDEX, ADDRESS, ADDRESS)
+def _turn(format_, to, register):
+    """The elements of a register of B."""
+    if format_ == F16:
+        turn_f16(to, register)
+    elif format_ == BF16:
+        turn_bf16(to, register)
+    elif format_ == TF32:
+        turn_tf32(to, register)
+    elif format_ == S8:
+        turn_s8(to, register)
+    else:
+        turn_u8(to, register)
+
+
+@subroutine(NOTHING, ADDRESS, ADDRESS)
+def _multiply(state, op):
+    detail = get_n32(op, DETAIL)
+    format_a, format_b = detail & 15, detail >> 4
+    depth, accumulator = get_n32(op, IMMEDIATE), get_n32(op, SECOND_IMMEDIATE)
+    groups = get_n32(op, THIRD_IMMEDIATE) >> 3  # of eight rows
+    shift = 0 if format_a == TF32 else 1 if format_a <= BF16 else 2  # of the number of elements in a register
+    steps = depth >> 2 + shift
+    bytes_ = np.int64(256) << shift  # of a register's elements, as float64
+    a, b, c = scratch(16 * 32), scratch(32 * 8), scratch(8 * 8)
+    words_a, words_b = row_of(state, op, SOURCE), row_of(state, op, SECOND_SOURCE)
+    words_c, result = row_of(state, op, THIRD_SOURCE), row_of(state, op, RESULT)
+    for register in range(steps * groups):
+        _spread(format_a, moved(a, bytes_ * register), moved(words_a, 128 * register))
+    for step in range(steps):
+        _turn(format_b, moved(b, bytes_ * step), moved(words_b, 128 * step))
+    for i in range(groups):
+        before, after = moved(words_c, 256 * i), moved(result, 256 * i)
+        if accumulator >= S32:
+            load_s32(c, before)
+        else:
+            load_f32(c, before)
+        mine, stride = moved(a, bytes_ * i), bytes_ * groups
+        if shift == 0:
+            product_1(c, mine, b, steps, stride)
+        elif shift == 1:
+            product_2(c, mine, b, steps, stride)
+        else:
+            product_4(c, mine, b, steps, stride)
+        if accumulator == S32_SATURATED:
+            store_saturated(after, c)
+        elif accumulator == S32:
+            store_s32(after, c)
+        else:
+            store_f32(after, c)
+
+
+@subroutine(NOTHING, ADDRESS, ADDRESS)
+def _multiply_double(state, op):
+    steps, groups = get_n32(op, IMMEDIATE) >> 2, get_n32(op, THIRD_IMMEDIATE) >> 3
+    words_a, words_b = row_of(state, op, SOURCE), row_of(state, op, SECOND_SOURCE)
+    words_c, result = row_of(state, op, THIRD_SOURCE), row_of(state, op, RESULT)
+    a, b, c = scratch(8 * 32), scratch(4 * 32), scratch(8 * 8)
+    for register in range(steps * groups):
+        spread_f64(moved(a, 256 * register), moved(words_a, 256 * register))
+    for step in range(steps):
+        turn_f64(moved(b, 256 * step), moved(words_b, 256 * step))
+    for i in range(groups):
+        load_f64(c, moved(words_c, 512 * i))
+        product_1(c, moved(a, 256 * i), b, steps, 256 * groups)
+        store_f64(moved(result, 512 * i), c)

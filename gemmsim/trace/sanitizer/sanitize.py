@@ -1,0 +1,119 @@
+"""Executes blocks with the watching executor and says what is wrong with the kernel.
+
+Races, copies that nobody waited for, reads of shared memory that nobody wrote, accesses out of bounds or misaligned,
+and barriers that not all threads reach. An access that may not be is left out and the block goes on; what stops a block
+(threads that wait forever, a trap) ends the run. Only the blocks that are executed are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gemmsim.isa.program import Instruction, OperandKind, Program
+from gemmsim.trace import micro, state
+from gemmsim.trace.execute import Executor, Stopped
+from gemmsim.trace.lower.context import CONTROL_NUMBER
+from gemmsim.trace.sanitizer.hazards import Defect, Finding, Sanitized, Site
+from gemmsim.trace.sanitizer.watcher import Watcher
+
+_SWAP_WITHIN = 12  # instructions from the load of an atomic operation to its compare-and-swap
+
+
+def sanitize(executor: Executor, blocks: Sequence[int]) -> Sanitized:
+    """Execute `blocks` of an executor that was made with watching=True. Raises GemmsimError where the budget runs out.
+
+    Findings between the same two source lines are one.
+    """
+    watcher = executor.watcher
+    assert watcher is not None
+    watcher.forget()
+    stopped: list[Finding] = []
+    try:
+        executor.trace(blocks, streams=[False] * len(blocks))
+    except Stopped as fault:
+        if fault.status == state.BUDGET:
+            raise
+        stopped = [_fault(executor, watcher, fault)]
+        blocks = blocks[: list(blocks).index(fault.block) + 1]
+    found = _merged([*_kept(executor.program, watcher.findings()), *stopped])
+    return Sanitized(tuple(found), len(blocks), executor.launch.blocks, bool(stopped), watcher.lost)
+
+
+def _kept(program: Program, findings: list[Finding]) -> list[Finding]:
+    """Leaves out what is none: the load of an atomic operation that the compiler makes of a load and compare-and-swaps;
+    barriers at different places of one source line, which it made of one; and what follows from something else: a read
+    before the write that races with it, of which the simulated order was one of several."""
+    racing = {
+        site.instruction.offset
+        for finding in findings
+        if finding.defect is Defect.RACE
+        for site in (finding.at, finding.other)
+        if site and site.does == "reads"
+    }
+    return [
+        finding
+        for finding in findings
+        if not (finding.defect is Defect.RACE and _of_one_atomic(program, finding))
+        and not (finding.defect is Defect.UNINITIALISED and finding.at.instruction.offset in racing)
+        and not (finding.defect is Defect.DIVERGENT_BARRIER and _same_barrier(finding.at, finding.other))
+    ]
+
+
+def _of_one_atomic(program: Program, finding: Finding) -> bool:
+    """Whether a load and an atomic operation collide, and a compare-and-swap with what was loaded follows."""
+    reads = [site for site in (finding.at, finding.other) if site and site.does == "reads"]
+    if len(reads) != 1 or "updates" not in (finding.at.does, finding.other.does if finding.other else ""):
+        return False
+    load = reads[0].instruction
+    following = program.instructions[load.index + 1 : load.index + 1 + _SWAP_WITHIN]
+    swaps = [i for i in following if i.opcode == "ATOMS" and {"CAS", "CAST"} & set(i.modifiers)]
+    return load.operands[0].index in [_compared(swap) for swap in swaps]
+
+
+def _compared(swap: Instruction) -> int | None:
+    """The register that a compare-and-swap compares with: it follows the address."""
+    kinds = [operand.kind for operand in swap.operands]
+    after = kinds.index(OperandKind.ADDRESS) + 1
+    return swap.operands[after].index if after < len(kinds) else None
+
+
+def _same_barrier(at: Site, other: Site | None) -> bool:
+    return other is not None and other.does == at.does and at.line is not None and at.line == other.line
+
+
+def _merged(findings: list[Finding]) -> list[Finding]:
+    by_key: dict[tuple[object, ...], Finding] = {}
+    for finding in findings:
+        first = by_key.setdefault(finding.key(), finding)
+        if first is not finding:
+            by_key[finding.key()] = replace(first, count=first.count + finding.count)
+    return list(by_key.values())
+
+
+def _fault(executor: Executor, watcher: Watcher, fault: Stopped) -> Finding:
+    """What stopped a block."""
+    counters = executor.buffers.counters
+    if fault.status == state.DEADLOCK:
+        waiting = _waiting(executor, watcher)
+        at, other = waiting[0], next((site for site in waiting if site.where != waiting[0].where), None)
+        sentence, defect = "threads wait for each other forever", Defect.DIVERGENT_BARRIER
+        return Finding(defect, sentence, watcher.position(fault.block), "", None, 0, at, other, "", 1)
+    warp, lane = int(counters[state.FAULT_WARP]), int(counters[state.FAULT_LANE])
+    at = watcher.site("executes", int(counters[state.FAULT_INSTRUCTION]), warp, lane)
+    sentence = str(fault).partition(" (block")[0]
+    return Finding(Defect.FAULT, sentence, watcher.position(fault.block), "", None, 0, at, None, "", 1)
+
+
+def _waiting(executor: Executor, watcher: Watcher) -> list[Site]:
+    """One thread of each group that waits, at the instruction at which it does."""
+    names = {CONTROL_NUMBER[name] for name in ("barrier", "converge", "warpsync")}
+    sites = []
+    for number, warp in enumerate(executor.warps):
+        for path in range(int(warp[state.PATH_COUNT])):
+            row = warp[state.PATHS_AT + state.PATH_WORDS * path :][: state.PATH_WORDS]
+            op = executor.code[int(row[state.PATH_PC]) - 1]
+            lane = (int(row[state.PATH_MASK]) & -int(row[state.PATH_MASK])).bit_length() - 1
+            if int(op[micro.OP]) in names and row[state.PATH_REASON] != state.RUNNABLE:
+                sites.append(watcher.site("waits at", int(op[micro.INSTRUCTION]), number, lane))
+    return sites
