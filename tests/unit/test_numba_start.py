@@ -24,13 +24,10 @@ def test_numba_alone_imports_it() -> None:
 
 
 def test_with_the_executor_nothing_does() -> None:
-    assert (
-        printed("import gemmsim.trace.engine.numba_parts\n" + COMPILE + "print('scipy.linalg' in sys.modules)")
-        == "False"
-    )
+    assert printed("import gemmsim.native.numba_parts\n" + COMPILE + "print('scipy.linalg' in sys.modules)") == "False"
 
 
 @pytest.mark.parametrize("call", ["np.dot(x, x)", "np.linalg.inv(x)", "np.cov(x)"])
 def test_a_function_that_wants_it_gets_it(call: str) -> None:
     wants = f"x = np.array([[1.0, 2.0], [3.0, 4.0]])\nprint(np.allclose(numba.njit(lambda x: {call})(x), {call}))"
-    assert printed("import gemmsim.trace.engine.numba_parts\n" + COMPILE + wants) == "True"
+    assert printed("import gemmsim.native.numba_parts\n" + COMPILE + wants) == "True"

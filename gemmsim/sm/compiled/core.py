@@ -28,7 +28,7 @@ def simulator() -> NativeFunction:
     sources = (
         *sorted(here.glob("*.py")),
         *sorted(here.parent.glob("*.py")),
-        here.parents[1] / "trace" / "engine" / "numba_parts.py",
+        here.parents[1] / "native" / "numba_parts.py",
     )
     return NativeFunction("gemmsim.sm.compiled.loop", "run", sources)
 

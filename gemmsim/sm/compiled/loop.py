@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gemmsim.native.numba_parts import INDEX, NOTHING, TRUTH, subroutine
 from gemmsim.sm.code import SCOREBOARDS, Kind, Reason
 from gemmsim.sm.compiled.layout import BARRIERS, NEVER
 from gemmsim.sm.compiled.memory import add_real, integer, put_integer, put_real, real, short
@@ -38,7 +39,6 @@ from gemmsim.sm.compiled.waiting import (
 from gemmsim.sm.compiled.write_ports import expect, write
 from gemmsim.sm.sub_partition import SOURCES_READ_CYCLES
 from gemmsim.sm.types import STALL_REASONS
-from gemmsim.trace.engine.numba_parts import INDEX, NOTHING, TRUTH, subroutine
 
 # mypy: disable-error-code="no-untyped-def, arg-type, assignment"
 

@@ -12,7 +12,7 @@ import numpy as np
 from llvmlite import ir
 from numba import from_dtype
 
-from gemmsim.trace.engine.numba_parts import DOUBLE, INDEX, NOTHING, instruction
+from gemmsim.native.numba_parts import DOUBLE, INDEX, NOTHING, instruction
 
 _WORD = ir.IntType(64)
 

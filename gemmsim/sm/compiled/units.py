@@ -9,6 +9,7 @@ from math import ceil
 
 import numpy as np
 
+from gemmsim.native.numba_parts import DOUBLE, INDEX, NOTHING, TRUTH, subroutine
 from gemmsim.sm.code import Reason
 from gemmsim.sm.compiled.layout import DATA, DRAM, ENTRANCE, L2, OUT, TAGS
 from gemmsim.sm.compiled.memory import add_real, integer, put_integer, put_real, real
@@ -26,7 +27,6 @@ from gemmsim.sm.compiled.records import (
 )
 from gemmsim.sm.memory_path import BESIDE_SHARED, FLUSH_SHARED_CYCLES
 from gemmsim.sm.registers import PAIR, TWO_PASSES
-from gemmsim.trace.engine.numba_parts import DOUBLE, INDEX, NOTHING, TRUTH, subroutine
 
 # mypy: disable-error-code="no-untyped-def"
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from gemmsim.native.numba_parts import DOUBLE, INDEX, NOTHING, subroutine
 from gemmsim.sm.code import SCOREBOARDS, Reason
 from gemmsim.sm.compiled.layout import ARRIVALS
 from gemmsim.sm.compiled.memory import add_real, integer, put_integer
 from gemmsim.sm.compiled.records import BLOCK_TYPE, ROW_TYPE, SM_TYPE, WARP_TYPE, block_at, part_at, row_at, warp_at
 from gemmsim.sm.compiled.units import book, flush, up
-from gemmsim.trace.engine.numba_parts import DOUBLE, INDEX, NOTHING, subroutine
 
 # mypy: disable-error-code="no-untyped-def, arg-type, assignment"
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gemmsim.native.numba_parts import INDEX, NOTHING, subroutine
 from gemmsim.sm.compiled.records import PART_TYPE, ROW_TYPE, SM_TYPE, return_at
 from gemmsim.sm.write_ports import HELD_CYCLES, MOST_WAIT_CYCLES, RETURN_CYCLES, WRITE_CYCLES
-from gemmsim.trace.engine.numba_parts import INDEX, NOTHING, subroutine
 
 # mypy: disable-error-code="no-untyped-def"
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace.engine.device_memory import PIECE_SHIFT
 from gemmsim.trace.engine.move import move
-from gemmsim.trace.engine.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace.engine.raw import (
     equal_lanes,
     first_set,

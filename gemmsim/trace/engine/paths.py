@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.trace.engine.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
+from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
 from gemmsim.trace.engine.raw import first_set, get_i64, get_n32, moved, set_i64
 from gemmsim.trace.state import (
     ACTIVE,

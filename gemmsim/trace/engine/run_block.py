@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, WORD, subroutine
 from gemmsim.trace.engine.barriers import arrive, outcome, wake
 from gemmsim.trace.engine.codegen import lane_operation
 from gemmsim.trace.engine.exchange import exchange
 from gemmsim.trace.engine.memory_access import access
-from gemmsim.trace.engine.numba_parts import ADDRESS, INDEX, NOTHING, WORD, subroutine
 from gemmsim.trace.engine.paths import add_path, next_path
 from gemmsim.trace.engine.raw import (
     equal_lanes,

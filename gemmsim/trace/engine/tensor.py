@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
 from gemmsim.trace.engine.fragments import (
     load_f32,
     load_f64,
@@ -40,7 +41,6 @@ from gemmsim.trace.engine.fragments import (
     turn_u8,
 )
 from gemmsim.trace.engine.memory_access import blame, record
-from gemmsim.trace.engine.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
 from gemmsim.trace.engine.raw import (
     get_n32,
     get_u16,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.trace.engine.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
+from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace.engine.raw import (
     equal_lanes,
     get_i64,

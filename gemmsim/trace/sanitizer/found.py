@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gemmsim.trace.engine.numba_parts import ADDRESS, INDEX, NOTHING, subroutine
+from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, subroutine
 from gemmsim.trace.engine.raw import get_i64, get_u64, moved, set_i64
 from gemmsim.trace.sanitizer.words import (
     F_ACCESS,

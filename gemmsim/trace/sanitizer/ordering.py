@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.trace.engine.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
+from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace.engine.raw import first_set, get_i64, get_n32, get_u64, has, moved, population, row_of, set_i64
 from gemmsim.trace.micro import DETAIL, IMMEDIATE, INSTRUCTION, SECOND_SOURCE, SOURCE
 from gemmsim.trace.sanitizer.found import report
