@@ -14,7 +14,7 @@ Adding a GPU
    A source may use the short names of `presets/sources.toml`.
    `calibratable = true` marks what a calibration may fit: latencies, achievable rates, the clock under load.
 4. `load_gpu("<name>")` refuses a file with a value missing or one that cannot be (`check.py` has the rules), and
-   tests/unit/test_gpu_presets.py reads every preset.
+   tests/hand/gpu/test_gpu_presets.py reads every preset.
 
 A GPU that does not exist needs no preset: `--gpu my.toml` reads the same format from anywhere (`extends = "h200"` and
 the one line that differs is enough), and `--set l2.size=25MiB` changes one value.

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from bench.conftest import Rate, request_of
+from bench_launches import Rate, request_of
 
 from gemmsim.api import analyze
 

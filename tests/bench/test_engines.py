@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bench.conftest import Rate, counted, request_of
+from bench_launches import Rate, counted, request_of
 
 from gemmsim.isa.program import Program
 from gemmsim.memory.caches.l1 import replay_l1

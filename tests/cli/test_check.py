@@ -10,7 +10,7 @@ import pytest
 from gemmsim.cli.main import main
 
 TILED = ["check", "--kernel", "tiled", "--size", "64"]
-BROKEN = Path(__file__).parents[1] / "corpus" / "broken.cu"
+BROKEN = Path(__file__).parents[1] / "sources" / "broken.cu"
 
 
 def broken(entry: str, *more: str) -> int:
@@ -66,7 +66,7 @@ def test_sarif_names_the_file_of_the_user(capsys: pytest.CaptureFixture[str], mo
     location = result["locations"][0]["physicalLocation"]
     marked = BROKEN.read_text().splitlines()[location["region"]["startLine"] - 1]
     assert result["ruleId"] == "gemmsim/race"
-    assert location["artifactLocation"] == {"uri": "tests/corpus/broken.cu", "uriBaseId": "%SRCROOT%"}
+    assert location["artifactLocation"] == {"uri": "tests/sources/broken.cu", "uriBaseId": "%SRCROOT%"}
     assert "[one_place_for_all:first]" in marked
 
 

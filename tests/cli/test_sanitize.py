@@ -16,7 +16,7 @@ from gemmsim.launch.cases import LadderCase, ladder_request
 from gemmsim.launch.ladder import kernel_infos
 from gemmsim.report import hazards
 
-BROKEN = Path(__file__).parents[1] / "corpus" / "broken.cu"
+BROKEN = Path(__file__).parents[1] / "sources" / "broken.cu"
 SCHEMA = json.loads((Path(gemmsim.__file__).parent / "report" / "report.schema.json").read_text())
 LADDER = [(name, dtype) for name, info in kernel_infos().items() for dtype in info.dtypes]
 

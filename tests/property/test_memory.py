@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unit.trace_builder import launch, program, warp_trace
+from trace_builder import launch, program, warp_trace
 
 from gemmsim.gpu.load import load_gpu
 from gemmsim.memory.grid.placement import place
@@ -16,7 +16,7 @@ from gemmsim.memory.requests.banks import wavefronts
 from gemmsim.memory.requests.coalescer import coalesce
 from gemmsim.memory.serve import serve
 
-from . import memory_twin as twin
+import memory_twin as twin
 
 MNEMONICS = (
     "LDG.E", "LDG.E.128", "STG.E.64", "RED.E.ADD", "ATOMG.E.ADD", "LDGSTS.E.128", "LDS", "STS.128", "LDL", "STL",
@@ -96,7 +96,7 @@ def test_caches(  # type: ignore[no-untyped-def]
             size_bytes=l2[0],
             ways=l2[1],
             partitions=partitions,
-            fetch_bytes=32,  # 64: tests/unit/test_l2.py
+            fetch_bytes=32,  # 64: tests/hand/memory/test_l2.py
         ),
     )
     given = launch((len(trace.blocks), 1, 1), 32 * trace.warps_per_block)

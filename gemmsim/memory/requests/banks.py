@@ -28,7 +28,7 @@ half-warps share banks, 176 wavefronts a warp and tile where an A100 counted 176
 H200 (l1tex__t_output_wavefronts of 23 access patterns; two 256-byte rows take 2 wavefronts there, and 1 here; those
 through L1 add 1.7 to 2.1 wavefronts a request to their reads in the async_pipelined kernel, of which the write is 1).
 Rule 4: an H200 counted 1,108,480,190 wavefronts for a naive 1024 GEMM, the rule gives 1,108,344,832; loads see `tags`;
-of 222 patterns of stores 190 take the wavefronts of rule 1. tests/unit/test_banks.py has these and the others.
+of 222 patterns of stores 190 take the wavefronts of rule 1. tests/hand/memory/test_banks.py has these and the others.
 
 Not modelled: arbitration between clients of the data array, which adds up to 0.1 % to loads and 6 to 25 % to stores.
 """

@@ -1,0 +1,96 @@
+"""Fixtures of the browser tests and of the benchmarks. Each imports what it needs only where it is used."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    """A headless browser; whatever asks for it is skipped where there is none."""
+    pytest.importorskip("selenium", reason="selenium is not installed: the page is tested without a browser only")
+    from chromium import Browser, missing
+
+    if what := missing():
+        pytest.skip(f"{what}: the page is tested without a browser only")
+    opened = Browser(tmp_path_factory.mktemp("profile"))
+    yield opened
+    opened.driver.quit()
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Reports of shipped programs: with bank conflicts, with scattered global accesses, without source lines. A fourth
+    report is made up and has local memory."""
+    from report_factory import ROWS, evidence, report, traffic
+
+    from gemmsim.api import analyze
+    from gemmsim.gpu import load_gpu
+    from gemmsim.launch.cases import LadderCase, ladder_request
+    from gemmsim.report.html.render import render
+
+    folder = tmp_path_factory.mktemp("pages")
+    cases = {
+        "conflicts": (LadderCase("tiled_transposed", 64, 64, 64), "a100-80gb"),
+        "scattered": (LadderCase("naive", 64, 64, 64), "a100-80gb"),
+        "tensor": (LadderCase("tensorcore_warptiled", 128, 256, 64), "h200"),
+    }
+    found = {}
+    for name, (case, gpu) in cases.items():
+        found[name] = folder / f"{name}.html"
+        found[name].write_text(render(analyze(ladder_request(case, load_gpu(gpu)))), encoding="utf-8")
+    spills = (
+        traffic(0, "local", "ld", 4, requests=5e6, sectors=2e7),
+        traffic(5, "local", "st", 4, requests=7e6, sectors=3e7),
+    )
+    found["local"] = folder / "local.html"
+    found["local"].write_text(render(report(evidence(rows=(*ROWS, *spills)))), encoding="utf-8")
+    return found
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A benchmark did `amount` of `unit` in `seconds`, the median of its rounds."""
+
+    name: str
+    amount: float
+    unit: str
+    seconds: float
+
+
+RATES = pytest.StashKey[list[Measured]]()
+
+
+@pytest.fixture
+def rate(request, benchmark) -> Callable[..., object]:  # type: ignore[no-untyped-def]
+    """rate(function, amount, unit): times `function`, which does `amount` of `unit` a call, in CPU seconds of this
+    process, so that others on the machine count less. It is called once before, to compile what it needs."""
+    benchmark._timer = time.process_time
+
+    def measure(function: Callable[[], object], amount: float, unit: str, rounds: int = 7) -> object:
+        benchmark.extra_info |= {"amount": amount, "unit": unit}
+        result = benchmark.pedantic(function, rounds=rounds, warmup_rounds=1)
+        if benchmark.stats is not None:  # None with --benchmark-disable
+            found = Measured(request.node.name, amount, unit, benchmark.stats["median"])
+            request.config.stash.setdefault(RATES, []).append(found)
+        return result
+
+    return measure
+
+
+def pytest_terminal_summary(terminalreporter, config) -> None:  # type: ignore[no-untyped-def]
+    """Prints the table of rates below pytest-benchmark's own table."""
+    rows = config.stash.get(RATES, [])
+    if not rows:
+        return
+    terminalreporter.section("rates: median of the rounds, CPU time")
+    width = max(len(row.name) for row in rows)
+    for row in rows:
+        each_second = row.amount / row.seconds
+        per_second = f"{each_second:14,.{0 if each_second > 100 else 2}f} {row.unit}/s"
+        terminalreporter.write_line(f"{row.name:{width}}  {per_second:44}  {row.amount:,.0f} in {row.seconds:.4f} s")

@@ -1,0 +1,127 @@
+"""L1 by hand: one warp's accesses, what hits, and what goes to L2."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gemmsim.gpu.load import load_gpu
+from gemmsim.memory.serve import serve
+from gemmsim.memory.types import Traffic
+
+from trace_builder import Accesses, Lanes, launch, program, warp_trace
+
+GPU = load_gpu("h200")
+LOAD, STORE, ADD, COPY, PAST = range(5)
+PROGRAM = program("LDG.E", "STG.E", "RED.E.ADD", "LDGSTS.E", "LDGSTS.E.BYPASS.128")
+FULLY_ASSOCIATIVE = 4  # lines, one set
+
+
+def line(number: int) -> Lanes:
+    """A packed access to one 128-byte line: four sectors."""
+    return [128 * number + 4 * lane for lane in range(32)]
+
+
+def sector(number: int) -> Lanes:
+    return [32 * number] * 32
+
+
+def served(*blocks: list[Accesses], sms: int = 1, resident: int = 1) -> Traffic:
+    """Blocks 0, 1, ...: what their warps access, on an L1 of four lines."""
+    gpu = replace(GPU, sm=replace(GPU.sm, count=sms), l1=replace(GPU.l1, ways=FULLY_ASSOCIATIVE))
+    trace = warp_trace(5, dict(enumerate(blocks)))
+    return serve(PROGRAM, launch((len(blocks), 1, 1)), trace, gpu, 4 * 128, resident)
+
+
+def hits(traffic: Traffic, op: str = "ld") -> float:
+    return traffic.counters[f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}_lookup_hit.sum"]
+
+
+def loads(*numbers: int) -> Accesses:
+    return [(LOAD, line(n)) for n in numbers]
+
+
+def test_only_missing_sectors_are_fetched() -> None:
+    traffic = served([[(LOAD, sector(1)), (LOAD, line(0)), (LOAD, line(0))]])
+    assert traffic.cost.l2_sectors.tolist() == [1, 3, 0]
+    assert hits(traffic) == 0 + 1 + 4
+
+
+def test_the_least_recently_used_line_is_replaced() -> None:
+    # After 0 1 2 3 and 0 again, 4 takes the place of 1.
+    assert served([loads(0, 1, 2, 3, 0, 4, 0, 1)]).cost.l2_sectors.tolist() == [4, 4, 4, 4, 0, 4, 0, 4]
+
+
+def test_stores_are_written_through_and_allocate() -> None:
+    """What a store wrote is there for loads and stores; all of it goes to L2 all the same."""
+    traffic = served([[(STORE, line(0)), (LOAD, line(0)), (STORE, line(0)), (LOAD, line(1)), (STORE, line(1))]])
+    assert traffic.cost.l2_sectors.tolist() == [4, 0, 4, 4, 4]
+    assert (hits(traffic), hits(traffic, "st")) == (4, 8)
+    assert traffic.counters["l1tex__m_l1tex2xbar_write_sectors.sum"] == 12
+    assert traffic.counters["l1tex__m_xbar2l1tex_read_sectors.sum"] == 4
+
+
+def test_a_store_hits_by_line_and_a_load_by_sector() -> None:
+    """Sector 0 is stored, then sector 1 of the same line; sector 2 was not, and is fetched."""
+    traffic = served([[*((STORE, [32 * s + lane for lane in range(0, 32, 4)] * 4) for s in (0, 1)), (LOAD, line(0))]])
+    assert hits(traffic, "st") == 1
+    assert traffic.cost.l2_sectors.tolist() == [1, 1, 2]
+
+
+def test_a_sector_written_in_part_is_not_there() -> None:
+    traffic = served([[(STORE, sector(0)), (LOAD, sector(0)), (STORE, sector(0)), (LOAD, sector(0))]])
+    assert traffic.cost.l2_sectors.tolist() == [1, 1, 1, 0]
+
+
+def test_a_store_replaces_the_least_recently_used_line() -> None:
+    after = [*loads(0, 1, 2, 3), (STORE, line(9)), *loads(0, 3)]
+    assert served([after]).cost.l2_sectors.tolist() == [4, 4, 4, 4, 4, 4, 0]
+
+
+def test_atomics_pass_by() -> None:
+    traffic = served([[(LOAD, line(0)), (ADD, line(0)), (LOAD, line(0))]])
+    assert traffic.cost.l2_sectors.tolist() == [4, 4, 0]
+    assert hits(traffic, "red") == 0
+
+
+def test_copies_to_shared_memory_are_loads() -> None:
+    assert served([[(COPY, line(0)), (COPY, line(0))]]).cost.l2_sectors.tolist() == [4, 0]
+
+
+def test_copies_that_bypass_l1_find_and_leave_nothing() -> None:
+    traffic = served([[(PAST, line(0)), (LOAD, line(0)), (PAST, line(0)), (LOAD, line(0))]])
+    assert traffic.cost.l2_sectors.tolist() == [4, 4, 4, 0]
+    assert traffic.counters["l1tex__m_xbar2l1tex_read_sectors.sum"] == 12
+    assert traffic.cost.dram_sectors.tolist() == [4, 0, 0, 0]  # reads in L2, which leave nothing to write back
+
+
+def test_warps_take_turns() -> None:
+    # Four lines hold the two warps' first two lines; in turns 0 8 1 9 all reuse hits, one warp after the other too,
+    # but with three lines a warp the turns 0 8 1 9 2 10 evict 0 before it is used again.
+    two = [loads(0, 1, 0, 1), loads(8, 9, 8, 9)]
+    three = [loads(0, 1, 2, 0), loads(8, 9, 10, 8)]
+    assert hits(served(two)) == 4 * 4
+    assert hits(served(three)) == 0
+    assert hits(served([three[0]])) == 4
+
+
+def test_resident_blocks_share_the_l1_and_later_ones_find_it_warm() -> None:
+    block = [loads(0, 1)]
+    together = served(block, block, resident=2)
+    assert together.cost.l2_sectors.tolist() == [4, 4, 0, 0]
+    after = served(block, block, resident=1)
+    assert after.cost.l2_sectors.tolist() == [4, 4, 0, 0]
+    apart = served(block, block, sms=2)
+    assert apart.cost.l2_sectors.tolist() == [4, 4, 4, 4]
+
+
+def test_no_l1_at_all() -> None:
+    trace = warp_trace(5, {0: [loads(0, 0)]})
+    assert serve(PROGRAM, launch(), trace, GPU, 0, 1).cost.l2_sectors.tolist() == [4, 4]
+
+
+def test_power_of_two_strides_spread_over_the_sets() -> None:
+    """A column of a 4096 matrix, 32 lines 16 KB apart, stays in an L1 of 256 lines in 8 sets: see `lru.set_of`."""
+    column: Lanes = [16384 * lane for lane in range(32)]
+    gpu = replace(GPU, l1=replace(GPU.l1, ways=32))
+    trace = warp_trace(5, {0: [[(LOAD, column), (LOAD, column)]]})
+    assert serve(PROGRAM, launch(), trace, gpu, 32768, 1).cost.l2_sectors.tolist() == [32, 0]

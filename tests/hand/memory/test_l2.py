@@ -1,0 +1,142 @@
+"""L2 and DRAM by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from gemmsim.gpu.load import load_gpu
+from gemmsim.memory.caches.lru import home_of
+from gemmsim.memory.serve import serve
+from gemmsim.memory.types import Traffic
+
+from trace_builder import Accesses, Lanes, launch, program, warp_trace
+
+GPU = load_gpu("h200")
+LOAD, STORE, ADD = range(3)
+PROGRAM = program("LDG.E", "STG.E", "RED.E.ADD")
+
+
+def line(number: int) -> Lanes:
+    return [128 * number + 4 * lane for lane in range(32)]
+
+
+def served(*blocks: list[Accesses], lines: int = 2, warm: bool = False) -> Traffic:
+    """One block a SM, no L1, an L2 of one partition, one set of `lines` lines, no requests that merge."""
+    gpu = replace(GPU, l2=replace(GPU.l2, size_bytes=128 * lines, ways=lines, partitions=1, merged_requests=1))
+    return serve(PROGRAM, launch((len(blocks), 1, 1)), warp_trace(3, dict(enumerate(blocks))), gpu, 0, 1, warm)
+
+
+def test_what_one_sm_fetched_another_finds() -> None:
+    traffic = served([[(LOAD, line(0))]], [[(LOAD, line(0))]])
+    assert traffic.cost.dram_sectors.tolist() == [4, 0]
+    assert traffic.counters["lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum"] == 4
+    assert traffic.counters["dram__bytes_read.sum"] == 128
+
+
+def test_two_sectors_are_fetched_at_once() -> None:
+    # A row of one sector a step, as a tile 8 floats wide goes along it: every other one is there.
+    def sector(n: int) -> Lanes:
+        return [32 * n + 4 * (lane % 8) for lane in range(32)]
+
+    traffic = served([[(LOAD, sector(n)) for n in (0, 1, 3, 2)]])
+    assert traffic.cost.l2_sectors.tolist() == [1, 1, 1, 1]
+    assert traffic.cost.dram_sectors.tolist() == [2, 0, 2, 0]
+    assert traffic.counters["dram__sectors_read.sum"] == 4
+
+
+def test_a_partition_keeps_copies_of_what_belongs_to_the_other() -> None:
+    """Two partitions of a line each. SM 0 is near to the first: a line of the second is copied there, and replaces
+    what belongs there; at home nothing is lost."""
+    gpu = replace(GPU, l2=replace(GPU.l2, size_bytes=2 * 128, ways=1, partitions=2, merged_requests=1))
+    near, far = (next(n for n in range(99) if home_of.py_func(np.int64(n), 2) == half) for half in (0, 1))
+
+    def dram(*blocks: list[Accesses]) -> list[int]:
+        traced = warp_trace(3, dict(enumerate(blocks)))
+        return serve(PROGRAM, launch((len(blocks), 1, 1)), traced, gpu, 0, 1).cost.dram_sectors.tolist()
+
+    reads = [(LOAD, line(near)), (LOAD, line(far)), (LOAD, line(far)), (LOAD, line(near))]
+    assert dram([reads]) == [4, 4, 0, 4]  # the copy of `far` has replaced `near`
+    assert dram([[(LOAD, line(far)), (LOAD, line(near)), (LOAD, line(far))]]) == [4, 4, 0]  # found at home
+    assert dram([[(STORE, line(far)), (LOAD, line(near)), (STORE, line(far))]]) == [0, 4, 0]
+    assert dram([[(LOAD, line(near)), (STORE, line(far)), (LOAD, line(near))]]) == [4, 0, 0]  # stores leave no copy
+    # SM 1 is near to the second. In turns: `far` comes to both halves, `near` replaces it in both; `far` comes again,
+    # to SM 1, whose turn it is to begin.
+    two = [[(LOAD, line(far)), (LOAD, line(far))], [(LOAD, line(near)), (LOAD, line(far))]]
+    assert dram([two[0]], [two[1]]) == [4, 0, 4, 4]
+
+
+def test_sms_take_turns() -> None:
+    # In turns: 0 0 1 1 2 2 0 0. The first of each pair misses, whatever came before (two lines hold two of three); that
+    # is one SM, then the other.
+    block = [[(LOAD, line(n)) for n in (0, 1, 2, 0)]]
+    assert served(block, block).cost.dram_sectors.tolist() == [4, 0, 4, 0, 0, 4, 0, 4]
+
+
+def test_writes_fetch_nothing_and_hit() -> None:
+    traffic = served([[(STORE, line(0)), (LOAD, line(0))]])
+    assert traffic.cost.dram_sectors.tolist() == [0, 0]
+    assert traffic.counters["lts__t_sectors_srcunit_tex_lookup_hit.sum"] == 8
+    assert traffic.counters["dram__sectors_write.sum"] == 0  # still in L2 at the end
+
+
+def test_a_replaced_line_writes_its_dirty_sectors() -> None:
+    half: Lanes = [4 * lane if lane < 16 else None for lane in range(32)]
+    traffic = served([[(STORE, half), (LOAD, line(1)), (LOAD, line(2)), (LOAD, line(0))]])
+    assert traffic.counters["dram__sectors_write.sum"] == 2
+    assert traffic.cost.dram_sectors.tolist() == [0, 4, 4, 4]
+
+
+def test_atomics_fetch_and_write() -> None:
+    traffic = served([[(ADD, line(0)), (ADD, line(0)), (LOAD, line(1)), (LOAD, line(2))]])
+    assert traffic.cost.dram_sectors.tolist() == [4, 0, 4, 4]
+    assert traffic.counters["dram__sectors_write.sum"] == 4
+
+
+def test_reads_and_writes_by_instruction() -> None:
+    rows = {row.index: row for row in served([[(LOAD, line(0)), (LOAD, line(0)), (STORE, line(0))]]).instructions}
+    assert (rows[LOAD].l2_sectors, rows[LOAD].l2_hit_sectors, rows[LOAD].dram_sectors) == (8, 4, 4)
+    assert (rows[STORE].l2_sectors, rows[STORE].l2_hit_sectors, rows[STORE].dram_sectors) == (4, 4, 0)
+
+
+def test_what_another_block_of_the_wave_is_fetching_is_in_flight() -> None:
+    """Two SMs, one block each, in step: the first fetches line 0 and the second waits for it; both find it later."""
+    traffic = served([[(LOAD, line(0)), (LOAD, line(0))]], [[(LOAD, line(0)), (LOAD, line(0))]])
+    assert traffic.cost.dram_sectors.tolist() == [4, 0, 0, 0]
+    assert traffic.cost.in_flight.tolist() == [False, False, True, False]
+
+
+def test_what_an_earlier_wave_fetched_is_there() -> None:
+    one_sm = replace(GPU, sm=replace(GPU.sm, count=1))
+    blocks = {0: [[(LOAD, line(0))]], 1: [[(LOAD, line(0))]]}
+    cost = serve(PROGRAM, launch((2, 1, 1)), warp_trace(3, blocks), one_sm, 0, 1).cost
+    assert (cost.dram_sectors.tolist(), cost.in_flight.tolist()) == ([4, 0], [False, False])
+    together = serve(PROGRAM, launch((2, 1, 1)), warp_trace(3, blocks), one_sm, 0, 2).cost
+    assert together.in_flight.tolist() == [False, True]
+
+
+def test_warm_where_all_fits_dram_is_idle() -> None:
+    """Two SMs read line 0 at once, then each writes a line: three lines, which L2 holds."""
+    blocks = [[(LOAD, line(0)), (STORE, line(1))]], [[(LOAD, line(0)), (STORE, line(2))]]
+    traffic = served(*blocks, lines=3, warm=True)
+    assert traffic.cost.dram_sectors.tolist() == [0, 0, 0, 0]
+    assert not traffic.cost.in_flight.any()  # nothing is on its way
+    assert traffic.counters["lts__t_sectors_srcunit_tex_lookup_hit.sum"] == 16
+    assert traffic.counters["dram__bytes_read.sum"] == traffic.counters["dram__bytes_write.sum"] == 0
+
+
+def test_warm_finds_what_the_launch_before_used_last() -> None:
+    """Two lines of L2. A launch reads lines 0, 1, 2 and leaves 1 and 2: the next finds neither in time, as each is
+    replaced by what is read before it. Read as 0, 1, 0 they fit."""
+    assert served([[(LOAD, line(n)) for n in (0, 1, 2)]], warm=True).cost.dram_sectors.tolist() == [4, 4, 4]
+    assert served([[(LOAD, line(n)) for n in (0, 1, 2, 1)]], warm=True).cost.dram_sectors.tolist() == [4, 0, 4, 0]
+
+
+def test_warm_writes_back_what_the_launch_before_left_dirty() -> None:
+    """A launch writes line 0 and reads 1: both stay. Reading 2 replaces 0 in each launch, the first one's too."""
+    block = [[(STORE, line(0)), (LOAD, line(1)), (LOAD, line(2))]]
+    assert served(block).counters["dram__sectors_write.sum"] == 4
+    kept = [[(LOAD, line(1)), (LOAD, line(2)), (STORE, line(0))]]
+    assert served(kept).counters["dram__sectors_write.sum"] == 0
+    assert served(kept, warm=True).counters["dram__sectors_write.sum"] == 4

@@ -1,0 +1,77 @@
+"""Requests that merge on their way to L2, by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from gemmsim.gpu import load_gpu
+from gemmsim.memory.caches.merging import merged_share
+from gemmsim.memory.grid.block_steps import Shifts
+from gemmsim.memory.grid.placement import place
+from gemmsim.memory.serve import serve
+
+from trace_builder import Accesses, Lanes, launch, program, warp_trace
+
+H200 = load_gpu("h200")
+# Instruction 0 reads the same for all blocks of a row of the grid (A), 1 for all of a column (B), 2 for no two (C).
+STEPS = Shifts(np.array([[0, 128, 128], [4096, 0, 4096], [0, 0, 0]]), (True, True, True))
+LOAD, STORE = range(2)
+
+
+def sm(*gpcs: int):  # type: ignore[no-untyped-def]
+    return replace(H200.sm, count=sum(gpcs), gpc_sms=gpcs, early_sms=0)
+
+
+def share(grid: tuple[int, int], gpcs: tuple[int, ...], resident: int = 1, requests: int = 4) -> list[float]:
+    placed = place(grid[0] * grid[1], sm(*gpcs), resident)
+    return merged_share(launch((*grid, 1)), STEPS, placed, resident, requests).tolist()
+
+
+def test_four_of_a_gpc_are_one() -> None:
+    """4 x 2 blocks on two GPCs of 4: a row each. A: 4 requests become 1. No two blocks of a GPC share B or C."""
+    assert share((4, 2), (4, 4)) == [0.75, 0, 0]
+
+
+def test_more_than_four_are_several() -> None:
+    """8 x 1 blocks on GPCs of 6 and 2: 6 requests for A become 2, the other 2 become 1."""
+    assert share((8, 1), (6, 2))[0] == 1 - 3 / 8
+    assert share((8, 1), (6, 2), requests=8)[0] == 1 - 2 / 8
+
+
+def test_gpcs_do_not_merge() -> None:
+    """2 x 2 blocks on GPCs of 2: rows lie in one GPC each (A: 2 become 1), columns in both."""
+    assert share((2, 2), (2, 2)) == [0.5, 0, 0]
+
+
+def test_several_blocks_of_an_sm_keep_it_out_of_step() -> None:
+    """16 x 1 blocks, two on each of 8 SMs: an SM asks for A once, 4 of a GPC become one, half of the time."""
+    assert share((16, 1), (4, 4), resident=2)[0] == 0.75 / 2
+    assert share((8, 1), (4, 4), resident=2)[0] == 0.75  # there is one an SM
+
+
+def test_nothing_is_known() -> None:
+    placed = place(8, sm(4, 4), 1)
+    unknown = replace(STEPS, known=(True, False, True))
+    assert not merged_share(launch((4, 2, 1)), unknown, placed, 1, 4).any()
+    assert not merged_share(launch((4, 2, 1)), STEPS, placed, 1, 1).any()
+
+
+def test_counters() -> None:
+    """Eight SMs of two GPCs read line 0, each writes a line: L2 serves two reads of four sectors, DRAM one."""
+
+    def line(number: int) -> Lanes:
+        return [128 * number + 4 * lane for lane in range(32)]
+
+    blocks: dict[int, list[Accesses]] = {b: [[(LOAD, line(0)), (STORE, line(8 + b))]] for b in range(8)}
+    gpu = replace(H200, sm=sm(4, 4))
+    for merged, reads in ((4, 8), (1, 32)):
+        given = replace(gpu, l2=replace(gpu.l2, merged_requests=merged))
+        code = program("LDG.E", "STG.E")
+        counters = serve(code, launch((8, 1, 1)), warp_trace(2, blocks), given, 65536, 1).counters
+        assert counters["l1tex__m_xbar2l1tex_read_sectors.sum"] == 32
+        assert counters["lts__t_sectors_srcunit_tex_op_read.sum"] == reads
+        assert counters["lts__t_sectors_srcunit_tex_lookup_miss.sum"] == 4 == counters["dram__sectors_read.sum"]
+        assert counters["lts__t_sectors_srcunit_tex_lookup_hit.sum"] == reads - 4 + 32
+        assert counters["lts__t_requests_srcunit_tex.sum"] == reads / 4 + 8

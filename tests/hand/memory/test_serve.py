@@ -1,0 +1,296 @@
+"""serve: counters of whole launches, and of launches of which some blocks were executed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from gemmsim.gpu.load import load_gpu
+from gemmsim.memory.grid.accesses import Streams
+from gemmsim.memory.grid.sampled import brought_sectors, spread, together
+from gemmsim.memory.requests.coalescer import coalesce
+from gemmsim.memory.serve import serve
+from gemmsim.memory.types import Traffic
+from gemmsim.support.errors import GemmsimError
+from gemmsim.support.provenance import Provenance
+from gemmsim.trace.types import Argument, Launch, WarpTrace
+
+from trace_builder import Accesses, launch, program, warp_trace
+
+GPU = load_gpu("h200")
+LOAD_A, LOAD_B, STORE_C = range(3)
+GEMM = program("LDG.E", "LDG.E", "STG.E")
+A, B, C = 1 << 20, 2 << 20, 3 << 20
+SAMPLE = {(1, 1): 128.0, (2, 1): 0.0, (1, 2): 0.0}  # (x, y) -> weight
+
+
+def gemm_block(n: int, x: int, y: int) -> list[Accesses]:
+    """A block of 32 columns and 4 rows of C = A B, matrices n wide: a warp a row, A broadcast, B packed."""
+    warps = []
+    for row in range(4 * y, 4 * y + 4):
+        columns = [32 * x + lane for lane in range(32)]
+        accesses = []
+        for k in range(n):
+            accesses.append((LOAD_A, [A + 4 * (row * n + k)] * 32))
+            accesses.append((LOAD_B, [B + 4 * (k * n + column) for column in columns]))
+        accesses.append((STORE_C, [C + 4 * (row * n + column) for column in columns]))
+        warps.append(accesses)
+    return warps
+
+
+@cache
+def gemm_trace(n: int, blocks: tuple[tuple[int, int], ...], weight: tuple[float, ...]) -> WarpTrace:
+    return warp_trace(3, {x + n // 32 * y: gemm_block(n, x, y) for x, y in blocks}, weight)
+
+
+def gemm(
+    n: int,
+    only: dict[tuple[int, int], float] | None = None,
+    l2_bytes: int = 1 << 20,
+    sms: int = 3,
+    warm: bool = False,
+    l1_bytes: int = 64 << 10,
+    resident: int = 2,
+    partitions: int = 1,
+) -> Traffic:
+    """An n x n GEMM on a small GPU, all blocks or those (x, y) with their weights."""
+    grid = (n // 32, n // 4, 1)
+    chosen = only or {(x, y): 1.0 for y in range(grid[1]) for x in range(grid[0])}
+    trace = gemm_trace(n, tuple(chosen), tuple(chosen.values()))
+    gpu = replace(GPU, sm=replace(GPU.sm, count=sms), l2=replace(GPU.l2, size_bytes=l2_bytes, partitions=partitions))
+    arguments = tuple(Argument("f32", (n, n), None) for _ in range(3))
+    return serve(GEMM, Launch(grid, (32, 4, 1), arguments), trace, gpu, l1_bytes, resident, warm)
+
+
+class TestWhole:
+    def test_counters_of_a_gemm(self) -> None:
+        """n = 64: 32 blocks of 4 warps, 64 steps. A request touches 1 sector of A, 4 of B; DRAM reads both once."""
+        counters = gemm(64).counters
+        assert counters["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"] == 32 * 4 * 64 * 2
+        assert counters["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == 32 * 4 * 64 * 5
+        assert counters["l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio"] == 2.5
+        assert counters["smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio"] == (4 + 128) / 5
+        assert counters["l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"] == 64 * 64 * 4 / 32
+        assert counters["dram__sectors_read.sum"] == 2 * 64 * 64 * 4 / 32
+        assert counters["smsp__inst_executed.sum"] == 32 * 4 * (64 * 2 + 1)
+        assert counters["smsp__thread_inst_executed_pred_on.sum"] == 32 * 32 * 4 * (64 * 2 + 1)
+        assert counters["lts__t_requests_srcunit_tex.sum"] >= 32 * 4  # the stores, a line each
+
+    def test_provenance(self) -> None:
+        provenance = gemm(32).provenance
+        assert provenance["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == Provenance.EXACT
+        assert provenance["l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum"] == Provenance.MODELLED
+        assert provenance["dram__sectors_read.sum"] == Provenance.MODELLED
+
+    def test_shared_memory(self) -> None:
+        """A tile's A row by a broadcast LDS.128, B by LDS, one STS: 2 + 1 + 1 wavefronts, 16 + 128 + 128 bytes."""
+        built = program("LDS.128", "LDS", "STS")
+        packed = [4 * lane for lane in range(32)]
+        trace = warp_trace(3, {0: [[(0, [0] * 32), (1, packed), (2, packed)]]})
+        traffic = serve(built, launch(), trace, GPU, 65536, 1)
+        counters = traffic.counters
+        assert counters["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"] == 3
+        assert counters["l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"] == 4
+        assert counters["l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"] == 0
+        assert counters["smsp__sass_average_data_bytes_per_wavefront_mem_shared.ratio"] == (16 + 128 + 128) / 4
+        assert traffic.cost.tag_cycles.tolist() == [0, 0, 0]
+        assert traffic.cost.wavefronts.tolist() == [2, 1, 1]
+        assert {row.sectors for row in traffic.instructions} == {0}
+
+    def test_shuffles_and_matrix_loads_are_counted_apart(self) -> None:
+        """A shuffle passes the data stage once, as shared memory; LDSM is no shared load by its name (H200)."""
+        built = program("LDSM.16.M88.4", "LDS", "SHFL.BFLY")
+        rows = [16 * lane for lane in range(32)]
+        trace = warp_trace(3, {0: [[(0, rows), (1, [4 * lane for lane in range(32)])]]})
+        trace = replace(trace, executed=np.array([[1, 1, 5]]))
+        counters = serve(built, launch(), trace, GPU, 65536, 1).counters
+        assert counters["smsp__inst_executed_op_ldsm.sum"] == 1
+        assert counters["smsp__inst_executed_op_shared_ld.sum"] == 1
+        assert counters["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"] == 4 + 1
+        assert counters["l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"] == 4 + 1 + 5
+        assert counters["l1tex__data_pipe_lsu_wavefronts.sum"] == 4 + 1 + 5
+
+    def test_a100_data_bytes_a_wavefront(self) -> None:
+        """SwayamInSync/SGEMM-Worklog, kernel 3 on an A100: 8 broadcast LDS.128, 32 LDS and 2 STS a tile; 70 %."""
+        built = program("LDS.128", "LDS", "STS")
+        packed = [4 * lane for lane in range(32)]
+        trace = warp_trace(3, {0: [[(0, [0] * 32)] * 8 + [(1, packed)] * 32 + [(2, packed)] * 2]})
+        counters = serve(built, launch(), trace, GPU, 65536, 1).counters
+        assert counters["smsp__sass_average_data_bytes_per_wavefront_mem_shared.pct"] == pytest.approx(70)
+
+    def test_an_instruction_without_active_lanes_makes_no_request(self) -> None:
+        trace = warp_trace(3, {0: [[(LOAD_A, [None] * 32)]]})
+        counters = serve(GEMM, launch(), trace, GPU, 65536, 1).counters
+        assert counters["smsp__inst_executed_op_global_ld.sum"] == 1
+        assert counters["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"] == 0
+
+    def test_copies_are_read_like_loads_and_then_written(self) -> None:
+        """Source stride 128 bytes, 16 bytes a lane: 32 lines, 8 passes of 4 (measured 32 on an RTX 5090)."""
+        trace = warp_trace(1, {0: [[(0, [128 * lane for lane in range(32)]), (0, [16 * lane for lane in range(32)])]]})
+        cost = serve(program("LDGSTS.E.128"), launch(), trace, GPU, 65536, 1).cost
+        assert cost.tag_cycles.tolist() == [8, 1]
+        assert cost.wavefronts.tolist() == [32 + 4, 4 + 4]
+
+    def test_bad_input(self) -> None:
+        trace = warp_trace(3, {0: [[(LOAD_A, [0] * 32)]]})
+        with pytest.raises(GemmsimError, match=r"l1\.line and l1\.sector must be 128 and 32"):
+            serve(GEMM, launch(), trace, replace(GPU, l1=replace(GPU.l1, line_bytes=64)), 65536, 1)
+        with pytest.raises(GemmsimError, match="no block fits"):
+            serve(GEMM, launch(), trace, GPU, 65536, 0)
+
+
+class TestSampled:
+    """n = 128: 4 x 32 blocks. One stands for all; its neighbours only show where the others access memory."""
+
+    def test_counted_exactly(self) -> None:
+        whole, sampled = gemm(128), gemm(128, SAMPLE)
+        exact = [name for name, how in whole.provenance.items() if how == Provenance.EXACT]
+        assert {n: sampled.counters[n] for n in exact} == {n: whole.counters[n] for n in exact}
+
+    def test_each_sector_is_read_once_where_all_fit(self) -> None:
+        sampled = gemm(128, SAMPLE)
+        assert sampled.counters["dram__sectors_read.sum"] == gemm(128).counters["dram__sectors_read.sum"] == 4096
+        assert sampled.counters["dram__sectors_write.sum"] == 0
+        assert any("each wave" in note for note in sampled.notes)
+
+    @pytest.mark.parametrize("sms", [3, 5])
+    def test_near_the_whole_where_l2_is_too_small(self, sms: int) -> None:
+        """B has 64 KB, L2 48 and L1 4: each wave reads it anew. Blocks of later waves are out of step in the replay,
+        where L2 loses more of what they share: up to a third of what DRAM reads."""
+        whole, sampled = (gemm(128, only, 48 << 10, sms, l1_bytes=4096).counters for only in (None, SAMPLE))
+        for name, off in (("dram__sectors_read.sum", 0.34), ("l1tex__m_xbar2l1tex_read_sectors.sum", 0.05)):
+            assert sampled[name] == pytest.approx(whole[name], rel=off)
+        assert whole["dram__sectors_read.sum"] > 4096
+
+    def test_what_both_halves_of_l2_read_is_there_twice(self) -> None:
+        """B has 64 KB: an L2 of 96 keeps it from wave to wave, but not where it has two partitions: then each
+        of 13 waves of 10 blocks reads its 2048 sectors then, and A's 2048 are read once in any case."""
+        name = "dram__sectors_read.sum"
+        one, two = (
+            [gemm(128, only, 96 << 10, 5, l1_bytes=4096, partitions=p).counters[name] for only in (None, SAMPLE)]
+            for p in (1, 2)
+        )
+        assert one[0] < 0.4 * two[0]
+        assert one[1] == 2048 + 2048
+        assert two[0] == pytest.approx(two[1], rel=0.1)
+        assert two[1] == pytest.approx(13 * 2048 + 2048, rel=0.02)
+
+    def test_what_a_wave_leaves_in_l1_for_the_next(self) -> None:
+        """One SM, a row of the grid at a time: it keeps all of B, which the first row brings and 31 find."""
+        whole, sampled = (gemm(128, only, sms=1, l1_bytes=1 << 18, resident=4).counters for only in (None, SAMPLE))
+        name = "l1tex__m_xbar2l1tex_read_sectors.sum"
+        a, b = 128 * 16, 128 * 16  # sectors
+        assert whole[name] == a + b
+        assert sampled[name] == a  # the sample stands for waves that come later than the first
+
+    def test_record_costs_follow_the_estimate(self) -> None:
+        sampled = gemm(128, {(1, 1): 126.0, (2, 1): 1.0, (1, 2): 1.0}, l1_bytes=4096)
+        reads = sum(row.l2_sectors for row in sampled.instructions if row.op == "ld")
+        share = sampled.counters["dram__sectors_read.sum"] / reads
+        executed = sampled.cost
+        assert (executed.dram_sectors <= 2 * executed.l2_sectors).all()  # two sectors are fetched at once
+        loads = executed.l2_sectors.sum() - 3 * 4 * 4  # less the stores of three blocks of four warps
+        assert executed.dram_sectors.sum() == pytest.approx(share * loads, rel=0.05)
+
+    def test_where_one_wave_has_all_blocks_they_wait_together(self) -> None:
+        """128 blocks: on 132 SMs loads that miss L1 wait for DRAM, their own fetch or another block's. On 3 SMs
+        most of what a later wave reads is in L2 from an earlier one, and only the rest is waited for."""
+        stores = 3 * 4  # of three executed blocks of four warps; nothing waits for those
+        one_wave, many = (gemm(128, SAMPLE, sms=sms, l1_bytes=4096).cost for sms in (132, 3))
+        loads = (one_wave.l2_sectors > 0).sum() - stores
+        waiting = one_wave.in_flight.sum() + (one_wave.dram_sectors > 0).sum()
+        assert 0.75 * loads < waiting < loads  # some find the second sector of 64 bytes that the block has asked for
+        loads = (many.l2_sectors > 0).sum() - stores
+        assert 0 < many.in_flight.sum() + (many.dram_sectors > 0).sum() < 0.5 * loads
+
+    def test_warm_reads_nothing_where_all_fits(self) -> None:
+        """A, B and C are 192 KB, L2 1 MB: the launch before has left them there."""
+        for only in (None, SAMPLE):
+            warm = gemm(128, only, warm=True)
+            assert warm.counters["dram__sectors_read.sum"] == 0
+            assert not warm.cost.dram_sectors.any() and not warm.cost.in_flight.any()
+            name = "l1tex__m_xbar2l1tex_read_sectors.sum"
+            assert warm.counters[name] == gemm(128, only).counters[name]  # L1 begins empty in both
+
+    @pytest.mark.parametrize("l2_bytes", [48 << 10, 160 << 10])
+    def test_warm_near_the_whole_where_l2_is_too_small(self, l2_bytes: int) -> None:
+        """What a launch finds of what the last one left, by waves and by replay: within 15 % of what a cold one
+        reads. Of 48 KB nothing is left in time; of 160 KB all of B is, and A is read anew."""
+        name = "dram__sectors_read.sum"
+        whole, sampled = (gemm(128, only, l2_bytes, warm=True, l1_bytes=4096).counters[name] for only in (None, SAMPLE))
+        assert sampled == pytest.approx(whole, abs=0.15 * gemm(128, None, l2_bytes, l1_bytes=4096).counters[name])
+
+    def test_warm_bound(self) -> None:
+        """Where other blocks are unknown: no reads where the arrays, 192 KB, fit in L2; else as in a cold launch."""
+        unknown = {(1, 1): 128.0}
+        reads = [
+            gemm(128, unknown, l2_kib << 10, warm=True).counters["dram__sectors_read.sum"] for l2_kib in (191, 192)
+        ]
+        assert reads == [3 * 128 * 128 * 4 / 32, 0]
+
+    def test_a_bound_where_the_other_blocks_are_unknown(self) -> None:
+        sampled = gemm(128, {(1, 1): 128.0})
+        assert any("too few" in note for note in sampled.notes)
+        assert sampled.counters["dram__sectors_read.sum"] == 3 * 128 * 128 * 4 / 32  # the arrays
+
+    def test_a_step_that_is_not_constant_is_no_step(self) -> None:
+        """Block 1 reads lines in the other order: nothing is known of blocks 2 and 3."""
+        here = [[(LOAD_A, [128 * i] * 32) for i in range(4)]]
+        there = [[(LOAD_A, [1024 - 128 * i] * 32) for i in range(4)]]
+        trace = warp_trace(3, {0: here, 1: there}, [2.0, 2.0])
+        traffic = serve(GEMM, launch((4, 1, 1)), trace, GPU, 65536, 1)
+        assert any("unknown" in note for note in traffic.notes)
+
+
+def test_spread_keeps_sums_and_whole_numbers() -> None:
+    pc = np.array([7, 3, 7, 3, 7, 7], np.int32)
+    amount = np.array([0.5, 4.0, 0.5, 0.0, 0.75, 1.25])
+    assert spread(amount, pc).tolist() == [0, 4, 1, 0, 0, 2]
+    assert spread(np.zeros(0), np.zeros(0, np.int32)).tolist() == []
+
+
+def test_a_tile_comes_from_dram_as_a_whole_or_not_at_all() -> None:
+    """Two blocks of two warps; every warp loads a tile's rows by instruction 5 four times, and by 6 once."""
+    pc = np.array([5, 5, 6, 5, 5] * 4, np.int32)
+    share = np.zeros(7)
+    share[5], share[6] = 0.25, 1.0
+    found = together(np.full(20, 4), share, pc, np.array([0, 5, 10, 15, 20]), warps_per_block=2).reshape(2, 2, 5)
+    assert (found[:, 0] == found[:, 1]).all()  # the warps of a block alike
+    assert found[0, 0].tolist() == [0, 4, 4, 0, 0]  # a quarter of four tiles: one
+    assert found[1, 0].tolist() == [0, 4, 4, 0, 0]
+    assert together(np.zeros(0, np.int64), share, pc[:0], np.zeros(1, np.int64), 2).tolist() == []
+
+
+def test_what_an_access_brings_where_64_bytes_are_fetched() -> None:
+    """Two warps of a block go along rows of sectors, the second beginning at an odd one; then a whole line."""
+    lane = np.arange(32)
+    patterns = coalesce(np.stack([4 * (lane % 8), 4 * lane]), np.ones((2, 32), bool), np.full(2, 4))
+    sector = np.array([0, 1, 2, 8, 101, 102, 103, 104])
+    shape = np.array([0, 0, 0, 1, 0, 0, 0, 0], np.int32)
+    none = np.zeros(8, np.uint8)
+    streams = Streams(np.arange(8), sector, shape, none, none.astype(np.int32), np.array([0, 4, 8]))
+    asked = np.array([1, 1, 1, 4, 1, 1, 1, 1])
+    # pairs: 0-1, 2-3, the line's two; 100-101, 102-103, 104-105
+    assert brought_sectors(asked, streams, patterns, 2, 2).tolist() == [2, 0, 2, 4, 2, 2, 0, 2]
+    assert brought_sectors(asked, streams, patterns, 2, 1).tolist() == asked.tolist()
+
+
+def test_blocks_that_stand_for_none_cost_nothing() -> None:
+    """One more of them at the end of a sample changes nothing, and its accesses have no costs."""
+    blocks, weight = tuple(SAMPLE), tuple(SAMPLE.values())
+    n = 128
+    once, twice = (
+        serve(GEMM, launch((n // 32, n // 4, 1), 128), gemm_trace(n, b, w), GPU, 64 << 10, 2)
+        for b, w in ((blocks, weight), ((*blocks, (0, 3)), (*weight, 0.0)))
+    )
+    assert once.counters == twice.counters and once.instructions == twice.instructions
+    trace = gemm_trace(n, (*blocks, (0, 3)), (*weight, 0.0))
+    counted = int(trace.record_start[trace.warps_per_block])  # those of the first block, which stands for all
+    for name in ("wavefronts", "tag_cycles", "l2_sectors", "dram_sectors", "in_flight"):
+        column = getattr(twice.cost, name)
+        assert len(column) == len(trace.record_pc) and not column[counted:].any()
+        assert (column[:counted] == getattr(once.cost, name)[:counted]).all()
+    assert twice.cost.wavefronts[:counted].all()

@@ -1,0 +1,57 @@
+"""Instruction fetch by hand, and against loops of straight-line code measured on an H200."""
+
+from dataclasses import replace
+
+import pytest
+
+from gemmsim.gpu.load import load_gpu
+from gemmsim.gpu.spec import Fetch
+from gemmsim.sm.code import Reason
+from gemmsim.sm.fetch import InstructionCache
+
+from sm_builder import EXIT, GPU, ins, program, simulate
+
+H200 = replace(GPU, fetch=load_gpu("h200").fetch)
+
+
+def test_lines_come_one_after_another_and_the_next_one_ahead():
+    cache = InstructionCache(Fetch(128, 512, 1024, 10, 40))
+    assert cache.fetch(0, 0) == 40  # from L2; line 1 is asked for as soon as it is there
+    assert cache.fetch(1, 41) == 80
+    assert cache.fetch(2, 200) == 120  # long there
+    assert cache.fetch(0, 300) == 40  # in the first level still: four lines fit, 0 to 3
+
+
+def test_least_recently_used_lines_leave_either_level():
+    cache = InstructionCache(Fetch(128, 256, 512, 10, 40))  # two lines and four
+    for line in (0, 10):  # each brings its successor too
+        cache.fetch(line, 1000 * (line + 1))
+    assert cache.fetch(0, 20_000) == 20_010  # left the first level only
+    for line in (30, 40):
+        cache.fetch(line, 1000 * (line + 1))
+    assert cache.fetch(0, 90_000) == 90_040  # and now the second
+
+
+# Own microbenchmark on an H200: N independent FFMA in a loop, one warp or two a sub-partition; cycles an instruction
+# of each warp. The loop's own instructions are a branch here.
+@pytest.mark.parametrize(
+    ("instructions", "warps", "measured"),
+    [(1024, 4, 1.028), (1920, 4, 1.015), (2560, 4, 2.087), (4096, 4, 2.074), (4096, 1, 2.092), (4096, 8, 2.030),
+     (7168, 4, 2.072), (10240, 4, 5.526), (10240, 8, 5.785)],
+)  # fmt: skip
+def test_loops_of_straight_line_code_take_the_measured_cycles(instructions, warps, measured):
+    code = program(*[ins("FFMA", 1)] * instructions, ins("BRA", 1), EXIT)
+    times = [
+        simulate(code, warps=warps, gpu=H200, pcs=[*range(instructions + 1)] * rounds + [instructions + 1]).cycles
+        for rounds in (2, 4)
+    ]
+    assert (times[1] - times[0]) / 2 / instructions == pytest.approx(measured, rel=0.03)
+
+
+def test_waiting_for_code_is_the_stall_no_instruction():
+    code = program(*[ins("FFMA", 1)] * 8, EXIT)
+    gpu = replace(GPU, fetch=Fetch(128, 1024, 2048, 10, 40))
+    stalls = simulate(code, gpu=gpu).stall_cycles
+    # 40 cycles for the first line from the block's start on; the second takes 40 more, of which the warp uses 8
+    assert stalls[0, Reason["NO_INSTRUCTION"]] == 40
+    assert stalls[8, Reason["NO_INSTRUCTION"]] == 40 - 8

@@ -1,0 +1,293 @@
+"""From resident blocks to a launch: waves, cut loops, and records kept in step with the instructions."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gemmsim.gpu.spec import Pipe
+from gemmsim.isa.program import Program
+from gemmsim.sm.code import issue_table
+from gemmsim.sm.core import Totals
+from gemmsim.sm.loops import Loop, find_loop, without_middle
+from gemmsim.sm.memory_path import NO_RECORD, RecordCycles
+from gemmsim.sm.pipes import matrix_latency_cycles, pipe_slots
+from gemmsim.sm.sampling import Simulator, _Cut
+from gemmsim.sm.schedule import _continued, schedule
+from gemmsim.sm.streams import Streams
+from gemmsim.support.errors import GemmsimError
+from gemmsim.trace.types import Launch
+
+from sm_builder import EXIT, GPU, HALVES, cost_of, ins, program, time_of, trace_of
+
+FETCH = RecordCycles._fields.index("fetch")
+
+
+def gemm_loop(iterations: int) -> tuple[Program, list[int]]:
+    """Load, barrier, multiply-add, branch back."""
+    code = program(
+        ins("S2R", 2, write=0), ins("IMAD", 4, wait=1),
+        ins("LDG.E", 1, write=0), ins("LDS", 1, write=1), ins("LOP3", 1), ins("BAR.SYNC", 2), ins("FFMA", 2, wait=3),
+        ins("FFMA", 4), ins("BRA", 5),
+        ins("STG.E", 1), EXIT,
+    )  # fmt: skip
+    return code, [0, 1, *list(range(2, 9)) * iterations, 9, 10]
+
+
+def test_find_loop_leaves_first_and_last_iteration_outside():
+    _, pcs = gemm_loop(20)
+    assert find_loop(np.array(pcs, np.int32)) == Loop(start=2 + 7, length=7, count=18)
+
+
+def test_find_loop_takes_the_outer_loop_with_its_inner_ones():
+    outer = [1, *[2, 3] * 5, 4]
+    loop = find_loop(np.array([0, *outer * 10, 5], np.int32))
+    assert loop is not None
+    assert (loop.length, loop.count) == (12, 8)
+
+
+def test_find_loop_stops_where_iterations_differ():
+    pcs = [0, *[1, 2, 3] * 10, 1, 3, *[1, 2, 3] * 6, 4]
+    loop = find_loop(np.array(pcs, np.int32))
+    assert loop is not None
+    assert (loop.length, loop.count) == (3, 9)
+
+
+def test_straight_code_has_no_loop():
+    assert find_loop(np.arange(50, dtype=np.int32)) is None
+
+
+@pytest.mark.parametrize(("ends", "middle"), [(2, 1), (5, 4), (3, 0), (18, 2), (30, 0)])
+def test_without_middle_keeps_whole_iterations(ends, middle):
+    _, pcs = gemm_loop(20)
+    loop = find_loop(np.array(pcs, np.int32))
+    assert loop is not None
+    parts = without_middle(loop, len(pcs), ends, middle)
+    kept = [pc for start, stop in parts for pc in pcs[start:stop]]
+    assert kept == gemm_loop(2 + min(18, ends + middle))[1]
+
+
+@pytest.mark.parametrize("gpu", [GPU, HALVES])
+@pytest.mark.parametrize("cost", [NO_RECORD, RecordCycles(4, 2, 8, 4)])
+def test_extrapolation_equals_the_full_simulation(gpu, cost):
+    code, pcs = gemm_loop(300)
+    streams = [pcs] * 16
+    full = time_of(code, streams, 8, 20, 2, cost, gpu, budget=10**9)
+    cut = time_of(code, streams, 8, 20, 2, cost, gpu, budget=9000)
+    assert full.simulated_instructions == 16 * len(pcs)
+    assert not full.notes
+    assert cut.simulated_instructions <= 9000
+    assert "iterations of the main loop extrapolated" in cut.notes[0]
+    assert cut.cycles == pytest.approx(full.cycles, rel=0.01)
+    assert cut.issue_active_pct == pytest.approx(full.issue_active_pct, rel=0.01)
+    assert cut.achieved_occupancy_pct == pytest.approx(full.achieved_occupancy_pct, rel=0.01)
+    for reason, value in full.stalls.items():
+        assert cut.stalls[reason] == pytest.approx(value, rel=0.05, abs=0.02), reason
+
+
+@pytest.mark.parametrize(("budget", "oldest_block_first", "within"), [(40_000, False, 0.02), (100_000, True, 0.05)])
+def test_the_last_generation_costs_what_fewer_blocks_cost(budget, oldest_block_first, within):
+    """Three blocks of 32 warps, two at a time: the third has the SM for itself, but for what it gets of it before where
+    the oldest block goes first."""
+    code, pcs = gemm_loop(300)
+
+    def cycles(blocks: int, instructions: int = 10**9) -> float:
+        timing = time_of(
+            code, [pcs] * (32 * blocks), 32, 10 * blocks, 2, budget=instructions, oldest_block_first=oldest_block_first
+        )
+        assert timing.simulated_instructions <= instructions
+        return timing.cycles
+
+    alone, both = cycles(1), cycles(2)
+    assert alone < 0.8 * both
+    assert cycles(3) == pytest.approx(both + alone, rel=0.1 if oldest_block_first else 0.01)
+    assert cycles(3, budget) == pytest.approx(cycles(3), rel=within)
+
+
+def test_loops_of_different_length_are_cut_by_the_same_number_of_iterations():
+    code, long = gemm_loop(300)
+    _, short = gemm_loop(250)
+    streams = [long] * 8 + [short] * 8
+    full = time_of(code, streams, 8, 20, 2, budget=10**9)
+    cut = time_of(code, streams, 8, 20, 2, budget=20_000)
+    assert cut.simulated_instructions <= 20_000
+    assert cut.cycles == pytest.approx(full.cycles, rel=0.02)
+
+
+def test_irregular_code_is_scaled_from_its_beginning_and_says_so():
+    code = program(*[ins("FFMA", 2)] * 4000, EXIT)
+    pcs = list(range(4001))
+    cut = time_of(code, [pcs] * 4, 4, 10, 1, budget=4000)
+    assert cut.simulated_instructions <= 4000
+    assert "scaled by instructions" in cut.notes[0]
+    assert cut.cycles == pytest.approx(time_of(code, [pcs] * 4, 4, 10, 1, budget=10**9).cycles, rel=0.01)
+
+
+def test_what_fits_the_budget_is_simulated_block_after_block():
+    code, pcs = gemm_loop(30)
+    timing = time_of(code, [pcs] * 4, 4, 50, 2)  # 10 SMs: 5 blocks each
+    assert timing.simulated_instructions == 5 * 4 * len(pcs)
+    assert timing.waves == 2.5
+    assert timing.duration_us == timing.cycles / 1e9 * 1e6 + 2.0
+    assert not timing.notes
+
+
+def test_later_blocks_take_as_long_as_those_between_the_first_and_the_last_generation():
+    ends = np.array([10.0, 12, 19, 20, 31, 33, 40, 44])
+    first = Totals(44.0, np.full((1, 2), 16.0), np.array([80.0]), {"alu": 8.0}, ends)
+    total = _continued(first, blocks=12, resident=2)
+    assert total.cycles == 44 + 4 * (33 - 12) / 4  # four left between the second's end and the sixth's
+    assert (total.issued == 120).all()
+    assert (total.stall_cycles == 24).all()
+    assert total.busy_cycles == {"alu": 12.0}
+
+
+def test_two_generations_and_one_have_less_to_go_by():
+    ends = np.array([10.0, 12, 19, 20])
+    first = Totals(20.0, np.zeros((1, 2)), np.zeros(1), {}, ends)
+    assert _continued(first, blocks=6, resident=2).cycles == 30
+    assert _continued(replace(first, block_ends=ends[:2], cycles=12.0), blocks=4, resident=2).cycles == 24
+
+
+@pytest.mark.parametrize(("grid", "generations"), [(500, 4), (490, 4)])
+def test_many_blocks_are_continued_from_a_few(grid, generations):
+    code, pcs = gemm_loop(30)
+    full = time_of(code, [pcs] * 4, 4, grid, 2, budget=10**9)
+    few = time_of(code, [pcs] * 4, 4, grid, 2, RecordCycles(0, 0, 0, 0), budget=10 * 4 * len(pcs))
+    blocks = generations * 2 + (grid // 10) % 2
+    assert few.simulated_instructions == blocks * 4 * len(pcs)
+    assert few.notes == (f"{grid // 10} blocks an SM, 2 at once: {blocks} simulated, the others take as long as they",)
+    assert few.cycles == pytest.approx(full.cycles, rel=0.01)
+    assert few.achieved_occupancy_pct == pytest.approx(full.achieved_occupancy_pct, rel=0.02)
+
+
+def test_stalls_sum_to_resident_warp_cycles_and_selected_to_one():
+    code, pcs = gemm_loop(30)
+    timing = time_of(code, [pcs] * 8, 8, 10, 1)
+    issued = 8 * len(pcs)
+    assert timing.stalls["selected"] == 1
+    assert timing.stall_samples.sum() == pytest.approx(sum(timing.stalls.values()) * issued)
+    assert timing.achieved_occupancy_pct == pytest.approx(
+        100 * timing.stall_samples.sum() / timing.cycles / GPU.sm.max_warps
+    )
+    assert timing.issue_active_pct == pytest.approx(100 * issued / 4 / timing.cycles)
+    assert timing.stall_samples.shape == (len(code.instructions), len(timing.stalls))
+
+
+def test_of_blocks_that_differ_the_last_recorded_comes_last():
+    """Three blocks of 10, 20 and 30 iterations are recorded; an SM that runs two gets the second and the third."""
+    pcs = {n: gemm_loop(n)[1] for n in (10, 20, 30)}
+    code, _ = gemm_loop(10)
+    streams = [pcs[n] for n in (10, 20, 30) for _ in range(4)]
+    for blocks, expected in ((1, [30]), (2, [20, 30]), (5, [20, 30, 10, 20, 30])):
+        timing = time_of(code, streams, 4, blocks * 10, 1)
+        assert timing.simulated_instructions == 4 * sum(len(pcs[n]) for n in expected)
+
+
+def test_records_stay_in_step_where_an_instruction_had_no_active_lane():
+    code = program(ins("LDG", 1), ins("LDS", 1), ins("LDG", 1), ins("SHFL", 1), EXIT)
+    trace = trace_of(code, [[0, 1, 2, 3, 4]], 1)
+    trace = replace(
+        trace, record_pc=trace.record_pc[1:], record_base=trace.record_base[1:], record_start=np.array([0, 2])
+    )  # the first LDG left none
+    cost = cost_of(trace, RecordCycles(3, 0, 0, 0))
+    cost.wavefronts[1] = 7
+    streams = Streams(code, issue_table(code, GPU), trace, cost)
+    assert streams.kept([0], {})[0].costs[:, 0].tolist() == [0, 3, 7, 1]  # a shuffle passes the data stage once
+    assert streams.kept([0], {0: [(0, 1), (2, 5)]})[0].costs[1, 0] == 7
+
+
+def test_which_warp_asks_l2_for_a_line_is_left_open():
+    """Two warps, four loads each of one line; in turn, the second's first and the first's fourth missed."""
+    code = program(*[ins("LDG", 1)] * 4, ins("STG", 1), EXIT)
+    trace = trace_of(code, [[0, 1, 2, 3, 4, 5]] * 2, 2)
+    cost = cost_of(trace, RecordCycles(1, 1, 0, 0))
+    cost.l2_sectors[[3, 5]], cost.dram_sectors[5] = 2, 1
+    cost.l2_sectors[[4, 9]] = 4  # the stores
+    streams = Streams(code, issue_table(code, GPU), trace, cost)
+    first, second = (stream.costs for stream in streams.kept([0, 1], {}))
+    assert first[:, 2].tolist() == [0, 2, 2, 2, 4]  # the very first load came before any miss
+    assert second[:, 2].tolist() == [2, 2, 2, 2, 4]
+    assert first[:, 3].tolist() == [0, 1, 1, 0, 0]
+    fetches = [*first[:, FETCH].tolist(), *second[:, FETCH].tolist()]
+    a, b = fetches[1], fetches[3]
+    assert fetches == [0, a, a, b, 0, a, a, a, b, 0]
+    assert 0 < a != b > 0
+
+
+def test_a_warp_that_is_ahead_pays_for_the_others():
+    """The miss is counted at the first warp, which here comes 50 cycles late: both wait for the second's."""
+    code = program(ins("FFMA", 51), ins("LDG", 1, write=0), ins("FFMA", 1, wait=1), EXIT)
+    trace = trace_of(code, [[0, 1, 2, 3], [1, 2, 3]], 2)
+    cost = cost_of(trace, RecordCycles(1, 1, 0, 0))
+    cost.l2_sectors[0] = 1
+    assert schedule(code, Launch((1, 1, 1), (64, 1, 1), ()), trace, cost, GPU, 1).cycles == 1 + 200 + 1 + 1
+
+
+def test_record_that_was_never_executed_is_an_error():
+    code = program(ins("LDG", 1), ins("LDS", 1), EXIT)
+    trace = trace_of(code, [[0, 1, 2]], 1)
+    wrong = replace(trace, record_pc=np.array([1, 0], np.int32))
+    with pytest.raises(GemmsimError, match="not in the stream"):
+        Streams(code, issue_table(code, GPU), wrong, cost_of(wrong, NO_RECORD)).kept([0], {})
+
+
+def test_no_streams_and_no_room_are_errors():
+    code, pcs = gemm_loop(3)
+    with pytest.raises(GemmsimError, match="no instruction streams"):
+        time_of(code, [[]] * 4, 4, 10, 1)
+    with pytest.raises(GemmsimError, match="no block of 'test' fits"):
+        time_of(code, [pcs] * 4, 4, 10, 0)
+
+
+@pytest.mark.parametrize(("mnemonic", "clock_hz"), [("FFMA", 1e9), ("HMMA.16816.F32", 8e8)])
+def test_kernels_with_tensor_instructions_run_at_the_clock_for_them(mnemonic, clock_hz):
+    gpu = replace(GPU, clock=replace(GPU.clock, sm_tensor_load_hz=8e8), pipes=GPU.pipes | {"tensor": Pipe(8, 24)})
+    code = program(ins(mnemonic, 1), EXIT)
+    trace = trace_of(code, [[0, 1]], 1)
+    trace = replace(trace, executed=np.array([[1, 1]]))
+    timing = schedule(code, Launch((1, 1, 1), (32, 1, 1), ()), trace, cost_of(trace, NO_RECORD), gpu, 1)
+    assert timing.sm_clock_hz == clock_hz
+    assert timing.duration_us == pytest.approx(timing.cycles / clock_hz * 1e6 + 2.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "slots", "latency"),
+    [
+        ("HMMA.16816.F32", 1.0, 24.0), ("HMMA.1688.F32", 0.5, 16.0), ("HMMA.1688.F32.TF32", 1.0, 24.0),
+        ("HMMA.1684.F32.TF32", 0.5, 16.0), ("IMMA.16832.S8.S8", 1.25, 25.0), ("IMMA.16816.S8.S8", 0.625, 16.0),
+        ("DMMA.884", 2.0, 26.0),
+    ],
+)  # fmt: skip
+def test_tensor_instructions_by_their_shape(name, slots, latency):
+    """The pipe takes HMMA.16816 every 8 cycles, IMMA every 10, DMMA every 16; half the work, half the time."""
+    opcode, *modifiers = name.split(".")
+    mma = replace(
+        GPU.mma, half_work_share=0.5, half_work_latency_cycles=16.0, imma_interval_cycles=10.0,
+        imma_latency_cycles=25.0, dmma_interval_cycles=16.0, dmma_latency_cycles=26.0,
+    )  # fmt: skip
+    gpu = replace(GPU, mma=mma, pipes=GPU.pipes | {"tensor": Pipe(8, 24)})
+    assert pipe_slots(opcode, modifiers, gpu) == slots
+    assert matrix_latency_cycles(opcode, modifiers, gpu) == latency
+
+
+def test_the_steady_state_is_measured_in_the_middle(monkeypatch):
+    """One warp, iterations of 7 instructions behind 9, 66 of them in a row: 32 are measured, from the 17th to the 49th
+    (a cycle each here), so that warps that are ahead or behind at either end do not count as the pace of all."""
+    code, pcs = gemm_loop(400)
+    trace = trace_of(code, [pcs], 1)
+    table = issue_table(code, GPU)
+    simulator = Simulator(table, GPU, Streams(code, table, trace, cost_of(trace, NO_RECORD)), 1e9)
+    loop = find_loop(np.array(pcs, np.int32))
+    cut = _Cut({0: loop}, loop.count, 66)
+    seen = []
+
+    def run(core, blocks, resident, parts, marks=()):
+        seen.append(tuple(marks))
+        ends = np.zeros(0)
+        core.snapshots = [Totals(float(at), np.zeros((11, 18)), np.zeros(11), {}, ends) for at in marks]
+
+    monkeypatch.setattr(simulator, "_run", run)
+    iteration = simulator._iteration([[0]], 1, 1, cut)
+    assert seen == [(9 + 17 * 7, 9 + 49 * 7)]
+    assert iteration.cycles == 7

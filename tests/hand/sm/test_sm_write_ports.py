@@ -1,0 +1,68 @@
+"""Write ports by hand: an instruction that issues in cycle t writes in cycle t + 4."""
+
+import pytest
+
+from gemmsim.sm.write_ports import HELD_CYCLES, MOST_WAIT_CYCLES, NONE, WritePorts, Writes, results_of, returns_of
+
+from sm_builder import Operand, OperandKind, ins
+
+EVEN, ODD, PAIR = Writes(1, 0, 0), Writes(0, 1, 0), Writes(0, 0, 1)
+
+
+def held(ports: WritePorts, cycles: range, results: Writes) -> list[int]:
+    """Cycles in which an instruction holds up those behind it, if one issues in each."""
+    return [now for now in cycles if ports.write(now, results)]
+
+
+@pytest.mark.parametrize(
+    ("returns", "results", "waits"),
+    [(EVEN, EVEN, True), (ODD, EVEN, False), (PAIR, EVEN, True), (Writes(1, 1, 0), ODD, True), (EVEN, NONE, False)],
+)
+def test_what_has_waited_too_long_holds_the_issue(returns: Writes, results: Writes, waits: bool) -> None:
+    """Ready in cycle 10; results are written in each cycle from 5 on. In cycle 10 + 24 the wait is over: that is what
+    the instruction of cycle 30 writes in."""
+    ports = WritePorts()
+    ports.expect(13, returns)
+    first = 10 + MOST_WAIT_CYCLES - 4
+    assert held(ports, range(1, first), results) == []
+    assert held(ports, range(first, first + 1), results) == ([first] if waits else [])
+
+
+def test_a_cycle_without_an_issue_is_free_for_both_banks() -> None:
+    ports = WritePorts()
+    ports.expect(13, PAIR)
+    held(ports, range(1, 12), EVEN)  # up to cycle 15
+    assert ports.write(13, EVEN) == 0  # nothing is written in 16: the pair is
+    assert held(ports, range(14, 60), EVEN) == []
+
+
+def test_two_pairs_need_two_cycles() -> None:
+    ports = WritePorts()
+    ports.expect(13, Writes(0, 0, 2))
+    held(ports, range(1, 12), EVEN)
+    ports.write(13, EVEN)  # one of them in cycle 16
+    assert held(ports, range(14, 31), EVEN) == [30]
+    assert ports.write(30 + 1 + HELD_CYCLES, EVEN) == 0  # and the other in cycle 35
+
+
+def test_what_instructions_write() -> None:
+    def of(mnemonic: str, register: int, port: str = "fma") -> Writes:
+        return results_of(ins(mnemonic, operands=(Operand(OperandKind.REGISTER, index=register),)), port)
+
+    assert (of("FFMA", 4), of("FFMA", 5), of("FFMA", -1)) == (EVEN, ODD, NONE)
+    assert of("IMAD.WIDE", 4, "fmaheavy") == of("DFMA", 4, "fp64") == of("CS2R", 4, "alu") == PAIR
+    assert of("CS2R.32", 4, "alu") == EVEN
+    assert of("HMMA", 4, "tensor") == of("LDS", 4, "lsu") == NONE
+    assert results_of(ins("ISETP", operands=(Operand(OperandKind.PREDICATE, index=0),)), "alu") == NONE
+
+
+@pytest.mark.parametrize(
+    ("mnemonic", "register", "returns"),
+    [
+        ("LDS", 4, EVEN), ("LDG.E", 5, ODD), ("LDS.64", 4, PAIR), ("LDG.E.128", 4, Writes(0, 0, 2)),
+        ("LDSM.16.M88", 5, ODD), ("LDSM.16.M88.2", 4, Writes(1, 1, 0)), ("LDSM.16.M88.4", 4, Writes(2, 2, 0)),
+        ("STS", 4, NONE), ("LDGSTS.E.128", 4, NONE), ("FFMA", 4, NONE), ("LDS", -1, NONE),
+    ],
+)  # fmt: skip
+def test_what_loads_return(mnemonic: str, register: int, returns: Writes) -> None:
+    assert returns_of(ins(mnemonic, operands=(Operand(OperandKind.REGISTER, index=register),))) == returns

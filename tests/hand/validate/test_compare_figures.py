@@ -1,0 +1,152 @@
+"""Errors, figures and orders of `validate compare`, by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from gemmsim_validate.compare import accuracy, render
+from gemmsim_validate.compare.cause import guess
+from gemmsim_validate.compare.document import DEFINITIONS, Section, sections
+from gemmsim_validate.compare.figures import figures, orders
+from gemmsim_validate.compare.judge import Judged, judge
+from gemmsim_validate.compare.metrics import relative_error
+from gemmsim_validate.compare.predict import Prediction, predict
+from gemmsim_validate.compare.select import every_record
+from gemmsim_validate.records import Case, Series
+
+from gemmsim.support.errors import GemmsimError
+
+INSTRUCTIONS, L1_HITS, DRAM = "smsp__inst_executed.sum", "l1tex__t_sector_hit_rate.pct", "dram__sectors_read.sum"
+
+
+def case(name: str = "k", n: int = 512, counters: dict[str, float] | None = None, **times: float) -> Case:
+    series = {how: Series(value) for how, value in times.items()}
+    data = {"subject": {}, "launch": {}, "problem": {}}
+    one = (1, 1, 1)
+    return Case(
+        f"{name}-{n}",
+        "measured",
+        name,
+        "h200",
+        True,
+        {},
+        n,
+        n,
+        n,
+        "f32",
+        "f32",
+        one,
+        one,
+        series,
+        counters or {},
+        None,
+        data,
+    )
+
+
+def judged(given: Case, time_us: float, **counters: float) -> Judged:
+    return judge(given, Prediction(time_us=time_us, counters=counters, bottleneck="l1_data"))
+
+
+def test_which_times_found_warm_caches() -> None:
+    """Back to back always, a published time where its source says so; rotated operands never."""
+    timed = case(rotated=1.0, back_to_back=1.0, published=1.0)
+    assert timed.held_against == "rotated"
+    assert [timed.warm(how) for how in ("rotated", "published", "back_to_back", "")] == [False, False, True, False]
+    in_a_row = replace(timed, times={"published": Series(1.0, in_a_row=True)})
+    assert in_a_row.held_against == "published" and in_a_row.warm("published")
+
+
+def test_a_case_with_counters_and_times_in_a_row_is_predicted_twice() -> None:
+    """plain_tiled16 at 256: its times were taken back to back, its counters by a profiler that empties the caches."""
+    (both,) = [one for one in every_record() if one.id == "plain_tiled16-f32-256x256x256"]
+    assert both.held_against == "back_to_back" and both.counters
+    cold, warm = predict(replace(both, times={})), predict(replace(both, counters={}))
+    found = predict(both)
+    assert found.counters == cold.counters and warm.counters[DRAM] == 0 < cold.counters[DRAM]
+    assert found.time_us == warm.time_us < cold.time_us
+
+
+def test_relative_error() -> None:
+    assert relative_error(110, 100) == pytest.approx(0.1)
+    assert relative_error(0, 0) == 0
+    assert relative_error(1, 0) == float("inf")
+
+
+def test_figures_of_ten_errors() -> None:
+    """Absolute errors 1 to 10: mean 5.5; nine of the ten are at most 9; signs alternate, so the bias is 0.5."""
+    found = figures([(str(i), float(i if i % 2 == 0 else -i)) for i in range(1, 11)])
+    assert (found.cases, found.mean, found.p90, found.worst, found.bias) == (10, 5.5, 9.0, 10.0, 0.5)
+    assert found.worst_case == "10"
+
+
+def test_the_cold_time_is_held_against_first() -> None:
+    row = judged(case(back_to_back=10.0, rotated=20.0), 22.0)
+    assert row.how == "rotated" and row.time is not None and row.time.error == pytest.approx(0.1)
+    assert judged(case(back_to_back=10.0), 22.0).how == "back_to_back"
+
+
+def test_order_of_four_kernels() -> None:
+    """Measured 1 2 3 4, predicted 1 3 2 4: five of six pairs agree, one does not: tau = 4 / 6."""
+    rows = [judged(case(name, rotated=m), p) for name, m, p in (("a", 1, 1), ("b", 2, 3), ("c", 3, 2), ("d", 4, 4))]
+    (order,) = orders(rows)
+    assert order.kernels == 4 and order.tau == pytest.approx(4 / 6) and order.swapped == ("b / c",)
+    assert orders(rows[:2]) == []
+
+
+def test_exact_counters_are_gates_unless_excused() -> None:
+    given = case(counters={INSTRUCTIONS: 1000.0}, rotated=1.0)
+    assert judged(given, 1.0, **{INSTRUCTIONS: 1004.0}).broken == ()
+    (broken,) = judged(given, 1.0, **{INSTRUCTIONS: 1006.0}).broken
+    assert broken.error_pct == pytest.approx(0.6)
+    excused = replace(given, data={**given.data, "not_comparable": {INSTRUCTIONS: "another compiler"}})
+    assert judged(excused, 1.0, **{INSTRUCTIONS: 1006.0}).broken == ()
+
+
+def test_hit_rates_in_points_and_background_traffic_left_out() -> None:
+    row = judged(case(counters={L1_HITS: 50.0, DRAM: 100.0}), 1.0, **{L1_HITS: 47.0, DRAM: 900.0})
+    assert [(n.name, n.error_pct) for n in row.numbers] == [(L1_HITS, -3.0)]
+
+
+def test_guesses() -> None:
+    other = judged(case(counters={INSTRUCTIONS: 1000.0}, rotated=1.0), 2.0, **{INSTRUCTIONS: 1200.0})
+    assert guess(other).startswith("other machine code")
+    assert (
+        guess(judged(case(counters={DRAM: 1e6}, rotated=1.0), 1.5, **{DRAM: 1.6e6}))
+        == "traffic: DRAM reads off by +60.0 %"
+    )
+    assert guess(judged(case(rotated=1.0), 1.5)) == "predicted bottleneck: l1_data"
+
+
+def test_what_got_worse(tmp_path: Path) -> None:
+    row = judged(case(rotated=100.0), 110.0)  # +10 %
+    path = tmp_path / "accuracy.json"
+    accuracy.write([row], path)
+    committed = accuracy.read(path)
+    assert committed == {"h200/k-512": {"time": 10.0}}
+    assert accuracy.worse([row], committed) == []
+    assert accuracy.worse([judged(case(rotated=100.0), 108.0)], committed) == []  # better
+    assert accuracy.worse([judged(case(rotated=100.0), 110.5)], committed) == []  # 10.5 <= 10 * 1.05 + 0.3
+    assert len(accuracy.worse([judged(case(rotated=100.0), 111.0)], committed)) == 1
+    assert len(accuracy.worse([judged(case(rotated=100.0), 119.0)], committed)) == 2  # the case by itself, too
+    path.write_text("[]")
+    with pytest.raises(GemmsimError, match="cannot read the figures"):
+        accuracy.read(path)
+
+
+def test_every_format_shows_a_case_and_a_failure() -> None:
+    bad = judge(case("broken"), Prediction(error="no such <opcode>"))
+    rows = [judged(case(counters={INSTRUCTIONS: 1000.0}, rotated=100.0), 110.0, **{INSTRUCTIONS: 1100.0}), bad]
+    found = sections(rows)
+    for text in (render.text(found), render.markdown(found, "command"), render.page(found, {})):
+        assert "k-512" in text and "+10.0" in text and "no such" in text
+    assert "<opcode>" not in render.page(found, {})
+
+
+def test_the_generated_page_has_todays_definitions() -> None:
+    """Its numbers change with every model and with the records; what they mean must be what the code does."""
+    page = (Path(__file__).parents[3] / "docs" / "accuracy.md").read_text(encoding="utf-8")
+    fresh = render.markdown((Section("What is compared", DEFINITIONS),), "gemmsim-validate compare --format md")
+    assert page.startswith(fresh.rstrip("\n"))

@@ -1,0 +1,27 @@
+"""Launches that the benchmarks time, each executed and counted once for all benchmarks that go on from there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from gemmsim.api import Counted, count
+from gemmsim.gpu import load_gpu
+from gemmsim.launch.cases import LadderCase, ladder_request
+from gemmsim.launch.request import AnalyzeRequest, Sampling
+
+GPU = "h200"
+
+Rate = Callable[..., object]  # the fixture `rate` of tests/conftest.py
+
+
+@cache
+def request_of(kernel: str, size: int, full: bool = False) -> AnalyzeRequest:
+    """A rung on an H200 at M = N = K = `size`; `full` executes every block."""
+    return ladder_request(LadderCase(kernel, size, size, size), load_gpu(GPU), Sampling(full=full))
+
+
+@cache
+def counted(kernel: str, size: int, full: bool = False) -> Counted:
+    """The launch of `request_of`, executed and counted."""
+    return count(request_of(kernel, size, full))
