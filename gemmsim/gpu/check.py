@@ -14,7 +14,12 @@ MAY_BE_ZERO = (
     "shared.carveouts_bytes",
     "launch.",
     "l1.partial_line_cycles",
+    "l1.tagged_after_shared_requests",
     "mio.shared_entries",
+    "sources_read.",
+    "register_file.second_pass_cycles",
+    "register_file.load_write_",
+    "barrier.flush_interval_cycles",
     "sm.gpc_sms",
     "sm.early_sms",
 )
@@ -38,6 +43,8 @@ def _numbers(gpu: GpuSpec, key: str) -> tuple[float, ...]:
     section, *middle, field = key.split(".")
     part = gpu.pipes[middle[0]] if middle else getattr(gpu, section)
     value = getattr(part, field)
+    if isinstance(value, bool):
+        return ()
     return value if isinstance(value, tuple) else (value,)
 
 

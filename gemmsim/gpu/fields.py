@@ -8,7 +8,23 @@ import math
 from functools import cache
 from typing import Any
 
-from gemmsim.gpu.spec import L1, L2, Barrier, Clock, Dram, Fetch, LaunchCost, Mio, Mma, Peak, Pipe, Shared, Sm
+from gemmsim.gpu.spec import (
+    L1,
+    L2,
+    Barrier,
+    Clock,
+    Dram,
+    Fetch,
+    LaunchCost,
+    Mio,
+    Mma,
+    Peak,
+    Pipe,
+    RegisterFile,
+    Shared,
+    Sm,
+    SourcesRead,
+)
 from gemmsim.gpu.units import convert, short
 from gemmsim.support.errors import GemmsimError
 
@@ -21,6 +37,8 @@ SECTIONS: dict[str, Any] = {
     "dram": Dram,
     "mma": Mma,
     "mio": Mio,
+    "sources_read": SourcesRead,
+    "register_file": RegisterFile,
     "barrier": Barrier,
     "fetch": Fetch,
     "launch": LaunchCost,
@@ -83,6 +101,10 @@ def _scalar(key: str, kind: str, raw: object, unit: str) -> Number:
     value = convert(raw, unit, key.rpartition(".")[2], key)
     if kind == "float":
         return float(value)
+    if kind == "bool":
+        if value not in (0, 1):
+            raise GemmsimError(f"{key}: wants 1 (yes) or 0 (no), not {value:g}")
+        return bool(value)
     # 0.06291456 GB is 62914560 bytes, but for the last digit of a float
     whole = round(value) if math.isfinite(value) else 0
     if not math.isclose(value, whole, rel_tol=1e-12):

@@ -69,15 +69,15 @@ def _find(name: str, beside: Path) -> Path:
     return PRESETS / f"{known}.toml"
 
 
-def _chain(path: Path) -> list[Layer]:
-    layers = [_layer(path)]
+def _chain(start: Path) -> list[Layer]:
+    path, layers = start, [_layer(start)]
     while layers[-1].extends:
         if len(layers) == MAX_LAYERS:
             raise GemmsimError(f"GPU file '{path.name}': more than {MAX_LAYERS} layers; does it extend itself?")
         path = _find(layers[-1].extends, path.parent)
         layers.append(_layer(path))
-    if path.parent == PRESETS / "arch" and len(layers) == 1:
-        raise GemmsimError(f"'{path.stem}' is an architecture, not a GPU; presets are {', '.join(preset_names())}")
+    if start.parent == PRESETS / "arch":
+        raise GemmsimError(f"'{start.stem}' is an architecture, not a GPU; presets are {', '.join(preset_names())}")
     return layers
 
 
@@ -122,7 +122,8 @@ def _number(value: Value) -> float:
 
 
 def _build(name: str, title: str, arch: str, values: dict[str, Value]) -> GpuSpec:
-    pipes_here = {key.split(".")[1] for key in values if key.startswith("pipes.")} | set(PIPES)
+    timed = ("issue_interval_cycles", "latency_cycles")  # what a GPU file says of a pipe that the GPU has
+    pipes_here = {key.split(".")[1] for key in values if key.startswith("pipes.") and key.endswith(timed)} | set(PIPES)
     absent = tuple(f"pipes.{pipe}." for pipe in OPTIONAL_PIPES if pipe not in pipes_here)
     keys = [key for key in types() if not key.startswith(absent)] if absent else list(types())
     missing = [key for key in keys if key not in values]

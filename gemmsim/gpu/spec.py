@@ -14,6 +14,7 @@ class Sm:
     max_warps: int
     max_blocks: int
     max_threads_per_block: int
+    max_barriers_per_block: int  # named barriers, BAR.SYNC 0 to 15
     registers: int
     max_registers_per_thread: int
     register_allocation_unit: int  # registers, a warp
@@ -60,6 +61,7 @@ class L1:
     miss_bytes_per_cycle: float  # L2 to L1, a SM
     fill_bytes_per_cycle: float  # into the data array, out of the data stage's time
     tagged_request_cycles: float  # of the data stage, more, by a request to global memory beside ones to shared
+    tagged_after_shared_requests: int  # how many requests to global memory after one to shared take that much more
     store_bytes_per_cycle: float  # out to L2, a SM
     partial_line_cycles: float  # that a line takes more, on that way, where sectors are written in part
 
@@ -92,6 +94,8 @@ class Pipe:
 
     issue_interval_cycles: float
     latency_cycles: float
+    warps_take_turns: bool  # whether the warp whose last instruction for it is longest ago issues first
+    passes_barrier: bool  # whether its instructions issue while their warp waits at a barrier (BAR.SYNC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +121,36 @@ class Mio:
 
 
 @dataclass(frozen=True, slots=True)
+class SourcesRead:
+    """Cycles from issue until an instruction of variable latency has read its registers, on an idle SM.
+
+    Those of memory instructions are for accesses of 32, 64 and 128 bits a thread.
+    """
+
+    global_load_cycles: tuple[int, int, int]
+    global_store_cycles: tuple[int, int, int]
+    shared_load_cycles: tuple[int, int, int]
+    shared_store_cycles: tuple[int, int, int]
+    copy_cycles: tuple[int, int, int]  # LDGSTS, from global to shared memory
+    other_cycles: int  # of instructions that do not access memory
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterFile:
+    """Read and write ports of the register file of a sub-partition."""
+
+    read_window_cycles: int  # within which an instruction of fixed latency reads its registers
+    second_pass_cycles: int  # more, for an instruction that passes the multiplier twice (IMAD.WIDE)
+    uniform_row_registers: int  # uniform registers that are read together in one cycle
+    uniform_read_window_cycles: int  # within which an instruction of the uniform datapath reads its registers
+    uniform_operand_window_cycles: int  # within which a vector instruction reads its uniform register
+    result_write_cycles: int  # from issue to the write of a result of fixed latency
+    load_write_to_use_cycles: int  # from the write of a loaded register to the first issue that may use it
+    load_write_most_wait_cycles: int  # that loaded data waits for a free write port before it stops the issue
+    load_write_hold_cycles: int  # for which nothing issues then
+
+
+@dataclass(frozen=True, slots=True)
 class Barrier:
     """A SM counts the warps that arrive at barriers one after another."""
 
@@ -125,6 +159,7 @@ class Barrier:
     flush_cycles: float  # of the data stage, taken by a barrier that opens after memory accesses
     flush_store_cycles: float  # more for each wavefront of stores since the last flush
     flush_most_store_cycles: float  # and at most for all of them
+    flush_interval_cycles: float  # a barrier that opens sooner than this after a flush causes no other
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +218,8 @@ class GpuSpec:
     dram: Dram
     mma: Mma
     mio: Mio
+    sources_read: SourcesRead
+    register_file: RegisterFile
     barrier: Barrier
     fetch: Fetch
     pipes: dict[str, Pipe]  # keys: see gemmsim/sm/pipes.py

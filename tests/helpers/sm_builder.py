@@ -23,6 +23,14 @@ from gemmsim.trace.types import Launch, Patterns, WarpTrace
 START = 1  # cycle of the first issue: block_start_cycles of GPU
 
 _A100 = load_gpu("a100-80gb")
+
+
+def pipe(name: str, issue_interval_cycles: float, latency_cycles: float) -> Pipe:
+    """An A100's pipe with other times."""
+    times = {"issue_interval_cycles": issue_interval_cycles, "latency_cycles": latency_cycles}
+    return replace(_A100.pipes[name], **times)
+
+
 # Every field that the SM model reads, in round numbers; the rest is an A100's.
 GPU = replace(
     _A100,
@@ -49,20 +57,20 @@ GPU = replace(
     l2=replace(_A100.l2, partitions=1, read_bytes_per_s=1e15, hit_latency_cycles=200.0, far_latency_cycles=200.0),
     dram=replace(_A100.dram, peak_bytes_per_s=1e15, achievable_fraction=1.0, latency_cycles=500.0),
     pipes={
-        "fmaheavy": Pipe(1, 4),
-        "alu": Pipe(2, 4),
-        "xu": Pipe(8, 20),
-        "uniform": Pipe(1, 6),
-        "lsu": Pipe(4, 24),
-        "adu": Pipe(1, 20),
-        "cbu": Pipe(1, 10),
+        "fmaheavy": pipe("fmaheavy", 1, 4),
+        "alu": pipe("alu", 2, 4),
+        "xu": pipe("xu", 8, 20),
+        "uniform": pipe("uniform", 1, 6),
+        "lsu": pipe("lsu", 4, 24),
+        "adu": pipe("adu", 1, 20),
+        "cbu": pipe("cbu", 1, 10),
     },
     mio=Mio(5, 0, 7, 4),
-    barrier=Barrier(0, 20, 0, 0, 0),
+    barrier=Barrier(0, 20, 0, 0, 0, 3),
     fetch=replace(_A100.fetch, near_line_cycles=0.0, far_line_cycles=0.0),
     launch=replace(_A100.launch, overhead_us=2.0, block_start_cycles=1.0),
 )
-HALVES = replace(GPU, pipes=GPU.pipes | {"fmaheavy": Pipe(2, 4), "fmalite": Pipe(2, 4)})
+HALVES = replace(GPU, pipes=GPU.pipes | {name: pipe("fmaheavy", 2, 4) for name in ("fmaheavy", "fmalite")})
 
 
 def ins(

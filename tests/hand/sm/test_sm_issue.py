@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from gemmsim.gpu.load import load_gpu
-from gemmsim.gpu.spec import Pipe
 from gemmsim.isa.program import Operand, OperandKind
 from gemmsim.sm.code import Reason, issue_table
 from gemmsim.sm.core import Core
@@ -14,7 +13,7 @@ from gemmsim.sm.observer import Observer
 from gemmsim.sm.streams import WarpStream
 from gemmsim.support.errors import GemmsimError
 
-from sm_builder import EXIT, GPU, HALVES, START, ins, issues, program, simulate
+from sm_builder import EXIT, GPU, HALVES, START, ins, issues, pipe, program, simulate
 
 ONE = RecordCycles(1, 0, 0, 0)
 
@@ -50,7 +49,7 @@ def test_greedy_then_least_recently_issued():
 
 def test_warps_of_a_block_take_turns_with_the_tensor_cores():
     # A pipe of interval 2 and stalls of 3: in cycle 5 warp 8 is ready again, and 0 has not had its turn.
-    gpu = replace(GPU, pipes=GPU.pipes | {"tensor": Pipe(2, 8)})
+    gpu = replace(GPU, pipes=GPU.pipes | {"tensor": pipe("tensor", 2, 8)})
     seen = issues(program(ins("HMMA.16816.F32", 3), ins("HMMA.16816.F32", 3), EXIT), warps=9, gpu=gpu).seen
     assert [warp for _, warp, pc in seen if warp % 4 == 0 and pc < 2] == [8, 4, 0, 8, 4, 0]
 

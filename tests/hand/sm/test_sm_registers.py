@@ -5,14 +5,13 @@ from itertools import pairwise
 
 import pytest
 
-from gemmsim.gpu.spec import Pipe
 from gemmsim.isa.program import Operand, OperandKind
 from gemmsim.sm.code import Reason, issue_table
 from gemmsim.sm.registers import NO_OPERANDS, Operands, RegisterPorts
 
-from sm_builder import EXIT, HALVES, START, ins, issues, program, simulate
+from sm_builder import EXIT, HALVES, START, ins, issues, pipe, program, simulate
 
-HOPPER = replace(HALVES, pipes=HALVES.pipes | {"uniform": Pipe(2, 6), "fp64": Pipe(2, 8)})
+HOPPER = replace(HALVES, pipes=HALVES.pipes | {"uniform": pipe("uniform", 2, 6), "fp64": pipe("fp64", 2, 8)})
 
 
 def _op(text: str):

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gemmsim.gpu.spec import Pipe
 from gemmsim.isa.program import Program
 from gemmsim.sm.code import issue_table
 from gemmsim.sm.core import Totals
@@ -18,7 +17,7 @@ from gemmsim.sm.streams import Streams
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Launch
 
-from sm_builder import EXIT, GPU, HALVES, cost_of, ins, program, time_of, trace_of
+from sm_builder import EXIT, GPU, HALVES, cost_of, ins, pipe, program, time_of, trace_of
 
 FETCH = RecordCycles._fields.index("fetch")
 
@@ -242,7 +241,8 @@ def test_no_streams_and_no_room_are_errors():
 
 @pytest.mark.parametrize(("mnemonic", "clock_hz"), [("FFMA", 1e9), ("HMMA.16816.F32", 8e8)])
 def test_kernels_with_tensor_instructions_run_at_the_clock_for_them(mnemonic, clock_hz):
-    gpu = replace(GPU, clock=replace(GPU.clock, sm_tensor_load_hz=8e8), pipes=GPU.pipes | {"tensor": Pipe(8, 24)})
+    pipes = GPU.pipes | {"tensor": pipe("tensor", 8, 24)}
+    gpu = replace(GPU, clock=replace(GPU.clock, sm_tensor_load_hz=8e8), pipes=pipes)
     code = program(ins(mnemonic, 1), EXIT)
     trace = trace_of(code, [[0, 1]], 1)
     trace = replace(trace, executed=np.array([[1, 1]]))
@@ -266,7 +266,7 @@ def test_tensor_instructions_by_their_shape(name, slots, latency):
         GPU.mma, half_work_share=0.5, half_work_latency_cycles=16.0, imma_interval_cycles=10.0,
         imma_latency_cycles=25.0, dmma_interval_cycles=16.0, dmma_latency_cycles=26.0,
     )  # fmt: skip
-    gpu = replace(GPU, mma=mma, pipes=GPU.pipes | {"tensor": Pipe(8, 24)})
+    gpu = replace(GPU, mma=mma, pipes=GPU.pipes | {"tensor": pipe("tensor", 8, 24)})
     assert pipe_slots(opcode, modifiers, gpu) == slots
     assert matrix_latency_cycles(opcode, modifiers, gpu) == latency
 
