@@ -25,14 +25,14 @@ from gemmsim.sm.types import Timing
 from gemmsim.support.deviations import NOT_MODELLED
 from gemmsim.support.provenance import Provenance
 from gemmsim.support.version import __version__
+from gemmsim.trace.async_copies import without_destinations
 from gemmsim.trace.blocks.choice import plan
-from gemmsim.trace.copies import without_destinations
 from gemmsim.trace.execute import Executor, Stopped
 from gemmsim.trace.types import Argument, Execution, Launch, WarpTrace
 
 if TYPE_CHECKING:  # what not every prediction needs is imported where it is
     from gemmsim.analysis.access_samples import AccessSample, BlockView
-    from gemmsim.trace.sanitizer.hazards import Sanitized
+    from gemmsim.trace.sanitizer.findings import Sanitized
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def sanitize(request: AnalyzeRequest) -> Sanitized:
 
     Raises GemmsimError for whatever keeps the kernel from being compiled or executed at all.
     """
-    from gemmsim.trace.sanitizer.sanitize import sanitize as sanitize_blocks
+    from gemmsim.trace.sanitize import sanitize as sanitize_blocks
 
     launch, gpu = request.launch, request.gpu
     program = compile_kernel(request.kernel, gpu.arch, default_cache() if request.use_cache else None)

@@ -6,7 +6,7 @@ from gemmsim.analysis.findings import Verification
 from gemmsim.checks.outcome import Outcome
 from gemmsim.report.drawing import WIDTH
 from gemmsim.report.hazards import lines, one_line, summary
-from gemmsim.trace.sanitizer.hazards import Finding, Sanitized
+from gemmsim.trace.sanitizer.findings import Finding, Sanitized
 
 
 def sanitizer_outcomes(outcome: Sanitized) -> list[Outcome]:

@@ -2,7 +2,8 @@
 
 A semantic function (see `gemmsim.isa.semantics`) is plain Python over `Lanes` values. It runs in two ways: on
 `NumpyLanes` here, which is the slow readable twin that tests compare with, and on the LLVM values of
-`gemmsim.trace.engine.codegen`, which trace the same function once into vector code. Neither knows about the other.
+`gemmsim.trace.llvm.lane_operations`, which trace the same function once into vector code. Neither knows about the
+other.
 
 Types are "u32", "s32", "u64", "s64", "f32", "f64" and "b" (a truth value). Arithmetic wraps; `>>` is arithmetic on
 signed types; comparisons follow the type; shift amounts must be below the width. Python integers and floats are lifted

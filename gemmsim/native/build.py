@@ -10,9 +10,9 @@ from numba.core import compiler, types
 from numba.core.registry import cpu_target
 from numba.np.numpy_support import from_dtype
 
+from gemmsim.native.arguments import RESULTS
+from gemmsim.native.code_store import MachineCode
 from gemmsim.native.numba_start import postpone_blas
-from gemmsim.native.store import MachineCode
-from gemmsim.native.types import RESULTS
 
 
 def build(function: Callable[..., Any], signature: Sequence[str]) -> MachineCode:

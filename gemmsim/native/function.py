@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from gemmsim.native import store
-from gemmsim.native.types import RESULTS, c_types, c_values, describe
+from gemmsim.native import code_store
+from gemmsim.native.arguments import RESULTS, c_types, c_values, describe
 
 _RETURNED = (0, -2)  # numba's statuses: a value, or None
 
@@ -34,17 +34,17 @@ class NativeFunction:
         return call(arguments)
 
     def _load(self, signature: tuple[str, ...]) -> Callable[[Sequence[Any]], Any]:
-        from gemmsim.native.load import Loaded, cpu  # only now: many a run needs no engine
+        from gemmsim.native.loader import Loaded, cpu  # only now: many a run needs no engine
 
-        place = store.folder()
-        key = store.key_of(f"{self._module}.{self._function} {self._variant} {signature}", self._sources, cpu())
-        code = store.load(key, place)
+        place = code_store.folder()
+        key = code_store.key_of(f"{self._module}.{self._function} {self._variant} {signature}", self._sources, cpu())
+        code = code_store.load(key, place)
         if code is None:
             from gemmsim.native.build import build
 
             made = getattr(importlib.import_module(self._module), self._function)
             code = build(made(*self._variant) if self._variant else made, signature)
-            store.save(key, place, code)
+            code_store.save(key, place, code)
         loaded = Loaded(code)
         function = ctypes.CFUNCTYPE(ctypes.c_int32, *c_types(signature))(loaded.address)
         result_type, nothing = RESULTS[code.returns], code.returns == "none"

@@ -8,7 +8,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from gemmsim.trace.sanitizer.hazards import Defect, Finding, Sanitized, Site
+from gemmsim.trace.sanitizer.findings import Defect, Finding, Sanitized, Site
 
 WIDTH = 80
 # After one of these the launch fails on a GPU, so that nothing that is predicted of it would come true.

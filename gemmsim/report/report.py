@@ -8,7 +8,7 @@ from gemmsim.analysis.access_samples import AccessSample, BlockView
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Advice, Bottleneck, Verification
 from gemmsim.launch.request import Labels
-from gemmsim.trace.sanitizer.hazards import Sanitized
+from gemmsim.trace.sanitizer.findings import Sanitized
 
 SCHEMA_VERSION = 1
 

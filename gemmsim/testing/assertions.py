@@ -7,7 +7,7 @@ from gemmsim.checks.selection import Selection, everything, select
 from gemmsim.report import hazards
 from gemmsim.report.hazards import shown_path
 from gemmsim.testing.trace import Trace
-from gemmsim.trace.sanitizer.hazards import Defect, Finding
+from gemmsim.trace.sanitizer.findings import Defect, Finding
 
 _RACES = frozenset({Defect.RACE, Defect.UNWAITED_COPY})
 

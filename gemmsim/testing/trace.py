@@ -11,7 +11,7 @@ from gemmsim.checks.selection import Selection, everything, select
 from gemmsim.launch.request import AnalyzeRequest
 from gemmsim.report.report import Report
 from gemmsim.support.errors import GemmsimError, nearest
-from gemmsim.trace.sanitizer.hazards import Sanitized
+from gemmsim.trace.sanitizer.findings import Sanitized
 
 
 class Value(float):

@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from gemmsim.isa.program import Program
 from gemmsim.support.errors import GemmsimError
-from gemmsim.trace import micro, state
-from gemmsim.trace.blocks.skeleton import reduced
-from gemmsim.trace.engine.buffers import Buffers
-from gemmsim.trace.engine.constants import constant_bank, stack_bytes
-from gemmsim.trace.engine.device_memory import DeviceMemory
+from gemmsim.trace import micro, words
 from gemmsim.trace.engine.faults import describe
+from gemmsim.trace.engine.trace_buffers import Buffers
 from gemmsim.trace.engine.variants import ACROSS_LANES, executor_for
+from gemmsim.trace.launch_data.constant_bank import constant_bank, stack_bytes
+from gemmsim.trace.launch_data.device_memory import DeviceMemory
 from gemmsim.trace.lower import MicroProgram, lower
 from gemmsim.trace.sanitizer.watcher import Watcher
+from gemmsim.trace.slicing.program_slice import reduced
 from gemmsim.trace.types import WARP_LANES, Execution, Launch, Sketch, WarpTrace
 
 ALL = 0xFFFFFFFF
@@ -53,7 +53,7 @@ class Executor:
     """One launch: its memory, its lowered code, and the state of the block being executed.
 
     max_instructions   warp instructions after which a run is given up
-    watching           look for races and other defects (`gemmsim.trace.sanitizer.sanitize`)
+    watching           look for races and other defects (`gemmsim.trace.sanitize`)
     """
 
     def __init__(
@@ -73,8 +73,8 @@ class Executor:
         self.shared = np.zeros(self.shared_bytes // 4, np.uint32)
         self.local = np.zeros((warps, stack_bytes(program) // 4, WARP_LANES), np.uint32)
         self.banks = self._constant_banks()
-        self.warps = np.zeros((warps, state.WARP_WORDS), np.int64)
-        self.barriers = np.zeros(state.OUTCOME + state.BARRIER_WORDS, np.int64)
+        self.warps = np.zeros((warps, words.WARP_WORDS), np.int64)
+        self.barriers = np.zeros(words.OUTCOME + words.BARRIER_WORDS, np.int64)
         live = [min(WARP_LANES, launch.threads_per_block - WARP_LANES * w) for w in range(warps)]
         self.alive = np.array([(1 << n) - 1 for n in live], np.int64)
         self.stale = np.zeros(len(self.memory.starts), np.uint64)
@@ -118,7 +118,7 @@ class Executor:
         try:
             return self._sketch(code, blocks)
         except Stopped as stopped:
-            if stopped.status != state.STALE:
+            if stopped.status != words.STALE:
                 raise
         self.reducible = False
         return self._sketch(self.code, blocks)
@@ -149,11 +149,11 @@ class Executor:
         self.buffers = self.sketched
         self.buffers.clear(self.budget)
         self.stale[:] = 0
-        self.context[state.CODE_AT] = code.ctypes.data
+        self.context[words.CODE_AT] = code.ctypes.data
         try:
             return self.buffers.sketch(*self._blocks(blocks, np.zeros(len(blocks), bool)))
         finally:
-            self.context[state.CODE_AT] = self.code.ctypes.data
+            self.context[words.CODE_AT] = self.code.ctypes.data
             self.stale[:] = 0
 
     def _blocks(self, blocks: Sequence[int], streams: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -167,32 +167,32 @@ class Executor:
 
     def _context(self, warps: int) -> NDArray[np.uint64]:
         """The slots that do not change between blocks; every array named here is kept alive by `self`."""
-        context, memory = np.zeros(state.CONTEXT_SLOTS, np.uint64), self.memory
+        context, memory = np.zeros(words.CONTEXT_SLOTS, np.uint64), self.memory
         arrays = {
-            state.WRITTEN_AT: memory.written,
-            state.TOUCHED_AT: memory.touched,
-            state.ALLOCATION_START: memory.starts,
-            state.ALLOCATION_SIZE: memory.sizes,
-            state.ALLOCATION_POSITION: memory.positions,
-            state.ALLOCATION_PLACE: memory.places,
-            state.ALLOCATION_LENT: memory.lent,
-            state.ALLOCATION_STALE: self.stale,
-            state.SHARED_AT: self.shared,
-            state.LOCAL_AT: self.local,
-            state.BANKS_AT: self.banks,
-            state.CODE_AT: self.code,
-            state.START_AT: self.micro.start,
-            state.REGISTERS_AT: self.registers,
-            state.WARPS_AT: self.warps,
-            state.BARRIERS_AT: self.barriers,
+            words.WRITTEN_AT: memory.written,
+            words.TOUCHED_AT: memory.touched,
+            words.ALLOCATION_START: memory.starts,
+            words.ALLOCATION_SIZE: memory.sizes,
+            words.ALLOCATION_POSITION: memory.positions,
+            words.ALLOCATION_PLACE: memory.places,
+            words.ALLOCATION_LENT: memory.lent,
+            words.ALLOCATION_STALE: self.stale,
+            words.SHARED_AT: self.shared,
+            words.LOCAL_AT: self.local,
+            words.BANKS_AT: self.banks,
+            words.CODE_AT: self.code,
+            words.START_AT: self.micro.start,
+            words.REGISTERS_AT: self.registers,
+            words.WARPS_AT: self.warps,
+            words.BARRIERS_AT: self.barriers,
         }
         numbers = {
-            state.ALLOCATIONS: len(memory.starts),
-            state.SHARED_BYTES: self.shared_bytes,
-            state.LOCAL_WORDS: self.local.shape[1],
-            state.WARPS: warps,
-            state.ACCESSES: self.micro.accesses,
-            state.ROW_WORDS: self.registers.shape[1],
+            words.ALLOCATIONS: len(memory.starts),
+            words.SHARED_BYTES: self.shared_bytes,
+            words.LOCAL_WORDS: self.local.shape[1],
+            words.WARPS: warps,
+            words.ACCESSES: self.micro.accesses,
+            words.ROW_WORDS: self.registers.shape[1],
         }
         for slot, array in arrays.items():
             context[slot] = array.ctypes.data
@@ -226,7 +226,7 @@ class Executor:
             "SR_TID.Z": thread // (x * y),
             "SR_LANEID": thread % WARP_LANES,
             "SR_CgaCtaId": np.zeros_like(thread),  # no cluster launch: every block is block 0 of its own
-            "SR_SWINHI": np.full_like(thread, state.SHARED_WINDOW),
+            "SR_SWINHI": np.full_like(thread, words.SHARED_WINDOW),
             "SR_LTMASK": (np.uint32(1) << thread % WARP_LANES) - np.uint32(1),
             "SR_EQMASK": np.uint32(1) << thread % WARP_LANES,
         }
@@ -260,28 +260,28 @@ class Executor:
                 rows[:, row] = value
         self.shared[:] = 0
         self.warps[:] = 0
-        self.warps[:, state.ACTIVE] = self.warps[:, state.ALIVE] = self.alive
+        self.warps[:, words.ACTIVE] = self.warps[:, words.ALIVE] = self.alive
         self.barriers[:] = 0
         if self.watcher:
             self.watcher.begin()
         context = self.context
-        self.buffers.counters[state.WARP_BASE] = number * warps
-        context[state.LOCAL_SLOT] = block % LOCAL_SLOTS
-        context[state.EXECUTED_AT], context[state.THREADS_AT] = executed.ctypes.data, threads.ctypes.data
-        context[state.STREAM] = record_pcs
+        self.buffers.counters[words.WARP_BASE] = number * warps
+        context[words.LOCAL_SLOT] = block % LOCAL_SLOTS
+        context[words.EXECUTED_AT], context[words.THREADS_AT] = executed.ctypes.data, threads.ctypes.data
+        context[words.STREAM] = record_pcs
         while True:
             self.buffers.fill(context)
             status = self.run_block(np.uint64(context.ctypes.data))
             if self.watcher:
                 self.watcher.end(block)
-            if status == state.FINISHED:
+            if status == words.FINISHED:
                 return
             counters = self.buffers.counters
-            if status == state.LENT:
-                self.memory.own(int(counters[state.FAULT_LANE]))
-            elif status == state.GROW:
+            if status == words.LENT:
+                self.memory.own(int(counters[words.FAULT_LANE]))
+            elif status == words.GROW:
                 self.buffers.grow()
-            elif status == state.STALE:
+            elif status == words.STALE:
                 raise Stopped("a reduced program reads what was stored in name only", status, block)
             else:
                 message = describe(status, counters, self.program, block, self.budget, self.memory, self.shared_bytes)

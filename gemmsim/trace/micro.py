@@ -44,6 +44,12 @@ ADD, MIN, MAX, AND, OR, XOR, EXCHANGE, INCREMENT, DECREMENT, COMPARE, COMPARE_FL
 UNSIGNED, SIGNED, FLOAT = range(3)
 TYPE_SHIFT, TYPE_MASK, FLUSH_BIT = 4, 3, 0x40
 
+# DETAIL of a barrier: what a BAR does
+SYNC, ARRIVE, REDUCE_AND, REDUCE_OR, REDUCE_POPC = range(5)
+
+# DETAIL of a nop that closes a group of asynchronous copies (LDGDEPBAR) or waits for groups (DEPBAR.LE)
+COMMIT, WAIT = 1, 2
+
 # DETAIL of an exchange between lanes
 SHUFFLES = {"IDX": 0, "UP": 1, "DOWN": 2, "BFLY": 3}
 VOTES = {"ALL": 4, "ANY": 5, "EQ": 6}

@@ -10,14 +10,13 @@ import warnings
 from pathlib import Path
 
 import pytest
+from cubins import SOURCES, zoo
 
 from gemmsim.compile import Cache, CacheWarning, CubinKernel, CudaKernel, PythonKernel, compile_kernel, default_cache
 from gemmsim.compile import kernel as kernel_module
 from gemmsim.compile.cache import Entry
 from gemmsim.compile.key import cache_key
 from gemmsim.compile.source import ArgType
-
-from cubins import SOURCES, zoo
 
 TOOLS = {"numba": "1"}
 

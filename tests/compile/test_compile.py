@@ -9,14 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from cubins import ARCHITECTURES, SOURCES, cuda, python_kernel
 
 from gemmsim.compile import ArgType, CubinKernel, CudaKernel, PtxKernel, PythonKernel, compile_kernel, kernel_file
 from gemmsim.compile import python_kernel as python_kernel_module
 from gemmsim.compile.link import link
 from gemmsim.isa.program import Program
 from gemmsim.support.errors import GemmsimError
-
-from cubins import ARCHITECTURES, SOURCES, cuda, python_kernel
 
 ARRAYS = ("f32[]", "f32[]", "f32")
 SGEMM = """

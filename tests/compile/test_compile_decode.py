@@ -7,6 +7,7 @@ import struct
 from pathlib import Path
 
 import pytest
+from cubins import ARCHITECTURES, ZOO, cuda, zoo
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,8 +17,6 @@ from gemmsim.compile.elf import read_cubin
 from gemmsim.compile.names import is_numba_symbol, readable_name
 from gemmsim.isa.program import Program, SourceLine
 from gemmsim.support.errors import GemmsimError
-
-from cubins import ARCHITECTURES, ZOO, cuda, zoo
 
 TWO = """
 __device__ int counter = 5;

@@ -15,7 +15,7 @@ from programs import ARCHITECTURES, cuda_program, numba_program
 
 from gemmsim.isa.program import Program
 from gemmsim.trace.execute import Executor, execute
-from gemmsim.trace.sanitizer.sanitize import sanitize
+from gemmsim.trace.sanitize import sanitize
 from gemmsim.trace.types import Argument, Execution, Launch
 
 

@@ -8,6 +8,7 @@ import struct
 import subprocess
 
 import pytest
+from cubins import ARCHITECTURES, zoo
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,8 +17,6 @@ from gemmsim.isa.blocks import basic_blocks
 from gemmsim.isa.parse import _merge_halves, decode_control, parse_instruction, parse_operand, render, split_operands
 from gemmsim.isa.program import ZERO, Operand, OperandKind
 from gemmsim.support.errors import GemmsimError
-
-from cubins import ARCHITECTURES, zoo
 
 K = OperandKind
 

@@ -13,8 +13,8 @@ import pytest
 from programs import cuda_program
 
 from gemmsim.trace.execute import Executor
-from gemmsim.trace.sanitizer.hazards import Defect, Finding, Sanitized
-from gemmsim.trace.sanitizer.sanitize import sanitize
+from gemmsim.trace.sanitize import sanitize
+from gemmsim.trace.sanitizer.findings import Defect, Finding, Sanitized
 from gemmsim.trace.types import Argument, Launch
 
 SOURCE = (Path(__file__).parents[1] / "sources" / "broken.cu").read_text()

@@ -8,14 +8,13 @@ import zlib
 from functools import cache
 
 import pytest
+from cubins import zoo
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gemmsim.isa.program import Program
 from gemmsim.isa.serialize import MAGIC, program_from_bytes, program_to_bytes
 from gemmsim.support.errors import GemmsimError
-
-from cubins import zoo
 
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_120"])

@@ -58,6 +58,30 @@ INSIDE = {
         "counters": {"requests", "caches", "types"},
         "serve": {"requests", "grid", "caches", "hierarchy", "counters", "types"},
     },
+    "native": {
+        "numba_start": set(),
+        "arguments": set(),
+        "code_store": set(),
+        "loader": {"code_store"},
+        "build": {"arguments", "code_store", "numba_start"},
+        "function": {"arguments", "build", "code_store", "loader"},
+        "numba_parts": {"numba_start"},
+    },
+    "trace": {
+        "micro": set(),
+        "types": set(),
+        "words": set(),
+        "async_copies": {"types"},
+        "llvm": {"micro"},
+        "lower": {"micro"},
+        "slicing": {"micro", "lower"},
+        "launch_data": {"types", "words"},
+        "sanitizer": {"micro", "types", "words", "llvm", "lower", "launch_data"},
+        "engine": {"micro", "types", "words", "llvm", "lower", "launch_data", "sanitizer"},
+        "execute": {"micro", "types", "words", "lower", "slicing", "launch_data", "sanitizer", "engine"},
+        "sanitize": {"micro", "words", "lower", "sanitizer", "execute"},
+        "blocks": {"types", "execute"},
+    },
 }
 # Toolchain and plotting packages, and the only parts that may name them.
 HEAVY = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import memory_twin as twin
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,8 +16,6 @@ from gemmsim.memory.grid.placement import place
 from gemmsim.memory.requests.banks import wavefronts
 from gemmsim.memory.requests.coalescer import coalesce
 from gemmsim.memory.serve import serve
-
-import memory_twin as twin
 
 MNEMONICS = (
     "LDG.E", "LDG.E.128", "STG.E.64", "RED.E.ADD", "ATOMG.E.ADD", "LDGSTS.E.128", "LDS", "STS.128", "LDL", "STL",

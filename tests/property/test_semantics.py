@@ -11,7 +11,7 @@ from numba import njit, uint32, uint64
 from gemmsim.isa.lanes import NumpyLanes
 from gemmsim.isa.semantics.registry import Op, load
 from gemmsim.trace import micro
-from gemmsim.trace.engine.codegen import lane_operation
+from gemmsim.trace.llvm.lane_operations import lane_operation
 
 OPS = load()
 ALL = 0xFFFFFFFF

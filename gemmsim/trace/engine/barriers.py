@@ -6,7 +6,7 @@ import numpy as np
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace.engine.paths import add_path
-from gemmsim.trace.engine.raw import (
+from gemmsim.trace.llvm.primitives import (
     first_set,
     get_i64,
     get_n32,
@@ -19,10 +19,20 @@ from gemmsim.trace.engine.raw import (
     splat_row,
     true_lanes,
 )
-from gemmsim.trace.micro import DETAIL, RESULT, SECOND_RESULT, SECOND_SOURCE, SOURCE, THIRD_FLIP, THIRD_SOURCE
-from gemmsim.trace.state import (
-    ALIVE,
+from gemmsim.trace.micro import (
     ARRIVE,
+    DETAIL,
+    REDUCE_AND,
+    RESULT,
+    SECOND_RESULT,
+    SECOND_SOURCE,
+    SOURCE,
+    SYNC,
+    THIRD_FLIP,
+    THIRD_SOURCE,
+)
+from gemmsim.trace.words import (
+    ALIVE,
     BARRIER_ARRIVED,
     BARRIER_REDUCES,
     BARRIER_TRUE,
@@ -38,10 +48,8 @@ from gemmsim.trace.state import (
     PATH_WORDS,
     PATHS_AT,
     READY,
-    REDUCE_AND,
     RUNNABLE,
     STATE,
-    SYNC,
     WAIT_BLOCK,
     WAITING,
     WARP_WORDS,

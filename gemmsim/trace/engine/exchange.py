@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, WORD, subroutine
-from gemmsim.trace.engine.raw import (
+from gemmsim.trace.llvm.primitives import (
     equal_lanes,
     first_set,
     get_n32,
@@ -30,7 +30,7 @@ from gemmsim.trace.micro import (
     UNIFORM,
     UNMOVED_BIT,
 )
-from gemmsim.trace.state import STALE
+from gemmsim.trace.words import STALE
 
 # mypy: disable-error-code="no-untyped-def"
 

@@ -5,31 +5,31 @@ from __future__ import annotations
 from numpy.typing import NDArray
 
 from gemmsim.isa.program import Program
-from gemmsim.trace import state
-from gemmsim.trace.engine.device_memory import DeviceMemory
+from gemmsim.trace import words
+from gemmsim.trace.launch_data.device_memory import DeviceMemory
 
 
 def describe(
     status: int, counters: NDArray, program: Program, block: int, budget: int, memory: DeviceMemory, shared_bytes: int
 ) -> str:
     """The line for a status of `run_block`; `counters` hold where it stopped."""
-    instruction = program.instructions[int(counters[state.FAULT_INSTRUCTION])]
+    instruction = program.instructions[int(counters[words.FAULT_INSTRUCTION])]
     line = f", line {instruction.sources[0].line} of {instruction.sources[0].file}" if instruction.sources else ""
-    warp = counters[state.FAULT_WARP]
+    warp = counters[words.FAULT_WARP]
     where = f"block {block}, warp {warp}, '{instruction.text}' at {instruction.offset:#06x}{line}"
-    address = int(counters[state.FAULT_ADDRESS]) & 0xFFFFFFFFFFFFFFFF
-    lane = int(counters[state.FAULT_LANE])
-    if status == state.BUDGET:
+    address = int(counters[words.FAULT_ADDRESS]) & 0xFFFFFFFFFFFFFFFF
+    lane = int(counters[words.FAULT_LANE])
+    if status == words.BUDGET:
         return (
             f"kernel '{program.name}' is still running after {budget} warp instructions ({where}): "
             "it may never end; raise --max-instructions if it should"
         )
     messages = {
-        state.OUT_OF_BOUNDS: f"out-of-bounds access by lane {lane}: address {address:#x} is {memory.owner(address)}",
-        state.MISALIGNED: f"misaligned access by lane {lane}: address {address:#x}",
-        state.SHARED_RANGE: f"lane {lane} leaves the {shared_bytes} bytes of shared memory: address {address:#x}",
-        state.DEADLOCK: "threads wait for each other forever (a barrier that not all of them reach)",
-        state.TRAP: "the kernel traps (a failed assertion)",
-        state.PARTIAL_WARP: "all 32 lanes must execute a matrix instruction together, but some are inactive",
+        words.OUT_OF_BOUNDS: f"out-of-bounds access by lane {lane}: address {address:#x} is {memory.owner(address)}",
+        words.MISALIGNED: f"misaligned access by lane {lane}: address {address:#x}",
+        words.SHARED_RANGE: f"lane {lane} leaves the {shared_bytes} bytes of shared memory: address {address:#x}",
+        words.DEADLOCK: "threads wait for each other forever (a barrier that not all of them reach)",
+        words.TRAP: "the kernel traps (a failed assertion)",
+        words.PARTIAL_WARP: "all 32 lanes must execute a matrix instruction together, but some are inactive",
     }
     return f"{messages[status]} ({where})"

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
-from gemmsim.trace.engine.device_memory import PIECE_SHIFT
 from gemmsim.trace.engine.move import move
-from gemmsim.trace.engine.raw import (
+from gemmsim.trace.launch_data.device_memory import PIECE_SHIFT
+from gemmsim.trace.llvm.primitives import (
     equal_lanes,
     first_set,
     get_i32,
@@ -55,7 +55,7 @@ from gemmsim.trace.micro import (
     UNIFORM,
     UNMOVED_BIT,
 )
-from gemmsim.trace.state import (
+from gemmsim.trace.words import (
     ACCESSES,
     ALLOCATION_LENT,
     ALLOCATION_PLACE,
@@ -309,7 +309,7 @@ def _constant(context, state, op, mask, rows, size):
 def access(context, state, op, mask, warp):
     """Execute a memory operation for the lanes in `mask`, which is not empty; returns 0 or a fault status.
 
-    context, state, op   addresses of the words named in `gemmsim.trace.state`, the warp's rows, the micro-operation
+    context, state, op   addresses of the words named in `gemmsim.trace.words`, the warp's rows, the micro-operation
     warp                 its number in the block
     """
     how = get_n32(op, ACCESS)

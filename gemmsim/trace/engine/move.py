@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, WORD, subroutine
-from gemmsim.trace.engine.raw import (
+from gemmsim.trace.llvm.primitives import (
     as_double,
     as_float,
     copy_row,
@@ -56,7 +56,7 @@ from gemmsim.trace.micro import (
     UNMOVED_BIT,
     XOR,
 )
-from gemmsim.trace.state import PATTERN_BROADCAST, PATTERN_ROW
+from gemmsim.trace.words import PATTERN_BROADCAST, PATTERN_ROW
 
 # mypy: disable-error-code="no-untyped-def"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
-from gemmsim.trace.engine.raw import first_set, get_i64, get_n32, moved, set_i64
-from gemmsim.trace.state import (
+from gemmsim.trace.llvm.primitives import first_set, get_i64, get_n32, moved, set_i64
+from gemmsim.trace.words import (
     ACTIVE,
     ALIVE,
     DONE,

@@ -10,11 +10,12 @@ import numpy as np
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, WORD, subroutine
 from gemmsim.trace.engine.barriers import arrive, outcome, wake
-from gemmsim.trace.engine.codegen import lane_operation
 from gemmsim.trace.engine.exchange import exchange
+from gemmsim.trace.engine.matrix import tensor
 from gemmsim.trace.engine.memory_access import access
 from gemmsim.trace.engine.paths import add_path, next_path
-from gemmsim.trace.engine.raw import (
+from gemmsim.trace.llvm.lane_operations import lane_operation
+from gemmsim.trace.llvm.primitives import (
     equal_lanes,
     first_set,
     get_i32,
@@ -30,7 +31,6 @@ from gemmsim.trace.engine.raw import (
     splat_row,
     true_lanes,
 )
-from gemmsim.trace.engine.tensor import tensor
 from gemmsim.trace.lower.context import CONTROL_NUMBER, OP_NUMBER
 from gemmsim.trace.micro import (
     COLUMNS,
@@ -51,7 +51,7 @@ from gemmsim.trace.micro import (
 )
 from gemmsim.trace.sanitizer.checks import watched, watched_matrix
 from gemmsim.trace.sanitizer.ordering import arrives, copies, ends, met, opened
-from gemmsim.trace.state import (
+from gemmsim.trace.words import (
     ACTIVE,
     ALIVE,
     BUDGET,
@@ -156,7 +156,7 @@ def run_block_for(everything: bool, watching: bool):
     """The function that `gemmsim.trace.engine.variants` names, for numba to compile."""
 
     def run_block(context):
-        """Run the block whose state `context` (the address of the words named in `gemmsim.trace.state`) describes until
+        """Run the block whose state `context` (the address of the words named in `gemmsim.trace.words`) describes until
         it ends or a status says why it stopped."""
         counters, code = get_u64(context, COUNTERS_AT), get_u64(context, CODE_AT)
         executed, threads = get_u64(context, EXECUTED_AT), get_u64(context, THREADS_AT)

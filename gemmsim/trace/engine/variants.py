@@ -24,5 +24,4 @@ def executor_for(everything: bool, watching: bool = False) -> NativeFunction:
 def _sources() -> tuple[Path, ...]:
     """All files that may be compiled into `run_block`."""
     package = Path(__file__).resolve().parents[2]
-    folders = ("native", "trace", "trace/engine", "trace/lower", "trace/sanitizer", "isa", "isa/semantics")
-    return tuple(path for folder in folders for path in sorted((package / folder).glob("*.py")))
+    return tuple(path for part in ("isa", "native", "trace") for path in sorted((package / part).rglob("*.py")))

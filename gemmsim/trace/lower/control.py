@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gemmsim.isa.program import INSTRUCTION_BYTES, Operand, OperandKind
+from gemmsim.trace import micro
 from gemmsim.trace.lower.context import Context, Source, is_predicate
 from gemmsim.trace.lower.integer import check_modifiers
-from gemmsim.trace.sanitizer.words import COMMIT, WAIT
-from gemmsim.trace.state import ARRIVE, REDUCE_AND, REDUCE_OR, REDUCE_POPC, SYNC
 
 ALL_THREADS = 0xFFFFFFFF
 
@@ -113,7 +112,7 @@ def end_collective(context: Context) -> None:
     context.emit("jump", (), (Source(context.resume),), (0,))
 
 
-_REDUCTIONS = {"AND": REDUCE_AND, "OR": REDUCE_OR, "POPC": REDUCE_POPC}
+_REDUCTIONS = {"AND": micro.REDUCE_AND, "OR": micro.REDUCE_OR, "POPC": micro.REDUCE_POPC}
 
 
 def bar(context: Context) -> None:
@@ -124,7 +123,7 @@ def bar(context: Context) -> None:
     if "RED" in modifiers:
         how = next(_REDUCTIONS[m] for m in _REDUCTIONS if m in modifiers)
     elif "ARV" in modifiers or "SYNC" in modifiers:
-        how = ARRIVE if "ARV" in modifiers else SYNC
+        how = micro.ARRIVE if "ARV" in modifiers else micro.SYNC
     else:
         raise context.unsupported("barrier form")
     number, count = [*operands, Operand(OperandKind.REGISTER)][:2]
@@ -149,14 +148,14 @@ def bpt(context: Context) -> None:
 
 def commit_copies(context: Context) -> None:
     """LDGDEPBAR: copies since the last one form a group that scoreboard SB0 counts. Nothing to do, but to watch."""
-    context.emit("nop", detail=COMMIT)
+    context.emit("nop", detail=micro.COMMIT)
 
 
 def wait_copies(context: Context) -> None:
     """DEPBAR.LE SB0, n: at most n groups are still under way."""
     operands = context.instruction.operands
     if "LE" in context.instruction.modifiers and len(operands) >= 2 and operands[0].name == "SB0":
-        context.emit("nop", immediates=(operands[1].value,), detail=WAIT)
+        context.emit("nop", immediates=(operands[1].value,), detail=micro.WAIT)
     else:
         context.emit("nop")
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
-from gemmsim.trace.engine.raw import (
+from gemmsim.trace.llvm.primitives import (
     equal_lanes,
     get_i64,
     get_n32,
@@ -46,9 +46,9 @@ from gemmsim.trace.micro import (
     STORE,
 )
 from gemmsim.trace.micro import KIND_SHIFT as ACCESS_SHIFT
-from gemmsim.trace.sanitizer.found import report
+from gemmsim.trace.sanitizer.finding_table import report
 from gemmsim.trace.sanitizer.ordering import clocks_of, complete, joins_of, ordered, own_of
-from gemmsim.trace.sanitizer.words import (
+from gemmsim.trace.sanitizer.shadow import (
     ATOMIC,
     CLOCK_SHIFT,
     COPY,
@@ -73,8 +73,8 @@ from gemmsim.trace.sanitizer.words import (
     WRITE_WITH,
     WRITTEN,
 )
-from gemmsim.trace.sanitizer.words import NOTHING as NO_ACCESS
-from gemmsim.trace.state import (
+from gemmsim.trace.sanitizer.shadow import NOTHING as NO_ACCESS
+from gemmsim.trace.words import (
     ALLOCATION_SIZE,
     ALLOCATION_START,
     ALLOCATIONS,

@@ -10,13 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
-from gemmsim.trace.engine.raw import first_set, get_i64, get_n32, get_u64, has, moved, population, row_of, set_i64
-from gemmsim.trace.micro import DETAIL, IMMEDIATE, INSTRUCTION, SECOND_SOURCE, SOURCE
-from gemmsim.trace.sanitizer.found import report
-from gemmsim.trace.sanitizer.words import (
+from gemmsim.trace.llvm.primitives import first_set, get_i64, get_n32, get_u64, has, moved, population, row_of, set_i64
+from gemmsim.trace.micro import ARRIVE, COMMIT, DETAIL, IMMEDIATE, INSTRUCTION, SECOND_SOURCE, SOURCE
+from gemmsim.trace.sanitizer.finding_table import report
+from gemmsim.trace.sanitizer.shadow import (
     ALL_MET,
     CLOCK_SHIFT,
-    COMMIT,
     COPY,
     DONE,
     EXIT,
@@ -45,10 +44,9 @@ from gemmsim.trace.sanitizer.words import (
     WARP_SHIFT,
     WARP_WATCH_WORDS,
 )
-from gemmsim.trace.sanitizer.words import NOTHING as NO_ACCESS
-from gemmsim.trace.state import (
+from gemmsim.trace.sanitizer.shadow import NOTHING as NO_ACCESS
+from gemmsim.trace.words import (
     ALIVE,
-    ARRIVE,
     BARRIER_ARRIVED,
     BARRIER_WORDS,
     BARRIERS_AT,

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from trace_builder import Accesses, program, warp_trace
 
 from gemmsim.analysis.access_samples import AccessSample, BlockView, Rectangle
 from gemmsim.analysis.accesses import sample_accesses
@@ -15,8 +16,6 @@ from gemmsim.launch.request import GemmCheck
 from gemmsim.memory.requests.access import access_of
 from gemmsim.memory.requests.shapes import shapes_of
 from gemmsim.trace.types import Argument, Launch
-
-from trace_builder import Accesses, program, warp_trace
 
 A, B, C = 1 << 40, 2 << 40, 3 << 40
 LOAD_A, LOAD_B, STORE_SHARED, MULTIPLY, BRANCH, STORE_C = range(6)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from trace_builder import Accesses, Lanes, launch, program, warp_trace
+
 from gemmsim.gpu.load import load_gpu
 from gemmsim.memory.serve import serve
 from gemmsim.memory.types import Traffic
-
-from trace_builder import Accesses, Lanes, launch, program, warp_trace
 
 GPU = load_gpu("h200")
 LOAD, STORE, ADD, COPY, PAST = range(5)

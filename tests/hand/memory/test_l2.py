@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from trace_builder import Accesses, Lanes, launch, program, warp_trace
 
 from gemmsim.gpu.load import load_gpu
 from gemmsim.memory.caches.lru import home_of
 from gemmsim.memory.serve import serve
 from gemmsim.memory.types import Traffic
-
-from trace_builder import Accesses, Lanes, launch, program, warp_trace
 
 GPU = load_gpu("h200")
 LOAD, STORE, ADD = range(3)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from trace_builder import Accesses, Lanes, launch, program, warp_trace
 
 from gemmsim.gpu import load_gpu
 from gemmsim.memory.caches.merging import merged_share
 from gemmsim.memory.grid.block_steps import Shifts
 from gemmsim.memory.grid.placement import place
 from gemmsim.memory.serve import serve
-
-from trace_builder import Accesses, Lanes, launch, program, warp_trace
 
 H200 = load_gpu("h200")
 # Instruction 0 reads the same for all blocks of a row of the grid (A), 1 for all of a column (B), 2 for no two (C).

@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from trace_builder import Accesses, launch, program, warp_trace
 
 from gemmsim.gpu.load import load_gpu
 from gemmsim.memory.grid.accesses import Streams
@@ -17,8 +18,6 @@ from gemmsim.memory.types import Traffic
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.provenance import Provenance
 from gemmsim.trace.types import Argument, Launch, WarpTrace
-
-from trace_builder import Accesses, launch, program, warp_trace
 
 GPU = load_gpu("h200")
 LOAD_A, LOAD_B, STORE_C = range(3)

@@ -11,7 +11,7 @@ import pytest
 from numba.core.errors import TypingError
 
 from gemmsim.compile.cache import CacheWarning
-from gemmsim.native import store
+from gemmsim.native import code_store
 from gemmsim.native.function import NativeFunction
 
 SOURCE = """
@@ -51,7 +51,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path.write_text(SOURCE)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "native_sample", raising=False)
-    monkeypatch.setattr(store, "folder", lambda: tmp_path / "kept")
+    monkeypatch.setattr(code_store, "folder", lambda: tmp_path / "kept")
     return path
 
 
@@ -105,9 +105,9 @@ def test_strings_are_no_arguments(module: Path) -> None:
 
 def test_the_second_process_imports_no_numba(module: Path) -> None:
     code = (
-        "import sys, numpy as np; from pathlib import Path; from gemmsim.native import store\n"
+        "import sys, numpy as np; from pathlib import Path; from gemmsim.native import code_store\n"
         "from gemmsim.native.function import NativeFunction\n"
-        f"store.folder = lambda: Path({str(module.parent / 'kept')!r})\n"
+        f"code_store.folder = lambda: Path({str(module.parent / 'kept')!r})\n"
         f"sys.path.insert(0, {str(module.parent)!r})\n"
         f"count = NativeFunction('native_sample', 'maker', [Path({str(module)!r})], (1,))\n"
         "print(count(np.arange(5)), 'numba' in sys.modules, 'native_sample' in sys.modules)"
@@ -134,34 +134,38 @@ def test_a_damaged_file_counts_as_absent(module: Path, damage: str) -> None:
     whole = path.read_bytes()
     broken = {"cut": whole[:-1], "turned": whole[:-1] + bytes([whole[-1] ^ 1]), "empty": b""}[damage]
     path.write_bytes(broken)
-    assert store.load(path.name, path.parent) is None
+    assert code_store.load(path.name, path.parent) is None
     assert native(module, "divides")(8, 2) == 4
-    assert store.load(path.name, path.parent) is not None
+    assert code_store.load(path.name, path.parent) is not None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="rights of a folder")
 def test_a_file_that_others_can_write_is_not_run(module: Path) -> None:
     native(module, "divides")(8, 2)
     (path,) = kept(module)
-    assert store.load(path.name, path.parent) is not None
+    assert code_store.load(path.name, path.parent) is not None
     path.chmod(0o622)
-    assert store.load(path.name, path.parent) is None
+    assert code_store.load(path.name, path.parent) is None
 
 
 def test_without_a_folder_it_works_and_says_so(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "folder", lambda: module / "below a file")
+    monkeypatch.setattr(code_store, "folder", lambda: module / "below a file")
     with pytest.warns(CacheWarning, match="compiled again"):
         assert native(module, "divides")(8, 2) == 4
 
 
 def test_keys_follow_cpu_versions_and_settings(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    here = store.key_of("f", [module], "one")
-    assert store.key_of("f", [module], "one") == here
-    others = {store.key_of("f", [module], "two"), store.key_of("g", [module], "one"), store.key_of("f", [], "one")}
+    here = code_store.key_of("f", [module], "one")
+    assert code_store.key_of("f", [module], "one") == here
+    others = {
+        code_store.key_of("f", [module], "two"),
+        code_store.key_of("g", [module], "one"),
+        code_store.key_of("f", [], "one"),
+    }
     monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
-    others.add(store.key_of("f", [module], "one"))
+    others.add(code_store.key_of("f", [module], "one"))
     monkeypatch.delenv("NUMBA_CPU_NAME")
-    monkeypatch.setattr(store, "versions_of", lambda packages: {})
-    others.add(store.key_of("f", [module], "one"))
+    monkeypatch.setattr(code_store, "versions_of", lambda packages: {})
+    others.add(code_store.key_of("f", [module], "one"))
     assert len(others) == 5
     assert here not in others

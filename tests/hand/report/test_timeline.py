@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from sm_builder import EXIT, GPU, cost_of, ins, program, time_of, trace_of
 from timeline_factory import FIRST, SECOND, stay, timeline_report
 
 from gemmsim.report.timeline import page, perfetto, text
@@ -20,8 +21,6 @@ from gemmsim.sm.timeline import LEVELS, Timeline, record
 from gemmsim.sm.types import STALL_REASONS
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Launch
-
-from sm_builder import EXIT, GPU, cost_of, ins, program, time_of, trace_of
 
 CODE = program(
     ins("LDG.E", 2, write=0, read=3), ins("LDS.128", 1, write=1), ins("IMAD", 2, wait=1), ins("FFMA", 4, wait=1),

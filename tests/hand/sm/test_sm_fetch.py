@@ -3,13 +3,12 @@
 from dataclasses import replace
 
 import pytest
+from sm_builder import EXIT, GPU, ins, program, simulate
 
 from gemmsim.gpu.load import load_gpu
 from gemmsim.gpu.spec import Fetch
 from gemmsim.sm.code import Reason
 from gemmsim.sm.fetch import InstructionCache
-
-from sm_builder import EXIT, GPU, ins, program, simulate
 
 H200 = replace(GPU, fetch=load_gpu("h200").fetch)
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from sm_builder import EXIT, GPU, HALVES, START, ins, issues, pipe, program, simulate
 
 from gemmsim.gpu.load import load_gpu
 from gemmsim.isa.program import Operand, OperandKind
@@ -12,8 +13,6 @@ from gemmsim.sm.memory_path import Rates, RecordCycles
 from gemmsim.sm.observer import Observer
 from gemmsim.sm.streams import WarpStream
 from gemmsim.support.errors import GemmsimError
-
-from sm_builder import EXIT, GPU, HALVES, START, ins, issues, pipe, program, simulate
 
 ONE = RecordCycles(1, 0, 0, 0)
 

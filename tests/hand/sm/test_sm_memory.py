@@ -5,14 +5,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sm_builder import EXIT, GPU, ins, issues, program, simulate
 
 from gemmsim.gpu.load import load_gpu
 from gemmsim.isa.program import Operand, OperandKind
 from gemmsim.sm.code import Access, Reason
 from gemmsim.sm.memory_path import NO_RECORD, MemoryPath, Rates, RecordCycles
 from gemmsim.sm.servers import Server
-
-from sm_builder import EXIT, GPU, ins, issues, program, simulate
 
 ONE = RecordCycles(1, 0, 0, 0)
 

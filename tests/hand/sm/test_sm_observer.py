@@ -4,13 +4,12 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
+from sm_builder import EXIT, GPU, HALVES, START, ins, program, simulate
 
 from gemmsim.sm.code import Reason
 from gemmsim.sm.memory_path import RecordCycles
 from gemmsim.sm.observer import Observer
 from gemmsim.sm.types import STALL_REASONS
-
-from sm_builder import EXIT, GPU, HALVES, START, ins, program, simulate
 
 CODE = program(
     ins("LDG.E", 2, write=0, read=3), ins("LDS.128", 1, write=1), ins("LOP3", 1), ins("IMAD", 2, wait=1),

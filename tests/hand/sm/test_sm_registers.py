@@ -4,12 +4,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from sm_builder import EXIT, HALVES, START, ins, issues, pipe, program, simulate
 
 from gemmsim.isa.program import Operand, OperandKind
 from gemmsim.sm.code import Reason, issue_table
 from gemmsim.sm.registers import NO_OPERANDS, Operands, RegisterPorts
-
-from sm_builder import EXIT, HALVES, START, ins, issues, pipe, program, simulate
 
 HOPPER = replace(HALVES, pipes=HALVES.pipes | {"uniform": pipe("uniform", 2, 6), "fp64": pipe("fp64", 2, 8)})
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sm_builder import EXIT, GPU, HALVES, cost_of, ins, pipe, program, time_of, trace_of
 
 from gemmsim.isa.program import Program
 from gemmsim.sm.code import issue_table
@@ -16,8 +17,6 @@ from gemmsim.sm.schedule import _continued, schedule
 from gemmsim.sm.streams import Streams
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Launch
-
-from sm_builder import EXIT, GPU, HALVES, cost_of, ins, pipe, program, time_of, trace_of
 
 FETCH = RecordCycles._fields.index("fetch")
 

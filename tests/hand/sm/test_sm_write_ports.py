@@ -1,10 +1,9 @@
 """Write ports by hand: an instruction that issues in cycle t writes in cycle t + 4."""
 
 import pytest
+from sm_builder import Operand, OperandKind, ins
 
 from gemmsim.sm.write_ports import HELD_CYCLES, MOST_WAIT_CYCLES, NONE, WritePorts, Writes, results_of, returns_of
-
-from sm_builder import Operand, OperandKind, ins
 
 EVEN, ODD, PAIR = Writes(1, 0, 0), Writes(0, 1, 0), Writes(0, 0, 1)
 

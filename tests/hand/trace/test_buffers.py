@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gemmsim.trace.engine import buffers
+from gemmsim.trace.engine import trace_buffers
 
 
 @settings(max_examples=50)
@@ -24,19 +24,19 @@ def test_items_follow_their_warps(segments: list[tuple[int, int]]) -> None:
         by_warp[warp] += [next(numbers) for _ in range(count)]
     warps = np.array([warp for warp, _ in segments], np.int32)
     for long_segment in (0, 1000):  # all count as long, then none
-        before, buffers._LONG_SEGMENT = buffers._LONG_SEGMENT, long_segment
+        before, trace_buffers._LONG_SEGMENT = trace_buffers._LONG_SEGMENT, long_segment
         try:
-            found = buffers._ByWarp(warps, first, len(items), 4)
+            found = trace_buffers._ByWarp(warps, first, len(items), 4)
             assert found.sorted(np.append(items, [7, 7])).tolist() == list(chain(*by_warp.values()))
         finally:
-            buffers._LONG_SEGMENT = before
+            trace_buffers._LONG_SEGMENT = before
         assert found.start.tolist() == np.cumsum([0, *(len(by_warp[warp]) for warp in range(4))]).tolist()
 
 
 def test_what_is_in_order_is_not_copied() -> None:
     items = np.arange(10)
-    one_by_one = buffers._ByWarp(np.array([0, 0, 1], np.int32), np.array([0, 2, 5]), 8, 2)
+    one_by_one = trace_buffers._ByWarp(np.array([0, 0, 1], np.int32), np.array([0, 2, 5]), 8, 2)
     assert one_by_one.sorted(items).tolist() == list(range(8))
     assert np.shares_memory(one_by_one.sorted(items), items)
-    in_turn = buffers._ByWarp(np.array([0, 1, 0], np.int32), np.array([0, 2, 5]), 8, 2)
+    in_turn = trace_buffers._ByWarp(np.array([0, 1, 0], np.int32), np.array([0, 2, 5]), 8, 2)
     assert in_turn.sorted(items).tolist() == [0, 1, 5, 6, 7, 2, 3, 4]

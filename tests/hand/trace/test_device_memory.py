@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gemmsim.trace.engine.device_memory import DeviceMemory
+from gemmsim.trace.launch_data.device_memory import DeviceMemory
 from gemmsim.trace.types import Argument
 
 PIECE = 1 << 16

@@ -1,4 +1,4 @@
-"""What each micro-operation reads and writes, for the dataflow of `gemmsim.trace.blocks.skeleton`."""
+"""What each micro-operation reads and writes, for the dataflow of `gemmsim.trace.slicing.program_slice`."""
 
 from __future__ import annotations
 

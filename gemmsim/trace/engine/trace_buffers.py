@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.support.errors import GemmsimError
-from gemmsim.trace import state
+from gemmsim.trace import words
 from gemmsim.trace.types import WARP_LANES, Patterns, Sketch, WarpTrace
 
 # Only touched pages cost memory, so buffers start large and rarely grow.
@@ -21,60 +21,60 @@ class Buffers:
     """The growing arrays that the compiled executor appends to."""
 
     def __init__(self, warps: int, accesses: int, budget: int) -> None:
-        self.counters = np.zeros(state.COUNTERS, np.int64)
-        self.counters[state.BUDGET_LEFT] = budget
+        self.counters = np.zeros(words.COUNTERS, np.int64)
+        self.counters[words.BUDGET_LEFT] = budget
         capacity = _FIRST_CAPACITY
         # A segment is what one warp does until it ends or waits: its first instruction and its first record.
         self.segment_warp = np.zeros(4096, np.int32)
         self.segment_start, self.segment_record = np.zeros(4096, np.int64), np.zeros(4096, np.int64)
         self.pc = np.empty(4 * capacity, np.int32)
-        self.last = np.full((warps, accesses, state.LAST_WORDS), -1, np.int32)
+        self.last = np.full((warps, accesses, words.LAST_WORDS), -1, np.int32)
         self.record_pc, self.record_pattern = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
         self.record_base = np.empty(capacity, np.uint64)
-        self.patterns = np.zeros((256, state.PATTERN_WORDS), np.uint64)
-        self.table = np.full(state.HASH_SLOTS, -1, np.int32)
+        self.patterns = np.zeros((256, words.PATTERN_WORDS), np.uint64)
+        self.table = np.full(words.HASH_SLOTS, -1, np.int32)
 
     def clear(self, budget: int) -> None:
         """Nothing recorded; what was returned before is overwritten from now on."""
         self.counters[:] = 0
-        self.counters[state.BUDGET_LEFT] = budget
+        self.counters[words.BUDGET_LEFT] = budget
         self.last[:] = -1
         self.table[:] = -1
 
     def fill(self, context: NDArray[np.uint64]) -> None:
         """Write the buffers' addresses and limits into the context. Room for one more instruction is kept back."""
         arrays: dict[int, NDArray] = {
-            state.COUNTERS_AT: self.counters,
-            state.PATTERNS_AT: self.patterns,
-            state.HASH_AT: self.table,
-            state.LAST_AT: self.last,
-            state.RECORD_PC_AT: self.record_pc,
-            state.RECORD_PATTERN_AT: self.record_pattern,
-            state.RECORD_BASE_AT: self.record_base,
-            state.SEGMENT_WARP_AT: self.segment_warp,
-            state.SEGMENT_START_AT: self.segment_start,
-            state.SEGMENT_RECORD_AT: self.segment_record,
-            state.PC_AT: self.pc,
+            words.COUNTERS_AT: self.counters,
+            words.PATTERNS_AT: self.patterns,
+            words.HASH_AT: self.table,
+            words.LAST_AT: self.last,
+            words.RECORD_PC_AT: self.record_pc,
+            words.RECORD_PATTERN_AT: self.record_pattern,
+            words.RECORD_BASE_AT: self.record_base,
+            words.SEGMENT_WARP_AT: self.segment_warp,
+            words.SEGMENT_START_AT: self.segment_start,
+            words.SEGMENT_RECORD_AT: self.segment_record,
+            words.PC_AT: self.pc,
         }
         for slot, array in arrays.items():
             context[slot] = array.ctypes.data
-        context[state.RECORD_LIMIT] = len(self.record_pc) - _MOST_RECORDS
-        context[state.PATTERN_LIMIT] = len(self.patterns) - _MOST_RECORDS - 1
-        context[state.SEGMENT_LIMIT], context[state.PC_LIMIT] = len(self.segment_warp), len(self.pc)
+        context[words.RECORD_LIMIT] = len(self.record_pc) - _MOST_RECORDS
+        context[words.PATTERN_LIMIT] = len(self.patterns) - _MOST_RECORDS - 1
+        context[words.SEGMENT_LIMIT], context[words.PC_LIMIT] = len(self.segment_warp), len(self.pc)
 
     def grow(self) -> None:
         """Double whatever is nearly full."""
         c = self.counters
-        if c[state.SEGMENTS] >= len(self.segment_warp):
+        if c[words.SEGMENTS] >= len(self.segment_warp):
             self.segment_warp = _doubled(self.segment_warp)
             self.segment_start, self.segment_record = _doubled(self.segment_start), _doubled(self.segment_record)
-        if c[state.ISSUED] >= len(self.pc):
+        if c[words.ISSUED] >= len(self.pc):
             self.pc = _doubled(self.pc)
-        if c[state.RECORDS] >= len(self.record_pc) - _MOST_RECORDS:
+        if c[words.RECORDS] >= len(self.record_pc) - _MOST_RECORDS:
             self.record_pc, self.record_pattern = _doubled(self.record_pc), _doubled(self.record_pattern)
             self.record_base = _doubled(self.record_base)
-        if c[state.PATTERNS] >= len(self.patterns) - _MOST_RECORDS - 1:
-            if 2 * len(self.patterns) > state.HASH_SLOTS // 2:
+        if c[words.PATTERNS] >= len(self.patterns) - _MOST_RECORDS - 1:
+            if 2 * len(self.patterns) > words.HASH_SLOTS // 2:
                 raise GemmsimError(
                     f"the kernel's accesses have more than {len(self.patterns)} different shapes: "
                     "analyse a smaller problem"
@@ -82,14 +82,14 @@ class Buffers:
             self.patterns = _doubled(self.patterns)
 
     def known_patterns(self) -> Patterns:
-        patterns = int(self.counters[state.PATTERNS])
-        mask = self.patterns[:patterns, state.PATTERN_MASK].astype(np.uint32)
+        patterns = int(self.counters[words.PATTERNS])
+        mask = self.patterns[:patterns, words.PATTERN_MASK].astype(np.uint32)
         active = (mask[:, None] >> np.arange(WARP_LANES, dtype=np.uint32)) & 1 == 1
         return Patterns(np.where(active, self.patterns[:patterns, :WARP_LANES].astype(np.int64), 0), mask)
 
     def sketch(self, executed: NDArray[np.int64], threads: NDArray[np.int64]) -> Sketch:
         """What was recorded, unsorted and not copied."""
-        records = int(self.counters[state.RECORDS])
+        records = int(self.counters[words.RECORDS])
         pc, pattern, base = self.record_pc[:records], self.record_pattern[:records], self.record_base[:records]
         return Sketch(executed, threads, pc, pattern, base, self.known_patterns())
 
@@ -103,10 +103,10 @@ class Buffers:
     ) -> WarpTrace:
         """Sort records and streams by warp."""
         warps, patterns = len(blocks) * warps_per_block, self.known_patterns()
-        c, segments = self.counters, int(self.counters[state.SEGMENTS])
+        c, segments = self.counters, int(self.counters[words.SEGMENTS])
         warp = self.segment_warp[:segments]
-        records = _ByWarp(warp, self.segment_record[:segments], int(c[state.RECORDS]), warps)
-        pcs = _ByWarp(warp, self.segment_start[:segments], int(c[state.ISSUED]), warps)
+        records = _ByWarp(warp, self.segment_record[:segments], int(c[words.RECORDS]), warps)
+        pcs = _ByWarp(warp, self.segment_start[:segments], int(c[words.ISSUED]), warps)
         return WarpTrace(
             warps_per_block,
             blocks,

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from gemmsim.isa.program import Program
 from gemmsim.support.errors import GemmsimError
-from gemmsim.trace.state import LOCAL_WINDOW, SHARED_WINDOW
 from gemmsim.trace.types import Argument, Launch
+from gemmsim.trace.words import LOCAL_WINDOW, SHARED_WINDOW
 
 # Byte offsets in constant bank 0 (blockDim, gridDim, top of stack), read off the code that the CUDA 13 toolchain makes
 # for each architecture:

@@ -14,7 +14,7 @@ from llvmlite import ir
 from numba.core.cgutils import alloca_once, for_range
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, instruction
-from gemmsim.trace.engine.codegen import VECTOR, declare
+from gemmsim.trace.llvm.lane_operations import VECTOR, declare
 
 _I32, _I64, _F64 = ir.IntType(32), ir.IntType(64), ir.DoubleType()
 _ROW = ir.VectorType(_F64, 8)

@@ -18,7 +18,6 @@ BARRIER_ARRIVED, BARRIER_TRUE, BARRIER_REDUCES = 0, 1, 2
 BARRIER_WORDS, BLOCK_BARRIERS = 4, 16
 OUTCOME = BARRIER_WORDS * BLOCK_BARRIERS
 OUTCOME_TRUE, OUTCOME_HOLDS = 0, 1
-SYNC, ARRIVE, REDUCE_AND, REDUCE_OR, REDUCE_POPC = 0, 1, 2, 3, 4  # what a BAR does
 
 # Status returned by `run_block`
 FINISHED = 0
@@ -52,7 +51,7 @@ EXECUTED_AT, THREADS_AT, STREAM = 35, 36, 37  # STREAM: whether instructions are
 # Of the executor that watches (see `gemmsim.trace.sanitizer.checks`)
 CLOCKS_AT, GATES_AT, WARP_WATCH_AT, SHADOW_AT, FINDINGS_AT = 38, 39, 40, 41, 42
 GRANULE_SHIFT, OWN_SHARED_BYTES, BLOCK_THREADS = 43, 44, 45
-TOUCHED_AT, ALLOCATION_LENT, ALLOCATION_STALE = 46, 47, 48  # see `gemmsim.trace.engine.device_memory`
+TOUCHED_AT, ALLOCATION_LENT, ALLOCATION_STALE = 46, 47, 48  # see `gemmsim.trace.launch_data.device_memory`
 CONTEXT_SLOTS = 49
 
 # A pattern is a row of uint64: 32 offsets, then

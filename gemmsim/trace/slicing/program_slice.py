@@ -7,7 +7,7 @@ they are still counted, and every access is still checked and recorded.
 
 Rows matter backwards from guards, addresses, branch conditions and barriers. A load from shared memory whose result
 matters makes all that is stored there matter. Global memory is watched instead while the reduced program runs: a load
-that matters from an array that something was stored to, in name only, ends it (`state.STALE`), and the whole program
+that matters from an array that something was stored to, in name only, ends it (`words.STALE`), and the whole program
 runs. Local memory at fixed places of the stack is followed like registers.
 
 A lane's rows follow the paths that its thread can take; those that all paths of a warp share (uniform registers) matter
@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.support.kept import by_identity
-from gemmsim.trace.blocks.dataflow import Step, rows_of, stack_rows, step_of
 from gemmsim.trace.lower.context import CONTROL_NUMBER, MicroProgram
 from gemmsim.trace.micro import (
     ACCESS,
@@ -37,6 +36,7 @@ from gemmsim.trace.micro import (
     UNGUARDED,
     UNMOVED_BIT,
 )
+from gemmsim.trace.slicing.dataflow import Step, rows_of, stack_rows, step_of
 
 
 @by_identity(8)
@@ -48,9 +48,9 @@ def reduced(program: MicroProgram, accesses: bool = True) -> NDArray[np.uint32] 
     instruction is executed, and by how many threads. None where that depends on what is in global memory.
     """
     warp_rows = sum(rows_of(rows.start, len(rows)) for rows in program.warp_rows)
-    words = program.code.tolist()
-    steps = [step_of(row, number, warp_rows) for number, row in enumerate(words)]
-    on_stack = stack_rows(words, steps, program.rows)
+    rows = program.code.tolist()
+    steps = [step_of(row, number, warp_rows) for number, row in enumerate(rows)]
+    on_stack = stack_rows(rows, steps, program.rows)
     if not accesses:
         for step in steps:
             if step.access:

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gemmsim.isa.program import Instruction, OperandKind, Program
-from gemmsim.trace import micro, state
+from gemmsim.trace import micro, words
 from gemmsim.trace.execute import Executor, Stopped
 from gemmsim.trace.lower.context import CONTROL_NUMBER
-from gemmsim.trace.sanitizer.hazards import Defect, Finding, Sanitized, Site
+from gemmsim.trace.sanitizer.findings import Defect, Finding, Sanitized, Site
 from gemmsim.trace.sanitizer.watcher import Watcher
 
 _SWAP_WITHIN = 12  # instructions from the load of an atomic operation to its compare-and-swap
@@ -32,7 +32,7 @@ def sanitize(executor: Executor, blocks: Sequence[int]) -> Sanitized:
     try:
         executor.trace(blocks, streams=[False] * len(blocks))
     except Stopped as fault:
-        if fault.status == state.BUDGET:
+        if fault.status == words.BUDGET:
             raise
         stopped = [_fault(executor, watcher, fault)]
         blocks = blocks[: list(blocks).index(fault.block) + 1]
@@ -94,13 +94,13 @@ def _merged(findings: list[Finding]) -> list[Finding]:
 def _fault(executor: Executor, watcher: Watcher, fault: Stopped) -> Finding:
     """What stopped a block."""
     counters = executor.buffers.counters
-    if fault.status == state.DEADLOCK:
+    if fault.status == words.DEADLOCK:
         waiting = _waiting(executor, watcher)
         at, other = waiting[0], next((site for site in waiting if site.where != waiting[0].where), None)
         sentence, defect = "threads wait for each other forever", Defect.DIVERGENT_BARRIER
         return Finding(defect, sentence, watcher.position(fault.block), "", None, 0, at, other, "", 1)
-    warp, lane = int(counters[state.FAULT_WARP]), int(counters[state.FAULT_LANE])
-    at = watcher.site("executes", int(counters[state.FAULT_INSTRUCTION]), warp, lane)
+    warp, lane = int(counters[words.FAULT_WARP]), int(counters[words.FAULT_LANE])
+    at = watcher.site("executes", int(counters[words.FAULT_INSTRUCTION]), warp, lane)
     sentence = str(fault).partition(" (block")[0]
     return Finding(Defect.FAULT, sentence, watcher.position(fault.block), "", None, 0, at, None, "", 1)
 
@@ -110,10 +110,10 @@ def _waiting(executor: Executor, watcher: Watcher) -> list[Site]:
     names = {CONTROL_NUMBER[name] for name in ("barrier", "converge", "warpsync")}
     sites = []
     for number, warp in enumerate(executor.warps):
-        for path in range(int(warp[state.PATH_COUNT])):
-            row = warp[state.PATHS_AT + state.PATH_WORDS * path :][: state.PATH_WORDS]
-            op = executor.code[int(row[state.PATH_PC]) - 1]
-            lane = (int(row[state.PATH_MASK]) & -int(row[state.PATH_MASK])).bit_length() - 1
-            if int(op[micro.OP]) in names and row[state.PATH_REASON] != state.RUNNABLE:
+        for path in range(int(warp[words.PATH_COUNT])):
+            row = warp[words.PATHS_AT + words.PATH_WORDS * path :][: words.PATH_WORDS]
+            op = executor.code[int(row[words.PATH_PC]) - 1]
+            lane = (int(row[words.PATH_MASK]) & -int(row[words.PATH_MASK])).bit_length() - 1
+            if int(op[micro.OP]) in names and row[words.PATH_REASON] != words.RUNNABLE:
                 sites.append(watcher.site("waits at", int(op[micro.INSTRUCTION]), number, lane))
     return sites

@@ -7,7 +7,7 @@ from typing import Any
 
 from llvmlite import binding
 
-from gemmsim.native.store import MachineCode
+from gemmsim.native.code_store import MachineCode
 
 
 @cache

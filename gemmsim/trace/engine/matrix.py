@@ -16,7 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
-from gemmsim.trace.engine.fragments import (
+from gemmsim.trace.engine.memory_access import blame, record
+from gemmsim.trace.llvm.fragments import (
     load_f32,
     load_f64,
     load_s32,
@@ -40,8 +41,7 @@ from gemmsim.trace.engine.fragments import (
     turn_tf32,
     turn_u8,
 )
-from gemmsim.trace.engine.memory_access import blame, record
-from gemmsim.trace.engine.raw import (
+from gemmsim.trace.llvm.primitives import (
     get_n32,
     get_u16,
     get_u32,
@@ -65,7 +65,7 @@ from gemmsim.trace.micro import (
     THIRD_SOURCE,
     UNMOVED_BIT,
 )
-from gemmsim.trace.state import PATTERN_ALIGNMENT, PATTERN_HIGH, SHARED_AT, SHARED_BYTES, SHARED_RANGE
+from gemmsim.trace.words import PATTERN_ALIGNMENT, PATTERN_HIGH, SHARED_AT, SHARED_BYTES, SHARED_RANGE
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -76,7 +76,7 @@ _FULL = np.uint32(0xFFFFFFFF)
 def tensor(context, state, op, warp, loads):
     """Execute a `load_matrix`, or a `multiply_matrix`; returns 0 or a fault status. All lanes take part.
 
-    context, state, op   addresses of the words named in `gemmsim.trace.state`, the warp's rows, the micro-operation
+    context, state, op   addresses of the words named in `gemmsim.trace.words`, the warp's rows, the micro-operation
     """
     if loads:
         return _load_matrix(context, state, op, warp)

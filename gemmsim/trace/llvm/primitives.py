@@ -14,7 +14,7 @@ from numba.core import types
 from numba.core.cgutils import alloca_once
 
 from gemmsim.native.numba_parts import ADDRESS, DOUBLE, INDEX, NOTHING, SINGLE, TRUTH, WORD, instruction
-from gemmsim.trace.engine.codegen import VECTOR, is_full, lanes_of, splat, store_rows
+from gemmsim.trace.llvm.lane_operations import VECTOR, is_full, lanes_of, splat, store_rows
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 

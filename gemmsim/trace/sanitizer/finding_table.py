@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, subroutine
-from gemmsim.trace.engine.raw import get_i64, get_u64, moved, set_i64
-from gemmsim.trace.sanitizer.words import (
+from gemmsim.trace.llvm.primitives import get_i64, get_u64, moved, set_i64
+from gemmsim.trace.sanitizer.shadow import (
     F_ACCESS,
     F_ADDRESS,
     F_BYTES,
@@ -28,7 +28,7 @@ from gemmsim.trace.sanitizer.words import (
     UNWAITED,
     UNWRITTEN,
 )
-from gemmsim.trace.state import FINDINGS_AT
+from gemmsim.trace.words import FINDINGS_AT
 
 # mypy: disable-error-code="no-untyped-def"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from gemmsim.trace.engine.device_memory import FIRST_ADDRESS, PAGE_BYTES
+from gemmsim.trace.launch_data.device_memory import FIRST_ADDRESS, PAGE_BYTES
 from gemmsim.trace.types import Argument
 
 _ITEM_BYTES = {"8": 1, "16": 2, "32": 4, "64": 8}
