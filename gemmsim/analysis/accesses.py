@@ -22,8 +22,8 @@ from gemmsim.isa.program import Program
 from gemmsim.launch.request import GemmCheck
 from gemmsim.memory.requests.access import Access, access_of
 from gemmsim.memory.requests.coalescer import SECTOR_BYTES
+from gemmsim.memory.requests.lane_wavefronts import lane_banks, lane_wavefronts
 from gemmsim.memory.requests.shapes import Shapes
-from gemmsim.memory.requests.wavefronts import lane_banks, lane_wavefronts
 from gemmsim.trace.types import WARP_LANES, Launch, WarpTrace
 
 # (pattern, access) -> bank and wavefront of each lane

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.isa.program import Instruction
-from gemmsim.support.kept import by_identity
+from gemmsim.support.identity_cache import cached_by_identity
 
 
 class Kind(StrEnum):
@@ -46,7 +46,7 @@ def by_kind(evidence: Evidence) -> dict[Kind, float]:
     return _tally(evidence, _kinds(evidence.program.instructions))
 
 
-@by_identity(4)
+@cached_by_identity(4)
 def _kinds(instructions: tuple[Instruction, ...]) -> list[Kind]:
     """Several rules ask for those of one program."""
     return [kind_of(instruction) for instruction in instructions]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.support.errors import GemmsimError
-from gemmsim.support.repeating import RUN_BYTES, repeating
+from gemmsim.support.periodic_array import PERIOD_BYTES, periodic_array
 
 MAX_ARRAY_BYTES = 8 * 2**30  # beyond it the host, not the GPU, would be what fails
 
@@ -42,21 +42,21 @@ def random_array(dtype: str, shape: tuple[int, ...], random: np.random.Generator
 
 
 def drawn(dtype: str, shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np.generic]:
-    """As `random_array`; of more than REPEATED_ABOVE elements a run is drawn, which repeats (`support.repeating`)."""
+    """As `random_array`; of more than REPEATED_ABOVE elements one period is drawn (`support.periodic_array`)."""
     if math.prod(shape) <= REPEATED_ABOVE:
         return random_array(dtype, shape, random)
-    return repeating(random_array(dtype, (_run_length(dtype),), random), shape)
+    return periodic_array(random_array(dtype, (_run_length(dtype),), random), shape)
 
 
 def filled(dtype: str, shape: tuple[int, ...], value: float) -> NDArray[np.generic]:
     """An array of one value."""
     if math.prod(shape) <= REPEATED_ABOVE:
         return np.full(shape, value, NUMPY_DTYPES[dtype])
-    return repeating(np.full(_run_length(dtype), value, NUMPY_DTYPES[dtype]), shape)
+    return periodic_array(np.full(_run_length(dtype), value, NUMPY_DTYPES[dtype]), shape)
 
 
 def _run_length(dtype: str) -> int:
-    return RUN_BYTES // np.dtype(NUMPY_DTYPES[dtype]).itemsize
+    return PERIOD_BYTES // np.dtype(NUMPY_DTYPES[dtype]).itemsize
 
 
 def check_array_size(what: str, dtype: str, shape: tuple[int, ...]) -> None:

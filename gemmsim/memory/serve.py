@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
 from gemmsim.memory.counters import counters_of
-from gemmsim.memory.grid.counted_blocks import padded, standing
+from gemmsim.memory.grid.counted_blocks import counted_trace, padded_records
 from gemmsim.memory.hierarchy import Caches, run_caches
 from gemmsim.memory.requests.access import Access, access_of
 from gemmsim.memory.requests.coalescer import LINE_BYTES, SECTOR_BYTES
@@ -44,7 +44,7 @@ def serve(
     accesses = _accesses(program, trace)
     shapes = shapes_of(trace, accesses)
     caches = run_caches(trace, launch, shapes, accesses, gpu, l1_bytes, resident_blocks_per_sm, warm_caches)
-    records, trace = len(trace.record_pc), standing(trace)
+    records, trace = len(trace.record_pc), counted_trace(trace)
     of_standing = replace(shapes, of_record=shapes.of_record[: len(trace.record_pc)])
     weight = np.repeat(trace.weight, np.diff(trace.record_start[:: trace.warps_per_block]))
     tags, missing = look_up(trace.record_base, of_standing.of_record, shapes.lanes, gpu.l1.tag_lines_per_cycle)
@@ -59,12 +59,12 @@ def serve(
         dram=caches.traffic,
     )
     cost = RecordCost(
-        wavefronts=padded(waves.astype(np.uint16), records),
-        tag_cycles=padded(tags.astype(np.uint16), records),
-        l2_sectors=padded(caches.l2, records),
-        dram_sectors=padded(caches.dram, records),
-        in_flight=padded(caches.in_flight, records),
-        partial_lines=padded(_partial_lines(accesses, of_standing)[of_standing.of_record], records),
+        wavefronts=padded_records(waves.astype(np.uint16), records),
+        tag_cycles=padded_records(tags.astype(np.uint16), records),
+        l2_sectors=padded_records(caches.l2, records),
+        dram_sectors=padded_records(caches.dram, records),
+        in_flight=padded_records(caches.in_flight, records),
+        partial_lines=padded_records(_partial_lines(accesses, of_standing)[of_standing.of_record], records),
     )
     return Traffic(counters.value, counters.provenance, rows, cost, shapes, caches.notes)
 

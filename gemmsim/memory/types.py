@@ -44,7 +44,7 @@ class InstructionTraffic:
 @dataclass(frozen=True)
 class RecordCost:
     """What each memory record of a trace cost; arrays run parallel to `WarpTrace.record_pc`. 0 for those of blocks that
-    stand for none (see `standing`).
+    stand for none (see `counted_trace`).
 
     wavefronts   uint16 cycles of the L1/shared data stage
     tag_cycles   uint16 cycles of the tag stage (0 for shared memory)

@@ -21,7 +21,7 @@ from gemmsim.sm.registers import (
 from gemmsim.sm.types import STALL_REASONS
 from gemmsim.sm.write_ports import NONE, Writes, results_of, returns_of
 from gemmsim.support.errors import GemmsimError
-from gemmsim.support.kept import by_identity
+from gemmsim.support.identity_cache import cached_by_identity
 from gemmsim.trace.types import WARP_LANES
 
 Reason = IntEnum("Reason", {name.upper(): index for index, name in enumerate(STALL_REASONS)})  # type: ignore[misc]
@@ -124,7 +124,7 @@ class Issue(NamedTuple):
     returns: Writes
 
 
-@by_identity(4)
+@cached_by_identity(4)
 def issue_table(
     program: Program, gpu: GpuSpec, register_ports: bool = True, math_behind_barriers: bool = True
 ) -> tuple[Issue, ...]:

@@ -1,4 +1,4 @@
-"""Work beside other work of this process: machine code and most of NumPy run without Python's lock."""
+"""A computation in a thread of its own: machine code and most of NumPy run without Python's global lock."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def beside(work: Callable[[], T], worth: bool = True) -> Callable[[], T]:
-    """Start `work` in another thread; the function returned waits for it and gives its result, or raises what it did.
+def in_background(work: Callable[[], T], worth_a_thread: bool = True) -> Callable[[], T]:
+    """Start `work` in another thread. The function returned waits for it and returns its result or raises its error.
 
-    worth: whether it takes long enough for that; else, and where there is one CPU only, it runs when it is asked for.
+    worth_a_thread  whether `work` takes longer than starting a thread; if not, or if there is only one CPU, `work` runs
+                    when its result is asked for
     """
-    if not worth:
+    if not worth_a_thread:
         return work
-    from gemmsim.support.processes import available_cpus  # only now: it imports what a small launch does without
+    from gemmsim.support.processes import available_cpus  # imported here because a small launch does without it
 
     if available_cpus() < 2:
         return work
@@ -26,7 +27,7 @@ def beside(work: Callable[[], T], worth: bool = True) -> Callable[[], T]:
     def run() -> None:
         try:
             found.append(work())
-        except BaseException as error:  # whatever it is, it belongs to whoever asks for the result
+        except BaseException as error:  # any error is raised where the result is asked for
             raised.append(error)
 
     thread = threading.Thread(target=run, daemon=True)

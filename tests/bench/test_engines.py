@@ -10,9 +10,10 @@ from gemmsim.isa.program import Program
 from gemmsim.memory.caches.l1 import replay_l1
 from gemmsim.memory.caches.l2 import replay_l2
 from gemmsim.memory.grid import footprint
-from gemmsim.memory.grid.accesses import residents_of, streams_of
-from gemmsim.memory.grid.block_steps import shifts_of
+from gemmsim.memory.grid.block_steps import block_steps_of
+from gemmsim.memory.grid.l1_requests import l1_requests_of
 from gemmsim.memory.grid.placement import place
+from gemmsim.memory.grid.residents import residents_of_grid
 from gemmsim.memory.requests.access import Access, access_of
 from gemmsim.memory.requests.banks import wavefronts
 from gemmsim.memory.requests.coalescer import coalesce
@@ -70,18 +71,18 @@ def test_l1_and_l2_replay(rate: Rate) -> None:
     """Every access of a naive 256 GEMM; the rate counts the warps' requests, not the sectors."""
     request, done = request_of("naive", 256, full=True), counted("naive", 256, full=True)
     trace, shapes, gpu = done.execution.trace, done.traffic.shapes, request.gpu
-    streams = streams_of(trace, shapes, accesses_of(done.program, trace))
+    requests = l1_requests_of(trace, shapes, accesses_of(done.program, trace))
     placement = place(len(trace.blocks), gpu.sm, done.occupancy.blocks_per_sm)
-    residents = residents_of(trace, placement)
+    residents = residents_of_grid(trace, placement)
     l2, near = gpu.l2, np.unique(residents.sm) % gpu.l2.partitions
     l1_bytes = gpu.l1.unified_bytes - done.occupancy.carveout_bytes
-    group = np.arange(len(streams.pc))
+    group = np.arange(len(requests.pc))
 
     def run() -> None:
-        l1 = replay_l1(streams, residents, shapes.coalesced, trace.warps_per_block, l1_bytes, gpu.l1.ways)
+        l1 = replay_l1(requests, residents, shapes.coalesced, trace.warps_per_block, l1_bytes, gpu.l1.ways)
         replay_l2(l1.to_l2, group, l2.size_bytes, l2.ways, l2.fetch_bytes, False, l2.partitions, near)
 
-    rate(run, len(streams.pc), "requests")
+    rate(run, len(requests.pc), "requests")
 
 
 @pytest.mark.parametrize("size", [1024, 4096])
@@ -89,12 +90,12 @@ def test_footprint(size: int, rate: Rate) -> None:
     """The estimate of L2 and DRAM traffic; the rate counts blocks of the grid."""
     request, done = request_of("tiled", size), counted("tiled", size)
     trace, launch, shapes = done.execution.trace, request.launch, done.traffic.shapes
-    streams = streams_of(trace, shapes, accesses_of(done.program, trace))
-    shifts = shifts_of(trace, launch, streams)
+    requests = l1_requests_of(trace, shapes, accesses_of(done.program, trace))
+    steps = block_steps_of(trace, launch, requests)
     wave = request.gpu.sm.count * done.occupancy.blocks_per_sm
 
     def run() -> object:
-        return footprint.estimate(trace, launch, streams, shapes.coalesced, shifts, wave, request.gpu.l2)
+        return footprint.estimate(trace, launch, requests, shapes.coalesced, steps, wave, request.gpu.l2)
 
     assert rate(run, launch.blocks, "blocks", rounds=3) is not None
 

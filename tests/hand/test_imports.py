@@ -49,11 +49,11 @@ ALLOWED = {
 # The same inside a part: each folder or module of it, and those beside it that it may import.
 INSIDE = {
     "memory": {
-        "loops": set(),
-        "requests": {"loops"},
+        "native_loops": set(),
+        "requests": {"native_loops"},
         "types": {"requests"},
-        "grid": {"loops", "requests", "caches.access_kinds"},
-        "caches": {"loops", "requests", "grid"},
+        "grid": {"native_loops", "requests"},
+        "caches": {"native_loops", "requests", "grid"},
         "hierarchy": {"requests", "grid", "caches"},
         "counters": {"requests", "caches", "types"},
         "serve": {"requests", "grid", "caches", "hierarchy", "counters", "types"},

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from gemmsim.gpu.load import load_gpu
-from gemmsim.memory.caches.access_kinds import READ
-from gemmsim.memory.caches.l1 import ToL2
+from gemmsim.memory.caches.l1 import L2Requests
 from gemmsim.memory.caches.l2 import replay_l2
+from gemmsim.memory.requests.cache_operations import READ
 
 DATA = json.loads((Path(__file__).parent / "h200_l2.json").read_text())
 L2 = load_gpu("h200").l2
@@ -28,7 +28,7 @@ def read_again(groups: int, mib: int) -> float:
     slices = [np.tile(np.arange(lines) + sm % groups * lines, DATA["passes"]) for sm in range(SMS)]
     line = np.concatenate(slices)
     start = np.arange(SMS + 1) * lines * DATA["passes"]
-    asked = ToL2(
+    asked = L2Requests(
         line, np.full(len(line), 15, np.uint8), np.full(len(line), READ, np.uint8), np.arange(len(line)), start
     )
     near = np.arange(SMS) // groups % 2 if groups < SMS else np.arange(SMS) % 2
@@ -63,7 +63,7 @@ def test_one_partition_would_keep_60_mib() -> None:
     """What the table would be if L2 were one: the test above can fail."""
     lines = 40 * LINES_PER_MIB // SCALE
     line = np.tile(np.arange(lines), 4)
-    asked = ToL2(
+    asked = L2Requests(
         line,
         np.full(len(line), 15, np.uint8),
         np.zeros(len(line), np.uint8),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from gemmsim.memory.caches.access_kinds import PAST, READ, WRITE
 from gemmsim.memory.caches.lru import sectors_in, set_of
+from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE
 
 
 def replay(  # type: ignore[no-untyped-def]
@@ -78,7 +78,7 @@ def replay(  # type: ignore[no-untyped-def]
                             counted[i, 1] += counts
                             out_line[count] = line
                             out_mask[count] = rest
-                            out_kind[count] = READ if does == PAST else does
+                            out_kind[count] = READ if does == READ_PAST_L1 else does
                             out_access[count] = i
                             count += 1
         out_start[used + 1] = count

@@ -24,11 +24,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.memory.caches.l1 import ToL2
-from gemmsim.memory.loops import engine
+from gemmsim.memory.caches.l1 import L2Requests
+from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.coalescer import LINE_BYTES, SECTOR_BYTES
 
-_replay = engine("caches/l2_loop", "replay", "caches/lru", "caches/access_kinds")
+_replay = native_loop("caches/l2_loop", "replay", "caches/lru", "requests/cache_operations")
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class L2Replay:
 
 
 def replay_l2(
-    to_l2: ToL2,
+    to_l2: L2Requests,
     group: NDArray[np.int64],
     size_bytes: int,
     ways: int,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from gemmsim.memory.caches.access_kinds import READ, WRITE
 from gemmsim.memory.caches.lru import home_of, move_to_front, sectors_in, set_of, way_of
+from gemmsim.memory.requests.cache_operations import READ, WRITE
 
 
 def replay(  # type: ignore[no-untyped-def]

@@ -19,14 +19,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.memory.grid.block_steps import Shifts, coordinates
+from gemmsim.memory.grid.block_steps import BlockSteps, coordinates
 from gemmsim.memory.grid.placement import Placement
 from gemmsim.support.sorting import distinct_rows
 from gemmsim.trace.types import Launch
 
 
 def merged_share(
-    launch: Launch, shifts: Shifts, placement: Placement, resident: int, requests: int
+    launch: Launch, steps: BlockSteps, placement: Placement, resident: int, requests: int
 ) -> NDArray[np.float64]:
     """Share of each instruction's reads that join another SM's on their way to L2: float64 [instructions].
 
@@ -34,13 +34,13 @@ def merged_share(
     requests   that may become one; 1: none merge
     0 where the steps between blocks are not known.
     """
-    share = np.zeros(shifts.step_bytes.shape[1])
-    if requests < 2 or not all(shifts.known):
+    share = np.zeros(steps.step_bytes.shape[1])
+    if requests < 2 or not all(steps.known):
         return share
     together = min(launch.blocks, len(placement.gpc) * resident)  # the first generation stands for all
     sm = placement.sm[:together]
     at = coordinates(np.arange(together), launch.grid)
-    moves, of = np.unique(shifts.step_bytes.T, axis=0, return_inverse=True)
+    moves, of = np.unique(steps.step_bytes.T, axis=0, return_inverse=True)
     for number, move in enumerate(moves):
         # An SM asks once: L1 has it then.
         place = distinct_rows(np.stack([placement.gpc[sm], at @ move, sm], axis=1))

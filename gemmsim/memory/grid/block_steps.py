@@ -13,18 +13,18 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.memory.grid.accesses import Streams
+from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.trace.types import Launch, WarpTrace
 
 
 @dataclass(frozen=True)
-class Shifts:
+class BlockSteps:
     """step_bytes: int64 [3, instructions] a step along x, y, z; known: which axes are known, or have one block only."""
 
     step_bytes: NDArray[np.int64]
     known: tuple[bool, bool, bool]
 
-    def between(self, steps: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    def bytes_between(self, steps: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """int64 [instructions] bytes that `steps` (x, y, z) move addresses; None where an axis in use is unknown."""
         if any(step and not known for step, known in zip(steps.tolist(), self.known, strict=True)):
             return None
@@ -37,7 +37,7 @@ def coordinates(blocks: NDArray[np.int64], grid: tuple[int, int, int]) -> NDArra
     return np.stack([blocks % gx, blocks // gx % gy, blocks // (gx * gy)], axis=1)
 
 
-def shifts_of(trace: WarpTrace, launch: Launch, streams: Streams) -> Shifts:
+def block_steps_of(trace: WarpTrace, launch: Launch, requests: L1Requests) -> BlockSteps:
     """What the executed blocks show."""
     at = coordinates(trace.blocks, launch.grid)
     lowest = np.where(
@@ -45,16 +45,16 @@ def shifts_of(trace: WarpTrace, launch: Launch, streams: Streams) -> Shifts:
         trace.patterns.offsets_bytes,
         np.iinfo(np.int64).max,
     ).min(axis=1, initial=np.iinfo(np.int64).max)
-    address = trace.record_base[streams.record].astype(np.int64) + lowest[trace.record_pattern[streams.record]]
+    address = trace.record_base[requests.record].astype(np.int64) + lowest[trace.record_pattern[requests.record]]
     step_bytes = np.zeros((3, trace.executed.shape[1]), np.int64)
     known = [extent == 1 for extent in launch.grid]
     for axis in (a for a in range(3) if not known[a]):
         for first, second in _neighbours(at, axis):
-            step = _step(trace, streams, address, first, second, int(at[second, axis] - at[first, axis]))
+            step = _step(trace, requests, address, first, second, int(at[second, axis] - at[first, axis]))
             if step is not None:
                 step_bytes[axis], known[axis] = step, True
                 break
-    return Shifts(step_bytes, (known[0], known[1], known[2]))
+    return BlockSteps(step_bytes, (known[0], known[1], known[2]))
 
 
 def _neighbours(at: NDArray[np.int64], axis: int) -> list[tuple[int, int]]:
@@ -65,18 +65,18 @@ def _neighbours(at: NDArray[np.int64], axis: int) -> list[tuple[int, int]]:
 
 
 def _step(
-    trace: WarpTrace, streams: Streams, address: NDArray[np.int64], first: int, second: int, distance: int
+    trace: WarpTrace, requests: L1Requests, address: NDArray[np.int64], first: int, second: int, distance: int
 ) -> NDArray[np.int64] | None:
     """int64 [instructions] bytes a step between two blocks `distance` apart; None where they do not run alike."""
     w = trace.warps_per_block
-    a, b = (slice(streams.start[i * w], streams.start[(i + 1) * w]) for i in (first, second))
-    lengths = np.diff(streams.start)
+    a, b = (slice(requests.start[i * w], requests.start[(i + 1) * w]) for i in (first, second))
+    lengths = np.diff(requests.start)
     if not np.array_equal(lengths[first * w : (first + 1) * w], lengths[second * w : (second + 1) * w]):
         return None
-    if not np.array_equal(streams.pc[a], streams.pc[b]):
+    if not np.array_equal(requests.pc[a], requests.pc[b]):
         return None
     moved = np.zeros(trace.executed.shape[1], np.int64)
-    moved[streams.pc[a]] = address[b] - address[a]
-    if not np.array_equal(moved[streams.pc[a]], address[b] - address[a]) or (moved % distance).any():
+    moved[requests.pc[a]] = address[b] - address[a]
+    if not np.array_equal(moved[requests.pc[a]], address[b] - address[a]) or (moved % distance).any():
         return None
     return moved // distance

@@ -1,6 +1,6 @@
 """The blocks of a sample that count.
 
-Blocks that stand for none are executed to see where a block's neighbours access memory (see `shifts`, `footprint`).
+Blocks that stand for none are executed to see where a block's neighbours access memory (see `steps`, `footprint`).
 What each of their accesses costs nobody asks.
 """
 
@@ -11,11 +11,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.memory.grid.accesses import Streams
+from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.trace.types import WarpTrace
 
 
-def standing(trace: WarpTrace) -> WarpTrace:
+def counted_trace(trace: WarpTrace) -> WarpTrace:
     """The trace without the blocks at its end whose weight is 0; nothing is copied."""
     blocks = int(np.flatnonzero(trace.weight)[-1]) + 1
     warps = blocks * trace.warps_per_block
@@ -35,21 +35,21 @@ def standing(trace: WarpTrace) -> WarpTrace:
     )
 
 
-def standing_streams(streams: Streams, trace: WarpTrace) -> Streams:
-    """Those of `trace`, which is `standing` of the trace that they are of."""
+def counted_requests(requests: L1Requests, trace: WarpTrace) -> L1Requests:
+    """Those of `trace`, which is `counted_trace` of the trace that they are of."""
     warps = len(trace.blocks) * trace.warps_per_block
-    accesses = int(streams.start[warps])
-    return Streams(
-        record=streams.record[:accesses],
-        sector=streams.sector[:accesses],
-        shape=streams.shape[:accesses],
-        kind=streams.kind[:accesses],
-        pc=streams.pc[:accesses],
-        start=streams.start[: warps + 1],
+    accesses = int(requests.start[warps])
+    return L1Requests(
+        record=requests.record[:accesses],
+        sector=requests.sector[:accesses],
+        shape=requests.shape[:accesses],
+        kind=requests.kind[:accesses],
+        pc=requests.pc[:accesses],
+        start=requests.start[: warps + 1],
     )
 
 
-def padded(values: NDArray, size: int) -> NDArray:
+def padded_records(values: NDArray, size: int) -> NDArray:
     """`values`, and 0 for each record that was left out: [size]."""
     if len(values) == size:
         return values

@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import L2
-from gemmsim.memory.caches.access_kinds import PAST, READ
-from gemmsim.memory.grid.accesses import Streams
-from gemmsim.memory.grid.block_steps import Shifts, coordinates
-from gemmsim.memory.loops import engine
+from gemmsim.memory.grid.block_steps import BlockSteps, coordinates
+from gemmsim.memory.grid.l1_requests import L1Requests
+from gemmsim.memory.native_loops import native_loop
+from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1
 from gemmsim.memory.requests.coalescer import SECTOR_BYTES, Coalesced
 from gemmsim.support.sorting import distinct, order_by
 from gemmsim.trace.types import Launch, WarpTrace
@@ -35,7 +35,7 @@ from gemmsim.trace.types import Launch, WarpTrace
 _VISITS = 40_000_000  # sector visits that are worth their time: about half a second
 _UNITS = (32, 16, 8, 4, 2)  # sectors
 _LARGEST_RANGE = 1 << 28  # sectors: 8 GiB of addresses, 1.3 GB of this machine's
-_visit = engine("grid/footprint_loop", "visit", "caches/access_kinds")
+_visit = native_loop("grid/footprint_loop", "visit", "requests/cache_operations")
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ class _Visits:
 def estimate(
     trace: WarpTrace,
     launch: Launch,
-    streams: Streams,
+    requests: L1Requests,
     coalesced: Coalesced,
-    shifts: Shifts,
+    block_steps: BlockSteps,
     blocks_per_wave: int,
     l2: L2,
     warm: bool = False,
@@ -88,11 +88,11 @@ def estimate(
     like[trace.blocks] = np.arange(len(trace.blocks))
     at = coordinates(np.arange(launch.blocks), launch.grid)
     steps = at - at[trace.blocks[like]]
-    if any(steps[:, axis].any() and not shifts.known[axis] for axis in range(3)):
+    if any(steps[:, axis].any() and not block_steps.known[axis] for axis in range(3)):
         return None
     # Instructions with the same step along every axis move together: their sectors are visited as one list.
-    groups, group = np.unique(shifts.step_bytes.T // SECTOR_BYTES, axis=0, return_inverse=True)
-    lists = _lists(trace, streams, coalesced, group.reshape(-1), len(groups))
+    groups, group = np.unique(block_steps.step_bytes.T // SECTOR_BYTES, axis=0, return_inverse=True)
+    lists = _lists(trace, requests, coalesced, group.reshape(-1), len(groups))
     moves = steps @ groups.T
     visits = _visits(like, moves, np.arange(launch.blocks) // blocks_per_wave)
     if not len(lists.sector):
@@ -146,14 +146,16 @@ def _every(lists: _Lists, every: int) -> _Lists:
     return _Lists(start, lists.sector[chosen], lists.pc[chosen], lists.kind[chosen])
 
 
-def _lists(trace: WarpTrace, streams: Streams, coalesced: Coalesced, group: NDArray[np.int64], groups: int) -> _Lists:
+def _lists(
+    trace: WarpTrace, requests: L1Requests, coalesced: Coalesced, group: NDArray[np.int64], groups: int
+) -> _Lists:
     """List block * groups + g: what instructions of group g touched in executed block `block`."""
-    accesses = np.diff(streams.start[:: trace.warps_per_block])
+    accesses = np.diff(requests.start[:: trace.warps_per_block])
     block = np.repeat(np.arange(len(trace.blocks)), accesses)
     pc_of_shape, kind_of_pc = np.zeros(len(coalesced.sectors), np.int64), np.zeros(len(group), np.int64)
-    pc_of_shape[streams.shape], kind_of_pc[streams.pc] = streams.pc, streams.kind
+    pc_of_shape[requests.shape], kind_of_pc[requests.pc] = requests.pc, requests.kind
     # Warps repeat each other's accesses: drop the repeats before each access becomes its sectors.
-    block, shape, base = distinct(block, streams.shape, streams.sector)
+    block, shape, base = distinct(block, requests.shape, requests.sector)
     count = coalesced.sectors[shape]
     access = np.repeat(np.arange(len(shape)), count)
     within = np.arange(len(access)) - np.repeat(np.cumsum(count) - count, count)
@@ -162,7 +164,7 @@ def _lists(trace: WarpTrace, streams: Streams, coalesced: Coalesced, group: NDAr
     number, pc, sector = distinct(block[access] * groups + group[pc], pc, sector)
     start = np.searchsorted(number, np.arange(len(trace.blocks) * groups + 1))
     kind = kind_of_pc[pc]
-    return _Lists(start, sector, pc, np.where(kind == PAST, READ, kind))
+    return _Lists(start, sector, pc, np.where(kind == READ_PAST_L1, READ, kind))
 
 
 def _visits(like: NDArray[np.int64], moves: NDArray[np.int64], wave: NDArray[np.int64]) -> _Visits:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from gemmsim.memory.caches.access_kinds import READ, WRITE
+from gemmsim.memory.requests.cache_operations import READ, WRITE
 
 
 def visit(  # type: ignore[no-untyped-def]

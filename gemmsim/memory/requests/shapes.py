@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gemmsim.memory.requests.access import Access
 from gemmsim.memory.requests.banks import BANK_SHIFT, conflict_free, copy_wavefronts, floor_wavefronts, wavefronts
 from gemmsim.memory.requests.coalescer import LINE_SHIFT, Coalesced, coalesce
-from gemmsim.memory.requests.tags import Lanes
+from gemmsim.memory.requests.tags import LaneLayout
 from gemmsim.trace.types import WARP_LANES, Patterns, WarpTrace
 
 WORD_BYTES = 1 << BANK_SHIFT
@@ -27,7 +27,7 @@ class Shapes:
     of_record    int32 [records] shape of each record
     pc           static instruction index
     coalesced    see `Coalesced`; meaningless for shared memory, whose addresses have no sectors
-    lanes        see `tags.Lanes`: what decides the cycles of the data stage
+    lanes        see `tags.LaneLayout`: what decides the cycles of the data stage
     least        cycles of the data stage if no bank were asked for two words
     shared       bool [shapes] whether it is of shared memory
     """
@@ -35,7 +35,7 @@ class Shapes:
     of_record: NDArray[np.int32]
     pc: NDArray[np.int64]
     coalesced: Coalesced
-    lanes: Lanes
+    lanes: LaneLayout
     least: NDArray[np.int64]
     shared: NDArray[np.bool_]
 
@@ -87,7 +87,7 @@ def _measure(
         waves[chosen] = copy_wavefronts(offsets[chosen], active[chosen], width, bypasses)
     written = np.where([_copies(a) and not a.bypasses for a in kinds], floors, 0)[row]
     shared = np.array([a.space == "shared" for a in kinds], bool)[row]
-    lanes = Lanes(
+    lanes = LaneLayout(
         line=np.where(active & ~shared[:, None], offsets >> LINE_SHIFT, -1),
         piece=offsets // np.maximum(widths, WORD_BYTES)[:, None],
         groups=np.maximum(widths // WORD_BYTES, 1),

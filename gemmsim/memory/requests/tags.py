@@ -22,7 +22,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.memory.loops import engine
+from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.coalescer import LINE_SHIFT
 
 BANKS = 4
@@ -32,7 +32,7 @@ LOW_MASK = sum(1 << bit for bit, turns in enumerate(_TURNS) if turns & 1)
 HIGH_MASK = sum(1 << bit for bit, turns in enumerate(_TURNS) if turns & 2)
 
 _KEPT = 1 << 16  # results that are kept
-_look_up = engine("requests/tags_loop", "look_up")
+_look_up = native_loop("requests/tags_loop", "look_up")
 
 
 def bank_of(line: int) -> int:
@@ -41,7 +41,7 @@ def bank_of(line: int) -> int:
 
 
 @dataclass(frozen=True)
-class Lanes:
+class LaneLayout:
     """What decides how the data stage serves a shape; arrays run parallel to the shapes.
 
     line      int64 [shapes, 32] line of each lane, counted from the record's base; -1: the lane is inactive
@@ -63,7 +63,7 @@ class Lanes:
 
 
 def look_up(
-    base: NDArray[np.uint64], shape: NDArray[np.int32], lanes: Lanes, lines_per_cycle: int
+    base: NDArray[np.uint64], shape: NDArray[np.int32], lanes: LaneLayout, lines_per_cycle: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Cycles of the tag stage, and wavefronts of the data stage where it misses, for each request: int64 [requests].
 

@@ -15,7 +15,7 @@ from gemmsim.sm.pipes import port_pipes
 from gemmsim.sm.registers import NO_OPERANDS
 from gemmsim.sm.streams import WarpStream
 from gemmsim.sm.types import STALL_REASONS
-from gemmsim.support.kept import by_identity
+from gemmsim.support.identity_cache import cached_by_identity
 
 NEVER = 1 << 62
 BARRIERS = 16  # named barriers of a block: CUDA programming guide
@@ -224,7 +224,7 @@ def _port_names(table: Sequence[Issue]) -> list[str]:
     return ["lsu", *sorted({row.port for row in table} - {"lsu"})]
 
 
-@by_identity(4)
+@cached_by_identity(4)
 def _rows(table: Sequence[Issue]) -> NDArray[np.void]:
     """Kept: one table is simulated several times."""
     number = {port: i for i, port in enumerate(_port_names(table))}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.support.repeating import Repeating
+from gemmsim.support.periodic_array import PeriodicArray
 from gemmsim.trace.types import Argument
 
 FIRST_ADDRESS = 0x7F00_0000_0000
@@ -21,7 +21,7 @@ _BEYOND = 256  # bytes behind each array that may be read
 class DeviceMemory:
     """Holds the content of each array argument, and one byte to each of its bytes: whether it was stored to.
 
-    A `Repeating` array is read where it is, until something is stored to it: then it gets memory of its own (`own`).
+    A `PeriodicArray` is read where it is, until something is stored to it: then it gets memory of its own (`own`).
 
     pointers   device address of each argument's array, None for scalars
     written    bool, one a byte: stored to since the start; allocations begin at multiples of a piece
@@ -44,7 +44,7 @@ class DeviceMemory:
                 self.pointers.append(None)
                 continue
             self.pointers.append(address)
-            lent = isinstance(array, Repeating) and array.again is not None
+            lent = isinstance(array, PeriodicArray) and array.remake is not None
             content = _bytes(array) if lent else _copied(array)
             self._content.append(content)
             rows.append((address, array.nbytes, position, content.ctypes.data, int(lent)))
@@ -59,8 +59,8 @@ class DeviceMemory:
         """Something is about to be stored there: from now on its content is a copy."""
         number = next(i for i, a in enumerate(self._arrays) if a is not None and self._allocation[i] == allocation)
         array = self._arrays[number]
-        assert isinstance(array, Repeating) and array.again is not None
-        content = _bytes(array.again())
+        assert isinstance(array, PeriodicArray) and array.remake is not None
+        content = _bytes(array.remake())
         self._content[allocation] = content
         self.places[allocation], self.lent[allocation] = content.ctypes.data, 0
 
@@ -119,7 +119,7 @@ class DeviceMemory:
 def _array(argument: Argument) -> NDArray | None:
     if not argument.shape:
         return None
-    return argument.value if isinstance(argument.value, Repeating) else np.ascontiguousarray(argument.value)
+    return argument.value if isinstance(argument.value, PeriodicArray) else np.ascontiguousarray(argument.value)
 
 
 def _bytes(array: NDArray) -> NDArray[np.uint8]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from gemmsim.isa.program import INSTRUCTION_BYTES, OperandKind, Program
 from gemmsim.support.errors import GemmsimError, nearest
-from gemmsim.support.kept import by_identity
+from gemmsim.support.identity_cache import cached_by_identity
 from gemmsim.trace import micro
 from gemmsim.trace.lower import control, conversion, floating, half, integer, logic, memory, moves, tensor
 from gemmsim.trace.lower.context import Constant, Context, MicroProgram
@@ -32,7 +32,7 @@ def supported_opcodes() -> tuple[str, ...]:
     return tuple(sorted(TABLE))
 
 
-@by_identity(_KEPT)
+@cached_by_identity(_KEPT)
 def lower(program: Program) -> MicroProgram:
     """Every instruction to its micro-operations. Raises GemmsimError where one has no semantics."""
     if not program.instructions:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.support.kept import by_identity
+from gemmsim.support.identity_cache import cached_by_identity
 from gemmsim.trace.lower.context import CONTROL_NUMBER, MicroProgram
 from gemmsim.trace.micro import (
     ACCESS,
@@ -39,7 +39,7 @@ from gemmsim.trace.micro import (
 from gemmsim.trace.slicing.dataflow import Step, rows_of, stack_rows, step_of
 
 
-@by_identity(8)
+@cached_by_identity(8)
 def reduced(program: MicroProgram, accesses: bool = True) -> NDArray[np.uint32] | None:
     """The micro-operations of `program`, those idle that no address, guard, branch or barrier depends on.
 

@@ -9,13 +9,13 @@ from trace_builder import Accesses, Lanes, launch, program, warp_trace
 
 from gemmsim.gpu import load_gpu
 from gemmsim.memory.caches.merging import merged_share
-from gemmsim.memory.grid.block_steps import Shifts
+from gemmsim.memory.grid.block_steps import BlockSteps
 from gemmsim.memory.grid.placement import place
 from gemmsim.memory.serve import serve
 
 H200 = load_gpu("h200")
 # Instruction 0 reads the same for all blocks of a row of the grid (A), 1 for all of a column (B), 2 for no two (C).
-STEPS = Shifts(np.array([[0, 128, 128], [4096, 0, 4096], [0, 0, 0]]), (True, True, True))
+STEPS = BlockSteps(np.array([[0, 128, 128], [4096, 0, 4096], [0, 0, 0]]), (True, True, True))
 LOAD, STORE = range(2)
 
 

@@ -10,8 +10,8 @@ import pytest
 from trace_builder import Accesses, launch, program, warp_trace
 
 from gemmsim.gpu.load import load_gpu
-from gemmsim.memory.grid.accesses import Streams
-from gemmsim.memory.grid.sampled import brought_sectors, spread, together
+from gemmsim.memory.grid.l1_requests import L1Requests
+from gemmsim.memory.grid.sector_assignment import brought_sectors, spread, together
 from gemmsim.memory.requests.coalescer import coalesce
 from gemmsim.memory.serve import serve
 from gemmsim.memory.types import Traffic
@@ -270,11 +270,11 @@ def test_what_an_access_brings_where_64_bytes_are_fetched() -> None:
     sector = np.array([0, 1, 2, 8, 101, 102, 103, 104])
     shape = np.array([0, 0, 0, 1, 0, 0, 0, 0], np.int32)
     none = np.zeros(8, np.uint8)
-    streams = Streams(np.arange(8), sector, shape, none, none.astype(np.int32), np.array([0, 4, 8]))
+    requests = L1Requests(np.arange(8), sector, shape, none, none.astype(np.int32), np.array([0, 4, 8]))
     asked = np.array([1, 1, 1, 4, 1, 1, 1, 1])
     # pairs: 0-1, 2-3, the line's two; 100-101, 102-103, 104-105
-    assert brought_sectors(asked, streams, patterns, 2, 2).tolist() == [2, 0, 2, 4, 2, 2, 0, 2]
-    assert brought_sectors(asked, streams, patterns, 2, 1).tolist() == asked.tolist()
+    assert brought_sectors(asked, requests, patterns, 2, 2).tolist() == [2, 0, 2, 4, 2, 2, 0, 2]
+    assert brought_sectors(asked, requests, patterns, 2, 1).tolist() == asked.tolist()
 
 
 def test_blocks_that_stand_for_none_cost_nothing() -> None:

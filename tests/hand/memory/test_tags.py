@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gemmsim.memory.requests.banks import wavefronts
-from gemmsim.memory.requests.tags import Lanes, bank_of, look_up
+from gemmsim.memory.requests.tags import LaneLayout, bank_of, look_up
 
 RECORDS = Path(__file__).parents[2] / "records"
 TAGS = json.loads((RECORDS / "h200_tags.json").read_text())["requests"]
@@ -19,10 +19,10 @@ AREA = 1 << 29  # a multiple of this leaves the low 22 bits of a line number as 
 ACTIVE = np.ones((1, 32), bool)
 
 
-def lanes(offsets: np.ndarray, width: int = 4, shares: bool = True) -> Lanes:
+def lanes(offsets: np.ndarray, width: int = 4, shares: bool = True) -> LaneLayout:
     """Loads of `width` bytes a lane from a base that is a multiple of 128: offsets [shapes, 32]."""
     yes, none = np.ones(len(offsets), bool), np.zeros(len(offsets), np.int64)
-    return Lanes(offsets >> 7, offsets // width, none + width // 4, yes & shares, yes, none, none)
+    return LaneLayout(offsets >> 7, offsets // width, none + width // 4, yes & shares, yes, none, none)
 
 
 def looked_up(

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-READ, WRITE, ATOMIC, PAST = 0, 1, 2, 3  # PAST: a read that bypasses L1
+READ, WRITE, ATOMIC, READ_PAST_L1 = 0, 1, 2, 3  # READ_PAST_L1: a read that bypasses L1

@@ -1,4 +1,4 @@
-"""The loop of `gemmsim.memory.grid.sampled.passes`."""
+"""The loop of `gemmsim.memory.grid.sector_assignment.passes`."""
 
 from __future__ import annotations
 

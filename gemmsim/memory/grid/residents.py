@@ -1,8 +1,8 @@
-"""The accesses that go to L1, by warp, and which blocks share an SM: the order that the cache replays follow.
+"""Which blocks share an SM, and when: the order in which the cache replays follow a grid's requests.
 
-Blocks run where `placement` says, those of an SM in groups of those that are resident together; warps of a group take
-turns, each with its next access (round robin). On hardware warps drift apart: hits between blocks that share data by
-chance differ.
+`placement` says on which SM and in which generation each block runs. The blocks of one SM that are resident together
+form a group. The warps of a group take turns (round robin), and each makes its next request when its turn comes. On
+hardware warps drift apart, so hits between blocks that share data by chance differ there.
 """
 
 from __future__ import annotations
@@ -12,39 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.memory.caches.access_kinds import ATOMIC, PAST, READ, WRITE
 from gemmsim.memory.grid.placement import Placement
-from gemmsim.memory.requests.access import Access
-from gemmsim.memory.requests.coalescer import SECTOR_SHIFT
-from gemmsim.memory.requests.shapes import Shapes
 from gemmsim.trace.types import WarpTrace
 
 _GOLDEN = 0.6180339887498949  # multiples of it spread evenly
-_KINDS = {"ld": READ, "ldgsts": READ, "st": WRITE, "atom": ATOMIC, "red": ATOMIC}
 
 
 @dataclass(frozen=True)
-class Streams:
-    """The global and local accesses of a trace, in its order.
-
-    record   int64 [accesses] index of the memory record
-    sector   int64 [accesses] its base address in sectors
-    shape    int32 [accesses]
-    kind     uint8 [accesses] READ, WRITE, ATOMIC or PAST
-    pc       int32 [accesses] static instruction
-    start    int64 [warps + 1] accesses of warp w are start[w]:start[w + 1]
-    """
-
-    record: NDArray[np.int64]
-    sector: NDArray[np.int64]
-    shape: NDArray[np.int32]
-    kind: NDArray[np.uint8]
-    pc: NDArray[np.int32]
-    start: NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Residents:
+class ResidentGroups:
     """Groups of blocks that are resident together, ordered by SM and then by time.
 
     sm      int64 [groups] SM of each group, ascending; its L1 is cold at its first group
@@ -65,25 +40,7 @@ class Residents:
     shift: NDArray[np.int64]
 
 
-def streams_of(trace: WarpTrace, shapes: Shapes, accesses: dict[int, Access]) -> Streams:
-    """The records that L1 sees; shared memory has none of them."""
-    kinds = np.full(trace.executed.shape[1], -1, np.int8)
-    for index, access in accesses.items():
-        if access.space != "shared":
-            kinds[index] = PAST if access.bypasses else _KINDS[access.op]
-    kind = kinds[trace.record_pc]
-    record = np.flatnonzero(kind >= 0)
-    return Streams(
-        record=record,
-        sector=(trace.record_base[record] >> np.uint64(SECTOR_SHIFT)).astype(np.int64),
-        shape=shapes.of_record[record],
-        kind=kind[record].astype(np.uint8),
-        pc=trace.record_pc[record],
-        start=np.searchsorted(record, trace.record_start).astype(np.int64),
-    )
-
-
-def residents_of(trace: WarpTrace, placement: Placement) -> Residents:
+def residents_of_grid(trace: WarpTrace, placement: Placement) -> ResidentGroups:
     """Where and when the blocks of a trace that has all of them run."""
     blocks = trace.blocks
     sm, wave = placement.sm[blocks], placement.generation[blocks]
@@ -93,7 +50,7 @@ def residents_of(trace: WarpTrace, placement: Placement) -> Residents:
     first[1:] = (sm[1:] != sm[:-1]) | (wave[1:] != wave[:-1])
     begin = np.flatnonzero(first)
     still = np.zeros((1, trace.executed.shape[1]), np.int64)
-    return Residents(
+    return ResidentGroups(
         sm=sm[begin],
         start=np.append(begin, len(order)),
         block=order,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gemmsim.memory.requests.access import Access
 from gemmsim.memory.requests.banks import copy_wavefronts, wavefronts
-from gemmsim.memory.requests.wavefronts import lane_banks, lane_wavefronts
+from gemmsim.memory.requests.lane_wavefronts import lane_banks, lane_wavefronts
 
 WIDTHS = (1, 2, 4, 8, 16)
 LANES = np.arange(32)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gemmsim.support.kept import by_identity
+from gemmsim.support.identity_cache import cached_by_identity
 
 
 def test_the_last_results_are_kept() -> None:
     calls = []
 
-    @by_identity(2)
+    @cached_by_identity(2)
     def double(values: list[int]) -> list[int]:
         calls.append(values)
         return [2 * value for value in values]
@@ -27,7 +27,7 @@ def test_the_last_results_are_kept() -> None:
 def test_a_new_object_is_not_taken_for_one_that_is_gone() -> None:
     """Whatever was an argument is held, so that its identity cannot become another object's."""
 
-    @by_identity(1)
+    @cached_by_identity(1)
     def first(values: list[int]) -> int:
         return values[0]
 

@@ -1,0 +1,97 @@
+"""Large arrays whose content repeats, and which take memory only where they are touched.
+
+A prediction does not depend on the values in a large matrix, as long as these differ from one another. Such a matrix is
+therefore one period of elements that is mapped again and again. It costs no time to fill, a page that is never read
+does not exist, and a page that is written to becomes a copy of its own. This needs Linux; elsewhere the period is
+copied as often as the array is long.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import mmap
+import os
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# The number of pages is prime, so that neighbouring tiles of a matrix begin at different elements of the period.
+PERIOD_BYTES = 1021 * mmap.PAGESIZE
+_FIXED, _NO_RESERVE = 0x10, 0x4000  # MAP_FIXED, MAP_NORESERVE of Linux
+_FAILED = ctypes.c_void_p(-1).value
+
+
+class PeriodicArray(np.ndarray[Any, Any]):
+    """An array that `periodic_array` has mapped.
+
+    `remake` makes another array of the same content. It is None in views, in copies and in arrays of plain memory.
+    Bytes up to the end of the last page, and the page after it, may be read.
+    """
+
+    remake: Callable[[], PeriodicArray] | None = None
+
+
+def periodic_array(period: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """An array of `shape`, in C order, that repeats the elements of `period` (one dimension, PERIOD_BYTES long).
+
+    Raises ValueError for a period of another length.
+    """
+    if period.nbytes != PERIOD_BYTES:
+        raise ValueError(f"a period takes {PERIOD_BYTES} bytes, not {period.nbytes}")
+    if sys.platform != "linux" or not hasattr(os, "memfd_create"):
+        return np.resize(period, shape)
+    return _mapped(_File(period), period.dtype, shape)
+
+
+class _File:
+    """An anonymous file that holds a period for as long as an array made from it may be remade."""
+
+    def __init__(self, period: NDArray[Any]) -> None:
+        self.number = os.memfd_create("gemmsim")
+        weakref.finalize(self, os.close, self.number)
+        os.truncate(self.number, period.nbytes)
+        with mmap.mmap(self.number, period.nbytes) as content:
+            content[:] = period.tobytes()
+
+
+class _Region:
+    """A range of addresses that is unmapped when the last array in it is gone."""
+
+    def __init__(self, address: int, size: int, length: int) -> None:
+        self.__array_interface__ = {"version": 3, "shape": (size,), "typestr": "|u1", "data": (address, False)}
+        weakref.finalize(self, _libc().munmap, address, length)
+
+
+def _mapped(file: _File, dtype: np.dtype[Any], shape: tuple[int, ...]) -> PeriodicArray:
+    size = math.prod(shape) * dtype.itemsize
+    length = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE + mmap.PAGESIZE
+    private = mmap.MAP_PRIVATE | _NO_RESERVE
+    start = _map(None, length, private | mmap.MAP_ANONYMOUS, -1)
+    region = _Region(start, size, length)
+    for offset in range(0, size, PERIOD_BYTES):
+        count = min(PERIOD_BYTES, length - mmap.PAGESIZE - offset)
+        _map(start + offset, count, private | _FIXED, file.number)
+    array = np.asarray(region).view(dtype).reshape(shape).view(PeriodicArray)
+    array.remake = lambda: _mapped(file, dtype, shape)
+    return array
+
+
+def _map(address: int | None, length: int, flags: int, file: int) -> int:
+    found = _libc().mmap(address, length, mmap.PROT_READ | mmap.PROT_WRITE, flags, file, 0)
+    if found == _FAILED:
+        number = ctypes.get_errno()
+        raise MemoryError(f"cannot map {length} bytes: {os.strerror(number)}")
+    return int(found)
+
+
+def _libc() -> Any:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *(ctypes.c_int,) * 3, ctypes.c_long)
+    libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+    return libc
