@@ -24,7 +24,8 @@ from gemmsim.memory.requests.access import Access, access_of
 from gemmsim.memory.requests.coalescer import SECTOR_BYTES
 from gemmsim.memory.requests.lane_wavefronts import lane_banks, lane_wavefronts
 from gemmsim.memory.requests.shapes import Shapes
-from gemmsim.trace.types import WARP_LANES, Launch, WarpTrace
+from gemmsim.support.warp import WARP_LANES
+from gemmsim.trace.types import Launch, WarpTrace, active_lanes
 
 # (pattern, access) -> bank and wavefront of each lane
 _Served = dict[tuple[int, Access], tuple[tuple[int, ...], tuple[int, ...]]]
@@ -178,13 +179,12 @@ def _elements(
 
 
 def _active(trace: WarpTrace, pattern: int) -> NDArray[np.bool_]:
-    return (trace.patterns.active_mask[pattern] >> np.arange(WARP_LANES, dtype=np.uint32)) & 1 == 1
+    return active_lanes(trace.patterns.active_mask[pattern])
 
 
 def _lanes(trace: WarpTrace, pattern: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Offsets and active lanes of records, [n, 32] each."""
-    bits = np.arange(WARP_LANES, dtype=np.uint32)
-    return trace.patterns.offsets_bytes[pattern], (trace.patterns.active_mask[pattern][:, None] >> bits) & 1 == 1
+    return trace.patterns.offsets_bytes[pattern], active_lanes(trace.patterns.active_mask[pattern])
 
 
 def _thread_access(trace: WarpTrace, block: BlockRecords, pc: int, arrays: Arrays) -> ThreadAccess:

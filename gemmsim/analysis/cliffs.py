@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gemmsim.analysis.evidence import Evidence
-from gemmsim.gpu.limits import WARP_THREADS, blocks_by_registers, blocks_by_shared, blocks_by_warps, warps_per_block
+from gemmsim.gpu.limits import blocks_by_registers, blocks_by_shared, blocks_by_warps, warps_per_block
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.memory.caches.carveout import choose_carveout
+from gemmsim.support.warp import WARP_LANES
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,8 @@ def cliffs(evidence: Evidence) -> Cliffs:
         _stairs(
             "threads",
             threads,
-            range(WARP_THREADS, sm.max_threads_per_block + 1, WARP_THREADS),
-            WARP_THREADS,
+            range(WARP_LANES, sm.max_threads_per_block + 1, WARP_LANES),
+            WARP_LANES,
             lambda t: _resident(registers, shared_bytes, t, gpu),
         ),
     )

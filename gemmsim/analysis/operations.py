@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from gemmsim.isa.matrix import matrix_multiply
 from gemmsim.isa.program import Program
+from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace.types import WarpTrace
 
 # Operations a thread and instruction: a fused multiply-add counts two (Nsight Compute, "Roofline Charts").
@@ -15,7 +16,6 @@ _OPERATIONS = {
     "fp16": {"HFMA2": 4, "HADD2": 2, "HMUL2": 2},
 }
 _OF_OPCODE = {opcode: (precision, n) for precision, each in _OPERATIONS.items() for opcode, n in each.items()}
-_LANES = 32
 # HFMA2 Rd, -RZ, RZ, x, y only loads a constant.
 _CONSTANT_LOAD = "-RZ, RZ"
 
@@ -44,7 +44,7 @@ def floating_point_operations(program: Program, trace: WarpTrace) -> Operations:
             continue
         matrices = matrix_multiply(instruction)
         if matrices is not None:  # a warp's, whose 32 threads are what is counted
-            totals[matrices.precision] = totals.get(matrices.precision, 0.0) + matrices.operations / _LANES * count
+            totals[matrices.precision] = totals.get(matrices.precision, 0.0) + matrices.operations / WARP_LANES * count
         if found := _OF_OPCODE.get(instruction.opcode):
             totals[found[0]] += found[1] * count
     return Operations(totals)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.analysis.access_samples import ArrayArgument, Phase, Rectangle
-from gemmsim.trace.types import WARP_LANES, Patterns
+from gemmsim.trace.types import Patterns, active_lanes
 
 MOST_PHASES = 64  # iterations kept: enough to step through by hand
 
@@ -114,9 +114,8 @@ def _bounds(
     """
     columns = np.array([a.shape[-1] for a in arguments], np.int64)[records.array[rows]][:, None]
     items = np.array([a.item_bytes for a in arguments], np.int64)[records.array[rows]][:, None]
-    bits = np.arange(WARP_LANES, dtype=np.uint32)
     pattern = records.pattern[rows]
-    active = (patterns.active_mask[pattern][:, None] >> bits) & 1 == 1
+    active = active_lanes(patterns.active_mask[pattern])
     first = (records.base[rows] - records.start[rows])[:, None] + patterns.offsets_bytes[pattern]
     last = first + np.maximum(records.width[rows][:, None], items) - 1
     low, high = first // items, last // items

@@ -10,9 +10,9 @@ from gemmsim.analysis.mix import Kind, kind_of
 from gemmsim.isa.matrix import matrix_multiply
 from gemmsim.isa.program import Instruction
 from gemmsim.memory.requests.access import access_of
+from gemmsim.support.warp import WARP_LANES
 
 WORD_BYTES = 4
-_LANES = 32
 _PACKED = 2  # HFMA2 multiplies and adds twice
 
 
@@ -44,7 +44,7 @@ def reuse(evidence: Evidence) -> Reuse | None:
     for index in range(loop.start, loop.stop):
         instruction, count = evidence.program.instructions[index], evidence.executed[index]
         if kind_of(instruction) is Kind.FMA:
-            products += _LANES * count * _products(instruction)
+            products += WARP_LANES * count * _products(instruction)
         access = access_of(instruction)
         if access is not None and access.op == "ld" and access.space in words:
             words[access.space] += access.width_bytes * access.lanes / WORD_BYTES * count
@@ -55,5 +55,5 @@ def _products(instruction: Instruction) -> float:
     """Multiply-adds a lane."""
     matrices = matrix_multiply(instruction)
     if matrices is not None:
-        return matrices.operations / 2 / _LANES
+        return matrices.operations / 2 / WARP_LANES
     return _PACKED if instruction.opcode == "HFMA2" else 1

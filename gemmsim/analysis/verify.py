@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from gemmsim.analysis.findings import Verification
 from gemmsim.launch.request import GemmCheck
+from gemmsim.support.dtypes import DTYPES
 from gemmsim.trace.types import Argument, Execution, Launch
 
-# Unit roundoff of the precision that sums the products.
-_ROUNDOFF = {"f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8, "f64": 2.0**-53, "i32": 0.0, "i8": 0.0}
 _CHUNK_ELEMENTS = 1 << 22  # of A read at a time, so that the float64 copy stays small
 
 _DOUBTFUL_SHARE = 32  # with more doubtful elements than one in so many, all magnitudes are computed
@@ -102,7 +101,7 @@ def _compare(
             expected, terms = expected + bias[columns], terms + np.abs(bias[columns])
         expected = np.maximum(expected, 0) if check.relu else expected
         error = np.where(stored[at], np.abs(after[at].astype(np.float64) - expected), 0)
-        allowed = partial(_allowed, check=check, k=k, roundoff=_ROUNDOFF[dtype])
+        allowed = partial(_allowed, check=check, k=k, roundoff=DTYPES[dtype].unit_roundoff)
         # sum|a b| is no less than |sum a b|: most elements need no more, and their magnitude is not computed.
         doubtful = np.nonzero(~(error <= allowed(np.abs(product), terms)))
         if len(doubtful[0]) > product.size // _DOUBTFUL_SHARE:

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.launch.arrays import FLOATS, NUMPY_DTYPES, bf16_bits, check_array_size, random_array
+from gemmsim.launch.arrays import NUMPY_DTYPES, bf16_bits, check_array_size, random_array
+from gemmsim.support.dtypes import FLOATS
 from gemmsim.support.errors import GemmsimError, nearest
 from gemmsim.trace.types import Argument
 
@@ -77,7 +78,7 @@ def _number(text: str, dtype: str, value: str) -> float | int:
     except ValueError:
         kind = "a number" if dtype in FLOATS else "an integer"
         raise GemmsimError(f"--arg '{text}': '{value}' is not {kind}") from None
-    limits = np.iinfo(np.dtype(NUMPY_DTYPES[dtype]))
+    limits = np.iinfo(NUMPY_DTYPES[dtype])
     if not limits.min <= number <= limits.max:
         raise GemmsimError(f"--arg '{text}': {number} does not fit {dtype}, which holds {limits.min} to {limits.max}")
     return number

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from gemmsim.support.dtypes import DTYPES
 from gemmsim.support.errors import GemmsimError, nearest
-
-DTYPES = ("f16", "bf16", "f32", "f64", "i8", "i32", "i64", "u8", "u32", "u64")
 
 
 @dataclass(frozen=True, slots=True)

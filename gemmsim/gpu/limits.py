@@ -7,8 +7,7 @@ checked against `launch__occupancy_limit_*` of an H200 and published reports of 
 from __future__ import annotations
 
 from gemmsim.gpu.spec import GpuSpec
-
-WARP_THREADS = 32
+from gemmsim.support.warp import WARP_LANES
 
 
 def round_up(value: int, unit: int) -> int:
@@ -16,7 +15,7 @@ def round_up(value: int, unit: int) -> int:
 
 
 def warps_per_block(threads_per_block: int) -> int:
-    return -(-threads_per_block // WARP_THREADS)
+    return -(-threads_per_block // WARP_LANES)
 
 
 def blocks_by_warps(threads_per_block: int, gpu: GpuSpec) -> int:
@@ -31,7 +30,7 @@ def blocks_by_registers(registers: int, threads_per_block: int, gpu: GpuSpec) ->
     sm = gpu.sm
     if registers > sm.max_registers_per_thread:
         return 0
-    a_warp = round_up(max(registers, 1) * WARP_THREADS, sm.register_allocation_unit)
+    a_warp = round_up(max(registers, 1) * WARP_LANES, sm.register_allocation_unit)
     warps = sm.registers // a_warp // sm.warp_allocation_granularity * sm.warp_allocation_granularity
     return warps // warps_per_block(threads_per_block)
 

@@ -7,26 +7,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.support.dtypes import DTYPES, FLOATS
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.periodic_array import PERIOD_BYTES, periodic_array
 
 MAX_ARRAY_BYTES = 8 * 2**30  # beyond it the host, not the GPU, would be what fails
 
-# dtype -> what an array of it is made of; bf16 is held as its bit patterns
-NUMPY_DTYPES: dict[str, type[np.generic]] = {
-    "f16": np.float16,
-    "bf16": np.uint16,
-    "f32": np.float32,
-    "f64": np.float64,
-    "i8": np.int8,
-    "i32": np.int32,
-    "i64": np.int64,
-    "u8": np.uint8,
-    "u32": np.uint32,
-    "u64": np.uint64,
-}
+NUMPY_DTYPES = {name: np.dtype(dtype.numpy_name) for name, dtype in DTYPES.items()}
 REPEATED_ABOVE = 1 << 20  # elements
-FLOATS = ("f16", "bf16", "f32", "f64")
 
 
 def random_array(dtype: str, shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np.generic]:
@@ -56,12 +44,12 @@ def filled(dtype: str, shape: tuple[int, ...], value: float) -> NDArray[np.gener
 
 
 def _run_length(dtype: str) -> int:
-    return PERIOD_BYTES // np.dtype(NUMPY_DTYPES[dtype]).itemsize
+    return PERIOD_BYTES // DTYPES[dtype].item_bytes
 
 
 def check_array_size(what: str, dtype: str, shape: tuple[int, ...]) -> None:
     """Raises GemmsimError, beginning with `what`, for an array above MAX_ARRAY_BYTES."""
-    size_bytes = math.prod(shape) * np.dtype(NUMPY_DTYPES[dtype]).itemsize
+    size_bytes = math.prod(shape) * DTYPES[dtype].item_bytes
     if size_bytes > MAX_ARRAY_BYTES:
         limit = MAX_ARRAY_BYTES >> 30
         raise GemmsimError(f"{what}: {size_bytes / 2**30:.1f} GiB, but an array may have {limit} GiB at most")

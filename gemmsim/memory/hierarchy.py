@@ -24,6 +24,7 @@ from gemmsim.memory.requests.access import Access
 from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE
 from gemmsim.memory.requests.coalescer import SECTOR_BYTES
 from gemmsim.memory.requests.shapes import Shapes
+from gemmsim.support.dtypes import DTYPES
 from gemmsim.support.threads import in_background
 from gemmsim.trace.types import Launch, WarpTrace
 
@@ -163,8 +164,7 @@ def _bound(launch: Launch, asked: NDArray[np.float64], kept_bytes: int) -> Footp
 
     kept_bytes  L2 that a launch before has filled: arrays that fit in it are not read at all
     """
-    sizes = {"f16": 2, "bf16": 2, "f64": 8, "i64": 8, "u64": 8, "i8": 1, "u8": 1}
-    bytes_of_arrays = sum(int(np.prod(a.shape)) * sizes.get(a.dtype, 4) for a in launch.args if a.shape)
+    bytes_of_arrays = sum(int(np.prod(a.shape)) * DTYPES[a.dtype].item_bytes for a in launch.args if a.shape)
     total = float(asked.sum())
     if bytes_of_arrays <= kept_bytes:
         bytes_of_arrays = 0

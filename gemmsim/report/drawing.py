@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from gemmsim.analysis.access_samples import AccessSample, ArrayArgument, WarpAccess
+from gemmsim.memory.requests.banks import BANKS
+from gemmsim.support.warp import WARP_LANES
 
 WIDTH = 74  # beneath a heading it is indented, and fits into 80 columns still
 MOST_ROWS = 12
-LANES = 32
 _WORD_BYTES = 4
 
 
@@ -33,8 +34,8 @@ def _sectors(access: WarpAccess, arrays: dict[int, ArrayArgument]) -> list[str]:
     array = arrays.get(access.argument) if access.argument is not None else None
     rows = []
     for number, address in enumerate(access.sector_addresses):
-        lanes = [lane for lane in range(LANES) if access.sector[lane] == number]
-        marks = "".join("#" if lane in lanes else "." for lane in range(LANES))
+        lanes = [lane for lane in range(WARP_LANES) if access.sector[lane] == number]
+        marks = "".join("#" if lane in lanes else "." for lane in range(WARP_LANES))
         offset = address - access.sector_addresses[0]
         rows.append(_cut(f"sector +{offset:<#9x} |{marks}| {_elements(access, array, lanes)}".rstrip()))
     ruler = "lane".rjust(18) + " 0       8       16      24"
@@ -56,15 +57,15 @@ def _banks(sample: AccessSample, access: WarpAccess) -> list[str]:
     words = max(1, sample.width_bytes // _WORD_BYTES)
     rows = []
     for number in sorted({wavefront for wavefront in access.wavefront if wavefront >= 0}):
-        cells = [".."] * LANES
-        for lane in range(LANES):
+        cells = [".."] * BANKS
+        for lane in range(WARP_LANES):
             if access.wavefront[lane] != number:
                 continue
             for word in range(words):
-                bank = (access.bank[lane] + word) % LANES
+                bank = (access.bank[lane] + word) % BANKS
                 cells[bank] = f"{lane:2}" if cells[bank] == ".." else "**"
         rows.append(f"wave {number:>2} |{''.join(cells)}|")
-    ruler = "bank".rjust(7) + "  " + "".join(f"{bank:<8}" for bank in range(0, LANES, 4)).rstrip()
+    ruler = "bank".rjust(7) + "  " + "".join(f"{bank:<8}" for bank in range(0, BANKS, 4)).rstrip()
     return [
         ruler,
         *_shortened(rows, "wavefronts"),

@@ -141,7 +141,7 @@ def _as_text(value: Any) -> str:
     if not isinstance(value, np.ndarray | np.generic):
         form = "text such as 'i32=256', or a NumPy scalar such as np.int32(256)"
         raise GemmsimError(f"argument {value!r}: its type is not known; give {form}, or a NumPy array")
-    names = [name for name, known in NUMPY_DTYPES.items() if np.dtype(known) == value.dtype and name != "bf16"]
+    names = [name for name, known in NUMPY_DTYPES.items() if known == value.dtype and name != "bf16"]
     if not names:
         raise GemmsimError(f"an array of {value.dtype}: known are {', '.join(NUMPY_DTYPES)}")
     shape = f"[{','.join(map(str, value.shape))}]" if value.shape else ""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gemmsim.isa.program import Program
 from gemmsim.support.errors import GemmsimError
+from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro, words
 from gemmsim.trace.engine.faults import describe
 from gemmsim.trace.engine.trace_buffers import Buffers
@@ -19,7 +20,7 @@ from gemmsim.trace.launch_data.device_memory import DeviceMemory
 from gemmsim.trace.lower import MicroProgram, lower
 from gemmsim.trace.sanitizer.watcher import Watcher
 from gemmsim.trace.slicing.program_slice import reduced
-from gemmsim.trace.types import WARP_LANES, Execution, Launch, Sketch, WarpTrace
+from gemmsim.trace.types import Execution, Launch, Sketch, WarpTrace
 
 ALL = 0xFFFFFFFF
 LOCAL_SLOTS = 512  # blocks that own a stack at once; a block id selects one

@@ -8,8 +8,6 @@ inversion: (row & and_mask) ^ xor_mask.
 
 from __future__ import annotations
 
-LANES = 32
-
 # Columns of a micro-operation row.
 OP = 0
 GUARD = 1  # word offset of the guard predicate's row

@@ -7,7 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-WARP_LANES = 32
+from gemmsim.support.warp import WARP_LANES
+
+
+def active_lanes(masks: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """bool [..., 32]: the lanes whose bit is set in each mask, uint32 [...]."""
+    return (masks[..., None] >> np.arange(WARP_LANES, dtype=np.uint32)) & 1 == 1
 
 
 @dataclass(frozen=True)

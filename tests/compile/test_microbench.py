@@ -13,7 +13,7 @@ from gemmsim_validate.cli.main import main
 from gemmsim_validate.microbench import arithmetic, bandwidth, barrier, bundle, latency, launch, wavefronts
 from gemmsim_validate.microbench.bench import Warps
 from gemmsim_validate.microbench.groups import GROUPS
-from gemmsim_validate.microbench.maps import LANES, REGION_BYTES, lane_maps
+from gemmsim_validate.microbench.maps import REGION_BYTES, lane_maps
 from gemmsim_validate.microbench.ptx import UNROLLS, module
 from gemmsim_validate.microbench.run import run
 
@@ -24,6 +24,7 @@ from gemmsim.compile.source import CubinKernel
 from gemmsim.gpu import load_gpu
 from gemmsim.launch.request import AnalyzeRequest, Labels
 from gemmsim.memory.requests.banks import wavefronts as by_the_model
+from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace.types import Argument, Launch
 
 MACHINE = {"device": "NVIDIA H200", "compute_capability": [9, 0], "driver": "1.0", "sms": 130}
@@ -76,8 +77,8 @@ class FakeBench:
             return LATENCIES[kind]
         if what == "rate":  # one warp a sub-partition cannot fill the pipe
             return INTERVALS[kind] * max(warps / 4, 1.5)
-        offsets = data.values[:LANES].astype(np.int64)[None, :]
-        active = np.ones((1, LANES), bool)
+        offsets = data.values[:WARP_LANES].astype(np.int64)[None, :]
+        active = np.ones((1, WARP_LANES), bool)
         return warps * float(by_the_model(offsets, active, int(what) // 8, kind != "sts")[0])
 
     def launch_words(self, entry: str, data: Any, count: int, words: int) -> np.ndarray:
@@ -211,7 +212,7 @@ def test_lane_maps_stay_in_their_region_and_cover_the_patterns() -> None:
         maps = lane_maps(size)
         assert {f"stride_{i}" for i in range(1, 34)} <= set(maps)
         for offsets in maps.values():
-            assert len(offsets) == LANES and (offsets % size == 0).all()
+            assert len(offsets) == WARP_LANES and (offsets % size == 0).all()
             assert offsets.min() >= 0 and offsets.max() + size <= REGION_BYTES
 
 
@@ -225,7 +226,7 @@ def test_the_simulator_runs_the_kernel_and_counts_what_the_bank_model_says(bits:
     offsets = lane_maps(bits // 8)[name]
     args = (
         Argument("i64", (4 * warps,), np.zeros(4 * warps, np.int64)),
-        Argument("u32", (LANES,), offsets.astype(np.uint32)),
+        Argument("u32", (WARP_LANES,), offsets.astype(np.uint32)),
         Argument("u32", (), rounds),
         Argument("u32", (), 0),
     )
@@ -238,7 +239,7 @@ def test_the_simulator_runs_the_kernel_and_counts_what_the_bank_model_says(bits:
     )
     counters = count(request).traffic.counters
     requests = rounds * 32 * warps
-    expected = int(by_the_model(offsets[None, :], np.ones((1, LANES), bool), bits // 8, True)[0])
+    expected = int(by_the_model(offsets[None, :], np.ones((1, WARP_LANES), bool), bits // 8, True)[0])
     assert counters["smsp__inst_executed_op_shared_ld.sum"] == requests
     assert counters["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"] == requests * expected
 

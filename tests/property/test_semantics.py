@@ -10,6 +10,7 @@ from numba import njit, uint32, uint64
 
 from gemmsim.isa.lanes import NumpyLanes
 from gemmsim.isa.semantics.registry import Op, load
+from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro
 from gemmsim.trace.llvm.lane_operations import lane_operation
 
@@ -58,10 +59,10 @@ def _compiled(number: int, op: Op, rows: np.ndarray, immediates: list[int], mask
     code[micro.OP] = number
     for i in range(len(op.sources)):
         at = micro.SOURCE + micro.SOURCE_COLUMNS * i
-        code[at : at + 3] = 2 * i * micro.LANES, ALL, 0
+        code[at : at + 3] = 2 * i * WARP_LANES, ALL, 0
     first = 2 * 5
     for i in range(3):
-        code[micro.RESULT + i] = (first + 2 * i) * micro.LANES
+        code[micro.RESULT + i] = (first + 2 * i) * WARP_LANES
     code[micro.IMMEDIATE : micro.IMMEDIATE + len(immediates)] = immediates
     state = np.ascontiguousarray(rows)
     _execute(code.ctypes.data, state.ctypes.data, mask)

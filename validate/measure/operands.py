@@ -12,12 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.launch.arrays import NUMPY_DTYPES, random_array
+from gemmsim.support.dtypes import DTYPES
 
 FULL_CHECK = 1024  # M, N and K up to which every element of C is checked
 SAMPLED_ROWS = 64
-# Unit roundoff of the sums, by the type of C; sums of halves are in fp32, and rounded once at the end
-_SUM_ROUNDOFF = {"f64": 2.0**-53, "i32": 0.0}
-_STORE_ROUNDOFF = {"f16": 2.0**-11, "bf16": 2.0**-8}
 _SCALARS: dict[str, Any] = {"f32": ctypes.c_float, "f64": ctypes.c_double, "i32": ctypes.c_int32}
 
 
@@ -105,14 +103,17 @@ def check(problem: Mapping[str, Any], host: Host, result: NDArray[Any]) -> dict[
     alpha = float(problem.get("alpha", 1))
     reference, terms = alpha * (a @ b), abs(alpha) * (np.abs(a) @ np.abs(b))
     rounded = (1 + problem.get("operand_roundoff", 0.0)) ** 2
-    bound = (k + 3) * _SUM_ROUNDOFF.get(kind, 2.0**-24) * rounded * terms + (rounded - 1) * terms
+    # Sums for a C of halves are made in f32 and rounded once at the end.
+    of_sums = DTYPES[kind if kind in ("f64", "i32") else "f32"].unit_roundoff
+    of_store = DTYPES[kind].unit_roundoff if kind in ("f16", "bf16") else 0.0
+    bound = (k + 3) * of_sums * rounded * terms + (rounded - 1) * terms
     if "bias" in host.arrays:
         bias = as_float64(host.arrays["bias"], kind)
         reference = reference + bias
-        bound = bound + (k + 3) * _SUM_ROUNDOFF.get(kind, 2.0**-24) * np.abs(bias)
+        bound = bound + (k + 3) * of_sums * np.abs(bias)
     if problem.get("relu"):
         reference = np.maximum(reference, 0)
-    bound = bound + _STORE_ROUNDOFF.get(kind, 0.0) * (np.abs(reference) + bound)
+    bound = bound + of_store * (np.abs(reference) + bound)
     c = as_float64(result, kind)
     error = np.abs(c[rows] - reference)
     relative = float(np.max(error)) / (float(np.max(np.abs(reference))) or 1.0)

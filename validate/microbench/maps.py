@@ -5,19 +5,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-LANES = 32
+from gemmsim.support.warp import WARP_LANES
+
 REGION_BYTES = 16 << 10  # all offsets are below; a power of two
 
 
 def lane_maps(size_bytes: int) -> dict[str, NDArray[np.int64]]:
     """name -> byte offset of each lane, for accesses of 4, 8 or 16 bytes."""
-    lane = np.arange(LANES)
+    lane = np.arange(WARP_LANES)
     elements = REGION_BYTES // size_bytes
     maps = {"broadcast": 0 * lane, "pairs": lane >> 1, "pairs_of_2": (lane & 1) | (lane >> 2 << 1), "fours": lane >> 2}
     maps |= {"halves": lane & 15, "reversed": 31 - lane, "one_apart": lane ^ 1}
     maps |= {f"stride_{stride}": stride * lane for stride in (*range(1, 34),)}
     random = np.random.default_rng(7)
-    maps |= {f"random_{i}": random.integers(0, elements, LANES) for i in range(4)}
+    maps |= {f"random_{i}": random.integers(0, elements, WARP_LANES) for i in range(4)}
     rows, columns = lane >> 3, lane & 7
     # 8 x 8 tiles with 32 words a row: columns rotated or exclusive-ored by the row, and a column of a padded tile
     maps |= {"xor_swizzle": 32 * columns + (columns ^ rows), "rotated": 32 * columns + ((columns + rows) & 31)}

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from gemmsim.support.warp import WARP_LANES
+
 from .bench import Bench, Found, Raw, cycles_a_step
-from .maps import LANES, REGION_BYTES, lane_maps
+from .maps import REGION_BYTES, lane_maps
 from .ptx import fold, unrolled
 
 WIDTHS = {32: 1, 64: 2, 128: 4}
@@ -86,8 +88,8 @@ def run(bench: Bench, arch: str) -> Raw:
 
 def _table(bench: Bench, stride_bytes: int) -> Any:
     """The lanes' offsets, and behind them the memory that the loads go to."""
-    memory = np.zeros((128 + 128 * 96 + LANES * 33 * 16) // 4 + 64, np.uint32)
-    memory[:LANES] = stride_bytes * np.arange(LANES)
+    memory = np.zeros((128 + 128 * 96 + WARP_LANES * 33 * 16) // 4 + 64, np.uint32)
+    memory[:WARP_LANES] = stride_bytes * np.arange(WARP_LANES)
     return bench.upload(memory)
 
 
@@ -110,7 +112,7 @@ def against_model(raw: Raw) -> list[tuple[str, str, float, int]]:
 
     rate = 32 / raw["lds_32"]["stride_32"]
     rows = []
-    active = np.ones((1, LANES), bool)
+    active = np.ones((1, WARP_LANES), bool)
     for bits in WIDTHS:
         maps = lane_maps(bits // 8)
         for kind in ("lds", "sts"):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.memory.grid.l1_requests import L1Requests
-from gemmsim.trace.types import Launch, WarpTrace
+from gemmsim.trace.types import Launch, WarpTrace, active_lanes
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def block_steps_of(trace: WarpTrace, launch: Launch, requests: L1Requests) -> Bl
     """What the executed blocks show."""
     at = coordinates(trace.blocks, launch.grid)
     lowest = np.where(
-        (trace.patterns.active_mask[:, None] >> np.arange(32, dtype=np.uint32)) & 1 == 1,
+        active_lanes(trace.patterns.active_mask),
         trace.patterns.offsets_bytes,
         np.iinfo(np.int64).max,
     ).min(axis=1, initial=np.iinfo(np.int64).max)

@@ -38,13 +38,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.support.warp import WARP_LANES
+
 BANKS = 32
 BANK_SHIFT = 2  # banks are 4 bytes wide
-_LANES = 32
 _LINE_SHIFT = 7
 
 
-def floor_wavefronts(width_bytes: int, lanes: int = _LANES) -> int:
+def floor_wavefronts(width_bytes: int, lanes: int = WARP_LANES) -> int:
     """Wavefronts of `lanes` lanes without conflicts or merging: of a warp 1, 2 for 64-bit, 4 for 128-bit accesses.
 
     A matrix load is a 128-bit access of 8 lanes a matrix.
@@ -88,10 +89,10 @@ def copy_wavefronts(
     words_a_lane = floor_wavefronts(width_bytes)
     if not bypasses:
         words = (offsets_bytes >> BANK_SHIFT)[:, :, None] + np.arange(words_a_lane)
-        own = words % BANKS + BANKS * np.arange(_LANES)[:, None]  # the bank, and a word of the lane's own in it
+        own = words % BANKS + BANKS * np.arange(WARP_LANES)[:, None]  # the bank, and a word of the lane's own in it
         wanted = np.repeat(active[:, :, None], words_a_lane, axis=2)
         return _passes(own, wanted, words_a_lane).sum(axis=1)
-    lines = np.sort(np.where(active, offsets_bytes >> _LINE_SHIFT, -1).reshape(-1, 4, _LANES // 4), axis=2)
+    lines = np.sort(np.where(active, offsets_bytes >> _LINE_SHIFT, -1).reshape(-1, 4, WARP_LANES // 4), axis=2)
     distinct = (lines >= 0).astype(np.int64)
     distinct[:, :, 1:] &= lines[:, :, 1:] != lines[:, :, :-1]
     lines_of_quarter = distinct.sum(axis=2)
@@ -115,7 +116,7 @@ def _passes(words: NDArray[np.int64], wanted: NDArray[np.bool_], groups: int) ->
 
 
 def _routable(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    lane = np.arange(_LANES)
+    lane = np.arange(WARP_LANES)
     by_step = [
         (~active | ~active[:, lane ^ step] | (offsets_bytes == offsets_bytes[:, lane ^ step])).all(axis=1)
         for step in (1, 2)

@@ -14,7 +14,7 @@ from gemmsim.memory.requests.access import Access
 from gemmsim.memory.requests.banks import BANK_SHIFT, conflict_free, copy_wavefronts, floor_wavefronts, wavefronts
 from gemmsim.memory.requests.coalescer import LINE_SHIFT, Coalesced, coalesce
 from gemmsim.memory.requests.tags import LaneLayout
-from gemmsim.trace.types import WARP_LANES, Patterns, WarpTrace
+from gemmsim.trace.types import Patterns, WarpTrace, active_lanes
 
 WORD_BYTES = 1 << BANK_SHIFT
 _DENSE_PAIRS = 1 << 22  # below this a table over all pairs is cheaper than sorting the records
@@ -72,7 +72,7 @@ def _measure(
     used, row = np.unique(pc, return_inverse=True)
     kinds = [accesses[index] for index in used.tolist()]
     offsets = patterns.offsets_bytes[pattern]
-    active = (patterns.active_mask[pattern][:, None] >> np.arange(WARP_LANES, dtype=np.uint32)) & 1 == 1
+    active = active_lanes(patterns.active_mask[pattern])
     widths = np.array([a.width_bytes for a in kinds], np.int64)[row]
     coalesced = coalesce(offsets, active, widths)
     floors = np.array([floor_wavefronts(a.width_bytes, a.lanes) for a in kinds], np.int64)

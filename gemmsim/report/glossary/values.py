@@ -15,6 +15,7 @@ from gemmsim.analysis.utilisation import DATA_STAGE, DRAM, ISSUE, L2, utilisatio
 from gemmsim.report.glossary.entries import Entry
 from gemmsim.report.report import Report
 from gemmsim.report.table import number
+from gemmsim.support.warp import WARP_LANES
 
 Value = float | str
 _PLACE = re.compile(r"<([A-Za-z][\w.]*)>")
@@ -115,7 +116,7 @@ def _launch(report: Report) -> dict[str, Value]:
     found: dict[str, Value] = {
         "blocks": evidence.blocks,
         "threads_per_block": threads,
-        "warps_per_block": -(-threads // 32),
+        "warps_per_block": -(-threads // WARP_LANES),
         "threads": threads * evidence.blocks,
         "registers_per_block": threads * evidence.program.registers,
         "l1_bytes": evidence.gpu.l1.unified_bytes - evidence.occupancy.carveout_bytes,

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.support.errors import GemmsimError
+from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import words
-from gemmsim.trace.types import WARP_LANES, Patterns, Sketch, WarpTrace
+from gemmsim.trace.types import Patterns, Sketch, WarpTrace, active_lanes
 
 # Only touched pages cost memory, so buffers start large and rarely grow.
 _FIRST_CAPACITY = 1 << 22
@@ -84,7 +85,7 @@ class Buffers:
     def known_patterns(self) -> Patterns:
         patterns = int(self.counters[words.PATTERNS])
         mask = self.patterns[:patterns, words.PATTERN_MASK].astype(np.uint32)
-        active = (mask[:, None] >> np.arange(WARP_LANES, dtype=np.uint32)) & 1 == 1
+        active = active_lanes(mask)
         return Patterns(np.where(active, self.patterns[:patterns, :WARP_LANES].astype(np.int64), 0), mask)
 
     def sketch(self, executed: NDArray[np.int64], threads: NDArray[np.int64]) -> Sketch:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from gemmsim.support.dtypes import DTYPES
 from gemmsim.trace.launch_data.device_memory import FIRST_ADDRESS, PAGE_BYTES
 from gemmsim.trace.types import Argument
-
-_ITEM_BYTES = {"8": 1, "16": 2, "32": 4, "64": 8}
 
 
 def describe_address(args: Sequence[Argument], address: int) -> str:
@@ -17,7 +16,7 @@ def describe_address(args: Sequence[Argument], address: int) -> str:
     for number, argument in enumerate(args):
         if not argument.shape:
             continue
-        item = next(size for digits, size in _ITEM_BYTES.items() if argument.dtype.endswith(digits))
+        item = DTYPES[argument.dtype].item_bytes
         size = math.prod(argument.shape) * item
         reach = -(-size // PAGE_BYTES) * PAGE_BYTES + PAGE_BYTES
         name = f"argument {number} ({argument.dtype}[{','.join(map(str, argument.shape))}])"

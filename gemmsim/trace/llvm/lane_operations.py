@@ -15,6 +15,7 @@ from numba.extending import intrinsic
 
 from gemmsim.isa.lanes import WIDTH_BITS, Lanes
 from gemmsim.isa.semantics.registry import Op, load
+from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
@@ -27,7 +28,7 @@ _ELEMENT = {
     "f64": ir.DoubleType(),
     "b": ir.IntType(1),
 }
-VECTOR = {name: ir.VectorType(element, micro.LANES) for name, element in _ELEMENT.items()}
+VECTOR = {name: ir.VectorType(element, WARP_LANES) for name, element in _ELEMENT.items()}
 _INT = {"add": "add", "sub": "sub", "mul": "mul", "and": "and_", "or": "or_", "xor": "xor", "shl": "shl"}
 _FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
@@ -49,7 +50,7 @@ class LlvmLanes(Lanes):
             constant = int(value) & ((1 << WIDTH_BITS[self.type]) - 1)
             if constant == 0:
                 return self._new(self.type, ir.Constant(VECTOR[self.type], None))
-        return self._new(self.type, ir.Constant(VECTOR[self.type], [constant] * micro.LANES))
+        return self._new(self.type, ir.Constant(VECTOR[self.type], [constant] * WARP_LANES))
 
     def _binary(self, op: str, other: Lanes) -> Lanes:
         assert isinstance(other, LlvmLanes)
@@ -104,7 +105,7 @@ class LlvmLanes(Lanes):
     def _call(self, name: str, *args: Any) -> LlvmLanes:
         vector = VECTOR[self.type]
         suffix = {"f32": "f32", "f64": "f64", "u32": "i32"}[self.type]
-        function = declare(self.builder.module, f"llvm.{name}.v{micro.LANES}{suffix}", vector, [a.type for a in args])
+        function = declare(self.builder.module, f"llvm.{name}.v{WARP_LANES}{suffix}", vector, [a.type for a in args])
         return self._new(self.type, self.builder.call(function, args))
 
     def fma(self, b: Lanes, c: Lanes) -> Lanes:
@@ -127,7 +128,7 @@ def declare(module: Any, name: str, returns: Any, args: list[Any]) -> Any:
 
 def splat(builder: Any, scalar: Any) -> Any:
     """The scalar in every lane."""
-    vector = ir.VectorType(scalar.type, micro.LANES)
+    vector = ir.VectorType(scalar.type, WARP_LANES)
     one = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.Constant(_I32, 0))
     return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), ir.Constant(VECTOR["u32"], None))
 
@@ -169,7 +170,7 @@ class _Row:
     def pointer(self, column: int, next_row: int = 0) -> Any:
         offset = self.builder.zext(self.word(column), _I64)
         if next_row:
-            offset = self.builder.add(offset, ir.Constant(_I64, next_row * micro.LANES))
+            offset = self.builder.add(offset, ir.Constant(_I64, next_row * WARP_LANES))
         element = self.builder.gep(self.registers, [offset])
         return self.builder.bitcast(element, VECTOR["u32"].as_pointer())
 
@@ -191,7 +192,7 @@ class _Row:
         low, high = self.load_row(column), self.load_row(column, 1)
         low = low if type_ == "f64" else masked(low)  # a double's sign and absolute value concern its high word only
         wide = VECTOR["u64"]
-        upper = build.shl(build.zext(masked(high), wide), ir.Constant(wide, [32] * micro.LANES))
+        upper = build.shl(build.zext(masked(high), wide), ir.Constant(wide, [32] * WARP_LANES))
         return LlvmLanes(build, "u64", build.or_(build.zext(low, wide), upper)).bitcast(type_)  # type: ignore[return-value]
 
     def immediate(self, number: int) -> LlvmLanes:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from gemmsim.isa.program import ZERO, Instruction, Operand, OperandKind, Program
 from gemmsim.isa.semantics.registry import load
 from gemmsim.support.errors import GemmsimError
+from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro
 
 ALL = 0xFFFFFFFF
@@ -228,16 +229,16 @@ class Context:
         guard = self.instruction.predicate
         flags = micro.UNIFORM if uniform else 0
         if guard is None and only is None:
-            row[micro.GUARD], flags = self.ones * micro.LANES, flags | micro.UNGUARDED
+            row[micro.GUARD], flags = self.ones * WARP_LANES, flags | micro.UNGUARDED
         else:
             source = only or self.predicate(guard)  # type: ignore[arg-type]
-            row[micro.GUARD], row[micro.GUARD_XOR] = source.row * micro.LANES, source.flip
-        row[micro.RESULT : micro.RESULT + 3] = (self.sink * micro.LANES,) * 3
+            row[micro.GUARD], row[micro.GUARD_XOR] = source.row * WARP_LANES, source.flip
+        row[micro.RESULT : micro.RESULT + 3] = (self.sink * WARP_LANES,) * 3
         for at, result in enumerate(results, micro.RESULT):
-            row[at] = result * micro.LANES
+            row[at] = result * WARP_LANES
         at = micro.SOURCE
         for s in sources:
-            row[at : at + 3] = s.row * micro.LANES, s.keep & ALL, s.flip & ALL
+            row[at : at + 3] = s.row * WARP_LANES, s.keep & ALL, s.flip & ALL
             at += micro.SOURCE_COLUMNS
         for at, value in enumerate(immediates, micro.IMMEDIATE):
             row[at] = value & ALL

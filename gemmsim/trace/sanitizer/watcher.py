@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.isa.program import Program
+from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro, words
 from gemmsim.trace.launch_data.address_names import describe_address
 from gemmsim.trace.lower.context import CONTROL_NUMBER
 from gemmsim.trace.sanitizer import shadow
 from gemmsim.trace.sanitizer.findings import Defect, Finding, Site
-from gemmsim.trace.types import WARP_LANES, Launch
+from gemmsim.trace.types import Launch
 
 _DOES = ("reads", "writes", "updates", "copies to", "")
 _DEFECTS = {

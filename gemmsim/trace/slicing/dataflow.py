@@ -7,6 +7,7 @@ from functools import cache
 
 from gemmsim.isa.lanes import WIDTH_BITS
 from gemmsim.isa.semantics.registry import load
+from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace.lower.context import CONTROL_NUMBER, OP_NUMBER
 from gemmsim.trace.lower.tensor import F64
 from gemmsim.trace.micro import (
@@ -21,7 +22,6 @@ from gemmsim.trace.micro import (
     GUARD_XOR,
     IMMEDIATE,
     KIND_SHIFT,
-    LANES,
     LOAD,
     LOCAL,
     OP,
@@ -80,7 +80,7 @@ def rows_of(first: int, count: int) -> int:
 
 
 def _row(words: list[int], column: int, count: int = 1) -> int:
-    return rows_of(words[column] // LANES, count)
+    return rows_of(words[column] // WARP_LANES, count)
 
 
 def _source(words: list[int], number: int, count: int = 1) -> int:
@@ -94,14 +94,14 @@ def step_of(words: list[int], number: int, warp_rows: int) -> Step:
         if step.unguarded & warp_rows:  # another path of the warp may write it in between
             step.kills = False
         else:
-            step.guard = words[GUARD] // LANES, words[GUARD_XOR]
+            step.guard = words[GUARD] // WARP_LANES, words[GUARD_XOR]
     layouts = _layouts()
     if words[OP] < len(layouts):
         results, sources = layouts[words[OP]]
         for column, bits in results:
-            step.writes |= bits << words[column] // LANES
+            step.writes |= bits << words[column] // WARP_LANES
         for column, bits in sources:
-            step.reads |= bits << words[column] // LANES
+            step.reads |= bits << words[column] // WARP_LANES
         return step
     name = _BY_NUMBER[words[OP]]
     {"access": _access, "load_matrix": _access, "multiply_matrix": _matrix, "exchange": _exchange}.get(name, _control)(
@@ -169,7 +169,7 @@ def stack_rows(code: list[list[int]], steps: list[Step], first: int) -> int:
         known = known and space == LOCAL and words[ACCESS] >> KIND_SHIFT != ATOMIC
         if not known or size < 4 or offset % 4 or offset > _LARGEST_STACK:
             return 0
-        bases.add((address[SOURCE] // LANES, address[SOURCE + SOURCE_COLUMNS] // LANES))
+        bases.add((address[SOURCE] // WARP_LANES, address[SOURCE + SOURCE_COLUMNS] // WARP_LANES))
         found.append((number, offset, size))
     if len(bases) != 1:
         return 0
