@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,15 @@ _NUMBERS: dict[str, Any] = {"int64": ctypes.c_int64, "uint64": ctypes.c_uint64, 
 RESULTS: dict[str, Any] = {**_NUMBERS, "none": ctypes.c_int64}  # of a function that returns None, nothing is read
 
 
-def describe(argument: Any) -> str:
+# A type in words, or the (name, type) pairs of a dataclass's fields.
+ArgumentType = str | tuple[tuple[str, Any], ...]
+
+
+def describe(argument: Any) -> ArgumentType:
     """A type in words: "int64", "uint64", "float64", or of an array "uint8 2 C": its dtype, dimensions and layout.
 
-    Integers and truth values of Python are int64. Raises TypeError for anything else.
+    A dataclass is described by its fields, each with its name. Integers and truth values of Python are int64. Raises
+    TypeError for anything else.
     """
     if isinstance(argument, np.ndarray):
         return f"{argument.dtype.name} {argument.ndim} {'C' if argument.flags.c_contiguous else 'A'}"
@@ -25,15 +31,26 @@ def describe(argument: Any) -> str:
         return "int64"
     if isinstance(argument, float):
         return "float64"
-    raise TypeError(f"machine code takes numbers and arrays, not {type(argument).__name__}")
+    if is_dataclass(argument):
+        return tuple((field.name, describe(getattr(argument, field.name))) for field in fields(argument))
+    raise TypeError(f"machine code takes numbers, arrays and dataclasses of them, not {type(argument).__name__}")
 
 
-def c_types(signature: Sequence[str]) -> list[Any]:
-    """What the machine code takes in numba's calling convention: two places for what it returns or raises, then each
-    argument. An array is its owner and parent (neither needed), size, bytes an element, address, shape and strides."""
-    found: list[Any] = [ctypes.c_void_p, ctypes.c_void_p]
+def c_types(signature: Sequence[ArgumentType]) -> list[Any]:
+    """The C types that machine code takes in numba's calling convention.
+
+    These are two places for what it returns or raises, and then each argument. An array is its owner and parent
+    (neither is needed), size, bytes an element, address, shape and strides. A dataclass is its fields one by one.
+    """
+    return [ctypes.c_void_p, ctypes.c_void_p, *_types_of(signature)]
+
+
+def _types_of(signature: Sequence[ArgumentType]) -> list[Any]:
+    found: list[Any] = []
     for kind in signature:
-        if kind in _NUMBERS:
+        if not isinstance(kind, str):
+            found += _types_of([of_field for _, of_field in kind])
+        elif kind in _NUMBERS:
             found.append(_NUMBERS[kind])
         else:
             dimensions = int(kind.split()[1])
@@ -50,6 +67,8 @@ def c_values(arguments: Sequence[Any]) -> list[Any]:
         if isinstance(argument, np.ndarray):
             found += [None, None, argument.size, argument.itemsize, argument.ctypes.data]
             found += [*argument.shape, *argument.strides]
+        elif is_dataclass(argument):
+            found += c_values([getattr(argument, field.name) for field in fields(argument)])
         else:
             found.append(float(argument) if isinstance(argument, float) else int(argument))
     return found

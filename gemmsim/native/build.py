@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numba.core import compiler, types
 from numba.core.registry import cpu_target
+from numba.core.types.containers import NamedTuple
 from numba.np.numpy_support import from_dtype
 
-from gemmsim.native.arguments import RESULTS
+from gemmsim.native.arguments import RESULTS, ArgumentType
 from gemmsim.native.code_store import MachineCode
 from gemmsim.native.numba_start import postpone_blas
 
 
-def build(function: Callable[..., Any], signature: Sequence[str]) -> MachineCode:
+def build(function: Callable[..., Any], signature: Sequence[ArgumentType]) -> MachineCode:
     """Machine code of a function in the Python that numba understands; see `types.describe` for `signature`.
 
     It allocates nothing (reference counts are off: numba refuses a function that would need them) and calls nothing
@@ -40,7 +42,10 @@ def build(function: Callable[..., Any], signature: Sequence[str]) -> MachineCode
     return MachineCode(made.fndesc.llvm_func_name, returns, code)
 
 
-def _type(kind: str) -> Any:
+def _type(kind: ArgumentType) -> Any:
+    if not isinstance(kind, str):  # a dataclass: the code reads its fields by name, as those of a named tuple
+        names, types_of_fields = zip(*kind, strict=True)
+        return NamedTuple([_type(one) for one in types_of_fields], namedtuple("Fields", names))
     if " " not in kind:
         return getattr(types, kind)
     dtype, dimensions, layout = kind.split()

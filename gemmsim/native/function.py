@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from gemmsim.native import code_store
-from gemmsim.native.arguments import RESULTS, c_types, c_values, describe
+from gemmsim.native.arguments import RESULTS, ArgumentType, c_types, c_values, describe
 
 _RETURNED = (0, -2)  # numba's statuses: a value, or None
 
 
 class NativeFunction:
-    """Called with numbers and NumPy arrays, as the Python function is; compiled anew for each new set of types.
+    """Called as the Python function is, with numbers, arrays, and dataclasses of these. Compiled for each set of types.
 
     module    of the function; imported only to compile it
     function  its name there; with `variant`, the name of what makes it, called with those
@@ -24,7 +24,7 @@ class NativeFunction:
 
     def __init__(self, module: str, function: str, sources: Sequence[Path], variant: tuple[int, ...] = ()) -> None:
         self._module, self._function, self._sources, self._variant = module, function, sources, variant
-        self._calls: dict[tuple[str, ...], Callable[..., Any]] = {}
+        self._calls: dict[tuple[ArgumentType, ...], Callable[..., Any]] = {}
 
     def __call__(self, *arguments: Any) -> Any:
         signature = tuple(map(describe, arguments))
@@ -33,7 +33,7 @@ class NativeFunction:
             call = self._calls[signature] = self._load(signature)
         return call(arguments)
 
-    def _load(self, signature: tuple[str, ...]) -> Callable[[Sequence[Any]], Any]:
+    def _load(self, signature: tuple[ArgumentType, ...]) -> Callable[[Sequence[Any]], Any]:
         from gemmsim.native.loader import Loaded, cpu  # only now: many a run needs no engine
 
         place = code_store.folder()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,12 @@ def maker(by):
 
 def clear(numbers):
     numbers[:] = 0
+
+def sum_of_chosen(table, scale):
+    total = 0.0
+    for i in range(len(table.chosen)):
+        total += table.rows.value[table.chosen[i]] * scale * table.factor
+    return total
 
 def allocates(numbers):
     return np.zeros(len(numbers)).sum()
@@ -70,6 +77,25 @@ def test_arrays_and_numbers_arrive_as_they_are(module: Path) -> None:
     # table[:, 1] is 2, 6, 10: times 2 plus the numbers 5, 14, 23; their sum of 42 times a half
     assert native(module, "weighted")(numbers, table, 2, 0.5, out) == 21.0
     assert out.tolist() == [5.0, 14.0, 23.0]
+
+
+@dataclass(frozen=True)
+class Rows:
+    value: np.ndarray
+
+
+@dataclass(frozen=True)
+class Table:
+    rows: Rows
+    chosen: np.ndarray
+    factor: int
+
+
+def test_a_dataclass_arrives_with_its_fields(module: Path) -> None:
+    table = Table(Rows(np.array([1.0, 2.0, 4.0])), np.array([2, 0]), 3)
+    assert native(module, "sum_of_chosen")(table, 0.5) == 7.5  # (4 + 1) * 0.5 * 3
+    with pytest.raises(TypeError, match="not str"):
+        native(module, "sum_of_chosen")(Table(Rows(np.zeros(1)), np.zeros(1), "x"), 0.5)  # type: ignore[arg-type]
 
 
 def test_variants_and_types_are_kept_apart(module: Path) -> None:
