@@ -15,6 +15,7 @@ from gemmsim.analysis.operations import floating_point_operations
 from gemmsim.analysis.roofline import Roofline, roofline
 from gemmsim.analysis.verify import verify
 from gemmsim.compile import compile_kernel, default_cache
+from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
 from gemmsim.launch.request import AnalyzeRequest
 from gemmsim.memory.serve import serve
@@ -131,12 +132,20 @@ def conclude(counted: Counted, request: AnalyzeRequest, accesses: bool = True) -
         sampling=executed,
         bottleneck=find_bottleneck(evidence),
         advice=advise(evidence),
-        notes=(*traffic.notes, *timing.notes),
+        notes=(*traffic.notes, *timing.notes, *_calibration_note(request.gpu)),
         not_modelled=NOT_MODELLED,
         versions={"gemmsim": __version__, **program.toolchain},
         access_samples=samples,
         block_view=view,
     )
+
+
+def _calibration_note(gpu: GpuSpec) -> tuple[str, ...]:
+    keys = gpu.fitted_keys
+    if not keys:
+        return ()
+    records = {record for key in keys for record in gpu.provenance[key].records}
+    return (f"times are calibrated: {', '.join(keys)} of this GPU were fitted to {len(records)} records",)
 
 
 def _closer_look(counted: Counted, request: AnalyzeRequest) -> tuple[tuple[AccessSample, ...], BlockView]:
@@ -176,7 +185,7 @@ def _evidence(
         "sm__warps_active.avg.pct_of_peak_sustained_active": timing.achieved_occupancy_pct,
     }
     counters.update(modelled)
-    provenance.update(dict.fromkeys(modelled, Provenance.MODELLED))
+    provenance.update(dict.fromkeys(modelled, Provenance.CALIBRATED if gpu.fitted_keys else Provenance.MODELLED))
     exact = launch_counters(program, launch, occupancy)
     counters.update(exact)
     provenance.update(dict.fromkeys(exact, Provenance.EXACT))

@@ -27,6 +27,7 @@ _PULL = 0.02  # a parameter off by a factor of e costs as much as a case off by 
 NOT_TIMING = ("shared.carveout_headroom",)
 # What moves along: the far half of L2 is never nearer than the near one.
 TIED = {"l2.hit_latency_cycles": "l2.far_latency_cycles"}
+KNOWN = ("vendor", "measured", "set")  # what is not fitted unless it is asked for
 _AT_MOST_ONE = ("dram.achievable_fraction",)
 
 
@@ -69,7 +70,7 @@ def parameters(gpu: GpuSpec, wanted: Sequence[str] = (), everything: bool = Fals
             raise GemmsimError(f"'{key}' is not calibratable on {gpu.name}: those are {', '.join(allowed)}")
     if wanted:
         return list(wanted)
-    return allowed if everything else [key for key in allowed if gpu.provenance[key].status == "estimated"]
+    return allowed if everything else [key for key in allowed if gpu.provenance[key].status not in KNOWN]
 
 
 def scaled(gpu: GpuSpec, base: str, factors: Mapping[str, float]) -> GpuSpec:

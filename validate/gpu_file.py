@@ -17,13 +17,17 @@ _UNITS = {
 
 @dataclass(frozen=True)
 class Entry:
-    """key: as in GpuSpec, "l2.hit_latency_cycles"; value in the field's unit; status: "measured" or "estimated"."""
+    """key: as in GpuSpec, "l2.hit_latency_cycles"; value in the field's unit; status: "measured", "calibrated", ...
+
+    records: ids of the records that a calibrated value was fitted to.
+    """
 
     key: str
     value: float | int | list[float]
     source: str
     status: str = "measured"
     calibratable: bool = False
+    records: tuple[str, ...] = ()
 
 
 def gpu_file(title: str, extends: str, entries: Iterable[Entry], comment: str) -> str:
@@ -32,11 +36,12 @@ def gpu_file(title: str, extends: str, entries: Iterable[Entry], comment: str) -
     for entry in entries:
         section, _, field = entry.key.rpartition(".")
         unit = _UNITS[dimension(field)]
-        flag = ", calibratable = true" if entry.calibratable else ""
+        more = f", records = {json.dumps(entry.records)}" if entry.records else ""
+        more += ", calibratable = true" if entry.calibratable else ""
         value = [_rounded(v) for v in entry.value] if isinstance(entry.value, list) else _rounded(entry.value)
         sections[section].append(
             f"{field} = {{ value = {json.dumps(value)}, unit = {json.dumps(unit)}, "
-            f'source = {json.dumps(entry.source)}, status = "{entry.status}"{flag} }}'
+            f'source = {json.dumps(entry.source)}, status = "{entry.status}"{more} }}'
         )
     lines = [f"# {line}" for line in comment.splitlines()]
     lines += [f"title = {json.dumps(title)}", f"extends = {json.dumps(extends)}"]

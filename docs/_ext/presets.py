@@ -19,6 +19,7 @@ def markdown() -> str:
             numbers = value.value if isinstance(value.value, tuple) else (value.value,)
             shown = ", ".join(f"{number:g}" for number in numbers)
             fitted = ", calibratable" if value.calibratable else ""
-            lines.append(f"| `{key}` | {shown} | {value.status}{fitted} | {escaped(value.source)} |")
+            records = f" (fitted to {', '.join(value.records)})" if value.records else ""
+            lines.append(f"| `{key}` | {shown} | {value.status}{fitted} | {escaped(value.source)}{records} |")
         lines.append("")
     return "\n".join(lines)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections import Counter
 from typing import Any
 
 import click
 
 from gemmsim.cli.options import format_option, output_option
 from gemmsim.cli.output import emit
+from gemmsim.gpu.spec import STATUSES, GpuSpec
 
 
 @click.command("list", short_help="List the built-in kernels, the GPU presets or the metrics.")
@@ -66,9 +68,16 @@ def _gpus() -> list[dict[str, Any]]:
             "l2": f"{spec.l2.size_bytes / 2**20:g} MiB",
             "dram": f"{spec.dram.peak_bytes_per_s / 1e9:,.0f} GB/s",
             "fp32": f"{spec.peak.fp32_flops / 1e12:.1f} TFLOP/s",
+            "numbers": _by_status(spec),
         }
         for spec in specs
     ]
+
+
+def _by_status(spec: GpuSpec) -> str:
+    """How many of the GPU's numbers are known in which way: "40 vendor, 35 measured, 2 calibrated"."""
+    counts = Counter(value.status for value in spec.provenance.values())
+    return ", ".join(f"{counts[status]} {status}" for status in STATUSES if counts[status])
 
 
 def _metrics() -> list[dict[str, Any]]:

@@ -4,14 +4,19 @@ Adding a GPU
 ------------
 1. Copy the preset of its nearest relative in `presets/` to `presets/<name>.toml`; the file's name is the GPU's. Nothing
    is registered anywhere else.
-2. `extends = "sm_90"` takes what depends on the compute capability alone from `presets/arch/sm_90.toml`. A preset may
-   restate any of these. Where the architecture is new, write its file first.
+2. `extends = "sm_90"` takes what depends on the compute capability alone from `presets/arch/sm_90.toml`, which extends
+   `presets/arch/base.toml`, where what all architectures share stands once. A preset may restate any of these. Where
+   the architecture is new, write its file first.
 3. Every value is `key = { value = 40, unit = "MiB", source = "...", status = "vendor" }`. The key is a field of
    `spec.py` with or without the unit at its end. Status is
-     vendor     NVIDIA says so (name the document);
-     measured   somebody measured it on this GPU (name repository and commit, or paper);
-     estimated  anything else, a measurement on a relative or a scaling included (say of what).
+     vendor      NVIDIA says so (name the document);
+     measured    somebody measured it on this GPU (name repository and commit, or paper);
+     calibrated  it was fitted so that predictions meet measurements: `records = ["..."]` names these;
+     copied      it was found on another GPU and is taken to be alike on this one (say on which);
+     estimated   anything else, a scaling or a guess included (say of what).
    A source may use the short names of `presets/sources.toml`.
+   `found_on = ["sm_90"]` names the architectures on which a value of `base.toml` was found: on others its status is
+   `copied`.
    `calibratable = true` marks what a calibration may fit: latencies, achievable rates, the clock under load.
 4. `load_gpu("<name>")` refuses a file with a value missing or one that cannot be (`check.py` has the rules), and
    tests/hand/gpu/test_gpu_presets.py reads every preset.

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gemmsim.gpu.fields import resolve, to_field, types
-from gemmsim.gpu.spec import Value
+from gemmsim.gpu.spec import STATUSES, Value
 from gemmsim.support.errors import GemmsimError, nearest
 
-STATUSES = ("vendor", "measured", "estimated")
 HEADER = ("title", "arch", "extends", "aliases")
-ENTRY = ("value", "unit", "source", "status", "calibratable")
+ENTRY = ("value", "unit", "source", "status", "found_on", "records", "calibratable")
 
 
 @dataclass(frozen=True)
@@ -77,14 +76,26 @@ def _value(key: str, item: dict[str, object], sources: dict[str, str]) -> Value:
         raise GemmsimError(f"{key}: wants a source (a text that says where the value comes from)")
     if status not in STATUSES:
         raise GemmsimError(f"{key}: status must be one of {', '.join(STATUSES)}, not {status!r}")
+    found_on, records = _texts(key, item, "found_on"), _texts(key, item, "records")
+    if (status == "calibrated") != bool(records):
+        raise GemmsimError(f"{key}: a calibrated value, and no other, wants records: the list of what it was fitted to")
     return Value(
         key=key,
         value=to_field(key, item["value"], unit),
         unit=unit,
         source=_cite(source, sources),
         status=str(status),
+        found_on=found_on,
+        records=records,
         calibratable=item.get("calibratable") is True,
     )
+
+
+def _texts(key: str, item: dict[str, object], name: str) -> tuple[str, ...]:
+    texts = item.get(name, [])
+    if not isinstance(texts, list) or not all(isinstance(text, str) and text for text in texts):
+        raise GemmsimError(f"{key}: {name} wants a list of texts, not {texts!r}")
+    return tuple(texts)
 
 
 def _cite(source: str, sources: dict[str, str]) -> str:

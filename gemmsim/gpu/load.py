@@ -1,4 +1,4 @@
-"""A GPU by name or file: layers of TOML, each extending another, then --set, then the rules of `check.py`."""
+"""A GPU by name or file: layers of TOML (base, architecture, GPU), then --set, then the rules of `check.py`."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _over(below: dict[str, Value], above: dict[str, Value]) -> dict[str, Value]:
             if key.startswith("peak.") and key not in above:
                 source = f"scaled by {scale:.4g} with sm.count and clock.sm_boost; before: {value.source}"
                 merged[key] = dataclasses.replace(
-                    value, value=_number(value) * scale, source=source, status="set", calibratable=False
+                    value, value=_number(value) * scale, source=source, status="set", records=(), calibratable=False
                 )
     return merged
 
@@ -132,6 +132,7 @@ def _build(name: str, title: str, arch: str, values: dict[str, Value]) -> GpuSpe
         raise GemmsimError(f"GPU '{name}': no value for {missing[0]}{more}; give it, or extend a preset that has it")
     if not arch:
         raise GemmsimError(f"GPU '{name}': no arch; give one (arch = \"sm_90\"), or extend a preset that has it")
+    values = {key: value.seen_from(arch) for key, value in values.items()}
 
     def part(prefix: str, kind: type) -> object:
         return kind(**{f.name: values[f"{prefix}.{f.name}"].value for f in dataclasses.fields(kind)})

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+STATUSES = (
+    "vendor",
+    "measured",
+    "calibrated",
+    "copied",
+    "estimated",
+)  # of a value in a file (see __init__.py)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,14 +203,28 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """Where one number comes from."""
+    """Where one number comes from.
 
-    key: str  # "l2.size_bytes"
+    key       in full: "l2.size_bytes"
+    status    "vendor", "measured", "calibrated", "copied" or "estimated" (gemmsim/gpu/__init__.py); "set" by --set
+    found_on  the architectures on which it was found; empty: on whichever the file is about
+    records   of a calibrated value: what it was fitted to
+    """
+
+    key: str
     value: object
     unit: str
     source: str
-    status: str  # "vendor", "measured", "estimated", "set" (by --set)
+    status: str
+    found_on: tuple[str, ...] = ()
+    records: tuple[str, ...] = ()
     calibratable: bool = False
+
+    def seen_from(self, arch: str) -> Value:
+        """This value as a GPU of `arch` has it: copied where it was found on other architectures only."""
+        if not self.found_on or arch in self.found_on:
+            return self
+        return replace(self, status="copied", source=f"found on {', '.join(self.found_on)}: {self.source}")
 
 
 @dataclass(frozen=True)
@@ -227,3 +249,12 @@ class GpuSpec:
     peak: Peak
     provenance: dict[str, Value]  # by key
     sha256: str  # of the file (and of --set overrides)
+
+    @property
+    def fitted_keys(self) -> tuple[str, ...]:
+        """Keys of the numbers that were fitted to times of launches: with any of them, predicted times are calibrated.
+
+        Numbers that no calibration of times may move (not `calibratable`) do not count: those were fitted to other
+        records, such as loops of one instruction.
+        """
+        return tuple(key for key, one in self.provenance.items() if one.status == "calibrated" and one.calibratable)

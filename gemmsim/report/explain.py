@@ -105,8 +105,9 @@ def _numbers(entry: Entry, report: Report) -> list[str]:
 
 
 def _provenance(entry: Entry, report: Report) -> str:
-    """Stall reasons come from the timing model and are not among the counters."""
-    return str(report.evidence.provenance.get(entry.value_name, Provenance.MODELLED))
+    """Stall reasons come from the timing model and are not among the counters: they are known as well as cycles are."""
+    known = report.evidence.provenance
+    return str(known.get(entry.value_name, known.get("sm__cycles_active.max", Provenance.MODELLED)))
 
 
 def _wrapped(text: str) -> list[str]:

@@ -32,7 +32,7 @@ def command(
     everything: bool,
     limit: float,
 ) -> int:
-    """Fit what is marked calibratable; without --parameter or --all, what is only estimated.
+    """Fit what is marked calibratable; without --parameter or --all, what nobody measured on this GPU.
 
     Errors are shown before the fit, on the cases that it saw, and on rungs and sizes that were left out of it.
     """
@@ -57,13 +57,15 @@ def command(
         samples.append(case_sample(case, spec))
     found = calibrate(samples, spec, gpu, keys, limit, lambda text: click.echo(text, err=True))
     source = f"fitted by gemmsim-validate calibrate on {len(samples)} cases, {datetime.date.today().isoformat()}"
+    records = tuple(sorted(sample.id for sample in samples))
     entries = []
     fitted = scaled(spec, gpu, found.factors)
     for key in moved_by(found.factors):
         value = fitted.provenance[key].value
         before = spec.provenance[key]
         new = list(value) if isinstance(value, tuple) else value
-        entries.append(Entry(key, new, f"{source}; before: {before.value}", "estimated", before.calibratable))  # type: ignore[arg-type]
+        how = f"{source}; before: {before.value}"
+        entries.append(Entry(key, new, how, "calibrated", before.calibratable, records))  # type: ignore[arg-type]
     rungs, sizes = (sorted({getattr(one, what) for one in samples}) for what in ("rung", "size"))
     comment = f"{source}: rungs {', '.join(rungs)}; sizes {', '.join(sizes)}.\nMean absolute error of time: "
     comment += f"{mean_error_pct(found.before):.1f} % before, {mean_error_pct(found.fitted):.1f} % on the cases seen"

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from gemmsim.gpu import DEFAULT_GPU, aliases, load_gpu, preset_names
-from gemmsim.gpu.layer import STATUSES
+from gemmsim.gpu.layer import read_layer
 from gemmsim.gpu.load import PRESETS, _sources
+from gemmsim.gpu.spec import STATUSES
+
+ROOT = PRESETS.parents[2]
 
 WANTED = {"a100-40gb", "a100-80gb", "h200", "h100", "rtx4090", "rtx3050", "rtx5070ti", "rtxa6000", "t4"}
 
@@ -23,7 +26,32 @@ def test_every_value_has_a_source_and_a_status(name: str) -> None:
         assert value.source and value.unit
         assert value.status in STATUSES
         # A vendor's or a measurer's word needs the document or repository that a short name stands for.
-        assert value.status == "estimated" or "[" in value.source, value
+        assert value.status in ("estimated", "copied") or "[" in value.source, value
+        assert (value.status == "calibrated") <= bool(value.records)
+        assert all((ROOT / record).is_file() for record in value.records)
+
+
+def test_what_was_found_on_one_architecture_is_copied_on_others() -> None:
+    key = "register_file.load_write_most_wait_cycles"
+    hopper, ampere = load_gpu("h200").provenance[key], load_gpu("a100").provenance[key]
+    assert (hopper.status, ampere.status) == ("calibrated", "copied")
+    assert hopper.records == ampere.records == ("tests/records/h200_write_ports.json",)
+    assert ampere.source.startswith("found on sm_90: ")
+    key = "pipes.alu.latency_cycles"
+    assert {name: load_gpu(name).provenance[key].status for name in ("rtxa6000", "h100", "t4")} == {
+        "rtxa6000": "measured",
+        "h100": "measured",
+        "t4": "copied",
+    }
+
+
+def test_the_files_of_architectures_restate_nothing() -> None:
+    """What is the same in all of them stands in base.toml alone."""
+    layers = [read_layer(path, {}) for path in sorted((PRESETS / "arch").glob("sm_*.toml"))]
+    in_all = set.intersection(*(set(layer.values) for layer in layers))
+    same = {key for key in in_all if len({str(layer.values[key].value) for layer in layers}) == 1}
+    assert len(layers) == 6 and all(layer.extends == "base" for layer in layers)
+    assert same == set()
 
 
 @pytest.mark.parametrize("name", preset_names())
