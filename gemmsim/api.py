@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gemmsim.analysis.advice import advise
-from gemmsim.analysis.bottleneck import find_bottleneck
+from gemmsim.analysis.code.operations import floating_point_operations
 from gemmsim.analysis.evidence import Evidence
-from gemmsim.analysis.occupancy import Occupancy, theoretical_occupancy
-from gemmsim.analysis.operations import floating_point_operations
-from gemmsim.analysis.roofline import Roofline, roofline
+from gemmsim.analysis.limits.occupancy import Occupancy, theoretical_occupancy
+from gemmsim.analysis.limits.roofline import Roofline, roofline
+from gemmsim.analysis.verdict.advice import advise
+from gemmsim.analysis.verdict.bottleneck import find_bottleneck
 from gemmsim.analysis.verify import verify
 from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.gpu.spec import GpuSpec
@@ -32,7 +32,7 @@ from gemmsim.trace.execute import Executor, Stopped
 from gemmsim.trace.types import Argument, Execution, Launch, WarpTrace
 
 if TYPE_CHECKING:  # what not every prediction needs is imported where it is
-    from gemmsim.analysis.access_samples import AccessSample, BlockView
+    from gemmsim.analysis.accesses.types import AccessSample, BlockView
     from gemmsim.trace.sanitizer.findings import Sanitized
 
 
@@ -149,7 +149,7 @@ def _calibration_note(gpu: GpuSpec) -> tuple[str, ...]:
 
 
 def _closer_look(counted: Counted, request: AnalyzeRequest) -> tuple[tuple[AccessSample, ...], BlockView]:
-    from gemmsim.analysis.accesses import sample_accesses
+    from gemmsim.analysis.accesses.sample import sample_accesses
 
     labels, trace = request.labels, counted.execution.trace
     sizes = (labels.m, labels.n, labels.k) if labels.m and labels.n and labels.k else None

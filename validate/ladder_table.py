@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from gemmsim.analysis.kloop import k_loop
-from gemmsim.analysis.occupancy import theoretical_occupancy
+from gemmsim.analysis.code.k_loop import k_loop
+from gemmsim.analysis.limits.occupancy import theoretical_occupancy
 from gemmsim.api import count
 from gemmsim.gpu import load_gpu
 from gemmsim.launch.cases import LadderCase, ladder_request

@@ -12,8 +12,8 @@ from gemmsim.sm.types import Timing
 from gemmsim.support.provenance import Provenance
 
 if TYPE_CHECKING:
-    from gemmsim.analysis.occupancy import Occupancy
-    from gemmsim.analysis.roofline import Roofline
+    from gemmsim.analysis.limits.occupancy import Occupancy
+    from gemmsim.analysis.limits.roofline import Roofline
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,15 @@ class Evidence:
     @property
     def blocks(self) -> int:
         return self.grid[0] * self.grid[1] * self.grid[2]
+
+    @property
+    def threads_per_block(self) -> int:
+        return self.block[0] * self.block[1] * self.block[2]
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block, static and dynamic."""
+        return self.program.static_shared_bytes + self.dynamic_shared_bytes
 
     @property
     def warp_instructions(self) -> float:

@@ -13,8 +13,8 @@ from gemmsim.checks.expectation import explain
 from gemmsim.checks.outcome import Outcome
 from gemmsim.checks.quantities import Reading, read
 from gemmsim.checks.selection import everything
+from gemmsim.report.layout.table import number
 from gemmsim.report.report import Report
-from gemmsim.report.table import number
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.provenance import Provenance
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from gemmsim.checks.outcome import Outcome
 from gemmsim.checks.quantities import Reading, read
 from gemmsim.checks.selection import everything, select
-from gemmsim.report.drawing import WIDTH
+from gemmsim.report.access_drawing import WIDTH
 from gemmsim.report.hazards import shown_path
+from gemmsim.report.layout.table import number
 from gemmsim.report.report import Report
-from gemmsim.report.table import number
 from gemmsim.support.errors import GemmsimError
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {

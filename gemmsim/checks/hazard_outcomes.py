@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gemmsim.analysis.findings import Verification
 from gemmsim.checks.outcome import Outcome
-from gemmsim.report.drawing import WIDTH
+from gemmsim.report.access_drawing import WIDTH
 from gemmsim.report.hazards import lines, one_line, summary
 from gemmsim.trace.sanitizer.findings import Finding, Sanitized
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gemmsim.analysis.lines import LineTraffic
-from gemmsim.analysis.spills import local_traffic
+from gemmsim.analysis.code.source_lines import LineTraffic
+from gemmsim.analysis.verdict.spills import local_traffic
 from gemmsim.checks.selection import Selection
 from gemmsim.report.report import Report
 from gemmsim.support.errors import GemmsimError, nearest

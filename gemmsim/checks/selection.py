@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from gemmsim.analysis.access_samples import AccessSample
-from gemmsim.analysis.lines import LineTraffic, by_line
-from gemmsim.report.drawing import draw
+from gemmsim.analysis.accesses.types import AccessSample
+from gemmsim.analysis.code.source_lines import LineTraffic, by_line
+from gemmsim.report.access_drawing import draw
 from gemmsim.report.report import Report
 from gemmsim.support.errors import GemmsimError
 

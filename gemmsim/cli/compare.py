@@ -82,7 +82,7 @@ def command(
     tasks = comparison_tasks(kernels, sizes, names, gpu_sets, dtype, not no_cache, caches == "warm")
     wanted = wanted_plots(plots, PICTURES)
 
-    from gemmsim.report.comparison import RENDERERS
+    from gemmsim.report.studies.comparison import RENDERERS
     from gemmsim.studies.compare import compare
 
     done = 0
@@ -103,8 +103,8 @@ def command(
 
 
 def _said(outcome: Outcome) -> str:
-    from gemmsim.analysis.comparison import Skipped
-    from gemmsim.report.comparison import duration
+    from gemmsim.analysis.studies.comparison import Skipped
+    from gemmsim.report.studies.comparison import duration
 
     result = outcome.result
     if isinstance(result, Skipped):

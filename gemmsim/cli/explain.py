@@ -32,14 +32,14 @@ def command(name: str | None, output_format: str, output: str | None, **options:
     if name is None:
         if output_format == "json":
             raise GemmsimError("--format json is for one NAME: gemmsim explain occupancy --format json")
-        from gemmsim.report.explain import render_index
+        from gemmsim.report.glossary.explain import render_index
 
         return emit(render_index(), output)
     from gemmsim.report.glossary.entries import lookup
 
     entry = lookup(name)  # before a run, which takes longer
     report = _report(options)
-    from gemmsim.report.explain import render_json, render_text
+    from gemmsim.report.glossary.explain import render_json, render_text
 
     render = render_json if output_format == "json" else render_text
     return emit(render(entry, report), output)

@@ -35,7 +35,7 @@ def command(by: float, output_format: str, output: str | None, **options: Any) -
 
     from gemmsim.cli.output import emit
     from gemmsim.cli.requests import Options, launch_request
-    from gemmsim.report.sensitivity import RENDERERS
+    from gemmsim.report.studies.sensitivity import RENDERERS
     from gemmsim.studies.sensitivity import sensitivity
 
     request = launch_request(Options(**options))

@@ -14,7 +14,7 @@ from gemmsim.support.errors import GemmsimError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gemmsim.analysis.ranking import Pruned, Sweep, SweepResult
+    from gemmsim.analysis.studies.ranking import Pruned, Sweep, SweepResult
     from gemmsim.gpu import GpuSpec
     from gemmsim.sweep.job import Job
     from gemmsim.sweep.run import Runner
@@ -126,7 +126,7 @@ def command(
         todo, pruned = file_jobs(options, axes, derived, wanted, specs, where, shared)
 
     from gemmsim.cli.output import emit
-    from gemmsim.report.sweep import RENDERERS
+    from gemmsim.report.studies.sweep import RENDERERS
     from gemmsim.sweep.store import Store
 
     runner = _runner(jobs, scheduler)

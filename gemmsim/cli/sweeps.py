@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from gemmsim.analysis.ranking import Point, Pruned
+from gemmsim.analysis.studies.ranking import Point, Pruned
 from gemmsim.cli.parse import parse_assignments, parse_dims
 from gemmsim.cli.requests import Options, target_request
 from gemmsim.compile.key import cache_key

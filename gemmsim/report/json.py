@@ -7,10 +7,10 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from gemmsim.analysis.kloop import k_loop
-from gemmsim.analysis.lines import LineTraffic, by_line
-from gemmsim.analysis.mix import by_kind, by_mnemonic
-from gemmsim.analysis.spills import local_traffic
+from gemmsim.analysis.code.instruction_mix import by_kind, by_mnemonic
+from gemmsim.analysis.code.k_loop import k_loop
+from gemmsim.analysis.code.source_lines import LineTraffic, by_line
+from gemmsim.analysis.verdict.spills import local_traffic
 from gemmsim.report import hazards
 from gemmsim.report.report import SCHEMA_VERSION, Report
 from gemmsim.support.version import MODEL_VERSION

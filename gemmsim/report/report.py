@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gemmsim.analysis.access_samples import AccessSample, BlockView
+from gemmsim.analysis.accesses.types import AccessSample, BlockView
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Advice, Bottleneck, Verification
 from gemmsim.launch.request import Labels
@@ -57,6 +57,8 @@ class Report:
 
     def _repr_html_(self) -> str:
         """What Jupyter shows."""
-        from gemmsim.report.html.notebook import summary  # only a notebook needs it
+        from gemmsim.report.notebook import summary  # only a notebook needs it
 
-        return summary(self)
+        return summary(
+            self.labels, self.evidence, self.bottleneck, self.verified, self.findings, self.advice
+        )

@@ -5,16 +5,16 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 
-from gemmsim.analysis.compiler_notes import compiler_facts
-from gemmsim.analysis.kloop import k_loop
-from gemmsim.analysis.lines import LineTraffic, by_line
-from gemmsim.analysis.mix import by_kind, by_mnemonic
-from gemmsim.analysis.spills import local_sentence, local_traffic
-from gemmsim.analysis.utilisation import utilisations
+from gemmsim.analysis.code.compiler_notes import compiler_facts
+from gemmsim.analysis.code.instruction_mix import by_kind, by_mnemonic
+from gemmsim.analysis.code.k_loop import k_loop
+from gemmsim.analysis.code.source_lines import LineTraffic, by_line
+from gemmsim.analysis.hardware.utilisation import utilisations
+from gemmsim.analysis.verdict.spills import local_sentence, local_traffic
 from gemmsim.report import hazards
+from gemmsim.report.layout.table import bar, number, table
 from gemmsim.report.metrics import METRICS
 from gemmsim.report.report import Report
-from gemmsim.report.table import bar, number, table
 from gemmsim.support.provenance import Provenance
 
 WIDTH = 80

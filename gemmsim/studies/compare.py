@@ -8,8 +8,8 @@ from concurrent.futures import Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 
-from gemmsim.analysis.comparison import Comparison, Skipped, compare_rungs
-from gemmsim.analysis.rung import Rung, rung_of
+from gemmsim.analysis.studies.comparison import Comparison, Skipped, compare_launches
+from gemmsim.analysis.studies.launch_summary import LaunchSummary, summarise
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.launch.cases import FROM_A_SAMPLE, LadderCase, ladder_request
 from gemmsim.launch.request import AnalyzeRequest, Sampling
@@ -30,9 +30,9 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """result: the rung, or why there is none; warned: warnings that analysing it gave, one line each."""
+    """result: the launch, or why there is none; warned: warnings that analysing it gave, one line each."""
 
-    result: Rung | Skipped
+    result: LaunchSummary | Skipped
     warned: tuple[str, ...] = ()
 
 
@@ -60,12 +60,12 @@ def compare(
     results = [outcomes[number].result for number in range(len(tasks))]
     for line in dict.fromkeys(line for outcome in outcomes.values() for line in outcome.warned):
         warnings.warn(line, stacklevel=2)
-    rungs = [result for result in results if isinstance(result, Rung)]
+    launches = [result for result in results if isinstance(result, LaunchSummary)]
     skipped = [result for result in results if isinstance(result, Skipped)]
-    if not rungs:
+    if not launches:
         raise GemmsimError(f"none of {len(tasks)} kernels can run; {skipped[0].kernel}: {skipped[0].reason}")
     case = tasks[0].case
-    return compare_rungs((case.m, case.n, case.k), rungs, skipped, by_gpu, case.warm_caches)
+    return compare_launches((case.m, case.n, case.k), launches, skipped, by_gpu, case.warm_caches)
 
 
 def run_task(task: Task) -> Outcome:
@@ -85,7 +85,7 @@ def run_request(name: str, gpu: str, make: Callable[[], AnalyzeRequest]) -> Outc
             request = make()
             report = analyze(request, accesses=False)
             dtype = next((one.dtype for one in request.launch.args if one.shape), "")
-            result: Rung | Skipped = rung_of(
+            result: LaunchSummary | Skipped = summarise(
                 name, report.labels, dtype, report.evidence, report.bottleneck, report.verified
             )
         except GemmsimError as error:

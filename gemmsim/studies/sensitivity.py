@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from gemmsim.analysis.sensitivity import Better, Changes, Effect, Sensitivity, rule_of, varied_keys
+from gemmsim.analysis.studies.sensitivity import Better, Changes, Effect, Sensitivity, rule_of, varied_keys
 from gemmsim.gpu.check import check
 from gemmsim.gpu.improve import better_values, value_of, with_values
 from gemmsim.gpu.spec import GpuSpec

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gemmsim.analysis.lines import line_text, source_line
+from gemmsim.analysis.code.source_lines import line_text, source_line
 from gemmsim.api import count
 from gemmsim.isa.program import Program
 from gemmsim.launch.request import AnalyzeRequest

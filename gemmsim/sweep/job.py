@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 import gemmsim
-from gemmsim.analysis.ranking import Point
+from gemmsim.analysis.studies.ranking import Point
 from gemmsim.compile.key import cache_key
 from gemmsim.compile.source import PythonKernel
 from gemmsim.compile.toolchain import tool_versions

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 
-from gemmsim.analysis.ranking import Pruned, Sweep, SweepResult, rank
+from gemmsim.analysis.studies.ranking import Pruned, Sweep, SweepResult, rank
 from gemmsim.support.errors import GemmsimError
 from gemmsim.sweep.job import Job, keys_of
 from gemmsim.sweep.store import Store

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from gemmsim.analysis.ranking import Pruned
+from gemmsim.analysis.studies.ranking import Pruned
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.launch.cases import LadderCase, checked_tunables
 from gemmsim.launch.ladder import kernel_info

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
-from gemmsim.analysis.ranking import Point, Prediction, Status, SweepResult
+from gemmsim.analysis.studies.ranking import Point, Prediction, Status, SweepResult
 from gemmsim.support.errors import GemmsimError
 
 APPLICATION_ID = 0x67656D73  # "gems"

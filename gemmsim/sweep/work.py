@@ -6,9 +6,9 @@ import threading
 import time
 from dataclasses import dataclass
 
-from gemmsim.analysis.occupancy import theoretical_occupancy
-from gemmsim.analysis.ranking import Point, Prediction, Status, SweepResult
-from gemmsim.analysis.rung import Rung
+from gemmsim.analysis.limits.occupancy import theoretical_occupancy
+from gemmsim.analysis.studies.launch_summary import LaunchSummary
+from gemmsim.analysis.studies.ranking import Point, Prediction, Status, SweepResult
 from gemmsim.studies.compare import run_request
 from gemmsim.support.errors import GemmsimError
 from gemmsim.sweep.job import Job, key_of
@@ -39,7 +39,7 @@ def _run(job: Job, key: str) -> Done:
         outcome = run_request(job.point.kernel, job.gpu.name, job.request)
         seconds = time.monotonic() - start
         found = outcome.result
-        if isinstance(found, Rung):
+        if isinstance(found, LaunchSummary):
             result = SweepResult(key, job.point, Status.PREDICTED, _prediction(found, job.point), "", seconds)
         else:
             status = Status.REFUSED if _cannot_launch(job) else Status.FAILED
@@ -55,29 +55,29 @@ def failed(job: Job, key: str, reason: str, seconds: float = 0.0) -> SweepResult
     return SweepResult(key, job.point, Status.FAILED, None, " ".join(reason.split()), seconds)
 
 
-def _prediction(rung: Rung, point: Point) -> Prediction:
-    from gemmsim.report.comparison import limiter
+def _prediction(launch: LaunchSummary, point: Point) -> Prediction:
+    from gemmsim.report.studies.comparison import limiter
 
     # What a GEMM of the size needs: a tile that reaches beyond C is no merit of its kernel
-    needed = 2.0 * point.m * point.n * point.k if point.m and point.n and point.k else rung.flops
-    per_s = needed / rung.time_us * 1e6 if rung.flops else None
+    needed = 2.0 * point.m * point.n * point.k if point.m and point.n and point.k else launch.flops
+    per_s = needed / launch.time_us * 1e6 if launch.flops else None
 
     return Prediction(
-        time_us=rung.time_us,
+        time_us=launch.time_us,
         tflops=per_s / 1e12 if per_s else None,
-        percent_of_peak=100 * per_s / rung.peak_flops if per_s and rung.peak_flops else None,
-        limiter=rung.bottleneck.kind,
-        limited_by=limiter(rung),
-        limiter_text=rung.bottleneck.sentence,
-        registers=rung.registers,
-        shared_bytes=rung.shared_bytes,
-        local_bytes=rung.local_bytes,
-        blocks=rung.blocks,
-        waves=rung.waves,
-        theoretical_occupancy_pct=rung.theoretical_occupancy_pct,
-        achieved_occupancy_pct=rung.achieved_occupancy_pct,
-        warp_instructions=rung.warp_instructions,
-        verified=rung.verified.ok,
+        percent_of_peak=100 * per_s / launch.peak_flops if per_s and launch.peak_flops else None,
+        limiter=launch.bottleneck.kind,
+        limited_by=limiter(launch),
+        limiter_text=launch.bottleneck.sentence,
+        registers=launch.registers,
+        shared_bytes=launch.shared_bytes,
+        local_bytes=launch.local_bytes,
+        blocks=launch.blocks,
+        waves=launch.waves,
+        theoretical_occupancy_pct=launch.theoretical_occupancy_pct,
+        achieved_occupancy_pct=launch.achieved_occupancy_pct,
+        warp_instructions=launch.warp_instructions,
+        verified=launch.verified.ok,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gemmsim.analysis.lines import LineTraffic
+from gemmsim.analysis.code.source_lines import LineTraffic
 from gemmsim.checks.selection import Selection, everything, select
 from gemmsim.report import hazards
 from gemmsim.report.hazards import shown_path

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 pytest.importorskip("cuda.bindings")
 
-from gemmsim.analysis.operations import floating_point_operations
+from gemmsim.analysis.code.operations import floating_point_operations
 from gemmsim.compile import CudaKernel
 from gemmsim.compile.cuda_kernel import compile_cuda
 from gemmsim.compile.decode import decode_cubin

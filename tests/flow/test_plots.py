@@ -8,10 +8,10 @@ from itertools import combinations
 
 import pytest
 import report_factory
-from rung_factory import rung
+from launch_summary_factory import rung
 
-from gemmsim.analysis.comparison import compare_rungs
-from gemmsim.analysis.ranking import Point, Prediction, Status, SweepResult, rank
+from gemmsim.analysis.studies.comparison import compare_launches
+from gemmsim.analysis.studies.ranking import Point, Prediction, Status, SweepResult, rank
 from gemmsim.cli.main import main
 from gemmsim.support.errors import GemmsimError
 
@@ -135,7 +135,7 @@ def ladder(by_gpu=False):
         rung(name="of another dtype", dtype="f16", time_us=99_999.0, peak_flops=1e12),
         rung(name="whole numbers", precision="integer", flops=0.0, time_us=100.0),
     ]
-    return compare_rungs((64, 64, 64), rungs, (), by_gpu)
+    return compare_launches((64, 64, 64), rungs, (), by_gpu)
 
 
 def test_ladder_has_a_bar_a_rung_as_long_as_it_is_fast():

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 import gemmsim.report
-from gemmsim.analysis.sensitivity import RULES, Better, Changes, Effect, Sensitivity, rule_of, varied_keys
+from gemmsim.analysis.studies.sensitivity import RULES, Better, Changes, Effect, Sensitivity, rule_of, varied_keys
 from gemmsim.api import count, recount
 from gemmsim.gpu import load_gpu, preset_names
 from gemmsim.gpu.check import check
@@ -20,7 +20,7 @@ from gemmsim.gpu.fields import SECTIONS, types
 from gemmsim.gpu.improve import better_values, value_of, with_values
 from gemmsim.gpu.spec import Pipe
 from gemmsim.launch.cases import LadderCase, ladder_request
-from gemmsim.report.sensitivity import RENDERERS
+from gemmsim.report.studies.sensitivity import RENDERERS
 from gemmsim.sm.schedule import schedule
 from gemmsim.studies.sensitivity import sensitivity, uses
 from gemmsim.support.errors import GemmsimError

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from sweep_jobs import FakeJob
 
-from gemmsim.analysis.ranking import Point, Prediction, Pruned, Status, SweepResult, rank
+from gemmsim.analysis.studies.ranking import Point, Prediction, Pruned, Status, SweepResult, rank
 from gemmsim.support.errors import GemmsimError
 from gemmsim.sweep.job import Job, keys_of
 from gemmsim.sweep.local import ENDED, run_local

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from gemmsim.analysis.advice import advise
-from gemmsim.analysis.bottleneck import find_bottleneck
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Verification
-from gemmsim.analysis.occupancy import theoretical_occupancy
-from gemmsim.analysis.roofline import roofline
+from gemmsim.analysis.limits.occupancy import theoretical_occupancy
+from gemmsim.analysis.limits.roofline import roofline
+from gemmsim.analysis.verdict.advice import advise
+from gemmsim.analysis.verdict.bottleneck import find_bottleneck
 from gemmsim.gpu import load_gpu
 from gemmsim.isa.program import Control, Instruction, Program, SourceLine
 from gemmsim.launch.request import Labels

@@ -9,7 +9,7 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemmsim.analysis.ranking import Point
+from gemmsim.analysis.studies.ranking import Point
 from gemmsim.gpu import GpuSpec, load_gpu
 from gemmsim.launch.cases import LadderCase, ladder_request
 from gemmsim.launch.request import AnalyzeRequest

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from gemmsim_validate.records import FOLDER, Case, load_cases
 
-from gemmsim.analysis.occupancy import theoretical_occupancy
+from gemmsim.analysis.limits.occupancy import theoretical_occupancy
 from gemmsim.api import Counted, count
 from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.gpu import load_gpu

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from gemmsim.analysis.lines import LineTraffic, by_line, line_text, source_line
+from gemmsim.analysis.code.source_lines import LineTraffic, by_line, line_text, source_line
 from gemmsim.report.glossary.entries import Entry
+from gemmsim.report.layout.table import number
 from gemmsim.report.report import Report
-from gemmsim.report.table import number
 from gemmsim.sm.types import STALL_REASONS
 
 MOST_LINES = 3

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from gemmsim.analysis.lines import by_line
-from gemmsim.analysis.mix import Kind, by_kind
-from gemmsim.analysis.rung import SPACES
-from gemmsim.analysis.utilisation import DATA_STAGE, DRAM, ISSUE, L2, utilisations
+from gemmsim.analysis.code.instruction_mix import Kind, by_kind
+from gemmsim.analysis.code.source_lines import by_line
+from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, ISSUE, L2, utilisations
+from gemmsim.analysis.studies.launch_summary import SPACES
 from gemmsim.report.glossary.entries import Entry
+from gemmsim.report.layout.table import number
 from gemmsim.report.report import Report
-from gemmsim.report.table import number
+from gemmsim.report.layout.table import number
 from gemmsim.support.warp import WARP_LANES
 
 Value = float | str

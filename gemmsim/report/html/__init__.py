@@ -1,1 +1,1 @@
-"""A Report as one HTML file that needs nothing else: `render.render`; in a notebook: `notebook.summary`."""
+"""A Report as one HTML file that needs nothing else: `render.render`."""

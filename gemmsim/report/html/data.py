@@ -6,11 +6,12 @@ from dataclasses import asdict
 from enum import IntEnum
 from typing import Any
 
-from gemmsim.analysis.annotated import InstructionCost, instruction_costs
-from gemmsim.analysis.cliffs import cliffs
-from gemmsim.analysis.memory_flow import memory_flow
-from gemmsim.analysis.reuse import reuse
-from gemmsim.analysis.utilisation import utilisations
+from gemmsim.analysis.code.instruction_costs import InstructionCost, instruction_costs
+from gemmsim.analysis.code.reuse import reuse
+from gemmsim.analysis.evidence import Evidence
+from gemmsim.analysis.hardware.memory_flow import memory_flow
+from gemmsim.analysis.hardware.utilisation import utilisations
+from gemmsim.analysis.limits.occupancy_cliffs import Cliffs, cliffs
 from gemmsim.isa.program import SourceLine
 from gemmsim.report.html.terms import terms
 from gemmsim.report.html.views import Lists, block_data, sample_data
@@ -43,7 +44,7 @@ def page_data(report: Report, detail: Detail = Detail.FULL) -> dict[str, Any]:
         "gpu": _gpu(report),
         "busy": [asdict(use) for use in utilisations(evidence)],
         "memory": asdict(memory_flow(evidence)),
-        "cliffs": asdict(cliffs(evidence)),
+        "cliffs": asdict(_cliffs(evidence)),
         "reuse": asdict(used) | {"products_a_word": used.products_a_word} if used else None,
         "source": _source(report, costs),
         "code": [_code(cost) for cost in _shown(costs, detail)],
@@ -55,6 +56,11 @@ def page_data(report: Report, detail: Detail = Detail.FULL) -> dict[str, Any]:
     }
     found: dict[str, Any] = plain(data)
     return found
+
+
+def _cliffs(evidence: Evidence) -> Cliffs:
+    registers, threads = evidence.program.registers, evidence.threads_per_block
+    return cliffs(evidence.occupancy, registers, evidence.shared_bytes, threads, evidence.gpu)
 
 
 def _gpu(report: Report) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gemmsim.analysis.access_samples import AccessSample, ArrayArgument, BlockView, ThreadAccess, WarpAccess
+from gemmsim.analysis.accesses.types import AccessSample, ArrayArgument, BlockView, ThreadAccess, WarpAccess
 from gemmsim.report.report import Report
 
 

@@ -1,12 +1,12 @@
-"""A comparison as bars: how fast each rung is, how much faster than the one before, and what limits it."""
+"""A comparison as bars: how fast each launch is, how much faster than the one before, and what limits it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gemmsim.analysis.comparison import Comparison, Group, Row
-from gemmsim.report.comparison import duration, limiter
+from gemmsim.analysis.studies.comparison import Comparison, Group, Row
 from gemmsim.report.plots.figure import COLOURS, FONT_SIZE, GREY, heading, new_figure, plain
+from gemmsim.report.studies.comparison import duration, limiter
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,11 +33,11 @@ def ladder_figure(comparison: Comparison) -> Figure:
 
 
 def _group(axes: Any, group: Group, by_gpu: bool) -> None:
-    counted = all(row.rung.achieved_flops for row in group.rows)
+    counted = all(row.launch.achieved_flops for row in group.rows)
     values = [_value(row, counted) for row in group.rows]
     places = range(len(values))
     axes.barh(places, values, height=0.62, color=COLOURS[0], edgecolor="black", linewidth=0.6)
-    axes.set_yticks(places, [row.rung.gpu if by_gpu else row.rung.name for row in group.rows])
+    axes.set_yticks(places, [row.launch.gpu if by_gpu else row.launch.name for row in group.rows])
     axes.set_ylim(len(values) - 0.4, -0.6)  # the first on top
     longest = max(values)
     axes.set_xlim(0, longest / BARS_SHARE)
@@ -51,20 +51,20 @@ def _group(axes: Any, group: Group, by_gpu: bool) -> None:
         axes.annotate(
             _beside(row), (value, place), (4, 0), textcoords="offset points", va="center", fontsize=FONT_SIZE - 1.5
         )
-    peaks = {row.rung.peak_flops for row in group.rows}
+    peaks = {row.launch.peak_flops for row in group.rows}
     if counted and len(peaks) == 1 and (peak := peaks.pop() / 1e12) <= longest * 1.05:
         axes.axvline(peak, color=GREY, linestyle="--", linewidth=1)
 
 
 def _value(row: Row, counted: bool) -> float:
-    return (row.rung.achieved_flops or 0.0) / 1e12 if counted else 1e6 / row.rung.time_us
+    return (row.launch.achieved_flops or 0.0) / 1e12 if counted else 1e6 / row.launch.time_us
 
 
 def _beside(row: Row) -> str:
-    rung = row.rung
-    said = [duration(rung.time_us)]
-    if rung.achieved_flops and rung.percent_of_peak:
-        said = [f"{rung.achieved_flops / 1e12:.2f} TFLOP/s ({rung.percent_of_peak:.1f}%)", *said]
+    launch = row.launch
+    said = [duration(launch.time_us)]
+    if launch.achieved_flops and launch.percent_of_peak:
+        said = [f"{launch.achieved_flops / 1e12:.2f} TFLOP/s ({launch.percent_of_peak:.1f}%)", *said]
     if row.speed_up is not None:
         said.append(f"{row.speed_up:.2f}x")
-    return ", ".join([*said, limiter(rung)])
+    return ", ".join([*said, limiter(launch)])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gemmsim.analysis.memory_flow import DRAM, KERNEL, L1, L2, SHARED, Flow, MemoryFlow, memory_flow
+from gemmsim.analysis.hardware.memory_flow import DRAM, KERNEL, L1, L2, SHARED, Flow, MemoryFlow, memory_flow
+from gemmsim.report.layout.table import number
 from gemmsim.report.plots.figure import COLOURS, FONT_SIZE, GREY, amount, heading, launch_title, new_figure
 from gemmsim.report.report import Report
-from gemmsim.report.table import number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from gemmsim.analysis.roofline import Level, Roofline
+from gemmsim.analysis.limits.roofline import Level, Roofline
 from gemmsim.report.plots.figure import (
     COLOURS,
     DASHES,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from gemmsim.analysis.ranking import Point, Sweep, SweepResult
+from gemmsim.analysis.studies.ranking import Point, Sweep, SweepResult
 from gemmsim.report.plots.tables import Curve, HeatTable, heat_figure, scaling_figure
 from gemmsim.support.errors import GemmsimError
 

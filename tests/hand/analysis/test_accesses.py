@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from trace_builder import Accesses, program, warp_trace
 
-from gemmsim.analysis.access_samples import AccessSample, BlockView, Rectangle
-from gemmsim.analysis.accesses import sample_accesses
-from gemmsim.analysis.phases import MOST_PHASES
+from gemmsim.analysis.accesses.phases import MOST_PHASES
+from gemmsim.analysis.accesses.sample import sample_accesses
+from gemmsim.analysis.accesses.types import AccessSample, BlockView, Rectangle
 from gemmsim.isa.program import Operand, OperandKind, Program
 from gemmsim.launch.request import GemmCheck
 from gemmsim.memory.requests.access import access_of

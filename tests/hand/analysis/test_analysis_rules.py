@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from report_factory import CODE, ROWS, evidence, traffic
 
-from gemmsim.analysis import advice
-from gemmsim.analysis.bottleneck import find_bottleneck
-from gemmsim.analysis.lines import by_line
-from gemmsim.analysis.mix import Kind, by_kind
-from gemmsim.analysis.spills import LocalTraffic, local_traffic, spills
-from gemmsim.analysis.utilisation import DATA_STAGE, DRAM, L2, utilisations
+from gemmsim.analysis.code.instruction_mix import Kind, by_kind
+from gemmsim.analysis.code.source_lines import by_line
+from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, L2, utilisations
+from gemmsim.analysis.verdict import advice
+from gemmsim.analysis.verdict.bottleneck import find_bottleneck
+from gemmsim.analysis.verdict.spills import LocalTraffic, local_traffic, spills
 
 PACKED = traffic(0, "global", "ld", 4, requests=100, sectors=400, ideal_sectors=400, used_bytes=12800)
 

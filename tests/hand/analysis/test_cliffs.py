@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from report_factory import evidence
 
-from gemmsim.analysis.annotated import instruction_costs
-from gemmsim.analysis.cliffs import Stairs, Step, cliffs
+from gemmsim.analysis.code.instruction_costs import instruction_costs
+from gemmsim.analysis.code.reuse import reuse
 from gemmsim.analysis.evidence import Evidence
-from gemmsim.analysis.memory_flow import Flow, memory_flow
-from gemmsim.analysis.occupancy import theoretical_occupancy
-from gemmsim.analysis.reuse import reuse
+from gemmsim.analysis.hardware.memory_flow import Flow, memory_flow
+from gemmsim.analysis.limits.occupancy import theoretical_occupancy
+from gemmsim.analysis.limits.occupancy_cliffs import Cliffs, Stairs, Step, cliffs
 from gemmsim.gpu import load_gpu
 from gemmsim.isa.program import Operand, OperandKind
 from gemmsim.sm.types import STALL_REASONS
@@ -30,8 +30,14 @@ def launched(registers: int, shared_bytes: int, threads: int) -> Evidence:
     return replace(base, gpu=H200, program=program, block=(threads, 1, 1), occupancy=occupancy)
 
 
+def cliffs_of(given: Evidence) -> Cliffs:
+    return cliffs(
+        given.occupancy, given.program.registers, given.shared_bytes, given.threads_per_block, given.gpu
+    )
+
+
 def stairs(given: Evidence) -> dict[str, Stairs]:
-    return {one.resource: one for one in cliffs(given).stairs}
+    return {one.resource: one for one in cliffs_of(given).stairs}
 
 
 def test_registers_go_in_units_of_eight() -> None:
@@ -74,10 +80,10 @@ def test_threads_of_a_block() -> None:
 def test_sentences_name_what_to_save_and_what_would_cost() -> None:
     """As tests/hand/analysis/test_occupancy.py: 40 registers fewer; with 168 and 1 block nothing more can be lost by
     registers, and shared memory never fits fewer than one."""
-    assert cliffs(launched(168, 8192, 256)).sentences == (
+    assert cliffs_of(launched(168, 8192, 256)).sentences == (
         "40 registers a thread fewer give one more block on each SM: 2 instead of 1.",
     )
-    shared = cliffs(launched(32, 49152, 256)).sentences
+    shared = cliffs_of(launched(32, 49152, 256)).sentences
     assert shared[0] == "3,584 bytes of shared memory a block less give one more block on each SM: 5 instead of 4."
     # 4 blocks want 32 warps: 64 registers, 65 take 80; and 233,472 / 4 - 1024 = 57,344 bytes.
     assert shared[1] == "From 65 registers a thread on (33 more than now) an SM holds 3 instead of 4."
@@ -87,9 +93,9 @@ def test_sentences_name_what_to_save_and_what_would_cost() -> None:
 
 
 def test_nothing_to_save_is_said() -> None:
-    assert cliffs(launched(32, 0, 1024)).sentences[0].startswith("The SM has no slots for more blocks of this size")
+    assert cliffs_of(launched(32, 0, 1024)).sentences[0].startswith("The SM has no slots for more blocks of this size")
     # 37 registers in 256 threads: 6 blocks; 32 would do for 8 warps more, and shared memory stands in no way
-    assert "5 registers a thread fewer" in cliffs(launched(37, 0, 256)).sentences[0]
+    assert "5 registers a thread fewer" in cliffs_of(launched(37, 0, 256)).sentences[0]
 
 
 @pytest.mark.parametrize(("resource", "field"), [("registers", 0), ("shared_bytes", 1), ("threads", 2)])

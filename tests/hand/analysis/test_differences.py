@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rung_factory import BASE, rung, uses
+from launch_summary_factory import BASE, rung, uses
 
-from gemmsim.analysis.comparison import Skipped, compare_rungs
-from gemmsim.analysis.differences import Cause, Quantity, causes
 from gemmsim.analysis.findings import Bottleneck, Verification
-from gemmsim.analysis.rung import Rung, SpaceTraffic, Use
+from gemmsim.analysis.studies.comparison import Skipped, compare_launches
+from gemmsim.analysis.studies.differences import Cause, Quantity, causes
+from gemmsim.analysis.studies.launch_summary import LaunchSummary, SpaceTraffic, Use
 
 FAST = {"time_us": 502.0, "kernel_us": 500.0}
 
 
-def first(below: Rung, above: Rung) -> Cause:
+def first(below: LaunchSummary, above: LaunchSummary) -> Cause:
     return causes(below, above)[0]
 
 
@@ -152,17 +152,17 @@ def test_equal_times_need_no_cause() -> None:
 def test_groups_by_dtype_and_precision_in_order() -> None:
     """Speed-ups stay within a group: the tensor-core rung between the two others does not count."""
     half = rung(name="tc", dtype="f16", precision="tensor_fp16")
-    found = compare_rungs((64, 64, 64), [BASE, half, rung(name="fast", **FAST)], [Skipped("x", "a100", "no")], False)
-    assert [[row.rung.name for row in group.rows] for group in found.groups] == [["tiled", "fast"], ["tc"]]
+    found = compare_launches((64, 64, 64), [BASE, half, rung(name="fast", **FAST)], [Skipped("x", "a100", "no")], False)
+    assert [[row.launch.name for row in group.rows] for group in found.groups] == [["tiled", "fast"], ["tc"]]
     assert [row.speed_up for row in found.groups[0].rows] == [None, pytest.approx(1002 / 502)]
     assert found.skipped[0].reason == "no" and found.wrong == ()
 
 
 def test_gpus_in_one_group() -> None:
-    found = compare_rungs((64, 64, 64), [BASE, rung(gpu="h200", arch="sm_90", **FAST)], [], True)
+    found = compare_launches((64, 64, 64), [BASE, rung(gpu="h200", arch="sm_90", **FAST)], [], True)
     assert [group.title for group in found.groups] == ["tiled, f32 operands"]
 
 
 def test_wrong_results_are_named() -> None:
     bad = replace(BASE, verified=Verification(False, 1.0, "NO"), bottleneck=Bottleneck("latency", "latency: ...", 1.0))
-    assert compare_rungs((64, 64, 64), [bad], [], False).wrong == (bad,)
+    assert compare_launches((64, 64, 64), [bad], [], False).wrong == (bad,)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from report_factory import evidence, instruction
 
-from gemmsim.analysis.kloop import KLoop, k_loop, loops
+from gemmsim.analysis.code.k_loop import KLoop, k_loop, loops
 from gemmsim.isa.program import Operand, OperandKind, Program
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gemmsim.analysis.occupancy import Occupancy, theoretical_occupancy
+from gemmsim.analysis.limits.occupancy import Occupancy, theoretical_occupancy
 from gemmsim.gpu import load_gpu
 from gemmsim.support.errors import GemmsimError
 

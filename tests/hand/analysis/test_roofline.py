@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from gemmsim.analysis.roofline import PRECISIONS, roofline
+from gemmsim.analysis.limits.roofline import PRECISIONS, roofline
 from gemmsim.gpu import load_gpu
 from gemmsim.support.errors import GemmsimError
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from rung_factory import BASE, rung, uses
+from launch_summary_factory import BASE, rung, uses
 
 import gemmsim.report
-from gemmsim.analysis.comparison import Comparison, Skipped, compare_rungs
 from gemmsim.analysis.findings import Bottleneck, Verification
-from gemmsim.analysis.rung import SpaceTraffic
-from gemmsim.report.comparison import RENDERERS, duration, limiter
+from gemmsim.analysis.studies.comparison import Comparison, Skipped, compare_launches
+from gemmsim.analysis.studies.launch_summary import SpaceTraffic
+from gemmsim.report.studies.comparison import RENDERERS, duration, limiter
 
 
 @pytest.fixture
@@ -25,7 +25,9 @@ def comparison() -> Comparison:
     fast = rung(name="faster", time_us=502.0, kernel_us=500.0, spaces=spaces, uses=uses(data_stage=(70, 350, 3.6e7)))
     wrong = replace(BASE, name="wrong", precision="fp64", verified=Verification(False, 1.0, "NO: relative error 1.0"))
     reason = "dtype f32: tensorcore_naive takes f16 or bf16"
-    return compare_rungs((64, 64, 64), [BASE, fast, wrong], [Skipped("tensorcore_naive", "a100-80gb", reason)], False)
+    return compare_launches(
+        (64, 64, 64), [BASE, fast, wrong], [Skipped("tensorcore_naive", "a100-80gb", reason)], False
+    )
 
 
 EXPECTED = """\
@@ -100,6 +102,6 @@ def test_limiters_are_short(kind: str, text: str) -> None:
 
 
 def test_uncounted_operations_are_no_zero() -> None:
-    found = compare_rungs((64, 64, 64), [rung(flops=0.0, precision="integer")], [], False)
+    found = compare_launches((64, 64, 64), [rung(flops=0.0, precision="integer")], [], False)
     assert "  tiled   1.002 ms        -        -         -  L1/shared 80%" in RENDERERS["text"](found)
     assert json.loads(RENDERERS["json"](found))["groups"][0]["rows"][0]["tflops"] is None

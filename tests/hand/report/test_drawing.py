@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gemmsim.analysis.access_samples import AccessSample, ArrayArgument, WarpAccess
-from gemmsim.report.drawing import WIDTH, draw
+from gemmsim.analysis.accesses.types import AccessSample, ArrayArgument, WarpAccess
+from gemmsim.report.access_drawing import WIDTH, draw
 
 NONE = (-1,) * 32
 

@@ -10,8 +10,8 @@ from report_factory import evidence, report
 from gemmsim.api import analyze
 from gemmsim.gpu import load_gpu
 from gemmsim.launch.cases import LadderCase, ladder_request
-from gemmsim.report.explain import render_index, render_text
 from gemmsim.report.glossary.entries import GLOSSARY, Kind, lookup, of_kind
+from gemmsim.report.glossary.explain import render_index, render_text
 from gemmsim.report.glossary.places import places
 from gemmsim.report.glossary.values import fill, names_in, values_of, worked_lines
 from gemmsim.report.metrics import FAMILIES, METRICS

@@ -10,8 +10,8 @@ from report_factory import evidence, report
 
 from gemmsim.analysis.findings import Verification
 from gemmsim.launch.request import Labels
+from gemmsim.report.layout.table import bar, number, table
 from gemmsim.report.report import Report
-from gemmsim.report.table import bar, number, table
 from gemmsim.report.text import WIDTH, render
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "report.txt"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gemmsim.analysis.mix import Kind, kind_of
+from gemmsim.analysis.code.instruction_mix import Kind, kind_of
 from gemmsim.isa.program import INSTRUCTION_BYTES, OperandKind, Program
 
 _GLOBAL_READS = ("LDG", "LDGSTS")

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from gemmsim.analysis.ranking import Point, Prediction, Pruned, Ranking, Sweep, SweepResult
-from gemmsim.report.comparison import duration
+from gemmsim.analysis.studies.ranking import Point, Prediction, Pruned, Ranking, Sweep, SweepResult
 from gemmsim.report.json import plain
-from gemmsim.report.table import GAP, table
+from gemmsim.report.layout.table import GAP, table
+from gemmsim.report.studies.comparison import duration
 from gemmsim.support.version import MODEL_VERSION
 
 WIDTH = 80

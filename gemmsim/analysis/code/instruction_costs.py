@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gemmsim.analysis.code.source_lines import source_line
 from gemmsim.analysis.evidence import Evidence
-from gemmsim.analysis.lines import source_line
 from gemmsim.isa.program import SourceLine
 from gemmsim.sm.types import STALL_REASONS
 

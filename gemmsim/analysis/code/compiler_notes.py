@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from gemmsim.analysis.code.source_lines import LineTraffic
 from gemmsim.analysis.evidence import Evidence
-from gemmsim.analysis.lines import LineTraffic
 
 WORD_BYTES = 4
 

@@ -9,8 +9,8 @@ from typing import Any
 from gemmsim.report.glossary.entries import Entry, Kind, of_kind
 from gemmsim.report.glossary.places import places
 from gemmsim.report.glossary.values import values_of, worked_lines
+from gemmsim.report.layout.table import number
 from gemmsim.report.report import Report
-from gemmsim.report.table import number
 from gemmsim.support.provenance import Provenance
 
 WIDTH = 80

@@ -1,22 +1,34 @@
-"""A Report in a notebook: the verdict and its evidence as plain tables, with no script that could be blocked."""
+"""What a notebook shows of a report: its verdict and evidence as plain HTML tables, without scripts, which may be blocked.
+
+`Report` calls this module, so it takes parts of a report and does not import it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from gemmsim.analysis.utilisation import utilisations
-from gemmsim.report.report import Report
-from gemmsim.report.table import number
+from gemmsim.analysis.evidence import Evidence
+from gemmsim.analysis.findings import Advice, Bottleneck, Verification
+from gemmsim.analysis.hardware.utilisation import utilisations
+from gemmsim.launch.request import Labels
+from gemmsim.report.layout.table import number
 
 MOST_ROWS = 6
 _BAR = "display:inline-block;height:.7em;background:#4a90d9;width:{:.0f}px"
 _BAR_PX = 120
 
 
-def summary(report: Report) -> str:
-    """HTML of one cell's output; every text escaped."""
-    labels, evidence, timing = report.labels, report.evidence, report.evidence.timing
+def summary(
+    labels: Labels,
+    evidence: Evidence,
+    bottleneck: Bottleneck,
+    verified: Verification,
+    findings: Sequence[str],
+    advice: Sequence[Advice],
+) -> str:
+    """The HTML of one cell's output. Every text in it is escaped. The parameters are fields of `Report`."""
+    timing = evidence.timing
     size = f", M={labels.m} N={labels.n} K={labels.k}" if labels.m else ""
     line = evidence.roofline
     speed = f", {line.achieved_flops / 1e12:.2f} TFLOP/s" if line.achieved_flops and line.flops else ""
@@ -25,17 +37,16 @@ def summary(report: Report) -> str:
         _rows(
             [
                 ("time", f"{timing.duration_us:,.1f} us{speed} (predicted)"),
-                ("bottleneck", report.bottleneck.sentence),
-                ("verified", report.verified.text),
+                ("bottleneck", bottleneck.sentence),
+                ("verified", verified.text),
                 ("occupancy", f"{timing.achieved_occupancy_pct:.1f} % of {evidence.occupancy.theoretical_pct:.0f} %"),
             ]
         ),
     ]
-    if report.findings:
-        parts.append(_titled("problems found while executing", [(finding,) for finding in report.findings]))
-    if report.advice:
-        advice = [(one.title, f"{one.evidence}; {one.change}") for one in report.advice]
-        parts.append(_titled("what to change", advice))
+    if findings:
+        parts.append(_titled("problems found while executing", [(finding,) for finding in findings]))
+    if advice:
+        parts.append(_titled("what to change", [(one.title, f"{one.evidence}; {one.change}") for one in advice]))
     parts.append(_bars("how busy each unit is", [(use.unit, use.share_pct) for use in utilisations(evidence)]))
     total = sum(timing.stalls.values())
     if total:

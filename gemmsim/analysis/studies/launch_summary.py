@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gemmsim.analysis.code.instruction_mix import by_kind
+from gemmsim.analysis.code.k_loop import k_loop
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Bottleneck, Verification
-from gemmsim.analysis.kloop import k_loop
-from gemmsim.analysis.mix import by_kind
-from gemmsim.analysis.utilisation import DATA_STAGE, DRAM, ISSUE, L2, utilisations
+from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, ISSUE, L2, utilisations
 from gemmsim.launch.request import Labels
 from gemmsim.sm.pipes import port_of, port_pipes
 
@@ -18,7 +18,7 @@ SPACES = ("global", "shared", "local")
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a unit did: share_pct of its peak, busy_us of the time, for `work` of what it counts (see `rung_of`)."""
+    """What a unit did: share_pct of its peak, busy_us of the time, for `work` of what it counts (see `summarise`)."""
 
     unit: str
     share_pct: float
@@ -43,7 +43,7 @@ class SpaceTraffic:
 
 
 @dataclass(frozen=True)
-class Rung:
+class LaunchSummary:
     """One kernel at one size on one GPU, predicted.
 
     name            what the comparison calls it; labels: kernel, size and tunables; dtype: of A and B
@@ -108,9 +108,9 @@ class Rung:
         return self.uses[0]
 
 
-def rung_of(
+def summarise(
     name: str, labels: Labels, dtype: str, evidence: Evidence, bottleneck: Bottleneck, verified: Verification
-) -> Rung:
+) -> LaunchSummary:
     """Work of a unit: warp instructions of issue slots and pipes, wavefronts of the data stage, sectors of L2, DRAM."""
     timing, gpu, program = evidence.timing, evidence.gpu, evidence.program
     kernel_us = timing.cycles / timing.sm_clock_hz * 1e6
@@ -122,7 +122,7 @@ def rung_of(
     )
     stalls = sum(timing.stalls.values())
     loop = k_loop(program, evidence.executed)
-    return Rung(
+    return LaunchSummary(
         name=name,
         labels=labels,
         dtype=dtype,
@@ -138,7 +138,7 @@ def rung_of(
         bottleneck=bottleneck,
         verified=verified,
         registers=program.registers,
-        shared_bytes=program.static_shared_bytes + evidence.dynamic_shared_bytes,
+        shared_bytes=evidence.shared_bytes,
         local_bytes=program.local_bytes,
         theoretical_occupancy_pct=evidence.occupancy.theoretical_pct,
         achieved_occupancy_pct=timing.achieved_occupancy_pct,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gemmsim.analysis.code.instruction_mix import Kind, kind_of
+from gemmsim.analysis.code.k_loop import k_loop
 from gemmsim.analysis.evidence import Evidence
-from gemmsim.analysis.kloop import k_loop
-from gemmsim.analysis.mix import Kind, kind_of
 from gemmsim.isa.matrix import matrix_multiply
 from gemmsim.isa.program import Instruction
 from gemmsim.memory.requests.access import access_of

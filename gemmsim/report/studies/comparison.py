@@ -5,12 +5,12 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable
 
-from gemmsim.analysis.comparison import Comparison, Group, Row
-from gemmsim.analysis.differences import Cause, Quantity
-from gemmsim.analysis.rung import Rung
-from gemmsim.analysis.utilisation import DATA_STAGE, DRAM, L2
-from gemmsim.report.comparison_data import as_csv, as_json
-from gemmsim.report.table import table
+from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, L2
+from gemmsim.analysis.studies.comparison import Comparison, Group, Row
+from gemmsim.analysis.studies.differences import Cause, Quantity
+from gemmsim.analysis.studies.launch_summary import LaunchSummary
+from gemmsim.report.layout.table import table
+from gemmsim.report.studies.comparison_data import as_csv, as_json
 
 WIDTH = 80
 MANY_TIMES = 10  # a change beyond reads better as a factor than in percent
@@ -37,8 +37,8 @@ def render_text(comparison: Comparison) -> str:
                 lines += textwrap.wrap(line, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT * 3)
     if comparison.wrong:
         lines += ["", "C IS WRONG"]
-        for rung in comparison.wrong:
-            lines += textwrap.wrap(f"{rung.name}: {rung.verified.text}", WIDTH, initial_indent=INDENT)
+        for launch in comparison.wrong:
+            lines += textwrap.wrap(f"{launch.name}: {launch.verified.text}", WIDTH, initial_indent=INDENT)
     if comparison.skipped:
         lines += ["", "CANNOT RUN"]
         for one in comparison.skipped:
@@ -76,17 +76,17 @@ def duration(us: float) -> str:
     return f"{us:.4g} us" if us >= 1 or not us else f"{1e3 * us:.3g} ns"
 
 
-def limiter(rung: Rung) -> str:
+def limiter(launch: LaunchSummary) -> str:
     """The bottleneck in few words."""
-    kind, share = rung.bottleneck.kind, rung.bottleneck.share_pct
+    kind, share = launch.bottleneck.kind, launch.bottleneck.share_pct
     if kind == "launch":
         return f"launch overhead {share:.0f}%"
     if kind not in ("latency", "small_grid"):
-        unit = rung.bottleneck.sentence.partition(":")[0]
+        unit = launch.bottleneck.sentence.partition(":")[0]
         return f"{_SHORT.get(unit, unit.removesuffix(' pipe'))} {share:.0f}%"
     if kind == "small_grid":
-        return f"{rung.sm_count - rung.blocks}/{rung.sm_count} SMs idle"
-    waits = {reason: held for reason, held in rung.waits_us.items() if reason != "selected"}
+        return f"{launch.sm_count - launch.blocks}/{launch.sm_count} SMs idle"
+    waits = {reason: held for reason, held in launch.waits_us.items() if reason != "selected"}
     return max(waits, key=lambda reason: waits[reason], default="latency")
 
 
@@ -95,20 +95,20 @@ def _head(comparison: Comparison) -> tuple[str, ...]:
 
 
 def _group_title(group: Group) -> str:
-    peaks = {row.rung.peak_flops for row in group.rows if row.rung.flops}
+    peaks = {row.launch.peak_flops for row in group.rows if row.launch.flops}
     peak = f", peak {peaks.pop() / 1e12:.1f} TFLOP/s" if len(peaks) == 1 else ""
     return f"{group.title}{peak}"
 
 
 def _cells(row: Row, by_gpu: bool) -> tuple[str, ...]:
-    rung = row.rung
+    launch = row.launch
     return (
-        rung.gpu if by_gpu else rung.name,
-        duration(rung.time_us),
-        f"{rung.achieved_flops / 1e12:.2f}" if rung.achieved_flops else "-",
-        f"{rung.percent_of_peak:.1f}%" if rung.percent_of_peak else "-",
+        launch.gpu if by_gpu else launch.name,
+        duration(launch.time_us),
+        f"{launch.achieved_flops / 1e12:.2f}" if launch.achieved_flops else "-",
+        f"{launch.percent_of_peak:.1f}%" if launch.percent_of_peak else "-",
         f"{row.speed_up:.2f}x" if row.speed_up is not None else "-",
-        limiter(rung),
+        limiter(launch),
     )
 
 
@@ -119,7 +119,7 @@ def _reasons(group: Group, by_gpu: bool) -> list[str]:
         if row.speed_up is None:
             continue
         said = "; ".join(_cause(cause) for cause in row.why) or _no_cause(row.speed_up)
-        lines.append(f"{row.rung.gpu if by_gpu else row.rung.name} {row.speed_up:.2f}x: {said}")
+        lines.append(f"{row.launch.gpu if by_gpu else row.launch.name} {row.speed_up:.2f}x: {said}")
     return lines
 
 

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from gemmsim.analysis.differences import Cause, causes
-from gemmsim.analysis.rung import Rung
+from gemmsim.analysis.studies.differences import Cause, causes
+from gemmsim.analysis.studies.launch_summary import LaunchSummary
 
 
 @dataclass(frozen=True)
 class Row:
     """speed_up: time of the row before over this one's; None, as `why` is empty, for the first of a group."""
 
-    rung: Rung
+    launch: LaunchSummary
     speed_up: float | None
     why: tuple[Cause, ...]
 
@@ -29,7 +29,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A rung that cannot run: reason is one line."""
+    """A launch that cannot run: reason is one line."""
 
     kernel: str
     gpu: str
@@ -38,7 +38,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Comparison:
-    """m, n, k: of all; by_gpu: whether the rows of a group are GPUs, not kernels; wrong: rungs whose C is wrong;
+    """m, n, k: of all; by_gpu: whether the rows of a group are GPUs, not kernels; wrong: launches whose C is wrong;
     warm_caches: whether L2 began as an identical launch had left it."""
 
     m: int
@@ -50,39 +50,39 @@ class Comparison:
     warm_caches: bool = False
 
     @property
-    def rungs(self) -> tuple[Rung, ...]:
-        return tuple(row.rung for group in self.groups for row in group.rows)
+    def launches(self) -> tuple[LaunchSummary, ...]:
+        return tuple(row.launch for group in self.groups for row in group.rows)
 
     @property
-    def wrong(self) -> tuple[Rung, ...]:
-        return tuple(rung for rung in self.rungs if rung.verified.ok is False)
+    def wrong(self) -> tuple[LaunchSummary, ...]:
+        return tuple(launch for launch in self.launches if launch.verified.ok is False)
 
 
-def compare_rungs(
+def compare_launches(
     size: tuple[int, int, int],
-    rungs: Sequence[Rung],
+    launches: Sequence[LaunchSummary],
     skipped: Sequence[Skipped],
     by_gpu: bool,
     warm_caches: bool = False,
 ) -> Comparison:
     """Groups in the order of their first members; members in the order given."""
-    members: dict[str, list[Rung]] = {}
-    for rung in rungs:
-        members.setdefault(_kernel_title(rung) if by_gpu else _arithmetic_title(rung), []).append(rung)
+    members: dict[str, list[LaunchSummary]] = {}
+    for launch in launches:
+        members.setdefault(_kernel_title(launch) if by_gpu else _arithmetic_title(launch), []).append(launch)
     groups = tuple(Group(title, _rows(group)) for title, group in members.items())
     return Comparison(*size, by_gpu=by_gpu, groups=groups, skipped=tuple(skipped), warm_caches=warm_caches)
 
 
-def _rows(rungs: Sequence[Rung]) -> tuple[Row, ...]:
-    rows = [Row(rungs[0], None, ())]
-    for below, above in pairwise(rungs):
+def _rows(launches: Sequence[LaunchSummary]) -> tuple[Row, ...]:
+    rows = [Row(launches[0], None, ())]
+    for below, above in pairwise(launches):
         rows.append(Row(above, below.time_us / above.time_us, causes(below, above)))
     return tuple(rows)
 
 
-def _kernel_title(rung: Rung) -> str:
-    return f"{rung.name}, {rung.dtype} operands"
+def _kernel_title(launch: LaunchSummary) -> str:
+    return f"{launch.name}, {launch.dtype} operands"
 
 
-def _arithmetic_title(rung: Rung) -> str:
-    return f"{rung.gpu_title} ({rung.arch}), {rung.dtype} operands, {rung.precision} arithmetic"
+def _arithmetic_title(launch: LaunchSummary) -> str:
+    return f"{launch.gpu_title} ({launch.arch}), {launch.dtype} operands, {launch.precision} arithmetic"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.analysis.access_samples import ArrayArgument, Phase, Rectangle
+from gemmsim.analysis.accesses.types import ArrayArgument, Phase, Rectangle
 from gemmsim.trace.types import Patterns, active_lanes
 
 MOST_PHASES = 64  # iterations kept: enough to step through by hand

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from gemmsim.analysis.sensitivity import Effect, Sensitivity
+from gemmsim.analysis.studies.sensitivity import Effect, Sensitivity
 from gemmsim.gpu.units import short
-from gemmsim.report.comparison import duration
 from gemmsim.report.json import plain
-from gemmsim.report.table import bar, table
+from gemmsim.report.layout.table import bar, table
+from gemmsim.report.studies.comparison import duration
 from gemmsim.support.version import MODEL_VERSION
 
 WIDTH = 80

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gemmsim.analysis.access_samples import AccessSample, ArrayArgument, WarpAccess
+from gemmsim.analysis.accesses.types import AccessSample, ArrayArgument, WarpAccess
 from gemmsim.memory.requests.banks import BANKS
 from gemmsim.support.warp import WARP_LANES
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Bottleneck
-from gemmsim.analysis.utilisation import DATA_STAGE, DRAM, ISSUE, L2, Utilisation, utilisations
+from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, ISSUE, L2, Utilisation, utilisations
 
 # Under 60 % of every unit's peak Nsight Compute calls a kernel latency bound (profiling guide, "GPU Speed Of Light").
 BUSY_PCT = 60.0

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from gemmsim.analysis.code.instruction_mix import Kind, by_kind
+from gemmsim.analysis.code.source_lines import LineTraffic, by_line
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Advice
-from gemmsim.analysis.lines import LineTraffic, by_line
-from gemmsim.analysis.mix import Kind, by_kind
-from gemmsim.analysis.spills import spills
+from gemmsim.analysis.verdict.spills import spills
 
 # Thresholds say when a rule speaks up, not what is predicted.
 WASTED_SECTORS = 1.5  # sectors moved for each that packed accesses would need

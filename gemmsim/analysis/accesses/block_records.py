@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.analysis.access_samples import ArrayArgument
-from gemmsim.analysis.phases import GlobalRecords
+from gemmsim.analysis.accesses.phases import GlobalRecords
+from gemmsim.analysis.accesses.types import ArrayArgument
 from gemmsim.isa.program import Program
 from gemmsim.launch.request import GemmCheck
 from gemmsim.memory.requests.access import Access

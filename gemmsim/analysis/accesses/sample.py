@@ -8,16 +8,23 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.analysis.access_samples import (
+from gemmsim.analysis.accesses.block_records import (
+    Arrays,
+    BlockRecords,
+    arrays_of,
+    block_records,
+    global_records,
+    heaviest,
+)
+from gemmsim.analysis.accesses.phases import phases_of
+from gemmsim.analysis.accesses.types import (
     AccessSample,
     BlockView,
     ThreadAccess,
     WarpAccess,
 )
-from gemmsim.analysis.block_records import Arrays, BlockRecords, arrays_of, block_records, global_records, heaviest
-from gemmsim.analysis.kloop import k_loop
-from gemmsim.analysis.lines import line_text, source_line
-from gemmsim.analysis.phases import phases_of
+from gemmsim.analysis.code.k_loop import k_loop
+from gemmsim.analysis.code.source_lines import line_text, source_line
 from gemmsim.isa.program import Program
 from gemmsim.launch.request import GemmCheck
 from gemmsim.memory.requests.access import Access, access_of

@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gemmsim.analysis.rung import SPACES, Rung, SpaceTraffic
-from gemmsim.analysis.utilisation import DATA_STAGE, DRAM, ISSUE, L2
+from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, ISSUE, L2
+from gemmsim.analysis.studies.launch_summary import SPACES, LaunchSummary, SpaceTraffic
 
 SAME_TIME = 0.02  # relative: below it there is nothing to explain
 SAME_QUANTITY = 0.01  # relative: what changed less is no cause
@@ -47,15 +47,15 @@ class Cause:
 
 @dataclass(frozen=True)
 class Pair:
-    below: Rung
-    above: Rung
+    below: LaunchSummary
+    above: LaunchSummary
 
     @property
-    def slow(self) -> Rung:
+    def slow(self) -> LaunchSummary:
         return self.below if self.below.time_us >= self.above.time_us else self.above
 
     @property
-    def fast(self) -> Rung:
+    def fast(self) -> LaunchSummary:
         return self.above if self.slow is self.below else self.below
 
     @property
@@ -67,10 +67,10 @@ class Pair:
     def busiest_share(self) -> float:
         return min(1.0, self.slow.binding.share_pct / 100)
 
-    def quantity(self, what: str, read: Callable[[Rung], float], unit: str = "") -> Quantity:
+    def quantity(self, what: str, read: Callable[[LaunchSummary], float], unit: str = "") -> Quantity:
         return Quantity(what, unit, read(self.below), read(self.above))
 
-    def drop(self, read: Callable[[Rung], float]) -> float:
+    def drop(self, read: Callable[[LaunchSummary], float]) -> float:
         """ln(slow / fast): drops of factors add up to that of their product. 0 where either is 0."""
         slow, fast = read(self.slow), read(self.fast)
         return math.log(slow / fast) if slow > 0 and fast > 0 else math.inf if slow > 0 else 0.0
@@ -93,10 +93,10 @@ def l1_data(pair: Pair) -> Cause | None:
         return Cause("l1_data", faster, None, weight)
     space = max(SPACES, key=lambda name: pair.slow.spaces[name].wavefronts - pair.fast.spaces[name].wavefronts)
 
-    def of(rung: Rung) -> SpaceTraffic:
-        return rung.spaces[space]
+    def of(launch: LaunchSummary) -> SpaceTraffic:
+        return launch.spaces[space]
 
-    parts: list[tuple[str, Callable[[Rung], float], str]] = [("requests", lambda r: of(r).requests, "")]
+    parts: list[tuple[str, Callable[[LaunchSummary], float], str]] = [("requests", lambda r: of(r).requests, "")]
     if space == "shared":
         parts.append(("wavefronts a request", lambda r: _ratio(of(r).wavefronts, of(r).requests), "ratio"))
     else:
@@ -111,7 +111,7 @@ def l2(pair: Pair) -> Cause | None:
         return None
     if faster := _rate(pair, L2, "sectors"):
         return Cause("l2", faster, None, weight)
-    parts: list[tuple[str, Callable[[Rung], float], str]] = [
+    parts: list[tuple[str, Callable[[LaunchSummary], float], str]] = [
         ("sectors asked of L1", _l1_sectors, ""),
         ("of those sent on", lambda r: 100 * _ratio(_l2_sectors(r), _l1_sectors(r)), "%"),
     ]
@@ -124,7 +124,7 @@ def dram(pair: Pair) -> Cause | None:
         return None
     if faster := _rate(pair, DRAM, "sectors"):
         return Cause("dram", faster, None, weight)
-    parts: list[tuple[str, Callable[[Rung], float], str]] = [
+    parts: list[tuple[str, Callable[[LaunchSummary], float], str]] = [
         ("sectors asked of L2", _l2_sectors, ""),
         ("of those sent on", lambda r: 100 * _ratio(r.dram_sectors, _l2_sectors(r)), "%"),
     ]
@@ -153,8 +153,8 @@ def pipe(pair: Pair) -> Cause | None:
     if faster := _rate(pair, unit, "instructions"):
         return Cause("pipe", faster, None, weight)
 
-    def work(rung: Rung) -> float:
-        use = rung.use(unit)
+    def work(launch: LaunchSummary) -> float:
+        use = launch.use(unit)
         return use.work if use else 0.0
 
     return Cause("pipe", pair.quantity(f"{unit} instructions", work), None, weight)
@@ -196,8 +196,8 @@ def idle_sms(pair: Pair) -> Cause | None:
 
 
 def launch_overhead(pair: Pair) -> Cause | None:
-    def overhead(rung: Rung) -> float:
-        return rung.time_us - rung.kernel_us
+    def overhead(launch: LaunchSummary) -> float:
+        return launch.time_us - launch.kernel_us
 
     spared = overhead(pair.slow) - overhead(pair.fast)
     if spared <= 0:
@@ -218,7 +218,7 @@ RULES: tuple[Callable[[Pair], Cause | None], ...] = (
 )
 
 
-def causes(below: Rung, above: Rung) -> tuple[Cause, ...]:
+def causes(below: LaunchSummary, above: LaunchSummary) -> tuple[Cause, ...]:
     """At most CAUSES, the weightiest first; none where both take the same time, or no rule finds anything."""
     pair = Pair(below, above)
     difference = pair.slow.time_us - pair.fast.time_us
@@ -238,12 +238,12 @@ def _rate(pair: Pair, unit: str, works: str) -> Quantity | None:
     if pair.below.gpu == pair.above.gpu:
         return None
 
-    def rate(rung: Rung) -> float:
-        use = rung.use(unit)
+    def rate(launch: LaunchSummary) -> float:
+        use = launch.use(unit)
         return use.rate_per_us if use else 0.0
 
-    def work(rung: Rung) -> float:
-        use = rung.use(unit)
+    def work(launch: LaunchSummary) -> float:
+        use = launch.use(unit)
         return use.work if use else 0.0
 
     if -pair.drop(rate) <= max(0.0, pair.drop(work)):
@@ -251,23 +251,23 @@ def _rate(pair: Pair, unit: str, works: str) -> Quantity | None:
     return pair.quantity(f"{unit}, {works} a us", rate, "/us")
 
 
-def _largest(pair: Pair, parts: list[tuple[str, Callable[[Rung], float], str]]) -> Quantity | None:
+def _largest(pair: Pair, parts: list[tuple[str, Callable[[LaunchSummary], float], str]]) -> Quantity | None:
     what, read, unit = max(parts, key=lambda part: pair.drop(part[1]))
     return pair.quantity(what, read, unit) if pair.drop(read) > 0 else None
 
 
-def _filled(rung: Rung) -> float:
+def _filled(launch: LaunchSummary) -> float:
     """Blocks over those that fit in the rounds in which the SMs take one each."""
-    return rung.blocks / (rung.sm_count * math.ceil(rung.blocks / rung.sm_count))
+    return launch.blocks / (launch.sm_count * math.ceil(launch.blocks / launch.sm_count))
 
 
 def _ratio(a: float, b: float) -> float:
     return a / b if b else 0.0
 
 
-def _l1_sectors(rung: Rung) -> float:
-    return sum(space.sectors for space in rung.spaces.values())
+def _l1_sectors(launch: LaunchSummary) -> float:
+    return sum(space.sectors for space in launch.spaces.values())
 
 
-def _l2_sectors(rung: Rung) -> float:
-    return sum(space.l2_sectors for space in rung.spaces.values())
+def _l2_sectors(launch: LaunchSummary) -> float:
+    return sum(space.l2_sectors for space in launch.spaces.values())

@@ -1,4 +1,4 @@
-"""A Rung made by hand: a kernel of 1000 us on a GPU of 100 SMs, every number easy to check."""
+"""A LaunchSummary made by hand: a kernel of 1000 us on a GPU of 100 SMs, every number easy to check."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from gemmsim.analysis.findings import Bottleneck, Verification
-from gemmsim.analysis.rung import Rung, SpaceTraffic, Use
-from gemmsim.analysis.utilisation import DATA_STAGE, DRAM, ISSUE, L2
+from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, ISSUE, L2
+from gemmsim.analysis.studies.launch_summary import LaunchSummary, SpaceTraffic, Use
 from gemmsim.launch.request import Labels
 
-BASE = Rung(
+BASE = LaunchSummary(
     name="tiled", labels=Labels("tiled", "", 64, 64, 64, {"tile": 32}), dtype="f32", gpu="a100-80gb",
     gpu_title="NVIDIA A100", arch="sm_80", precision="fp32", time_us=1002.0, kernel_us=1000.0, clock_hz=1e9,
     flops=1.002e9, peak_flops=1e13, bottleneck=Bottleneck("l1_data", f"{DATA_STAGE}: 80% of peak (...)", 80.0),
@@ -29,7 +29,7 @@ BASE = Rung(
 )  # fmt: skip
 
 
-def rung(**values: Any) -> Rung:
+def rung(**values: Any) -> LaunchSummary:
     return replace(BASE, **values)
 
 

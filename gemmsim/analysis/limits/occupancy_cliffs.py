@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gemmsim.analysis.evidence import Evidence
+from gemmsim.analysis.limits.occupancy import Occupancy
 from gemmsim.gpu.limits import blocks_by_registers, blocks_by_shared, blocks_by_warps, warps_per_block
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.memory.caches.carveout import choose_carveout
@@ -39,12 +39,13 @@ class Cliffs:
     sentences: tuple[str, ...]
 
 
-def cliffs(evidence: Evidence) -> Cliffs:
-    """For the launch as it is; the driver's choice of the carve-out is made anew at every point."""
-    gpu, program = evidence.gpu, evidence.program
-    shared_bytes = program.static_shared_bytes + evidence.dynamic_shared_bytes
-    threads = evidence.block[0] * evidence.block[1] * evidence.block[2]
-    registers = program.registers
+def cliffs(occupancy: Occupancy, registers: int, shared_bytes: int, threads: int, gpu: GpuSpec) -> Cliffs:
+    """The stairs around a launch with this occupancy.
+
+    registers     a thread; shared_bytes: static and dynamic, of a block; threads: of a block
+
+    The driver's choice of the carve-out is made anew at every point, as a launch of that shape would have it made.
+    """
     sm, unit = gpu.sm, gpu.shared.allocation_unit_bytes
     stairs = (
         _stairs(
@@ -69,7 +70,7 @@ def cliffs(evidence: Evidence) -> Cliffs:
             lambda t: _resident(registers, shared_bytes, t, gpu),
         ),
     )
-    return Cliffs(stairs, _sentences(evidence, stairs, min(blocks_by_warps(threads, gpu), sm.max_blocks)))
+    return Cliffs(stairs, _sentences(occupancy, stairs, min(blocks_by_warps(threads, gpu), sm.max_blocks)))
 
 
 def _resident(registers: int, shared_bytes: int, threads: int, gpu: GpuSpec) -> tuple[int, int]:
@@ -95,8 +96,8 @@ def _stairs(resource: str, value: int, points: range, unit: int, resident: Calla
     return Stairs(resource, value, tuple(steps))
 
 
-def _sentences(evidence: Evidence, stairs: tuple[Stairs, ...], most: int) -> tuple[str, ...]:
-    occupancy, found = evidence.occupancy, []
+def _sentences(occupancy: Occupancy, stairs: tuple[Stairs, ...], most: int) -> tuple[str, ...]:
+    found = []
     more = f"one more block on each SM: {occupancy.blocks_per_sm + 1} instead of {occupancy.blocks_per_sm}"
     if occupancy.registers_cliff:
         found.append(f"{occupancy.registers_cliff} registers a thread fewer give {more}.")

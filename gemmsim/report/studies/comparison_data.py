@@ -1,4 +1,4 @@
-"""A Comparison for programs: CSV, one line a rung, and JSON."""
+"""A Comparison for programs: CSV, one line a launch, and JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from gemmsim.analysis.comparison import Comparison, Row
+from gemmsim.analysis.studies.comparison import Comparison, Row
 from gemmsim.report.json import plain
 from gemmsim.support.version import MODEL_VERSION
 
@@ -36,10 +36,10 @@ def as_dict(comparison: Comparison) -> dict[str, Any]:
                     {
                         **_summary(row),
                         "why": [asdict(cause) for cause in row.why],
-                        "units": [asdict(use) for use in row.rung.uses],
-                        "spaces": {name: asdict(space) for name, space in row.rung.spaces.items()},
-                        "instructions": row.rung.kinds,
-                        "waits_us": row.rung.waits_us,
+                        "units": [asdict(use) for use in row.launch.uses],
+                        "spaces": {name: asdict(space) for name, space in row.launch.spaces.items()},
+                        "instructions": row.launch.kinds,
+                        "waits_us": row.launch.waits_us,
                     }
                     for row in group.rows
                 ],
@@ -65,29 +65,29 @@ def as_csv(comparison: Comparison) -> str:
 
 
 def _summary(row: Row) -> dict[str, Any]:
-    rung = row.rung
+    launch = row.launch
     return {
-        "name": rung.name,
-        "kernel": rung.labels.kernel,
-        "tunables": rung.labels.tunables,
-        "dtype": rung.dtype,
-        "gpu": rung.gpu,
-        "arch": rung.arch,
-        "precision": rung.precision,
-        "time_us": rung.time_us,
-        "tflops": rung.achieved_flops / 1e12 if rung.achieved_flops else None,
-        "percent_of_peak": rung.percent_of_peak,
+        "name": launch.name,
+        "kernel": launch.labels.kernel,
+        "tunables": launch.labels.tunables,
+        "dtype": launch.dtype,
+        "gpu": launch.gpu,
+        "arch": launch.arch,
+        "precision": launch.precision,
+        "time_us": launch.time_us,
+        "tflops": launch.achieved_flops / 1e12 if launch.achieved_flops else None,
+        "percent_of_peak": launch.percent_of_peak,
         "speed_up": row.speed_up,
-        "limiter": rung.bottleneck.kind,
-        "limiter_text": rung.bottleneck.sentence,
-        "registers": rung.registers,
-        "shared_bytes": rung.shared_bytes,
-        "local_bytes": rung.local_bytes,
-        "theoretical_occupancy_pct": rung.theoretical_occupancy_pct,
-        "achieved_occupancy_pct": rung.achieved_occupancy_pct,
-        "product_share": rung.product_share,
-        "warp_instructions": rung.warp_instructions,
-        "verified": rung.verified.ok,
+        "limiter": launch.bottleneck.kind,
+        "limiter_text": launch.bottleneck.sentence,
+        "registers": launch.registers,
+        "shared_bytes": launch.shared_bytes,
+        "local_bytes": launch.local_bytes,
+        "theoretical_occupancy_pct": launch.theoretical_occupancy_pct,
+        "achieved_occupancy_pct": launch.achieved_occupancy_pct,
+        "product_share": launch.product_share,
+        "warp_instructions": launch.warp_instructions,
+        "verified": launch.verified.ok,
     }
 
 
