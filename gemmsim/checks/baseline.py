@@ -13,7 +13,7 @@ from gemmsim.checks.expectation import explain
 from gemmsim.checks.outcome import Outcome
 from gemmsim.checks.quantities import Reading, read
 from gemmsim.checks.selection import everything
-from gemmsim.report.layout.table import number
+from gemmsim.report.layout.words import number
 from gemmsim.report.report import Report
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.provenance import Provenance

@@ -12,7 +12,7 @@ from gemmsim.checks.quantities import Reading, read
 from gemmsim.checks.selection import everything, select
 from gemmsim.report.access_drawing import WIDTH
 from gemmsim.report.hazards import shown_path
-from gemmsim.report.layout.table import number
+from gemmsim.report.layout.words import number
 from gemmsim.report.report import Report
 from gemmsim.support.errors import GemmsimError
 

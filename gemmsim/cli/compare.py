@@ -104,7 +104,7 @@ def command(
 
 def _said(outcome: Outcome) -> str:
     from gemmsim.analysis.studies.comparison import Skipped
-    from gemmsim.report.studies.comparison import duration
+    from gemmsim.report.layout.words import duration
 
     result = outcome.result
     if isinstance(result, Skipped):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import textwrap
 from pathlib import Path
 from typing import Any
 
+from gemmsim.report.layout.data import json_text
+from gemmsim.report.layout.text import WIDTH
 from gemmsim.trace.sanitizer.findings import Defect, Finding, Sanitized, Site
 
-WIDTH = 80
 # After one of these the launch fails on a GPU, so that nothing that is predicted of it would come true.
 FATAL = frozenset({Defect.OUT_OF_BOUNDS, Defect.MISALIGNED, Defect.FAULT})
 
@@ -74,7 +74,7 @@ def render(outcome: Sanitized) -> str:
 
 def render_json(outcome: Sanitized) -> str:
     """Of a launch of which there is no report, because it would fail."""
-    return json.dumps({"sanitizer": as_dict(outcome)}, indent=2) + "\n"
+    return json_text({"sanitizer": as_dict(outcome)})
 
 
 def as_dict(outcome: Sanitized) -> dict[str, Any]:

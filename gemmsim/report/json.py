@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import asdict
 from typing import Any
 
@@ -12,13 +10,14 @@ from gemmsim.analysis.code.k_loop import k_loop
 from gemmsim.analysis.code.source_lines import LineTraffic, by_line
 from gemmsim.analysis.verdict.spills import local_traffic
 from gemmsim.report import hazards
+from gemmsim.report.layout.data import json_text
 from gemmsim.report.report import SCHEMA_VERSION, Report
 from gemmsim.support.version import MODEL_VERSION
 
 
 def render(report: Report) -> str:
-    """Numbers that are unknown or infinite are null: JSON has neither NaN nor infinity."""
-    return json.dumps(plain(as_dict(report)), indent=2, allow_nan=False) + "\n"
+    """Indented JSON; numbers that are unknown or infinite are null."""
+    return json_text(as_dict(report))
 
 
 def as_dict(report: Report) -> dict[str, Any]:
@@ -104,16 +103,3 @@ def _gpu(report: Report) -> dict[str, Any]:
 def _line(row: LineTraffic) -> dict[str, Any]:
     fields = asdict(row)
     return fields | {"file": row.line.file if row.line else None, "line": row.line.line if row.line else None}
-
-
-def plain(value: Any) -> Any:
-    """`value` with what JSON has: null for unknown and infinite numbers, whole numbers as integers."""
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return int(value)  # a count reads as one
-    return value

@@ -1,4 +1,4 @@
-"""What a notebook shows of a report: its verdict and evidence as plain HTML tables, without scripts, which may be blocked.
+"""What a notebook shows of a report: its verdict and evidence as HTML tables, without scripts, which may be blocked.
 
 `Report` calls this module, so it takes parts of a report and does not import it.
 """
@@ -12,7 +12,7 @@ from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Advice, Bottleneck, Verification
 from gemmsim.analysis.hardware.utilisation import utilisations
 from gemmsim.launch.request import Labels
-from gemmsim.report.layout.table import number
+from gemmsim.report.layout.words import number, problem_size
 
 MOST_ROWS = 6
 _BAR = "display:inline-block;height:.7em;background:#4a90d9;width:{:.0f}px"
@@ -29,7 +29,7 @@ def summary(
 ) -> str:
     """The HTML of one cell's output. Every text in it is escaped. The parameters are fields of `Report`."""
     timing = evidence.timing
-    size = f", M={labels.m} N={labels.n} K={labels.k}" if labels.m else ""
+    size = problem_size(labels.m, labels.n, labels.k)
     line = evidence.roofline
     speed = f", {line.achieved_flops / 1e12:.2f} TFLOP/s" if line.achieved_flops and line.flops else ""
     parts = [

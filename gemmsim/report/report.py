@@ -59,6 +59,4 @@ class Report:
         """What Jupyter shows."""
         from gemmsim.report.notebook import summary  # only a notebook needs it
 
-        return summary(
-            self.labels, self.evidence, self.bottleneck, self.verified, self.findings, self.advice
-        )
+        return summary(self.labels, self.evidence, self.bottleneck, self.verified, self.findings, self.advice)

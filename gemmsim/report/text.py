@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from gemmsim.analysis.code.compiler_notes import compiler_facts
 from gemmsim.analysis.code.instruction_mix import by_kind, by_mnemonic
@@ -12,14 +12,13 @@ from gemmsim.analysis.code.source_lines import LineTraffic, by_line
 from gemmsim.analysis.hardware.utilisation import utilisations
 from gemmsim.analysis.verdict.spills import local_sentence, local_traffic
 from gemmsim.report import hazards
-from gemmsim.report.layout.table import bar, number, table
+from gemmsim.report.layout.text import BODY, INDENT, WIDTH, bar, table
+from gemmsim.report.layout.words import launch_name, number
 from gemmsim.report.metrics import METRICS
 from gemmsim.report.report import Report
 from gemmsim.support.provenance import Provenance
 
-WIDTH = 80
 LABEL = 10  # columns of the verdict's labels
-INDENT = "  "
 MIN_STALL_SHARE = 0.01
 EXPLAINED_STALLS = 3
 COLD_CACHES = "caches cold: L1 and L2 are empty at the start, as Nsight Compute leaves them"
@@ -51,7 +50,7 @@ def render(report: Report) -> str:
 
 
 def _fit(line: str, indent: str) -> list[str]:
-    """A line that is too long is wrapped under itself; tables are made to fit and pass unchanged."""
+    """A line that is too long is wrapped, with its rest indented; tables are made to fit and pass unchanged."""
     if len(indent + line) <= WIDTH:
         return [(indent + line).rstrip()]
     hang = indent + " " * (len(line) - len(line.lstrip()) + 2)
@@ -64,13 +63,11 @@ def _fit(line: str, indent: str) -> list[str]:
 def _verdict(report: Report) -> list[str]:
     labels, evidence, timing = report.labels, report.evidence, report.evidence.timing
     gpu = evidence.gpu
-    size = f", M={labels.m} N={labels.n} K={labels.k}" if labels.m else ""
-    tunables = "".join(f", {key}={value}" for key, value in labels.tunables.items())
     overhead = f", {gpu.launch.overhead_us:.1f} us of it launch overhead"
     achieved = evidence.roofline.achieved_flops
     rate = f", {achieved / 1e12:.2f} TFLOP/s" if achieved and evidence.roofline.flops else ""
     return [
-        f"{labels.kernel}{size}{tunables} on {gpu.title} ({gpu.arch})",
+        f"{launch_name(labels)} on {gpu.title} ({gpu.arch})",
         f"grid {_dims(evidence.grid)}, block {_dims(evidence.block)}: predicted, not measured",
         "",
         _labelled("time", f"{timing.duration_us:,.1f} us{overhead}{rate}"),
@@ -100,7 +97,7 @@ def _advice(report: Report) -> list[str]:
 def _problems(report: Report) -> list[str]:
     if report.sanitized is None:
         return list(report.findings)
-    found = [line for finding in report.sanitized.findings for line in hazards.lines(finding, WIDTH - len(INDENT))]
+    found = [line for finding in report.sanitized.findings for line in hazards.lines(finding, BODY)]
     return [*found, hazards.summary(report.sanitized)]
 
 
@@ -110,7 +107,7 @@ def _utilisation(report: Report) -> list[str]:
         for use in utilisations(report.evidence)
         if use.share_pct >= 1
     ]
-    return table(("unit", "of peak", "", ""), rows, "<><<", WIDTH - len(INDENT))
+    return table(("unit", "of peak", "", ""), rows, "<><<")
 
 
 def _roofline(report: Report) -> list[str]:
@@ -133,7 +130,7 @@ def _roofline(report: Report) -> list[str]:
     if line.achieved_flops is not None and line.percent_of_attainable is not None:
         reached = f"reached {line.achieved_flops / 1e12:.2f} TFLOP/s"
         last.append(f"{reached}, {line.percent_of_attainable:.0f}% of what that allows")
-    return table(head, rows, "<>>>>>", WIDTH - len(INDENT)) + last
+    return table(head, rows, "<>>>>>") + last
 
 
 def _lines(report: Report) -> list[str]:
@@ -143,13 +140,13 @@ def _lines(report: Report) -> list[str]:
         head, cells = (_SHARED, _shared_cells) if space == "shared" else (_GLOBAL, _global_cells)
         members = [row for row in rows if row.space == space]
         if members:
-            body = table(head, [cells(row) for row in members], "<<>>>>>"[: len(head)], WIDTH - len(INDENT))
+            body = table(head, [cells(row) for row in members], "<<>>>>>"[: len(head)])
             lines += ([""] if lines else []) + [f"{space} memory"] + body
     if local := local_traffic(report.evidence):
         lines += ["", f"* {local_sentence(local, report.evidence.gpu.l1.sector_bytes)}"]
     seen = {row.line.line: row.text for row in rows if row.line and row.text}
     if seen:
-        lines += [""] + [f"{line:>5}  {text}"[: WIDTH - len(INDENT)] for line, text in sorted(seen.items())]
+        lines += [""] + [f"{line:>5}  {text}"[:BODY] for line, text in sorted(seen.items())]
     facts = compiler_facts(report.evidence, rows)
     return lines + ([""] + [f"* {fact}" for fact in facts] if facts else [])
 
@@ -199,7 +196,7 @@ def _counters(report: Report) -> list[str]:
     width = max(len(value) for value, _, _ in rows)
     lines = []
     for text, letter, name in rows:
-        room = WIDTH - len(INDENT) - len(f" {letter} {name}")  # the longest names have small values: never cut a name
+        room = BODY - len(f" {letter} {name}")  # the longest names have small values: never cut a name
         lines.append(f"{text:>{min(width, room)}} {letter} {name}")
     return [*lines, "e exact, m modelled, c calibrated, u unknown; explained by: gemmsim list metrics"]
 
@@ -218,7 +215,7 @@ def _instructions(report: Report) -> list[str]:
         products = [f"loop over K: instructions {loop.start} to {loop.stop - 1}; multiply-adds are {share}"]
     most = list(by_mnemonic(evidence).items())[:8]
     names = ", ".join(f"{name} {100 * count / total:.0f}%" for name, count in most)
-    rows = table(("warp instructions", number(total), "", ""), kinds, "<>><", WIDTH - len(INDENT))
+    rows = table(("warp instructions", number(total), "", ""), kinds, "<>><")
     return [*rows, f"most: {names}", *products]
 
 
@@ -237,7 +234,7 @@ def _occupancy(report: Report) -> list[str]:
     return [
         f"theoretical {occupancy.theoretical_pct:.0f}% ({occupancy.warps_per_sm} warps, {occupancy.blocks_per_sm} "
         f"blocks an SM), achieved {timing.achieved_occupancy_pct:.1f}%, {timing.waves:.2f} waves",
-        *table(("blocks an SM by", "", ""), rows, "<><", WIDTH - len(INDENT)),
+        *table(("blocks an SM by", "", ""), rows, "<><"),
         f"shared memory carve-out {occupancy.carveout_bytes // 1024} KiB of {unified_kib} KiB",
     ]
 
@@ -251,7 +248,7 @@ def _stalls(report: Report) -> list[str]:
     rows = [(reason, f"{held:.2f}", f"{100 * held / total:.0f}%", bar(held / total, 20)) for reason, held in shown]
     return [
         f"{total:.1f} cycles a warp for each instruction it issues",
-        *table(("reason", "cycles", "", ""), rows, "<>><", WIDTH - len(INDENT)),
+        *table(("reason", "cycles", "", ""), rows, "<>><"),
         *(f"{reason}: {_stall_meaning(reason)}" for reason, _ in shown[:EXPLAINED_STALLS]),
     ]
 
@@ -269,10 +266,6 @@ def _method(report: Report) -> list[str]:
         f"timed {timing.simulated_instructions:,} of {report.evidence.warp_instructions:,.0f} warp instructions",
     ]
     lines.append(WARM_CACHES if report.evidence.warm_caches else COLD_CACHES)
-    lines += _unique([*sampling.notes, *timing.notes, *report.notes])
+    lines += dict.fromkeys([*sampling.notes, *timing.notes, *report.notes])  # each once
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     return lines + ([f"with {versions}"] if versions else [])
-
-
-def _unique(lines: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(lines))

@@ -60,13 +60,8 @@ def sensitivity(
         except GemmsimError as error:
             skipped[key] = " ".join(str(error).split())
         progress(done, len(keys))
-    labels = request.labels
     return Sensitivity(
-        kernel=labels.kernel,
-        m=labels.m,
-        n=labels.n,
-        k=labels.k,
-        tunables=labels.tunables,
+        labels=request.labels,
         gpu=gpu.name,
         asked_pct=100 * share,
         time_us=before_us,

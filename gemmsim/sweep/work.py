@@ -56,8 +56,6 @@ def failed(job: Job, key: str, reason: str, seconds: float = 0.0) -> SweepResult
 
 
 def _prediction(launch: LaunchSummary, point: Point) -> Prediction:
-    from gemmsim.report.studies.comparison import limiter
-
     # What a GEMM of the size needs: a tile that reaches beyond C is no merit of its kernel
     needed = 2.0 * point.m * point.n * point.k if point.m and point.n and point.k else launch.flops
     per_s = needed / launch.time_us * 1e6 if launch.flops else None
@@ -67,7 +65,7 @@ def _prediction(launch: LaunchSummary, point: Point) -> Prediction:
         tflops=per_s / 1e12 if per_s else None,
         percent_of_peak=100 * per_s / launch.peak_flops if per_s and launch.peak_flops else None,
         limiter=launch.bottleneck.kind,
-        limited_by=limiter(launch),
+        limited_by=launch.limited_by,
         limiter_text=launch.bottleneck.sentence,
         registers=launch.registers,
         shared_bytes=launch.shared_bytes,

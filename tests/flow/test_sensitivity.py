@@ -20,6 +20,7 @@ from gemmsim.gpu.fields import SECTIONS, types
 from gemmsim.gpu.improve import better_values, value_of, with_values
 from gemmsim.gpu.spec import Pipe
 from gemmsim.launch.cases import LadderCase, ladder_request
+from gemmsim.launch.request import Labels
 from gemmsim.report.studies.sensitivity import RENDERERS
 from gemmsim.sm.schedule import schedule
 from gemmsim.studies.sensitivity import sensitivity, uses
@@ -195,7 +196,7 @@ def effect(key: str, before: float, after: float, unit: str, factor: float, save
 
 
 MADE = Sensitivity(
-    "tiled", 64, 64, 64, {"tile": 32}, "h200", 10.0, 100.0,
+    Labels("tiled", "", 64, 64, 64, {"tile": 32}), "h200", 10.0, 100.0,
     (
         effect("clock.sm_load_hz", 1.98e9, 2.178e9, "MHz", 1e6, 8.0),
         effect("l2.size_bytes", 60 * 2**20, 66 * 2**20, "MiB", 2.0**20, 2.0),

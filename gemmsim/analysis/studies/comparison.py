@@ -50,6 +50,11 @@ class Comparison:
     warm_caches: bool = False
 
     @property
+    def size(self) -> str:
+        """M=256 N=256 K=256"""
+        return f"M={self.m} N={self.n} K={self.k}"
+
+    @property
     def launches(self) -> tuple[LaunchSummary, ...]:
         return tuple(row.launch for group in self.groups for row in group.rows)
 

@@ -65,7 +65,7 @@ class Pair:
 
     @property
     def busiest_share(self) -> float:
-        return min(1.0, self.slow.binding.share_pct / 100)
+        return min(1.0, self.slow.busiest.share_pct / 100)
 
     def quantity(self, what: str, read: Callable[[LaunchSummary], float], unit: str = "") -> Quantity:
         return Quantity(what, unit, read(self.below), read(self.above))
@@ -78,7 +78,7 @@ class Pair:
     def spared_us(self, unit: str) -> float:
         """Time for which the faster launch needs a unit less, 0 where that unit did not limit the slower one."""
         slow, fast = self.slow.use(unit), self.fast.use(unit)
-        if slow is None or slow.share_pct < NEAR_BUSIEST * self.slow.binding.share_pct:
+        if slow is None or slow.share_pct < NEAR_BUSIEST * self.slow.busiest.share_pct:
             return 0.0
         return max(0.0, slow.busy_us - (fast.busy_us if fast else 0.0)) * self.busiest_share
 

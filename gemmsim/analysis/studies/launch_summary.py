@@ -14,6 +14,7 @@ from gemmsim.sm.pipes import port_of, port_pipes
 
 UNCOUNTED = "integer"  # arithmetic whose operations the roofline does not count
 SPACES = ("global", "shared", "local")
+_SHORT_NAMES = {DATA_STAGE: "L1/shared", L2: "L2", DRAM: "DRAM"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +104,22 @@ class LaunchSummary:
         return next((use for use in self.uses if use.unit == unit), None)
 
     @property
-    def binding(self) -> Use:
-        """The busiest unit."""
+    def busiest(self) -> Use:
         return self.uses[0]
+
+    @property
+    def limited_by(self) -> str:
+        """The bottleneck in few words, for a column of a table: "L2 72%", "40/100 SMs idle", "long_scoreboard"."""
+        kind, share = self.bottleneck.kind, self.bottleneck.share_pct
+        if kind == "launch":
+            return f"launch overhead {share:.0f}%"
+        if kind == "small_grid":
+            return f"{self.sm_count - self.blocks}/{self.sm_count} SMs idle"
+        if kind == "latency":
+            waits = {reason: held for reason, held in self.waits_us.items() if reason != "selected"}
+            return max(waits, key=lambda reason: waits[reason], default=kind)
+        unit = self.bottleneck.sentence.partition(":")[0]
+        return f"{_SHORT_NAMES.get(unit, unit.removesuffix(' pipe'))} {share:.0f}%"
 
 
 def summarise(

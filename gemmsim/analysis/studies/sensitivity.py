@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gemmsim.gpu.fields import types
+from gemmsim.launch.request import Labels
 
 
 class Better(StrEnum):
@@ -188,11 +189,7 @@ class Effect:
 class Sensitivity:
     """effects: what saves most first; skipped: {key: why it was not tried}."""
 
-    kernel: str
-    m: int | None
-    n: int | None
-    k: int | None
-    tunables: dict[str, int]
+    labels: Labels
     gpu: str
     asked_pct: float
     time_us: float

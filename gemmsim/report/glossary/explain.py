@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 import textwrap
-from typing import Any
+from dataclasses import asdict
 
 from gemmsim.report.glossary.entries import Entry, Kind, of_kind
 from gemmsim.report.glossary.places import places
 from gemmsim.report.glossary.values import values_of, worked_lines
-from gemmsim.report.layout.table import number
+from gemmsim.report.layout.text import INDENT, WIDTH, indented
+from gemmsim.report.layout.words import launch_name, number
 from gemmsim.report.report import Report
 from gemmsim.support.provenance import Provenance
 
-WIDTH = 80
-INDENT = "  "
-
 
 def render_text(entry: Entry, report: Report | None = None) -> str:
-    """ASCII, at most 80 columns but for names that are longer."""
+    """ASCII, at most 80 columns; only a name that is longer makes a longer line."""
     lines = [entry.title] if entry.title == entry.name else [entry.title, f"{INDENT}{entry.name}{_unit(entry)}"]
     sections = [
         ("What it is", [entry.definition]),
@@ -38,19 +36,9 @@ def render_text(entry: Entry, report: Report | None = None) -> str:
 
 
 def render_json(entry: Entry, report: Report | None = None) -> str:
-    fields: dict[str, Any] = {
-        "name": entry.name,
-        "kind": str(entry.kind),
-        "title": entry.title,
-        "unit": entry.unit,
-        "definition": entry.definition,
-        "formula": entry.formula,
-        "good": entry.good,
-        "fix": entry.fix,
-        "see": list(entry.see),
-        "sources": list(entry.sources),
-        "aliases": list(entry.aliases),
-    }
+    """The fields of the entry, and under "run" the numbers of a launch where there is a report of one."""
+    fields = asdict(entry)
+    del fields["worked"]  # a template; "run" has it filled in
     if report is not None:
         values = values_of(report)
         value = values.get(entry.value_name)
@@ -70,12 +58,7 @@ def render_index() -> str:
     for kind, heading in ((Kind.STALL, "STALL REASONS"), (Kind.TERM, "TERMS")):
         lines += ["", heading]
         for entry in of_kind(kind):
-            lines += textwrap.wrap(
-                f"{entry.name}: {entry.definition.partition('. ')[0].rstrip('.')}",
-                WIDTH,
-                initial_indent=INDENT,
-                subsequent_indent=INDENT * 3,
-            )
+            lines += indented(f"{entry.name}: {entry.definition.partition('. ')[0].rstrip('.')}")
     return "\n".join(lines) + "\n"
 
 
@@ -84,10 +67,7 @@ def _unit(entry: Entry) -> str:
 
 
 def _launch(report: Report) -> str:
-    labels = report.labels
-    size = f", M={labels.m} N={labels.n} K={labels.k}" if labels.m else ""
-    tunables = "".join(f", {key}={value}" for key, value in labels.tunables.items())
-    return f"{labels.kernel}{size}{tunables} on {report.evidence.gpu.title}"
+    return f"{launch_name(report.labels)} on {report.evidence.gpu.title}"
 
 
 def _numbers(entry: Entry, report: Report) -> list[str]:
@@ -105,7 +85,7 @@ def _numbers(entry: Entry, report: Report) -> list[str]:
 
 
 def _provenance(entry: Entry, report: Report) -> str:
-    """Stall reasons come from the timing model and are not among the counters: they are known as well as cycles are."""
+    """Stall reasons come from the timing model and are not among the counters; they have the provenance of the cycles."""
     known = report.evidence.provenance
     return str(known.get(entry.value_name, known.get("sm__cycles_active.max", Provenance.MODELLED)))
 

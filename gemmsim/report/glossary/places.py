@@ -6,7 +6,7 @@ import re
 
 from gemmsim.analysis.code.source_lines import LineTraffic, by_line, line_text, source_line
 from gemmsim.report.glossary.entries import Entry
-from gemmsim.report.layout.table import number
+from gemmsim.report.layout.words import number
 from gemmsim.report.report import Report
 from gemmsim.sm.types import STALL_REASONS
 

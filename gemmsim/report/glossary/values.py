@@ -13,9 +13,8 @@ from gemmsim.analysis.code.source_lines import by_line
 from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, ISSUE, L2, utilisations
 from gemmsim.analysis.studies.launch_summary import SPACES
 from gemmsim.report.glossary.entries import Entry
-from gemmsim.report.layout.table import number
+from gemmsim.report.layout.words import number
 from gemmsim.report.report import Report
-from gemmsim.report.layout.table import number
 from gemmsim.support.warp import WARP_LANES
 
 Value = float | str

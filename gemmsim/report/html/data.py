@@ -15,7 +15,8 @@ from gemmsim.analysis.limits.occupancy_cliffs import Cliffs, cliffs
 from gemmsim.isa.program import SourceLine
 from gemmsim.report.html.terms import terms
 from gemmsim.report.html.views import Lists, block_data, sample_data
-from gemmsim.report.json import as_dict, plain
+from gemmsim.report.json import as_dict
+from gemmsim.report.layout.data import plain
 from gemmsim.report.report import Report
 
 CONTEXT_LINES = 2  # of source around the lines that made code

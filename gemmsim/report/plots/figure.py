@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import textwrap
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,11 +88,3 @@ def amount(size_bytes: float) -> str:
         if size_bytes >= limit:
             return f"{size_bytes / limit:.3g} {unit}"
     return f"{size_bytes:.0f} B"
-
-
-def launch_title(labels: Any) -> str:
-    """tiled, M=256 N=256 K=256, tile=32"""
-    size = f", M={labels.m} N={labels.n} K={labels.k}" if labels.m else ""
-    with suppress(AttributeError):
-        size += "".join(f", {key}={value}" for key, value in labels.tunables.items())
-    return f"{labels.kernel}{size}"

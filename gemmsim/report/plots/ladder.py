@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gemmsim.analysis.studies.comparison import Comparison, Group, Row
+from gemmsim.report.layout.words import duration
 from gemmsim.report.plots.figure import COLOURS, FONT_SIZE, GREY, heading, new_figure, plain
-from gemmsim.report.studies.comparison import duration, limiter
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,10 +23,9 @@ def ladder_figure(comparison: Comparison) -> Figure:
     parts = figure.subplots(len(groups), 1, squeeze=False, gridspec_kw={"height_ratios": [n + 1 for n in rows]})
     for axes, group in zip(parts[:, 0], groups, strict=True):
         _group(axes, group, comparison.by_gpu)
-    size = f"M={comparison.m} N={comparison.n} K={comparison.k}"
     heading(
         figure,
-        f"{'GPUs' if comparison.by_gpu else 'Ladder'} at {size}",
+        f"{'GPUs' if comparison.by_gpu else 'Ladder'} at {comparison.size}",
         "predicted; longer is faster; beside: share of peak, time, times the one before, limit",
     )
     return figure
@@ -67,4 +66,4 @@ def _beside(row: Row) -> str:
         said = [f"{launch.achieved_flops / 1e12:.2f} TFLOP/s ({launch.percent_of_peak:.1f}%)", *said]
     if row.speed_up is not None:
         said.append(f"{row.speed_up:.2f}x")
-    return ", ".join([*said, limiter(launch)])
+    return ", ".join([*said, launch.limited_by])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gemmsim.analysis.hardware.memory_flow import DRAM, KERNEL, L1, L2, SHARED, Flow, MemoryFlow, memory_flow
-from gemmsim.report.layout.table import number
-from gemmsim.report.plots.figure import COLOURS, FONT_SIZE, GREY, amount, heading, launch_title, new_figure
+from gemmsim.report.layout.words import launch_name, number
+from gemmsim.report.plots.figure import COLOURS, FONT_SIZE, GREY, amount, heading, new_figure
 from gemmsim.report.report import Report
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def memory_figure(report: Report) -> Figure:
         _arrow(axes, flow, most)
     heading(
         figure,
-        f"Memory chart: {launch_title(report.labels)}",
+        f"Memory chart: {launch_name(report.labels)}",
         f"{report.evidence.gpu.title}; whole launch, predicted; arrows as wide as the bytes they carry",
     )
     return figure

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from gemmsim.analysis.limits.roofline import Level, Roofline
+from gemmsim.report.layout.words import launch_name
 from gemmsim.report.plots.figure import (
     COLOURS,
     DASHES,
@@ -13,7 +14,6 @@ from gemmsim.report.plots.figure import (
     GREY,
     MARKERS,
     heading,
-    launch_title,
     new_figure,
     plain,
 )
@@ -55,7 +55,7 @@ def roofline_figure(report: Report) -> Figure:
         handlelength=4.5,
         title="roof (line), what it allows (hollow), reached (filled)", title_fontsize=FONT_SIZE - 1, alignment="left",
     )  # fmt: skip
-    heading(figure, f"Roofline: {launch_title(report.labels)}", f"{report.evidence.gpu.title}: {_verdict(line)}")
+    heading(figure, f"Roofline: {launch_name(report.labels)}", f"{report.evidence.gpu.title}: {_verdict(line)}")
     return figure
 
 

@@ -5,36 +5,31 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable
 
-from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, L2
 from gemmsim.analysis.studies.comparison import Comparison, Group, Row
 from gemmsim.analysis.studies.differences import Cause, Quantity
-from gemmsim.analysis.studies.launch_summary import LaunchSummary
-from gemmsim.report.layout.table import table
+from gemmsim.report.layout.text import INDENT, WIDTH, indented, indented_table, paragraph
+from gemmsim.report.layout.words import duration
 from gemmsim.report.studies.comparison_data import as_csv, as_json
 
-WIDTH = 80
-MANY_TIMES = 10  # a change beyond reads better as a factor than in percent
-INDENT = "  "
+MANY_TIMES = 10  # from this ratio on a change reads better as a factor than in percent
 _HEAD = ("time", "TFLOP/s", "of peak", "speed-up", "limited by")
-_SHORT = {DATA_STAGE: "L1/shared", L2: "L2", DRAM: "DRAM"}
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def render_text(comparison: Comparison) -> str:
     """The tables, then what made the difference from row to row; ASCII, at most 80 columns."""
-    size = f"M={comparison.m} N={comparison.n} K={comparison.k}"
-    lines = [f"{size}: predicted, not measured; caches {_caches(comparison)}"]
+    lines = [f"{comparison.size}: predicted, not measured; caches {_caches(comparison)}"]
     for group in comparison.groups:
         rows = [_cells(row, comparison.by_gpu) for row in group.rows]
-        lines += ["", *textwrap.wrap(_group_title(group), WIDTH)]
-        lines += [f"{INDENT}{line}" for line in table(_head(comparison), rows, "<>>>><", WIDTH - len(INDENT))]
+        lines += ["", *paragraph(_group_title(group))]
+        lines += indented_table(_head(comparison), rows, "<>>>><")
     for group in comparison.groups:
         reasons = [line for line in _reasons(group, comparison.by_gpu) if line]
         if reasons:
             heading = "WHY" if len(comparison.groups) == 1 else f"WHY, {group.title}"
-            lines += ["", *textwrap.wrap(heading, WIDTH)]
+            lines += ["", *paragraph(heading)]
             for line in reasons:
-                lines += textwrap.wrap(line, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT * 3)
+                lines += indented(line)
     if comparison.wrong:
         lines += ["", "C IS WRONG"]
         for launch in comparison.wrong:
@@ -42,8 +37,7 @@ def render_text(comparison: Comparison) -> str:
     if comparison.skipped:
         lines += ["", "CANNOT RUN"]
         for one in comparison.skipped:
-            text = f"{one.kernel} on {one.gpu}: {one.reason}"
-            lines += textwrap.wrap(text, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT * 3)
+            lines += indented(f"{one.kernel} on {one.gpu}: {one.reason}")
     return "\n".join(lines) + "\n"
 
 
@@ -52,9 +46,8 @@ def _caches(comparison: Comparison) -> str:
 
 
 def render_markdown(comparison: Comparison) -> str:
-    """A table a group, the reasons in its last column."""
-    size = f"M={comparison.m} N={comparison.n} K={comparison.k}"
-    lines = [f"{size}, predicted, not measured; caches {_caches(comparison)}."]
+    """A table for each group, with the reasons in its last column."""
+    lines = [f"{comparison.size}, predicted, not measured; caches {_caches(comparison)}."]
     for group in comparison.groups:
         lines += ["", f"**{_group_title(group)}**", ""]
         lines.append(f"| {' | '.join((*_head(comparison), 'why'))} |")
@@ -66,28 +59,6 @@ def render_markdown(comparison: Comparison) -> str:
         lines += ["", "Cannot run:", ""]
         lines += [f"- {one.kernel} on {one.gpu}: {one.reason}" for one in comparison.skipped]
     return "\n".join(lines) + "\n"
-
-
-def duration(us: float) -> str:
-    """Three or four significant digits: 12.3 us, 1.234 ms."""
-    for limit, unit in ((1e6, "s"), (1e3, "ms")):
-        if us >= limit:
-            return f"{us / limit:.4g} {unit}"
-    return f"{us:.4g} us" if us >= 1 or not us else f"{1e3 * us:.3g} ns"
-
-
-def limiter(launch: LaunchSummary) -> str:
-    """The bottleneck in few words."""
-    kind, share = launch.bottleneck.kind, launch.bottleneck.share_pct
-    if kind == "launch":
-        return f"launch overhead {share:.0f}%"
-    if kind not in ("latency", "small_grid"):
-        unit = launch.bottleneck.sentence.partition(":")[0]
-        return f"{_SHORT.get(unit, unit.removesuffix(' pipe'))} {share:.0f}%"
-    if kind == "small_grid":
-        return f"{launch.sm_count - launch.blocks}/{launch.sm_count} SMs idle"
-    waits = {reason: held for reason, held in launch.waits_us.items() if reason != "selected"}
-    return max(waits, key=lambda reason: waits[reason], default="latency")
 
 
 def _head(comparison: Comparison) -> tuple[str, ...]:
@@ -108,7 +79,7 @@ def _cells(row: Row, by_gpu: bool) -> tuple[str, ...]:
         f"{launch.achieved_flops / 1e12:.2f}" if launch.achieved_flops else "-",
         f"{launch.percent_of_peak:.1f}%" if launch.percent_of_peak else "-",
         f"{row.speed_up:.2f}x" if row.speed_up is not None else "-",
-        limiter(launch),
+        launch.limited_by,
     )
 
 

@@ -1,27 +1,20 @@
-"""A Comparison for programs: CSV, one line a launch, and JSON."""
+"""A Comparison for programs: JSON, and CSV with one line a launch."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from dataclasses import asdict
 from typing import Any
 
 from gemmsim.analysis.studies.comparison import Comparison, Row
-from gemmsim.report.json import plain
+from gemmsim.report.layout.data import csv_text, json_text
 from gemmsim.support.version import MODEL_VERSION
 
 SCHEMA_VERSION = 1
 
 
 def as_json(comparison: Comparison) -> str:
-    """By the schema in `comparison.schema.json`."""
-    return json.dumps(plain(as_dict(comparison)), indent=2, allow_nan=False) + "\n"
-
-
-def as_dict(comparison: Comparison) -> dict[str, Any]:
-    return {
+    """JSON by the schema in `comparison.schema.json`."""
+    data = {
         "schema_version": SCHEMA_VERSION,
         "model_version": MODEL_VERSION,
         "m": comparison.m,
@@ -48,23 +41,21 @@ def as_dict(comparison: Comparison) -> dict[str, Any]:
         ],
         "skipped": [asdict(one) for one in comparison.skipped],
     }
+    return json_text(data)
 
 
 def as_csv(comparison: Comparison) -> str:
+    """A line for each launch; the reasons are named without their numbers."""
     rows = [
         {"group": group.title, **_summary(row), "why": "; ".join(cause.quantity.what for cause in row.why)}
         for group in comparison.groups
         for row in group.rows
     ]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({key: _cell(value) for key, value in row.items()})
-    return text.getvalue()
+    return csv_text(rows)
 
 
 def _summary(row: Row) -> dict[str, Any]:
+    """What both formats say of a launch."""
     launch = row.launch
     return {
         "name": launch.name,
@@ -89,9 +80,3 @@ def _summary(row: Row) -> dict[str, Any]:
         "warp_instructions": launch.warp_instructions,
         "verified": launch.verified.ok,
     }
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, dict):
-        return " ".join(f"{key}={item}" for key, item in value.items())
-    return "" if value is None else plain(value)

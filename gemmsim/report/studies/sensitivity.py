@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import textwrap
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
 from gemmsim.analysis.studies.sensitivity import Effect, Sensitivity
 from gemmsim.gpu.units import short
-from gemmsim.report.json import plain
-from gemmsim.report.layout.table import bar, table
-from gemmsim.report.studies.comparison import duration
+from gemmsim.report.layout.data import csv_text, json_text
+from gemmsim.report.layout.text import bar, indented, indented_table, paragraph
+from gemmsim.report.layout.words import duration, launch_name
 from gemmsim.support.version import MODEL_VERSION
 
-WIDTH = 80
-INDENT = "  "
 SCHEMA_VERSION = 1
-LEAST_PCT = 0.05  # of the time: less is shown as none
-BAR = 12
+LEAST_PCT = 0.05  # of the time; a smaller change is shown as none
+BAR = 12  # columns
 
 
 def render_text(found: Sensitivity) -> str:
-    """What changes the time, most first, and then what does not; ASCII, at most 80 columns."""
-    size = "" if found.m is None else f", M={found.m} N={found.n} K={found.k}"
-    tunables = "".join(f", {name}={value}" for name, value in found.tunables.items())
-    lines = textwrap.wrap(
-        f"{found.kernel}{size}{tunables} on {found.gpu}: {duration(found.time_us)}, predicted, not measured", WIDTH
-    )
+    """What changes the time, the largest saving first, then what does not; ASCII, at most 80 columns."""
+    launch = f"{launch_name(found.labels)} on {found.gpu}"
+    lines = paragraph(f"{launch}: {duration(found.time_us)}, predicted, not measured")
     lines += ["", f"EACH NUMBER {found.asked_pct:g} % BETTER, ALONE"]
     scatter = max(found.scatter_pct, LEAST_PCT)
     shown = [effect for effect in found.effects if effect.saved_pct > scatter]
@@ -40,16 +31,14 @@ def render_text(found: Sensitivity) -> str:
         for effect in shown
     ]
     head = ("GPU file key", "from", "to", "unit", "", "time", "")
-    lines += [f"{INDENT}{line}" for line in table(head, rows, "<>><>><", WIDTH - len(INDENT))]
-    if not rows:
-        lines.append(f"{INDENT}none of them saves time")
+    lines += indented_table(head, rows, "<>><>><") or indented("none of them saves time")
     within = [effect for effect in found.effects if LEAST_PCT <= abs(effect.saved_pct) <= scatter]
     if within:
         text = (
             f"Better numbers also made it slower, by up to {scatter:.1f} %: another order in which warps come first. "
             f"These change the time by no more than that:"
         )
-        lines += ["", "WITHIN THE SCATTER OF THE SCHEDULE", *_indented(text), *_by_section([e.key for e in within])]
+        lines += ["", "WITHIN THE SCATTER OF THE SCHEDULE", *indented(text), *_by_section([e.key for e in within])]
     without = [effect.key for effect in found.effects if abs(effect.saved_pct) < LEAST_PCT]
     if without:
         lines += ["", f"LESS THAN {LEAST_PCT} % OF THE TIME", *_by_section(without)]
@@ -59,34 +48,30 @@ def render_text(found: Sensitivity) -> str:
         for key, why in found.skipped.items():
             reasons.setdefault(why, []).append(key_in_file(key))
         for why, keys in reasons.items():
-            lines += _indented(f"{', '.join(keys)}: {why}")
+            lines += indented(f"{', '.join(keys)}: {why}")
     note = (
         "More is better of sizes, rates and numbers of units, less of latencies, intervals and overheads. "
         "Numbers that must be whole change by one at least. Latencies in cycles stay as they are where a clock changes."
     )
-    lines += ["", *textwrap.wrap(note, WIDTH)]
+    lines += ["", *paragraph(note)]
     return "\n".join(lines) + "\n"
 
 
 def render_csv(found: Sensitivity) -> str:
-    text = io.StringIO()
-    rows = [_row(effect) for effect in found.effects]
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: plain(value) for name, value in row.items()} for row in rows)
-    return text.getvalue()
+    return csv_text([_row(effect) for effect in found.effects])
 
 
 def render_json(found: Sensitivity) -> str:
-    """By the schema in `sensitivity.schema.json`."""
+    """JSON by the schema in `sensitivity.schema.json`."""
+    labels = found.labels
     data = {
         "schema_version": SCHEMA_VERSION,
         "model_version": MODEL_VERSION,
-        "kernel": found.kernel,
-        "m": found.m,
-        "n": found.n,
-        "k": found.k,
-        "tunables": found.tunables,
+        "kernel": labels.kernel,
+        "m": labels.m,
+        "n": labels.n,
+        "k": labels.k,
+        "tunables": labels.tunables,
         "gpu": found.gpu,
         "asked_pct": found.asked_pct,
         "time_us": found.time_us,
@@ -94,33 +79,31 @@ def render_json(found: Sensitivity) -> str:
         "effects": [_row(effect) for effect in found.effects],
         "skipped": [{"key": key, "reason": why} for key, why in found.skipped.items()],
     }
-    return json.dumps(plain(data), indent=2, allow_nan=False) + "\n"
+    return json_text(data)
 
 
 def key_in_file(key: str) -> str:
-    """As GPU files and --set write it: "l2.size" of "l2.size_bytes"."""
+    """The key as GPU files and --set write it: "l2.size" for "l2.size_bytes"."""
     section, _, name = key.rpartition(".")
     return f"{section}.{short(name)}"
 
 
 def _change(effect: Effect) -> tuple[str, str, str, str]:
+    """(from, to, unit, change in percent), in the unit of the GPU file."""
     before, after = (f"{value / effect.unit_factor:.5g}" for value in (effect.before, effect.after))
     return before, after, "" if effect.unit == "1" else effect.unit, f"{effect.change_pct:+.0f}%"
 
 
 def _by_section(keys: list[str]) -> list[str]:
+    """The keys, a paragraph for each section of the GPU file."""
     sections: dict[str, list[str]] = {}
     for key in keys:
         section, _, name = key_in_file(key).partition(".")
         sections.setdefault(section, []).append(name)
     lines = []
     for section, names in sections.items():
-        lines += _indented(f"{section}: {', '.join(names)}")
+        lines += indented(f"{section}: {', '.join(names)}")
     return lines
-
-
-def _indented(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT * 3)
 
 
 def _row(effect: Effect) -> dict[str, Any]:

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from gemmsim.analysis.studies.ranking import Point, Prediction, Pruned, Ranking, Sweep, SweepResult
-from gemmsim.report.json import plain
-from gemmsim.report.layout.table import GAP, table
-from gemmsim.report.studies.comparison import duration
+from gemmsim.report.layout.data import csv_text, json_text
+from gemmsim.report.layout.text import GAP, INDENT, WIDTH, indented, indented_table, paragraph
+from gemmsim.report.layout.words import duration, problem_size
 from gemmsim.support.version import MODEL_VERSION
 
-WIDTH = 80
-INDENT = "  "
 SCHEMA_VERSION = 1
-LAST_LEAST = 14  # characters of the last column that must have room
-MOST_REASONS = 5  # of those that failed or were refused, in text
+LEAST_LAST_COLUMN = 14  # characters of the last column that must have room
+MOST_REASONS = 5  # of those that failed, in text
 
 
 @dataclass(frozen=True)
 class _Column:
-    """spared: the first to go where a line would be too long, by number; 0 stays."""
+    """One column of a ranking.
+
+    left_out  where a line would be too long, columns go in the order of this number; those with 0 always stay
+    """
 
     head: str
     cell: Callable[[Prediction], str]
-    spared: int = 0
+    left_out: int = 0
 
 
 _COLUMNS = (
@@ -43,32 +40,32 @@ _COLUMNS = (
 
 
 def render_text(sweep: Sweep, top: int | None) -> str:
-    """The `top` fastest of each size and GPU (all where None), then what was left out; ASCII, at most 80 columns."""
-    lines = textwrap.wrap(_summary(sweep), WIDTH)
+    """The `top` fastest of each size and GPU (None: all), then what was left out; ASCII, at most 80 columns."""
+    lines = paragraph(_summary(sweep))
     for ranking in sweep.rankings:
         shown = ranking.results[:top]
         axes = _shown_axes(sweep, ranking)
-        lines += ["", *textwrap.wrap(_title(sweep, ranking, axes), WIDTH)]
+        lines += ["", *paragraph(_title(ranking, axes))]
         columns = _fitting(axes, shown)
         head, rows = _cells(axes, columns, ranking, shown)
-        align = ">" * (len(head) - 1) + "<"
-        lines += [f"{INDENT}{line}" for line in table(head, rows, align, WIDTH - len(INDENT))]
+        lines += indented_table(head, rows, ">" * (len(head) - 1) + "<")
         if len(shown) < len(ranking.results):
             lines.append(f"{INDENT}and {len(ranking.results) - len(shown)} slower ones")
     for heading, entries in _left_out(sweep):
         lines += ["", heading]
         for entry in entries:
-            lines += textwrap.wrap(entry, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT * 3)
+            lines += indented(entry)
     return "\n".join(lines) + "\n"
 
 
 def render_markdown(sweep: Sweep, top: int | None) -> str:
-    lines = [f"{_summary(sweep)}"]
+    """The same in Markdown, with all columns."""
+    lines = [_summary(sweep)]
     for ranking in sweep.rankings:
         shown = ranking.results[:top]
         axes = _shown_axes(sweep, ranking)
         head, rows = _cells(axes, _COLUMNS, ranking, shown)
-        lines += ["", f"**{_title(sweep, ranking, axes)}**", "", _row(head), _row(["---:"] * (len(head) - 1) + ["---"])]
+        lines += ["", f"**{_title(ranking, axes)}**", "", _row(head), _row(["---:"] * (len(head) - 1) + ["---"])]
         lines += [_row(row) for row in rows]
     for heading, entries in _left_out(sweep):
         lines += ["", f"{heading.capitalize()}:", "", *(f"- {entry}" for entry in entries)]
@@ -76,19 +73,12 @@ def render_markdown(sweep: Sweep, top: int | None) -> str:
 
 
 def render_csv(sweep: Sweep, top: int | None) -> str:
-    """Every combination, one line each, those that were left out behind the others; a column a tunable."""
-    rows = _rows(sweep)
-    names = dict.fromkeys(name for row in rows for name in row)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(names), restval="", lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({name: "" if value is None else plain(value) for name, value in row.items()})
-    return text.getvalue()
+    """Every combination, one line each, with a column for each tunable; those that were left out come last."""
+    return csv_text(_rows(sweep))
 
 
 def render_json(sweep: Sweep, top: int | None) -> str:
-    """By the schema in `sweep.schema.json`; every combination."""
+    """Every combination as JSON, by the schema in `sweep.schema.json`."""
     data = {
         "schema_version": SCHEMA_VERSION,
         "model_version": MODEL_VERSION,
@@ -111,7 +101,7 @@ def render_json(sweep: Sweep, top: int | None) -> str:
         "refused": [_without(one) for one in sweep.refused],
         "failed": [_without(one) for one in sweep.failed],
     }
-    return json.dumps(plain(data), indent=2, allow_nan=False) + "\n"
+    return json_text(data)
 
 
 def _summary(sweep: Sweep) -> str:
@@ -125,16 +115,16 @@ def _summary(sweep: Sweep) -> str:
     return f"{sweep.combinations} combinations: {', '.join(parts)}."
 
 
-def _title(sweep: Sweep, ranking: Ranking, axes: Sequence[str]) -> str:
+def _title(ranking: Ranking, axes: Sequence[str]) -> str:
     point = ranking.point
     fixed = [f"{name}={value}" for name, value in point.tunables.items() if name not in axes]
-    size = "" if point.m is None else f", M={point.m} N={point.n} K={point.k}"
+    size = problem_size(point.m, point.n, point.k)
     dtype = f", {point.dtype}" if point.dtype else ""
     return ", ".join([f"{point.kernel} on {point.gpu}{size}{dtype}", *fixed])
 
 
 def _shown_axes(sweep: Sweep, ranking: Ranking) -> list[str]:
-    """Tunables that differ among the results; where there is one result, those that were asked to vary."""
+    """Those of the tunables asked to vary that differ among the results."""
     values: dict[str, set[int]] = {}
     for one in ranking.results:
         for name, value in one.point.tunables.items():
@@ -157,7 +147,7 @@ def _cells(
 
 
 def _fitting(axes: Sequence[str], shown: Sequence[SweepResult]) -> tuple[_Column, ...]:
-    """As many columns as 80 characters have room for."""
+    """The columns for which a line of 80 characters has room."""
     columns: tuple[_Column, ...] = _COLUMNS
     while True:
         heads = ["99", *axes, "1.00x of", *(column.head for column in columns[:-1])]
@@ -166,16 +156,16 @@ def _fitting(axes: Sequence[str], shown: Sequence[SweepResult]) -> tuple[_Column
             cells = ["", *(str(one.point.tunables[name]) for name in axes), ""]
             cells += [column.cell(_prediction(one)) for column in columns[:-1]]
             widths = [max(width, len(cell)) for width, cell in zip(widths, cells, strict=True)]
-        if len(INDENT) + sum(widths) + len(GAP) * len(widths) + LAST_LEAST <= WIDTH:
+        if len(INDENT) + sum(widths) + len(GAP) * len(widths) + LEAST_LAST_COLUMN <= WIDTH:
             return columns
-        spared = [column.spared for column in columns if column.spared]
-        if not spared:
+        can_go = [column.left_out for column in columns if column.left_out]
+        if not can_go:
             return columns
-        columns = tuple(column for column in columns if column.spared != min(spared))
+        columns = tuple(column for column in columns if column.left_out != min(can_go))
 
 
 def _left_out(sweep: Sweep) -> list[tuple[str, list[str]]]:
-    """Headings, and what stands under each: how many there are of a kind, and an example."""
+    """(heading, entries): how many combinations of a kind were left out or failed, each with an example."""
     found = []
     without = []
     kinds: dict[str, list[Pruned]] = {}
@@ -205,6 +195,7 @@ def _example(point: Point, reason: str) -> str:
 
 
 def _rows(sweep: Sweep) -> list[dict[str, Any]]:
+    """The rows of the CSV file."""
     rows = []
     for ranking in sweep.rankings:
         for place, one in enumerate(ranking.results, 1):

@@ -2,49 +2,20 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import html
-import json
-from importlib.resources import files
 from typing import Any
 
+from gemmsim.report.layout.web_page import web_page
 from gemmsim.report.timeline.letters import STATES, spoken
 from gemmsim.report.timeline.types import TimelineReport, Window, within
 from gemmsim.sm.timeline import LEVELS, WarpStay
 from gemmsim.sm.types import STALL_REASONS
 
-MOST_INTERVALS = 150_000  # under 2 MB
+MOST_INTERVALS = 150_000  # the page stays under 2 MB
 _SCRIPTS = ("model.js", "draw.js", "interact.js")
-# What could close the element that holds the data.
-_ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 
 def render(report: TimelineReport, window: Window) -> str:
-    script = '"use strict";\n(() => {\n' + "\n".join(_text(name) for name in _SCRIPTS) + "})();\n"
-    data = json.dumps(_data(report, window), separators=(",", ":"), allow_nan=False).translate(_ESCAPES)
-    style = _text("style.css")
-    pieces = {
-        "@TITLE@": html.escape(report.title),
-        "@STYLE_HASH@": _hash(style),
-        "@SCRIPT_HASH@": _hash(script),
-        "@STYLE@": style,
-        "@SCRIPT@": script,
-        "@DATA@": data,
-    }
-    page = _text("template.html")
-    for mark in pieces:  # cut at the marks first: what is put in may hold one
-        page = page.replace(mark, f"\0{mark}\0")
-    return "".join(pieces.get(part, part) for part in page.split("\0"))
-
-
-def _text(name: str) -> str:
-    return (files(__package__) / name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    """As Content-Security-Policy names the one inline element that may be used."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return web_page(__package__, _SCRIPTS, {"TITLE": report.title}, _data(report, window))
 
 
 def _data(report: TimelineReport, window: Window) -> dict[str, Any]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
-
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.report.layout.text import WIDTH, paragraph
 from gemmsim.report.timeline.letters import LETTERS, NO_WARP, spoken
 from gemmsim.report.timeline.types import TimelineReport, Window, per_column, within
 from gemmsim.sm.types import STALL_REASONS
 
-WIDTH = 80
 LABEL = 12  # columns
 TICK = 10  # columns between two cycle numbers
 _SELECTED = STALL_REASONS.index("selected")
@@ -24,7 +22,7 @@ def render(report: TimelineReport, window: Window, most_warps: int) -> str:
     rows = _warp_rows(report, window, edges)
     shown = dict(list(rows.items())[:most_warps])
     used = {letter for row in shown.values() for letter in row} & set(LETTERS)
-    lines = textwrap.wrap(report.title, WIDTH) + textwrap.wrap(report.scope, WIDTH)
+    lines = paragraph(report.title) + paragraph(report.scope)
     columns = f"{step:,} cycles a column" if step > 1 else "a cycle a column"
     count = f"{len(shown)} of {len(rows)} warps" if len(shown) < len(rows) else f"{len(rows)} warps"
     lines += ["", f"cycles {window.first:,} to {window.stop:,}, {columns}; {count}", *_axis(edges)]
@@ -91,4 +89,4 @@ def _legend(used: set[str], step: int) -> list[str]:
         f"{letter} {spoken(reason)}" for letter, reason in zip(LETTERS, STALL_REASONS, strict=True) if letter in used
     ]
     lead = "in each column the state with most of its cycles: " if step > 1 else ""
-    return textwrap.wrap(f"{lead}{', '.join(names)}; blank: no warp. gemmsim explain NAME says more", WIDTH)
+    return paragraph(f"{lead}{', '.join(names)}; blank: no warp. gemmsim explain NAME says more")

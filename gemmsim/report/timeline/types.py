@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.launch.request import Labels
+from gemmsim.report.layout.words import launch_name
 from gemmsim.sm.timeline import Timeline, WarpStay
 
 
@@ -42,10 +43,7 @@ class TimelineReport:
 
     @property
     def title(self) -> str:
-        labels = self.labels
-        size = f", M={labels.m} N={labels.n} K={labels.k}" if labels.m else ""
-        tunables = "".join(f", {key}={value}" for key, value in labels.tunables.items())
-        return f"{labels.kernel}{size}{tunables} on {self.gpu_title} ({self.arch})"
+        return f"{launch_name(self.labels)} on {self.gpu_title} ({self.arch})"
 
     @property
     def scope(self) -> str:

@@ -31,9 +31,7 @@ def launched(registers: int, shared_bytes: int, threads: int) -> Evidence:
 
 
 def cliffs_of(given: Evidence) -> Cliffs:
-    return cliffs(
-        given.occupancy, given.program.registers, given.shared_bytes, given.threads_per_block, given.gpu
-    )
+    return cliffs(given.occupancy, given.program.registers, given.shared_bytes, given.threads_per_block, given.gpu)
 
 
 def stairs(given: Evidence) -> dict[str, Stairs]:

@@ -16,7 +16,8 @@ import gemmsim.report
 from gemmsim.analysis.findings import Bottleneck, Verification
 from gemmsim.analysis.studies.comparison import Comparison, Skipped, compare_launches
 from gemmsim.analysis.studies.launch_summary import SpaceTraffic
-from gemmsim.report.studies.comparison import RENDERERS, duration, limiter
+from gemmsim.report.layout.words import duration
+from gemmsim.report.studies.comparison import RENDERERS
 
 
 @pytest.fixture
@@ -98,7 +99,7 @@ def test_durations(us: float, text: str) -> None:
     ],
 )
 def test_limiters_are_short(kind: str, text: str) -> None:
-    assert limiter(rung(blocks=60, bottleneck=Bottleneck(kind, "alu pipe: 70% of peak", 70.0))) == text
+    assert rung(blocks=60, bottleneck=Bottleneck(kind, "alu pipe: 70% of peak", 70.0)).limited_by == text
 
 
 def test_uncounted_operations_are_no_zero() -> None:

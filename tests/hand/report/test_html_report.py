@@ -25,8 +25,9 @@ from gemmsim.analysis.accesses.types import (
 )
 from gemmsim.report.html import render as rendering
 from gemmsim.report.html.data import Detail, page_data
-from gemmsim.report.html.render import MOST_BYTES, embedded, render
+from gemmsim.report.html.render import MOST_BYTES, render
 from gemmsim.report.json import render as render_json
+from gemmsim.report.layout.web_page import embedded
 from gemmsim.report.report import Report
 
 NASTY = "</script><script>alert(1)</script><!--<b>&amp;'\"\u2028@DATA@\0"

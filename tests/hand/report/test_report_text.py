@@ -10,9 +10,10 @@ from report_factory import evidence, report
 
 from gemmsim.analysis.findings import Verification
 from gemmsim.launch.request import Labels
-from gemmsim.report.layout.table import bar, number, table
+from gemmsim.report.layout.text import WIDTH, bar, table
+from gemmsim.report.layout.words import number
 from gemmsim.report.report import Report
-from gemmsim.report.text import WIDTH, render
+from gemmsim.report.text import render
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "report.txt"
 

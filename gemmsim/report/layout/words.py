@@ -1,0 +1,37 @@
+"""Numbers, times and launches in words, as all reports write them."""
+
+from __future__ import annotations
+
+import math
+
+from gemmsim.launch.request import Labels
+
+
+def number(value: float | None) -> str:
+    """Whole numbers with separators, others with four significant digits; unknown and infinite ones in words."""
+    if value is None or math.isnan(value):
+        return "unknown"
+    if math.isinf(value):
+        return "inf"
+    if value == int(value) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
+
+
+def duration(us: float) -> str:
+    """A time given in microseconds, with three or four significant digits: 12.3 us, 1.234 ms."""
+    for limit, unit in ((1e6, "s"), (1e3, "ms")):
+        if us >= limit:
+            return f"{us / limit:.4g} {unit}"
+    return f"{us:.4g} us" if us >= 1 or not us else f"{1e3 * us:.3g} ns"
+
+
+def problem_size(m: int | None, n: int | None, k: int | None) -> str:
+    """ ", M=256 N=256 K=256" behind a kernel's name; "" where the launch is not known to be a GEMM."""
+    return f", M={m} N={n} K={k}" if m else ""
+
+
+def launch_name(labels: Labels) -> str:
+    """tiled, M=256 N=256 K=256, tile=32"""
+    tunables = "".join(f", {key}={value}" for key, value in labels.tunables.items())
+    return f"{labels.kernel}{problem_size(labels.m, labels.n, labels.k)}{tunables}"
