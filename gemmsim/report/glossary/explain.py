@@ -85,7 +85,7 @@ def _numbers(entry: Entry, report: Report) -> list[str]:
 
 
 def _provenance(entry: Entry, report: Report) -> str:
-    """Stall reasons come from the timing model and are not among the counters; they have the provenance of the cycles."""
+    """Stall reasons come from the timing model and are no counters; they have the provenance of the cycles."""
     known = report.evidence.provenance
     return str(known.get(entry.value_name, known.get("sm__cycles_active.max", Provenance.MODELLED)))
 
