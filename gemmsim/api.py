@@ -51,10 +51,14 @@ class Counted:
     sm_count: int
 
 
-def count(request: AnalyzeRequest) -> Counted:
-    """Compile, execute and count a launch. Raises GemmsimError, with one clear line, for whatever cannot be."""
+def count(request: AnalyzeRequest, program: Program | None = None) -> Counted:
+    """Compile, execute and count a launch. Raises GemmsimError, with one clear line, for whatever cannot be.
+
+    program  what compiling the request's kernel gives, where it is known already
+    """
     launch, gpu = request.launch, request.gpu
-    program = compile_kernel(request.kernel, gpu.arch, default_cache() if request.use_cache else None)
+    if program is None:
+        program = compile_kernel(request.kernel, gpu.arch, default_cache() if request.use_cache else None)
     occupancy = _occupancy(program, request)
     executor = Executor(program, launch, request.sampling.max_instructions)
     chosen = plan(executor, occupancy.blocks_per_sm, gpu.sm.count, request.sampling.full)
