@@ -43,7 +43,8 @@ def digests() -> dict[str, str]:
     from gemmsim.compile.shipped import shipped_program
     from gemmsim.gpu import load_gpu
     from gemmsim.launch.cases import LadderCase, ladder_request
-    from gemmsim.report.json import as_dict, plain
+    from gemmsim.report.json import as_dict
+    from gemmsim.report.layout.data import plain
 
     found = {}
     for kernel, size, gpu, caches in LAUNCHES:
