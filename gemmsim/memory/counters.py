@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.isa.program import Program
-from gemmsim.memory.caches.dram import DramTraffic
 from gemmsim.memory.requests.coalescer import LINE_BYTES, SECTOR_BYTES
-from gemmsim.memory.types import InstructionTraffic
+from gemmsim.memory.types import DramTraffic, InstructionTraffic
 from gemmsim.support.provenance import Provenance
 
 EXACT, MODELLED = Provenance.EXACT, Provenance.MODELLED

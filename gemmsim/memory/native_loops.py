@@ -1,4 +1,4 @@
-"""The compiled loops of this package, each in a module of its own beside the one that calls it."""
+"""How this package calls its native loops. Each loop stands in a module `X_loop.py` beside the module `X.py`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ _FOLDER = Path(__file__).resolve().parent
 
 
 def native_loop(module: str, function: str, *uses: str) -> NativeFunction:
-    """`function` of the module "grid/footprint_loop"; uses: other modules, named alike, that are compiled into it."""
+    """`function` of a module such as "grid/footprint_loop"; `uses` names the other modules compiled into it."""
     sources = [_FOLDER / f"{name}.py" for name in (module, *uses)]
     return NativeFunction(f"gemmsim.memory.{module.replace('/', '.')}", function, sources)

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
 from gemmsim.memory.counters import counters_of
-from gemmsim.memory.grid.counted_blocks import counted_trace, padded_records
-from gemmsim.memory.hierarchy import Caches, run_caches
+from gemmsim.memory.grid.counted_blocks import counted_trace, padded
+from gemmsim.memory.hierarchy import CacheResults, simulate_caches
 from gemmsim.memory.requests.access import Access, access_of
-from gemmsim.memory.requests.coalescer import LINE_BYTES, SECTOR_BYTES
+from gemmsim.memory.requests.coalescer import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE
 from gemmsim.memory.requests.shapes import Shapes, shapes_of
 from gemmsim.memory.requests.tags import look_up
 from gemmsim.memory.types import InstructionTraffic, RecordCost, Traffic
@@ -43,13 +43,13 @@ def serve(
     _check(gpu, resident_blocks_per_sm)
     accesses = _accesses(program, trace)
     shapes = shapes_of(trace, accesses)
-    caches = run_caches(trace, launch, shapes, accesses, gpu, l1_bytes, resident_blocks_per_sm, warm_caches)
+    caches = simulate_caches(trace, launch, shapes, accesses, gpu, l1_bytes, resident_blocks_per_sm, warm_caches)
     records, trace = len(trace.record_pc), counted_trace(trace)
-    of_standing = replace(shapes, of_record=shapes.of_record[: len(trace.record_pc)])
-    weight = np.repeat(trace.weight, np.diff(trace.record_start[:: trace.warps_per_block]))
-    tags, missing = look_up(trace.record_base, of_standing.of_record, shapes.lanes, gpu.l1.tag_lines_per_cycle)
-    waves = np.where(caches.l2 > 0, missing, shapes.lanes.wavefronts[of_standing.of_record])
-    rows = _rows(trace, accesses, of_standing, caches, weight, tags, waves)
+    counted_shapes = replace(shapes, of_record=shapes.of_record[: len(trace.record_pc)])
+    of_record = counted_shapes.of_record
+    tags, missing = look_up(trace.record_base, of_record, shapes.lanes, gpu.l1.tag_lines_per_cycle)
+    wavefronts = np.where(caches.l2 > 0, missing, shapes.lanes.wavefronts[of_record])
+    rows = _rows(trace, accesses, counted_shapes, caches, tags, wavefronts)
     counters = counters_of(
         program,
         executed=trace.weight @ trace.executed,
@@ -59,12 +59,12 @@ def serve(
         dram=caches.traffic,
     )
     cost = RecordCost(
-        wavefronts=padded_records(waves.astype(np.uint16), records),
-        tag_cycles=padded_records(tags.astype(np.uint16), records),
-        l2_sectors=padded_records(caches.l2, records),
-        dram_sectors=padded_records(caches.dram, records),
-        in_flight=padded_records(caches.in_flight, records),
-        partial_lines=padded_records(_partial_lines(accesses, of_standing)[of_standing.of_record], records),
+        wavefronts=padded(wavefronts.astype(np.uint16), records),
+        tag_cycles=padded(tags.astype(np.uint16), records),
+        l2_sectors=padded(caches.l2, records),
+        dram_sectors=padded(caches.dram, records),
+        in_flight=padded(caches.in_flight, records),
+        partial_lines=padded(_partial_lines(accesses, shapes)[of_record], records),
     )
     return Traffic(counters.value, counters.provenance, rows, cost, shapes, caches.notes)
 
@@ -91,7 +91,7 @@ def _partial_lines(accesses: dict[int, Access], shapes: Shapes) -> NDArray[np.ui
     """uint8 [shapes]: lines of which an access to global or local memory writes sectors in part."""
     coalesced = shapes.coalesced
     shape = np.repeat(np.arange(len(shapes.pc)), coalesced.sectors)
-    line = coalesced.sector_offset // (LINE_BYTES // SECTOR_BYTES)
+    line = coalesced.sector_offset // SECTORS_PER_LINE
     writes = np.isin(
         shapes.pc, [i for i, access in accesses.items() if access.space != "shared" and access.op in _WRITES]
     )
@@ -104,12 +104,13 @@ def _rows(
     trace: WarpTrace,
     accesses: dict[int, Access],
     shapes: Shapes,
-    caches: Caches,
-    weight: NDArray[np.float64],
+    caches: CacheResults,
     tags: NDArray[np.int64],
-    waves: NDArray[np.int64],
+    wavefronts: NDArray[np.int64],
 ) -> tuple[InstructionTraffic, ...]:
+    """One row for each memory instruction. tags, wavefronts: int64 [records], cycles of the two stages of L1."""
     instructions = trace.executed.shape[1]
+    weight = np.repeat(trace.weight, np.diff(trace.record_start[:: trace.warps_per_block]))
     of_shape = np.bincount(shapes.of_record, weight, minlength=len(shapes.pc))
 
     def by_shape(each: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -123,8 +124,8 @@ def _rows(
         "requests": by_shape(np.ones_like(shapes.pc)),
         "sectors": by_shape(coalesced.sectors),
         "tag_lookups": by_shape(coalesced.lines),
-        "wavefronts": by_record(waves),
-        "conflicts": by_record(np.maximum(waves - shapes.least[shapes.of_record], 0)),
+        "wavefronts": by_record(wavefronts),
+        "conflicts": by_record(np.maximum(wavefronts - shapes.least[shapes.of_record], 0)),
         "ideal_sectors": by_shape(coalesced.ideal_sectors),
         "used_bytes": by_shape(coalesced.used_bytes),
         "tag_wavefronts": by_record(tags),

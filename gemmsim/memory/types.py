@@ -15,11 +15,18 @@ from gemmsim.support.provenance import Provenance
 class InstructionTraffic:
     """Memory behaviour of one static instruction over the whole launch (weights applied).
 
-    space is "global", "shared" or "local"; op is "ld", "st", "atom", "red" or "ldgsts" (space of its source).
-    requests, sectors, tag_lookups (128-byte lines), wavefronts, conflicts (wavefronts above the conflict-free count),
-    l1_hit_sectors, l2_sectors (sent to L2), dram_sectors, ideal_sectors (sectors if the bytes asked for were packed),
-    used_bytes (distinct bytes asked for), tag_wavefronts (cycles of the tag stage),
-    merged_sectors (of l2_sectors, those that arrive with another SM's request and that L2 reads but once)
+    index            static instruction index
+    space            "global", "shared" or "local"
+    op               "ld", "st", "atom", "red" or "ldgsts" (space of its source)
+    width_bytes      bytes a lane
+    tag_lookups      128-byte lines that are looked up in L1
+    wavefronts       cycles of the data stage
+    conflicts        wavefronts above the conflict-free count
+    l2_sectors       sectors sent to L2
+    ideal_sectors    sectors that the bytes asked for would fill if they were packed
+    used_bytes       distinct bytes asked for
+    tag_wavefronts   cycles of the tag stage
+    merged_sectors   of l2_sectors, those that arrive with another SM's request and that L2 reads but once
     """
 
     index: int
@@ -43,14 +50,15 @@ class InstructionTraffic:
 
 @dataclass(frozen=True)
 class RecordCost:
-    """What each memory record of a trace cost; arrays run parallel to `WarpTrace.record_pc`. 0 for those of blocks that
-    stand for none (see `counted_trace`).
+    """What each memory record of a trace cost; arrays run parallel to `WarpTrace.record_pc`.
 
-    wavefronts   uint16 cycles of the L1/shared data stage
-    tag_cycles   uint16 cycles of the tag stage (0 for shared memory)
-    l2_sectors   uint16 sectors that went to L2 (L1 misses, and all stores)
-    dram_sectors uint16 sectors that went on to DRAM
-    in_flight    bool whether sectors that were found in L2 were still on their way from DRAM, for another access
+    They are 0 for the records of blocks whose weight is 0 (see `counted_trace`).
+
+    wavefronts     uint16 cycles of the L1/shared data stage
+    tag_cycles     uint16 cycles of the tag stage (0 for shared memory)
+    l2_sectors     uint16 sectors that went to L2 (L1 misses, and all stores)
+    dram_sectors   uint16 sectors that went on to DRAM
+    in_flight      bool whether sectors that were found in L2 were still on their way from DRAM, for another request
     partial_lines  uint8 lines of which it writes sectors in part (0 for what does not write)
     """
 
@@ -62,12 +70,28 @@ class RecordCost:
     partial_lines: NDArray[np.uint8]
 
 
+@dataclass(frozen=True, slots=True)
+class DramTraffic:
+    """DRAM sectors of the whole launch, of 32 bytes.
+
+    Reads are the sectors that L2 missed, and writes the dirty ones that it had to replace. What is still dirty when the
+    kernel ends stays in L2. It is not written during the launch, so no counter of the launch has it.
+    """
+
+    read_sectors: float
+    write_sectors: float
+
+
 @dataclass(frozen=True)
 class Traffic:
-    """counters: Nsight Compute metric name -> value, for the whole launch; provenance: the same keys.
+    """The memory traffic of a launch.
 
-    instructions: one row an executed memory instruction, by index; cost: see `RecordCost`; shapes: see `Shapes`;
-    notes: what was assumed.
+    counters      value of each Nsight Compute metric, for the whole launch
+    provenance    the same keys
+    instructions  one row for each executed memory instruction, by index
+    cost          see `RecordCost`
+    shapes        see `Shapes`
+    notes         what was assumed
     """
 
     counters: dict[str, float]

@@ -79,8 +79,8 @@ def test_l1_and_l2_replay(rate: Rate) -> None:
     group = np.arange(len(requests.pc))
 
     def run() -> None:
-        l1 = replay_l1(requests, residents, shapes.coalesced, trace.warps_per_block, l1_bytes, gpu.l1.ways)
-        replay_l2(l1.to_l2, group, l2.size_bytes, l2.ways, l2.fetch_bytes, False, l2.partitions, near)
+        l1 = replay_l1(requests, residents, shapes.coalesced, l1_bytes, gpu.l1.ways)
+        replay_l2(l1.to_l2, group, l2, near)
 
     rate(run, len(requests.pc), "requests")
 

@@ -54,8 +54,9 @@ INSIDE = {
         "types": {"requests"},
         "grid": {"native_loops", "requests"},
         "caches": {"native_loops", "requests", "grid"},
-        "hierarchy": {"requests", "grid", "caches"},
-        "counters": {"requests", "caches", "types"},
+        "l2_sectors": {"requests", "grid", "caches"},
+        "hierarchy": {"requests", "grid", "caches", "types", "l2_sectors"},
+        "counters": {"requests", "types"},
         "serve": {"requests", "grid", "caches", "hierarchy", "counters", "types"},
     },
     "native": {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +19,7 @@ DATA = json.loads((Path(__file__).parent / "h200_l2.json").read_text())
 L2 = load_gpu("h200").l2
 SMS = 132
 SCALE = 64  # all sizes are divided by it
+SMALL_L2 = replace(L2, size_bytes=L2.size_bytes // SCALE)
 LINES_PER_MIB = 8192
 
 
@@ -33,7 +35,7 @@ def read_again(groups: int, mib: int) -> float:
     )
     near = np.arange(SMS) // groups % 2 if groups < SMS else np.arange(SMS) % 2
     group = np.zeros(len(line), np.int64)
-    replayed = replay_l2(asked, group, L2.size_bytes // SCALE, L2.ways, L2.fetch_bytes, False, L2.partitions, near)
+    replayed = replay_l2(asked, group, SMALL_L2, near)
     return again(float(replayed.missed.sum()) / (4 * lines * groups))
 
 
@@ -70,5 +72,5 @@ def test_one_partition_would_keep_60_mib() -> None:
         np.arange(len(line)),
         np.array([0, len(line)]),
     )
-    replayed = replay_l2(asked, np.zeros(len(line), np.int64), L2.size_bytes // SCALE, L2.ways, L2.fetch_bytes)
+    replayed = replay_l2(asked, np.zeros(len(line), np.int64), replace(SMALL_L2, partitions=1), np.zeros(1, np.int64))
     assert replayed.missed.sum() == 4 * lines

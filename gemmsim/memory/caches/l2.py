@@ -1,12 +1,11 @@
 """The L2 cache: which of the sectors that the L1s ask for hit, and what goes to DRAM.
 
-128-byte lines of four 32-byte sectors, LRU, empty at the start (Nsight Compute flushes it before
-the kernel) or as an identical launch has left it. The SMs' streams are merged one line each in turn, and
-the order changes from turn to turn: no SM, and none of a few neighbours, is always the one that finds what they share
-absent. A read fetches the
-sectors that are missing, in aligned pieces of the GPU's `L2.fetch_bytes`; a write allocates without fetching, as L2
-keeps bytes it was given, and counts as a hit (NVIDIA forum, topic 257458: a store is always a hit in L2); an atomic
-fetches and writes. A replaced line writes its dirty sectors back.
+L2 has 128-byte lines of four 32-byte sectors and LRU replacement. It begins empty (Nsight Compute flushes it before the
+kernel) or as an identical launch has left it. The SMs' requests are taken one line each in turn. The order of the SMs
+changes from turn to turn, so that no SM, and none of a few neighbours, is always the one that finds what they share
+absent. A read fetches the sectors that are missing, in aligned pieces of the GPU's `L2.fetch_bytes`. A write allocates
+without fetching, because L2 keeps track of the bytes it was given, and counts as a hit (NVIDIA forum, topic 257458: a
+store is always a hit in L2). An atomic fetches and writes. A replaced line writes its dirty sectors back.
 
 Where L2 has two partitions, each has half of the lines and is near to half of the SMs. A read looks in the near one; if
 that lacks the line and is not its home, it asks the home, and keeps a copy: what SMs of both halves read takes the room
@@ -24,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.gpu.spec import L2
 from gemmsim.memory.caches.l1 import L2Requests
 from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.coalescer import LINE_BYTES, SECTOR_BYTES
@@ -32,9 +32,31 @@ _replay = native_loop("caches/l2_loop", "replay", "caches/lru", "requests/cache_
 
 
 @dataclass(frozen=True)
+class L2State:
+    """The lines of L2; arrays are [sets, ways], the sets of one partition after those of another (see `lru`).
+
+    tags        int64 line numbers, -1 where empty
+    valid       uint8 sectors that are there, as bits
+    dirty       uint8 those that DRAM does not have yet
+    fetched_by  int64 group of the request that fetched from DRAM last, -1 for none
+    partitions  number of partitions
+    """
+
+    tags: NDArray[np.int64]
+    valid: NDArray[np.uint8]
+    dirty: NDArray[np.uint8]
+    fetched_by: NDArray[np.int64]
+    partitions: int
+
+
+@dataclass(frozen=True)
 class L2Replay:
-    """missed: uint16 [accesses] sectors that each access made DRAM read; in_flight: bool [accesses] whether some were
-    on their way because of another access of its group; written_back: sectors that left dirty."""
+    """What L2 did.
+
+    missed        uint16 [L1 requests] sectors that each made DRAM read
+    in_flight     bool [L1 requests] whether another request of the same group was the one that fetched a line it found
+    written_back  dirty sectors that were replaced
+    """
 
     missed: NDArray[np.uint16]
     in_flight: NDArray[np.bool_]
@@ -42,31 +64,21 @@ class L2Replay:
 
 
 def replay_l2(
-    to_l2: L2Requests,
-    group: NDArray[np.int64],
-    size_bytes: int,
-    ways: int,
-    fetch_bytes: int = SECTOR_BYTES,
-    warm: bool = False,
-    partitions: int = 1,
-    near: NDArray[np.int64] | None = None,
+    to_l2: L2Requests, group: NDArray[np.int64], l2: L2, near: NDArray[np.int64], warm: bool = False
 ) -> L2Replay:
-    """Run what the L1s sent through L2; group: int64 [accesses], equal for those that happen at about the same time.
+    """Run what the L1s sent through L2.
 
-    fetch_bytes: what DRAM is read in, 32 to 128;
-    warm: run it twice, and count the second time;
-    near: int64 [SMs in use] the one of the `partitions` that each SM is near to; None: the first.
+    group  int64 [L1 requests], equal for those that happen at about the same time
+    near   int64 [SMs in use] the partition that each SM is near to
+    warm   run everything twice, and count the second time
     """
-    near = np.zeros(len(to_l2.start) - 1, np.int64) if near is None else near
-    sets = max(1, size_bytes // (LINE_BYTES * ways * partitions)) * partitions
-    state = np.zeros((2, sets, ways), np.uint8)
+    sets = max(1, l2.size_bytes // (LINE_BYTES * l2.ways * l2.partitions)) * l2.partitions
+    shape = (sets, l2.ways)
+    tags, valid, dirty = np.full(shape, -1, np.int64), np.zeros(shape, np.uint8), np.zeros(shape, np.uint8)
     missed, in_flight = np.zeros(len(group), np.uint16), np.zeros(len(group), np.bool_)
-    tags = np.full((sets, ways), -1, np.int64)
+    written = 0
     for _ in range(2 if warm else 1):
         missed[:], in_flight[:] = 0, False
-        written = _replay(
-            to_l2.line, to_l2.mask, to_l2.kind, to_l2.access, to_l2.start, near, partitions,
-            tags, state[0], state[1], np.full((sets, ways), -1, np.int64), group,
-            fetch_bytes // SECTOR_BYTES, missed, in_flight,
-        )  # fmt: skip
+        state = L2State(tags, valid, dirty, np.full(shape, -1, np.int64), l2.partitions)
+        written = _replay(to_l2, group, near, l2.fetch_bytes // SECTOR_BYTES, state, missed, in_flight)
     return L2Replay(missed, in_flight, int(written))

@@ -9,11 +9,14 @@ from gemmsim.memory.caches.lru import home_of, move_to_front, sectors_in, set_of
 from gemmsim.memory.requests.cache_operations import READ, WRITE
 
 
-def replay(  # type: ignore[no-untyped-def]
-    line, mask, kind, access, start, near, partitions, tags, valid, dirty, fetched_by, group, fetch, missed, in_flight,
-):  # fmt: skip
+def replay(to_l2, group, near, fetch_sectors, l2, missed, in_flight):  # type: ignore[no-untyped-def]
+    """Fill `missed` and `in_flight` (see `l2.L2Replay`), leave `l2` (`l2.L2State`) as it is afterwards, and return how
+    many dirty sectors were replaced.
+
+    fetch_sectors  1, 2 or 4 sectors that DRAM reads at once
+    """
     written = 0
-    sets = len(tags) // partitions  # of one partition
+    start = to_l2.start
     sms = len(start) - 1
     step = _step(sms)
     longest = 0
@@ -23,77 +26,85 @@ def replay(  # type: ignore[no-untyped-def]
         for after in range(sms):
             sm = (turn + after * step) % sms
             i = start[sm] + turn
-            if i >= start[sm + 1]:
-                continue
-            home, row = home_of(line[i], partitions), set_of(line[i], sets)
-            wanted, copied = mask[i], False
-            copy = near[sm] * sets + row
-            if near[sm] != home and kind[i] == READ:
-                way = way_of(tags, copy, line[i])
-                if way >= 0:
-                    wanted &= ~valid[copy, way]
-                    if wanted == 0:
-                        if fetched_by[copy, way] == group[access[i]]:
-                            in_flight[access[i]] = True
-                        move_to_front(tags, copy, way, line[i])
-                        move_to_front(valid, copy, way, valid[copy, way])
-                        move_to_front(dirty, copy, way, dirty[copy, way])
-                        move_to_front(fetched_by, copy, way, fetched_by[copy, way])
-                        continue
-                copied = True
-            row += home * sets
-            way = way_of(tags, row, line[i])
-            present, changed = np.uint8(0), np.uint8(0)
-            fetcher = np.int64(-1)
-            if way >= 0:
-                present, changed, fetcher = valid[row, way], dirty[row, way], fetched_by[row, way]
-            else:
-                way = tags.shape[1] - 1
-                written += sectors_in(dirty[row, way])
-            if kind[i] != WRITE:
-                absent = wanted & ~present
-                if absent:
-                    for first in range(0, 4, fetch):
-                        whole = np.uint8(((1 << fetch) - 1) << first)
-                        if absent & whole:
-                            absent |= whole & ~present
-                    missed[access[i]] += sectors_in(absent)
-                    present |= absent
-                    fetcher = group[access[i]]
-                elif fetcher == group[access[i]]:
-                    in_flight[access[i]] = True
-            if kind[i] != READ:
-                changed |= mask[i]
-            move_to_front(tags, row, way, line[i])
-            move_to_front(valid, row, way, present | wanted)
-            move_to_front(dirty, row, way, changed)
-            move_to_front(fetched_by, row, way, fetcher)
-            if copied:
-                way, present = way_of(tags, copy, line[i]), np.uint8(0)
-                if way >= 0:
-                    present = valid[copy, way]
-                else:
-                    way = tags.shape[1] - 1
-                    written += sectors_in(dirty[copy, way])
-                move_to_front(tags, copy, way, line[i])
-                move_to_front(valid, copy, way, present | wanted)
-                move_to_front(dirty, copy, way, np.uint8(0))
-                move_to_front(fetched_by, copy, way, fetcher)
+            if i < start[sm + 1]:
+                written += _serve(l2, to_l2, i, near[sm], group, fetch_sectors, missed, in_flight)
     return written
+
+
+@njit(inline="always")
+def _serve(l2, to_l2, i, near, group, fetch_sectors, missed, in_flight):  # type: ignore[no-untyped-def]
+    """Entry i of `to_l2`, from an SM that is near to partition `near`; returns how many dirty sectors it replaced."""
+    line, operation, request = to_l2.line[i], to_l2.operation[i], to_l2.request[i]
+    sets = len(l2.tags) // l2.partitions  # of one partition
+    home, row = home_of(line, l2.partitions), set_of(line, sets)
+    wanted, copied = to_l2.sectors[i], False
+    copy = near * sets + row
+    written = 0
+    if near != home and operation == READ:
+        way = way_of(l2.tags, copy, line)
+        if way >= 0:
+            wanted &= ~l2.valid[copy, way]
+            if wanted == 0:
+                if l2.fetched_by[copy, way] == group[request]:
+                    in_flight[request] = True
+                _put_first(l2, copy, way, line, l2.valid[copy, way], l2.dirty[copy, way], l2.fetched_by[copy, way])
+                return written
+        copied = True
+    row += home * sets
+    way = way_of(l2.tags, row, line)
+    present, changed, fetcher = np.uint8(0), np.uint8(0), np.int64(-1)
+    if way >= 0:
+        present, changed, fetcher = l2.valid[row, way], l2.dirty[row, way], l2.fetched_by[row, way]
+    else:
+        way = l2.tags.shape[1] - 1
+        written += sectors_in(l2.dirty[row, way])
+    if operation != WRITE:
+        absent = wanted & ~present
+        if absent:
+            for first in range(0, 4, fetch_sectors):
+                piece = np.uint8(((1 << fetch_sectors) - 1) << first)
+                if absent & piece:
+                    absent |= piece & ~present
+            missed[request] += sectors_in(absent)
+            present |= absent
+            fetcher = group[request]
+        elif fetcher == group[request]:
+            in_flight[request] = True
+    if operation != READ:
+        changed |= to_l2.sectors[i]
+    _put_first(l2, row, way, line, present | wanted, changed, fetcher)
+    if copied:
+        way, present = way_of(l2.tags, copy, line), np.uint8(0)
+        if way >= 0:
+            present = l2.valid[copy, way]
+        else:
+            way = l2.tags.shape[1] - 1
+            written += sectors_in(l2.dirty[copy, way])
+        _put_first(l2, copy, way, line, present | wanted, np.uint8(0), fetcher)
+    return written
+
+
+@njit(inline="always")
+def _put_first(l2, row, way, line, valid, dirty, fetched_by):  # type: ignore[no-untyped-def]
+    """Make a line the most recent of set `row`, in place of the one that was in `way`."""
+    move_to_front(l2.tags, row, way, line)
+    move_to_front(l2.valid, row, way, valid)
+    move_to_front(l2.dirty, row, way, dirty)
+    move_to_front(l2.fetched_by, row, way, fetched_by)
 
 
 @njit(inline="always")
 def _step(sms):  # type: ignore[no-untyped-def]
     """How far apart SMs are that come one after the other: all come once, and neighbours apart from each other."""
     step = sms * 618 // 1000 + 1
-    while _common(step, sms) > 1:
+    while _common_divisor(step, sms) > 1:
         step += 1
     return step
 
 
 @njit(inline="always")
-def _common(a, b):  # type: ignore[no-untyped-def]
-    """Greatest common divisor."""
+def _common_divisor(a, b):  # type: ignore[no-untyped-def]
+    """The greatest common divisor."""
     while b > 0:
         a, b = b, a % b
     return a

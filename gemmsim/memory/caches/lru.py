@@ -1,8 +1,8 @@
-"""A set-associative cache with sectored lines and LRU replacement, as two functions over arrays (compiled with numba).
+"""A set-associative cache with sectored lines and LRU replacement: functions over arrays, which native loops call.
 
-State of a cache: `tags` int64 [sets, ways], -1 where empty, and one or more `masks` uint8 [sets, ways] of the same form
-(bit s for sector s of the line). The ways of a set are kept in order of use, the most recent first: a hit moves its
-line to the front, a miss replaces the last.
+The state of a cache is `tags`, int64 [sets, ways], -1 where empty, and one or more masks, uint8 [sets, ways], in which
+bit s is for sector s of the line. The ways of a set are in the order of use, the most recent first. A hit moves its
+line to the front, and a miss replaces the last.
 """
 
 from __future__ import annotations
@@ -13,26 +13,25 @@ from numba import njit
 
 @njit(inline="always")
 def set_of(line, sets):  # type: ignore[no-untyped-def]
-    """Set of a line. Multiplying by 2**64 / golden ratio and taking high bits mixes the line number.
+    """The set of a line. Its number is multiplied by 2**64 / golden ratio, and high bits of the product are taken.
 
     Hardware spreads lines by undisclosed hashes (Accel-Sim, ISCA'20, finds and models them for L2); any hash that mixes
     well avoids, as they do, that power-of-two strides fall into few sets. With the line number modulo the sets, an L1
     of up to 16 ways would hit 2.7 % of the sectors of a naive 4096 GEMM, whose column of A is then one set; a T4
-    counted
-    97.3 % (dmalt/SGEMM_CUDA), this hash gives 99.2 %.
+    counted 97.3 % (dmalt/SGEMM_CUDA), this hash gives 99.2 %.
     """
     return np.int64(((np.uint64(line) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) % np.uint64(sets))
 
 
 @njit(inline="always")
 def home_of(line, partitions):  # type: ignore[no-untyped-def]
-    """L2 partition that a line belongs to, by the highest bits of the same product; its set hangs on all of them."""
+    """L2 partition that a line belongs to: the highest bits of the same product. The set depends on all its bits."""
     return np.int64((np.uint64(line) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(59)) % partitions
 
 
 @njit(inline="always")
 def way_of(tags, row, line):  # type: ignore[no-untyped-def]
-    """Way of `line` in set `row`, -1 where it is absent."""
+    """The way of `line` in set `row`, or -1 where it is absent."""
     for way in range(tags.shape[1]):
         if tags[row, way] == line:
             return way
@@ -41,7 +40,7 @@ def way_of(tags, row, line):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def move_to_front(array, row, way, value):  # type: ignore[no-untyped-def]
-    """Put `value` first in set `row`; the entries before `way` move back by one and the one at `way` is gone."""
+    """Put `value` first in set `row`. The entries before `way` move back by one, and the one at `way` is gone."""
     for i in range(way, 0, -1):
         array[row, i] = array[row, i - 1]
     array[row, 0] = value
@@ -49,5 +48,5 @@ def move_to_front(array, row, way, value):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def sectors_in(mask):  # type: ignore[no-untyped-def]
-    """Sectors of a mask."""
+    """How many sectors a mask has."""
     return (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1) + (mask >> 3 & 1)

@@ -1,8 +1,8 @@
 """How a block's addresses follow from another's: the step of each instruction along each grid axis.
 
-Where two executed blocks that are neighbours along an axis (or further apart) ran the same accesses, each instruction's
-addresses may differ by one constant. Then the addresses of blocks that were not executed are known, as long as they run
-the same accesses: they are those of an executed block, moved.
+Two executed blocks that are neighbours along an axis, or further apart, may have made the same requests except that the
+addresses of each instruction differ by a constant. Then the addresses of blocks that were not executed are known too,
+as long as these make the same requests: they are those of an executed block, moved.
 """
 
 from __future__ import annotations
@@ -19,13 +19,17 @@ from gemmsim.trace.types import Launch, WarpTrace, active_lanes
 
 @dataclass(frozen=True)
 class BlockSteps:
-    """step_bytes: int64 [3, instructions] a step along x, y, z; known: which axes are known, or have one block only."""
+    """How far addresses move from a block to the next.
+
+    step_bytes  int64 [3, instructions] for one step along x, y and z
+    known       for each axis, whether its steps are known; an axis along which the grid has one block counts as known
+    """
 
     step_bytes: NDArray[np.int64]
     known: tuple[bool, bool, bool]
 
     def bytes_between(self, steps: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """int64 [instructions] bytes that `steps` (x, y, z) move addresses; None where an axis in use is unknown."""
+        """int64 [instructions] bytes that `steps` (x, y, z) move addresses; None where they use an unknown axis."""
         if any(step and not known for step, known in zip(steps.tolist(), self.known, strict=True)):
             return None
         return steps @ self.step_bytes
@@ -38,21 +42,20 @@ def coordinates(blocks: NDArray[np.int64], grid: tuple[int, int, int]) -> NDArra
 
 
 def block_steps_of(trace: WarpTrace, launch: Launch, requests: L1Requests) -> BlockSteps:
-    """What the executed blocks show."""
+    """The steps that the executed blocks show. `requests` are those of the whole trace."""
     at = coordinates(trace.blocks, launch.grid)
-    lowest = np.where(
-        active_lanes(trace.patterns.active_mask),
-        trace.patterns.offsets_bytes,
-        np.iinfo(np.int64).max,
-    ).min(axis=1, initial=np.iinfo(np.int64).max)
+    top = np.iinfo(np.int64).max
+    active = active_lanes(trace.patterns.active_mask)
+    lowest = np.where(active, trace.patterns.offsets_bytes, top).min(axis=1, initial=top)
     address = trace.record_base[requests.record].astype(np.int64) + lowest[trace.record_pattern[requests.record]]
     step_bytes = np.zeros((3, trace.executed.shape[1]), np.int64)
     known = [extent == 1 for extent in launch.grid]
     for axis in (a for a in range(3) if not known[a]):
         for first, second in _neighbours(at, axis):
-            step = _step(trace, requests, address, first, second, int(at[second, axis] - at[first, axis]))
-            if step is not None:
-                step_bytes[axis], known[axis] = step, True
+            difference = _difference(requests, address, first, second, trace.executed.shape[1])
+            distance = int(at[second, axis] - at[first, axis])
+            if difference is not None and not (difference % distance).any():
+                step_bytes[axis], known[axis] = difference // distance, True
                 break
     return BlockSteps(step_bytes, (known[0], known[1], known[2]))
 
@@ -64,19 +67,20 @@ def _neighbours(at: NDArray[np.int64], axis: int) -> list[tuple[int, int]]:
     return sorted(pairs, key=lambda p: int(at[p[1], axis] - at[p[0], axis]))
 
 
-def _step(
-    trace: WarpTrace, requests: L1Requests, address: NDArray[np.int64], first: int, second: int, distance: int
+def _difference(
+    requests: L1Requests, address: NDArray[np.int64], first: int, second: int, instructions: int
 ) -> NDArray[np.int64] | None:
-    """int64 [instructions] bytes a step between two blocks `distance` apart; None where they do not run alike."""
-    w = trace.warps_per_block
+    """int64 [instructions] bytes from the addresses of block `first` to those of block `second`.
+
+    None where the two do not make the same requests, or where the difference is not constant. address: int64 [requests]
+    """
+    w = requests.warps_per_block
     a, b = (slice(requests.start[i * w], requests.start[(i + 1) * w]) for i in (first, second))
     lengths = np.diff(requests.start)
     if not np.array_equal(lengths[first * w : (first + 1) * w], lengths[second * w : (second + 1) * w]):
         return None
     if not np.array_equal(requests.pc[a], requests.pc[b]):
         return None
-    moved = np.zeros(trace.executed.shape[1], np.int64)
-    moved[requests.pc[a]] = address[b] - address[a]
-    if not np.array_equal(moved[requests.pc[a]], address[b] - address[a]) or (moved % distance).any():
-        return None
-    return moved // distance
+    found = np.zeros(instructions, np.int64)
+    found[requests.pc[a]] = address[b] - address[a]
+    return found if np.array_equal(found[requests.pc[a]], address[b] - address[a]) else None

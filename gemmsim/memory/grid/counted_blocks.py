@@ -1,7 +1,7 @@
-"""The blocks of a sample that count.
+"""The blocks of a sample that count, which are those whose weight is not 0.
 
-Blocks that stand for none are executed to see where a block's neighbours access memory (see `steps`, `footprint`).
-What each of their accesses costs nobody asks.
+The sample ends with blocks of weight 0. They are executed only to see where the neighbours of a block access memory
+(`block_steps`, `footprint`). The cost of their single requests is not needed, so it is not computed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.trace.types import WarpTrace
 
 
@@ -35,24 +34,10 @@ def counted_trace(trace: WarpTrace) -> WarpTrace:
     )
 
 
-def counted_requests(requests: L1Requests, trace: WarpTrace) -> L1Requests:
-    """Those of `trace`, which is `counted_trace` of the trace that they are of."""
-    warps = len(trace.blocks) * trace.warps_per_block
-    accesses = int(requests.start[warps])
-    return L1Requests(
-        record=requests.record[:accesses],
-        sector=requests.sector[:accesses],
-        shape=requests.shape[:accesses],
-        kind=requests.kind[:accesses],
-        pc=requests.pc[:accesses],
-        start=requests.start[: warps + 1],
-    )
-
-
-def padded_records(values: NDArray, size: int) -> NDArray:
-    """`values`, and 0 for each record that was left out: [size]."""
-    if len(values) == size:
+def padded(values: NDArray, records: int) -> NDArray:
+    """`values` of the records of a `counted_trace`, and 0 for those that it left out: [records]."""
+    if len(values) == records:
         return values
-    out = np.zeros(size, values.dtype)
+    out = np.zeros(records, values.dtype)
     out[: len(values)] = values
     return out

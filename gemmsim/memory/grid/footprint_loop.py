@@ -1,4 +1,4 @@
-"""The loop of `gemmsim.memory.grid.footprint.estimate`."""
+"""The loop of `gemmsim.memory.grid.footprint`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from numba import njit
 from gemmsim.memory.requests.cache_operations import READ, WRITE
 
 
-def visit(  # type: ignore[no-untyped-def]
-    launches, start, sector, pc, kind, wave, number, move, capacity, held, last, read, touched
-):  # fmt: skip
-    """Fill `read` and `touched`, sectors by instruction; returns the dirty sectors replaced. Of several launches in a
-    row, the last one is counted.
+def visit_waves(lists, visits, launches, capacity, held, last, read, touched):  # type: ignore[no-untyped-def]
+    """Fill `read` and `touched`, which count sectors by instruction; return the dirty sectors that were replaced.
 
-    held   all 0: sectors by the wave that touched them last
-    last   int16 or int32, all 0: of each sector, twice the wave that touched it last (from 1), and 1 more if dirty
+    lists, visits  `footprint.Sectors` and `footprint.Visits`
+    launches       identical launches that follow one another; only the last one is counted
+    capacity       sectors that L2 holds
+    held           int64 [launches * waves + 1], zeros: sectors by the wave that touched them last
+    last           int16 or int32 [sectors], zeros: for each sector, twice the number of the wave that touched it last
+                   (counted from 1), and 1 more if it is dirty
     """
+    start, sector, pc, operation = lists.start, lists.sector, lists.pc, lists.operation
+    wave, number, offset = visits.wave, visits.list, visits.offset
     written = 0
     waves = wave[-1] + 1
     oldest = 0  # sectors touched in this wave or later are in L2
@@ -28,14 +31,14 @@ def visit(  # type: ignore[no-untyped-def]
             now = launch * waves + wave[v]
             if v == 0 or wave[v] != wave[v - 1]:
                 oldest = _oldest(held, now, capacity)
-            by, new = move[v], 0
+            by, new = offset[v], 0
             for i in range(start[number[v]], start[number[v] + 1]):
                 entry = last[sector[i] + by]
                 before, dirty = (np.int64(entry) >> 1) - 1, entry & 1
                 if before < now:
                     touched[pc[i]] += 1
                     if before < oldest:
-                        if kind[i] != WRITE:
+                        if operation[i] != WRITE:
                             read[pc[i]] += 1
                         written += dirty
                         dirty = entry & 0
@@ -43,7 +46,7 @@ def visit(  # type: ignore[no-untyped-def]
                         held[before] -= 1
                     new += 1
                     last[sector[i] + by] = 2 * (now + 1) + dirty
-                if kind[i] != READ:
+                if operation[i] != READ:
                     last[sector[i] + by] |= 1
             held[now] += new
     oldest = _oldest(held, launches * waves, capacity)
@@ -55,7 +58,7 @@ def visit(  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def _oldest(held, now, capacity):  # type: ignore[no-untyped-def]
-    """First wave whose sectors, and all touched after it, still fit."""
+    """First wave whose sectors, together with all that were touched after it, still fit."""
     total = 0
     for earlier in range(now - 1, -1, -1):
         total += held[earlier]

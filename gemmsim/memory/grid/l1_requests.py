@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.access import Access
 from gemmsim.memory.requests.cache_operations import ATOMIC, READ, READ_PAST_L1, WRITE
 from gemmsim.memory.requests.coalescer import SECTOR_SHIFT
@@ -14,41 +15,74 @@ from gemmsim.memory.requests.shapes import Shapes
 from gemmsim.trace.types import WarpTrace
 
 _OPERATIONS = {"ld": READ, "ldgsts": READ, "st": WRITE, "atom": ATOMIC, "red": ATOMIC}
+_number_executions = native_loop("grid/l1_requests_loop", "number_executions")
 
 
 @dataclass(frozen=True)
 class L1Requests:
-    """The global and local accesses of a trace, in its order.
+    """The global and local memory requests of a trace, in the order of its records.
 
-    record   int64 [accesses] index of the memory record
-    sector   int64 [accesses] its base address in sectors
-    shape    int32 [accesses]
-    kind     uint8 [accesses] READ, WRITE, ATOMIC or READ_PAST_L1
-    pc       int32 [accesses] static instruction
-    start    int64 [warps + 1] accesses of warp w are start[w]:start[w + 1]
+    record           int64 [requests] index of the memory record
+    base_sector      int64 [requests] base address of the record over 32 bytes
+    shape            int32 [requests] index into `Shapes`
+    operation        uint8 [requests] READ, WRITE, ATOMIC or READ_PAST_L1
+    pc               int32 [requests] static instruction index
+    start            int64 [warps + 1] warp w has the requests start[w]:start[w + 1]
+    warps_per_block  warps w of block b (an index into the trace's blocks) are those with w // warps_per_block == b
     """
 
     record: NDArray[np.int64]
-    sector: NDArray[np.int64]
+    base_sector: NDArray[np.int64]
     shape: NDArray[np.int32]
-    kind: NDArray[np.uint8]
+    operation: NDArray[np.uint8]
     pc: NDArray[np.int32]
     start: NDArray[np.int64]
+    warps_per_block: int
+
+    def of_blocks(self, values: NDArray) -> NDArray:
+        """[requests], from one value a block: each request gets that of its block."""
+        return np.repeat(values, np.diff(self.start[:: self.warps_per_block]))
+
+    def of_warps(self, values: NDArray) -> NDArray:
+        """[requests], from one value a warp: each request gets that of its warp."""
+        return np.repeat(values, np.diff(self.start))
+
+    def first_blocks(self, blocks: int) -> L1Requests:
+        """The requests of the first `blocks` blocks of the trace; nothing is copied."""
+        start = self.start[: blocks * self.warps_per_block + 1]
+        some = slice(int(start[-1]))
+        return replace(
+            self,
+            record=self.record[some],
+            base_sector=self.base_sector[some],
+            shape=self.shape[some],
+            operation=self.operation[some],
+            pc=self.pc[some],
+            start=start,
+        )
+
+    def execution_number(self) -> NDArray[np.int64]:
+        """How often the warp of each request has executed its instruction before: int64 [requests]."""
+        number = np.empty(len(self.pc), np.int64)
+        if len(self.pc):
+            _number_executions(self.pc, self.start, np.zeros((2, int(self.pc.max()) + 1), np.int64), number)
+        return number
 
 
 def l1_requests_of(trace: WarpTrace, shapes: Shapes, accesses: dict[int, Access]) -> L1Requests:
-    """The records that L1 sees; shared memory has none of them."""
-    kinds = np.full(trace.executed.shape[1], -1, np.int8)
+    """The records of a trace that are looked up in L1. Those of shared memory are left out."""
+    operation_of_pc = np.full(trace.executed.shape[1], -1, np.int8)
     for index, access in accesses.items():
         if access.space != "shared":
-            kinds[index] = READ_PAST_L1 if access.bypasses else _OPERATIONS[access.op]
-    kind = kinds[trace.record_pc]
-    record = np.flatnonzero(kind >= 0)
+            operation_of_pc[index] = READ_PAST_L1 if access.bypasses else _OPERATIONS[access.op]
+    operation = operation_of_pc[trace.record_pc]
+    record = np.flatnonzero(operation >= 0)
     return L1Requests(
         record=record,
-        sector=(trace.record_base[record] >> np.uint64(SECTOR_SHIFT)).astype(np.int64),
+        base_sector=(trace.record_base[record] >> np.uint64(SECTOR_SHIFT)).astype(np.int64),
         shape=shapes.of_record[record],
-        kind=kind[record].astype(np.uint8),
+        operation=operation[record].astype(np.uint8),
         pc=trace.record_pc[record],
         start=np.searchsorted(record, trace.record_start).astype(np.int64),
+        warps_per_block=trace.warps_per_block,
     )

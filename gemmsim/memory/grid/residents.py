@@ -1,4 +1,4 @@
-"""Which blocks share an SM, and when: the order in which the cache replays follow a grid's requests.
+"""Which blocks share an SM, and when: the order in which the cache replays follow the requests of a grid.
 
 `placement` says on which SM and in which generation each block runs. The blocks of one SM that are resident together
 form a group. The warps of a group take turns (round robin), and each makes its next request when its turn comes. On
@@ -15,56 +15,56 @@ from numpy.typing import NDArray
 from gemmsim.memory.grid.placement import Placement
 from gemmsim.trace.types import WarpTrace
 
-_GOLDEN = 0.6180339887498949  # multiples of it spread evenly
+_GOLDEN_RATIO = 0.6180339887498949  # its multiples, modulo 1, spread evenly over 0 to 1
 
 
 @dataclass(frozen=True)
 class ResidentGroups:
     """Groups of blocks that are resident together, ordered by SM and then by time.
 
-    sm      int64 [groups] SM of each group, ascending; its L1 is cold at its first group
-    start   int64 [groups + 1] group g has members start[g]:start[g + 1]
-    block   int64 [members] index into the trace's blocks: whose accesses the member makes
-    moved   int64 [members] row of `shift`
-    times   int64 [members] how often what it hits and misses counts; 0: not at all
-    phase   float64 [members] where in its accesses it begins, as a share of them; those before come last
-    shift   int64 [rows, instructions] sectors by which its addresses are moved
+    sm            int64 [groups] SM of each group, ascending; its L1 is empty at its first group
+    start         int64 [groups + 1] group g has the members start[g]:start[g + 1]
+    block         int64 [members] index into the trace's blocks: the member makes the requests of this block
+    offset_row    int64 [members] row of `offset_sectors` that applies to the member
+    times         int64 [members] how often the hits and misses of the member count; 0 means that they do not count
+    phase         float64 [members] share of its requests after which the member begins; it makes those before last
+    offset_sectors  int64 [rows, instructions] sectors that are added to the addresses of each instruction
     """
 
     sm: NDArray[np.int64]
     start: NDArray[np.int64]
     block: NDArray[np.int64]
-    moved: NDArray[np.int64]
+    offset_row: NDArray[np.int64]
     times: NDArray[np.int64]
     phase: NDArray[np.float64]
-    shift: NDArray[np.int64]
+    offset_sectors: NDArray[np.int64]
 
 
 def residents_of_grid(trace: WarpTrace, placement: Placement) -> ResidentGroups:
-    """Where and when the blocks of a trace that has all of them run."""
+    """Where and when the blocks run, for a trace that has every block of the grid."""
     blocks = trace.blocks
-    sm, wave = placement.sm[blocks], placement.generation[blocks]
-    order = np.lexsort((blocks, wave, sm))
-    sm, wave = sm[order], wave[order]
-    first = np.ones(len(order), bool)
-    first[1:] = (sm[1:] != sm[:-1]) | (wave[1:] != wave[:-1])
-    begin = np.flatnonzero(first)
-    still = np.zeros((1, trace.executed.shape[1]), np.int64)
+    sm, generation = placement.sm[blocks], placement.generation[blocks]
+    order = np.lexsort((blocks, generation, sm))
+    sm, generation = sm[order], generation[order]
+    new = np.ones(len(order), bool)
+    new[1:] = (sm[1:] != sm[:-1]) | (generation[1:] != generation[:-1])
+    first = np.flatnonzero(new)
     return ResidentGroups(
-        sm=sm[begin],
-        start=np.append(begin, len(order)),
+        sm=sm[first],
+        start=np.append(first, len(order)),
         block=order,
-        moved=np.zeros_like(order),
+        offset_row=np.zeros_like(order),
         times=np.ones(len(order), np.int64),
-        phase=phase_of(blocks[order], wave),
-        shift=still,
+        phase=phase_of(blocks[order], generation),
+        offset_sectors=np.zeros((1, trace.executed.shape[1]), np.int64),
     )
 
 
 def phase_of(blocks: NDArray[np.int64], generation: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Blocks of the first generation start together; later ones when a place is free, at any time of the others'.
+    """Where in its requests each block begins, as a share of them: float64 [blocks].
 
-    While one of these has begun, another is near its end: begun in its midst, and what it left out put last, it has the
-    others beside it as long as it runs, as on an SM that always takes up another block.
+    Blocks of the first generation start together. A later block starts whenever another one ends, so the blocks beside
+    it may be anywhere in their work. A replay that let a whole generation start together would put them in step again.
+    Here each later block begins at a point of its own in its requests and makes those that it skipped last.
     """
-    return np.where(generation > 0, blocks * _GOLDEN % 1.0, 0.0)
+    return np.where(generation > 0, blocks * _GOLDEN_RATIO % 1.0, 0.0)

@@ -1,11 +1,14 @@
 """Which blocks share an SM, and when, in a launch of which only some blocks were executed.
 
-Each executed block is taken for every block of groups that are resident together somewhere on the GPU, after those
-of the generation before on that SM; they make the same accesses, moved to where they would make them. Groups are drawn
-evenly from the grid. Those in which the same members share the same data are replayed once for all.
+Groups of blocks that are resident together are drawn evenly from the grid. An executed block stands in for every member
+of such a group: each member makes the same requests, moved to where that member would make them. The group of the
+generation before on the same SM runs first, on an L1 that is empty. Groups in which the same members share the same
+data are replayed once for all of them.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +20,18 @@ from gemmsim.memory.requests.coalescer import SECTOR_BYTES
 from gemmsim.support.sorting import distinct_rows
 from gemmsim.trace.types import Launch, WarpTrace
 
-_MEMBERS = 64  # blocks in the groups drawn, at least
-_LOOKUPS = 10_000_000  # of lines in L1, that are worth their time: about half a second
-_APART_BYTES = 1 << 42  # blocks whose addresses are unknown are put this far apart: what they touch is apart
+_DRAWN_BLOCKS = 64  # at least as many blocks are in the groups that are drawn
+_MAX_LOOKUPS = 10_000_000  # of lines in L1, which take about half a second
+_APART_BYTES = 1 << 42  # blocks whose addresses are not known are put this far apart, so that they share no data
+
+
+@dataclass(frozen=True)
+class _Group:
+    """A group of blocks that was drawn; `times` says how many of the drawn groups are like it."""
+
+    sm: int
+    generation: int
+    times: int
 
 
 def residents_of_sample(
@@ -28,75 +40,73 @@ def residents_of_sample(
     steps: BlockSteps,
     placement: Placement,
     resident_blocks_per_sm: int,
-    lookups: NDArray[np.int64],
+    lines: NDArray[np.int64],
 ) -> ResidentGroups:
-    """For each group drawn, two groups on an L1 of their own: the generation before, then its own.
+    """For each group drawn, two groups on an L1 of their own: that of the generation before, and then itself.
 
-    All members of the latter count: which of the blocks that share a line comes first is as good as chance. The block
-    of the largest weight stands in for as many of the groups as _LOOKUPS allows, the most frequent ones first; each of
-    the others for one.
+    All members of the latter count, because which of the blocks that share a line comes first is as good as chance. The
+    block of the largest weight stands in for the members of as many drawn groups as _MAX_LOOKUPS allows, the most
+    frequent groups first. Every other block stands in for those of one.
 
-    lookups  int64 [blocks] lines that each executed block looks up
+    lines  int64 [blocks] lines that each executed block looks up in L1
     """
     drawn = _draw(launch, steps, placement, resident_blocks_per_sm)
     heaviest = int(np.argmax(trace.weight))
-    many = int(_LOOKUPS // (2 * resident_blocks_per_sm * max(int(lookups[heaviest]), 1)))
+    affordable = int(_MAX_LOOKUPS // (2 * resident_blocks_per_sm * max(int(lines[heaviest]), 1)))
     sm: list[int] = []
     start, block, times, phase = [0], [], [], []
-    shift: list[NDArray[np.int64]] = []
+    offset_bytes: list[NDArray[np.int64]] = []
     at = coordinates(np.arange(launch.blocks), launch.grid)
     last = int(placement.generation[-1])
     for index, number in enumerate(trace.blocks.tolist()):
-        for here, generation, often in drawn[: max(many, 1) if index == heaviest else 1]:
-            # The first generation finds L1 empty, most blocks do not.
-            before = generation - 1 if generation else min(1, last)
-            for group in (before, generation) if before != generation else (generation,):
-                for mate in placement.group(here, group).tolist():
-                    by = steps.bytes_between(at[mate] - at[number])
-                    apart = np.full(trace.executed.shape[1], _APART_BYTES * (1 + len(shift)), np.int64)
-                    shift.append((apart if by is None else by) // SECTOR_BYTES)
+        for group in drawn[: max(affordable, 1) if index == heaviest else 1]:
+            # The first generation finds L1 empty, but most blocks do not.
+            before = group.generation - 1 if group.generation else min(1, last)
+            generations = (before, group.generation) if before != group.generation else (group.generation,)
+            for generation in generations:
+                for member in placement.group(group.sm, generation).tolist():
+                    apart = np.full(trace.executed.shape[1], _APART_BYTES * (1 + len(offset_bytes)), np.int64)
+                    known = steps.bytes_between(at[member] - at[number])
+                    offset_bytes.append(apart if known is None else known)
                     block.append(index)
-                    times.append(often if group == generation else 0)
-                    phase.append(float(phase_of(np.array([mate]), np.array([group]))[0]))
-                sm.append(len(sm) if group == before else sm[-1])
+                    times.append(group.times if generation == group.generation else 0)
+                    phase.append(float(phase_of(np.array([member]), np.array([generation]))[0]))
+                sm.append(len(sm) if generation == before else sm[-1])
                 start.append(len(block))
     return ResidentGroups(
         sm=np.array(sm, np.int64),
         start=np.array(start, np.int64),
         block=np.array(block, np.int64),
-        moved=np.arange(len(shift)),
+        offset_row=np.arange(len(block)),
         times=np.array(times, np.int64),
         phase=np.array(phase, np.float64),
-        shift=np.array(shift, np.int64),
+        offset_sectors=np.array(offset_bytes, np.int64) // SECTOR_BYTES,
     )
 
 
-def _draw(
-    launch: Launch, steps: BlockSteps, placement: Placement, resident_blocks_per_sm: int
-) -> list[tuple[int, int, int]]:
-    """(SM, generation, how many of the groups drawn are like it) of groups spread over the grid, most blocks first."""
+def _draw(launch: Launch, steps: BlockSteps, placement: Placement, resident_blocks_per_sm: int) -> list[_Group]:
+    """Groups spread evenly over the grid, one of each kind; those that stand for the most blocks come first."""
     order = np.lexsort((np.arange(launch.blocks), placement.sm, placement.generation))
+    sm, generation = placement.sm[order], placement.generation[order]
     new = np.ones(launch.blocks, bool)
-    for column in (placement.sm[order], placement.generation[order]):
-        new[1:] &= column[1:] == column[:-1]
-    new[1:] = ~new[1:]
+    new[1:] = (sm[1:] != sm[:-1]) | (generation[1:] != generation[:-1])
     first = np.flatnonzero(new)
-    wanted = min(len(first), -(-_MEMBERS // resident_blocks_per_sm))
+    wanted = min(len(first), -(-_DRAWN_BLOCKS // resident_blocks_per_sm))
     chosen = (np.arange(wanted) * len(first) + len(first) // 2) // wanted
     ends = np.append(first[1:], launch.blocks)
-    moves = distinct_rows(steps.step_bytes.T)  # instructions that move together
+    moves = distinct_rows(steps.step_bytes.T)  # one row for all instructions that move together
     at = coordinates(np.arange(launch.blocks), launch.grid)
-    found: dict[tuple[int, ...], tuple[int, int, int]] = {}
+    found: dict[tuple[int, ...], _Group] = {}
     for g in chosen.tolist():
         members = np.sort(order[first[g] : ends[g]])
+        # Which members find their data where another member does, for each row of `moves`.
         sharing = tuple(
             int(label)
             for move in (at[members] @ moves.T).T
             for label in np.unique(np.concatenate([[move[0]], move]), return_inverse=True)[1]
         )
-        here, generation, often = found.get(
-            sharing, (int(placement.sm[members[0]]), int(placement.generation[members[0]]), 0)
-        )
-        found[sharing] = here, generation, often + 1
-    # Those that stand for the most blocks first; of one sharing all have as many.
-    return [found[sharing] for sharing in sorted(found, key=lambda sharing: -found[sharing][2] * len(sharing))]
+        here = _Group(int(placement.sm[members[0]]), int(placement.generation[members[0]]), 0)
+        group = found.get(sharing, here)
+        found[sharing] = replace(group, times=group.times + 1)
+    # The length of `sharing` grows with the number of members.
+    return [found[sharing] for sharing in sorted(found, key=lambda sharing: -found[sharing].times * len(sharing))]

@@ -1,5 +1,6 @@
-"""What an access does to the caches. A file of its own: it is compiled into their replays."""
+"""What a request does to the caches. These numbers have a file of their own because native loops are built from it."""
 
 from __future__ import annotations
 
-READ, WRITE, ATOMIC, READ_PAST_L1 = 0, 1, 2, 3  # READ_PAST_L1: a read that bypasses L1
+# READ_PAST_L1 is a read that bypasses L1, as cp.async.cg does. It is an ordinary READ in L2.
+READ, WRITE, ATOMIC, READ_PAST_L1 = 0, 1, 2, 3

@@ -11,7 +11,8 @@ from trace_builder import Accesses, launch, program, warp_trace
 
 from gemmsim.gpu.load import load_gpu
 from gemmsim.memory.grid.l1_requests import L1Requests
-from gemmsim.memory.grid.sector_assignment import brought_sectors, spread, together
+from gemmsim.memory.grid.sector_assignment import assign_to_tiles, round_to_sectors, sectors_new_to_block
+from gemmsim.memory.requests.cache_operations import READ
 from gemmsim.memory.requests.coalescer import coalesce
 from gemmsim.memory.serve import serve
 from gemmsim.memory.types import Traffic
@@ -244,37 +245,48 @@ class TestSampled:
         assert any("unknown" in note for note in traffic.notes)
 
 
-def test_spread_keeps_sums_and_whole_numbers() -> None:
+def test_rounding_keeps_sums_and_whole_numbers() -> None:
     pc = np.array([7, 3, 7, 3, 7, 7], np.int32)
     amount = np.array([0.5, 4.0, 0.5, 0.0, 0.75, 1.25])
-    assert spread(amount, pc).tolist() == [0, 4, 1, 0, 0, 2]
-    assert spread(np.zeros(0), np.zeros(0, np.int32)).tolist() == []
+    assert round_to_sectors(amount, pc).tolist() == [0, 4, 1, 0, 0, 2]
+    assert round_to_sectors(np.zeros(0), np.zeros(0, np.int32)).tolist() == []
+
+
+def loads_by(pc: list[int], base_sector: list[int], shape: list[int], start: list[int]) -> L1Requests:
+    """Requests of blocks of two warps."""
+    count = len(pc)
+    return L1Requests(
+        record=np.arange(count),
+        base_sector=np.array(base_sector, np.int64),
+        shape=np.array(shape, np.int32),
+        operation=np.full(count, READ, np.uint8),
+        pc=np.array(pc, np.int32),
+        start=np.array(start),
+        warps_per_block=2,
+    )
 
 
 def test_a_tile_comes_from_dram_as_a_whole_or_not_at_all() -> None:
     """Two blocks of two warps; every warp loads a tile's rows by instruction 5 four times, and by 6 once."""
-    pc = np.array([5, 5, 6, 5, 5] * 4, np.int32)
+    requests = loads_by([5, 5, 6, 5, 5] * 4, [0] * 20, [0] * 20, [0, 5, 10, 15, 20])
     share = np.zeros(7)
     share[5], share[6] = 0.25, 1.0
-    found = together(np.full(20, 4), share, pc, np.array([0, 5, 10, 15, 20]), warps_per_block=2).reshape(2, 2, 5)
+    found = assign_to_tiles(np.full(20, 4), share, requests).reshape(2, 2, 5)
     assert (found[:, 0] == found[:, 1]).all()  # the warps of a block alike
     assert found[0, 0].tolist() == [0, 4, 4, 0, 0]  # a quarter of four tiles: one
     assert found[1, 0].tolist() == [0, 4, 4, 0, 0]
-    assert together(np.zeros(0, np.int64), share, pc[:0], np.zeros(1, np.int64), 2).tolist() == []
+    assert assign_to_tiles(np.zeros(0, np.int64), share, requests.first_blocks(0)).tolist() == []
 
 
 def test_what_an_access_brings_where_64_bytes_are_fetched() -> None:
     """Two warps of a block go along rows of sectors, the second beginning at an odd one; then a whole line."""
     lane = np.arange(32)
     patterns = coalesce(np.stack([4 * (lane % 8), 4 * lane]), np.ones((2, 32), bool), np.full(2, 4))
-    sector = np.array([0, 1, 2, 8, 101, 102, 103, 104])
-    shape = np.array([0, 0, 0, 1, 0, 0, 0, 0], np.int32)
-    none = np.zeros(8, np.uint8)
-    requests = L1Requests(np.arange(8), sector, shape, none, none.astype(np.int32), np.array([0, 4, 8]))
+    requests = loads_by([0] * 8, [0, 1, 2, 8, 101, 102, 103, 104], [0, 0, 0, 1, 0, 0, 0, 0], [0, 4, 8])
     asked = np.array([1, 1, 1, 4, 1, 1, 1, 1])
     # pairs: 0-1, 2-3, the line's two; 100-101, 102-103, 104-105
-    assert brought_sectors(asked, requests, patterns, 2, 2).tolist() == [2, 0, 2, 4, 2, 2, 0, 2]
-    assert brought_sectors(asked, requests, patterns, 2, 1).tolist() == asked.tolist()
+    assert sectors_new_to_block(asked, requests, patterns, 2).tolist() == [2, 0, 2, 4, 2, 2, 0, 2]
+    assert sectors_new_to_block(asked, requests, patterns, 1).tolist() == asked.tolist()
 
 
 def test_blocks_that_stand_for_none_cost_nothing() -> None:

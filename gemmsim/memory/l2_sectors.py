@@ -1,0 +1,109 @@
+"""What L2 and DRAM do for each request: replayed where every block was executed, else estimated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.gpu.spec import L2
+from gemmsim.memory.caches.l1 import L2Requests
+from gemmsim.memory.caches.l2 import replay_l2
+from gemmsim.memory.grid.footprint import Footprint
+from gemmsim.memory.grid.l1_requests import L1Requests
+from gemmsim.memory.grid.sector_assignment import assign_to_tiles, sectors_new_to_block
+from gemmsim.memory.requests.coalescer import SECTOR_BYTES, Coalesced
+from gemmsim.support.dtypes import DTYPES
+from gemmsim.trace.types import Launch, WarpTrace
+
+_L1_SAMPLED = (
+    "L1: each executed block was replayed beside the blocks that would share its SM, after a wave of their neighbours"
+)
+_L2_SAMPLED = "L2 and DRAM: estimated from the sectors that each wave of blocks touches, LRU between waves"
+_L2_BOUND = (
+    "L2 and DRAM: where blocks that were not executed access memory is unknown (it takes executed neighbours along each"
+    " grid axis, a constant step apart), so DRAM reads are the smaller of what the L1s miss and the arrays' size: too "
+    "few where L2 cannot hold what blocks share"
+)
+
+
+@dataclass(frozen=True)
+class L2Sectors:
+    """What L2 and DRAM did.
+
+    dram       uint16 [requests] sectors that DRAM reads for each request
+    in_flight  bool [requests] whether sectors that it finds in L2 are still on their way from DRAM
+    footprint  the same for the whole launch, by instruction
+    notes      what was assumed
+    """
+
+    dram: NDArray[np.uint16]
+    in_flight: NDArray[np.bool_]
+    footprint: Footprint
+    notes: tuple[str, ...] = ()
+
+
+def replayed_l2_sectors(
+    trace: WarpTrace,
+    requests: L1Requests,
+    to_l2: L2Requests,
+    generation: NDArray[np.int64],
+    sms: NDArray[np.int64],
+    l2: L2,
+    warm: bool,
+) -> L2Sectors:
+    """From the requests of all blocks of the grid.
+
+    generation  int64 [requests] wave of the block that makes each
+    sms         int64 [SMs in use] their numbers
+    """
+    instructions = trace.executed.shape[1]
+    # Blocks of a wave move in step: where one of them makes DRAM read, the others soon ask for the same.
+    key = (generation * instructions + requests.pc) * (1 << 32) + requests.execution_number()
+    _, group = np.unique(key, return_inverse=True)
+    replayed = replay_l2(to_l2, group.reshape(-1), l2, sms % l2.partitions, warm)
+    read = np.bincount(requests.pc, replayed.missed, minlength=instructions).astype(np.float64)
+    footprint = Footprint(read, np.zeros(0), float(replayed.written_back))
+    return L2Sectors(replayed.missed, replayed.in_flight, footprint)
+
+
+def estimated_l2_sectors(
+    launch: Launch,
+    requests: L1Requests,
+    coalesced: Coalesced,
+    fetched: NDArray[np.int64],
+    asked: NDArray[np.float64],
+    footprint: Footprint | None,
+    l2: L2,
+    warm: bool,
+) -> L2Sectors:
+    """From the footprint of the grid, which is None where it is not known.
+
+    fetched  int64 [requests] sectors that L2 is to deliver for each
+    asked    float64 [instructions] the same for the whole launch
+    """
+    notes = (_L1_SAMPLED, _L2_BOUND if footprint is None else _L2_SAMPLED)
+    if footprint is None:
+        # What blocks share is in each partition of L2.
+        footprint = _arrays_once(launch, asked, l2.size_bytes // l2.partitions if warm else 0)
+    share = np.divide(footprint.read_sectors, asked, out=np.zeros_like(asked), where=asked > 0)
+    share = np.minimum(share, 1.0)
+    brought = sectors_new_to_block(fetched, requests, coalesced, l2.fetch_bytes // SECTOR_BYTES)
+    dram = assign_to_tiles(brought, share, requests)
+    # Blocks of a wave move in step: those ahead wait for DRAM, and the others catch up with them.
+    waits = assign_to_tiles(brought, np.maximum(footprint.new_share, share), requests)
+    return L2Sectors(dram, (waits > 0) & (dram == 0), footprint, notes)
+
+
+def _arrays_once(launch: Launch, asked: NDArray[np.float64], held_bytes: int) -> Footprint:
+    """DRAM reads each array at most once; the instructions share these reads in proportion to what they ask for.
+
+    held_bytes  L2 that a launch before has filled: arrays that fit in it are not read at all
+    """
+    bytes_of_arrays = sum(int(np.prod(a.shape)) * DTYPES[a.dtype].item_bytes for a in launch.args if a.shape)
+    total = float(asked.sum())
+    if bytes_of_arrays <= held_bytes:
+        bytes_of_arrays = 0
+    read = asked * min(1.0, bytes_of_arrays / SECTOR_BYTES / total) if total else asked
+    return Footprint(read, np.zeros_like(asked), 0.0)
