@@ -1,4 +1,4 @@
-"""What the closer look at a trace works on: the records of one block, and where the arguments lie."""
+"""The memory records of one block of a trace, and where the launch's arrays lie in device memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.analysis.accesses.phases import GlobalRecords
 from gemmsim.analysis.accesses.types import ArrayArgument
 from gemmsim.isa.program import Program
 from gemmsim.launch.request import GemmCheck
@@ -20,14 +19,17 @@ from gemmsim.trace.types import Launch, WarpTrace
 
 @dataclass(frozen=True)
 class BlockRecords:
-    """The memory records of one block of a trace, in its order.
+    """The memory records of one block, in the order of the trace. Arrays are int64 [records].
 
-    number   of the block in the trace; first: its first record in the trace
-    warp, pc, pattern, base, shape, occurrence   int64 [records]; occurrence: how many records of the same warp and
-             instruction came before
+    first       index of the block's first record in the trace
+    warp        of the block
+    pc          index of the instruction
+    pattern     index into the trace's patterns
+    base        byte address from which the pattern counts
+    shape       index into the trace's distinct access shapes
+    occurrence  how many records of the same warp and instruction came before
     """
 
-    number: int
     first: int
     warp: NDArray[np.int64]
     pc: NDArray[np.int64]
@@ -38,15 +40,36 @@ class BlockRecords:
 
 
 @dataclass(frozen=True)
+class ArrayRecords:
+    """The accesses of one block that fall in array arguments. Arrays are int64 [records] unless said otherwise.
+
+    pc, pattern, base, occurrence   as in `BlockRecords`
+    array   index of the argument among the array arguments
+    start   address of that array
+    width   bytes that each lane accesses
+    load    bool; False for stores and atomics
+    """
+
+    pc: NDArray[np.int64]
+    pattern: NDArray[np.int64]
+    base: NDArray[np.int64]
+    occurrence: NDArray[np.int64]
+    array: NDArray[np.int64]
+    start: NDArray[np.int64]
+    width: NDArray[np.int64]
+    load: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
 class Arrays:
-    """Where the arguments lie: start and stop are byte addresses, int64 [arrays]."""
+    """The array arguments of a launch. `start` and `stop` are their byte addresses, int64 [arrays]."""
 
     arguments: tuple[ArrayArgument, ...]
     start: NDArray[np.int64]
     stop: NDArray[np.int64]
 
     def holding(self, address: int) -> int | None:
-        """Index of the array that an address falls in."""
+        """Index of the array in which an address falls, None where it falls in none."""
         found = np.flatnonzero((self.start <= address) & (address < self.stop))
         return int(found[0]) if len(found) else None
 
@@ -54,7 +77,7 @@ class Arrays:
 def arrays_of(
     launch: Launch, pointers: Sequence[int | None], check: GemmCheck | None, sizes: tuple[int, int, int] | None
 ) -> Arrays:
-    """The array arguments; pointers: device address of each, None for scalars; the others as of `sample_accesses`."""
+    """The array arguments of a launch; the other parameters are those of `sample_accesses`."""
     names: dict[int, str] = {}
     shapes: dict[int, tuple[int, int]] = {}
     if check:
@@ -79,7 +102,7 @@ def arrays_of(
 
 
 def heaviest(trace: WarpTrace, grid: tuple[int, int, int]) -> int:
-    """Number of the block that stands for most others; of several the one nearest to the middle of the grid."""
+    """Index in the trace of the block that stands for most others; of several, the one nearest to the grid's middle."""
     gx, gy, gz = grid
     best = np.flatnonzero(trace.weight == trace.weight.max())
     block = trace.blocks[best]
@@ -89,7 +112,7 @@ def heaviest(trace: WarpTrace, grid: tuple[int, int, int]) -> int:
 
 
 def block_records(trace: WarpTrace, shapes: Shapes, number: int) -> BlockRecords:
-    """Those of the trace's block `number`."""
+    """The records of the block with index `number` in the trace."""
     warps = trace.warps_per_block
     edges = trace.record_start[number * warps : (number + 1) * warps + 1]
     part = slice(int(edges[0]), int(edges[-1]))
@@ -102,7 +125,6 @@ def block_records(trace: WarpTrace, shapes: Shapes, number: int) -> BlockRecords
     occurrence = np.empty(len(key), np.int64)
     occurrence[order] = np.arange(len(key)) - np.repeat(first, np.diff(np.append(first, len(key))))
     return BlockRecords(
-        number=number,
         first=part.start,
         warp=warp,
         pc=pc,
@@ -113,19 +135,19 @@ def block_records(trace: WarpTrace, shapes: Shapes, number: int) -> BlockRecords
     )
 
 
-def global_records(program: Program, block: BlockRecords, accesses: dict[int, Access], arrays: Arrays) -> GlobalRecords:
-    """Those of the block's records that fall in an argument, by their first line."""
+def array_records(program: Program, block: BlockRecords, accesses: dict[int, Access], arrays: Arrays) -> ArrayRecords:
+    """The block's records that fall in an array; the base address decides in which."""
     width = np.zeros(len(program.instructions), np.int64)
     load = np.zeros(len(program.instructions), bool)
     for index, access in accesses.items():
         width[index], load[index] = access.width_bytes, access.op in ("ld", "ldgsts")
     # A record's base is rounded down to 128 bytes, and arrays start at multiples of more.
-    held = np.full(len(block.pc), -1, np.int64)
+    falls_in = np.full(len(block.pc), -1, np.int64)
     for number, (start, stop) in enumerate(zip(arrays.start, arrays.stop, strict=True)):
-        held[(block.base >= start) & (block.base < stop)] = number
-    inside = held >= 0
-    pc, array = block.pc[inside], held[inside]
-    return GlobalRecords(
+        falls_in[(block.base >= start) & (block.base < stop)] = number
+    inside = falls_in >= 0
+    pc, array = block.pc[inside], falls_in[inside]
+    return ArrayRecords(
         pc=pc,
         pattern=block.pattern[inside],
         base=block.base[inside],

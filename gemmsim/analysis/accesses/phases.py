@@ -1,52 +1,34 @@
-"""The tiles that a block walks through: which part of each array it touches in each iteration of its loop over K."""
+"""Which part of each array a block touches in each iteration of its loop over K."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.analysis.accesses.block_records import ArrayRecords
 from gemmsim.analysis.accesses.types import ArrayArgument, Phase, Rectangle
 from gemmsim.trace.types import Patterns, active_lanes
 
-MOST_PHASES = 64  # iterations kept: enough to step through by hand
-
-
-@dataclass(frozen=True)
-class GlobalRecords:
-    """The accesses of one block to array arguments; int64 [records] unless said otherwise.
-
-    pc, pattern, base, occurrence   instruction, index into the patterns, byte address, and how many records of the same
-                                    warp and instruction came before
-    array      index of the argument among the array arguments; start: its address
-    width      bytes a lane; load: bool, False for stores and atomics
-    """
-
-    pc: NDArray[np.int64]
-    pattern: NDArray[np.int64]
-    base: NDArray[np.int64]
-    occurrence: NDArray[np.int64]
-    array: NDArray[np.int64]
-    start: NDArray[np.int64]
-    width: NDArray[np.int64]
-    load: NDArray[np.bool_]
+MOST_PHASES = 64  # iterations shown; nobody steps through more by hand
 
 
 def phases_of(
-    records: GlobalRecords,
+    records: ArrayRecords,
     patterns: Patterns,
     arguments: Sequence[ArrayArgument],
     loop: range | None,
     iterations: int,
 ) -> tuple[Phase, ...]:
-    """What came before the loop, each iteration, and what came after; phases that touch nothing are left out.
+    """The phases of a block: before the loop, each iteration, after the loop. Phases that touch nothing are left out.
 
-    loop        instructions of the loop over K, None where there is none; iterations: of it, by each warp
+    loop        indices of the instructions of the loop over K, None where there is none
+    iterations  of the loop, executed by each warp
 
-    An instruction that a warp executes several times an iteration belongs to the iteration that its turn makes: where a
-    guard kept some accesses from being made at all, they are taken to be the last ones.
+    The trace does not say in which iteration a record was made. An instruction that a warp executes n times an
+    iteration is taken to belong to iteration (occurrence / n). Where a guard suppressed some of its accesses, these are
+    taken to be the last ones.
     """
     phase = _phase_numbers(records, loop, iterations)
     last = iterations + 1  # 0 is before the loop
@@ -76,8 +58,8 @@ def _label(phase: int, iterations: int, loop: range | None) -> str:
     return "after the loop over K" if phase > iterations else f"iteration {phase} of {iterations}"
 
 
-def _phase_numbers(records: GlobalRecords, loop: range | None, iterations: int) -> NDArray[np.int64]:
-    """0 before the loop, 1 to `iterations` in it, one more after it."""
+def _phase_numbers(records: ArrayRecords, loop: range | None, iterations: int) -> NDArray[np.int64]:
+    """The phase of each record: 0 before the loop, 1 to `iterations` inside, `iterations` + 1 after it."""
     if loop is None or not iterations or not len(records.pc):
         return np.zeros(len(records.pc), np.int64)
     most = np.zeros(int(records.pc.max()) + 1, np.int64)  # accesses of one warp, by instruction
@@ -89,10 +71,12 @@ def _phase_numbers(records: GlobalRecords, loop: range | None, iterations: int) 
 
 
 def _distinct(
-    phase: NDArray[np.int64], records: GlobalRecords, kept: NDArray[np.bool_]
+    phase: NDArray[np.int64], records: ArrayRecords, kept: NDArray[np.bool_]
 ) -> tuple[list[int], NDArray[np.int64]]:
-    """Records without repeats of one access within a phase, grouped by phase, argument and kind; starts of the groups
-    and the records' indices."""
+    """(starts of the groups, indices of the records), without repeats of one access within a phase.
+
+    Records are grouped by phase, argument, and whether they load. `kept` is bool [records]: which are looked at.
+    """
     rows = np.flatnonzero(kept)
     columns = [records.width, records.pattern, records.base, ~records.load, records.array, phase]
     values = np.stack([column[rows].astype(np.int64) for column in columns])
@@ -106,11 +90,12 @@ def _distinct(
 
 
 def _bounds(
-    records: GlobalRecords, rows: NDArray[np.int64], patterns: Patterns, arguments: Sequence[ArrayArgument]
+    records: ArrayRecords, rows: NDArray[np.int64], patterns: Patterns, arguments: Sequence[ArrayArgument]
 ) -> NDArray[np.int64]:
-    """First row, first column, last row, last column that each record touches: int64 [len(rows), 4].
+    """First row, first column, last row and last column that each record touches: int64 [len(rows), 4].
 
-    Arrays of more than two dimensions are taken as matrices of their last one; flat ones have one row.
+    An array of more than two dimensions is taken as a matrix whose columns are its last dimension; a flat array has one
+    row.
     """
     columns = np.array([a.shape[-1] for a in arguments], np.int64)[records.array[rows]][:, None]
     items = np.array([a.item_bytes for a in arguments], np.int64)[records.array[rows]][:, None]

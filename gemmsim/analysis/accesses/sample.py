@@ -1,28 +1,23 @@
-"""One access of each memory instruction, lane by lane, and one block's way through its arrays; chosen from a trace."""
+"""Chooses from a trace what drawings show: single accesses, lane by lane, and one block's way through its arrays."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemmsim.analysis.accesses.block_records import (
     Arrays,
     BlockRecords,
+    array_records,
     arrays_of,
     block_records,
-    global_records,
     heaviest,
 )
 from gemmsim.analysis.accesses.phases import phases_of
-from gemmsim.analysis.accesses.types import (
-    AccessSample,
-    BlockView,
-    ThreadAccess,
-    WarpAccess,
-)
+from gemmsim.analysis.accesses.types import AccessSample, BlockView, ThreadAccess, WarpAccess
 from gemmsim.analysis.code.k_loop import k_loop
 from gemmsim.analysis.code.source_lines import line_text, source_line
 from gemmsim.isa.program import Program
@@ -35,7 +30,7 @@ from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace.types import Launch, WarpTrace, active_lanes
 
 # (pattern, access) -> bank and wavefront of each lane
-_Served = dict[tuple[int, Access], tuple[tuple[int, ...], tuple[int, ...]]]
+_BanksAndWavefronts = dict[tuple[int, Access], tuple[tuple[int, ...], tuple[int, ...]]]
 
 
 def sample_accesses(
@@ -47,31 +42,31 @@ def sample_accesses(
     check: GemmCheck | None = None,
     sizes: tuple[int, int, int] | None = None,
 ) -> tuple[tuple[AccessSample, ...], BlockView]:
-    """The samples, by instruction, and the block that they come from where it makes such an access.
+    """(a sample for each memory instruction that was executed, the block from which they come).
 
-    shapes    of `trace`; pointers: device address of each argument's array, None for scalars
-    check     which arguments are A, B and C, None where that is not known; sizes: M, N and K of the GEMM likewise
+    A sample comes from another block where the one shown never executes the instruction.
+
+    shapes    the distinct access shapes of `trace`
+    pointers  device address of each argument's array, None for scalars
+    check     says which arguments are A, B and C; None where that is not known
+    sizes     M, N and K of the GEMM, None where the launch is not known to be one
     """
-    arrays = arrays_of(launch, pointers, check, sizes)
-    served: _Served = {}
     accesses = {pc: found for pc in np.unique(shapes.pc).tolist() if (found := access_of(program.instructions[pc]))}
     chosen = heaviest(trace, launch.grid)
-    block = block_records(trace, shapes, chosen)
-    samples = tuple(
-        _sample(program, trace, shapes, pc, access, block, arrays, served) for pc, access in accesses.items()
-    )
-    gx, gy, _ = launch.grid
-    number = int(trace.blocks[chosen])
+    arrays = arrays_of(launch, pointers, check, sizes)
+    source = _Source(program, trace, shapes, block_records(trace, shapes, chosen), arrays)
     loop = k_loop(program, (trace.weight @ trace.executed).tolist())
     iterations = math.ceil(trace.executed[chosen, loop.stop - 1] / trace.warps_per_block) if loop else 0
     phases = phases_of(
-        global_records(program, block, accesses, arrays),
+        array_records(program, source.block, accesses, arrays),
         trace.patterns,
         arrays.arguments,
         range(loop.start, loop.stop) if loop else None,
         iterations,
     )
-    threads = tuple(_thread_access(trace, block, pc, arrays) for pc, a in accesses.items() if a.space != "local")
+    threads = tuple(source.thread_access(pc) for pc, access in accesses.items() if access.space != "local")
+    gx, gy, _ = launch.grid
+    number = int(trace.blocks[chosen])
     view = BlockView(
         block=number,
         place=(number % gx, number // gx % gy, number // (gx * gy)),
@@ -80,131 +75,117 @@ def sample_accesses(
         phases=phases,
         iterations=iterations,
     )
-    return samples, view
+    return tuple(source.sample(pc, access) for pc, access in accesses.items()), view
 
 
-def _sample(
-    program: Program,
-    trace: WarpTrace,
-    shapes: Shapes,
-    pc: int,
-    access: Access,
-    block: BlockRecords,
-    arrays: Arrays,
-    served: _Served,
-) -> AccessSample:
-    of_pc = np.flatnonzero(shapes.pc == pc)
-    cost = shapes.lanes.wavefronts if access.space == "shared" else shapes.coalesced.sectors
-    usual, share = _most_frequent(block, pc)
-    if usual is None:  # this block never made the access
-        usual = int(of_pc[0])
-    worst = int(of_pc[np.argmax(cost[of_pc])])
-    if cost[worst] <= cost[usual]:
-        worst = usual
-    representative = _warp_access(trace, shapes, usual, access, block, arrays, served)
-    instruction = program.instructions[pc]
-    line = source_line(program, instruction)
-    return AccessSample(
-        index=pc,
-        mnemonic=instruction.mnemonic,
-        line=line,
-        text=line_text(program, line),
-        space=access.space,
-        op=access.op,
-        width_bytes=access.width_bytes,
-        shapes=len(of_pc),
-        representative=representative,
-        share=share,
-        worst=representative if worst == usual else _warp_access(trace, shapes, worst, access, block, arrays, served),
-    )
+@dataclass(frozen=True)
+class _Source:
+    """What accesses are taken from: the trace, and the records of the block that is shown."""
 
+    program: Program
+    trace: WarpTrace
+    shapes: Shapes
+    block: BlockRecords
+    arrays: Arrays
+    known: _BanksAndWavefronts = field(default_factory=dict)  # unrolled code uses few patterns, each many times
 
-def _most_frequent(block: BlockRecords, pc: int) -> tuple[int | None, float]:
-    made = block.shape[block.pc == pc]
-    if not len(made):
-        return None, 0.0
-    found, counts = np.unique(made, return_counts=True)
-    most = int(np.argmax(counts))
-    return int(found[most]), float(counts[most] / len(made))
+    def sample(self, pc: int, access: Access) -> AccessSample:
+        shapes = self.shapes
+        of_pc = np.flatnonzero(shapes.pc == pc)
+        cost = shapes.lanes.wavefronts if access.space == "shared" else shapes.coalesced.sectors
+        usual, share = self._most_frequent(pc)
+        if usual is None:  # the block shown never executed the instruction
+            usual = int(of_pc[0])
+        worst = int(of_pc[np.argmax(cost[of_pc])])
+        representative = self._warp_access(usual, access)
+        instruction = self.program.instructions[pc]
+        line = source_line(self.program, instruction)
+        return AccessSample(
+            index=pc,
+            mnemonic=instruction.mnemonic,
+            line=line,
+            text=line_text(self.program, line),
+            space=access.space,
+            op=access.op,
+            width_bytes=access.width_bytes,
+            shapes=len(of_pc),
+            representative=representative,
+            share=share,
+            worst=self._warp_access(worst, access) if cost[worst] > cost[usual] else representative,
+        )
 
+    def _most_frequent(self, pc: int) -> tuple[int | None, float]:
+        """(the shape that an instruction uses most in the block, its share of the instruction's accesses, 0 to 1)."""
+        made = self.block.shape[self.block.pc == pc]
+        if not len(made):
+            return None, 0.0
+        found, counts = np.unique(made, return_counts=True)
+        most = int(np.argmax(counts))
+        return int(found[most]), float(counts[most] / len(made))
 
-def _warp_access(
-    trace: WarpTrace, shapes: Shapes, shape: int, access: Access, block: BlockRecords, arrays: Arrays, served: _Served
-) -> WarpAccess:
-    """The first access of a shape: in the block shown, else in the trace."""
-    here = np.flatnonzero(block.shape == shape)
-    record = block.first + int(here[0]) if len(here) else int(np.argmax(shapes.of_record == shape))
-    base, pattern = int(trace.record_base[record]), int(trace.record_pattern[record])
-    warp = int(np.searchsorted(trace.record_start, record, side="right")) - 1
-    before = trace.record_pc[trace.record_start[warp] : record]
-    active = _active(trace, pattern)
-    offsets = trace.patterns.offsets_bytes[pattern]
-    addresses = tuple(base + at if on else None for at, on in zip(offsets.tolist(), active.tolist(), strict=True))
-    argument, elements = _elements(addresses, arrays)
-    shared = access.space == "shared"
-    if (pattern, access) not in served:  # unrolled code repeats few patterns
-        banks, waves = lane_banks(offsets[None], active[None]), lane_wavefronts(offsets[None], active[None], access)
-        served[pattern, access] = tuple(banks[0].tolist()), tuple(waves[0].tolist())
-    bank, wavefront = served[pattern, access]
-    wavefronts = int(shapes.lanes.wavefronts[shape])
-    start, stop = shapes.coalesced.sector_start[shape : shape + 2]
-    distinct = np.zeros(0, np.int64) if shared else shapes.coalesced.sector_offset[start:stop] * SECTOR_BYTES
-    sector = np.where(active, np.searchsorted(distinct, offsets // SECTOR_BYTES * SECTOR_BYTES), -1)
-    return WarpAccess(
-        block=int(trace.blocks[warp // trace.warps_per_block]),
-        warp=warp % trace.warps_per_block,
-        execution=int((before == trace.record_pc[record]).sum()),
-        addresses=addresses,
-        sectors=len(distinct),
-        ideal_sectors=0 if shared else int(shapes.coalesced.ideal_sectors[shape]),
-        wavefronts=wavefronts,
-        conflicts=max(0, wavefronts - int(shapes.least[shape])),
-        sector_addresses=tuple((base + distinct).tolist()),
-        sector=(-1,) * WARP_LANES if shared else tuple(sector.tolist()),
-        bank=bank,
-        wavefront=wavefront,
-        argument=argument,
-        elements=elements,
-    )
+    def _warp_access(self, shape: int, access: Access) -> WarpAccess:
+        """The first access of a shape: in the block shown if it has one, else in the trace."""
+        trace, shapes = self.trace, self.shapes
+        here = np.flatnonzero(self.block.shape == shape)
+        record = self.block.first + int(here[0]) if len(here) else int(np.argmax(shapes.of_record == shape))
+        base, pattern = int(trace.record_base[record]), int(trace.record_pattern[record])
+        warp = int(np.searchsorted(trace.record_start, record, side="right")) - 1
+        before = trace.record_pc[trace.record_start[warp] : record]
+        active, offsets = active_lanes(trace.patterns.active_mask[pattern]), trace.patterns.offsets_bytes[pattern]
+        addresses = tuple(base + at if on else None for at, on in zip(offsets.tolist(), active.tolist(), strict=True))
+        argument, elements = self._elements(addresses)
+        shared = access.space == "shared"
+        if (pattern, access) not in self.known:
+            banks, waves = lane_banks(offsets[None], active[None]), lane_wavefronts(offsets[None], active[None], access)
+            self.known[pattern, access] = tuple(banks[0].tolist()), tuple(waves[0].tolist())
+        bank, wavefront = self.known[pattern, access]
+        wavefronts = int(shapes.lanes.wavefronts[shape])
+        start, stop = shapes.coalesced.sector_start[shape : shape + 2]
+        distinct = np.zeros(0, np.int64) if shared else shapes.coalesced.sector_offset[start:stop] * SECTOR_BYTES
+        sector = np.where(active, np.searchsorted(distinct, offsets // SECTOR_BYTES * SECTOR_BYTES), -1)
+        return WarpAccess(
+            block=int(trace.blocks[warp // trace.warps_per_block]),
+            warp=warp % trace.warps_per_block,
+            execution=int((before == trace.record_pc[record]).sum()),
+            addresses=addresses,
+            sectors=len(distinct),
+            ideal_sectors=0 if shared else int(shapes.coalesced.ideal_sectors[shape]),
+            wavefronts=wavefronts,
+            conflicts=max(0, wavefronts - int(shapes.least[shape])),
+            sector_addresses=tuple((base + distinct).tolist()),
+            sector=(-1,) * WARP_LANES if shared else tuple(sector.tolist()),
+            bank=bank,
+            wavefront=wavefront,
+            argument=argument,
+            elements=elements,
+        )
 
+    def _elements(self, addresses: tuple[int | None, ...]) -> tuple[int | None, tuple[tuple[int, ...] | None, ...]]:
+        """`argument` and `elements` of a `WarpAccess`; the first active lane decides which array it is."""
+        arrays = self.arrays
+        found = arrays.holding(next(address for address in addresses if address is not None))
+        if found is None:
+            return None, ()
+        argument, start, stop = arrays.arguments[found], int(arrays.start[found]), int(arrays.stop[found])
+        elements = tuple(
+            argument.index((address - start) // argument.item_bytes)
+            if address is not None and start <= address < stop
+            else None
+            for address in addresses
+        )
+        return argument.position, elements
 
-def _elements(
-    addresses: tuple[int | None, ...], arrays: Arrays
-) -> tuple[int | None, tuple[tuple[int, ...] | None, ...]]:
-    first = next(address for address in addresses if address is not None)
-    held = arrays.holding(first)
-    if held is None:
-        return None, ()
-    argument, start, stop = arrays.arguments[held], int(arrays.start[held]), int(arrays.stop[held])
-    elements = tuple(
-        argument.index((address - start) // argument.item_bytes)
-        if address is not None and start <= address < stop
-        else None
-        for address in addresses
-    )
-    return argument.position, elements
-
-
-def _active(trace: WarpTrace, pattern: int) -> NDArray[np.bool_]:
-    return active_lanes(trace.patterns.active_mask[pattern])
-
-
-def _lanes(trace: WarpTrace, pattern: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Offsets and active lanes of records, [n, 32] each."""
-    return trace.patterns.offsets_bytes[pattern], active_lanes(trace.patterns.active_mask[pattern])
-
-
-def _thread_access(trace: WarpTrace, block: BlockRecords, pc: int, arrays: Arrays) -> ThreadAccess:
-    warps = trace.warps_per_block
-    mine = np.flatnonzero(block.pc == pc)
-    begin = mine[block.occurrence[mine] == 0]
-    offsets, active = _lanes(trace, block.pattern[begin])
-    address = block.base[begin][:, None] + offsets
-    held = arrays.holding(int(address[active][0])) if len(begin) else None
-    if held is not None:
-        active &= (address >= arrays.start[held]) & (address < arrays.stop[held])
-        address = (address - arrays.start[held]) // arrays.arguments[held].item_bytes
-    first = np.full((warps, WARP_LANES), -1, np.int64)
-    first[block.warp[begin]] = np.where(active, address, -1)
-    accesses = np.bincount(block.warp[mine], minlength=warps)
-    return ThreadAccess(pc, None if held is None else arrays.arguments[held].position, first, accesses)
+    def thread_access(self, pc: int) -> ThreadAccess:
+        block, arrays, patterns, warps = self.block, self.arrays, self.trace.patterns, self.trace.warps_per_block
+        mine = np.flatnonzero(block.pc == pc)
+        begin = mine[block.occurrence[mine] == 0]
+        active = active_lanes(patterns.active_mask[block.pattern[begin]])
+        address = block.base[begin][:, None] + patterns.offsets_bytes[block.pattern[begin]]
+        found = arrays.holding(int(address[active][0])) if len(begin) else None
+        if found is not None:
+            active &= (address >= arrays.start[found]) & (address < arrays.stop[found])
+            address = (address - arrays.start[found]) // arrays.arguments[found].item_bytes
+        first = np.full((warps, WARP_LANES), -1, np.int64)
+        first[block.warp[begin]] = np.where(active, address, -1)
+        accesses = np.bincount(block.warp[mine], minlength=warps)
+        return ThreadAccess(pc, None if found is None else arrays.arguments[found].position, first, accesses)

@@ -1,4 +1,4 @@
-"""Single accesses of a launch, lane by lane, and the way of one block through its arrays: what drawings are made of."""
+"""What drawings show: single accesses, lane by lane, and one block's way through its arrays."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from gemmsim.isa.program import SourceLine
 class ArrayArgument:
     """An array that the kernel was given.
 
-    position    among the launch's arguments; name: "A", "B", "C" where the launch is known to be a GEMM, else "arg 0"
-    shape       as the launch has it; of a GEMM's flat arrays (rows, columns)
+    position    among the launch's arguments
+    name        "A", "B" or "C" where the launch is known to be a GEMM, else "arg 0"
+    shape       as the launch has it; a GEMM's flat array has its (rows, columns)
     """
 
     position: int
@@ -25,7 +26,7 @@ class ArrayArgument:
     item_bytes: int
 
     def index(self, element: int) -> tuple[int, ...]:
-        """[row, column] of an element counted from the array's start."""
+        """(row, column) of an element that is counted from the array's start."""
         index: list[int] = []
         for size in reversed(self.shape):
             element, place = divmod(element, size)
@@ -35,18 +36,20 @@ class ArrayArgument:
 
 @dataclass(frozen=True, slots=True)
 class WarpAccess:
-    """One executed memory instruction of one warp: all its lanes. Tuples have 32 entries, one a lane.
+    """One memory instruction that one warp executed. Tuples by lane have 32 entries.
 
-    block            linear id; warp: of the block; execution: how many times the warp had made this access before
-    addresses        first byte of each lane, None where it is inactive; of shared memory from the window's start
-    sectors, ideal_sectors   distinct 32-byte sectors, and what the bytes asked for would fill; 0 for shared memory
+    block                    linear index in the grid
+    warp                     of the block
+    execution                how many times the warp had executed the instruction before
+    addresses                by lane: first byte, None where inactive; shared memory counts from its window's start
+    sectors, ideal_sectors   distinct 32-byte sectors, and how many the bytes would fill if packed; 0 for shared memory
     wavefronts, conflicts    of the L1/shared data stage
     sector_addresses         first byte of each distinct sector, ascending; () for shared memory
-    sector                   index into `sector_addresses`, -1 where inactive
-    bank                     first bank touched (a lane touches width / 4 of them), -1 where inactive
-    wavefront                which of the request's wavefronts serves the lane, -1 where none does: `memory.service`
-    argument                 position of the array in which the first active lane falls, None where in none
-    elements                 index in that array, None where inactive or elsewhere; () where `argument` is None
+    sector                   by lane: index into `sector_addresses`, -1 where inactive
+    bank                     by lane: first bank touched (a lane touches width / 4 banks), -1 where inactive
+    wavefront                by lane: number of the wavefront that serves it, -1 where none does
+    argument                 position of the array in which the first active lane falls, None where it falls in none
+    elements                 by lane: index in that array, None where inactive or elsewhere; () where `argument` is None
     """
 
     block: int
@@ -66,20 +69,22 @@ class WarpAccess:
 
     @property
     def active_mask(self) -> int:
-        """Bit l set where lane l accesses memory."""
+        """Bit l is set where lane l accesses memory."""
         return sum(1 << lane for lane, address in enumerate(self.addresses) if address is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class AccessSample:
-    """What one static memory instruction asks for.
+    """Examples of the accesses of one static memory instruction.
 
-    index           of the instruction; mnemonic: "LDG.E.128"
+    index           of the instruction in the program
+    mnemonic        "LDG.E.128"
     line, text      of the source, as in `LineTraffic`
-    space, op, width_bytes   as in `memory.access.Access`; a copy (op "ldgsts") is shown where it reads global memory
-    shapes          distinct shapes of its accesses in all that was executed
-    representative  the shape that the block shown uses most; share: of that block's accesses, from 0 to 1
-    worst           the one with most wavefronts (shared memory) or sectors; the representative where none is worse
+    space, op, width_bytes   as in `memory.requests.access.Access`; of a copy (op "ldgsts") its read of global memory
+    shapes          how many distinct shapes its accesses have, in all blocks that were executed
+    representative  an access of the shape that the block shown uses most
+    share           of that shape among the block's accesses by this instruction, from 0 to 1
+    worst           an access with most wavefronts (shared memory) or sectors; `representative` where none is worse
     """
 
     index: int
@@ -97,12 +102,13 @@ class AccessSample:
 
 @dataclass(frozen=True, slots=True)
 class ThreadAccess:
-    """What each thread of the block shown accesses the first time that it executes one instruction.
+    """What each thread of the block shown accesses when it first executes one instruction.
 
+    index       of the instruction in the program
     argument    position of the array, None for shared and local memory
-    first       int64 [warps, 32] elements from the array's start, or the byte address where `argument` is None;
-                -1 where the lane is inactive or elsewhere
-    accesses    int64 [warps] how often each warp made the access
+    first       int64 [warps, 32]: element counted from the array's start, or byte address where `argument` is None;
+                -1 where the lane is inactive or accesses something else
+    accesses    int64 [warps]: how often each warp executed the instruction
     """
 
     index: int
@@ -113,7 +119,7 @@ class ThreadAccess:
 
 @dataclass(frozen=True, slots=True)
 class Rectangle:
-    """The smallest rectangle of an array that holds all that was touched; ranges are half open, of rows and columns."""
+    """The smallest rectangle of an array that holds all that was touched: half-open ranges of rows and columns."""
 
     argument: int
     op: str
@@ -123,7 +129,7 @@ class Rectangle:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One iteration of the loop over K, or what comes before or after it. op of a rectangle: "ld" or "st"."""
+    """One iteration of the loop over K, or what comes before or after it. The rectangles' op is "ld" or "st"."""
 
     label: str
     rectangles: tuple[Rectangle, ...]
@@ -131,12 +137,13 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class BlockView:
-    """One executed block: that which stands for most others, of several the one nearest to the middle of the grid.
+    """One executed block. `block_records.heaviest` says which one.
 
-    block         linear id; place: (x, y, z) in the grid
+    block         linear index in the grid
+    place         (x, y, z) in the grid
     arrays        the launch's array arguments
-    threads       one entry a global or shared memory instruction that the block executed
-    phases        in order; where there are more than `phases.MOST_PHASES` iterations, the first of them and the last
+    threads       one entry for each global or shared memory instruction that the block executed
+    phases        in order; of more than `phases.MOST_PHASES` iterations, the first ones and the last
     iterations    of the loop over K in this block, 0 where it has none
     """
 
