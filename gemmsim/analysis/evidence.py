@@ -1,4 +1,4 @@
-"""What the rules of this package read: the outputs of all stages for one launch, side by side."""
+"""`Evidence`: the outputs of all stages for one launch. Everything else in this package is concluded from it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Evidence:
     """One launch of one program on one GPU.
 
     grid, block           (x, y, z)
-    dynamic_shared_bytes  a block
+    dynamic_shared_bytes  of a block
     executed              warp-level executions of each static instruction over the whole launch, parallel to
                           `program.instructions`
-    traffic               one row an executed memory instruction
+    traffic               one row for each memory instruction that was executed
+    counters              Nsight Compute's metric name -> value; provenance has the same keys
     warm_caches           whether L2 began as an identical launch had left it
-    counters              Nsight Compute metric name -> value; provenance has the same keys
     """
 
     program: Program
@@ -55,6 +55,15 @@ class Evidence:
     def shared_bytes(self) -> int:
         """Shared memory of a block, static and dynamic."""
         return self.program.static_shared_bytes + self.dynamic_shared_bytes
+
+    @property
+    def l2_sectors(self) -> float:
+        """Sectors that moved between L1 and L2, of all memory instructions."""
+        return float(sum(row.l2_sectors for row in self.traffic))
+
+    @property
+    def dram_sectors(self) -> float:
+        return float(sum(row.dram_sectors for row in self.traffic))
 
     @property
     def warp_instructions(self) -> float:

@@ -1,4 +1,4 @@
-"""What this package concludes from a run."""
+"""What is concluded from a launch: its bottleneck, advice, and whether its result is right."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """kind: see `find_bottleneck`; sentence: one line with the numbers that say so; share_pct: of that unit's peak."""
+    """What holds a launch back.
+
+    kind       one of those that `find_bottleneck` names
+    sentence   one line, with the numbers that say so
+    share_pct  how much of its peak the limiting or busiest unit reaches; for "launch" the overhead's share of the time
+    """
 
     kind: str
     sentence: str
@@ -18,11 +23,11 @@ class Bottleneck:
 class Advice:
     """One thing to change.
 
-    rule      name of the rule that said it
-    title     what is the matter, one line
-    evidence  the numbers that say so
+    rule      name of the function that found it
+    title     the problem, one line
+    evidence  the numbers that show it
     change    what to do about it
-    gain      expected gain with its arithmetic, "" where it is not computable
+    gain      expected gain with its arithmetic, "" where it cannot be computed
     """
 
     rule: str
@@ -34,11 +39,11 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Outcome of comparing C with NumPy in float64.
+    """The outcome of comparing C with NumPy in float64.
 
     ok              None where nothing was compared
-    relative_error  max |C - reference| / max |reference| over the elements compared, None where nothing was
-    text            one line for people: what was compared, or why not
+    relative_error  max |C - reference| / max |reference| over the elements compared, None where nothing was compared
+    text            one line for people: what was compared, or why nothing was
     """
 
     ok: bool | None

@@ -1,4 +1,4 @@
-"""Holds the C that the simulated kernel computed against NumPy in float64."""
+"""Compares the C that the simulated kernel computed with NumPy in float64."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gemmsim.trace.types import Argument, Execution, Launch
 
 _CHUNK_ELEMENTS = 1 << 22  # of A read at a time, so that the float64 copy stays small
 
-_DOUBTFUL_SHARE = 32  # with more doubtful elements than one in so many, all magnitudes are computed
-_AT_ONCE = 1024  # elements
+_DOUBTFUL_SHARE = 32  # where more than one element in 32 is doubtful, the magnitudes of all are computed
+_AT_ONCE = 1024  # elements whose magnitudes are computed in one step
 
 
 def verify(run: Execution, launch: Launch, check: GemmCheck | None) -> Verification:
@@ -58,7 +58,7 @@ def verify(run: Execution, launch: Launch, check: GemmCheck | None) -> Verificat
 
 
 class _Operand:
-    """An argument's array, of which a part is made float64 when asked for: a large one has no copy as a whole."""
+    """An argument's array. A part becomes float64 when it is read, so that a large array is never copied whole."""
 
     def __init__(self, argument: Argument) -> None:
         self.dtype = argument.dtype
@@ -102,7 +102,7 @@ def _compare(
         expected = np.maximum(expected, 0) if check.relu else expected
         error = np.where(stored[at], np.abs(after[at].astype(np.float64) - expected), 0)
         allowed = partial(_allowed, check=check, k=k, roundoff=DTYPES[dtype].unit_roundoff)
-        # sum|a b| is no less than |sum a b|: most elements need no more, and their magnitude is not computed.
+        # sum|a b| is no less than |sum a b|. Most elements need no more, and their magnitude is not computed.
         doubtful = np.nonzero(~(error <= allowed(np.abs(product), terms)))
         if len(doubtful[0]) > product.size // _DOUBTFUL_SHARE:
             magnitude = (np.abs(rows_a) @ np.abs(columns_b))[doubtful]
@@ -116,7 +116,7 @@ def _compare(
 def _allowed(
     magnitude: NDArray[np.float64], terms: NDArray[np.float64], check: GemmCheck, k: int, roundoff: float
 ) -> NDArray[np.float64]:
-    """The error allowed; magnitude, terms: sums of absolute values of the products, and of what is added to them."""
+    """The error allowed. magnitude, terms: sums of absolute values, of the products and of what is added to them."""
     scaled, rounded = abs(check.alpha) * magnitude, (1 + check.operand_roundoff) ** 2
     return (k + 3) * roundoff * (rounded * scaled + terms) + (rounded - 1) * scaled
 

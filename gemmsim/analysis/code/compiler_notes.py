@@ -1,4 +1,4 @@
-"""What the compiler made of the source that the source does not say."""
+"""Facts about the machine code that the source does not show: vectorised accesses, spilled registers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ WORD_BYTES = 4
 
 
 def compiler_facts(evidence: Evidence, lines: tuple[LineTraffic, ...]) -> tuple[str, ...]:
-    """One sentence a fact: vectorised accesses, and registers spilled to local memory."""
+    """One sentence for each fact."""
     facts = [_vector_fact(row) for row in lines if row.width_bytes > WORD_BYTES and row.space in ("shared", "global")]
     if evidence.program.local_bytes:
         facts.append(
@@ -20,11 +20,11 @@ def compiler_facts(evidence: Evidence, lines: tuple[LineTraffic, ...]) -> tuple[
 
 
 def _vector_fact(row: LineTraffic) -> str:
-    """A request whose lanes share one address asks for exactly the bytes of one thread."""
     words = row.width_bytes // WORD_BYTES
     code = f" `{row.text}`:" if row.text else ":"
     named = row.static_count * words
     fact = f"{row.where}{code} {row.static_count} {row.mnemonic}, {words} words at a time, for {named} in the source"
+    # A request whose lanes share one address asks for exactly the bytes of one thread.
     if row.op == "ld" and row.used_bytes == row.requests * row.width_bytes:
         fact += "; all lanes read the same address"
     return fact

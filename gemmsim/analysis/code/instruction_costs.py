@@ -1,4 +1,4 @@
-"""Source lines and the machine code beneath them, with what each cost."""
+"""What each instruction of the machine code cost: executions, waiting, memory traffic."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from gemmsim.sm.types import STALL_REASONS
 class InstructionCost:
     """One static instruction over the whole launch.
 
-    line         None where the program has no line for it
+    line         source line, None where the program has none for it
+    text         SASS
     executed     warp-level executions
-    stall_share  of all warp cycles of the modelled SM, those spent waiting to issue it, from 0 to 1; stall: the reason
-                 that most of them had, "" where there were none
-    others       as in `InstructionTraffic`, 0 where it accesses no memory; conflicts of shared memory only
+    stall_share  share of the modelled SM's warp cycles that were spent waiting to issue it, from 0 to 1
+    stall        the most frequent reason of that waiting, "" where nothing waited
+    others       as in `InstructionTraffic`, 0 where it accesses no memory; conflicts are of shared memory only
     """
 
     index: int
@@ -34,21 +35,21 @@ class InstructionCost:
 
 
 def instruction_costs(evidence: Evidence) -> tuple[InstructionCost, ...]:
-    """One entry an instruction of the program, in order."""
+    """One entry for each instruction of the program, in order."""
     program, samples = evidence.program, evidence.timing.stall_samples
     traffic = {row.index: row for row in evidence.traffic}
     total = float(samples.sum())
     found = []
     for index, instruction in enumerate(program.instructions):
-        held, row = samples[index], traffic.get(index)
+        waited, row = samples[index], traffic.get(index)
         found.append(
             InstructionCost(
                 index=index,
                 line=source_line(program, instruction),
                 text=instruction.text,
                 executed=evidence.executed[index],
-                stall_share=float(held.sum()) / total if total else 0.0,
-                stall=STALL_REASONS[int(held.argmax())] if held.any() else "",
+                stall_share=float(waited.sum()) / total if total else 0.0,
+                stall=STALL_REASONS[int(waited.argmax())] if waited.any() else "",
                 requests=row.requests if row else 0.0,
                 sectors=row.sectors if row else 0.0,
                 wavefronts=row.wavefronts if row else 0.0,

@@ -32,7 +32,7 @@ _KIND_OF = {opcode: kind for kind, names in _OPCODES.items() for opcode in names
 
 
 def kind_of(instruction: Instruction) -> Kind:
-    """IMAD that only moves counts as a move; every other IMAD is integer work."""
+    """The kind of an instruction. An IMAD that only moves a value counts as a move, every other one as integer work."""
     if instruction.opcode == "IMAD":
         moves = "MOV" in instruction.modifiers or (
             instruction.modifiers == ("U32",) and all(o.index == -1 and not o.value for o in instruction.operands[1:3])
@@ -48,7 +48,7 @@ def by_kind(evidence: Evidence) -> dict[Kind, float]:
 
 @cached_by_identity(4)
 def _kinds(instructions: tuple[Instruction, ...]) -> list[Kind]:
-    """Several rules ask for those of one program."""
+    """The kinds of a program's instructions; kept, because several rules ask for them."""
     return [kind_of(instruction) for instruction in instructions]
 
 

@@ -1,4 +1,4 @@
-"""The loop over K in the machine code, and which part of what it issues is products."""
+"""Finds the loop over K in the machine code, and the share of multiply-adds among the instructions it issues."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ _GLOBAL_READS = ("LDG", "LDGSTS")
 
 @dataclass(frozen=True, slots=True)
 class KLoop:
-    """start, stop: indices of its first instruction and behind its last; the others: warp instructions executed in it.
+    """The loop over K.
 
-    products  multiply-adds, of scalars or matrices (FFMA, HMMA, ...)
+    start, stop   index of its first instruction, and of the first one behind it
+    instructions  warp instructions executed in it
+    products      those of them that multiply and add scalars or matrices (FFMA, HMMA, ...)
     """
 
     start: int
@@ -29,7 +31,7 @@ class KLoop:
 
 
 def loops(program: Program) -> tuple[range, ...]:
-    """Index ranges that backward branches close, but for the endless branch behind the code."""
+    """The index ranges that backward branches close. The endless branch behind the code is left out."""
     found = []
     for index, instruction in enumerate(program.instructions):
         for operand in instruction.operands:
@@ -39,11 +41,13 @@ def loops(program: Program) -> tuple[range, ...]:
 
 
 def k_loop(program: Program, executed: Sequence[float]) -> KLoop | None:
-    """Of the loops that compute products, the one in which most were; `executed` runs parallel to the instructions.
+    """The loop over K: of the loops that compute products, the one in which most were executed.
 
-    A loop around it that reads no more of A and B is part of it (k within a tile); one around that (the tiles of a
-    persistent block) is not: taken is the smallest loop that holds both products and reads of global memory, where
-    there is one. None where no loop computed any.
+    executed  warp-level executions, parallel to `program.instructions`
+
+    Loops nest: a loop over the k of one tile lies inside the loop that reads the tiles of A and B, which is meant here;
+    a persistent block has a loop over its tiles of C around that, which is not meant. So the smallest loops that hold
+    both products and reads of global memory are preferred, where there are any. None where no loop computed products.
     """
     products = [kind_of(one) is Kind.FMA for one in program.instructions]
     reads = [one.opcode in _GLOBAL_READS for one in program.instructions]

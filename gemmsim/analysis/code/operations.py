@@ -1,4 +1,4 @@
-"""Arithmetic operations that a launch executed, as Nsight Compute's roofline counts them."""
+"""Counts the arithmetic operations that a launch executed, as Nsight Compute's roofline does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gemmsim.isa.program import Program
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace.types import WarpTrace
 
-# Operations a thread and instruction: a fused multiply-add counts two (Nsight Compute, "Roofline Charts").
+# Operations of a thread in one instruction; a fused multiply-add counts as two (Nsight Compute, "Roofline Charts").
 _OPERATIONS = {
     "fp32": {"FFMA": 2, "FADD": 1, "FMUL": 1},
     "fp64": {"DFMA": 2, "DADD": 1, "DMUL": 1},
@@ -22,7 +22,7 @@ _CONSTANT_LOAD = "-RZ, RZ"
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """Thread-level operations of the whole launch by precision; `precision` is the one with most of them."""
+    """Thread-level operations of the whole launch by precision. `precision` is the one with most of them."""
 
     by_precision: dict[str, float]
 
@@ -36,7 +36,10 @@ class Operations:
 
 
 def floating_point_operations(program: Program, trace: WarpTrace) -> Operations:
-    """Counted from the threads that executed each instruction, weights applied."""
+    """The operations of a launch, from the threads that executed each instruction.
+
+    Blocks of the trace that stand for others count as many times as their weight says.
+    """
     threads = trace.weight @ trace.threads_executed
     totals = dict.fromkeys(_OPERATIONS, 0.0)
     for instruction, count in zip(program.instructions, threads.tolist(), strict=True):

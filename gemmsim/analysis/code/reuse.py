@@ -1,4 +1,4 @@
-"""How often a thread uses a word that it has loaded: what a register tile is for."""
+"""How often a thread uses a word that it has loaded. Register tiles exist to raise that number."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _PACKED = 2  # HFMA2 multiplies and adds twice
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """Of the loop over K, counted in lanes of executed warp instructions.
+    """Products and loads of the loop over K. Each lane of an executed warp instruction counts.
 
-    products      multiply-adds
-    shared_words, global_words   4-byte words loaded into registers from shared and from global memory
+    products                    multiply-adds
+    shared_words, global_words  4-byte words loaded into registers from shared and from global memory
     """
 
     products: float
@@ -30,13 +30,13 @@ class Reuse:
 
     @property
     def products_a_word(self) -> float | None:
-        """Multiply-adds for each word from the memory that feeds them: shared where it is used, else global."""
+        """Multiply-adds for each word loaded from shared memory, or from global memory where shared is not used."""
         words = self.shared_words or self.global_words
         return self.products / words if words else None
 
 
 def reuse(evidence: Evidence) -> Reuse | None:
-    """None where there is no loop over K."""
+    """The reuse in the loop over K, None where there is no such loop."""
     loop = k_loop(evidence.program, evidence.executed)
     if loop is None:
         return None
@@ -52,7 +52,7 @@ def reuse(evidence: Evidence) -> Reuse | None:
 
 
 def _products(instruction: Instruction) -> float:
-    """Multiply-adds a lane."""
+    """Multiply-adds that an instruction makes for each lane."""
     matrices = matrix_multiply(instruction)
     if matrices is not None:
         return matrices.operations / 2 / WARP_LANES

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.isa.program import Instruction, Program, SourceLine
 from gemmsim.memory.types import InstructionTraffic
 
+_SUMMED = (
+    "requests", "sectors", "wavefronts", "conflicts", "l1_hit_sectors", "l2_sectors", "dram_sectors", "ideal_sectors",
+    "used_bytes",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class LineTraffic:
     """What the memory instructions of one kind on one source line did over the whole launch.
 
-    line          None where the program has no line for them; text: as written, "" where it could not be read
-    mnemonic      "LDS.128"; static_count: how many such instructions the compiler made of the line
-    other fields  sums of `InstructionTraffic` over them
+    line          None where the program has no line for them
+    text          of the line as written, "" where its file could not be read
+    mnemonic      "LDS.128"
+    static_count  how many such instructions the compiler made of the line
+    other fields  sums of the same fields of `InstructionTraffic`
     """
 
     line: SourceLine | None
@@ -42,7 +48,7 @@ class LineTraffic:
 
 
 def source_line(program: Program, instruction: Instruction) -> SourceLine | None:
-    """The innermost line whose file could be read: that of the user, not of a library inlined into it."""
+    """The innermost line whose file could be read: a line of the user, not of a library that was inlined."""
     for line in instruction.sources:
         if line.file in program.source:
             return line
@@ -50,6 +56,7 @@ def source_line(program: Program, instruction: Instruction) -> SourceLine | None
 
 
 def line_text(program: Program, line: SourceLine | None) -> str:
+    """The line as written, without its indentation; "" where it could not be read."""
     if line is None:
         return ""
     lines = program.source.get(line.file, "").splitlines()
@@ -57,7 +64,7 @@ def line_text(program: Program, line: SourceLine | None) -> str:
 
 
 def by_line(evidence: Evidence) -> tuple[LineTraffic, ...]:
-    """Rows in source order; on one line, in order of first appearance in the code."""
+    """The memory traffic of each source line, in source order; those of one line in the order of the machine code."""
     program = evidence.program
     groups: dict[tuple[SourceLine | None, str, str], list[InstructionTraffic]] = {}
     for row in sorted(evidence.traffic, key=lambda row: row.index):
@@ -76,10 +83,7 @@ def _short(instruction: Instruction) -> str:
 
 def _merged(program: Program, line: SourceLine | None, mnemonic: str, rows: list[InstructionTraffic]) -> LineTraffic:
     first = rows[0]
-
-    def total(values: Iterable[float]) -> float:
-        return float(sum(values))
-
+    sums = {name: float(sum(getattr(row, name) for row in rows)) for name in _SUMMED}
     return LineTraffic(
         line=line,
         text=line_text(program, line),
@@ -88,13 +92,5 @@ def _merged(program: Program, line: SourceLine | None, mnemonic: str, rows: list
         space=first.space,
         op=first.op,
         width_bytes=first.width_bytes,
-        requests=total(row.requests for row in rows),
-        sectors=total(row.sectors for row in rows),
-        wavefronts=total(row.wavefronts for row in rows),
-        conflicts=total(row.conflicts for row in rows),
-        l1_hit_sectors=total(row.l1_hit_sectors for row in rows),
-        l2_sectors=total(row.l2_sectors for row in rows),
-        dram_sectors=total(row.dram_sectors for row in rows),
-        ideal_sectors=total(row.ideal_sectors for row in rows),
-        used_bytes=total(row.used_bytes for row in rows),
+        **sums,
     )

@@ -1,4 +1,4 @@
-"""What moves between kernel, L1, shared memory, L2 and DRAM: the arrows of a memory chart."""
+"""How much data moves between kernel, L1, shared memory, L2 and DRAM: the arrows of a memory chart."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Flow:
     """Data that moved one way between two neighbours, over the whole launch.
 
     source, target  "kernel", "l1", "shared", "l2" or "dram"
-    what            of the kernel's accesses: "global", "local" or "shared", else ""
-    requests        warp instructions; 0 below L1, where sectors move
-    moved_bytes     at and below L1 sectors times their size; of shared memory the distinct bytes asked for
+    what            "global", "local" or "shared" for the kernel's own accesses, else ""
+    requests        warp instructions; 0 between the caches and DRAM
+    moved_bytes     sectors times their size; for shared memory the distinct bytes asked for
     wavefronts      of shared memory, 0 elsewhere
     """
 
@@ -34,9 +34,11 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class MemoryFlow:
-    """hit rates in percent of sectors, None where the cache was not asked; flows without data are left out.
+    """All flows of a launch.
 
-    conflicts  wavefronts of shared memory beyond what it would take without two words in a bank
+    flows                   those that moved data
+    l1_hit_pct, l2_hit_pct  percent of the sectors asked for, None where the cache was not asked
+    conflicts               wavefronts of shared memory beyond those that it would take without bank conflicts
     """
 
     flows: tuple[Flow, ...]
@@ -46,6 +48,7 @@ class MemoryFlow:
 
 
 def memory_flow(evidence: Evidence) -> MemoryFlow:
+    """The flows of the whole launch."""
     sector_bytes, rows = evidence.gpu.l1.sector_bytes, evidence.traffic
     flows: list[Flow] = []
     for space in ("global", "local"):

@@ -14,7 +14,7 @@ DRAM = "DRAM bandwidth"
 
 @dataclass(frozen=True, slots=True)
 class Utilisation:
-    """unit: what was busy; share_pct: of its peak; detail: what kept it busy, "" where nothing is to add."""
+    """unit: name of what was busy; share_pct: of its peak; detail: what kept it busy, or ""."""
 
     unit: str
     share_pct: float
@@ -22,32 +22,23 @@ class Utilisation:
 
 
 def utilisations(evidence: Evidence) -> tuple[Utilisation, ...]:
-    """Every unit whose use is known, busiest first; launch overhead is not in it."""
+    """Every unit whose use is known, the busiest first. Launch overhead is not part of the time here."""
     return tuple(sorted(_all(evidence), key=lambda use: -use.share_pct))
 
 
 def _all(evidence: Evidence) -> list[Utilisation]:
     timing, gpu, counters = evidence.timing, evidence.gpu, evidence.counters
     seconds = timing.cycles / timing.sm_clock_hz
-    uses = [
-        Utilisation(
-            ISSUE,
-            timing.issue_active_pct,
-            f"{evidence.warp_instructions:,.0f} warp instructions",
-        )
-    ]
+    uses = [Utilisation(ISSUE, timing.issue_active_pct, f"{evidence.warp_instructions:,.0f} warp instructions")]
     wavefronts = counters.get("l1tex__data_pipe_lsu_wavefronts.sum")
     if wavefronts is not None:
         capacity = timing.cycles * gpu.sm.count * gpu.shared.wavefronts_per_cycle
         uses.append(Utilisation(DATA_STAGE, 100 * wavefronts / capacity, f"{wavefronts:,.0f} wavefronts"))
-    l2_sectors = sum(row.l2_sectors for row in evidence.traffic)
-    if l2_sectors:
-        l2_bytes = l2_sectors * gpu.l2.sector_bytes
+    if l2_bytes := evidence.l2_sectors * gpu.l2.sector_bytes:
         uses.append(_bandwidth(L2, l2_bytes, seconds, gpu.l2.read_bytes_per_s))
-    dram_sectors = sum(row.dram_sectors for row in evidence.traffic)
-    if dram_sectors:
+    if dram_bytes := evidence.dram_sectors * gpu.l2.sector_bytes:
         peak = gpu.dram.peak_bytes_per_s * gpu.dram.achievable_fraction
-        uses.append(_bandwidth(DRAM, dram_sectors * gpu.l2.sector_bytes, seconds, peak))
+        uses.append(_bandwidth(DRAM, dram_bytes, seconds, peak))
     uses += [Utilisation(f"{pipe} pipe", share, "") for pipe, share in timing.pipe_utilisation_pct.items()]
     return uses
 

@@ -1,4 +1,4 @@
-"""Theoretical occupancy with every limiter, as Nsight Compute's launch__occupancy_limit_* print them."""
+"""Theoretical occupancy with its limiters, as Nsight Compute's launch__occupancy_limit_* print them."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from gemmsim.support.errors import GemmsimError
 class Occupancy:
     """Blocks and warps resident on one SM.
 
-    limit_*                 blocks an SM, were this resource the only one: launch__occupancy_limit_blocks, _warps,
+    limit_*                 blocks an SM would hold if this were its only limit: launch__occupancy_limit_blocks, _warps,
                             _registers, _shared_mem
-    blocks_per_sm           the least of them
-    warps_per_sm, theoretical_pct   sm__maximum_warps_per_active_cycle_pct is the latter
-    limiters                which limits are that least one: "blocks", "warps", "registers", "shared_mem"
+    blocks_per_sm           the smallest of these limits
+    warps_per_sm            warps of that many blocks
+    theoretical_pct         of the warps that an SM can hold: sm__maximum_warps_per_active_cycle_pct
+    limiters                which limits are the smallest: "blocks", "warps", "registers", "shared_mem"
     carveout_bytes          shared memory configured on the SM (launch__shared_mem_config_size)
     allocated_shared_bytes  what a block takes of it: rounded up, reserved bytes included
     waves_per_sm            launch__waves_per_multiprocessor; None where the grid is not known
-    registers_cliff         registers a thread to save for one more block an SM; None where saving some does not help
-    shared_cliff_bytes      shared bytes a block to save likewise
+    registers_cliff         how many registers a thread less give one more block an SM; None where fewer do not help
+    shared_cliff_bytes      the same for shared bytes a block
     """
 
     limit_blocks: int
@@ -58,10 +59,11 @@ def theoretical_occupancy(
 ) -> Occupancy:
     """Occupancy of blocks of `threads_per_block` threads with `registers` each and `shared_bytes` (static and dynamic).
 
-    carveout_bytes  the SM's shared memory configuration; None: what `choose_carveout` says that the driver picks
+    carveout_bytes  the SM's shared memory configuration; None: the one that the driver picks (`choose_carveout`)
     grid_blocks     blocks of the launch, for `waves_per_sm`
+
     Raises GemmsimError where not even one block fits.
-    Not modelled: the limit by named barriers (no counter of it at hand), blocks of a cluster having to fit together.
+    Not modelled: the limit by named barriers (no counter of it at hand), and that a cluster's blocks must fit together.
     """
     _check(registers, shared_bytes, threads_per_block, gpu)
     if carveout_bytes is None:
@@ -109,7 +111,7 @@ def _check(registers: int, shared_bytes: int, threads_per_block: int, gpu: GpuSp
 
 
 def _fits(registers: int, shared_bytes: int, threads_per_block: int, blocks: int, gpu: GpuSpec) -> bool:
-    """Whether an SM with its largest shared memory configuration holds `blocks` blocks."""
+    """Whether an SM holds `blocks` such blocks when its shared memory is configured as large as possible."""
     return blocks <= min(
         gpu.sm.max_blocks,
         blocks_by_warps(threads_per_block, gpu),
@@ -126,7 +128,7 @@ def _registers_cliff(
 
 
 def _shared_cliff(registers: int, shared_bytes: int, threads_per_block: int, wanted: int, gpu: GpuSpec) -> int | None:
-    """Allocation goes in units, so only their multiples below `shared_bytes` need a look."""
+    """Shared memory is allocated in units, so only multiples of the unit are tried."""
     unit = gpu.shared.allocation_unit_bytes
     fewer = range(round_up(shared_bytes, unit) - unit, -1, -unit)
     return next((shared_bytes - s for s in fewer if _fits(registers, s, threads_per_block, wanted, gpu)), None)

@@ -1,4 +1,4 @@
-"""How the blocks that fit an SM change with one resource, the others as they are: the stairs of occupancy."""
+"""How many blocks fit an SM as one resource varies while the others stay: the cliffs of occupancy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gemmsim.support.warp import WARP_LANES
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """From `first` to `last`, both included, `blocks` blocks and `warps` warps fit an SM; 0 where none does."""
+    """From `first` to `last` (included) of a resource, an SM holds `blocks` blocks and `warps` warps, perhaps 0."""
 
     first: int
     last: int
@@ -24,7 +24,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Stairs:
-    """resource: "registers" (a thread), "shared_bytes" (a block) or "threads" (a block); value: the launch's own."""
+    """resource: "registers" (a thread), "shared_bytes" or "threads" (a block); value: what the launch has of it."""
 
     resource: str
     value: int
@@ -33,7 +33,7 @@ class Stairs:
 
 @dataclass(frozen=True, slots=True)
 class Cliffs:
-    """sentences: what to save for one more block, and what would cost one; stairs: one for each resource."""
+    """stairs: one for each resource; sentences: what to save for one more block, and what would cost a block."""
 
     stairs: tuple[Stairs, ...]
     sentences: tuple[str, ...]
@@ -46,29 +46,14 @@ def cliffs(occupancy: Occupancy, registers: int, shared_bytes: int, threads: int
 
     The driver's choice of the carve-out is made anew at every point, as a launch of that shape would have it made.
     """
-    sm, unit = gpu.sm, gpu.shared.allocation_unit_bytes
+    sm = gpu.sm
+    register_counts = range(1, sm.max_registers_per_thread + 1)
+    byte_counts = range(0, gpu.shared.max_bytes_per_block + 1, gpu.shared.allocation_unit_bytes)
+    thread_counts = range(WARP_LANES, sm.max_threads_per_block + 1, WARP_LANES)
     stairs = (
-        _stairs(
-            "registers",
-            registers,
-            range(1, sm.max_registers_per_thread + 1),
-            1,
-            lambda r: _resident(r, shared_bytes, threads, gpu),
-        ),
-        _stairs(
-            "shared_bytes",
-            shared_bytes,
-            range(0, gpu.shared.max_bytes_per_block + 1, unit),
-            unit,
-            lambda s: _resident(registers, s, threads, gpu),
-        ),
-        _stairs(
-            "threads",
-            threads,
-            range(WARP_LANES, sm.max_threads_per_block + 1, WARP_LANES),
-            WARP_LANES,
-            lambda t: _resident(registers, shared_bytes, t, gpu),
-        ),
+        _stairs("registers", registers, register_counts, lambda r: _resident(r, shared_bytes, threads, gpu)),
+        _stairs("shared_bytes", shared_bytes, byte_counts, lambda s: _resident(registers, s, threads, gpu)),
+        _stairs("threads", threads, thread_counts, lambda t: _resident(registers, shared_bytes, t, gpu)),
     )
     return Cliffs(stairs, _sentences(occupancy, stairs, min(blocks_by_warps(threads, gpu), sm.max_blocks)))
 
@@ -83,12 +68,12 @@ def _resident(registers: int, shared_bytes: int, threads: int, gpu: GpuSpec) -> 
     return blocks, blocks * warps_per_block(threads)
 
 
-def _stairs(resource: str, value: int, points: range, unit: int, resident: Callable[[int], tuple[int, int]]) -> Stairs:
-    """Values between two points take as much as the next one: allocation goes in units."""
+def _stairs(resource: str, value: int, points: range, resident: Callable[[int], tuple[int, int]]) -> Stairs:
+    """A value between two points takes as much as the next point, because resources are allocated in units."""
     steps: list[Step] = []
     for point in points:
         blocks, warps = resident(point)
-        first = max(point - unit + 1, points.start if unit == 1 else 0)
+        first = max(point - points.step + 1, points.start if points.step == 1 else 0)
         if steps and (steps[-1].blocks, steps[-1].warps) == (blocks, warps):
             steps[-1] = Step(steps[-1].first, point, blocks, warps)
         else:
@@ -119,7 +104,7 @@ def _sentences(occupancy: Occupancy, stairs: tuple[Stairs, ...], most: int) -> t
 
 
 def _next_down(stairs: Stairs) -> Step | None:
-    """The next step with fewer blocks; None where there is none."""
+    """The next step with fewer blocks, None where there is none."""
     here = next((step for step in stairs.steps if step.first <= stairs.value <= step.last), None)
     if here is None:
         return None

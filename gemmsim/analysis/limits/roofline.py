@@ -1,4 +1,4 @@
-"""The roofline: what the arithmetic and the traffic of a launch allow, at DRAM, L2 and L1.
+"""The roofline: which rate the arithmetic and the traffic of a launch allow, at DRAM, L2 and L1.
 
 S. Williams, A. Waterman, D. Patterson, Roofline, CACM 52(4), 2009; hierarchical as in C. Yang et al., 2020
 (arXiv:2009.02449): at each level, attainable = min(peak, intensity * bandwidth), and the least of them binds.
@@ -31,7 +31,7 @@ class Level:
 
     name                        "dram", "l2" or "l1"
     bytes_moved                 by the launch at this level
-    peak_bytes_per_s            what its bandwidth is taken to be
+    peak_bytes_per_s            bandwidth, see `bandwidths`
     intensity_flops_per_byte    FLOPs / bytes_moved; infinite where nothing moved
     ridge_flops_per_byte        intensity above which arithmetic binds, not this level
     attainable_flops            min(arithmetic peak, intensity * bandwidth), operations a second
@@ -47,15 +47,16 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """Where a launch stands.
+    """The roofs of a GPU, and where a launch stands below them.
 
-    precision             one of PRECISIONS
-    flops                 operations of the launch
-    peak_flops            arithmetic peak at `GpuSpec.clock.sm_boost_hz`, operations a second
-    levels                DRAM, L2, L1
-    attainable_flops      the least that arithmetic and levels allow, operations a second
-    bound                 which that is: "compute", "dram", "l2" or "l1"
-    achieved_flops, percent_of_attainable   None where no time is known
+    precision              one of PRECISIONS
+    flops                  operations of the launch
+    peak_flops             arithmetic peak at `GpuSpec.clock.sm_boost_hz`, operations a second
+    levels                 DRAM, L2, L1
+    attainable_flops       the smallest of what arithmetic and levels allow, operations a second
+    bound                  what sets it: "compute", "dram", "l2" or "l1"
+    achieved_flops         operations a second, None where no time is known
+    percent_of_attainable  None where no time is known
     """
 
     precision: str
@@ -80,10 +81,11 @@ def roofline(
     gpu: GpuSpec,
     precision: str = "fp32",
 ) -> Roofline:
-    """The roofline of a launch that did `flops` operations and moved that many bytes at each level, in `time_s`.
+    """The roofline of a launch that executed `flops` operations and moved so many bytes at each level in `time_s`.
 
-    l1_bytes counts what L1 and shared memory handed to the SMs' registers. Raises GemmsimError for an unknown
-    precision and for one that the GPU has no unit for.
+    l1_bytes  what L1 and shared memory handed to the SMs' registers
+
+    Raises GemmsimError for an unknown precision, and for one for which the GPU has no unit.
     """
     if precision not in PRECISIONS:
         raise GemmsimError(f"unknown precision '{precision}'{nearest(precision, PRECISIONS)}")

@@ -1,4 +1,4 @@
-"""What to change: one rule, one function. A rule returns an Advice, or None where it has nothing to say."""
+"""Advice on what to change. Each rule is one function, which returns None where it has nothing to say."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Advice
 from gemmsim.analysis.verdict.spills import spills
 
-# Thresholds say when a rule speaks up, not what is predicted.
-WASTED_SECTORS = 1.5  # sectors moved for each that packed accesses would need
+# These thresholds decide when a rule gives advice; no prediction depends on them.
+WASTED_SECTORS = 1.5  # sectors moved for each one that packed accesses would need
 CONFLICT_SHARE = 0.10  # of a line's shared wavefronts
 INTEGER_SHARE = 0.40  # of all warp instructions
-FMA_SHARE = 0.50
-LOADS_PER_FMA = 0.5
-TAIL_EFFICIENCY = 0.85
+FMA_SHARE = 0.50  # of all warp instructions
+LOADS_PER_FMA = 0.5  # shared loads for each multiply-add
+TAIL_EFFICIENCY = 0.85  # waves over whole waves
 LOW_OCCUPANCY_PCT = 50.0
 
 
 def uncoalesced_access(evidence: Evidence) -> Advice | None:
-    """The source line that moves most sectors beyond those that packed accesses would need."""
+    """Names the source line that moves most sectors beyond those that packed accesses would need."""
     rows = [row for row in by_line(evidence) if row.space in ("global", "local") and row.ideal_sectors and row.requests]
     worst = max(rows, key=lambda row: row.sectors - row.ideal_sectors, default=None)
     if worst is None or worst.sectors < WASTED_SECTORS * worst.ideal_sectors:
@@ -42,7 +42,7 @@ def uncoalesced_access(evidence: Evidence) -> Advice | None:
 
 
 def bank_conflicts(evidence: Evidence) -> Advice | None:
-    """The source line with most shared-memory wavefronts beyond the conflict-free count."""
+    """Names the source line with most shared-memory wavefronts beyond those that it would take without conflicts."""
     rows = [row for row in by_line(evidence) if row.space == "shared" and row.wavefronts]
     worst = max(rows, key=lambda row: row.conflicts, default=None)
     if worst is None or worst.conflicts < CONFLICT_SHARE * worst.wavefronts:
@@ -61,7 +61,7 @@ def bank_conflicts(evidence: Evidence) -> Advice | None:
 
 
 def integer_arithmetic(evidence: Evidence) -> Advice | None:
-    """Index arithmetic that takes the issue slots."""
+    """Speaks up where integer instructions take a large part of the issue slots."""
     kinds = by_kind(evidence)
     share = _share(kinds, Kind.INTEGER)
     if share < INTEGER_SHARE or not kinds.get(Kind.FMA):
@@ -76,7 +76,7 @@ def integer_arithmetic(evidence: Evidence) -> Advice | None:
 
 
 def fma_density(evidence: Evidence) -> Advice | None:
-    """The ceiling that the instruction mix sets, whatever the memory does; for kernels that multiply and add at all."""
+    """States the ceiling that the instruction mix sets, whatever the memory does, if there are products."""
     kinds = by_kind(evidence)
     share = _share(kinds, Kind.FMA)
     if not share or share >= FMA_SHARE:
@@ -91,7 +91,7 @@ def fma_density(evidence: Evidence) -> Advice | None:
 
 
 def register_tiling(evidence: Evidence) -> Advice | None:
-    """Loads from shared memory, a multiply-add."""
+    """Speaks up where shared memory is read often for each multiply-add."""
     fma = by_kind(evidence).get(Kind.FMA, 0)
     rows = [row for row in by_line(evidence) if row.space == "shared" and row.op == "ld"]
     loads = sum(row.requests for row in rows)
@@ -108,7 +108,7 @@ def register_tiling(evidence: Evidence) -> Advice | None:
 
 
 def low_occupancy(evidence: Evidence) -> Advice | None:
-    """Few resident warps, and what would admit one more block."""
+    """Speaks up where few warps are resident, and says what would admit one more block."""
     occupancy = evidence.occupancy
     if occupancy.theoretical_pct >= LOW_OCCUPANCY_PCT:
         return None
@@ -126,7 +126,7 @@ def low_occupancy(evidence: Evidence) -> Advice | None:
 
 
 def tail_wave(evidence: Evidence) -> Advice | None:
-    """Blocks of the last wave that leave SMs idle."""
+    """Speaks up where the last wave of blocks leaves SMs idle."""
     waves = evidence.timing.waves
     if waves <= 1 or waves / math.ceil(waves) >= TAIL_EFFICIENCY:
         return None
@@ -141,7 +141,7 @@ def tail_wave(evidence: Evidence) -> Advice | None:
 
 
 def idle_sms(evidence: Evidence) -> Advice | None:
-    """A grid with fewer blocks than SMs."""
+    """Speaks up where there are fewer blocks than SMs."""
     count = evidence.gpu.sm.count
     if evidence.blocks >= count:
         return None
@@ -168,7 +168,7 @@ RULES: tuple[Callable[[Evidence], Advice | None], ...] = (
 
 
 def advise(evidence: Evidence) -> tuple[Advice, ...]:
-    """What the rules say, in the order of RULES."""
+    """The advice of all rules, in the order of RULES."""
     return tuple(advice for rule in RULES if (advice := rule(evidence)) is not None)
 
 

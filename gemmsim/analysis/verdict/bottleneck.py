@@ -1,4 +1,4 @@
-"""What holds the launch back, in one sentence with the numbers that say so."""
+"""Says what holds a launch back, in one sentence with the numbers that show it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, ISSUE, L2, U
 
 # Under 60 % of every unit's peak Nsight Compute calls a kernel latency bound (profiling guide, "GPU Speed Of Light").
 BUSY_PCT = 60.0
-SAME_PCT = 5.0
+SAME_PCT = 5.0  # units whose shares differ by no more count as equally busy
 KINDS = {ISSUE: "issue", DATA_STAGE: "l1_data", L2: "l2", DRAM: "dram"}
-WORKING = ("selected",)
 
 
 def find_bottleneck(evidence: Evidence) -> Bottleneck:
-    """In this order: launch overhead over half of the time; the busiest unit if at least 60 % busy; latency.
+    """What holds a launch back. Its `kind` is the first of these that applies:
 
-    `kind` is "launch", one of KINDS, "pipe", "small_grid" or "latency".
+    "launch"      launch overhead takes more than half of the time
+    KINDS, "pipe"  the busiest unit is at least 60 % busy: one of KINDS, or "pipe" for an execution pipe
+    "small_grid"  there are fewer blocks than SMs
+    "latency"     nothing is busy: warps wait
     """
     timing = evidence.timing
     overhead_pct = 100 * evidence.gpu.launch.overhead_us / timing.duration_us
@@ -37,7 +39,7 @@ def find_bottleneck(evidence: Evidence) -> Bottleneck:
 
 
 def _binding(uses: tuple[Utilisation, ...]) -> Utilisation:
-    """The busiest unit; but a pipe in front of a stage that is about as full only waits for that stage."""
+    """The busiest unit. A pipe is not named where a stage behind it is about as busy, because the pipe waits for it."""
     near = [use for use in uses if use.share_pct >= uses[0].share_pct - SAME_PCT]
     return next((use for use in near if use.unit in KINDS), near[0])
 
@@ -60,7 +62,7 @@ def _waiting(evidence: Evidence, busiest: Utilisation) -> Bottleneck:
 
 
 def _waits(evidence: Evidence) -> str:
-    stalls = {reason: cycles for reason, cycles in evidence.timing.stalls.items() if reason not in WORKING}
+    stalls = {reason: cycles for reason, cycles in evidence.timing.stalls.items() if reason != "selected"}
     total = sum(evidence.timing.stalls.values())
     if not stalls or not total:
         return "stall reasons unknown"

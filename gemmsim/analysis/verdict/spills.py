@@ -1,4 +1,4 @@
-"""What local memory costs: registers that the compiler spilled, or arrays that it could not keep in registers."""
+"""The cost of local memory, which holds spilled registers and arrays that the compiler could not keep in registers."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from dataclasses import dataclass
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Advice
 
-SPILL_SHARE = 0.02  # of warp instructions, L1 sectors or L2 sectors: below it nothing is said
+SPILL_SHARE = 0.02  # of warp instructions, L1 sectors or L2 sectors; below it there is no advice
 
 
 @dataclass(frozen=True, slots=True)
 class LocalTraffic:
-    """Local memory over the whole launch, beside all that the launch did.
+    """Traffic of local memory over the whole launch, and its share of all traffic.
 
-    bytes_a_thread         of local memory
-    loads, stores          warp instructions (LDL, STL), each a request to L1
-    sectors, l2_sectors    32-byte sectors asked of L1, and sent on to L2
-    instruction_share, l1_share, l2_share  of all warp instructions, sectors asked of L1, sectors sent to L2
+    bytes_a_thread     local memory of a thread
+    loads, stores      warp instructions (LDL, STL), each a request to L1
+    sectors            32-byte sectors asked of L1
+    l2_sectors         those of them that went on to L2
+    instruction_share  of all warp instructions, from 0 to 1
+    l1_share           of all sectors asked of L1
+    l2_share           of all sectors sent to L2
     """
 
     bytes_a_thread: int
@@ -31,15 +34,13 @@ class LocalTraffic:
 
 
 def local_traffic(evidence: Evidence) -> LocalTraffic | None:
-    """None where no instruction used local memory."""
+    """The local memory traffic of a launch, None where no instruction used local memory."""
     rows = [row for row in evidence.traffic if row.space == "local" and row.requests]
     if not rows:
         return None
     loads = float(sum(row.requests for row in rows if row.op == "ld"))
     stores = float(sum(row.requests for row in rows if row.op != "ld"))
-    sectors, l2_sectors = (
-        float(sum(values)) for values in zip(*((r.sectors, r.l2_sectors) for r in rows), strict=True)
-    )
+    sectors, l2_sectors = float(sum(row.sectors for row in rows)), float(sum(row.l2_sectors for row in rows))
     return LocalTraffic(
         bytes_a_thread=evidence.program.local_bytes,
         loads=loads,
@@ -48,12 +49,12 @@ def local_traffic(evidence: Evidence) -> LocalTraffic | None:
         l2_sectors=l2_sectors,
         instruction_share=_share(loads + stores, evidence.warp_instructions),
         l1_share=_share(sectors, sum(row.sectors for row in evidence.traffic)),
-        l2_share=_share(l2_sectors, sum(row.l2_sectors for row in evidence.traffic)),
+        l2_share=_share(l2_sectors, evidence.l2_sectors),
     )
 
 
 def local_sentence(traffic: LocalTraffic, sector_bytes: int) -> str:
-    """The traffic in numbers."""
+    """The traffic in one sentence."""
     return (
         f"{traffic.loads:,.0f} loads and {traffic.stores:,.0f} stores of local memory are "
         f"{100 * traffic.instruction_share:.0f}% of the warp instructions; their {traffic.sectors:,.0f} sectors "
@@ -63,13 +64,13 @@ def local_sentence(traffic: LocalTraffic, sector_bytes: int) -> str:
 
 
 def spills(evidence: Evidence) -> Advice | None:
-    """Local memory that takes a part of the traffic or of the issue slots."""
+    """Speaks up where local memory takes a part of the traffic or of the issue slots."""
     found = local_traffic(evidence)
     if found is None or max(found.instruction_share, found.l1_share, found.l2_share) < SPILL_SHARE:
         return None
     gpu, registers = evidence.gpu, evidence.program.registers
     total = evidence.warp_instructions
-    l2 = sum(row.l2_sectors for row in evidence.traffic) * gpu.l2.sector_bytes / 1e6
+    l2_mb = evidence.l2_sectors * gpu.l2.sector_bytes / 1e6
     full = registers >= gpu.sm.max_registers_per_thread
     cause = "a thread has no register left" if full else "the register limit, or an array indexed at run time"
     return Advice(
@@ -79,7 +80,7 @@ def spills(evidence: Evidence) -> Advice | None:
         change="fewer results a thread, or a higher register limit; indices of local arrays known when compiling",
         gain=(
             f"without them {total:,.0f} warp instructions would be {total - found.loads - found.stores:,.0f}, and "
-            f"{l2:,.1f} MB to L2 {l2 * (1 - found.l2_share):,.1f} MB"
+            f"{l2_mb:,.1f} MB to L2 {l2_mb * (1 - found.l2_share):,.1f} MB"
         ),
     )
 
