@@ -1,14 +1,25 @@
-# make run: set up and analyze one kernel. make test: set up and run every check. make docs: build/docs/index.html.
-# make bench: how fast the engines and the commands are.
-# All need Python 3.11+ and pip only.
+# make run       sets up .venv and analyzes one kernel
+# make test      sets up .venv with the test tools and runs every check
+# make quick     what to run after each edit: ruff, mypy and the tests worked out by hand; under a minute
+# make coverage  the tests again, slower, with the lines of Python that they execute: build/coverage/index.html
+# make docs      builds build/docs/index.html
+# make bench     measures how fast the engines and the commands are
+# make lock      writes constraints.txt anew, with the newest releases that pyproject.toml allows
+# All need Python 3.11+ with pip, and nothing else.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
+# Everything is installed in the versions of this file, so that a new release of a dependency breaks nothing here.
+# `make test CONSTRAINTS=` takes the newest releases instead.
+CONSTRAINTS ?= constraints.txt
+INSTALL = $(BIN)/python -m pip install --quiet $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS) --build-constraint $(CONSTRAINTS))
+PYTEST = $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
 # The tests start hundreds of processes, each of which would compile our modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check-source check-behaviour docs bench clean
+.PHONY: run test quick check-source check-behaviour coverage docs bench lock clean
 
 run: $(VENV)/.run
 	$(BIN)/gemmsim analyze --kernel tiled --size 256
@@ -16,12 +27,19 @@ run: $(VENV)/.run
 test: $(VENV)/.test
 	$(MAKE) --no-print-directory --jobs 2 check-source check-behaviour
 
+quick: $(VENV)/.test check-source
+	$(PYTEST) tests/hand
+
 check-source: $(VENV)/.test
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 
 check-behaviour: $(VENV)/.test
-	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(PYTEST)
+
+coverage: $(VENV)/.test
+	$(PYTEST) --cov --cov-report=term:skip-covered --cov-report=html
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going docs build/docs
@@ -30,25 +48,35 @@ docs: $(VENV)/.docs
 bench: $(VENV)/.bench
 	$(BIN)/pytest -m bench tests/bench --benchmark-columns=min,median,max,rounds
 
-$(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'  # the first that knows --group
-
-$(VENV)/.run: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --editable .
+# Without ensurepip, which Debian's Python has only with python3-venv: the pip of $(PYTHON) installs that of the venv.
+$(VENV)/.pip:
+	$(PYTHON) -m venv --without-pip $(VENV)
+	if $(PYTHON) -m pip --version > /dev/null 2>&1; then pip="$(PYTHON) -m pip --python $(BIN)/python"; \
+	else $(BIN)/python -m ensurepip > /dev/null && pip="$(BIN)/python -m pip"; fi; \
+	$$pip install --quiet --upgrade $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS)) 'pip>=25.3'  # the first with --build-constraint
 	touch $@
 
-$(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --editable . --group docs
+$(VENV)/.run: pyproject.toml $(CONSTRAINTS) | $(VENV)/.pip
+	$(INSTALL) --editable .
 	touch $@
 
-$(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --editable . --group bench
+$(VENV)/.docs: pyproject.toml $(CONSTRAINTS) | $(VENV)/.pip
+	$(INSTALL) --editable . --group docs
 	touch $@
 
-$(VENV)/.test: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --editable . --group test
+$(VENV)/.bench: pyproject.toml $(CONSTRAINTS) | $(VENV)/.pip
+	$(INSTALL) --editable . --group bench
 	touch $@
+
+$(VENV)/.test: pyproject.toml $(CONSTRAINTS) | $(VENV)/.pip
+	$(INSTALL) --editable . --group test
+	touch $@
+
+lock:
+	rm -rf build/lock
+	$(MAKE) --no-print-directory VENV=build/lock CONSTRAINTS= build/lock/.test build/lock/.bench
+	{ sed '/^[^#]/,$$d' constraints.txt; build/lock/bin/python -m pip freeze --all --exclude-editable; } > build/lock/new
+	mv build/lock/new constraints.txt
 
 clean:
 	rm -rf $(VENV) build *.egg-info

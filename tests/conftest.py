@@ -10,14 +10,17 @@ from pathlib import Path
 import pytest
 
 
+TO_RUN_THEM = "To run them: apt-get install chromium chromium-driver"
+
+
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """A headless browser; whatever asks for it is skipped where there is none."""
-    pytest.importorskip("selenium", reason="selenium is not installed: the page is tested without a browser only")
+    pytest.importorskip("selenium", reason="selenium is not installed")
     from chromium import Browser, missing
 
     if what := missing():
-        pytest.skip(f"{what}: the page is tested without a browser only")
+        pytest.skip(what)
     opened = Browser(tmp_path_factory.mktemp("profile"))
     yield opened
     opened.driver.quit()
@@ -84,7 +87,11 @@ def rate(request, benchmark) -> Callable[..., object]:  # type: ignore[no-untype
 
 
 def pytest_terminal_summary(terminalreporter, config) -> None:  # type: ignore[no-untyped-def]
-    """Prints the table of rates below pytest-benchmark's own table."""
+    """Says where the browser tests were skipped, and prints the table of rates below pytest-benchmark's own."""
+    skipped = [report for report in terminalreporter.stats.get("skipped", []) if "tests/browser/" in report.nodeid]
+    if skipped:
+        reason = skipped[0].longrepr[2].removeprefix("Skipped: ")
+        terminalreporter.write_line(f"{len(skipped)} browser tests were skipped: {reason}. {TO_RUN_THEM}")
     rows = config.stash.get(RATES, [])
     if not rows:
         return
