@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-
 TO_RUN_THEM = "To run them: apt-get install chromium chromium-driver"
 
 
