@@ -72,7 +72,8 @@ def shipped_keys(source: PythonKernel, archs: Iterable[str]) -> dict[str, str]:
 def _decoder() -> str:
     """A hash of the modules that turn a cubin into a Program: a change there must not meet an older result."""
     folder = Path(__file__).resolve().parent
-    isa = [folder.parent / "isa" / f"{name}.py" for name in ("program", "parse", "blocks", "serialize")]
+    names = ("program.py", "parse.py", "blocks.py", "opcodes.py", "opcodes.toml", "serialize.py")
+    isa = [folder.parent / "isa" / name for name in names]
     digest = hashlib.sha256()
     for file in (*sorted(folder.glob("*.py")), *isa):
         digest.update(file.read_bytes())

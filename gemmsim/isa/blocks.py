@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from gemmsim.isa.opcodes import OPCODES, Kind
 from gemmsim.isa.program import INSTRUCTION_BYTES, BasicBlock, Instruction, OperandKind
 
-_JUMPS = frozenset({"BRA", "BRX", "BRXU", "JMP", "JMX", "JMXU", "WARPSYNC", "CALL", "RET", "EXIT", "KILL"})
-_INDEXED = frozenset({"BRX", "BRXU", "JMX", "JMXU"})
+_JUMPS = (Kind.BRANCH, Kind.INDEXED_BRANCH, Kind.CALL, Kind.RETURN, Kind.EXIT)
 
 
 def basic_blocks(instructions: tuple[Instruction, ...]) -> tuple[BasicBlock, ...]:
@@ -25,7 +25,7 @@ def basic_blocks(instructions: tuple[Instruction, ...]) -> tuple[BasicBlock, ...
     starts = sorted(leader for leader in leaders if leader < len(instructions))
     number = {start: block for block, start in enumerate(starts)}
     stops = [*starts[1:], len(instructions)]
-    after_call = tuple(i + 1 for i, one in enumerate(instructions) if one.opcode == "CALL" and i + 1 in number)
+    after_call = tuple(i + 1 for i, one in enumerate(instructions) if _kind(one) is Kind.CALL and i + 1 in number)
     return tuple(
         BasicBlock(start, stop, tuple(sorted({
             number[target] for target in _successors(instructions[stop - 1], stop, after_call, starts)
@@ -35,27 +35,35 @@ def basic_blocks(instructions: tuple[Instruction, ...]) -> tuple[BasicBlock, ...
     )  # fmt: skip
 
 
+def _kind(instruction: Instruction) -> Kind:
+    """PLAIN of an opcode that the table lacks: code that is only read may hold some."""
+    row = OPCODES.get(instruction.opcode)
+    return Kind.PLAIN if row is None else row.kind
+
+
 def _targets(instruction: Instruction) -> list[int]:
     return [o.value // INSTRUCTION_BYTES for o in instruction.operands if o.kind is OperandKind.TARGET]
 
 
 def _leaves(instruction: Instruction) -> bool:
-    return instruction.opcode in _JUMPS and (instruction.opcode != "WARPSYNC" or bool(_targets(instruction)))
+    kind = _kind(instruction)
+    return kind in _JUMPS or (kind is Kind.WARP_SYNC and bool(_targets(instruction)))
 
 
 def _successors(last: Instruction, following: int, after_call: tuple[int, ...], starts: list[int]) -> set[int]:
     """Instruction indices that may run after `last`, which ends a block."""
     if not _leaves(last):
         return {following}
-    conditional = last.predicate is not None or last.opcode in ("CALL", "WARPSYNC") or "DIV" in last.modifiers
+    kind = _kind(last)
+    conditional = last.predicate is not None or kind in (Kind.CALL, Kind.WARP_SYNC) or "DIV" in last.modifiers
     # `@!P0 BRA P1, target` and `BRA.U !UP0, target` carry further conditions as operands
     conditional |= any(o.kind in (OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE) for o in last.operands)
     onward = {following} if conditional else set()
-    if last.opcode in ("EXIT", "KILL"):
+    if kind is Kind.EXIT:
         return onward
-    if last.opcode == "RET":
+    if kind is Kind.RETURN:
         return onward | set(after_call)
     targets = _targets(last)
-    if last.opcode in _INDEXED and not targets:
+    if kind is Kind.INDEXED_BRANCH and not targets:
         return onward | set(starts)
     return onward | set(targets)

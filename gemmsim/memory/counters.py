@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.isa.opcodes import OPCODES, Kind
 from gemmsim.isa.program import Program
 from gemmsim.memory.requests.coalescer import LINE_BYTES, SECTOR_BYTES
 from gemmsim.memory.types import DramTraffic, InstructionTraffic
@@ -18,8 +19,8 @@ _THROUGH_L1 = (
     *(("local", op) for op in ("ld", "st")),
 )
 _SHARED = ("ld", "st", "atom")
-_ARITHMETIC = ("FFMA", "FADD", "FMUL", "HFMA2", "HADD2", "HMUL2", "DFMA", "DADD", "DMUL")
-# Nsight counts HFMA2, which does two operations a thread, as one instruction of the op "hfma2".
+# Nsight counts instructions here: HFMA2, which does two multiply-adds a thread, is one of the op "hfma2".
+_ARITHMETIC = tuple(name for name, row in OPCODES.items() if row.operations)
 
 
 class Counters:
@@ -50,7 +51,7 @@ def counters_of(
     """
     out = Counters()
     _instructions(out, program, executed, threads_executed, rows)
-    shuffles = float(executed[[i.opcode == "SHFL" for i in program.instructions]].sum())
+    shuffles = float(executed[[OPCODES[i.opcode].kind is Kind.SHUFFLE for i in program.instructions]].sum())
     _l1(out, rows, shuffles)
     _shared(out, rows, shuffles)
     _l2(out, rows, l2_requests)
@@ -73,9 +74,11 @@ def _instructions(
     opcode = np.array([i.opcode for i in program.instructions])
     for name in _ARITHMETIC:
         metric = f"smsp__sass_thread_inst_executed_op_{name.lower()}_pred_on.sum"
-        out.add(metric, threads[(opcode == name) | (opcode == f"{name}32I") | (opcode == f"{name}_32I")].sum(), EXACT)
+        out.add(metric, threads[opcode == name].sum(), EXACT)
+    kinds = [OPCODES[i.opcode].kind for i in program.instructions]
+    of_matrices = {index for index, kind in enumerate(kinds) if kind is Kind.MATRIX_ROWS}  # counted apart
     for space, op in (*_THROUGH_L1, *(("shared", op) for op in _SHARED)):
-        some = [r for r in _of(rows, space, op) if program.instructions[r.index].opcode != "LDSM"]  # counted apart
+        some = [r for r in _of(rows, space, op) if r.index not in of_matrices]
         number = sum(executed[r.index] for r in some)
         out.add(f"smsp__inst_executed_op_{space}_{op}.sum", number, EXACT)
     copies = sum(executed[r.index] for r in _of(rows, "global", "ldgsts"))

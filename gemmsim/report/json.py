@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from gemmsim.analysis.code.instruction_mix import by_kind, by_mnemonic
+from gemmsim.analysis.code.instruction_mix import by_class, by_mnemonic
 from gemmsim.analysis.code.k_loop import k_loop
 from gemmsim.analysis.code.source_lines import LineTraffic, by_line
 from gemmsim.analysis.verdict.spills import local_traffic
@@ -53,7 +53,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "pipes": timing.pipe_utilisation_pct,
         "instructions": {
             "executed": evidence.warp_instructions,
-            "by_kind": {str(kind): count for kind, count in by_kind(evidence).items()},
+            "by_kind": {str(kind): count for kind, count in by_class(evidence).items()},
             "by_mnemonic": by_mnemonic(evidence),
         },
         "k_loop": asdict(loop) | {"product_share": loop.product_share} if loop else None,

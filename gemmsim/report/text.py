@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 
 from gemmsim.analysis.code.compiler_notes import compiler_facts
-from gemmsim.analysis.code.instruction_mix import by_kind, by_mnemonic
+from gemmsim.analysis.code.instruction_mix import by_class, by_mnemonic
 from gemmsim.analysis.code.k_loop import k_loop
 from gemmsim.analysis.code.source_lines import LineTraffic, by_line
 from gemmsim.analysis.hardware.utilisation import utilisations
@@ -206,7 +206,7 @@ def _instructions(report: Report) -> list[str]:
     total = evidence.warp_instructions
     kinds = [
         (str(kind), number(count), f"{100 * count / total:.1f}%", bar(count / total, 20))
-        for kind, count in by_kind(evidence).items()
+        for kind, count in by_class(evidence).items()
     ]
     loop = k_loop(evidence.program, evidence.executed)
     products = []

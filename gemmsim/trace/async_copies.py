@@ -6,15 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from gemmsim.isa.opcodes import MemoryAccess, row_of
 from gemmsim.isa.program import Program
 from gemmsim.trace.types import WarpTrace
 
+_COPY = MemoryAccess("global", "ldgsts")
 _SHARED_BELOW = 1 << 32  # bases of shared records; global memory lies far above
 
 
 def without_destinations(program: Program, trace: WarpTrace) -> WarpTrace:
     """The trace with one record a copy, the global one: the models take the shared side as free of conflicts."""
-    copies = np.array([i.opcode == "LDGSTS" for i in program.instructions], np.bool_)
+    copies = np.array([row_of(i).memory == _COPY for i in program.instructions], np.bool_)
     dropped = copies[trace.record_pc] & (trace.record_base < _SHARED_BELOW)
     if not dropped.any():
         return trace

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from gemmsim.isa.opcodes import MemoryAccess, row_of
 from gemmsim.isa.program import Instruction, OperandKind, Program
 from gemmsim.trace import micro, words
 from gemmsim.trace.execute import Executor, Stopped
@@ -17,6 +18,7 @@ from gemmsim.trace.lower.context import CONTROL_NUMBER
 from gemmsim.trace.sanitizer.findings import Defect, Finding, Sanitized, Site
 from gemmsim.trace.sanitizer.watcher import Watcher
 
+_SHARED_ATOMIC = MemoryAccess("shared", "atom")
 _SWAP_WITHIN = 12  # instructions from the load of an atomic operation to its compare-and-swap
 
 
@@ -67,7 +69,7 @@ def _of_one_atomic(program: Program, finding: Finding) -> bool:
         return False
     load = reads[0].instruction
     following = program.instructions[load.index + 1 : load.index + 1 + _SWAP_WITHIN]
-    swaps = [i for i in following if i.opcode == "ATOMS" and {"CAS", "CAST"} & set(i.modifiers)]
+    swaps = [i for i in following if row_of(i).memory == _SHARED_ATOMIC and {"CAS", "CAST"} & set(i.modifiers)]
     return load.operands[0].index in [_compared(swap) for swap in swaps]
 
 

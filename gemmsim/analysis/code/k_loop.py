@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gemmsim.analysis.code.instruction_mix import Kind, kind_of
+from gemmsim.analysis.code.instruction_mix import class_of
+from gemmsim.isa.opcodes import MemoryAccess, MixClass, row_of
 from gemmsim.isa.program import INSTRUCTION_BYTES, OperandKind, Program
 
-_GLOBAL_READS = ("LDG", "LDGSTS")
+_GLOBAL_READS = (MemoryAccess("global", "ld"), MemoryAccess("global", "ldgsts"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,8 @@ def k_loop(program: Program, executed: Sequence[float]) -> KLoop | None:
     a persistent block has a loop over its tiles of C around that, which is not meant. So the smallest loops that hold
     both products and reads of global memory are preferred, where there are any. None where no loop computed products.
     """
-    products = [kind_of(one) is Kind.FMA for one in program.instructions]
-    reads = [one.opcode in _GLOBAL_READS for one in program.instructions]
+    products = [class_of(one) is MixClass.FMA for one in program.instructions]
+    reads = [row_of(one).memory in _GLOBAL_READS for one in program.instructions]
 
     def counted(loop: range) -> float:
         return float(sum(executed[i] for i in loop if products[i]))

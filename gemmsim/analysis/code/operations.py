@@ -5,17 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gemmsim.isa.matrix import matrix_multiply
+from gemmsim.isa.opcodes import row_of
 from gemmsim.isa.program import Program
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace.types import WarpTrace
 
-# Operations of a thread in one instruction; a fused multiply-add counts as two (Nsight Compute, "Roofline Charts").
-_OPERATIONS = {
-    "fp32": {"FFMA": 2, "FADD": 1, "FMUL": 1},
-    "fp64": {"DFMA": 2, "DADD": 1, "DMUL": 1},
-    "fp16": {"HFMA2": 4, "HADD2": 2, "HMUL2": 2},
-}
-_OF_OPCODE = {opcode: (precision, n) for precision, each in _OPERATIONS.items() for opcode, n in each.items()}
+_PRECISIONS = ("fp32", "fp64", "fp16")  # listed even where nothing was counted
 # HFMA2 Rd, -RZ, RZ, x, y only loads a constant.
 _CONSTANT_LOAD = "-RZ, RZ"
 
@@ -41,13 +36,14 @@ def floating_point_operations(program: Program, trace: WarpTrace) -> Operations:
     Blocks of the trace that stand for others count as many times as their weight says.
     """
     threads = trace.weight @ trace.threads_executed
-    totals = dict.fromkeys(_OPERATIONS, 0.0)
+    totals = dict.fromkeys(_PRECISIONS, 0.0)
     for instruction, count in zip(program.instructions, threads.tolist(), strict=True):
         if _CONSTANT_LOAD in instruction.text:
             continue
         matrices = matrix_multiply(instruction)
-        if matrices is not None:  # a warp's, whose 32 threads are what is counted
+        row = row_of(instruction)
+        if matrices is not None:  # they are those of a warp, and what is counted are its 32 threads
             totals[matrices.precision] = totals.get(matrices.precision, 0.0) + matrices.operations / WARP_LANES * count
-        if found := _OF_OPCODE.get(instruction.opcode):
-            totals[found[0]] += found[1] * count
+        elif row.operations:
+            totals[row.precision] += row.operations * count
     return Operations(totals)

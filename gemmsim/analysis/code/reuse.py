@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gemmsim.analysis.code.instruction_mix import Kind, kind_of
+from gemmsim.analysis.code.instruction_mix import class_of
 from gemmsim.analysis.code.k_loop import k_loop
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.isa.matrix import matrix_multiply
+from gemmsim.isa.opcodes import MixClass, row_of
 from gemmsim.isa.program import Instruction
 from gemmsim.memory.requests.access import access_of
 from gemmsim.support.warp import WARP_LANES
 
 WORD_BYTES = 4
-_PACKED = 2  # HFMA2 multiplies and adds twice
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def reuse(evidence: Evidence) -> Reuse | None:
     products, words = 0.0, {"shared": 0.0, "global": 0.0}
     for index in range(loop.start, loop.stop):
         instruction, count = evidence.program.instructions[index], evidence.executed[index]
-        if kind_of(instruction) is Kind.FMA:
+        if class_of(instruction) is MixClass.FMA:
             products += WARP_LANES * count * _products(instruction)
         access = access_of(instruction)
         if access is not None and access.op == "ld" and access.space in words:
@@ -56,4 +56,4 @@ def _products(instruction: Instruction) -> float:
     matrices = matrix_multiply(instruction)
     if matrices is not None:
         return matrices.operations / 2 / WARP_LANES
-    return _PACKED if instruction.opcode == "HFMA2" else 1
+    return max(1, row_of(instruction).operations // 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gemmsim.analysis.code.instruction_mix import by_kind
+from gemmsim.analysis.code.instruction_mix import by_class
 from gemmsim.analysis.code.k_loop import k_loop
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Bottleneck, Verification
@@ -165,7 +165,7 @@ def summarise(
         dram_sectors=work[DRAM],
         uses=uses,
         spaces={space: _space(evidence, space) for space in SPACES},
-        kinds={str(kind): count for kind, count in by_kind(evidence).items()},
+        kinds={str(kind): count for kind, count in by_class(evidence).items()},
         waits_us={reason: kernel_us * held / stalls for reason, held in timing.stalls.items() if held and stalls},
     )
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from gemmsim.analysis.code.instruction_mix import Kind, by_kind
+from gemmsim.analysis.code.instruction_mix import by_class
 from gemmsim.analysis.code.source_lines import LineTraffic, by_line
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Advice
 from gemmsim.analysis.verdict.spills import spills
+from gemmsim.isa.opcodes import MixClass
 
 # These thresholds decide when a rule gives advice; no prediction depends on them.
 WASTED_SECTORS = 1.5  # sectors moved for each one that packed accesses would need
@@ -62,11 +63,11 @@ def bank_conflicts(evidence: Evidence) -> Advice | None:
 
 def integer_arithmetic(evidence: Evidence) -> Advice | None:
     """Speaks up where integer instructions take a large part of the issue slots."""
-    kinds = by_kind(evidence)
-    share = _share(kinds, Kind.INTEGER)
-    if share < INTEGER_SHARE or not kinds.get(Kind.FMA):
+    kinds = by_class(evidence)
+    share = _share(kinds, MixClass.INTEGER)
+    if share < INTEGER_SHARE or not kinds.get(MixClass.FMA):
         return None
-    each = kinds[Kind.INTEGER] / kinds[Kind.FMA]
+    each = kinds[MixClass.INTEGER] / kinds[MixClass.FMA]
     return Advice(
         rule="integer_arithmetic",
         title="index arithmetic takes the issue slots",
@@ -77,8 +78,8 @@ def integer_arithmetic(evidence: Evidence) -> Advice | None:
 
 def fma_density(evidence: Evidence) -> Advice | None:
     """States the ceiling that the instruction mix sets, whatever the memory does, if there are products."""
-    kinds = by_kind(evidence)
-    share = _share(kinds, Kind.FMA)
+    kinds = by_class(evidence)
+    share = _share(kinds, MixClass.FMA)
     if not share or share >= FMA_SHARE:
         return None
     return Advice(
@@ -92,7 +93,7 @@ def fma_density(evidence: Evidence) -> Advice | None:
 
 def register_tiling(evidence: Evidence) -> Advice | None:
     """Speaks up where shared memory is read often for each multiply-add."""
-    fma = by_kind(evidence).get(Kind.FMA, 0)
+    fma = by_class(evidence).get(MixClass.FMA, 0)
     rows = [row for row in by_line(evidence) if row.space == "shared" and row.op == "ld"]
     loads = sum(row.requests for row in rows)
     if not fma or loads < LOADS_PER_FMA * fma:
@@ -172,7 +173,7 @@ def advise(evidence: Evidence) -> tuple[Advice, ...]:
     return tuple(advice for rule in RULES if (advice := rule(evidence)) is not None)
 
 
-def _share(kinds: dict[Kind, float], kind: Kind) -> float:
+def _share(kinds: dict[MixClass, float], kind: MixClass) -> float:
     total = sum(kinds.values())
     return kinds.get(kind, 0.0) / total if total else 0.0
 

@@ -4,30 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gemmsim.isa.matrix import MATRIX_ROW_BYTES, matrix_count
+from gemmsim.isa.opcodes import ACCESS_BYTES, Kind, row_of
 from gemmsim.isa.program import Instruction
 
-# opcode -> (space, op). Generic LD, ST and ATOM are taken as global: the kernels modelled here use them for nothing
-# else.
-_MEMORY = {
-    "LDG": ("global", "ld"),
-    "LD": ("global", "ld"),
-    "STG": ("global", "st"),
-    "ST": ("global", "st"),
-    "ATOMG": ("global", "atom"),
-    "ATOM": ("global", "atom"),
-    "RED": ("global", "red"),
-    "REDG": ("global", "red"),
-    "LDGSTS": ("global", "ldgsts"),
-    "LDL": ("local", "ld"),
-    "STL": ("local", "st"),
-    "LDS": ("shared", "ld"),
-    "LDSM": ("shared", "ld"),
-    "STS": ("shared", "st"),
-    "STSM": ("shared", "st"),
-    "ATOMS": ("shared", "atom"),
-}
-_WIDTH_BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
-_MATRIX_ROW_BYTES = 16  # LDSM and STSM: each lane addresses one row of an 8 x 8 matrix of 16-bit elements
+_ROWS = 8  # lanes that give an address for each matrix of LDSM and STSM
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +32,16 @@ class Access:
 
 
 def access_of(instruction: Instruction) -> Access | None:
-    """How `instruction` accesses memory; None where it does not."""
-    if instruction.opcode not in _MEMORY:
+    """How `instruction` accesses memory; None where it does not.
+
+    Generic accesses are taken to be to global memory: the kernels modelled here use them for nothing else.
+    """
+    row = row_of(instruction)
+    if row.memory is None:
         return None
-    space, op = _MEMORY[instruction.opcode]
-    if instruction.opcode in ("LDSM", "STSM"):
-        matrices = next((int(m) for m in instruction.modifiers if m in ("2", "4")), 1)
-        return Access(space, op, _MATRIX_ROW_BYTES, routable=False, lanes=8 * matrices)
-    width = next((_WIDTH_BYTES[m] for m in instruction.modifiers if m in _WIDTH_BYTES), 4)
-    return Access(space, op, width, bypasses=op == "ldgsts" and "BYPASS" in instruction.modifiers)
+    space = "global" if row.memory.space == "generic" else row.memory.space
+    op, modifiers = row.memory.operation, instruction.modifiers
+    if row.kind is Kind.MATRIX_ROWS:
+        return Access(space, op, MATRIX_ROW_BYTES, routable=False, lanes=_ROWS * matrix_count(modifiers))
+    width = next((ACCESS_BYTES[m] for m in modifiers if m in ACCESS_BYTES), 4)
+    return Access(space, op, width, bypasses=row.memory.copy and "BYPASS" in modifiers)

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from gemmsim.analysis.code.instruction_mix import Kind, by_kind
+from gemmsim.analysis.code.instruction_mix import by_class
 from gemmsim.analysis.code.source_lines import by_line
 from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, ISSUE, L2, utilisations
 from gemmsim.analysis.studies.launch_summary import SPACES
+from gemmsim.isa.opcodes import MixClass
 from gemmsim.report.glossary.entries import Entry
 from gemmsim.report.layout.words import number
 from gemmsim.report.report import Report
@@ -169,7 +170,7 @@ def _stalls(report: Report) -> dict[str, Value]:
 
 def _instructions(report: Report) -> dict[str, Value]:
     evidence = report.evidence
-    products = by_kind(evidence).get(Kind.FMA, 0.0)
+    products = by_class(evidence).get(MixClass.FMA, 0.0)
     loads = sum(row.requests for row in evidence.traffic if row.space == "shared" and row.op == "ld")
     return {
         "multiply_adds": products,

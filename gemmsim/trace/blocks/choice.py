@@ -25,11 +25,13 @@ from itertools import takewhile
 
 import numpy as np
 
+from gemmsim.isa.opcodes import MemoryAccess, row_of
 from gemmsim.isa.program import ZERO, Instruction, Operand, OperandKind, Program
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.types import Launch, Sketch
 
+_GLOBAL_ATOMICS = (MemoryAccess("global", "atom"), MemoryAccess("generic", "atom"))
 # Below this many warp instructions a launch is executed in full: half a second or so of one core.
 FULL_BELOW = 12_000_000
 _PERIODS = (1, 2, 4)
@@ -99,8 +101,9 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False) -> Pla
 def _order_matters(program: Program) -> bool:
     """Whether an atomic operation on global memory returns the old value."""
     return any(
-        i.opcode in ("ATOM", "ATOMG") and any(o.kind is OperandKind.REGISTER and o.index != ZERO for o in _results(i))
+        any(o.kind is OperandKind.REGISTER and o.index != ZERO for o in _results(i))
         for i in program.instructions
+        if row_of(i).memory in _GLOBAL_ATOMICS
     )
 
 

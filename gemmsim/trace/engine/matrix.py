@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gemmsim.isa.matrix import MATRIX_ROW_BYTES
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
 from gemmsim.trace.engine.memory_access import blame, record
 from gemmsim.trace.llvm.fragments import (
@@ -52,7 +53,7 @@ from gemmsim.trace.llvm.primitives import (
     scratch,
     set_u32,
 )
-from gemmsim.trace.lower.tensor import BF16, F16, F64, MATRIX_ROW_BYTES, S8, S32, S32_SATURATED, TF32
+from gemmsim.trace.lower.tensor import BF16, F16, F64, S8, S32, S32_SATURATED, TF32
 from gemmsim.trace.micro import (
     ACCESS,
     DETAIL,

@@ -7,6 +7,7 @@ import struct
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.isa.opcodes import Kind, row_of
 from gemmsim.isa.program import Program
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Argument, Launch
@@ -39,7 +40,7 @@ _DEFAULT_STACK_BYTES = 1024
 
 def stack_bytes(program: Program) -> int:
     """Bytes of local memory a thread."""
-    calls = any(i.opcode == "CALL" for i in program.instructions)
+    calls = any(row_of(i).kind is Kind.CALL for i in program.instructions)
     return -(-program.local_bytes // 16) * 16 + (_DEFAULT_STACK_BYTES if calls else 0)
 
 

@@ -1,9 +1,9 @@
-"""SASS instructions to micro-operations: one small function an opcode, in a table.
+"""SASS instructions to micro-operations: one small function for an opcode, named by its row in the table of opcodes.
 
-`lower` refuses what it does not know, opcode or modifier: nothing is skipped and nothing guessed.
+`lower` refuses every opcode and modifier that it does not know: nothing is skipped and nothing guessed.
 """
 
 from gemmsim.trace.lower.context import Constant, MicroProgram
-from gemmsim.trace.lower.lowering import lower, supported_opcodes
+from gemmsim.trace.lower.lowering import lower
 
-__all__ = ["Constant", "MicroProgram", "lower", "supported_opcodes"]
+__all__ = ["Constant", "MicroProgram", "lower"]

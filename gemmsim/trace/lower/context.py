@@ -1,12 +1,15 @@
-"""Rows and emission: what the per-opcode lowering functions work with."""
+"""What the lowering functions work with: the rows of a warp's state, sources, and the emission of micro-operations."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.isa.opcodes import OPCODES
 from gemmsim.isa.program import ZERO, Instruction, Operand, OperandKind, Program
 from gemmsim.isa.semantics.registry import load
 from gemmsim.support.errors import GemmsimError
@@ -25,7 +28,7 @@ CONTROL_NUMBER = {name: len(OP_NUMBER) + number for number, name in enumerate(mi
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A row that holds a word of a constant bank; filled in when the launch is known."""
+    """A row that holds a word of a constant bank. It is filled in when the launch is known."""
 
     row: int
     bank: int
@@ -34,7 +37,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One source: (row & keep) ^ flip."""
+    """One source of a micro-operation: its value is (row & keep) ^ flip."""
 
     row: int
     keep: int = ALL
@@ -46,14 +49,14 @@ class MicroProgram:
     """A lowered program.
 
     code        uint32 [micro-operations, micro.COLUMNS]
-    start       int32 [instructions] first micro-operation of each instruction
-    rows        rows of a warp's state
+    start       int32 [instructions + 1]: the first micro-operation of each instruction, and how many there are
+    rows        number of rows of a warp's state
     ones        the row of all ones (PT)
+    accesses    number of memory operations
     constants   rows to fill from constant banks at launch
-    literals    (row, word) for immediates
-    accesses    memory operations
-    specials    special register name -> row
-    warp_rows   uniform registers and predicates: rows that all paths of a warp share
+    literals    (row, word) of each immediate
+    specials    {name of a special register: its row}
+    warp_rows   uniform registers and uniform predicates: rows that all paths of a warp share
     path_rows   rows that decide where paths of a warp meet and go on
     """
 
@@ -70,7 +73,10 @@ class MicroProgram:
 
 
 class Context:
-    """Allocates rows for one program and collects its micro-operations."""
+    """Allocates the rows of one program and collects its micro-operations.
+
+    instruction  the one that is being lowered
+    """
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -79,10 +85,10 @@ class Context:
         self.uniform_base = self.registers
         self.predicate_base = self.uniform_base + UNIFORM_REGISTERS
         self.uniform_predicate_base = self.predicate_base + 8
-        self.zero = self.uniform_predicate_base + 8  # sixteen rows, so that fragments read from RZ are zero throughout
+        self.zero = self.uniform_predicate_base + 8  # sixteen rows: a matrix fragment read from RZ is zero throughout
         self.ones = self.zero + 16
         self.sink = self.ones + 1  # eight rows that take what is written to RZ
-        self.temporary = self.sink + 8  # rows within one instruction
+        self.temporary = self.sink + 8  # rows that are used within one instruction
         self.barrier_base = self.temporary + TEMPORARIES
         self.resume = self.barrier_base + CONVERGENCE_BARRIERS  # where a thread goes on after a collective instruction
         self.next_row = self.resume + 1
@@ -91,6 +97,7 @@ class Context:
         self.literals: dict[tuple[int, ...], int] = {}
         self.specials: dict[str, int] = {}
         self.instruction: Instruction = program.instructions[0]
+        self._guard: Source | None = None  # replaces the instruction's own guard, see `guarded`
 
     def unsupported(self, what: str) -> GemmsimError:
         i, p = self.instruction, self.program
@@ -98,6 +105,19 @@ class Context:
             f"{what} in '{i.text}' at {i.offset:#06x} of kernel '{p.name}' ({p.arch}): "
             "gemmsim has no semantics for it yet"
         )
+
+    def modifiers(self, *allowed: str) -> set[str]:
+        """The instruction's modifiers. Raises GemmsimError for one that is not among `allowed`."""
+        modifiers = set(self.instruction.modifiers)
+        if extra := modifiers - set(allowed):
+            raise self.unsupported(f"modifier .{sorted(extra)[0]}")
+        return modifiers
+
+    @property
+    def operation(self) -> str:
+        """The micro-operation that is named like the opcode, or like the opcode's form without U: "ffma" of UFFMA."""
+        name = self.instruction.opcode
+        return (name[1:] if OPCODES[name].port == "uniform" else name).lower()
 
     # Rows
 
@@ -205,10 +225,26 @@ class Context:
         return Source(self.zero)
 
     def scratch(self, number: int) -> Source:
-        """A temporary row as a source (and the one behind it, where two are read)."""
+        """A temporary row as a source; operations on pairs read the next row too."""
         return Source(self.temporary + number)
 
     # Emission
+
+    def write(self, d: Operand, op: str, sources: tuple[Source, ...], immediates: tuple[int, ...] = ()) -> None:
+        """Append a micro-operation whose only result goes to the operand `d`."""
+        self.emit(op, (self.result(d),), sources, immediates, uniform=is_uniform(d))
+
+    def compute(self, number: int, op: str, sources: tuple[Source, ...], immediates: tuple[int, ...] = ()) -> Source:
+        """Append a micro-operation whose result goes to temporary row `number`, for all lanes; that row."""
+        self.emit(op, (self.temporary + number,), sources, immediates, uniform=True)
+        return self.scratch(number)
+
+    @contextmanager
+    def guarded(self, guard: Source) -> Iterator[None]:
+        """Inside, micro-operations are guarded by `guard` and not as the instruction is."""
+        self._guard = guard
+        yield
+        self._guard = None
 
     def emit(
         self,
@@ -218,21 +254,23 @@ class Context:
         immediates: tuple[int, ...] = (),
         *,
         uniform: bool = False,
-        target: int = 0,
         access: int = 0,
         detail: int = 0,
-        only: Source | None = None,
     ) -> None:
-        """Append one micro-operation, guarded as the instruction is, or by the row `only` instead."""
+        """Append one micro-operation, guarded as the instruction is.
+
+        uniform         the results are written for all lanes, whichever are active
+        access, detail  the words of these columns, see `gemmsim.trace.micro`
+        """
         row = [0] * micro.COLUMNS
         row[micro.OP] = OP_NUMBER[op] if op in OP_NUMBER else CONTROL_NUMBER[op]
-        guard = self.instruction.predicate
-        flags = micro.UNIFORM if uniform else 0
-        if guard is None and only is None:
+        flags, guard = micro.UNIFORM if uniform else 0, self._guard
+        if guard is None and self.instruction.predicate is not None:
+            guard = self.predicate(self.instruction.predicate)
+        if guard is None:
             row[micro.GUARD], flags = self.ones * WARP_LANES, flags | micro.UNGUARDED
         else:
-            source = only or self.predicate(guard)  # type: ignore[arg-type]
-            row[micro.GUARD], row[micro.GUARD_XOR] = source.row * WARP_LANES, source.flip
+            row[micro.GUARD], row[micro.GUARD_XOR] = guard.row * WARP_LANES, guard.flip
         row[micro.RESULT : micro.RESULT + 3] = (self.sink * WARP_LANES,) * 3
         for at, result in enumerate(results, micro.RESULT):
             row[at] = result * WARP_LANES
@@ -242,7 +280,7 @@ class Context:
             at += micro.SOURCE_COLUMNS
         for at, value in enumerate(immediates, micro.IMMEDIATE):
             row[at] = value & ALL
-        row[micro.INSTRUCTION], row[micro.FLAGS], row[micro.TARGET] = self.instruction.index, flags, target
+        row[micro.INSTRUCTION], row[micro.FLAGS] = self.instruction.index, flags
         row[micro.ACCESS], row[micro.DETAIL] = access, detail
         if op in ("access", "load_matrix"):
             row[micro.SLOT] = self.accesses
@@ -251,7 +289,7 @@ class Context:
 
 
 def negations(*operands: Operand) -> int:
-    """How many ones the complements of these operands still lack to be negatives."""
+    """How many ones have to be added to the complements of these operands to make negatives of them."""
     return sum(operand.negate for operand in operands)
 
 

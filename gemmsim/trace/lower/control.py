@@ -1,25 +1,22 @@
-"""Branches, calls, convergence barriers, block barriers, and what has no effect on a functional run."""
+"""Branches, calls, convergence barriers, block barriers, and instructions without effect on what is computed."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from gemmsim.isa.program import INSTRUCTION_BYTES, Operand, OperandKind
 from gemmsim.trace import micro
 from gemmsim.trace.lower.context import Context, Source, is_predicate
-from gemmsim.trace.lower.integer import check_modifiers
 
 ALL_THREADS = 0xFFFFFFFF
 
 
 def nop(context: Context) -> None:
-    """Scoreboard waits, fences and hints: the executor runs each warp's instructions in order and completes each, also
-    asynchronous copies, so nothing is left to do."""
+    """Fences and hints. The executor completes each instruction of a warp, asynchronous copies included, before the
+    next one, so nothing is left to do."""
     context.emit("nop")
 
 
 def _condition(context: Context) -> Source:
-    """The predicate operand of a branch or BREAK; true where it has none."""
+    """The predicate operand of a branch or of BREAK; true where there is none."""
     conditions = [o for o in context.instruction.operands if is_predicate(o)]
     if len(conditions) > 1:
         raise context.unsupported("branch condition")
@@ -27,7 +24,7 @@ def _condition(context: Context) -> Source:
 
 
 def bra(context: Context) -> None:
-    modifiers = check_modifiers(context, "U", "DIV", "CONV")
+    modifiers = context.modifiers("U", "DIV", "CONV")
     if not modifiers & {"DIV", "CONV"}:
         context.emit("branch", (), (_condition(context),))
         return
@@ -39,17 +36,17 @@ def bra(context: Context) -> None:
 
 
 def brx(context: Context) -> None:
-    """BRX Ra -d: to Ra - d from the next instruction."""
-    check_modifiers(context)
+    """BRX Ra -d branches to Ra - d, counted from the next instruction."""
+    context.modifiers()
     register, displacement = context.instruction.operands[:2]
     base = context.instruction.offset + INSTRUCTION_BYTES + displacement.value
     context.emit("jump", (), (context.bits(register),), (base,))
 
 
 def call(context: Context) -> None:
-    """CALL.REL.NOINC: a jump; the code before it has put the return address into a register. A register holds the
-    callee's offset from the function that the label names."""
-    modifiers = check_modifiers(context, "REL", "NOINC")
+    """CALL.REL.NOINC is a jump: the code before it has put the return address into a register. Where an operand is a
+    register, it holds the callee's offset from the function that the label names."""
+    modifiers = context.modifiers("REL", "NOINC")
     *registers, target = context.instruction.operands
     if "REL" not in modifiers or target.kind != OperandKind.TARGET:
         raise context.unsupported("call form")
@@ -60,8 +57,8 @@ def call(context: Context) -> None:
 
 
 def ret(context: Context) -> None:
-    """RET.REL.NODEC Ra `(f): to the offset Ra from the function f."""
-    modifiers = check_modifiers(context, "REL", "NODEC")
+    """RET.REL.NODEC Ra `(f) jumps to the offset Ra from the function f."""
+    modifiers = context.modifiers("REL", "NODEC")
     register, target = context.instruction.operands
     if "REL" not in modifiers or target.kind != OperandKind.TARGET:
         raise context.unsupported("return form")
@@ -69,24 +66,33 @@ def ret(context: Context) -> None:
 
 
 def exit_(context: Context) -> None:
-    check_modifiers(context)
+    context.modifiers()
     if context.instruction.operands:
         raise context.unsupported("operand form")
     context.emit("exit")
 
 
-def convergence(name: str) -> Callable[[Context], None]:
-    def emit(context: Context) -> None:
-        check_modifiers(context, "RECONVERGENT", "RELIABLE")
-        barrier = next(o for o in context.instruction.operands if o.kind == OperandKind.BARRIER)
-        context.emit(name, (context.result(barrier),), (_condition(context),))
+def bssy(context: Context) -> None:
+    _convergence(context, "begin")
 
-    return emit
+
+def bsync(context: Context) -> None:
+    _convergence(context, "converge")
+
+
+def break_(context: Context) -> None:
+    _convergence(context, "leave")
+
+
+def _convergence(context: Context, name: str) -> None:
+    context.modifiers("RECONVERGENT", "RELIABLE")
+    barrier = next(o for o in context.instruction.operands if o.kind == OperandKind.BARRIER)
+    context.emit(name, (context.result(barrier),), (_condition(context),))
 
 
 def bmov(context: Context) -> None:
-    """Save and restore of convergence barriers around calls."""
-    modifiers = check_modifiers(context, "32", "CLEAR")
+    """BMOV saves and restores convergence barriers around calls."""
+    modifiers = context.modifiers("32", "CLEAR")
     d, a = context.instruction.operands
     context.emit("mov", (context.result(d),), (context.bits(a),))
     if "CLEAR" in modifiers:
@@ -96,7 +102,7 @@ def bmov(context: Context) -> None:
 def warpsync(context: Context) -> None:
     """WARPSYNC mask | .ALL waits for the named threads. WARPSYNC.COLLECTIVE mask, label: all of them execute what
     follows together, wherever they come from; ENDCOLLECTIVE sends each on to its own label."""
-    modifiers = check_modifiers(context, "ALL", "COLLECTIVE")
+    modifiers = context.modifiers("ALL", "COLLECTIVE")
     operands = list(context.instruction.operands)
     if "COLLECTIVE" in modifiers:
         mask, label = operands
@@ -108,7 +114,7 @@ def warpsync(context: Context) -> None:
 
 
 def end_collective(context: Context) -> None:
-    check_modifiers(context)
+    context.modifiers()
     context.emit("jump", (), (Source(context.resume),), (0,))
 
 
@@ -116,8 +122,9 @@ _REDUCTIONS = {"AND": micro.REDUCE_AND, "OR": micro.REDUCE_OR, "POPC": micro.RED
 
 
 def bar(context: Context) -> None:
-    """BAR.SYNC, .ARV and .RED: barrier, number of threads (none: all of the block), predicate to reduce."""
-    modifiers = check_modifiers(context, "SYNC", "ARV", "RED", "DEFER_BLOCKING", *_REDUCTIONS)
+    """BAR.SYNC, BAR.ARV and BAR.RED name a barrier, the threads that it waits for (without a number: all of the block)
+    and a predicate to reduce."""
+    modifiers = context.modifiers("SYNC", "ARV", "RED", "DEFER_BLOCKING", *_REDUCTIONS)
     operands = list(context.instruction.operands)
     predicate = context.predicate(operands.pop()) if is_predicate(operands[-1]) else context.true
     if "RED" in modifiers:
@@ -131,53 +138,30 @@ def bar(context: Context) -> None:
 
 
 def b2r(context: Context) -> None:
-    """B2R.RESULT Rd[, Pd]: outcome of the last BAR.RED."""
-    check_modifiers(context, "RESULT")
+    """B2R.RESULT Rd[, Pd] reads the outcome of the last BAR.RED."""
+    context.modifiers("RESULT")
     d, *predicates = context.instruction.operands
     flag = context.result(predicates[0]) if predicates else context.sink + 1
     context.emit("barrier_outcome", (context.result(d), flag))
 
 
 def bpt(context: Context) -> None:
-    """BPT.TRAP: a failed assertion."""
-    modifiers = check_modifiers(context, "TRAP")
+    """BPT.TRAP ends the kernel: an assertion has failed."""
+    modifiers = context.modifiers("TRAP")
     if "TRAP" not in modifiers:
         raise context.unsupported("breakpoint")
     context.emit("trap")
 
 
 def commit_copies(context: Context) -> None:
-    """LDGDEPBAR: copies since the last one form a group that scoreboard SB0 counts. Nothing to do, but to watch."""
+    """LDGDEPBAR makes a group of the copies since the last one; scoreboard SB0 counts it. Only the sanitizer looks."""
     context.emit("nop", detail=micro.COMMIT)
 
 
 def wait_copies(context: Context) -> None:
-    """DEPBAR.LE SB0, n: at most n groups are still under way."""
+    """DEPBAR.LE SB0, n waits until at most n groups are under way. Only the sanitizer looks."""
     operands = context.instruction.operands
     if "LE" in context.instruction.modifiers and len(operands) >= 2 and operands[0].name == "SB0":
         context.emit("nop", immediates=(operands[1].value,), detail=micro.WAIT)
     else:
         context.emit("nop")
-
-
-_NO_EFFECT = ("NOP", "YIELD", "NANOSLEEP", "MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL", "FENCE")
-
-TABLE = {
-    **dict.fromkeys(_NO_EFFECT, nop),
-    "LDGDEPBAR": commit_copies,
-    "DEPBAR": wait_copies,
-    "BRA": bra,
-    "BRX": brx,
-    "CALL": call,
-    "RET": ret,
-    "EXIT": exit_,
-    "BSSY": convergence("begin"),
-    "BSYNC": convergence("converge"),
-    "BREAK": convergence("leave"),
-    "BMOV": bmov,
-    "WARPSYNC": warpsync,
-    "ENDCOLLECTIVE": end_collective,
-    "BAR": bar,
-    "B2R": b2r,
-    "BPT": bpt,
-}

@@ -1,4 +1,4 @@
-"""LOP3, PLOP3, PRMT, SEL, ISETP and their uniform forms."""
+"""Bitwise logic, byte permutes, choices, comparisons and predicates, for vector and uniform registers alike."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from gemmsim.isa.semantics.logic import COMMON_TABLES
 from gemmsim.isa.semantics.predicate import AND, OR, XOR
 from gemmsim.trace.lower.context import ALL, Context, Source, is_predicate, is_uniform
 from gemmsim.trace.lower.half import half_source
-from gemmsim.trace.lower.integer import check_modifiers
 
-BOOLEAN = {"AND": AND, "OR": OR, "XOR": XOR}
+_BOOLEAN = {"AND": AND, "OR": OR, "XOR": XOR}
 
 
 def lop3(context: Context) -> None:
-    """LOP3.LUT [P,] Rd, Ra, Rb, Rc, table[, Q]: P is whether any bit of the result is set, or else Q."""
-    check_modifiers(context, "LUT")
+    """LOP3.LUT [P,] Rd, Ra, Rb, Rc, table[, Q]: P is whether any bit of the result is set, or Q."""
+    context.modifiers("LUT")
     operands = list(context.instruction.operands)
     predicate = operands.pop(0) if is_predicate(operands[0]) else None
     combined = operands.pop() if is_predicate(operands[-1]) else None
@@ -35,32 +34,29 @@ def lop3(context: Context) -> None:
 
 
 def plop3(context: Context) -> None:
-    check_modifiers(context, "LUT")
-    *predicates, first, second = context.instruction.operands
-    p, q, a, b, c = predicates
+    context.modifiers("LUT")
+    p, q, a, b, c, first, second = context.instruction.operands
     sources = tuple(context.predicate(o) for o in (a, b, c))
     results = (context.result(p), context.result(q))
     context.emit("plop3", results, sources, (first.value, second.value), uniform=is_uniform(p))
 
 
 def prmt(context: Context) -> None:
-    check_modifiers(context)
+    context.modifiers()
     d, a, selector, c = context.instruction.operands
-    sources = (context.bits(a), context.bits(selector), context.bits(c))
-    context.emit("prmt", (context.result(d),), sources, uniform=is_uniform(d))
+    context.write(d, "prmt", (context.bits(a), context.bits(selector), context.bits(c)))
 
 
 def sel(context: Context) -> None:
-    modifiers = check_modifiers(context, "64")
+    modifiers = context.modifiers("64")
     d, a, b, p = context.instruction.operands
     if a.negate or b.negate:
         raise context.unsupported("negated operand")
     name, operand = ("sel64", context.wide) if "64" in modifiers else ("sel", context.bits)
-    sources = (operand(a), operand(b), context.predicate(p))
-    context.emit(name, (context.result(d),), sources, uniform=is_uniform(d))
+    context.write(d, name, (operand(a), operand(b), context.predicate(p)))
 
 
-# comparison -> micro-operation, operands swapped, result inverted
+# comparison -> micro-operation, whether its operands are swapped, whether its result is inverted
 _INTEGER = {
     "LT": ("lt", False, False),
     "GT": ("lt", True, False),
@@ -71,7 +67,7 @@ _INTEGER = {
 }
 # With .EX the comparison of the low words decides where the high ones are equal, so LE and GE compare like LT and GT.
 _INTEGER_EX = {**_INTEGER, "LE": _INTEGER["LT"], "GE": _INTEGER["GT"]}
-# The plain ones are false where an operand is NaN, those with U true.
+# The plain comparisons are false where an operand is NaN, those with U are true.
 _FLOAT = {
     **{"LT": ("lt", False, False), "GT": ("lt", True, False), "LE": ("le", False, False), "GE": ("le", True, False)},
     **{"EQ": ("eq", False, False), "NE": ("lg", False, False), "NUM": ("num", False, False)},
@@ -80,139 +76,92 @@ _FLOAT = {
 }
 
 
-def _how(context: Context) -> int:
-    return next((BOOLEAN[m] for m in context.instruction.modifiers if m in BOOLEAN), AND)
+def _combination(context: Context) -> int:
+    """How the comparison combines with the third predicate."""
+    return next((_BOOLEAN[m] for m in context.instruction.modifiers if m in _BOOLEAN), AND)
 
 
 def isetp(context: Context) -> None:
-    modifiers = check_modifiers(context, *_INTEGER, "U32", "S32", "U64", "S64", *BOOLEAN, "EX")
+    modifiers = context.modifiers(*_INTEGER, "U32", "S32", "U64", "S64", *_BOOLEAN, "EX")
     comparison = next(m for m in context.instruction.modifiers if m in _INTEGER)
     kind = next((m for m in ("U32", "S64", "U64") if m in modifiers), "S32")
     p, q, a, b, *read = context.instruction.operands
     if a.negate or b.negate:
         raise context.unsupported("negated operand")
-    results = (context.result(p), context.result(q))
-    how, uniform, third = _how(context), is_uniform(p), context.predicate(read[0])
-    if kind.endswith("64"):
-        _compare_wide(context, comparison, kind, results, context.wide(a), context.wide(b), third, how, uniform)
-        return
-    table = _INTEGER_EX if "EX" in modifiers else _INTEGER
-    name, swap, invert = table[comparison]
-    sources = (context.bits(b), context.bits(a)) if swap else (context.bits(a), context.bits(b))
-    type_ = "u32" if name == "eq" else kind.lower()
-    if "EX" in modifiers:
+    third = context.predicate(read[0])
+    wide = kind.endswith("64")
+    operand = context.wide if wide else context.bits
+    name, swap, invert = (_INTEGER_EX if "EX" in modifiers and not wide else _INTEGER)[comparison]
+    first, second = operand(b if swap else a), operand(a if swap else b)
+    type_ = "u32" if name == "eq" else f"{kind[0].lower()}32"
+    low = None
+    if wide:  # from sm_100 on; done as the two comparisons of 32 bits that earlier code has for it
+        low = context.compute(0, f"setp_{name}_u32", (first, second, context.true), (0, AND))
+        first, second = (Source(one.row + 1, one.keep, one.flip) for one in (first, second))
+    elif "EX" in modifiers:
         low = context.predicate(read[1])
-        if comparison == "NE":  # not (equal, and not (low words differ))
+        if comparison == "NE":  # not (equal, and not (the low words differ))
             low = Source(low.row, low.keep, low.flip ^ ALL)
-        context.emit(f"setp_ex_{name}_{type_}", results, (*sources, third, low), (int(invert), how), uniform=uniform)
-    elif len(read) == 1:
-        context.emit(f"setp_{name}_{type_}", results, (*sources, third), (int(invert), how), uniform=uniform)
-    else:
+    elif len(read) != 1:
         raise context.unsupported("operand form")
-
-
-def _compare_wide(
-    context: Context,
-    comparison: str,
-    kind: str,
-    results: tuple[int, int],
-    a: Source,
-    b: Source,
-    third: Source,
-    how: int,
-    uniform: bool,
-) -> None:
-    """64-bit comparisons of sm_100 and later, as the two 32-bit ones that earlier code has for them."""
-    name, swap, invert = _INTEGER[comparison]
-    if swap:
-        a, b = b, a
-    low = context.scratch(0)
-    context.emit(f"setp_{name}_u32", (low.row,), (a, b, context.true), (0, AND), uniform=True)
-    high = (Source(a.row + 1, a.keep, a.flip), Source(b.row + 1, b.keep, b.flip), third, low)
-    type_ = "u32" if name == "eq" or kind == "U64" else "s32"
-    context.emit(f"setp_ex_{name}_{type_}", results, high, (int(invert), how), uniform=uniform)
+    name = f"setp_{name}_{type_}" if low is None else f"setp_ex_{name}_{type_}"
+    sources = (first, second, third) if low is None else (first, second, third, low)
+    results = (context.result(p), context.result(q))
+    context.emit(name, results, sources, (int(invert), _combination(context)), uniform=is_uniform(p))
 
 
 def fsetp(context: Context) -> None:
-    modifiers = check_modifiers(context, *_FLOAT, "FTZ", *BOOLEAN)
+    modifiers = context.modifiers(*_FLOAT, "FTZ", *_BOOLEAN)
     p, q, a, b, third = context.instruction.operands
     sources = [context.single(a), context.single(b)]
     if "FTZ" in modifiers:
-        for i, source in enumerate(sources):
-            context.emit("flush_f32", (context.scratch(i).row,), (source,), uniform=True)
-            sources[i] = context.scratch(i)
-    emit_float_comparison(context, "f32", (p, q), sources, third)
+        sources = [context.compute(i, "flush_f32", (source,)) for i, source in enumerate(sources)]
+    _compare_floats(context, "f32", (p, q), sources, third)
 
 
 def dsetp(context: Context) -> None:
-    check_modifiers(context, *_FLOAT, *BOOLEAN)
+    context.modifiers(*_FLOAT, *_BOOLEAN)
     p, q, a, b, third = context.instruction.operands
-    emit_float_comparison(context, "f64", (p, q), [context.double(a), context.double(b)], third)
+    _compare_floats(context, "f64", (p, q), [context.double(a), context.double(b)], third)
 
 
 def hsetp2(context: Context) -> None:
-    """HSETP2 P, PT, a, b, PT: of the low halves after the operands' swizzles."""
-    modifiers = check_modifiers(context, *_FLOAT, "BF16_V2", *BOOLEAN)
+    """HSETP2 P, PT, a, b, PT compares the low halves after the operands' swizzles."""
+    modifiers = context.modifiers(*_FLOAT, "BF16_V2", *_BOOLEAN)
     p, q, a, b, third = context.instruction.operands
     if context.result(q) != context.sink:
         raise context.unsupported("second predicate of HSETP2")
-    kind = "bf16" if "BF16_V2" in modifiers else "f16"
-    sources = []
-    for i, operand in enumerate((a, b)):
-        row = context.scratch(i)
-        context.emit(f"{kind}_to_f32", (row.row,), (half_source(context, operand, 2 + i),), (0,), uniform=True)
-        sources.append(row)
-    emit_float_comparison(context, "f32", (p, q), sources, third)
+    widen = "bf16_to_f32" if "BF16_V2" in modifiers else "f16_to_f32"
+    sources = [context.compute(i, widen, (half_source(context, o, 2 + i),), (0,)) for i, o in enumerate((a, b))]
+    _compare_floats(context, "f32", (p, q), sources, third)
 
 
-def emit_float_comparison(
+def _compare_floats(
     context: Context, type_: str, written: tuple[Operand, Operand], sources: list[Source], third: Operand
 ) -> None:
     comparison = next(m for m in context.instruction.modifiers if m in _FLOAT)
     name, swap, invert = _FLOAT[comparison]
     a, b = reversed(sources) if swap else sources
     results = tuple(context.result(p) for p in written)
+    immediates = (int(invert), _combination(context))
     operands = (a, b, context.predicate(third))
-    context.emit(
-        f"setp_{name}_{type_}", results, operands, (int(invert), _how(context)), uniform=is_uniform(written[0])
-    )
+    context.emit(f"setp_{name}_{type_}", results, operands, immediates, uniform=is_uniform(written[0]))
 
 
 def p2r(context: Context) -> None:
-    """P2R Rd, PR, Ra, mask: the predicates as bits; others of Ra kept."""
-    check_modifiers(context)
+    """P2R Rd, PR, Ra, mask: the predicates as bits; the other bits are those of Ra."""
+    context.modifiers()
     d, _, a, mask = context.instruction.operands
-    context.emit("mov", (context.result(d),), (context.bits(a),))
+    context.write(d, "mov", (context.bits(a),))
     for bit in range(7):
         if mask.value >> bit & 1:
             source = context.bits(Operand(d.kind, d.index))
-            p = Source(context.predicate_base + bit)
-            context.emit("with_bit", (context.result(d),), (source, p), (bit,))
+            context.write(d, "with_bit", (source, Source(context.predicate_base + bit)), (bit,))
 
 
 def r2p(context: Context) -> None:
-    check_modifiers(context)
+    context.modifiers()
     _, a, mask = context.instruction.operands
     for bit in range(7):
         if mask.value >> bit & 1:
             context.emit("bit_of", (context.predicate_base + bit,), (context.bits(a),), (bit,))
-
-
-TABLE = {
-    "LOP3": lop3,
-    "ULOP3": lop3,
-    "PLOP3": plop3,
-    "UPLOP3": plop3,
-    "PRMT": prmt,
-    "UPRMT": prmt,
-    "SEL": sel,
-    "USEL": sel,
-    "ISETP": isetp,
-    "UISETP": isetp,
-    "FSETP": fsetp,
-    "UFSETP": fsetp,
-    "DSETP": dsetp,
-    "HSETP2": hsetp2,
-    "P2R": p2r,
-    "R2P": r2p,
-}

@@ -1,4 +1,4 @@
-"""The table of opcodes, and the loop over a program's instructions."""
+"""The loop over a program's instructions. What each opcode is lowered by, the table of opcodes says."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from gemmsim.isa.opcodes import OPCODES
 from gemmsim.isa.program import INSTRUCTION_BYTES, OperandKind, Program
 from gemmsim.support.errors import GemmsimError, nearest
 from gemmsim.support.identity_cache import cached_by_identity
@@ -14,27 +15,21 @@ from gemmsim.trace.lower import control, conversion, floating, half, integer, lo
 from gemmsim.trace.lower.context import Constant, Context, MicroProgram
 
 _KEPT = 4  # programs
-
-TABLE: dict[str, Callable[[Context], None]] = {
-    **integer.TABLE,
-    **logic.TABLE,
-    **floating.TABLE,
-    **half.TABLE,
-    **conversion.TABLE,
-    **moves.TABLE,
-    **memory.TABLE,
-    **control.TABLE,
-    **tensor.TABLE,
+_MODULES = (control, conversion, floating, half, integer, logic, memory, moves, tensor)
+_FUNCTIONS = {
+    f"{module.__name__.rpartition('.')[2]}.{name}": function
+    for module in _MODULES
+    for name, function in vars(module).items()
 }
-
-
-def supported_opcodes() -> tuple[str, ...]:
-    return tuple(sorted(TABLE))
+# Opcode -> the function that lowers it, for the opcodes that execute.
+LOWERING: dict[str, Callable[[Context], None]] = {
+    name: _FUNCTIONS[row.lowering] for name, row in OPCODES.items() if row.lowering
+}
 
 
 @cached_by_identity(_KEPT)
 def lower(program: Program) -> MicroProgram:
-    """Every instruction to its micro-operations. Raises GemmsimError where one has no semantics."""
+    """Lower every instruction to its micro-operations. Raises GemmsimError where one has no semantics."""
     if not program.instructions:
         raise GemmsimError(f"kernel '{program.name}' ({program.arch}) has no instructions")
     context = Context(program)
@@ -42,13 +37,13 @@ def lower(program: Program) -> MicroProgram:
     for number, instruction in enumerate(program.instructions):
         context.instruction = instruction
         start[number] = len(context.code)
-        function = TABLE.get(instruction.opcode)
+        function = LOWERING.get(instruction.opcode)
         if function is None:
-            hint = nearest(instruction.opcode, TABLE)
+            hint = nearest(instruction.opcode, LOWERING)
             raise GemmsimError(str(context.unsupported(f"opcode {instruction.opcode}")) + hint)
         try:
             function(context)
-        except ValueError:  # a form with other operands than the ones known
+        except ValueError:  # other operands than those that are known
             raise context.unsupported("operand form") from None
         context.code[start[number]][micro.FLAGS] |= micro.FIRST
     start[-1] = len(context.code)
@@ -78,7 +73,7 @@ def lower(program: Program) -> MicroProgram:
 
 
 def _resolve_targets(context: Context, code: np.ndarray, start: np.ndarray) -> None:
-    """Branch targets become micro-operation numbers."""
+    """Put the micro-operation at which each branch continues into its column TARGET."""
     for number, instruction in enumerate(context.program.instructions):
         for operand in instruction.operands:
             if operand.kind != OperandKind.TARGET:

@@ -1,28 +1,26 @@
-"""LDSM, HMMA, IMMA, DMMA: one micro-operation each, that sees all lanes (`trace.engine.tensor` executes them)."""
+"""Matrix instructions: each is one micro-operation over all lanes, which `gemmsim.trace.engine.tensor` executes."""
 
 from __future__ import annotations
 
-from gemmsim.isa.matrix import MatrixMultiply, matrix_multiply
+from gemmsim.isa.matrix import MATRIX_ROW_BYTES, MatrixMultiply, matrix_count, matrix_multiply
 from gemmsim.isa.program import OperandKind
 from gemmsim.trace import micro
 from gemmsim.trace.lower.context import Context, Source
-from gemmsim.trace.lower.integer import check_modifiers
 from gemmsim.trace.lower.memory import address
 from gemmsim.trace.micro import SHARED
 
 F16, BF16, TF32, S8, U8 = range(5)  # formats of A and B
 F32, F64, S32, S32_SATURATED = range(4)  # of the accumulator
 TRANSPOSED = 8
-MATRIX_ROW_BYTES = 16  # of an 8 x 8 matrix of 16-bit elements
 
 
 def ldsm(context: Context) -> None:
-    """LDSM.16.M88[.2|.4] Rd, [address]; MT88 transposes."""
-    modifiers = check_modifiers(context, "16", "M88", "MT88", "2", "4")
+    """LDSM.16.M88[.2|.4] Rd, [address] loads one, two or four matrices; .MT88 transposes them."""
+    modifiers = context.modifiers("16", "M88", "MT88", "2", "4")
     if "16" not in modifiers:
         raise context.unsupported("matrix of elements other than 16 bits")
     d, where = context.instruction.operands
-    count = 4 if "4" in modifiers else 2 if "2" in modifiers else 1
+    count = matrix_count(context.instruction.modifiers)
     source = address(context, where, SHARED)
     how = MATRIX_ROW_BYTES | micro.LOAD << micro.KIND_SHIFT | SHARED << micro.SPACE_SHIFT
     detail = count | TRANSPOSED * ("MT88" in modifiers)
@@ -31,7 +29,7 @@ def ldsm(context: Context) -> None:
 
 def hmma(context: Context) -> None:
     shape = _shape(context)
-    modifiers = check_modifiers(context, "F32", "BF16", "TF32", shape.shape)
+    modifiers = context.modifiers("F32", "BF16", "TF32", shape.shape)
     if "F32" not in modifiers:
         raise context.unsupported("accumulation in half precision")
     format_ = BF16 if "BF16" in modifiers else TF32 if "TF32" in modifiers else F16
@@ -40,7 +38,7 @@ def hmma(context: Context) -> None:
 
 def imma(context: Context) -> None:
     shape = _shape(context)
-    modifiers = check_modifiers(context, "S8", "U8", "SAT", shape.shape)
+    modifiers = context.modifiers("S8", "U8", "SAT", shape.shape)
     formats = [S8 if m == "S8" else U8 for m in context.instruction.modifiers if m in ("S8", "U8")]
     if len(formats) != 2:
         raise context.unsupported("integer format")
@@ -49,7 +47,7 @@ def imma(context: Context) -> None:
 
 def dmma(context: Context) -> None:
     shape = _shape(context)
-    check_modifiers(context, shape.shape)
+    context.modifiers(shape.shape)
     _emit(context, shape, F16, F16, F64)
 
 
@@ -68,6 +66,3 @@ def _emit(context: Context, shape: MatrixMultiply, format_a: int, format_b: int,
     a, b, c = (Source(context.row(source)) for source in sources)
     immediates = (shape.depth, accumulator, shape.rows)
     context.emit("multiply_matrix", (context.result(d),), (a, b, c), immediates, detail=format_a | format_b << 4)
-
-
-TABLE = {"LDSM": ldsm, "HMMA": hmma, "IMMA": imma, "DMMA": dmma}

@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 from report_factory import CODE, ROWS, evidence, traffic
 
-from gemmsim.analysis.code.instruction_mix import Kind, by_kind
+from gemmsim.analysis.code.instruction_mix import by_class
 from gemmsim.analysis.code.source_lines import by_line
 from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, L2, utilisations
 from gemmsim.analysis.verdict import advice
 from gemmsim.analysis.verdict.bottleneck import find_bottleneck
 from gemmsim.analysis.verdict.spills import LocalTraffic, local_traffic, spills
+from gemmsim.isa.opcodes import MixClass
 
 PACKED = traffic(0, "global", "ld", 4, requests=100, sectors=400, ideal_sectors=400, used_bytes=12800)
 
@@ -86,8 +87,8 @@ def test_register_tiling() -> None:
 
 
 def test_instruction_mix() -> None:
-    kinds = by_kind(evidence())
-    assert kinds == {Kind.SHARED: 500, Kind.FMA: 400, Kind.GLOBAL: 110, Kind.INTEGER: 50}
+    kinds = by_class(evidence())
+    assert kinds == {MixClass.SHARED: 500, MixClass.FMA: 400, MixClass.GLOBAL: 110, MixClass.INTEGER: 50}
     said = advice.fma_density(evidence())
     assert said is not None and said.evidence.startswith("38% ")  # 400 of 1060
     assert advice.fma_density(evidence(code=(("FFMA", 3, 90.0), ("BRA", 3, 10.0)), rows=())) is None

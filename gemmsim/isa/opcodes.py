@@ -1,0 +1,161 @@
+"""The table of opcodes, `opcodes.toml`, as typed rows: what lowers an opcode, where it issues and what it counts as.
+
+Whatever has to know something about an opcode asks its row. The rows name functions and pipes of other packages by
+text, since this package imports none of them; a test holds that they exist.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+from gemmsim.isa.program import Instruction
+from gemmsim.support.errors import GemmsimError, nearest
+
+TABLE_FILE = Path(__file__).with_suffix(".toml")
+# Bytes of a lane's access by the modifier that says so; 4 without one.
+ACCESS_BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "32": 4, "64": 8, "128": 16}
+
+
+class MixClass(StrEnum):
+    """Classes of the instruction mix, as reports name them."""
+
+    FMA = "multiply-add"
+    FLOAT = "other floating point"
+    INTEGER = "integer and address"
+    GLOBAL = "global memory"
+    SHARED = "shared memory"
+    CONTROL = "control and barriers"
+    OTHER = "moves, constants, other"
+
+
+class Kind(StrEnum):
+    """What an instruction does beside computing, where another part of the program has to know of it."""
+
+    PLAIN = "plain"
+    BRANCH = "branch"  # to the label that it names
+    INDEXED_BRANCH = "indexed_branch"  # to where a register says
+    CALL = "call"
+    RETURN = "return"
+    EXIT = "exit"
+    WARP_SYNC = "warp_sync"  # waits for threads of its warp; with a label it branches there
+    BARRIER = "barrier"  # waits for other warps of its block
+    COPY_GROUP = "copy_group"  # closes a group of asynchronous copies
+    MATRIX_ROWS = "matrix_rows"  # a lane's address is that of a row of an 8 x 8 matrix of 16-bit elements
+    SHUFFLE = "shuffle"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryAccess:
+    """space: "generic" addresses may lie in any of the others; operation: "ldgsts" copies from global to shared memory,
+    and its space is that of its source."""
+
+    space: Literal["global", "shared", "local", "generic"]
+    operation: Literal["ld", "st", "atom", "red", "ldgsts"]
+
+    @property
+    def load(self) -> bool:
+        """Whether registers are written."""
+        return self.operation in ("ld", "atom")
+
+    @property
+    def copy(self) -> bool:
+        return self.operation == "ldgsts"
+
+
+@dataclass(frozen=True, slots=True)
+class Opcode:
+    """A row of the table.
+
+    name              "IMAD"
+    lowering          "module.function" below `gemmsim.trace.lower`; empty where nothing executes the opcode yet
+    port              what it asks for when it issues (`gemmsim.sm.pipes`); empty where it needs no pipe
+    port_from_sm_100  the same from sm_100 on, where it differs; else empty
+    mix               class in the instruction mix
+    kind              what it does beside computing
+    memory            None where it accesses no memory through L1 or shared memory
+    precision         of its operations and matrices: "fp32", "tensor_bf16"; empty where none are counted
+    operations        arithmetic operations a thread (Nsight Compute's count); 0 where none are counted
+    slots             issue intervals of its pipe that it occupies; of the tensor pipe, see `gemmsim.sm.pipes`
+    half_work         shapes (modifiers) with half the multiply-adds that a time of the tensor pipe allows
+    shapes            {modifier: (rows of A, depth)} of a matrix multiplication
+    with_modifier     {modifier: the row of the opcode with it}, for the modifiers that change something
+    """
+
+    name: str
+    port: str
+    mix: MixClass
+    lowering: str = ""
+    port_from_sm_100: str = ""
+    kind: Kind = Kind.PLAIN
+    memory: MemoryAccess | None = None
+    precision: str = ""
+    operations: int = 0
+    slots: float = 1.0
+    half_work: tuple[str, ...] = ()
+    shapes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    with_modifier: Mapping[str, Opcode] = field(default_factory=dict)
+
+    def of(self, modifiers: Collection[str]) -> Opcode:
+        """This row as `modifiers` change it; no two modifiers of an instruction do."""
+        if not self.with_modifier:
+            return self
+        return next((self.with_modifier[m] for m in modifiers if m in self.with_modifier), self)
+
+
+def opcode_row(opcode: str, modifiers: Collection[str] = ()) -> Opcode:
+    """The row of `opcode`, as `modifiers` change it. Raises GemmsimError for an opcode that the table lacks."""
+    row = OPCODES.get(opcode)
+    if row is None:
+        hint = nearest(opcode, OPCODES)
+        raise GemmsimError(f"opcode {opcode} is not in gemmsim's table of opcodes, {TABLE_FILE.name}{hint}")
+    return row.of(modifiers)
+
+
+def row_of(instruction: Instruction) -> Opcode:
+    """As `opcode_row`."""
+    return opcode_row(instruction.opcode, instruction.modifiers)
+
+
+def _read(text: str) -> Mapping[str, Opcode]:
+    """Raises GemmsimError, naming the row, for what the table cannot hold."""
+    document = tomllib.loads(text)
+    shapes = {name: {shape: tuple(sizes) for shape, sizes in row.items()} for name, row in document["shapes"].items()}
+    table: dict[str, Opcode] = {}
+    for section in ("executes", "decodes_only"):
+        for name, row in document[section].items():
+            try:
+                if name in table or bool(row.get("lowering")) != (section == "executes"):
+                    raise ValueError(f"does not belong to [{section}]")
+                opcode = Opcode(name, **_typed(row), shapes=MappingProxyType(shapes.get(name, {})))
+                changes = document["modifiers"].get(name, {})
+                variants = {modifier: replace(opcode, **_typed(change)) for modifier, change in changes.items()}
+                table[name] = replace(opcode, with_modifier=MappingProxyType(variants)) if variants else opcode
+            except (KeyError, TypeError, ValueError) as error:
+                raise GemmsimError(f"{TABLE_FILE.name}, {name}: {error}") from error
+    return MappingProxyType(table)
+
+
+def _typed(row: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a row with their types."""
+    typed = dict(row)
+    if "mix" in row:
+        typed["mix"] = MixClass[row["mix"].upper()]
+    if "kind" in row:
+        typed["kind"] = Kind(row["kind"])
+    if "memory" in row:
+        space, operation = row["memory"].split()
+        typed["memory"] = MemoryAccess(space, operation)
+    if "slots" in row:
+        typed["slots"] = float(row["slots"])
+    if "half_work" in row:
+        typed["half_work"] = tuple(row["half_work"])
+    return typed
+
+
+OPCODES = _read(TABLE_FILE.read_text(encoding="utf-8"))
