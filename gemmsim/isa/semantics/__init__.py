@@ -12,7 +12,3 @@ are still to be added, because the carry of a + ~b + 1 is part of the result.
 Sources: the PTX ISA manual for the operations that SASS opcodes implement, the CUDA binary utilities manual for the
 opcode names, and comparison with an H200 (tests/records) where neither says enough.
 """
-
-from gemmsim.isa.semantics.registry import OPS, Op
-
-__all__ = ["OPS", "Op"]

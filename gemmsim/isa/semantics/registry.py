@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from gemmsim.isa.lanes import Lanes
@@ -47,8 +48,13 @@ def op(function: Callable[..., Any], name: str | None = None) -> Callable[..., A
     return function
 
 
+@cache
 def load() -> dict[str, Op]:
-    """Every micro-operation, in a fixed order (the order decides the numbers in the compiled executor)."""
+    """Every micro-operation, sorted by name.
+
+    The order decides the numbers in the compiled executor, which is kept between runs: it must not depend on which of
+    these modules happens to be imported first.
+    """
     from gemmsim.isa.semantics import conversion, double, half, integer, logic, predicate, single  # noqa: F401
 
-    return OPS
+    return dict(sorted(OPS.items()))
