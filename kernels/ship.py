@@ -16,7 +16,6 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from gemmsim.compile import compile_kernel, default_cache
-from gemmsim.compile.cache import write_atomically
 from gemmsim.compile.key import shipped_keys
 from gemmsim.compile.shipped import FOLDER, INDEX, Index, read_index
 from gemmsim.compile.source import PythonKernel
@@ -27,6 +26,7 @@ from gemmsim.isa.program import Program
 from gemmsim.launch.cases import LadderCase, ladder_request
 from gemmsim.launch.ladder import kernel_infos
 from gemmsim.support.errors import GemmsimError
+from gemmsim.support.files import write_atomically
 
 PROGRAMS = Path(__file__).parent / FOLDER
 COMMAND = "python -m gemmsim_kernels.ship"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
 import click
 
 from gemmsim.support.errors import GemmsimError
+from gemmsim.support.files import write_atomically
 
 
 def emit(text: str, path: str | None) -> None:
@@ -23,22 +22,7 @@ def emit(text: str, path: str | None) -> None:
 
 def write_file(content: bytes, path: str) -> None:
     """By way of a temporary file beside it; raises GemmsimError where that cannot be."""
-    target = Path(path)
     try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            os.chmod(temporary, 0o666 & ~_umask())  # noqa: PTH101  mkstemp makes it private
-            Path(temporary).replace(target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        write_atomically(Path(path), content)
     except OSError as error:
         raise GemmsimError(f"cannot write {path}: {error.strerror}") from None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -3,10 +3,8 @@ never see half of one; its checksum tells a damaged one, which counts as absent.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
-import tempfile
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ from pathlib import Path
 from gemmsim.isa.program import Program
 from gemmsim.isa.serialize import program_from_bytes, program_to_bytes
 from gemmsim.support.errors import GemmsimError
+from gemmsim.support.files import PRIVATE, write_atomically
 
 _MAGIC = b"gemmsim-cache-1\n"
 _DIGEST_BYTES, _LENGTH_BYTES = 32, 8
@@ -57,7 +56,7 @@ class Cache:
         path = self._path(key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, sealed(_MAGIC, body))
+            write_atomically(path, sealed(_MAGIC, body), PRIVATE)
         except OSError as error:
             warnings.warn(
                 f"cannot write the cache folder '{self.folder}' ({error.strerror}); going on without it: set "
@@ -90,16 +89,3 @@ def default_cache() -> Cache:
     from platformdirs import user_cache_path
 
     return Cache(user_cache_path("gemmsim", appauthor=False))
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write to a temporary name in the same folder, then rename: readers see the old file, the new one, or none."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(temporary).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(temporary).unlink()
-        raise

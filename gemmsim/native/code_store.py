@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemmsim.compile.cache import CacheWarning, opened, sealed, write_atomically
+from gemmsim.compile.cache import CacheWarning, opened, sealed
 from gemmsim.compile.toolchain import versions_of
+from gemmsim.support.files import PRIVATE, write_atomically
 
 PACKAGE = Path(__file__).resolve().parent.parent
 _MAGIC = b"gemmsim-native-1\n"
@@ -80,7 +81,7 @@ def save(key: str, place: Path, code: MachineCode) -> None:
     body = b"\n".join((code.symbol.encode(), code.returns.encode(), code.object))
     try:
         place.mkdir(parents=True, exist_ok=True)
-        write_atomically(place / key, sealed(_MAGIC, body))
+        write_atomically(place / key, sealed(_MAGIC, body), PRIVATE)
     except OSError as error:
         warnings.warn(
             f"cannot write the folder '{place}' ({error.strerror}): the engines are compiled again in each run",

@@ -6,9 +6,13 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 INTERRUPTED = 130  # exit status after Ctrl-C: 128 + SIGINT
 PATIENCE_S = 5.0
@@ -45,6 +49,18 @@ def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
             process.terminate()
         raise
     pool.shutdown()
+
+
+def map_unordered(call: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[tuple[Item, Result]]:
+    """(item, call(item)) for each item, as the results come; in this process where there is one job or one item."""
+    if jobs <= 1 or len(items) <= 1:
+        for item in items:
+            yield item, call(item)
+        return
+    with workers(jobs) as pool:
+        running = {pool.submit(call, item): item for item in items}
+        for done in as_completed(running):
+            yield running[done], done.result()
 
 
 def _end_at_once_on_interrupt() -> None:

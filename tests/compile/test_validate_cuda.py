@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gemmsim_validate.records import CUDA_FOLDER, FOLDER, load_cases
+from gemmsim_validate.records.case import load_cases
+from gemmsim_validate.records.files import CUDA_FOLDER, FOLDER
 
 from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.compile.source import CudaKernel

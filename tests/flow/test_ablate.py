@@ -15,11 +15,12 @@ from gemmsim_validate.ablate.mechanisms import BY_KEY, MECHANISMS, chosen
 from gemmsim_validate.ablate.run import SIZES, Timed, ablate, ablate_all, fits
 from gemmsim_validate.ablate.switch import Inputs
 from gemmsim_validate.cli.main import main
-from gemmsim_validate.compare import render
 from gemmsim_validate.compare.document import Section
 from gemmsim_validate.compare.predict import predict
-from gemmsim_validate.compare.select import every_record
-from gemmsim_validate.records import Case, Series
+from gemmsim_validate.documents import render
+from gemmsim_validate.records.case import Case, Series
+from gemmsim_validate.records.replay import request_of
+from gemmsim_validate.records.select import replayable_cases
 
 from gemmsim.api import count
 from gemmsim.gpu.improve import value_of
@@ -71,12 +72,12 @@ TOUCHES = {
 
 @cache
 def case(name: str) -> Case:
-    return next(one for one in every_record() if one.gpu == "h200" and one.id == name)
+    return next(one for one in replayable_cases() if one.gpu == "h200" and one.id == name)
 
 
 @cache
 def inputs(name: str) -> Inputs:
-    request = case(name).request()
+    request = request_of(case(name))
     return Inputs.of(count(request), request)
 
 
@@ -268,10 +269,10 @@ def test_errors_come_back_as_text() -> None:
 
 
 def test_default_records() -> None:
-    cases = [one for one in every_record() if fits(one)]
+    cases = [one for one in replayable_cases() if fits(one)]
     assert {one.gpu for one in cases} == {"h200"} and all(one.rung and one.times for one in cases)
     assert {one.n for one in cases} == set(SIZES)
-    assert {one.name for one in cases} == {one.name for one in every_record() if one.gpu == "h200" and one.rung}
+    assert {one.name for one in cases} == {one.name for one in replayable_cases() if one.gpu == "h200" and one.rung}
 
 
 def test_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 
 import jsonschema
 import pytest
-from gemmsim_validate.records import FOLDER, SCHEMA, load_cases, load_file, read_cubin, read_records, write_records
+from gemmsim_validate.records.case import load_cases, load_file
+from gemmsim_validate.records.files import FOLDER, SCHEMA, read_cubin, read_records, write_records
 
 from gemmsim.support.errors import GemmsimError
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from gemmsim_validate.compare import accuracy, render
+from gemmsim_validate.compare import accuracy
 from gemmsim_validate.compare.document import sections
 from gemmsim_validate.compare.judge import Judged, judge_all
 from gemmsim_validate.compare.predict import predict_all
-from gemmsim_validate.compare.select import every_record
+from gemmsim_validate.documents import render
+from gemmsim_validate.records.select import replayable_cases
 
 from gemmsim.compile import default_cache
 
 # What has counters is replayed as a whole; of launches that were only timed, those of 4096 and the published ones stand
 # for the others: `gemmsim-validate compare` replays all of them.
-CASES = tuple(case for case in every_record() if case.counters or case.kind == "published" or case.m == 4096)
+CASES = tuple(case for case in replayable_cases() if case.counters or case.kind == "published" or case.m == 4096)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""An ablation as sections, which `compare.render` shows, and as JSON."""
+"""An ablation as sections, which every format renders, and as data for JSON."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import Any
 
 from gemmsim.support.version import __version__
 
-from ..compare.document import Section, Table
-from ..compare.figures import Figures
-from ..records import TIMES
+from ..compare.document import gpus_of, times_of
+from ..documents.sections import Section, Table
 from .effects import CHANGED_PCT, Ablation, Effect
 
 TITLE = "Ablation"
 SCHEMA_VERSION = 1
-SHOWN = 3  # kernels a mechanism
+KERNELS_SHOWN = 3  # for each mechanism
 NOTHING = "nothing"
 DEFINITIONS = (
     "What the error of the predicted times becomes where one mechanism of the timing model is switched off and all "
@@ -30,6 +29,7 @@ DEFINITIONS = (
 
 
 def sections(found: Ablation) -> tuple[Section, ...]:
+    """What was switched off, the errors, and what each mechanism models."""
     parts = [Section("What is switched off", (*DEFINITIONS, _coverage(found))), Section("Errors", table=_errors(found))]
     if found.failed:
         rows = tuple((case.id, why) for case, why in found.failed)
@@ -40,32 +40,21 @@ def sections(found: Ablation) -> tuple[Section, ...]:
 
 def _coverage(found: Ablation) -> str:
     rows = found.cases
-    timed = {how: sum(row.how == how for row in rows) for how in TIMES}
-    ways = ", ".join(f"{count} against {how.replace('_', ' ')}" for how, count in timed.items() if count)
-    gpus = ", ".join(sorted({row.case.gpu for row in rows}))
-    sizes = ", ".join(sorted({row.size for row in rows}, key=_edge))
-    return f"{len(rows)} cases on {gpus}, sizes {sizes}: times of {ways}."
-
-
-def _edge(size: str) -> int:
-    return int(size.partition("x")[0])
+    sizes = ", ".join(sorted({row.case.size for row in rows}, key=int))
+    return f"{len(rows)} cases on {gpus_of(rows)}, sizes {sizes}: times of {times_of(rows)}."
 
 
 def _errors(found: Ablation) -> Table:
-    lines = [(NOTHING, *_figures(found.figures), "", "", "")]
+    lines = [(NOTHING, *found.figures.texts(), "", "", "")]
     for effect in found.effects:
         change = f"{effect.change:+.1f}"
-        lines.append((effect.mechanism.key, *_figures(effect.figures), change, str(effect.changed), _kernels(effect)))
+        lines.append((effect.mechanism.key, *effect.figures.texts(), change, str(effect.changed), _kernels(effect)))
     columns = ("off", "MAPE %", "p90 %", "worst %", "bias %", "change", "changed", "kernels")
     return Table(columns, tuple(lines), frozenset(range(1, 7)))
 
 
-def _figures(figures: Figures) -> tuple[str, str, str, str]:
-    return f"{figures.mean:.1f}", f"{figures.p90:.1f}", f"{figures.worst:.1f}", f"{figures.bias:+.1f}"
-
-
 def _kernels(effect: Effect) -> str:
-    shown = [(name, change) for name, change in effect.kernels[:SHOWN] if abs(change) > CHANGED_PCT]
+    shown = [(name, change) for name, change in effect.kernels[:KERNELS_SHOWN] if abs(change) > CHANGED_PCT]
     return ", ".join(f"{name} {change:+.0f} %" for name, change in shown)
 
 
@@ -75,7 +64,7 @@ def _mechanisms(found: Ablation) -> Table:
 
 
 def as_data(found: Ablation) -> dict[str, Any]:
-    """Everything that the other formats show, and all kernels."""
+    """Everything that the other formats show, and the changes of all kernels."""
     return {
         "schema_version": SCHEMA_VERSION,
         "gemmsim": __version__,
@@ -84,7 +73,7 @@ def as_data(found: Ablation) -> dict[str, Any]:
                 "id": row.case.id,
                 "predicted_us": row.time.predicted,
                 "measured_us": row.time.measured,
-                "against": row.how,
+                "against": row.time_way,
             }
             for row in found.cases
             if row.time

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..compare.figures import Figures, time_figures
 from ..compare.judge import Judged, judge
 from ..compare.predict import Prediction
-from ..records import Case
+from ..records.case import Case
 from .mechanisms import Mechanism
 from .run import Timed
 

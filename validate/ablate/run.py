@@ -1,16 +1,16 @@
-"""Each case counted once, then timed as it is and once without each mechanism; several cases at a time."""
+"""Counts each case once, then times it as it is and once without each mechanism; several cases at a time."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import as_completed
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from gemmsim.support.errors import GemmsimError
-from gemmsim.support.processes import workers
+from gemmsim.support.processes import map_unordered
 
-from ..records import Case
+from ..records.case import Case
 from .mechanisms import BY_KEY
 
 SIZES = (1000, 1024, 2048)
@@ -18,11 +18,12 @@ SIZES = (1000, 1024, 2048)
 
 @dataclass(frozen=True)
 class Timed:
-    """One case. error: why it could not be timed, else "".
+    """The predicted times of one case.
 
+    error       why it could not be timed; "" where it could
     time_us     as `gemmsim-validate compare` predicts it
-    without_us  by mechanism
-    seconds     that all of this took
+    without_us  time without a mechanism, by the mechanism's key
+    seconds     how long all of this took
     """
 
     error: str = ""
@@ -32,20 +33,21 @@ class Timed:
 
 
 def fits(case: Case, sizes: Sequence[int] = SIZES) -> bool:
-    """A rung of the ladder on an H200, measured and timed, M = N = K one of `sizes`."""
-    square = case.m == case.n == case.k and case.n in sizes
-    return case.gpu == "h200" and case.kind == "measured" and case.rung and bool(case.held_against) and square
+    """Whether the case is a timed rung of the ladder on an H200 whose M = N = K is one of `sizes`."""
+    timed_rung = case.kind == "measured" and case.rung and bool(case.compared_time)
+    return case.gpu == "h200" and timed_rung and case.is_square and case.n in sizes
 
 
 def ablate(case: Case, keys: Sequence[str]) -> Timed:
-    """One case, without each of the mechanisms of these keys in turn."""
+    """Time one case as it is, and without each of these mechanisms in turn."""
     from gemmsim.api import count
 
+    from ..records.replay import request_of
     from .switch import Inputs
 
     start = time.perf_counter()
     try:
-        request = replace(case.request(), warm_caches=case.warm(case.held_against))
+        request = replace(request_of(case), warm_caches=case.warm(case.compared_time))
         given = Inputs.of(count(request), request)
         time_us = given.time_us()
         without_us = {key: BY_KEY[key].switch(given).time_us() for key in keys}
@@ -60,23 +62,15 @@ def ablate_all(
     jobs: int,
     progress: Callable[[Case, Timed], None] = lambda case, timed: None,
 ) -> dict[str, Timed]:
-    """By case id, in the order of `cases`. A case that cannot be timed has an error; the others go on."""
+    """The times by case id, in the order of `cases`. A case that cannot be timed has an error in its place.
+
+    `progress` is called with each case once it has been timed, in `jobs` processes.
+    """
     given = list(cases)
-    # Longest first, so that no worker is left with the longest at the end.
+    # The longest comes first, so that no process is left with it at the end.
     longest_first = sorted(given, key=lambda case: -case.m * case.n * case.k)
     found = {}
-    for case, timed in _run(longest_first, tuple(keys), jobs):
+    for case, timed in map_unordered(partial(ablate, keys=tuple(keys)), longest_first, jobs):
         found[case.id] = timed
         progress(case, timed)
     return {case.id: found[case.id] for case in given}
-
-
-def _run(cases: list[Case], keys: tuple[str, ...], jobs: int) -> Iterator[tuple[Case, Timed]]:
-    if jobs <= 1 or len(cases) <= 1:
-        for case in cases:
-            yield case, ablate(case, keys)
-        return
-    with workers(jobs) as pool:
-        running = {pool.submit(ablate, case, keys): case for case in cases}
-        for done in as_completed(running):
-            yield running[done], done.result()

@@ -10,13 +10,13 @@ import click
 
 from gemmsim.support.errors import GemmsimError
 
+from .options import PATH
+
 
 @click.command()
 @click.option("--gpu", required=True, metavar="NAME", help="Preset or file to start from.")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE.toml", help="The GPU file."
-)
-@click.option("--records", "folder", type=click.Path(path_type=Path), help="Folder of records; the repository's else.")
+@click.option("-o", "--output", type=PATH, required=True, metavar="FILE.toml", help="The GPU file.")
+@click.option("--records", "folder", type=PATH, help="Folder of records; the repository's else.")
 @click.option("--only", metavar="REGEX", help="Cases by id.")
 @click.option("--max-size", type=int, default=1024, show_default=True, help="Largest of M, N and K.")
 @click.option("--parameter", "wanted", multiple=True, metavar="KEY", help="Fit this; may be repeated.")
@@ -38,16 +38,21 @@ def command(
     """
     from gemmsim.gpu import load_gpu
 
-    from ..calibrate import calibrate, case_sample, mean_error_pct, moved_by, parameters, scaled, table
-    from ..gpu_file import Entry, gpu_file
-    from ..records import FOLDER, load_cases, write_bytes
+    from ..calibrate.fit import calibrate, moved_by, parameters, scaled
+    from ..calibrate.sample import case_sample
+    from ..calibrate.table import mean_error_pct, table
+    from ..gpu_files.write import Entry, gpu_file
+    from ..records.case import load_cases
+    from ..records.files import FOLDER, write_bytes
 
     spec = load_gpu(gpu)
     keys = parameters(spec, wanted, everything)
     chosen = [
         case
         for case in load_cases(folder or FOLDER / spec.name)
-        if case.time_us and max(case.m, case.n, case.k) <= max_size and (only is None or re.search(only, case.id))
+        if case.calibrated_time
+        and max(case.m, case.n, case.k) <= max_size
+        and (only is None or re.search(only, case.id))
     ]
     if not chosen:
         raise GemmsimError(f"no timed records up to size {max_size} fit")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,32 +11,37 @@ import click
 
 from gemmsim.support.errors import GemmsimError
 
+from .options import PATH, gathered
+
 if TYPE_CHECKING:
-    from ..ncu_csv import Profiled
+    from ..ncu.raw_page import ProfiledLaunch
+
+
+@dataclass(frozen=True)
+class ProfiledRung:
+    """The rung of the ladder that the user says was profiled; its kernel is None where it was none."""
+
+    kernel: str | None
+    size: str | None
+    dtype: str | None
+    tunables: tuple[str, ...]
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=PATH)
 @click.option("--kernel", help="The rung of the ladder that was profiled; with --size.")
 @click.option("--size", metavar="N|MxNxK", help="Its problem size.")
 @click.option("--dtype", help="Of A and B, where not the rung's default.")
 @click.option("--set-kernel", "tunables", multiple=True, metavar="NAME=VALUE", help="A tunable of the rung.")
 @click.option("--gpu", metavar="NAME", help="Preset or file of the GPU; by the file's device name where not given.")
-@click.option(
-    "--predicted",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="For any kernel: its gemmsim analyze --format json.",
-)
+@click.option("--predicted", type=PATH, metavar="FILE", help="For any kernel: its gemmsim analyze --format json.")
 @click.option("--match", metavar="REGEX", help="Which kernel of the file, by its name there.")
 @click.option("--launch", "index", type=int, metavar="N", help="Which of its launches, from 0; the last otherwise.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Also write a file of records.")
+@click.option("-o", "--output", type=PATH, metavar="FILE", help="Also write a file of records.")
+@gathered("rung", ProfiledRung)
 def command(
     file: Path,
-    kernel: str | None,
-    size: str | None,
-    dtype: str | None,
-    tunables: tuple[str, ...],
+    rung: ProfiledRung,
     gpu: str | None,
     predicted: Path | None,
     match: str | None,
@@ -43,9 +49,10 @@ def command(
     output: Path | None,
 ) -> int:
     """Read FILE (.ncu-rep, or what ncu --csv --page raw prints) and show it beside a prediction."""
-    from ..import_ncu import compared, read_launches, select, table
+    from ..ncu.comparison import compared, table
+    from ..ncu.launches import read_launches, select
 
-    if (kernel is None) == (predicted is None):
+    if (rung.kernel is None) == (predicted is None):
         raise GemmsimError("which prediction? give --kernel and --size, or --predicted FILE")
     launch = select(read_launches(file), match, index)
     if predicted:
@@ -53,57 +60,46 @@ def command(
             raise GemmsimError("-o needs --kernel and --size: a record says which problem it is of")
         click.echo(table(compared(_counters(predicted), launch.metrics)))
         return 0
-    if size is None:
+    if rung.size is None:
         raise GemmsimError("--kernel needs --size, such as --size 1024")
-    options = "".join(f":{part}" for part in (dtype, ",".join(tunables)) if part)
-    record, counters = _rung(launch, f"{kernel}{options}@{size}", gpu)
+    record, counters = _record_and_prediction(launch, rung, gpu)
     click.echo(table(compared(counters, launch.metrics)))
     if output:
-        from ..records import write_records
+        from ..records.files import write_records
 
         write_records(output, [record])
     return 0
 
 
-def _rung(launch: Profiled, text: str, gpu_name: str | None) -> tuple[dict[str, Any], dict[str, float]]:
-    """The record of the launch, and what is predicted."""
+def _record_and_prediction(
+    launch: ProfiledLaunch, profiled: ProfiledRung, gpu_name: str | None
+) -> tuple[dict[str, Any], dict[str, float]]:
+    """The record of the launch, and the counters that are predicted for it."""
     from gemmsim.api import analyze
     from gemmsim.gpu import load_gpu
     from gemmsim.launch.cases import LadderCase, ladder_request
-    from gemmsim.launch.ladder import kernel_info
 
-    from ..import_ncu import record
-    from ..measure.spec import case_id, parse_spec
-    from ..store import preset_of
+    from ..gpu_files.device import preset_of
+    from ..measure.rung import rung_of
+    from ..measure.spec import parse_spec
+    from ..ncu.comparison import record
 
-    (spec,) = parse_spec(text)
+    options = "".join(f":{part}" for part in (profiled.dtype, ",".join(profiled.tunables)) if part)
+    (spec,) = parse_spec(f"{profiled.kernel}{options}@{profiled.size}")
     name = gpu_name or (preset_of(launch.device) if launch.device else None)
     if name is None:
         raise GemmsimError("the file does not say which GPU it is of: give --gpu NAME")
     gpu = load_gpu(name)
-    info = kernel_info(spec.kernel)
+    rung, case = rung_of(spec)
     request = ladder_request(LadderCase(spec.kernel, spec.m, spec.n, spec.k, spec.dtype, spec.tunables), gpu)
     grid, block = request.launch.grid, request.launch.block
     if (launch.grid and launch.grid != grid) or (launch.block and launch.block != block):
         raise GemmsimError(
             f"the launch in the file has grid {launch.grid} and block {launch.block}, "
-            f"{info.name} of this size {grid} and {block}: another kernel, size or tunable?"
+            f"{rung.info.name} of this size {grid} and {block}: another kernel, size or tunable?"
         )
-    kind = spec.dtype or info.dtypes[0]
-    chosen = request.labels.tunables
-    case = {
-        "id": case_id(info.name, kind, chosen, spec.m, spec.n, spec.k),
-        "subject": {"name": info.name, "rung": True, "tunables": chosen, "abi": "numba", "arch": gpu.arch},
-        "problem": {
-            "m": spec.m, "n": spec.n, "k": spec.k, "dtype": kind, "result_dtype": info.result_dtype(kind),
-            "b_transposed": info.b_transposed, "relu": info.relu, "operand_roundoff": info.operand_roundoff,
-        },
-        "launch": {
-            "grid": list(grid), "block": list(block), "arguments": list(info.arguments),
-            "dynamic_shared_bytes": request.launch.dynamic_shared_bytes,
-        },
-    }  # fmt: skip
-    return record(launch, case, gpu.name, gpu.arch), analyze(request).evidence.counters
+    subject = {"name": rung.info.name, "rung": True, "tunables": rung.tunables, "abi": "numba", "arch": gpu.arch}
+    return record(launch, case | {"subject": subject}, gpu.name, gpu.arch), analyze(request).evidence.counters
 
 
 def _counters(path: Path) -> dict[str, float | None]:

@@ -1,20 +1,14 @@
-"""The `gemmsim-validate` command: loads a subcommand's module only when it is asked for; errors become one line."""
+"""The `gemmsim-validate` command and its subcommands."""
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Sequence
 
 import click
 
-from gemmsim.support.errors import GemmsimError, nearest
+from gemmsim.cli.group import exit_status, lazy_group, run_and_exit
 from gemmsim.support.version import __version__
 
-USAGE_OR_ENVIRONMENT = 2
-INTERRUPTED = 130  # as gemmsim.support.processes has it
-
-# The module .cli.<name> (with _ for -) holds `command`; the text stands here so that --help imports none of them.
 COMMANDS = {
     "compare": "Predict every record and show the errors, worst first.",
     "ablate": "Show the errors without each mechanism of the timing model.",
@@ -28,25 +22,8 @@ COMMANDS = {
 }
 
 
-class _Lazy(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
-        if cmd_name not in COMMANDS:
-            hint = nearest(cmd_name, COMMANDS)
-            raise GemmsimError(f"unknown command '{cmd_name}'{hint}: known are {', '.join(COMMANDS)}")
-        module = importlib.import_module(f"{__package__}.{cmd_name.replace('-', '_')}")
-        command: click.Command = module.command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
-
 @click.command(
-    cls=_Lazy,
+    cls=lazy_group(f"{__package__}", COMMANDS),
     no_args_is_help=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
     epilog="Exit status: 0 fine, 1 a case failed or an expectation did, 2 usage or environment.",
@@ -57,28 +34,10 @@ def cli() -> None:
 
 
 def main(args: Sequence[str]) -> int:
-    """Runs one command line; returns its exit status. Data goes to stdout, everything else to stderr."""
-    try:
-        status = cli.main(args=list(args), prog_name="gemmsim-validate", standalone_mode=False)
-    except GemmsimError as error:
-        return _fail(str(error))
-    except click.ClickException as error:
-        return _fail(f"{error.format_message()} (gemmsim-validate --help shows what is known)")
-    except (click.Abort, KeyboardInterrupt):
-        return INTERRUPTED
-    return status if isinstance(status, int) else 0
+    """Run one command line; return its exit status."""
+    return exit_status(cli, "gemmsim-validate", args)
 
 
 def run() -> None:
     """Entry point of the installed command and of `python -m gemmsim_validate`."""
-    status = main(sys.argv[1:])
-    if status == INTERRUPTED:
-        from gemmsim.support.processes import leave_soon  # only now: multiprocessing takes its time
-
-        leave_soon()
-    sys.exit(status)
-
-
-def _fail(message: str) -> int:
-    click.echo(f"error: {' '.join(message.split())}", err=True)
-    return USAGE_OR_ENVIRONMENT
+    run_and_exit(main)

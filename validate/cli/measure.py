@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,40 @@ import click
 
 from gemmsim.support.errors import GemmsimError
 
+from .options import PATH, gathered
+
 if TYPE_CHECKING:
     from ..measure.spec import Spec
+
+
+@dataclass(frozen=True)
+class Cases:
+    """What the user wants measured: specs as text, and kernels with their sizes and dtype."""
+
+    specs: tuple[str, ...]
+    kernels: tuple[str, ...]
+    sizes: tuple[str, ...]
+    dtype: str | None
+
+    def parsed(self) -> list[Spec]:
+        """All of it as specs. Raises GemmsimError, one line, for what is none."""
+        from ..measure.spec import parse_spec
+
+        if self.kernels and not self.sizes:
+            raise GemmsimError("--kernel needs --size, such as --size 1024")
+        suffix = f"{f':{self.dtype}' if self.dtype else ''}@{','.join(self.sizes)}"
+        texts = (*self.specs, *(f"{kernel}{suffix}" for kernel in self.kernels))
+        return [spec for text in texts for spec in parse_spec(text)]
+
+
+@dataclass(frozen=True)
+class How:
+    """How the cases are measured."""
+
+    no_counters: bool
+    jit: bool
+    samples: int
+    profile_timeout: float
 
 
 @click.command()
@@ -22,40 +55,28 @@ if TYPE_CHECKING:
 @click.option("--size", "sizes", multiple=True, metavar="N|MxNxK", help="Of every --kernel. May be repeated.")
 @click.option("--dtype", help="Of every --kernel that takes it; the rung's default otherwise.")
 @click.option("--gpu", metavar="NAME", help="Preset that predicts this GPU; with --prepare: what to compile for.")
-@click.option(
-    "--prepare", "bundle_out", type=click.Path(path_type=Path), metavar="FOLDER", help="Only compile, to FOLDER."
-)
-@click.option("--bundle", type=click.Path(path_type=Path), metavar="FOLDER", help="Measure what --prepare wrote.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="File of records; continued.")
+@click.option("--prepare", "bundle_out", type=PATH, metavar="FOLDER", help="Only compile, to FOLDER.")
+@click.option("--bundle", type=PATH, metavar="FOLDER", help="Measure what --prepare wrote.")
+@click.option("-o", "--output", type=PATH, metavar="FILE", help="File of records; continued.")
 @click.option("--no-counters", is_flag=True, help="Times only, without Nsight Compute.")
 @click.option("--jit", is_flag=True, help="Launch the @cuda.jit functions through numba too, and compare the code.")
 @click.option("--samples", type=click.IntRange(20), default=25, show_default=True, help="Of each series of times.")
 @click.option("--profile-timeout", type=float, default=540, show_default=True, help="Seconds for one run of ncu.")
+@gathered("cases", Cases)
+@gathered("how", How)
 def command(
-    specs: tuple[str, ...],
-    kernels: tuple[str, ...],
-    sizes: tuple[str, ...],
-    dtype: str | None,
+    cases: Cases,
     gpu: str | None,
     bundle_out: Path | None,
     bundle: Path | None,
     output: Path | None,
-    no_counters: bool,
-    jit: bool,
-    samples: int,
-    profile_timeout: float,
+    how: How,
 ) -> int:
     """Measure cases: kernel[:dtype][:tunable=value,...]@size[,size], or --kernel and --size.
 
     A size is N or MxNxK; with a `t` behind it, it is only timed.
     """
-    from ..measure.spec import parse_spec
-
-    wanted = [spec for text in specs for spec in parse_spec(text)]
-    if kernels and not sizes:
-        raise GemmsimError("--kernel needs --size, such as --size 1024")
-    named = [f"{kernel}{':' + dtype if dtype else ''}@{','.join(sizes)}" for kernel in kernels]
-    wanted += [spec for text in named for spec in parse_spec(text)]
+    wanted = cases.parsed()
     if bundle_out:
         return _prepare(wanted, gpu, bundle_out)
     if output is None:
@@ -63,14 +84,14 @@ def command(
     from ..measure.__main__ import run
     from ..measure.run import Options
 
-    options = Options(not no_counters, jit, samples, profile_timeout)
+    options = Options(not how.no_counters, how.jit, how.samples, how.profile_timeout)
     if bundle:
         return run(bundle, output, options)
     with tempfile.TemporaryDirectory() as folder:
-        _here(wanted, gpu, Path(folder))
-        status = run(Path(folder), output, options)
-        from ..store import keep_cubins
+        from ..records.store import keep_cubins
 
+        _prepare_here(wanted, gpu, Path(folder))
+        status = run(Path(folder), output, options)
         keep_cubins(output, Path(folder))
     return status
 
@@ -88,13 +109,13 @@ def _prepare(wanted: list[Spec], gpu: str | None, folder: Path) -> int:
     return 0
 
 
-def _here(wanted: list[Spec], gpu: str | None, folder: Path) -> None:
+def _prepare_here(wanted: list[Spec], gpu: str | None, folder: Path) -> None:
     """Prepare for the GPU of this machine."""
     from gemmsim.gpu import load_gpu
 
+    from ..gpu_files.device import preset_of
     from ..measure.gpu import Gpu
     from ..measure.prepare import prepare
-    from ..store import preset_of
 
     found = Gpu()
     arch = f"sm_{found.capability[0]}{found.capability[1]}"

@@ -9,15 +9,15 @@ import click
 
 from gemmsim.support.errors import GemmsimError
 
+from .options import PATH
+
 
 @click.command()
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE.toml", help="The GPU file to write.")
-@click.option(
-    "--prepare", "bundle_out", type=click.Path(path_type=Path), metavar="FOLDER", help="Only compile, to FOLDER."
-)
+@click.option("-o", "--output", type=PATH, metavar="FILE.toml", help="The GPU file to write.")
+@click.option("--prepare", "bundle_out", type=PATH, metavar="FOLDER", help="Only compile, to FOLDER.")
 @click.option("--arch", metavar="sm_90", help="With --prepare: what to compile for.")
-@click.option("--bundle", type=click.Path(path_type=Path), metavar="FOLDER", help="Run what --prepare wrote.")
-@click.option("--raw", type=click.Path(path_type=Path), metavar="FILE", help="Samples: kept there; with no GPU, read.")
+@click.option("--bundle", type=PATH, metavar="FOLDER", help="Run what --prepare wrote.")
+@click.option("--raw", type=PATH, metavar="FILE", help="Samples: kept there; with no GPU, read.")
 @click.option("--analyse", is_flag=True, help="Only read --raw; run nothing.")
 @click.option("--extends", metavar="GPU", help="Preset or file that has the other values; chosen by the GPU's name.")
 def command(
@@ -64,7 +64,7 @@ def _report(samples: Path, output: Path, extends: str | None) -> int:
 
     from ..microbench.preset import base_preset, preset, summary
     from ..microbench.run import read_raw
-    from ..records import write_bytes
+    from ..records.files import write_bytes
 
     raw = read_raw(samples)
     base = extends or base_preset(raw)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from .options import emit, output_option
+
 RUNGS = ("naive", "tiled", "warptiled", "async_pipelined", "tensorcore_pipelined")
 SIZES = (256, 512, 1024, 2048, 4096, 8192, 16384)
 PROFILED_SIZES = (256, 4096)  # the smallest; the slowest rung at the largest for which there is a goal
@@ -17,7 +19,7 @@ PROFILED_SIZES = (256, 4096)  # the smallest; the slowest rung at the largest fo
 @click.option("--gpu", default="h200", show_default=True)
 @click.option("--rounds", type=click.IntRange(1), default=2, show_default=True, help="Of each, the quickest counts.")
 @click.option("--limit", "limit_s", type=click.FloatRange(min=1), default=120.0, show_default=True, help="Seconds.")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="File instead of stdout.")
+@output_option
 def command(
     kernels: tuple[str, ...], sizes: tuple[int, ...], gpu: str, rounds: int, limit_s: float, output: Path | None
 ) -> int:
@@ -25,7 +27,7 @@ def command(
     import os
     import time
 
-    from ..speed import profile, table
+    from ..speed.processes import profile, table
 
     begin, load = time.perf_counter(), []
 
@@ -41,13 +43,8 @@ def command(
         profiles.append(profile(slowest.kernel, slowest.size, gpu, rounds))
     click.echo(f"{time.perf_counter() - begin:.0f} s", err=True)
 
-    from ..records import write_bytes
-    from ..speed_document import document
+    from ..speed.document import document
 
     command_line = f"gemmsim-validate speed --gpu {gpu} --rounds {rounds}"
-    text = document(cells, profiles, gpu, rounds, command_line, sum(load) / len(load))
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        write_bytes(output, text.encode())
+    emit(document(cells, profiles, gpu, rounds, command_line, sum(load) / len(load)), output)
     return 0

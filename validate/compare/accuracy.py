@@ -1,4 +1,4 @@
-"""The committed figures of accuracy: errors of every case, so that a change that makes predictions worse is noticed."""
+"""The committed errors of every case, `accuracy.json`; a test notices a change that makes predictions worse."""
 
 from __future__ import annotations
 
@@ -10,20 +10,24 @@ from typing import Any
 
 from gemmsim.support.errors import GemmsimError
 
-from ..records import write_bytes
+from ..records.files import write_bytes
 from .figures import figures
 from .judge import Judged
 
 PATH = Path(__file__).parents[1] / "accuracy.json"
 SCHEMA_VERSION = 1
-# A mean may be worse by this much before it counts: percent (or points) of error, and a share of the committed figure.
+# A mean counts as worse when it grows by more than both together: percent (or points) of error, and a share of the
+# committed figure.
 SLACK, SLACK_SHARE = 0.3, 0.05
-# One case may move this far from what it was.
+# A single case counts as worse when its error grows by more than this, in percent or points.
 CASE_SLACK = 8.0
 
 
 def errors_of(row: Judged) -> dict[str, float]:
-    """Signed errors in percent or points by counter, "time" among them; exact counters left out: they are gates."""
+    """The signed errors by counter, in percent or points, with that of the time as "time".
+
+    Exact counters are left out, as they are gates: they must agree.
+    """
     found = {n.name: round(n.error_pct, 2) for n in row.numbers if n.kind == "modelled" and isfinite(n.error)}
     if row.time:
         found["time"] = round(row.time.error_pct, 2)
@@ -31,13 +35,14 @@ def errors_of(row: Judged) -> dict[str, float]:
 
 
 def write(judged: Iterable[Judged], path: Path = PATH) -> None:
+    """Write the errors of all cases that could be predicted, one case a line."""
     cases = {_name(row): errors_of(row) for row in judged if not row.prediction.error}
     lines = ",\n".join(f"{json.dumps(name)}:{json.dumps(cases[name], sort_keys=True)}" for name in sorted(cases))
     write_bytes(path, f'{{"schema_version":{SCHEMA_VERSION},"cases":{{\n{lines}\n}}}}\n'.encode())
 
 
 def read(path: Path = PATH) -> dict[str, dict[str, float]]:
-    """Errors by case. Raises GemmsimError for a file that is none of accuracy."""
+    """The errors of a file, by case. Raises GemmsimError where the file cannot be read or is of another form."""
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
         if data["schema_version"] != SCHEMA_VERSION:
@@ -48,7 +53,10 @@ def read(path: Path = PATH) -> dict[str, dict[str, float]]:
 
 
 def worse(judged: Sequence[Judged], committed: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """What got worse, one line each: means over the cases that both have, by counter, and single cases."""
+    """What has become worse than the committed errors, one line each.
+
+    For each counter that is the mean over the cases that both have, and each of these cases.
+    """
     found = []
     names = {name for errors in committed.values() for name in errors}
     for name in sorted(names):

@@ -1,4 +1,4 @@
-"""A guess, from the counters, at why a predicted time is wrong. One rule, one function; the first that holds speaks."""
+"""Guesses from the counters why a predicted time is wrong: the first rule that holds is told."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from .judge import Judged, Number
 from .metrics import BY_NAME, LAUNCH_TIME
 
 STALLED = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
-LARGE = 0.05  # relative error of a counter that a time could follow
-LARGE_STALL = 0.5  # cycles an instruction
+LARGE_ERROR = 0.05  # relative error of a counter that can explain the error of a time
+LARGE_STALL = 0.5  # cycles per instruction
 
 
 def guess(row: Judged) -> str:
-    """One line, never empty."""
+    """The likely cause, as one line that is never empty."""
     return next((text for rule in RULES if (text := rule(row))), "no counter of this record tells")
 
 
@@ -30,9 +30,12 @@ def _overhead(row: Judged) -> str:
 
 
 def _warm(row: Judged) -> str:
-    """Launches in a row are predicted with warm caches, the profiler's with cold ones: which of the two is off?"""
+    """Whether only the prediction with warm caches is wrong.
+
+    Launches in a row are predicted with warm caches, the profiler's launch with cold ones.
+    """
     profiled = _number(row, LAUNCH_TIME)
-    if not profiled or not row.time or not row.case.warm(row.how):
+    if not profiled or not row.time or not row.case.warm(row.time_way):
         return ""
     if abs(profiled.error) > 0.5 * abs(row.time.error):
         return ""
@@ -40,22 +43,22 @@ def _warm(row: Judged) -> str:
 
 
 def _traffic(row: Judged) -> str:
-    """A modelled counter of memory traffic that errs in the direction of the time."""
+    """Whether a modelled counter of memory traffic is wrong in the same direction as the time."""
     if not row.time:
         return ""
     off = [
         n
         for n in row.numbers
-        if n.kind == "modelled" and not n.points and n.name != LAUNCH_TIME and n.error * row.time.error > LARGE**2
+        if n.kind == "modelled" and not n.points and n.name != LAUNCH_TIME and n.error * row.time.error > LARGE_ERROR**2
     ]
     worst = max(off, key=lambda n: abs(n.error), default=None)
-    if worst and abs(worst.error) > max(LARGE, 0.5 * abs(row.time.error)):
+    if worst and abs(worst.error) > max(LARGE_ERROR, 0.5 * abs(row.time.error)):
         return f"traffic: {BY_NAME[worst.name].label} off by {worst.error_pct:+.1f} %"
     return ""
 
 
 def _stalls(row: Judged) -> str:
-    """The stall reason whose cycles an instruction differ most, in the direction of the time."""
+    """The stall reason whose cycles per instruction differ most, in the same direction as the time."""
     differences = [
         (ours - row.case.counters[name], reason, ours, row.case.counters[name])
         for reason, ours in row.prediction.stalls.items()

@@ -1,19 +1,19 @@
-"""The comparison as headings, paragraphs and tables, which every format renders."""
+"""A comparison as sections, which every format renders."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import isfinite
 
-from ..records import TIMES
+from ..documents.sections import Section, Table, table
+from ..records.case import TIMES
 from .cause import guess
 from .figures import Figures, counter_figures, grouped, orders, time_figures
 from .judge import Judged, Number
 from .metrics import EXACT, MODELLED, NOISE, NOISY
 
-WORST = 15  # cases listed
-SHOWN = 4  # pairs in the wrong order
+WORST_CASES_SHOWN = 15
+SWAPPED_PAIRS_SHOWN = 4
 
 DEFINITIONS = (
     "A case is one launch of one kernel on one GPU. Measured cases replay the machine code that ran; published ones "
@@ -33,29 +33,13 @@ DEFINITIONS = (
 )
 
 
-@dataclass(frozen=True)
-class Table:
-    """columns: names; those in `numeric` are aligned to the right. rows: texts."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numeric: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True)
-class Section:
-    title: str
-    text: tuple[str, ...] = ()
-    table: Table | None = None
-
-
 def sections(judged: Sequence[Judged]) -> tuple[Section, ...]:
-    """All of it, worst cases first in every table of cases."""
+    """The whole comparison; the tables of times begin with their worst cases."""
     found = [Section("What is compared", (*DEFINITIONS, _coverage(judged)))]
     failed = [row for row in judged if row.prediction.error]
     if failed:
         found.append(
-            Section("Not predicted", table=_table(("case", "why"), [(f.case.id, f.prediction.error) for f in failed]))
+            Section("Not predicted", table=table(("case", "why"), [(f.case.id, f.prediction.error) for f in failed]))
         )
     for kind, title in (("measured", "Measured"), ("published", "Published")):
         rows = [row for row in judged if row.case.kind == kind and not row.prediction.error]
@@ -80,10 +64,18 @@ def _of_kind(title: str, rows: Sequence[Judged]) -> Iterable[Section]:
 
 def _coverage(judged: Sequence[Judged]) -> str:
     counted = sum(bool(row.case.counters) for row in judged)
-    timed = {how: sum(row.how == how for row in judged) for how in TIMES}
-    ways = ", ".join(f"{count} against {how.replace('_', ' ')}" for how, count in timed.items() if count)
-    gpus = ", ".join(sorted({row.case.gpu for row in judged}))
-    return f"{len(judged)} cases on {gpus}: times of {ways}; counters of {counted}."
+    return f"{len(judged)} cases on {gpus_of(judged)}: times of {times_of(judged)}; counters of {counted}."
+
+
+def gpus_of(judged: Sequence[Judged]) -> str:
+    """The GPUs of the cases, as text."""
+    return ", ".join(sorted({row.case.gpu for row in judged}))
+
+
+def times_of(judged: Sequence[Judged]) -> str:
+    """How many cases are compared with times that were taken in each way, as text."""
+    counts = {way: sum(row.time_way == way for row in judged) for way in TIMES}
+    return ", ".join(f"{count} against {way.replace('_', ' ')}" for way, count in counts.items() if count)
 
 
 def _times(rows: Sequence[Judged]) -> Table:
@@ -91,15 +83,15 @@ def _times(rows: Sequence[Judged]) -> Table:
     for what, key in (
         ("GPU", lambda r: r.case.gpu),
         ("kernel", lambda r: f"{r.title} {r.case.dtype}"),
-        ("size", lambda r: r.size),
+        ("size", lambda r: r.case.size),
     ):
-        lines += [_figure_row(what, name, time_figures(group)) for name, group in _sized(grouped(rows, key)).items()]
+        lines += [_figure_row(what, name, time_figures(group)) for name, group in _by_size(grouped(rows, key)).items()]
     columns = ("by", "", "cases", "MAPE %", "p90 %", "worst %", "bias %", "worst case")
-    return _table(columns, [line for line in lines if line], numeric=range(2, 7))
+    return table(columns, [line for line in lines if line], numeric=range(2, 7))
 
 
-def _sized(groups: dict[str, list[Judged]]) -> dict[str, list[Judged]]:
-    """In numerical order where names are sizes."""
+def _by_size(groups: dict[str, list[Judged]]) -> dict[str, list[Judged]]:
+    """Sort the groups by the number in their names where these are sizes."""
     return dict(
         sorted(groups.items(), key=lambda item: (int(item[0].split("x")[0]) if item[0][:1].isdigit() else 0, item[0]))
     )
@@ -108,15 +100,14 @@ def _sized(groups: dict[str, list[Judged]]) -> dict[str, list[Judged]]:
 def _figure_row(what: str, name: str, found: Figures | None) -> tuple[str, ...]:
     if found is None:
         return ()
-    numbers = (f"{found.mean:.1f}", f"{found.p90:.1f}", f"{found.worst:.1f}", f"{found.bias:+.1f}")
-    return (what, name, str(found.cases), *numbers, found.worst_case)
+    return (what, name, str(found.cases), *found.texts(), found.worst_case)
 
 
 def _worst(rows: Sequence[Judged]) -> Table:
     timed = sorted((row for row in rows if row.time), key=lambda row: -abs(row.time.error if row.time else 0))
-    return _table(
+    return table(
         ("case", "predicted us", "measured us", "error %", "guess"),
-        [(row.case.id, *_time_texts(row), guess(row)) for row in timed[:WORST]],
+        [(row.case.id, *_time_texts(row), guess(row)) for row in timed[:WORST_CASES_SHOWN]],
         numeric=(1, 2, 3),
     )
 
@@ -124,9 +115,11 @@ def _worst(rows: Sequence[Judged]) -> Table:
 def _orders(rows: Sequence[Judged]) -> Table:
     lines = []
     for order in sorted(orders(rows), key=lambda order: order.tau):
-        swapped = "; ".join(order.swapped[:SHOWN]) + ("; ..." if len(order.swapped) > SHOWN else "")
+        swapped = "; ".join(order.swapped[:SWAPPED_PAIRS_SHOWN]) + (
+            "; ..." if len(order.swapped) > SWAPPED_PAIRS_SHOWN else ""
+        )
         lines.append((order.group, str(order.kernels), f"{order.tau:.2f}", swapped))
-    return _table(("kernels of", "number", "tau", "in the wrong order"), lines, numeric=(1, 2))
+    return table(("kernels of", "number", "tau", "in the wrong order"), lines, numeric=(1, 2))
 
 
 def _exact(rows: Sequence[Judged]) -> Table:
@@ -134,13 +127,14 @@ def _exact(rows: Sequence[Judged]) -> Table:
     for name in (*EXACT, *NOISY):
         numbers = [n for row in rows for n in row.numbers if n.name == name]
         if numbers:
-            held = [n for n in numbers if not n.excuse]
-            equal = sum(n.agrees for n in held)
-            worst = max((abs(n.error_pct) for n in held if isfinite(n.error)), default=0.0)
-            gated = "yes" if name in EXACT else "no"
-            lines.append((name, gated, str(len(held)), str(equal), f"{worst:.2f}", str(len(numbers) - len(held))))
+            gated = [n for n in numbers if not n.excuse]
+            equal = sum(n.agrees for n in gated)
+            worst = max((abs(n.error_pct) for n in gated if isfinite(n.error)), default=0.0)
+            is_gate = "yes" if name in EXACT else "no"
+            explained = len(numbers) - len(gated)
+            lines.append((name, is_gate, str(len(gated)), str(equal), f"{worst:.2f}", str(explained)))
     columns = ("counter", "gated", "cases", "equal", "worst %", "explained")
-    return _table(columns, lines, numeric=range(2, 6))
+    return table(columns, lines, numeric=range(2, 6))
 
 
 def _broken(found: Sequence[tuple[Judged, Number]]) -> Table:
@@ -148,7 +142,7 @@ def _broken(found: Sequence[tuple[Judged, Number]]) -> Table:
     for row, number in found:
         texts = (f"{number.predicted:,.6g}", f"{number.measured:,.6g}", f"{number.error_pct:+.2f}")
         lines.append((row.case.id, number.name, *texts, number.excuse or "not explained"))
-    return _table(("case", "counter", "predicted", "measured", "error %", "why"), lines, numeric=(2, 3, 4))
+    return table(("case", "counter", "predicted", "measured", "error %", "why"), lines, numeric=(2, 3, 4))
 
 
 def _modelled(rows: Sequence[Judged]) -> Table:
@@ -158,10 +152,10 @@ def _modelled(rows: Sequence[Judged]) -> Table:
         if found:
             unit = "points" if metric.points else "%"
             goal = f"{metric.goal:g}" if metric.goal is not None else ""
-            numbers = (f"{found.mean:.1f}", goal, f"{found.p90:.1f}", f"{found.worst:.1f}", f"{found.bias:+.1f}")
-            lines.append((metric.label, metric.name, unit, str(found.cases), *numbers, found.worst_case))
+            mean, *others = found.texts()
+            lines.append((metric.label, metric.name, unit, str(found.cases), mean, goal, *others, found.worst_case))
     columns = ("what", "counter", "in", "cases", "mean", "goal", "p90", "worst", "bias", "worst case")
-    return _table(columns, lines, numeric=range(3, 9))
+    return table(columns, lines, numeric=range(3, 9))
 
 
 def _cases(rows: Sequence[Judged]) -> Table:
@@ -169,18 +163,22 @@ def _cases(rows: Sequence[Judged]) -> Table:
         rows, key=lambda row: (row.case.gpu, row.title, row.case.dtype, row.case.m * row.case.n * row.case.k)
     )
     lines = [
-        (row.case.gpu, row.title, row.case.dtype, row.size, *_time_texts(row), row.how.replace("_", " "), row.case.id)
+        (
+            row.case.gpu,
+            row.title,
+            row.case.dtype,
+            row.case.size,
+            *_time_texts(row),
+            row.time_way.replace("_", " "),
+            row.case.id,
+        )
         for row in ordered
         if row.time
     ]
     columns = ("GPU", "kernel", "type", "size", "predicted us", "measured us", "error %", "measured", "case")
-    return _table(columns, lines, numeric=(3, 4, 5, 6))
+    return table(columns, lines, numeric=(3, 4, 5, 6))
 
 
 def _time_texts(row: Judged) -> tuple[str, str, str]:
     assert row.time
     return f"{row.time.predicted:,.1f}", f"{row.time.measured:,.1f}", f"{row.time.error_pct:+.1f}"
-
-
-def _table(columns: Sequence[str], rows: Iterable[tuple[str, ...]], numeric: Iterable[int] = ()) -> Table:
-    return Table(tuple(columns), tuple(rows), frozenset(numeric))

@@ -12,7 +12,12 @@ from .judge import Judged, Number
 
 @dataclass(frozen=True)
 class Figures:
-    """Of absolute errors in percent or points; bias: the mean with signs. worst_case: id of the worst."""
+    """Figures of absolute errors, in percent or points.
+
+    cases       how many errors there are
+    bias        mean of the errors with their signs
+    worst_case  id of the case with the largest error
+    """
 
     cases: int
     mean: float
@@ -21,10 +26,18 @@ class Figures:
     bias: float
     worst_case: str
 
+    def texts(self) -> tuple[str, str, str, str]:
+        """Mean, 90th percentile, worst and bias, as tables show them."""
+        return f"{self.mean:.1f}", f"{self.p90:.1f}", f"{self.worst:.1f}", f"{self.bias:+.1f}"
+
 
 @dataclass(frozen=True)
 class Order:
-    """How well a ladder's order was predicted: Kendall's tau over the kernels of one GPU, size and source."""
+    """How well the order of kernels by time was predicted, for one GPU, size and source.
+
+    tau      Kendall's
+    swapped  pairs of kernels whose order was predicted wrong
+    """
 
     group: str
     kernels: int
@@ -33,7 +46,10 @@ class Order:
 
 
 def figures(errors: Sequence[tuple[str, float]]) -> Figures:
-    """Of (case id, error), at least one. 90th percentile: the least error that 90 % of the cases do not exceed."""
+    """The figures of (case id, error) pairs, of which there is at least one.
+
+    The 90th percentile is the least error that 90 % of the cases do not exceed.
+    """
     by_size = sorted(abs(error) for _, error in errors)
     worst = max(errors, key=lambda row: abs(row[1]))
     nearest = -(-9 * len(by_size) // 10) - 1
@@ -42,18 +58,20 @@ def figures(errors: Sequence[tuple[str, float]]) -> Figures:
 
 
 def time_figures(judged: Iterable[Judged]) -> Figures | None:
+    """The figures of the times; None where no case has one."""
     errors = [(row.case.id, row.time.error_pct) for row in judged if row.time]
     return figures(errors) if errors else None
 
 
 def counter_figures(judged: Iterable[Judged], name: str) -> Figures | None:
-    """None where no case has the counter."""
+    """The figures of one counter; None where no case has it."""
     errors = [(row.case.id, number.error_pct) for row in judged for number in row.numbers if number.name == name]
     errors = [(case, error) for case, error in errors if isfinite(error)]
     return figures(errors) if errors else None
 
 
 def grouped(judged: Iterable[Judged], key: Callable[[Judged], str]) -> dict[str, list[Judged]]:
+    """The cases by what `key` gives for them, sorted by that."""
     groups: dict[str, list[Judged]] = {}
     for row in judged:
         groups.setdefault(key(row), []).append(row)
@@ -61,14 +79,15 @@ def grouped(judged: Iterable[Judged], key: Callable[[Judged], str]) -> dict[str,
 
 
 def ladder_of(row: Judged) -> str:
-    """Cases that one ranking can order: the same GPU, clocks, source, type and problem."""
+    """The name of the ranking that a case belongs to: the same GPU, clocks, type, problem, kind of time and source."""
     data = row.case.data
     where = data["source"]["url"] + data["source"].get("where", "") if "source" in data else ""
-    parts = (row.case.gpu, *data.get("settings", ()), row.case.dtype, row.size, row.how, where)
+    parts = (row.case.gpu, *data.get("settings", ()), row.case.dtype, row.case.size, row.time_way, where)
     return " ".join(part for part in parts if part)
 
 
 def orders(judged: Iterable[Judged], at_least: int = 3) -> list[Order]:
+    """The order of each ranking that has at least so many cases."""
     found = []
     for group, rows in grouped((row for row in judged if row.time), ladder_of).items():
         if len(rows) >= at_least:
@@ -78,7 +97,7 @@ def orders(judged: Iterable[Judged], at_least: int = 3) -> list[Order]:
 
 
 def _order(group: str, times: Sequence[tuple[str, Number]]) -> Order:
-    """Tau a: concordant less discordant pairs, over all pairs; equal times count as neither."""
+    """Tau a is the concordant pairs less the discordant ones, over all pairs; a pair of equal times is neither."""
     score, swapped = 0, []
     for (first, a), (second, b) in combinations(times, 2):
         product = (a.predicted - b.predicted) * (a.measured - b.measured)

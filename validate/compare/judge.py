@@ -1,22 +1,23 @@
-"""Predicted beside measured: the error of each counter and time of each case."""
+"""Sets predictions beside measurements: the error of each counter and time of each case."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 
-from ..records import Case
-from .gaps import Gap, known_gaps
+from ..records.case import Case
+from .deviations import known_deviations
 from .metrics import EXACT, MODELLED, NOISE, NOISY, relative_error
 from .predict import Prediction
 
 
 @dataclass(frozen=True)
 class Number:
-    """One counter or time of a case. error: relative, or in points of percent; kind: exact, noisy, modelled or time.
+    """One counter or time of a case, predicted and measured.
 
-    excuse  why an exact counter need not agree (other machine code, a known deviation), "" where it must
+    kind    "exact", "noisy", "modelled" or "time"
+    error   predicted / measured - 1, or the difference where `points` says that both are percentages
+    excuse  why an exact counter need not agree (other machine code, a known deviation); "" where it must
     """
 
     name: str
@@ -29,63 +30,61 @@ class Number:
 
     @property
     def agrees(self) -> bool:
+        """Whether the error is within the noise of a hardware counter."""
         return abs(self.error) <= NOISE
 
     @property
     def error_pct(self) -> float:
-        """Signed, in percent of the measured value or in points."""
+        """The signed error in percent of the measured value, or in points."""
         return self.error if self.points else 100 * self.error
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A case with its prediction. time: None where it was only counted; how: what it is held against."""
+    """A case with its prediction.
+
+    time      None where the launch was only counted, or could not be predicted
+    time_way  which of TIMES the prediction is compared with; "" where `time` is None
+    numbers   the counters that were both predicted and measured
+    """
 
     case: Case
     prediction: Prediction
     time: Number | None
-    how: str
+    time_way: str
     numbers: tuple[Number, ...]
 
     @property
     def title(self) -> str:
+        """The kernel's name with its tunables."""
         return self.case.name + "".join(f" {key}={value}" for key, value in sorted(self.case.tunables.items()))
 
     @property
-    def size(self) -> str:
-        case = self.case
-        return str(case.n) if case.m == case.n == case.k else f"{case.m}x{case.n}x{case.k}"
-
-    @property
     def broken(self) -> tuple[Number, ...]:
-        """Exact counters that do not agree and have no excuse."""
+        """The exact counters that do not agree and have no excuse."""
         return tuple(n for n in self.numbers if n.kind == "exact" and not n.excuse and not n.agrees)
 
 
 def judge(case: Case, prediction: Prediction) -> Judged:
+    """One case with its prediction and the errors of that."""
     if prediction.error:
         return Judged(case, prediction, None, "", ())
-    how = case.held_against
+    way = case.compared_time
     time = None
-    if how:
-        measured = case.times[how].median_us
+    if way:
+        measured = case.times[way].median_us
         error = relative_error(prediction.time_us, measured)
         time = Number("time", "time", prediction.time_us, measured, error)
-    return Judged(case, prediction, time, how, tuple(_numbers(case, prediction.counters)))
+    return Judged(case, prediction, time, way, tuple(_numbers(case, prediction.counters)))
 
 
 def judge_all(cases: Iterable[Case], predictions: Mapping[str, Prediction]) -> list[Judged]:
     return [judge(case, predictions[case.id]) for case in cases]
 
 
-@cache
-def _gaps() -> tuple[Gap, ...]:
-    return known_gaps()
-
-
 def _numbers(case: Case, predicted: Mapping[str, float]) -> Iterable[Number]:
     excuses = dict(case.data.get("not_comparable", {}))
-    excuses |= {gap.counter: f"known deviation {gap.number}" for gap in _gaps() if gap.covers(case, gap.counter)}
+    excuses |= {one.counter: f"known deviation {one.number}" for one in known_deviations() if one.case_id == case.id}
     for kind, names in (("exact", EXACT), ("noisy", NOISY)):
         for name in names:
             if name in case.counters and name in predicted:

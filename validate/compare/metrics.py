@@ -1,13 +1,13 @@
-"""Which counters are compared, and how: the definitions of docs/accuracy.md."""
+"""Which counters are compared, and how. docs/accuracy.md shows these definitions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-NOISE = 0.005  # of a hardware counter; exact ones must agree within it
+NOISE = 0.005  # relative noise of a hardware counter, within which exact counters must agree
 
-# Counters that must equal the hardware's. Not among them: shared stores, whose wavefronts include arbitration with
-# other accesses (6 to 25 % of requests in published measurements, 7 to 16 % in ours).
+# These counters must equal the hardware's. The wavefronts of shared stores are not among them: they include arbitration
+# with other accesses (6 to 25 % of requests in published measurements, 7 to 16 % in ours).
 EXACT = (
     "smsp__inst_executed.sum",
     "smsp__inst_executed_op_global_ld.sum",
@@ -28,8 +28,8 @@ EXACT = (
     "sm__maximum_warps_per_active_cycle_pct",
     "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio",
 )
-# Exact by the rules, but a hardware counter that holds arbitration too, or the driver's choice by a rule that is not
-# published (gemmsim/memory/caches/carveout.py): shown, not gated.
+# These are counted exactly by our rules, but the hardware's counter also includes arbitration, or the driver chooses
+# the value by a rule that is not published (gemmsim/memory/caches/carveout.py). They are shown and not gated.
 NOISY = (
     "launch__shared_mem_config_size",
     "launch__occupancy_limit_shared_mem",
@@ -43,10 +43,11 @@ LAUNCH_TIME = "gpu__time_duration.sum"
 
 @dataclass(frozen=True)
 class Modelled:
-    """A counter with a modelled part. points: the error is a difference of percentages, else relative.
+    """A counter that our models predict.
 
-    goal         mean error the project aims at, percent or points; None where it has set none
-    least        measured values below are left out: background traffic, not the kernel's
+    points  whether the error is a difference of percentages; else it is relative
+    goal    mean error that the project aims at, in percent or points; None where it has set none
+    least   measured values below this are left out: they are background traffic and not the kernel's
     """
 
     name: str
@@ -70,7 +71,7 @@ BY_NAME = {metric.name: metric for metric in MODELLED}
 
 
 def relative_error(predicted: float, measured: float) -> float:
-    """Signed, of the measured value; where that is 0: 0 if the prediction is too, else infinite."""
+    """Predicted / measured - 1. Where the measured value is 0, it is 0 if the prediction is 0 too, else infinite."""
     if measured:
         return predicted / measured - 1
     return 0.0 if not predicted else float("inf")

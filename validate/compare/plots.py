@@ -1,4 +1,4 @@
-"""Scatter of predicted against measured times, and errors by size (matplotlib, the extra `plot`)."""
+"""Draws predicted against measured times, and errors against sizes, with matplotlib (the extra `plot`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .judge import Judged
 
 
 def plots(judged: Sequence[Judged]) -> dict[str, str]:
-    """Title -> SVG. Raises GemmsimError where matplotlib is not installed."""
+    """The plots as SVG, by title. Raises GemmsimError where matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -43,7 +43,7 @@ def plots(judged: Sequence[Judged]) -> dict[str, str]:
 
 
 def _svg(figure: Any) -> str:
-    """Without the XML declaration, so that it can stand in a page."""
+    """The figure as SVG without the XML declaration, so that an HTML page can hold it."""
     out = io.StringIO()
     figure.savefig(out, format="svg")
     text = out.getvalue()

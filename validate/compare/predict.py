@@ -1,4 +1,4 @@
-"""Predictions of records, several at a time, kept on disk while nothing that they depend on changes."""
+"""Predicts records, several at a time, and keeps predictions on disk while nothing that they depend on changes."""
 
 from __future__ import annotations
 
@@ -6,33 +6,34 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib import metadata
-from multiprocessing import get_context
 from pathlib import Path
 
 import gemmsim
 from gemmsim.gpu import load_gpu
 from gemmsim.support.errors import GemmsimError
+from gemmsim.support.processes import map_unordered
 
-from ..records import CUDA_FOLDER, Case, write_bytes
+from ..records.case import Case
+from ..records.files import CUDA_FOLDER, write_bytes
 
-# What compiles CUDA C++ and decodes machine code; a record with a cubin depends on the second alone.
+# These distributions compile CUDA C++, decode machine code, and execute it.
 TOOLCHAIN = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvdisasm", "numba", "numpy")
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What is kept of a report. error: why there is none, "" where there is; the rest is then empty.
+    """What is kept of a report.
 
-    time_us       with warm caches where the case's launches were timed in a row; all else then is of a launch with cold
-                  ones if the case has counters
-    overhead_us   of the launch, in `time_us`
-    pipes_pct     pipe -> percent of peak; stalls: reason -> cycles an instruction
-    sass          memory instruction ("LDS.128") -> how many the program has
-    seconds       that the prediction took
+    error        why there is no prediction, and "" where there is one; with an error, all else is empty
+    time_us      with warm caches where the case's launches were timed in a row. If such a case has counters, all else
+                 is of a launch with cold caches
+    overhead_us  the part of `time_us` that the launch itself takes
+    stalls       reason -> cycles per instruction
+    sass         memory instruction ("LDS.128") -> how many the program has
+    seconds      how long the prediction took
     """
 
     error: str = ""
@@ -42,19 +43,20 @@ class Prediction:
     verified: bool | None = None
     counters: dict[str, float] = field(default_factory=dict)
     stalls: dict[str, float] = field(default_factory=dict)
-    pipes_pct: dict[str, float] = field(default_factory=dict)
     sass: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
 
 
 def predict(case: Case) -> Prediction:
-    """One case, without a cache."""
+    """Predict one case, without the predictions on disk."""
     from gemmsim import api
+
+    from ..records.replay import request_of
 
     start = time.perf_counter()
     try:
-        warm = case.warm(case.held_against)
-        request = replace(case.request(), warm_caches=warm and not case.counters)
+        warm = case.warm(case.compared_time)
+        request = replace(request_of(case), warm_caches=warm and not case.counters)
         counted = api.count(request)
         report = api.conclude(counted, request, accesses=False)
         time_us = report.evidence.timing.duration_us
@@ -79,7 +81,6 @@ def predict(case: Case) -> Prediction:
         verified=report.verified.ok,
         counters={name: float(value) for name, value in evidence.counters.items()},
         stalls=dict(evidence.timing.stalls),
-        pipes_pct=dict(evidence.timing.pipe_utilisation_pct),
         sass=sass,
         seconds=time.perf_counter() - start,
     )
@@ -89,33 +90,38 @@ def predict_all(
     cases: Iterable[Case],
     folder: Path | None,
     jobs: int,
-    progress: Callable[[Case, Prediction, bool], None] = lambda case, prediction, kept: None,
+    progress: Callable[[Case, Prediction, bool], None] = lambda case, prediction, was_kept: None,
 ) -> dict[str, Prediction]:
-    """Prediction by case id. `folder` keeps them, None: nothing is kept; `progress` also hears whether it was kept.
+    """The predictions by case id. A case that cannot be predicted has an error in its place.
 
-    A case that cannot be predicted has an error in its place; the others go on.
+    folder    predictions are kept there; None: nothing is kept
+    jobs      how many processes predict at once
+    progress  is called with each case, its prediction, and whether that was found in the folder
     """
     found: dict[str, Prediction] = {}
     missing: list[Case] = []
     for case in cases:
-        kept = _load(_place(folder, case))
+        kept = _load(_path(folder, case))
         if kept:
             found[case.id] = kept
             progress(case, kept, True)
         else:
             missing.append(case)
-    for case, prediction in _run(_by_program(missing), jobs):
-        found[case.id] = prediction
-        place = _place(folder, case)
-        if place and not prediction.error:
-            write_bytes(place, json.dumps(asdict(prediction)).encode())
-        progress(case, prediction, False)
+    for group, predictions in map_unordered(_predict_group, _by_program(missing), jobs):
+        for case, prediction in zip(group, predictions, strict=True):
+            found[case.id] = prediction
+            path = _path(folder, case)
+            if path and not prediction.error:
+                write_bytes(path, json.dumps(asdict(prediction)).encode())
+            progress(case, prediction, False)
     return found
 
 
 def _by_program(cases: Iterable[Case]) -> list[list[Case]]:
-    """Cases of one program together: it is decoded and lowered once. The longest first, so that no worker is left with
-    the longest at the end."""
+    """Group the cases by program, so that each program is decoded and lowered once.
+
+    The group that takes longest comes first, so that no process is left with it at the end.
+    """
     groups: dict[tuple[str, ...], list[Case]] = {}
     for case in cases:
         subject = case.data["subject"]
@@ -124,20 +130,8 @@ def _by_program(cases: Iterable[Case]) -> list[list[Case]]:
 
 
 def _expected_seconds(case: Case) -> float:
-    """Roughly, as of November 2026."""
+    """Roughly how long a prediction takes, as of November 2026."""
     return 0.5 + max(case.m, case.n, case.k) / 4096
-
-
-def _run(groups: list[list[Case]], jobs: int) -> Iterable[tuple[Case, Prediction]]:
-    if jobs <= 1 or len(groups) <= 1:
-        for group in groups:
-            for case in group:
-                yield case, predict(case)
-        return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        running = {pool.submit(_predict_group, group): group for group in groups}
-        for done in as_completed(running):
-            yield from zip(running[done], done.result(), strict=True)
 
 
 def _predict_group(cases: list[Case]) -> list[Prediction]:
@@ -145,11 +139,11 @@ def _predict_group(cases: list[Case]) -> list[Prediction]:
 
 
 def key_of(case: Case) -> str:
-    """Of everything a prediction depends on: code, launch, GPU, this program's source and the toolchain."""
+    """A hash of everything that a prediction depends on: code, launch, GPU, gemmsim's own source and the toolchain."""
     data = case.data
     parts = [source_digest(), load_gpu(case.gpu, data.get("settings", ())).sha256]
     parts += [json.dumps(data.get(name, {}), sort_keys=True) for name in ("subject", "problem", "launch")]
-    parts.append(f"warm {case.warm(case.held_against)}, counted {bool(case.counters)}")
+    parts.append(f"warm {case.warm(case.compared_time)}, counted {bool(case.counters)}")
     parts += [_version(name) for name in TOOLCHAIN]
     if "cuda" in data["subject"]:
         parts.append((CUDA_FOLDER / data["subject"]["cuda"]["file"]).read_text(encoding="utf-8"))
@@ -158,11 +152,11 @@ def key_of(case: Case) -> str:
 
 @cache
 def source_digest() -> str:
-    """Of every source and data file of gemmsim, and of what makes requests of records."""
+    """A hash of all source and data files of gemmsim, and of the modules that make requests of records."""
     digest = hashlib.sha256()
     root = Path(gemmsim.__file__).parent
     files = [path for path in root.rglob("*") if path.suffix in (".py", ".toml")]
-    for path in [*sorted(files), Path(__file__), Path(__file__).parents[1] / "replay.py"]:
+    for path in [*sorted(files), Path(__file__), Path(__file__).parents[1] / "records" / "replay.py"]:
         digest.update(str(path.name).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
@@ -175,12 +169,12 @@ def _version(distribution: str) -> str:
         return "none"
 
 
-def _place(folder: Path | None, case: Case) -> Path | None:
+def _path(folder: Path | None, case: Case) -> Path | None:
     return folder / f"{key_of(case)}.json" if folder else None
 
 
 def _load(path: Path | None) -> Prediction | None:
     try:
         return Prediction(**json.loads(path.read_bytes())) if path else None
-    except (OSError, ValueError, TypeError):  # absent, or of another version: predicted again
+    except (OSError, ValueError, TypeError):  # it is absent or of another version, and the case is predicted again
         return None

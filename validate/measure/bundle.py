@@ -10,6 +10,8 @@ from typing import Any
 
 from gemmsim.support.errors import GemmsimError
 
+from ..records.files import cubin_name
+
 VERSION = 1
 MANIFEST = "manifest.json"
 
@@ -38,10 +40,6 @@ class Bundle:
         if hashlib.sha256(data).hexdigest() != sha256:
             raise GemmsimError(f"bundle {self.folder}: {path.name} is not the cubin that the manifest names")
         return data
-
-
-def cubin_name(sha256: str) -> str:
-    return f"{sha256[:16]}.cubin"
 
 
 def read_bundle(folder: Path) -> Bundle:

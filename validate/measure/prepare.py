@@ -1,4 +1,7 @@
-"""Specs -> a bundle: each kernel compiled once, by the compiler whose code gemmsim simulates. No GPU needed."""
+"""Makes a bundle of cases to measure. Each kernel is compiled once, by the compiler whose code gemmsim simulates.
+
+No GPU is needed for that.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,12 @@ from typing import Any
 from gemmsim.compile.kernel import build_kernel
 from gemmsim.compile.source import ArgType, CudaKernel, PythonKernel
 from gemmsim.compile.toolchain import tool_versions
-from gemmsim.launch.cases import checked_tunables
-from gemmsim.launch.ladder import kernel_info, kernel_path
+from gemmsim.launch.ladder import kernel_path
 from gemmsim.support.errors import GemmsimError
 
-from ..records import write_bytes
-from .bundle import MANIFEST, Bundle, cubin_name, manifest
+from ..records.files import cubin_name, write_bytes
+from .bundle import MANIFEST, Bundle, manifest
+from .rung import Rung, rung_of
 from .spec import CUBLAS, Spec, case_id
 
 CUBLAS_DTYPES = {"f32": "f32", "tf32": "f32", "f16": "f16", "bf16": "bf16", "f64": "f64", "i8": "i32"}
@@ -23,90 +26,70 @@ PROBE_SOURCE = Path(__file__).with_name("placement.cu")
 
 
 def prepare(specs: Iterable[Spec], arch: str, gpu: str, folder: Path) -> Bundle:
-    """Write the bundle of `specs` for "sm_90" to a folder, and return it; gpu: the preset that predicts it.
+    """Write the bundle of `specs` for the architecture `arch` ("sm_90") to a folder, and return it.
 
-    Raises GemmsimError, one line, for a case that does not fit its rung or a kernel that does not compile; the folder
-    then has no manifest.
+    `gpu` is the preset that predicts the cases. Raises GemmsimError, one line, for a case that does not fit its rung or
+    a kernel that does not compile; the folder then has no manifest.
     """
-    built: dict[tuple[str, str, tuple[tuple[str, int], ...]], dict[str, Any]] = {}
+    subjects: dict[str, dict[str, Any]] = {}
     cases: dict[str, dict[str, Any]] = {}
     counters = set()
     for spec in specs:
-        case = _library(spec) if spec.kernel == CUBLAS else _rung(spec, arch, folder, built)
-        case["gpu"], case["kind"] = gpu, "measured"
-        cases[case["id"]] = case
-        if spec.counters and spec.kernel != CUBLAS:
-            counters.add(case["id"])
+        if spec.kernel == CUBLAS:
+            case = _library_case(spec)
+        else:
+            rung, case = rung_of(spec)
+            key = case_id(spec.kernel, rung.dtype, rung.tunables, 0, 0, 0)
+            if key not in subjects:
+                subjects[key] = _compiled(rung, arch, folder)
+            case["subject"] = subjects[key]
+            if spec.counters:
+                counters.add(case["id"])
+        cases[case["id"]] = case | {"gpu": gpu, "kind": "measured"}
     if not cases:
         raise GemmsimError("nothing to measure: name at least one case, tiled@1024")
     probe = build_kernel(CudaKernel(PROBE_SOURCE.read_text(), PROBE_SOURCE, "placement"), arch).cubin
     write_bytes(folder / "placement.cubin", probe)
-    # Small problems first: what a time limit cuts off is then the least.
+    # Small problems come first, so that a time limit cuts off as few cases as possible.
     ordered = sorted(cases.values(), key=lambda c: c["problem"]["m"] * c["problem"]["n"] * c["problem"]["k"])
     bundle = Bundle(folder, arch, gpu, tuple(ordered), frozenset(counters), "placement.cubin")
     write_bytes(folder / MANIFEST, manifest(bundle))
     return bundle
 
 
-def _rung(
-    spec: Spec, arch: str, folder: Path, built: dict[tuple[str, str, tuple[tuple[str, int], ...]], dict[str, Any]]
-) -> dict[str, Any]:
-    info = kernel_info(spec.kernel)
-    tunables = checked_tunables(info, spec.tunables)
-    dtype = spec.dtype or info.dtypes[0]
-    if dtype not in info.dtypes:
-        raise GemmsimError(f"dtype {dtype}: {info.name} takes {' or '.join(info.dtypes)}")
-    result = info.result_dtype(dtype)
-    try:
-        shape = info.launch(spec.m, spec.n, spec.k, tunables)
-    except ValueError as error:
-        raise GemmsimError(f"kernel '{info.name}': {error}") from None
-    zeros = info.zeros(spec.m, spec.n, spec.k, tunables) if info.zeros else {}
-    key = (info.name, dtype, tuple(tunables.items()))
-    if key not in built:
-        types = {"A": ArgType(dtype, 2), "B": ArgType(dtype, 2), "C": ArgType(result, 2), "bias": ArgType(result, 1)}
-        types |= {name: ArgType(kind, len(dims)) for name, (kind, dims) in zeros.items()}
-        source = PythonKernel(
-            path=kernel_path(info),
-            function=info.build.__name__,
-            signature=tuple(types.get(name, ArgType(result)) for name in info.arguments),
-            tunables=tuple(tunables.items()),
-            module=info.build.__module__,
-        )
-        entry = build_kernel(source, arch)
-        sha256 = hashlib.sha256(entry.cubin).hexdigest()
-        write_bytes(folder / cubin_name(sha256), entry.cubin)
-        program = entry.program
-        built[key] = {
-            "name": info.name,
-            "rung": True,
-            "tunables": tunables,
-            "abi": program.abi,
-            "symbol": program.symbol,
-            "arch": arch,
-            "cubin_sha256": sha256,
-            "registers": program.registers,
-            "static_shared_bytes": program.static_shared_bytes,
-            "local_bytes": program.local_bytes,
-            "toolchain": tool_versions(),
-        }
-    problem = {
-        "m": spec.m, "n": spec.n, "k": spec.k, "dtype": dtype, "result_dtype": result, "alpha": 1, "beta": 0,
-        "b_transposed": info.b_transposed, "relu": info.relu, "operand_roundoff": info.operand_roundoff,
-    }  # fmt: skip
-    launch = {
-        "grid": list(shape.grid),
-        "block": list(shape.block),
-        "dynamic_shared_bytes": shape.dynamic_shared_bytes,
-        "arguments": list(info.arguments),
+def _compiled(rung: Rung, arch: str, folder: Path) -> dict[str, Any]:
+    """Compile a rung, write its cubin to the folder, and return the `subject` of its records."""
+    info = rung.info
+    operand, result = ArgType(rung.dtype, 2), rung.result_dtype
+    types = {"A": operand, "B": operand, "C": ArgType(result, 2), "bias": ArgType(result, 1)}
+    types |= {name: ArgType(kind, len(dims)) for name, (kind, dims) in rung.zeros.items()}
+    source = PythonKernel(
+        path=kernel_path(info),
+        function=info.build.__name__,
+        signature=tuple(types.get(name, ArgType(result)) for name in info.arguments),
+        tunables=tuple(rung.tunables.items()),
+        module=info.build.__module__,
+    )
+    entry = build_kernel(source, arch)
+    sha256 = hashlib.sha256(entry.cubin).hexdigest()
+    write_bytes(folder / cubin_name(sha256), entry.cubin)
+    program = entry.program
+    return {
+        "name": info.name,
+        "rung": True,
+        "tunables": rung.tunables,
+        "abi": program.abi,
+        "symbol": program.symbol,
+        "arch": arch,
+        "cubin_sha256": sha256,
+        "registers": program.registers,
+        "static_shared_bytes": program.static_shared_bytes,
+        "local_bytes": program.local_bytes,
+        "toolchain": tool_versions(),
     }
-    if zeros:
-        launch["zeros"] = {name: {"dtype": kind, "shape": list(dims)} for name, (kind, dims) in zeros.items()}
-    name = case_id(info.name, dtype, tunables, spec.m, spec.n, spec.k)
-    return {"id": name, "subject": built[key], "problem": problem, "launch": launch}
 
 
-def _library(spec: Spec) -> dict[str, Any]:
+def _library_case(spec: Spec) -> dict[str, Any]:
     dtype = spec.dtype or "f32"
     if dtype not in CUBLAS_DTYPES:
         raise GemmsimError(f"dtype {dtype}: cublas takes {', '.join(CUBLAS_DTYPES)}")
@@ -117,8 +100,5 @@ def _library(spec: Spec) -> dict[str, Any]:
         "alpha": 1, "beta": 0, "operand_roundoff": 2.0**-11 if dtype == "tf32" else 0,
     }  # fmt: skip
     subject = {"name": "cublas_tf32" if dtype == "tf32" else CUBLAS, "rung": False, "abi": "library"}
-    return {
-        "id": case_id(CUBLAS, dtype, {}, spec.m, spec.n, spec.k),
-        "subject": subject,
-        "problem": problem,
-    }
+    name = case_id(CUBLAS, dtype, {}, spec.m, spec.n, spec.k)
+    return {"id": name, "subject": subject, "problem": problem}

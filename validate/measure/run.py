@@ -12,12 +12,12 @@ from typing import Any
 
 from gemmsim.support.errors import GemmsimError
 
-from ..records import read_records, write_records
+from ..ncu.profile import Profiler, profile, profiled
+from ..records.files import read_records, write_records
 from . import operands, timing
 from .bundle import Bundle
 from .dispatcher import dispatcher_check
 from .placement import placement
-from .profile import Profiler, profile, profiled
 
 CHUNK = 32  # cases of one ncu run: what is lost where one of them hangs
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gemmsim.support.errors import GemmsimError
 
-from ..records import write_bytes
+from ..records.files import write_bytes
 from .groups import GROUPS
 from .ptx import module
 

@@ -8,8 +8,8 @@ from gemmsim.gpu import load_gpu
 from gemmsim.gpu.load import preset_names
 from gemmsim.support.errors import GemmsimError
 
-from ..gpu_file import Entry, gpu_file
-from ..store import preset_of
+from ..gpu_files.device import preset_of
+from ..gpu_files.write import Entry, gpu_file
 from .bench import Found
 from .groups import GROUPS
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from gemmsim.support.errors import GemmsimError
 
-from ..records import write_bytes
+from ..records.files import write_bytes
 from .bench import Bench
 from .bundle import MicroBundle
 from .groups import GROUPS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from gemmsim_validate.records import load_cases
+from gemmsim_validate.records.case import load_cases
 
 from gemmsim.gpu import load_gpu
 from gemmsim.memory.grid.placement import place

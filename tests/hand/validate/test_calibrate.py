@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from gemmsim_validate.calibrate import Sample, calibrate, case_sample, parameters, scaled, table
+from gemmsim_validate.calibrate.fit import calibrate, parameters, scaled
+from gemmsim_validate.calibrate.sample import Sample, case_sample
+from gemmsim_validate.calibrate.table import table
 from gemmsim_validate.cli.main import main
-from gemmsim_validate.records import load_cases
+from gemmsim_validate.records.case import load_cases
 
 from gemmsim.gpu import GpuSpec, load_gpu
 from gemmsim.support.errors import GemmsimError
@@ -99,8 +101,10 @@ def test_the_command_writes_a_gpu_file_that_says_what_was_fitted(
 ) -> None:
     """On two recorded times, predicted by a formula in place of the SM model."""
     monkeypatch.setattr(
-        "gemmsim_validate.calibrate.case_sample",
-        lambda case, gpu: Sample(case.id, case.name, str(case.n), case.time_us, lambda g: 9 + g.launch.overhead_us),
+        "gemmsim_validate.calibrate.sample.case_sample",
+        lambda case, gpu: Sample(
+            case.id, case.name, str(case.n), case.calibrated_time_us, lambda g: 9 + g.launch.overhead_us
+        ),
     )
     target = tmp_path / "mine.toml"
     words = ["calibrate", "--gpu", "h200", "-o", str(target), "--only", "tiled-f32-tile=32", "--max-size", "512"]

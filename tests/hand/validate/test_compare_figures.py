@@ -6,15 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from gemmsim_validate.compare import accuracy, render
+from gemmsim_validate.compare import accuracy
 from gemmsim_validate.compare.cause import guess
 from gemmsim_validate.compare.document import DEFINITIONS, Section, sections
 from gemmsim_validate.compare.figures import figures, orders
 from gemmsim_validate.compare.judge import Judged, judge
 from gemmsim_validate.compare.metrics import relative_error
 from gemmsim_validate.compare.predict import Prediction, predict
-from gemmsim_validate.compare.select import every_record
-from gemmsim_validate.records import Case, Series
+from gemmsim_validate.documents import render
+from gemmsim_validate.records.case import Case, Series
+from gemmsim_validate.records.select import replayable_cases
 
 from gemmsim.support.errors import GemmsimError
 
@@ -53,16 +54,16 @@ def judged(given: Case, time_us: float, **counters: float) -> Judged:
 def test_which_times_found_warm_caches() -> None:
     """Back to back always, a published time where its source says so; rotated operands never."""
     timed = case(rotated=1.0, back_to_back=1.0, published=1.0)
-    assert timed.held_against == "rotated"
+    assert timed.compared_time == "rotated"
     assert [timed.warm(how) for how in ("rotated", "published", "back_to_back", "")] == [False, False, True, False]
     in_a_row = replace(timed, times={"published": Series(1.0, in_a_row=True)})
-    assert in_a_row.held_against == "published" and in_a_row.warm("published")
+    assert in_a_row.compared_time == "published" and in_a_row.warm("published")
 
 
 def test_a_case_with_counters_and_times_in_a_row_is_predicted_twice() -> None:
     """plain_tiled16 at 256: its times were taken back to back, its counters by a profiler that empties the caches."""
-    (both,) = [one for one in every_record() if one.id == "plain_tiled16-f32-256x256x256"]
-    assert both.held_against == "back_to_back" and both.counters
+    (both,) = [one for one in replayable_cases() if one.id == "plain_tiled16-f32-256x256x256"]
+    assert both.compared_time == "back_to_back" and both.counters
     cold, warm = predict(replace(both, times={})), predict(replace(both, counters={}))
     found = predict(both)
     assert found.counters == cold.counters and warm.counters[DRAM] == 0 < cold.counters[DRAM]
@@ -84,8 +85,8 @@ def test_figures_of_ten_errors() -> None:
 
 def test_the_cold_time_is_held_against_first() -> None:
     row = judged(case(back_to_back=10.0, rotated=20.0), 22.0)
-    assert row.how == "rotated" and row.time is not None and row.time.error == pytest.approx(0.1)
-    assert judged(case(back_to_back=10.0), 22.0).how == "back_to_back"
+    assert row.time_way == "rotated" and row.time is not None and row.time.error == pytest.approx(0.1)
+    assert judged(case(back_to_back=10.0), 22.0).time_way == "back_to_back"
 
 
 def test_order_of_four_kernels() -> None:

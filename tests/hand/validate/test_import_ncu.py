@@ -10,9 +10,12 @@ from types import SimpleNamespace
 import jsonschema
 import pytest
 from gemmsim_validate.cli.main import main
-from gemmsim_validate.import_ncu import compared, read_launches, select
-from gemmsim_validate.ncu_csv import parse_raw_page
-from gemmsim_validate.records import FOLDER, SCHEMA, load_file
+from gemmsim_validate.ncu.comparison import compared
+from gemmsim_validate.ncu.launches import read_launches, select
+from gemmsim_validate.ncu.raw_page import parse_raw_page
+from gemmsim_validate.records.case import load_file
+from gemmsim_validate.records.files import FOLDER, SCHEMA
+from gemmsim_validate.records.replay import request_of
 
 from gemmsim.support.errors import GemmsimError
 
@@ -93,8 +96,8 @@ def test_counters_of_a_real_h200_beside_the_prediction(tmp_path: Path, capsys: p
     data = json.loads((tmp_path / "mine.json").read_text())
     jsonschema.validate(data, json.loads(SCHEMA.read_text()))
     (again,) = load_file(tmp_path / "mine.json")
-    assert again.counters == case.counters and again.time_us is None
-    assert again.request().labels.tunables == {"tile": 32}
+    assert again.counters == case.counters and again.calibrated_time_us is None
+    assert request_of(again).labels.tunables == {"tile": 32}
 
 
 def test_another_launch_shape_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

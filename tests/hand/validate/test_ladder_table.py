@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gemmsim_validate.ladder_table import LadderRow, ladder_rows, markdown, product_shares
-from gemmsim_validate.records import Case, Series
+from gemmsim_validate.ladder.markdown import markdown
+from gemmsim_validate.ladder.rows import LadderRow, ladder_rows, product_shares
+from gemmsim_validate.records.case import Case, Series
 
 from gemmsim.support.errors import GemmsimError
 

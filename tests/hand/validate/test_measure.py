@@ -13,16 +13,18 @@ import jsonschema
 import numpy as np
 import pytest
 from fake_gpu import LAUNCH_US, FakeGpu
+from gemmsim_validate.gpu_files.device import preset_of
 from gemmsim_validate.measure import timing
 from gemmsim_validate.measure.bundle import Bundle, read_bundle
 from gemmsim_validate.measure.dispatcher import machine_code
 from gemmsim_validate.measure.operands import check, host_operands, parameters
 from gemmsim_validate.measure.prepare import prepare
-from gemmsim_validate.measure.profile import Profiler, profile
 from gemmsim_validate.measure.run import Options, launch_once, measure
 from gemmsim_validate.measure.spec import Spec, case_id, parse_spec
-from gemmsim_validate.records import SCHEMA, load_cases, read_records
-from gemmsim_validate.store import preset_of, store
+from gemmsim_validate.ncu.profile import Profiler, profile
+from gemmsim_validate.records.case import load_cases
+from gemmsim_validate.records.files import SCHEMA, read_records
+from gemmsim_validate.records.store import store
 
 from gemmsim.support.errors import GemmsimError
 

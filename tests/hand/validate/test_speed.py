@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from gemmsim_validate.speed import Cell, Profile, Run, measured, quickest
-from gemmsim_validate.speed_document import document
-from gemmsim_validate.speed_steps import Steps
+from gemmsim_validate.speed.document import document
+from gemmsim_validate.speed.processes import Cell, Profile, Run, measured, quickest
+from gemmsim_validate.speed.steps import Steps
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -23,7 +23,7 @@ def test_memory_and_time_of_a_process() -> None:
     run = measured(python(busy), 60)
     assert run.failed == "" and run.wall_s >= run.cpu_s * 0.9 and run.cpu_s >= 0.3
     # From a small process, as the peak is at least that of the one which starts the other.
-    measure = f"from gemmsim_validate.speed import measured; print(measured({python(busy)!r}, 60).peak_mb)"
+    measure = f"from gemmsim_validate.speed.processes import measured; print(measured({python(busy)!r}, 60).peak_mb)"
     printed = subprocess.run(
         [sys.executable, "-c", measure], capture_output=True, text=True, check=True, cwd=ROOT
     ).stdout
@@ -66,7 +66,7 @@ def test_document_shows_every_cell() -> None:
 
 def test_steps_count_what_they_call_where_it_belongs(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([1.0, 3.0, 7.0, 15.0])
-    monkeypatch.setattr("gemmsim_validate.speed_steps.time.process_time", lambda: next(clock))
+    monkeypatch.setattr("gemmsim_validate.speed.steps.time.process_time", lambda: next(clock))
     steps = Steps()
     inner = steps.timed("inner", "outer", lambda: None)
     steps.done("start")

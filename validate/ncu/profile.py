@@ -15,8 +15,8 @@ from typing import Any
 
 from gemmsim.support.errors import GemmsimError
 
-from ..counters import SECTIONS, kept, wanted_metrics
-from ..ncu_csv import parse_raw_page
+from .metrics import SECTIONS, kept_counters, wanted_metrics
+from .raw_page import parse_raw_page
 
 CLOCK_CONTROL, CACHE_CONTROL = "none", "all"
 NO_PERMISSION = (
@@ -95,7 +95,7 @@ def profile(
                 rows = parse_raw_page(_run(raw, environment, timeout_s).stdout)
                 names = launched.read_text().split()
                 if len(rows) == len(names):
-                    return {name: kept(row.metrics) for name, row in zip(names, rows, strict=True)}
+                    return {name: kept_counters(row.metrics) for name, row in zip(names, rows, strict=True)}
                 raise GemmsimError(f"ncu profiled {len(rows)} launches, not the {len(names)} cases: {_telling(said)}")
             if not profiler.drop_unknown(said):
                 if not profiler.metrics:

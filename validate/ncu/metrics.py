@@ -1,4 +1,4 @@
-"""Which of Nsight Compute's metrics are asked for and kept. Imports nothing but the table of metrics."""
+"""Which of Nsight Compute's metrics we ask for, and which of them a record keeps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from gemmsim.report.metrics import METRICS
 
-# Sections adapt to the GPU: they bring the pipes, stall reasons and launch figures that it has.
+# A section adapts to the GPU: it brings the pipes, stall reasons and launch figures that this GPU has.
 SECTIONS = (
     "LaunchStats",
     "Occupancy",
@@ -17,8 +17,8 @@ SECTIONS = (
     "WarpStateStats",
     "InstructionStats",
 )
-# Beyond the table: what the timing model is compared with.
-_MORE = (
+# The timing model is compared with these too, which the table of metrics does not have.
+_BEYOND_THE_TABLE = (
     "l1tex__data_bank_reads.avg.pct_of_peak_sustained_active",
     "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_active",
     "l1tex__lsuin_requests.sum",
@@ -30,7 +30,7 @@ _MORE = (
     "gpc__cycles_elapsed.avg.per_second",
     "dram__cycles_elapsed.avg.per_second",
 )
-_KEEP = re.compile(
+_KEPT_PATTERN = re.compile(
     r"launch__\w+"
     r"|smsp?__average_warps?_\w*(issue_stalled|latency)\w*\.ratio"
     r"|smsp?__inst_executed_pipe_\w+\.(sum|avg\.pct_of_peak_sustained_active)"
@@ -39,20 +39,22 @@ _KEEP = re.compile(
     r"|smsp__(warps_active|warps_eligible|issue_active)\.avg\.per_cycle_active"
     r"|smsp__issue_inst0\.avg\.pct_of_peak_sustained_active"
 )
-# Facts of the process or the driver that say nothing about a kernel
-_DROP = re.compile(r"launch__(context_id|device_id|stream_id|uses_\w+|occupancy_per_\w+|func_cache_config|cluster_\w+)")
+# These describe the process or the driver and say nothing about a kernel.
+_DROPPED_PATTERN = re.compile(
+    r"launch__(context_id|device_id|stream_id|uses_\w+|occupancy_per_\w+|func_cache_config|cluster_\w+)"
+)
 
 
 def wanted_metrics() -> list[str]:
-    """Names to ask Nsight Compute for, beside SECTIONS, without those that every launch has (launch__)."""
-    return sorted({name for name in (*METRICS, *_MORE) if not name.startswith("launch__")})
+    """The metrics to ask Nsight Compute for beside SECTIONS. Every launch has those named launch__ anyway."""
+    return sorted({name for name in (*METRICS, *_BEYOND_THE_TABLE) if not name.startswith("launch__")})
 
 
-def kept(counters: Mapping[str, float]) -> dict[str, float]:
-    """The counters worth a place in a record, whole numbers as integers."""
-    names = {*METRICS, *_MORE}
+def kept_counters(counters: Mapping[str, float]) -> dict[str, float]:
+    """The counters that a record keeps, whole numbers as integers."""
+    names = {*METRICS, *_BEYOND_THE_TABLE}
     return {
         name: int(value) if float(value).is_integer() else value
         for name, value in sorted(counters.items())
-        if (name in names or _KEEP.fullmatch(name)) and not _DROP.fullmatch(name)
+        if (name in names or _KEPT_PATTERN.fullmatch(name)) and not _DROPPED_PATTERN.fullmatch(name)
     }

@@ -7,7 +7,7 @@ import platform
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
-from .speed import GOAL_MB, GOAL_SECONDS, Cell, Profile, Run
+from .processes import GOAL_MB, GOAL_SECONDS, Cell, Profile, Run
 
 GOAL_SIZES = (4096, 8192)
 

@@ -1,6 +1,6 @@
-"""The ladder as a Markdown table, from records: registers, shared memory, occupancy, time, percent of cuBLAS.
+"""The rows of the ladder's table: registers, shared memory, occupancy, time, and the time of cuBLAS.
 
-Nothing in it is typed: times come from records, resources from the program that was measured, and the share of
+No number is written by hand. Times come from records, resources from the program that was measured, and the share of
 multiply-adds in the loop over K from executing the rung on the simulator.
 """
 
@@ -17,21 +17,24 @@ from gemmsim.launch.cases import LadderCase, ladder_request
 from gemmsim.launch.ladder import kernel_infos
 from gemmsim.support.errors import GemmsimError
 
-from .records import Case
+from ..records.case import Case
 
 SHARE_GPUS = {"sm_80": "a100-80gb", "sm_90": "h200"}
-SHARE_SIZE = 256  # the code of a loop does not depend on the problem's size
-_REFERENCES = {"tf32_tensorcore": "cublas_tf32"}  # rungs whose arithmetic is not that of cublas for their dtype
+SHARE_SIZE = 256  # any size will do, as the code of a loop does not depend on it
+# The arithmetic of these rungs is not that of `cublas` for their dtype.
+_REFERENCES = {"tf32_tensorcore": "cublas_tf32"}
 
 
 @dataclass(frozen=True, slots=True)
 class LadderRow:
     """One rung at one size.
 
-    time_us, cublas_us        medians, None where not measured
-    registers, shared_bytes   a thread; a block
-    occupancy_pct             theoretical
-    product_shares            architecture -> multiply-adds of what the loop over K issues
+    registers       of a thread
+    shared_bytes    of a block
+    occupancy_pct   theoretical
+    time_us         median
+    cublas_us       median of cuBLAS at this size; None where it was not measured
+    product_shares  architecture -> share of multiply-adds among the instructions that the loop over K issues
     """
 
     name: str
@@ -48,12 +51,13 @@ class LadderRow:
 def ladder_rows(
     cases: Iterable[Case], size: int, shares: Callable[[str, str, dict[str, int]], dict[str, float]]
 ) -> list[LadderRow]:
-    """Rungs with a record at M = N = K = size, in the ladder's order, a row a dtype.
+    """One row for each rung and dtype that have a record at M = N = K = size, in the ladder's order.
 
-    Of several records of a rung the one with its default tunables counts, else the fastest, which is named with them.
-    Raises GemmsimError where there is none at all.
+    Where a rung has several records, the one with its default tunables counts; if there is none, the fastest one does,
+    and its name tells the tunables. `shares` gives the `product_shares` of a rung's name, dtype and tunables. Raises
+    GemmsimError where no rung has a record.
     """
-    timed = [case for case in cases if case.m == case.n == case.k == size and case.time_us is not None]
+    timed = [case for case in cases if case.is_square and case.n == size and case.calibrated_time_us is not None]
     rungs = [case for case in timed if case.rung and case.kind == "measured"]
     if not rungs:
         raise GemmsimError(f"no record of a rung at size {size}: gemmsim-validate measure makes them")
@@ -63,13 +67,13 @@ def ladder_rows(
         for dtype in info.dtypes:
             ours = [case for case in rungs if case.name == name and case.dtype == dtype]
             if ours:
-                best = min(ours, key=lambda case: (case.tunables != defaults, case.time_us))
+                best = min(ours, key=lambda case: (case.tunables != defaults, case.calibrated_time_us))
                 rows.append(_row(best, defaults, timed, shares(name, dtype, best.tunables)))
     return rows
 
 
 def product_shares(name: str, dtype: str, tunables: dict[str, int]) -> dict[str, float]:
-    """By architecture; one that the rung cannot be compiled for is left out."""
+    """The shares by architecture. An architecture that the rung cannot be compiled for is left out."""
     found = {}
     for arch, gpu in SHARE_GPUS.items():
         case = LadderCase(name, SHARE_SIZE, SHARE_SIZE, SHARE_SIZE, dtype=dtype, tunables=tunables)
@@ -84,25 +88,6 @@ def product_shares(name: str, dtype: str, tunables: dict[str, int]) -> dict[str,
     return found
 
 
-def markdown(rows: Sequence[LadderRow], size: int, gpu: str) -> str:
-    archs = list(SHARE_GPUS)
-    head = ["rung", "dtype", "registers", "shared memory", "occupancy", "time", "TFLOP/s", "of cuBLAS"]
-    head += [f"multiply-adds, {arch}" for arch in archs]
-    lines = [
-        f"M = N = K = {size} on {gpu}, measured.",
-        "",
-        _line(head),
-        _line(["---"] * 2 + ["---:"] * (len(head) - 2)),
-    ]
-    for row in rows:
-        of = f"{100 * row.cublas_us / row.time_us:.1f}%" if row.cublas_us else "-"
-        cells = [row.name, row.dtype, str(row.registers), f"{row.shared_bytes:,} B", f"{row.occupancy_pct:.0f}%"]
-        cells += [f"{row.time_us:,.1f} us", f"{row.tflops:.2f}", of]
-        cells += [f"{100 * row.product_shares[arch]:.0f}%" if arch in row.product_shares else "-" for arch in archs]
-        lines.append(_line(cells))
-    return "\n".join(lines) + "\n"
-
-
 def _row(case: Case, defaults: dict[str, int], timed: Sequence[Case], shares: dict[str, float]) -> LadderRow:
     subject, launch = case.data["subject"], case.data["launch"]
     shared = subject["static_shared_bytes"] + launch["dynamic_shared_bytes"]
@@ -113,19 +98,16 @@ def _row(case: Case, defaults: dict[str, int], timed: Sequence[Case], shares: di
     reference = _REFERENCES.get(case.name, "cublas")
     others = [one for one in timed if one.name == reference and (one.dtype == case.dtype or reference != "cublas")]
     changed = [f"{key}={value}" for key, value in case.tunables.items() if defaults.get(key) != value]
-    assert case.time_us is not None
+    time_us = case.calibrated_time_us
+    assert time_us is not None
     return LadderRow(
         name=" ".join([case.name, *changed]),
         dtype=case.dtype,
         registers=subject["registers"],
         shared_bytes=shared,
         occupancy_pct=occupancy.theoretical_pct,
-        time_us=case.time_us,
-        tflops=2e-6 * case.m * case.n * case.k / case.time_us,
-        cublas_us=min((one.time_us for one in others if one.time_us), default=None),
+        time_us=time_us,
+        tflops=2e-6 * case.m * case.n * case.k / time_us,
+        cublas_us=min((one.calibrated_time_us for one in others if one.calibrated_time_us), default=None),
         product_shares=shares,
     )
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"

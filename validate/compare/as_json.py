@@ -1,4 +1,4 @@
-"""A comparison as JSON."""
+"""A comparison as data for JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCHEMA_VERSION = 1
 
 
 def as_data(judged: Sequence[Judged]) -> dict[str, Any]:
-    """Everything that the other formats show, and every number of every case."""
+    """Everything that the other formats show, and all numbers of all cases."""
     summary = {}
     for kind, rows in grouped(judged, lambda row: row.case.kind).items():
         figures = time_figures(rows)
@@ -39,7 +39,7 @@ def _case(row: Judged) -> dict[str, Any]:
     if row.prediction.error:
         return data | {"error": row.prediction.error}
     if row.time:
-        data |= {"time": {"against": row.how, **_number(row.time)}, "guess": guess(row)}
+        data |= {"time": {"against": row.time_way, **_number(row.time)}, "guess": guess(row)}
     data["counters"] = {number.name: {"kind": number.kind, **_number(number)} for number in row.numbers}
     return data | {"memory_instructions": row.prediction.sass, "bottleneck": row.prediction.bottleneck}
 

@@ -1,15 +1,19 @@
-"""Which records are compared."""
+"""Chooses which records are predicted."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..records import FOLDER, Case, load_cases
+from .case import Case, load_cases
+from .files import FOLDER
 
 
-def every_record(folders: Sequence[Path] = ()) -> tuple[Case, ...]:
-    """All cases below the folders, in the order of their names; records of code that is not ours (cuBLAS) left out."""
+def replayable_cases(folders: Sequence[Path] = ()) -> tuple[Case, ...]:
+    """All cases in the folders whose code is ours, in the folders' order; without folders, those that ship.
+
+    Records of other code, which are cuBLAS's, cannot be replayed and are left out.
+    """
     chosen = folders or [path for path in sorted(FOLDER.iterdir()) if path.is_dir() and any(path.glob("*.json"))]
     cases = [case for folder in chosen for case in load_cases(folder)]
     return tuple(case for case in cases if case.cubin is not None or "cuda" in case.data["subject"])

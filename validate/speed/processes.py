@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from gemmsim.support.errors import GemmsimError
 
 GOAL_SECONDS, GOAL_MB = 5.0, 1000.0  # of any rung, warm, on two cores
-STEPS_MODULE = f"{__package__}.speed_steps"
+STEPS_MODULE = f"{__package__}.steps"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
-"""Fits parameters of the timing model to measured times, and says how well the fit does on what it has not seen.
+"""Fits parameters of the timing model to measured times, and says how well the fit does on cases that it has not seen.
 
-Time is predicted by the SM model alone, on launches that were executed and counted once. The fit is by least squares in
-the logarithm of time, robust (soft L1), and each parameter, as a factor on its value, stays within bounds. The model is
-linearised in the logarithms of the parameters, so that leaving cases out costs no further simulation but that of the
-cases left out. A weak pull towards the present values decides what the times do not.
+The SM model alone predicts the times, of launches that were executed and counted once. The fit minimises the squares of
+the errors in the logarithm of time, with a robust loss (soft L1). Each parameter is fitted as a factor on its value,
+and the factor stays within bounds. The model is linearised in the logarithms of the parameters, so that a fit without
+some cases needs no further simulation but that of these cases. A weak pull towards the present values decides what the
+times do not.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,36 +19,31 @@ from numpy.typing import NDArray
 from gemmsim.gpu import GpuSpec, load_gpu
 from gemmsim.support.errors import GemmsimError
 
+from .sample import Sample
+
 Factors = dict[str, float]
-_STEP = 0.1  # of a parameter, for its influence: the model counts whole cycles, smaller steps would drown in that
+# A parameter is moved by this share to see its influence. The model counts whole cycles, which would hide the influence
+# of a smaller step.
+_STEP = 0.1
 _SCALE = 0.1  # errors beyond 10 % count less than their square
-_PULL = 0.02  # a parameter off by a factor of e costs as much as a case off by 2 %
-# The carve-out decides how much of L1 is cache: changing it would need everything counted again.
+_PULL = 0.02  # a parameter that is off by a factor of e costs as much as a case that is off by 2 %
+# The carve-out decides how much of L1 is cache. If it changed, everything would have to be counted again.
 NOT_TIMING = ("shared.carveout_headroom",)
-# What moves along: the far half of L2 is never nearer than the near one.
+# The value moves with the key, as the far half of L2 is never nearer than the near one.
 TIED = {"l2.hit_latency_cycles": "l2.far_latency_cycles"}
 KNOWN = ("vendor", "measured", "set")  # what is not fitted unless it is asked for
 _AT_MOST_ONE = ("dram.achievable_fraction",)
 
 
 @dataclass(frozen=True)
-class Sample:
-    """A case: predict(gpu) is its time in microseconds."""
-
-    id: str
-    rung: str
-    size: str
-    measured_us: float
-    predict: Callable[[GpuSpec], float]
-
-
-@dataclass(frozen=True)
 class Calibration:
-    """What was fitted, and the error of each case, predicted / measured - 1.
+    """What was fitted, and the error of each case by its id: predicted / measured - 1.
 
-    factors  on the present values
-    before, fitted  errors by case
-    without_rung, without_size  errors by fits that had not seen the case's rung, or its size; empty where there is one
+    factors       on the present values, by parameter
+    before        errors with the present values
+    fitted        errors with the fitted values
+    without_rung  errors of fits that had not seen the case's rung; empty where all cases are of one rung
+    without_size  errors of fits that had not seen the case's size; empty where all cases are of one size
     """
 
     factors: Factors
@@ -59,7 +54,7 @@ class Calibration:
 
 
 def parameters(gpu: GpuSpec, wanted: Sequence[str] = (), everything: bool = False) -> list[str]:
-    """Keys to fit: `wanted`, or all calibratable ones, or those of them that nobody measured.
+    """The keys to fit: `wanted` where there are any, else all calibratable ones, or those of them that are estimates.
 
     Raises GemmsimError for a key that is not marked calibratable.
     """
@@ -74,22 +69,26 @@ def parameters(gpu: GpuSpec, wanted: Sequence[str] = (), everything: bool = Fals
 
 
 def scaled(gpu: GpuSpec, base: str, factors: Mapping[str, float]) -> GpuSpec:
-    """The GPU `base` names (and `gpu` is), with parameters, and those tied to them, multiplied; fractions end at 1."""
+    """The GPU with parameters, and those tied to them, multiplied by factors; fractions end at 1.
+
+    `gpu` is the GPU that the preset or file `base` describes.
+    """
     overrides = []
     for key, factor in moved_by(factors).items():
         value = gpu.provenance[key].value
         numbers = value if isinstance(value, tuple) else (value,)
         most = 1.0 if key in _AT_MOST_ONE else math.inf
-        overrides.append(f"{key}={','.join(f'{min(most, _number(number) * factor):.9g}' for number in numbers)}")
+        overrides.append(f"{key}={','.join(f'{min(most, as_float(one) * factor):.9g}' for one in numbers)}")
     return load_gpu(base, overrides)
 
 
 def moved_by(factors: Mapping[str, float]) -> Factors:
-    """The factors, those of tied parameters included."""
+    """The factors, with those of tied parameters added."""
     return {**factors, **{TIED[key]: factor for key, factor in factors.items() if key in TIED}}
 
 
-def _number(value: object) -> float:
+def as_float(value: object) -> float:
+    """A value of a GPU file that is known to be a number."""
     assert isinstance(value, (int, float))
     return float(value)
 
@@ -102,7 +101,10 @@ def calibrate(
     limit: float = 2.0,
     say: Callable[[str], None] = lambda text: None,
 ) -> Calibration:
-    """Fit `keys`, each within 1 / limit to limit of its value. Raises GemmsimError where there is too little to fit."""
+    """Fit the parameters `keys`, each within 1 / limit to limit of its value.
+
+    `say` is told what is being done. Raises GemmsimError where there is too little to fit.
+    """
     if len(samples) < 2 or not keys:
         raise GemmsimError(f"{len(samples)} cases and {len(keys)} parameters: nothing to fit")
     first = _log_errors(samples, gpu)
@@ -130,7 +132,11 @@ def calibrate(
 
 
 def _least_squares(first: NDArray[np.float64], influence: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
-    """Logarithms of the factors that bring first + influence @ x closest to 0."""
+    """The logarithms x of the factors that bring first + influence @ x closest to 0.
+
+    first      logarithm of predicted / measured of each case
+    influence  [case, parameter], the derivative of `first` by the logarithm of the parameter
+    """
     try:
         from scipy.optimize import least_squares
     except ImportError:
@@ -155,7 +161,7 @@ def _left_out(
     base: str,
     say: Callable[[str], None],
 ) -> dict[str, float]:
-    """The error of each case by the fit that saw none of its group; empty where there is one group only."""
+    """The error of each case by the fit that saw no case of its group; empty where there is one group only."""
     if len(set(groups)) < 2:
         return {}
     found: dict[str, float] = {}
@@ -173,57 +179,3 @@ def _log_errors(samples: Sequence[Sample], gpu: GpuSpec) -> NDArray[np.float64]:
 
 def _by_case(samples: Sequence[Sample], log_errors: NDArray[np.float64]) -> dict[str, float]:
     return {one.id: math.expm1(error) for one, error in zip(samples, log_errors, strict=True)}
-
-
-def case_sample(case: Any, gpu: GpuSpec, max_instructions: int | None = None) -> Sample:
-    """A record as a sample: executed and counted here, for `gpu`; timed whenever `predict` is called.
-
-    max_instructions: simulated for a time, where not as many as `gemmsim analyze` does
-    """
-    from dataclasses import replace
-
-    from gemmsim.api import count
-    from gemmsim.sm.schedule import TimingOptions, schedule
-
-    from .records import CALIBRATED_TO
-
-    how = next((how for how in CALIBRATED_TO if how in case.times), "")
-    request = replace(case.request(), gpu=gpu, warm_caches=case.warm(how))
-    counted = count(request)
-    trace, cost, resident = counted.execution.trace, counted.traffic.cost, counted.occupancy.blocks_per_sm
-
-    options = TimingOptions() if max_instructions is None else TimingOptions(max_instructions=max_instructions)
-
-    def predict(other: GpuSpec) -> float:
-        timing = schedule(counted.program, request.launch, trace, cost, other, resident, options)
-        return float(timing.duration_us)
-
-    return Sample(case.id, case.name, f"{case.m}x{case.n}x{case.k}", case.time_us, predict)
-
-
-def mean_error_pct(errors: Mapping[str, float]) -> float:
-    """Mean absolute error, in percent."""
-    return 100 * float(np.mean([abs(error) for error in errors.values()]))
-
-
-def table(found: Calibration, gpu: GpuSpec) -> str:
-    """What was fitted, and the errors before, after, and on what was held out."""
-    lines = [f"{'parameter':34} {'before':>12} {'factor':>8}"]
-    for key, factor in found.factors.items():
-        value = gpu.provenance[key].value
-        shown = ",".join(f"{v:.4g}" for v in value) if isinstance(value, tuple) else f"{_number(value):.5g}"
-        lines.append(f"{key:34} {shown:>12} {factor:8.3f}")
-    lines += ["", f"{'mean absolute error of time':34} {'mean %':>8} {'worst %':>8}  worst case"]
-    rows = {
-        "before the fit": found.before,
-        "fitted, on the cases it saw": found.fitted,
-        "held out: its rung left out": found.without_rung,
-        "held out: its size left out": found.without_size,
-    }
-    for name, errors in rows.items():
-        if not errors:
-            lines.append(f"{name:34} {'-':>8} {'-':>8}  only one group")
-            continue
-        worst = max(errors, key=lambda case: abs(errors[case]))
-        lines.append(f"{name:34} {mean_error_pct(errors):8.1f} {100 * errors[worst]:+8.1f}  {worst}")
-    return "\n".join(lines)

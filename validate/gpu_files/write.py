@@ -1,4 +1,4 @@
-"""Writes GPU files: a preset extended by values that were measured or fitted."""
+"""Writes GPU files, each of which extends a preset by values that were measured or fitted."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ _UNITS = {
 
 @dataclass(frozen=True)
 class Entry:
-    """key: as in GpuSpec, "l2.hit_latency_cycles"; value in the field's unit; status: "measured", "calibrated", ...
+    """One value of a GPU file.
 
-    records: ids of the records that a calibrated value was fitted to.
+    key      as in GpuSpec, "l2.hit_latency_cycles"
+    value    in the unit of that field
+    status   as GPU files have it: "measured", "calibrated", ...
+    records  ids of the records that a calibrated value was fitted to
     """
 
     key: str
@@ -31,7 +34,10 @@ class Entry:
 
 
 def gpu_file(title: str, extends: str, entries: Iterable[Entry], comment: str) -> str:
-    """The file's text; `extends` a preset or file, `comment` one or more lines that say how it came about."""
+    """The text of a GPU file that extends the preset or file `extends`.
+
+    The lines of `comment` say how the file came about.
+    """
     sections: dict[str, list[str]] = defaultdict(list)
     for entry in entries:
         section, _, field = entry.key.rpartition(".")
@@ -51,7 +57,7 @@ def gpu_file(title: str, extends: str, entries: Iterable[Entry], comment: str) -
 
 
 def _rounded(value: float | int) -> float | int:
-    """Four significant digits: no measurement here is better."""
+    """Round to four significant digits, as no measurement here is better than that."""
     if isinstance(value, int):
         return value
     rounded = float(f"{value:.4g}")

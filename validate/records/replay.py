@@ -1,9 +1,9 @@
-"""From a record to the request that predicts it: the same machine code, launch and problem."""
+"""Makes the request that predicts a record: the same machine code, launch and problem."""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,28 +15,27 @@ from gemmsim.launch.request import AnalyzeRequest, GemmCheck, Labels
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Argument, Launch
 
-from .records import CUDA_FOLDER, read_cubin
-
-if TYPE_CHECKING:
-    from .records import Case
+from .case import Case
+from .files import CUDA_FOLDER, read_cubin
 
 DEFAULT_ARGUMENTS = ["A", "B", "C", "alpha", "beta"]
 
 
-def replay(case: Case, seed: int = 0) -> AnalyzeRequest:
-    """What predicts a case, with random operands. GemmsimError where there is no code to run, or it is not there."""
+def request_of(case: Case, seed: int = 0) -> AnalyzeRequest:
+    """The request that predicts a case, with random operands.
+
+    Raises GemmsimError where the record names no code that can be executed, or where that code is missing.
+    """
     if case.cubin is None and case.rung:
         rung = LadderCase(case.name, case.m, case.n, case.k, case.dtype, case.tunables, seed=seed)
         return ladder_request(rung, _gpu(case.gpu, ()))
-    names = case.data["launch"].get("arguments", DEFAULT_ARGUMENTS)
-    values = _values(case, names, seed)
+    launch = case.data["launch"]
+    names = launch.get("arguments", DEFAULT_ARGUMENTS)
+    arguments = _arguments(case, names, seed)
     return AnalyzeRequest(
         kernel=_kernel(case),
         launch=Launch(
-            case.grid,
-            case.block,
-            tuple(values[name] for name in names),
-            case.data["launch"].get("dynamic_shared_bytes", 0),
+            case.grid, case.block, tuple(arguments[name] for name in names), launch.get("dynamic_shared_bytes", 0)
         ),
         gpu=_gpu(case.gpu, tuple(case.data.get("settings", ()))),
         labels=Labels(case.name, "", case.m, case.n, case.k, case.tunables),
@@ -63,13 +62,14 @@ def _kernel(case: Case) -> KernelSource:
     raise GemmsimError(f"record '{case.id}' names no code that could be simulated ({case.name})")
 
 
-def _values(case: Case, names: list[str], seed: int) -> dict[str, Argument]:
+def _arguments(case: Case, names: list[str], seed: int) -> dict[str, Argument]:
+    """Name -> argument, of the scalars and of those arrays that are among `names`."""
     problem = case.data["problem"]
     m, n, k, dtype, result = case.m, case.n, case.k, case.dtype, case.result_dtype
     alpha, beta = problem.get("alpha", 1), problem.get("beta", 0)
     cast = float if result.startswith(("f", "b")) else int
-    values = {name: Argument("i32", (), size) for name, size in (("m", m), ("n", n), ("k", k))}
-    values |= {"alpha": Argument(result, (), cast(alpha)), "beta": Argument(result, (), cast(beta))}
+    arguments = {name: Argument("i32", (), size) for name, size in (("m", m), ("n", n), ("k", k))}
+    arguments |= {"alpha": Argument(result, (), cast(alpha)), "beta": Argument(result, (), cast(beta))}
     shape_b = (n, k) if problem.get("b_transposed") else (k, n)
     random = np.random.default_rng(seed)
     for name, kind, dims in (
@@ -80,14 +80,15 @@ def _values(case: Case, names: list[str], seed: int) -> dict[str, Argument]:
     ):
         if name in names:
             check_array_size(f"matrix {name} of {case.id}", kind, dims)
-            # Published kernels compute beta * C even where beta is 0; ours must not read C then: NaN would show it.
+            # Published kernels compute beta * C even where beta is 0. Our own must not read C then, and NaN shows it
+            # if they do.
             unread = name == "C" and not beta and result in ("f16", "f32", "f64") and case.kind == "measured"
-            values[name] = Argument(kind, dims, filled(kind, dims, np.nan) if unread else drawn(kind, dims, random))
+            arguments[name] = Argument(kind, dims, filled(kind, dims, np.nan) if unread else drawn(kind, dims, random))
     for name, of in case.data["launch"].get("zeros", {}).items():
         shape = tuple(of["shape"])
         check_array_size(f"array {name} of {case.id}", of["dtype"], shape)
-        values[name] = Argument(of["dtype"], shape, filled(of["dtype"], shape, 0))
-    return values
+        arguments[name] = Argument(of["dtype"], shape, filled(of["dtype"], shape, 0))
+    return arguments
 
 
 def _check(problem: dict[str, Any], names: list[str]) -> GemmCheck:

@@ -1,4 +1,4 @@
-"""Predict one launch and print the CPU time of each step as JSON: python -m gemmsim_validate.speed_steps tiled 256 h200
+"""Predict one launch and print the CPU time of each step as JSON: python -m gemmsim_validate.speed.steps tiled 256 h200
 
 A process of its own, as imports happen once; nothing is imported above that is timed below.
 """

@@ -1,4 +1,4 @@
-"""Nsight Compute's raw page as CSV (`ncu --csv --page raw --print-units base`): launches, with their metrics."""
+"""Reads Nsight Compute's raw page as CSV, which `ncu --csv --page raw --print-units base` prints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gemmsim.support.errors import GemmsimError
 
 _KERNEL = "Kernel Name"
-# Factors to base units, for files written without --print-units base
+# Factors to base units, for files that were written without --print-units base.
 _UNITS = {
     "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Tbyte": 1e12,
     "us": 1e3, "usecond": 1e3, "ms": 1e6, "msecond": 1e6, "s": 1e9, "second": 1e9, "ns": 1.0, "nsecond": 1.0,
@@ -17,13 +17,17 @@ _UNITS = {
 }  # fmt: skip
 _PER_SECOND = {"Kbyte/second": 1e3, "Mbyte/second": 1e6, "Gbyte/second": 1e9, "Tbyte/second": 1e12,
                "Kbyte/s": 1e3, "Mbyte/s": 1e6, "Gbyte/s": 1e9, "Tbyte/s": 1e12}  # fmt: skip
-# Prefixes that ncu puts before a unit name of a plain count, "Kbyte/block" and the like
+# ncu appends these to a unit, as in "Kbyte/block".
 _PER = ("/block", "/thread", "/SM", "/sm")
 
 
 @dataclass(frozen=True)
-class Profiled:
-    """One launch: kernel name, grid and block where the file has them, metrics in base units."""
+class ProfiledLaunch:
+    """One launch that Nsight Compute profiled.
+
+    grid, block  empty where the file does not say them
+    metrics      in base units: bytes, nanoseconds, Hz
+    """
 
     kernel: str
     grid: tuple[int, ...]
@@ -32,11 +36,11 @@ class Profiled:
     metrics: dict[str, float]
 
 
-def parse_raw_page(text: str) -> list[Profiled]:
-    """The launches in the file's order. Raises GemmsimError where this is no raw page.
+def parse_raw_page(text: str) -> list[ProfiledLaunch]:
+    """The launches, in the order of the file. Raises GemmsimError where the text is no raw page.
 
-    Lines before the table (ncu's own `==PROF==` messages, the program's output) are skipped. Values that are no number
-    are left out.
+    Lines before the table, which are ncu's own `==PROF==` messages and the program's output, are skipped. Values that
+    are no numbers are left out.
     """
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"') and _KERNEL in line), None)
@@ -51,14 +55,14 @@ def parse_raw_page(text: str) -> list[Profiled]:
     return [_row(header, units, row) for row in rows[2:] if len(row) == len(header)]
 
 
-def _row(header: list[str], units: list[str], row: list[str]) -> Profiled:
+def _row(header: list[str], units: list[str], row: list[str]) -> ProfiledLaunch:
     cells = dict(zip(header, row, strict=True))
     metrics = {}
     for name, unit, value in zip(header, units, row, strict=True):
         number = _number(value)
         if "__" in name and number is not None:
             metrics[name] = number * unit_factor(unit)
-    return Profiled(
+    return ProfiledLaunch(
         kernel=cells[_KERNEL],
         grid=_dims(cells.get("Grid Size", "")),
         block=_dims(cells.get("Block Size", "")),
@@ -76,7 +80,7 @@ def _number(text: str) -> float | None:
 
 
 def unit_factor(unit: str) -> float:
-    """From a unit as Nsight Compute writes it to the base unit: bytes, nanoseconds, Hz."""
+    """The factor from a unit, as Nsight Compute writes it, to its base unit: bytes, nanoseconds or Hz."""
     unit = unit.strip()
     if unit in _PER_SECOND:
         return _PER_SECOND[unit]

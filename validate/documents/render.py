@@ -1,4 +1,4 @@
-"""Sections as plain text, Markdown and HTML."""
+"""Renders sections as plain text, Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import html
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from .document import Section, Table
+from .sections import Section, Table
 
 TITLE = "Accuracy"
 WIDTH = 120
@@ -21,6 +21,7 @@ svg, img { max-width: 100%; height: auto; }
 
 
 def text(sections: Sequence[Section]) -> str:
+    """Plain text, at most WIDTH columns wide but for its tables."""
     parts = []
     for section in sections:
         parts.append(section.title.upper())
@@ -46,6 +47,7 @@ def _columns(table: Table) -> str:
 
 
 def markdown(sections: Sequence[Section], made_by: str, title: str = TITLE) -> str:
+    """Markdown; `made_by` is the command line that made it."""
     parts = [f"# {title}", "", f"Generated: `{made_by}`. Do not edit.", ""]
     for section in sections:
         parts += [f"## {section.title}", ""]
@@ -63,7 +65,7 @@ def _pipes(table: Table) -> list[str]:
 
 
 def page(sections: Sequence[Section], plots: Mapping[str, str]) -> str:
-    """HTML with nothing outside the file; plots: title -> SVG."""
+    """An HTML page that needs no other file, with `plots` (title -> SVG) above the sections."""
     parts = [
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{TITLE}</title><style>{STYLE}</style><h1>{TITLE}</h1>"
     ]

@@ -1,0 +1,82 @@
+"""What the installed commands share: subcommands that are loaded when they are asked for, and errors as one line."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from gemmsim.support.errors import GemmsimError, nearest
+
+USAGE_OR_ENVIRONMENT = 2
+INTERRUPTED = 130  # as gemmsim.support.processes has it
+
+
+def lazy_group(package: str, commands: Mapping[str, str]) -> type[click.Group]:
+    """A group whose subcommand `import-ncu` is `command` in the module `package`.import_ncu.
+
+    commands  name -> what the command does, in a line; the text stands there so that --help imports no module
+    """
+
+    class LazyGroup(click.Group):
+        def list_commands(self, ctx: click.Context) -> list[str]:
+            return list(commands)
+
+        def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+            if cmd_name not in commands:
+                hint = nearest(cmd_name, commands)
+                raise GemmsimError(f"unknown command '{cmd_name}'{hint}: known are {', '.join(commands)}")
+            module = importlib.import_module(f"{package}.{cmd_name.replace('-', '_')}")
+            command: click.Command = module.command
+            return command
+
+        def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+            with formatter.section("Commands"):
+                formatter.write_dl(list(commands.items()))
+
+    return LazyGroup
+
+
+def exit_status(cli: click.Command, program: str, args: Sequence[str]) -> int:
+    """Run one command line; return its exit status. Data goes to stdout, everything else to stderr."""
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            status = cli.main(args=list(args), prog_name=program, standalone_mode=False)
+    except GemmsimError as error:
+        return _fail(str(error))
+    except click.ClickException as error:
+        return _fail(f"{error.format_message()} ({program} --help shows what is known)")
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader has gone, as in `gemmsim ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status if isinstance(status, int) else 0
+
+
+def run_and_exit(main: Callable[[Sequence[str]], int]) -> None:
+    """Run the process's own command line with `main`, and end the process with its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 still gets every line
+    status = main(sys.argv[1:])
+    if status == INTERRUPTED:
+        from gemmsim.support.processes import leave_soon  # only now, as importing multiprocessing takes time
+
+        leave_soon()
+    sys.exit(status)
+
+
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    click.echo(f"warning: {' '.join(str(message).split())}", err=True)
+
+
+def _fail(message: str) -> int:
+    click.echo(f"error: {' '.join(message.split())}", err=True)
+    return USAGE_OR_ENVIRONMENT

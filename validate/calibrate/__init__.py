@@ -1,0 +1,1 @@
+"""Fits parameters of the timing model to the times of records."""

@@ -1,0 +1,42 @@
+"""A record as a sample of a calibration: it is executed and counted once, and timed for each GPU that is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from gemmsim.api import count
+from gemmsim.gpu import GpuSpec
+from gemmsim.sm.schedule import TimingOptions, schedule
+
+from ..records.case import Case
+from ..records.replay import request_of
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One case: `measured_us` is its measured time, and predict(gpu) its predicted one, both in microseconds."""
+
+    id: str
+    rung: str
+    size: str
+    measured_us: float
+    predict: Callable[[GpuSpec], float]
+
+
+def case_sample(case: Case, gpu: GpuSpec, max_instructions: int | None = None) -> Sample:
+    """Execute a timed case and count it for `gpu`; it is timed each time that the sample's `predict` is called.
+
+    max_instructions  how many warp instructions are simulated for a time; None: as many as `gemmsim analyze` does
+    """
+    request = replace(request_of(case), gpu=gpu, warm_caches=case.warm(case.calibrated_time))
+    counted = count(request)
+    trace, cost, resident = counted.execution.trace, counted.traffic.cost, counted.occupancy.blocks_per_sm
+    options = TimingOptions() if max_instructions is None else TimingOptions(max_instructions=max_instructions)
+
+    def predict(other: GpuSpec) -> float:
+        timing = schedule(counted.program, request.launch, trace, cost, other, resident, options)
+        return float(timing.duration_us)
+
+    assert case.calibrated_time_us is not None
+    return Sample(case.id, case.name, f"{case.m}x{case.n}x{case.k}", case.calibrated_time_us, predict)

@@ -1,0 +1,39 @@
+"""A calibration as a table in plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from gemmsim.gpu import GpuSpec
+
+from .fit import Calibration, as_float
+
+
+def mean_error_pct(errors: Mapping[str, float]) -> float:
+    """The mean absolute error in percent, of errors by case as in `Calibration`."""
+    return 100 * float(np.mean([abs(error) for error in errors.values()]))
+
+
+def table(found: Calibration, gpu: GpuSpec) -> str:
+    """What was fitted, and the errors before the fit, after it, and on the cases that it had not seen."""
+    lines = [f"{'parameter':34} {'before':>12} {'factor':>8}"]
+    for key, factor in found.factors.items():
+        value = gpu.provenance[key].value
+        shown = ",".join(f"{v:.4g}" for v in value) if isinstance(value, tuple) else f"{as_float(value):.5g}"
+        lines.append(f"{key:34} {shown:>12} {factor:8.3f}")
+    lines += ["", f"{'mean absolute error of time':34} {'mean %':>8} {'worst %':>8}  worst case"]
+    rows = {
+        "before the fit": found.before,
+        "fitted, on the cases it saw": found.fitted,
+        "held out: its rung left out": found.without_rung,
+        "held out: its size left out": found.without_size,
+    }
+    for name, errors in rows.items():
+        if not errors:
+            lines.append(f"{name:34} {'-':>8} {'-':>8}  only one group")
+            continue
+        worst = max(errors, key=lambda case: abs(errors[case]))
+        lines.append(f"{name:34} {mean_error_pct(errors):8.1f} {100 * errors[worst]:+8.1f}  {worst}")
+    return "\n".join(lines)

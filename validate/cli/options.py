@@ -1,0 +1,53 @@
+"""Options that several commands share, and how a command takes several options as one value."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+PATH = click.Path(path_type=Path)
+FOLDERS = click.Path(path_type=Path, exists=True, file_okay=False)
+OUTPUT_FILE = click.Path(path_type=Path, dir_okay=False)
+
+folders_argument = click.argument("folders", nargs=-1, type=FOLDERS)
+output_option = click.option("-o", "--output", type=OUTPUT_FILE, help="File instead of stdout.")
+jobs_option = click.option(
+    "--jobs", type=click.IntRange(1), default=None, help="Processes; as many as cores by default."
+)
+
+
+def gathered(name: str, record: type[Any]) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """A decorator: the command takes the options named like the fields of a dataclass as one argument, `name`."""
+    fields = [field.name for field in dataclasses.fields(record)]
+
+    def decorate(command: Callable[..., int]) -> Callable[..., int]:
+        @functools.wraps(command)
+        def with_record(**options: Any) -> int:
+            options[name] = record(**{field: options.pop(field) for field in fields})
+            return command(**options)
+
+        return with_record
+
+    return decorate
+
+
+def emit(text: str, output: Path | None) -> None:
+    """Write a command's text to a file, or to stdout where there is none."""
+    from ..records.files import write_bytes
+
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_bytes(output, text.encode())
+
+
+def made_by(command: str, filters: dict[str, tuple[Any, ...]], form: str) -> str:
+    """The command line that made a document: the values of each filter, and the format."""
+    options = [str(word) for name, values in filters.items() for value in values for word in (f"--{name}", value)]
+    return shlex.join(["gemmsim-validate", command, *options, "--format", form])

@@ -1,0 +1,52 @@
+"""The known deviations that records can show, from `deviations.toml`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ..records.case import Case
+from .metrics import relative_error
+
+PATH = Path(__file__).parents[1] / "deviations.toml"
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """One counter of one record that is known to be predicted wrong.
+
+    number        of the deviation's paragraph in deviations.md
+    record        "folder/id" of the record
+    least, most   the signed error lies between these while the deviation is there: in percent, or in points where
+                  `points` says that the counter is a percentage
+    """
+
+    number: int
+    record: str
+    counter: str
+    least: float
+    most: float
+    points: bool = False
+
+    @property
+    def case_id(self) -> str:
+        """The id of the record's case."""
+        return self.record.split("/", 1)[1]
+
+    def error(self, case: Case, predicted: Mapping[str, float]) -> float:
+        """The signed error of the counter, in percent or points, where `predicted` holds the predicted counters."""
+        ours, theirs = predicted[self.counter], case.counters[self.counter]
+        return ours - theirs if self.points else 100 * relative_error(ours, theirs)
+
+    def is_there(self, error: float) -> bool:
+        """Whether an error shows that the deviation is still there."""
+        return self.least <= error <= self.most
+
+
+@cache
+def known_deviations(path: Path = PATH) -> tuple[Deviation, ...]:
+    """The deviations of a file, in its order."""
+    return tuple(Deviation(**row) for row in tomllib.loads(path.read_text(encoding="utf-8"))["deviation"])

@@ -1,0 +1,1 @@
+"""The measured ladder as a table, from records."""

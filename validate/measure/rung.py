@@ -1,0 +1,58 @@
+"""What a record says of a rung of the ladder: its id, problem and launch, from the rung's own description."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gemmsim.launch.cases import checked_tunables
+from gemmsim.launch.ladder import kernel_info
+from gemmsim.support.errors import GemmsimError
+
+from .spec import Spec, case_id
+
+if TYPE_CHECKING:
+    from gemmsim.launch.ladder import KernelInfo
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A rung with its dtypes and all tunables; zeros: name -> (dtype, shape) of its further arrays."""
+
+    info: KernelInfo
+    dtype: str
+    result_dtype: str
+    tunables: dict[str, int]
+    zeros: dict[str, tuple[str, tuple[int, ...]]]
+
+
+def rung_of(spec: Spec) -> tuple[Rung, dict[str, Any]]:
+    """A spec's rung, and its record without results: `id`, `problem` and `launch`.
+
+    Raises GemmsimError, one line, for whatever does not fit the rung.
+    """
+    info = kernel_info(spec.kernel)
+    tunables = checked_tunables(info, spec.tunables)
+    dtype = spec.dtype or info.dtypes[0]
+    if dtype not in info.dtypes:
+        raise GemmsimError(f"dtype {dtype}: {info.name} takes {' or '.join(info.dtypes)}")
+    try:
+        shape = info.launch(spec.m, spec.n, spec.k, tunables)
+    except ValueError as error:
+        raise GemmsimError(f"kernel '{info.name}': {error}") from None
+    zeros = info.zeros(spec.m, spec.n, spec.k, tunables) if info.zeros else {}
+    rung = Rung(info, dtype, info.result_dtype(dtype), tunables, zeros)
+    problem = {
+        "m": spec.m, "n": spec.n, "k": spec.k, "dtype": dtype, "result_dtype": rung.result_dtype, "alpha": 1, "beta": 0,
+        "b_transposed": info.b_transposed, "relu": info.relu, "operand_roundoff": info.operand_roundoff,
+    }  # fmt: skip
+    launch: dict[str, Any] = {
+        "grid": list(shape.grid),
+        "block": list(shape.block),
+        "dynamic_shared_bytes": shape.dynamic_shared_bytes,
+        "arguments": list(info.arguments),
+    }
+    if zeros:
+        launch["zeros"] = {name: {"dtype": kind, "shape": list(dims)} for name, (kind, dims) in zeros.items()}
+    name = case_id(info.name, dtype, tunables, spec.m, spec.n, spec.k)
+    return rung, {"id": name, "problem": problem, "launch": launch}

@@ -1,0 +1,149 @@
+"""One record as a `Case`: which launch was measured on which GPU, how long it took, and what was counted.
+
+A record of kind "measured" is kept with the machine code that ran, so that its replay needs no compiler and does not
+depend on one. A record of kind "published" names its source; CUDA C++ of our own in `cuda/` stands for its kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gemmsim.support.errors import GemmsimError
+
+from .files import FOLDER, cubin_path, read_records
+
+# A prediction is compared with the first of these times that a case has. Times of launches whose operands are in no
+# cache come first.
+TIMES = ("rotated", "published", "back_to_back", "single_launch")
+# A calibration and the tables of times take the first of these instead.
+CALIBRATED_TO = ("back_to_back", "published", "rotated")
+
+
+@dataclass(frozen=True)
+class Series:
+    """The times of one launch that were taken in one way.
+
+    median_us  of the samples, or the one value that a source states
+    in_a_row   for a published time: whether its source launched the kernel in a row, on the same operands
+    """
+
+    median_us: float
+    in_a_row: bool = False
+
+
+@dataclass(frozen=True)
+class Case:
+    """One launch of a GEMM kernel on a real GPU.
+
+    kind       "measured" or "published"
+    name       of the kernel; `rung` says whether it is one of the ladder's
+    gpu        name of the preset that predicts the launch
+    grid, block  zeros where they are unknown, as for a library's kernel
+    times      by the way they were taken: "back_to_back", "rotated", "single_launch", "published"
+    counters   Nsight Compute metric -> value in base units; empty where the launch was only timed
+    cubin      path of the zlib-compressed machine code that ran; None where that is not our own code
+    data       the whole record
+    """
+
+    id: str
+    kind: str
+    name: str
+    gpu: str
+    rung: bool
+    tunables: dict[str, int]
+    m: int
+    n: int
+    k: int
+    dtype: str
+    result_dtype: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    times: dict[str, Series]
+    counters: dict[str, float]
+    cubin: Path | None
+    data: dict[str, Any] = field(repr=False)
+
+    @property
+    def compared_time(self) -> str:
+        """Which of TIMES a prediction is compared with; "" where the case has none."""
+        return next((way for way in TIMES if way in self.times), "")
+
+    @property
+    def calibrated_time(self) -> str:
+        """Which of CALIBRATED_TO a calibration fits; "" where the case has none."""
+        return next((way for way in CALIBRATED_TO if way in self.times), "")
+
+    @property
+    def calibrated_time_us(self) -> float | None:
+        """The median of `calibrated_time`; None where the launch was only counted."""
+        return self.times[self.calibrated_time].median_us if self.calibrated_time else None
+
+    def warm(self, way: str) -> bool:
+        """Whether launches that were timed in this way found L2 as the launch before had left it."""
+        return way == "back_to_back" or (way in self.times and self.times[way].in_a_row)
+
+    @property
+    def is_square(self) -> bool:
+        """Whether M = N = K."""
+        return self.m == self.n == self.k
+
+    @property
+    def size(self) -> str:
+        """The problem size as text: "1024" where M = N = K, else "1000x500x77"."""
+        return str(self.n) if self.is_square else f"{self.m}x{self.n}x{self.k}"
+
+
+def load_cases(folder: Path = FOLDER / "h200") -> tuple[Case, ...]:
+    """The cases of all files in a folder, sorted by id.
+
+    Raises GemmsimError where there is none, where two have the same id, or where a file is damaged or of another
+    version.
+    """
+    cases = [case for path in sorted(folder.glob("*.json")) for case in load_file(path)]
+    if not cases:
+        raise GemmsimError(f"no records in {folder}")
+    seen: set[str] = set()
+    for case in cases:
+        if case.id in seen:
+            raise GemmsimError(f"{folder}: two records with the id '{case.id}'")
+        seen.add(case.id)
+    return tuple(sorted(cases, key=lambda case: case.id))
+
+
+def load_file(path: Path) -> tuple[Case, ...]:
+    """The cases of one file, in its order; their cubins lie in `cubins/` beside it."""
+    records = read_records(path)
+    try:
+        return tuple(_case(record, path.parent) for record in records)
+    except (KeyError, TypeError, ValueError) as error:
+        raise GemmsimError(f"cannot read the records in {path}: {type(error).__name__} {error}") from None
+
+
+def _case(record: dict[str, Any], folder: Path) -> Case:
+    subject, problem = record["subject"], record["problem"]
+    launch = record.get("launch", {"grid": (0, 0, 0), "block": (0, 0, 0)})
+    sha256 = subject.get("cubin_sha256")
+    return Case(
+        id=record["id"],
+        kind=record["kind"],
+        name=subject["name"],
+        gpu=record["gpu"],
+        rung=subject.get("rung", False),
+        tunables=subject.get("tunables", {}),
+        m=problem["m"],
+        n=problem["n"],
+        k=problem["k"],
+        dtype=problem["dtype"],
+        result_dtype=problem["result_dtype"],
+        grid=tuple(launch["grid"]),
+        block=tuple(launch["block"]),
+        times={
+            way: Series(float(series["median_us"]), series.get("in_a_row", False))
+            for way, series in record.get("time", {}).items()
+        },
+        counters=record.get("counters", {}),
+        cubin=cubin_path(folder, sha256) if sha256 else None,
+        data=record,
+    )

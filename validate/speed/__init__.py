@@ -1,0 +1,1 @@
+"""How long predictions take, how much memory they need, and where their time goes."""
