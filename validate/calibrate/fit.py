@@ -54,7 +54,7 @@ class Calibration:
 
 
 def parameters(gpu: GpuSpec, wanted: Sequence[str] = (), everything: bool = False) -> list[str]:
-    """The keys to fit: `wanted` where there are any, else all calibratable ones, or those of them that are estimates.
+    """The keys to fit: `wanted` where there are any, else all calibratable ones, or those of them not in KNOWN.
 
     Raises GemmsimError for a key that is not marked calibratable.
     """
