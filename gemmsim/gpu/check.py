@@ -13,6 +13,7 @@ MAY_BE_ZERO = (
     "shared.reserved_bytes_per_block",
     "shared.carveouts_bytes",
     "launch.",
+    "l1.tag_bank_flips",
     "l1.partial_line_cycles",
     "l1.tagged_after_shared_requests",
     "mio.shared_entries",
@@ -21,7 +22,8 @@ MAY_BE_ZERO = (
     "register_file.load_write_",
     "barrier.flush_interval_cycles",
     "sm.gpc_sms",
-    "sm.early_sms",
+    "sm.early_",
+    "shared.carveout_few_blocks",
 )
 
 
@@ -82,6 +84,10 @@ def _rules(gpu: GpuSpec) -> list[tuple[bool, str]]:
         (
             l1.line_bytes % l1.sector_bytes == 0 and l2.line_bytes % l2.sector_bytes == 0,
             "line_bytes must be a multiple of sector_bytes in l1 and l2",
+        ),
+        (
+            max(l1.tag_bank_flips) < 4 and len(l1.tag_bank_flips) <= 32,
+            "l1.tag_bank_flips must be at most 32 numbers below 4, the number of tag banks",
         ),
         (
             l2.far_latency_cycles >= l2.hit_latency_cycles,

@@ -28,7 +28,9 @@ class Sm:
     register_allocation_unit: int  # registers, a warp
     warp_allocation_granularity: int  # warps are allocated to a block in multiples of this
     gpc_sms: tuple[int, ...]  # SMs of each GPC; 0 where unknown
-    early_sms: int  # of the first GPC, to which blocks go before all others (memory/placement.py)
+    early_sms: int  # of the first GPC, to which blocks go before all others (memory/grid/placement.py)
+    early_first_gpcs: int  # GPCs whose SMs get a block each before the early SMs get their second one
+    early_next_gpcs: int  # and before each further one
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,8 @@ class Shared:
     wavefronts_per_cycle: float  # of the data stage that shared and global accesses use, a SM
     request_interval_cycles: float = 1.0  # at least, between two requests (shared or global) to that stage, a SM
     wavefront_latency_cycles: float = 2.0  # that each further wavefront of a load adds to its own latency
-    carveout_headroom: float = 1.0  # room that the driver leaves, over the resident blocks (memory/carveout.py)
+    carveout_headroom: float = 1.0  # room that the driver leaves, over the resident blocks (memory/caches/carveout.py)
+    carveout_few_blocks: int = 2  # where no more than these fit by their threads, it leaves none
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,8 @@ class L1:
     unified_bytes: int  # L1 and shared memory together
     line_bytes: int
     sector_bytes: int
-    tag_lines_per_cycle: int
+    tag_lines_per_cycle: int  # as many as there are tag banks, each of which looks up one line
+    tag_bank_flips: tuple[int, ...]  # for each bit of a line's number, lowest first: bits of its bank's that it inverts
     ways: int
     hit_latency_cycles: tuple[float, float, float]  # load to use: 32-, 64-, 128-bit
     miss_bytes_per_cycle: float  # L2 to L1, a SM

@@ -47,7 +47,7 @@ def serve(
     records, trace = len(trace.record_pc), counted_trace(trace)
     counted_shapes = replace(shapes, of_record=shapes.of_record[: len(trace.record_pc)])
     of_record = counted_shapes.of_record
-    tags, missing = look_up(trace.record_base, of_record, shapes.lanes, gpu.l1.tag_lines_per_cycle)
+    tags, missing = look_up(trace.record_base, of_record, shapes.lanes, gpu.l1)
     wavefronts = np.where(caches.l2 > 0, missing, shapes.lanes.wavefronts[of_record])
     rows = _rows(trace, accesses, counted_shapes, caches, tags, wavefronts)
     counters = counters_of(

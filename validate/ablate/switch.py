@@ -15,7 +15,6 @@ from gemmsim.isa.program import Control, Program
 from gemmsim.launch.request import AnalyzeRequest
 from gemmsim.memory.requests.coalescer import LINE_SHIFT
 from gemmsim.memory.requests.shapes import Shapes
-from gemmsim.memory.requests.tags import BANKS
 from gemmsim.memory.types import RecordCost
 from gemmsim.sm.schedule import TimingOptions, schedule
 from gemmsim.trace.types import Launch, WarpTrace
@@ -94,7 +93,7 @@ def one_tag_cycle(given: Inputs) -> RecordCost:
 def even_tag_banks(given: Inputs) -> RecordCost:
     """As if the lines of a request always were in different banks."""
     shapes, before = given.shapes, given.cost.tag_cycles
-    evenly = -(-shapes.coalesced.lines // BANKS)[shapes.of_record]
+    evenly = -(-shapes.coalesced.lines // given.gpu.l1.tag_lines_per_cycle)[shapes.of_record]
     return replace(given.cost, tag_cycles=_u16(np.where(before > 0, evenly, 0)))
 
 

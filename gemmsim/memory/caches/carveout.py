@@ -2,8 +2,8 @@
 
 NVIDIA does not publish the rule (the CUDA programming guide: "the driver automatically configures"), so this one is
 empirical. `launch__shared_mem_config_size` shows its results; of those at hand
-- launches with one resident block, or of whose threads no more than two blocks fit, get the smallest configuration
-  that holds the resident blocks;
+- launches with one resident block, or of whose threads no more than two blocks (`carveout_few_blocks`) fit, get the
+  smallest configuration that holds the resident blocks;
 - others get room for more: 2.0 to 2.13 times the resident blocks on sm_80, 89, 90 and 120, 1.07 to 1.33 times on sm_86
   (`GpuSpec.shared.carveout_headroom`), but for that no more than the first configuration that is half of the unified
   array (132 KiB of an H200's 256, 100 of an A100's 192).
@@ -19,8 +19,6 @@ from __future__ import annotations
 from gemmsim.gpu.limits import blocks_by_registers, blocks_by_warps, shared_bytes_allocated
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.support.errors import GemmsimError
-
-FEW_BLOCKS = 2  # where no more fit by their threads, the driver leaves no headroom
 
 
 def choose_carveout(gpu: GpuSpec, registers: int, threads_per_block: int, shared_bytes_per_block: int) -> int:
@@ -39,7 +37,7 @@ def choose_carveout(gpu: GpuSpec, registers: int, threads_per_block: int, shared
     by_warps = blocks_by_warps(threads_per_block, gpu)
     resident = min(gpu.sm.max_blocks, by_warps, blocks_by_registers(registers, threads_per_block, gpu))
     needed = wanted = float(resident * a_block)
-    if resident > 1 and by_warps > FEW_BLOCKS:
+    if resident > 1 and by_warps > gpu.shared.carveout_few_blocks:
         room = min(resident * gpu.shared.carveout_headroom, gpu.sm.max_blocks) * a_block
         half = next((size for size in gpu.shared.carveouts_bytes if 2 * size >= gpu.l1.unified_bytes), largest)
         wanted = max(needed, min(room, half))

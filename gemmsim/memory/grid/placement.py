@@ -1,8 +1,9 @@
 """Which SM runs each block, and which blocks are there together.
 
 While the GPU fills, blocks go out in passes of one block an SM: GPC by GPC, in each TPC by TPC. On an H200 some SMs of
-one GPC (`sm.early_sms`) come before all others, and get their second block after five GPCs, a further one after each
-six. A pass for which there are too few blocks gives every TPC one before any gets a second, in turn over the GPCs.
+one GPC (`sm.early_sms`) come before all others, and get their second block after five GPCs (`sm.early_first_gpcs`), a
+further one after each six (`sm.early_next_gpcs`). A pass for which there are too few blocks gives every TPC one before
+any gets a second, in turn over the GPCs.
 
 Later blocks go to whichever SM has room. Blocks take about as long as each other, so that these come in passes too; the
 order within a pass is as good as chance, and drawn as such, always the same.
@@ -23,8 +24,6 @@ from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import Sm
 
-_TURNS_BEFORE = 5  # of GPCs, before the early SMs get their second block
-_TURNS_BETWEEN = 6  # between their further ones
 _DRAWN = 16  # generations drawn; later ones repeat them
 
 
@@ -48,7 +47,7 @@ def place(blocks: int, sm: Sm, resident: int) -> Placement:
     """Where the blocks of a grid run. resident: blocks that an SM holds at once."""
     gpcs = _gpcs(sm)
     slots = sm.count * resident
-    first = np.array(_fill(min(blocks, slots), gpcs, sm.early_sms, len(sm.gpc_sms) > 1), np.int64)
+    first = np.array(_fill(min(blocks, slots), gpcs, sm), np.int64)
     later = blocks - len(first)
     if later:
         drawn = [_drawn(sm.count, resident, number) for number in range(min(_DRAWN, -(-later // slots)))]
@@ -73,17 +72,18 @@ def _drawn(sms: int, resident: int, number: int) -> NDArray[np.int64]:
     return np.concatenate([random.permutation(sms) for _ in range(resident)])
 
 
-def _fill(blocks: int, gpcs: tuple[int, ...], early: int, pairs: bool) -> list[int]:
-    """SMs of the first blocks. pairs: SMs 2 i and 2 i + 1 of a GPC share a TPC."""
+def _fill(blocks: int, gpcs: tuple[int, ...], sm: Sm) -> list[int]:
+    """SMs of the first blocks. Where GPCs are known, SMs 2 i and 2 i + 1 of one share a TPC."""
     starts = np.cumsum([0, *gpcs]).tolist()
-    early = min(early, gpcs[0])
+    early = min(sm.early_sms, gpcs[0])
     turns = [range(start, start + size) for start, size in zip(starts, gpcs, strict=False)]
     turns[0] = range(early, gpcs[0])
     passes, left = divmod(blocks, sum(gpcs))
     found: list[int] = []
     served = 0  # times that the early SMs had their turn
     for turn in range(passes * len(gpcs)):
-        if served < passes and turn >= (0, _TURNS_BEFORE)[min(served, 1)] + _TURNS_BETWEEN * max(served - 1, 0):
+        due = sm.early_first_gpcs + sm.early_next_gpcs * (served - 1) if served else 0
+        if served < passes and turn >= due:
             found += range(early)
             served += 1
         found += turns[turn % len(gpcs)]
@@ -91,7 +91,7 @@ def _fill(blocks: int, gpcs: tuple[int, ...], early: int, pairs: bool) -> list[i
         found += range(early)
     if left:
         found += range(min(left, early))
-        found += _last_pass(max(left - early, 0), turns, pairs)
+        found += _last_pass(max(left - early, 0), turns, pairs=len(sm.gpc_sms) > 1)
     return found
 
 

@@ -1,8 +1,8 @@
 """The tag stage of L1: four banks of tags, each of which looks up one line of a request a cycle.
 
-Which bank holds a line follows from its number by exclusive or. The masks were found on an H200 (own microbenchmark,
-Nsight Compute's l1tex__t_set_conflicts and l1tex__t_output_wavefronts of 513 access patterns, up to 512 MB apart): with
-them the wavefronts of every pattern come out as counted.
+Which bank holds a line follows from its number by exclusive or. The bits (`l1.tag_bank_flips`) were found on an H200
+(own microbenchmark, Nsight Compute's l1tex__t_set_conflicts and l1tex__t_output_wavefronts of 513 access patterns, up
+to 512 MB apart): with them the wavefronts of every pattern come out as counted.
 
 Of a load that misses L1, the data stage serves the lines of one such pass together, the passes one after another; a
 bank takes lines in the order of the lanes that want them first. So loads from rows that are not aligned to lines take
@@ -22,22 +22,24 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.gpu.spec import L1
 from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.coalescer import LINE_SHIFT
 
-BANKS = 4
-# Bit i of the line number (address / 128) turns these bits of the bank number over.
-_TURNS = (1, 2, 1, 2, 3, 1, 2, 3, 2, 1, 2, 1, 3, 1, 3, 2, 1, 3, 2, 3, 2, 3)
-LOW_MASK = sum(1 << bit for bit, turns in enumerate(_TURNS) if turns & 1)
-HIGH_MASK = sum(1 << bit for bit, turns in enumerate(_TURNS) if turns & 2)
-
+HASHED_BANKS = 4  # the number of banks for which `l1.tag_bank_flips` is a hash
 _KEPT = 1 << 16  # results that are kept
 _look_up = native_loop("requests/tags_loop", "look_up")
 
 
-def bank_of(line: int) -> int:
-    """Tag bank of a line, by its number; bits of it beyond those measured do not count."""
-    return (line & LOW_MASK).bit_count() % 2 + 2 * ((line & HIGH_MASK).bit_count() % 2)
+def bank_of(line: int, flips: tuple[int, ...]) -> int:
+    """Tag bank of a line, by its number (address / 128): bit i of it inverts the bits flips[i] of the bank's number.
+
+    Bits beyond `flips` do not count.
+    """
+    bank = 0
+    for bit, flipped in enumerate(flips):
+        bank ^= flipped * (line >> bit & 1)
+    return bank
 
 
 @dataclass(frozen=True)
@@ -63,31 +65,35 @@ class LaneLayout:
 
 
 def look_up(
-    base: NDArray[np.uint64], shape: NDArray[np.int32], lanes: LaneLayout, lines_per_cycle: int
+    base: NDArray[np.uint64], shape: NDArray[np.int32], lanes: LaneLayout, l1: L1
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Cycles of the tag stage, and wavefronts of the data stage where it misses, for each request: int64 [requests].
 
     base   uint64 [requests] byte addresses, multiples of 128
     shape  int32 [requests] index into `lanes`
 
-    The former is the most lines that lie in one bank. With another number of banks than `BANKS` (`lines_per_cycle`) no
-    hash is known: lines then take banks in turn.
+    The former is the most lines that lie in one bank. With another number of banks than four (`l1.tag_lines_per_cycle`)
+    no hash is known: lines then take banks in turn.
     """
+    banks = l1.tag_lines_per_cycle
     line = (base >> np.uint64(LINE_SHIFT)).astype(np.int64)
     shapes, width = lanes.line.shape
     cycles, waves = np.empty((2, len(base)), np.int64)
     _look_up(
         line, shape, lanes.line, lanes.piece, lanes.groups, lanes.shares, lanes.by_pass,
-        lanes.written, lanes.wavefronts, lines_per_cycle, lines_per_cycle == BANKS, _bank_bits(),
+        lanes.written, lanes.wavefronts, banks, banks == HASHED_BANKS, _bank_bits(l1.tag_bank_flips),
         np.zeros((shapes, width), np.int64), np.full((shapes, width), -1, np.int8), np.zeros(shapes, np.int64),
-        np.zeros(width, np.int64), np.zeros(max(width, lines_per_cycle), np.int64),
+        np.zeros(width, np.int64), np.zeros(max(width, banks), np.int64),
         np.full(_KEPT, -1, np.int64), np.zeros((3, _KEPT), np.int64), cycles, waves,
     )  # fmt: skip
     return cycles, waves
 
 
 @cache
-def _bank_bits() -> NDArray[np.uint8]:
-    """uint8 [4096]: banks of lines 0 to 2047, and of those times 2048; a line's is the exclusive or of two."""
-    half = 1 << (len(_TURNS) // 2)
-    return np.array([bank_of(line * unit) for unit in (1, half) for line in range(half)], np.uint8)
+def _bank_bits(flips: tuple[int, ...]) -> NDArray[np.uint8]:
+    """uint8 [2 * 2**n], n half of the flips: banks of lines 0 to 2**n - 1, and of those times 2**n.
+
+    A line's bank is the exclusive or of two.
+    """
+    half = 1 << (len(flips) + 1) // 2
+    return np.array([bank_of(line * unit, flips) for unit in (1, half) for line in range(half)], np.uint8)

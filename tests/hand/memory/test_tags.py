@@ -9,14 +9,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gemmsim.gpu import load_gpu
+from gemmsim.memory.requests import tags
 from gemmsim.memory.requests.banks import wavefronts
-from gemmsim.memory.requests.tags import LaneLayout, bank_of, look_up
+from gemmsim.memory.requests.tags import LaneLayout, look_up
 
 RECORDS = Path(__file__).parents[2] / "records"
 TAGS = json.loads((RECORDS / "h200_tags.json").read_text())["requests"]
 DATA = json.loads((RECORDS / "h200_wavefronts.json").read_text())["requests"]
 AREA = 1 << 29  # a multiple of this leaves the low 22 bits of a line number as they are
 ACTIVE = np.ones((1, 32), bool)
+L1 = load_gpu("h200").l1
+
+
+def bank_of(line: int) -> int:
+    return tags.bank_of(line, L1.tag_bank_flips)
 
 
 def lanes(offsets: np.ndarray, width: int = 4, shares: bool = True) -> LaneLayout:
@@ -30,7 +37,7 @@ def looked_up(
 ) -> tuple[int, int]:
     """Tag cycles and wavefronts of one load that misses."""
     shape = replace(lanes(np.array([offsets], np.int64), width, shares), written=np.array([written]))
-    cycles, waves = look_up(np.array([line * 128], np.uint64), np.zeros(1, np.int32), shape, 4)
+    cycles, waves = look_up(np.array([line * 128], np.uint64), np.zeros(1, np.int32), shape, L1)
     return int(cycles[0]), int(waves[0])
 
 
@@ -38,7 +45,8 @@ def cycles(lines: list[list[int]], base: int = AREA, per_cycle: int = 4) -> list
     """Tag cycles of requests with a lane on the first byte of each line."""
     offsets = np.array([[128 * row[i % len(row)] for i in range(32)] for row in lines], np.int64)
     bases = np.full(len(lines), base, np.uint64)
-    return look_up(bases, np.arange(len(lines), dtype=np.int32), lanes(offsets), per_cycle)[0].tolist()
+    l1 = replace(L1, tag_lines_per_cycle=per_cycle)
+    return look_up(bases, np.arange(len(lines), dtype=np.int32), lanes(offsets), l1)[0].tolist()
 
 
 def test_neighbouring_lines_lie_in_different_banks():
@@ -68,6 +76,15 @@ def test_passes_as_an_h200_counts_them(first):
 
 def test_another_number_of_banks_spreads_the_lines_evenly():
     assert cycles([[0, 5, 10, 15], list(range(9))], per_cycle=8) == [1, 2]
+
+
+def test_other_bits_make_another_hash():
+    """Without the flip of bit 2, lines 4 and 5 are in the banks of 0 and 1; without any, every line is in bank 0."""
+    assert [tags.bank_of(line, (1, 2, 0)) for line in (0, 1, 4, 5, 8)] == [0, 1, 0, 1, 0]
+    offsets = lanes(np.array([[128 * (i % 4) for i in range(32)]], np.int64))
+    for flips, expected in (((1, 2, 0), 1), ((0,), 4), ((3, 0, 0), 2)):
+        l1 = replace(L1, tag_bank_flips=flips)
+        assert look_up(np.array([AREA], np.uint64), np.zeros(1, np.int32), offsets, l1)[0].tolist() == [expected]
 
 
 def test_the_fast_count_equals_the_slow_one():
@@ -118,6 +135,6 @@ def test_what_is_kept_of_earlier_requests_is_only_used_for_its_like():
     offsets = 16 * random.integers(0, 400, (50, 32))
     shapes, line = lanes(offsets, 16), random.integers(0, 1 << 22, 3000)
     shape = random.integers(0, 50, 3000).astype(np.int32)
-    cycles, waves = look_up((line << 7).astype(np.uint64), shape, shapes, 4)
+    cycles, waves = look_up((line << 7).astype(np.uint64), shape, shapes, L1)
     for i in range(0, 3000, 7):
         assert (cycles[i], waves[i]) == looked_up(offsets[shape[i]].tolist(), 16, int(line[i]))
