@@ -1,0 +1,155 @@
+"""Functions over records, for numba: the types of `gemmsim.native.records`, and what it takes to call one another.
+
+Imported only where something is compiled.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from types import FunctionType, ModuleType
+from typing import Any, get_type_hints
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.datamodel import models
+from numba.core.datamodel.registry import register_default
+from numba.core.imputils import lower_builtin, lower_getattr_generic, lower_setattr_generic
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, infer_global, signature
+
+from gemmsim.native.numba_parts import subroutine
+from gemmsim.native.records import Ints, Reals, Record, Rows, Shorts, fields_of, size_of
+
+_WORD = ir.IntType(64)
+
+
+class RecordType(types.Type):
+    """The address of a record."""
+
+    def __init__(self, record: type[Record]) -> None:
+        self.record = record
+        super().__init__(name=f"{record.__module__}.{record.__qualname__}")
+
+    def type_of(self, field: str) -> Any:
+        """numba's type of a field; None where there is none."""
+        found = fields_of(self.record).get(field)
+        if found is None:
+            return None
+        return values_type(found.target) if found.kind is Rows else type_of(found.target or found.kind)
+
+
+class ValuesType(types.Type):
+    """The address of values that lie one after another.
+
+    element  numba's type of one; stored: the LLVM type in memory, None for records; size_bytes: of one
+    """
+
+    def __init__(self, name: str, element: Any, stored: Any, size_bytes: int) -> None:
+        self.element, self.stored, self.size_bytes = element, stored, size_bytes
+        super().__init__(name=name)
+
+
+@register_default(RecordType)
+@register_default(ValuesType)
+class _Address(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _WORD)
+
+
+_PLAIN = {int: types.int64, float: types.float64, bool: types.boolean, type(None): types.void}
+_VALUES = {
+    Ints: ValuesType("Ints", types.int64, _WORD, 8),
+    Reals: ValuesType("Reals", types.float64, ir.DoubleType(), 8),
+    Shorts: ValuesType("Shorts", types.int64, ir.IntType(32), 4),
+}
+
+
+def type_of(hint: Any) -> Any:
+    """numba's type of what is annotated so."""
+    if hint in _PLAIN:
+        return _PLAIN[hint]
+    return _VALUES[hint] if hint in _VALUES else RecordType(hint)
+
+
+def values_type(record: type[Record]) -> ValuesType:
+    """Of `Rows[record]`."""
+    return ValuesType(f"Rows[{record.__module__}.{record.__qualname__}]", RecordType(record), None, size_of(record))
+
+
+@infer_getattr
+class _Fields(AttributeTemplate):
+    key = RecordType
+
+    def generic_resolve(self, value: RecordType, attr: str) -> Any:
+        return value.type_of(attr)
+
+
+def _place(builder: Any, kind: RecordType, address: Any, name: str) -> tuple[Any, bool]:
+    """The place of a field, and whether it holds a float64."""
+    field = fields_of(kind.record)[name]
+    stored = ir.DoubleType() if field.kind is float else _WORD
+    at = builder.add(address, ir.Constant(_WORD, field.offset))
+    return builder.inttoptr(at, stored.as_pointer()), field.kind is float
+
+
+@lower_getattr_generic(RecordType)
+def _get_field(context: Any, builder: Any, kind: Any, value: Any, attr: str) -> Any:
+    return builder.load(_place(builder, kind, value, attr)[0])
+
+
+@lower_setattr_generic(RecordType)
+def _set_field(context: Any, builder: Any, sig: Any, args: Any, attr: str) -> None:
+    place, real = _place(builder, sig.args[0], args[0], attr)
+    builder.store(context.cast(builder, args[1], sig.args[1], types.float64 if real else types.int64), place)
+
+
+@infer_global(operator.getitem)
+class _GetItem(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        if isinstance(args[0], ValuesType) and isinstance(args[1], types.Integer):
+            return signature(args[0].element, args[0], types.int64)
+        return None
+
+
+@infer_global(operator.setitem)
+class _SetItem(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        if isinstance(args[0], ValuesType) and args[0].stored is not None:
+            return signature(types.none, args[0], types.int64, args[0].element)
+        return None
+
+
+def _item(builder: Any, kind: ValuesType, values: Any) -> Any:
+    """Address of the element that (address, index) name."""
+    return builder.add(values[0], builder.mul(values[1], ir.Constant(_WORD, kind.size_bytes)))
+
+
+@lower_builtin(operator.getitem, ValuesType, types.int64)
+def _get_item(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    kind = sig.args[0]
+    at = _item(builder, kind, args)
+    if kind.stored is None:
+        return at
+    found = builder.load(builder.inttoptr(at, kind.stored.as_pointer()))
+    return builder.sext(found, _WORD) if kind.size_bytes < 8 else found
+
+
+@lower_builtin(operator.setitem, ValuesType, types.int64, types.Any)
+def _set_item(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    kind = sig.args[0]
+    builder.store(args[2], builder.inttoptr(_item(builder, kind, args), kind.stored.as_pointer()))
+    return context.get_dummy_value()
+
+
+def compilable(modules: Iterable[ModuleType]) -> None:
+    """Let compiled code call the functions that these modules define, by the types that they are annotated with."""
+    for module in modules:
+        for function in vars(module).values():
+            if isinstance(function, FunctionType) and function.__module__ == module.__name__:
+                _compilable(function)
+
+
+def _compilable(function: Callable[..., Any]) -> None:
+    hints = get_type_hints(function)
+    returns = hints.pop("return")
+    subroutine(type_of(returns), *map(type_of, hints.values()))(function)

@@ -1,0 +1,169 @@
+"""Records in memory, for functions that run both compiled and interpreted.
+
+A record is a class whose annotations are its fields, 8 bytes each, one after another:
+
+    int, float     a number: int64, float64
+    Ints, Reals, Shorts   the address of int64, float64 or int32 values that lie elsewhere
+    Rows[Other]    the address of records that lie elsewhere, one after another
+    Other          the address of one record that lies elsewhere
+
+A function over records is plain Python: `warp.ready = now + 1`, `sm.warps[slot].scoreboards[2]`. Python runs it on the
+classes of this module, slowly, which is what tests and debuggers want; `gemmsim.native.compiled` hands the same source
+to numba. Numbers and addresses are 64 bits wide in both. As in C, nobody checks that an index is in range.
+
+The memory itself is a NumPy array that `allocate` makes and whoever calls the functions keeps alive.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any, Generic, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+WORD_BYTES = 8
+
+
+class _Values:
+    """Values of one C type, one after another from an address on."""
+
+    __slots__ = ("address",)
+    c_type: Any
+
+    def __init__(self, address: int) -> None:
+        self.address = address
+
+    def _at(self, index: int) -> Any:
+        return self.c_type.from_address(self.address + index * ctypes.sizeof(self.c_type))
+
+
+class Ints(_Values):
+    """int64 values."""
+
+    c_type = ctypes.c_int64
+
+    def __getitem__(self, index: int) -> int:
+        return int(self._at(index).value)
+
+    def __setitem__(self, index: int, value: int) -> None:
+        self._at(index).value = value
+
+
+class Shorts(_Values):
+    """int32 values, to be read only."""
+
+    c_type = ctypes.c_int32
+
+    def __getitem__(self, index: int) -> int:
+        return int(self._at(index).value)
+
+
+class Reals(_Values):
+    """float64 values."""
+
+    c_type = ctypes.c_double
+
+    def __getitem__(self, index: int) -> float:
+        return float(self._at(index).value)
+
+    def __setitem__(self, index: int, value: float) -> None:
+        self._at(index).value = value
+
+
+class Record:
+    """The record at `address`: its fields are read and written where they lie."""
+
+    __slots__ = ("address",)
+    address: int
+
+    def __init__(self, address: int) -> None:
+        object.__setattr__(self, "address", address)
+
+    def __getattr__(self, name: str) -> Any:
+        field = fields_of(type(self)).get(name)
+        if field is None:
+            raise AttributeError(f"a {type(self).__name__} has no field '{name}'")
+        place = self.address + field.offset
+        if field.kind is float:
+            return ctypes.c_double.from_address(place).value
+        number = ctypes.c_int64.from_address(place).value
+        if field.kind is int:
+            return number
+        return Rows(field.target, number) if field.kind is Rows else field.target(number)
+
+    def __setattr__(self, name: str, value: float) -> None:
+        field = fields_of(type(self))[name]
+        if field.kind not in (int, float):
+            raise TypeError(f"{type(self).__name__}.{name} is an address: it is set where the memory is laid out")
+        c_type = ctypes.c_double if field.kind is float else ctypes.c_int64
+        c_type.from_address(self.address + field.offset).value = value
+
+
+AnyRecord = TypeVar("AnyRecord", bound=Record)
+
+
+class Rows(Generic[AnyRecord]):
+    """Records of one class, one after another from an address on."""
+
+    __slots__ = ("address", "record")
+
+    def __init__(self, record: type[AnyRecord], address: int) -> None:
+        self.record, self.address = record, address
+
+    def __getitem__(self, index: int) -> AnyRecord:
+        return self.record(self.address + index * size_of(self.record))
+
+
+class Field(NamedTuple):
+    """kind: int, float, Rows, or Record for the address of one value or record of `target`."""
+
+    kind: type
+    target: Any
+    offset: int
+
+
+@cache
+def fields_of(record: type[Record]) -> dict[str, Field]:
+    """Name -> field, in the order in which they lie. Raises TypeError for an annotation that is no field."""
+    fields: dict[str, Field] = {}
+    for name, hint in get_type_hints(record).items():
+        if name == "address":
+            continue
+        offset = WORD_BYTES * len(fields)
+        if hint in (int, float):
+            fields[name] = Field(hint, None, offset)
+        elif get_origin(hint) is Rows:
+            fields[name] = Field(Rows, get_args(hint)[0], offset)
+        elif isinstance(hint, type) and issubclass(hint, (Record, _Values)):
+            fields[name] = Field(Record, hint, offset)
+        else:
+            raise TypeError(f"{record.__name__}.{name}: {hint} cannot be a field of a record")
+    return fields
+
+
+def size_of(record: type[Record]) -> int:
+    """Bytes."""
+    return WORD_BYTES * len(fields_of(record))
+
+
+@cache
+def dtype_of(record: type[Record]) -> np.dtype[np.void]:
+    """The same fields for NumPy; addresses are int64."""
+    return np.dtype([(name, np.float64 if f.kind is float else np.int64) for name, f in fields_of(record).items()])
+
+
+def allocate(record: type[Record], count: int = 1) -> NDArray[np.void]:
+    """`count` records, all zero."""
+    return np.zeros(count, dtype_of(record))
+
+
+def address_of(array: NDArray[Any]) -> int:
+    """Where the first element lies."""
+    return int(array.ctypes.data)
+
+
+def row_addresses(array: NDArray[Any]) -> NDArray[np.int64]:
+    """int64 [len(array)]: where each row of a C-contiguous array lies."""
+    return address_of(array) + np.arange(len(array)) * array.strides[0]
