@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
+from gemmsim.native.records import Record
+
 _NUMBERS: dict[str, Any] = {"int64": ctypes.c_int64, "uint64": ctypes.c_uint64, "float64": ctypes.c_double}
+RECORD = "record "  # how the type of a record begins
 RESULTS: dict[str, Any] = {**_NUMBERS, "none": ctypes.c_int64}  # of a function that returns None, nothing is read
 
 
@@ -18,7 +22,8 @@ ArgumentType = str | tuple[tuple[str, Any], ...]
 
 
 def describe(argument: Any) -> ArgumentType:
-    """A type in words: "int64", "uint64", "float64", or of an array "uint8 2 C": its dtype, dimensions and layout.
+    """A type in words: "int64", "uint64", "float64", or of an array "uint8 2 C": its dtype, dimensions and layout;
+    of a record "record module Class".
 
     A dataclass is described by its fields, each with its name. Integers and truth values of Python are int64. Raises
     TypeError for anything else.
@@ -33,7 +38,16 @@ def describe(argument: Any) -> ArgumentType:
         return "float64"
     if is_dataclass(argument):
         return tuple((field.name, describe(getattr(argument, field.name))) for field in fields(argument))
-    raise TypeError(f"machine code takes numbers, arrays and dataclasses of them, not {type(argument).__name__}")
+    if isinstance(argument, Record):
+        return f"{RECORD}{type(argument).__module__} {type(argument).__name__}"
+    raise TypeError(f"machine code takes numbers, arrays, records and dataclasses of them, not {type(argument).__name__}")
+
+
+def record_named(kind: str) -> type[Record]:
+    """The class that `describe` put into words."""
+    _, module, name = kind.split()
+    found: type[Record] = getattr(importlib.import_module(module), name)
+    return found
 
 
 def c_types(signature: Sequence[ArgumentType]) -> list[Any]:
@@ -52,6 +66,8 @@ def _types_of(signature: Sequence[ArgumentType]) -> list[Any]:
             found += _types_of([of_field for _, of_field in kind])
         elif kind in _NUMBERS:
             found.append(_NUMBERS[kind])
+        elif kind.startswith(RECORD):
+            found.append(ctypes.c_int64)
         else:
             dimensions = int(kind.split()[1])
             found += (
@@ -67,6 +83,8 @@ def c_values(arguments: Sequence[Any]) -> list[Any]:
         if isinstance(argument, np.ndarray):
             found += [None, None, argument.size, argument.itemsize, argument.ctypes.data]
             found += [*argument.shape, *argument.strides]
+        elif isinstance(argument, Record):
+            found.append(argument.address)
         elif is_dataclass(argument):
             found += c_values([getattr(argument, field.name) for field in fields(argument)])
         else:

@@ -12,7 +12,7 @@ from numba.core.registry import cpu_target
 from numba.core.types.containers import NamedTuple
 from numba.np.numpy_support import from_dtype
 
-from gemmsim.native.arguments import RESULTS, ArgumentType
+from gemmsim.native.arguments import RECORD, RESULTS, ArgumentType, record_named
 from gemmsim.native.code_store import MachineCode
 from gemmsim.native.numba_start import postpone_blas
 
@@ -30,6 +30,10 @@ def build(function: Callable[..., Any], signature: Sequence[ArgumentType]) -> Ma
     typing, target = cpu_target.typing_context, cpu_target.target_context
     typing.refresh()
     target.refresh()
+    if any(isinstance(kind, str) and kind.startswith(RECORD) for kind in signature):
+        from gemmsim.native.compiled import let_call
+
+        let_call(function)
     made = compiler.compile_extra(typing, target, function, tuple(map(_type, signature)), None, flags, {})
     needed = [one.name for one in made.library._final_module.functions if one.is_declaration]
     needed = [name for name in needed if not name.startswith("llvm.")]
@@ -46,6 +50,10 @@ def _type(kind: ArgumentType) -> Any:
     if not isinstance(kind, str):  # a dataclass: the code reads its fields by name, as those of a named tuple
         names, types_of_fields = zip(*kind, strict=True)
         return NamedTuple([_type(one) for one in types_of_fields], namedtuple("Fields", names))
+    if kind.startswith(RECORD):
+        from gemmsim.native.compiled import RecordType
+
+        return RecordType(record_named(kind))
     if " " not in kind:
         return getattr(types, kind)
     dtype, dimensions, layout = kind.split()

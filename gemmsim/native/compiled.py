@@ -6,8 +6,8 @@ Imported only where something is compiled.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
-from types import FunctionType, ModuleType
+from collections.abc import Callable
+from types import FunctionType
 from typing import Any, get_type_hints
 
 from llvmlite import ir
@@ -21,6 +21,7 @@ from gemmsim.native.numba_parts import subroutine
 from gemmsim.native.records import Ints, Reals, Record, Rows, Shorts, fields_of, size_of
 
 _WORD = ir.IntType(64)
+_CALLABLE: set[FunctionType] = set()  # those that numba knows already
 
 
 class RecordType(types.Type):
@@ -141,15 +142,13 @@ def _set_item(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return context.get_dummy_value()
 
 
-def compilable(modules: Iterable[ModuleType]) -> None:
-    """Let compiled code call the functions that these modules define, by the types that they are annotated with."""
-    for module in modules:
-        for function in vars(module).values():
-            if isinstance(function, FunctionType) and function.__module__ == module.__name__:
-                _compilable(function)
-
-
-def _compilable(function: Callable[..., Any]) -> None:
-    hints = get_type_hints(function)
-    returns = hints.pop("return")
-    subroutine(type_of(returns), *map(type_of, hints.values()))(function)
+def let_call(function: Callable[..., Any]) -> None:
+    """Let compiled code call what this function calls, and what that calls, by the types that are annotated."""
+    for name in function.__code__.co_names:
+        called = function.__globals__.get(name)
+        if isinstance(called, FunctionType) and called not in _CALLABLE:
+            _CALLABLE.add(called)
+            let_call(called)
+            hints = get_type_hints(called)
+            returns = hints.pop("return")
+            subroutine(type_of(returns), *map(type_of, hints.values()))(called)

@@ -11,11 +11,14 @@ from typing import Any
 from gemmsim.native import code_store
 from gemmsim.native.arguments import RESULTS, ArgumentType, c_types, c_values, describe
 
+Call = Callable[..., Any]
 _RETURNED = (0, -2)  # numba's statuses: a value, or None
 
 
 class NativeFunction:
-    """Called as the Python function is, with numbers, arrays, and dataclasses of these. Compiled for each set of types.
+    """Called as the Python function is, with numbers, arrays, records, and dataclasses of numbers and arrays.
+
+    It is compiled for each set of types.
 
     module    of the function; imported only to compile it
     function  its name there; with `variant`, the name of what makes it, called with those
@@ -24,16 +27,24 @@ class NativeFunction:
 
     def __init__(self, module: str, function: str, sources: Sequence[Path], variant: tuple[int, ...] = ()) -> None:
         self._module, self._function, self._sources, self._variant = module, function, sources, variant
-        self._calls: dict[tuple[ArgumentType, ...], Callable[..., Any]] = {}
+        self._makers: dict[tuple[ArgumentType, ...], Callable[[], Call]] = {}
 
     def __call__(self, *arguments: Any) -> Any:
-        signature = tuple(map(describe, arguments))
-        call = self._calls.get(signature)
-        if call is None:
-            call = self._calls[signature] = self._load(signature)
-        return call(arguments)
+        return self._maker(arguments)()(*c_values(arguments))
 
-    def _load(self, signature: tuple[ArgumentType, ...]) -> Callable[[Sequence[Any]], Any]:
+    def bound(self, record: Record, *integers: int) -> Call:
+        """The function of as many integers as these, for one record: quicker to call, in one thread at a time."""
+        call, address = self._maker((record, *integers))(), record.address
+        return lambda *numbers: call(address, *numbers)
+
+    def _maker(self, arguments: Sequence[Any]) -> Callable[[], Call]:
+        signature = tuple(map(describe, arguments))
+        if signature not in self._makers:
+            self._makers[signature] = self._load(signature)
+        return self._makers[signature]
+
+    def _load(self, signature: tuple[ArgumentType, ...]) -> Callable[[], Call]:
+        """What makes calls of the machine code; each has a place of its own for the result."""
         from gemmsim.native.loader import Loaded, cpu  # only now: many a run needs no engine
 
         place = code_store.folder()
@@ -49,11 +60,16 @@ class NativeFunction:
         function = ctypes.CFUNCTYPE(ctypes.c_int32, *c_types(signature))(loaded.address)
         result_type, nothing = RESULTS[code.returns], code.returns == "none"
 
-        def call(arguments: Sequence[Any], keep: Loaded = loaded) -> Any:
+        def make(keep: Loaded = loaded) -> Call:
             result, raised = result_type(), ctypes.c_void_p()
-            status = function(ctypes.addressof(result), ctypes.addressof(raised), *c_values(arguments))
-            if status not in _RETURNED:
-                raise RuntimeError(f"{self._module}.{self._function} raised an exception (status {status})")
-            return None if nothing else result.value
+            places = ctypes.addressof(result), ctypes.addressof(raised)
 
-        return call
+            def call(*values: Any, keep: Any = raised) -> Any:
+                status = function(*places, *values)
+                if status not in _RETURNED:
+                    raise RuntimeError(f"{self._module}.{self._function} raised an exception (status {status})")
+                return None if nothing else result.value
+
+            return call
+
+        return make

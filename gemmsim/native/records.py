@@ -17,7 +17,6 @@ The memory itself is a NumPy array that `allocate` makes and whoever calls the f
 from __future__ import annotations
 
 import ctypes
-from functools import cache
 from typing import Any, Generic, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -124,9 +123,13 @@ class Field(NamedTuple):
     offset: int
 
 
-@cache
+_FIELDS: dict[type[Record], dict[str, Field]] = {}
+
+
 def fields_of(record: type[Record]) -> dict[str, Field]:
     """Name -> field, in the order in which they lie. Raises TypeError for an annotation that is no field."""
+    if record in _FIELDS:
+        return _FIELDS[record]
     fields: dict[str, Field] = {}
     for name, hint in get_type_hints(record).items():
         if name == "address":
@@ -140,6 +143,7 @@ def fields_of(record: type[Record]) -> dict[str, Field]:
             fields[name] = Field(Record, hint, offset)
         else:
             raise TypeError(f"{record.__name__}.{name}: {hint} cannot be a field of a record")
+    _FIELDS[record] = fields
     return fields
 
 
@@ -148,7 +152,6 @@ def size_of(record: type[Record]) -> int:
     return WORD_BYTES * len(fields_of(record))
 
 
-@cache
 def dtype_of(record: type[Record]) -> np.dtype[np.void]:
     """The same fields for NumPy; addresses are int64."""
     return np.dtype([(name, np.float64 if f.kind is float else np.int64) for name, f in fields_of(record).items()])

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from gemmsim.sm.memory_path import RecordCycles
+# How far a memory instruction went: the furthest place that any of its data came from or went to. The numbers are those
+# of `units.events`.
+LEVELS = ("shared memory", "L1", "L2", "DRAM")
 
 
 class Observer:
@@ -13,7 +12,7 @@ class Observer:
 
     warp         the warp's slot on the SM; the warps of later blocks reuse the slots of those that have left
     instruction  static index
-    reason       index into `types.STALL_REASONS`
+    reason       index into `types.STALL_REASONS`; level: into LEVELS
 
     From `on_start` to `on_end` each cycle of a warp is either one in which it issues or in exactly one stall interval
     [begin, end). Intervals may be empty, and are told when they are known: before they begin, or after they have ended.
@@ -30,7 +29,7 @@ class Observer:
     def on_stall(self, warp: int, instruction: int, reason: int, begin: int, end: int) -> None:
         """A warp waits to issue `instruction`; or, in drain, has issued it as its last."""
 
-    def on_memory(self, warp: int, instruction: int, begin: int, end: int, cost: RecordCycles) -> None:
+    def on_memory(self, warp: int, instruction: int, begin: int, end: int, level: int) -> None:
         """A memory instruction is under way from its issue until its registers are written or it has left the SM."""
 
     def on_end(self, cycle: int, warp: int) -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
 from gemmsim.memory.types import RecordCost
-from gemmsim.sm.code import issue_table
+from gemmsim.sm.budget import Simulator
+from gemmsim.sm.instructions import instruction_table
 from gemmsim.sm.observer import Observer
-from gemmsim.sm.sampling import Simulator
-from gemmsim.sm.streams import Streams
+from gemmsim.sm.streams import RecordedStreams
 from gemmsim.sm.totals import Totals
 from gemmsim.sm.types import STALL_REASONS, Timing
 from gemmsim.support.errors import GemmsimError
@@ -25,12 +25,11 @@ GENERATIONS = (4, 3, 2, 1)
 class TimingOptions:
     """max_instructions: warp instructions simulated in total, at most; sm_clock_hz: in place of the GPU's under load.
 
-    math_behind_barriers  whether arithmetic goes on where a warp waits at a barrier (see `code.PASSING`)
-    register_ports  whether operands compete for the ports of the register file (see `registers`)
-    oldest_block_first  see `sub_partition`; else, of the warps that can issue, the one whose last issue is longest ago
-    compiled        whether the compiled twin of the SimPy model runs, where there is no observer (see `compiled`)
-
-    observer sees every instruction that is simulated (see `observer.Observer`); None costs nothing.
+    math_behind_barriers  whether arithmetic goes on where a warp waits at a barrier (`Pipe.passes_barrier`)
+    register_ports  whether operands compete for the ports of the register file (see `units.register_ports`)
+    oldest_block_first  see `units.scheduler`; else the warp goes first, of those that can, that issued longest ago
+    engine          which drive runs: "simpy", "native", or "auto" for SimPy where it takes about 0.2 s at most
+    observer        sees every instruction that is simulated (see `observer.Observer`); None costs nothing
     """
 
     max_instructions: int = 1_000_000
@@ -39,7 +38,7 @@ class TimingOptions:
     register_ports: bool = True
     math_behind_barriers: bool = True
     oldest_block_first: bool = True
-    compiled: bool = True
+    engine: str = "auto"
 
 
 def schedule(
@@ -64,17 +63,17 @@ def schedule(
             f"no block of '{program.name}' fits on an SM of {gpu.name}: it needs too many registers, "
             "too much shared memory or too many warps"
         )
-    table = issue_table(program, gpu, options.register_ports, options.math_behind_barriers)
-    matrix = bool(trace.executed[:, [row.port == "tensor" for row in table]].any())
+    table = instruction_table(program, gpu, options.register_ports, options.math_behind_barriers)
+    matrix = bool(trace.executed[:, table.goes_to("tensor")].any())
     clock_hz = options.sm_clock_hz or (gpu.clock.sm_tensor_load_hz if matrix else gpu.clock.sm_load_hz)
     simulator = Simulator(
         table,
         gpu,
-        Streams(program, table, trace, cost),
+        RecordedStreams(program, table, trace, cost),
         clock_hz,
         options.observer,
         options.oldest_block_first,
-        options.compiled,
+        options.engine,
     )
     total = _total(launch.blocks, gpu, resident_blocks_per_sm, simulator, options.max_instructions)
     waves = launch.blocks / (resident_blocks_per_sm * gpu.sm.count)
@@ -135,5 +134,6 @@ def _timing(
         stall_samples=total.stall_cycles,
         simulated_instructions=simulator.simulated_instructions,
         simulated_cycles=simulator.simulated_cycles,
+        engine=simulator.engine,
         notes=tuple(dict.fromkeys(simulator.notes)),
     )

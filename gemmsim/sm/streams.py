@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +14,30 @@ from gemmsim.isa.program import Program
 from gemmsim.memory.requests.coalescer import LINE_SHIFT
 from gemmsim.memory.types import RecordCost
 from gemmsim.native.function import NativeFunction
-from gemmsim.sm.code import Issue, Kind
-from gemmsim.sm.memory_path import NO_RECORD, RecordCycles
+from gemmsim.sm.instructions import InstructionTable
 from gemmsim.sm.pipes import memory_opcode
+from gemmsim.sm.units.instruction import Kind
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import WarpTrace
 
+
+class RecordCycles(NamedTuple):
+    """What one executed memory instruction costs: the fields of `units.instruction.AccessCost`."""
+
+    wavefronts: int
+    tag_cycles: int
+    l2_sectors: int
+    dram_sectors: int
+    in_flight: int = 0
+    fetch: int = 0
+    partial_lines: int = 0
+
+
+NO_RECORD = RecordCycles(0, 0, 0, 0)  # no lane was active: the instruction passes the queue and asks for nothing
 _TAGS, _L2, _FETCH, _PARTIAL = (
     RecordCycles._fields.index(name) for name in ("tag_cycles", "l2_sectors", "fetch", "partial_lines")
 )
-_MATCH_FILE = Path(__file__).resolve().parent / "compiled" / "match.py"
-_match = NativeFunction("gemmsim.sm.compiled.match", "match", [_MATCH_FILE])
+_match = NativeFunction("gemmsim.sm.match_loop", "match", [Path(__file__).with_name("match_loop.py")])
 _UNRECORDED = RecordCycles(1, 0, 0, 0)  # shuffles pass the data stage once and leave no memory record
 
 
@@ -43,21 +56,16 @@ class WarpStream:
     def of(cls, pcs: list[int], costs: list[RecordCycles]) -> WarpStream:
         return cls(np.array(pcs, np.int32), np.array(costs, np.int64).reshape(-1, len(RecordCycles._fields)))
 
-    @cached_property
-    def lists(self) -> tuple[list[int], list[RecordCycles]]:
-        """Both as Python values, which the SimPy model is quicker with."""
-        return self.pcs.tolist(), [RecordCycles(*row) for row in self.costs.tolist()]
 
+class RecordedStreams:
+    """The streams that a trace recorded; `cut` takes pieces out of them, together with their memory records."""
 
-class Streams:
-    """The recorded streams of a trace; `kept` cuts pieces out of one without losing step with its memory records."""
-
-    def __init__(self, program: Program, table: tuple[Issue, ...], trace: WarpTrace, cost: RecordCost) -> None:
+    def __init__(self, program: Program, table: InstructionTable, trace: WarpTrace, cost: RecordCost) -> None:
         self._trace = trace
         self._columns = (cost.wavefronts, cost.tag_cycles, cost.l2_sectors, cost.dram_sectors, cost.in_flight)
         self._partial_lines = cost.partial_lines
-        self._to_l1 = np.array([row.access.load or row.access.copy for row in table], bool)
-        self._on_path = np.array([row.kind == Kind.MEMORY for row in table], bool)
+        self._to_l1 = (table.rows["writes_registers"] | table.rows["copies"]) > 0
+        self._on_path = table.rows["kind"] == Kind.MEMORY
         self._recorded = np.array([memory_opcode(i.opcode) is not None for i in program.instructions], bool)
         start = trace.pc_start.reshape(-1)
         per = trace.warps_per_block
@@ -71,7 +79,7 @@ class Streams:
         """int32 [executed] of a warp of the trace."""
         return self._trace.pc[self._trace.pc_start[warp] : self._trace.pc_start[warp + 1]]
 
-    def kept(self, warps: Sequence[int], parts: Mapping[int, list[tuple[int, int]]]) -> list[WarpStream]:
+    def cut(self, warps: Sequence[int], parts: Mapping[int, list[tuple[int, int]]]) -> list[WarpStream]:
         """The parts [start, stop) of the streams of a block's warps, joined; all of a warp for which none are given."""
         pcs, accesses = [], []
         for warp in warps:

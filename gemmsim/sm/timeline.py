@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
 from gemmsim.memory.types import RecordCost
-from gemmsim.sm.code import Reason, issue_table
-from gemmsim.sm.core import Core
-from gemmsim.sm.memory_path import Rates, RecordCycles
+from gemmsim.sm.drive import drive
+from gemmsim.sm.instructions import instruction_table
 from gemmsim.sm.observer import Observer
-from gemmsim.sm.streams import Streams
+from gemmsim.sm.spec import Rates
+from gemmsim.sm.state import State
+from gemmsim.sm.streams import RecordedStreams
+from gemmsim.sm.units.instruction import Reason
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Launch, WarpTrace
 
-# How far a memory instruction went: the furthest place that any of its data came from or went to.
-LEVELS = ("shared memory", "L1", "L2", "DRAM")
 _SELECTED = int(Reason["SELECTED"])
 
 
@@ -61,7 +61,7 @@ class Timeline:
 
 
 class Recorder(Observer):
-    """Collects a Timeline of one run of a Core."""
+    """Collects a Timeline of one run of a `State`."""
 
     def __init__(self) -> None:
         self._live: dict[int, _Stay] = {}  # by slot
@@ -77,8 +77,8 @@ class Recorder(Observer):
         if begin < end:
             self._live[warp].states.extend((begin, end, reason, instruction))
 
-    def on_memory(self, warp: int, instruction: int, begin: int, end: int, cost: RecordCycles) -> None:
-        self._live[warp].memory.extend((begin, end, instruction, _level(cost)))
+    def on_memory(self, warp: int, instruction: int, begin: int, end: int, level: int) -> None:
+        self._live[warp].memory.extend((begin, end, instruction, level))
 
     def on_end(self, cycle: int, warp: int) -> None:
         stay = self._live.pop(warp)
@@ -104,14 +104,6 @@ def _rows(values: array[int]) -> NDArray[np.int32]:
     return rows[np.argsort(rows[:, 0], kind="stable")]
 
 
-def _level(cost: RecordCycles) -> int:
-    if cost.dram_sectors:
-        return 3
-    if cost.l2_sectors:
-        return 2
-    return 1 if cost.tag_cycles else 0
-
-
 def record(
     program: Program,
     launch: Launch,
@@ -135,16 +127,17 @@ def record(
         raise GemmsimError(
             f"{wanted} blocks cannot be shown: the busiest SM of {gpu.name} runs {per_sm} of this launch"
         )
-    table = issue_table(program, gpu)
-    streams = Streams(program, table, trace, cost)
+    table = instruction_table(program, gpu)
+    streams = RecordedStreams(program, table, trace, cost)
     recorded = streams.blocks.tolist()
     chosen = [recorded[number % len(recorded)] for number in range(wanted)]
     lengths = {warp: len(streams.pcs(warp)) for block in chosen for warp in block}
     total = sum(lengths[warp] for block in chosen for warp in block)
     fraction = min(1.0, max_instructions / total) if total else 1.0
     parts = {warp: [(0, math.ceil(length * fraction))] for warp, length in lengths.items()}
-    kept = {number: streams.kept(warps, parts) for number, warps in enumerate(recorded)}
+    kept = {number: streams.cut(warps, parts) for number, warps in enumerate(recorded)}
     recorder = Recorder()
-    core = Core(table, gpu, Rates.share(gpu, min(gpu.sm.count, launch.blocks), clock_hz), recorder)
-    core.run([kept[number % len(recorded)] for number in range(wanted)], resident)
+    rates = Rates.share(gpu, min(gpu.sm.count, launch.blocks), clock_hz)
+    shown = [kept[number % len(recorded)] for number in range(wanted)]
+    drive(State(table, gpu, rates, shown, resident, watched=True), "simpy", recorder)
     return recorder.timeline(wanted, resident, fraction)

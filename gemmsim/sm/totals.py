@@ -1,4 +1,4 @@
-"""What a simulation of one SM counted; imports no SimPy, which the compiled twin does without."""
+"""What a simulation of one SM counted."""
 
 from __future__ import annotations
 

@@ -46,6 +46,7 @@ class Timing:
     stall_samples          float64 [instructions, len(STALL_REASONS)] warp cycles of the modelled SM attributed to each
                            static instruction (the one waiting to issue)
     simulated_instructions warp instructions that the model issued; simulated_cycles the cycles it simulated
+    engine                 the drive that ran: "simpy" or "native"
     notes                  what was extrapolated and how
     """
 
@@ -60,4 +61,5 @@ class Timing:
     stall_samples: NDArray[np.float64]
     simulated_instructions: int
     simulated_cycles: float
+    engine: str = "native"
     notes: tuple[str, ...] = field(default=())

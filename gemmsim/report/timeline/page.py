@@ -7,7 +7,8 @@ from typing import Any
 from gemmsim.report.layout.web_page import web_page
 from gemmsim.report.timeline.letters import STATES, spoken
 from gemmsim.report.timeline.types import TimelineReport, Window, within
-from gemmsim.sm.timeline import LEVELS, WarpStay
+from gemmsim.sm.observer import LEVELS
+from gemmsim.sm.timeline import WarpStay
 from gemmsim.sm.types import STALL_REASONS
 
 MOST_INTERVALS = 150_000  # the page stays under 2 MB

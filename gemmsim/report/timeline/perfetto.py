@@ -15,7 +15,8 @@ import numpy as np
 
 from gemmsim.report.timeline.letters import spoken
 from gemmsim.report.timeline.types import InstructionText, TimelineReport, Window, within
-from gemmsim.sm.timeline import LEVELS, WarpStay
+from gemmsim.sm.observer import LEVELS
+from gemmsim.sm.timeline import WarpStay
 from gemmsim.sm.types import STALL_REASONS
 
 MOST_INTERVALS = 250_000  # some 50 MB

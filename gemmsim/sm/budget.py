@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gemmsim.gpu.spec import GpuSpec
-from gemmsim.sm.code import Issue
-from gemmsim.sm.compiled.core import CompiledCore
+from gemmsim.sm.drive import drive, engine_for
+from gemmsim.sm.instructions import InstructionTable
 from gemmsim.sm.loops import Loop, find_loop, without_middle
-from gemmsim.sm.memory_path import Rates
 from gemmsim.sm.observer import Observer
-from gemmsim.sm.streams import Streams, WarpStream
+from gemmsim.sm.spec import Rates
+from gemmsim.sm.state import State
+from gemmsim.sm.streams import RecordedStreams, WarpStream
 from gemmsim.sm.totals import Totals
-
-if TYPE_CHECKING:
-    from gemmsim.sm.core import Core
 
 ENDS = 2  # iterations that blocks keep where their beginnings and ends are simulated
 LEAST_STEADY = 4  # iterations in a row that show what one costs in the steady state
@@ -43,21 +40,24 @@ class _Cut:
 
 
 class Simulator:
-    """Runs blocks of a trace on one SM and keeps count of what it simulated; `notes` says what it did not."""
+    """Runs blocks of a trace on one SM and keeps count of what it simulated; `notes` says what it did not.
+
+    engine  which drive runs: as wanted, and "simpy" or "native" once `run` has decided
+    """
 
     def __init__(
         self,
-        table: tuple[Issue, ...],
+        table: InstructionTable,
         gpu: GpuSpec,
-        streams: Streams,
+        streams: RecordedStreams,
         clock_hz: float,
         observer: Observer | None = None,
         oldest_block_first: bool = True,
-        compiled: bool = True,
+        engine: str = "auto",
     ) -> None:
         self._table, self._gpu, self._streams, self._clock_hz = table, gpu, streams, clock_hz
         self._observer, self._oldest_block_first = observer, oldest_block_first
-        self._compiled = compiled and observer is None
+        self.engine = engine
         self._loops: dict[int, Loop | None] = {}
         self.simulated_instructions = 0
         self.simulated_cycles = 0.0
@@ -82,6 +82,7 @@ class Simulator:
         """
         chosen = self._pick(blocks)
         total = self.instructions(blocks)
+        self.engine = engine_for(self.engine, min(total, budget), self._observer is not None)
         if total <= budget:
             return self._simulate(chosen, resident, active_sms, {})
         cut = self._cut(chosen, resident, budget)
@@ -149,9 +150,7 @@ class Simulator:
         # As many are left out behind as before: warps that are ahead leave the loop long before those that are not.
         stop = cut.steady - max(1, (cut.steady - cut.measured) // 2)
         marks = [before + (stop - cut.measured) * each, before + stop * each]
-        core = self._core(active_sms)
-        self._run(core, blocks, resident, parts, marks)
-        begin, end = core.snapshots
+        begin, end = self._run(blocks, resident, active_sms, parts, marks).snapshots
         return end.plus(begin, -1.0).scaled(1 / cut.measured)
 
     def _prefix(self, blocks: list[list[int]], resident: int, active_sms: int, fraction: float) -> Totals:
@@ -166,26 +165,29 @@ class Simulator:
         return self._simulate(blocks, resident, active_sms, parts).scaled(total / kept)
 
     def _simulate(self, blocks: list[list[int]], resident: int, active_sms: int, parts: Parts) -> Totals:
-        return self._run(self._core(active_sms), blocks, resident, parts)
-
-    def _core(self, active_sms: int) -> Core | CompiledCore:
-        rates = Rates.share(self._gpu, active_sms, self._clock_hz)
-        if self._compiled:
-            return CompiledCore(self._table, self._gpu, rates, self._oldest_block_first)
-        from gemmsim.sm.core import Core  # and with it SimPy
-
-        return Core(self._table, self._gpu, rates, self._observer, self._oldest_block_first)
+        return self._run(blocks, resident, active_sms, parts).totals
 
     def _run(
-        self, core: Core | CompiledCore, blocks: list[list[int]], resident: int, parts: Parts, marks: Sequence[int] = ()
-    ) -> Totals:
+        self, blocks: list[list[int]], resident: int, active_sms: int, parts: Parts, marks: Sequence[int] = ()
+    ) -> State:
         streams: dict[int, WarpStream] = {}
         for block in {tuple(block) for block in blocks}:
-            streams.update(zip(block, self._streams.kept(block, parts), strict=True))
-        totals = core.run([[streams[warp] for warp in block] for block in blocks], resident, marks)
+            streams.update(zip(block, self._streams.cut(block, parts), strict=True))
+        state = State(
+            self._table,
+            self._gpu,
+            Rates.share(self._gpu, active_sms, self._clock_hz),
+            [[streams[warp] for warp in block] for block in blocks],
+            resident,
+            marks=marks,
+            oldest_block_first=self._oldest_block_first,
+            watched=self._observer is not None,
+        )
+        drive(state, self.engine, self._observer)
+        totals = state.totals
         self.simulated_instructions += int(totals.issued.sum())
         self.simulated_cycles += totals.cycles
-        return totals
+        return state
 
 
 def _with_iterations(short: Totals, full: Totals, last: Totals, resident: int) -> Totals:

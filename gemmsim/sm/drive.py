@@ -1,0 +1,36 @@
+"""Which of the two drives simulates an SM: SimPy's, which people read and watch, or the native loop, for long runs."""
+
+from __future__ import annotations
+
+from gemmsim.sm.native_drive import run
+from gemmsim.sm.observer import Observer
+from gemmsim.sm.state import State
+from gemmsim.support.errors import GemmsimError, nearest
+
+ENGINES = ("auto", "simpy", "native")
+# Warp instructions that "auto" gives to SimPy at most: about 0.2 s on a machine of 2026.
+SIMPY_INSTRUCTIONS = 40_000
+
+
+def engine_for(wanted: str, instructions: int, observed: bool) -> str:
+    """ "simpy" or "native", for so many warp instructions. Observers need SimPy.
+
+    Raises GemmsimError for a name that is none of ENGINES, and for an observer of the native engine.
+    """
+    if wanted not in ENGINES:
+        raise GemmsimError(f"unknown engine '{wanted}'{nearest(wanted, ENGINES)}: known are {', '.join(ENGINES)}")
+    if observed and wanted == "native":
+        raise GemmsimError("the native engine cannot be observed: use engine 'simpy' or 'auto'")
+    if wanted != "auto":
+        return wanted
+    return "simpy" if observed or instructions <= SIMPY_INSTRUCTIONS else "native"
+
+
+def drive(state: State, engine: str, observer: Observer | None = None) -> None:
+    """Simulate all blocks of a state that is at its beginning."""
+    if engine == "native":
+        run(state)
+        return
+    from gemmsim.sm.simpy_drive import SimpyDrive  # and with it SimPy
+
+    SimpyDrive(state, observer).run()

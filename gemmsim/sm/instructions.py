@@ -1,0 +1,209 @@
+"""What the issue stage must know of each static instruction of a program, worked out once: rows of `Instruction`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.gpu.spec import GpuSpec, SourcesRead
+from gemmsim.isa.program import Instruction as Decoded
+from gemmsim.isa.program import OperandKind, Program
+from gemmsim.native.records import dtype_of, fields_of
+from gemmsim.sm.operands import NO_READS, NO_WRITES, reads, results_of, returns_of, two_passes, uniform_rows, windows
+from gemmsim.sm.pipes import matrix_latency_cycles, memory_opcode, pipe_slots, port_of, port_pipes
+from gemmsim.sm.units.instruction import SCOREBOARDS, Instruction, Kind, Reason
+from gemmsim.support.errors import GemmsimError
+from gemmsim.support.identity_cache import cached_by_identity
+from gemmsim.trace.types import WARP_LANES
+
+# Found in an H200's samples of where warps of the ladder wait for barriers: UMOV does not pass one, although its pipe's
+# other instructions do. ULDC reads constants, and what reads constants does not pass.
+_NOT_PASSING = ("UMOV", "ULDC")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InstructionTable:
+    """rows: one record `Instruction` a static instruction; ports: the names of the ports that their numbers mean."""
+
+    rows: NDArray[np.void]
+    ports: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def goes_to(self, port: str) -> NDArray[np.bool_]:
+        """bool [instructions]: which of them issue to `port`."""
+        number = self.ports.index(port) if port in self.ports else -1
+        found: NDArray[np.bool_] = self.rows["port"] == number
+        return found
+
+
+@cached_by_identity(4)
+def instruction_table(
+    program: Program, gpu: GpuSpec, register_ports: bool = True, math_behind_barriers: bool = True
+) -> InstructionTable:
+    """The table of a program. Raises GemmsimError for an opcode without a pipe, or a pipe that the GPU lacks.
+
+    register_ports        False: operands and results do not compete for the ports of the register file
+    math_behind_barriers  False: a warp that waits at a barrier issues nothing
+    """
+    names = [port_of(instruction.opcode, program.arch) for instruction in program.instructions]
+    ports = ("lsu", *sorted(set(names) - {"lsu"}))  # number MEMORY_PORT comes first
+    number = {name: i for i, name in enumerate(ports)}
+    nothing: dict[str, float] = dict.fromkeys(fields_of(Instruction), 0)
+    rows = []
+    for instruction, port in zip(program.instructions, names, strict=True):
+        fields = nothing | {"port": number[port]} | _issue(instruction, port, gpu)
+        if register_ports:
+            fields |= _register_file(instruction, port, gpu)
+        else:
+            fields |= NO_READS
+        fields["passes_barrier"] = math_behind_barriers and _passes_barrier(instruction.opcode, port, gpu)
+        rows.append(tuple(fields.values()))
+    return InstructionTable(np.array(rows, dtype_of(Instruction)), ports)
+
+
+def _issue(instruction: Decoded, port: str, gpu: GpuSpec) -> dict[str, float]:
+    opcode, control = instruction.opcode, instruction.control
+    memory = memory_opcode(opcode)
+    on_memory = memory is not None and memory.space != "shared"
+    kind = _kind(opcode, port)
+    # A stall count of 0 is not a second issue in the same cycle; the yield hint keeps the warp from issuing in the next
+    # cycle, whether or not another one can (Huerta et al., MICRO'25, section 4).
+    delay = max(control.stall_cycles, 2 if control.yield_hint else 1)
+    if two_passes(instruction):
+        delay += gpu.register_file.second_pass_cycles
+    latency = _pipe_latency(port, gpu)
+    if port == "tensor":
+        latency = matrix_latency_cycles(opcode, instruction.modifiers, gpu)
+    throttle = "LG_THROTTLE" if on_memory else "MIO_THROTTLE" if port == "lsu" else "MATH_PIPE_THROTTLE"
+    waits = _wait_mask(instruction)
+    scoreboard, most = _drain(instruction) if opcode == "DEPBAR" else (-1, 0)
+    fields: dict[str, float] = {
+        "kind": kind,
+        "delay": delay,
+        "taken_delay": max(delay, round(_pipe_latency("cbu", gpu))),
+        "wait_mask": waits,
+        "drain_scoreboard": scoreboard,
+        "drain_most": most,
+        "reads_scoreboards": waits > 0 or scoreboard >= 0,
+        "write_scoreboard": -1 if control.write_barrier is None else control.write_barrier,
+        "read_scoreboard": -1 if control.read_barrier is None else control.read_barrier,
+        "latency_cycles": round(latency),
+        "result_reason": Reason["LONG_SCOREBOARD" if on_memory or kind == Kind.COPY_FENCE else "SHORT_SCOREBOARD"],
+        "throttle_reason": Reason[throttle],
+        "pipe_slots": _slots(instruction, port, gpu),
+        "takes_turns": any(gpu.pipes[pipe].warps_take_turns for pipe in port_pipes(port, gpu.pipes)),
+    }
+    if kind == Kind.MEMORY:
+        fields |= _access(instruction, gpu)
+    if kind == Kind.BARRIER:
+        fields |= _barrier(instruction)
+    return fields
+
+
+def _kind(opcode: str, port: str) -> Kind:
+    if port == "lsu":
+        return Kind.MEMORY
+    return {"BAR": Kind.BARRIER, "LDGDEPBAR": Kind.COPY_FENCE}.get(opcode, Kind.PLAIN)
+
+
+def _register_file(instruction: Decoded, port: str, gpu: GpuSpec) -> dict[str, float]:
+    fields: dict[str, float] = dict(reads(instruction, port, gpu.register_file))
+    fields["window"], fields["uniform_window"] = windows(instruction, port, gpu.register_file)
+    for time, writes in (("results", results_of(instruction, port)), ("returns", returns_of(instruction))):
+        if writes != NO_WRITES:
+            fields |= {f"even_{time}": writes.even, f"odd_{time}": writes.odd, f"pair_{time}": writes.pairs}
+    return fields
+
+
+def _passes_barrier(opcode: str, port: str, gpu: GpuSpec) -> bool:
+    pipes = port_pipes(port, gpu.pipes)
+    return bool(pipes) and opcode not in _NOT_PASSING and all(gpu.pipes[pipe].passes_barrier for pipe in pipes)
+
+
+def _slots(instruction: Decoded, port: str, gpu: GpuSpec) -> float:
+    slots = pipe_slots(instruction.opcode, instruction.modifiers, gpu)
+    if port != "uniform":
+        return slots
+    # UIMAD UR29, UR4, UR15, UR8 with USEL takes 5 cycles: the datapath waits for its third row (own microbenchmark,
+    # H200).
+    rows = uniform_rows(instruction, gpu.register_file)
+    return max(slots, rows / gpu.register_file.uniform_read_window_cycles)
+
+
+def _pipe_latency(port: str, gpu: GpuSpec) -> float:
+    if port == "":
+        return 1.0
+    return gpu.pipes[port_pipes(port, gpu.pipes)[0]].latency_cycles
+
+
+def _access(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:
+    """The fields on a memory instruction."""
+    memory = memory_opcode(instruction.opcode)
+    if memory is None:  # SHFL and CCTL use the path but have no addresses; their latency is taken to be a shared load's
+        latency = gpu.shared.load_latency_cycles[0]
+        return {
+            "writes_registers": 1,
+            "hit_latency_cycles": latency,
+            "narrow_latency_cycles": latency,
+            "sources_read_cycles": gpu.sources_read.shared_load_cycles[0],
+            "base_wavefronts": 1,
+            "shared_load": 1,
+        }
+    modifiers = instruction.modifiers
+    if instruction.opcode in ("LDSM", "STSM"):  # number of 8x8 matrices: 1, 2 or 4
+        width = 2 if "4" in modifiers else 1 if "2" in modifiers else 0
+    else:
+        width = 2 if "128" in modifiers else 1 if "64" in modifiers else 0
+    shared = memory.space == "shared"
+    return {
+        "writes_registers": memory.load,
+        "copies": memory.copy,
+        "hit_latency_cycles": (gpu.shared.load_latency_cycles if shared else gpu.l1.hit_latency_cycles)[width],
+        "narrow_latency_cycles": gpu.shared.load_latency_cycles[0] if shared and memory.load else 0.0,
+        "sources_read_cycles": _sources_read(gpu.sources_read, shared, memory.load, memory.copy)[width],
+        "base_wavefronts": 1 << width,
+        "shared_load": shared and memory.load,
+    }
+
+
+def _sources_read(cycles: SourcesRead, shared: bool, load: bool, copy: bool) -> tuple[int, int, int]:
+    if copy:
+        return cycles.copy_cycles
+    if shared:
+        return cycles.shared_load_cycles if load else cycles.shared_store_cycles
+    return cycles.global_load_cycles if load else cycles.global_store_cycles
+
+
+def _wait_mask(instruction: Decoded) -> int:
+    mask = instruction.control.wait_mask
+    if instruction.opcode == "DEPBAR":  # DEPBAR.LE SB0, 0x1, {2,1} waits for scoreboards 1 and 2 too
+        for operand in instruction.operands:
+            mask |= operand.value if operand.name == "set" else 0
+    return mask & ((1 << SCOREBOARDS) - 1)
+
+
+def _drain(instruction: Decoded) -> tuple[int, int]:
+    """(0, 1) of `DEPBAR.LE SB0, 0x1`: scoreboard (-1: none is named), and how many operations may be outstanding."""
+    scoreboard, most = -1, 0
+    for operand in instruction.operands:
+        if operand.kind == OperandKind.SPECIAL and operand.name.startswith("SB"):
+            scoreboard = int(operand.name[2:])
+        elif operand.kind == OperandKind.IMMEDIATE and operand.name != "set":
+            most = operand.value
+    return scoreboard, most
+
+
+def _barrier(instruction: Decoded) -> dict[str, float]:
+    numbers = [o.value for o in instruction.operands if o.kind == OperandKind.IMMEDIATE]
+    if not numbers:
+        at = f"'{instruction.text}' at {instruction.offset:#x}"
+        raise GemmsimError(f"barrier numbers in registers are not modelled: {at}")
+    return {
+        "barrier": numbers[0],
+        "barrier_warps": -(-numbers[1] // WARP_LANES) if len(numbers) > 1 else 0,
+        "barrier_waits": "ARV" not in instruction.modifiers,
+    }

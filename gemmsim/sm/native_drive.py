@@ -1,0 +1,69 @@
+"""The SM driven natively: the functions of `units` in one compiled loop, from the first cycle to the last."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from gemmsim.native.function import NativeFunction
+from gemmsim.sm.state import State
+from gemmsim.sm.units.blocks import start_block
+from gemmsim.sm.units.machine import NEVER, Sm
+from gemmsim.sm.units.scheduler import turn
+
+
+def run(state: State) -> None:
+    """Simulate all blocks of a state that is at its beginning."""
+    loop = native("native_drive", "run_blocks")
+    while loop(state.sm) == 0:
+        state.grow()
+
+
+def run_interpreted(state: State) -> None:
+    """The same by Python, a thousand times as slow: for tests and debuggers."""
+    while run_blocks(state.sm) == 0:
+        state.grow()
+
+
+@cache
+def native(module: str, function: str) -> NativeFunction:
+    """A function over `Sm` in a module of this package, compiled with all of `units` that it calls."""
+    here = Path(__file__).resolve().parent
+    folders = (here / "units", here.parent / "native")
+    sources = [here / "spec.py", here / "types.py", here / f"{module.replace('.', '/')}.py"]
+    sources += [path for folder in folders for path in sorted(folder.glob("*.py"))]
+    return NativeFunction(f"gemmsim.sm.{module}", function, sources)
+
+
+def run_blocks(sm: Sm) -> int:
+    """Go on until all blocks have left; returns 1, or 0 where lists must grow before it is called again."""
+    while sm.begun < min(sm.resident, sm.grid_blocks):
+        start_block(sm, sm.begun, 0)
+    while sm.room.short == 0:
+        now = NEVER
+        for p in range(sm.spec.sub_partitions):
+            now = min(now, sm.sub_partitions[p].wakes)
+        for slot in range(sm.resident):
+            now = min(now, sm.blocks[slot].leaves)
+        if now == NEVER:
+            return 1
+        slot = _leaving(sm, now)
+        while slot >= 0:
+            sm.blocks[slot].leaves = NEVER
+            if sm.begun < sm.grid_blocks:
+                start_block(sm, slot, now)
+            slot = _leaving(sm, now)
+        for p in range(sm.spec.sub_partitions):
+            if sm.sub_partitions[p].wakes == now:
+                turn(sm, p, now)
+    return 0
+
+
+def _leaving(sm: Sm, now: int) -> int:
+    """The place of the block that leaves at `now`, of several the one that ended first; -1 where none does."""
+    first = -1
+    for slot in range(sm.resident):
+        block = sm.blocks[slot]
+        if block.leaves == now and (first < 0 or block.left < sm.blocks[first].left):
+            first = slot
+    return first

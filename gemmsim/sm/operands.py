@@ -1,0 +1,111 @@
+"""Which registers an instruction reads and writes, as the register file's ports see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from gemmsim.gpu.spec import RegisterFile
+from gemmsim.isa.program import Instruction, OperandKind
+from gemmsim.sm.pipes import memory_opcode
+from gemmsim.sm.units.instruction import ReadMode
+
+FIXED_LATENCY = {"fma", "fmaheavy", "alu", "fp16", "uniform", "fp64"}
+_WRITING = ("fma", "fmaheavy", "alu", "fp16", "fp64")  # results of the tensor cores have not been looked at
+_PREDICATES = (OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE)
+NO_READS: Mapping[str, int] = {"first": -1, "second": -1, "third": -1}
+
+
+class Writes(NamedTuple):
+    """Registers that are written: in the even bank, in the odd bank, and pairs in both banks at once."""
+
+    even: int
+    odd: int
+    pairs: int
+
+
+NO_WRITES = Writes(0, 0, 0)
+
+
+def two_passes(instruction: Instruction) -> bool:
+    """Whether the multiplier takes it in two passes: IMAD.WIDE.
+
+    Its stall count begins at its second pass: on an H200 (own microbenchmark) one warp takes 5 cycles for IMAD.WIDE
+    with a stall count of 1 and SHF with one of 2, 8 for LEA.HI.X with 5 and IMAD.WIDE with 1.
+    """
+    return instruction.opcode == "IMAD" and "WIDE" in instruction.modifiers
+
+
+def windows(instruction: Instruction, port: str, registers: RegisterFile) -> tuple[int, int]:
+    """Cycles within which its registers and its uniform registers are read.
+
+    A vector instruction has one cycle for its uniform operand: with two, one warp would be up to 6 % quicker through
+    loops of the coalesced kernel than an H200 is (own microbenchmark, 32 instructions in a row, 0 to 1 % as it is).
+    """
+    if port == "uniform":
+        return registers.uniform_read_window_cycles, registers.uniform_read_window_cycles
+    more = registers.second_pass_cycles if two_passes(instruction) else 0
+    return registers.read_window_cycles + more, registers.uniform_operand_window_cycles + more
+
+
+def uniform_rows(instruction: Instruction, registers: RegisterFile) -> int:
+    """How many rows of uniform registers it reads."""
+    sources = [o.index for o in instruction.operands[1:] if o.kind == OperandKind.UNIFORM_REGISTER and o.index >= 0]
+    return len({index // registers.uniform_row_registers for index in sources})
+
+
+def reads(instruction: Instruction, port: str, registers: RegisterFile) -> Mapping[str, int]:
+    """The fields of `units.instruction.Instruction` on what it reads; NO_READS where it needs no port."""
+    if port not in FIXED_LATENCY:
+        return NO_READS
+    slots = [-1, -1, -1]
+    sources = [o for o in instruction.operands[1:] if o.kind not in _PREDICATES]
+    for slot, operand in enumerate(sources[:3]):
+        if operand.kind == OperandKind.REGISTER and operand.index >= 0:
+            slots[slot] = operand.index
+    rows = uniform_rows(instruction, registers)
+    if max(slots) < 0 and not rows:
+        return NO_READS
+    mode = ReadMode.ONE_REGISTER
+    if port == "fp64":
+        mode = ReadMode.PAIR
+    elif two_passes(instruction):
+        mode = ReadMode.TWO_PASSES
+    return {
+        "reads_registers": 1,
+        **dict(zip(NO_READS, slots, strict=True)),
+        "reuse_mask": instruction.control.reuse_mask,
+        "read_mode": int(mode),
+        "uniform_rows": rows,
+    }
+
+
+def results_of(instruction: Instruction, port: str) -> Writes:
+    """What it writes at a fixed time."""
+    register = _destination(instruction)
+    if port not in _WRITING or register < 0:
+        return NO_WRITES
+    wide = instruction.opcode == "CS2R" and "32" not in instruction.modifiers
+    if wide or port == "fp64" or two_passes(instruction):
+        return Writes(0, 0, 1)
+    return Writes(1 - register % 2, register % 2, 0)
+
+
+def returns_of(instruction: Instruction) -> Writes:
+    """What it writes when its data is there."""
+    register, modifiers = _destination(instruction), instruction.modifiers
+    memory = memory_opcode(instruction.opcode)
+    if memory is None or not memory.load or register < 0:
+        return NO_WRITES
+    if instruction.opcode == "LDSM":
+        registers = 4 if "4" in modifiers else 2 if "2" in modifiers else 1
+        first, second = (registers + 1) // 2, registers // 2
+        return Writes(second, first, 0) if register % 2 else Writes(first, second, 0)
+    if "128" in modifiers or "64" in modifiers:
+        return Writes(0, 0, 2 if "128" in modifiers else 1)
+    return Writes(1 - register % 2, register % 2, 0)
+
+
+def _destination(instruction: Instruction) -> int:
+    first = instruction.operands[:1]
+    return first[0].index if first and first[0].kind == OperandKind.REGISTER else -1

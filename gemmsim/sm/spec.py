@@ -1,0 +1,136 @@
+"""What the SM model needs of a GPU, each number converted once: the immutable half of a simulation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.gpu.spec import GpuSpec
+from gemmsim.native.records import Reals, Record, allocate, dtype_of
+
+INSTRUCTION_BYTES = 16  # Volta and later
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """One SM's share of what all SMs use, in bytes a SM cycle, and the latencies behind L1, in SM cycles."""
+
+    l2_bytes_per_cycle: float
+    dram_bytes_per_cycle: float
+    l2_latency_cycles: float
+    dram_latency_cycles: float
+
+    @classmethod
+    def share(cls, gpu: GpuSpec, active_sms: int, sm_clock_hz: float) -> Rates:
+        """Equal shares for `active_sms` SMs; an SM's own link bounds what it can take from L2.
+
+        Where L2 has two partitions, lines are taken to be spread evenly over the near and the far one.
+        """
+        l2, dram = gpu.l2, gpu.dram
+        l2_latency = (l2.hit_latency_cycles + l2.far_latency_cycles) / 2 if l2.partitions > 1 else l2.hit_latency_cycles
+        return cls(
+            l2_bytes_per_cycle=min(gpu.l1.miss_bytes_per_cycle, l2.read_bytes_per_s / sm_clock_hz / active_sms),
+            dram_bytes_per_cycle=dram.peak_bytes_per_s * dram.achievable_fraction / sm_clock_hz / active_sms,
+            l2_latency_cycles=l2_latency,
+            dram_latency_cycles=dram.latency_cycles,
+        )
+
+
+class Spec(Record):
+    """A GPU's SM in cycles. `GpuSpec` says what each number means; the functions of `units` read it and never write.
+
+    Where a field differs from the one in `GpuSpec`, it is the number of cycles, lines or instructions that follows.
+    """
+
+    sub_partitions: int
+    pipes: int
+    pipe_intervals: Reals  # cycles between two instructions, one a pipe
+    barriers_per_block: int
+    queue_entries: int
+    shared_queue_entries: int
+    line_instructions: int
+    first_level_lines: int
+    second_level_lines: int
+    block_start_cycles: int
+    other_sources_read_cycles: int
+    tagged_after_shared_requests: int
+    oldest_block_first: int  # 1: as the hardware does; 0: whichever warp issued longest ago (an ablation)
+    result_write_cycles: int
+    load_write_to_use_cycles: int
+    load_write_most_wait_cycles: int
+    load_write_hold_cycles: int
+    issue_to_address_cycles: float
+    address_cycles: float
+    shared_address_cycles: float
+    wavefront_cycles: float
+    wavefront_latency_cycles: float
+    request_cycles: float
+    sector_l2_cycles: float
+    sector_dram_cycles: float
+    sector_fill_cycles: float
+    sector_out_cycles: float
+    tagged_request_cycles: float
+    partial_line_cycles: float
+    l2_latency_cycles: float
+    dram_latency_cycles: float
+    near_line_cycles: float
+    far_line_cycles: float
+    arrival_cycles: float
+    release_cycles: float
+    flush_cycles: float
+    flush_store_cycles: float
+    flush_most_store_cycles: float
+    flush_interval_cycles: float
+
+
+def spec_of(gpu: GpuSpec, rates: Rates, oldest_block_first: bool, intervals_at: int) -> NDArray[np.void]:
+    """One record `Spec`; intervals_at: address of the pipes' issue intervals (float64, in the order of `gpu.pipes`)."""
+    fetch, l1, shared, mio, ports = gpu.fetch, gpu.l1, gpu.shared, gpu.mio, gpu.register_file
+    values: dict[str, float] = {
+        "sub_partitions": gpu.sm.sub_partitions,
+        "pipes": len(gpu.pipes),
+        "pipe_intervals": intervals_at,
+        "barriers_per_block": gpu.sm.max_barriers_per_block,
+        "queue_entries": mio.queue_entries,
+        "shared_queue_entries": mio.shared_entries,
+        "line_instructions": fetch.line_bytes // INSTRUCTION_BYTES,
+        "first_level_lines": fetch.first_level_bytes // fetch.line_bytes,
+        "second_level_lines": fetch.second_level_bytes // fetch.line_bytes,
+        # At least one cycle each: what one unit does in a cycle, another sees in the next.
+        "block_start_cycles": max(1, round(gpu.launch.block_start_cycles)),
+        "release_cycles": max(1.0, gpu.barrier.release_cycles),
+        "other_sources_read_cycles": gpu.sources_read.other_cycles,
+        "tagged_after_shared_requests": l1.tagged_after_shared_requests,
+        "oldest_block_first": oldest_block_first,
+        "result_write_cycles": ports.result_write_cycles,
+        "load_write_to_use_cycles": ports.load_write_to_use_cycles,
+        "load_write_most_wait_cycles": ports.load_write_most_wait_cycles,
+        "load_write_hold_cycles": ports.load_write_hold_cycles,
+        "issue_to_address_cycles": mio.issue_to_address_cycles,
+        "address_cycles": gpu.pipes["lsu"].issue_interval_cycles,
+        "shared_address_cycles": mio.shared_load_interval_cycles,
+        "wavefront_cycles": 1 / shared.wavefronts_per_cycle,
+        "wavefront_latency_cycles": shared.wavefront_latency_cycles,
+        "request_cycles": shared.request_interval_cycles,
+        "sector_l2_cycles": l1.sector_bytes / rates.l2_bytes_per_cycle,
+        "sector_dram_cycles": l1.sector_bytes / rates.dram_bytes_per_cycle,
+        "sector_fill_cycles": l1.sector_bytes / l1.fill_bytes_per_cycle,
+        "sector_out_cycles": l1.sector_bytes / l1.store_bytes_per_cycle,
+        "tagged_request_cycles": l1.tagged_request_cycles,
+        "partial_line_cycles": l1.partial_line_cycles,
+        "l2_latency_cycles": rates.l2_latency_cycles,
+        "dram_latency_cycles": rates.dram_latency_cycles,
+        "near_line_cycles": fetch.near_line_cycles,
+        "far_line_cycles": fetch.far_line_cycles,
+        "arrival_cycles": gpu.barrier.arrival_cycles,
+        "flush_cycles": gpu.barrier.flush_cycles,
+        "flush_store_cycles": gpu.barrier.flush_store_cycles,
+        "flush_most_store_cycles": gpu.barrier.flush_most_store_cycles,
+        "flush_interval_cycles": gpu.barrier.flush_interval_cycles,
+    }
+    spec = allocate(Spec)
+    for name in dtype_of(Spec).names or ():
+        spec[name] = values[name]
+    return spec

@@ -1,0 +1,64 @@
+"""Barriers of a block: who has arrived, and who goes on when they open."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from gemmsim.sm.units.events import hold_until
+from gemmsim.sm.units.instruction import Instruction, Reason
+from gemmsim.sm.units.machine import AT_BARRIER, GONE, WAITING, Block, Sm, Warp
+from gemmsim.sm.units.memory_path import flush
+from gemmsim.sm.units.scoreboards import wait_for_scoreboards
+from gemmsim.sm.units.server import book
+
+_BARRIER = int(Reason["BARRIER"])
+
+
+def arrive(sm: Sm, warp: Warp, row: Instruction, now: int) -> None:
+    """A warp issues a barrier instruction: the SM counts arrivals one after another."""
+    counted = book(sm.arrivals, now, float(now), sm.spec.arrival_cycles) + sm.spec.arrival_cycles
+    block = sm.blocks[warp.block]
+    block.arrived[row.barrier] += 1
+    warp.behind = row.barrier_waits
+    warp.barrier = row.barrier
+    expected = row.barrier_warps if row.barrier_warps > 0 else block.live
+    open_if_complete(sm, block, warp.block, row.barrier, expected, counted)
+
+
+def open_if_complete(sm: Sm, block: Block, slot: int, barrier: int, expected: int, now: float) -> None:
+    """Where all the warps `expected` have arrived, those that wait go on.
+
+    The last was counted, or has ended, at `now`.
+    """
+    if block.arrived[barrier] < expected:
+        return
+    block.arrived[barrier] = 0
+    flushed = False
+    opens = ceil(now + sm.spec.release_cycles)
+    for w in range(slot * sm.warps_per_block, (slot + 1) * sm.warps_per_block):
+        warp = sm.warps[w]
+        if warp.state == GONE or warp.behind == 0 or warp.barrier != barrier:
+            continue
+        if not flushed:
+            flush(sm.spec, sm.memory, now)
+            flushed = True
+        warp.behind = 0
+        warp.opens = opens
+        if warp.state == AT_BARRIER:
+            _go_on(sm, warp)
+
+
+def _go_on(sm: Sm, warp: Warp) -> None:
+    """The barrier opened that the warp's next instruction could not pass."""
+    hold_until(sm, warp, _BARRIER, warp.opens)
+    wait_for_scoreboards(sm, warp, sm.instructions[warp.pc])
+    warp.state = WAITING
+    part = sm.sub_partitions[warp.slot % sm.spec.sub_partitions]
+    if warp.ready < part.wakes:
+        part.wakes = warp.ready
+        sm.attention = 1
+
+
+def wait_for_barrier(sm: Sm, warp: Warp) -> None:
+    """The warp's next instruction does not issue before the barrier that opened last did."""
+    hold_until(sm, warp, _BARRIER, warp.opens)

@@ -1,0 +1,89 @@
+"""Blocks on the SM: how one begins in a free place, and how its warps leave."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from gemmsim.sm.units.barriers import open_if_complete
+from gemmsim.sm.units.events import ENDED, STARTED, hold_until, tell
+from gemmsim.sm.units.instruction import SCOREBOARDS, Reason
+from gemmsim.sm.units.instruction_cache import fetch_line
+from gemmsim.sm.units.machine import GONE, NEVER, WAITING, Sm, Warp
+
+_NO_INSTRUCTION = int(Reason["NO_INSTRUCTION"])
+
+
+def start_block(sm: Sm, slot: int, now: int) -> None:
+    """The next block of the grid begins in place `slot`."""
+    number = sm.begun
+    block = sm.blocks[slot]
+    block.live = 0
+    block.end = 0
+    block.leaves = NEVER
+    block.order = number if sm.spec.oldest_block_first else 0
+    for barrier in range(sm.spec.barriers_per_block):
+        block.arrived[barrier] = 0
+    for fetch in range(sm.fetches):
+        block.arriving[fetch] = 0
+    for w in range(sm.warps_per_block):
+        stream = sm.grid[number * sm.warps_per_block + w]
+        if sm.streams[stream].length > 0:
+            block.live += 1
+            _start_warp(sm, slot, slot * sm.warps_per_block + w, stream, now)
+    sm.begun += 1
+
+
+def _start_warp(sm: Sm, block: int, slot: int, stream: int, now: int) -> None:
+    sm.launched += 1
+    warp = sm.warps[slot]
+    warp.slot = slot
+    warp.block = block
+    warp.state = WAITING
+    warp.stream = stream
+    warp.position = 0
+    warp.accesses = 0
+    warp.pc = sm.streams[stream].pcs[0]
+    warp.rank = -sm.launched
+    warp.issued = -1
+    warp.ready = now + sm.spec.block_start_cycles
+    warp.stores_done = 0
+    warp.copies_done = 0
+    warp.barrier = -1
+    warp.behind = 0
+    warp.opens = 0
+    for s in range(SCOREBOARDS):
+        warp.scoreboards[s] = 0
+        warp.outstanding_counts[s] = 0
+    tell(sm, STARTED, warp.ready, warp.ready, slot, warp.pc, sm.begun)
+    fetch_for(sm, warp, warp.pc // sm.spec.line_instructions, warp.ready)
+    part = sm.sub_partitions[slot % sm.spec.sub_partitions]
+    part.wakes = min(part.wakes, warp.ready)
+
+
+def fetch_for(sm: Sm, warp: Warp, line: int, now: int) -> None:
+    """The warp's next instruction is on another line of code."""
+    warp.line = line
+    hold_until(sm, warp, _NO_INSTRUCTION, ceil(fetch_line(sm.spec, sm.cache, line, now)))
+
+
+def end_warp(sm: Sm, warp: Warp, now: int, end: int) -> None:
+    """A warp issued its last instruction in cycle `now`; its place is free at `end`.
+
+    Barriers for the whole block do not wait for it.
+    """
+    block = sm.blocks[warp.block]
+    warp.state = GONE
+    block.end = max(block.end, end)
+    block.live -= 1
+    tell(sm, ENDED, end, end, warp.slot, warp.pc, 0)
+    for w in range(warp.block * sm.warps_per_block, (warp.block + 1) * sm.warps_per_block):
+        other = sm.warps[w]
+        if other.state != GONE and other.behind:
+            open_if_complete(sm, block, warp.block, other.barrier, block.live, float(now))
+    if block.live == 0:
+        sm.block_ends[sm.ended] = block.end
+        sm.ended_slots[sm.ended] = warp.block
+        block.leaves = block.end
+        block.left = sm.ended
+        sm.ended += 1
+        sm.attention = 1

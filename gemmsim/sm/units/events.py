@@ -1,0 +1,64 @@
+"""What the SM counts and observers are told: stall intervals, issues, accesses, and where warps begin and end."""
+
+from __future__ import annotations
+
+from gemmsim.sm.units.instruction import REASONS, AccessCost
+from gemmsim.sm.units.machine import Sm, Warp
+
+STARTED, ISSUED, STALLED, ACCESSED, ENDED = range(5)  # kinds of events
+MOST_EVENTS = 4096  # room for those of one turn: a barrier that opens tells three intervals of each warp at most
+# How far a memory instruction went: the furthest place that any of its data came from or went to.
+SHARED_MEMORY, L1, L2, DRAM = range(4)
+
+
+def tell(sm: Sm, kind: int, begin: int, end: int, warp: int, instruction: int, detail: int) -> None:
+    """Keep an event for the observer, if there is one."""
+    if sm.watched == 0:
+        return
+    event = sm.events[sm.event_count]
+    event.kind = kind
+    event.begin = begin
+    event.end = end
+    event.warp = warp
+    event.instruction = instruction
+    event.detail = detail
+    sm.event_count += 1
+
+
+def stall(sm: Sm, warp: Warp, pc: int, reason: int, begin: int, end: int) -> None:
+    """The warp waits in [begin, end) to issue instruction `pc`; or, in drain, has issued it as its last."""
+    sm.stall_cycles[pc * REASONS + reason] += float(end - begin)
+    tell(sm, STALLED, begin, end, warp.slot, pc, reason)
+
+
+def hold_until(sm: Sm, warp: Warp, reason: int, cycle: int) -> None:
+    """The warp's next instruction does not issue before `cycle`, for this reason."""
+    if cycle > warp.ready:
+        stall(sm, warp, warp.pc, reason, warp.ready, cycle)
+        warp.ready = cycle
+
+
+def level_of(cost: AccessCost) -> int:
+    """Where the data of an access came from, or went to."""
+    if cost.dram_sectors > 0:
+        return DRAM
+    if cost.l2_sectors > 0:
+        return L2
+    return L1 if cost.tag_cycles > 0 else SHARED_MEMORY
+
+
+def take_snapshot(sm: Sm, now: int) -> None:
+    """As many instructions have issued as `next_snapshot` says: keep the totals so far."""
+    snapshot = sm.snapshots[sm.snapshots_taken]
+    snapshot.cycles = now
+    snapshot.data_busy_cycles = sm.memory.data.busy_cycles
+    for pc in range(sm.instruction_count):
+        snapshot.executed[pc] = sm.executed[pc]
+    for i in range(sm.instruction_count * REASONS):
+        snapshot.stall_cycles[i] = sm.stall_cycles[i]
+    pipes = sm.spec.pipes
+    for p in range(sm.spec.sub_partitions):
+        for pipe in range(pipes):
+            snapshot.pipes[p * pipes + pipe].issued = sm.sub_partitions[p].pipes.pipes[pipe].issued
+    sm.snapshots_taken += 1
+    sm.next_snapshot = sm.snapshots[sm.snapshots_taken].at

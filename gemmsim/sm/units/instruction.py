@@ -1,0 +1,121 @@
+"""What the units must know of each static instruction. `gemmsim.sm.instructions` works it out, once a program."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from gemmsim.native.records import Record
+from gemmsim.sm.types import STALL_REASONS
+
+Reason = IntEnum("Reason", {name.upper(): index for index, name in enumerate(STALL_REASONS)})  # type: ignore[misc]
+REASONS = len(STALL_REASONS)
+SCOREBOARDS = 6  # of a warp
+MEMORY_PORT = 0  # the number of the port to the memory queue, in every program
+
+
+class Kind(IntEnum):
+    """What happens when an instruction issues."""
+
+    PLAIN = 0
+    MEMORY = 1  # goes through the MIO queue and the SM's data stage
+    BARRIER = 2  # waits for the other warps of the block
+    COPY_FENCE = 3  # LDGDEPBAR: its scoreboard is released when the warp's earlier LDGSTS have arrived
+
+
+class ReadMode(IntEnum):
+    """How an instruction reads the registers of its slots."""
+
+    ONE_REGISTER = 0
+    TWO_PASSES = 1  # IMAD.WIDE passes the multiplier twice
+    PAIR = 2  # FP64 reads two registers a slot, one of each bank
+
+
+class Instruction(Record):
+    """One static instruction; a truth value is 0 or 1, -1 stands for none.
+
+    port                 what it must find free to issue: see `pipes.Port`
+    delay, taken_delay   cycles to the warp's next issue, if it continues below or elsewhere
+    wait_mask            scoreboards that must be free before it issues
+    drain_scoreboard, drain_most  of a DEPBAR: at most so many operations may be outstanding on that scoreboard
+    write_scoreboard, read_scoreboard  held until its result arrives, and until its sources are read
+    latency_cycles       to its result, where it is not a memory instruction
+    result_reason        stall reason of a warp that waits for its result
+    throttle_reason      stall reason of a warp that waits for its port
+    writes_registers, copies  of Kind.MEMORY: whether it loads; whether it copies from global to shared memory (LDGSTS)
+    sources_read_cycles  from issue until its registers may be overwritten, on an idle SM
+    base_wavefronts      of a conflict-free access of its width: `hit_latency_cycles` contains them
+    shared_load          whether it passes the address unit at a shared load's rate
+    barrier, barrier_warps, barrier_waits  of Kind.BARRIER: its number, the warps expected (0: the whole block), whether
+                         the warp waits there
+    reads_scoreboards, reads_registers  whether it waits for any scoreboard, needs any register port
+    first, second, third register in each slot
+    reuse_mask           slots that are marked `.reuse`
+    read_mode            a `ReadMode`
+    uniform_rows         rows of uniform registers that it reads
+    window, uniform_window  cycles within which its registers and its uniform registers are read
+    takes_turns          whether warps take turns with it, instead of the youngest going first
+    passes_barrier       whether it may issue while the barrier that its warp has come to is not open yet
+    even_results, odd_results, pair_results  registers that it writes at a fixed time: in one bank, or in both at once
+    even_returns, odd_returns, pair_returns  the same of what it loads
+    hit_latency_cycles   load to use, where it hits L1 or is in shared memory
+    narrow_latency_cycles  of a 32-bit load from shared memory that takes one wavefront; 0 of others
+    pipe_slots           issue intervals of its pipe that it occupies
+    """
+
+    port: int
+    kind: int
+    delay: int
+    taken_delay: int
+    wait_mask: int
+    drain_scoreboard: int
+    drain_most: int
+    write_scoreboard: int
+    read_scoreboard: int
+    latency_cycles: int
+    result_reason: int
+    throttle_reason: int
+    writes_registers: int
+    copies: int
+    sources_read_cycles: int
+    base_wavefronts: int
+    shared_load: int
+    barrier: int
+    barrier_warps: int
+    barrier_waits: int
+    reads_scoreboards: int
+    reads_registers: int
+    first: int
+    second: int
+    third: int
+    reuse_mask: int
+    read_mode: int
+    uniform_rows: int
+    window: int
+    uniform_window: int
+    takes_turns: int
+    passes_barrier: int
+    even_results: int
+    odd_results: int
+    pair_results: int
+    even_returns: int
+    odd_returns: int
+    pair_returns: int
+    hit_latency_cycles: float
+    narrow_latency_cycles: float
+    pipe_slots: float
+
+
+class AccessCost(Record):
+    """What one executed memory instruction costs (see `gemmsim.memory.types.RecordCost`).
+
+    fetch  number of what it asks L2 for, where it is the block's first access with that number; 0: always asks
+    partial_lines  of a store: lines of which it writes sectors in part
+    """
+
+    wavefronts: int
+    tag_cycles: int
+    l2_sectors: int
+    dram_sectors: int
+    in_flight: int
+    fetch: int
+    partial_lines: int

@@ -1,0 +1,114 @@
+"""The issue of one warp instruction: where it goes, what it holds, and when its warp can issue the next."""
+
+from __future__ import annotations
+
+from gemmsim.sm.units.barriers import arrive, wait_for_barrier
+from gemmsim.sm.units.blocks import end_warp, fetch_for
+from gemmsim.sm.units.events import ACCESSED, ISSUED, level_of, stall, take_snapshot, tell
+from gemmsim.sm.units.instruction import MEMORY_PORT, Instruction, Kind, Reason
+from gemmsim.sm.units.machine import AT_BARRIER, WAITING, Sm, SubPartition, Warp
+from gemmsim.sm.units.memory_path import request
+from gemmsim.sm.units.memory_queue import hold_entry
+from gemmsim.sm.units.pipes import take_pipe
+from gemmsim.sm.units.register_ports import hold_issue, read_registers
+from gemmsim.sm.units.scoreboards import hold_scoreboard, wait_for_scoreboards
+from gemmsim.sm.units.write_ports import expect_return, write_results
+
+_MEMORY, _BARRIER_KIND, _COPY_FENCE = int(Kind.MEMORY), int(Kind.BARRIER), int(Kind.COPY_FENCE)
+_WAIT, _NOT_SELECTED = int(Reason["WAIT"]), int(Reason["NOT_SELECTED"])
+_BRANCH_RESOLVE, _DRAIN = int(Reason["BRANCH_RESOLVE"]), int(Reason["DRAIN"])
+_DISPATCH_STALL = int(Reason["DISPATCH_STALL"])
+
+
+def issue(sm: Sm, part: SubPartition, number: int, warp: Warp, now: int) -> None:
+    """The warp of sub-partition `number` issues its next instruction in cycle `now`."""
+    row = sm.instructions[warp.pc]
+    sm.executed[warp.pc] += 1
+    sm.issued += 1
+    if sm.issued == sm.next_snapshot:
+        take_snapshot(sm, now)
+    if now > warp.ready:
+        _explain_delay(sm, part, warp, row, now)
+    if row.takes_turns or sm.spec.oldest_block_first == 0:
+        warp.issued = now
+    tell(sm, ISSUED, now, now + 1, warp.slot, warp.pc, number)
+    _execute(sm, part, warp, row, now)
+    held = write_results(sm.spec, part.write_ports, row, now)
+    if held > 0:
+        hold_issue(part.read_ports, held, now)
+    if row.write_scoreboard >= 0:
+        hold_scoreboard(sm, warp, row.write_scoreboard, warp.done, row.result_reason)
+    if row.read_scoreboard >= 0:
+        hold_scoreboard(sm, warp, row.read_scoreboard, warp.sources_read, row.result_reason)
+    warp.position += 1
+    if warp.position == sm.streams[warp.stream].length:
+        end = max(now + 1, warp.stores_done)
+        stall(sm, warp, warp.pc, _DRAIN, now + 1, end)
+        end_warp(sm, warp, now, end)
+    else:
+        _advance(sm, warp, row, now)
+
+
+def _explain_delay(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: int) -> None:
+    """Why the warp, ready since `warp.ready`, issues only now.
+
+    What held it (its pipe, the register ports, another warp that was chosen) can alternate from cycle to cycle; such a
+    stretch is told as one interval a reason, in that order.
+    """
+    blocked = part.pipes.ports[row.port].blocked_cycles - warp.blocked_before
+    waited = now - warp.ready
+    dispatch = min(part.read_ports.blocked_cycles - warp.dispatch_blocked_before, waited - blocked)
+    free = warp.ready + blocked
+    stall(sm, warp, warp.pc, row.throttle_reason, warp.ready, free)
+    stall(sm, warp, warp.pc, _DISPATCH_STALL, free, free + dispatch)
+    stall(sm, warp, warp.pc, _NOT_SELECTED, free + dispatch, now)
+
+
+def _execute(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: int) -> None:
+    """The instruction takes its pipe, or a place in the memory queue: sets `done` and `sources_read` of the warp."""
+    spec = sm.spec
+    if row.kind != _MEMORY:
+        take_pipe(spec, part.pipes, row.port, row.pipe_slots, now)
+        if row.reads_registers:
+            read_registers(part.read_ports, row, warp.rank, now)
+        warp.sources_read = now + spec.other_sources_read_cycles
+        warp.done = now + row.latency_cycles
+        if row.kind == _COPY_FENCE:
+            warp.done = max(warp.done, warp.copies_done)
+        return
+    cost = sm.streams[warp.stream].costs[warp.accesses]
+    warp.accesses += 1
+    request(spec, sm.memory, part, warp, row, cost, sm.blocks[warp.block].arriving, now)
+    hold_entry(spec, part.queue, part.pipes.ports[MEMORY_PORT], warp.release, now)
+    tell(sm, ACCESSED, now, warp.done, warp.slot, warp.pc, level_of(cost))
+    expect_return(spec, part.write_ports, row, warp.done)
+    if row.copies:
+        warp.copies_done = max(warp.copies_done, warp.done)
+    elif row.writes_registers == 0:
+        warp.stores_done = max(warp.stores_done, warp.done)
+
+
+def _advance(sm: Sm, warp: Warp, row: Instruction, now: int) -> None:
+    """The warp goes on to its next instruction: sets `ready`, or leaves the warp at a barrier."""
+    below = warp.pc + 1
+    warp.pc = sm.streams[warp.stream].pcs[warp.position]
+    delayed = now + row.delay
+    stall(sm, warp, warp.pc, _WAIT, now + 1, delayed)
+    warp.ready = delayed
+    if warp.pc != below:
+        warp.ready = now + row.taken_delay
+        stall(sm, warp, warp.pc, _BRANCH_RESOLVE, delayed, warp.ready)
+    warp.state = WAITING
+    if row.kind == _BARRIER_KIND:
+        arrive(sm, warp, row, now)
+    following = sm.instructions[warp.pc]
+    if following.passes_barrier == 0:
+        if warp.behind:
+            warp.state = AT_BARRIER
+            return
+        wait_for_barrier(sm, warp)
+    if following.reads_scoreboards:
+        wait_for_scoreboards(sm, warp, following)
+    line = warp.pc // sm.spec.line_instructions
+    if line != warp.line:
+        fetch_for(sm, warp, line, now)

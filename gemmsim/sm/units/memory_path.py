@@ -1,0 +1,168 @@
+"""The way of a memory instruction: address unit, shared queue, L1's stages, and this SM's shares of L2 and DRAM.
+
+Latencies of a GPU are load-to-use, measured on an idle SM; whatever makes a request wait, or take longer than the
+measured one, is added to them.
+"""
+
+from __future__ import annotations
+
+from math import ceil, floor
+
+from gemmsim.native.records import Ints
+from gemmsim.sm.spec import Spec
+from gemmsim.sm.units.instruction import AccessCost, Instruction
+from gemmsim.sm.units.machine import MemoryPath, SubPartition, Warp
+from gemmsim.sm.units.server import book
+
+
+def request(
+    spec: Spec,
+    memory: MemoryPath,
+    part: SubPartition,
+    warp: Warp,
+    row: Instruction,
+    cost: AccessCost,
+    arriving: Ints,
+    now: int,
+) -> None:
+    """An instruction issues at cycle `now`: sets `release`, `sources_read` and `done` of the warp.
+
+    `arriving` says when what the block's loads have asked L2 for is in L1. Others with the same `fetch` find it there,
+    and wait until then.
+    """
+    there = arriving[cost.fetch] if cost.fetch > 0 else 0
+    l2_sectors, dram_sectors, in_flight = cost.l2_sectors, cost.dram_sectors, cost.in_flight
+    if there > 0:
+        l2_sectors = 0
+        dram_sectors = 0
+        in_flight = 0
+    address_cycles = spec.shared_address_cycles if row.shared_load else spec.address_cycles
+    idle_arrival = now + spec.issue_to_address_cycles + address_cycles
+    addressed = _enter(spec, memory, part, address_cycles, now)
+    loads = row.writes_registers > 0 or row.copies > 0
+    begin = addressed  # at the latest stage so far
+    if cost.tag_cycles > 0:
+        begin = book(memory.tags, now, begin, float(cost.tag_cycles))
+    data_cycles = cost.wavefronts * spec.wavefront_cycles
+    if cost.wavefronts > 0:
+        begin = _pass_data_stage(spec, memory, loads, cost, l2_sectors, begin, now)
+    end = begin + max(data_cycles, float(cost.tag_cycles))
+    leaves = begin
+    out_cycles = 0.0
+    if l2_sectors > 0 and not loads:
+        out_cycles = l2_sectors * spec.sector_out_cycles + cost.partial_lines * spec.partial_line_cycles
+        leaves = book(memory.out, now, begin, out_cycles)
+    # A slow stage fills the queue before it; the address unit keeps a request until there is room in it.
+    handed_over = leaves
+    if spec.shared_queue_entries > 0:
+        memory.handed_over[memory.oldest] = leaves
+        memory.oldest = (memory.oldest + 1) % spec.shared_queue_entries
+        handed_over = addressed
+    part.address_free = handed_over
+    warp.release = ceil(handed_over)
+    warp.sources_read = ceil(now + row.sources_read_cycles + addressed - idle_arrival + leaves - begin)
+    if not loads:
+        if out_cycles > 0:
+            sent = max(end, leaves)
+            end = max(_write_behind(spec, memory, sent, l2_sectors, dram_sectors, now), leaves + out_cycles)
+        warp.done = ceil(end)
+        return
+    latency = _hit_latency(spec, row, cost)
+    if l2_sectors > 0:
+        latency += _miss_cycles(spec, memory, row, end, l2_sectors, dram_sectors, in_flight > 0, now)
+    warp.done = ceil(now + latency + (begin - idle_arrival))
+    if there > 0:
+        warp.done = max(warp.done, there)
+    elif cost.fetch > 0:
+        arriving[cost.fetch] = warp.done
+
+
+def _enter(spec: Spec, memory: MemoryPath, part: SubPartition, address_cycles: float, now: int) -> float:
+    """When the address unit has handed the request to the shared queue, which takes one at a time while it has room."""
+    addressed = max(part.address_free, now + spec.issue_to_address_cycles) + address_cycles
+    if spec.shared_queue_entries > 0:
+        addressed = max(addressed, memory.handed_over[memory.oldest])
+        addressed = book(memory.entrance, now, addressed, spec.request_cycles)
+    return addressed
+
+
+def _pass_data_stage(
+    spec: Spec, memory: MemoryPath, loads: bool, cost: AccessCost, l2_sectors: int, arrival: float, now: int
+) -> float:
+    """When the data stage takes the request; what arrives from L2 is booked with the request's own cycles.
+
+    On an H200 a request to global memory takes the data stage longer where one to shared memory came shortly before.
+    """
+    held = max(cost.wavefronts * spec.wavefront_cycles, spec.request_cycles)
+    if loads:
+        held += l2_sectors * spec.sector_fill_cycles
+    if cost.tag_cycles == 0:
+        memory.after_shared = 0
+    elif memory.after_shared < spec.tagged_after_shared_requests:
+        held += spec.tagged_request_cycles
+        memory.after_shared += 1
+    begin = book(memory.data, now, arrival, held)
+    memory.unflushed = max(memory.unflushed, 0)
+    if not loads:
+        memory.unflushed += cost.wavefronts
+    return begin
+
+
+def _hit_latency(spec: Spec, row: Instruction, cost: AccessCost) -> float:
+    """Load to use of a hit on an idle SM; more wavefronts, or more passes of the tag stage, take longer."""
+    longer = (cost.wavefronts - row.base_wavefronts) * spec.wavefront_cycles
+    if row.shared_load:  # what it takes by itself, however many wavefronts a cycle all warps together get
+        further = (cost.wavefronts - 1) * spec.wavefront_latency_cycles
+        longer = row.narrow_latency_cycles + further - row.hit_latency_cycles
+    longer = max(longer, cost.tag_cycles - 1.0)
+    return row.hit_latency_cycles + longer if longer > 0 else row.hit_latency_cycles
+
+
+def _miss_cycles(
+    spec: Spec,
+    memory: MemoryPath,
+    row: Instruction,
+    sent: float,
+    l2_sectors: int,
+    dram_sectors: int,
+    in_flight: bool,
+    now: int,
+) -> float:
+    """Cycles that a load's misses add to a hit; the measured latencies are those of one sector.
+
+    What is on its way from DRAM for another SM comes no sooner, but takes nothing of this one's share.
+    """
+    waited, arrival = 0.0, sent
+    latency = spec.dram_latency_cycles if dram_sectors > 0 or in_flight else spec.l2_latency_cycles
+    if dram_sectors > 0:
+        cycles = dram_sectors * spec.sector_dram_cycles
+        begin = book(memory.dram, now, arrival, cycles)
+        waited = begin - arrival + cycles - spec.sector_dram_cycles
+        arrival += waited
+    cycles = l2_sectors * spec.sector_l2_cycles
+    begin = book(memory.l2, now, arrival, cycles)
+    waited += begin - arrival + cycles - spec.sector_l2_cycles
+    return latency - row.hit_latency_cycles + waited
+
+
+def _write_behind(spec: Spec, memory: MemoryPath, sent: float, l2_sectors: int, dram_sectors: int, now: int) -> float:
+    """When a store's sectors have passed the SM's share of L2; the write to DRAM takes bandwidth only."""
+    cycles = l2_sectors * spec.sector_l2_cycles
+    end = book(memory.l2, now, sent, cycles) + cycles
+    if dram_sectors > 0:
+        book(memory.dram, now, end, dram_sectors * spec.sector_dram_cycles)
+    return end
+
+
+def flush(spec: Spec, memory: MemoryPath, now: float) -> None:
+    """A barrier opens: what was accessed before it is flushed through the data stage, which nobody waits for.
+
+    Barriers of several blocks that open at about the same time share a flush. Where nothing was accessed since the last
+    one there is none.
+    """
+    if memory.unflushed < 0 or now < memory.flushed + spec.flush_interval_cycles:
+        return
+    stores = min(memory.unflushed * spec.flush_store_cycles, spec.flush_most_store_cycles)
+    memory.flushed = now
+    memory.unflushed = -1
+    book(memory.data, floor(now), now, spec.flush_cycles + stores)

@@ -1,0 +1,80 @@
+"""Execution pipes of a sub-partition, and the ports through which instructions reach them.
+
+A port is what a warp must find free to issue: any one of some pipes, or an entry of the memory queue.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+from gemmsim.native.records import Record, Rows
+from gemmsim.sm.spec import Spec
+
+
+class Pipe(Record):
+    """free: when it takes the next instruction; issued: issue intervals that its instructions have occupied."""
+
+    free: float
+    issued: float
+
+
+class Port(Record):
+    """pipes, first, second: how many pipes serve it (none for the memory queue), and their numbers, preferred first.
+
+    free_at         first cycle at which an instruction can issue here
+    blocked_cycles  cycles up to `free_at` during which none could: the difference between two moments tells how long a
+                    waiting warp was throttled, without looking at each cycle
+    """
+
+    pipes: int
+    first: int
+    second: int
+    free_at: int
+    blocked_cycles: int
+
+
+class Pipes(Record):
+    """Those of one sub-partition, and its ports."""
+
+    pipes: Rows[Pipe]
+    ports: Rows[Port]
+    port_count: int
+
+
+def blocked_before(port: Port, cycle: int) -> int:
+    """Blocked cycles before `cycle`, which is not before the last issue through the port."""
+    return port.blocked_cycles - max(0, port.free_at - cycle)
+
+
+def block_until(port: Port, now: int, cycle: int) -> None:
+    """After an issue at `now`, nothing can issue through the port before `cycle`."""
+    if cycle > now + 1:
+        port.blocked_cycles += cycle - (now + 1)
+        port.free_at = cycle
+
+
+def take_pipe(spec: Spec, unit: Pipes, number: int, slots: float, now: int) -> None:
+    """Issue at cycle `now` into the first pipe of port `number` that is free, for `slots` of its issue intervals."""
+    port = unit.ports[number]
+    for i in range(port.pipes):
+        chosen = port.first if i == 0 else port.second
+        pipe = unit.pipes[chosen]
+        if pipe.free > now:
+            continue
+        pipe.issued += slots
+        cycles = spec.pipe_intervals[chosen] * slots
+        # Used without a pause, a pipe with a fractional interval keeps the fraction: its average rate is exact.
+        pipe.free = (pipe.free if pipe.free > now - 1 else float(now)) + cycles
+        if cycles > 1:
+            for other in range(unit.port_count):
+                user = unit.ports[other]
+                if user.pipes > 0 and (user.first == chosen or user.second == chosen):
+                    block_until(user, now, _free_at(unit, user))
+        return
+
+
+def _free_at(unit: Pipes, port: Port) -> int:
+    earliest = unit.pipes[port.first].free
+    if port.pipes > 1:
+        earliest = min(earliest, unit.pipes[port.second].free)
+    return ceil(earliest)

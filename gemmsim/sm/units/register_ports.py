@@ -1,0 +1,97 @@
+"""Register file read ports: how many cycles an instruction's operands keep them busy, and what the next one waits.
+
+A sub-partition's registers are in two banks, even and odd numbers, and each bank delivers one register (32 lanes x 32
+bits) a cycle. A fixed-latency instruction reads its operands in a window of three cycles; one that does not fit into
+its window holds up whatever would issue behind it. In front of the ports a cache keeps one operand of each slot and
+bank: one marked `.reuse` stays there until another is read for that slot and bank, by whichever warp (Huerta et al.,
+"Dissecting and Modeling the Architecture of Modern GPU Cores", MICRO'25, section on the register file). On an H200 (own
+microbenchmark) FFMA R8, R16, R9, R8 with FFMA R27, R27, R18.reuse, R24 takes 3 cycles and not 4, LEA R18, R14.reuse
+with FFMA R26, R19.reuse, R22, R26 2 and not 3. A register that stands in two slots is read once: FFMA R8, R8, R8, R8
+and its like take 1.1 cycles there. Constants and immediates need no port. Instructions of variable latency are taken to
+find a free port: they read later, when their own unit has taken them; but for FP64, which reads a pair of registers a
+slot, one of each bank: DFMA with three different pairs takes 3.07 cycles, with one of them reused 2.24, with two 2.05.
+
+The uniform registers have one port too, which reads a row of four registers (UR4 to UR7) a cycle. On an H200 (own
+microbenchmark), cycles of a pair with LOP3 R13, R15, UR22, RZ: UIADD3 UR5, -UR4, UR6, URZ 2; UIADD3 UR12, UR9, UR12
+and UIADD3.X UR28, UR8, UR28 3; UIMAD UR12, UR11, UR15, UR12 3; with one uniform source, or beside a vector instruction
+without one, 2.
+
+IMAD.WIDE reads its first factor and the low half of its 64-bit addend twice, the other factor and the high half once.
+That fits these loops (own microbenchmark on an H200, cycles of one iteration): IMAD.WIDE.U32 R10, R2, R8, R10 takes 5,
+with a LOP3 that reads one even register 6, with UIADD3 5; IMAD.WIDE.U32 R8, R16, UR18, R10 takes 4, with an instruction
+that reads an even register 5, an odd one 4; IMAD.WIDE R16, R17, 0x10, R14 with IADD3 R16, R4, R11 takes 4. It does not
+explain that beside an instruction with a uniform operand that reads odd registers too, IMAD.WIDE.U32 R14, R25, UR4, R6
+takes a cycle more (6 with IADD3.X R22, R23, UR29, R11; 5 with LEA.HI.X R9, R9, UR21, R22, addend R14).
+"""
+
+from __future__ import annotations
+
+from gemmsim.native.records import Ints, Record
+from gemmsim.sm.units.instruction import Instruction, ReadMode
+
+_TWO_PASSES, _PAIR = int(ReadMode.TWO_PASSES), int(ReadMode.PAIR)
+CACHED_OPERANDS = 6  # one a slot and bank
+
+
+class RegisterPorts(Record):
+    """Those of one sub-partition.
+
+    even_free, odd_free, uniform_free  when each port has read all that was asked for
+    next_free       first cycle at which the next instruction may issue
+    blocked_cycles  cycles up to `next_free` during which none could
+    reused          rank of the warp and register of each operand that is kept for reuse, by slot and bank
+    """
+
+    even_free: int
+    odd_free: int
+    uniform_free: int
+    next_free: int
+    blocked_cycles: int
+    reused: Ints
+
+
+def dispatch_blocked_before(ports: RegisterPorts, cycle: int) -> int:
+    """Blocked cycles before `cycle`, which is not before the last issue."""
+    return ports.blocked_cycles - max(0, ports.next_free - cycle)
+
+
+def hold_issue(ports: RegisterPorts, cycles: int, now: int) -> None:
+    """Nothing may issue for `cycles` more behind what issued in cycle `now`."""
+    ports.blocked_cycles += cycles
+    ports.next_free = max(ports.next_free, now + 1) + cycles
+
+
+def read_registers(ports: RegisterPorts, row: Instruction, rank: int, now: int) -> None:
+    """An instruction of the warp `rank` issues in cycle `now` and reads its operands within its windows."""
+    even, odd, uniform = 0, 0, row.uniform_rows
+    for slot in range(3):
+        register = row.first if slot == 0 else row.second if slot == 1 else row.third
+        if register < 0:
+            continue
+        place = 2 * (2 * slot + register % 2)
+        own = 2 if row.read_mode == _TWO_PASSES and slot != 1 else 1  # cycles of the bank that the register is in
+        other = 1 if row.read_mode == _PAIR else 0  # and of the other one
+        again = slot > 0 and (register == row.first or (slot > 1 and register == row.second))
+        if again or (ports.reused[place] == rank and ports.reused[place + 1] == register):
+            own = 0
+            other = 0
+        ports.reused[place] = rank if row.reuse_mask >> slot & 1 else 0
+        ports.reused[place + 1] = register
+        if row.read_mode == _TWO_PASSES and slot == 2:
+            other = 1
+        even += other if register % 2 else own
+        odd += own if register % 2 else other
+    end = 0
+    if even:
+        ports.even_free = max(ports.even_free, now) + even
+        end = ports.even_free
+    if odd:
+        ports.odd_free = max(ports.odd_free, now) + odd
+        end = max(end, ports.odd_free)
+    if uniform:
+        ports.uniform_free = max(ports.uniform_free, now) + uniform
+        end = max(end, ports.uniform_free + row.window - row.uniform_window)
+    late = end - row.window - now
+    if late > 0:
+        ports.blocked_cycles += late
+        ports.next_free = now + 1 + late

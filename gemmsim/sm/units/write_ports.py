@@ -1,0 +1,109 @@
+"""Register file write ports: what loads return is written when no instruction writes.
+
+Each of a sub-partition's two banks, even and odd registers, takes one register a cycle. Instructions of fixed latency
+come first: what a load returns waits for cycles in which its bank is free, one a register, or one a pair for loads of
+64 and 128 bits, which write both banks at once. What has waited too long holds up the issue for a few cycles.
+
+Found on an H200 (own microbenchmark, tests/records/h200_write_ports.json): FFMAs that issue every cycle lose one
+issue slot where one instruction in 8 or 16 is an LDS.128 and three where one in 32 is; they lose none to LDS and
+LDS.64, and none to LDSM of four matrices, which writes single registers, where their results go to both banks in
+turn. How long is waited and how long held were chosen to fit those loops, and are taken to be alike on other GPUs.
+It does not explain that, where all results go to one bank, an LDSM.x4 in 8 instructions costs two slots and not one,
+and an LDS in 32 costs three and not none.
+"""
+
+from __future__ import annotations
+
+from gemmsim.native.records import Record, Rows
+from gemmsim.sm.spec import Spec
+from gemmsim.sm.units.instruction import Instruction
+from gemmsim.sm.units.server import RESERVE, Room
+
+
+class LoadReturn(Record):
+    """What a load still has to write from cycle `ready` on: registers of one bank, or pairs of both at once."""
+
+    ready: int
+    even: int
+    odd: int
+    pairs: int
+
+
+class WritePorts(Record):
+    """Those of one sub-partition.
+
+    last_write  cycle of the last write of an instruction of fixed latency that was looked at
+    returns     what loads still have to write, oldest first: a ring of as many entries as `room` says
+    """
+
+    last_write: int
+    first: int
+    count: int
+    returns: Rows[LoadReturn]
+    room: Room
+
+
+def expect_return(spec: Spec, ports: WritePorts, row: Instruction, used: int) -> None:
+    """A load returns registers, the first use of which may issue in cycle `used`."""
+    if row.even_returns + row.odd_returns + row.pair_returns == 0:
+        return
+    entry = ports.returns[(ports.first + ports.count) % ports.room.entries]
+    entry.ready = used - spec.load_write_to_use_cycles
+    entry.even = row.even_returns
+    entry.odd = row.odd_returns
+    entry.pairs = row.pair_returns
+    ports.count += 1
+    if ports.count + RESERVE > ports.room.entries:
+        ports.room.short = 1
+
+
+def write_results(spec: Spec, ports: WritePorts, row: Instruction, now: int) -> int:
+    """An instruction issues in cycle `now` and writes its results; cycles for which nothing may issue behind it."""
+    at, cursor = now + spec.result_write_cycles, ports.last_write + 1
+    ports.last_write = at
+    if ports.count == 0:
+        return 0
+    _write_between(ports, cursor, at)
+    _write_beside(ports, row, at)
+    while ports.count > 0:
+        oldest = ports.returns[ports.first]
+        if oldest.even + oldest.odd + oldest.pairs > 0:
+            return spec.load_write_hold_cycles if at - oldest.ready >= spec.load_write_most_wait_cycles else 0
+        ports.first = (ports.first + 1) % ports.room.entries
+        ports.count -= 1
+    return 0
+
+
+def _write_between(ports: WritePorts, cursor: int, at: int) -> None:
+    """Loads write in the cycles from `cursor` to before `at`, in which no instruction did."""
+    for n in range(ports.count):
+        entry = ports.returns[(ports.first + n) % ports.room.entries]
+        cursor = max(cursor, entry.ready)
+        free = at - cursor
+        if free <= 0:
+            return
+        cursor += min(free, max(entry.even, entry.odd) + entry.pairs)
+        both = min(free, entry.pairs)
+        entry.even = max(0, entry.even - (free - both))
+        entry.odd = max(0, entry.odd - (free - both))
+        entry.pairs -= both
+
+
+def _write_beside(ports: WritePorts, row: Instruction, at: int) -> None:
+    """Loads write in cycle `at` into the banks that the instruction leaves free."""
+    even_free, odd_free = row.even_results + row.pair_results == 0, row.odd_results + row.pair_results == 0
+    for n in range(ports.count):
+        entry = ports.returns[(ports.first + n) % ports.room.entries]
+        if entry.ready > at or not (even_free or odd_free):
+            return
+        if entry.pairs > 0:
+            if even_free and odd_free:
+                entry.pairs -= 1
+                even_free, odd_free = False, False
+            continue
+        if even_free and entry.even > 0:
+            entry.even -= 1
+            even_free = False
+        if odd_free and entry.odd > 0:
+            entry.odd -= 1
+            odd_free = False
