@@ -50,7 +50,7 @@ class State:
         watched: bool = False,
     ) -> None:
         self._gpu, self._rows = gpu, table.rows
-        self._intervals = np.array([pipe.issue_interval_cycles for pipe in gpu.pipes.values()])
+        self._intervals = np.array([pipe.issue_interval_cycles for pipe in gpu.pipes.values()], np.float64)
         self._spec = spec_of(gpu, rates, oldest_block_first, address_of(self._intervals))
         self._room = allocate(Room)
         self._room["entries"] = max(FIRST_ENTRIES, 2 * RESERVE)
@@ -219,6 +219,10 @@ class State:
         for part, first in enumerate(ports["first"].tolist()):  # a ring: its oldest entry comes to the front
             self._returns[part, :before] = np.roll(returns[part], -first)
         ports["first"] = 0
+
+    def bytes_of_spec(self) -> bytes:
+        """The immutable half, to be held against what it is later."""
+        return self._spec.tobytes() + self._intervals.tobytes()
 
     @property
     def wakes(self) -> memoryview:

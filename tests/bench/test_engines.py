@@ -17,9 +17,9 @@ from gemmsim.memory.grid.residents import residents_of_grid
 from gemmsim.memory.requests.access import Access, access_of
 from gemmsim.memory.requests.banks import wavefronts
 from gemmsim.memory.requests.coalescer import coalesce
-from gemmsim.sm.code import issue_table
-from gemmsim.sm.sampling import Simulator
-from gemmsim.sm.streams import Streams
+from gemmsim.sm.budget import Simulator
+from gemmsim.sm.instructions import instruction_table
+from gemmsim.sm.streams import RecordedStreams
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.types import WarpTrace
 
@@ -100,18 +100,18 @@ def test_footprint(size: int, rate: Rate) -> None:
     assert rate(run, launch.blocks, "blocks", rounds=3) is not None
 
 
-@pytest.mark.parametrize(("engine", "budget"), [("compiled", 1_000_000), ("simpy", 30_000)])
+@pytest.mark.parametrize(("engine", "budget"), [("native", 1_000_000), ("simpy", 100_000)])
 @pytest.mark.parametrize("kernel", ["naive", "tiled", "warptiled"])
 def test_sm_model(kernel: str, engine: str, budget: int, rate: Rate) -> None:
     """One SM with all the blocks that it holds at once, of a 1024 GEMM."""
     request, done = request_of(kernel, 1024), counted(kernel, 1024)
     gpu, resident = request.gpu, done.occupancy.blocks_per_sm
-    table = issue_table(done.program, gpu)
-    streams = Streams(done.program, table, done.execution.trace, done.traffic.cost)
+    table = instruction_table(done.program, gpu)
+    streams = RecordedStreams(done.program, table, done.execution.trace, done.traffic.cost)
     clock_hz = gpu.clock.sm_load_hz
 
     def run() -> int:
-        simulator = Simulator(table, gpu, streams, clock_hz, compiled=engine == "compiled")
+        simulator = Simulator(table, gpu, streams, clock_hz, engine=engine)
         simulator.run(resident, resident, gpu.sm.count, gpu.sm.count, budget)
         return simulator.simulated_instructions
 

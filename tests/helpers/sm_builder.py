@@ -10,14 +10,18 @@ from gemmsim.gpu.load import load_gpu
 from gemmsim.gpu.spec import Barrier, GpuSpec, Mio, Pipe
 from gemmsim.isa.program import Control, Instruction, Operand, OperandKind, Program
 from gemmsim.memory.types import RecordCost
-from gemmsim.sm.code import Kind, issue_table
-from gemmsim.sm.core import Core, Totals
-from gemmsim.sm.memory_path import NO_RECORD, Rates, RecordCycles
+from gemmsim.native.records import AnyRecord, address_of, allocate
+from gemmsim.sm.drive import drive
+from gemmsim.sm.instructions import instruction_table
 from gemmsim.sm.observer import Observer
 from gemmsim.sm.pipes import memory_opcode
 from gemmsim.sm.schedule import TimingOptions, schedule
-from gemmsim.sm.streams import WarpStream
+from gemmsim.sm.spec import Rates
+from gemmsim.sm.state import State
+from gemmsim.sm.streams import NO_RECORD, RecordCycles, WarpStream
+from gemmsim.sm.totals import Totals
 from gemmsim.sm.types import Timing
+from gemmsim.sm.units.instruction import Kind
 from gemmsim.trace.types import Launch, Patterns, WarpTrace
 
 START = 1  # cycle of the first issue: block_start_cycles of GPU
@@ -121,22 +125,51 @@ def simulate(
     blocks: int = 1,
     resident: int = 1,
     cost: RecordCycles = RecordCycles(1, 0, 0, 0),  # noqa: B008
+    costs: dict[int, RecordCycles] | None = None,
     gpu: GpuSpec = GPU,
     active_sms: int = 1,
     pcs: list[int] | None = None,
     streams: list[list[int]] | None = None,
     observer: Observer | None = None,
     oldest_block_first: bool = True,
+    math_behind_barriers: bool = True,
 ) -> Totals:
-    """Every warp executes `pcs` (default: straight down), or each its own of `streams`; an access costs `cost`."""
+    """Every warp executes `pcs` (default: straight down), or each its own of `streams`.
+
+    An access costs `cost`, or what `costs` says of its instruction.
+
+    The native drive runs where nothing observes, else SimPy's.
+    """
     pcs = list(range(len(code.instructions))) if pcs is None else pcs
-    table = issue_table(code, gpu)
-    core = Core(table, gpu, Rates.share(gpu, active_sms, gpu.clock.sm_load_hz), observer, oldest_block_first)
+    table = instruction_table(code, gpu, True, math_behind_barriers)
+    kinds, of = table.rows["kind"].tolist(), costs or {}
     block = [
-        WarpStream.of(stream, [cost for pc in stream if table[pc].kind == Kind.MEMORY])
+        WarpStream.of(stream, [of.get(pc, cost) for pc in stream if kinds[pc] == Kind.MEMORY])
         for stream in streams or [pcs] * warps
     ]
-    return core.run([block] * blocks, resident)
+    rates = Rates.share(gpu, active_sms, gpu.clock.sm_load_hz)
+    watched = observer is not None
+    state = State(table, gpu, rates, [block] * blocks, resident, oldest_block_first=oldest_block_first, watched=watched)
+    drive(state, "simpy" if watched else "native", observer)
+    return state.totals
+
+
+def idle_sm(gpu: GpuSpec = GPU) -> State:
+    """An SM on which nothing runs yet, whose units tests call one by one; the caller keeps the state alive."""
+    code = program(EXIT)
+    return State(instruction_table(code, gpu), gpu, Rates.share(gpu, 1, 1e9), [[WarpStream.of([0], [])]], 1)
+
+
+def row(record: type[AnyRecord], **values: float) -> AnyRecord:
+    """A record with these fields, all others 0. Its memory is never freed."""
+    memory = allocate(record)
+    for name, value in values.items():
+        memory[name] = value
+    _MEMORY.append(memory)
+    return record(address_of(memory))
+
+
+_MEMORY: list[np.ndarray] = []
 
 
 def issues(code: Program, warps: int = 1, **options: object) -> Issues:

@@ -18,9 +18,10 @@ import pytest
 from gemmsim.gpu.load import load_gpu
 from gemmsim.isa.parse import parse_instruction
 from gemmsim.isa.program import Instruction, Program
-from gemmsim.sm.code import issue_table
-from gemmsim.sm.compiled.core import CompiledCore
-from gemmsim.sm.memory_path import Rates
+from gemmsim.sm.instructions import instruction_table
+from gemmsim.sm.native_drive import run
+from gemmsim.sm.spec import Rates
+from gemmsim.sm.state import State
 from gemmsim.sm.streams import WarpStream
 
 DATA = json.loads((Path(__file__).parent / "h200_issue.json").read_text())
@@ -47,13 +48,14 @@ def cycles_a_pass(sequence: list[int], warps: tuple[int, ...]) -> list[float]:
     tail = range(len(DATA["instructions"]), len(DATA["instructions"]) + len(DATA["tail"]) + 1)
     numbers = [*sequence * (LENGTH // len(sequence)), *tail]
     code = tuple(instruction(number, 16 * i) for i, number in enumerate(numbers))
-    table = issue_table(Program("loop", "loop", "sm_90", "c", code, (), 72, 0, 0, 1, (), 0), H200)
+    table = instruction_table(Program("loop", "loop", "sm_90", "c", code, (), 72, 0, 0, 1, (), 0), H200)
 
     def cycles(passes: int, warps: int) -> float:
         pcs = np.array([*list(range(len(code) - 1)) * passes, len(code) - 1], np.int32)
-        stream = WarpStream(pcs, np.zeros((0, 6), np.int64))
-        core = CompiledCore(table, H200, Rates.share(H200, 1, 1.98e9), oldest_block_first=False)
-        return core.run([[stream] * warps], 1).cycles
+        stream = WarpStream(pcs, np.zeros((0, 7), np.int64))
+        state = State(table, H200, Rates.share(H200, 1, 1.98e9), [[stream] * warps], 1, oldest_block_first=False)
+        run(state)
+        return state.totals.cycles
 
     return [(cycles(6, n) - cycles(2, n)) / 4 for n in warps]
 

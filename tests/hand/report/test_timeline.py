@@ -15,10 +15,11 @@ from timeline_factory import FIRST, SECOND, stay, timeline_report
 from gemmsim.report.timeline import page, perfetto, text
 from gemmsim.report.timeline.letters import LETTERS, STATES
 from gemmsim.report.timeline.types import Window, fitting, per_column, within
-from gemmsim.sm.code import Reason
-from gemmsim.sm.memory_path import RecordCycles
-from gemmsim.sm.timeline import LEVELS, Timeline, record
+from gemmsim.sm.observer import LEVELS
+from gemmsim.sm.streams import RecordCycles
+from gemmsim.sm.timeline import Timeline, record
 from gemmsim.sm.types import STALL_REASONS
+from gemmsim.sm.units.instruction import Reason
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Launch
 

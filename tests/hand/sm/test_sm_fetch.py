@@ -7,28 +7,41 @@ from sm_builder import EXIT, GPU, ins, program, simulate
 
 from gemmsim.gpu.load import load_gpu
 from gemmsim.gpu.spec import Fetch
-from gemmsim.sm.code import Reason
-from gemmsim.sm.fetch import InstructionCache
+from gemmsim.sm.instructions import instruction_table
+from gemmsim.sm.spec import Rates
+from gemmsim.sm.state import State
+from gemmsim.sm.streams import WarpStream
+from gemmsim.sm.units.instruction import Reason
+from gemmsim.sm.units.instruction_cache import fetch_line
 
 H200 = replace(GPU, fetch=load_gpu("h200").fetch)
 
 
+def cache_of(fetch: Fetch):
+    """A function (line, cycle) that fetches from the empty instruction cache of an SM whose code has 60 lines."""
+    gpu = replace(GPU, fetch=fetch)
+    code = program(*[ins("NOP", 1)] * 60 * 8, EXIT)
+    table = instruction_table(code, gpu)
+    state = State(table, gpu, Rates.share(gpu, 1, 1e9), [[WarpStream.of([0], [])]], 1)
+    return lambda line, now: fetch_line(state.sm.spec, state.sm.cache, line, now)
+
+
 def test_lines_come_one_after_another_and_the_next_one_ahead():
-    cache = InstructionCache(Fetch(128, 512, 1024, 10, 40))
-    assert cache.fetch(0, 0) == 40  # from L2; line 1 is asked for as soon as it is there
-    assert cache.fetch(1, 41) == 80
-    assert cache.fetch(2, 200) == 120  # long there
-    assert cache.fetch(0, 300) == 40  # in the first level still: four lines fit, 0 to 3
+    fetch = cache_of(Fetch(128, 512, 1024, 10, 40))
+    assert fetch(0, 0) == 40  # from L2; line 1 is asked for as soon as it is there
+    assert fetch(1, 41) == 80
+    assert fetch(2, 200) == 120  # long there
+    assert fetch(0, 300) == 40  # in the first level still: four lines fit, 0 to 3
 
 
 def test_least_recently_used_lines_leave_either_level():
-    cache = InstructionCache(Fetch(128, 256, 512, 10, 40))  # two lines and four
+    fetch = cache_of(Fetch(128, 256, 512, 10, 40))  # two lines and four
     for line in (0, 10):  # each brings its successor too
-        cache.fetch(line, 1000 * (line + 1))
-    assert cache.fetch(0, 20_000) == 20_010  # left the first level only
+        fetch(line, 1000 * (line + 1))
+    assert fetch(0, 20_000) == 20_010  # left the first level only
     for line in (30, 40):
-        cache.fetch(line, 1000 * (line + 1))
-    assert cache.fetch(0, 90_000) == 90_040  # and now the second
+        fetch(line, 1000 * (line + 1))
+    assert fetch(0, 90_000) == 90_040  # and now the second
 
 
 # Own microbenchmark on an H200: N independent FFMA in a loop, one warp or two a sub-partition; cycles an instruction

@@ -7,11 +7,9 @@ from sm_builder import EXIT, GPU, HALVES, START, ins, issues, pipe, program, sim
 
 from gemmsim.gpu.load import load_gpu
 from gemmsim.isa.program import Operand, OperandKind
-from gemmsim.sm.code import Reason, issue_table
-from gemmsim.sm.core import Core
-from gemmsim.sm.memory_path import Rates, RecordCycles
 from gemmsim.sm.observer import Observer
-from gemmsim.sm.streams import WarpStream
+from gemmsim.sm.streams import RecordCycles
+from gemmsim.sm.units.instruction import Reason
 from gemmsim.support.errors import GemmsimError
 
 ONE = RecordCycles(1, 0, 0, 0)
@@ -146,9 +144,7 @@ def test_arithmetic_goes_on_behind_a_barrier(mnemonic, stops):
     assert seen.cycles(1)[:5] == [1, 31, 32, 33, 51]
     totals = simulate(code, streams=streams)
     assert totals.stall_cycles[4, Reason["BARRIER"]] == (51 - 4) + (51 - 34)
-    table = issue_table(code, GPU, True, False)
-    core = Core(table, GPU, Rates.share(GPU, 1, 1e9), None)
-    waits = core.run([[WarpStream.of(stream, [ONE] * (stops == "LDS")) for stream in streams]], 1)
+    waits = simulate(code, streams=streams, math_behind_barriers=False)
     assert waits.stall_cycles[2, Reason["BARRIER"]] == (51 - 2) + (51 - 32)
 
 

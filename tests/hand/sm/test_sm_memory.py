@@ -2,18 +2,52 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sm_builder import EXIT, GPU, ins, issues, program, simulate
+from sm_builder import EXIT, GPU, idle_sm, ins, issues, program, row, simulate
 
 from gemmsim.gpu.load import load_gpu
 from gemmsim.isa.program import Operand, OperandKind
-from gemmsim.sm.code import Access, Reason
-from gemmsim.sm.memory_path import NO_RECORD, MemoryPath, Rates, RecordCycles
-from gemmsim.sm.servers import Server
+from gemmsim.native.records import Ints, address_of
+from gemmsim.sm.spec import Rates
+from gemmsim.sm.streams import NO_RECORD, RecordCycles
+from gemmsim.sm.units.instruction import AccessCost, Instruction, Reason
+from gemmsim.sm.units.memory_path import request
+from gemmsim.sm.units.server import book
 
 ONE = RecordCycles(1, 0, 0, 0)
+
+
+class Path:
+    """The memory path of an idle SM, as a sub-partition uses it; `arriving` is of one block, with 8 fetches."""
+
+    def __init__(self, gpu=GPU) -> None:
+        self._state = idle_sm(gpu)
+        self.sm = self._state.sm
+        self._arriving = np.zeros(8, np.int64)
+
+    def request(self, now: int, access: Instruction, cost: RecordCycles, part: int = 0) -> tuple[int, int, int]:
+        """Cycles at which the queue entry is free, the sources are read, and the access is complete."""
+        sm, warp = self.sm, self.sm.warps[0]
+        cost, arriving = row(AccessCost, **cost._asdict()), Ints(address_of(self._arriving))
+        request(sm.spec, sm.memory, sm.sub_partitions[part], warp, access, cost, arriving, now)
+        return warp.release, warp.sources_read, warp.done
+
+
+def load(shared: bool) -> Instruction:
+    latency = 24.0 if shared else 32.0
+    narrow, read = (24.0, 9) if shared else (0.0, 11)
+    return row(
+        Instruction,
+        writes_registers=1,
+        shared_load=shared,
+        hit_latency_cycles=latency,
+        narrow_latency_cycles=narrow,
+        sources_read_cycles=read,
+        base_wavefronts=1,
+    )
 
 
 def test_chain_of_dependent_shared_loads():
@@ -115,11 +149,8 @@ def test_32_wavefronts_occupy_the_data_stage_32_cycles():
 
 
 def test_address_unit_keeps_a_request_until_the_data_stage_takes_it():
-    path = MemoryPath(GPU, Rates.share(GPU, 1, 1e9))
-    access = Access(True, False, 24.0, narrow_latency=24.0, sources_read=9, base_wavefronts=1, shared_load=True)
-    begins = [
-        path.request(now, 0, access, cost, {})[0] for now, cost in ((1, RecordCycles(32, 0, 0, 0)), (2, ONE), (3, ONE))
-    ]
+    path, access = Path(), load(shared=True)
+    begins = [path.request(now, access, cost)[0] for now, cost in ((1, RecordCycles(32, 0, 0, 0)), (2, ONE), (3, ONE))]
     # 32 cycles from 12 on; the second waits for them in the address unit, so the third enters it at 44 for 4 cycles
     assert begins == [12, 44, 48]
 
@@ -140,15 +171,13 @@ def test_l2_and_dram_latency_with_the_transfer_of_further_sectors():
 
 
 def test_whichever_load_comes_first_asks_l2_and_the_others_wait():
-    path = MemoryPath(GPU, Rates.share(GPU, 1, 1e9))
-    access = Access(True, False, 32.0, narrow_latency=0.0, sources_read=11, base_wavefronts=1, shared_load=False)
-    arriving: dict[int, int] = {}
+    path, access = Path(), load(shared=False)
     asked, present = RecordCycles(1, 1, 1, 0, fetch=7), RecordCycles(1, 1, 0, 0)
     later = 400
-    done = [path.request(now, 0, access, cost, arriving)[2] for now, cost in ((1, asked), (50, asked), (60, present))]
+    done = [path.request(now, access, cost)[2] for now, cost in ((1, asked), (50, asked), (60, present))]
     assert done == [1 + 200, 201, 60 + 32]
-    assert path.request(later, 0, access, asked, arriving)[2] == later + 32
-    assert path.l2.busy_cycles == 0.5  # one sector of 32 bytes, 64 a cycle
+    assert path.request(later, access, asked)[2] == later + 32
+    assert path.sm.memory.l2.busy_cycles == 0.5  # one sector of 32 bytes, 64 a cycle
 
 
 @pytest.mark.parametrize("mnemonic", ["LDG", "STG"])
@@ -185,14 +214,14 @@ def test_a_store_takes_a_cycle_a_sector_and_one_for_each_line_in_part():
     """32 bytes a cycle: of two stores of four sectors, one line written in part, the second leaves 5 cycles after the
     first, and its sources are read 4 cycles later than if it had not waited (it passed the data stage one later)."""
     gpu = replace(GPU, l1=replace(GPU.l1, store_bytes_per_cycle=32.0, partial_line_cycles=1.0))
-    path = MemoryPath(gpu, Rates.share(gpu, 1, 1e9))
-    access = Access(False, False, 32.0, narrow_latency=0.0, sources_read=14, base_wavefronts=1, shared_load=False)
+    path = Path(gpu)
+    access = row(Instruction, hit_latency_cycles=32.0, sources_read_cycles=14, base_wavefronts=1)
     cost = RecordCycles(1, 1, 4, 0, partial_lines=1)
     # At the data stage in cycles 12 and 13, on the way out from 12 to 17 to 22 to 26
-    assert path.request(1, 0, access, cost, {}) == (12, 15, 17)
-    assert path.request(1, 1, access, cost, {}) == (17, 15 + 4, 22)
+    assert path.request(1, access, cost) == (12, 15, 17)
+    assert path.request(1, access, cost, 1) == (17, 15 + 4, 22)
     whole = RecordCycles(1, 1, 4, 0)
-    assert path.request(1, 2, access, whole, {}) == (22, 15 + 22 - 14, 26)
+    assert path.request(1, access, whole, 2) == (22, 15 + 22 - 14, 26)
 
 
 @pytest.mark.parametrize(("mnemonic", "cycles"), [("STS", 12), ("STG.E.128", 20), ("LDG", 11), ("LDS", 9)])
@@ -221,7 +250,8 @@ requests = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 30), st.integers
 
 @given(requests)
 def test_server_books_the_first_gap_like_a_calendar_of_cycles(steps):
-    server, busy, now = Server(), set(), 0
+    state, busy, now = idle_sm(), set(), 0
+    server = state.sm.memory.data
     for later, distance, cycles in steps:
         now += later
         arrival = now + distance
@@ -229,17 +259,16 @@ def test_server_books_the_first_gap_like_a_calendar_of_cycles(steps):
         while any(cycle in busy for cycle in range(begin, begin + cycles)):
             begin += 1
         busy |= set(range(begin, begin + cycles))
-        assert server.book(now, arrival, cycles) == begin
+        assert book(server, now, arrival, cycles) == begin
     assert server.busy_cycles == len(busy)
 
 
 def test_sectors_on_their_way_from_dram_take_its_latency_and_none_of_its_bandwidth():
     code = program(ins("LDG", 1, write=0), ins("FFMA", 1, wait=1), EXIT)
     assert issues(code, cost=RecordCycles(1, 1, 1, 0, 1)).cycles(0)[1] == 1 + 500
-    path = MemoryPath(GPU, Rates.share(GPU, 1, 1e9))
-    access = Access(True, False, 32.0, narrow_latency=0.0, sources_read=11, base_wavefronts=1, shared_load=False)
-    path.request(1, 0, access, RecordCycles(1, 1, 4, 0, 1), {})
-    assert (path.l2.busy_cycles, path.dram.busy_cycles) == (2, 0)
+    path = Path()
+    path.request(1, load(shared=False), RecordCycles(1, 1, 4, 0, 1))
+    assert (path.sm.memory.l2.busy_cycles, path.sm.memory.dram.busy_cycles) == (2, 0)
 
 
 @pytest.mark.parametrize(

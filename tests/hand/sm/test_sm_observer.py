@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sm_builder import EXIT, GPU, HALVES, START, ins, program, simulate
 
-from gemmsim.sm.code import Reason
-from gemmsim.sm.memory_path import RecordCycles
-from gemmsim.sm.observer import Observer
+from gemmsim.sm.observer import LEVELS, Observer
+from gemmsim.sm.streams import RecordCycles
 from gemmsim.sm.types import STALL_REASONS
+from gemmsim.sm.units.instruction import Reason
 
 CODE = program(
     ins("LDG.E", 2, write=0, read=3), ins("LDS.128", 1, write=1), ins("LOP3", 1), ins("IMAD", 2, wait=1),
@@ -26,7 +26,7 @@ class Everything(Observer):
         self.stays: list[list[int]] = []  # [slot, block, start, end]
         self.issues: list[tuple[int, int, int]] = []  # warp, cycle, instruction
         self.stalls: list[tuple[int, int, int, int, int]] = []  # warp, instruction, reason, begin, end
-        self.memory: list[tuple[int, int, int, int, RecordCycles]] = []
+        self.memory: list[tuple[int, int, int, int, int]] = []
 
     def on_start(self, cycle, sub_partition, warp, block):
         assert sub_partition == warp % 4
@@ -38,8 +38,8 @@ class Everything(Observer):
     def on_stall(self, warp, instruction, reason, begin, end):
         self.stalls.append((warp, instruction, reason, begin, end))
 
-    def on_memory(self, warp, instruction, begin, end, cost):
-        self.memory.append((warp, instruction, begin, end, cost))
+    def on_memory(self, warp, instruction, begin, end, level):
+        self.memory.append((warp, instruction, begin, end, level))
 
     def on_end(self, cycle, warp):
         next(stay for stay in reversed(self.stays) if stay[0] == warp)[3] = cycle
@@ -95,8 +95,8 @@ def test_one_warp_by_hand():
     code = program(ins("LDG.E", 2, write=0), ins("FFMA", 4, wait=1), EXIT)
     seen = Everything()
     totals = simulate(code, cost=RecordCycles(1, 1, 0, 0), observer=seen)
-    [(warp, instruction, begin, end, cost)] = seen.memory
-    assert (warp, instruction, begin, cost) == (0, 0, START, RecordCycles(1, 1, 0, 0))
+    [(warp, instruction, begin, end, level)] = seen.memory
+    assert (warp, instruction, begin, LEVELS[level]) == (0, 0, START, "L1")
     # A hit: the FFMA issues in the cycle in which the load's registers are written, and the warp ends 4 + 1 later.
     assert end == START + round(GPU.l1.hit_latency_cycles[0])
     assert seen.issues == [(0, START, 0), (0, end, 1), (0, end + 4, 2)]

@@ -4,11 +4,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from sm_builder import EXIT, HALVES, START, ins, issues, pipe, program, simulate
+from sm_builder import EXIT, HALVES, START, idle_sm, ins, issues, pipe, program, row, simulate
 
 from gemmsim.isa.program import Operand, OperandKind
-from gemmsim.sm.code import Reason, issue_table
-from gemmsim.sm.registers import NO_OPERANDS, Operands, RegisterPorts
+from gemmsim.sm.instructions import instruction_table
+from gemmsim.sm.units.instruction import Instruction, Reason
+from gemmsim.sm.units.register_ports import read_registers
 
 HOPPER = replace(HALVES, pipes=HALVES.pipes | {"uniform": pipe("uniform", 2, 6), "fp64": pipe("fp64", 2, 8)})
 
@@ -97,10 +98,11 @@ def test_another_register_of_its_bank_takes_its_place():
 
 def test_another_warp_finds_nothing():
     """All warps read R1, R3 and R5: what one has kept, another takes the place of."""
-    ports = RegisterPorts()
-    kept = Operands(1, 3, 5, 0b111, False, 0)
+    state = idle_sm()
+    ports = state.sm.sub_partitions[0].read_ports
+    again = row(Instruction, first=1, second=3, third=5, reuse_mask=0b111, window=3, uniform_window=1)
     for rank, free in ((-1, 3), (-1, 3), (-2, 6), (-1, 9)):
-        ports.read(0, kept, (3, 1), rank)
+        read_registers(ports, again, rank, 0)
         assert ports.odd_free == free
 
 
@@ -146,13 +148,19 @@ def test_the_stall_count_of_a_wide_multiply_begins_at_its_second_pass():
 
 
 def test_ports_book_each_bank_by_itself():
-    ports = RegisterPorts()
+    state = idle_sm()
+    ports = state.sm.sub_partitions[0].read_ports
+    one = row(Instruction, first=2, second=-1, third=-1, window=3, uniform_window=1)
+    two = row(Instruction, first=2, second=3, third=-1, window=3, uniform_window=1)
     for _ in range(3):
-        ports.read(10, Operands(2, -1, -1, 0, False, 0), (3, 1), -1)
+        read_registers(ports, one, -1, 10)
     assert (ports.next_free, ports.even_free, ports.odd_free) == (0, 13, 0)
-    ports.read(10, Operands(2, 3, -1, 0, False, 0), (3, 1), -1)
+    read_registers(ports, two, -1, 10)
     assert (ports.next_free, ports.blocked_cycles) == (12, 1)
 
 
 def test_switched_off_nothing_is_read():
-    assert all(row.operands == NO_OPERANDS for row in issue_table(program(FFMA, WIDE, EXIT), HOPPER, False))
+    rows = instruction_table(program(FFMA, WIDE, EXIT), HOPPER, False).rows
+    written = sum(rows[name] for name in ("even_results", "odd_results", "pair_results", "reads_registers"))
+    assert written.tolist() == [0, 0, 0]
+    assert (rows["first"] < 0).all()

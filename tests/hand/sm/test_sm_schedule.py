@@ -1,20 +1,20 @@
 """From resident blocks to a launch: waves, cut loops, and records kept in step with the instructions."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sm_builder import EXIT, GPU, HALVES, cost_of, ins, pipe, program, time_of, trace_of
 
 from gemmsim.isa.program import Program
-from gemmsim.sm.code import issue_table
-from gemmsim.sm.core import Totals
+from gemmsim.sm.budget import Simulator, _Cut
+from gemmsim.sm.instructions import instruction_table
 from gemmsim.sm.loops import Loop, find_loop, without_middle
-from gemmsim.sm.memory_path import NO_RECORD, RecordCycles
 from gemmsim.sm.pipes import matrix_latency_cycles, pipe_slots
-from gemmsim.sm.sampling import Simulator, _Cut
 from gemmsim.sm.schedule import _continued, schedule
-from gemmsim.sm.streams import Streams
+from gemmsim.sm.streams import NO_RECORD, RecordCycles, RecordedStreams
+from gemmsim.sm.totals import Totals
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Launch
 
@@ -190,9 +190,9 @@ def test_records_stay_in_step_where_an_instruction_had_no_active_lane():
     )  # the first LDG left none
     cost = cost_of(trace, RecordCycles(3, 0, 0, 0))
     cost.wavefronts[1] = 7
-    streams = Streams(code, issue_table(code, GPU), trace, cost)
-    assert streams.kept([0], {})[0].costs[:, 0].tolist() == [0, 3, 7, 1]  # a shuffle passes the data stage once
-    assert streams.kept([0], {0: [(0, 1), (2, 5)]})[0].costs[1, 0] == 7
+    streams = RecordedStreams(code, instruction_table(code, GPU), trace, cost)
+    assert streams.cut([0], {})[0].costs[:, 0].tolist() == [0, 3, 7, 1]  # a shuffle passes the data stage once
+    assert streams.cut([0], {0: [(0, 1), (2, 5)]})[0].costs[1, 0] == 7
 
 
 def test_which_warp_asks_l2_for_a_line_is_left_open():
@@ -202,8 +202,8 @@ def test_which_warp_asks_l2_for_a_line_is_left_open():
     cost = cost_of(trace, RecordCycles(1, 1, 0, 0))
     cost.l2_sectors[[3, 5]], cost.dram_sectors[5] = 2, 1
     cost.l2_sectors[[4, 9]] = 4  # the stores
-    streams = Streams(code, issue_table(code, GPU), trace, cost)
-    first, second = (stream.costs for stream in streams.kept([0, 1], {}))
+    streams = RecordedStreams(code, instruction_table(code, GPU), trace, cost)
+    first, second = (stream.costs for stream in streams.cut([0, 1], {}))
     assert first[:, 2].tolist() == [0, 2, 2, 2, 4]  # the very first load came before any miss
     assert second[:, 2].tolist() == [2, 2, 2, 2, 4]
     assert first[:, 3].tolist() == [0, 1, 1, 0, 0]
@@ -227,7 +227,7 @@ def test_record_that_was_never_executed_is_an_error():
     trace = trace_of(code, [[0, 1, 2]], 1)
     wrong = replace(trace, record_pc=np.array([1, 0], np.int32))
     with pytest.raises(GemmsimError, match="not in the stream"):
-        Streams(code, issue_table(code, GPU), wrong, cost_of(wrong, NO_RECORD)).kept([0], {})
+        RecordedStreams(code, instruction_table(code, GPU), wrong, cost_of(wrong, NO_RECORD)).cut([0], {})
 
 
 def test_no_streams_and_no_room_are_errors():
@@ -275,16 +275,18 @@ def test_the_steady_state_is_measured_in_the_middle(monkeypatch):
     (a cycle each here), so that warps that are ahead or behind at either end do not count as the pace of all."""
     code, pcs = gemm_loop(400)
     trace = trace_of(code, [pcs], 1)
-    table = issue_table(code, GPU)
-    simulator = Simulator(table, GPU, Streams(code, table, trace, cost_of(trace, NO_RECORD)), 1e9)
+    table = instruction_table(code, GPU)
+    simulator = Simulator(table, GPU, RecordedStreams(code, table, trace, cost_of(trace, NO_RECORD)), 1e9)
     loop = find_loop(np.array(pcs, np.int32))
     cut = _Cut({0: loop}, loop.count, 66)
     seen = []
 
-    def run(core, blocks, resident, parts, marks=()):
+    def run(blocks, resident, active_sms, parts, marks=()):
         seen.append(tuple(marks))
         ends = np.zeros(0)
-        core.snapshots = [Totals(float(at), np.zeros((11, 18)), np.zeros(11), {}, ends) for at in marks]
+        return SimpleNamespace(
+            snapshots=[Totals(float(at), np.zeros((11, 18)), np.zeros(11), {}, ends) for at in marks]
+        )
 
     monkeypatch.setattr(simulator, "_run", run)
     iteration = simulator._iteration([[0]], 1, 1, cut)

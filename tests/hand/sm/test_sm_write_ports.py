@@ -1,14 +1,33 @@
 """Write ports by hand: an instruction that issues in cycle t writes in cycle t + 4."""
 
 import pytest
-from sm_builder import Operand, OperandKind, ins
+from sm_builder import GPU, Operand, OperandKind, idle_sm, ins, row
 
-from gemmsim.sm.write_ports import HELD_CYCLES, MOST_WAIT_CYCLES, NONE, WritePorts, Writes, results_of, returns_of
+from gemmsim.sm.operands import NO_WRITES, Writes, results_of, returns_of
+from gemmsim.sm.units.instruction import Instruction
+from gemmsim.sm.units.write_ports import expect_return, write_results
 
-EVEN, ODD, PAIR = Writes(1, 0, 0), Writes(0, 1, 0), Writes(0, 0, 1)
+NONE, EVEN, ODD, PAIR = NO_WRITES, Writes(1, 0, 0), Writes(0, 1, 0), Writes(0, 0, 1)
+MOST_WAIT, HOLD = GPU.register_file.load_write_most_wait_cycles, GPU.register_file.load_write_hold_cycles
 
 
-def held(ports: WritePorts, cycles: range, results: Writes) -> list[int]:
+class Ports:
+    """The write ports of a sub-partition."""
+
+    def __init__(self) -> None:
+        self._state = idle_sm()
+        self._spec, self._ports = self._state.sm.spec, self._state.sm.sub_partitions[0].write_ports
+
+    def expect(self, used: int, returns: Writes) -> None:
+        load = row(Instruction, even_returns=returns.even, odd_returns=returns.odd, pair_returns=returns.pairs)
+        expect_return(self._spec, self._ports, load, used)
+
+    def write(self, now: int, results: Writes) -> int:
+        done = row(Instruction, even_results=results.even, odd_results=results.odd, pair_results=results.pairs)
+        return write_results(self._spec, self._ports, done, now)
+
+
+def held(ports: Ports, cycles: range, results: Writes) -> list[int]:
     """Cycles in which an instruction holds up those behind it, if one issues in each."""
     return [now for now in cycles if ports.write(now, results)]
 
@@ -20,15 +39,15 @@ def held(ports: WritePorts, cycles: range, results: Writes) -> list[int]:
 def test_what_has_waited_too_long_holds_the_issue(returns: Writes, results: Writes, waits: bool) -> None:
     """Ready in cycle 10; results are written in each cycle from 5 on. In cycle 10 + 24 the wait is over: that is what
     the instruction of cycle 30 writes in."""
-    ports = WritePorts()
+    ports = Ports()
     ports.expect(13, returns)
-    first = 10 + MOST_WAIT_CYCLES - 4
+    first = 10 + MOST_WAIT - 4
     assert held(ports, range(1, first), results) == []
     assert held(ports, range(first, first + 1), results) == ([first] if waits else [])
 
 
 def test_a_cycle_without_an_issue_is_free_for_both_banks() -> None:
-    ports = WritePorts()
+    ports = Ports()
     ports.expect(13, PAIR)
     held(ports, range(1, 12), EVEN)  # up to cycle 15
     assert ports.write(13, EVEN) == 0  # nothing is written in 16: the pair is
@@ -36,12 +55,12 @@ def test_a_cycle_without_an_issue_is_free_for_both_banks() -> None:
 
 
 def test_two_pairs_need_two_cycles() -> None:
-    ports = WritePorts()
+    ports = Ports()
     ports.expect(13, Writes(0, 0, 2))
     held(ports, range(1, 12), EVEN)
     ports.write(13, EVEN)  # one of them in cycle 16
     assert held(ports, range(14, 31), EVEN) == [30]
-    assert ports.write(30 + 1 + HELD_CYCLES, EVEN) == 0  # and the other in cycle 35
+    assert ports.write(30 + 1 + HOLD, EVEN) == 0  # and the other in cycle 35
 
 
 def test_what_instructions_write() -> None:

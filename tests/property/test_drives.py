@@ -1,4 +1,4 @@
-"""The compiled SM model equals the SimPy model cycle for cycle: programs at random, and rungs of the ladder."""
+"""Both drives of the SM model, and its functions interpreted, agree cycle for cycle: at random, and on the ladder."""
 
 from __future__ import annotations
 
@@ -8,20 +8,24 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sm_builder import GPU, HALVES, program
+from sm_builder import EXIT, GPU, HALVES, program
 
 from gemmsim.api import count
 from gemmsim.gpu.load import load_gpu
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Control, Instruction, Operand, OperandKind
 from gemmsim.launch.cases import LadderCase, ladder_request
-from gemmsim.sm.code import Kind, issue_table
-from gemmsim.sm.compiled import core as compiled
-from gemmsim.sm.compiled.core import CompiledCore
-from gemmsim.sm.core import Core, Totals
-from gemmsim.sm.memory_path import Rates, RecordCycles
+from gemmsim.native.records import fields_of
+from gemmsim.sm import state as state_module
+from gemmsim.sm.instructions import instruction_table
+from gemmsim.sm.native_drive import run, run_interpreted
 from gemmsim.sm.schedule import TimingOptions, schedule
-from gemmsim.sm.streams import WarpStream
+from gemmsim.sm.simpy_drive import SimpyDrive
+from gemmsim.sm.spec import Rates, Spec
+from gemmsim.sm.state import State
+from gemmsim.sm.streams import RecordCycles, WarpStream
+from gemmsim.sm.totals import Totals
+from gemmsim.sm.units.instruction import AccessCost, Kind
 
 NARROW = replace(
     HALVES,
@@ -91,13 +95,13 @@ def launches(draw: st.DrawFn):
         Instruction(0, "EXIT", (), (), None, Control(1, False, None, None, 0, 0), (), "EXIT", 0),
     )
     gpu = draw(st.sampled_from([GPU, NARROW]))
-    table = issue_table(code, gpu, True, draw(st.booleans()))
+    table = instruction_table(code, gpu, True, draw(st.booleans()))
     last = len(table) - 1
     begin = draw(st.integers(0, last - 1))
     passes = draw(st.integers(0, 6))
     pcs = [*range(last), *(list(range(begin, last)) * passes), last]  # a loop from `begin` on
     warps = draw(st.integers(1, 9))
-    accesses = sum(table[pc].kind == Kind.MEMORY for pc in pcs)
+    accesses = sum(table.rows["kind"][pc] == Kind.MEMORY for pc in pcs)
     streams = [WarpStream.of(pcs, costs(draw, accesses)) for _ in range(min(warps, 3))]
     block = [streams[w % len(streams)] for w in range(warps)]
     blocks = [block] * draw(st.integers(1, 5))
@@ -114,17 +118,39 @@ def same(one: Totals, other: Totals) -> None:
     assert np.array_equal(one.block_ends, other.block_ends)
 
 
+def run_simpy(state: State) -> None:
+    SimpyDrive(state).run()
+
+
+DRIVES = {"native": run, "simpy": run_simpy, "interpreted": run_interpreted}
+
+
 @settings(max_examples=150, deadline=None)
 @given(launches())
 def test_random_programs(launch):
     gpu, table, blocks, resident, marks, oldest_block_first = launch
     rates = Rates.share(replace(gpu, l2=replace(gpu.l2, read_bytes_per_s=4e11)), 10, 1e9)
-    slow = Core(table, gpu, rates, None, oldest_block_first)
-    fast = CompiledCore(table, gpu, rates, oldest_block_first)
-    same(fast.run(blocks, resident, marks), slow.run(blocks, resident, marks))
-    assert len(fast.snapshots) == len(slow.snapshots) == len(marks)
-    for one, other in zip(fast.snapshots, slow.snapshots, strict=True):
-        same(one, other)
+    instructions = sum(len(stream.pcs) for block in blocks for stream in block)
+    found = {}
+    for name, drive in DRIVES.items():
+        if name == "interpreted" and instructions > 150:
+            continue  # which would take seconds
+        state = State(table, gpu, rates, blocks, resident, marks=marks, oldest_block_first=oldest_block_first)
+        spec, rows = state.bytes_of_spec(), table.rows.tobytes()
+        drive(state)
+        assert (state.bytes_of_spec(), table.rows.tobytes()) == (spec, rows), "units never write what is immutable"
+        found[name] = state.totals, state.snapshots
+        assert len(state.snapshots) == len(marks)
+    totals, snapshots = found.pop("native")
+    for others, other_snapshots in found.values():
+        same(totals, others)
+        for one, other in zip(snapshots, other_snapshots, strict=True):
+            same(one, other)
+
+
+def test_costs_have_the_fields_of_their_record():
+    assert tuple(fields_of(AccessCost)) == RecordCycles._fields
+    assert set(fields_of(Spec)) >= {"near_line_cycles", "release_cycles"}
 
 
 def timings(case: LadderCase, gpu: GpuSpec):
@@ -138,9 +164,9 @@ def timings(case: LadderCase, gpu: GpuSpec):
             counted.traffic.cost,
             gpu,
             counted.occupancy.blocks_per_sm,
-            TimingOptions(max_instructions=30_000, compiled=compiled),
+            TimingOptions(max_instructions=30_000, engine=engine),
         )
-        for compiled in (True, False)
+        for engine in ("native", "simpy")
     ]
 
 
@@ -153,7 +179,21 @@ def test_ladder(kernel, gpu):
     assert np.array_equal(fast.stall_samples, slow.stall_samples)
 
 
-def test_lists_without_room_grow(monkeypatch):
-    monkeypatch.setattr(compiled, "_ROOM", 1)
-    fast, slow = timings(LadderCase("async_pipelined", 128, 128, 128), load_gpu("h200"))
-    assert fast.cycles == slow.cycles
+@pytest.mark.parametrize("drive", DRIVES.values(), ids=DRIVES)
+def test_lists_without_room_grow(drive, monkeypatch):
+    """200 loads that a DEPBAR counts are outstanding; at first there is room for 64 beyond the reserve."""
+    load = Instruction(0, "LDG", ("E",), (), None, Control(1, False, 0, None, 0, 0), (), "LDG", 0)
+    counts = (COPY_GROUP, Operand(OperandKind.IMMEDIATE, value=1))
+    fence = Instruction(0, "DEPBAR", ("LE",), counts, None, Control(1, False, None, None, 0, 0), (), "DEPBAR", 0)
+    table = instruction_table(program(*[load] * 200, fence, EXIT), GPU)
+    stream = WarpStream.of(list(range(202)), [RecordCycles(1, 1, 1, 0)] * 200)
+    totals, sizes = [], []
+    for entries in (1024, 1):
+        monkeypatch.setattr(state_module, "FIRST_ENTRIES", entries)
+        state = State(table, GPU, Rates.share(GPU, 1, 1e9), [[stream] * 2], 1)
+        before = state.sm.room.entries
+        drive(state)
+        totals.append(state.totals)
+        sizes.append((before, state.sm.room.entries))
+    assert sizes == [(1024, 1024), (128, 512)]
+    same(*totals)
