@@ -40,7 +40,9 @@ def describe(argument: Any) -> ArgumentType:
         return tuple((field.name, describe(getattr(argument, field.name))) for field in fields(argument))
     if isinstance(argument, Record):
         return f"{RECORD}{type(argument).__module__} {type(argument).__name__}"
-    raise TypeError(f"machine code takes numbers, arrays, records and dataclasses of them, not {type(argument).__name__}")
+    raise TypeError(
+        f"machine code takes numbers, arrays, records and dataclasses of them, not {type(argument).__name__}"
+    )
 
 
 def record_named(kind: str) -> type[Record]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from gemmsim.native import code_store
 from gemmsim.native.arguments import RESULTS, ArgumentType, c_types, c_values, describe
+from gemmsim.native.records import Record
 
 Call = Callable[..., Any]
 _RETURNED = (0, -2)  # numba's statuses: a value, or None
