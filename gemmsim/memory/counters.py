@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,12 @@ _THROUGH_L1 = (
     *(("local", op) for op in ("ld", "st")),
 )
 _SHARED = ("ld", "st", "atom")
-# Nsight counts instructions here: HFMA2, which does two multiply-adds a thread, is one of the op "hfma2".
+# Nsight Compute counts instructions here: HFMA2, which does two multiply-adds a thread, is one of the op "hfma2".
 _ARITHMETIC = tuple(name for name, row in OPCODES.items() if row.operations)
 
 
 class Counters:
-    """Name -> value and name -> provenance, filled one by one."""
+    """The value and the provenance of each counter, by name; counters are added one by one."""
 
     def __init__(self) -> None:
         self.value: dict[str, float] = {}
@@ -45,9 +45,10 @@ def counters_of(
 ) -> Counters:
     """All counters of a launch.
 
-    executed, threads_executed  float64 [instructions] of the whole launch (weights applied)
-    rows                        one an executed memory instruction
-    l2_requests                 requests of the L1s to L2, up to four sectors of a line each
+    executed          float64 [instructions] warp-level executions in the whole launch (weights applied)
+    threads_executed  float64 [instructions] thread-level executions, likewise
+    rows              one for each executed memory instruction
+    l2_requests       requests of the L1s to L2, of up to four sectors of a line each
     """
     out = Counters()
     _instructions(out, program, executed, threads_executed, rows)
@@ -76,7 +77,8 @@ def _instructions(
         metric = f"smsp__sass_thread_inst_executed_op_{name.lower()}_pred_on.sum"
         out.add(metric, threads[opcode == name].sum(), EXACT)
     kinds = [OPCODES[i.opcode].kind for i in program.instructions]
-    of_matrices = {index for index, kind in enumerate(kinds) if kind is Kind.MATRIX_ROWS}  # counted apart
+    # Matrix loads and stores have counters of their own.
+    of_matrices = {index for index, kind in enumerate(kinds) if kind is Kind.MATRIX_ROWS}
     for space, op in (*_THROUGH_L1, *(("shared", op) for op in _SHARED)):
         some = [r for r in _of(rows, space, op) if r.index not in of_matrices]
         number = sum(executed[r.index] for r in some)
@@ -97,7 +99,7 @@ def _l1(out: Counters, rows: tuple[InstructionTraffic, ...], shuffles: float) ->
         out.add(f"l1tex__t_sectors_{which}.sum", sectors, EXACT)
         out.add(f"l1tex__average_t_sectors_per_request_{which}.ratio", _ratio(sectors, requests), EXACT)
         out.add(f"l1tex__t_set_accesses_{which}.sum", _sum(some, "tag_lookups"), EXACT)
-        # Which bank of tags a line is in depends on where the arrays lie.
+        # Modelled, because the bank of tags that a line is in depends on where the arrays lie.
         out.add(f"l1tex__t_output_wavefronts_{which}.sum", _sum(some, "tag_wavefronts"), MODELLED)
         out.add(f"l1tex__t_sectors_{which}_lookup_hit.sum", hits, MODELLED)
         out.add(f"l1tex__t_sectors_{which}_lookup_miss.sum", sectors - hits, MODELLED)
@@ -132,21 +134,20 @@ def _shared(out: Counters, rows: tuple[InstructionTraffic, ...], shuffles: float
 
 
 def _l2(out: Counters, rows: tuple[InstructionTraffic, ...], requests: float) -> None:
-    def add(name: str, of: Callable[[str], bool]) -> tuple[float, float]:
-        some = [r for r in rows if of(r.op)]
-        merged = _sum(some, "merged_sectors")  # in one request with another SM's: neither a hit nor a miss of their own
+    def add(name: str, some: Iterable[InstructionTraffic]) -> tuple[float, float]:
+        merged = _sum(some, "merged_sectors")  # they come with another SM's request: neither hits nor misses of L2
         sectors, hits = _sum(some, "l2_sectors") - merged, _sum(some, "l2_hit_sectors") - merged
         out.add(f"lts__t_sectors_srcunit_tex{name}.sum", sectors, MODELLED)
         out.add(f"lts__t_sectors_srcunit_tex{name}_lookup_hit.sum", hits, MODELLED)
         out.add(f"lts__t_sectors_srcunit_tex{name}_lookup_miss.sum", sectors - hits, MODELLED)
         return sectors, hits
 
-    sectors, hits = add("", lambda op: True)
-    reads, _ = add("_op_read", lambda op: op in ("ld", "ldgsts"))
-    writes, _ = add("_op_write", lambda op: op == "st")
+    sectors, hits = add("", rows)
+    reads, _ = add("_op_read", [r for r in rows if r.op in ("ld", "ldgsts")])
+    writes, _ = add("_op_write", [r for r in rows if r.op == "st"])
     out.add("lts__t_requests_srcunit_tex.sum", requests, MODELLED)
-    # The L1s are the only source modelled: the hardware also counts copies between its partitions and the constant
-    # caches.
+    # Only requests of the L1s are modelled. The hardware also counts copies between its partitions and the requests of
+    # the constant caches.
     out.add("lts__t_sectors.sum", sectors, MODELLED)
     out.add("lts__t_sectors_op_read.sum", reads, MODELLED)
     out.add("lts__t_sectors_op_write.sum", writes, MODELLED)

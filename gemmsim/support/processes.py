@@ -1,4 +1,4 @@
-"""Work in processes of their own: none outlives the work, and Ctrl-C ends them without a word."""
+"""Worker processes: none of them outlives the work, and Ctrl-C ends them without a message of their own."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ PATIENCE_S = 5.0
 
 
 def leave_soon() -> None:
-    """After an interrupt: end this process a few seconds from now, if it has not ended by then.
+    """After an interrupt, end this process a few seconds from now if it has not ended by then.
 
-    A worker that was ended while it handed a result over leaves its pool's thread waiting for the rest of it, and
-    Python waits for that thread.
+    A worker that is ended while it hands over a result leaves a thread of its pool waiting for the rest of the result,
+    and Python waits for that thread.
     """
     late = threading.Timer(PATIENCE_S, os._exit, (INTERRUPTED,))
     late.daemon = True
@@ -30,7 +30,7 @@ def leave_soon() -> None:
 
 
 def available_cpus() -> int:
-    """CPUs that this process may use."""
+    """How many CPUs this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -38,7 +38,7 @@ def available_cpus() -> int:
 
 @contextmanager
 def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Fresh processes (a fork would copy threads and locks of this one), none of which outlives the block."""
+    """A pool of fresh processes, none of which outlives the `with` block. A fork would copy threads and locks."""
     before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_end_at_once_on_interrupt)
     try:
@@ -64,5 +64,5 @@ def map_unordered(call: Callable[[Item], Result], items: Sequence[Item], jobs: i
 
 
 def _end_at_once_on_interrupt() -> None:
-    """Ctrl-C reaches the whole process group; the parent says what there is to say."""
+    """Ctrl-C reaches the whole process group, and the parent prints the message."""
     signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))

@@ -1,4 +1,4 @@
-"""Sorting by several columns of whole numbers, several times as fast as `np.lexsort`; and different rows."""
+"""Sorting by several columns of integers, several times as fast as `np.lexsort`; and distinct rows."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 
 def order_by(*columns: NDArray) -> NDArray[np.int64]:
-    """Indices that sort by the first column, then by the next; equal ones keep their order. Columns of integers [n].
+    """Indices that sort by the first column, then by the next, and so on; equal rows keep their order.
 
-    One number a row, its index behind it, is sorted where that fits 63 bits.
+    Columns are integers [n]. Where a row and its index fit into one number of 63 bits, these numbers are sorted.
     """
     size = len(columns[0])
     packed = _packed(*columns, np.arange(size))
@@ -20,7 +20,7 @@ def order_by(*columns: NDArray) -> NDArray[np.int64]:
 
 
 def distinct(*columns: NDArray) -> list[NDArray[np.int64]]:
-    """The rows that differ, in ascending order. Columns of integers [n], and int64 [distinct rows] returned."""
+    """The distinct rows, in ascending order: int64 [distinct rows] for each column of integers [n]."""
     packed = _packed(*columns)
     if packed is None:
         order = np.lexsort(columns[::-1])
@@ -39,8 +39,10 @@ def distinct(*columns: NDArray) -> list[NDArray[np.int64]]:
 
 
 def _packed(*columns: NDArray) -> tuple[NDArray[np.int64], list[int]] | None:
-    """One number a row, which sort as the rows do, and by how much each column spreads; None where they take more than
-    63 bits."""
+    """One number for each row, which sort as the rows do, and the range of each column.
+
+    None where the numbers would take more than 63 bits.
+    """
     key, room, spans = np.zeros(len(columns[0]), np.int64), 1, []
     for column in columns:
         low = int(column.min()) if len(column) else 0
@@ -54,9 +56,9 @@ def _packed(*columns: NDArray) -> tuple[NDArray[np.int64], list[int]] | None:
 
 
 def distinct_rows(rows: NDArray) -> NDArray:
-    """Those that differ, [n, columns], sorted.
+    """The distinct rows, [n, columns], sorted.
 
-    Asked for indices too, NumPy does not look whether `rows` is a masked array: importing what those are takes as long
-    as a small launch's whole cache model.
+    NumPy is asked for indices too, because it then does not check whether `rows` is a masked array. Importing masked
+    arrays takes as long as the whole cache model of a small launch.
     """
     return np.unique(rows, axis=0, return_index=True)[0]

@@ -42,8 +42,3 @@ def choose_carveout(gpu: GpuSpec, registers: int, threads_per_block: int, shared
         half = next((size for size in gpu.shared.carveouts_bytes if 2 * size >= gpu.l1.unified_bytes), largest)
         wanted = max(needed, min(room, half))
     return next((size for size in gpu.shared.carveouts_bytes if size >= wanted), largest)
-
-
-def l1_bytes(gpu: GpuSpec, carveout_bytes: int) -> int:
-    """L1 capacity of an SM in bytes."""
-    return gpu.l1.unified_bytes - carveout_bytes

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from gemmsim.isa.matrix import MATRIX_ROW_BYTES, matrix_count
 from gemmsim.isa.opcodes import ACCESS_BYTES, Kind, row_of
 from gemmsim.isa.program import Instruction
+from gemmsim.support.warp import WARP_LANES
 
 _ROWS = 8  # lanes that give an address for each matrix of LDSM and STSM
 
@@ -19,16 +20,26 @@ class Access:
     op           "ld", "st", "atom", "red" or "ldgsts" (global to shared; space is that of its source)
     width_bytes  bytes a lane
     routable     False where the lanes of a load can never share a wavefront below the floor of its width (LDSM)
-    lanes        that give an address: 8 a matrix of LDSM and STSM
-    bypasses     LDGSTS whose data goes past L1 (cp.async.cg)
+    lanes        how many lanes give an address: 8 a matrix of LDSM and STSM, else all
+    bypasses     whether it is an LDGSTS whose data goes past L1 (cp.async.cg)
     """
 
     space: str
     op: str
     width_bytes: int
     routable: bool = True
-    lanes: int = 32
+    lanes: int = WARP_LANES
     bypasses: bool = False
+
+    @property
+    def copies(self) -> bool:
+        """Whether it copies from global to shared memory."""
+        return self.op == "ldgsts"
+
+    @property
+    def merges(self) -> bool:
+        """Whether its lanes may share a wavefront below the floor of its width (rule 2 of `banks`)."""
+        return self.op == "ld" and self.routable and self.space == "shared"
 
 
 def access_of(instruction: Instruction) -> Access | None:

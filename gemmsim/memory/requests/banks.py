@@ -1,24 +1,25 @@
 """Banks of the data array that shared memory and L1 share: how many wavefronts a request takes.
 
-32 banks of 4 bytes. A wavefront reads or writes one word of each bank. The rules:
+There are 32 banks of 4 bytes. A wavefront reads or writes one word of each bank. The rules are:
 
 1. Lanes are served in groups whose words would fill the banks once: the warp for accesses up to 32 bits, half-warps for
    64 bits, quarter-warps for 128 bits. A group takes as many wavefronts as the most distinct words that it asks of one
-   bank; a word that several lanes share costs once, for loads and for stores. A group without an active lane costs
+   bank. A word that several lanes share costs once, for loads and for stores. A group without an active lane costs
    nothing.
-2. A wide load merges two groups into one wavefront where the crossbar can route it: every lane has the address of
-   lane^1 (or that lane is inactive), or every lane that of lane^2; and the merged lanes (the warp for 64 bits, each
-   half-warp for 128 bits) ask no bank for two words. All groups merge or none. Stores never merge.
-3. A copy to shared memory (LDGSTS) through L1 is read like a load, but lanes that want the same word do not share it,
-   and then written. One that bypasses L1 takes the data stage for its tags only: a quarter-warp of 128-bit accesses
-   that stays in one line takes a quarter of a wavefront, in two lines a whole one, else one for each line. Destinations
-   are taken to be free of conflicts.
-4. Global and local accesses follow rule 1 by the bank of their address; loads that miss L1 do so for each pass of the
-   tag stage apart (see `tags`).
-5. What a request takes beyond its floor are conflicts: 1, 2 or 4 wavefronts by width, half of that for a wide load that
-   could be routed as in rule 2 and does not merge only because its lanes collide.
+2. A wide load merges two groups into one wavefront where the crossbar can route it. It can if every lane has the
+   address of lane^1 (or that lane is inactive), or if every lane has that of lane^2; and the merged lanes (the warp for
+   64 bits, each half-warp for 128 bits) must ask no bank for two words. All groups merge, or none does. Stores never
+   merge.
+3. A copy to shared memory (LDGSTS) through L1 is read like a load, except that lanes which want the same word do not
+   share it, and is then written. A copy that bypasses L1 takes the data stage for its tags only: a quarter-warp of
+   128-bit accesses takes a quarter of a wavefront if it stays in one line, a whole one if it is in two lines, and else
+   one for each line. Destinations are taken to be free of conflicts.
+4. Global and local accesses follow rule 1 by the bank of their address. Loads that miss L1 follow it for each pass of
+   the tag stage by itself (see `tags`).
+5. The wavefronts of a request beyond its floor are conflicts. The floor is 1, 2 or 4 wavefronts by width. It is half of
+   that for a wide load that could be routed as in rule 2 and does not merge only because its lanes collide.
 6. A matrix load (LDSM) reads each 8 x 8 matrix of 16-bit elements like a quarter-warp of 128-bit accesses: eight rows
-   of 16 bytes, one wavefront where they lie in different banks. Matrices never merge.
+   of 16 bytes, which take one wavefront if they lie in different banks. Matrices never merge.
 
 Sources: groups, merging and the routable set were measured with Nsight Compute on an RTX 5090
 (cicuvc/nvidia-sass-document, notes/sm90/arch/shared_bank_conflicts.md, sections 2 to 4 and tests/bankconf/run.py, whose
@@ -46,9 +47,10 @@ _LINE_SHIFT = 7
 
 
 def floor_wavefronts(width_bytes: int, lanes: int = WARP_LANES) -> int:
-    """Wavefronts of `lanes` lanes without conflicts or merging: of a warp 1, 2 for 64-bit, 4 for 128-bit accesses.
+    """Wavefronts of `lanes` lanes without conflicts or merging.
 
-    A matrix load is a 128-bit access of 8 lanes a matrix.
+    A warp takes 1 for accesses up to 32 bits, 2 for 64 bits and 4 for 128 bits. A matrix load is a 128-bit access of 8
+    lanes a matrix.
     """
     return max(1, width_bytes * lanes // (BANKS << BANK_SHIFT))
 
@@ -56,7 +58,10 @@ def floor_wavefronts(width_bytes: int, lanes: int = WARP_LANES) -> int:
 def conflict_free(
     offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_bytes: int, merges: bool
 ) -> NDArray[np.int64]:
-    """Wavefronts that requests would take if no bank were asked for two words (rule 5): int64 [n]. As `wavefronts`."""
+    """Wavefronts that requests would take if no bank were asked for two words (rule 5): int64 [n].
+
+    The arguments are those of `wavefronts`.
+    """
     floor = floor_wavefronts(width_bytes)
     if not merges or floor == 1:
         return np.full(len(offsets_bytes), floor, np.int64)
@@ -66,10 +71,11 @@ def conflict_free(
 def wavefronts(
     offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_bytes: int, merges: bool
 ) -> NDArray[np.int64]:
-    """Wavefronts of requests that are all `width_bytes` a lane: int64 [n].
+    """Wavefronts of requests that all access `width_bytes` a lane: int64 [n].
 
-    offsets_bytes int64 [n, 32], not negative, from a base that is a multiple of 128; active bool [n, 32]; merges:
-    whether rule 2 applies (loads).
+    offsets_bytes  int64 [n, 32], not negative, from a base that is a multiple of 128
+    active         bool [n, 32]
+    merges         whether rule 2 applies, as it does to loads
     """
     words_a_lane = floor_wavefronts(width_bytes)
     words = (offsets_bytes >> BANK_SHIFT)[:, :, None] + np.arange(words_a_lane)
@@ -85,26 +91,27 @@ def wavefronts(
 def copy_wavefronts(
     offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_bytes: int, bypasses: bool
 ) -> NDArray[np.int64]:
-    """Wavefronts that read what an LDGSTS copies (rule 3): int64 [n]. As `wavefronts`."""
+    """Wavefronts that read what an LDGSTS copies (rule 3): int64 [n]. The arguments are those of `wavefronts`."""
     words_a_lane = floor_wavefronts(width_bytes)
     if not bypasses:
         words = (offsets_bytes >> BANK_SHIFT)[:, :, None] + np.arange(words_a_lane)
-        own = words % BANKS + BANKS * np.arange(WARP_LANES)[:, None]  # the bank, and a word of the lane's own in it
+        own = words % BANKS + BANKS * np.arange(WARP_LANES)[:, None]  # in each bank, every lane has a word of its own
         wanted = np.repeat(active[:, :, None], words_a_lane, axis=2)
         return _passes(own, wanted, words_a_lane).sum(axis=1)
     lines = np.sort(np.where(active, offsets_bytes >> _LINE_SHIFT, -1).reshape(-1, 4, WARP_LANES // 4), axis=2)
     distinct = (lines >= 0).astype(np.int64)
     distinct[:, :, 1:] &= lines[:, :, 1:] != lines[:, :, :-1]
     lines_of_quarter = distinct.sum(axis=2)
-    quarters = np.array([0, 1, 4])  # of a wavefront, for a quarter-warp in no, one and two lines
+    quarters = np.array([0, 1, 4])  # quarters of a wavefront, for a quarter-warp in no, one and two lines
     cost = np.where(lines_of_quarter <= 2, quarters[np.minimum(lines_of_quarter, 2)], 4 * lines_of_quarter)
     return -(-cost.sum(axis=1) // 4)
 
 
 def _passes(words: NDArray[np.int64], wanted: NDArray[np.bool_], groups: int) -> NDArray[np.int64]:
-    """int64 [n, groups]: most distinct words that a group of neighbouring lanes asks of one bank.
+    """The most distinct words that each group of neighbouring lanes asks of one bank: int64 [n, groups].
 
-    words int64 [n, 32, words a lane]; wanted likewise bool.
+    words   int64 [n, 32, words a lane]
+    wanted  bool [n, 32, words a lane]
     """
     n = len(words)
     rows = np.sort(np.where(wanted, words, -1).reshape(n * groups, -1), axis=1)
@@ -116,6 +123,7 @@ def _passes(words: NDArray[np.int64], wanted: NDArray[np.bool_], groups: int) ->
 
 
 def _routable(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether the crossbar could merge groups of each request (rule 2): bool [n]."""
     lane = np.arange(WARP_LANES)
     by_step = [
         (~active | ~active[:, lane ^ step] | (offsets_bytes == offsets_bytes[:, lane ^ step])).all(axis=1)

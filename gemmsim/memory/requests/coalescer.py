@@ -1,7 +1,7 @@
 """The coalescer: what the lanes of one warp access become on their way into L1.
 
-One executed memory instruction with an active lane is one request. A request touches 32-byte sectors, looked up by
-128-byte line (see `tags`). CUDA's accesses are naturally aligned, so one lane's bytes never cross a sector.
+One executed memory instruction with an active lane is one request. A request touches 32-byte sectors, which are looked
+up by 128-byte line (see `tags`). CUDA's accesses are naturally aligned, so the bytes of one lane never cross a sector.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ LINE_SHIFT = 7
 
 @dataclass(frozen=True)
 class Coalesced:
-    """One entry a pattern; arrays are int64 [patterns] unless said otherwise.
+    """What the requests of each pattern touch; arrays are int64 [patterns] unless said otherwise.
 
     sectors, lines   distinct 32-byte sectors and 128-byte lines
     used_bytes       distinct bytes asked for
-    ideal_sectors    sectors that those bytes would fill if packed
-    sector_start     int64 [patterns + 1] pattern p's sectors are sector_offset[sector_start[p]:sector_start[p + 1]]
-    sector_offset    int64, ascending within a pattern: sectors counted from the record's base
-    sector_whole     bool, parallel to it: whether all bytes of the sector are asked for
+    ideal_sectors    sectors that those bytes would fill if they were packed
+    sector_start     int64 [patterns + 1] pattern p has the sectors sector_offset[sector_start[p]:sector_start[p + 1]]
+    sector_offset    int64 [sectors of all patterns] counted from the record's base, ascending within a pattern
+    sector_whole     bool [sectors of all patterns] whether all bytes of the sector are asked for
     """
 
     sectors: NDArray[np.int64]
@@ -40,10 +40,11 @@ class Coalesced:
 
 
 def coalesce(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_bytes: NDArray[np.int64]) -> Coalesced:
-    """Requests to sectors and lines.
+    """The sectors and lines of requests.
 
-    offsets_bytes int64 [n, 32] and active bool [n, 32] (no row all False) as in `trace.types.Patterns`; width_bytes
-    int64 [n], bytes a lane.
+    offsets_bytes  int64 [n, 32] as in `trace.types.Patterns`
+    active         bool [n, 32]; at least one lane of each request is active
+    width_bytes    int64 [n] bytes a lane
     """
     # An inactive lane repeats the lowest active one: it adds nothing that is distinct.
     lowest = np.where(active, offsets_bytes, np.iinfo(np.int64).max).min(axis=1, keepdims=True)
@@ -53,7 +54,7 @@ def coalesce(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_
     sectors = new_sector.sum(axis=1)
     new_offset = _starts(offsets)
     used_bytes = new_offset.sum(axis=1) * width_bytes
-    # Accesses are aligned: no lane's bytes lie in two sectors.
+    # This holds because accesses are aligned: no lane's bytes lie in two sectors.
     used_of_sector = np.bincount(np.cumsum(new_sector) - 1, (new_offset * width_bytes[:, None]).reshape(-1))
     return Coalesced(
         sectors=sectors,
@@ -67,7 +68,7 @@ def coalesce(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_
 
 
 def _starts(ascending: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Where each row's value differs from the one before it."""
+    """Where a value differs from the one before it in its row: bool, of the shape of `ascending`."""
     first = np.ones(ascending.shape, bool)
     first[:, 1:] = ascending[:, 1:] != ascending[:, :-1]
     return first

@@ -1,8 +1,8 @@
-"""Which wavefront of a request serves which lane: the counts of `banks` taken apart, for drawings and messages.
+"""Which wavefront of a request serves which lane, for drawings and messages.
 
-How many wavefronts a group of lanes takes is what `banks` says; a load from global memory is drawn as one that hits L1
-(where it misses, see `tags`). Which of them serves a word is a convention: in each
-bank the distinct words of the group are served by ascending address. The hardware's order is not known.
+How many wavefronts a group of lanes takes is what `banks` says. A load from global memory is drawn as one that hits L1
+(where it misses, see `tags`). Which of the wavefronts serves a word is a convention: in each bank the distinct words of
+the group are served by ascending address. The hardware's order is not known.
 """
 
 from __future__ import annotations
@@ -19,37 +19,43 @@ NOT_SERVED = -1
 
 
 def lane_banks(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """First bank that each lane touches: int64 [n, 32], -1 in inactive lanes. Arguments as of `lane_wavefronts`."""
+    """The first bank that each lane touches: int64 [n, 32], -1 in inactive lanes. Arguments: see `lane_wavefronts`."""
     return np.where(active, (offsets_bytes >> BANK_SHIFT) % BANKS, NOT_SERVED)
 
 
 def lane_wavefronts(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], access: Access) -> NDArray[np.int64]:
     """The wavefront, from 0, that serves each lane: int64 [n, 32], -1 in inactive lanes.
 
-    offsets_bytes int64 [n, 32], aligned to the access's width, from a base that is a multiple of 128; active bool
-    [n, 32]. A lane's words lie in neighbouring banks, so that one wavefront serves them all. A copy that bypasses L1
-    takes the data stage for its tags only: no wavefront serves a lane of it, and all are -1.
+    offsets_bytes  int64 [n, 32], aligned to the access's width, from a base that is a multiple of 128
+    active         bool [n, 32]
+
+    A lane's words lie in neighbouring banks, so that one wavefront serves them all. A copy that bypasses L1 takes the
+    data stage for its tags only, so no wavefront serves a lane of it, and all are -1.
     """
     served = np.full(offsets_bytes.shape, NOT_SERVED, np.int64)
-    if access.op == "ldgsts" and access.bypasses:
+    if access.bypasses:
         return served
     words_a_lane = floor_wavefronts(access.width_bytes)
     groups = np.full(len(offsets_bytes), words_a_lane)
-    if access.space == "shared" and access.op == "ld" and access.routable and words_a_lane > 1:
+    if access.merges and words_a_lane > 1:
         apart = wavefronts(offsets_bytes, active, access.width_bytes, merges=False)
         merged = wavefronts(offsets_bytes, active, access.width_bytes, merges=True) != apart
         groups = np.where(merged, words_a_lane // 2, words_a_lane)
     pieces = (offsets_bytes >> BANK_SHIFT) // words_a_lane  # as wide as one lane's access
-    shared = access.op != "ldgsts"
     for row in range(len(served)):
         served[row] = _ranks(
-            pieces[row].tolist(), active[row].tolist(), int(groups[row]), BANKS // words_a_lane, shared
+            pieces[row].tolist(), active[row].tolist(), int(groups[row]), BANKS // words_a_lane, not access.copies
         )
     return served
 
 
 def _ranks(pieces: list[int], active: list[Any], groups: int, places: int, shared: bool) -> list[int]:
-    """One request. places: pieces that the banks hold side by side; shared: lanes that want the same piece share it."""
+    """The wavefront that serves each lane of one request, -1 in inactive lanes.
+
+    pieces  the piece, as wide as one lane's access, that each lane wants
+    places  how many pieces the banks hold side by side
+    shared  whether lanes that want the same piece share it
+    """
     served, before, size = [NOT_SERVED] * len(pieces), 0, len(pieces) // groups
     for first in range(0, len(pieces), size):
         lanes = [lane for lane in range(first, first + size) if active[lane]]

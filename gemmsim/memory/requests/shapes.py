@@ -1,10 +1,12 @@
 """The distinct (instruction, pattern) pairs of a trace, and what one request of each costs before any cache.
 
-A trace has millions of records and few shapes, so sectors, tag lookups and wavefronts are worked out once a shape.
+Such a pair is called a shape. A trace has millions of records and few shapes, so sectors, tag lookups and wavefronts
+are computed once for each shape.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,14 +24,14 @@ _DENSE_PAIRS = 1 << 22  # below this a table over all pairs is cheaper than sort
 
 @dataclass(frozen=True)
 class Shapes:
-    """int64 [shapes] unless said otherwise.
+    """The shapes of a trace; arrays are int64 [shapes] unless said otherwise.
 
     of_record    int32 [records] shape of each record
     pc           static instruction index
     coalesced    see `Coalesced`; meaningless for shared memory, whose addresses have no sectors
     lanes        see `tags.LaneLayout`: what decides the cycles of the data stage
     least        cycles of the data stage if no bank were asked for two words
-    shared       bool [shapes] whether it is of shared memory
+    shared       bool [shapes] whether the shape is of shared memory
     """
 
     of_record: NDArray[np.int32]
@@ -41,12 +43,13 @@ class Shapes:
 
 
 def shapes_of(trace: WarpTrace, accesses: dict[int, Access]) -> Shapes:
-    """The shapes of all memory records; `accesses` holds every executed memory instruction, by static index."""
+    """The shapes of all memory records. `accesses` has every executed memory instruction, by static index."""
     of_record, pc, pattern = _distinct(trace)
     return _measure(of_record, pc, trace.patterns, pattern, accesses)
 
 
 def _distinct(trace: WarpTrace) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+    """The shape of each record, and the instruction and pattern of each shape."""
     patterns = max(1, len(trace.patterns.active_mask))
     instructions = trace.executed.shape[1]
     key = trace.record_pc.astype(np.int64) * patterns + trace.record_pattern
@@ -69,39 +72,36 @@ def _measure(
     pattern: NDArray[np.int64],
     accesses: dict[int, Access],
 ) -> Shapes:
+    """`Shapes` from the instruction and pattern of each shape."""
     used, row = np.unique(pc, return_inverse=True)
-    kinds = [accesses[index] for index in used.tolist()]
+    executed = [accesses[index] for index in used.tolist()]
+
+    def of_shapes(property_of: Callable[[Access], int], dtype: type) -> NDArray:
+        return np.array([property_of(access) for access in executed], dtype)[row]
+
     offsets = patterns.offsets_bytes[pattern]
     active = active_lanes(patterns.active_mask[pattern])
-    widths = np.array([a.width_bytes for a in kinds], np.int64)[row]
-    coalesced = coalesce(offsets, active, widths)
-    floors = np.array([floor_wavefronts(a.width_bytes, a.lanes) for a in kinds], np.int64)
-    waves, least = np.zeros(len(pc), np.int64), floors[row]
-    for width, merges in {(a.width_bytes, _merges(a)) for a in kinds if not _copies(a)}:
-        chosen = np.array([(a.width_bytes, _merges(a)) == (width, merges) and not _copies(a) for a in kinds], bool)[row]
-        waves[chosen] = wavefronts(offsets[chosen], active[chosen], width, merges)
-        if merges:
-            least[chosen] = conflict_free(offsets[chosen], active[chosen], width, merges)
-    for width, bypasses in {(a.width_bytes, a.bypasses) for a in kinds if _copies(a)}:
-        chosen = np.array([_copies(a) and (a.width_bytes, a.bypasses) == (width, bypasses) for a in kinds], bool)[row]
-        waves[chosen] = copy_wavefronts(offsets[chosen], active[chosen], width, bypasses)
-    written = np.where([_copies(a) and not a.bypasses for a in kinds], floors, 0)[row]
-    shared = np.array([a.space == "shared" for a in kinds], bool)[row]
+    widths = of_shapes(lambda a: a.width_bytes, np.int64)
+    shared = of_shapes(lambda a: a.space == "shared", np.bool_)
+    floors = of_shapes(lambda a: floor_wavefronts(a.width_bytes, a.lanes), np.int64)
+    written = np.where(of_shapes(lambda a: a.copies and not a.bypasses, np.bool_), floors, 0)
+    waves, least = np.zeros(len(pc), np.int64), floors
+    for access in set(executed):
+        chosen = np.array([one == access for one in executed], bool)[row]
+        requests = offsets[chosen], active[chosen], access.width_bytes
+        if access.copies:
+            waves[chosen] = copy_wavefronts(*requests, access.bypasses)
+        else:
+            waves[chosen] = wavefronts(*requests, access.merges)
+        if access.merges:
+            least[chosen] = conflict_free(*requests, merges=True)
     lanes = LaneLayout(
         line=np.where(active & ~shared[:, None], offsets >> LINE_SHIFT, -1),
         piece=offsets // np.maximum(widths, WORD_BYTES)[:, None],
         groups=np.maximum(widths // WORD_BYTES, 1),
-        shares=np.array([not _copies(a) for a in kinds], bool)[row],
-        by_pass=np.array([a.space != "shared" and a.op in ("ld", "ldgsts") and not a.bypasses for a in kinds])[row],
+        shares=of_shapes(lambda a: not a.copies, np.bool_),
+        by_pass=of_shapes(lambda a: a.space != "shared" and a.op in ("ld", "ldgsts") and not a.bypasses, np.bool_),
         written=written,
         wavefronts=waves + written,
     )
-    return Shapes(of_record, pc, coalesced, lanes, least + written, shared)
-
-
-def _copies(access: Access) -> bool:
-    return access.op == "ldgsts"
-
-
-def _merges(access: Access) -> bool:
-    return access.op == "ld" and access.routable and access.space == "shared"
+    return Shapes(of_record, pc, coalesce(offsets, active, widths), lanes, least + written, shared)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gemmsim.gpu import load_gpu
-from gemmsim.memory.caches.carveout import choose_carveout, l1_bytes
+from gemmsim.memory.caches.carveout import choose_carveout
 from gemmsim.support.errors import GemmsimError
 
 KIB = 1024
@@ -94,7 +94,3 @@ def test_largest_where_the_headroom_does_not_fit() -> None:
 def test_no_configuration_holds_the_block() -> None:
     with pytest.raises(GemmsimError, match="at most 101376"):
         choose_carveout(load_gpu("rtx4090"), 32, 256, 101376 + 1)
-
-
-def test_l1_is_what_remains() -> None:
-    assert l1_bytes(load_gpu("h200"), 64 * KIB) == 192 * KIB
