@@ -17,7 +17,7 @@ from gemmsim.analysis.verify import verify
 from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
-from gemmsim.launch.request import AnalyzeRequest
+from gemmsim.launch.spec import LaunchSpec
 from gemmsim.memory.serve import serve
 from gemmsim.memory.types import Traffic
 from gemmsim.report.report import Report, SamplingReport
@@ -40,9 +40,12 @@ if TYPE_CHECKING:  # what not every prediction needs is imported where it is
 class Counted:
     """A launch executed and counted, before anything is timed.
 
-    pointers  device address of each array argument; sm_count: of the GPU
+    launch    with the arrays that it was executed with
+    pointers  device address of each array argument
+    sm_count  of the GPU
     """
 
+    launch: Launch
     program: Program
     occupancy: Occupancy
     execution: Execution
@@ -51,94 +54,90 @@ class Counted:
     sm_count: int
 
 
-def count(request: AnalyzeRequest, program: Program | None = None) -> Counted:
+def count(spec: LaunchSpec, program: Program | None = None) -> Counted:
     """Compile, execute and count a launch. Raises GemmsimError, with one clear line, for whatever cannot be.
 
-    program  what compiling the request's kernel gives, where it is known already
+    program  what compiling the kernel gives, where it is known already
     """
-    launch, gpu = request.launch, request.gpu
+    gpu, settings = spec.gpu, spec.settings
     if program is None:
-        program = compile_kernel(request.kernel, gpu.arch, default_cache() if request.use_cache else None)
-    occupancy = _occupancy(program, request)
-    executor = Executor(program, launch, request.sampling.max_instructions)
-    chosen = plan(executor, occupancy.blocks_per_sm, gpu.sm.count, request.sampling.full)
+        program = _compiled(spec)
+    occupancy = _occupancy(program, spec)
+    executor = Executor(program, spec.launch_with_arrays(), settings.max_instructions)
+    chosen = plan(executor, occupancy.blocks_per_sm, gpu.sm.count, settings.full)
     execution = executor.run(chosen.blocks, chosen.weight, chosen.streams)
     execution = replace(execution, trace=without_destinations(program, execution.trace))
-    l1_bytes = gpu.l1.unified_bytes - occupancy.carveout_bytes
-    traffic = serve(program, launch, execution.trace, gpu, l1_bytes, occupancy.blocks_per_sm, request.warm_caches)
-    return Counted(program, occupancy, execution, traffic, tuple(executor.memory.pointers), gpu.sm.count)
+    traffic = _served(program, spec, execution.trace, occupancy)
+    pointers = tuple(executor.memory.pointers)
+    return Counted(executor.launch, program, occupancy, execution, traffic, pointers, gpu.sm.count)
 
 
-def recount(counted: Counted, request: AnalyzeRequest) -> Counted:
+def recount(counted: Counted, spec: LaunchSpec) -> Counted:
     """What `count` gives for the same kernel and launch on a GPU with other numbers, or with warm caches, executing no
     more than it must.
 
     Which blocks are executed depends on the SMs and the blocks that are resident; all else is the memory model's.
     Raises GemmsimError where no block fits.
     """
-    gpu, before = request.gpu, counted.occupancy
-    occupancy = _occupancy(counted.program, request)
+    gpu = spec.gpu
+    occupancy = _occupancy(counted.program, spec)
     if gpu.arch != counted.program.arch or gpu.sm.count != counted.sm_count:
-        return count(request)
-    if occupancy.blocks_per_sm != before.blocks_per_sm:
-        return count(request)
-    l1_bytes = gpu.l1.unified_bytes - occupancy.carveout_bytes
-    trace = counted.execution.trace
-    traffic = serve(counted.program, request.launch, trace, gpu, l1_bytes, occupancy.blocks_per_sm, request.warm_caches)
+        return count(spec)
+    if occupancy.blocks_per_sm != counted.occupancy.blocks_per_sm:
+        return count(spec)
+    traffic = _served(counted.program, spec, counted.execution.trace, occupancy)
     return replace(counted, occupancy=occupancy, traffic=traffic)
 
 
-def sanitize(request: AnalyzeRequest) -> Sanitized:
+def sanitize(spec: LaunchSpec) -> Sanitized:
     """Look for races and other defects in the blocks that `count` would execute, at about twice its cost.
 
     Raises GemmsimError for whatever keeps the kernel from being compiled or executed at all.
     """
     from gemmsim.trace.sanitize import sanitize as sanitize_blocks
 
-    launch, gpu = request.launch, request.gpu
-    program = compile_kernel(request.kernel, gpu.arch, default_cache() if request.use_cache else None)
-    executor = Executor(program, launch, request.sampling.max_instructions, watching=True)
-    resident = _occupancy(program, request).blocks_per_sm
+    program = _compiled(spec)
+    executor = Executor(program, spec.launch_with_arrays(), spec.settings.max_instructions, watching=True)
+    resident = _occupancy(program, spec).blocks_per_sm
     try:
-        blocks = plan(executor, resident, gpu.sm.count, request.sampling.full).blocks
+        blocks = plan(executor, resident, spec.gpu.sm.count, spec.settings.full).blocks
     except Stopped as stopped:
         blocks = (stopped.block,)
     return sanitize_blocks(executor, blocks)
 
 
-def analyze(request: AnalyzeRequest, accesses: bool = True) -> Report:
+def analyze(spec: LaunchSpec, accesses: bool = True) -> Report:
     """Predict one launch. Raises GemmsimError as `count` does.
 
     accesses  whether the Report gets single accesses and a block's way, which drawings are made of and numbers are not
     """
-    return conclude(count(request), request, accesses)
+    return conclude(count(spec), spec, accesses)
 
 
-def time(counted: Counted, request: AnalyzeRequest) -> Timing:
-    """How long the launch takes that `count`, or `recount`, has counted for the same request."""
+def time(counted: Counted, spec: LaunchSpec) -> Timing:
+    """How long a launch takes that `count` or `recount` has counted for the same spec."""
     trace, cost = counted.execution.trace, counted.traffic.cost
-    return schedule(counted.program, request.launch, trace, cost, request.gpu, counted.occupancy.blocks_per_sm)
+    return schedule(counted.program, counted.launch, trace, cost, spec.gpu, counted.occupancy.blocks_per_sm)
 
 
-def conclude(counted: Counted, request: AnalyzeRequest, accesses: bool = True) -> Report:
-    """What `analyze` gives, of a launch that is counted already for the same request."""
-    launch = request.launch
-    program, traffic, trace = counted.program, counted.traffic, counted.execution.trace
-    timing = time(counted, request)
-    evidence = _evidence(program, request, trace, traffic, counted.occupancy, timing)
+def conclude(counted: Counted, spec: LaunchSpec, accesses: bool = True) -> Report:
+    """What `analyze` gives, for a launch that is counted already for the same spec."""
+    launch, trace = counted.launch, counted.execution.trace
+    timing = time(counted, spec)
+    evidence = _evidence(counted, spec, timing)
     executed = SamplingReport(len(trace.blocks), launch.blocks, int(trace.executed.sum()), counted.execution.notes)
-    samples, view = _closer_look(counted, request) if accesses else ((), None)
+    samples, view = _closer_look(counted, spec) if accesses else ((), None)
     return Report(
-        labels=request.labels,
+        labels=spec.labels,
         evidence=evidence,
         arguments=tuple(_describe(argument) for argument in launch.args),
-        verified=verify(counted.execution, launch, request.verify),
+        verified=verify(counted.execution, launch, spec.verify),
         sampling=executed,
         bottleneck=find_bottleneck(evidence),
         advice=advise(evidence),
-        notes=(*traffic.notes, *timing.notes, *_calibration_note(request.gpu)),
+        notes=(*counted.traffic.notes, *timing.notes, *_calibration_note(spec.gpu)),
         not_modelled=NOT_MODELLED,
-        versions={"gemmsim": __version__, **program.toolchain},
+        versions={"gemmsim": __version__, **counted.program.toolchain},
         access_samples=samples,
         block_view=view,
     )
@@ -152,35 +151,37 @@ def _calibration_note(gpu: GpuSpec) -> tuple[str, ...]:
     return (f"times are calibrated: {', '.join(keys)} of this GPU were fitted to {len(records)} records",)
 
 
-def _closer_look(counted: Counted, request: AnalyzeRequest) -> tuple[tuple[AccessSample, ...], BlockView]:
+def _closer_look(counted: Counted, spec: LaunchSpec) -> tuple[tuple[AccessSample, ...], BlockView]:
     from gemmsim.analysis.accesses.sample import sample_accesses
 
-    labels, trace = request.labels, counted.execution.trace
-    sizes = (labels.m, labels.n, labels.k) if labels.m and labels.n and labels.k else None
+    labels, trace = spec.labels, counted.execution.trace
     shapes, pointers = counted.traffic.shapes, counted.pointers
-    return sample_accesses(counted.program, request.launch, trace, shapes, pointers, request.verify, sizes)
+    return sample_accesses(counted.program, counted.launch, trace, shapes, pointers, spec.verify, labels.size)
 
 
-def _occupancy(program: Program, request: AnalyzeRequest) -> Occupancy:
-    launch = request.launch
+def _compiled(spec: LaunchSpec) -> Program:
+    return compile_kernel(spec.kernel, spec.gpu.arch, default_cache() if spec.settings.use_cache else None)
+
+
+def _served(program: Program, spec: LaunchSpec, trace: WarpTrace, occupancy: Occupancy) -> Traffic:
+    l1_bytes = spec.gpu.l1.unified_bytes - occupancy.carveout_bytes
+    return serve(program, spec.launch, trace, spec.gpu, l1_bytes, occupancy.blocks_per_sm, spec.warm_caches)
+
+
+def _occupancy(program: Program, spec: LaunchSpec) -> Occupancy:
+    launch = spec.launch
     return theoretical_occupancy(
         program.registers,
         program.static_shared_bytes + launch.dynamic_shared_bytes,
         launch.threads_per_block,
-        request.gpu,
+        spec.gpu,
         grid_blocks=launch.blocks,
     )
 
 
-def _evidence(
-    program: Program,
-    request: AnalyzeRequest,
-    trace: WarpTrace,
-    traffic: Traffic,
-    occupancy: Occupancy,
-    timing: Timing,
-) -> Evidence:
-    launch, gpu = request.launch, request.gpu
+def _evidence(counted: Counted, spec: LaunchSpec, timing: Timing) -> Evidence:
+    program, launch, occupancy = counted.program, counted.launch, counted.occupancy
+    trace, traffic = counted.execution.trace, counted.traffic
     counters, provenance = dict(traffic.counters), dict(traffic.provenance)
     modelled = {
         "sm__cycles_active.max": timing.cycles,
@@ -189,23 +190,23 @@ def _evidence(
         "sm__warps_active.avg.pct_of_peak_sustained_active": timing.achieved_occupancy_pct,
     }
     counters.update(modelled)
-    provenance.update(dict.fromkeys(modelled, Provenance.CALIBRATED if gpu.fitted_keys else Provenance.MODELLED))
+    provenance.update(dict.fromkeys(modelled, Provenance.CALIBRATED if spec.gpu.fitted_keys else Provenance.MODELLED))
     exact = launch_counters(program, launch, occupancy)
     counters.update(exact)
     provenance.update(dict.fromkeys(exact, Provenance.EXACT))
     return Evidence(
         program=program,
-        gpu=gpu,
+        gpu=spec.gpu,
         grid=launch.grid,
         block=launch.block,
         dynamic_shared_bytes=launch.dynamic_shared_bytes,
-        warm_caches=request.warm_caches,
+        warm_caches=spec.warm_caches,
         executed=tuple(np.asarray(trace.weight @ trace.executed).tolist()),
         traffic=traffic.instructions,
         counters=counters,
         provenance=provenance,
         occupancy=occupancy,
-        roofline=_roofline(program, request, trace, traffic, timing),
+        roofline=_roofline(counted, spec, timing),
         timing=timing,
     )
 
@@ -228,23 +229,21 @@ def launch_counters(program: Program, launch: Launch, occupancy: Occupancy) -> d
     return counters
 
 
-def _roofline(
-    program: Program, request: AnalyzeRequest, trace: WarpTrace, traffic: Traffic, timing: Timing
-) -> Roofline:
-    operations = floating_point_operations(program, trace)
-    sectors = request.gpu.l1.sector_bytes
-    counters = traffic.counters
+def _roofline(counted: Counted, spec: LaunchSpec, timing: Timing) -> Roofline:
+    operations = floating_point_operations(counted.program, counted.execution.trace)
+    sectors = spec.gpu.l1.sector_bytes
+    counters, rows = counted.traffic.counters, counted.traffic.instructions
     dram = counters["dram__sectors_read.sum"] + counters["dram__sectors_write.sum"]
-    l2 = sum(row.l2_sectors for row in traffic.instructions)
-    l1 = sum(row.wavefronts for row in traffic.instructions)
+    l2 = sum(row.l2_sectors for row in rows)
+    l1 = sum(row.wavefronts for row in rows)
     # The data stage moves up to 128 bytes a wavefront, whether or not the lanes use them.
     return roofline(
         operations.total,
         dram * sectors,
         l2 * sectors,
-        l1 * request.gpu.l1.line_bytes,
+        l1 * spec.gpu.l1.line_bytes,
         timing.duration_us * 1e-6,
-        request.gpu,
+        spec.gpu,
         operations.precision,
     )
 

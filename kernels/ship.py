@@ -23,7 +23,7 @@ from gemmsim.compile.toolchain import tool_versions
 from gemmsim.gpu import load_gpu, preset_names
 from gemmsim.isa.compact import program_from_bytes, programs_to_bytes
 from gemmsim.isa.program import Program
-from gemmsim.launch.cases import LadderCase, ladder_request
+from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.launch.ladder import kernel_infos
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.files import write_atomically
@@ -59,7 +59,7 @@ def shipments() -> list[Shipment]:
     found = []
     for name, info in kernel_infos().items():
         for dtype in info.dtypes:
-            request = ladder_request(LadderCase(name, 1, 1, 1, dtype=dtype), next(iter(gpus.values())))
+            request = ladder_launch(LadderCase(name, 1, 1, 1, dtype=dtype), next(iter(gpus.values())))
             assert isinstance(request.kernel, PythonKernel)
             found.append(Shipment(f"{name}-{dtype}.xz", request.kernel, tuple(sorted(gpus))))
     return found

@@ -33,7 +33,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
     from gemmsim.api import analyze
     from gemmsim.gpu import load_gpu
-    from gemmsim.launch.cases import LadderCase, ladder_request
+    from gemmsim.launch.cases import LadderCase, ladder_launch
     from gemmsim.report.html.render import render
 
     folder = tmp_path_factory.mktemp("pages")
@@ -45,7 +45,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found = {}
     for name, (case, gpu) in cases.items():
         found[name] = folder / f"{name}.html"
-        found[name].write_text(render(analyze(ladder_request(case, load_gpu(gpu)))), encoding="utf-8")
+        found[name].write_text(render(analyze(ladder_launch(case, load_gpu(gpu)))), encoding="utf-8")
     spills = (
         traffic(0, "local", "ld", 4, requests=5e6, sectors=2e7),
         traffic(5, "local", "st", 4, requests=7e6, sectors=3e7),

@@ -42,14 +42,14 @@ def digests() -> dict[str, str]:
     from gemmsim.api import conclude, count
     from gemmsim.compile.shipped import shipped_program
     from gemmsim.gpu import load_gpu
-    from gemmsim.launch.cases import LadderCase, ladder_request
+    from gemmsim.launch.cases import LadderCase, ladder_launch
     from gemmsim.report.json import as_dict
     from gemmsim.report.layout.data import plain
 
     found = {}
     for kernel, size, gpu, caches in LAUNCHES:
         case = LadderCase(kernel, size, size, size, warm_caches=caches == "warm")
-        request = ladder_request(case, load_gpu(gpu))
+        request = ladder_launch(case, load_gpu(gpu))
         program = shipped_program(request.kernel, request.gpu.arch, {})
         report = plain(as_dict(conclude(count(request, program), request, accesses=False)))
         text = json.dumps(_rounded({name: report[name] for name in PREDICTED}), sort_keys=True)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.analysis.findings import Verification
-from gemmsim.launch.request import GemmCheck
+from gemmsim.launch.spec import GemmCheck
 from gemmsim.support.dtypes import DTYPES
 from gemmsim.trace.types import Argument, Execution, Launch
 

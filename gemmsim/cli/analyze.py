@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import click
 
-from gemmsim.cli.options import format_option, launch_options, output_option
+from gemmsim.cli.options import FAILED, LaunchOptions, format_option, launch_options, output_option
 from gemmsim.cli.output import emit
 from gemmsim.cli.plots import plot_option, wanted_plots, write_plots
 
-EXPECTATION_FAILED = 1
 PICTURES = ("roofline", "memory")
 
 
 @click.command("analyze")
-@click.argument("target", required=False)
 @launch_options
 @plot_option(PICTURES)
 @click.option("--sanitize", is_flag=True, help="Look for races, bad addresses and uneven barriers, too.")
-@format_option
+@format_option("text", "json")
 @output_option
-def command(plots: tuple[str, ...], output_format: str, output: str | None, sanitize: bool, **options: Any) -> int:
+def command(
+    options: LaunchOptions, plots: tuple[str, ...], output_format: str, output: str | None, sanitize: bool
+) -> int:
     """Predict what one kernel launch does.
 
     \b
@@ -34,16 +33,16 @@ def command(plots: tuple[str, ...], output_format: str, output: str | None, sani
     A Python file is imported: its code runs on this machine.
     """
     from gemmsim import api
-    from gemmsim.cli.requests import Options, launch_request
+    from gemmsim.cli.requests import requested_launch
     from gemmsim.report import hazards
 
-    request = launch_request(Options(**options))
+    spec = requested_launch(options)
     wanted = wanted_plots(plots, PICTURES)
-    outcome = api.sanitize(request) if sanitize else None
+    outcome = api.sanitize(spec) if sanitize else None
     if outcome and hazards.fatal(outcome):  # nothing to predict: on a GPU the launch fails
         emit(hazards.render_json(outcome) if output_format == "json" else hazards.render(outcome), output)
-        return EXPECTATION_FAILED
-    report = api.analyze(request, accesses=False)  # nothing here draws them
+        return FAILED
+    report = api.analyze(spec, accesses=False)  # nothing here draws them
     if outcome:
         report = replace(report, findings=tuple(map(hazards.one_line, outcome.findings)), sanitized=outcome)
     if wanted:
@@ -56,4 +55,4 @@ def command(plots: tuple[str, ...], output_format: str, output: str | None, sani
     else:
         from gemmsim.report.text import render
     emit(render(report), output)
-    return EXPECTATION_FAILED if report.verified.ok is False or report.findings else 0
+    return FAILED if report.verified.ok is False or report.findings else 0

@@ -7,19 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gemmsim.cli.options import launch_options, output_option
+from gemmsim.cli.options import FAILED, LaunchOptions, format_option, launch_options, output_option
 from gemmsim.cli.output import emit
 from gemmsim.support.errors import GemmsimError
 
 if TYPE_CHECKING:
     from gemmsim.checks.outcome import Outcome
-    from gemmsim.launch.request import AnalyzeRequest
-
-EXPECTATION_FAILED = 1
+    from gemmsim.launch.spec import LaunchSpec
 
 
 @click.command("check")
-@click.argument("target", required=False)
 @launch_options
 @click.option(
     "--expect", "expectations", multiple=True, metavar="EXPR", help="What should hold: 'bank_conflicts == 0'."
@@ -27,23 +24,16 @@ EXPECTATION_FAILED = 1
 @click.option("--baseline", metavar="FILE", help="Hold the launch against the values in FILE.")
 @click.option("--update", is_flag=True, help="Write the values of now into the baseline instead.")
 @click.option("--sanitize", is_flag=True, help="Expect no race, bad address or uneven barrier.")
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json", "sarif"]),
-    default="text",
-    show_default=True,
-    help="Form of the data.",
-)
+@format_option("text", "json", "sarif")
 @output_option
 def command(
+    options: LaunchOptions,
     expectations: tuple[str, ...],
     baseline: str | None,
     update: bool,
     sanitize: bool,
     output_format: str,
     output: str | None,
-    **options: Any,
 ) -> int:
     """Hold one kernel launch against what you expect of it.
 
@@ -65,18 +55,17 @@ def command(
     if update and not baseline:
         raise GemmsimError("--update writes a baseline: say which with --baseline FILE")
     from gemmsim.checks import expectation, render, sarif
-    from gemmsim.cli.requests import Options, launch_request
+    from gemmsim.cli.requests import requested_launch
 
     wanted = [expectation.parse(text) for text in expectations]
-    request = launch_request(Options(**options))
-    outcomes = _outcomes(request, wanted, Path(baseline) if baseline else None, update, sanitize)
+    outcomes = _outcomes(requested_launch(options), wanted, Path(baseline) if baseline else None, update, sanitize)
     renderers = {"text": render.render_text, "json": render.render_json, "sarif": sarif.render}
     emit(renderers[output_format](outcomes), output)
-    return 0 if all(outcome.ok for outcome in outcomes) else EXPECTATION_FAILED
+    return 0 if all(outcome.ok for outcome in outcomes) else FAILED
 
 
 def _outcomes(
-    request: AnalyzeRequest, wanted: list[Any], baseline: Path | None, update: bool, sanitize: bool
+    spec: LaunchSpec, wanted: list[Any], baseline: Path | None, update: bool, sanitize: bool
 ) -> list[Outcome]:
     from gemmsim import api
     from gemmsim.checks import expectation
@@ -86,12 +75,12 @@ def _outcomes(
 
     outcomes: list[Outcome] = []
     if sanitize:
-        found = api.sanitize(request)
+        found = api.sanitize(spec)
         outcomes += sanitizer_outcomes(found)
         if fatal(found):
             reason = "not known, the launch would fail on a GPU"
             return outcomes + [Outcome(e.name, False, f"{e}: {reason}") for e in wanted]
-    report = api.analyze(request)
+    report = api.analyze(spec)
     outcomes += verified_outcome(report.verified)
     outcomes += [expectation.evaluate(e, report) for e in wanted]
     return outcomes + (_baseline(report, baseline, update) if baseline else [])

@@ -2,56 +2,43 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-
-from gemmsim.cli.parse import parse_assignments
-from gemmsim.gpu import load_gpu
-from gemmsim.launch.cases import LadderCase, checked_tunables
+from gemmsim.cli.options import CompareOptions
+from gemmsim.gpu import GpuSpec, load_gpu
+from gemmsim.launch.cases import LadderCase, checked_tunables, ladder_launch
 from gemmsim.launch.ladder import kernel_info, kernel_infos
-from gemmsim.studies.compare import Task
+from gemmsim.launch.notation import needed_size, parse_tunables, problem_size
+from gemmsim.launch.spec import Settings
+from gemmsim.studies.compare import Task, task_of
 from gemmsim.support.errors import GemmsimError
 
 
-def comparison_tasks(
-    kernels: Sequence[str],
-    size: tuple[int, int, int],
-    gpus: Sequence[str],
-    gpu_sets: tuple[str, ...],
-    dtype: str | None,
-    use_cache: bool,
-    warm_caches: bool = False,
-) -> list[Task]:
-    """A task for each GPU and kernel; all of the ladder where none is named.
+def comparison_tasks(options: CompareOptions) -> list[Task]:
+    """A task for each GPU and kernel; all kernels of the ladder where none is named.
 
-    Whatever no rung could make sense of (an unknown kernel, tunable, GPU or dtype) is an error; what a rung alone
-    refuses is found when it is analysed.
+    Raises GemmsimError for whatever no rung could make sense of: an unknown kernel, tunable, GPU or dtype. A launch
+    that only one rung refuses makes a task that is skipped.
     """
+    size = needed_size(problem_size(options.size, options.m, options.n, options.k))
+    if options.gpu is not None and options.gpus is not None:
+        raise GemmsimError("--gpu names one GPU, --gpus several: give one of them")
     known = {one for info in kernel_infos().values() for one in info.dtypes}
-    if dtype is not None and dtype not in known:
-        raise GemmsimError(f"no kernel takes dtype {dtype}: known are {', '.join(sorted(known))}")
-    wanted = [_named(text) for text in kernels] or [(name, name, {}) for name in kernel_infos()]
-    specs = [load_gpu(name, gpu_sets) for name in gpus]
-    return [
-        Task(
-            shown,
-            LadderCase(kernel, *size, dtype=dtype, tunables=tunables, warm_caches=warm_caches),
-            spec,
-            use_cache=use_cache,
-        )
-        for spec in specs
-        for shown, kernel, tunables in wanted
-    ]
+    if options.dtype is not None and options.dtype not in known:
+        raise GemmsimError(f"no kernel takes dtype {options.dtype}: known are {', '.join(sorted(known))}")
+    wanted = [_named(text) for text in options.kernels] or [(name, name, {}) for name in kernel_infos()]
+    settings, warm = Settings(use_cache=not options.no_cache), options.caches == "warm"
+
+    def task(shown: str, kernel: str, tunables: dict[str, int], gpu: GpuSpec) -> Task:
+        case = LadderCase(kernel, *size, dtype=options.dtype, tunables=tunables, warm_caches=warm)
+        return task_of(shown, gpu.name, lambda: ladder_launch(case, gpu, settings))
+
+    gpus = [load_gpu(name, options.gpu_sets) for name in options.gpu_names]
+    return [task(*one, gpu) for gpu in gpus for one in wanted]
 
 
 def _named(text: str) -> tuple[str, str, dict[str, int]]:
     """`tiled:tile=16` -> ("tiled:tile=16", "tiled", {"tile": 16})"""
     kernel, _, constants = text.partition(":")
     info = kernel_info(kernel)
-    tunables = {}
-    for key, value in parse_assignments(constants.split(",") if constants else (), "--kernel").items():
-        if not re.fullmatch(r"-?[0-9]+", value):
-            raise GemmsimError(f"--kernel {text}: '{value}' is not an integer")
-        tunables[key] = int(value)
+    tunables = parse_tunables(constants.split(",") if constants else (), "--kernel")
     checked_tunables(info, tunables)
     return text, kernel, tunables

@@ -27,7 +27,7 @@ class Check:
 
 
 @click.command("doctor")
-@format_option
+@format_option("text", "json")
 @output_option
 def command(output_format: str, output: str | None) -> int:
     """Check what this installation can do, and say what is missing.

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
-from gemmsim.cli.options import format_option, launch_options, output_option
+from gemmsim.cli.options import LaunchOptions, format_option, launch_options, output_option
 from gemmsim.cli.output import emit
 from gemmsim.support.errors import GemmsimError
+
+if TYPE_CHECKING:
+    from gemmsim.report.report import Report
 
 
 @click.command("explain")
 @click.argument("name", required=False)
-@click.argument("target", required=False)
 @launch_options
-@format_option
+@format_option("text", "json")
 @output_option
-def command(name: str | None, output_format: str, output: str | None, **options: Any) -> None:
+def command(options: LaunchOptions, name: str | None, output_format: str, output: str | None) -> None:
     """Say what a metric, stall reason or term means, and what to do about it.
 
     \b
@@ -45,13 +47,13 @@ def command(name: str | None, output_format: str, output: str | None, **options:
     return emit(render(entry, report), output)
 
 
-def _report(options: dict[str, Any]) -> Any:
+def _report(options: LaunchOptions) -> Report | None:
     """The Report of the launch that the options name; None where they name none."""
-    if options["kernel"] is None and options["target"] is None:
-        if any(options[size] is not None for size in ("size", "m", "n", "k")):
+    if options.kernel is None and options.target is None:
+        if any(size is not None for size in (options.size, options.m, options.n, options.k)):
             raise GemmsimError("a size without a kernel: add --kernel NAME or a TARGET such as my.py:my_gemm")
         return None
     from gemmsim.api import analyze
-    from gemmsim.cli.requests import Options, launch_request
+    from gemmsim.cli.requests import requested_launch
 
-    return analyze(launch_request(Options(**options)))
+    return analyze(requested_launch(options))

@@ -16,7 +16,7 @@ from gemmsim.gpu.spec import STATUSES, GpuSpec
 
 @click.command("list", short_help="List the built-in kernels, the GPU presets or the metrics.")
 @click.argument("what", type=click.Choice(["kernels", "gpus", "metrics"]))
-@format_option
+@format_option("text", "json")
 @output_option
 def command(what: str, output_format: str, output: str | None) -> None:
     """List the built-in kernels, the GPU presets, or the metrics and what they mean."""

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
-from gemmsim.cli.options import launch_options
+from gemmsim.cli.options import FAILED, LaunchOptions, launch_options
 from gemmsim.cli.output import emit
 from gemmsim.support.errors import GemmsimError
 
-EXPECTATION_FAILED = 1
-
 
 @click.command("report")
-@click.argument("target", required=False)
 @launch_options
 @click.option("-o", "--output", metavar="FILE.html", help="Write to FILE.html instead of stdout.")
-def command(output: str | None, **options: Any) -> int:
+def command(options: LaunchOptions, output: str | None) -> int:
     """Predict what one kernel launch does, as one HTML file to look at.
 
     \b
@@ -31,15 +27,15 @@ def command(output: str | None, **options: Any) -> int:
     """
     _check(output)
     from gemmsim.api import analyze
-    from gemmsim.cli.requests import Options, launch_request
+    from gemmsim.cli.requests import requested_launch
     from gemmsim.report.html.render import render
 
-    report = analyze(launch_request(Options(**options)))
+    report = analyze(requested_launch(options))
     page = render(report)
     emit(page, output)
     if output is not None:
         click.echo(f"wrote {output}: {len(page.encode()) / 1e3:,.0f} KB, open it in a browser", err=True)
-    return EXPECTATION_FAILED if report.verified.ok is False else 0
+    return FAILED if report.verified.ok is False else 0
 
 
 def _check(output: str | None) -> None:

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gemmsim.cli.options import caches_option
+from gemmsim.cli.options import (
+    DEFAULT_GPU,
+    FAILED,
+    SweepOptions,
+    caches_option,
+    dtype_option,
+    format_option,
+    gathered,
+    jobs_option,
+    kernel_option,
+    target_argument,
+    verify_option,
+)
 from gemmsim.cli.plots import plot_option, wanted_plots, write_plots
 from gemmsim.support.errors import GemmsimError
 
@@ -15,66 +27,51 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gemmsim.analysis.studies.ranking import Pruned, Sweep, SweepResult
-    from gemmsim.gpu import GpuSpec
     from gemmsim.sweep.job import Job
     from gemmsim.sweep.run import Runner
     from gemmsim.sweep.store import Store
 
-WRONG_RESULT = 1
 INTERRUPTED = 130
 PICTURES = ("heat", "scaling")
+_OPTIONS = (
+    target_argument,
+    kernel_option,
+    click.option(
+        "--set-kernel", "kernel_sets", multiple=True, metavar="KEY=V,V,...", help="Values of a tunable, or all."
+    ),
+    click.option("--size", "sizes", multiple=True, metavar="N,MxNxK,...", help="Problem sizes."),
+    click.option("--gpus", default=DEFAULT_GPU, show_default=True, metavar="NAME,...", help="gemmsim list gpus."),
+    click.option("--set", "gpu_sets", multiple=True, metavar="KEY=VALUE", help="Change the GPUs: l2.size=25MiB."),
+    click.option("--where", multiple=True, metavar="CONDITION", help="Leave out what does not meet it: 'bm >= bn'."),
+    dtype_option,
+    click.option("--entry", metavar="NAME", help="Of a .cu, .ptx or .cubin: 'sgemm<{bm},{bn}>'."),
+    click.option("--grid", metavar="X,Y,Z", help="Blocks, for a kernel of your own: '{n//bn},{m//bm}'."),
+    click.option("--block", metavar="X,Y,Z", help="Threads a block, for a kernel of your own."),
+    click.option(
+        "--shared", default="0", metavar="BYTES", help="Dynamic shared memory a block, for a kernel of your own."
+    ),
+    click.option("--arg", "args", multiple=True, metavar="TYPE[SHAPE]=VALUE", help="A parameter: 'f32[{m},{k}]'."),
+    verify_option,
+    caches_option,
+    click.option(
+        "--top", type=int, default=10, show_default=True, help="Results to show of each size and GPU; 0: all."
+    ),
+    jobs_option,
+    click.option("--scheduler", metavar="tcp://HOST:PORT", help="Predict on the dask cluster there instead."),
+    click.option("--no-cache", is_flag=True, help="Compile and predict again."),
+)
 
 
 @click.command("sweep")
-@click.argument("target", required=False)
-@click.option("--kernel", metavar="NAME", help="A built-in kernel (gemmsim list kernels).")
-@click.option("--set-kernel", "kernel_sets", multiple=True, metavar="KEY=V,V,...", help="Values of a tunable, or all.")
-@click.option("--size", "sizes", multiple=True, metavar="N,MxNxK,...", help="Problem sizes.")
-@click.option("--gpus", default="a100-80gb", show_default=True, metavar="NAME,...", help="gemmsim list gpus.")
-@click.option("--set", "gpu_sets", multiple=True, metavar="KEY=VALUE", help="Change the GPUs: l2.size=25MiB.")
-@click.option("--where", multiple=True, metavar="CONDITION", help="Leave out what does not meet it: 'bm >= bn'.")
-@click.option("--dtype", metavar="TYPE", help="Of A and B, for a built-in kernel that takes several: bf16.")
-@click.option("--entry", metavar="NAME", help="Of a .cu, .ptx or .cubin: 'sgemm<{bm},{bn}>'.")
-@click.option("--grid", metavar="X,Y,Z", help="Blocks, for a kernel of your own: '{n//bn},{m//bm}'.")
-@click.option("--block", metavar="X,Y,Z", help="Threads a block, for a kernel of your own.")
-@click.option("--shared", default="0", metavar="BYTES", help="Dynamic shared memory a block, for a kernel of your own.")
-@click.option("--arg", "args", multiple=True, metavar="TYPE[SHAPE]=VALUE", help="A parameter: 'f32[{m},{k}]'.")
-@click.option("--verify", type=click.Choice(["gemm"]), help="Arguments are A, B, C: check C.")
-@caches_option
-@click.option("--top", type=int, default=10, show_default=True, help="Results to show of each size and GPU; 0: all.")
-@click.option("--jobs", type=int, metavar="N", help="Processes at once.  [default: CPUs]")
-@click.option("--scheduler", metavar="tcp://HOST:PORT", help="Predict on the dask cluster there instead.")
-@click.option("--no-cache", is_flag=True, help="Compile and predict again.")
+@gathered(SweepOptions, _OPTIONS)
 @plot_option(PICTURES)
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json", "csv", "md"]),
-    default="text",
-    show_default=True,
-    help="Form of the data.",
-)
+@format_option("text", "json", "csv", "md")
 @click.option("-o", "--output", metavar="FILE.sqlite", help="Keep results here.  [default: in the cache folder]")
 def command(
-    target: str | None,
-    kernel: str | None,
-    kernel_sets: tuple[str, ...],
-    sizes: tuple[str, ...],
-    gpus: str,
-    gpu_sets: tuple[str, ...],
-    where: tuple[str, ...],
-    dtype: str | None,
-    entry: str | None,
-    grid: str | None,
-    block: str | None,
-    shared: str,
-    args: tuple[str, ...],
-    verify: str | None,
-    caches: str,
+    options: SweepOptions,
     top: int,
     jobs: int | None,
     scheduler: str | None,
-    no_cache: bool,
     plots: tuple[str, ...],
     output_format: str,
     output: str | None,
@@ -93,37 +90,14 @@ def command(
     is not named keeps its default. Of FILE.py:function, the function is called
     with the tunables and returns the kernel.
     """
-    from gemmsim.cli.sweeps import parse_axes, parse_sizes
-    from gemmsim.gpu import load_gpu
+    from gemmsim.cli.requests import check_one_kernel
+    from gemmsim.cli.sweeps import sweep_jobs
 
-    if (kernel is None) == (target is None):
-        raise GemmsimError("give either --kernel NAME or a TARGET such as my.py:my_gemm (see gemmsim sweep --help)")
+    check_one_kernel(options.kernel, options.target, "sweep")
     if top < 0:
         raise GemmsimError(f"--top {top} must be 0 or more")
     pictures = wanted_plots(plots, PICTURES)
-    axes, derived = parse_axes(kernel_sets, kernel)
-    wanted = parse_sizes(sizes)
-    specs = [load_gpu(name, gpu_sets) for name in dict.fromkeys(name.strip() for name in gpus.split(","))]
-    todo: Sequence[Job]
-    if kernel is not None:
-        own = {"--entry": entry, "--grid": grid, "--block": block, "--arg": args, "--verify": verify}
-        for name, value in own.items():
-            if value:
-                raise GemmsimError(f"{name} is for a kernel of your own; --kernel {kernel} takes it from the size")
-        todo, pruned = _of_the_ladder(kernel, dtype, axes, wanted, specs, where, not no_cache, caches == "warm")
-    else:
-        from gemmsim.cli.requests import Options
-        from gemmsim.cli.sweeps import file_jobs
-
-        if dtype is not None:
-            raise GemmsimError("--dtype is for the built-in kernels: --arg says what a kernel of your own takes")
-        options = Options(
-            target=target, kernel=None, entry=entry, size=None, m=None, n=None, k=None, gpu="a100-80gb", gpu_sets=(),
-            kernel_sets=(), alpha=1.0, beta=0.0, grid=grid, block=block, shared=0, args=args, verify=verify,
-            full=False, max_instructions=None, seed=0, no_cache=no_cache,
-            caches=caches,
-        )  # fmt: skip
-        todo, pruned = file_jobs(options, axes, derived, wanted, specs, where, shared)
+    todo, pruned, axes = sweep_jobs(options)
 
     from gemmsim.cli.output import emit
     from gemmsim.report.studies.sweep import RENDERERS
@@ -132,7 +106,7 @@ def command(
     runner = _runner(jobs, scheduler)
     path = _results(output)
     with Store(path) as store:
-        found = _swept(todo, pruned, list(axes), store, runner, no_cache, path)
+        found = _swept(todo, pruned, axes, store, runner, options.no_cache, path)
     if found is None:
         return INTERRUPTED
     emit(RENDERERS[output_format](found, top or None), None)
@@ -141,32 +115,7 @@ def command(
 
         makers = {"heat": lambda: sweep_heat_figure(found), "scaling": lambda: sweep_scaling_figure(found)}
         write_plots(pictures, makers)
-    return WRONG_RESULT if found.wrong else 0
-
-
-def _of_the_ladder(
-    kernel: str,
-    dtype: str | None,
-    axes: dict[str, tuple[int, ...]],
-    sizes: Sequence[tuple[int, int, int]],
-    gpus: Sequence[GpuSpec],
-    where: Sequence[str],
-    use_cache: bool,
-    warm_caches: bool,
-) -> tuple[Sequence[Job], list[Pruned]]:
-    from gemmsim.launch.cases import LadderCase
-    from gemmsim.launch.ladder import kernel_info
-    from gemmsim.sweep.job import LadderJob
-    from gemmsim.sweep.space import ladder_jobs
-
-    known = kernel_info(kernel).dtypes
-    if dtype is not None and dtype not in known:
-        raise GemmsimError(f"dtype {dtype}: {kernel} takes {' or '.join(known)}")
-    if not sizes:
-        raise GemmsimError("no problem size: give --size N, as in --size 1024,2048")
-    case = LadderCase(kernel, 1, 1, 1, dtype or known[0], warm_caches=warm_caches)
-    template = LadderJob(case, gpus[0], use_cache=use_cache)
-    return ladder_jobs(template, axes, sizes, gpus, where)
+    return FAILED if found.wrong else 0
 
 
 def _runner(jobs: int | None, scheduler: str | None) -> Runner:
@@ -206,7 +155,7 @@ def _swept(
     again: bool,
     path: Path,
 ) -> Sweep | None:
-    """None where it was interrupted, which is said."""
+    """The ranking; None where the sweep was interrupted, which a line on standard error says."""
     from tqdm import tqdm
 
     from gemmsim.sweep.run import sweep

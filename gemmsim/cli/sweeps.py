@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from gemmsim.analysis.studies.ranking import Point, Pruned
-from gemmsim.cli.parse import parse_assignments, parse_dims
-from gemmsim.cli.requests import Options, target_request
-from gemmsim.compile.key import cache_key
-from gemmsim.compile.source import PythonKernel, kernel_file
-from gemmsim.compile.toolchain import tool_versions
-from gemmsim.gpu import GpuSpec
+from gemmsim.cli.options import LaunchOptions, SweepOptions
+from gemmsim.cli.requests import launch_on, refuse_dtype, refuse_own
+from gemmsim.compile.source import PythonKernel
+from gemmsim.gpu import GpuSpec, load_gpu
+from gemmsim.launch.cases import LadderCase
 from gemmsim.launch.ladder import kernel_info
-from gemmsim.launch.request import AnalyzeRequest
+from gemmsim.launch.notation import parse_argument, parse_assignments, parse_dims
+from gemmsim.launch.own import own_source, split_target
+from gemmsim.launch.spec import LaunchSpec, Settings
+from gemmsim.studies.compare import task_of
 from gemmsim.support.errors import GemmsimError
 from gemmsim.sweep.expressions import evaluate, fill
-from gemmsim.sweep.space import Size, products, size_names, unlaunchable, unmet
+from gemmsim.sweep.job import Job
+from gemmsim.sweep.space import Size, ladder_jobs, products, size_names, unlaunchable, unmet
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 Axes = dict[str, tuple[int, ...]]
@@ -56,98 +60,89 @@ def parse_axes(texts: Sequence[str], kernel: str | None) -> tuple[Axes, dict[str
     return axes, derived
 
 
-@dataclass(frozen=True)
-class FileJob:
-    """A kernel of the user's own; `options` is what `analyze` would be told. tunables: of a Python factory."""
-
-    options: Options
-    values: dict[str, int]
-    gpu: GpuSpec
-    tunables: tuple[tuple[str, int], ...] | None = None
-    asked: dict[str, object] = field(default_factory=dict)
-
-    @property
-    def point(self) -> Point:
-        one = self.options
-        return Point(_shown(one), self.values, one.m, one.n, one.k, "", self.gpu.name)
-
-    @property
-    def source_name(self) -> str:
-        return f"{self.options.target} {self.gpu.arch}"
-
-    def source_hash(self) -> str:
-        file, _, function = _target(self.options)
-        return cache_key(kernel_file(Path(file), function or None), self.gpu.arch, tool_versions())
-
-    def request(self) -> AnalyzeRequest:
-        request = target_request(self.options)
-        kernel = request.kernel
-        if isinstance(kernel, PythonKernel) and self.tunables:
-            kernel = replace(kernel, tunables=self.tunables)
-        return replace(request, gpu=self.gpu, kernel=kernel, labels=replace(request.labels, tunables=self.values))
+def sweep_jobs(options: SweepOptions) -> tuple[list[Job], list[Pruned], list[str]]:
+    """Combinations that may launch, those that cannot, and the names of the tunables that are varied."""
+    axes, derived = parse_axes(options.kernel_sets, options.kernel)
+    sizes = parse_sizes(options.sizes)
+    names = dict.fromkeys(name.strip() for name in options.gpus.split(","))
+    gpus = [load_gpu(name, options.gpu_sets) for name in names]
+    if options.kernel is None:
+        return *_file_jobs(options, axes, derived, sizes, gpus), list(axes)
+    own = {"--entry": options.entry, "--grid": options.grid, "--block": options.block, "--arg": options.args}
+    refuse_own(options.kernel, own | {"--verify": options.verify})
+    if not sizes:
+        raise GemmsimError("no problem size: give --size N, as in --size 1024,2048")
+    template = LadderCase(options.kernel, 1, 1, 1, options.dtype, warm_caches=options.caches == "warm")
+    settings = Settings(use_cache=not options.no_cache)
+    return *ladder_jobs(template, axes, sizes, gpus, options.where, settings), list(axes)
 
 
-def file_jobs(
-    template: Options,
-    axes: Axes,
-    derived: dict[str, str],
-    sizes: Sequence[Size],
-    gpus: Sequence[GpuSpec],
-    where: Sequence[str],
-    shared: str,
-) -> tuple[list[FileJob], list[Pruned]]:
-    """Combinations that may launch, and those that cannot.
+def _file_jobs(
+    options: SweepOptions, axes: Axes, derived: dict[str, str], sizes: Sequence[Size], gpus: Sequence[GpuSpec]
+) -> tuple[list[Job], list[Pruned]]:
+    """Combinations of a kernel of the user's own.
 
     `{expression}` in --entry, --grid, --block, --shared and --arg is filled in for each: names are those of
     --set-kernel, and m, n and k. A Python function is called with the values of `axes`, and returns the kernel.
     """
+    refuse_dtype(options.dtype)
     jobs, pruned = [], []
     clash = [name for name in (*axes, *derived) if name in ("m", "n", "k")]
     if clash:
         raise GemmsimError(f"--set-kernel {clash[0]}: m, n and k are those of --size")
-    python = bool(_target(template)[1])
+    file, function = split_target(str(options.target))
     values = products(axes, max(len(sizes), 1) * len(gpus))
     for gpu, size, chosen in itertools.product(gpus, sizes or (None,), values):
         names = chosen | size_names(size)
         for name, expression in derived.items():
             names[name] = evaluate(expression, names)
         m, n, k = size or (None, None, None)
-        point = Point(_shown(template), chosen, m, n, k, "", gpu.name)
-        found = unmet(where, names)
+        point = Point(function or Path(file).name, chosen, m, n, k, "", gpu.name)
+        found = unmet(options.where, names)
+        if not found:
+            launch = _filled(options, names, size)
+            grid, block = _three(launch.grid), _three(launch.block)
+            found = unlaunchable(grid, block, launch.shared, gpu)
         if found:
             pruned.append(Pruned(point, *found))
-            continue
-        options = _filled(template, names, size, shared)
-        grid, block = ([int(word) for word in str(text).split(",")] for text in (options.grid, options.block))
-        found = unlaunchable(_three(grid), _three(block), options.shared, gpu)
-        if found:
-            pruned.append(Pruned(point, *found))
-            continue
-        asked: dict[str, object] = {"options": _asked(options), "values": chosen}
-        jobs.append(FileJob(options, chosen, gpu, tuple(chosen.items()) if python and chosen else None, asked))
+        else:
+            jobs.append(Job(point, task_of(point.kernel, gpu.name, partial(_own_launch, launch, gpu, chosen))))
+    if jobs:
+        own_source(str(options.target), None)  # a file that cannot be read is no fault of each combination
     return jobs, pruned
 
 
-def _filled(template: Options, names: dict[str, int], size: Size | None, shared: str) -> Options:
+def _own_launch(options: LaunchOptions, gpu: GpuSpec, tunables: dict[str, int]) -> LaunchSpec:
+    spec = launch_on(gpu, [parse_argument(text) for text in options.args], options)
+    kernel = spec.kernel
+    if isinstance(kernel, PythonKernel) and tunables:
+        kernel = replace(kernel, tunables=tuple(tunables.items()))
+    return replace(spec, kernel=kernel, labels=replace(spec.labels, tunables=tunables))
+
+
+def _filled(options: SweepOptions, names: Mapping[str, int], size: Size | None) -> LaunchOptions:
+    """What `analyze` would be told for one combination."""
     m, n, k = size or (None, None, None)
-    grid, block = _counts(template.grid, names, "--grid"), _counts(template.block, names, "--block")
-    text = fill(shared, names)
-    if not text.isdecimal():
-        raise GemmsimError(f"--shared {text} must be 0 or more bytes")
-    return replace(
-        template,
+    shared = fill(options.shared, names)
+    if not shared.isdecimal():
+        raise GemmsimError(f"--shared {shared} must be 0 or more bytes")
+    return LaunchOptions(
+        target=options.target,
+        entry=fill(options.entry, names) if options.entry else None,
         m=m,
         n=n,
         k=k,
-        entry=fill(template.entry, names) if template.entry else None,
-        grid=grid,
-        block=block,
-        shared=int(text),
-        args=tuple(fill(one, names) for one in template.args),
+        grid=_counts(options.grid, names, "--grid"),
+        block=_counts(options.block, names, "--block"),
+        shared=int(shared),
+        args=tuple(fill(one, names) for one in options.args),
+        verify=options.verify,
+        caches=options.caches,
+        no_cache=options.no_cache,
     )
 
 
-def _counts(text: str | None, names: dict[str, int], option: str) -> str:
+def _counts(text: str | None, names: Mapping[str, int], option: str) -> str:
     """`{n//bn},{m//bm}` -> "8,4"; a count may be 0 here, which no launch allows."""
     if text is None:
         raise GemmsimError(f"{option} is missing: a kernel of your own needs --grid X,Y,Z and --block X,Y,Z")
@@ -157,39 +152,6 @@ def _counts(text: str | None, names: dict[str, int], option: str) -> str:
     return filled
 
 
-def _three(counts: list[int]) -> list[int]:
+def _three(text: str | None) -> list[int]:
+    counts = [int(word) for word in str(text).split(",")]
     return counts + [1] * (3 - len(counts))
-
-
-def _asked(options: Options) -> dict[str, object]:
-    """What decides the answer; the GPU, the source and where it was compiled have parts of the key of their own."""
-    names = (
-        "entry",
-        "m",
-        "n",
-        "k",
-        "grid",
-        "block",
-        "shared",
-        "args",
-        "alpha",
-        "beta",
-        "verify",
-        "seed",
-        "full",
-        "caches",
-    )
-    return {"target": _target(options)[1:]} | {name: getattr(options, name) for name in names}
-
-
-def _target(options: Options) -> tuple[str, str, str]:
-    """(file, function of a Python file or "", name to show)"""
-    target = str(options.target)
-    file, colon, function = target.rpartition(":")
-    if colon and Path(file).suffix.lower() == ".py":
-        return file, function, function
-    return target, "", Path(target).name
-
-
-def _shown(options: Options) -> str:
-    return _target(options)[2]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from gemmsim.cli.options import launch_options, output_option
+from gemmsim.cli.options import LaunchOptions, launch_options, output_option
 from gemmsim.cli.output import emit
 from gemmsim.support.errors import GemmsimError
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 @click.command("timeline")
-@click.argument("target", required=False)
 @launch_options
 @click.option("--blocks", type=int, metavar="N", help="The SM's first N blocks.  [default: as many as it holds]")
 @click.option("--cycles", metavar="FROM:TO", help="Only these cycles: 1000:1060.")
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 )
 @output_option
 def command(
-    blocks: int | None, cycles: str | None, warps: int, output_format: str, output: str | None, **options: Any
+    options: LaunchOptions, blocks: int | None, cycles: str | None, warps: int, output_format: str, output: str | None
 ) -> None:
     """Show what the warps of one SM do, cycle by cycle.
 
@@ -47,11 +46,11 @@ def command(
         raise GemmsimError(f"--warps {warps} must be at least 1")
     ends = None if cycles is None else _ends(cycles)
 
-    from gemmsim.cli.requests import Options, launch_request
+    from gemmsim.cli.requests import requested_launch
     from gemmsim.report.timeline import page, perfetto, text
     from gemmsim.studies.timeline import timeline
 
-    report = timeline(launch_request(Options(**options)), blocks)
+    report = timeline(requested_launch(options), blocks)
     if output_format == "text":
         window = _window(report, ends, None)
         return emit(text.render(report, window, warps), output)

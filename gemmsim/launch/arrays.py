@@ -1,8 +1,9 @@
-"""Arrays that a kernel is called with: their NumPy types, their limit, and random contents."""
+"""Arrays that a kernel is called with: their NumPy types, their largest size, and what they hold."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +11,46 @@ from numpy.typing import NDArray
 from gemmsim.support.dtypes import DTYPES, FLOATS
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.periodic_array import PERIOD_BYTES, periodic_array
+from gemmsim.trace.types import Argument, Launch
 
-MAX_ARRAY_BYTES = 8 * 2**30  # beyond it the host, not the GPU, would be what fails
+MAX_ARRAY_BYTES = 8 * 2**30  # a larger one might not fit into the memory of the machine that simulates
 
 NUMPY_DTYPES = {name: np.dtype(dtype.numpy_name) for name, dtype in DTYPES.items()}
-REPEATED_ABOVE = 1 << 20  # elements
+PERIODIC_ABOVE = 1 << 20  # elements
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What an array holds when the kernel starts; it stands for the array as the value of an `Argument`.
+
+    value    the value of every element; None: random numbers, see `random_array`
+    periodic whether an array of more than PERIODIC_ABOVE elements repeats one period, see `support.periodic_array`
+    """
+
+    value: float | None = None
+    periodic: bool = True
+
+
+def with_arrays(launch: Launch, seed: int) -> Launch:
+    """A launch with an array in place of each `Contents`. One generator draws them all, in the order of the arguments.
+
+    Arrays that are there already stay as they are.
+    """
+    random = np.random.default_rng(seed)
+    args = (
+        replace(one, value=_filled(one.value, one.dtype, one.shape, random)) if isinstance(one.value, Contents) else one
+        for one in launch.args
+    )
+    return replace(launch, args=tuple(args))
+
+
+def array_argument(what: str, dtype: str, shape: tuple[int, ...], contents: Contents) -> Argument:
+    """An array to be filled. Raises GemmsimError, beginning with `what`, for one above MAX_ARRAY_BYTES."""
+    size_bytes = math.prod(shape) * DTYPES[dtype].item_bytes
+    if size_bytes > MAX_ARRAY_BYTES:
+        limit = MAX_ARRAY_BYTES >> 30
+        raise GemmsimError(f"{what}: {size_bytes / 2**30:.1f} GiB, but an array may have {limit} GiB at most")
+    return Argument(dtype, shape, contents)
 
 
 def random_array(dtype: str, shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np.generic]:
@@ -29,33 +65,19 @@ def random_array(dtype: str, shape: tuple[int, ...], random: np.random.Generator
     return random.integers(low, low + 16, shape).astype(NUMPY_DTYPES[dtype])
 
 
-def drawn(dtype: str, shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np.generic]:
-    """As `random_array`; of more than REPEATED_ABOVE elements one period is drawn (`support.periodic_array`)."""
-    if math.prod(shape) <= REPEATED_ABOVE:
-        return random_array(dtype, shape, random)
-    return periodic_array(random_array(dtype, (_run_length(dtype),), random), shape)
-
-
-def filled(dtype: str, shape: tuple[int, ...], value: float) -> NDArray[np.generic]:
-    """An array of one value."""
-    if math.prod(shape) <= REPEATED_ABOVE:
-        return np.full(shape, value, NUMPY_DTYPES[dtype])
-    return periodic_array(np.full(_run_length(dtype), value, NUMPY_DTYPES[dtype]), shape)
-
-
-def _run_length(dtype: str) -> int:
-    return PERIOD_BYTES // DTYPES[dtype].item_bytes
-
-
-def check_array_size(what: str, dtype: str, shape: tuple[int, ...]) -> None:
-    """Raises GemmsimError, beginning with `what`, for an array above MAX_ARRAY_BYTES."""
-    size_bytes = math.prod(shape) * DTYPES[dtype].item_bytes
-    if size_bytes > MAX_ARRAY_BYTES:
-        limit = MAX_ARRAY_BYTES >> 30
-        raise GemmsimError(f"{what}: {size_bytes / 2**30:.1f} GiB, but an array may have {limit} GiB at most")
-
-
 def bf16_bits(values: NDArray[np.float32]) -> NDArray[np.uint16]:
     """The upper halves of finite float32 values, rounded to nearest even."""
     bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32).astype(np.uint64)
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+
+
+def _filled(contents: Contents, dtype: str, shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np.generic]:
+    periodic = contents.periodic and math.prod(shape) > PERIODIC_ABOVE
+    made = (PERIOD_BYTES // DTYPES[dtype].item_bytes,) if periodic else shape
+    if contents.value is None:
+        values = random_array(dtype, made, random)
+    elif dtype == "bf16":
+        values = np.full(made, bf16_bits(np.array([contents.value], np.float32))[0])
+    else:
+        values = np.full(made, contents.value, NUMPY_DTYPES[dtype])
+    return periodic_array(values, shape) if periodic else values

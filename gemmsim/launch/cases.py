@@ -1,25 +1,22 @@
-"""A case of the ladder: a rung, its constants, a problem size and a type; and the request that predicts it."""
+"""A case of the ladder: a rung, its constants, a problem size and a type; and the launch that it stands for."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from gemmsim.compile.source import ArgType, PythonKernel
 from gemmsim.gpu import GpuSpec
-from gemmsim.launch.arrays import check_array_size, drawn, filled
+from gemmsim.launch.arrays import Contents, array_argument
 from gemmsim.launch.ladder import kernel_info, kernel_path
-from gemmsim.launch.request import AnalyzeRequest, GemmCheck, Labels, Sampling
+from gemmsim.launch.spec import USUAL_SETTINGS, GemmCheck, Labels, LaunchSpec, Settings
 from gemmsim.support.errors import GemmsimError, nearest
 from gemmsim.trace.types import Argument, Launch
 
 if TYPE_CHECKING:
     from gemmsim.launch.ladder import KernelInfo
-
-FROM_A_SAMPLE = Sampling()
 
 
 @dataclass(frozen=True)
@@ -29,7 +26,7 @@ class LadderCase:
     dtype                 of A and B, the rung's default where None
     tunables              those that differ from the rung's defaults
     dynamic_shared_bytes  a block, beyond what the rung takes
-    seed                  of the random matrices; C is NaN where beta is 0 and nothing may read it
+    seed                  of the random matrices; C is NaN where beta is 0, so that reading it would show
     warm_caches           L2 begins as an identical launch just before has left it
     """
 
@@ -46,44 +43,51 @@ class LadderCase:
     warm_caches: bool = False
 
 
-def ladder_request(
-    case: LadderCase, gpu: GpuSpec, sampling: Sampling = FROM_A_SAMPLE, use_cache: bool = True
-) -> AnalyzeRequest:
-    """What predicts a case on a GPU. Raises GemmsimError, one line, for whatever does not fit the rung."""
+def ladder_launch(case: LadderCase, gpu: GpuSpec, settings: Settings = USUAL_SETTINGS) -> LaunchSpec:
+    """The launch of a case on a GPU. Raises GemmsimError, one line, for whatever does not fit the rung."""
     info = kernel_info(case.kernel)
     m, n, k = case.m, case.n, case.k
     tunables = checked_tunables(info, case.tunables)
+    if case.dynamic_shared_bytes < 0:
+        raise GemmsimError(f"--shared {case.dynamic_shared_bytes} must be 0 or more bytes")
     try:
         shape = info.launch(m, n, k, tunables)
     except ValueError as error:
         raise GemmsimError(f"kernel '{info.name}': {error}") from None
-    dtype = _checked_dtype(info, case.dtype)
-    result = info.result_dtype(dtype)
-    alpha, beta = (_scalar(name, value, result) for name, value in (("alpha", case.alpha), ("beta", case.beta)))
-    shape_b = (n, k) if info.b_transposed else (k, n)
-    operands = {"A": (dtype, (m, k)), "B": (dtype, shape_b), "C": (result, (m, n)), "bias": (result, (n,))}
-    random = np.random.default_rng(case.seed)
-    by_name = {"alpha": Argument(result, (), alpha), "beta": Argument(result, (), beta)}
-    for name, (kind, dims) in operands.items():
-        if name in info.arguments:
-            check_array_size(f"matrix {name} of M={m}, N={n}, K={k}", kind, dims)
-            unread = name == "C" and not beta and result.startswith("f")
-            values = filled(kind, dims, np.nan) if unread else drawn(kind, dims, random)
-            by_name[name] = Argument(kind, dims, values)
-    for name, (kind, dims) in (info.zeros(m, n, k, tunables) if info.zeros else {}).items():
-        check_array_size(f"array {name} for M={m}, N={n}, K={k}", kind, dims)
-        by_name[name] = Argument(kind, dims, filled(kind, dims, 0))
-    args = tuple(by_name[name] for name in info.arguments)
-    return AnalyzeRequest(
+    dtype = checked_dtype(info, case.dtype)
+    args = _arguments(info, case, dtype, info.zeros(m, n, k, tunables) if info.zeros else {})
+    return LaunchSpec(
         kernel=ladder_source(info, tunables, args),
         launch=Launch(shape.grid, shape.block, args, shape.dynamic_shared_bytes + case.dynamic_shared_bytes),
         gpu=gpu,
         labels=Labels(info.name, info.title, m, n, k, tunables),
         verify=gemm_check(info, case.alpha, case.beta),
-        sampling=sampling,
-        use_cache=use_cache,
+        settings=settings,
         warm_caches=case.warm_caches,
+        seed=case.seed,
     )
+
+
+def _arguments(
+    info: KernelInfo, case: LadderCase, dtype: str, zeros: dict[str, tuple[str, tuple[int, ...]]]
+) -> tuple[Argument, ...]:
+    """The arguments of a rung in order: random matrices and bias, the scalars, and the arrays of zeros it asks for."""
+    m, n, k = case.m, case.n, case.k
+    result = info.result_dtype(dtype)
+    scalars = {"alpha": case.alpha, "beta": case.beta}
+    shape_b = (n, k) if info.b_transposed else (k, n)
+    operands = {"A": (dtype, (m, k)), "B": (dtype, shape_b), "C": (result, (m, n)), "bias": (result, (n,))}
+    unread = "C" if not case.beta and result.startswith("f") else None
+    found = []
+    for name in info.arguments:
+        if name in scalars:
+            found.append(Argument(result, (), _scalar(name, scalars[name], result)))
+        elif name in operands:
+            contents = Contents(math.nan) if name == unread else Contents()
+            found.append(array_argument(f"matrix {name} of M={m}, N={n}, K={k}", *operands[name], contents))
+        else:
+            found.append(array_argument(f"array {name} for M={m}, N={n}, K={k}", *zeros[name], Contents(0)))
+    return tuple(found)
 
 
 def gemm_check(info: KernelInfo, alpha: float, beta: float) -> GemmCheck:
@@ -120,7 +124,8 @@ def checked_tunables(info: KernelInfo, wanted: dict[str, int]) -> dict[str, int]
     return {tunable.name: wanted.get(tunable.name, tunable.default) for tunable in info.tunables}
 
 
-def _checked_dtype(info: KernelInfo, wanted: str | None) -> str:
+def checked_dtype(info: KernelInfo, wanted: str | None) -> str:
+    """The type of A and B: the rung's default where None is wanted."""
     if wanted is None:
         return info.dtypes[0]
     if wanted not in info.dtypes:

@@ -11,7 +11,7 @@ from html import escape
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Advice, Bottleneck, Verification
 from gemmsim.analysis.hardware.utilisation import utilisations
-from gemmsim.launch.request import Labels
+from gemmsim.launch.spec import Labels
 from gemmsim.report.layout.words import number, problem_size
 
 MOST_ROWS = 6

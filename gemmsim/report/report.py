@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from gemmsim.analysis.accesses.types import AccessSample, BlockView
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Advice, Bottleneck, Verification
-from gemmsim.launch.request import Labels
+from gemmsim.launch.spec import Labels
 from gemmsim.trace.sanitizer.findings import Sanitized
 
 SCHEMA_VERSION = 1

@@ -10,27 +10,31 @@ from dataclasses import dataclass
 
 from gemmsim.analysis.studies.comparison import Comparison, Skipped, compare_launches
 from gemmsim.analysis.studies.launch_summary import LaunchSummary, summarise
-from gemmsim.gpu.spec import GpuSpec
-from gemmsim.launch.cases import FROM_A_SAMPLE, LadderCase, ladder_request
-from gemmsim.launch.request import AnalyzeRequest, Sampling
+from gemmsim.launch.notation import needed_size
+from gemmsim.launch.spec import LaunchSpec
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.processes import available_cpus, workers
 
 
 @dataclass(frozen=True)
 class Task:
-    """A case to analyse on a GPU; name: what the comparison calls it."""
+    """A launch to analyse, or why there is none. name: what the comparison calls it."""
 
     name: str
-    case: LadderCase
-    gpu: GpuSpec
-    sampling: Sampling = FROM_A_SAMPLE
-    use_cache: bool = True
+    spec: LaunchSpec | Skipped
+
+
+def task_of(name: str, gpu: str, make: Callable[[], LaunchSpec]) -> Task:
+    """A task with the launch that `make` returns; where it raises GemmsimError, a task that is skipped."""
+    try:
+        return Task(name, make())
+    except GemmsimError as error:
+        return Task(name, Skipped(name, gpu, " ".join(str(error).split())))
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """result: the launch, or why there is none; warned: warnings that analysing it gave, one line each."""
+    """result: the launch, or why there is none; warned: the warnings that its analysis gave, one line each."""
 
     result: LaunchSummary | Skipped
     warned: tuple[str, ...] = ()
@@ -42,13 +46,14 @@ def compare(
     jobs: int | None = None,
     progress: Callable[[Outcome], None] = lambda outcome: None,
 ) -> Comparison:
-    """Analyse `tasks`, all of one size, and compare them in their order.
+    """Analyse `tasks`, all of one size and with the same caches, and compare them in their order.
 
-    jobs      processes at once (the CPUs at hand where None); 1 starts none
-    progress  called in this process with each outcome, as they come
+    by_gpu    whether the rows of a group are GPUs, not kernels
+    jobs      how many processes work at once; the CPUs of this machine where None; 1 starts no process
+    progress  called in this process with each outcome, as it comes
 
-    A task that cannot be compiled or launched becomes a `Skipped`. Raises GemmsimError where none can be, or where a
-    process ends without an answer.
+    A task that cannot be compiled or launched becomes a `Skipped`. Raises GemmsimError where all are skipped, or where
+    a process ends without an answer.
     """
     if not tasks:
         raise GemmsimError("nothing to compare: no kernel is left")
@@ -64,32 +69,27 @@ def compare(
     skipped = [result for result in results if isinstance(result, Skipped)]
     if not launches:
         raise GemmsimError(f"none of {len(tasks)} kernels can run; {skipped[0].kernel}: {skipped[0].reason}")
-    case = tasks[0].case
-    return compare_launches((case.m, case.n, case.k), launches, skipped, by_gpu, case.warm_caches)
+    first = next(task.spec for task in tasks if isinstance(task.spec, LaunchSpec))
+    return compare_launches(needed_size(first.labels.size), launches, skipped, by_gpu, first.warm_caches)
 
 
 def run_task(task: Task) -> Outcome:
     """One analysis. What gemmsim refuses, in one line, is an outcome; anything else is a defect and raised."""
-    return run_request(
-        task.name, task.gpu.name, lambda: ladder_request(task.case, task.gpu, task.sampling, task.use_cache)
-    )
-
-
-def run_request(name: str, gpu: str, make: Callable[[], AnalyzeRequest]) -> Outcome:
-    """The same of any request; `make` may raise GemmsimError."""
     from gemmsim.api import analyze
 
+    spec = task.spec
+    if isinstance(spec, Skipped):
+        return Outcome(spec)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            request = make()
-            report = analyze(request, accesses=False)
-            dtype = next((one.dtype for one in request.launch.args if one.shape), "")
+            report = analyze(spec, accesses=False)
+            dtype = next((one.dtype for one in spec.launch.args if one.shape), "")
             result: LaunchSummary | Skipped = summarise(
-                name, report.labels, dtype, report.evidence, report.bottleneck, report.verified
+                task.name, report.labels, dtype, report.evidence, report.bottleneck, report.verified
             )
         except GemmsimError as error:
-            result = Skipped(name, gpu, " ".join(str(error).split()))
+            result = Skipped(task.name, spec.gpu.name, " ".join(str(error).split()))
     return Outcome(result, tuple(" ".join(str(one.message).split()) for one in caught))
 
 

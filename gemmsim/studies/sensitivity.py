@@ -6,62 +6,54 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from gemmsim.analysis.studies.sensitivity import Better, Changes, Effect, Sensitivity, rule_of, varied_keys
+from gemmsim.api import count, recount, time
 from gemmsim.gpu.check import check
 from gemmsim.gpu.improve import better_values, value_of, with_values
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.gpu.units import UNITS
 from gemmsim.isa.program import Program
-from gemmsim.launch.request import AnalyzeRequest
+from gemmsim.launch.spec import LaunchSpec
 from gemmsim.sm.pipes import port_of, port_pipes
-from gemmsim.sm.schedule import schedule
 from gemmsim.support.errors import GemmsimError
 
 NONE_LEFT = "cannot be better: the GPU has none of it, or as much as there can be"
 
 
 def sensitivity(
-    request: AnalyzeRequest, share: float = 0.1, progress: Callable[[int, int], None] = lambda done, total: None
+    spec: LaunchSpec, share: float = 0.1, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> Sensitivity:
     """Time of a launch with each number of its GPU better by `share`, one at a time.
 
     The kernel is executed once. What changes only the time is timed again; what changes counts (cache sizes, what is
     resident) is counted again first, and executed again only where other blocks would be.
 
-    progress  called with how many numbers are done, and of how many
+    progress  called with how many numbers are done, and how many there are
     Raises GemmsimError as `api.count` does, and for a share that is not between 0 and 1.
     """
-    from gemmsim.api import Counted, count, recount
-
     if not 0 < share < 1:
         raise GemmsimError(f"better by {100 * share:g} %: must be above 0 and below 100")
-    gpu = request.gpu
-
-    def time_us(counted: Counted, spec: GpuSpec) -> float:
-        resident = counted.occupancy.blocks_per_sm
-        cost, trace = counted.traffic.cost, counted.execution.trace
-        return schedule(counted.program, request.launch, trace, cost, spec, resident).duration_us
-
-    counted = count(request)
-    before_us = time_us(counted, gpu)
+    gpu = spec.gpu
+    counted = count(spec)
+    before_us = time(counted, spec).duration_us
     keys = [key for key in varied_keys() if key in gpu.provenance]
     effects, skipped = [], {}
     for done, key in enumerate(keys, 1):
         rule = rule_of(key)
         values = better_values(gpu, key, rule.better == Better.MORE, share)
         try:
-            spec = check(with_values(gpu, values))
+            better = replace(spec, gpu=check(with_values(gpu, values)))
             if not values:
                 skipped[key] = NONE_LEFT
             elif not uses(counted.program, gpu, key):
-                effects.append(_effect(key, gpu, spec, before_us, before_us))
+                effects.append(_effect(key, gpu, better.gpu, before_us, before_us))
             else:
-                here = recount(counted, replace(request, gpu=spec)) if rule.changes == Changes.COUNTS else counted
-                effects.append(_effect(key, gpu, spec, before_us, time_us(here, spec)))
+                here = recount(counted, better) if rule.changes == Changes.COUNTS else counted
+                effects.append(_effect(key, gpu, better.gpu, before_us, time(here, better).duration_us))
         except GemmsimError as error:
             skipped[key] = " ".join(str(error).split())
         progress(done, len(keys))
     return Sensitivity(
-        labels=request.labels,
+        labels=spec.labels,
         gpu=gpu.name,
         asked_pct=100 * share,
         time_us=before_us,
@@ -71,18 +63,18 @@ def sensitivity(
 
 
 def uses(program: Program, gpu: GpuSpec, key: str) -> bool:
-    """Whether a program can take another time where `key` changes: not where it has no instruction for that pipe."""
+    """Whether a program's time can change with `key`: not with the numbers of a pipe that none of its code uses."""
     section, name, *_ = key.split(".")
     pipes = {pipe for one in program.instructions for pipe in port_pipes(port_of(one.opcode, program.arch), gpu.pipes)}
-    always = ("cbu", "adu", "lsu")  # their latencies and rates are those of branches, barriers and address units too
+    always = ("cbu", "adu", "lsu")  # branches, barriers and address units have the latencies and rates of these pipes
     if section == "mma":
         return "tensor" in pipes
     return section != "pipes" or name in pipes or name in always
 
 
-def _effect(key: str, gpu: GpuSpec, spec: GpuSpec, before_us: float, time_us: float) -> Effect:
+def _effect(key: str, gpu: GpuSpec, changed: GpuSpec, before_us: float, time_us: float) -> Effect:
     rule = rule_of(key)
-    before, after = _first(value_of(gpu, key)), _first(value_of(spec, key))
+    before, after = _first(value_of(gpu, key)), _first(value_of(changed, key))
     unit = gpu.provenance[key].unit
     return Effect(
         key=key,

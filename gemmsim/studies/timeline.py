@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from gemmsim.analysis.code.source_lines import line_text, source_line
-from gemmsim.api import count
+from gemmsim.api import count, time
 from gemmsim.isa.program import Program
-from gemmsim.launch.request import AnalyzeRequest
+from gemmsim.launch.spec import LaunchSpec
 from gemmsim.report.timeline.types import InstructionText, TimelineReport
-from gemmsim.sm.schedule import schedule
 from gemmsim.sm.timeline import record
 
 MAX_INSTRUCTIONS = 150_000
 
 
-def timeline(
-    request: AnalyzeRequest, blocks: int | None = None, max_instructions: int = MAX_INSTRUCTIONS
-) -> TimelineReport:
+def timeline(spec: LaunchSpec, blocks: int | None = None, max_instructions: int = MAX_INSTRUCTIONS) -> TimelineReport:
     """Record the busiest SM. blocks, max_instructions: see `sm.timeline.record`. Raises GemmsimError as `analyze`."""
-    launch, gpu = request.launch, request.gpu
-    counted = count(request)
+    launch, gpu = spec.launch, spec.gpu
+    counted = count(spec)
     program, trace, cost = counted.program, counted.execution.trace, counted.traffic.cost
     resident = counted.occupancy.blocks_per_sm
-    timing = schedule(program, launch, trace, cost, gpu, resident)
+    timing = time(counted, spec)
     recorded = record(program, launch, trace, cost, gpu, timing.sm_clock_hz, resident, blocks, max_instructions)
     return TimelineReport(
-        labels=request.labels,
+        labels=spec.labels,
         gpu_title=gpu.title,
         arch=gpu.arch,
         clock_hz=timing.sm_clock_hz,

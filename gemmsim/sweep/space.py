@@ -5,14 +5,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
-from gemmsim.analysis.studies.ranking import Pruned
+from gemmsim.analysis.studies.ranking import Point, Pruned
 from gemmsim.gpu.spec import GpuSpec
-from gemmsim.launch.cases import LadderCase, checked_tunables
+from gemmsim.launch.cases import LadderCase, checked_dtype, checked_tunables, ladder_launch
 from gemmsim.launch.ladder import kernel_info
+from gemmsim.launch.spec import USUAL_SETTINGS, Settings
+from gemmsim.studies.compare import task_of
 from gemmsim.support.errors import GemmsimError
 from gemmsim.sweep.expressions import evaluate
-from gemmsim.sweep.job import LadderJob
+from gemmsim.sweep.job import Job
 
 Size = tuple[int, int, int]  # m, n, k
 MOST_COMBINATIONS = 1_000_000
@@ -30,32 +33,32 @@ def products(axes: Mapping[str, Sequence[int]], times: int) -> list[dict[str, in
 
 
 def size_names(size: Size | None) -> dict[str, int]:
-    """What an expression may name beside the tunables."""
+    """What an expression may name besides the tunables."""
     return dict(zip("mnk", size, strict=True)) if size else {}
 
 
 def ladder_jobs(
-    template: LadderJob,
+    template: LadderCase,
     axes: Mapping[str, Sequence[int]],
     sizes: Sequence[Size],
     gpus: Sequence[GpuSpec],
     where: Sequence[str] = (),
-) -> tuple[list[LadderJob], list[Pruned]]:
+    settings: Settings = USUAL_SETTINGS,
+) -> tuple[list[Job], list[Pruned]]:
     """Combinations that may launch, and those that cannot.
 
-    template  kernel and dtype, and how to predict it; size, tunables and GPU come from the others
+    template  kernel, dtype and caches; size and tunables come from the others
     where     conditions that a combination must meet (see `expressions`)
 
-    Raises GemmsimError for a tunable or value that the rung does not have.
+    Raises GemmsimError for a dtype, tunable or value that the rung does not have.
     """
-    kernel = template.case.kernel
-    info = kernel_info(kernel)
+    info = kernel_info(template.kernel)
+    dtype = checked_dtype(info, template.dtype)
     chosen = [checked_tunables(info, one) for one in products(axes, len(sizes) * len(gpus))]
     jobs, pruned = [], []
     for gpu, size, tunables in itertools.product(gpus, sizes, chosen):
         m, n, k = size
-        case: LadderCase = replace(template.case, m=m, n=n, k=k, tunables=tunables)
-        job = replace(template, case=case, gpu=gpu)
+        point = Point(info.name, tunables, m, n, k, dtype, gpu.name)
         found = unmet(where, tunables | size_names(size))
         if not found:
             try:
@@ -65,9 +68,10 @@ def ladder_jobs(
             else:
                 found = unlaunchable(shape.grid, shape.block, shape.dynamic_shared_bytes, gpu)
         if found:
-            pruned.append(Pruned(job.point, *found))
+            pruned.append(Pruned(point, *found))
         else:
-            jobs.append(job)
+            case = replace(template, m=m, n=n, k=k, tunables=tunables)
+            jobs.append(Job(point, task_of(info.name, gpu.name, partial(ladder_launch, case, gpu, settings))))
     return jobs, pruned
 
 

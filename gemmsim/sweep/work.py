@@ -1,4 +1,4 @@
-"""One combination, predicted in whichever process or machine this runs: it never raises, it says what went wrong."""
+"""Predicts one combination, in any process or machine. Nothing is raised: the result says what went wrong."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gemmsim.analysis.limits.occupancy import theoretical_occupancy
 from gemmsim.analysis.studies.launch_summary import LaunchSummary
 from gemmsim.analysis.studies.ranking import Point, Prediction, Status, SweepResult
-from gemmsim.studies.compare import run_request
+from gemmsim.launch.spec import LaunchSpec
 from gemmsim.support.errors import GemmsimError
 from gemmsim.sweep.job import Job, key_of
 
@@ -26,7 +26,8 @@ class Done:
 
 
 def run_job(job: Job, key: str) -> Done:
-    """Predict `job`. `key` is what its asker calls it; another one here means other files or another gemmsim."""
+    """Predict `job`. `key` is its key where the sweep was started; another one here means other files or another
+    gemmsim."""
     with _one_at_a_time:
         return _run(job, key)
 
@@ -36,7 +37,7 @@ def _run(job: Job, key: str) -> Done:
     try:
         if key_of(job) != key:
             return Done(failed(job, key, "this worker has another version of gemmsim, its tools or the kernel's files"))
-        outcome = run_request(job.point.kernel, job.gpu.name, job.request)
+        outcome = job.run()
         seconds = time.monotonic() - start
         found = outcome.result
         if isinstance(found, LaunchSummary):
@@ -83,14 +84,16 @@ def _cannot_launch(job: Job) -> bool:
     """Whether a job that was refused compiles, and then needs more registers or shared memory than there are."""
     from gemmsim.compile import compile_kernel, default_cache
 
+    spec = job.task.spec
+    if not isinstance(spec, LaunchSpec):
+        return False
     try:
-        request = job.request()
-        program = compile_kernel(request.kernel, request.gpu.arch, default_cache() if request.use_cache else None)
+        program = compile_kernel(spec.kernel, spec.gpu.arch, default_cache() if spec.settings.use_cache else None)
     except GemmsimError:
         return False
-    shared_bytes = program.static_shared_bytes + request.launch.dynamic_shared_bytes
+    shared_bytes = program.static_shared_bytes + spec.launch.dynamic_shared_bytes
     try:
-        theoretical_occupancy(program.registers, shared_bytes, request.launch.threads_per_block, request.gpu)
+        theoretical_occupancy(program.registers, shared_bytes, spec.launch.threads_per_block, spec.gpu)
     except GemmsimError:
         return True
     return False

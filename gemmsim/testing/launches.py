@@ -1,9 +1,9 @@
-"""From what a test says of a launch to its prediction."""
+"""The fixture `analyze`: from what a test says about a launch to its prediction."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.api import analyze
-from gemmsim.cli.requests import Options, kernel_request, target_request
+from gemmsim.cli.options import LaunchOptions
+from gemmsim.cli.requests import launch_on
 from gemmsim.gpu import GpuSpec, load_gpu
 from gemmsim.launch.arrays import NUMPY_DTYPES
-from gemmsim.launch.request import AnalyzeRequest
+from gemmsim.launch.notation import parse_argument
 from gemmsim.support.errors import GemmsimError
 from gemmsim.testing.trace import Trace
 from gemmsim.trace.types import Argument
@@ -24,12 +25,16 @@ _SUFFIXES = (".cu", ".ptx", ".cubin")
 
 @dataclass(frozen=True, repr=False)
 class Analyzer:
-    """Predicts launches for one GPU; `folder`: where files named by tests are looked for first; `known`: predictions of
-    launches that were asked for before, where all of their arguments are given as text."""
+    """Predicts launches.
+
+    gpu     the GPU to predict for, where a call names no other
+    folder  where a file that a test names is looked for first
+    known   what was predicted before, by the launch's `repr`; only launches whose arguments are all given as text
+    """
 
     gpu: GpuSpec | str
     folder: Path
-    known: dict[Any, Trace] = field(default_factory=dict)
+    known: dict[str, Trace] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<analyze for {self.gpu if isinstance(self.gpu, str) else self.gpu.name}>"
@@ -65,7 +70,7 @@ class Analyzer:
         Raises GemmsimError, with one clear line, for whatever cannot be.
         """
         name, target = self._name(kernel)
-        options = Options(
+        options = LaunchOptions(
             target=target,
             kernel=name,
             entry=entry,
@@ -73,29 +78,25 @@ class Analyzer:
             m=m,
             n=n,
             k=k,
-            gpu="a100-80gb",  # a placeholder: see below
-            gpu_sets=(),
             kernel_sets=tuple(f"{key}={value}" for key, value in (tunables or {}).items()),
+            dtype=dtype,
             alpha=alpha,
             beta=beta,
             grid=_dims(grid),
             block=_dims(block),
             shared=shared,
-            args=tuple(arg if isinstance(arg, str) else _as_text(arg) for arg in args),
             verify=verify,
             full=full,
             max_instructions=max_instructions,
             seed=seed,
-            no_cache=False,
-            dtype=dtype,
         )
         wanted = self.gpu if gpu is None else gpu
-        spec = load_gpu(wanted) if isinstance(wanted, str) else wanted
+        spec = launch_on(load_gpu(wanted) if isinstance(wanted, str) else wanted, _arguments(args), options)
         if not all(isinstance(arg, str) for arg in args):
-            return _predicted(_request(options, spec, args))
-        key = options, spec.name, repr(spec)
+            return Trace(spec, analyze(spec))
+        key = repr(spec)
         if key not in self.known:
-            self.known[key] = _predicted(_request(options, spec, args))
+            self.known[key] = Trace(spec, analyze(spec))
         return self.known[key]
 
     def _name(self, kernel: str | Callable[..., Any]) -> tuple[str | None, str | None]:
@@ -116,33 +117,21 @@ class Analyzer:
         return str(beside) if beside.is_file() else file
 
 
-def _request(options: Options, gpu: GpuSpec, args: Sequence[Any]) -> AnalyzeRequest:
-    request = kernel_request(options) if options.kernel else target_request(options)
-    values = [
-        given if isinstance(arg, str) else Argument(given.dtype, given.shape, arg if given.shape else arg.item())
-        for arg, given in zip(args, request.launch.args, strict=False)
-    ]
-    launch = replace(request.launch, args=tuple(values)) if options.args else request.launch
-    return replace(request, launch=launch, gpu=gpu)
-
-
-def _predicted(request: AnalyzeRequest) -> Trace:
-    return Trace(request, analyze(request))
-
-
 def _dims(dims: int | Sequence[int] | None) -> str | None:
     if dims is None:
         return None
     return ",".join(map(str, (dims,) if isinstance(dims, int) else dims))
 
 
-def _as_text(value: Any) -> str:
-    """An argument of the same type and shape, as text."""
+def _arguments(args: Sequence[str | NDArray | np.generic]) -> list[Argument]:
+    return [parse_argument(arg) if isinstance(arg, str) else _argument(arg) for arg in args]
+
+
+def _argument(value: Any) -> Argument:
     if not isinstance(value, np.ndarray | np.generic):
         form = "text such as 'i32=256', or a NumPy scalar such as np.int32(256)"
         raise GemmsimError(f"argument {value!r}: its type is not known; give {form}, or a NumPy array")
     names = [name for name, known in NUMPY_DTYPES.items() if known == value.dtype and name != "bf16"]
     if not names:
         raise GemmsimError(f"an array of {value.dtype}: known are {', '.join(NUMPY_DTYPES)}")
-    shape = f"[{','.join(map(str, value.shape))}]" if value.shape else ""
-    return f"{names[0]}{shape}=0"
+    return Argument(names[0], value.shape, value if value.shape else value.item())

@@ -8,7 +8,7 @@ from gemmsim import api
 from gemmsim.checks.expectation import explain, place
 from gemmsim.checks.quantities import OF_LAUNCH, OF_LINES, Reading, read
 from gemmsim.checks.selection import Selection, everything, select
-from gemmsim.launch.request import AnalyzeRequest
+from gemmsim.launch.spec import LaunchSpec
 from gemmsim.report.report import Report
 from gemmsim.support.errors import GemmsimError, nearest
 from gemmsim.trace.sanitizer.findings import Sanitized
@@ -55,8 +55,8 @@ class Lines:
 class Trace:
     """A predicted launch; quantities are attributes: time_us, occupancy, registers, bank_conflicts, ..."""
 
-    def __init__(self, request: AnalyzeRequest, report: Report) -> None:
-        self.request, self.report = request, report
+    def __init__(self, spec: LaunchSpec, report: Report) -> None:
+        self.spec, self.report = spec, report
 
     def __repr__(self) -> str:
         return f"<Trace of {self.report.labels.kernel} on {self.report.evidence.gpu.name}>"
@@ -82,7 +82,7 @@ class Trace:
     @cached_property
     def sanitized(self) -> Sanitized:
         """What the sanitizer finds; executes the launch once more when first asked for."""
-        return api.sanitize(self.request)
+        return api.sanitize(self.spec)
 
     def __getattr__(self, name: str) -> Value:
         if name.startswith("_") or name not in (*OF_LINES, *OF_LAUNCH):

@@ -33,11 +33,12 @@ LANES = 32
 def test_executor(kernel: str, rate: Rate) -> None:
     """All blocks of a 256 GEMM, with the records and streams that the models want."""
     request, program = request_of(kernel, 256), counted(kernel, 256).program
-    blocks = range(request.launch.blocks)
+    launch = request.launch_with_arrays()
+    blocks = range(launch.blocks)
     ones = [1.0] * len(blocks)
 
     def run() -> int:
-        executor = Executor(program, request.launch)
+        executor = Executor(program, launch)
         return int(executor.run(blocks, ones, [True] * len(blocks)).trace.executed.sum())
 
     rate(run, run(), "warp instructions")

@@ -10,7 +10,7 @@ import pytest
 from timeline_factory import timeline_report
 
 from gemmsim.gpu import load_gpu
-from gemmsim.launch.cases import LadderCase, ladder_request
+from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.report.timeline.page import render
 from gemmsim.report.timeline.types import Window
 from gemmsim.studies.timeline import timeline
@@ -32,7 +32,7 @@ COLOURED = """
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("timelines")
-    real = timeline(ladder_request(LadderCase("tiled", 64, 64, 64), load_gpu("a100-80gb")))
+    real = timeline(ladder_launch(LadderCase("tiled", 64, 64, 64), load_gpu("a100-80gb")))
     reports = {"by_hand": timeline_report(), "tiled": real}
     for name, report in reports.items():
         whole = Window(0, report.timeline.cycles)

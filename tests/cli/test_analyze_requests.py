@@ -7,30 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gemmsim.cli.requests import Options, kernel_request, target_request
+from gemmsim.cli.options import LaunchOptions
+from gemmsim.cli.requests import requested_launch
 from gemmsim.compile import CubinKernel, PythonKernel
 from gemmsim.support.errors import GemmsimError
 
-GIVEN_NOTHING = Options(
-    target=None, kernel=None, entry=None, size=None, m=None, n=None, k=None, gpu="a100", gpu_sets=(), kernel_sets=(),
-    alpha=1.0, beta=0.0, grid=None, block=None, shared=0, args=(), verify=None, full=False, max_instructions=None,
-    seed=0, no_cache=False,
-)  # fmt: skip
 GEMM_ARGS = ("f32[64,32]", "f32[32,48]", "f32[64,48]=0")
 
 
-def options(**given: object) -> Options:
-    from dataclasses import replace
-
-    return replace(GIVEN_NOTHING, **given)  # type: ignore[arg-type]
+def ladder(**given: object) -> LaunchOptions:
+    return LaunchOptions(**{"kernel": "tiled", "size": 64} | given)
 
 
-def ladder(**given: object) -> Options:
-    return options(**{"kernel": "tiled", "size": 64} | given)
-
-
-def own(**given: object) -> Options:
-    return options(**{"target": "my.py:gemm", "grid": "2,2", "block": "32,32", "args": GEMM_ARGS} | given)
+def own(**given: object) -> LaunchOptions:
+    return LaunchOptions(**{"target": "my.py:gemm", "grid": "2,2", "block": "32,32", "args": GEMM_ARGS} | given)
 
 
 @pytest.fixture
@@ -43,12 +33,12 @@ def kernel_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_ladder_launch() -> None:
     """M = 33 and N = 100 in tiles of 16: 3 x 7 blocks; A is 33 x 7; C is NaN, as nothing may read it."""
-    request = kernel_request(ladder(size=None, m=33, n=100, k=7, kernel_sets=("tile=16",), alpha=1.5))
+    request = requested_launch(ladder(size=None, m=33, n=100, k=7, kernel_sets=("tile=16",), alpha=1.5))
     launch = request.launch
     assert (launch.grid, launch.block, launch.dynamic_shared_bytes) == ((7, 3, 1), (16, 16, 1), 0)
     assert [argument.shape for argument in launch.args] == [(33, 7), (7, 100), (33, 100), (), ()]
     assert [argument.value for argument in launch.args[3:]] == [1.5, 0.0]
-    assert np.isnan(np.asarray(launch.args[2].value)).all()
+    assert np.isnan(np.asarray(request.launch_with_arrays().args[2].value)).all()
     assert isinstance(request.kernel, PythonKernel)
     assert (request.kernel.function, request.kernel.tunables) == ("build", (("tile", 16),))
     assert [(one.dtype, one.ndim) for one in request.kernel.signature] == [("f32", 2)] * 3 + [("f32", 0)] * 2
@@ -57,33 +47,32 @@ def test_ladder_launch() -> None:
 
 
 def test_seed_decides_the_matrices() -> None:
-    first, again, other = (
-        np.asarray(kernel_request(ladder(seed=seed, beta=1.0)).launch.args[2].value) for seed in (1, 1, 2)
-    )
+    specs = [requested_launch(ladder(seed=seed, beta=1.0)) for seed in (1, 1, 2)]
+    first, again, other = (np.asarray(spec.launch_with_arrays().args[2].value) for spec in specs)
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
 
 
 def test_own_kernel(kernel_file: Path) -> None:
-    request = target_request(
+    request = requested_launch(
         own(verify="gemm", shared=1024, max_instructions=5, full=True, no_cache=True, caches="warm")
     )
-    assert request.warm_caches and not target_request(own()).warm_caches
+    assert request.warm_caches and not requested_launch(own()).warm_caches
     assert isinstance(request.kernel, PythonKernel) and request.kernel.function == "gemm"
     assert (request.launch.grid, request.launch.block) == ((2, 2, 1), (32, 32, 1))
     assert request.launch.dynamic_shared_bytes == 1024
     assert (request.labels.kernel, request.labels.m, request.labels.n, request.labels.k) == ("gemm", 64, 48, 32)
     assert request.verify is not None and (request.verify.a, request.verify.b, request.verify.c) == (0, 1, 2)
-    assert (request.sampling.full, request.sampling.max_instructions, request.use_cache) == (True, 5, False)
+    assert (request.settings.full, request.settings.max_instructions, request.settings.use_cache) == (True, 5, False)
 
 
 def test_flat_arrays_verify_where_sizes_are_given(kernel_file: Path) -> None:
     flat = ("i32=64", "f32[2048]", "f32[1536]", "f32[3072]=0")
-    request = target_request(own(target="my.cubin", args=flat, verify="gemm", m=64, n=48, k=32))
+    request = requested_launch(own(target="my.cubin", args=flat, verify="gemm", m=64, n=48, k=32))
     assert isinstance(request.kernel, CubinKernel)
     assert request.verify is not None and (request.verify.a, request.verify.b, request.verify.c) == (1, 2, 3)
     with pytest.raises(GemmsimError, match="add --m, --n and --k"):
-        target_request(own(target="my.cubin", args=flat, verify="gemm"))
+        requested_launch(own(target="my.cubin", args=flat, verify="gemm"))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +101,7 @@ def test_flat_arrays_verify_where_sizes_are_given(kernel_file: Path) -> None:
 )
 def test_bad_ladder_options(given: dict[str, object], message: str) -> None:
     with pytest.raises(GemmsimError, match=message) as caught:
-        kernel_request(ladder(**given))
+        requested_launch(ladder(**given))
     assert "\n" not in str(caught.value)
 
 
@@ -135,5 +124,5 @@ def test_bad_ladder_options(given: dict[str, object], message: str) -> None:
 )
 def test_bad_options_of_own_kernels(kernel_file: Path, given: dict[str, object], message: str) -> None:
     with pytest.raises(GemmsimError, match=message) as caught:
-        target_request(own(**given))
+        requested_launch(own(**given))
     assert "\n" not in str(caught.value)

@@ -12,7 +12,7 @@ import gemmsim
 from gemmsim.api import sanitize
 from gemmsim.cli.main import main
 from gemmsim.gpu import load_gpu
-from gemmsim.launch.cases import LadderCase, ladder_request
+from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.launch.ladder import kernel_infos
 from gemmsim.report import hazards
 
@@ -30,7 +30,7 @@ def analyze(entry: str, *more: str, a: str = "f32[256]", c: str = "f32[256]=0", 
 def test_the_ladder_is_clean(name: str, dtype: str) -> None:
     """Every rung and type at sizes that no tile divides. NVIDIA's compute-sanitizer (racecheck and memcheck on an H200)
     found nothing there either."""
-    outcome = sanitize(ladder_request(LadderCase(name, 131, 135, 70, dtype=dtype), load_gpu("h200")))
+    outcome = sanitize(ladder_launch(LadderCase(name, 131, 135, 70, dtype=dtype), load_gpu("h200")))
     assert [hazards.one_line(finding) for finding in outcome.findings] == []
     assert not outcome.stopped and outcome.blocks == outcome.blocks_total
 

@@ -9,7 +9,7 @@ import numpy as np
 from gemmsim.api import analyze
 from gemmsim.compile import CudaKernel
 from gemmsim.gpu import load_gpu
-from gemmsim.launch.request import AnalyzeRequest, Labels
+from gemmsim.launch.spec import Labels, LaunchSpec
 from gemmsim.trace.types import Argument, Launch
 
 SOURCE = """
@@ -29,7 +29,7 @@ def test_a_copy_is_one_request_of_its_global_sectors() -> None:
     values = np.arange(128, dtype=np.float32)
     args = (Argument("f32", (128,), values), Argument("f32", (128,), np.zeros(128, np.float32)))
     launch = Launch((1, 1, 1), (32, 1, 1), args)
-    request = AnalyzeRequest(CudaKernel(SOURCE, Path("copy.cu")), launch, load_gpu("a100"), Labels("copy"))
+    request = LaunchSpec(CudaKernel(SOURCE, Path("copy.cu")), launch, load_gpu("a100"), Labels("copy"))
     evidence = analyze(request).evidence
     (copy,) = [row for row in evidence.traffic if row.op == "ldgsts"]
     assert (copy.requests, copy.sectors) == (1, 16)

@@ -9,8 +9,10 @@ import pytest
 from kernel_runs import loops
 
 from gemmsim.api import Counted, count
-from gemmsim.cli.requests import Options, kernel_request
+from gemmsim.gpu import load_gpu
 from gemmsim.isa.program import Program
+from gemmsim.launch.cases import LadderCase, ladder_launch
+from gemmsim.launch.notation import parse_tunables
 
 pytest.importorskip("numba_cuda")
 
@@ -39,15 +41,8 @@ STAY_IN_REGISTERS = [
 @lru_cache(maxsize=32)
 def counted(name: str, *tunables: str, size: int = 64, gpu: str = "a100") -> Counted:
     """The rung at M = N = K = size."""
-    return count(
-        kernel_request(
-            Options(
-                target=None, kernel=name, entry=None, size=size, m=None, n=None, k=None, gpu=gpu, gpu_sets=(),
-                kernel_sets=tunables, alpha=1.0, beta=0.0, grid=None, block=None, shared=0, args=(), verify=None,
-                full=False, max_instructions=None, seed=0, no_cache=False,
-            )
-        )
-    )  # fmt: skip
+    chosen = parse_tunables(tunables, "tunables")
+    return count(ladder_launch(LadderCase(name, size, size, size, tunables=chosen), load_gpu(gpu)))
 
 
 def wavefronts_per_request(name: str, *tunables: str) -> dict[str, set[float]]:

@@ -22,7 +22,7 @@ from gemmsim.compile.decode import decode_cubin
 from gemmsim.compile.link import link
 from gemmsim.compile.source import CubinKernel
 from gemmsim.gpu import load_gpu
-from gemmsim.launch.request import AnalyzeRequest, Labels
+from gemmsim.launch.spec import Labels, LaunchSpec
 from gemmsim.memory.requests.banks import wavefronts as by_the_model
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace.types import Argument, Launch
@@ -230,7 +230,7 @@ def test_the_simulator_runs_the_kernel_and_counts_what_the_bank_model_says(bits:
         Argument("u32", (), rounds),
         Argument("u32", (), 0),
     )
-    request = AnalyzeRequest(
+    request = LaunchSpec(
         kernel=CubinKernel(cubin, Path("lds.cubin"), entry, "c"),
         launch=Launch((1, 1, 1), (32 * warps, 1, 1), args),
         gpu=load_gpu("h200"),

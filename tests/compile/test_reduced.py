@@ -11,7 +11,7 @@ from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.compile.source import ArgType, PythonKernel
 from gemmsim.gpu import load_gpu
 from gemmsim.isa.program import Program
-from gemmsim.launch.cases import LadderCase, ladder_request
+from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.launch.ladder import kernel_infos
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.lower.context import CONTROL_NUMBER
@@ -22,8 +22,8 @@ GPU = load_gpu("h200")
 
 
 def executor_of(kernel: str, size: int = 128) -> Executor:
-    request = ladder_request(LadderCase(kernel, size, size, size), GPU)
-    return Executor(compile_kernel(request.kernel, GPU.arch, default_cache()), request.launch)
+    request = ladder_launch(LadderCase(kernel, size, size, size), GPU)
+    return Executor(compile_kernel(request.kernel, GPU.arch, default_cache()), request.launch_with_arrays())
 
 
 def same(one: Sketch, other: WarpTrace) -> bool:

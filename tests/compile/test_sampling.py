@@ -12,9 +12,9 @@ from gemmsim.api import Counted, count, time
 from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.compile.source import ArgType, PythonKernel
 from gemmsim.gpu import load_gpu
-from gemmsim.launch.cases import LadderCase, ladder_request, ladder_source
+from gemmsim.launch.cases import LadderCase, ladder_launch, ladder_source
 from gemmsim.launch.ladder import kernel_info
-from gemmsim.launch.request import AnalyzeRequest, Labels, Sampling
+from gemmsim.launch.spec import Labels, LaunchSpec, Settings
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.provenance import Provenance
 from gemmsim.trace.blocks import choice as sampling
@@ -32,7 +32,7 @@ def counted(kernel: str, m: int, n: int, k: int, tunables: dict[str, int], full:
     shape = info.launch(m, n, k, tunables)
     launch = Launch(shape.grid, shape.block, args)
     source = ladder_source(info, tunables, args)
-    return count(AnalyzeRequest(source, launch, GPU, Labels(kernel), sampling=Sampling(full)))
+    return count(LaunchSpec(source, launch, GPU, Labels(kernel), settings=Settings(full)))
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_blocks_that_wait_for_the_last_are_sampled_by_columns(atomics: int, monk
     """6 tiles of C side by side, two blocks each: of a column one collects the sums, whichever columns are executed."""
     monkeypatch.setattr(sampling, "FULL_BELOW", 0)
     case = LadderCase("split_k", 128, 6 * 128, 32, tunables={"splits": 2, "atomics": atomics})
-    full, sample = (count(ladder_request(case, GPU, Sampling(all_of_it))) for all_of_it in (True, False))
+    full, sample = (count(ladder_launch(case, GPU, Settings(all_of_it))) for all_of_it in (True, False))
     columns = {
         block % 6
         for block, weight in zip(sample.execution.trace.blocks, sample.execution.trace.weight, strict=True)
@@ -79,7 +79,7 @@ def test_the_block_that_collects_the_sums_is_timed(whole: bool, monkeypatch: pyt
     """6 tiles, 4 blocks each, 24 blocks on 108 SMs: the SM of the first column's last block, or all of a column."""
     monkeypatch.setattr(sampling, "FULL_BELOW", 0)
     case = LadderCase("split_k", 128, 6 * 128, 64, tunables={"splits": 4, "atomics": 0})
-    trace = count(ladder_request(case, GPU, Sampling(whole))).execution.trace
+    trace = count(ladder_launch(case, GPU, Settings(whole))).execution.trace
     instructions = trace.executed.reshape(len(trace.blocks), -1).sum(axis=1)
     lengths = np.diff(trace.pc_start)[:: trace.warps_per_block]
     timed = trace.blocks[lengths > 0]
@@ -110,16 +110,16 @@ def test_blocks_that_differ_are_all_executed(tmp_path: Path, monkeypatch: pytest
     args = tuple(Argument({"f": "f32", "i": "i32"}[a.dtype.kind], a.shape, a) for a in arrays)
     source = PythonKernel(tmp_path / "k.py", "uneven", (ArgType("i32", 1), ArgType("f32", 1), ArgType("f32", 2)))
     launch = Launch((blocks, 1, 1), (32, 1, 1), args)
-    run = count(AnalyzeRequest(source, launch, GPU, Labels("uneven"))).execution
+    run = count(LaunchSpec(source, launch, GPU, Labels("uneven"))).execution
     assert not run.sampled
     np.testing.assert_array_equal(run.outputs[2][:, 7], lengths)
     with pytest.raises(GemmsimError, match="a sample cannot stand for"):
-        count(AnalyzeRequest(source, launch, GPU, Labels("uneven"), sampling=Sampling(max_instructions=3000)))
+        count(LaunchSpec(source, launch, GPU, Labels("uneven"), settings=Settings(max_instructions=3000)))
 
 
 @pytest.mark.parametrize("kernel", ["tiled", "split_k"])  # alike everywhere; blocks that depend on others
 def test_probes_side_by_side_find_the_same(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    request = ladder_request(LadderCase(kernel, 512, 512, 512), load_gpu("h200"))
+    request = ladder_launch(LadderCase(kernel, 512, 512, 512), load_gpu("h200"))
     program = compile_kernel(request.kernel, "sm_90", default_cache())
     monkeypatch.setattr(sampling, "FULL_BELOW", 0)
 
@@ -128,7 +128,7 @@ def test_probes_side_by_side_find_the_same(kernel: str, monkeypatch: pytest.Monk
         monkeypatch.setattr("gemmsim.support.processes.available_cpus", lambda: 3)
         known: dict[int, object] = {}
         monkeypatch.setattr(sampling, "Executor", lambda *args: known.setdefault(len(known), Executor(*args)))
-        return sampling.plan(Executor(program, request.launch), 2, 132), list(known)
+        return sampling.plan(Executor(program, request.launch_with_arrays()), 2, 132), list(known)
 
     alone, side_by_side = planned(1 << 40), planned(0)
     assert alone[0] == side_by_side[0]
@@ -142,7 +142,7 @@ def test_sampled_time_equals_the_time_of_all_blocks(kernel: str, monkeypatch: py
     gpu = load_gpu("h200")
 
     def cycles(full: bool) -> float:
-        request = ladder_request(LadderCase(kernel, 512, 512, 512), gpu, Sampling(full))
+        request = ladder_launch(LadderCase(kernel, 512, 512, 512), gpu, Settings(full))
         return time(count(request), request).cycles
 
     whole = cycles(True)

@@ -20,7 +20,7 @@ from gemmsim.compile.toolchain import tool_versions
 from gemmsim.gpu import load_gpu
 from gemmsim.isa.compact import program_from_bytes, programs_to_bytes
 from gemmsim.isa.program import Program
-from gemmsim.launch.cases import LadderCase, ladder_request
+from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.support.errors import GemmsimError
 
 pytest.importorskip("numba_cuda")
@@ -31,7 +31,7 @@ ARCHS = ("sm_75", "sm_90", "sm_120")
 
 def tiled(folder: Path | None = None) -> PythonKernel:
     """The rung; in a folder of its own where one is given."""
-    source = ladder_request(LadderCase("tiled", 1, 1, 1), load_gpu("h200")).kernel
+    source = ladder_launch(LadderCase("tiled", 1, 1, 1), load_gpu("h200")).kernel
     assert isinstance(source, PythonKernel)
     if folder is None:
         return source

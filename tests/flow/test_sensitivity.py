@@ -19,8 +19,8 @@ from gemmsim.gpu.check import check
 from gemmsim.gpu.fields import SECTIONS, types
 from gemmsim.gpu.improve import better_values, value_of, with_values
 from gemmsim.gpu.spec import Pipe
-from gemmsim.launch.cases import LadderCase, ladder_request
-from gemmsim.launch.request import Labels
+from gemmsim.launch.cases import LadderCase, ladder_launch
+from gemmsim.launch.spec import Labels
 from gemmsim.report.studies.sensitivity import RENDERERS
 from gemmsim.sm.schedule import schedule
 from gemmsim.studies.sensitivity import sensitivity, uses
@@ -66,7 +66,7 @@ class Watched:
 @pytest.mark.parametrize(("kernel", "size"), CASES)
 def test_counts_read_nothing_that_is_said_to_change_only_the_time(kernel: str, size: int) -> None:
     pytest.importorskip("numba_cuda")
-    request = ladder_request(LadderCase(kernel, size, size, size), H200)
+    request = ladder_launch(LadderCase(kernel, size, size, size), H200)
     of_counts: set[str] = set()
     of_time: set[str] = set()
     counted = count(replace(request, gpu=Watched(H200, of_counts)))
@@ -130,7 +130,7 @@ def test_more_shared_memory_is_a_larger_configuration() -> None:
 @pytest.mark.parametrize("key", ["l2.size_bytes", "l1.unified_bytes", "sm.max_blocks", "sm.count", "sm.max_warps"])
 def test_counted_again_as_if_from_the_start(key: str) -> None:
     pytest.importorskip("numba_cuda")
-    request = ladder_request(LadderCase("tiled", 128, 128, 128, tunables={"tile": 8}), A100)
+    request = ladder_launch(LadderCase("tiled", 128, 128, 128, tunables={"tile": 8}), A100)
     counted = count(request)
     gpu = with_values(A100, better_values(A100, key, True, 0.5))
     again, anew = recount(counted, replace(request, gpu=gpu)), count(replace(request, gpu=gpu))
@@ -141,7 +141,7 @@ def test_counted_again_as_if_from_the_start(key: str) -> None:
 @pytest.fixture(scope="module")
 def found() -> Sensitivity:
     pytest.importorskip("numba_cuda")
-    return sensitivity(ladder_request(LadderCase("tiled", 64, 64, 64), H200))
+    return sensitivity(ladder_launch(LadderCase("tiled", 64, 64, 64), H200))
 
 
 def test_each_number_alone_as_analyze_would_say(found: Sensitivity) -> None:
@@ -153,7 +153,7 @@ def test_each_number_alone_as_analyze_would_say(found: Sensitivity) -> None:
 
         gpu = load_gpu("h200", [text])
         (key,) = [key for key, value in gpu.provenance.items() if value.source == f"--set {text}"]
-        time = analyze(ladder_request(LadderCase("tiled", 64, 64, 64), gpu)).evidence.timing.duration_us
+        time = analyze(ladder_launch(LadderCase("tiled", 64, 64, 64), gpu)).evidence.timing.duration_us
         assert by_key[key].time_us == pytest.approx(time, rel=1e-9), key
     kept = found.time_us - H200.launch.overhead_us
     assert by_key["clock.sm_load_hz"].time_us - H200.launch.overhead_us < kept
@@ -170,7 +170,7 @@ def test_everything_is_tried_or_said_not_to_be(found: Sensitivity) -> None:
 def test_pipes_that_a_kernel_does_not_use_are_not_timed_again(kernel: str, size: int) -> None:
     """Twice as slow, they change nothing."""
     pytest.importorskip("numba_cuda")
-    request = ladder_request(LadderCase(kernel, size, size, size), H200)
+    request = ladder_launch(LadderCase(kernel, size, size, size), H200)
     counted = count(request)
     keys = [key for key in varied_keys() if key in H200.provenance and not uses(counted.program, H200, key)]
     assert ("pipes.fp64.latency_cycles" in keys) and ("mma.half_work_share" in keys) == ("tensor" not in kernel)
@@ -183,7 +183,7 @@ def test_pipes_that_a_kernel_does_not_use_are_not_timed_again(kernel: str, size:
 
 
 def test_a_share_that_cannot_be() -> None:
-    request = ladder_request(LadderCase("tiled", 64, 64, 64), H200)
+    request = ladder_launch(LadderCase("tiled", 64, 64, 64), H200)
     for share in (0.0, 1.0, -0.1, float("nan")):
         with pytest.raises(GemmsimError, match="must be above 0 and below 100"):
             sensitivity(request, share)

@@ -5,18 +5,24 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+import warnings
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sweep_jobs import FakeJob
+from sweep_jobs import fake_job
 
+from gemmsim.analysis.studies.comparison import Skipped
 from gemmsim.analysis.studies.ranking import Point, Prediction, Pruned, Status, SweepResult, rank
+from gemmsim.gpu import load_gpu
+from gemmsim.launch.cases import LadderCase
+from gemmsim.studies.compare import run_task
 from gemmsim.support.errors import GemmsimError
 from gemmsim.sweep.job import Job, keys_of
 from gemmsim.sweep.local import ENDED, run_local
 from gemmsim.sweep.run import sweep
+from gemmsim.sweep.space import ladder_jobs
 from gemmsim.sweep.store import Store
 from gemmsim.sweep.work import Done, run_job
 
@@ -45,7 +51,7 @@ def test_ranks_are_of_a_size_and_a_gpu() -> None:
 
 
 def test_what_fails_is_kept_with_its_error_and_loses_no_other() -> None:
-    jobs = [FakeJob(0), FakeJob(1), FakeJob(2, "refused"), FakeJob(3, "defect")]
+    jobs = [fake_job(0), fake_job(1), fake_job(2, "refused"), fake_job(3, "defect")]
     with Store(None) as store, pytest.warns(UserWarning, match="said once"):
         found = sweep(jobs, [], ["number"], store, one_by_one)
     assert [one.point.tunables["number"] for one in found.rankings[0].results] == [0, 1]
@@ -55,31 +61,39 @@ def test_what_fails_is_kept_with_its_error_and_loses_no_other() -> None:
     ]
 
 
+def test_what_an_analysis_warns_of_and_why_it_fails_are_its_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
+    def analyze(*_: object, **__: object) -> None:
+        warnings.warn("look\nhere", stacklevel=1)
+        raise GemmsimError("no\nway")
+
+    monkeypatch.setattr("gemmsim.api.analyze", analyze)
+    outcome = run_task(fake_job(0).task)
+    assert outcome.warned == ("look here",)
+    assert outcome.result == Skipped("fake", "a100-80gb", "no way")
+
+
 def test_a_launch_that_does_not_fit_once_compiled_is_refused_not_failed() -> None:
     """blocktile_2d, 1024 threads of about 64 registers, on a GPU of 32768 registers an SM."""
-    from gemmsim.gpu import load_gpu
-    from gemmsim.launch.cases import LadderCase
-    from gemmsim.sweep.job import LadderJob
-
     gpu = load_gpu("a100", ["sm.registers=8192"])
-    tunables = {"bm": 128, "bn": 128, "bk": 8, "tm": 8, "tn": 8}
-    (key,) = keys_of([job := LadderJob(LadderCase("blocktile_2d", 128, 128, 128, tunables=tunables), gpu)])
+    axes = {"bm": (128,), "bn": (128,), "bk": (8,), "tm": (8,), "tn": (8,)}
+    (job,), _ = ladder_jobs(LadderCase("blocktile_2d", 1, 1, 1), axes, [(128, 128, 128)], [gpu])
+    (key,) = keys_of([job])
     done = run_job(job, key).result
     assert done.status == Status.REFUSED and "do not fit the 8192 registers" in done.reason
 
 
 def test_a_worker_with_other_sources_says_so() -> None:
-    assert "another version" in run_job(FakeJob(0), "0" * 64).result.reason
+    assert "another version" in run_job(fake_job(0), "0" * 64).result.reason
 
 
 def test_a_second_run_predicts_only_what_is_missing(tmp_path: Path) -> None:
     path, marks = tmp_path / "r.sqlite", tmp_path / "marks"
     marks.mkdir()
-    jobs = [FakeJob(number, marks=str(marks)) for number in (0, 2)] + [FakeJob(3, "defect", str(marks))]
+    jobs = [fake_job(number, marks=str(marks)) for number in (0, 2)] + [fake_job(3, "defect", str(marks))]
     with Store(path) as store:
         first = sweep(jobs, [], ["number"], store, one_by_one)
     with Store(path) as store:
-        again = sweep([*jobs, FakeJob(4, marks=str(marks))], [], ["number"], store, one_by_one)
+        again = sweep([*jobs, fake_job(4, marks=str(marks))], [], ["number"], store, one_by_one)
     assert (first.reused, again.reused) == (0, 2)
     assert [one.runs for one in jobs] == [1, 1, 2]  # what failed is tried again
     assert again.predicted == 3 and again.rankings[0].results[0].prediction == first.rankings[0].results[0].prediction
@@ -91,14 +105,14 @@ def test_a_second_run_predicts_only_what_is_missing(tmp_path: Path) -> None:
 
 
 def test_equal_combinations_are_predicted_once(tmp_path: Path) -> None:
-    jobs = [FakeJob(0, marks=str(tmp_path))] * 3
+    jobs = [fake_job(0, marks=str(tmp_path))] * 3
     with Store(None) as store:
         assert sweep(jobs, [], [], store, one_by_one).predicted == 1
     assert jobs[0].runs == 1
 
 
 def test_interrupted_sweeps_keep_what_is_finished(tmp_path: Path) -> None:
-    jobs = [FakeJob(0), FakeJob(2), FakeJob(3, "interrupted"), FakeJob(4)]
+    jobs = [fake_job(0), fake_job(2), fake_job(3, "interrupted"), fake_job(4)]
     with Store(tmp_path / "r.sqlite") as store, pytest.raises(KeyboardInterrupt):
         sweep(jobs, [], [], store, one_by_one)
     with Store(tmp_path / "r.sqlite") as store:
@@ -107,7 +121,7 @@ def test_interrupted_sweeps_keep_what_is_finished(tmp_path: Path) -> None:
 
 def test_a_process_that_is_ended_takes_no_other_job_with_it(tmp_path: Path) -> None:
     """Of two processes one is killed by its job, once by the first and always by the second."""
-    jobs = [FakeJob(number, marks=str(tmp_path)) for number in range(6)]
+    jobs = [fake_job(number, marks=str(tmp_path)) for number in range(6)]
     jobs[2] = replace(jobs[2], how="killed once")
     jobs[5] = replace(jobs[5], how="killed")
     with Store(None) as store, pytest.warns(UserWarning, match="said once"):
@@ -118,7 +132,7 @@ def test_a_process_that_is_ended_takes_no_other_job_with_it(tmp_path: Path) -> N
 
 
 def test_processes_and_none_agree() -> None:
-    jobs = [FakeJob(number) for number in (0, 2, 3)]
+    jobs = [fake_job(number) for number in (0, 2, 3)]
     keyed = list(zip(jobs, keys_of(jobs), strict=True))
 
     def predictions(processes: int) -> dict:
@@ -128,7 +142,7 @@ def test_processes_and_none_agree() -> None:
 
 
 def test_nothing_to_predict() -> None:
-    pruned = [Pruned(FakeJob(0).point, "threads", "2048 threads a block")]
+    pruned = [Pruned(fake_job(0).point, "threads", "2048 threads a block")]
     with Store(None) as store, pytest.raises(GemmsimError, match="none of 1 combinations can be launched; the first"):
         sweep([], pruned, [], store, one_by_one)
 
@@ -172,7 +186,7 @@ def test_a_cluster_loses_a_worker_and_no_result(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
     from gemmsim.sweep.cluster import run_cluster
 
-    jobs = [FakeJob(number, marks=str(tmp_path), seconds=0.4) for number in range(10)]
+    jobs = [fake_job(number, marks=str(tmp_path), seconds=0.4) for number in range(10)]
     jobs[9] = replace(jobs[9], how="defect")
     saved: list[str] = []
 
@@ -211,4 +225,4 @@ def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     from gemmsim.sweep.cluster import run_cluster
 
     with pytest.raises(GemmsimError, match=r"no dask scheduler at tcp://127\.0\.0\.1:9"):
-        list(run_cluster([(FakeJob(0), "x")], "tcp://127.0.0.1:9"))
+        list(run_cluster([(fake_job(0), "x")], "tcp://127.0.0.1:9"))

@@ -249,6 +249,7 @@ def test_allowed_table_has_no_cycle() -> None:
         ("gemmsim.gpu", {"numpy", "numba", "simpy"}),
         ("gemmsim.report.report", {"numba", "cuda", "simpy"}),
         ("gemmsim.cli.requests", {"numba", "cuda", "simpy"}),
+        ("gemmsim.cli.options", {"numpy", "numba", "cuda", "simpy"}),
         ("gemmsim.trace.execute", {"numba", "llvmlite", "cuda"}),
         ("gemmsim.memory.serve", {"numba", "llvmlite", "cuda"}),
         ("gemmsim.testing.plugin", {"numpy", "numba", "simpy", "gemmsim.support.errors", "gemmsim.api"}),

@@ -7,8 +7,8 @@ from functools import cache
 
 from gemmsim.api import Counted, count
 from gemmsim.gpu import load_gpu
-from gemmsim.launch.cases import LadderCase, ladder_request
-from gemmsim.launch.request import AnalyzeRequest, Sampling
+from gemmsim.launch.cases import LadderCase, ladder_launch
+from gemmsim.launch.spec import LaunchSpec, Settings
 
 GPU = "h200"
 
@@ -16,9 +16,9 @@ Rate = Callable[..., object]  # the fixture `rate` of tests/conftest.py
 
 
 @cache
-def request_of(kernel: str, size: int, full: bool = False) -> AnalyzeRequest:
+def request_of(kernel: str, size: int, full: bool = False) -> LaunchSpec:
     """A rung on an H200 at M = N = K = `size`; `full` executes every block."""
-    return ladder_request(LadderCase(kernel, size, size, size), load_gpu(GPU), Sampling(full=full))
+    return ladder_launch(LadderCase(kernel, size, size, size), load_gpu(GPU), Settings(full=full))
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import Any
 from gemmsim.analysis.findings import Bottleneck, Verification
 from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, ISSUE, L2
 from gemmsim.analysis.studies.launch_summary import LaunchSummary, SpaceTraffic, Use
-from gemmsim.launch.request import Labels
+from gemmsim.launch.spec import Labels
 
 BASE = LaunchSummary(
     name="tiled", labels=Labels("tiled", "", 64, 64, 64, {"tile": 32}), dtype="f32", gpu="a100-80gb",

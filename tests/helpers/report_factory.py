@@ -15,7 +15,7 @@ from gemmsim.analysis.verdict.advice import advise
 from gemmsim.analysis.verdict.bottleneck import find_bottleneck
 from gemmsim.gpu import load_gpu
 from gemmsim.isa.program import Control, Instruction, Program, SourceLine
-from gemmsim.launch.request import Labels
+from gemmsim.launch.spec import Labels
 from gemmsim.memory.types import InstructionTraffic
 from gemmsim.report.report import Report, SamplingReport
 from gemmsim.sm.types import STALL_REASONS, Timing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.launch.request import Labels
+from gemmsim.launch.spec import Labels
 from gemmsim.report.timeline.types import InstructionText, TimelineReport
 from gemmsim.sm.timeline import Timeline, WarpStay
 from gemmsim.sm.types import STALL_REASONS

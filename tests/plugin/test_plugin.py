@@ -47,8 +47,8 @@ def test_a_kernel_beside_the_test(analyze):
     a = np.arange(64, dtype=np.float32)
     trace = analyze("mine.cu", grid=1, block=64, args=[a, "f32[64]=0", np.int32(3)])
     assert trace.at("c[").sectors_per_request == 4
-    assert [x.dtype for x in trace.request.launch.args] == ["f32", "f32", "i32"]
-    assert trace.request.launch.args[0].value is a and trace.request.launch.args[2].value == 3
+    assert [x.dtype for x in trace.spec.launch.args] == ["f32", "f32", "i32"]
+    assert trace.spec.launch.args[0].value is a and trace.spec.launch.args[2].value == 3
 
 def test_a_function_of_this_file(analyze):
     trace = analyze(copy, grid=1, block=64, args=["f32[64]", "f32[64]=0"])

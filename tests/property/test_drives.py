@@ -14,7 +14,7 @@ from gemmsim.api import count
 from gemmsim.gpu.load import load_gpu
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Control, Instruction, Operand, OperandKind
-from gemmsim.launch.cases import LadderCase, ladder_request
+from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.native.records import fields_of
 from gemmsim.sm import state as state_module
 from gemmsim.sm.instructions import instruction_table
@@ -154,7 +154,7 @@ def test_costs_have_the_fields_of_their_record():
 
 
 def timings(case: LadderCase, gpu: GpuSpec):
-    request = ladder_request(case, gpu)
+    request = ladder_launch(case, gpu)
     counted = count(request)
     return [
         schedule(

@@ -12,7 +12,7 @@ from gemmsim.api import Counted
 from gemmsim.gpu.improve import value_of, with_values
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Control, Program
-from gemmsim.launch.request import AnalyzeRequest
+from gemmsim.launch.spec import LaunchSpec
 from gemmsim.memory.requests.coalescer import LINE_SHIFT
 from gemmsim.memory.requests.shapes import Shapes
 from gemmsim.memory.types import RecordCost
@@ -34,7 +34,7 @@ class Inputs:
     options: TimingOptions = field(default_factory=TimingOptions)
 
     @classmethod
-    def of(cls, counted: Counted, request: AnalyzeRequest) -> Inputs:
+    def of(cls, counted: Counted, request: LaunchSpec) -> Inputs:
         """What `api.analyze` hands to the timing model."""
         traffic, trace = counted.traffic, counted.execution.trace
         resident = counted.occupancy.blocks_per_sm

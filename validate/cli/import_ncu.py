@@ -77,7 +77,7 @@ def _record_and_prediction(
     """The record of the launch, and the counters that are predicted for it."""
     from gemmsim.api import analyze
     from gemmsim.gpu import load_gpu
-    from gemmsim.launch.cases import LadderCase, ladder_request
+    from gemmsim.launch.cases import LadderCase, ladder_launch
 
     from ..gpu_files.device import preset_of
     from ..measure.rung import rung_of
@@ -91,7 +91,7 @@ def _record_and_prediction(
         raise GemmsimError("the file does not say which GPU it is of: give --gpu NAME")
     gpu = load_gpu(name)
     rung, case = rung_of(spec)
-    request = ladder_request(LadderCase(spec.kernel, spec.m, spec.n, spec.k, spec.dtype, spec.tunables), gpu)
+    request = ladder_launch(LadderCase(spec.kernel, spec.m, spec.n, spec.k, spec.dtype, spec.tunables), gpu)
     grid, block = request.launch.grid, request.launch.block
     if (launch.grid and launch.grid != grid) or (launch.block and launch.block != block):
         raise GemmsimError(

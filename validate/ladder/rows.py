@@ -13,7 +13,7 @@ from gemmsim.analysis.code.k_loop import k_loop
 from gemmsim.analysis.limits.occupancy import theoretical_occupancy
 from gemmsim.api import count
 from gemmsim.gpu import load_gpu
-from gemmsim.launch.cases import LadderCase, ladder_request
+from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.launch.ladder import kernel_infos
 from gemmsim.support.errors import GemmsimError
 
@@ -78,7 +78,7 @@ def product_shares(name: str, dtype: str, tunables: dict[str, int]) -> dict[str,
     for arch, gpu in SHARE_GPUS.items():
         case = LadderCase(name, SHARE_SIZE, SHARE_SIZE, SHARE_SIZE, dtype=dtype, tunables=tunables)
         try:
-            counted = count(ladder_request(case, load_gpu(gpu)))
+            counted = count(ladder_launch(case, load_gpu(gpu)))
         except GemmsimError:
             continue
         trace = counted.execution.trace

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from gemmsim.compile.source import CubinKernel, CudaKernel, KernelSource
 from gemmsim.gpu import GpuSpec, load_gpu
-from gemmsim.launch.arrays import check_array_size, drawn, filled
-from gemmsim.launch.cases import LadderCase, ladder_request
-from gemmsim.launch.request import AnalyzeRequest, GemmCheck, Labels
+from gemmsim.launch.arrays import Contents, array_argument
+from gemmsim.launch.cases import LadderCase, ladder_launch
+from gemmsim.launch.spec import GemmCheck, Labels, LaunchSpec
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Argument, Launch
 
@@ -21,18 +20,18 @@ from .files import CUDA_FOLDER, read_cubin
 DEFAULT_ARGUMENTS = ["A", "B", "C", "alpha", "beta"]
 
 
-def request_of(case: Case, seed: int = 0) -> AnalyzeRequest:
-    """The request that predicts a case, with random operands.
+def request_of(case: Case, seed: int = 0) -> LaunchSpec:
+    """What predicts a case, with random operands.
 
     Raises GemmsimError where the record names no code that can be executed, or where that code is missing.
     """
     if case.cubin is None and case.rung:
         rung = LadderCase(case.name, case.m, case.n, case.k, case.dtype, case.tunables, seed=seed)
-        return ladder_request(rung, _gpu(case.gpu, ()))
+        return ladder_launch(rung, _gpu(case.gpu, ()))
     launch = case.data["launch"]
     names = launch.get("arguments", DEFAULT_ARGUMENTS)
-    arguments = _arguments(case, names, seed)
-    return AnalyzeRequest(
+    arguments = _arguments(case, names)
+    return LaunchSpec(
         kernel=_kernel(case),
         launch=Launch(
             case.grid, case.block, tuple(arguments[name] for name in names), launch.get("dynamic_shared_bytes", 0)
@@ -40,6 +39,7 @@ def request_of(case: Case, seed: int = 0) -> AnalyzeRequest:
         gpu=_gpu(case.gpu, tuple(case.data.get("settings", ()))),
         labels=Labels(case.name, "", case.m, case.n, case.k, case.tunables),
         verify=_check(case.data["problem"], names),
+        seed=seed,
     )
 
 
@@ -62,7 +62,7 @@ def _kernel(case: Case) -> KernelSource:
     raise GemmsimError(f"record '{case.id}' names no code that could be simulated ({case.name})")
 
 
-def _arguments(case: Case, names: list[str], seed: int) -> dict[str, Argument]:
+def _arguments(case: Case, names: list[str]) -> dict[str, Argument]:
     """Name -> argument, of the scalars and of those arrays that are among `names`."""
     problem = case.data["problem"]
     m, n, k, dtype, result = case.m, case.n, case.k, case.dtype, case.result_dtype
@@ -71,7 +71,6 @@ def _arguments(case: Case, names: list[str], seed: int) -> dict[str, Argument]:
     arguments = {name: Argument("i32", (), size) for name, size in (("m", m), ("n", n), ("k", k))}
     arguments |= {"alpha": Argument(result, (), cast(alpha)), "beta": Argument(result, (), cast(beta))}
     shape_b = (n, k) if problem.get("b_transposed") else (k, n)
-    random = np.random.default_rng(seed)
     for name, kind, dims in (
         ("A", dtype, (m, k)),
         ("B", dtype, shape_b),
@@ -79,15 +78,13 @@ def _arguments(case: Case, names: list[str], seed: int) -> dict[str, Argument]:
         ("bias", result, (n,)),
     ):
         if name in names:
-            check_array_size(f"matrix {name} of {case.id}", kind, dims)
             # Published kernels compute beta * C even where beta is 0. Our own must not read C then, and NaN shows it
             # if they do.
             unread = name == "C" and not beta and result in ("f16", "f32", "f64") and case.kind == "measured"
-            arguments[name] = Argument(kind, dims, filled(kind, dims, np.nan) if unread else drawn(kind, dims, random))
+            contents = Contents(math.nan) if unread else Contents()
+            arguments[name] = array_argument(f"matrix {name} of {case.id}", kind, dims, contents)
     for name, of in case.data["launch"].get("zeros", {}).items():
-        shape = tuple(of["shape"])
-        check_array_size(f"array {name} of {case.id}", of["dtype"], shape)
-        arguments[name] = Argument(of["dtype"], shape, filled(of["dtype"], shape, 0))
+        arguments[name] = array_argument(f"array {name} of {case.id}", of["dtype"], tuple(of["shape"]), Contents(0))
     return arguments
 
 

@@ -56,11 +56,11 @@ def main(kernel: str, size: int, gpu: str) -> None:
     from gemmsim import api
     from gemmsim.cli import analyze, main, requests  # noqa: F401
     from gemmsim.gpu import load_gpu
-    from gemmsim.launch.cases import LadderCase, ladder_request
+    from gemmsim.launch.cases import LadderCase, ladder_launch
     from gemmsim.report.text import render
 
     steps.done("import gemmsim")
-    request = ladder_request(LadderCase(kernel, size, size, size), load_gpu(gpu))
+    request = ladder_launch(LadderCase(kernel, size, size, size), load_gpu(gpu))
     steps.done("random A, B and C")
     rest = "the rest"
     for name, text in CALLS.items():

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gemmsim.analysis.accesses.types import ArrayArgument
 from gemmsim.isa.program import Program
-from gemmsim.launch.request import GemmCheck
+from gemmsim.launch.spec import GemmCheck
 from gemmsim.memory.requests.access import Access
 from gemmsim.memory.requests.shapes import Shapes
 from gemmsim.trace.types import Launch, WarpTrace

@@ -21,7 +21,7 @@ from gemmsim.analysis.accesses.types import AccessSample, BlockView, ThreadAcces
 from gemmsim.analysis.code.k_loop import k_loop
 from gemmsim.analysis.code.source_lines import line_text, source_line
 from gemmsim.isa.program import Program
-from gemmsim.launch.request import GemmCheck
+from gemmsim.launch.spec import GemmCheck
 from gemmsim.memory.requests.access import Access, access_of
 from gemmsim.memory.requests.coalescer import SECTOR_BYTES
 from gemmsim.memory.requests.lane_wavefronts import lane_banks, lane_wavefronts

@@ -9,7 +9,7 @@ from gemmsim.analysis.code.k_loop import k_loop
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Bottleneck, Verification
 from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, ISSUE, L2, utilisations
-from gemmsim.launch.request import Labels
+from gemmsim.launch.spec import Labels
 from gemmsim.sm.pipes import port_of, port_pipes
 
 UNCOUNTED = "integer"  # arithmetic whose operations the roofline does not count

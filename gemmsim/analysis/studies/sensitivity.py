@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gemmsim.gpu.fields import types
-from gemmsim.launch.request import Labels
+from gemmsim.launch.spec import Labels
 
 
 class Better(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from gemmsim.launch.request import Labels
+from gemmsim.launch.spec import Labels
 
 
 def number(value: float | None) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.launch.request import Labels
+from gemmsim.launch.spec import Labels
 from gemmsim.report.layout.words import launch_name
 from gemmsim.sm.timeline import Timeline, WarpStay
 

@@ -12,7 +12,7 @@ from gemmsim.analysis.accesses.phases import MOST_PHASES
 from gemmsim.analysis.accesses.sample import sample_accesses
 from gemmsim.analysis.accesses.types import AccessSample, BlockView, Rectangle
 from gemmsim.isa.program import Operand, OperandKind, Program
-from gemmsim.launch.request import GemmCheck
+from gemmsim.launch.spec import GemmCheck
 from gemmsim.memory.requests.access import access_of
 from gemmsim.memory.requests.shapes import shapes_of
 from gemmsim.trace.types import Argument, Launch

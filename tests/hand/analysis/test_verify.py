@@ -8,9 +8,9 @@ import pytest
 from gemmsim.analysis.findings import Verification
 from gemmsim.analysis.verify import verify
 from gemmsim.gpu import load_gpu
-from gemmsim.launch.cases import LadderCase, gemm_check, ladder_request
+from gemmsim.launch.cases import LadderCase, gemm_check, ladder_launch
 from gemmsim.launch.ladder import kernel_info
-from gemmsim.launch.request import GemmCheck
+from gemmsim.launch.spec import GemmCheck
 from gemmsim.trace.types import Argument, Execution, Launch, WarpTrace
 
 A = np.array([[1, 2], [3, -4]], np.float32)
@@ -76,7 +76,7 @@ def test_a_wrong_element_is_wrong_with_rounded_operands() -> None:
 def test_positions_follow_the_rungs_arguments() -> None:
     info = kernel_info("tiled")
     assert gemm_check(info, 1.5, 0.5) == GemmCheck(0, 1, 2, 1.5, 0.5)
-    request = ladder_request(LadderCase("tiled", 8, 4, 2, beta=1.0), load_gpu("a100"))
+    request = ladder_launch(LadderCase("tiled", 8, 4, 2, beta=1.0), load_gpu("a100"))
     assert [argument.shape for argument in request.launch.args] == [(8, 2), (2, 4), (8, 4), (), ()]
 
 

@@ -18,7 +18,7 @@ from gemmsim.checks.render import render_json, render_text
 from gemmsim.checks.selection import everything, select
 from gemmsim.gpu import load_gpu
 from gemmsim.isa.program import SourceLine
-from gemmsim.launch.cases import LadderCase, ladder_request
+from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.report.report import Report
 from gemmsim.support.errors import GemmsimError
 
@@ -26,7 +26,7 @@ from gemmsim.support.errors import GemmsimError
 @cache
 def report(kernel: str = "tiled_transposed") -> Report:
     """64 x 64 x 64: 4 blocks of 1024 threads, 2 tiles each."""
-    return analyze(ladder_request(LadderCase(kernel, 64, 64, 64), load_gpu("a100-80gb")))
+    return analyze(ladder_launch(LadderCase(kernel, 64, 64, 64), load_gpu("a100-80gb")))
 
 
 @pytest.mark.parametrize(

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemmsim.cli.parse import (
+from gemmsim.launch.arrays import (
     NUMPY_DTYPES,
+    PERIODIC_ABOVE,
+    Contents,
+    array_argument,
     bf16_bits,
-    parse_argument,
-    parse_assignments,
-    parse_dims,
     random_array,
+    with_arrays,
 )
+from gemmsim.launch.notation import parse_argument, parse_assignments, parse_dims
 from gemmsim.support.errors import GemmsimError
+from gemmsim.trace.types import Argument, Launch
 
 
-def random() -> np.random.Generator:
-    return np.random.default_rng(7)
+def array(text: str, seed: int = 7) -> np.ndarray:
+    """What the kernel finds in the array that --arg describes."""
+    launch = Launch((1, 1, 1), (1, 1, 1), (parse_argument(text),))
+    return np.asarray(with_arrays(launch, seed).args[0].value)
 
 
 @pytest.mark.parametrize(("text", "dims"), [("8", (8, 1, 1)), ("8,4", (8, 4, 1)), (" 8, 4 ,2", (8, 4, 2))])
@@ -38,29 +45,50 @@ def test_bad_dims(text: str) -> None:
     [("i32=256", "i32", 256), ("f32=1.0", "f32", 1.0), ("u8=0xff", "u8", 255), ("i8=-128", "i8", -128)],
 )
 def test_scalars(text: str, dtype: str, value: float) -> None:
-    argument = parse_argument(text, random())
+    argument = parse_argument(text)
     assert (argument.dtype, argument.shape, argument.value) == (dtype, (), value)
 
 
 @pytest.mark.parametrize("dtype", NUMPY_DTYPES)
 def test_arrays_are_random_by_seed(dtype: str) -> None:
-    one = parse_argument(f"{dtype}[30, 20]", random())
-    assert one.shape == (30, 20)
-    values = np.asarray(one.value)
-    assert values.dtype == NUMPY_DTYPES[dtype] and values.flags.c_contiguous
-    np.testing.assert_array_equal(values, np.asarray(parse_argument(f"{dtype}[30,20]", random()).value))
-    assert len(np.unique(values)) > 10
+    values = array(f"{dtype}[30, 20]")
+    assert values.shape == (30, 20) and values.dtype == NUMPY_DTYPES[dtype] and values.flags.c_contiguous
+    np.testing.assert_array_equal(values, array(f"{dtype}[30,20]"))
+    assert (values != array(f"{dtype}[30,20]", seed=8)).any() and len(np.unique(values)) > 10
+
+
+def test_arrays_of_a_launch_are_drawn_in_order_and_given_ones_stay() -> None:
+    there = Argument("f32", (4,), np.arange(4, dtype=np.float32))
+    first, number, last = (parse_argument(text) for text in ("f32[6]", "i32=3", "i8[5]"))
+    args = with_arrays(Launch((1, 1, 1), (1, 1, 1), (first, there, number, last)), 7).args
+    random = np.random.default_rng(7)
+    np.testing.assert_array_equal(np.asarray(args[0].value), random_array("f32", (6,), random))
+    np.testing.assert_array_equal(np.asarray(args[3].value), random_array("i8", (5,), random))
+    assert args[1] is there and args[2].value == 3
+
+
+def test_large_arrays_repeat_a_run_where_they_may() -> None:
+    """A run of f64 is 1021 pages of 512 elements."""
+    run = 1021 * 512
+    described = (Contents(), Contents(periodic=False), Contents(math.nan))
+    args = tuple(array_argument("A", "f64", (3, PERIODIC_ABOVE), contents) for contents in described)
+    repeated, drawn, unread = (
+        np.asarray(one.value).ravel() for one in with_arrays(Launch((1, 1, 1), (1, 1, 1), args), 1).args
+    )
+    np.testing.assert_array_equal(repeated[:run], repeated[run : 2 * run])
+    assert len(np.unique(drawn)) > 0.99 * drawn.size
+    assert np.isnan(unread).all() and unread.size == drawn.size == repeated.size
 
 
 def test_random_floats_lie_around_zero() -> None:
-    values = random_array("f32", (10_000,), random())
+    values = random_array("f32", (10_000,), np.random.default_rng(7))
     assert -0.5 <= values.min() < -0.49 and 0.49 < values.max() < 0.5
 
 
 def test_filled_arrays() -> None:
-    assert np.asarray(parse_argument("f32[2,3]=0.5", random()).value).tolist() == [[0.5] * 3] * 2
-    assert np.asarray(parse_argument("i8[2]=-3", random()).value).tolist() == [-3, -3]
-    assert np.asarray(parse_argument("bf16[2]=1", random()).value).tolist() == [0x3F80, 0x3F80]
+    assert array("f32[2,3]=0.5").tolist() == [[0.5] * 3] * 2
+    assert array("i8[2]=-3").tolist() == [-3, -3]
+    assert array("bf16[2]=1").tolist() == [0x3F80, 0x3F80]
 
 
 def test_bf16_rounds_to_nearest_even() -> None:
@@ -99,7 +127,7 @@ def test_bf16_is_the_nearest(value: float) -> None:
 )
 def test_bad_arguments(text: str, message: str) -> None:
     with pytest.raises(GemmsimError, match=message) as caught:
-        parse_argument(text, random())
+        parse_argument(text)
     assert "\n" not in str(caught.value)
 
 

@@ -9,7 +9,7 @@ from report_factory import evidence, report
 
 from gemmsim.api import analyze
 from gemmsim.gpu import load_gpu
-from gemmsim.launch.cases import LadderCase, ladder_request
+from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.report.glossary.entries import GLOSSARY, Kind, lookup, of_kind
 from gemmsim.report.glossary.explain import render_index, render_text
 from gemmsim.report.glossary.places import places
@@ -29,7 +29,7 @@ TERMS = tuple(term.strip() for term in TERMS.split(","))
 
 @pytest.fixture(scope="module")
 def run():
-    return analyze(ladder_request(LadderCase("tiled", 64, 32, 48), load_gpu("a100-80gb")))
+    return analyze(ladder_launch(LadderCase("tiled", 64, 32, 48), load_gpu("a100-80gb")))
 
 
 def test_every_metric_and_stall_reason_has_an_entry():

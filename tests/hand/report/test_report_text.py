@@ -9,7 +9,7 @@ import pytest
 from report_factory import evidence, report
 
 from gemmsim.analysis.findings import Verification
-from gemmsim.launch.request import Labels
+from gemmsim.launch.spec import Labels
 from gemmsim.report.layout.text import WIDTH, bar, table
 from gemmsim.report.layout.words import number
 from gemmsim.report.report import Report

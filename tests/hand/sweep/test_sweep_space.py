@@ -8,27 +8,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemmsim.gpu import load_gpu
-from gemmsim.launch.cases import LadderCase
+from gemmsim.gpu import GpuSpec, load_gpu
+from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.support.errors import GemmsimError
 from gemmsim.sweep.expressions import evaluate, fill
-from gemmsim.sweep.job import LadderJob, key_of, keys_of
+from gemmsim.sweep.job import Job, key_of, keys_of
 from gemmsim.sweep.space import ladder_jobs, unlaunchable
 
 A100, T4, H200 = load_gpu("a100"), load_gpu("t4"), load_gpu("h200")
 SIZES = [(256, 256, 256), (512, 256, 128)]
 
 
-def job(kernel: str = "tiled", dtype: str | None = None) -> LadderJob:
-    return LadderJob(LadderCase(kernel, 1, 1, 1, dtype), A100)
+def case(kernel: str = "tiled", dtype: str | None = None) -> LadderCase:
+    return LadderCase(kernel, 1, 1, 1, dtype)
+
+
+def the_job(of: LadderCase, gpu: GpuSpec = A100) -> Job:
+    """The only combination of a case's own tunables and size."""
+    axes = {name: (value,) for name, value in of.tunables.items()}
+    (job,), _ = ladder_jobs(of, axes, [(of.m, of.n, of.k)], [gpu])
+    return job
 
 
 def test_products_of_tunables_sizes_and_gpus() -> None:
-    jobs, pruned = ladder_jobs(job(), {"tile": (8, 16, 32)}, SIZES, [A100, H200])
+    jobs, pruned = ladder_jobs(case(), {"tile": (8, 16, 32)}, SIZES, [A100, H200])
     assert len(jobs) == 3 * 2 * 2 and not pruned
-    assert {one.case.tunables["tile"] for one in jobs} == {8, 16, 32}
-    assert {(one.case.m, one.case.n, one.case.k) for one in jobs} == set(SIZES)
-    assert [one.gpu.name for one in jobs] == ["a100-80gb"] * 6 + ["h200"] * 6
+    assert {one.point.tunables["tile"] for one in jobs} == {8, 16, 32}
+    assert {(one.point.m, one.point.n, one.point.k) for one in jobs} == set(SIZES)
+    assert [one.point.gpu for one in jobs] == ["a100-80gb"] * 6 + ["h200"] * 6
 
 
 def test_what_a_rung_or_a_gpu_refuses_is_left_out_with_its_reason() -> None:
@@ -37,7 +44,7 @@ def test_what_a_rung_or_a_gpu_refuses_is_left_out_with_its_reason() -> None:
     4 stages of (128 x 64 + 64 x 256) half words, unpadded: 4 * 49152 = 196608 bytes; an A100 has at most 166912.
     """
     axes = {"bm": (128,), "bn": (256,), "bk": (32, 64), "wm": (32, 64), "wn": (32, 64), "stages": (4,)}
-    jobs, pruned = ladder_jobs(job("tensorcore_pipelined"), axes, SIZES[:1], [A100, H200])
+    jobs, pruned = ladder_jobs(case("tensorcore_pipelined"), axes, SIZES[:1], [A100, H200])
     assert len(jobs) + len(pruned) == 2 * 8
     shared = [one for one in pruned if one.kind == "shared memory"]
     assert {one.point.gpu for one in shared} == {"a100-80gb"} and {one.point.tunables["bk"] for one in shared} == {64}
@@ -49,11 +56,11 @@ def test_what_a_rung_or_a_gpu_refuses_is_left_out_with_its_reason() -> None:
 def test_nothing_that_launches_is_left_out() -> None:
     """Each combination that was pruned is refused by the launch itself too."""
     axes = {"bm": (64, 256), "bn": (64, 256), "bk": (16,), "wm": (32, 64), "wn": (32,)}
-    jobs, pruned = ladder_jobs(job("tensorcore_warptiled"), axes, SIZES[:1], [A100])
+    jobs, pruned = ladder_jobs(case("tensorcore_warptiled"), axes, SIZES[:1], [A100])
     assert len(jobs) + len(pruned) == 8 and pruned
     for one in pruned:
         with pytest.raises(GemmsimError):
-            replace(jobs[0], case=replace(jobs[0].case, tunables=one.point.tunables)).request()
+            ladder_launch(LadderCase("tensorcore_warptiled", *SIZES[0], tunables=one.point.tunables), A100)
 
 
 @pytest.mark.parametrize(
@@ -75,8 +82,8 @@ def test_limits_of_a_launch(grid: tuple, block: tuple, shared: int, gpu, kind: s
 
 def test_conditions() -> None:
     axes = {"bm": (64, 128), "bn": (64, 128)}
-    jobs, pruned = ladder_jobs(job("blocktile_2d"), axes, SIZES[:1], [A100], ["bm >= bn", "m // bm > 2"])
-    assert [(one.case.tunables["bm"], one.case.tunables["bn"]) for one in jobs] == [(64, 64)]
+    jobs, pruned = ladder_jobs(case("blocktile_2d"), axes, SIZES[:1], [A100], ["bm >= bn", "m // bm > 2"])
+    assert [(one.point.tunables["bm"], one.point.tunables["bn"]) for one in jobs] == [(64, 64)]
     assert [one.kind for one in pruned] == ["--where 'bm >= bn'", "--where 'm // bm > 2'", "--where 'm // bm > 2'"]
 
 
@@ -90,7 +97,7 @@ def test_conditions() -> None:
 )
 def test_axes_that_cannot_be(axes: dict, message: str) -> None:
     with pytest.raises(GemmsimError) as error:
-        ladder_jobs(job(), axes, SIZES, [A100])
+        ladder_jobs(case(), axes, SIZES, [A100])
     assert message in str(error.value)
 
 
@@ -150,16 +157,19 @@ def test_templates() -> None:
 
 
 def test_keys_hold_the_request_the_gpu_and_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = replace(job(), case=LadderCase("tiled", 64, 64, 64, "f32", {"tile": 8}))
+    of = LadderCase("tiled", 64, 64, 64, "f32", {"tile": 8})
+    one = the_job(of)
     others = [
-        replace(one, case=replace(one.case, k=65)),
-        replace(one, case=replace(one.case, tunables={"tile": 16})),
-        replace(one, gpu=load_gpu("a100", ["l2.size=1MiB"])),
-        replace(one, case=replace(one.case, kernel="tiled_padded", tunables={"tile": 16})),
+        the_job(replace(of, k=65)),
+        the_job(replace(of, tunables={"tile": 16})),
+        the_job(of, load_gpu("a100", ["l2.size=1MiB"])),
+        the_job(replace(of, kernel="tiled_padded", tunables={"tile": 16})),
+        the_job(replace(of, warm_caches=True)),
+        the_job(replace(of, seed=1)),
     ]
     keys = {key_of(each) for each in (one, *others)}
-    assert len(keys) == 5 and keys_of([one, *others])[0] == key_of(one)
-    assert key_of(replace(one, case=replace(one.case, dtype=None))) == key_of(one)  # f32 is the default
+    assert len(keys) == 7 and keys_of([one, *others])[0] == key_of(one)
+    assert key_of(the_job(replace(of, dtype=None))) == key_of(one)  # f32 is the default
     monkeypatch.setattr("gemmsim.sweep.job.MODEL_VERSION", 10**6)
     assert key_of(one) not in keys
 
@@ -171,8 +181,8 @@ def test_keys_hold_the_kernels_source(tmp_path, monkeypatch: pytest.MonkeyPatch)
     copy = tmp_path / "tiled.py"
     text = (folder / "tiled.py").read_text()
     copy.write_text(text)
-    monkeypatch.setattr("gemmsim.sweep.job.kernel_path", lambda info: copy)
-    one = replace(job(), case=LadderCase("tiled", 64, 64, 64, "f32", {"tile": 8}))
+    monkeypatch.setattr("gemmsim.launch.cases.kernel_path", lambda info: copy)
+    one = the_job(LadderCase("tiled", 64, 64, 64, "f32", {"tile": 8}))
     before = key_of(one)
     copy.write_text(text + "# changed\n")
     assert key_of(one) != before

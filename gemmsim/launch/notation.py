@@ -1,4 +1,4 @@
-"""What the command line says in words of its own: --arg, --grid, --block, --set-kernel."""
+"""How a launch is written on a command line and in tests: arguments, dimensions, sizes and KEY=VALUE."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import re
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gemmsim.launch.arrays import NUMPY_DTYPES, bf16_bits, check_array_size, random_array
+from gemmsim.launch.arrays import NUMPY_DTYPES, Contents, array_argument
 from gemmsim.support.dtypes import FLOATS
 from gemmsim.support.errors import GemmsimError, nearest
 from gemmsim.trace.types import Argument
 
 _ARGUMENT = re.compile(r"(?P<dtype>\w+)(\[(?P<shape>[^\]]*)\])?(=(?P<value>.*))?", re.DOTALL)
+_COUNT = re.compile(r"\s*[0-9]+\s*")
 _FORMS = "expected f32[256,256] (random), f32[256,256]=0, i32=256 or f32=1.0"
 
 
 def parse_dims(text: str, option: str) -> tuple[int, int, int]:
     """`8`, `8,8` or `8,8,1` as (x, y, z). Raises GemmsimError unless there are one to three integers of at least 1."""
     words = text.split(",")
-    if not 1 <= len(words) <= 3 or not all(re.fullmatch(r"\s*[0-9]+\s*", word) for word in words):
+    if not 1 <= len(words) <= 3 or not all(map(_COUNT.fullmatch, words)):
         raise GemmsimError(f"{option} '{text}' is not X,Y,Z: expected one to three positive integers, as in 8,8,1")
     dims = [int(word) for word in words] + [1] * (3 - len(words))
     if min(dims) < 1:
@@ -28,8 +28,8 @@ def parse_dims(text: str, option: str) -> tuple[int, int, int]:
     return dims[0], dims[1], dims[2]
 
 
-def parse_argument(text: str, random: np.random.Generator) -> Argument:
-    """One --arg; an array without a value is random, see `random_array`."""
+def parse_argument(text: str) -> Argument:
+    """One --arg; an array without a value will be random."""
     match = _ARGUMENT.fullmatch(text.strip())
     if match is None:
         raise GemmsimError(f"--arg '{text}' is malformed: {_FORMS}")
@@ -42,10 +42,36 @@ def parse_argument(text: str, random: np.random.Generator) -> Argument:
         if value_text is None:
             raise GemmsimError(f"--arg '{text}': a scalar needs a value, as in {dtype}=1")
         return Argument(dtype, (), _number(text, dtype, value_text))
-    shape = _shape(text, dtype, shape_text)
-    if value_text is None:
-        return Argument(dtype, shape, random_array(dtype, shape, random))
-    return Argument(dtype, shape, _filled(dtype, shape, _number(text, dtype, value_text)))
+    words = shape_text.split(",")
+    if not all(map(_COUNT.fullmatch, words)) or min(map(int, words)) < 1:
+        raise GemmsimError(f"--arg '{text}': shape [{shape_text}] must be positive integers, as in {dtype}[256,256]")
+    value = None if value_text is None else _number(text, dtype, value_text)
+    return array_argument(f"--arg '{text}'", dtype, tuple(map(int, words)), Contents(value, periodic=False))
+
+
+def problem_size(size: int | None, m: int | None, n: int | None, k: int | None) -> tuple[int, int, int] | None:
+    """(m, n, k) of --size, or of --m, --n and --k; None where none of them was given."""
+    given = {"--m": m, "--n": n, "--k": k}
+    for name, value in {"--size": size, **given}.items():
+        if value is not None and value < 1:
+            raise GemmsimError(f"{name} {value} is not a size: it must be at least 1")
+    missing = [name for name, value in given.items() if value is None]
+    if size is not None:
+        if len(missing) < 3:
+            raise GemmsimError("--size stands for --m, --n and --k together: give one or the others")
+        return size, size, size
+    if len(missing) == 3:
+        return None
+    if m is None or n is None or k is None:
+        raise GemmsimError(f"{' and '.join(missing)} missing: give --size N, or all of --m, --n and --k")
+    return m, n, k
+
+
+def needed_size(size: tuple[int, int, int] | None) -> tuple[int, int, int]:
+    """The size itself. Raises GemmsimError where none was given."""
+    if size is None:
+        raise GemmsimError("no problem size: give --size N, or --m, --n and --k")
+    return size
 
 
 def parse_assignments(texts: Iterable[str], option: str) -> dict[str, str]:
@@ -61,13 +87,14 @@ def parse_assignments(texts: Iterable[str], option: str) -> dict[str, str]:
     return pairs
 
 
-def _shape(text: str, dtype: str, shape_text: str) -> tuple[int, ...]:
-    words = shape_text.split(",")
-    if not all(re.fullmatch(r"\s*[0-9]+\s*", word) for word in words) or min(map(int, words)) < 1:
-        raise GemmsimError(f"--arg '{text}': shape [{shape_text}] must be positive integers, as in {dtype}[256,256]")
-    shape = tuple(map(int, words))
-    check_array_size(f"--arg '{text}'", dtype, shape)
-    return shape
+def parse_tunables(texts: Iterable[str], option: str) -> dict[str, int]:
+    """`key=16`, repeated. Raises GemmsimError as `parse_assignments` does, and for a value that is no integer."""
+    chosen = {}
+    for key, value in parse_assignments(texts, option).items():
+        if not re.fullmatch(r"-?[0-9]+", value):
+            raise GemmsimError(f"{option} {key}={value}: '{value}' is not an integer")
+        chosen[key] = int(value)
+    return chosen
 
 
 def _number(text: str, dtype: str, value: str) -> float | int:
@@ -82,9 +109,3 @@ def _number(text: str, dtype: str, value: str) -> float | int:
     if not limits.min <= number <= limits.max:
         raise GemmsimError(f"--arg '{text}': {number} does not fit {dtype}, which holds {limits.min} to {limits.max}")
     return number
-
-
-def _filled(dtype: str, shape: tuple[int, ...], value: float | int) -> NDArray[np.generic]:
-    if dtype == "bf16":
-        return np.full(shape, bf16_bits(np.array([value], np.float32))[0])
-    return np.full(shape, value, NUMPY_DTYPES[dtype])

@@ -1,0 +1,55 @@
+"""Kernels of the user's own: the file that TARGET names, and which of its arguments are a GEMM's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from gemmsim.compile.source import KernelSource, kernel_file
+from gemmsim.launch.cases import signature
+from gemmsim.launch.spec import GemmCheck
+from gemmsim.support.errors import GemmsimError
+from gemmsim.trace.types import Argument
+
+
+def split_target(target: str) -> tuple[str, str]:
+    """(file, function of a Python file) of a TARGET; the function is "" for a file of another kind."""
+    file, colon, function = target.rpartition(":")
+    return (file, function) if colon and Path(file).suffix.lower() == ".py" else (target, "")
+
+
+def own_source(target: str, entry: str | None, args: Sequence[Argument] = ()) -> tuple[KernelSource, str]:
+    """The source that TARGET names, for these arguments, and what to call the kernel in a report.
+
+    `FILE.py:function`; the others take --entry, which may be missing where the file holds one kernel. Raises
+    GemmsimError where the file cannot be read or is of no known kind.
+    """
+    file, function = split_target(target)
+    if function and entry:
+        raise GemmsimError(f"--entry is for .cu, .ptx and .cubin: {target} names its function already")
+    return kernel_file(Path(file), function or entry, signature(args)), function or entry or Path(file).stem
+
+
+def check_of_arrays(
+    args: Sequence[Argument], sizes: tuple[int, int, int] | None, alpha: float, beta: float
+) -> tuple[GemmCheck, tuple[int, int, int]]:
+    """How C is checked, and (M, N, K). The first three arrays are A, B and C, two-dimensional, or flat where `sizes`
+    are given. Raises GemmsimError where they are not."""
+    arrays = [position for position, argument in enumerate(args) if argument.shape]
+    if len(arrays) < 3:
+        raise GemmsimError(f"--verify gemm takes the first three arrays as A, B, C, but {len(arrays)} were given")
+    a, b, c = arrays[:3]
+    shape_a, shape_b, shape_c = (args[position].shape for position in (a, b, c))
+    if sizes is None:
+        if not all(len(shape) == 2 for shape in (shape_a, shape_b, shape_c)):
+            raise GemmsimError("--verify gemm cannot tell the sizes from these arrays: add --m, --n and --k")
+        sizes = shape_c[0], shape_c[1], shape_a[1]
+    m, n, k = sizes
+    for name, shape, rows, columns in (("A", shape_a, m, k), ("B", shape_b, k, n), ("C", shape_c, m, n)):
+        if shape != (rows, columns) and not (len(shape) == 1 and math.prod(shape) == rows * columns):
+            raise GemmsimError(
+                f"--verify gemm: the arrays are A, B, C in order; "
+                f"{name} is {list(shape)}, but M={m}, N={n}, K={k} need [{rows},{columns}]"
+            )
+    return GemmCheck(a, b, c, alpha, beta, sizes=sizes), sizes

@@ -1,0 +1,116 @@
+"""`LaunchSpec`: one launch to predict, with everything that the user decided resolved and checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gemmsim.gpu.spec import GpuSpec
+from gemmsim.launch.arrays import with_arrays
+from gemmsim.support.errors import GemmsimError
+from gemmsim.trace.types import Launch
+
+if TYPE_CHECKING:
+    from gemmsim.compile.source import KernelSource
+
+DEFAULT_MAX_INSTRUCTIONS = 2_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What reports call the kernel.
+
+    kernel    "tiled", or the function or entry of the user's own
+    title     one line, "" where there is none
+    m, n, k   problem size of a GEMM, None where the launch is not known to be one
+    tunables  of a ladder kernel, {"tile": 32}
+    """
+
+    kernel: str
+    title: str = ""
+    m: int | None = None
+    n: int | None = None
+    k: int | None = None
+    tunables: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def size(self) -> tuple[int, int, int] | None:
+        """(m, n, k), None where one of them is not known."""
+        return None if self.m is None or self.n is None or self.k is None else (self.m, self.n, self.k)
+
+
+@dataclass(frozen=True, slots=True)
+class GemmCheck:
+    """C is to be compared with alpha * A @ B + beta * C in float64.
+
+    a, b, c         positions in `Launch.args`
+    b_transposed    the argument holds B's transpose, [n, k]
+    bias            position of a vector [n] that is added to each row, None where there is none
+    relu            C is max(0, alpha * A @ B + beta * C + bias)
+    operand_roundoff  unit roundoff of the precision to which the kernel rounds A and B, 0 where it does not round them
+    sizes           (M, N, K) where the arrays may be flat, None where their shapes say them
+    """
+
+    a: int
+    b: int
+    c: int
+    alpha: float = 1.0
+    beta: float = 0.0
+    b_transposed: bool = False
+    bias: int | None = None
+    relu: bool = False
+    operand_roundoff: float = 0.0
+    sizes: tuple[int, int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a prediction is worked out.
+
+    full              every block is executed, not a sample of them
+    max_instructions  warp instructions that are executed before the run is given up as endless; GemmsimError below 1
+    use_cache         whether a kernel that was compiled before is taken from the cache
+    """
+
+    full: bool = False
+    max_instructions: int = DEFAULT_MAX_INSTRUCTIONS
+    use_cache: bool = True
+
+    def __post_init__(self) -> None:
+        if self.max_instructions < 1:
+            raise GemmsimError(f"--max-instructions {self.max_instructions} must be at least 1")
+
+
+USUAL_SETTINGS = Settings()
+
+
+@dataclass(frozen=True)
+class LaunchSpec:
+    """One launch to predict. It is small and can be sent to another process, as long as its arrays are not drawn.
+
+    kernel       what to compile
+    launch       grid, block and arguments; an array may be given as `arrays.Contents`, which says how to fill it
+    gpu          the GPU to predict for
+    verify       how C is checked, None where it is not
+    warm_caches  L2 begins as an identical launch just before has left it; else it begins empty
+    seed         of the random arrays; GemmsimError below 0
+    """
+
+    kernel: KernelSource
+    launch: Launch
+    gpu: GpuSpec
+    labels: Labels
+    verify: GemmCheck | None = None
+    settings: Settings = USUAL_SETTINGS
+    warm_caches: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise GemmsimError(f"--seed {self.seed} must be 0 or more")
+        if self.launch.dynamic_shared_bytes < 0:
+            raise GemmsimError(f"--shared {self.launch.dynamic_shared_bytes} must be 0 or more bytes")
+
+    def launch_with_arrays(self) -> Launch:
+        """The launch with every array filled as its `Contents` says: what can be executed."""
+        return with_arrays(self.launch, self.seed)
