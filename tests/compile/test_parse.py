@@ -11,10 +11,11 @@ import pytest
 from cubins import ARCHITECTURES, zoo
 from hypothesis import given
 from hypothesis import strategies as st
+from operand_text import render
 
 from gemmsim.compile.toolchain import find_nvdisasm
 from gemmsim.isa.blocks import basic_blocks
-from gemmsim.isa.parse import _merge_halves, decode_control, parse_instruction, parse_operand, render, split_operands
+from gemmsim.isa.parse import _merge_halves, decode_control, parse_instruction, parse_operand, split_operands
 from gemmsim.isa.program import ZERO, Operand, OperandKind
 from gemmsim.support.errors import GemmsimError
 

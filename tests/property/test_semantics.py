@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit, uint32, uint64
+from numpy_lanes import NumpyLanes
 
-from gemmsim.isa.lanes import NumpyLanes
 from gemmsim.isa.semantics.registry import Op, load
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro
