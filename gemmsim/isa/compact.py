@@ -1,35 +1,30 @@
 """Programs of one kernel for several architectures in few bytes, for shipping: what nvdisasm printed, compressed.
 
-Operands, control bits and basic blocks are not stored, they are read from the text and the encodings again. A file is
-a magic word, a format version, and XZ-compressed: the length of a JSON document, the document, all encodings. Source
-texts stay out of it: they ship beside it. No code runs when a file is read.
+Operands, control bits and basic blocks are not stored, because they can be read from the text and the encodings again.
+A file is a magic word and a format version, and then, compressed with XZ, the length of a JSON document, the document
+and all encodings. Source texts are not in it: they ship as files. No code runs when a file is read.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import lzma
 from collections.abc import Sequence
-from dataclasses import astuple
 from typing import Any
 
 from gemmsim.isa.blocks import basic_blocks
 from gemmsim.isa.parse import branch_labels, parse_instruction
-from gemmsim.isa.program import INSTRUCTION_BYTES, Instruction, Parameter, Program, Relocation, SourceLine
+from gemmsim.isa.program import INSTRUCTION_BYTES, Instruction, Program
+from gemmsim.isa.serialize import chains_of, numbered_chains, resources_document, resources_of
 from gemmsim.support.errors import GemmsimError
 
 MAGIC = b"gemmsim-programs"
 FORMAT_VERSION = 1
-_PLAIN = (
-    "name", "symbol", "arch", "abi", "registers", "static_shared_bytes", "local_bytes", "barriers", "parameter_base",
-    "max_threads", "toolchain", "cubin_sha256", "reserved_shared_bytes",
-)  # fmt: skip
 _LENGTH_BYTES = 8
 
 
 def programs_to_bytes(programs: Sequence[Program]) -> bytes:
-    """Deterministic; `Program.source` is left out, and so its keys."""
+    """Equal programs give equal bytes. `Program.source` is left out."""
     document = json.dumps([_document(program) for program in programs], separators=(",", ":"), sort_keys=True).encode()
     encodings = b"".join(
         one.encoding.to_bytes(INSTRUCTION_BYTES, "little") for program in programs for one in program.instructions
@@ -60,44 +55,24 @@ def program_from_bytes(data: bytes, arch: str) -> Program | None:
 
 
 def _document(program: Program) -> dict[str, Any]:
-    chains: dict[tuple[SourceLine, ...], int] = {}
     labels: dict[str, int] = {}
     for one in program.instructions:
         labels |= branch_labels(one)
-    return {name: getattr(program, name) for name in _PLAIN} | {
+    numbers, chains = numbered_chains(program)
+    return resources_document(program) | {
         "text": "\n".join(one.text for one in program.instructions),
-        "lines": [chains.setdefault(one.sources, len(chains)) for one in program.instructions],
-        "chains": [[(place.file, place.line) for place in chain] for chain in chains],
+        "lines": numbers,
+        "chains": chains,
         "labels": labels,
-        "parameters": [astuple(parameter) for parameter in program.parameters],
-        "constants": {str(bank): _pack(data) for bank, data in sorted(program.constants.items())},
-        "global_data": _pack(program.global_data),
-        "relocations": [astuple(relocation) for relocation in program.relocations],
     }
 
 
 def _program(document: dict[str, Any], encodings: bytes) -> Program:
-    chains = [tuple(SourceLine(file, line) for file, line in chain) for chain in document["chains"]]
+    chains = chains_of(document)
     instructions: list[Instruction] = []
     for number, (text, chain) in enumerate(zip(document["text"].split("\n"), document["lines"], strict=True)):
         at = number * INSTRUCTION_BYTES
         encoding = int.from_bytes(encodings[at : at + INSTRUCTION_BYTES], "little")
         instructions.append(parse_instruction(at, text, encoding, chains[chain], document["labels"]))
-    return Program(
-        **{name: document[name] for name in _PLAIN},
-        instructions=tuple(instructions),
-        blocks=basic_blocks(tuple(instructions)),
-        source={},
-        parameters=tuple(Parameter(*row) for row in document["parameters"]),
-        constants={int(bank): _unpack(text) for bank, text in document["constants"].items()},
-        global_data=_unpack(document["global_data"]),
-        relocations=tuple(Relocation(*row) for row in document["relocations"]),
-    )
-
-
-def _pack(data: bytes) -> str:
-    return base64.b85encode(data).decode()
-
-
-def _unpack(text: str) -> bytes:
-    return base64.b85decode(text)
+    code = tuple(instructions)
+    return Program(**resources_of(document), instructions=code, blocks=basic_blocks(code), source={})

@@ -1,7 +1,7 @@
 """Program <-> bytes: a magic word, a format version, zlib-compressed JSON. No code runs when a file is read.
 
 Equal operands, predicates and source chains are stored once and shared after loading: a program has thousands of
-operands but few different ones. Control bits are not stored: they are in the encoding.
+operands, of which few differ. Control bits are not stored: the encoding holds them.
 """
 
 from __future__ import annotations
@@ -30,12 +30,44 @@ MAGIC = b"gemmsim-program"
 FORMAT_VERSION = 1  # raise it with any change of what is stored: files of another version are refused
 _PLAIN = (
     "name", "symbol", "arch", "abi", "registers", "static_shared_bytes", "local_bytes", "barriers", "parameter_base",
-    "max_threads", "toolchain", "source", "cubin_sha256", "reserved_shared_bytes",
+    "max_threads", "toolchain", "cubin_sha256", "reserved_shared_bytes",
 )  # fmt: skip
 
 
+def resources_document(program: Program) -> dict[str, Any]:
+    """All of a program but its code and its source texts, as JSON can hold it."""
+    return {name: getattr(program, name) for name in _PLAIN} | {
+        "parameters": [astuple(parameter) for parameter in program.parameters],
+        "constants": {str(bank): _pack(data) for bank, data in sorted(program.constants.items())},
+        "global_data": _pack(program.global_data),
+        "relocations": [astuple(relocation) for relocation in program.relocations],
+    }
+
+
+def resources_of(document: dict[str, Any]) -> dict[str, Any]:
+    """The inverse: fields of `Program` by name."""
+    return {name: document[name] for name in _PLAIN} | {
+        "parameters": tuple(Parameter(*row) for row in document["parameters"]),
+        "constants": {int(bank): _unpack(text) for bank, text in document["constants"].items()},
+        "global_data": _unpack(document["global_data"]),
+        "relocations": tuple(Relocation(*row) for row in document["relocations"]),
+    }
+
+
+def numbered_chains(program: Program) -> tuple[list[int], list[list[tuple[str, int]]]]:
+    """The chain of source lines of each instruction by number, and the (file, line) pairs of each number."""
+    chains: dict[tuple[SourceLine, ...], int] = {}
+    numbers = [chains.setdefault(one.sources, len(chains)) for one in program.instructions]
+    return numbers, [[(place.file, place.line) for place in chain] for chain in chains]
+
+
+def chains_of(document: dict[str, Any]) -> list[tuple[SourceLine, ...]]:
+    """The inverse of the second part, from the document's "chains"."""
+    return [tuple(SourceLine(file, line) for file, line in chain) for chain in document["chains"]]
+
+
 class _Table:
-    """Numbers distinct values in order of first use."""
+    """Numbers distinct values in the order of their first use."""
 
     def __init__(self) -> None:
         self.index: dict[Any, int] = {}
@@ -46,29 +78,27 @@ class _Table:
 
 def program_to_bytes(program: Program) -> bytes:
     """Deterministic: equal programs give equal bytes."""
-    operands, chains, mnemonics = _Table(), _Table(), _Table()
+    operands, mnemonics = _Table(), _Table()
+    numbers, chains = numbered_chains(program)
     rows = [
         (
             mnemonics.add((one.opcode, *one.modifiers)),
             operands.add(one.predicate),
-            chains.add(one.sources),
+            chain,
             one.text,
             *map(operands.add, one.operands),
         )
-        for one in program.instructions
+        for one, chain in zip(program.instructions, numbers, strict=True)
     ]
-    document = {name: getattr(program, name) for name in _PLAIN} | {
+    document = resources_document(program) | {
+        "source": program.source,
         "instructions": rows,
         "offsets": [one.offset for one in program.instructions],
         "encodings": _pack(b"".join(i.encoding.to_bytes(INSTRUCTION_BYTES, "little") for i in program.instructions)),
         "mnemonics": list(mnemonics.index),
         "operands": [None if operand is None else astuple(operand) for operand in operands.index],
-        "chains": [[(place.file, place.line) for place in chain] for chain in chains.index],
+        "chains": chains,
         "blocks": [astuple(block) for block in program.blocks],
-        "parameters": [astuple(parameter) for parameter in program.parameters],
-        "constants": {str(bank): _pack(data) for bank, data in sorted(program.constants.items())},
-        "global_data": _pack(program.global_data),
-        "relocations": [astuple(relocation) for relocation in program.relocations],
     }
     text = json.dumps(document, separators=(",", ":"), sort_keys=True)
     return MAGIC + bytes([FORMAT_VERSION]) + zlib.compress(text.encode(), 6)
@@ -89,7 +119,7 @@ def program_from_bytes(data: bytes) -> Program:
 
 def _build(document: dict[str, Any]) -> Program:
     operands = [row and Operand(OperandKind(row[0]), *row[1:]) for row in document["operands"]]
-    chains = [tuple(SourceLine(file, line) for file, line in chain) for chain in document["chains"]]
+    chains = chains_of(document)
     mnemonics = [(row[0], tuple(row[1:])) for row in document["mnemonics"]]
     words = _unpack(document["encodings"])
     instructions = []
@@ -104,13 +134,10 @@ def _build(document: dict[str, Any]) -> Program:
             )
         )  # fmt: skip
     return Program(
-        **{name: document[name] for name in _PLAIN},
+        **resources_of(document),
+        source=document["source"],
         instructions=tuple(instructions),
         blocks=tuple(BasicBlock(start, stop, tuple(successors)) for start, stop, successors in document["blocks"]),
-        parameters=tuple(Parameter(*row) for row in document["parameters"]),
-        constants={int(bank): _unpack(text) for bank, text in document["constants"].items()},
-        global_data=_unpack(document["global_data"]),
-        relocations=tuple(Relocation(*row) for row in document["relocations"]),
     )
 
 
