@@ -1,4 +1,4 @@
-"""Launches side by side: groups of rows in which each is held against the one before."""
+"""Several launches side by side, in groups; each row of a group is compared with the row before."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemmsim.analysis.studies.launch_summary import LaunchSummary
 
 @dataclass(frozen=True)
 class Row:
-    """speed_up: time of the row before over this one's; None, as `why` is empty, for the first of a group."""
+    """speed_up: time of the row before over this one's, None for a group's first; why: what made the difference."""
 
     launch: LaunchSummary
     speed_up: float | None
@@ -21,7 +21,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Group:
-    """Rows whose times may be compared: one GPU, dtype and precision; or one kernel and dtype on several GPUs."""
+    """Rows whose times may be compared: of one GPU, dtype and precision, or of one kernel and dtype on several GPUs."""
 
     title: str
     rows: tuple[Row, ...]
@@ -29,7 +29,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A launch that cannot run: reason is one line."""
+    """A kernel that cannot run on a GPU. The reason is one line."""
 
     kernel: str
     gpu: str
@@ -38,8 +38,12 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Comparison:
-    """m, n, k: of all; by_gpu: whether the rows of a group are GPUs, not kernels; wrong: launches whose C is wrong;
-    warm_caches: whether L2 began as an identical launch had left it."""
+    """Launches of one problem size.
+
+    by_gpu       whether the rows of a group are GPUs; else they are kernels
+    skipped      what could not run
+    warm_caches  whether L2 began as an identical launch had left it
+    """
 
     m: int
     n: int
@@ -60,6 +64,7 @@ class Comparison:
 
     @property
     def wrong(self) -> tuple[LaunchSummary, ...]:
+        """The launches whose C is wrong."""
         return tuple(launch for launch in self.launches if launch.verified.ok is False)
 
 
@@ -70,7 +75,7 @@ def compare_launches(
     by_gpu: bool,
     warm_caches: bool = False,
 ) -> Comparison:
-    """Groups in the order of their first members; members in the order given."""
+    """Sort launches into groups. Groups are in the order of their first members, members in the order given."""
     members: dict[str, list[LaunchSummary]] = {}
     for launch in launches:
         members.setdefault(_kernel_title(launch) if by_gpu else _arithmetic_title(launch), []).append(launch)

@@ -1,33 +1,36 @@
-"""Why one launch takes less time than another: one rule, one function. A rule names what fell, or says nothing.
+"""Says why one launch takes less time than another. Each rule is a function that returns None where it finds nothing.
 
-A rule looks at the pair from the slower side: what limited that one, and how much of it the faster one is spared. A
-unit counts where it was about as busy as the busiest of the slower launch, waiting for the part of the time in which
-no unit was. The weights only rank the causes; they are no prediction of what each is worth alone.
+A rule looks at the pair from the slower side: what limited that launch, and how much of it the faster launch is spared.
+A unit counts where it was about as busy as the busiest unit of the slower launch. Waiting counts for the part of the
+time in which the busiest unit did not work. The weights only rank the causes; they do not predict what each is worth.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, ISSUE, L2
 from gemmsim.analysis.studies.launch_summary import SPACES, LaunchSummary, SpaceTraffic
 
-SAME_TIME = 0.02  # relative: below it there is nothing to explain
-SAME_QUANTITY = 0.01  # relative: what changed less is no cause
+SAME_TIME = 0.02  # relative difference below which there is nothing to explain
+SAME_QUANTITY = 0.01  # relative; a quantity that changed less is no cause
 NEAR_BUSIEST = 0.8  # of the busiest unit's share
 LEAST_WEIGHT = 0.05  # of the difference of the times
 LEAST_OF_FIRST = 0.25  # of the first cause's weight
-CAUSES = 2
+CAUSES = 2  # named at most
+PER_US = "/us"
 SECTOR_BYTES = 32
 LSU = "lsu pipe"
-_NO_CAUSE = ("selected", "not_selected")  # a warp that issues, or could
+_NO_CAUSE = ("selected", "not_selected")  # a warp that issues, or that could issue
+# What a quantity is called, how to read it from a launch, and its unit.
+Part = tuple[str, Callable[[LaunchSummary], float], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """unit: "" for a count, else "byte", "%", "us", "/us" or "ratio"; before, after: of the launch below, above."""
+    """One number of both launches. unit: "" for a count, else "byte", "%", "us", "/us" or "ratio"."""
 
     what: str
     unit: str
@@ -37,7 +40,13 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """rule: its name; quantity: what changed; detail: its part that changed most, if any; weight_us: see above."""
+    """One reason for the difference of two times.
+
+    rule       name of the function that found it
+    quantity   what changed
+    detail     the part of it that changed most, None where there is none
+    weight_us  ranks the causes, see above
+    """
 
     rule: str
     quantity: Quantity
@@ -47,6 +56,8 @@ class Cause:
 
 @dataclass(frozen=True)
 class Pair:
+    """Two launches that stand next to each other in a comparison, `above` after `below`."""
+
     below: LaunchSummary
     above: LaunchSummary
 
@@ -60,7 +71,7 @@ class Pair:
 
     @property
     def idle(self) -> float:
-        """The part of the slower kernel's time in which its busiest unit does not work."""
+        """The share of the slower kernel's time in which its busiest unit does not work."""
         return 1 - self.busiest_share
 
     @property
@@ -71,12 +82,15 @@ class Pair:
         return Quantity(what, unit, read(self.below), read(self.above))
 
     def drop(self, read: Callable[[LaunchSummary], float]) -> float:
-        """ln(slow / fast): drops of factors add up to that of their product. 0 where either is 0."""
+        """ln(slow / fast), so that the drops of factors add up to the drop of their product.
+
+        Infinite where only the faster launch has none, 0 where the slower one has none.
+        """
         slow, fast = read(self.slow), read(self.fast)
         return math.log(slow / fast) if slow > 0 and fast > 0 else math.inf if slow > 0 else 0.0
 
     def spared_us(self, unit: str) -> float:
-        """Time for which the faster launch needs a unit less, 0 where that unit did not limit the slower one."""
+        """By how much less time the faster launch needs a unit; 0 where that unit did not limit the slower one."""
         slow, fast = self.slow.use(unit), self.fast.use(unit)
         if slow is None or slow.share_pct < NEAR_BUSIEST * self.slow.busiest.share_pct:
             return 0.0
@@ -84,84 +98,58 @@ class Pair:
 
 
 def l1_data(pair: Pair) -> Cause | None:
-    """Wavefronts of the stage that L1 and shared memory use together: of the memory space in which most went away."""
+    """Wavefronts of the stage that L1 and shared memory share, of the memory space in which most of them went away."""
     # "lsu" is the same stage, on a busy SM instead of the mean of all
     unit, works = max(((DATA_STAGE, "wavefronts"), (LSU, "instructions")), key=lambda one: pair.spared_us(one[0]))
-    if not (weight := pair.spared_us(unit)):
-        return None
-    if faster := _rate(pair, unit, works):
-        return Cause("l1_data", faster, None, weight)
     space = max(SPACES, key=lambda name: pair.slow.spaces[name].wavefronts - pair.fast.spaces[name].wavefronts)
 
     def of(launch: LaunchSummary) -> SpaceTraffic:
         return launch.spaces[space]
 
-    parts: list[tuple[str, Callable[[LaunchSummary], float], str]] = [("requests", lambda r: of(r).requests, "")]
     if space == "shared":
-        parts.append(("wavefronts a request", lambda r: _ratio(of(r).wavefronts, of(r).requests), "ratio"))
+        each: Part = ("wavefronts a request", lambda r: _ratio(of(r).wavefronts, of(r).requests), "ratio")
     else:
-        parts.append(("sectors a request", lambda r: _ratio(of(r).sectors, of(r).requests), "ratio"))
-    whole = pair.quantity(f"{space} wavefronts", lambda r: of(r).wavefronts)
-    return Cause("l1_data", whole, _largest(pair, parts), weight)
+        each = ("sectors a request", lambda r: _ratio(of(r).sectors, of(r).requests), "ratio")
+    whole: Part = (f"{space} wavefronts", lambda r: of(r).wavefronts, "")
+    return _less_work(pair, "l1_data", (unit, works), whole, ("requests", lambda r: of(r).requests, ""), each)
 
 
 def l2(pair: Pair) -> Cause | None:
-    """Sectors between L1 and L2: fewer asked for, or more of them found in L1."""
-    if not (weight := pair.spared_us(L2)):
-        return None
-    if faster := _rate(pair, L2, "sectors"):
-        return Cause("l2", faster, None, weight)
-    parts: list[tuple[str, Callable[[LaunchSummary], float], str]] = [
-        ("sectors asked of L1", _l1_sectors, ""),
-        ("of those sent on", lambda r: 100 * _ratio(_l2_sectors(r), _l1_sectors(r)), "%"),
-    ]
-    return Cause("l2", pair.quantity("L2 sectors", _l2_sectors), _largest(pair, parts), weight)
+    """Sectors between L1 and L2: fewer were asked for, or more of them were found in L1."""
+    asked: Part = ("sectors asked of L1", _l1_sectors, "")
+    sent: Part = ("of those sent on", lambda r: 100 * _ratio(_l2_sectors(r), _l1_sectors(r)), "%")
+    return _less_work(pair, "l2", (L2, "sectors"), ("L2 sectors", _l2_sectors, ""), asked, sent)
 
 
 def dram(pair: Pair) -> Cause | None:
-    """Bytes from and to DRAM: fewer asked of L2, or more of them found there."""
-    if not (weight := pair.spared_us(DRAM)):
-        return None
-    if faster := _rate(pair, DRAM, "sectors"):
-        return Cause("dram", faster, None, weight)
-    parts: list[tuple[str, Callable[[LaunchSummary], float], str]] = [
-        ("sectors asked of L2", _l2_sectors, ""),
-        ("of those sent on", lambda r: 100 * _ratio(r.dram_sectors, _l2_sectors(r)), "%"),
-    ]
-    whole = pair.quantity("DRAM bytes", lambda r: r.dram_sectors * SECTOR_BYTES, "byte")
-    return Cause("dram", whole, _largest(pair, parts), weight)
+    """Bytes from and to DRAM: fewer were asked of L2, or more of them were found there."""
+    asked: Part = ("sectors asked of L2", _l2_sectors, "")
+    sent: Part = ("of those sent on", lambda r: 100 * _ratio(r.dram_sectors, _l2_sectors(r)), "%")
+    whole: Part = ("DRAM bytes", lambda r: r.dram_sectors * SECTOR_BYTES, "byte")
+    return _less_work(pair, "dram", (DRAM, "sectors"), whole, asked, sent)
 
 
 def issue(pair: Pair) -> Cause | None:
     """Warp instructions, and the kind of which most went away."""
-    if not (weight := pair.spared_us(ISSUE)):
-        return None
-    if faster := _rate(pair, ISSUE, "instructions"):
-        return Cause("issue", faster, None, weight)
-    kinds = list(pair.slow.kinds)
-    kind = max(kinds, key=lambda name: pair.slow.kinds[name] - pair.fast.kinds.get(name, 0.0))
-    detail = pair.quantity(kind, lambda r: r.kinds.get(kind, 0.0))
-    return Cause("issue", pair.quantity("warp instructions", lambda r: r.warp_instructions), detail, weight)
+    kinds = pair.slow.kinds
+    kind = max(kinds, key=lambda name: kinds[name] - pair.fast.kinds.get(name, 0.0))
+    cause = _less_work(pair, "issue", (ISSUE, "instructions"), ("warp instructions", lambda r: r.warp_instructions, ""))
+    if cause is None or cause.quantity.unit == PER_US:
+        return cause
+    return replace(cause, detail=pair.quantity(kind, lambda r: r.kinds.get(kind, 0.0)))
 
 
 def pipe(pair: Pair) -> Cause | None:
     """The execution pipe that is spared most."""
     units = [use.unit for use in pair.slow.uses if use.unit.endswith(" pipe") and use.unit != LSU]
     unit = max(units, key=pair.spared_us, default=None)
-    if unit is None or not (weight := pair.spared_us(unit)):
+    if unit is None:
         return None
-    if faster := _rate(pair, unit, "instructions"):
-        return Cause("pipe", faster, None, weight)
-
-    def work(launch: LaunchSummary) -> float:
-        use = launch.use(unit)
-        return use.work if use else 0.0
-
-    return Cause("pipe", pair.quantity(f"{unit} instructions", work), None, weight)
+    return _less_work(pair, "pipe", (unit, "instructions"), (f"{unit} instructions", lambda r: r.work(unit), ""))
 
 
 def waiting(pair: Pair) -> Cause | None:
-    """The stall reason that takes less of the time, as far as no unit was busy meanwhile."""
+    """The stall reason that takes less time, weighted by the share of the time in which no unit was busy."""
     reasons = [reason for reason in pair.slow.waits_us if reason not in _NO_CAUSE]
 
     def spared(reason: str) -> float:
@@ -175,7 +163,7 @@ def waiting(pair: Pair) -> Cause | None:
 
 
 def resident_warps(pair: Pair) -> Cause | None:
-    """More warps to issue from, where waiting was the matter."""
+    """More warps to issue from, which helps where warps wait."""
     if pair.fast.warps <= pair.slow.warps:
         return None
     weight = pair.slow.kernel_us * (1 - pair.slow.warps / pair.fast.warps) * pair.idle
@@ -183,7 +171,10 @@ def resident_warps(pair: Pair) -> Cause | None:
 
 
 def idle_sms(pair: Pair) -> Cause | None:
-    """SMs without a block, or without one in the last wave; a launch of one wave may share work out by itself."""
+    """SMs without a block, or without one in the last wave.
+
+    A launch of one wave may be a persistent kernel, which shares out its work itself.
+    """
     slow, fast = pair.slow, pair.fast
     small = slow.blocks < slow.sm_count
     if not small and (slow.waves <= 1 or fast.waves <= 1):
@@ -196,6 +187,8 @@ def idle_sms(pair: Pair) -> Cause | None:
 
 
 def launch_overhead(pair: Pair) -> Cause | None:
+    """The part of the time in which the kernel does not run."""
+
     def overhead(launch: LaunchSummary) -> float:
         return launch.time_us - launch.kernel_us
 
@@ -219,7 +212,7 @@ RULES: tuple[Callable[[Pair], Cause | None], ...] = (
 
 
 def causes(below: LaunchSummary, above: LaunchSummary) -> tuple[Cause, ...]:
-    """At most CAUSES, the weightiest first; none where both take the same time, or no rule finds anything."""
+    """At most CAUSES, the largest weight first; none where both take the same time, or no rule finds anything."""
     pair = Pair(below, above)
     difference = pair.slow.time_us - pair.fast.time_us
     if difference < SAME_TIME * pair.slow.time_us:
@@ -233,8 +226,27 @@ def _changed(quantity: Quantity) -> bool:
     return abs(quantity.after - quantity.before) >= SAME_QUANTITY * max(quantity.after, quantity.before)
 
 
+def _less_work(pair: Pair, rule: str, unit: tuple[str, str], whole: Part, *parts: Part) -> Cause | None:
+    """The cause that a unit of the slower launch has less to do in the faster one, None where it did not limit it.
+
+    unit   (its name, what it works on); another GPU's unit may be faster instead
+    whole  the work that went away; parts: its factors, of which the one that fell most is the detail
+    """
+    name, works = unit
+    weight = pair.spared_us(name)
+    if not weight:
+        return None
+    if faster := _rate(pair, name, works):
+        return Cause(rule, faster, None, weight)
+    detail = None
+    if parts:
+        most = max(parts, key=lambda part: pair.drop(part[1]))
+        detail = pair.quantity(*most) if pair.drop(most[1]) > 0 else None
+    return Cause(rule, pair.quantity(*whole), detail, weight)
+
+
 def _rate(pair: Pair, unit: str, works: str) -> Quantity | None:
-    """What the unit of another GPU can do a microsecond, where that differs more than what it had to do."""
+    """What the unit of another GPU can do in a microsecond, where that differs more than what it had to do."""
     if pair.below.gpu == pair.above.gpu:
         return None
 
@@ -242,22 +254,13 @@ def _rate(pair: Pair, unit: str, works: str) -> Quantity | None:
         use = launch.use(unit)
         return use.rate_per_us if use else 0.0
 
-    def work(launch: LaunchSummary) -> float:
-        use = launch.use(unit)
-        return use.work if use else 0.0
-
-    if -pair.drop(rate) <= max(0.0, pair.drop(work)):
+    if -pair.drop(rate) <= max(0.0, pair.drop(lambda launch: launch.work(unit))):
         return None
-    return pair.quantity(f"{unit}, {works} a us", rate, "/us")
-
-
-def _largest(pair: Pair, parts: list[tuple[str, Callable[[LaunchSummary], float], str]]) -> Quantity | None:
-    what, read, unit = max(parts, key=lambda part: pair.drop(part[1]))
-    return pair.quantity(what, read, unit) if pair.drop(read) > 0 else None
+    return pair.quantity(f"{unit}, {works} a us", rate, PER_US)
 
 
 def _filled(launch: LaunchSummary) -> float:
-    """Blocks over those that fit in the rounds in which the SMs take one each."""
+    """Share of the SMs that have a block, over as many rounds as it takes to give each block an SM of its own."""
     return launch.blocks / (launch.sm_count * math.ceil(launch.blocks / launch.sm_count))
 
 

@@ -1,8 +1,8 @@
-"""One analysed launch as a row of a comparison: what it took, and how long each unit of the GPU worked for it."""
+"""What a comparison needs of one predicted launch: its time, and how long each unit of the GPU worked for it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from gemmsim.analysis.code.instruction_mix import by_class
 from gemmsim.analysis.code.k_loop import k_loop
@@ -12,7 +12,7 @@ from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, ISSUE, L2, u
 from gemmsim.launch.spec import Labels
 from gemmsim.sm.pipes import port_of, port_pipes
 
-UNCOUNTED = "integer"  # arithmetic whose operations the roofline does not count
+UNCOUNTED = "integer"  # `precision` where the roofline does not count the operations
 SPACES = ("global", "shared", "local")
 _SHORT_NAMES = {DATA_STAGE: "L1/shared", L2: "L2", DRAM: "DRAM"}
 
@@ -28,7 +28,7 @@ class Use:
 
     @property
     def rate_per_us(self) -> float:
-        """What it can do."""
+        """How much work it can do in a microsecond."""
         return self.work / self.busy_us if self.busy_us else 0.0
 
 
@@ -45,20 +45,25 @@ class SpaceTraffic:
 
 @dataclass(frozen=True)
 class LaunchSummary:
-    """One kernel at one size on one GPU, predicted.
+    """The prediction of one kernel at one size on one GPU.
 
-    name            what the comparison calls it; labels: kernel, size and tunables; dtype: of A and B
-    precision       of the arithmetic: one of `roofline.PRECISIONS`; UNCOUNTED where `flops` is 0
-    time_us, kernel_us  with and without the launch overhead
-    flops, peak_flops   operations of the launch; of the GPU a second, at this precision
-    shared_bytes, local_bytes  a block; a thread
-    product_share   of the warp instructions issued in the loop over K, those that multiply and add; None where unknown
-    blocks, sm_count, waves  of the grid; SMs of the GPU; generations of resident blocks
-    warps           active a cycle on a busy SM, mean
-    uses            every unit, busiest first
-    spaces          global, shared, local -> traffic
-    kinds           kind of instruction -> warp instructions
-    waits_us        stall reason -> part of kernel_us that warps spent in it (they add up to kernel_us)
+    name           what the comparison calls it
+    labels         kernel, size and tunables
+    dtype          of A and B
+    precision      of the arithmetic: one of `roofline.PRECISIONS`; UNCOUNTED where `flops` is 0
+    time_us        with the launch overhead; kernel_us: without it
+    flops          operations of the launch
+    peak_flops     operations a second of the GPU at this precision
+    shared_bytes   a block
+    local_bytes    a thread
+    product_share  share of multiply-adds among the warp instructions of the loop over K; None where unknown
+    blocks         of the grid
+    waves          generations of resident blocks
+    warps          active warps on a busy SM, mean over its cycles
+    uses           every unit, busiest first
+    spaces         "global", "shared", "local" -> traffic
+    kinds          kind of instruction -> warp instructions
+    waits_us       stall reason -> part of kernel_us that warps spent in it; the parts add up to kernel_us
     """
 
     name: str
@@ -103,6 +108,10 @@ class LaunchSummary:
     def use(self, unit: str) -> Use | None:
         return next((use for use in self.uses if use.unit == unit), None)
 
+    def work(self, unit: str) -> float:
+        use = self.use(unit)
+        return use.work if use else 0.0
+
     @property
     def busiest(self) -> Use:
         return self.uses[0]
@@ -125,7 +134,11 @@ class LaunchSummary:
 def summarise(
     name: str, labels: Labels, dtype: str, evidence: Evidence, bottleneck: Bottleneck, verified: Verification
 ) -> LaunchSummary:
-    """Work of a unit: warp instructions of issue slots and pipes, wavefronts of the data stage, sectors of L2, DRAM."""
+    """The summary of a launch.
+
+    The work of issue slots and pipes is counted in warp instructions, that of the data stage in wavefronts, that of L2
+    and DRAM in sectors.
+    """
     timing, gpu, program = evidence.timing, evidence.gpu, evidence.program
     kernel_us = timing.cycles / timing.sm_clock_hz * 1e6
     work = _work(evidence)
@@ -174,8 +187,8 @@ def _work(evidence: Evidence) -> dict[str, float]:
     found = {
         ISSUE: evidence.warp_instructions,
         DATA_STAGE: evidence.counters.get("l1tex__data_pipe_lsu_wavefronts.sum", 0.0),
-        L2: float(sum(row.l2_sectors for row in evidence.traffic)),
-        DRAM: float(sum(row.dram_sectors for row in evidence.traffic)),
+        L2: evidence.l2_sectors,
+        DRAM: evidence.dram_sectors,
     }
     pipes = evidence.gpu.pipes
     for instruction, executed in zip(evidence.program.instructions, evidence.executed, strict=True):
@@ -187,10 +200,4 @@ def _work(evidence: Evidence) -> dict[str, float]:
 
 def _space(evidence: Evidence, space: str) -> SpaceTraffic:
     rows = [row for row in evidence.traffic if row.space == space]
-    return SpaceTraffic(
-        requests=float(sum(row.requests for row in rows)),
-        sectors=float(sum(row.sectors for row in rows)),
-        wavefronts=float(sum(row.wavefronts for row in rows)),
-        conflicts=float(sum(row.conflicts for row in rows)),
-        l2_sectors=float(sum(row.l2_sectors for row in rows)),
-    )
+    return SpaceTraffic(*(float(sum(getattr(row, one.name) for row in rows)) for one in fields(SpaceTraffic)))

@@ -1,4 +1,4 @@
-"""Many predictions of one kernel, ranked: which tile sizes are fastest, at which size, on which GPU."""
+"""Ranks the predictions of a sweep: which tunables are fastest at each size on each GPU."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from enum import StrEnum
 class Point:
     """One combination of a sweep.
 
-    kernel     the rung, or the file's own name; tunables: all of them, by name
-    m, n, k    None where a kernel of the user's own was given no size
+    kernel     name of the rung or of the user's kernel
+    tunables   the value of each
+    m, n, k    None where the user's kernel was given no size
     dtype      of A and B; "" where the kernel's arguments say it
     """
 
@@ -33,14 +34,16 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a sweep keeps of a report; the units are in the names.
+    """What a sweep keeps of a report. The units are in the names.
 
-    time_us       launch overhead included
-    tflops, percent_of_peak  of the 2 m n k operations that a GEMM needs (of those executed where no size was given);
-                  None where no floating-point operations are counted
-    limiter       kind of the bottleneck; limited_by: the same in few words; limiter_text: in a sentence
-    blocks        of the grid; waves: generations of resident blocks
-    verified      whether C is right; None where it was not checked
+    time_us       includes the launch overhead
+    tflops, percent_of_peak  rate of the 2 m n k operations that a GEMM needs, or of those executed where no size was
+                  given; None where no floating-point operations are counted
+    limiter       kind of the bottleneck
+    limited_by    the bottleneck in few words; limiter_text: in a sentence
+    blocks        of the grid
+    waves         generations of resident blocks
+    verified      whether C is right, None where it was not checked
     """
 
     time_us: float
@@ -62,7 +65,12 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """key: of request, kernel source, GPU and model (see `sweep.job`); reason: one line, "" where predicted."""
+    """The outcome of one combination.
+
+    key      identifies request, kernel source, GPU and model (see `sweep.job`)
+    reason   why there is no prediction, one line; "" where there is one
+    seconds  that predicting it took
+    """
 
     key: str
     point: Point
@@ -74,7 +82,7 @@ class SweepResult:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """A combination that no launch allows: kind is what forbids it, reason one line."""
+    """A combination that cannot be launched. kind: what forbids it; reason: one line."""
 
     point: Point
     kind: str
@@ -83,7 +91,7 @@ class Pruned:
 
 @dataclass(frozen=True)
 class Ranking:
-    """One size on one GPU: the predictions, fastest first."""
+    """The predictions for one size on one GPU, the fastest first."""
 
     point: Point  # of the fastest
     results: tuple[SweepResult, ...]
@@ -95,9 +103,13 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Sweep:
-    """axes: tunables that were varied; reused: how many results were there before.
+    """The outcome of a sweep.
 
-    pruned were found without compiling; refused: could not be launched once compiled; failed: what went wrong.
+    axes     tunables that were varied
+    pruned   combinations that cannot be launched, which was found without compiling them
+    refused  combinations that cannot be launched, which was found after compiling them
+    failed   combinations that could not be predicted
+    reused   how many results had been kept from earlier sweeps
     """
 
     axes: tuple[str, ...]
@@ -117,13 +129,13 @@ class Sweep:
 
     @property
     def wrong(self) -> tuple[SweepResult, ...]:
-        """Those whose C is wrong."""
+        """The results whose C is wrong."""
         every = (result for ranking in self.rankings for result in ranking.results)
         return tuple(one for one in every if one.prediction and one.prediction.verified is False)
 
 
 def rank(axes: Sequence[str], results: Sequence[SweepResult], pruned: Sequence[Pruned], reused: int) -> Sweep:
-    """Ranked by time for each size and GPU, in the order of their first results; equal times keep their order."""
+    """Rank results by time, for each size and GPU; sizes and GPUs keep the order of their first results."""
     members: dict[tuple[object, ...], list[SweepResult]] = {}
     for result in results:
         if result.prediction is not None:

@@ -1,4 +1,4 @@
-"""What a better GPU would buy: for every number of a GPU's description which way is better, and what it changes."""
+"""For every number of a GPU's description: which direction is better, and what must be run again when it changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Better(StrEnum):
 
 
 class Changes(StrEnum):
-    """What must be run again: counts (and then the time), the time alone, or nothing."""
+    """What must be run again: the counts and then the time, the time alone, or nothing."""
 
     COUNTS = "counts"
     TIME = "time"
@@ -25,6 +25,8 @@ class Changes(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
+    """why: the reason why a number can be neither better nor worse, else ""."""
+
     better: Better
     changes: Changes
     why: str = ""
@@ -156,24 +158,26 @@ RULES: dict[str, Rule] = {
 
 
 def rule_of(key: str) -> Rule:
-    """Of a full key: "l2.size_bytes", "pipes.alu.latency_cycles"."""
+    """The rule for a full key such as "l2.size_bytes" or "pipes.alu.latency_cycles"."""
     section, *_, name = key.split(".")
     return RULES[f"{section}.{name}"]
 
 
 def varied_keys() -> list[str]:
-    """Those of the spec's keys that can be better, in the order of the spec."""
+    """The keys of the spec whose numbers can be better, in the order of the spec."""
     return [key for key in types() if rule_of(key).better != Better.NEITHER]
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One number of the GPU made better.
+    """The effect of making one number of the GPU better.
 
-    key           in full; before, after: in the field's own unit, of the first value where it is a list
-    unit          of the GPU file: before and after divided by `unit_factor` are in it
-    change_pct    of the number itself: at least what was asked where only whole numbers will do
-    time_us       with it; saved_us, saved_pct: of the time without
+    key            the full key
+    before, after  in the field's own unit; of a list, its first value
+    unit           of the GPU file; before / unit_factor is in this unit
+    change_pct     of the number itself; more than was asked for where it must be a whole number
+    time_us        of the launch with the better number
+    saved_us, saved_pct   of the time without it
     """
 
     key: str
@@ -191,7 +195,12 @@ class Effect:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """effects: what saves most first; skipped: {key: why it was not tried}."""
+    """All effects on one launch, the largest saving first.
+
+    asked_pct  by how much each number was made better
+    time_us    of the launch without changes
+    skipped    {key: why it was not tried}
+    """
 
     labels: Labels
     gpu: str
@@ -202,9 +211,9 @@ class Sensitivity:
 
     @property
     def scatter_pct(self) -> float:
-        """How much a better number made the launch slower, at most.
+        """The largest percentage by which a better number made the launch slower.
 
-        No better number does that by itself: another order in which warps come first does. A saving that is no larger
-        may be of the same kind.
+        A better number does not do that by itself: warps then issue in another order. A saving that is no larger than
+        this may have the same reason.
         """
         return max(0.0, *(-effect.saved_pct for effect in self.effects))
