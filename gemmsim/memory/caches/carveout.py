@@ -1,13 +1,15 @@
-"""Which shared-memory configuration the driver picks for a launch; what remains of the unified array is L1.
+"""Which shared-memory configuration the driver picks for a launch. What remains of the unified array is L1.
 
 NVIDIA does not publish the rule (the CUDA programming guide: "the driver automatically configures"), so this one is
-empirical. `launch__shared_mem_config_size` shows its results; of those at hand
-- launches with one resident block, or of whose threads no more than two blocks (`carveout_few_blocks`) fit, get the
-  smallest configuration that holds the resident blocks;
-- others get room for more: 2.0 to 2.13 times the resident blocks on sm_80, 89, 90 and 120, 1.07 to 1.33 times on sm_86
-  (`GpuSpec.shared.carveout_headroom`), but for that no more than the first configuration that is half of the unified
-  array (132 KiB of an H200's 256, 100 of an A100's 192).
-It reproduces 31 of the 33 launches of the ladder on an H200 (Nsight Compute, driver 580.159.04), the eight measured
+empirical. `launch__shared_mem_config_size` shows the driver's choices. Of those at hand
+
+- launches with one resident block, and launches whose threads leave room for no more than two blocks
+  (`carveout_few_blocks`), get the smallest configuration that holds the resident blocks;
+- others get more room, 2.0 to 2.13 times the resident blocks on sm_80, 89, 90 and 120, and 1.07 to 1.33 times on sm_86
+  (`GpuSpec.shared.carveout_headroom`). This headroom goes no further than the first configuration that is half of the
+  unified array (132 KiB of an H200's 256, 100 of an A100's 192).
+
+The rule reproduces 31 of the 33 launches of the ladder on an H200 (Nsight Compute, driver 580.159.04), the eight measured
 there before and 17 of 18 in published reports; tests/hand/memory/test_carveout.py has those it misses. All of them were
 used to find the rule, so they do not vouch for it elsewhere.
 
@@ -24,7 +26,9 @@ from gemmsim.support.errors import GemmsimError
 def choose_carveout(gpu: GpuSpec, registers: int, threads_per_block: int, shared_bytes_per_block: int) -> int:
     """Shared memory in bytes that the driver configures on each SM, one of `gpu.shared.carveouts_bytes`.
 
-    `registers` a thread; `shared_bytes_per_block` static and dynamic, without what the system reserves.
+    registers               registers a thread
+    shared_bytes_per_block  static and dynamic, without what the system reserves
+
     Raises GemmsimError where no configuration holds a block.
     """
     a_block = shared_bytes_allocated(shared_bytes_per_block, gpu)

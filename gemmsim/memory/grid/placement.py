@@ -1,16 +1,16 @@
 """Which SM runs each block, and which blocks are there together.
 
-While the GPU fills, blocks go out in passes of one block an SM: GPC by GPC, in each TPC by TPC. On an H200 some SMs of
-one GPC (`sm.early_sms`) come before all others, and get their second block after five GPCs (`sm.early_first_gpcs`), a
-further one after each six (`sm.early_next_gpcs`). A pass for which there are too few blocks gives every TPC one before
-any gets a second, in turn over the GPCs.
+While the GPU fills, blocks go out in passes of one block an SM: GPC by GPC, and in each GPC TPC by TPC. On an H200 some
+SMs of one GPC (`sm.early_sms`) come before all others. They get their second block after five GPCs
+(`sm.early_first_gpcs`) and a further one after each six (`sm.early_next_gpcs`). A pass for which there are too few
+blocks gives every TPC one before any gets a second, in turn over the GPCs.
 
-Later blocks go to whichever SM has room. Blocks take about as long as each other, so that these come in passes too; the
-order within a pass is as good as chance, and drawn as such, always the same.
+Later blocks go to whichever SM has room. Blocks take about as long as each other, so these come in passes too. The
+order within such a pass is as good as chance. It is drawn at random, and is the same in every run.
 
 Source: the SMs that a probe kernel saw for 330 launches of up to 262,144 blocks on an H200 (`placement` in the records
-of validate/); the first GPC to be served differs from launch to launch there, here it is always the same one. Where the
-GPCs of a GPU are not known, block b of a pass goes to the b-th SM.
+of validate/). The GPC that is served first differs from launch to launch there; here it is always the same one. Where
+the GPCs of a GPU are not known, block b of a pass goes to the b-th SM.
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import Sm
 
-_DRAWN = 16  # generations drawn; later ones repeat them
+_DRAWN_GENERATIONS = 16  # later generations repeat these
 
 
 @dataclass(frozen=True)
 class Placement:
-    """int64 [blocks]: sm that each block runs on, and generation, those that are resident there together.
+    """Where and when the blocks of a grid run. SMs are numbered in the order of a pass.
 
-    SMs are numbered in the order of a pass. gpc: int64 [SMs]
+    sm          int64 [blocks] SM that the block runs on
+    generation  int64 [blocks] blocks of one SM and one generation are resident together
+    gpc         int64 [SMs]
     """
 
     sm: NDArray[np.int64]
@@ -39,25 +41,25 @@ class Placement:
     gpc: NDArray[np.int64]
 
     def group(self, sm: int, generation: int) -> NDArray[np.int64]:
-        """Blocks that are resident together, ascending."""
+        """The blocks that are resident together on that SM in that generation, ascending."""
         return np.flatnonzero((self.sm == sm) & (self.generation == generation))
 
 
-def place(blocks: int, sm: Sm, resident: int) -> Placement:
-    """Where the blocks of a grid run. resident: blocks that an SM holds at once."""
+def place(blocks: int, sm: Sm, resident_blocks_per_sm: int) -> Placement:
+    """Where the blocks of a grid run."""
     gpcs = _gpcs(sm)
-    slots = sm.count * resident
+    slots = sm.count * resident_blocks_per_sm
     first = np.array(_fill(min(blocks, slots), gpcs, sm), np.int64)
     later = blocks - len(first)
     if later:
-        drawn = [_drawn(sm.count, resident, number) for number in range(min(_DRAWN, -(-later // slots)))]
-        rest = np.resize(np.concatenate(drawn), later)
-        first = np.concatenate([first, rest])
+        numbers = range(min(_DRAWN_GENERATIONS, -(-later // slots)))
+        drawn = [_drawn_generation(sm.count, resident_blocks_per_sm, number) for number in numbers]
+        first = np.concatenate([first, np.resize(np.concatenate(drawn), later)])
     return Placement(first, np.arange(blocks) // slots, np.repeat(np.arange(len(gpcs)), gpcs))
 
 
 def _gpcs(sm: Sm) -> tuple[int, ...]:
-    """SMs of each GPC. Where they do not make up the GPU (its number of SMs was changed), the last give or take."""
+    """SMs of each GPC. If they do not add up to the GPU's SMs (their number was changed), the last GPCs differ."""
     sizes, left = [], sm.count
     for size in sm.gpc_sms:
         sizes.append(min(size, left))
@@ -66,21 +68,21 @@ def _gpcs(sm: Sm) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=64)
-def _drawn(sms: int, resident: int, number: int) -> NDArray[np.int64]:
-    """A generation after the first: the SM of each of its blocks, pass by pass."""
+def _drawn_generation(sms: int, resident: int, number: int) -> NDArray[np.int64]:
+    """The SM of each block of a generation after the first, pass by pass."""
     random = np.random.default_rng(number)
     return np.concatenate([random.permutation(sms) for _ in range(resident)])
 
 
 def _fill(blocks: int, gpcs: tuple[int, ...], sm: Sm) -> list[int]:
-    """SMs of the first blocks. Where GPCs are known, SMs 2 i and 2 i + 1 of one share a TPC."""
+    """The SMs of the first blocks. Where GPCs are known, SMs 2 i and 2 i + 1 of a GPC share a TPC."""
     starts = np.cumsum([0, *gpcs]).tolist()
     early = min(sm.early_sms, gpcs[0])
     turns = [range(start, start + size) for start, size in zip(starts, gpcs, strict=False)]
     turns[0] = range(early, gpcs[0])
     passes, left = divmod(blocks, sum(gpcs))
     found: list[int] = []
-    served = 0  # times that the early SMs had their turn
+    served = 0  # how often the early SMs had their turn
     for turn in range(passes * len(gpcs)):
         due = sm.early_first_gpcs + sm.early_next_gpcs * (served - 1) if served else 0
         if served < passes and turn >= due:
@@ -96,7 +98,7 @@ def _fill(blocks: int, gpcs: tuple[int, ...], sm: Sm) -> list[int]:
 
 
 def _last_pass(blocks: int, turns: list[range], pairs: bool) -> list[int]:
-    """Too few blocks for all SMs: every TPC gets one before any gets two, in turn over the GPCs."""
+    """The SMs of a pass with too few blocks: every TPC gets one before any gets two, in turn over the GPCs."""
     tpcs = [-(-len(turn) // 2) if pairs else len(turn) for turn in turns]
     quota = [0] * len(turns)
     for limits in (tpcs, [len(turn) for turn in turns]):
@@ -109,7 +111,7 @@ def _last_pass(blocks: int, turns: list[range], pairs: bool) -> list[int]:
 
 
 def _in_gpc(turn: range, quota: int, tpcs: int) -> list[int]:
-    """The first TPCs get two blocks, the others one."""
+    """The SMs of one GPC that get a block: the first TPCs get two blocks, the others one."""
     if tpcs == len(turn):
         return list(turn[:quota])
     both = max(quota - tpcs, 0)

@@ -4,12 +4,12 @@ Which bank holds a line follows from its number by exclusive or. The bits (`l1.t
 (own microbenchmark, Nsight Compute's l1tex__t_set_conflicts and l1tex__t_output_wavefronts of 513 access patterns, up
 to 512 MB apart): with them the wavefronts of every pattern come out as counted.
 
-Of a load that misses L1, the data stage serves the lines of one such pass together, the passes one after another; a
-bank takes lines in the order of the lanes that want them first. So loads from rows that are not aligned to lines take
-more wavefronts than the banks of their words alone would need, and those that hit do not. Found on the H200 too:
-l1tex__data_pipe_lsu_wavefronts of all 918 patterns of 32-, 64- and 128-bit loads that were measured missing, of 222 of
-copies to shared memory through L1, and of 288 of loads that hit. What a load does that misses some of its lines was not
-measured: it is taken to miss.
+In one pass each bank looks up one of the lines of a request; it takes them in the order of the lanes that want them
+first. If a load misses L1, the data stage serves the lines of one pass together, and the passes one after another. So
+loads from rows that are not aligned to lines take more wavefronts than the banks of their words alone would need, and
+loads that hit do not. This was found on the H200 too: l1tex__data_pipe_lsu_wavefronts of all 918 patterns of 32-, 64-
+and 128-bit loads that were measured missing, of 222 of copies to shared memory through L1, and of 288 of loads that
+hit. A load that misses some of its lines was not measured, and is taken to miss.
 
 Other architectures are taken to be alike; no measurement says so.
 """
@@ -27,14 +27,14 @@ from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.coalescer import LINE_SHIFT
 
 HASHED_BANKS = 4  # the number of banks for which `l1.tag_bank_flips` is a hash
-_KEPT = 1 << 16  # results that are kept
+_CACHED_RESULTS = 1 << 16
 _look_up = native_loop("requests/tags_loop", "look_up")
 
 
 def bank_of(line: int, flips: tuple[int, ...]) -> int:
-    """Tag bank of a line, by its number (address / 128): bit i of it inverts the bits flips[i] of the bank's number.
+    """Tag bank of a line, by its number (address / 128).
 
-    Bits beyond `flips` do not count.
+    Bit i of the line's number inverts the bits flips[i] of the bank's number. Bits beyond `flips` do not count.
     """
     bank = 0
     for bit, flipped in enumerate(flips):
@@ -44,15 +44,16 @@ def bank_of(line: int, flips: tuple[int, ...]) -> int:
 
 @dataclass(frozen=True)
 class LaneLayout:
-    """What decides how the data stage serves a shape; arrays run parallel to the shapes.
+    """What decides how the data stage serves a request of each shape.
 
-    line      int64 [shapes, 32] line of each lane, counted from the record's base; -1: the lane is inactive
-    piece     int64 [shapes, 32] number of its bytes among pieces as wide as a lane's access, at least a word
-    groups    int64 [shapes] 1, 2 or 4: lanes are served in groups of 32 / groups, whose pieces fill the banks once
-    shares    bool [shapes] whether lanes that want the same piece share it
-    by_pass   bool [shapes] whether misses are served pass by pass: loads, and copies through L1
-    written   int64 [shapes] wavefronts that write a copy to shared memory
-    wavefronts  int64 [shapes] of all, where it hits, or is of shared memory or a store
+    line        int64 [shapes, 32] line of each lane, counted from the record's base; -1 where the lane is inactive
+    piece       int64 [shapes, 32] which piece of memory the lane wants; pieces are as wide as one lane's access, and at
+                least a word
+    groups      int64 [shapes] 1, 2 or 4: lanes are served in groups of 32 / groups, whose pieces fill the banks once
+    shares      bool [shapes] whether lanes that want the same piece share it
+    by_pass     bool [shapes] whether misses are served pass by pass, as for loads and for copies through L1
+    written     int64 [shapes] wavefronts that write a copy to shared memory
+    wavefronts  int64 [shapes] of the whole request if it hits, or if it is of shared memory or a store
     """
 
     line: NDArray[np.int64]
@@ -64,36 +65,73 @@ class LaneLayout:
     wavefronts: NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class TagBanks:
+    """The banks of tags.
+
+    banks   how many there are
+    hashed  whether `bits` says which bank a line is in; else the lines of a request take banks in turn
+    bits    uint8 [2 * 2**n]: the bank of a line is the exclusive or of the element at its n lowest bits in the first
+            half, and of that at its next n bits in the second half
+    """
+
+    banks: int
+    hashed: bool
+    bits: NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Arrays that the loop fills for itself.
+
+    distinct       int64 [shapes, 32] zeros: the distinct lines of a shape, in the order of its lanes
+    number         int8 [shapes, 32] all -1: which of those each lane wants
+    lines          int64 [shapes] zeros: how many those are
+    pass_of_line   int64 [32]
+    depth          int64 [32, or the number of banks if that is more]
+    cached_shape   int64 [_CACHED_RESULTS] all -1: the shape that a cached result is for, and in `cached` ...
+    cached         int64 [3, _CACHED_RESULTS] the banks of its lines, its tag cycles and its wavefronts
+    """
+
+    distinct: NDArray[np.int64]
+    number: NDArray[np.int8]
+    lines: NDArray[np.int64]
+    pass_of_line: NDArray[np.int64]
+    depth: NDArray[np.int64]
+    cached_shape: NDArray[np.int64]
+    cached: NDArray[np.int64]
+
+
 def look_up(
     base: NDArray[np.uint64], shape: NDArray[np.int32], lanes: LaneLayout, l1: L1
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Cycles of the tag stage, and wavefronts of the data stage where it misses, for each request: int64 [requests].
+    """Cycles of the tag stage, and wavefronts of the data stage if it misses, for each request: int64 [requests].
 
     base   uint64 [requests] byte addresses, multiples of 128
     shape  int32 [requests] index into `lanes`
 
-    The former is the most lines that lie in one bank. With another number of banks than four (`l1.tag_lines_per_cycle`)
-    no hash is known: lines then take banks in turn.
+    The cycles are the most lines that lie in one bank. With another number of banks than four
+    (`l1.tag_lines_per_cycle`) no hash is known, and lines take banks in turn.
     """
-    banks = l1.tag_lines_per_cycle
     line = (base >> np.uint64(LINE_SHIFT)).astype(np.int64)
     shapes, width = lanes.line.shape
-    cycles, waves = np.empty((2, len(base)), np.int64)
-    _look_up(
-        line, shape, lanes.line, lanes.piece, lanes.groups, lanes.shares, lanes.by_pass,
-        lanes.written, lanes.wavefronts, banks, banks == HASHED_BANKS, _bank_bits(l1.tag_bank_flips),
-        np.zeros((shapes, width), np.int64), np.full((shapes, width), -1, np.int8), np.zeros(shapes, np.int64),
-        np.zeros(width, np.int64), np.zeros(max(width, banks), np.int64),
-        np.full(_KEPT, -1, np.int64), np.zeros((3, _KEPT), np.int64), cycles, waves,
-    )  # fmt: skip
-    return cycles, waves
+    banks = TagBanks(l1.tag_lines_per_cycle, l1.tag_lines_per_cycle == HASHED_BANKS, _bank_bits(l1.tag_bank_flips))
+    workspace = Workspace(
+        distinct=np.zeros((shapes, width), np.int64),
+        number=np.full((shapes, width), -1, np.int8),
+        lines=np.zeros(shapes, np.int64),
+        pass_of_line=np.zeros(width, np.int64),
+        depth=np.zeros(max(width, banks.banks), np.int64),
+        cached_shape=np.full(_CACHED_RESULTS, -1, np.int64),
+        cached=np.zeros((3, _CACHED_RESULTS), np.int64),
+    )
+    cycles, wavefronts = np.empty((2, len(base)), np.int64)
+    _look_up(line, shape, lanes, banks, workspace, cycles, wavefronts)
+    return cycles, wavefronts
 
 
 @cache
 def _bank_bits(flips: tuple[int, ...]) -> NDArray[np.uint8]:
-    """uint8 [2 * 2**n], n half of the flips: banks of lines 0 to 2**n - 1, and of those times 2**n.
-
-    A line's bank is the exclusive or of two.
-    """
+    """`TagBanks.bits`: the banks of lines 0 to 2**n - 1, and of 2**n times these, with n half of the flips."""
     half = 1 << (len(flips) + 1) // 2
     return np.array([bank_of(line * unit, flips) for unit in (1, half) for line in range(half)], np.uint8)
