@@ -1,4 +1,4 @@
-"""python -m gemmsim"""
+"""python -m gemmsim."""
 
 from gemmsim.cli.main import run
 

@@ -1,4 +1,4 @@
-"""python -m gemmsim_validate"""
+"""python -m gemmsim_validate."""
 
 from .cli.main import run
 

@@ -69,7 +69,7 @@ def evaluate(expectation: Expectation, report: Report) -> Outcome:
 
 
 def place(reading: Reading) -> str:
-    """kernels/tiled.py:35 (LDS.128)"""
+    """kernels/tiled.py:35 (LDS.128)."""
     row = reading.row
     if row is None:
         return ""

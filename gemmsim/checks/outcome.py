@@ -9,8 +9,9 @@ from gemmsim.isa.program import SourceLine
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """rule: what kind of expectation, "bank_conflicts", "race", "baseline", "verified"; message: one line;
+    """What became of one expectation.
 
+    rule: what kind of expectation, "bank_conflicts", "race", "baseline", "verified"; message: one line;
     details: more lines for people, a drawing for one; line: where in the source, None where nowhere in particular;
     related: other lines of the source that it concerns, each with what it has to do with it.
     """

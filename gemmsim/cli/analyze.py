@@ -1,4 +1,4 @@
-"""gemmsim analyze"""
+"""gemmsim analyze."""
 
 from __future__ import annotations
 

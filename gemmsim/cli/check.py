@@ -1,4 +1,4 @@
-"""gemmsim check"""
+"""gemmsim check."""
 
 from __future__ import annotations
 

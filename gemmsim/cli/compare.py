@@ -1,4 +1,4 @@
-"""gemmsim compare"""
+"""gemmsim compare."""
 
 from __future__ import annotations
 

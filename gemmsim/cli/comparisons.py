@@ -36,7 +36,7 @@ def comparison_tasks(options: CompareOptions) -> list[Task]:
 
 
 def _named(text: str) -> tuple[str, str, dict[str, int]]:
-    """`tiled:tile=16` -> ("tiled:tile=16", "tiled", {"tile": 16})"""
+    """`tiled:tile=16` -> ("tiled:tile=16", "tiled", {"tile": 16})."""
     kernel, _, constants = text.partition(":")
     info = kernel_info(kernel)
     tunables = parse_tunables(constants.split(",") if constants else (), "--kernel")

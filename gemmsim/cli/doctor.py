@@ -1,4 +1,4 @@
-"""gemmsim doctor"""
+"""gemmsim doctor."""
 
 from __future__ import annotations
 

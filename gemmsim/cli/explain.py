@@ -1,4 +1,4 @@
-"""gemmsim explain"""
+"""gemmsim explain."""
 
 from __future__ import annotations
 

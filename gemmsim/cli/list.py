@@ -1,4 +1,4 @@
-"""gemmsim list kernels|gpus|metrics"""
+"""gemmsim list kernels|gpus|metrics."""
 
 from __future__ import annotations
 

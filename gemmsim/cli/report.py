@@ -1,4 +1,4 @@
-"""gemmsim report"""
+"""gemmsim report."""
 
 from __future__ import annotations
 

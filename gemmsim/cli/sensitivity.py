@@ -1,4 +1,4 @@
-"""gemmsim sensitivity"""
+"""gemmsim sensitivity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gemmsim sweep"""
+"""gemmsim sweep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gemmsim timeline"""
+"""gemmsim timeline."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def execute(
     return Executor(program, launch, max_instructions).run(chosen, weight, streams)
 
 
-class Stopped(GemmsimError):
+class Stopped(GemmsimError):  # noqa: N818 - a block was stopped, at its limit or by a bad address
     """A block that could not be finished: `status` of `run_block`, and which block."""
 
     def __init__(self, message: str, status: int, block: int) -> None:

@@ -115,7 +115,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 
 
 def test_doctor_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    import gemmsim.cli.doctor as doctor
+    from gemmsim.cli import doctor
 
     def absent() -> str:
         raise GemmsimError("nvdisasm is not installed")

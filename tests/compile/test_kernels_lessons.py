@@ -121,7 +121,7 @@ def test_shuffles_replace_shared_memory() -> None:
 
 
 def test_two_by_two_halves_the_loads() -> None:
-    """Four loads for four products: one a product, where `coalesced` has two. (C is not read: beta is 0.)"""
+    """Four loads for four products: one a product, where `coalesced` has two. (C is not read: beta is 0.)."""
     loads = {name: executed(counted(name), "LDG") for name in ("coalesced", "register_tiled")}
     assert loads == {"coalesced": 2 * 64**3 / 32, "register_tiled": 64**3 / 32}
 

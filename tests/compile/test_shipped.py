@@ -12,9 +12,7 @@ from pathlib import Path
 import pytest
 from cubins import zoo
 
-import gemmsim.compile.kernel as kernel
-import gemmsim.compile.shipped as shipped
-from gemmsim.compile import PythonKernel, compile_kernel, default_cache
+from gemmsim.compile import PythonKernel, compile_kernel, default_cache, kernel, shipped
 from gemmsim.compile.key import shipped_key
 from gemmsim.compile.toolchain import tool_versions
 from gemmsim.gpu import load_gpu

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import gemmsim_validate.predictions as predictions
+from gemmsim_validate import predictions
 from gemmsim_validate.predictions import digests, problem
 
 from gemmsim.support.version import MODEL_VERSION

@@ -203,7 +203,7 @@ def test_a_cluster_loses_a_worker_and_no_result(tmp_path: Path) -> None:
             killed.append(pids[-1])
             os.kill(pids[-1], signal.SIGKILL)
 
-    with (
+    with (  # noqa: PT031 - the warning may come from any of these lines
         distributed.LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=":0", silence_logs=50) as cluster,
         Recorded(tmp_path / "r.sqlite") as store,
         pytest.warns(UserWarning, match="said once"),

@@ -310,7 +310,7 @@ def single(a: np.float32, b: np.float32, c: np.float32) -> list[int]:
             not a <= b,
             not a > b,
             not a >= b,
-            a < b and b < c,
+            a < b < c,
             a < b or b != c,
             nan,
             math.isinf(a),

@@ -50,6 +50,6 @@ def _size(text: str, size: str) -> tuple[int, int, int]:
 
 
 def case_id(kernel: str, dtype: str, tunables: dict[str, int], m: int, n: int, k: int) -> str:
-    """ "tiled-f32-tile=16-256x256x256": what a record is called on its GPU."""
+    """What a record is called on its GPU: "tiled-f32-tile=16-256x256x256"."""
     chosen = ",".join(f"{name}={value}" for name, value in tunables.items())
     return "-".join(part for part in (kernel, dtype, chosen, f"{m}x{n}x{k}") if part)

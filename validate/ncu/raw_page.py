@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from dataclasses import dataclass
 
 from gemmsim.support.errors import GemmsimError
@@ -76,7 +77,7 @@ def _number(text: str) -> float | None:
         value = float(text.strip().replace(",", ""))
     except ValueError:
         return None
-    return value if value == value and abs(value) != float("inf") else None
+    return value if math.isfinite(value) else None
 
 
 def unit_factor(unit: str) -> float:

@@ -13,7 +13,7 @@ KINDS = {ISSUE: "issue", DATA_STAGE: "l1_data", L2: "l2", DRAM: "dram"}
 
 
 def find_bottleneck(evidence: Evidence) -> Bottleneck:
-    """What holds a launch back. Its `kind` is the first of these that applies:
+    """What holds a launch back. Its `kind` is the first of these that applies.
 
     "launch"      launch overhead takes more than half of the time
     KINDS, "pipe"  the busiest unit is at least 60 % busy: one of KINDS, or "pipe" for an execution pipe

@@ -27,11 +27,11 @@ def duration(us: float) -> str:
 
 
 def problem_size(m: int | None, n: int | None, k: int | None) -> str:
-    """ ", M=256 N=256 K=256" behind a kernel's name; "" where the launch is not known to be a GEMM."""
+    """The size behind a kernel's name, ", M=256 N=256 K=256"; "" where the launch is not known to be a GEMM."""
     return f", M={m} N={n} K={k}" if m else ""
 
 
 def launch_name(labels: Labels) -> str:
-    """tiled, M=256 N=256 K=256, tile=32"""
+    """tiled, M=256 N=256 K=256, tile=32."""
     tunables = "".join(f", {key}={value}" for key, value in labels.tunables.items())
     return f"{labels.kernel}{problem_size(labels.m, labels.n, labels.k)}{tunables}"

@@ -44,7 +44,7 @@ def require_matplotlib() -> None:
 
 
 def figure_format(path: str) -> str:
-    """ "png" of "a.PNG". Raises GemmsimError for another one than FORMATS."""
+    """The format by a file's name: "png" of "a.PNG". Raises GemmsimError for another one than FORMATS."""
     suffix = Path(path).suffix.lower().removeprefix(".")
     if suffix not in FORMATS:
         known = ", ".join(f".{name}" for name in FORMATS)
@@ -83,7 +83,7 @@ def heading(figure: Figure, title: str, subtitle: str) -> None:
 
 
 def amount(size_bytes: float) -> str:
-    """4.19 MB"""
+    """4.19 MB."""
     for limit, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
         if size_bytes >= limit:
             return f"{size_bytes / limit:.3g} {unit}"

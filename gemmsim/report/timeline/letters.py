@@ -31,5 +31,5 @@ NO_WARP = " "
 
 
 def spoken(reason: str) -> str:
-    """ "long scoreboard"; of the first, "issues"."""
+    """A state in words: "long scoreboard"; of the first, "issues"."""
     return "issues" if reason == "selected" else reason.replace("_", " ")

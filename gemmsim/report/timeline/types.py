@@ -57,7 +57,7 @@ class TimelineReport:
         )
 
     def warp_name(self, stay: WarpStay) -> str:
-        """b0 w17"""
+        """b0 w17."""
         return f"b{stay.block} w{stay.slot % self.warps_per_block}"
 
 

@@ -11,7 +11,9 @@ from gemmsim.trace.types import Argument
 
 
 def describe_address(args: Sequence[Argument], address: int) -> str:
-    """ "argument 1 (f32[256,256]), element [256, 3]: past its end". An element past the end is counted on by rows."""
+    """An address in words: "argument 1 (f32[256,256]), element [256, 3]: past its end".
+
+    An element past the end is counted on by rows."""
     start = FIRST_ADDRESS
     for number, argument in enumerate(args):
         if not argument.shape:

@@ -84,9 +84,9 @@ def _spreader(kind: str, turned: bool) -> Any:
             elements = [_doubles(builder, rows)]
         else:
             elements = _elements(builder, _words(builder, rows), kind)
+        if turned:
+            elements = [builder.shuffle_vector(words, words, ir.Constant(_WORDS, _TURNED)) for words in elements]
         for j, element in enumerate(elements):
-            if turned:
-                element = builder.shuffle_vector(element, element, ir.Constant(_WORDS, _TURNED))
             _put(builder, builder.add(to, ir.Constant(_I64, 256 * j)), element)
 
     return instruction(NOTHING, ADDRESS, ADDRESS)(spread)

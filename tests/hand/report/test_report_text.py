@@ -20,7 +20,7 @@ GOLDEN = Path(__file__).parents[2] / "golden" / "report.txt"
 
 def test_golden_report() -> None:
     """After a wanted change, print the new one in tests/ and read the difference:
-    python -c "import report_factory as f, gemmsim.report.text as t; print(t.render(f.report()), end='')"
+    python -c "import report_factory as f, gemmsim.report.text as t; print(t.render(f.report()), end='')".
     """
     assert render(report()) == GOLDEN.read_text(encoding="utf-8")
 
