@@ -13,7 +13,7 @@ SIMPY_INSTRUCTIONS = 40_000
 
 
 def engine_for(wanted: str, instructions: int, observed: bool) -> str:
-    """ "simpy" or "native", for so many warp instructions. Observers need SimPy.
+    """Which of "simpy" and "native" runs so many warp instructions. Observers need SimPy.
 
     Raises GemmsimError for a name that is none of ENGINES, and for an observer of the native engine.
     """

@@ -1,6 +1,7 @@
-"""Predict one launch and print the CPU time of each step as JSON: python -m gemmsim_validate.speed.steps tiled 256 h200
+"""Predict one launch and print the CPU time of each step as JSON.
 
-A process of its own, as imports happen once; nothing is imported above that is timed below.
+`python -m gemmsim_validate.speed.steps tiled 256 h200` is a process of its own, as imports happen once. Nothing is
+imported above that is timed below.
 """
 
 from __future__ import annotations
