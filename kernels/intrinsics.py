@@ -52,6 +52,7 @@ def _instruction(ptx: str, returns: Any, *takes: Any, memory: bool = False, cons
     constant   positions of the arguments that are part of the instruction: the compiler must find their values, be it
                by unrolling a loop
     """
+
     return intrinsic(
         _with_arity(lambda: (returns(*takes), _generator(ptx, returns, takes, memory, constant)), len(takes))
     )

@@ -14,7 +14,6 @@ FOLDERS = ("gemmsim", "kernels", "validate")
 MOST_LINES, MEDIAN_LINES, LINES_OF_NINE_TENTHS = 350, 120, 220
 FUNCTION_LINES, PARAMETERS = 80, 8
 
-OPTIONS = "click passes each option of the command as a parameter"
 RUNG = "a rung is one text, the kernel inside it included, so that a reader has all of it before him"
 DEVICE = "a device function of a rung: numba.cuda has no records"
 # Functions that are longer than FUNCTION_LINES, and those with more than PARAMETERS parameters, as file:function.
@@ -29,8 +28,6 @@ LONG = {
     "kernels/tensorcore_tiles.py:tiles": RUNG,
 }
 WIDE = {
-    "gemmsim/cli/compare.py:command": OPTIONS,
-    "gemmsim/cli/sweep.py:command": OPTIONS,
     "gemmsim/memory/caches/l1_loop.py:_request": "to be split",
     "gemmsim/memory/requests/tags_loop.py:look_up": "to be split",
     "gemmsim/sm/timeline.py:record": "to be split",
