@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 
+from gemmsim.gpu.fields import types
+from gemmsim.gpu.improve import value_of
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.support.errors import GemmsimError
 
@@ -30,8 +32,9 @@ MAY_BE_ZERO = (
 def check(gpu: GpuSpec) -> GpuSpec:
     """The same spec; GemmsimError names the first rule that it breaks."""
     for key in gpu.provenance:
-        allowed = key.startswith(MAY_BE_ZERO)
-        for number in _numbers(gpu, key):
+        allowed = key.startswith(MAY_BE_ZERO) or types()[key] == "bool"
+        value = value_of(gpu, key)
+        for number in value if isinstance(value, tuple) else (value,):
             if not math.isfinite(number) or number < 0 or (number == 0 and not allowed):
                 limit = "at least" if allowed else "above"
                 raise GemmsimError(f"GPU '{gpu.name}': {key} must be {limit} 0, not {number}")
@@ -39,15 +42,6 @@ def check(gpu: GpuSpec) -> GpuSpec:
         if not holds:
             raise GemmsimError(f"GPU '{gpu.name}': {message}")
     return gpu
-
-
-def _numbers(gpu: GpuSpec, key: str) -> tuple[float, ...]:
-    section, *middle, field = key.split(".")
-    part = gpu.pipes[middle[0]] if middle else getattr(gpu, section)
-    value = getattr(part, field)
-    if isinstance(value, bool):
-        return ()
-    return value if isinstance(value, tuple) else (value,)
 
 
 def _rules(gpu: GpuSpec) -> list[tuple[bool, str]]:

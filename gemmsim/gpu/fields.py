@@ -6,43 +6,15 @@ import dataclasses
 import difflib
 import math
 from functools import cache
-from typing import Any
+from typing import Any, get_type_hints
 
-from gemmsim.gpu.spec import (
-    L1,
-    L2,
-    Barrier,
-    Clock,
-    Dram,
-    Fetch,
-    LaunchCost,
-    Mio,
-    Mma,
-    Peak,
-    Pipe,
-    RegisterFile,
-    Shared,
-    Sm,
-    SourcesRead,
-)
+from gemmsim.gpu.spec import GpuSpec, Pipe
 from gemmsim.gpu.units import convert, short
 from gemmsim.support.errors import GemmsimError
 
+# {"sm": Sm, ...}: the parts of a GpuSpec, but for its pipes
 SECTIONS: dict[str, Any] = {
-    "sm": Sm,
-    "clock": Clock,
-    "shared": Shared,
-    "l1": L1,
-    "l2": L2,
-    "dram": Dram,
-    "mma": Mma,
-    "mio": Mio,
-    "sources_read": SourcesRead,
-    "register_file": RegisterFile,
-    "barrier": Barrier,
-    "fetch": Fetch,
-    "launch": LaunchCost,
-    "peak": Peak,
+    name: kind for name, kind in get_type_hints(GpuSpec).items() if dataclasses.is_dataclass(kind)
 }
 PIPES = ("fmaheavy", "alu", "fp64", "xu", "uniform", "lsu", "adu", "cbu", "tensor")
 OPTIONAL_PIPES = ("fmalite", "fp16")  # see gemmsim/sm/pipes.py for what a GPU without them does

@@ -44,6 +44,7 @@ _STRUCTURE = _no("structure that code is compiled for or the models are built on
 _LIMIT = _no("a limit: a launch that is within it gains nothing")
 _PEAK = _no("a figure to compare with, of which no time is made")
 
+# What is not told by the key: see `rule_of`.
 RULES: dict[str, Rule] = {
     "sm.count": _SIZE,
     "sm.sub_partitions": _STRUCTURE,
@@ -71,10 +72,7 @@ RULES: dict[str, Rule] = {
     "shared.carveouts_bytes": _no("the largest follows shared.max_bytes_per_sm"),
     "shared.banks": _STRUCTURE,
     "shared.bank_bytes": _STRUCTURE,
-    "shared.load_latency_cycles": _LATENCY,
     "shared.wavefronts_per_cycle": _RATE,
-    "shared.request_interval_cycles": _LATENCY,
-    "shared.wavefront_latency_cycles": _LATENCY,
     "shared.carveout_headroom": _no("the driver's choice"),
     "shared.carveout_few_blocks": _no("the driver's choice"),
     "l1.unified_bytes": _SIZE,
@@ -83,13 +81,10 @@ RULES: dict[str, Rule] = {
     "l1.tag_lines_per_cycle": _SIZE,
     "l1.tag_bank_flips": _STRUCTURE,
     "l1.ways": _SIZE,
-    "l1.hit_latency_cycles": _LATENCY,
     "l1.miss_bytes_per_cycle": _RATE,
     "l1.fill_bytes_per_cycle": _RATE,
-    "l1.tagged_request_cycles": _LATENCY,
     "l1.tagged_after_shared_requests": _LATENCY,
     "l1.store_bytes_per_cycle": _RATE,
-    "l1.partial_line_cycles": _LATENCY,
     "l2.size_bytes": _SIZE,
     "l2.partitions": _STRUCTURE,
     "l2.line_bytes": _STRUCTURE,
@@ -98,69 +93,38 @@ RULES: dict[str, Rule] = {
     "l2.fetch_bytes": _STRUCTURE,
     "l2.merged_requests": _STRUCTURE,
     "l2.read_bytes_per_s": _RATE,
-    "l2.hit_latency_cycles": _LATENCY,
-    "l2.far_latency_cycles": _LATENCY,
     "dram.peak_bytes_per_s": _RATE,
     "dram.achievable_fraction": _RATE,
-    "dram.latency_cycles": _LATENCY,
     "dram.size_bytes": _LIMIT,
     "mma.half_work_share": _LATENCY,
-    "mma.half_work_latency_cycles": _LATENCY,
-    "mma.imma_interval_cycles": _LATENCY,
-    "mma.imma_latency_cycles": _LATENCY,
-    "mma.dmma_interval_cycles": _LATENCY,
-    "mma.dmma_latency_cycles": _LATENCY,
     "mio.queue_entries": _RATE,
     "mio.shared_entries": _RATE,
-    "mio.issue_to_address_cycles": _LATENCY,
-    "mio.shared_load_interval_cycles": _LATENCY,
-    "sources_read.global_load_cycles": _LATENCY,
-    "sources_read.global_store_cycles": _LATENCY,
-    "sources_read.shared_load_cycles": _LATENCY,
-    "sources_read.shared_store_cycles": _LATENCY,
-    "sources_read.copy_cycles": _LATENCY,
-    "sources_read.other_cycles": _LATENCY,
     "register_file.read_window_cycles": _RATE,
-    "register_file.second_pass_cycles": _LATENCY,
     "register_file.uniform_row_registers": _RATE,
     "register_file.uniform_read_window_cycles": _RATE,
     "register_file.uniform_operand_window_cycles": _RATE,
     "register_file.result_write_cycles": _STRUCTURE,
     "register_file.load_write_to_use_cycles": _STRUCTURE,
     "register_file.load_write_most_wait_cycles": _RATE,
-    "register_file.load_write_hold_cycles": _LATENCY,
-    "barrier.arrival_cycles": _LATENCY,
-    "barrier.release_cycles": _LATENCY,
-    "barrier.flush_cycles": _LATENCY,
-    "barrier.flush_store_cycles": _LATENCY,
-    "barrier.flush_most_store_cycles": _LATENCY,
     "barrier.flush_interval_cycles": _RATE,
     "fetch.line_bytes": _STRUCTURE,
     "fetch.first_level_bytes": _RATE,
     "fetch.second_level_bytes": _RATE,
-    "fetch.near_line_cycles": _LATENCY,
-    "fetch.far_line_cycles": _LATENCY,
-    "launch.overhead_us": _LATENCY,
-    "launch.block_start_cycles": _LATENCY,
-    "pipes.issue_interval_cycles": _LATENCY,  # of each pipe
-    "pipes.latency_cycles": _LATENCY,
     "pipes.warps_take_turns": _STRUCTURE,
     "pipes.passes_barrier": _STRUCTURE,
-    "peak.fp32_flops": _PEAK,
-    "peak.fp64_flops": _PEAK,
-    "peak.fp16_flops": _PEAK,
-    "peak.tensor_fp16_flops": _PEAK,
-    "peak.tensor_bf16_flops": _PEAK,
-    "peak.tensor_tf32_flops": _PEAK,
-    "peak.tensor_fp64_flops": _PEAK,
-    "peak.tensor_int8_ops": _PEAK,
 }
 
 
 def rule_of(key: str) -> Rule:
-    """The rule for a full key such as "l2.size_bytes" or "pipes.alu.latency_cycles"."""
+    """The rule for a full key such as "l2.size_bytes" or "pipes.alu.latency_cycles".
+
+    Fewer cycles or microseconds are better, and change the time alone, where `RULES` says nothing else.
+    """
     section, *_, name = key.split(".")
-    return RULES[f"{section}.{name}"]
+    if section == "peak":
+        return _PEAK
+    default = {f"{section}.{name}": _LATENCY} if name.endswith(("_cycles", "_us")) else {}
+    return (default | RULES)[f"{section}.{name}"]
 
 
 def varied_keys() -> list[str]:
