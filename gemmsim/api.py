@@ -21,7 +21,7 @@ from gemmsim.launch.spec import LaunchSpec
 from gemmsim.memory.serve import serve
 from gemmsim.memory.types import Traffic
 from gemmsim.report.report import Report, SamplingReport
-from gemmsim.sm.schedule import schedule
+from gemmsim.sm.schedule import TimingOptions, schedule
 from gemmsim.sm.types import Timing
 from gemmsim.support.deviations import NOT_MODELLED
 from gemmsim.support.provenance import Provenance
@@ -117,7 +117,8 @@ def analyze(spec: LaunchSpec, accesses: bool = True) -> Report:
 def time(counted: Counted, spec: LaunchSpec) -> Timing:
     """How long a launch takes that `count` or `recount` has counted for the same spec."""
     trace, cost = counted.execution.trace, counted.traffic.cost
-    return schedule(counted.program, counted.launch, trace, cost, spec.gpu, counted.occupancy.blocks_per_sm)
+    options = TimingOptions(engine=spec.settings.engine)
+    return schedule(counted.program, counted.launch, trace, cost, spec.gpu, counted.occupancy.blocks_per_sm, options)
 
 
 def conclude(counted: Counted, spec: LaunchSpec, accesses: bool = True) -> Report:

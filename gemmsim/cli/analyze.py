@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import click
 
-from gemmsim.cli.options import FAILED, LaunchOptions, format_option, launch_options, output_option
+from gemmsim.cli.options import FAILED, LaunchOptions, format_option, output_option, timed_launch_options
 from gemmsim.cli.output import emit
 from gemmsim.cli.plots import plot_option, wanted_plots, write_plots
 
@@ -14,7 +14,7 @@ PICTURES = ("roofline", "memory")
 
 
 @click.command("analyze")
-@launch_options
+@timed_launch_options
 @plot_option(PICTURES)
 @click.option("--sanitize", is_flag=True, help="Look for races, bad addresses and uneven barriers, too.")
 @format_option("text", "json")

@@ -10,6 +10,7 @@ from gemmsim.cli.options import (
     FAILED,
     CompareOptions,
     caches_option,
+    engine_option,
     format_option,
     gathered,
     gpu_sets_option,
@@ -38,6 +39,7 @@ _OPTIONS = (
     gpu_sets_option,
     click.option("--dtype", metavar="TYPE", help="Of A and B, where a rung takes it; each rung's default else."),
     caches_option,
+    engine_option,
     jobs_option,
     no_cache_option,
 )

@@ -25,7 +25,7 @@ def comparison_tasks(options: CompareOptions) -> list[Task]:
     if options.dtype is not None and options.dtype not in known:
         raise GemmsimError(f"no kernel takes dtype {options.dtype}: known are {', '.join(sorted(known))}")
     wanted = [_named(text) for text in options.kernels] or [(name, name, {}) for name in kernel_infos()]
-    settings, warm = Settings(use_cache=not options.no_cache), options.caches == "warm"
+    settings, warm = Settings(use_cache=not options.no_cache, engine=options.engine), options.caches == "warm"
 
     def task(shown: str, kernel: str, tunables: dict[str, int], gpu: GpuSpec) -> Task:
         case = LadderCase(kernel, *size, dtype=options.dtype, tunables=tunables, warm_caches=warm)

@@ -46,6 +46,13 @@ caches_option = click.option(
     show_default=True,
     help="cold: L2 is empty, as Nsight Compute measures. warm: as an identical launch just before left it.",
 )
+engine_option = click.option(
+    "--engine",
+    type=click.Choice(["auto", "simpy", "native"]),
+    default="auto",
+    show_default=True,
+    help="What runs the model of the SM; auto takes SimPy where it costs at most about 0.2 s.",
+)
 size_options = (
     click.option("--size", type=int, metavar="N", help="M = N = K = N."),
     click.option("--m", type=int, help="Rows of A and C."),
@@ -81,6 +88,7 @@ class LaunchOptions:
     max_instructions: int | None = None
     seed: int = 0
     no_cache: bool = False
+    engine: str = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +106,7 @@ class CompareOptions:
     dtype: str | None = None
     caches: str = "cold"
     no_cache: bool = False
+    engine: str = "auto"
 
     @property
     def gpu_names(self) -> list[str]:
@@ -124,6 +133,7 @@ class SweepOptions:
     verify: str | None = None
     caches: str = "cold"
     no_cache: bool = False
+    engine: str = "auto"
 
 
 _LAUNCH = (
@@ -170,3 +180,4 @@ def gathered(record: type, options: Sequence[Decorator]) -> Decorator:
 
 # TARGET and the options of `analyze` that say which launch is meant; the command gets them as LaunchOptions.
 launch_options = gathered(LaunchOptions, _LAUNCH)
+timed_launch_options = gathered(LaunchOptions, (*_LAUNCH, engine_option))

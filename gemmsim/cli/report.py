@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from gemmsim.cli.options import FAILED, LaunchOptions, launch_options
+from gemmsim.cli.options import FAILED, LaunchOptions, timed_launch_options
 from gemmsim.cli.output import emit
 from gemmsim.support.errors import GemmsimError
 
 
 @click.command("report")
-@launch_options
+@timed_launch_options
 @click.option("-o", "--output", metavar="FILE.html", help="Write to FILE.html instead of stdout.")
 def command(options: LaunchOptions, output: str | None) -> int:
     """Predict what one kernel launch does, as one HTML file to look at.

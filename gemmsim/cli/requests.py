@@ -25,7 +25,7 @@ def launch_on(gpu: GpuSpec, args: Sequence[Argument], options: LaunchOptions) ->
     """As `requested_launch`, with this GPU and these arguments in place of those in the options."""
     size = problem_size(options.size, options.m, options.n, options.k)
     limit = DEFAULT_MAX_INSTRUCTIONS if options.max_instructions is None else options.max_instructions
-    settings = Settings(options.full, limit, not options.no_cache)
+    settings = Settings(options.full, limit, not options.no_cache, options.engine)
     if options.kernel is None:
         return _own_launch(gpu, tuple(args), options, size, settings)
     own = {"--grid": options.grid, "--block": options.block, "--arg": args, "--entry": options.entry}

@@ -13,6 +13,7 @@ from gemmsim.cli.options import (
     SweepOptions,
     caches_option,
     dtype_option,
+    engine_option,
     format_option,
     gathered,
     jobs_option,
@@ -53,6 +54,7 @@ _OPTIONS = (
     click.option("--arg", "args", multiple=True, metavar="TYPE[SHAPE]=VALUE", help="A parameter: 'f32[{m},{k}]'."),
     verify_option,
     caches_option,
+    engine_option,
     click.option(
         "--top", type=int, default=10, show_default=True, help="Results to show of each size and GPU; 0: all."
     ),

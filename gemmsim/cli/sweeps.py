@@ -73,7 +73,7 @@ def sweep_jobs(options: SweepOptions) -> tuple[list[Job], list[Pruned], list[str
     if not sizes:
         raise GemmsimError("no problem size: give --size N, as in --size 1024,2048")
     template = LadderCase(options.kernel, 1, 1, 1, options.dtype, warm_caches=options.caches == "warm")
-    settings = Settings(use_cache=not options.no_cache)
+    settings = Settings(use_cache=not options.no_cache, engine=options.engine)
     return *ladder_jobs(template, axes, sizes, gpus, options.where, settings), list(axes)
 
 
@@ -139,6 +139,7 @@ def _filled(options: SweepOptions, names: Mapping[str, int], size: Size | None) 
         verify=options.verify,
         caches=options.caches,
         no_cache=options.no_cache,
+        engine=options.engine,
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gemmsim.cli.options import LaunchOptions, launch_options, output_option
+from gemmsim.cli.options import LaunchOptions, output_option, timed_launch_options
 from gemmsim.cli.output import emit
 from gemmsim.support.errors import GemmsimError
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("timeline")
-@launch_options
+@timed_launch_options
 @click.option("--blocks", type=int, metavar="N", help="The SM's first N blocks.  [default: as many as it holds]")
 @click.option("--cycles", metavar="FROM:TO", help="Only these cycles: 1000:1060.")
 @click.option("--warps", type=int, default=8, show_default=True, metavar="N", help="Rows of the text.")

@@ -70,11 +70,14 @@ class Settings:
     full              every block is executed, not a sample of them
     max_instructions  warp instructions that are executed before the run is given up as endless; GemmsimError below 1
     use_cache         whether a kernel that was compiled before is taken from the cache
+    engine            which drive of the SM model runs: "simpy", "native", or "auto" for SimPy where it costs at most
+                      about 0.2 s; both predict the same
     """
 
     full: bool = False
     max_instructions: int = DEFAULT_MAX_INSTRUCTIONS
     use_cache: bool = True
+    engine: str = "auto"
 
     def __post_init__(self) -> None:
         if self.max_instructions < 1:

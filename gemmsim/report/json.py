@@ -43,6 +43,7 @@ def as_dict(report: Report) -> dict[str, Any]:
             "us": timing.duration_us,
             "sm_clock_hz": timing.sm_clock_hz,
             "launch_overhead_us": evidence.gpu.launch.overhead_us,
+            "engine": timing.engine,
         },
         "verified": asdict(report.verified),
         "counters": evidence.counters,

@@ -10,7 +10,7 @@ from gemmsim.analysis.findings import Advice, Bottleneck, Verification
 from gemmsim.launch.spec import Labels
 from gemmsim.trace.sanitizer.findings import Sanitized
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)

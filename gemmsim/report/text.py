@@ -13,7 +13,7 @@ from gemmsim.analysis.hardware.utilisation import utilisations
 from gemmsim.analysis.verdict.spills import local_sentence, local_traffic
 from gemmsim.report import hazards
 from gemmsim.report.layout.text import BODY, INDENT, WIDTH, bar, table
-from gemmsim.report.layout.words import launch_name, number
+from gemmsim.report.layout.words import ENGINE_NAMES, launch_name, number
 from gemmsim.report.metrics import METRICS
 from gemmsim.report.report import Report
 from gemmsim.support.provenance import Provenance
@@ -263,7 +263,8 @@ def _method(report: Report) -> list[str]:
     executed = "every block" if sampling.full else f"{sampling.blocks_executed:,} of {sampling.blocks_total:,} blocks"
     lines = [
         f"executed {executed}: {sampling.executed_instructions:,} warp instructions",
-        f"timed {timing.simulated_instructions:,} of {report.evidence.warp_instructions:,.0f} warp instructions",
+        f"timed {timing.simulated_instructions:,} of {report.evidence.warp_instructions:,.0f} warp instructions, "
+        f"by {ENGINE_NAMES[timing.engine]}",
     ]
     lines.append(WARM_CACHES if report.evidence.warm_caches else COLD_CACHES)
     lines += dict.fromkeys([*sampling.notes, *timing.notes, *report.notes])  # each once

@@ -8,12 +8,15 @@ from gemmsim.isa.program import Program
 from gemmsim.launch.spec import LaunchSpec
 from gemmsim.report.timeline.types import InstructionText, TimelineReport
 from gemmsim.sm.timeline import record
+from gemmsim.support.errors import GemmsimError
 
 MAX_INSTRUCTIONS = 150_000
 
 
 def timeline(spec: LaunchSpec, blocks: int | None = None, max_instructions: int = MAX_INSTRUCTIONS) -> TimelineReport:
     """Record the busiest SM. blocks, max_instructions: see `sm.timeline.record`. Raises GemmsimError as `analyze`."""
+    if spec.settings.engine == "native":
+        raise GemmsimError("--engine native: a timeline is recorded while SimPy runs; leave the option out")
     launch, gpu = spec.launch, spec.gpu
     counted = count(spec)
     program, trace, cost = counted.program, counted.execution.trace, counted.traffic.cost

@@ -77,6 +77,7 @@ def _prediction(launch: LaunchSummary, point: Point) -> Prediction:
         achieved_occupancy_pct=launch.achieved_occupancy_pct,
         warp_instructions=launch.warp_instructions,
         verified=launch.verified.ok,
+        engine=launch.engine,
     )
 
 

@@ -94,6 +94,17 @@ def test_alpha_and_beta(capsys: pytest.CaptureFixture[str]) -> None:
     assert data["verified"]["ok"] is True
 
 
+@pytest.mark.parametrize(("engine", "name"), [("simpy", "SimPy"), ("native", "the native engine")])
+def test_report_and_json_say_which_engine_ran(engine: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    launch = ["--kernel", "tiled", "--size", "64"]
+    usual, chosen = analyze(capsys, *launch), analyze(capsys, *launch, "--engine", engine)
+    assert usual["time"]["engine"] == "simpy" and chosen["time"]["engine"] == engine  # small enough for SimPy
+    assert chosen | {"time": usual["time"]} == usual
+    assert chosen["time"] == usual["time"] | {"engine": engine}
+    assert main(["analyze", *launch, "--engine", engine]) == 0
+    assert f" warp instructions, by {name}\n" in capsys.readouterr().out
+
+
 def test_own_kernel(capsys: pytest.CaptureFixture[str]) -> None:
     """100 of 128 threads load and store a float: 32 + 32 + 32 + 4 words a warp, so 4 + 4 + 4 + 1 sectors."""
     data = analyze(capsys, "my.py:double", "--grid", "1", "--block", "128", "--arg", "f32[100]=1", "--arg", "i32=100")

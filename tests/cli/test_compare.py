@@ -109,3 +109,9 @@ def test_interrupt_ends_every_process(tmp_path: Path) -> None:
     out, err = run.communicate(timeout=240)
     assert (run.returncode, out) == (130, b"") and b"Traceback" not in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_engines_agree_and_each_row_names_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    simpy, native = (data(capsys, *SMALL, "--engine", engine)["groups"][0]["rows"] for engine in ("simpy", "native"))
+    assert {row.pop("engine") for row in simpy} == {"simpy"} and {row.pop("engine") for row in native} == {"native"}
+    assert simpy == native

@@ -20,13 +20,13 @@ def page_data(path: Path) -> dict:
 
 def test_writes_one_file_with_the_prediction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "report.html"
-    assert main([*SMALL, "-o", str(target)]) == 0
+    assert main([*SMALL, "--engine", "native", "-o", str(target)]) == 0
     out, err = capsys.readouterr()
     assert out == "" and "wrote" in err and "KB" in err
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
     assert target.stat().st_size < 2_000_000
     data = page_data(target)
-    assert data["report"]["kernel"]["m"] == 64
+    assert data["report"]["kernel"]["m"] == 64 and data["report"]["time"]["engine"] == "native"
     # A block of tiled reads a 32 x 32 tile of A and one of B in each of two iterations, and stores one of C.
     view = data["block"]
     assert [phase["label"] for phase in view["phases"]] == [

@@ -36,6 +36,7 @@ def test_cycles_and_other_forms(tmp_path, capsys):
         (["--cycles", "9"], "--cycles 9 is not FROM:TO"),
         (["--cycles", "9:9"], "--cycles 9:9 is not FROM:TO"),
         (["--cycles", "99999999:100000000"], "begins after the last of"),
+        (["--engine", "native"], "--engine native: a timeline is recorded while SimPy runs"),
         (["--warps", "0"], "--warps 0 must be at least 1"),
         (["--blocks", "2"], "2 blocks cannot be shown: the busiest SM of a100-80gb runs 1 of this launch"),
     ],

@@ -61,7 +61,9 @@ def check_layout(figure):
 
 
 def result(time_us, tflops=None, size=1024, gpu="h200", **tunables):
-    prediction = Prediction(time_us, tflops, 10.0, "l1_data", "L1", "", 32, 0, 0, 10, 1.0, 100.0, 90.0, 1e5, None)
+    prediction = Prediction(
+        time_us, tflops, 10.0, "l1_data", "L1", "", 32, 0, 0, 10, 1.0, 100.0, 90.0, 1e5, None, "native"
+    )
     point = Point("warptiled", tunables, size, size, size, "f32", gpu)
     return SweepResult("", point, Status.PREDICTED, prediction, "", 1.0)
 

@@ -28,7 +28,9 @@ from gemmsim.sweep.work import Done, run_job
 
 pytest.importorskip("numba_cuda")
 
-PREDICTION = Prediction(10.0, 1.0, 50.0, "pipe", "fma 50%", "fma pipe: 50%", 32, 0, 0, 1, 0.1, 100, 50, 1e6, True)
+PREDICTION = Prediction(
+    10.0, 1.0, 50.0, "pipe", "fma 50%", "fma pipe: 50%", 32, 0, 0, 1, 0.1, 100, 50, 1e6, True, "simpy"
+)
 
 
 def result(number: int, time_us: float = 10.0, gpu: str = "h200", size: int = 8) -> SweepResult:

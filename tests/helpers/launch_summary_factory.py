@@ -26,6 +26,7 @@ BASE = LaunchSummary(
         "local": SpaceTraffic(),
     },
     kinds={"multiply-add": 2e6, "integer and address": 2e6}, waits_us={"selected": 400.0, "barrier": 600.0},
+    engine="simpy",
 )  # fmt: skip
 
 

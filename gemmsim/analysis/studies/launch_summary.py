@@ -64,6 +64,7 @@ class LaunchSummary:
     spaces         "global", "shared", "local" -> traffic
     kinds          kind of instruction -> warp instructions
     waits_us       stall reason -> part of kernel_us that warps spent in it; the parts add up to kernel_us
+    engine         what ran the model of the SM: "simpy" or "native"
     """
 
     name: str
@@ -96,6 +97,7 @@ class LaunchSummary:
     spaces: dict[str, SpaceTraffic]
     kinds: dict[str, float]
     waits_us: dict[str, float]
+    engine: str
 
     @property
     def achieved_flops(self) -> float | None:
@@ -179,6 +181,7 @@ def summarise(
         uses=uses,
         spaces={space: _space(evidence, space) for space in SPACES},
         kinds={str(kind): count for kind, count in by_class(evidence).items()},
+        engine=timing.engine,
         waits_us={reason: kernel_us * held / stalls for reason, held in timing.stalls.items() if held and stalls},
     )
 

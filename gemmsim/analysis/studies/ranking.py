@@ -44,6 +44,7 @@ class Prediction:
     blocks        of the grid
     waves         generations of resident blocks
     verified      whether C is right, None where it was not checked
+    engine        what ran the model of the SM: "simpy" or "native"
     """
 
     time_us: float
@@ -61,6 +62,7 @@ class Prediction:
     achieved_occupancy_pct: float
     warp_instructions: float
     verified: bool | None
+    engine: str
 
 
 @dataclass(frozen=True, slots=True)

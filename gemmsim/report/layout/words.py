@@ -6,6 +6,8 @@ import math
 
 from gemmsim.launch.spec import Labels
 
+ENGINE_NAMES = {"simpy": "SimPy", "native": "the native engine"}
+
 
 def number(value: float | None) -> str:
     """Whole numbers with separators, others with four significant digits; unknown and infinite ones in words."""

@@ -9,7 +9,7 @@ from gemmsim.analysis.studies.comparison import Comparison, Row
 from gemmsim.report.layout.data import csv_text, json_text
 from gemmsim.support.version import MODEL_VERSION
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def as_json(comparison: Comparison) -> str:
@@ -79,4 +79,5 @@ def _summary(row: Row) -> dict[str, Any]:
         "product_share": launch.product_share,
         "warp_instructions": launch.warp_instructions,
         "verified": launch.verified.ok,
+        "engine": launch.engine,
     }

@@ -12,7 +12,7 @@ from gemmsim.report.layout.text import GAP, INDENT, WIDTH, indented, indented_ta
 from gemmsim.report.layout.words import duration, problem_size
 from gemmsim.support.version import MODEL_VERSION
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 LEAST_LAST_COLUMN = 14  # characters of the last column that must have room
 MOST_REASONS = 5  # of those that failed, in text
 

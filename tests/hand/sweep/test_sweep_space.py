@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gemmsim.gpu import GpuSpec, load_gpu
 from gemmsim.launch.cases import LadderCase, ladder_launch
+from gemmsim.launch.spec import Settings
 from gemmsim.support.errors import GemmsimError
 from gemmsim.sweep.expressions import evaluate, fill
 from gemmsim.sweep.job import Job, key_of, keys_of
@@ -167,8 +168,9 @@ def test_keys_hold_the_request_the_gpu_and_the_model(monkeypatch: pytest.MonkeyP
         the_job(replace(of, warm_caches=True)),
         the_job(replace(of, seed=1)),
     ]
-    keys = {key_of(each) for each in (one, *others)}
-    assert len(keys) == 7 and keys_of([one, *others])[0] == key_of(one)
+    (native,), _ = ladder_jobs(of, {"tile": (8,)}, [(64, 64, 64)], [A100], settings=Settings(engine="native"))
+    keys = {key_of(each) for each in (one, native, *others)}
+    assert len(keys) == 8 and keys_of([one, *others])[0] == key_of(one)
     assert key_of(the_job(replace(of, dtype=None))) == key_of(one)  # f32 is the default
     monkeypatch.setattr("gemmsim.sweep.job.MODEL_VERSION", 10**6)
     assert key_of(one) not in keys
