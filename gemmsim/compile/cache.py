@@ -1,5 +1,8 @@
-"""Compiled kernels on disk. An entry is one file, written beside its place and renamed into it, so that two processes
-never see half of one; its checksum tells a damaged one, which counts as absent."""
+"""Compiled kernels on disk, one file for each.
+
+A file is written under a temporary name and then renamed, so that no process ever reads half of one. Its checksum shows
+whether it is damaged; a damaged file counts as absent.
+"""
 
 from __future__ import annotations
 
@@ -19,23 +22,25 @@ _DIGEST_BYTES, _LENGTH_BYTES = 32, 8
 
 
 class CacheWarning(UserWarning):
-    """The cache cannot be used; the result is right, only slower."""
+    """The cache cannot be used. The result is right all the same, but it takes longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
+    """What is kept of a compiled kernel."""
+
     program: Program
     cubin: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """A folder of entries by key. Created at the first write."""
+    """A folder with the entries, each under its key. It is created when the first entry is stored."""
 
     folder: Path
 
     def load(self, key: str) -> Entry | None:
-        """The entry, or None where there is none that is whole."""
+        """The entry, or None where there is none or it is damaged."""
         try:
             data = self._path(key).read_bytes()
         except OSError:
@@ -51,7 +56,7 @@ class Cache:
             return None
 
     def store(self, key: str, entry: Entry) -> None:
-        """Warns (CacheWarning, one line) where the folder cannot be written, and goes on."""
+        """Write an entry. Where the folder cannot be written, this warns (CacheWarning, one line) and goes on."""
         body = len(entry.cubin).to_bytes(_LENGTH_BYTES, "little") + entry.cubin + program_to_bytes(entry.program)
         path = self._path(key)
         try:
@@ -70,12 +75,12 @@ class Cache:
 
 
 def sealed(magic: bytes, body: bytes) -> bytes:
-    """What a file holds whose damage `opened` notices."""
+    """The content of a file with this body: a magic word, a checksum of the body, the body."""
     return magic + hashlib.sha256(body).digest() + body
 
 
 def opened(magic: bytes, data: bytes) -> bytes | None:
-    """The body of such a file; None where it is another kind of file or not whole."""
+    """The body of a file that `sealed` made; None where the data is of another kind or damaged."""
     header = len(magic) + _DIGEST_BYTES
     body = data[header:]
     whole = data[: len(magic)] == magic and hashlib.sha256(body).digest() == data[len(magic) : header]
@@ -83,7 +88,7 @@ def opened(magic: bytes, data: bytes) -> bytes | None:
 
 
 def default_cache() -> Cache:
-    """In GEMMSIM_CACHE_DIR where set, else in the user's cache folder."""
+    """The cache in the folder that GEMMSIM_CACHE_DIR names or, without it, in the user's cache folder."""
     if chosen := os.environ.get("GEMMSIM_CACHE_DIR"):
         return Cache(Path(chosen))
     from platformdirs import user_cache_path

@@ -1,4 +1,4 @@
-"""CUDA C++ -> cubin with NVRTC, without a GPU or a driver."""
+"""Compiles CUDA C++ to a cubin with NVRTC, without a GPU or a driver."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from gemmsim.support.errors import GemmsimError
 
 
 def compile_cuda(source: CudaKernel, arch: str) -> tuple[bytes, str | None]:
-    """(cubin, symbol of the entry, None where none was named). Templates are instantiated by the entry's name.
+    """The cubin, and the symbol of the source's entry (None where it names none).
 
-    Raises GemmsimError with NVRTC's first error line, or for a missing toolchain.
+    An entry that is a template with its arguments (`sgemm<128,128,8>`) is instantiated. Raises GemmsimError with the
+    first line of NVRTC that tells of an error, or for a missing toolchain.
     """
     try:
         from cuda.bindings import nvrtc

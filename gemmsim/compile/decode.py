@@ -1,4 +1,4 @@
-"""cubin bytes -> Program: code and resources from the ELF, text and source lines from nvdisasm."""
+"""Decodes a cubin to a Program: code and resources come from the ELF file, text and source lines from nvdisasm."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def decode_cubin(
     """Decode one kernel of a cubin.
 
     entry      symbol or readable name of the kernel; needed where the cubin holds several
-    arch       what the caller expects ("sm_90"); a cubin for another architecture is an error
-    abi        "c" or "numba": how array arguments are passed (`Program.abi`); told from the symbol where None
-    name       name for people; the symbol's own where not given
-    toolchain  {tool: version} to record; the installed versions where not given
+    arch       the architecture that the caller expects ("sm_90"); a cubin for another one is an error
+    abi        "c" or "numba": how array arguments are passed (`Program.abi`). None: the symbol tells
+    name       name to show to people; without it the readable part of the symbol
+    toolchain  {tool: version} to record; without it the installed versions
 
     Raises GemmsimError for a damaged cubin, an unknown entry, another architecture, or where nvdisasm is not installed.
     """
@@ -95,12 +95,15 @@ def _select(cubin: Cubin, entry: str | None) -> Kernel:
 
 
 def _instructions(kernel: Kernel, listing: str) -> tuple[Instruction, ...]:
-    """Two passes over the kernel's part of the listing: labels first, since branches go forward too."""
+    """The instructions in the kernel's part of the listing.
+
+    All labels are collected before the first instruction is parsed, since branches go forward too.
+    """
     labels = dict(kernel.symbols)
     rows: list[tuple[int, str, tuple[SourceLine, ...]]] = []
     waiting: list[str] = []
     sources: tuple[SourceLine, ...] = ()
-    fresh = True  # the next source comment starts a new inlining chain
+    fresh = True  # whether the next source comment starts a new chain of inlined calls
     inside = False
     for line in listing.splitlines():
         if section := _SECTION.match(line):
@@ -117,7 +120,7 @@ def _instructions(kernel: Kernel, listing: str) -> tuple[Instruction, ...]:
             here = SourceLine(match["file"], int(match["line"]))
             outer = _INLINED.search(match["inlined"])
             chain = (here,) + ((SourceLine(outer["file"], int(outer["line"])),) if outer else ())
-            # each frame names its caller, and the caller's own comment follows: keep each place once
+            # Each frame names its caller, and then the caller's own comment follows: keep each place once.
             sources = chain if fresh else sources + tuple(place for place in chain if place not in sources)
             fresh = False
         elif match := _LABEL.match(line):
@@ -134,7 +137,7 @@ def _instructions(kernel: Kernel, listing: str) -> tuple[Instruction, ...]:
 
 
 def _sources(instructions: tuple[Instruction, ...]) -> dict[str, str]:
-    """Text of every file that a source line names, where it can be read here."""
+    """{file: text} of every file that a source line names and that can be read here."""
     found = {}
     for file in sorted({place.file for instruction in instructions for place in instruction.sources}):
         try:
@@ -145,7 +148,7 @@ def _sources(instructions: tuple[Instruction, ...]) -> dict[str, str]:
 
 
 def rename_sources(program: Program, shown: Mapping[str, str]) -> Program:
-    """The same program, with other names for those source files that `shown` has."""
+    """The same program, in which the source files that `shown` lists have the names that it gives them."""
 
     def renamed(places: tuple[SourceLine, ...]) -> tuple[SourceLine, ...]:
         return tuple(SourceLine(shown.get(place.file, place.file), place.line) for place in places)

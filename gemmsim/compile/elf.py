@@ -1,4 +1,4 @@
-"""What a cubin's ELF says about its kernels: code bytes, resources, parameters, constant banks.
+"""Reads a cubin's ELF: the code bytes, resources, parameters and constant banks of its kernels.
 
 Attribute numbers of `.nv.info` (EIATTR_*) are those that nvdisasm names when it prints a cubin; the tests hold what is
 read here equal to what `ptxas -v` reports for the same kernel.
@@ -25,7 +25,7 @@ _RESERVED_SHARED_BYTES = 1024  # system use, at the bottom of the window (CUDA p
 _MAX_THREADS, _PARAM_CBANK, _REQNTID, _FRAME_SIZE, _MIN_STACK_SIZE = 0x05, 0x0A, 0x10, 0x11, 0x12
 _UNKNOWN_SIZE = 0xFFFFFFFF  # CUDA 13.5 writes it as the least stack of kernels that call functions
 _KPARAM_INFO, _CBANK_PARAM_SIZE, _REGCOUNT, _NUM_BARRIERS = 0x17, 0x19, 0x2F, 0x4C
-_FORMAT_SIZED = 4  # EIFMT_SVAL: a 16-bit size, then that many bytes; every other format is four bytes in all
+_FORMAT_SIZED = 4  # EIFMT_SVAL: a 16-bit size and then so many bytes; an attribute of another format has four bytes
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Cubin:
+    """arch: "sm_90"; global_data: the initial content of all device globals, see `Program.global_data`."""
+
     arch: str
     kernels: tuple[Kernel, ...]
     global_data: bytes
@@ -84,7 +86,7 @@ def read_cubin(cubin: bytes) -> Cubin:
         raise
     except (ELFError, struct.error, ValueError, IndexError, KeyError, UnicodeDecodeError, AttributeError, TypeError,
             OverflowError, EOFError, AssertionError) as error:  # fmt: skip
-        # pyelftools raises whatever the damaged field trips over
+        # Which of these pyelftools raises depends on the field that is damaged.
         raise GemmsimError(f"the cubin is truncated or damaged ({type(error).__name__}: {error})") from None
 
 
@@ -122,13 +124,13 @@ def _read(elf: ELFFile, file_bytes: int) -> Cubin:
 
 
 def _sm(elf: ELFFile) -> int:
-    """ABI version 8 (CUDA 13) keeps the SM version in e_flags bits [15:8]; version 7 kept it in bits [7:0]."""
+    """The SM version: bits [15:8] of e_flags in ABI version 8 (CUDA 13), and bits [7:0] in version 7."""
     flags = elf["e_flags"]
     return int(flags >> 8 & 0xFF if elf["e_ident"]["EI_ABIVERSION"] >= 8 else flags & 0xFF)
 
 
 def _symbols(table: bytes, names: bytes) -> list[_Symbol]:
-    """ELF64 symbols, read here because pyelftools drops the bits of st_other that CUDA uses."""
+    """The ELF64 symbols. They are read here because pyelftools drops the bits of st_other that CUDA uses."""
     symbols = []
     for name, kind, other, section, value, _size in struct.iter_unpack("<IBBHQQ", table):
         text = names[name : names.index(b"\0", name)].decode()
@@ -137,7 +139,7 @@ def _symbols(table: bytes, names: bytes) -> list[_Symbol]:
 
 
 def _global_image(by_name: dict[str, _Section]) -> tuple[dict[int, int], bytes]:
-    """Device globals as one image, initialised data first, then zeros: {section index: offset} and the bytes."""
+    """{section index: offset} and the bytes of an image of all device globals: initialised data, and then zeros."""
     placed, image = {}, b""
     for name in (".nv.global.init", ".nv.global"):
         if section := by_name.get(name):
@@ -198,7 +200,10 @@ def _kernel(
 
 
 def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Records of a `.nv.info` section: format, attribute, then a sized value or two bytes of immediate value."""
+    """(attribute, value) of each record of a `.nv.info` section.
+
+    A record has a format, an attribute, and then a value with its size or a value of two bytes.
+    """
     position = 0
     while position < len(data):
         layout, attribute, size = struct.unpack_from("<BBH", data, position)
@@ -225,7 +230,10 @@ def _parameters(attributes: list[tuple[int, bytes]]) -> tuple[Parameter, ...]:
 def _constants(
     name: str, sections: list[_Section], symbols: list[_Symbol], placed: dict[int, int]
 ) -> tuple[dict[int, bytes], tuple[Relocation, ...]]:
-    """Banks other than 0 (launch parameters), and their words that hold addresses of device globals."""
+    """The constant banks, and the words in them that hold addresses of device globals.
+
+    Bank 0 is left out: it holds the launch parameters.
+    """
     banks, relocations = {}, []
     for section in sections:
         bank_text, _, owner = section.name.removeprefix(".nv.constant").partition(".")

@@ -1,4 +1,4 @@
-"""The front door: any kernel source and an architecture -> Program, from the cache where it was compiled before."""
+"""The front door: makes a Program of any kernel source for an architecture, or finds it in the cache."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from gemmsim.support.errors import GemmsimError
 
 
 def compile_kernel(source: KernelSource, arch: str, cache: Cache | None) -> Program:
-    """Compile and decode for "sm_90", or find the result in `cache` (None: always compile), or among those shipped.
+    """The program that `source` makes for an architecture such as "sm_90".
 
-    A hit imports neither numba nor CUDA libraries nor the user's module. Raises GemmsimError, one line, for whatever
-    the source, the architecture or the installation makes impossible.
+    It is looked for in `cache` (None: always compile) and among the programs that ship with the package, and compiled
+    and decoded only then. Where it is found, neither numba nor CUDA libraries nor the user's module are imported.
+    Raises GemmsimError, one line, for whatever the source, the architecture or the installation makes impossible.
     """
     if not re.fullmatch(r"sm_\d+", arch):
         raise GemmsimError(f"'{arch}' is no architecture: write sm_80, sm_90, ...")
@@ -39,7 +40,7 @@ def compile_kernel(source: KernelSource, arch: str, cache: Cache | None) -> Prog
 
 @lru_cache(4)
 def _cached(cache: Cache, key: str) -> Program:
-    """Raises KeyError where the cache has none: that is asked again the next time."""
+    """Raises KeyError where the cache has no entry, because an exception is not kept: the next call looks again."""
     entry = cache.load(key)
     if entry is None:
         raise KeyError(key)
@@ -47,8 +48,8 @@ def _cached(cache: Cache, key: str) -> Program:
 
 
 def build_kernel(source: KernelSource, arch: str) -> Entry:
-    """Compile and decode, without a cache: the Program and the cubin it came from."""
-    from gemmsim.compile.decode import decode_cubin, rename_sources  # pyelftools; not needed for a cache hit
+    """Compile and decode without a cache. The result is the Program and the cubin that it came from."""
+    from gemmsim.compile.decode import decode_cubin, rename_sources  # imports pyelftools
 
     if isinstance(source, PythonKernel):
         from gemmsim.compile.python_kernel import compile_python
@@ -66,6 +67,6 @@ def build_kernel(source: KernelSource, arch: str) -> Entry:
 
         cubin = link([source.text], arch)
         return Entry(decode_cubin(cubin, source.entry, arch, source.abi), cubin)
-    # the tools that made a ready cubin are not the installed ones; only the disassembler is
+    # Other tools than the installed ones may have made a ready cubin; only the disassembler is the installed one.
     versions = {name: version for name, version in tool_versions().items() if name == "nvidia-cuda-nvdisasm"}
     return Entry(decode_cubin(source.data, source.entry, arch, source.abi, toolchain=versions), source.data)

@@ -18,10 +18,10 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
 def cache_key(source: KernelSource, arch: str, versions: dict[str, str]) -> str:
-    """64 hexadecimal digits: source text, argument types, options, architecture, tool versions, our own decoder.
+    """64 hexadecimal digits: a hash of source text, argument types, options, architecture, tool versions and decoder.
 
-    Of a Python file, the local modules that it imports count too; of CUDA C++, the files that it includes by quotes
-    (transitively). Headers found elsewhere are covered by the tools' versions only.
+    The local modules that a Python file imports count too, and the files that CUDA C++ includes by quotes, directly or
+    not. Of headers that lie elsewhere only the version of the tool they belong to counts.
     """
     kind = type(source).__name__
     parts: dict[str, object] = {"kind": kind, "arch": arch, "versions": versions, "decoder": _decoder()}
@@ -49,15 +49,15 @@ def cache_key(source: KernelSource, arch: str, versions: dict[str, str]) -> str:
 
 
 def shipped_key(source: PythonKernel, arch: str) -> str:
-    """Of a kernel that ships compiled: everything but the tools and where it is installed.
+    """The key of a kernel that ships compiled. It depends neither on the tools nor on where the kernel is installed.
 
-    What made and decoded it is not part of the key: a test compiles the shipped programs again and compares them.
+    The tools need not count: a test compiles the shipped programs again and compares them.
     """
     return shipped_keys(source, (arch,))[arch]
 
 
 def shipped_keys(source: PythonKernel, archs: Iterable[str]) -> dict[str, str]:
-    """Architecture -> key; the kernel's files are read once."""
+    """{architecture: key}. The kernel's files are read only once."""
     parts = {
         "function": source.function,
         "signature": [(one.dtype, one.ndim) for one in source.signature],
@@ -70,7 +70,7 @@ def shipped_keys(source: PythonKernel, archs: Iterable[str]) -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def _decoder() -> str:
-    """A hash of the modules that turn a cubin into a Program: a change there must not meet an older result."""
+    """A hash of the files that turn a cubin into a Program: after a change in them, older results must not be found."""
     folder = Path(__file__).resolve().parent
     names = ("program.py", "parse.py", "blocks.py", "opcodes.py", "opcodes.toml", "serialize.py")
     isa = [folder.parent / "isa" / name for name in names]
@@ -81,7 +81,7 @@ def _decoder() -> str:
 
 
 def _contents(files: set[Path], folder: Path) -> dict[str, str]:
-    """{path from `folder`: hash}: the same wherever the folder lies."""
+    """{path from `folder`: hash of the content}, which is the same wherever the folder lies."""
     return {
         Path(os.path.relpath(file, folder)).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
         for file in sorted(files)
@@ -89,7 +89,7 @@ def _contents(files: set[Path], folder: Path) -> dict[str, str]:
 
 
 def _python_files(path: Path) -> set[Path]:
-    """The file and the files beside it that it imports, directly or not."""
+    """The file, and the files of its folder that it imports, directly or not."""
     found: set[Path] = set()
     waiting = [path]
     while waiting:

@@ -1,4 +1,4 @@
-"""PTX or LTO-IR -> cubin with nvJitLink, without a GPU or a driver."""
+"""Links PTX or LTO-IR to a cubin with nvJitLink, without a GPU or a driver."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from gemmsim.support.errors import GemmsimError
 
 
 def link(parts: Sequence[Any], arch: str, max_registers: int | None = None, *, lto: bool = False) -> bytes:
-    """Link for "sm_90" with the options that numba's own linker passes, and line information.
+    """The cubin for `arch` ("sm_90"), made with the options that numba's own linker passes and with line information.
 
-    parts  PTX text; with `lto` LTO-IR as bytes; or cuda.core's ObjectCode, as numba-cuda returns for what it compiled
-           with NVRTC (the arithmetic of f16 and bf16)
+    parts  each is PTX text or, with `lto`, LTO-IR as bytes, or cuda.core's ObjectCode: numba-cuda returns that for what
+           it compiles with NVRTC (the arithmetic of f16 and bf16)
 
     Raises GemmsimError with the linker's first telling line where it refuses, or where the toolchain is missing.
     """
@@ -26,7 +26,7 @@ def link(parts: Sequence[Any], arch: str, max_registers: int | None = None, *, l
     )
     try:
         return bytes(Linker(*(_object(part, ObjectCode) for part in parts), options=options).link("cubin").code)
-    except Exception as error:  # cuda.core raises its own, nvJitLink's and plain errors alike
+    except Exception as error:  # errors of cuda.core, of nvJitLink and plain ones
         raise GemmsimError(f"nvJitLink cannot make a cubin for {arch}: {_first_line(error)}") from None
 
 

@@ -9,7 +9,7 @@ _NUMBA_TAGS = re.compile(r"B\d+v\d+B\d+c\w")  # numba tags a name with a version
 
 
 def readable_name(symbol: str) -> str:
-    """The last name of the (nested) function name of an Itanium-mangled symbol; else the symbol itself."""
+    """The last part of the function name in an Itanium-mangled symbol; any other symbol as it is."""
     if not symbol.startswith("_Z"):
         return symbol
     nested = symbol[2:3] == "N"

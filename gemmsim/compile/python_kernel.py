@@ -1,4 +1,4 @@
-"""numba.cuda kernels -> cubin, the way numba's own dispatcher compiles them for a launch, but without a GPU."""
+"""Compiles numba.cuda kernels to a cubin as numba's own dispatcher does for a launch, but without a GPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HALVES = ("f16", "bf16")
 
 
 def compile_python(source: PythonKernel, arch: str) -> bytes:
-    """A cubin for "sm_90". Loading the file runs it.
+    """A cubin for `arch` ("sm_90"). The kernel's file is loaded, which runs it.
 
     Raises GemmsimError, one line, for a missing toolchain or function, a file that fails, or a kernel that numba
     refuses.
@@ -30,10 +30,11 @@ def compile_python(source: PythonKernel, arch: str) -> bytes:
 def compile_numba(kernel: Any, signature: tuple[ArgType, ...], arch: str) -> bytes:
     """Compile a `@cuda.jit` kernel, or a plain function as `@cuda.jit` without options would.
 
-    The decorator's options count: fastmath, max_registers, launch_bounds, opt and lto. numba-cuda links LTO-IR unless
-    the kernel says `lto=False`, and so does this: the two ways give different code (with LTO, `fastmath=True` does not
-    flush denormals). Line information is on, it changes no instruction; except with f16 or bf16, whose arithmetic numba
-    takes from NVRTC: nvJitLink refuses to join the two with it (numba-cuda 0.30), so such kernels have no source lines.
+    The decorator's options fastmath, max_registers, launch_bounds, opt and lto are followed. numba-cuda links LTO-IR
+    unless the kernel says `lto=False`, and so does this function: the two ways give different code (with LTO,
+    `fastmath=True` does not flush denormals). Line information is included; it changes no instruction. Kernels with f16
+    or bf16 have none: numba takes their arithmetic from NVRTC, and nvJitLink refuses to join the two with line
+    information (numba-cuda 0.30).
 
     Arrays are typed C-contiguous, aligned and mutable, as numba types a NumPy or device array at a launch; "bf16" is
     numba-cuda's own bfloat16.
@@ -45,7 +46,7 @@ def compile_numba(kernel: Any, signature: tuple[ArgType, ...], arch: str) -> byt
     if options.get("link"):
         raise GemmsimError(f"kernel '{name}' links other code (link=...), which gemmsim does not support")
     number = int(arch.removeprefix("sm_"))
-    # numba targets a device of 9.0 or later with the architecture's own features, "sm_90a"
+    # For a device of 9.0 or later, numba compiles with the architecture's own features ("sm_90a").
     suffix = "a" if number >= 90 else ""
     capability = (number // 10, number % 10, suffix) if suffix else (number // 10, number % 10)
     lto = bool(options.get("lto", True))
@@ -64,13 +65,13 @@ def compile_numba(kernel: Any, signature: tuple[ArgType, ...], arch: str) -> byt
                 launch_bounds=options.get("launch_bounds"),
                 output="ltoir" if lto else "ptx",
             )
-    except Exception as error:  # numba raises dozens of types; all mean that it cannot compile this function
+    except Exception as error:  # numba raises dozens of types, and all say that it cannot compile this function
         raise GemmsimError(f"numba cannot compile '{name}' for {arch}: {_reason(error)}") from error
     return link(parts, f"{arch}{suffix}", options.get("max_registers"), lto=lto)
 
 
 def _numba_cuda() -> Any:
-    if "numba-cuda" not in tool_versions():  # numba alone brings an older numba.cuda, which would answer
+    if "numba-cuda" not in tool_versions():  # without it, an older numba.cuda that is part of numba would be found
         raise missing("numba-cuda")
     try:
         from numba import cuda
@@ -81,10 +82,10 @@ def _numba_cuda() -> Any:
 
 @contextmanager
 def _device_functions(capability: tuple[Any, ...], lines: bool) -> Iterator[None]:
-    """Inside, `device=True` functions that a kernel calls compile without a GPU, with line information if asked.
+    """Inside, the `device=True` functions that a kernel calls compile without a GPU; `lines`: with line information.
 
-    numba-cuda 0.30 asks the current GPU for its compute capability when it meets such a function, even where the caller
-    names one, and takes line information from the function's own decorator only.
+    When numba-cuda 0.30 meets such a function it asks the current GPU for its compute capability, even where the caller
+    names one, and it takes line information from the function's own decorator only.
     """
     from numba.cuda import dispatcher
 
@@ -131,7 +132,7 @@ def _load(source: PythonKernel) -> ModuleType:
 
 
 def _run(source: PythonKernel) -> ModuleType:
-    """A fresh module at each call: numba keeps a device function's code for the first architecture that asked."""
+    """The file as a new module at each call: numba keeps a device function's code for the first architecture only."""
     folder = str(source.path.parent)
     if source.module is not None:
         spec = importlib.util.find_spec(source.module)
@@ -163,7 +164,7 @@ def _numba_type(one: ArgType) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    """numba's messages run over many lines; the first that says something about the user's code."""
+    """The first line of numba's message, which has many, that says something about the user's code."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith(("Failed in", "-", "During"))]
     return f"{type(error).__name__}: {(telling or lines or [''])[0]}"

@@ -1,7 +1,7 @@
-"""Programs that ship with the package, for machines without a compiler: beside the kernels, in the folder `programs`.
+"""Programs that ship with the package, for machines without a compiler. They lie in the kernels' folder `programs`.
 
-`index.json` there says which file holds the program of which key (`key.shipped_key`: a changed kernel has another key,
-so that a program of its former self is never used), and with which tools all were made.
+`index.json` there says which file holds the program of which key, and with which tools all were made. A changed kernel
+has another key (`key.shipped_key`), so that the program of its former text is never used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gemmsim.isa.program import Program
 from gemmsim.support.errors import GemmsimError
 
 FOLDER, INDEX = "programs", "index.json"
-NEEDED = ("numba-cuda", "cuda-core", "nvidia-cuda-nvdisasm")  # without them nothing is compiled and decoded
+NEEDED = ("numba-cuda", "cuda-core", "nvidia-cuda-nvdisasm")  # without one of them nothing is compiled and decoded
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Index:
 
 
 def read_index(folder: Path) -> Index:
-    """Of the programs in `folder`; an empty one where there is none. Raises GemmsimError for a damaged one."""
+    """The index in `folder`, or an empty one where there is none. Raises GemmsimError for a damaged index."""
     path = folder / INDEX
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -42,10 +42,10 @@ def read_index(folder: Path) -> Index:
 
 
 def shipped_program(source: KernelSource, arch: str, installed: dict[str, str]) -> Program | None:
-    """The program that compiling `source` here would give; None where it did not ship, or other tools are installed.
+    """The program that compiling `source` would give; None where it did not ship or other tools are installed.
 
-    installed  {tool: version}: where tools of other versions are at hand, what they make counts. Where there are none,
-               whatever shipped does.
+    installed  {tool: version}. Where tools of other versions than the index names are installed, what these make is
+               wanted; where the tools are missing, the shipped program is.
 
     Raises GemmsimError, with the compiler's reason, for a kernel that it refused when the programs were made.
     """
@@ -71,7 +71,7 @@ def can_compile(installed: dict[str, str]) -> bool:
 
 
 def _sources(program: Program, folder: Path) -> dict[str, str]:
-    """Texts of the files that source lines name, from the kernels' own folder: the key says that they are the same."""
+    """{file: text} of the files that source lines name, from the kernels' folder: the key says that they fit."""
     names = sorted({place.file for one in program.instructions for place in one.sources})
     found = {name: folder / Path(name).name for name in names}
     return {name: path.read_text(encoding="utf-8") for name, path in found.items() if path.is_file()}

@@ -1,4 +1,4 @@
-"""What can be compiled, as plain data: describing a kernel imports neither numba nor the user's module."""
+"""What can be compiled, as plain data. To describe a kernel, neither numba nor the user's module is imported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemmsim.support.errors import GemmsimError, nearest
 
 @dataclass(frozen=True, slots=True)
 class ArgType:
-    """Type of one kernel argument: `dtype` one of DTYPES; `ndim` 0 for a scalar, else a C-contiguous array's."""
+    """The type of a kernel argument: dtype is one of DTYPES, ndim the dimensions of a C-contiguous array or 0."""
 
     dtype: str
     ndim: int = 0
@@ -30,11 +30,11 @@ class PythonKernel:
     """A numba.cuda kernel in a Python file, as it would be launched on a GPU.
 
     path       the file
-    function   a `@cuda.jit` kernel or plain function; where `tunables` is not None, a function that returns one
-    signature  argument types in order
-    tunables   ((name, value), ...) with which to call `function`
-    module     import name of the file where it is part of a package ("gemmsim_kernels.tiled"), else None: the file is
-               loaded by itself, with its folder importable. Loading runs it.
+    function   name of a `@cuda.jit` kernel or plain function or, where `tunables` is not None, of one that returns such
+    signature  types of the arguments in their order
+    tunables   ((name, value), ...): the keyword arguments with which to call `function`
+    module     import name of the file where it is part of a package ("gemmsim_kernels.tiled"), else None. Then the file
+               is loaded by itself, and it can import from its folder. Loading runs it.
     """
 
     path: Path
@@ -45,22 +45,22 @@ class PythonKernel:
 
     @property
     def shown_path(self) -> str:
-        """The file's name in source lines: short where it is part of a package ("kernels/tiled.py"), else in full."""
+        """The file's name in source lines: "kernels/tiled.py" where it is part of a package, else the whole path."""
         return f"{self.path.parent.name}/{self.path.name}" if self.module else str(self.path)
 
     def shown_names(self, files: Iterable[str]) -> dict[str, str]:
-        """{file: name in source lines} of those that lie in the package of this one, else of this one alone."""
+        """{file: name in source lines} of this file and of those among `files` that lie in its package."""
         folder = self.path.parent
-        beside = (file for file in files if self.module and Path(file).parent == folder)
-        return {str(self.path): self.shown_path} | {file: f"{folder.name}/{Path(file).name}" for file in beside}
+        neighbours = (file for file in files if self.module and Path(file).parent == folder)
+        return {str(self.path): self.shown_path} | {file: f"{folder.name}/{Path(file).name}" for file in neighbours}
 
 
 @dataclass(frozen=True, slots=True)
 class CudaKernel:
-    """CUDA C++. `path` names it in messages and source lines, and its folder is searched for includes.
+    """CUDA C++. `path` is its name in messages and source lines, and includes are searched in its folder.
 
-    entry      kernel name or name expression (`sgemm<128,128,8>`), None where there is only one kernel
-    options    NVRTC's own ("-DTILE=32", "--use_fast_math", "-I/my/include"); "-arch=sm_90a" replaces the architecture
+    entry      kernel name or name expression (`sgemm<128,128,8>`); None where there is only one kernel
+    options    for NVRTC ("-DTILE=32", "--use_fast_math", "-I/my/include"); "-arch=sm_90a" replaces the architecture
     """
 
     text: str
@@ -71,7 +71,7 @@ class CudaKernel:
 
 @dataclass(frozen=True, slots=True)
 class PtxKernel:
-    """PTX text. abi: "c", "numba", or None to tell from the kernel's name."""
+    """PTX text. abi: "c" or "numba", see `Program.abi`; None: the kernel's name tells."""
 
     text: str
     path: Path
@@ -81,7 +81,7 @@ class PtxKernel:
 
 @dataclass(frozen=True, slots=True)
 class CubinKernel:
-    """A compiled cubin. abi: "c", "numba", or None to tell from the kernel's name."""
+    """A compiled cubin. abi: as that of `PtxKernel`."""
 
     data: bytes
     path: Path
@@ -99,7 +99,7 @@ def kernel_file(
     options: tuple[str, ...] = (),
     tunables: tuple[tuple[str, int], ...] | None = None,
 ) -> KernelSource:
-    """The source that a file's suffix says it is: .py, .cu, .ptx or .cubin.
+    """The kernel in a file, the suffix of which says what it is: .py, .cu, .ptx or .cubin.
 
     Raises GemmsimError for a file that cannot be read, another suffix, or a Python file without a function name.
     """

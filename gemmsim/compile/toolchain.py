@@ -1,4 +1,4 @@
-"""Where NVIDIA's compilation tools are, and their versions. Nothing here needs a GPU or a driver."""
+"""Finds NVIDIA's compilation tools and their versions. Nothing here needs a GPU or a driver."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ PACKAGES = (
     "numba", "numba-cuda", "llvmlite", "cuda-core", "cuda-bindings",
     "nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvrtc", "nvidia-cuda-runtime", "nvidia-cuda-nvdisasm",
 )  # fmt: skip
-# Distributions with headers that kernels include, and a file by which the include folder is found; crt is optional.
+# Distributions with headers that kernels include, and a file that shows which folder to include from. nvidia-cuda-crt
+# may be missing.
 _HEADERS = {
     "nvidia-cuda-runtime": "cuda_runtime.h",
     "nvidia-cuda-cccl": "cub/cub.cuh",
@@ -29,7 +30,7 @@ _INSTALL = 'pip install "numba-cuda[cu13]" nvidia-cuda-nvdisasm (NVIDIA publishe
 
 
 def tool_versions() -> dict[str, str]:
-    """{distribution: version} of what is installed; starts no program and imports none of them."""
+    """{distribution: version} of the installed tools. No program is started, and none of the tools is imported."""
     return dict(_versions())
 
 
@@ -39,10 +40,10 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 
 def versions_of(packages: Sequence[str]) -> dict[str, str]:
-    """{distribution: version} of those installed, in this order.
+    """{distribution: version} of those of `packages` that are installed, in their order.
 
-    The folder that pip makes of a distribution says both; importlib.metadata, which takes a tenth of a small prediction
-    to import, is asked for those that have none.
+    The name of the folder that pip makes for a distribution says both. Only for a distribution without such a folder
+    importlib.metadata is asked: to import that takes a tenth of the time of a small prediction.
     """
     found = _from_folders()
     versions = {package: found.get(_normal(package)) or _from_metadata(package) for package in packages}
@@ -51,7 +52,7 @@ def versions_of(packages: Sequence[str]) -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def _from_folders() -> dict[str, str]:
-    """{normal name: version}; of two the one that comes first on the path, as for imports."""
+    """{normal name: version}. Of two with one name the first on the path counts, as for imports."""
     found: dict[str, str] = {}
     for folder in sys.path:
         with suppress(OSError):
@@ -76,12 +77,12 @@ def _from_metadata(package: str) -> str | None:
 
 
 def missing(what: str) -> GemmsimError:
-    """The error for an absent part of the toolchain."""
+    """The error that says that a part of the toolchain is missing."""
     return GemmsimError(f"{what} is not installed, so this kernel cannot be compiled or decoded here: {_INSTALL}")
 
 
 def find_nvdisasm() -> Path:
-    """From the wheel if installed, else from PATH. Raises GemmsimError where there is none."""
+    """The nvdisasm of the wheel or, where that is not installed, on PATH. Raises GemmsimError where there is none."""
     name = "nvdisasm.exe" if os.name == "nt" else "nvdisasm"
     for path in _files("nvidia-cuda-nvdisasm"):
         if path.name == name and path.is_file():
@@ -93,7 +94,7 @@ def find_nvdisasm() -> Path:
 
 
 def header_folders() -> tuple[Path, ...]:
-    """Folders of the CUDA headers that came as wheels, for `#include <cuda_fp16.h>` and the like."""
+    """The folders of the CUDA headers that are installed as wheels, for `#include <cuda_fp16.h>` and the like."""
     folders = []
     for package, marker in _HEADERS.items():
         for path in _files(package):
@@ -104,7 +105,7 @@ def header_folders() -> tuple[Path, ...]:
 
 @cache
 def _files(package: str) -> tuple[Path, ...]:
-    """Kept: a package of headers has thousands, and each kernel is compiled with them."""
+    """The files of a package. They are kept: headers are thousands of files, and are asked for with each kernel."""
     import importlib.metadata
 
     try:
@@ -115,7 +116,7 @@ def _files(package: str) -> tuple[Path, ...]:
 
 
 def disassemble(cubin: Path, symbol_index: int) -> str:
-    """nvdisasm's listing with source lines of the section that holds the function of this symbol table index.
+    """nvdisasm's listing, with source lines, of the section with the function of this index in the symbol table.
 
     Raises GemmsimError where nvdisasm is missing or refuses the file.
     """

@@ -1,4 +1,4 @@
-"""Basic blocks and their successors, as one thread may pass through them."""
+"""Divides a kernel into basic blocks, and finds which blocks a thread may enter after each."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _JUMPS = (Kind.BRANCH, Kind.INDEXED_BRANCH, Kind.CALL, Kind.RETURN, Kind.EXIT)
 
 
 def basic_blocks(instructions: tuple[Instruction, ...]) -> tuple[BasicBlock, ...]:
-    """Blocks in address order.
+    """The basic blocks in the order of their addresses.
 
-    A call continues at its target and, conservatively, behind itself; a return at every place behind a call; an indexed
-    branch without listed targets at every block. BSSY only names a place to meet again: it ends no block, but its
-    target starts one.
+    A call is taken to continue at its target or behind itself, a return behind any call, and an indexed branch without
+    listed targets at any block. BSSY only names the place where threads meet again: it ends no block, but the place
+    that it names begins one.
     """
     if not instructions:
         return ()
@@ -36,7 +36,7 @@ def basic_blocks(instructions: tuple[Instruction, ...]) -> tuple[BasicBlock, ...
 
 
 def _kind(instruction: Instruction) -> Kind:
-    """PLAIN of an opcode that the table lacks: code that is only read may hold some."""
+    """The kind of an instruction. An opcode that the table lacks is PLAIN: code that is only read may hold some."""
     row = OPCODES.get(instruction.opcode)
     return Kind.PLAIN if row is None else row.kind
 
@@ -51,12 +51,12 @@ def _leaves(instruction: Instruction) -> bool:
 
 
 def _successors(last: Instruction, following: int, after_call: tuple[int, ...], starts: list[int]) -> set[int]:
-    """Instruction indices that may run after `last`, which ends a block."""
+    """Indices of the instructions that may run after `last`, the last one of a block."""
     if not _leaves(last):
         return {following}
     kind = _kind(last)
     conditional = last.predicate is not None or kind in (Kind.CALL, Kind.WARP_SYNC) or "DIV" in last.modifiers
-    # `@!P0 BRA P1, target` and `BRA.U !UP0, target` carry further conditions as operands
+    # `@!P0 BRA P1, target` and `BRA.U !UP0, target` have further conditions as operands.
     conditional |= any(o.kind in (OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE) for o in last.operands)
     onward = {following} if conditional else set()
     if kind is Kind.EXIT:

@@ -34,9 +34,9 @@ def programs_to_bytes(programs: Sequence[Program]) -> bytes:
 
 
 def program_from_bytes(data: bytes, arch: str) -> Program | None:
-    """The program for `arch`, without source texts; None where the file has none.
+    """The program for `arch`, without source texts; None where the file has no program for it.
 
-    Raises GemmsimError for anything that `programs_to_bytes` of this version did not write.
+    Raises GemmsimError for data that `programs_to_bytes` of this version did not write.
     """
     header = len(MAGIC) + 1
     if data[: len(MAGIC)] != MAGIC or len(data) < header or data[len(MAGIC)] != FORMAT_VERSION:

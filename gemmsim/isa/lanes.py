@@ -18,7 +18,7 @@ WIDTH_BITS = {"u32": 32, "s32": 32, "u64": 64, "s64": 64, "f32": 32, "f64": 64, 
 
 
 class Lanes(ABC):
-    """32 values of one type; operators build new ones."""
+    """32 values of one type. Operators make new ones of them."""
 
     __slots__ = ("type",)
     type: str
@@ -31,7 +31,7 @@ class Lanes(ABC):
 
     @abstractmethod
     def lift(self, value: int | float) -> Lanes:
-        """The constant `value` in this value's type."""
+        """The constant `value` with the type of this value."""
 
     @abstractmethod
     def invert(self) -> Lanes: ...
@@ -42,7 +42,7 @@ class Lanes(ABC):
 
     @abstractmethod
     def convert(self, type_: str) -> Lanes:
-        """The same value in another type: integers extend by their own sign or truncate; int <-> float rounds."""
+        """The same value in another type. Integers are extended by their own sign, or truncated; floats are rounded."""
 
     @abstractmethod
     def select(self, yes: Lanes, no: Lanes) -> Lanes:
@@ -54,11 +54,11 @@ class Lanes(ABC):
 
     @abstractmethod
     def function(self, name: str) -> Lanes:
-        """A float function of one argument: sqrt, exp2, log2, sin, cos, floor, ceil, trunc, rint."""
+        """A function of a float: sqrt, exp2, log2, sin, cos, floor, ceil, trunc or rint."""
 
     @abstractmethod
     def count(self, name: str) -> Lanes:
-        """ctpop, ctlz or bitreverse of a u32."""
+        """A bit count of a u32: ctpop, ctlz or bitreverse."""
 
     def _lifted(self, other: Any) -> Lanes:
         return other if isinstance(other, Lanes) else self.lift(other)

@@ -1,7 +1,7 @@
 """Text of one SASS instruction, as nvdisasm prints it, to typed operands.
 
-The grammar is what nvdisasm 13 prints for sm_75 to sm_120 (the CUDA Binary Utilities documentation names the opcodes,
-not the operands). Anything else raises `GemmsimError`: an operand is never guessed.
+The grammar is what nvdisasm 13 prints for sm_75 to sm_120; the CUDA Binary Utilities documentation names the opcodes,
+but not the operands. Anything else raises `GemmsimError`: an operand is never guessed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ def parse_instruction(
     sources: tuple[SourceLine, ...] = (),
     labels: Mapping[str, int] | None = None,
 ) -> Instruction:
-    """One instruction. `text` has no trailing semicolon; `labels` maps branch labels to byte offsets in the kernel.
+    """The instruction that `text` and `encoding` stand for.
+
+    text    without the semicolon at its end
+    labels  {branch label: byte offset in the kernel}
 
     Branch targets that nvdisasm lists after an indexed branch (BRX) become TARGET operands after the printed ones.
     """
@@ -68,7 +71,7 @@ def parse_instruction(
 
 
 def branch_labels(instruction: Instruction) -> dict[str, int]:
-    """The labels that an instruction's text names, with their byte offsets: what to parse that text again with."""
+    """{label: byte offset} for the labels in an instruction's text. With them the text can be parsed again."""
     listed = _BRANCH_TARGETS.search(instruction.text)
     names = _TARGET.findall(_NOTE.sub("", instruction.text))
     names += [label.strip() for label in listed["labels"].split(",")] if listed else []
@@ -77,12 +80,12 @@ def branch_labels(instruction: Instruction) -> dict[str, int]:
 
 
 def decode_control(encoding: int) -> Control:
-    """Scheduling bits of a 128-bit encoding: stall [108:105], yield [109], write barrier [112:110], read barrier
-    [115:113], wait mask [121:116], reuse [125:122]. Layout: Jia et al., "Dissecting the NVIDIA Volta GPU Architecture
-    via Microbenchmarking", 2018, section 2.1; unchanged since.
+    """The scheduling bits of a 128-bit encoding.
 
-    The hardware's yield bit is active low: 0 asks the scheduler to prefer another warp, which is `yield_hint=True`
-    here. Barrier number 7 means none.
+    They are stall [108:105], yield [109], write barrier [112:110], read barrier [115:113], wait mask [121:116] and
+    reuse [125:122], a layout that has not changed since Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
+    Microbenchmarking", 2018, section 2.1. The yield bit is active low: 0 asks the scheduler to prefer another warp,
+    which is `yield_hint=True` here. Barrier number 7 means none.
     """
     write, read = encoding >> 110 & 7, encoding >> 113 & 7
     return Control(
@@ -96,7 +99,7 @@ def decode_control(encoding: int) -> Control:
 
 
 def split_operands(text: str) -> list[str]:
-    """Split at the commas and spaces that are outside brackets (`RET R2 \\`(f)` separates by a space only)."""
+    """The words between commas and spaces outside brackets. (`RET R2 \\`(f)` has a space and no comma.)"""
     words, word, depth = [], "", 0
     for char in text:
         if depth == 0 and (char == "," or char.isspace()):
@@ -110,7 +113,7 @@ def split_operands(text: str) -> list[str]:
 
 
 def _merge_halves(opcode: str, words: list[str]) -> list[str]:
-    """Packed half instructions print two 16-bit literals for one 32-bit field: make them one word, "1,-2"."""
+    """Packed half instructions print two 16-bit literals for one 32-bit field; here they become one word, "1,-2"."""
     merged: list[str] = []
     for word in words:
         packed = opcode.startswith("H") and merged and _FLOAT.fullmatch(word) and _FLOAT.fullmatch(merged[-1])
@@ -122,11 +125,11 @@ def _merge_halves(opcode: str, words: list[str]) -> list[str]:
 
 
 def parse_operand(text: str, encoding: int = 0, labels: Mapping[str, int] | None = None) -> Operand:
-    """One operand.
+    """The operand that `text` stands for.
 
-    Hexadecimal immediates keep the printed sign (`-0x14` is -20: mask to the width the opcode wants). Literals printed
-    as floating point take their bits from the encoding's immediate field, bits [63:32] (for FP64 opcodes the upper half
-    of the double, for packed halves both), and keep the printed form in `name`.
+    A hexadecimal immediate keeps its printed sign: `-0x14` is -20, to be masked to the width that the opcode wants. A
+    literal printed as floating point takes its bits from the immediate field of the encoding, bits [63:32], and keeps
+    its printed form in `name`. For FP64 opcodes that field is the upper half of the double, for packed halves both.
     """
     operand = _by_text_alone(text)
     if operand is not None:
@@ -138,7 +141,7 @@ def parse_operand(text: str, encoding: int = 0, labels: Mapping[str, int] | None
 
 @lru_cache(maxsize=1 << 14)
 def _by_text_alone(text: str) -> Operand | None:
-    """The operand, of which a program repeats few; None for labels and floating-point literals."""
+    """The operand; None for labels and floating-point literals. A program repeats few operands, so they are kept."""
     if _INTEGER.fullmatch(text):
         return Operand(OperandKind.IMMEDIATE, value=int(text, 16))
     if _TARGET.fullmatch(text) or all(_FLOAT.fullmatch(part) for part in text.split(",")):
@@ -158,7 +161,7 @@ def _label(label: str, labels: Mapping[str, int]) -> int:
 
 
 def _parse_named(text: str) -> Operand:
-    """Operands that may carry a sign, a complement or bars: registers, predicates, constants, addresses, specials."""
+    """An operand that may have a sign, a complement or bars: a register, predicate, constant, address or special."""
     body, negate, invert, absolute = text, False, False, False
     if body[:1] == "-":
         body, negate = body[1:], True

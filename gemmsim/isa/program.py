@@ -1,8 +1,8 @@
 """Decoded machine code: what the GPU would run, as immutable data.
 
 A `Program` is one kernel of one cubin after decoding: instructions with operands, predicates and the compiler's control
-bits, basic blocks, source lines, and the resources that decide occupancy. It holds no toolchain object, so it can be
-stored, shipped and read on a machine that has no CUDA at all.
+bits, basic blocks, source lines, and the resources that decide occupancy. It holds no object of the toolchain, so it
+can be stored, shipped and read on a machine without CUDA.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from enum import StrEnum
 
 INSTRUCTION_BYTES = 16  # every instruction of Volta and later is one 128-bit word
 
-# Architectural "zero" and "true" names, normalised: nvdisasm prints RZ, URZ, PT and UPT, whose encodings differ between
-# generations (URZ is 63 up to sm_90 and 255 from sm_100 on). Index -1 means "reads as zero/true, writes vanish".
+# The index of RZ, URZ, PT and UPT, which read as zero or true and drop what is written to them. Their encodings differ
+# between generations: URZ is 63 up to sm_90 and 255 from sm_100 on.
 ZERO = -1
 
 
 class OperandKind(StrEnum):
+    """What an operand names."""
+
     REGISTER = "R"
     UNIFORM_REGISTER = "UR"
     PREDICATE = "P"
@@ -32,24 +34,23 @@ class OperandKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """One operand as printed by nvdisasm, parsed.
+    """One operand of an instruction, as nvdisasm prints it.
 
     kind       what it names
-    index      register, predicate or barrier number; `ZERO` for RZ/URZ/PT/UPT; base register of an ADDRESS or of an
-               indexed CONSTANT (`ZERO` where there is none)
-    value      IMMEDIATE: the integer as printed (signed; mask it to the width the opcode wants), for float literals the
-               32 bits of the encoding's immediate field (upper half of a double; both halves of a packed pair);
-               CONSTANT: byte offset; ADDRESS: displacement in bytes
-               (signed); TARGET: byte offset
-    bank       constant bank of a CONSTANT; uniform register of an ADDRESS's or bindless CONSTANT's descriptor
-    uniform    ADDRESS or CONSTANT: index of the uniform register added to the base, `ZERO` where there is none
-    scale      ADDRESS: factor on the base register (`R3.X4` is 4)
-    wide       ADDRESS: the base register is a 64-bit pair (`R2.64`)
-    negate, absolute, invert   `-x`, `|x|`, and `~x` or `!p`
-    suffix     what follows the name, without the dot (`reuse` excluded): "64", "H0_H0", "B1", ...
-    name       SPECIAL: its name ("SR_TID.X"); ADDRESS: kind of its descriptor ("desc", "gdesc") or empty; CONSTANT:
-               "cx"
-               where bindless; IMMEDIATE: the literal where printed as floating point, "set" for a set of bits `{2,0}`
+    index      number of the register, predicate or barrier; `ZERO` for RZ, URZ, PT and UPT. ADDRESS, indexed CONSTANT:
+               the base register, `ZERO` where there is none
+    value      IMMEDIATE: the integer as printed (signed; mask it to the width that the opcode wants) or, of a float
+               literal, the 32 bits of the encoding's immediate field (upper half of a double, both halves of a packed
+               pair). CONSTANT, TARGET: byte offset. ADDRESS: displacement in bytes, signed
+    bank       CONSTANT: its bank. ADDRESS, bindless CONSTANT: the uniform register of the descriptor
+    uniform    ADDRESS, CONSTANT: the uniform register that is added to the base, `ZERO` where there is none
+    scale      ADDRESS: factor on the base register (4 of `R3.X4`)
+    wide       ADDRESS: whether the base register is a 64-bit pair (`R2.64`)
+    negate, absolute, invert   whether it is printed as `-x`, as `|x|`, and as `~x` or `!p`
+    suffix     what follows the name, without the dot and without `reuse`: "64", "H0_H0", "B1", ...
+    name       SPECIAL: its name ("SR_TID.X"). ADDRESS: kind of its descriptor ("desc", "gdesc") or empty. CONSTANT:
+               "cx" where it is bindless. IMMEDIATE: the literal where it is printed as floating point, and "set" for a
+               set of bits `{2,0}`
     """
 
     kind: OperandKind
@@ -72,10 +73,10 @@ class Control:
 
     stall_cycles   cycles the warp waits after issuing this instruction
     yield_hint     True where the scheduler is asked to prefer another warp
-    write_barrier  scoreboard (0 to 5) released when the result is written, None where none
-    read_barrier   scoreboard released when the sources have been read, None where none
-    wait_mask      bit i set: do not issue before scoreboard i is free
-    reuse_mask     operand slots kept in the register reuse cache
+    write_barrier  scoreboard (0 to 5) that is released when the result is written; None without one
+    read_barrier   scoreboard that is released when the sources have been read; None without one
+    wait_mask      bit i is set where the instruction must not issue before scoreboard i is free
+    reuse_mask     operand slots whose registers stay in the register reuse cache
     """
 
     stall_cycles: int
@@ -88,6 +89,8 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
+    """A line of a source file."""
+
     file: str
     line: int
 
@@ -97,10 +100,10 @@ class Instruction:
     """One machine instruction.
 
     offset      byte offset from the start of the kernel
-    opcode      base opcode ("IMAD"); `modifiers` are what follows it, split at the dots (("WIDE", "U32"))
-    predicate   guard (`@!P0` is an inverted PREDICATE operand), None where it always executes
-    sources     source lines, innermost first; more than one where the instruction was inlined
-    text        the instruction as nvdisasm prints it, for people
+    opcode      the mnemonic's first part ("IMAD"); `modifiers` are the parts after it (("WIDE", "U32"))
+    predicate   its guard (`@!P0` is an inverted PREDICATE operand); None where it always executes
+    sources     its source lines, innermost first; more than one where the code was inlined
+    text        the instruction as nvdisasm prints it
     encoding    the 128-bit word
     """
 
@@ -158,18 +161,19 @@ class Program:
     """One kernel, decoded.
 
     name               readable name ("tiled"); `symbol` is the name in the cubin
-    arch               "sm_90"
-    abi                "numba": an array argument is 5 + 2*ndim words; "c": an array argument is one pointer
-    registers          registers a thread, as the driver would report them
-    static_shared_bytes, local_bytes (a thread: stack and spills), barriers
+    arch               architecture ("sm_90")
+    abi                "numba" where an array argument is 5 + 2*ndim words, "c" where it is one pointer
+    registers          registers of a thread, as the driver would report them
+    static_shared_bytes, barriers   shared memory and barriers of a block
+    local_bytes        local memory of a thread: stack and spills
     parameter_base     byte offset of the parameters in constant bank 0
-    constants          initial content of other constant banks, {bank: bytes}
-    max_threads        launch bound of the kernel, None where there is none
-    toolchain          {tool: version} that made it
-    source             {file name: text} of the files that source lines point into, where they could be read
-    cubin_sha256       of the whole cubin
-    reserved_shared_bytes  bytes for the system at the bottom of the shared window (sm_90 and later: the kernel's data
-                       starts at this address); not in `static_shared_bytes`
+    constants          {bank: initial content} of the other constant banks
+    max_threads        launch bound of the kernel; None where there is none
+    toolchain          {tool: version} of what made it
+    source             {file name: text} of the files that source lines name, where they could be read
+    cubin_sha256       hash of the whole cubin
+    reserved_shared_bytes  bytes at the bottom of the shared window that the system uses (sm_90 and later: the kernel's
+                       data starts at this address); `static_shared_bytes` does not contain them
     global_data        initial content of the module's device globals (`__device__` variables, tables of math functions)
     relocations        words of `constants` that hold addresses into `global_data`
     """

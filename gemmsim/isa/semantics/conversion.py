@@ -1,6 +1,7 @@
 """Conversions between integers and floats, and rounding: I2F, F2I, F2F, F2FP, FRND.
 
-Rounding modes: 0 nearest even, 1 floor, 2 ceiling, 3 truncate; 4, round to odd, makes a second rounding innocuous.
+The rounding modes are 0 nearest even, 1 floor, 2 ceiling, 3 truncate, and 4 round to odd, after which a second rounding
+gives what one rounding would.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def extend(a: u32, signed: imm) -> u64:
 
 @op
 def bit_field(a: u32, low: imm, bits: imm, signed: imm) -> u32:
-    """`bits` bits of a from bit `low` on, extended: the operand suffixes .B0 to .B3, .H0 and .H1."""
+    """`bits` bits of a, from bit `low` on, extended to 32: what the operand suffixes .B0 to .B3, .H0 and .H1 pick."""
     up = a.lift(32) - bits
     wide = (a >> low) << up
     return signed.ne(0).select((wide.bitcast("s32") >> up).bitcast("u32"), wide >> up)
@@ -38,7 +39,7 @@ def i2f_u32(a: u32) -> f32:
 
 @op
 def i2f_64(a: u64, signed: imm, mode: imm) -> f32:
-    """Any rounding mode: the nearest float32 is at most one step from the one wanted."""
+    """An integer in any rounding mode. The nearest float32 is at most one step from the one that is wanted."""
     negative = signed.ne(0) & (a.bitcast("s64") < 0)
     magnitude = negative.select(a.lift(0) - a, a)
     near = magnitude.convert("f32")
@@ -69,7 +70,8 @@ def _rounded(x: Lanes, mode: Lanes) -> Lanes:
 
 @op
 def f2i_32(a: f64, signed: imm, mode: imm, nan: imm) -> u32:
-    """Clamped to the type's range; NaN gives `nan` (PTX ISA, cvt: 0 from float32 to 32 bits, else the top bit)."""
+    """An integer clamped to the range of its type. NaN gives `nan`: 0 from float32 to 32 bits, else the top bit alone
+    (PTX ISA, cvt)."""
     x = _rounded(a, mode)
     is_nan, is_signed = x.ne(x), signed.ne(0)
     low, high = (
@@ -87,7 +89,7 @@ def f2i_64(a: f64, signed: imm, mode: imm) -> u64:
     x = _rounded(a, mode)
     magnitude = (x < 0).select(x.lift(0.0) - x, x)
     negative, is_signed = x < 0, signed.ne(0)
-    # The largest float64 below the limit converts; the limit itself and what is beyond clamps.
+    # Values below the limit are converted; the limit itself and what is beyond it is clamped.
     limit = is_signed.select(x.lift(2.0**63), x.lift(2.0**64))
     fits = magnitude < limit
     value = fits.select(magnitude, x.lift(0.0)).convert("u64")
@@ -111,7 +113,7 @@ def f32_to_f64(a: f32) -> f64:
 
 @op
 def frnd(a: f32, mode: imm) -> f32:
-    """To an integral value; NaN becomes the canonical one."""
+    """The value rounded to an integral one. NaN becomes the canonical NaN."""
     x = _rounded(a, mode)
     return x.ne(x).select(x.bitcast("u32").lift(0x7FFFFFFF).bitcast("f32"), x)
 

@@ -1,4 +1,4 @@
-"""Packed half precision. Halves are widened to float32 by integer arithmetic, because not every CPU converts them."""
+"""Packed half precision. Integer arithmetic widens halves to float32, because not every CPU can convert them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gemmsim.isa.semantics.registry import imm, op, u32
 
 
 def half_to_single(h: Lanes) -> Lanes:
-    """IEEE binary16 bits (in a u32) to float32, exactly."""
+    """float32 from the bits of an IEEE binary16 in a u32. The conversion is exact."""
     sign = (h & 0x8000) << 16
     exponent, fraction = (h >> 10) & 0x1F, h & 0x3FF
     normal = (((exponent + 112) << 23) | (fraction << 13)).bitcast("f32")
@@ -20,13 +20,13 @@ def half_to_single(h: Lanes) -> Lanes:
 
 
 def single_to_half(x: Lanes) -> Lanes:
-    """float32 to IEEE binary16 bits, round to nearest even."""
+    """The bits of an IEEE binary16 from a float32, rounded to nearest even."""
     bits = x.bitcast("u32")
     sign, magnitude = (bits >> 16) & 0x8000, bits & 0x7FFFFFFF
     rounded = magnitude + 0xFFF + ((magnitude >> 13) & 1)
     normal = (rounded >> 13) - (112 << 10)
     normal = (magnitude >= 0x477FF000).select(bits.lift(0x7C00), normal)  # 65520 and above
-    # Below 2^-14 adding 0.5 lines the binary16 subnormal grid up with float32's last bit, so the addition rounds.
+    # Below 2^-14, 0.5 is added: the last bit of float32 is then that of a binary16 subnormal, so the addition rounds.
     grid = (magnitude.bitcast("f32") + 0.5).bitcast("u32") - 0x3F000000
     small = (magnitude < 0x38800000).select(grid, normal)
     nan = (magnitude > 0x7F800000).select(bits.lift(0x7FFF), small)
@@ -44,10 +44,11 @@ def single_to_brain(x: Lanes) -> Lanes:
 
 
 def _packed(name: str, widen: Callable[[Lanes], Lanes], narrow: Callable[[Lanes], Lanes]) -> None:
-    """HFMA2, on two halves at once. HADD2 is a * 1 + b and HMUL2 a * b + -0: the same, signs of zeros included."""
+    """HFMA2 on both halves. HADD2 is lowered to a * 1 + b and HMUL2 to a * b + -0, which give the same zeros too."""
 
     def lane(x: Lanes, y: Lanes, z: Lanes) -> Lanes:
-        # The product of two halves is exact in float64; a sum rounded to odd makes the rounding to a half the only one.
+        # The product of two halves is exact in float64. The sum is rounded to odd, so that the rounding to a half is
+        # the only one that counts.
         product, addend = widen(x).convert("f64") * widen(y).convert("f64"), widen(z).convert("f64")
         return narrow(_round_to_odd(*two_sum(product, addend)))
 
@@ -58,14 +59,14 @@ def _packed(name: str, widen: Callable[[Lanes], Lanes], narrow: Callable[[Lanes]
 
 
 def two_sum(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
-    """The rounded sum and its error, exactly (Knuth)."""
+    """The rounded sum and its exact error (Knuth)."""
     total = a + b
     there = total - a
     return total, (a - (total - there)) + (b - there)
 
 
 def _round_to_odd(total: Lanes, error: Lanes) -> Lanes:
-    """total + error as float32, truncated and with the last bit set where anything was lost."""
+    """total + error as float32: truncated, and with the last bit set where something was lost."""
     near = total.convert("f32")
     bits, back = near.bitcast("u32"), near.convert("f64")
     positive = total.bitcast("s64") >= 0
@@ -81,7 +82,7 @@ _packed("bf16", brain_to_single, single_to_brain)
 
 @op
 def half_source(a: u32, low: imm, high: imm) -> u32:
-    """Pick the halves of an operand: H0_H0, H1_H1, H0_H1."""
+    """The halves of an operand that its suffix H0_H0, H1_H1 or H0_H1 picks."""
     first = low.ne(0).select(a >> 16, a & 0xFFFF)
     second = high.ne(0).select(a >> 16, a & 0xFFFF)
     return (second << 16) | first

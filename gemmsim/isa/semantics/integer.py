@@ -35,7 +35,8 @@ def iadd3(a: u32, b: u32, c: u32, negations: imm) -> u32:
 
 @op
 def iadd3_carry(a: u32, b: u32, c: u32, x: pred, y: pred, negations: imm) -> tuple[u32, pred, pred]:
-    """Sum of three and two carries in; carries out: "at least one", "at least two" (three addends can carry twice)."""
+    """The sum of three addends and two carries in, and two carries out, "at least one" and "at least two": three
+    addends can carry twice."""
     total = zext(a) + zext(b) + zext(c) + carry(x) + carry(y) + zext(negations)
     over = total >> 32
     return total.convert("u32"), over >= 1, over >= 2
@@ -48,13 +49,13 @@ def iadd64(a: u64, b: u64, c: u64, negations: imm) -> u64:
 
 @op
 def imad(a: u32, b: u32, c: u32, negations: imm) -> u32:
-    """`negations` belongs to c; -(a*b) is lowered as a product with a negated factor."""
+    """a*b + c. `negations` belongs to c; -(a*b) is lowered as a product with a negated factor."""
     return a * b + c + negations
 
 
 @op
 def imad_carry(a: u32, b: u32, c: u32, x: pred) -> tuple[u32, pred]:
-    """IMAD.X: low half of the product, plus c, plus the carry in; carry out of that sum."""
+    """IMAD.X: the low half of the product plus c plus the carry in, and the carry out of that sum."""
     total = zext(a * b) + zext(c) + carry(x)
     return total.convert("u32"), (total >> 32).ne(0)
 
@@ -71,7 +72,7 @@ def imad_wide_s32(a: u32, b: u32, c: u64, negations: imm) -> u64:
 
 @op
 def imad_wide_carry(a: u32, b: u32, c: u64, x: pred, signed: imm) -> tuple[u64, pred]:
-    """IMAD.WIDE with a carry in (.X) or out; the carry is that of the 64-bit sum."""
+    """IMAD.WIDE with a carry in (.X) or out. The carry is that of the 64-bit sum."""
     product = signed.ne(0).select(sext(a) * sext(b), zext(a) * zext(b))
     partial = product + c
     total = partial + carry(x)
@@ -80,20 +81,20 @@ def imad_wide_carry(a: u32, b: u32, c: u64, x: pred, signed: imm) -> tuple[u64, 
 
 @op
 def imad_hi(a: u32, b: u32, c: u64, signed: imm) -> tuple[u32, pred]:
-    """IMAD.HI: high word of a*b + c, where c is a register pair (division relies on it), and the sum's carry."""
+    """IMAD.HI: the high word of a*b + c and the sum's carry. c is a register pair, which division relies on."""
     product = signed.ne(0).select(sext(a) * sext(b), zext(a) * zext(b))
     total = product + c
     return (total >> 32).convert("u32"), total < product
 
 
 def shift_left(x: Lanes, amount: Lanes) -> Lanes:
-    """x << amount with amounts of the width and more giving 0."""
+    """x << amount. Amounts of the width and more give 0."""
     width = 64 if x.type == "u64" else 32
     return (amount < width).select(x << (amount & (width - 1)), x.lift(0))
 
 
 def shift_right(x: Lanes, amount: Lanes) -> Lanes:
-    """x >> amount; amounts of the width and more give 0, or the sign in every bit of a signed type."""
+    """x >> amount. Amounts of the width and more give 0 or, for a signed type, the sign in every bit."""
     width = 64 if x.type in ("u64", "s64") else 32
     if x.type[0] == "s":
         return x >> (amount < width).select(amount, amount.lift(width - 1))
@@ -102,8 +103,8 @@ def shift_right(x: Lanes, amount: Lanes) -> Lanes:
 
 @op
 def lea(a: u32, b: u32, shift: imm, negations: imm) -> tuple[u32, pred]:
-    """(a << shift) + b, and the carry of that sum. A negated a negates the shifted value, so it arrives un-negated
-    with `negations` bit 0 set; bit 1 is b's."""
+    """(a << shift) + b, and the carry of that sum. Bit 0 of `negations` says that the shifted value is to be negated,
+    for which `a` arrives without its sign; bit 1 says that b was negated."""
     shifted = shift_left(a, shift)
     flipped = (negations & 1).ne(0).select(~shifted, shifted)
     total = zext(flipped) + zext(b) + zext((negations & 1) + (negations >> 1))
@@ -112,7 +113,7 @@ def lea(a: u32, b: u32, shift: imm, negations: imm) -> tuple[u32, pred]:
 
 @op
 def lea_x(a: u32, b: u32, x: pred, shift: imm, inverted: imm) -> tuple[u32, pred]:
-    """LEA.X: as LEA with a carry in; an inverted a inverts the shifted value."""
+    """LEA.X is LEA with a carry in. `inverted` says that the shifted value is to be inverted."""
     shifted = shift_left(a, shift)
     flipped = inverted.ne(0).select(~shifted, shifted)
     total = zext(flipped) + zext(b) + carry(x)
@@ -121,9 +122,19 @@ def lea_x(a: u32, b: u32, x: pred, shift: imm, inverted: imm) -> tuple[u32, pred
 
 @op
 def lea_hi(a: u32, b: u32, c: u32, x: pred, shift: imm, negations: imm) -> tuple[u32, pred]:
-    """LEA.HI(.X): high word of (c:a << shift), plus b, plus the carry in. Bit 0 of `negations`: negate the shifted
-    64-bit value; bit 1: b was negated; bit 2: invert the shifted value (the form with .X)."""
-    pair = (zext(c) << 32) | zext(a)
+    """LEA.HI(.X): the high word of (c:a << shift) plus b plus the carry in, and the carry of that sum."""
+    return _lea_high((zext(c) << 32) | zext(a), b, x, shift, negations)
+
+
+@op
+def lea_hi_sx32(a: u32, b: u32, x: pred, shift: imm, negations: imm) -> tuple[u32, pred]:
+    """LEA.HI(.X).SX32 is LEA.HI with `a`, sign-extended, as the 64-bit value."""
+    return _lea_high(sext(a), b, x, shift, negations)
+
+
+def _lea_high(pair: Lanes, b: Lanes, x: Lanes, shift: Lanes, negations: Lanes) -> tuple[Lanes, Lanes]:
+    """Bit 0 of `negations` says that the shifted 64-bit value is to be negated, bit 1 that b was negated, and bit 2
+    that the shifted value is to be inverted (the form with .X)."""
     shifted = shift_left(pair, zext(shift))
     negated = (~shifted) + 1
     value = (negations & 1).ne(0).select(negated, (negations & 4).ne(0).select(~shifted, shifted)) >> 32
@@ -131,18 +142,8 @@ def lea_hi(a: u32, b: u32, c: u32, x: pred, shift: imm, negations: imm) -> tuple
     return total.convert("u32"), (total >> 32).ne(0)
 
 
-@op
-def lea_hi_sx32(a: u32, b: u32, x: pred, shift: imm, negations: imm) -> tuple[u32, pred]:
-    """LEA.HI(.X).SX32: as LEA.HI with a sign-extended as the 64-bit value."""
-    shifted = shift_left(sext(a), zext(shift))
-    negated = (~shifted) + 1
-    value = (negations & 1).ne(0).select(negated, (negations & 4).ne(0).select(~shifted, shifted)) >> 32
-    total = value + zext(b) + zext((negations >> 1) & 1) + carry(x)
-    return total.convert("u32"), (total >> 32).ne(0)
-
-
-# SHF shifts the 64-bit value high:low and keeps its high (.HI) or low word. Left shifts of 32-bit data come as
-# SHF.L.U32 a, n, RZ: low = a, and the result is the low word. Without .W the amount saturates at the width.
+# SHF shifts the 64-bit value high:low and keeps its high word (.HI) or its low word. A left shift of 32-bit data is
+# SHF.L.U32 a, n, RZ: low is a, and the result is the low word. Without .W the amount saturates at the width.
 
 
 def funnel(low: Lanes, high: Lanes) -> Lanes:
@@ -155,7 +156,7 @@ def amount_of(n: Lanes, wrap: Lanes, width: int) -> Lanes:
 
 @op
 def shf_l(low: u32, n: u32, high: u32, width: imm, wrap: imm, hi: imm) -> u32:
-    """SHF.L: `width` is 32 or 64, the data width that limits the amount."""
+    """SHF.L. `width`, 32 or 64, is the width of the data, which limits the amount."""
     narrow, wide = amount_of(n, wrap, 32), amount_of(n, wrap, 64)
     amount = width.eq(32).select(narrow, wide)
     shifted = shift_left(funnel(low, high), amount)
@@ -167,7 +168,7 @@ def shf_r_u(low: u32, n: u32, high: u32, width: imm, wrap: imm, hi: imm) -> u32:
     amount = width.eq(32).select(amount_of(n, wrap, 32), amount_of(n, wrap, 64))
     pair = funnel(low, high)
     kept = shift_right(pair, amount).convert("u32")
-    # .HI keeps the high word: high >> n, which needs no bits from below.
+    # .HI keeps the high word. It is high >> n, which needs no bits from below.
     upper = shift_right(zext(high), amount).convert("u32")
     return hi.ne(0).select(upper, kept)
 
@@ -203,7 +204,7 @@ def popc(a: u32) -> u32:
 
 @op
 def flo_u32(a: u32, distance: imm) -> u32:
-    """Find leading one: its bit number, or with .SH its distance from the top; all ones where there is none."""
+    """The number of the leading one's bit or, with .SH, its distance from the top; all ones where there is none."""
     zeros = a.count("ctlz")
     place = distance.ne(0).select(zeros, a.lift(31) - zeros)
     return a.eq(0).select(a.lift(0xFFFFFFFF), place)
@@ -216,7 +217,7 @@ def brev(a: u32) -> u32:
 
 @op
 def sgxt(a: u32, bits: u32, signed: imm) -> u32:
-    """Keep the low `bits` bits and extend them by zero or by sign."""
+    """The low `bits` bits, extended by zeros or by their sign."""
     kept = (bits < 32).select(bits, bits.lift(32))
     up = zext(a.lift(32) - kept)
     wide = shift_left(zext(a), up).convert("u32")
@@ -227,7 +228,7 @@ def sgxt(a: u32, bits: u32, signed: imm) -> u32:
 
 @op
 def bmsk(a: u32, b: u32, wrap: imm) -> u32:
-    """`b` ones starting at bit `a`; .C clamps both at 32, .W takes them modulo 32."""
+    """`b` ones from bit `a` on. .C clamps both at 32, and .W takes them modulo 32."""
     start = wrap.ne(0).select(a & 31, (a < 32).select(a, a.lift(32)))
     size = wrap.ne(0).select(b & 31, (b < 32).select(b, b.lift(32)))
     ones = shift_left(zext(a.lift(1)), zext(size)) - 1
@@ -236,7 +237,7 @@ def bmsk(a: u32, b: u32, wrap: imm) -> u32:
 
 @op
 def idp4a(a: u32, b: u32, c: u32, signed_a: imm, signed_b: imm) -> u32:
-    """IDP.4A: dot product of four bytes, added to c."""
+    """IDP.4A: the dot product of four bytes, added to c."""
     total = c
     for byte in range(4):
         x, y = (a >> (8 * byte)) & 0xFF, (b >> (8 * byte)) & 0xFF
@@ -254,19 +255,19 @@ def vabsdiff(a: u32, b: u32, c: u32, signed: imm) -> u32:
 
 @op
 def address64(base: u64, uniform: u64, displacement: imm) -> u64:
-    """Effective address of a global access; the displacement is signed."""
+    """The address of a global access. The displacement is signed."""
     return base + uniform + sext(displacement)
 
 
 @op
 def address32(base: u32, uniform: u32, scale: imm, displacement: imm) -> u64:
-    """Effective address of a shared or local access, zero-extended."""
+    """The address of a shared or local access, zero-extended."""
     return zext(base * scale + uniform + displacement)
 
 
 @op
 def first_bytes(a: u32, left_out: u32, size: imm) -> u32:
-    """The bytes of a word that an item of `size` bytes still has when `left_out` of them are missing at its end."""
+    """A word in which only those bytes remain that an item of `size` bytes has without its last `left_out` ones."""
     kept = (size.bitcast("s32") > left_out.bitcast("s32")).select(size - left_out, a.lift(0))
     ones = shift_left(zext(a.lift(1)), zext((kept < 4).select(kept, kept.lift(4))) << 3) - 1
     return a & ones.convert("u32")

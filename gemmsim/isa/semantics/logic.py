@@ -39,7 +39,7 @@ for _table, _formula in COMMON_TABLES.items():
 
 @op
 def lop3(a: u32, b: u32, c: u32, table: imm) -> tuple[u32, pred]:
-    """Any three-input bitwise function by its truth table; the predicate says whether any bit is set."""
+    """A bitwise function of three inputs by its truth table. The predicate says whether any bit is set."""
 
     def row(bit: int) -> Lanes:
         return a.lift(0) - ((table >> bit) & 1)  # all ones where the table has a one
@@ -56,7 +56,7 @@ def lop3(a: u32, b: u32, c: u32, table: imm) -> tuple[u32, pred]:
 
 @op
 def prmt(a: u32, selector: u32, c: u32) -> u32:
-    """Byte permute of c:a; bit 3 of a selector nibble replicates the byte's sign bit instead."""
+    """The bytes of c:a that the selector's nibbles name. Bit 3 of a nibble asks for the byte's sign bit instead."""
     pair = (c.convert("u64") << 32) | a.convert("u64")
     value = a.lift(0)
     for byte in range(4):

@@ -15,12 +15,12 @@ def combine(result: Lanes, p: Lanes, how: Lanes) -> Lanes:
 
 
 def both(result: Lanes, p: Lanes, how: Lanes) -> tuple[Lanes, Lanes]:
-    """What a SETP writes: the comparison, and its complement, each combined with p."""
+    """The two results of a SETP: the comparison and its complement, each combined with p."""
     return combine(result, p, how), combine(~result, p, how)
 
 
-# Few comparisons are micro-operations: lowering swaps operands and inverts results to make the others. `invert` comes
-# before the combination with the third predicate.
+# Only a few comparisons are micro-operations; lowering makes the others of them by swapping operands and inverting
+# results. `invert` is applied before the result is combined with the third predicate.
 
 
 def _setp(name: str, type_: str, comparison: Callable[[Lanes, Lanes], Lanes]) -> None:
@@ -32,7 +32,7 @@ def _setp(name: str, type_: str, comparison: Callable[[Lanes, Lanes], Lanes]) ->
 
 
 def _setp_ex(name: str, type_: str, comparison: Callable[[Lanes, Lanes, Lanes], Lanes]) -> None:
-    """.EX compares the high words of a 64-bit value; `low` is what the comparison of the low words said."""
+    """.EX compares the high words of a 64-bit value. `low` is the result of comparing the low words."""
 
     def setp_ex(a, b, p: pred, low: pred, invert: imm, how: imm) -> tuple[pred, pred]:  # type: ignore[no-untyped-def]
         return both(comparison(a, b, low) ^ invert.ne(0), p, how)
@@ -46,7 +46,7 @@ for _type in ("s32", "u32"):
     _setp_ex("lt", _type, lambda a, b, low: (a < b) | (a.eq(b) & low))
 _setp("eq", "u32", lambda a, b: a.eq(b))
 _setp_ex("eq", "u32", lambda a, b, low: a.eq(b) & low)
-for _type in ("f32", "f64"):  # each is false where an operand is NaN
+for _type in ("f32", "f64"):  # all are false where an operand is NaN
     _setp("lt", _type, lambda a, b: a < b)
     _setp("le", _type, lambda a, b: a <= b)
     _setp("eq", _type, lambda a, b: a.eq(b))
@@ -56,19 +56,19 @@ for _type in ("f32", "f64"):  # each is false where an operand is NaN
 
 @op
 def plop3(a: pred, b: pred, c: pred, first: imm, second: imm) -> tuple[pred, pred]:
-    """Two three-input predicate functions by truth table (bit 4a + 2b + c)."""
+    """Two functions of three predicates by their truth tables (bit 4a + 2b + c)."""
     index = (a.convert("u32") << 2) | (b.convert("u32") << 1) | c.convert("u32")
     return ((first >> index) & 1).ne(0), ((second >> index) & 1).ne(0)
 
 
 @op
 def bit_of(a: u32, bit: imm) -> pred:
-    """One predicate of R2P."""
+    """One predicate that R2P writes."""
     return ((a >> bit) & 1).ne(0)
 
 
 @op
 def with_bit(a: u32, p: pred, bit: imm) -> u32:
-    """One predicate of P2R."""
+    """A word in which P2R has set one predicate's bit."""
     one = a.lift(1) << bit
     return p.select(a | one, a & ~one)

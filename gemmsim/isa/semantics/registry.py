@@ -10,7 +10,7 @@ from typing import Any
 
 from gemmsim.isa.lanes import Lanes
 
-# What an annotation says; to Python they are all `Lanes`.
+# The names for annotations. To Python they are all `Lanes`.
 u32 = s32 = u64 = s64 = f32 = f64 = pred = imm = Lanes
 
 MAX_SOURCES = 5
@@ -33,7 +33,7 @@ OPS: dict[str, Op] = {}
 
 
 def op(function: Callable[..., Any], name: str | None = None) -> Callable[..., Any]:
-    """Register a semantic function; see the package's docstring for what its annotations mean."""
+    """Register a semantic function. The package's docstring says what its annotations mean."""
     signature = inspect.signature(function)
     types = [str(p.annotation) for p in signature.parameters.values()]
     sources = tuple(t for t in types if t != "imm")

@@ -1,4 +1,4 @@
-"""Single precision: FFMA, FADD, FMUL, FMNMX, FSEL, MUFU, each also flushing subnormals (.FTZ)."""
+"""Single precision: FFMA, FADD, FMUL, FMNMX, FSEL, MUFU. With .FTZ they flush subnormal numbers to zero."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CANONICAL_NAN = 0x7FFFFFFF  # what NVIDIA GPUs return for every NaN result (PTX 
 
 
 def flush(x: Lanes) -> Lanes:
-    """Subnormal to zero of the same sign."""
+    """Zero of the same sign in place of a subnormal number."""
     bits = x.bitcast("u32")
     return (bits & 0x7F800000).eq(0).select(bits & 0x80000000, bits).bitcast("f32")
 
@@ -23,7 +23,7 @@ def canonical(x: Lanes) -> Lanes:
 
 
 def _forms(name: str, types: int, formula: Callable[..., Lanes]) -> None:
-    """Register `name` and `name_ftz`. FADD and FMUL ignore their third operand."""
+    """Register `name` and `name_ftz`, functions of two or three operands."""
 
     def plain(*args: Lanes) -> Lanes:
         return canonical(formula(*args))
@@ -59,16 +59,16 @@ _forms("ffma", 3, lambda a, b, c: a.fma(b, c))
 
 @op
 def saturate(x: f32) -> f32:
-    """Clamp to [0, 1]; NaN gives 0."""
+    """The value clamped to [0, 1]. NaN gives 0."""
     low = (x > 0).select(x, x.lift(0))
     return (low < 1).select(low, x.lift(1))
 
 
 @op
 def ffma_directed(a: f32, b: f32, c: f32, mode: imm) -> f32:
-    """FFMA rounded down (1), up (2) or to zero (3), as the compiler's slow paths of division and square root need it.
+    """FFMA rounded down (1), up (2) or to zero (3), which the compiler's slow paths of division and square root need.
 
-    In float64 the product is exact; the sum's error says on which side of it the true value lies.
+    The product is exact in float64. The error of the sum says on which side of the sum the true value lies.
     """
     product, addend = a.convert("f64") * b.convert("f64"), c.convert("f64")
     total, error = two_sum(product, addend)
@@ -90,8 +90,8 @@ def ffma_directed(a: f32, b: f32, c: f32, mode: imm) -> f32:
 def fchk(a: f32, b: f32) -> pred:
     """FCHK: whether a / b needs the slow path, because the quotient or an intermediate may leave the normal range.
 
-    The hardware's bounds are not documented; these are sufficient for the compiler's sequence and both paths round
-    correctly, so that only which of them is taken can differ (operands beyond 2^100 and below 2^-100).
+    The hardware's bounds are not documented. The ones here are sufficient for the compiler's sequence, and both paths
+    round correctly: only the choice of the path can differ, for operands beyond 2^100 and below 2^-100.
     """
 
     def exponent(x: Lanes) -> Lanes:
@@ -104,7 +104,7 @@ def fchk(a: f32, b: f32) -> pred:
 
 @op
 def fmnmx(a: f32, b: f32, smaller: pred, ftz: imm) -> f32:
-    """IEEE-754 minNum/maxNum: the number where one is NaN; -0 below +0."""
+    """IEEE-754 minNum and maxNum. Where one operand is NaN the other is the result; -0 is below +0."""
     a = ftz.ne(0).select(flush(a), a)
     b = ftz.ne(0).select(flush(b), b)
     a_less = (a < b) | (a.eq(b) & (a.bitcast("s32") < b.bitcast("s32")))
@@ -122,13 +122,13 @@ def fsel(a: f32, b: f32, p: pred, ftz: imm) -> f32:
 
 @op
 def flush_f32(a: f32) -> f32:
-    """Used before comparisons and conversions with .FTZ."""
+    """Lowering puts this before comparisons and conversions with .FTZ."""
     return flush(a)
 
 
 def _mufu(name: str, formula: Callable[[Lanes], Lanes]) -> None:
-    # The function unit flushes subnormals, with or without .FTZ: the compiler scales operands around it where PTX wants
-    # them kept.
+    # The function unit flushes subnormal numbers, with or without .FTZ. Where PTX does not want that, the compiler
+    # scales the operands.
     def mufu(a: f32) -> f32:
         return flush(canonical(formula(flush(a))))
 
