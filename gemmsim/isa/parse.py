@@ -99,7 +99,7 @@ def decode_control(encoding: int) -> Control:
 
 
 def split_operands(text: str) -> list[str]:
-    """The words between commas and spaces outside brackets. (`RET R2 \\`(f)` has a space and no comma.)"""
+    """The words between commas and spaces outside brackets: `RET R2 \\`(f)` has a space and no comma."""
     words, word, depth = [], "", 0
     for char in text:
         if depth == 0 and (char == "," or char.isspace()):
