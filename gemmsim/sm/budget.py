@@ -1,4 +1,4 @@
-"""Simulating blocks within a budget of instructions: in full, with loops cut short, or only their beginning."""
+"""Simulates blocks within a budget of instructions: in full, with their loops cut short, or only their beginning."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ from gemmsim.sm.state import State
 from gemmsim.sm.streams import RecordedStreams, WarpStream
 from gemmsim.sm.totals import Totals
 
-ENDS = 2  # iterations that blocks keep where their beginnings and ends are simulated
-LEAST_STEADY = 4  # iterations in a row that show what one costs in the steady state
+ENDS = 2  # iterations of a cut loop that are simulated with the rest of the block: the first and the last
+LEAST_STEADY = 4  # this many iterations in a row show what one costs in the steady state
 
 Parts = dict[int, list[tuple[int, int]]]  # warp of the trace -> parts [start, stop) of its stream to simulate
 
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """`count` iterations of each warp's main loop (more in some warps), of which `steady` are simulated in a row."""
+    """How loops are cut.
+
+    Each warp has at least `count` iterations of its main loop, of which `steady` are simulated in a row.
+    """
 
     loops: dict[int, Loop]
     count: int
@@ -33,9 +36,12 @@ class _Cut:
 
     @property
     def measured(self) -> int:
-        """Those in the middle, in whole periods: a loop over one element a step touches a new line every 32 iterations
-        (4-byte elements), one that the compiler unrolled by 4 every 8. Those before are on the way to the steady state,
-        as blocks that started together are."""
+        """How many iterations in the middle of these are measured.
+
+        They make whole periods: a loop over one element a step touches a new line every 32 iterations (4-byte
+        elements), and one that the compiler unrolled by 4 every 8. The iterations before them are left out, because
+        blocks that started together have not reached the steady state by then.
+        """
         return next(period for period in (32, 16, 8, 4, 2, 1) if period <= self.steady // 2)
 
 
@@ -75,10 +81,11 @@ class Simulator:
     def run(self, blocks: int, resident: int, active_sms: int, last_active_sms: int, budget: int) -> Totals:
         """Totals of an SM that runs `blocks` blocks, `resident` at a time, simulating at most `budget` instructions.
 
-        Within the budget: simulated in full. Else the main loop of each warp is cut to its first and last iteration,
-        and what one iteration of all resident warps costs in the steady state is added for those left out. Where the
-        last blocks are fewer than `resident`, theirs is what so few cost, with `last_active_sms` SMs sharing L2 and
-        DRAM. Without such a loop the beginning of each warp is simulated and scaled by instructions.
+        Blocks that fit the budget are simulated in full. Else the main loop of each warp is cut to its first and last
+        iteration, and the cost of one iteration of all resident warps in the steady state is added for each one left
+        out. Where the last blocks are fewer than `resident`, their iterations are measured with so few blocks, while
+        `last_active_sms` SMs share L2 and DRAM. Without such a loop, the beginning of each warp is simulated and scaled
+        by instructions.
         """
         chosen = self._pick(blocks)
         total = self.instructions(blocks)
@@ -100,8 +107,11 @@ class Simulator:
         return _with_iterations(short, iteration.scaled(left_out), of_last.scaled(left_out), resident)
 
     def _pick(self, blocks: int) -> list[list[int]]:
-        """Those recorded in turn, such that the last comes last: where blocks differ, the last of a column has most to
-        do (it collects what the others found), and some SM gets it."""
+        """`blocks` blocks, taking the recorded ones in turn such that the last recorded one comes last.
+
+        Where blocks differ, the last of a column has most to do, because it adds up what the others found (split-K),
+        and the busiest SM gets it.
+        """
         recorded = self._streams.blocks.tolist()
         return [recorded[(i - blocks) % len(recorded)] for i in range(blocks)]
 
@@ -109,15 +119,18 @@ class Simulator:
         return len(self._streams.pcs(warp))
 
     def _cut(self, blocks: list[list[int]], resident: int, budget: int) -> _Cut | None:
-        """The cut whose simulations (three where the last blocks are fewer than `resident`) fit the budget; None where
-        there is none."""
+        """The cut whose simulations fit the budget together, None where there is none.
+
+        They are two: the blocks with their loops cut, and the steady state; and a third where the last blocks are fewer
+        than `resident`.
+        """
         warps = [warp for block in blocks for warp in block]
         for warp in set(warps) - self._loops.keys():
             self._loops[warp] = find_loop(self._streams.pcs(warp))
         looping = {warp: loop for warp in warps if (loop := self._loops[warp]) is not None}
         last = len(blocks) % resident
-        steady_ones = [*blocks[:resident], *(blocks[-last:] if last else ())]
-        at_once = [warp for block in steady_ones for warp in block if warp in looping]
+        in_steady_state = [*blocks[:resident], *(blocks[-last:] if last else ())]
+        at_once = [warp for block in in_steady_state for warp in block if warp in looping]
         an_iteration = sum(looping[warp].length for warp in at_once)
         if not an_iteration:
             return None
@@ -129,14 +142,14 @@ class Simulator:
         return _Cut(looping, count, steady) if steady >= LEAST_STEADY and left_out > 0 else None
 
     def _parts(self, cut: _Cut) -> Parts:
-        # The same number of iterations is left out everywhere: warps that loop longer keep more of them at the ends.
+        # The same number of iterations is left out of each warp: one that loops longer keeps more of them.
         return {
             warp: without_middle(loop, self._length(warp), loop.count - cut.count + ENDS, 0)
             for warp, loop in cut.loops.items()
         }
 
     def _iteration(self, blocks: list[list[int]], resident: int, active_sms: int, cut: _Cut) -> Totals:
-        """What one iteration of all warps of the resident blocks costs, once they have been at it for a while."""
+        """What one iteration of all warps of the resident blocks costs in the steady state."""
         parts: Parts = {}
         before = each = 0
         for warp in (warp for block in blocks for warp in block):
@@ -147,7 +160,7 @@ class Simulator:
             first = loop.start + (loop.count - cut.steady) // 2 * loop.length
             parts[warp] = [(0, loop.start), (first, first + cut.steady * loop.length)]
             before, each = before + loop.start, each + loop.length
-        # As many are left out behind as before: warps that are ahead leave the loop long before those that are not.
+        # As many iterations are left out behind as before, because warps that are ahead leave the loop early.
         stop = cut.steady - max(1, (cut.steady - cut.measured) // 2)
         marks = [before + (stop - cut.measured) * each, before + stop * each]
         begin, end = self._run(blocks, resident, active_sms, parts, marks).snapshots
@@ -156,13 +169,13 @@ class Simulator:
     def _prefix(self, blocks: list[list[int]], resident: int, active_sms: int, fraction: float) -> Totals:
         warps = [warp for block in blocks for warp in block]
         parts: Parts = {warp: [(0, int(self._length(warp) * fraction))] for warp in warps}
-        kept = sum(stop for warp in warps for _, stop in parts[warp])
+        simulated = sum(stop for warp in warps for _, stop in parts[warp])
         self.notes.append(
             "no steady loop that fits the budget of instructions: "
             f"the first {100 * fraction:.2g} % of each warp simulated and scaled by instructions"
         )
         total = sum(self._length(warp) for warp in warps)
-        return self._simulate(blocks, resident, active_sms, parts).scaled(total / kept)
+        return self._simulate(blocks, resident, active_sms, parts).scaled(total / simulated)
 
     def _simulate(self, blocks: list[list[int]], resident: int, active_sms: int, parts: Parts) -> Totals:
         return self._run(blocks, resident, active_sms, parts).totals
@@ -191,7 +204,10 @@ class Simulator:
 
 
 def _with_iterations(short: Totals, full: Totals, last: Totals, resident: int) -> Totals:
-    """`short` with the iterations left out: `full` for `resident` blocks at a time, `last` for those that remain."""
+    """`short` with the iterations that were left out of it.
+
+    They cost `full` for each `resident` blocks, and `last` for the blocks that remain.
+    """
     blocks = len(short.block_ends)
     generations = blocks // resident
     generation = 1 + np.arange(blocks) // resident
@@ -202,5 +218,6 @@ def _with_iterations(short: Totals, full: Totals, last: Totals, resident: int) -
     return replace(
         total,
         block_ends=short.block_ends + later,
-        stall_cycles=total.stall_cycles.clip(min=0.0),  # an interval is counted when it ends, some after the snapshot
+        # A stall is counted when it ends, so one that spans a snapshot can make a difference of two negative.
+        stall_cycles=total.stall_cycles.clip(min=0.0),
     )

@@ -1,4 +1,4 @@
-"""From a few blocks on one SM to the time of a launch: how many are simulated, and what they say about the others."""
+"""The time of a launch from a few blocks on one SM: how many are simulated, and what they say about the others."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from gemmsim.sm.types import STALL_REASONS, Timing
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Launch, WarpTrace
 
-# Generations of resident blocks to simulate, the most that the budget allows. The blocks of the first start together;
-# later ones drift apart, and the loads of one overlap with the arithmetic of another.
+# So many generations of resident blocks are simulated, as many as the budget allows. The blocks of the first generation
+# start together; later ones drift apart, and the loads of one overlap with the arithmetic of another.
 GENERATIONS = (4, 3, 2, 1)
 
 
 @dataclass(frozen=True)
 class TimingOptions:
-    """max_instructions: warp instructions simulated in total, at most; sm_clock_hz: in place of the GPU's under load.
+    """How a launch is timed.
 
+    max_instructions  warp instructions that are simulated at most, in total
+    sm_clock_hz     the clock to use in place of the one that the GPU runs at under load
     math_behind_barriers  whether arithmetic goes on where a warp waits at a barrier (`Pipe.passes_barrier`)
     register_ports  whether operands compete for the ports of the register file (see `units.register_ports`)
     oldest_block_first  see `units.scheduler`; else the warp goes first, of those that can, that issued longest ago
@@ -54,7 +56,7 @@ def schedule(
 
     The blocks whose instruction streams the trace recorded are run on it, repeated where they are fewer than needed.
     Where that is more than `options.max_instructions`, the first few stand for all, and loops are cut short (see
-    `sampling`); `Timing.notes` says what was done.
+    `budget`); `Timing.notes` says what was done.
 
     Raises GemmsimError for an opcode without a pipe, a trace without streams, or a resident count below 1.
     """

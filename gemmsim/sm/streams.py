@@ -1,4 +1,4 @@
-"""What each warp executes, ready for the issue stage: instructions and the cost of each memory access, in order."""
+"""What each warp executes: its instructions in order, and what each of its memory accesses costs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RecordCycles(NamedTuple):
     partial_lines: int = 0
 
 
-NO_RECORD = RecordCycles(0, 0, 0, 0)  # no lane was active: the instruction passes the queue and asks for nothing
+NO_RECORD = RecordCycles(0, 0, 0, 0)  # without an active lane an instruction passes the queue and asks for nothing
 _TAGS, _L2, _FETCH, _PARTIAL = (
     RecordCycles._fields.index(name) for name in ("tag_cycles", "l2_sectors", "fetch", "partial_lines")
 )
@@ -46,7 +46,7 @@ class WarpStream:
     """What a warp executes.
 
     pcs    int32 [executed] static instruction indices
-    costs  int64 [accesses, fields of RecordCycles], one for each of them that goes through the memory path, in order
+    costs  int64 [accesses, fields of RecordCycles], one row for each that goes through the memory path, in order
     """
 
     pcs: NDArray[np.int32]
@@ -80,7 +80,7 @@ class RecordedStreams:
         return self._trace.pc[self._trace.pc_start[warp] : self._trace.pc_start[warp + 1]]
 
     def cut(self, warps: Sequence[int], parts: Mapping[int, list[tuple[int, int]]]) -> list[WarpStream]:
-        """The parts [start, stop) of the streams of a block's warps, joined; all of a warp for which none are given."""
+        """The streams of a block's warps: of each the parts [start, stop) that are given for it, joined, else all."""
         pcs, accesses = [], []
         for warp in warps:
             executed = self.pcs(warp)
@@ -93,12 +93,14 @@ class RecordedStreams:
         return [WarpStream(*stream) for stream in zip(pcs, self._costs_of(accesses), strict=True)]
 
     def _costs_of(self, accesses: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
-        """What the accesses (int64: their records) of each of a block's warps cost: int64 [accesses, fields of
-        RecordCycles].
+        """What the accesses of each of a block's warps cost: int64 [accesses, fields of RecordCycles] a warp.
 
-        The cache replay lets warps take turns; here one may be ahead. So which warp asks L2 is left open: all loads of
-        a line from one that missed to the next that did get that one's sectors and its number, and whichever comes
-        first pays. Of loads that touch several lines the first line counts.
+        accesses  int64: the records of each warp's accesses
+
+        The replay of the caches lets warps take turns, but here one may be ahead of the others. So it is left open
+        which warp asks L2: the loads of a line, from one that missed to before the next one that missed, all get the
+        sectors of the first and one number, and the load that comes first pays. Of a load of several lines, the first
+        line counts.
         """
         lengths = [len(each) for each in accesses]
         ends = np.cumsum(lengths)
@@ -120,7 +122,10 @@ class RecordedStreams:
         return np.split(costs, ends[:-1])
 
     def _costs(self, record: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Of single records, or of what leaves none (see `_records`), each alone; the line in place of the fetch."""
+        """What each of these records costs by itself (see `_records` for those below 0).
+
+        In the place of the fetch stands the line's number.
+        """
         costs = np.empty((len(record), len(RecordCycles._fields)), np.int64)
         if len(self._trace.record_base):
             for field, column in enumerate(self._columns):
@@ -131,7 +136,10 @@ class RecordedStreams:
         return costs
 
     def _records(self, warp: int, pcs: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Memory record of each executed instruction: -1 where no lane was active, -2 where none is ever recorded."""
+        """The memory record of each executed instruction.
+
+        It is -1 where no lane was active, and -2 of an instruction that never leaves one.
+        """
         first, last = int(self._trace.record_start[warp]), int(self._trace.record_start[warp + 1])
         record_pc = self._trace.record_pc[first:last]
         positions = np.flatnonzero(self._recorded[pcs])

@@ -29,10 +29,11 @@ _SELECTED = int(Reason["SELECTED"])
 class WarpStay:
     """One warp, from the cycle at which it may issue until its slot on the SM is free.
 
-    slot, sub_partition  where; later blocks reuse slots; block: the SM's blocks in the order of their start, from 0
-    states   int32 [n, 4] begin, end, reason (index into STALL_REASONS), static instruction that it waits to issue or
-             issues: ascending, without a gap or an overlap from `start` to `end`
-    memory   int32 [m, 4] begin, end, static instruction, index into LEVELS; by begin
+    slot, sub_partition  its place; the warps of later blocks reuse slots
+    block    its block's number: the SM's blocks are counted from 0 in the order of their start
+    states   int32 [n, 4]: begin, end, reason (index into STALL_REASONS), and the static instruction that the warp waits
+             to issue or issues. The rows ascend without a gap or an overlap from `start` to `end`.
+    memory   int32 [m, 4]: begin, end, static instruction, index into LEVELS; in the order of their begin
     """
 
     slot: int
@@ -46,11 +47,11 @@ class WarpStay:
 
 @dataclass(frozen=True)
 class Timeline:
-    """One SM from its first block's start: cycles until the last warp has left.
+    """One SM from its first block's start until its last warp has left, `cycles` later.
 
     warps     in the order of their start, then of their slots
-    blocks, resident   how many it ran, and at once
-    fraction  of each warp's instructions that were simulated, from the first on
+    blocks    how many it ran, `resident` at once
+    fraction  the part of each warp's instructions that was simulated, from the first on
     """
 
     cycles: int
