@@ -8,15 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import GpuSpec
-from gemmsim.memory.caches.l1 import L1Replay, replay_l1
+from gemmsim.memory.caches.l1 import replay_l1
 from gemmsim.memory.caches.merging import merged_share
 from gemmsim.memory.grid.block_steps import block_steps_of
-from gemmsim.memory.grid.counted_blocks import counted_trace
 from gemmsim.memory.grid.footprint import estimate
-from gemmsim.memory.grid.l1_requests import L1Requests, l1_requests_of
+from gemmsim.memory.grid.l1_requests import l1_requests_of
 from gemmsim.memory.grid.placement import place
 from gemmsim.memory.grid.residents import residents_of_grid
-from gemmsim.memory.grid.sample_residents import residents_of_sample
+from gemmsim.memory.grid.sample_residents import SampledBlocks, residents_of_sample
 from gemmsim.memory.grid.sector_assignment import round_to_sectors
 from gemmsim.memory.l2_sectors import estimated_l2_sectors, replayed_l2_sectors
 from gemmsim.memory.requests.access import Access
@@ -31,18 +30,18 @@ _WORTH_A_THREAD = 200_000  # requests, whose sectors take some 50 ms
 
 @dataclass(frozen=True)
 class CacheResults:
-    """What the caches did. The first three have one element for each record of the `counted_trace`.
+    """What the caches did. The first three are 0 for shared memory and for blocks of weight 0.
 
-    l2                  uint16 sectors sent to L2; 0 for shared memory
-    dram                uint16 sectors that DRAM reads for the record
-    in_flight           bool whether sectors that it finds in L2 are still on their way from DRAM
-    l1_hit_sectors      float64 [instructions] of the whole launch, as those that follow
-    l2_sectors          float64 [instructions] sent to L2
-    dram_sectors        float64 [instructions] read from DRAM
-    merged_sectors      float64 [instructions] of those sent to L2, what arrives in one request with another SM's
-    l2_requests         requests that L2 serves, of up to four sectors of a line each
-    traffic             sectors that DRAM reads and writes
-    notes               what was assumed
+    l2              uint16 [records] sectors sent to L2
+    dram            uint16 [records] sectors that DRAM reads for the record
+    in_flight       bool [records] whether sectors that it finds in L2 are still on their way from DRAM
+    l1_hit_sectors  float64 [instructions] of the whole launch, as those that follow
+    l2_sectors      float64 [instructions] sent to L2
+    dram_sectors    float64 [instructions] read from DRAM
+    merged_sectors  float64 [instructions] of those sent to L2, what arrives in one request with another SM's
+    l2_requests     requests that L2 serves, of up to four sectors of a line each
+    traffic         sectors that DRAM reads and writes
+    notes           what was assumed
     """
 
     l2: NDArray[np.uint16]
@@ -71,73 +70,61 @@ def simulate_caches(
 
     warm  L2 begins as an identical launch has left it
     """
-    executed, executed_requests = trace, l1_requests_of(trace, shapes, accesses)
-    steps = block_steps_of(trace, launch, executed_requests)
-    trace = counted_trace(trace)
-    requests, coalesced = executed_requests.first_blocks(len(trace.blocks)), shapes.coalesced
-    whole = len(trace.blocks) == launch.blocks and bool((trace.weight == 1).all())
+    coalesced, instructions = shapes.coalesced, trace.executed.shape[1]
+    executed = l1_requests_of(trace, shapes, accesses)
+    requests = executed.first_blocks(trace.counted_blocks)
+    blocks, weights = trace.blocks[: trace.counted_blocks], trace.weight[: trace.counted_blocks]
+    steps = block_steps_of(trace, launch, executed)
     placement = place(launch.blocks, gpu.sm, resident_blocks_per_sm)
+    whole = len(blocks) == launch.blocks and bool((weights == 1).all())
     if whole:
-        residents = residents_of_grid(trace, placement)
+        residents = residents_of_grid(blocks, placement, instructions)
     else:
-        block = requests.of_blocks(np.arange(len(trace.blocks)))
-        lines = np.bincount(block, coalesced.lines[requests.shape], len(trace.blocks))
-        residents = residents_of_sample(trace, launch, steps, placement, resident_blocks_per_sm, lines)
+        block = requests.of_blocks(np.arange(len(blocks)))
+        sample = SampledBlocks(blocks, weights, np.bincount(block, coalesced.lines[requests.shape], len(blocks)))
+        residents = residents_of_sample(sample, launch, steps, placement, resident_blocks_per_sm)
     wave = gpu.sm.count * resident_blocks_per_sm
     footprint = in_background(
-        lambda: estimate(executed, launch, executed_requests, coalesced, steps, wave, gpu.l2, warm),
-        worth_a_thread=not whole and len(executed_requests.pc) > _WORTH_A_THREAD,
+        lambda: estimate(trace, launch, executed, coalesced, steps, wave, gpu.l2, warm),
+        worth_a_thread=not whole and len(executed.pc) > _WORTH_A_THREAD,
     )
     l1 = replay_l1(requests, residents, coalesced, l1_bytes, gpu.l1.ways)
-    made = requests.of_blocks(np.bincount(residents.block, residents.times, minlength=len(trace.blocks)))
-    weight = requests.of_blocks(trace.weight)
-    hit, sent, fetched = _sectors(requests, coalesced.sectors, l1, made)
-    asked = _by_instruction(trace, requests, weight * fetched)
+    made = requests.of_blocks(np.bincount(residents.block, residents.times, minlength=len(blocks)))
+    asked, hit = coalesced.sectors[requests.shape], l1.hits / made
+    sent = np.where(requests.operation == READ, asked - hit, asked)
+    fetched = np.where(requests.operation == WRITE, 0, sent)
+    weight = requests.of_blocks(weights)
+
+    def by_instruction(sectors: NDArray) -> NDArray[np.float64]:
+        return np.bincount(requests.pc, weight * sectors, minlength=instructions).astype(np.float64)
+
+    def by_record(sectors: NDArray) -> NDArray:
+        out = np.zeros(len(trace.record_pc), sectors.dtype)
+        out[requests.record] = sectors
+        return out
+
+    to_fetch = by_instruction(fetched)
     if whole:
-        generation = requests.of_blocks(trace.blocks) // wave
-        l2 = replayed_l2_sectors(trace, requests, l1.to_l2, generation, np.unique(residents.sm), gpu.l2, warm)
+        generation = requests.of_blocks(blocks) // wave
+        l2 = replayed_l2_sectors(requests, l1.to_l2, generation, np.unique(residents.sm), gpu.l2, instructions, warm)
     else:
         brought = round_to_sectors(fetched, requests.pc).astype(np.int64)
-        l2 = estimated_l2_sectors(launch, requests, coalesced, brought, asked, footprint(), gpu.l2, warm)
-    read = np.minimum(l2.footprint.read_sectors, asked)
+        l2 = estimated_l2_sectors(launch, requests, coalesced, brought, to_fetch, footprint(), gpu.l2, warm)
+    read = np.minimum(l2.footprint.read_sectors, to_fetch)
     merges = gpu.l2.merged_requests if len(gpu.sm.gpc_sms) > 1 else 1
     merged = merged_share(launch, steps, placement, resident_blocks_per_sm, merges)
     merged[[index for index, access in accesses.items() if access.space == "local"]] = 0.0  # each thread has its own
     is_read = (requests.operation == READ) | (requests.operation == READ_PAST_L1)
-    joined = _by_instruction(trace, requests, weight * np.where(is_read, sent, 0)) * merged
     l2_requests = weight @ (l1.l2_requests / made * np.where(is_read, 1 - merged[requests.pc], 1.0))
     return CacheResults(
-        l2=_by_record(trace, requests, round_to_sectors(sent, requests.pc)),
-        dram=_by_record(trace, requests, l2.dram),
-        in_flight=_by_record(trace, requests, l2.in_flight),
-        l1_hit_sectors=_by_instruction(trace, requests, weight * hit),
-        l2_sectors=_by_instruction(trace, requests, weight * sent),
+        l2=by_record(round_to_sectors(sent, requests.pc)),
+        dram=by_record(l2.dram),
+        in_flight=by_record(l2.in_flight),
+        l1_hit_sectors=by_instruction(hit),
+        l2_sectors=by_instruction(sent),
         dram_sectors=read,
-        merged_sectors=np.minimum(joined, asked - read),
+        merged_sectors=np.minimum(by_instruction(np.where(is_read, sent, 0)) * merged, to_fetch - read),
         l2_requests=float(l2_requests),
         traffic=DramTraffic(float(read.sum()), l2.footprint.written_sectors),
         notes=l2.notes,
     )
-
-
-def _sectors(
-    requests: L1Requests, sectors: NDArray[np.int64], l1: L1Replay, made: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Sectors of each request that hit L1, that are sent to L2, and that L2 is to deliver: float64 [requests] each.
-
-    made  float64 [requests] how often the members of the replay that made the request count
-    """
-    hit = l1.hits / made
-    asked = sectors[requests.shape]
-    sent = np.where(requests.operation == READ, asked - hit, asked)
-    return hit, sent, np.where(requests.operation == WRITE, 0, sent)
-
-
-def _by_instruction(trace: WarpTrace, requests: L1Requests, values: NDArray) -> NDArray[np.float64]:
-    return np.bincount(requests.pc, values, minlength=trace.executed.shape[1]).astype(np.float64)
-
-
-def _by_record(trace: WarpTrace, requests: L1Requests, values: NDArray) -> NDArray:
-    out = np.zeros(len(trace.record_pc), values.dtype)
-    out[requests.record] = values
-    return out

@@ -15,7 +15,7 @@ from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.memory.grid.sector_assignment import assign_to_tiles, sectors_new_to_block
 from gemmsim.memory.requests.coalescer import SECTOR_BYTES, Coalesced
 from gemmsim.support.dtypes import DTYPES
-from gemmsim.trace.types import Launch, WarpTrace
+from gemmsim.trace.types import Launch
 
 _L1_SAMPLED = (
     "L1: each executed block was replayed beside the blocks that would share its SM, after a wave of their neighbours"
@@ -45,12 +45,12 @@ class L2Sectors:
 
 
 def replayed_l2_sectors(
-    trace: WarpTrace,
     requests: L1Requests,
     to_l2: L2Requests,
     generation: NDArray[np.int64],
     sms: NDArray[np.int64],
     l2: L2,
+    instructions: int,
     warm: bool,
 ) -> L2Sectors:
     """From the requests of all blocks of the grid.
@@ -58,7 +58,6 @@ def replayed_l2_sectors(
     generation  int64 [requests] wave of the block that makes each
     sms         int64 [SMs in use] their numbers
     """
-    instructions = trace.executed.shape[1]
     # Blocks of a wave move in step: where one of them makes DRAM read, the others soon ask for the same.
     key = (generation * instructions + requests.pc) * (1 << 32) + requests.execution_number()
     _, group = np.unique(key, return_inverse=True)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
 from gemmsim.memory.counters import counters_of
-from gemmsim.memory.grid.counted_blocks import counted_trace, padded
 from gemmsim.memory.hierarchy import CacheResults, simulate_caches
 from gemmsim.memory.requests.access import Access, access_of
 from gemmsim.memory.requests.coalescer import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE
@@ -44,27 +41,29 @@ def serve(
     accesses = _accesses(program, trace)
     shapes = shapes_of(trace, accesses)
     caches = simulate_caches(trace, launch, shapes, accesses, gpu, l1_bytes, resident_blocks_per_sm, warm_caches)
-    records, trace = len(trace.record_pc), counted_trace(trace)
-    counted_shapes = replace(shapes, of_record=shapes.of_record[: len(trace.record_pc)])
-    of_record = counted_shapes.of_record
+    of_record = shapes.of_record
     tags, missing = look_up(trace.record_base, of_record, shapes.lanes, gpu.l1)
     wavefronts = np.where(caches.l2 > 0, missing, shapes.lanes.wavefronts[of_record])
-    rows = _rows(trace, accesses, counted_shapes, caches, tags, wavefronts)
+    partial_lines = _partial_lines(accesses, shapes)[of_record]
+    for column in (tags, wavefronts, partial_lines):  # blocks of weight 0 cost nothing
+        column[trace.record_start[trace.counted_blocks * trace.warps_per_block] :] = 0
+    rows = _rows(trace, accesses, shapes, caches, tags, wavefronts)
+    weight = trace.weight[: trace.counted_blocks]
     counters = counters_of(
         program,
-        executed=trace.weight @ trace.executed,
-        threads_executed=trace.weight @ trace.threads_executed,
+        executed=weight @ trace.executed[: len(weight)],
+        threads_executed=weight @ trace.threads_executed[: len(weight)],
         rows=rows,
         l2_requests=caches.l2_requests,
         dram=caches.traffic,
     )
     cost = RecordCost(
-        wavefronts=padded(wavefronts.astype(np.uint16), records),
-        tag_cycles=padded(tags.astype(np.uint16), records),
-        l2_sectors=padded(caches.l2, records),
-        dram_sectors=padded(caches.dram, records),
-        in_flight=padded(caches.in_flight, records),
-        partial_lines=padded(_partial_lines(accesses, shapes)[of_record], records),
+        wavefronts=wavefronts.astype(np.uint16),
+        tag_cycles=tags.astype(np.uint16),
+        l2_sectors=caches.l2,
+        dram_sectors=caches.dram,
+        in_flight=caches.in_flight,
+        partial_lines=partial_lines,
     )
     return Traffic(counters.value, counters.provenance, rows, cost, shapes, caches.notes)
 

@@ -52,7 +52,7 @@ class InstructionTraffic:
 class RecordCost:
     """What each memory record of a trace cost; arrays run parallel to `WarpTrace.record_pc`.
 
-    They are 0 for the records of blocks whose weight is 0 (see `counted_trace`).
+    They are 0 for the records of blocks whose weight is 0 (see `WarpTrace.counted_blocks`).
 
     wavefronts     uint16 cycles of the L1/shared data stage
     tag_cycles     uint16 cycles of the tag stage (0 for shared memory)

@@ -102,6 +102,15 @@ class WarpTrace:
     pc: NDArray[np.int32]
     patterns: Patterns
 
+    @property
+    def counted_blocks(self) -> int:
+        """How many blocks count. Those of weight 0 come last in a sample.
+
+        They are executed only to see where the neighbours of a block access memory. The cost of their single requests
+        is not needed, so it is not computed.
+        """
+        return int(np.flatnonzero(self.weight)[-1]) + 1
+
 
 @dataclass(frozen=True)
 class Sketch:

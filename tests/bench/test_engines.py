@@ -74,7 +74,7 @@ def test_l1_and_l2_replay(rate: Rate) -> None:
     trace, shapes, gpu = done.execution.trace, done.traffic.shapes, request.gpu
     requests = l1_requests_of(trace, shapes, accesses_of(done.program, trace))
     placement = place(len(trace.blocks), gpu.sm, done.occupancy.blocks_per_sm)
-    residents = residents_of_grid(trace, placement)
+    residents = residents_of_grid(trace.blocks, placement, trace.executed.shape[1])
     l2, near = gpu.l2, np.unique(residents.sm) % gpu.l2.partitions
     l1_bytes = gpu.l1.unified_bytes - done.occupancy.carveout_bytes
     group = np.arange(len(requests.pc))

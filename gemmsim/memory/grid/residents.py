@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.memory.grid.placement import Placement
-from gemmsim.trace.types import WarpTrace
 
 _GOLDEN_RATIO = 0.6180339887498949  # its multiples, modulo 1, spread evenly over 0 to 1
 
@@ -40,9 +39,8 @@ class ResidentGroups:
     offset_sectors: NDArray[np.int64]
 
 
-def residents_of_grid(trace: WarpTrace, placement: Placement) -> ResidentGroups:
-    """Where and when the blocks run, for a trace that has every block of the grid."""
-    blocks = trace.blocks
+def residents_of_grid(blocks: NDArray[np.int64], placement: Placement, instructions: int) -> ResidentGroups:
+    """Where and when the blocks run, for a trace whose `blocks` are all of the grid."""
     sm, generation = placement.sm[blocks], placement.generation[blocks]
     order = np.lexsort((blocks, generation, sm))
     sm, generation = sm[order], generation[order]
@@ -56,7 +54,7 @@ def residents_of_grid(trace: WarpTrace, placement: Placement) -> ResidentGroups:
         offset_row=np.zeros_like(order),
         times=np.ones(len(order), np.int64),
         phase=phase_of(blocks[order], generation),
-        offset_sectors=np.zeros((1, trace.executed.shape[1]), np.int64),
+        offset_sectors=np.zeros((1, instructions), np.int64),
     )
 
 

@@ -18,11 +18,25 @@ from gemmsim.memory.grid.placement import Placement
 from gemmsim.memory.grid.residents import ResidentGroups, phase_of
 from gemmsim.memory.requests.coalescer import SECTOR_BYTES
 from gemmsim.support.sorting import distinct_rows
-from gemmsim.trace.types import Launch, WarpTrace
+from gemmsim.trace.types import Launch
 
 _DRAWN_BLOCKS = 64  # at least as many blocks are in the groups that are drawn
 _MAX_LOOKUPS = 10_000_000  # of lines in L1, which take about half a second
 _APART_BYTES = 1 << 42  # blocks whose addresses are not known are put this far apart, so that they share no data
+
+
+@dataclass(frozen=True)
+class SampledBlocks:
+    """The executed blocks that count.
+
+    blocks  int64 [blocks] linear ids
+    weight  float64 [blocks] how many blocks of the grid each stands for
+    lines   int64 [blocks] lines that each looks up in L1
+    """
+
+    blocks: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    lines: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -35,37 +49,30 @@ class _Group:
 
 
 def residents_of_sample(
-    trace: WarpTrace,
-    launch: Launch,
-    steps: BlockSteps,
-    placement: Placement,
-    resident_blocks_per_sm: int,
-    lines: NDArray[np.int64],
+    sample: SampledBlocks, launch: Launch, steps: BlockSteps, placement: Placement, resident_blocks_per_sm: int
 ) -> ResidentGroups:
     """For each group drawn, two groups on an L1 of their own: that of the generation before, and then itself.
 
     All members of the latter count, because which of the blocks that share a line comes first is as good as chance. The
     block of the largest weight stands in for the members of as many drawn groups as _MAX_LOOKUPS allows, the most
     frequent groups first. Every other block stands in for those of one.
-
-    lines  int64 [blocks] lines that each executed block looks up in L1
     """
     drawn = _draw(launch, steps, placement, resident_blocks_per_sm)
-    heaviest = int(np.argmax(trace.weight))
-    affordable = int(_MAX_LOOKUPS // (2 * resident_blocks_per_sm * max(int(lines[heaviest]), 1)))
+    heaviest = int(np.argmax(sample.weight))
+    affordable = int(_MAX_LOOKUPS // (2 * resident_blocks_per_sm * max(int(sample.lines[heaviest]), 1)))
     sm: list[int] = []
     start, block, times, phase = [0], [], [], []
     offset_bytes: list[NDArray[np.int64]] = []
     at = coordinates(np.arange(launch.blocks), launch.grid)
     last = int(placement.generation[-1])
-    for index, number in enumerate(trace.blocks.tolist()):
+    for index, number in enumerate(sample.blocks.tolist()):
         for group in drawn[: max(affordable, 1) if index == heaviest else 1]:
             # The first generation finds L1 empty, but most blocks do not.
             before = group.generation - 1 if group.generation else min(1, last)
             generations = (before, group.generation) if before != group.generation else (group.generation,)
             for generation in generations:
                 for member in placement.group(group.sm, generation).tolist():
-                    apart = np.full(trace.executed.shape[1], _APART_BYTES * (1 + len(offset_bytes)), np.int64)
+                    apart = np.full(steps.step_bytes.shape[1], _APART_BYTES * (1 + len(offset_bytes)), np.int64)
                     known = steps.bytes_between(at[member] - at[number])
                     offset_bytes.append(apart if known is None else known)
                     block.append(index)
