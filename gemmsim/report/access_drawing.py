@@ -1,4 +1,4 @@
-"""One access of a warp in ASCII: lanes to sectors for global memory, lanes to banks for shared memory."""
+"""Draws one access of a warp in ASCII: which lane touches which sector, or which bank serves which lane."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from gemmsim.analysis.accesses.types import AccessSample, ArrayArgument, WarpAcc
 from gemmsim.memory.requests.banks import BANKS
 from gemmsim.support.warp import WARP_LANES
 
-WIDTH = 74  # beneath a heading it is indented, and fits into 80 columns still
+WIDTH = 74  # leaves room for the indentation below a heading
 MOST_ROWS = 12
 _WORD_BYTES = 4
 
 
 def draw(sample: AccessSample, arrays: tuple[ArrayArgument, ...] = (), worst: bool = True) -> list[str]:
-    """The sample's worst access (or its most frequent one) with a heading; lines of at most 74 columns."""
+    """The sample's worst access, or its most frequent one, below a heading; lines of at most 74 columns.
+
+    arrays  the launch's arrays, so that elements can be named
+    """
     access = sample.worst if worst else sample.representative
     active = sum(address is not None for address in access.addresses)
     who = f"{active} lanes, warp {access.warp} of block {access.block}"
@@ -30,7 +33,7 @@ def _of(count: int, word: str) -> str:
 
 
 def _sectors(access: WarpAccess, arrays: dict[int, ArrayArgument]) -> list[str]:
-    """One row a sector: which lanes touch it, and what lies there."""
+    """A row for each sector: which lanes touch it, and which elements lie there."""
     array = arrays.get(access.argument) if access.argument is not None else None
     rows = []
     for number, address in enumerate(access.sector_addresses):
@@ -53,7 +56,7 @@ def _elements(access: WarpAccess, array: ArrayArgument | None, lanes: list[int])
 
 
 def _banks(sample: AccessSample, access: WarpAccess) -> list[str]:
-    """One row a wavefront, one column a bank: the lane that it serves there, ** where several share a word."""
+    """A row for each wavefront, a column for each bank with the lane served there; ** where several share a word."""
     words = max(1, sample.width_bytes // _WORD_BYTES)
     rows = []
     for number in sorted({wavefront for wavefront in access.wavefront if wavefront >= 0}):

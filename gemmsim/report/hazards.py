@@ -1,4 +1,4 @@
-"""What the sanitizer found, as text and as plain data."""
+"""The findings of the sanitizer as text and as plain data."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from gemmsim.report.layout.data import json_text
 from gemmsim.report.layout.text import WIDTH
 from gemmsim.trace.sanitizer.findings import Defect, Finding, Sanitized, Site
 
-# After one of these the launch fails on a GPU, so that nothing that is predicted of it would come true.
+# After one of these the launch fails on a GPU, so that no prediction of it would come true.
 FATAL = frozenset({Defect.OUT_OF_BOUNDS, Defect.MISALIGNED, Defect.FAULT})
 
 
 def fatal(outcome: Sanitized) -> bool:
-    """Whether the launch would not get to its end on a GPU."""
+    """Whether the launch would fail on a GPU before its end."""
     return outcome.stopped or any(finding.defect in FATAL for finding in outcome.findings)
 
 
 def shown_path(file: str) -> str:
-    """A source file as people want to read it: from the working directory where it lies below."""
+    """The path of a source file, relative to the working directory where it lies below that."""
     path = Path(file)
     return os.path.relpath(path) if path.is_absolute() and path.is_relative_to(Path.cwd()) else file
 
 
 def place(site: Site) -> str:
-    """kernels/tiled.py:33, or the offset in the machine code."""
+    """Where a site is: kernels/tiled.py:33, or its offset in the machine code."""
     return f"{shown_path(site.line.file)}:{site.line.line}" if site.line else site.where
 
 
 def one_line(finding: Finding) -> str:
-    """For lists: defect, lines, threads."""
+    """A finding in one line: its defect, source lines and threads."""
     sites = [f"{place(s)} (thread {_dims(s.thread)} {s.does})" for s in (finding.at, finding.other) if s]
     where = f" at {_address(finding)}" if finding.address is not None else ""
     return f"{finding.defect}{where}: {' and '.join(sites)}, block {_dims(finding.block)}, {_times(finding.count)}"
 
 
 def lines(finding: Finding, width: int = WIDTH) -> list[str]:
-    """A finding with all that is known of it."""
+    """A finding with all that is known of it, in several lines."""
     head = f"{finding.defect}: {finding.sentence}"
     where = f"block {_dims(finding.block)}, {_times(finding.count)}"
     if finding.address is not None:
@@ -57,7 +57,7 @@ def lines(finding: Finding, width: int = WIDTH) -> list[str]:
 
 
 def summary(outcome: Sanitized) -> str:
-    """One line: what was looked at, and how many findings there are."""
+    """One line: which blocks were executed, and how many findings there are."""
     n, executed = len(outcome.findings), outcome.blocks
     looked = "every block" if executed == outcome.blocks_total else f"{executed} of {outcome.blocks_total} blocks"
     found = "nothing found" if n == 0 else "1 finding" if n == 1 else f"{n} findings"
@@ -73,12 +73,12 @@ def render(outcome: Sanitized) -> str:
 
 
 def render_json(outcome: Sanitized) -> str:
-    """Of a launch of which there is no report, because it would fail."""
+    """The findings alone, of a launch that would fail and therefore has no report."""
     return json_text({"sanitizer": as_dict(outcome)})
 
 
 def as_dict(outcome: Sanitized) -> dict[str, Any]:
-    """By the schema of reports: key "sanitizer"."""
+    """The value of the key "sanitizer" of a JSON report; its schema describes it."""
     return {
         "blocks_executed": outcome.blocks,
         "blocks_total": outcome.blocks_total,

@@ -21,7 +21,7 @@ def render(report: Report) -> str:
 
 
 def as_dict(report: Report) -> dict[str, Any]:
-    """The same as nested dicts and lists; the schema names every key."""
+    """The report as nested dicts and lists; `report.schema.json` describes every key."""
     evidence = report.evidence
     timing = evidence.timing
     loop, local = k_loop(evidence.program, evidence.executed), local_traffic(evidence)

@@ -1,4 +1,4 @@
-"""What each counter means, from `metrics.toml`."""
+"""The label, unit and meaning of each counter, read from `metrics.toml`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """unit: "" for a plain count; meaning: what it counts and which values are good; section: its topic."""
+    """unit: "" for a plain count; meaning: what it counts, and which values are good; section: its topic."""
 
     label: str
     unit: str
@@ -21,7 +21,11 @@ class Metric:
 
 
 def variants(name: str, row: dict[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
-    """(metric, words to put into its texts) for each combination of the row's word lists; without any, itself."""
+    """(name of a metric, words to put into its texts) for each combination of the row's word lists.
+
+    A word list is a table of the row: {"op": {"ld": "loads", "st": "stores"}} replaces {op} in the name by "ld" or
+    "st", and in the texts {op} likewise and {op_text} by "loads" or "stores". A row without lists gives one metric.
+    """
     lists = {key: words for key, words in row.items() if isinstance(words, dict)}
     for choice in itertools.product(*(words.items() for words in lists.values())):
         words: dict[str, str] = {}
@@ -34,7 +38,7 @@ def _metric(row: dict[str, Any], words: dict[str, str]) -> Metric:
     return Metric(*(str(row[field]).format(**words) for field in ("label", "unit", "meaning", "section")))
 
 
-# One entry a family of metrics: the name with its {places}, and what the file says.
+# An entry for each family of metrics: the name with its {places}, and what the file says of it.
 FAMILIES: dict[str, dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")
 )

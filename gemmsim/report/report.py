@@ -1,4 +1,4 @@
-"""The Report: everything a renderer needs, and the only thing it reads."""
+"""`Report`: everything that a renderer needs. Renderers read nothing else."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ class SamplingReport:
 
 @dataclass(frozen=True)
 class Report:
-    """labels, evidence: what ran, and what every stage counted; the rest is what was concluded from it.
+    """What ran (`labels`, `evidence`), and what was concluded from it.
 
-    arguments     one text an argument of the launch: "f32[256,256]", "f32=1.0"
-    findings      problems the executor met (out of bounds, races, ...), one line each
-    sanitized     the same with all that is known of them; None where it did not look for them
-    notes         assumptions of this run; not_modelled: effects no model here covers
-    versions      {"gemmsim": "0.1.0", "numba-cuda": ..., "cuda": ...}
-    access_samples  one entry an executed memory instruction: its accesses lane by lane
-    block_view      one block, thread by thread and tile by tile; None where it was not looked at
+    arguments       a text for each argument of the launch: "f32[256,256]", "f32=1.0"
+    findings        problems that the executor met (out of bounds, races, ...), one line each
+    notes           assumptions of this run
+    not_modelled    effects that no model here covers
+    versions        {"gemmsim": "0.1.0", "numba-cuda": ..., "cuda": ...}
+    access_samples  accesses of each memory instruction that was executed, lane by lane
+    block_view      one block, thread by thread and tile by tile; None where that was not asked for
+    sanitized       all that is known of the findings; None where the sanitizer did not run
     """
 
     labels: Labels
@@ -56,7 +57,7 @@ class Report:
     sanitized: Sanitized | None = None
 
     def _repr_html_(self) -> str:
-        """What Jupyter shows."""
+        """The HTML that Jupyter shows."""
         from gemmsim.report.notebook import summary  # only a notebook needs it
 
         return summary(self.labels, self.evidence, self.bottleneck, self.verified, self.findings, self.advice)

@@ -1,4 +1,4 @@
-"""A Report as text for people: the verdict first, then the evidence; ASCII, at most 80 columns."""
+"""A Report as text: the verdict first, then the evidence; ASCII, at most 80 columns."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def _each(total: float, requests: float) -> str:
 
 
 def _counters(report: Report) -> list[str]:
-    """Every counter that is not 0 and has no section of its own, under Nsight Compute's name."""
+    """Every counter that is not 0 and that no other section shows, under Nsight Compute's name."""
     provenance = report.evidence.provenance
     rows = []
     for name, value in report.evidence.counters.items():
@@ -196,7 +196,7 @@ def _counters(report: Report) -> list[str]:
     width = max(len(value) for value, _, _ in rows)
     lines = []
     for text, letter, name in rows:
-        room = BODY - len(f" {letter} {name}")  # the longest names have small values: never cut a name
+        room = BODY - len(f" {letter} {name}")  # a name is never cut; the longest names have small values
         lines.append(f"{text:>{min(width, room)}} {letter} {name}")
     return [*lines, "e exact, m modelled, c calibrated, u unknown; explained by: gemmsim list metrics"]
 

@@ -30,15 +30,17 @@ class Kind(StrEnum):
 class Entry:
     """One thing explained.
 
-    name        a metric's full name, a stall reason, a term; title: for people; unit: of a metric, "" for a count
+    name        a metric's full name, a stall reason or a term
+    title       a name for people
+    unit        of a metric, "" for a count
     definition  what it is
-    formula     how it is worked out, in words
-    worked      the same with places for a run's numbers, `<name>` each: see `values.fill`
-    good        which values are good, and from where on one should care
-    fix         what to change where it is not
+    formula     how it is calculated, in words
+    worked      the formula with places for a run's numbers, each a `<name>`: see `values.fill`
+    good        which values are good, and which are a reason to act
+    fix         what to change where the value is bad
     see         names of other entries
-    sources     where to read on
-    aliases     other names it is found by
+    sources     where to read more
+    aliases     other names under which it is found
     """
 
     name: str
@@ -56,15 +58,16 @@ class Entry:
 
     @property
     def value_name(self) -> str:
-        """The value of a run that this entry is about: the metric itself, or that of the stall reason; "" of a term."""
+        """The metric whose value in a run belongs to this entry: itself, or the stall reason's; "" for a term."""
         return {Kind.METRIC: self.name, Kind.STALL: _STALL_METRIC.format(self.name), Kind.TERM: ""}[self.kind]
 
 
 def lookup(name: str) -> Entry:
-    """The entry of a metric, stall reason or term; case, a plural, spaces or hyphens do not matter, and aliases count.
+    """The entry of a metric, stall reason or term, by its name or an alias.
 
-    A metric may be cut short, with or without dots at its end, where only one begins so. Raises GemmsimError for an
-    unknown name, with the nearest, and for a beginning that several share, with them.
+    Case, a plural s, spaces and hyphens do not matter. A name may be cut short, with or without dots at its end, where
+    only one entry begins so. Raises GemmsimError for an unknown name, naming the nearest, and for a beginning that
+    several entries share, naming them.
     """
     wanted = _plain(name)
     if wanted in _INDEX:
@@ -87,7 +90,10 @@ def of_kind(kind: Kind) -> tuple[Entry, ...]:
 
 
 def _plain(name: str) -> str:
-    """`Bank conflicts` and `bank-conflict` as `bank_conflict`; metric names keep their double underscores."""
+    """The spelling by which names are compared: `Bank conflicts` and `bank-conflict` become `bank_conflict`.
+
+    Metric names, which have double underscores, keep a final s.
+    """
     text = re.sub(r"[ -]+", "_", name.strip().lower().replace("…", "..."))
     return text if "__" in text else re.sub(r"(?<=[^s_])s$", "", text)
 
@@ -129,7 +135,7 @@ def _metrics() -> dict[str, Entry]:
 
 
 def _stalls() -> dict[str, Entry]:
-    """Stall reasons, and the metric of each, which says the same."""
+    """Stall reasons, and the metric of each, which has the same texts."""
     rows = _read("stalls")
     shared = rows.pop("every")
     found = {}
@@ -148,7 +154,7 @@ def _terms() -> dict[str, Entry]:
 
 _SOURCES: dict[str, str] = {key: row["text"] for key, row in _read("sources").items()}
 GLOSSARY: dict[str, Entry] = _metrics() | _stalls() | _terms()
-# Every name and alias, spelled plainly -> name of the entry.
+# Every name and alias, as `_plain` spells it -> name of the entry.
 _INDEX: dict[str, str] = {
     _plain(spelling): entry.name for entry in GLOSSARY.values() for spelling in (*entry.aliases, entry.name)
 }

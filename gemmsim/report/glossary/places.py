@@ -1,4 +1,4 @@
-"""Where in the source of a run an entry's number comes from: the lines that have most of it."""
+"""The source lines of a run that contribute most to an entry's number."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ACCESS = re.compile(r"mem_(global|local|shared)(?:_op_(ld|st|atom|red))?")
 
 
 def places(entry: Entry, report: Report) -> list[str]:
-    """A line each, most first; empty for an entry that belongs to no line."""
+    """One text for each source line, the largest contribution first; none for an entry that belongs to no line."""
     stalled = _STALLED.search(entry.value_name)
     if stalled:
         return _waiting(report, STALL_REASONS.index(stalled.group(1)))
@@ -26,7 +26,7 @@ def places(entry: Entry, report: Report) -> list[str]:
 
 
 def _waiting(report: Report, reason: int) -> list[str]:
-    """Source lines whose instructions warps waited to issue, for this reason."""
+    """The source lines at whose instructions warps waited for this reason."""
     program = report.evidence.program
     held: dict[str, float] = {}
     text: dict[str, str] = {}

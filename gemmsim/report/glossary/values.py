@@ -1,4 +1,4 @@
-"""The numbers of a run, under the names that the entries' `worked` lines use for them."""
+"""The numbers of a run, under the names that the `worked` lines of glossary entries use for them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LIMITERS = {
 
 
 def worked_lines(entry: Entry, values: Mapping[str, Value]) -> list[str]:
-    """The entry's formula with the numbers of a run; lines that need a number the run does not have are left out."""
+    """The entry's formula with the numbers of a run. Lines that need a number that the run lacks are left out."""
     return [line for template in entry.worked if (line := fill(template, values)) is not None]
 
 
@@ -38,7 +38,7 @@ def names_in(template: str) -> list[str]:
 
 
 def fill(template: str, values: Mapping[str, Value]) -> str | None:
-    """`<name>` replaced by the value of that name; None where one is missing or not a number."""
+    """The template with each `<name>` replaced by its value; None where a value is missing or not a number."""
     if any(name not in values or values[name] != values[name] for name in names_in(template)):
         return None
     return _PLACE.sub(lambda match: _text(values[match.group(1)]), template)
@@ -49,11 +49,15 @@ def _text(value: Value) -> str:
 
 
 def values_of(report: Report) -> dict[str, Value]:
-    """Every counter under its own name, and what else the entries speak of; units: in the names or in the entries."""
+    """Every counter under its own name, and all other numbers of which entries speak.
+
+    Their units are in their names or in the entries.
+    """
     evidence = report.evidence
     found: dict[str, Value] = dict(evidence.counters)
-    found |= {f"gpu.{name}": value for name, value in _flat(evidence.gpu)}
-    found |= {f"occupancy.{name}": value for name, value in _flat(evidence.occupancy)}
+    of = {"gpu": evidence.gpu, "occupancy": evidence.occupancy, "program": evidence.program, "timing": evidence.timing}
+    for group, thing in of.items():
+        found |= {f"{group}.{name}": value for name, value in _flat(thing)}
     for group, values in (
         ("gpu", _gpu(report)),
         ("occupancy", _occupancy(report)),
@@ -81,6 +85,7 @@ def values_of(report: Report) -> dict[str, Value]:
 
 
 def _flat(thing: Any, prefix: str = "") -> Iterator[tuple[str, Value]]:
+    """(name, value) of every number and text in a dataclass; those of nested ones are "outer.inner"."""
     for field in fields(thing):
         value = getattr(thing, field.name)
         if is_dataclass(value):
@@ -90,7 +95,7 @@ def _flat(thing: Any, prefix: str = "") -> Iterator[tuple[str, Value]]:
 
 
 def _over(a: float, b: float) -> float:
-    """a / b; not a number where b is 0, so that lines with it are left out."""
+    """a / b. Where b is 0 the result is NaN, so that lines with it are left out."""
     return a / b if b else math.nan
 
 
@@ -132,9 +137,6 @@ def _launch(report: Report) -> dict[str, Value]:
 def _program(report: Report) -> dict[str, Value]:
     program = report.evidence.program
     return {
-        "registers": program.registers,
-        "static_shared_bytes": program.static_shared_bytes,
-        "local_bytes": program.local_bytes,
         "instructions": len(program.instructions),
         "code_bytes": 16 * len(program.instructions),
     }
@@ -145,17 +147,12 @@ def _timing(report: Report) -> dict[str, Value]:
     issued = timing.issue_active_pct / 100
     waves_up = math.ceil(timing.waves)
     return {
-        "cycles": timing.cycles,
-        "duration_us": timing.duration_us,
         "kernel_us": timing.cycles / timing.sm_clock_hz * 1e6,
         "clock_mhz": timing.sm_clock_hz / 1e6,
-        "issue_active_pct": timing.issue_active_pct,
         "issued_per_cycle": issued,
         "cycles_per_issue": _over(1, issued),
         "ipc": issued * sm.sub_partitions,
-        "achieved_occupancy_pct": timing.achieved_occupancy_pct,
         "warps_per_scheduler": timing.achieved_occupancy_pct / 100 * sm.max_warps / sm.sub_partitions,
-        "waves": timing.waves,
         "waves_up": waves_up,
         "tail_share": 1 - _over(timing.waves, waves_up),
     }

@@ -1,4 +1,4 @@
-"""A Report as the data of the HTML page: that of the JSON report, and what its drawings are made of."""
+"""The data of the HTML page: those of the JSON report, and what its drawings need."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from gemmsim.report.json import as_dict
 from gemmsim.report.layout.data import plain
 from gemmsim.report.report import Report
 
-CONTEXT_LINES = 2  # of source around the lines that made code
-MOST_LINES = 20_000  # of source
+CONTEXT_LINES = 2  # of source, before and after the lines that made code
+MOST_LINES = 20_000  # of source, in one file
 
 
 class Detail(IntEnum):
-    """How much of the machine code goes in; each leaves out more than the one before."""
+    """How much of the machine code and of the threads goes into the page; each leaves out more than the one before."""
 
     FULL = 0
     EXECUTED_CODE = 1
@@ -33,8 +33,10 @@ class Detail(IntEnum):
 
 
 def page_data(report: Report, detail: Detail = Detail.FULL) -> dict[str, Any]:
-    """Plain dicts and lists. "report" is what `--format json` prints; "lists" holds rows of numbers that others name by
-    their place in it."""
+    """Plain dicts and lists.
+
+    "report" is what `--format json` prints. "lists" holds rows of numbers; other values are indices into it.
+    """
     evidence = report.evidence
     lists = Lists()
     costs = instruction_costs(evidence)
@@ -81,7 +83,7 @@ def _shown(costs: tuple[InstructionCost, ...], detail: Detail) -> list[Instructi
 
 
 def _code(cost: InstructionCost) -> list[Any]:
-    """index, text, executed, stall share, stall, requests, sectors, wavefronts, conflicts; zeros at the end go."""
+    """[index, text, executed, stall share, stall, requests, sectors, wavefronts, conflicts] without the last zeros."""
     row: list[Any] = [cost.index, cost.text, cost.executed, round(cost.stall_share, 7), cost.stall]
     row += [cost.requests, cost.sectors, cost.wavefronts, cost.conflicts]
     while len(row) > 3 and not row[-1]:
@@ -90,8 +92,11 @@ def _code(cost: InstructionCost) -> list[Any]:
 
 
 def _source(report: Report, costs: tuple[InstructionCost, ...]) -> list[dict[str, Any]]:
-    """One entry a file, that with most stalls first: lines from the first that made code to the last; of each that did,
-    its instructions and the sums of their costs. Instructions without a line come last, under no file."""
+    """An entry for each source file, the one with most stalls first; instructions without a line come last.
+
+    "text" holds the lines from the first to the last that made code. "lines" holds, for each line that made code, its
+    instructions and the sums of their costs.
+    """
     by_line: dict[SourceLine | None, list[InstructionCost]] = {}
     for cost in costs:
         by_line.setdefault(cost.line, []).append(cost)

@@ -1,4 +1,4 @@
-"""What the page says about a metric, a stall reason or a term where one asks: the glossary, with this run's numbers."""
+"""The explanations behind the page's question marks: entries of the glossary, with the numbers of this run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gemmsim.report.report import Report
 
 
 def terms(report: Report) -> dict[str, dict[str, Any]]:
-    """name -> what it is, in pieces [heading, text]: stall reasons, terms, and the metrics that the report has."""
+    """name -> title, unit and pieces (heading, text), for stall reasons, terms, and the metrics that the report has."""
     values = values_of(report)
     counters = report.evidence.counters
     return {

@@ -1,4 +1,4 @@
-"""The accesses of a Report in few bytes: rows that recur (offsets, banks, wavefronts) are written once."""
+"""The accesses of a Report in few bytes: rows of numbers that recur (offsets, banks, wavefronts) are stored once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemmsim.report.report import Report
 
 
 class Lists:
-    """Distinct rows of numbers; `add` says where one is."""
+    """Distinct rows of numbers. `add` returns the index of a row, which it stores where it is new."""
 
     def __init__(self) -> None:
         self.rows: list[list[int | None]] = []
@@ -45,7 +45,11 @@ def sample_data(sample: AccessSample, report: Report, lists: Lists) -> dict[str,
 
 
 def _access(access: WarpAccess, arrays: dict[int, ArrayArgument], lists: Lists) -> dict[str, Any]:
-    """Addresses, sectors and elements are counted from the lowest of the access; None where a lane has none."""
+    """An access as the page reads it.
+
+    Addresses and sectors are counted from the lowest address, rounded down to 128 bytes, and elements from the lowest
+    element, so that more rows are equal. None stands for an inactive lane.
+    """
     base = min(address for address in access.addresses if address is not None)
     base -= base % 128
     array = arrays.get(access.argument) if access.argument is not None else None
@@ -93,7 +97,10 @@ def block_data(view: BlockView, lists: Lists, with_threads: bool) -> dict[str, A
 
 
 def _thread(access: ThreadAccess, lists: Lists) -> dict[str, Any]:
-    """warps: one entry a warp: its lowest element or address, the lanes counted from it, how often; 0 where never."""
+    """ "warps" has an entry for each warp, 0 where it never made the access.
+
+    Else it is [lowest element or address, index of the row of lanes counted from it, how often].
+    """
     warps: list[Any] = []
     for row, times in zip(access.first.tolist(), access.accesses.tolist(), strict=True):
         here = [value for value in row if value >= 0]

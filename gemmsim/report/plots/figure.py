@@ -1,7 +1,8 @@
-"""What all pictures share: a figure without global state, a style that survives grey print and colour blindness, files.
+"""What all pictures share: figures without global state, files, and a style for grey print and for the colour-blind.
 
-Colours are those of M. Okabe and K. Ito (Color Universal Design, 2008), and never say anything alone: each line has its
-own dashes and marker, each bar and cell its number. matplotlib is imported where a figure is made: it is an extra.
+The colours are those of M. Okabe and K. Ito (Color Universal Design, 2008). No fact is shown by colour alone: each line
+has its own dashes and marker, each bar and cell its number. matplotlib is an optional dependency, so it is imported
+where a figure is made.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def require_matplotlib() -> None:
 
 
 def figure_format(path: str) -> str:
-    """The format by a file's name: "png" of "a.PNG". Raises GemmsimError for another one than FORMATS."""
+    """The format by a file's name: "png" for "a.PNG". Raises GemmsimError for one that is not in FORMATS."""
     suffix = Path(path).suffix.lower().removeprefix(".")
     if suffix not in FORMATS:
         known = ", ".join(f".{name}" for name in FORMATS)
@@ -53,7 +54,7 @@ def figure_format(path: str) -> str:
 
 
 def figure_bytes(figure: Figure, file_format: str) -> bytes:
-    """The file's content; the same figure gives the same bytes. A reader that sees no pictures finds the title."""
+    """The file's content. The same figure gives the same bytes. The title is in the metadata, for screen readers."""
     import matplotlib
 
     title = figure.get_label() or "gemmsim"
@@ -68,14 +69,14 @@ def figure_bytes(figure: Figure, file_format: str) -> bytes:
 
 
 def plain(axes: Any) -> None:
-    """Only the axes that are read."""
+    """Remove the frame's upper and right side, which nobody reads."""
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.tick_params(labelsize=FONT_SIZE - 1)
 
 
 def heading(figure: Figure, title: str, subtitle: str) -> None:
-    """What it is and what of, above everything; the label names the picture for those who do not see it."""
+    """Put title and subtitle above everything; the figure's label becomes the title in the metadata."""
     fits = int(figure.get_figwidth() * CHARACTERS_PER_INCH)
     lines = [line for text in (title, subtitle) for line in textwrap.wrap(text, fits)]
     figure.suptitle("\n".join(lines), fontsize=FONT_SIZE + 1, x=0.01, ha="left")
@@ -83,7 +84,7 @@ def heading(figure: Figure, title: str, subtitle: str) -> None:
 
 
 def amount(size_bytes: float) -> str:
-    """4.19 MB."""
+    """A size in words: 4.19 MB."""
     for limit, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
         if size_bytes >= limit:
             return f"{size_bytes / limit:.3g} {unit}"

@@ -1,4 +1,4 @@
-"""A comparison as bars: how fast each launch is, how much faster than the one before, and what limits it."""
+"""A comparison as bars: how fast each launch is, how much faster than the launch before, and what limits it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BAR_INCHES, GROUP_INCHES = 0.3, 0.85
-BARS_SHARE = 0.42  # of the width, for the longest bar; the rest is for what stands beside
+BARS_SHARE = 0.42  # of the width, for the longest bar; the rest is for the texts at its right
 
 
 def ladder_figure(comparison: Comparison) -> Figure:
@@ -37,7 +37,7 @@ def _group(axes: Any, group: Group, by_gpu: bool) -> None:
     places = range(len(values))
     axes.barh(places, values, height=0.62, color=COLOURS[0], edgecolor="black", linewidth=0.6)
     axes.set_yticks(places, [row.launch.gpu if by_gpu else row.launch.name for row in group.rows])
-    axes.set_ylim(len(values) - 0.4, -0.6)  # the first on top
+    axes.set_ylim(len(values) - 0.4, -0.6)  # the first row is at the top
     longest = max(values)
     axes.set_xlim(0, longest / BARS_SHARE)
     axes.set_title(group.title, fontsize=FONT_SIZE, loc="left")
@@ -48,7 +48,7 @@ def _group(axes: Any, group: Group, by_gpu: bool) -> None:
     axes.spines["bottom"].set_bounds(0, longest)
     for place, (row, value) in enumerate(zip(group.rows, values, strict=True)):
         axes.annotate(
-            _beside(row), (value, place), (4, 0), textcoords="offset points", va="center", fontsize=FONT_SIZE - 1.5
+            _bar_text(row), (value, place), (4, 0), textcoords="offset points", va="center", fontsize=FONT_SIZE - 1.5
         )
     peaks = {row.launch.peak_flops for row in group.rows}
     if counted and len(peaks) == 1 and (peak := peaks.pop() / 1e12) <= longest * 1.05:
@@ -59,7 +59,7 @@ def _value(row: Row, counted: bool) -> float:
     return (row.launch.achieved_flops or 0.0) / 1e12 if counted else 1e6 / row.launch.time_us
 
 
-def _beside(row: Row) -> str:
+def _bar_text(row: Row) -> str:
     launch = row.launch
     said = [duration(launch.time_us)]
     if launch.achieved_flops and launch.percent_of_peak:

@@ -31,7 +31,7 @@ _WIDEST, _THINNEST = 6.0, 0.8  # points
 
 
 def memory_figure(report: Report) -> Figure:
-    """Arrows as wide as the bytes on them, each with its number. Raises GemmsimError where matplotlib is missing."""
+    """A chart whose arrows are as wide as the bytes they carry. Raises GemmsimError where matplotlib is missing."""
     from_to = memory_flow(report.evidence)
     figure = new_figure(10.0, 5.2)
     axes = figure.subplots()
@@ -75,7 +75,7 @@ def _box(axes: Any, name: str, text: str) -> None:
 
 
 def _arrow(axes: Any, flow: Flow, most: float) -> None:
-    """From box to box at the flow's height; what it carries stands above it."""
+    """An arrow from box to box at the flow's height, with its text above."""
     rightwards = _BOXES[flow.target][0] > _BOXES[flow.source][0]
     first, second = (flow.source, flow.target) if rightwards else (flow.target, flow.source)
     begin, end = _BOXES[first][0] + _BOXES[first][2] + 0.4, _BOXES[second][0] - 0.4
@@ -107,7 +107,7 @@ def _label(flow: Flow) -> str:
 
 
 def _short(count: float) -> str:
-    """1.31 M; 32,768."""
+    """A count in words: 1.31 M, or 32,768."""
     for power, unit in ((12, "T"), (9, "G"), (6, "M")):
         if count >= 10**power:
             return f"{count / 10**power:.3g} {unit}"

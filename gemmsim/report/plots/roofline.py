@@ -1,4 +1,4 @@
-"""The hierarchical roofline of a launch: three roofs and a ceiling, and where the launch stands under each."""
+"""The hierarchical roofline of a launch: three roofs, a ceiling, and where the launch stands below each."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from gemmsim.support.errors import GemmsimError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ROOM = 6.0  # factor of room on each side of what is shown
-CLOSE = 1.6  # points nearer than this factor have no room for a name each
+ROOM = 6.0  # factor between the outermost points and the edges
+CLOSE = 1.6  # points nearer than this factor share one name
 
 
 def roofline_figure(report: Report) -> Figure:
@@ -66,7 +66,7 @@ def _verdict(line: Roofline) -> str:
 
 
 def _span(line: Roofline) -> tuple[float, float]:
-    """Intensities from which to which: every ridge point and every finite intensity, with room."""
+    """The smallest and the largest intensity shown: all ridge points and finite intensities, with room around them."""
     shown = [level.ridge_flops_per_byte for level in line.levels]
     shown += [level.intensity_flops_per_byte for level in line.levels if math.isfinite(level.intensity_flops_per_byte)]
     return min(shown) / ROOM, max(shown) * ROOM
@@ -90,7 +90,7 @@ def _level(axes: Any, number: int, level: Level, line: Roofline, left: float) ->
 
 
 def _names(axes: Any, line: Roofline) -> None:
-    """The levels' names below their points; points close to one another share a name: "L2, DRAM"."""
+    """Write the levels' names below their points. Points close to one another share a name: "L2, DRAM"."""
     near: list[list[Level]] = []
     for level in sorted(line.levels, key=lambda level: level.intensity_flops_per_byte):
         if not math.isfinite(level.intensity_flops_per_byte):

@@ -18,7 +18,7 @@ _PARTS = re.compile(r"(?<=\d)(?=\D)|(?<=\D)(?=\d)")
 
 
 def sweep_heat_figure(sweep: Sweep) -> Figure:
-    """See `heat_tables`; raises GemmsimError as it does."""
+    """A picture of `heat_tables`; raises GemmsimError as that does."""
     kernel, _, _ = _measure(sweep)
     return heat_figure(f"Sweep: {kernel}", "predicted", heat_tables(sweep))
 
@@ -42,9 +42,10 @@ def sweep_scaling_figure(sweep: Sweep) -> Figure:
 
 
 def heat_tables(sweep: Sweep) -> tuple[HeatTable, ...]:
-    """What to draw of a sweep: two of the tunables that vary, for each size and GPU, the best over the other ones;
-    where one tunable varies, that one over sizes and GPUs; where none does, sizes over GPUs.
+    """The tables of a sweep, by what varies in it.
 
+    Two or more tunables: a table for each size and GPU over the two that vary most, with the best over all others.
+    One tunable: one table of that tunable over sizes, GPUs and dtypes. None: one table of sizes over GPUs or dtypes.
     Raises GemmsimError where fewer than two things vary, or nothing was predicted.
     """
     _, unit, value = _measure(sweep)
@@ -86,7 +87,10 @@ def _tabulated(
     unit: str,
     value: Callable[[SweepResult], float],
 ) -> HeatTable:
-    """The best value of the results at each place. columns, rows: name, and what a point is there."""
+    """The table of the best result at each place.
+
+    columns, rows  (name of the axis, how to read a point's label on it)
+    """
     (x_name, x_of), (y_name, y_of) = columns, rows
     x_labels = _sorted({x_of(result.point) for result in results})
     y_labels = _sorted({y_of(result.point) for result in results})
@@ -101,7 +105,7 @@ def _tabulated(
 
 
 def _measure(sweep: Sweep) -> tuple[str, str, Callable[[SweepResult], float]]:
-    """(kernel, unit, value of a result): TFLOP/s where every result has them, else time."""
+    """(kernel, unit, how to read a result): TFLOP/s where every result has them, else microseconds."""
     results = [result for ranking in sweep.rankings for result in ranking.results]
     if not results:
         raise GemmsimError("no picture of this sweep: none of its combinations was predicted")
@@ -120,5 +124,5 @@ def _size(point: Point) -> str:
 
 
 def _sorted(values: set[str]) -> list[str]:
-    """By text, with the numbers in it by value: 256, 1024; 256 on h200, 1024 on h200."""
+    """In alphabetic order, except that numbers in the texts are ordered by value: "256 on h200", "1024 on h200"."""
     return sorted(values, key=lambda text: [(0, int(p), "") if p.isdigit() else (1, 0, p) for p in _PARTS.split(text)])

@@ -1,6 +1,6 @@
-"""Pictures of a table of results: a heat map over two of its columns, curves over problem sizes.
+"""Draws results: heat maps of tables, and curves over problem sizes.
 
-The tables are plain data, so that whatever has results (a sweep, a comparison over sizes, a notebook) can draw them.
+Both take plain data, so that a sweep, a comparison or a notebook can use them.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CELL_INCHES = 0.72
-DARK = 0.18  # relative luminance at which black and white stand out alike
-MOST_CELLS = 40  # a side; digits do not fit smaller cells
+DARK = 0.18  # relative luminance at which black and white text are equally readable
+MOST_CELLS = 40  # a side; digits do not fit into smaller cells
 
 
 @dataclass(frozen=True, slots=True)
 class HeatTable:
     """A value for each pair of an x and a y.
 
-    x_name, y_name  what the columns and rows are; x_labels, y_labels: each of them, in order
-    cells           [rows][columns], None where there is no result
-    unit            of the values; more_is_better: which end is marked as the best
+    x_name, y_name      what the columns and the rows are
+    x_labels, y_labels  of each column and row, in order
+    cells               [rows][columns], None where there is no result
+    unit                of the values
+    more_is_better      whether the largest value is marked as the best, else the smallest
     """
 
     title: str
@@ -40,7 +42,7 @@ class HeatTable:
 
     @property
     def best(self) -> tuple[int, int]:
-        """(row, column); the first of equal ones, (0, 0) of an empty table."""
+        """(row, column) of the best value; the first of equal ones, (0, 0) for an empty table."""
         found = [(v, -r, -c) for r, row in enumerate(self.cells) for c, v in enumerate(row) if v is not None]
         sign = 1 if self.more_is_better else -1
         _, row, column = max(((sign * value, r, c) for value, r, c in found), default=(0.0, 0, 0))
@@ -49,14 +51,14 @@ class HeatTable:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """points: (problem size, value), ascending sizes."""
+    """points: (problem size, value), by ascending size."""
 
     name: str
     points: tuple[tuple[float, float], ...]
 
 
 def heat_figure(title: str, subtitle: str, tables: Sequence[HeatTable]) -> Figure:
-    """Each table a part of the picture: cells coloured by value, each with its number, the best one framed.
+    """A heat map for each table: cells are coloured by value and have their number in them; the best one is framed.
 
     Raises GemmsimError for an empty table, for what is too large to read, and where matplotlib is missing.
     """
@@ -93,7 +95,7 @@ def _table(axes: Any, table: HeatTable) -> None:
     values = [value for row in table.cells for value in row if value is not None]
     low, high = min(values), max(values)
     scale = Normalize(low, high if high > low else low + 1)
-    colours = colormaps["cividis"]  # made to be read alike with and without colour vision, and in grey
+    colours = colormaps["cividis"]  # looks alike with and without colour vision, and is readable in grey
     for r, row in enumerate(table.cells):
         for c, value in enumerate(row):
             _cell(axes, r, c, value, None if value is None else colours(float(scale(value))))
@@ -110,7 +112,10 @@ def _table(axes: Any, table: HeatTable) -> None:
 
 
 def scaling_figure(title: str, subtitle: str, unit: str, curves: Sequence[Curve], log_values: bool = False) -> Figure:
-    """Values over problem sizes, a line each. Raises GemmsimError without points, and where matplotlib is missing."""
+    """Values over problem sizes, a line for each curve.
+
+    Raises GemmsimError where there are no points, and where matplotlib is missing.
+    """
     drawn = [curve for curve in curves if curve.points]
     if not drawn:
         raise GemmsimError("no scaling curve: there are no results")
@@ -119,7 +124,7 @@ def scaling_figure(title: str, subtitle: str, unit: str, curves: Sequence[Curve]
     for number, curve in enumerate(drawn):
         at, values = zip(*curve.points, strict=True)
         style = number % len(COLOURS)
-        turn = (number + number // len(MARKERS)) % len(MARKERS)  # a colour that comes back has another marker
+        turn = (number + number // len(MARKERS)) % len(MARKERS)  # where a colour is used again, the marker differs
         axes.plot(
             at, values, color=COLOURS[style], linestyle=DASHES[style], marker=MARKERS[turn], markersize=5,
             linewidth=1.4, label=curve.name,
@@ -169,7 +174,7 @@ def _digits(value: float) -> str:
 
 
 def _spread(sizes: list[float]) -> list[float]:
-    """Those of `sizes` that are at least a seventh of an octave of the whole apart, so that labels do not touch."""
+    """The sizes that get a label: each 1/14 or more of the logarithmic axis from the one before, so that none touch."""
     if len(sizes) < 2:
         return sizes
     apart = (sizes[-1] / sizes[0]) ** (1 / 14)

@@ -1,11 +1,11 @@
-"""One character for each state of a warp, and its colour: what the pictures of a timeline share."""
+"""The character and the colour of each state of a warp, which all pictures of a timeline share."""
 
 from __future__ import annotations
 
 from gemmsim.sm.types import STALL_REASONS
 
-# Stall reason -> (character, colour on light ground). Capitals are waits for something far away or for other warps.
-# Waits for memory are blue and violet, for other warps and barriers orange, for pipes and queues red and brown.
+# Stall reason -> (character, colour on a light background). Capitals are waits for something far away or for other
+# warps. Waits for memory are blue and violet, for other warps and barriers orange, for pipes and queues red and brown.
 STATES: dict[str, tuple[str, str]] = {
     "selected": ("#", "#1B7F3B"),
     "not_selected": ("n", "#B9DDB0"),
@@ -31,5 +31,5 @@ NO_WARP = " "
 
 
 def spoken(reason: str) -> str:
-    """A state in words: "long scoreboard"; of the first, "issues"."""
+    """A stall reason in words: "long scoreboard"; "issues" for "selected"."""
     return "issues" if reason == "selected" else reason.replace("_", " ")

@@ -1,8 +1,8 @@
 """A timeline as a trace that ui.perfetto.dev opens: Chrome's JSON trace events, a microsecond a cycle.
 
-Format: "Trace Event Format" (Google, 2016), of which Perfetto reads these parts: M names processes and threads, X is a
-slice with a duration (those of a thread nest), b and e are the ends of an asynchronous one (those may overlap), C is a
-counter. Its times are microseconds: a cycle, which is less than a nanosecond, is shown as one of them.
+The format is "Trace Event Format" (Google, 2016), of which Perfetto reads these parts: M names processes and threads, X
+is a slice with a duration (slices of a thread nest), b and e are the ends of an asynchronous slice (these may overlap),
+and C is a counter. The format's times are microseconds. A cycle, which is less than a nanosecond, is shown as one.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from gemmsim.sm.observer import LEVELS
 from gemmsim.sm.timeline import WarpStay
 from gemmsim.sm.types import STALL_REASONS
 
-MOST_INTERVALS = 250_000  # some 50 MB
-SM, MEMORY = 1, 2  # "processes"; each has a thread of its own number
-FIRST_SLOT = 100  # threads of the warp slots: Perfetto wants thread numbers that differ over all processes
+MOST_INTERVALS = 250_000  # about 50 MB
+SM, MEMORY = 1, 2  # numbers of the trace's "processes", each with a thread of the same number
+FIRST_SLOT = 100  # thread of warp slot 0: Perfetto wants thread numbers that differ over all processes
 _SELECTED = STALL_REASONS.index("selected")
 
 Event = dict[str, Any]
 
 
 def render(report: TimelineReport, window: Window) -> str:
-    """JSON, an event a line."""
+    """JSON with an event on each line."""
     head = {
         "displayTimeUnit": "ns",
         "otherData": {"title": report.title, "scope": report.scope, "clock": "1 us stands for 1 SM cycle"},
@@ -88,7 +88,7 @@ def _said(text: InstructionText) -> dict[str, Any]:
 
 
 def _counters(report: TimelineReport, window: Window) -> Iterator[Event]:
-    """How many memory instructions of each level are under way, at each change."""
+    """How many memory instructions of each level are under way, at each cycle in which that changes."""
     flights = np.concatenate([within(stay.memory, window) for stay in report.timeline.warps])
     for level, name in enumerate(LEVELS):
         mine = flights[flights[:, 3] == level]

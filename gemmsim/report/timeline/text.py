@@ -1,4 +1,4 @@
-"""A timeline as text: a row a warp, a character a column; ASCII, at most 80 columns."""
+"""A timeline as text: a row for each warp, a character for each state; ASCII, at most 80 columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SELECTED = STALL_REASONS.index("selected")
 
 
 def render(report: TimelineReport, window: Window, most_warps: int) -> str:
-    """The first `most_warps` warps; the rows below count all of them."""
+    """The rows of the first `most_warps` warps, and below them rows that count all warps."""
     step = -(-window.cycles // (WIDTH - LABEL))
     edges = np.append(np.arange(window.first, window.stop, step, dtype=np.int64), window.stop)
     rows = _warp_rows(report, window, edges)
@@ -32,7 +32,7 @@ def render(report: TimelineReport, window: Window, most_warps: int) -> str:
 
 
 def _warp_rows(report: TimelineReport, window: Window, edges: NDArray[np.int64]) -> dict[str, str]:
-    """A row for each warp that is there in the window: in each column the state that has most of its cycles."""
+    """The row of each warp that is there in the window; a column shows the state that has most of its cycles."""
     rows: dict[str, str] = {}
     for stay in report.timeline.warps:
         states = within(stay.states, window)
@@ -42,13 +42,14 @@ def _warp_rows(report: TimelineReport, window: Window, edges: NDArray[np.int64])
 
 
 def _states(states: NDArray[np.int32], edges: NDArray[np.int64]) -> str:
-    held = np.zeros((len(STALL_REASONS) + 1, len(edges) - 1))
+    cycles = np.zeros((len(STALL_REASONS) + 1, len(edges) - 1))
     for reason in np.unique(states[:, 2]):
         mine = states[states[:, 2] == reason]
-        held[reason] = per_column(mine[:, 0], mine[:, 1], edges)
-    held[-1] = np.diff(edges) - held.sum(axis=0)  # no warp; listed last, so that an equal share shows the warp
+        cycles[reason] = per_column(mine[:, 0], mine[:, 1], edges)
+    # Cycles without a warp come last, so that the warp is shown where both have half.
+    cycles[-1] = np.diff(edges) - cycles.sum(axis=0)
     letters = np.array(list(LETTERS + NO_WARP))
-    return "".join(letters[held.argmax(axis=0)])
+    return "".join(letters[cycles.argmax(axis=0)])
 
 
 def _axis(edges: NDArray[np.int64]) -> list[str]:
@@ -62,7 +63,7 @@ def _axis(edges: NDArray[np.int64]) -> list[str]:
 
 
 def _below(report: TimelineReport, window: Window, edges: NDArray[np.int64]) -> list[str]:
-    """How busy the issue slots were, and how many memory instructions were under way, in tenths of the most."""
+    """Rows in tenths: how busy the issue slots were, and how many memory instructions were under way of the most."""
     stays = report.timeline.warps
     cycles = np.diff(edges)
     states = np.concatenate([within(stay.states, window) for stay in stays])

@@ -1,4 +1,4 @@
-"""What the renderers of a timeline read, and nothing else."""
+"""`TimelineReport`: everything that the renderers of a timeline read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gemmsim.sm.timeline import Timeline, WarpStay
 
 @dataclass(frozen=True, slots=True)
 class InstructionText:
-    """A static instruction: SASS, source line number (None where unknown) and its text."""
+    """A static instruction: SASS, number of its source line (None where unknown), text of that line."""
 
     sass: str
     line: int | None
@@ -23,11 +23,13 @@ class InstructionText:
 
 @dataclass(frozen=True)
 class TimelineReport:
-    """A timeline, and what it is of.
+    """A timeline and the launch that it shows.
 
-    clock_hz        of the SM; kernel_cycles: of the whole launch, as `analyze` predicts it
-    sm_count        SMs of the GPU; blocks_per_sm: that the busiest SM runs in all
-    warps_per_block of the launch
+    clock_hz         of the SM
+    kernel_cycles    of the whole launch, as `analyze` predicts it
+    sm_count         SMs of the GPU
+    blocks_per_sm    that the busiest SM runs in all
+    warps_per_block  of the launch
     """
 
     labels: Labels
@@ -47,7 +49,7 @@ class TimelineReport:
 
     @property
     def scope(self) -> str:
-        """How much of the launch this is, in a sentence."""
+        """Which part of the launch is shown, in a sentence."""
         timeline = self.timeline
         shown = f"{timeline.blocks} of {self.blocks_per_sm} blocks" if self.blocks_per_sm > 1 else "1 block"
         cut = "" if timeline.fraction == 1 else f", the first {100 * timeline.fraction:.2g} % of each warp"
@@ -57,7 +59,7 @@ class TimelineReport:
         )
 
     def warp_name(self, stay: WarpStay) -> str:
-        """b0 w17."""
+        """The name of a warp by its block and its place in it: "b0 w17"."""
         return f"b{stay.block} w{stay.slot % self.warps_per_block}"
 
 
@@ -74,7 +76,7 @@ class Window:
 
 
 def within(rows: NDArray[np.int32], window: Window) -> NDArray[np.int32]:
-    """The intervals (begin, end, ...) that touch the window, cut to it."""
+    """The rows (begin, end, ...) whose intervals touch the window, with their ends cut to it."""
     touching = rows[(rows[:, 1] > window.first) & (rows[:, 0] < window.stop)].copy()
     touching[:, 0] = touching[:, 0].clip(window.first)
     touching[:, 1] = touching[:, 1].clip(None, window.stop)
@@ -88,7 +90,7 @@ def per_column(begin: NDArray[np.int32], end: NDArray[np.int32], edges: NDArray[
 
 
 def _before(points: NDArray[np.int32], edges: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Sum over the points before each edge of their distance to it."""
+    """For each edge, the sum of its distances to all points before it."""
     ordered = np.sort(points).astype(np.float64)
     sums = np.concatenate([[0.0], np.cumsum(ordered)])
     below = np.searchsorted(ordered, edges)
@@ -96,7 +98,7 @@ def _before(points: NDArray[np.int32], edges: NDArray[np.int64]) -> NDArray[np.f
 
 
 def fitting(report: TimelineReport, window: Window, most_intervals: int) -> Window:
-    """As much of the window, from its first cycle on, as has at most `most_intervals` intervals."""
+    """The window, shortened at its end where it has more than `most_intervals` intervals."""
     stays = report.timeline.warps
     begins = np.concatenate([within(rows, window)[:, 0] for stay in stays for rows in (stay.states, stay.memory)])
     if len(begins) <= most_intervals:
