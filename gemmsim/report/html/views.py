@@ -97,7 +97,7 @@ def block_data(view: BlockView, lists: Lists, with_threads: bool) -> dict[str, A
 
 
 def _thread(access: ThreadAccess, lists: Lists) -> dict[str, Any]:
-    """ "warps" has an entry for each warp, 0 where it never made the access.
+    """An access as the page reads it: "warps" has an entry for each warp, 0 where it never made the access.
 
     Else it is [lowest element or address, index of the row of lanes counted from it, how often].
     """

@@ -34,6 +34,6 @@ def problem_size(m: int | None, n: int | None, k: int | None) -> str:
 
 
 def launch_name(labels: Labels) -> str:
-    """tiled, M=256 N=256 K=256, tile=32."""
+    """The name of a launch: "tiled, M=256 N=256 K=256, tile=32"."""
     tunables = "".join(f", {key}={value}" for key, value in labels.tunables.items())
     return f"{labels.kernel}{problem_size(labels.m, labels.n, labels.k)}{tunables}"
