@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from gemmsim.support.errors import GemmsimError, nearest
 
 if TYPE_CHECKING:
-    from kernels.info import KernelInfo
+    from kernels.info import KernelInfo as KernelInfo  # noqa: PLC0414 - others import it from here
 
 PACKAGE = "gemmsim_kernels"
 

@@ -16,7 +16,7 @@ from gemmsim.sm.pipes import matrix_latency_cycles, memory_opcode, pipe_slots, p
 from gemmsim.sm.units.instruction import SCOREBOARDS, Instruction, Kind, Reason
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.identity_cache import cached_by_identity
-from gemmsim.trace.types import WARP_LANES
+from gemmsim.support.warp import WARP_LANES
 
 # Found in an H200's samples of where warps of the ladder wait for barriers: UMOV does not pass one, although its pipe's
 # other instructions do. ULDC reads constants, and what reads constants does not pass.

@@ -59,6 +59,7 @@ def main(kernel: str, size: int, gpu: str) -> None:
     from gemmsim.gpu import load_gpu
     from gemmsim.launch.cases import LadderCase, ladder_launch
     from gemmsim.report.text import render
+    from gemmsim.trace.execute import Executor
 
     steps.done("import gemmsim")
     request = ladder_launch(LadderCase(kernel, size, size, size), load_gpu(gpu))
@@ -66,8 +67,8 @@ def main(kernel: str, size: int, gpu: str) -> None:
     rest = "the rest"
     for name, text in CALLS.items():
         setattr(api, name, steps.timed(text, rest, getattr(api, name)))
-    api.Executor.__init__ = steps.timed("lower, copy the matrices", rest, api.Executor.__init__)  # type: ignore[method-assign]
-    api.Executor.run = steps.timed("execute the chosen blocks", rest, api.Executor.run)  # type: ignore[method-assign]
+    Executor.__init__ = steps.timed("lower, copy the matrices", rest, Executor.__init__)  # type: ignore[method-assign]
+    Executor.run = steps.timed("execute the chosen blocks", rest, Executor.run)  # type: ignore[method-assign]
     render(api.analyze(request, accesses=False))
     steps.done(rest)
     print(json.dumps(list(steps.seconds.items())))  # noqa: T201
