@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from gemmsim_validate.ablate.document import DEFINITIONS, TITLE, as_data, sections
 from gemmsim_validate.ablate.effects import ablation
-from gemmsim_validate.ablate.mechanisms import BY_KEY, MECHANISMS, chosen
+from gemmsim_validate.ablate.mechanisms import BY_KEY, MECHANISMS, SWITCHES, chosen
 from gemmsim_validate.ablate.run import SIZES, Timed, ablate, ablate_all, fits
 from gemmsim_validate.ablate.switch import Inputs
 from gemmsim_validate.cli.main import main
@@ -100,6 +100,7 @@ def test_nothing_off_is_what_compare_predicts() -> None:
 
 def test_every_mechanism_is_tested() -> None:
     assert set(TOUCHES) == set(BY_KEY) and len(BY_KEY) == len(MECHANISMS)
+    assert {key for key in BY_KEY if TOUCHES[key][0] != "gpu"} == set(SWITCHES)
 
 
 @pytest.mark.parametrize("key", TOUCHES)
@@ -247,7 +248,7 @@ def test_effects_by_hand() -> None:
     table = next(section.table for section in sections(found) if section.title == "Errors")
     assert table.rows[0][:5] == ("nothing", "7.5", "10.0", "10.0", "+2.5")
     assert table.rows[1] == ("tag-stage", "15.0", "20.0", "20.0", "+15.0", "+7.5", "1", "y +26 %")
-    assert rows["dram"][2] == BY_KEY["dram"].instead
+    assert rows["dram"][2] == BY_KEY["dram"].without
 
 
 def test_a_case_that_fails_is_named_and_the_others_count() -> None:
@@ -317,4 +318,4 @@ def test_the_generated_page_has_todays_mechanisms() -> None:
     )
     assert page.startswith(fresh.rstrip("\n"))
     for one in MECHANISMS:
-        assert f"| {one.key} | {one.why} | {one.instead} |" in page
+        assert f"| {one.key} | {one.models} | {one.without} |" in page

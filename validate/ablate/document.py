@@ -59,7 +59,7 @@ def _kernels(effect: Effect) -> str:
 
 
 def _mechanisms(found: Ablation) -> Table:
-    rows = tuple((e.mechanism.key, e.mechanism.why, e.mechanism.instead) for e in found.effects)
+    rows = tuple((e.mechanism.key, e.mechanism.models, e.mechanism.without) for e in found.effects)
     return Table(("mechanism", "what it models", "without it"), rows)
 
 
@@ -83,8 +83,8 @@ def as_data(found: Ablation) -> dict[str, Any]:
         "without": [
             {
                 "mechanism": effect.mechanism.key,
-                "why": effect.mechanism.why,
-                "instead": effect.mechanism.instead,
+                "why": effect.mechanism.models,
+                "instead": effect.mechanism.without,
                 "time_pct": asdict(effect.figures),
                 "change_points": effect.change,
                 "changed": effect.changed,

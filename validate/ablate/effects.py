@@ -1,4 +1,4 @@
-"""What the figures of accuracy become without each mechanism, and which kernels change most."""
+"""What the figures of accuracy become without each mechanism, and whose predicted times change most."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ..records.case import Case
 from .mechanisms import Mechanism
 from .run import Timed
 
-CHANGED_PCT = 1.0  # of a predicted time: less counts as unchanged
+CHANGED_PCT = 1.0  # a predicted time that changes by less counts as unchanged
 
 
 @dataclass(frozen=True)
 class Effect:
-    """Without one mechanism.
+    """The effect of switching one mechanism off.
 
-    figures      errors of the times, as `gemmsim-validate compare` defines them
-    change       of the mean of the absolute errors, in points of percent: above 0 where the model is worse without it
-    changed      cases whose predicted time changes by more than `CHANGED_PCT`
-    kernels      (name, mean change of the predicted time in percent), most changed first
+    figures  of the errors of the times without it, as `gemmsim-validate compare` defines them
+    change   by how many points the mean of the absolute errors changes; above 0 where the model is worse without it
+    changed  the number of cases whose predicted time changes by more than `CHANGED_PCT`
+    kernels  (name, mean change of the predicted time in percent), the largest change first
     """
 
     mechanism: Mechanism
@@ -34,7 +34,13 @@ class Effect:
 
 @dataclass(frozen=True)
 class Ablation:
-    """cases: those that were timed; failed: (case, why) of the others; effects: greatest rise of the error first."""
+    """What was found.
+
+    cases    those that were timed
+    figures  of the errors with all mechanisms
+    effects  of switching each off, the largest rise of the error first
+    failed   the cases that could not be timed, with the reason
+    """
 
     cases: tuple[Judged, ...]
     figures: Figures
@@ -43,7 +49,10 @@ class Ablation:
 
 
 def ablation(cases: Sequence[Case], timed: Mapping[str, Timed], mechanisms: Sequence[Mechanism]) -> Ablation | None:
-    """None where no case has both a prediction and a measured time."""
+    """The effects of the mechanisms; None where no case has both a prediction and a measured time.
+
+    `timed` holds the times of each case by its id.
+    """
     failed = tuple((case, timed[case.id].error) for case in cases if timed[case.id].error)
     rows = [case for case in cases if not timed[case.id].error]
     before = _judged(rows, {case.id: timed[case.id].time_us for case in rows})
@@ -54,7 +63,7 @@ def ablation(cases: Sequence[Case], timed: Mapping[str, Timed], mechanisms: Sequ
     for mechanism in mechanisms:
         without_us = {case.id: timed[case.id].without_us[mechanism.key] for case in rows}
         after = time_figures(_judged(rows, without_us))
-        assert after  # of the same cases
+        assert after  # as these are the same cases
         changes = {case.id: 100 * (without_us[case.id] / timed[case.id].time_us - 1) for case in rows}
         changed = sum(abs(change) > CHANGED_PCT for change in changes.values())
         effects.append(Effect(mechanism, after, after.mean - figures.mean, changed, _by_kernel(rows, changes)))

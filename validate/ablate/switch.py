@@ -1,4 +1,4 @@
-"""What a mechanism is switched off in: all that the timing model takes, and functions that change some of it."""
+"""Switches: functions that change some of the timing model's inputs, so that a mechanism has no effect."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from gemmsim.trace.types import Launch, WarpTrace
 
 @dataclass(frozen=True)
 class Inputs:
-    """Of one launch that was counted. shapes: of its memory records, from which their costs were made."""
+    """What the timing model takes of one launch that was counted.
+
+    `shapes` are those of its memory records, from which `cost` was made.
+    """
 
     program: Program
     launch: Launch
@@ -35,13 +38,13 @@ class Inputs:
 
     @classmethod
     def of(cls, counted: Counted, request: LaunchSpec) -> Inputs:
-        """What `api.analyze` hands to the timing model."""
+        """The inputs that `api.analyze` gives to the timing model."""
         traffic, trace = counted.traffic, counted.execution.trace
         resident = counted.occupancy.blocks_per_sm
         return cls(counted.program, request.launch, trace, traffic.shapes, traffic.cost, request.gpu, resident)
 
     def time_us(self) -> float:
-        """Raises GemmsimError as `schedule` does."""
+        """The predicted time in microseconds. Raises GemmsimError as `schedule` does."""
         timing = schedule(
             self.program, self.launch, self.trace, self.cost, self.gpu, self.resident_blocks_per_sm, self.options
         )
@@ -52,7 +55,10 @@ Switch = Callable[[Inputs], Inputs]
 
 
 def gpu_numbers(values: Mapping[str, float | str]) -> Switch:
-    """Numbers of the GPU by full key; a name in place of a number: that of another key. No rule of GPU files holds."""
+    """A switch that changes numbers of the GPU, by their full keys; the key of another number stands for its value.
+
+    The rules that values of GPU files must obey do not hold here.
+    """
 
     def switch(given: Inputs) -> Inputs:
         gpu = given.gpu
@@ -63,11 +69,12 @@ def gpu_numbers(values: Mapping[str, float | str]) -> Switch:
 
 
 def options(chosen: TimingOptions) -> Switch:
+    """A switch that changes the options of the timing model."""
     return lambda given: replace(given, options=chosen)
 
 
 def control_bits(change: Callable[[Control], Control]) -> Switch:
-    """Other control bits in every instruction, after it was executed."""
+    """A switch that changes the control bits of all instructions, after these were executed."""
 
     def switch(given: Inputs) -> Inputs:
         program = given.program
@@ -78,7 +85,7 @@ def control_bits(change: Callable[[Control], Control]) -> Switch:
 
 
 def costs(change: Callable[[Inputs], RecordCost]) -> Switch:
-    """Other costs of the memory records."""
+    """A switch that changes the costs of the memory records."""
     return lambda given: replace(given, cost=change(given))
 
 
@@ -87,17 +94,19 @@ def _u16(array: NDArray[np.int64]) -> NDArray[np.uint16]:
 
 
 def one_tag_cycle(given: Inputs) -> RecordCost:
+    """No request takes the tag stage for more than a cycle."""
     return replace(given.cost, tag_cycles=given.cost.tag_cycles.clip(max=1))
 
 
 def even_tag_banks(given: Inputs) -> RecordCost:
-    """As if the lines of a request always were in different banks."""
+    """The lines of a request are spread evenly over the tag banks."""
     shapes, before = given.shapes, given.cost.tag_cycles
     evenly = -(-shapes.coalesced.lines // given.gpu.l1.tag_lines_per_cycle)[shapes.of_record]
     return replace(given.cost, tag_cycles=_u16(np.where(before > 0, evenly, 0)))
 
 
 def no_bank_conflicts(given: Inputs) -> RecordCost:
+    """Shared accesses take the wavefronts that their width needs, and no more."""
     shapes, cost = given.shapes, given.cost
     least = shapes.least[shapes.of_record]
     fewer = np.where(shapes.shared[shapes.of_record], np.minimum(cost.wavefronts, least), cost.wavefronts)
@@ -105,24 +114,26 @@ def no_bank_conflicts(given: Inputs) -> RecordCost:
 
 
 def no_l1_hits(given: Inputs) -> RecordCost:
-    """Every sector asked for in global memory goes to L2, and none more to DRAM."""
+    """All sectors that are asked for in global memory come from L2, and no more of them from DRAM."""
     shapes, cost = given.shapes, given.cost
     sectors = np.where(shapes.shared, 0, shapes.coalesced.sectors)[shapes.of_record]
     return replace(cost, l2_sectors=_u16(np.maximum(cost.l2_sectors, sectors)))
 
 
 def none_in_flight(given: Inputs) -> RecordCost:
+    """No hit in L2 waits for a sector that another SM has just asked DRAM for."""
     return replace(given.cost, in_flight=np.zeros_like(given.cost.in_flight))
 
 
 def no_dram(given: Inputs) -> RecordCost:
+    """L2 holds everything."""
     return replace(none_in_flight(given), dram_sectors=np.zeros_like(given.cost.dram_sectors))
 
 
 def lines_apart(given: Inputs) -> Inputs:
-    """A line of its own for every memory record, so that no hit finds its line still on the way.
+    """Every memory record has a line of its own, so that no hit finds its line still on the way.
 
-    The timing model asks the addresses for nothing else; what hits and what conflicts is in the costs.
+    The timing model uses the addresses for nothing else; what hits and what conflicts is in the costs.
     """
     numbers = np.arange(len(given.trace.record_base), dtype=np.uint64)
     return replace(given, trace=replace(given.trace, record_base=numbers << np.uint64(LINE_SHIFT)))

@@ -7,12 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gemmsim.gpu.units import dimension
+from gemmsim.gpu.units import UNITS, dimension
 
-_UNITS = {
-    "number": "1", "bytes": "B", "bytes_per_s": "B/s", "bytes_per_cycle": "B/cycle", "hz": "Hz", "cycles": "cycles",
-    "us": "us", "flops": "FLOP/s", "ops": "OP/s",
-}  # fmt: skip
+# dimension -> the unit of its fields
+_UNITS = {quantity: unit for unit, (quantity, factor) in UNITS.items() if factor == 1}
 
 
 @dataclass(frozen=True)

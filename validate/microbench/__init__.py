@@ -1,5 +1,6 @@
-"""Small kernels that each measure one thing a GPU preset needs: latencies, bandwidths, wavefronts, pipes, barriers.
+"""Small kernels that each measure one thing that a GPU preset needs: latencies, bandwidths, pipes and the like.
 
-A group is a module with `kernels(arch)`, PTX by entry name; `run(bench, arch)`, raw samples from a GPU; and
-`values(raw)`, what they say. Compiling needs no GPU, running needs no compiler, and the analysis neither.
+A group is a module with three functions: `kernels(arch)` gives PTX by entry name, `run(bench, arch)` takes raw samples
+on a GPU, and `values(raw)` says what these mean. Compiling needs no GPU, running needs no compiler, and the analysis
+needs neither.
 """

@@ -1,4 +1,4 @@
-"""`python -m validate.microbench --bundle FOLDER -o RAW`: for a GPU's machine that has no gemmsim installed."""
+"""`python -m validate.microbench --bundle FOLDER -o RAW` measures on a machine without gemmsim installed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from gemmsim.support.errors import GemmsimError
 
 from ..measure.gpu import Gpu
-from .bench import GpuBench
+from .bench import Bench
 from .bundle import read
 from .run import run
 
@@ -27,9 +27,9 @@ def main(arguments: list[str]) -> int:
 
 
 def measure(bundle: Path, output: Path) -> int:
-    """1 where a group failed."""
+    """Run a bundle and write the raw samples; return 1 where a group failed, else 0."""
     found, gpu = read(bundle), Gpu()
-    return 1 if run(found, GpuBench(gpu, found.modules), gpu.machine, output)["errors"] else 0
+    return 1 if run(found, Bench(gpu, found.modules), gpu.machine, output)["errors"] else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Latency of a dependent chain, and interval between independent instructions, of one opcode of each pipe."""
+"""Measures the latency of a dependent chain and the interval between independent instructions, for each pipe."""
 
 from __future__ import annotations
 
@@ -6,26 +6,31 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from .bench import Bench, Found, Raw, cycles_a_step
+from .bench import Bench, Found, Raw, cycles_per_step
 from .ptx import fold, unrolled
 
-CHAINS = 4  # independent ones a warp, for the interval
+CHAINS = 4  # independent chains in a warp, for the interval
 SUB_PARTITIONS = 4
 ROUNDS = 64
 
 
 @dataclass(frozen=True)
 class Operation:
-    """step(j): the instruction on chain j; words: how many registers, from `first`, a chain has.
+    """One instruction that is measured.
 
-    latency, interval  keys of a preset, with the factor from the interval of one instruction
+    step        step(j) is the instruction on chain j, as PTX
+    prefix      which registers the chains are in: "f", "r" or "g" (see `ptx.kernel`)
+    words       how many registers a chain has
+    latency     keys of a preset whose value is the latency
+    interval    keys of a preset whose value is the interval
+    least_arch  the first architecture that has the instruction
     """
 
     step: Callable[[int], str]
     prefix: str
     words: int
     latency: tuple[str, ...]
-    interval: tuple[tuple[str, float], ...] = ()
+    interval: tuple[str, ...] = ()
     least_arch: int = 75
 
 
@@ -34,7 +39,10 @@ def _four(prefix: str, first: int, count: int = 4) -> str:
 
 
 def _matrix(shape: str, kinds: str, a: int, b: int, prefix: str, c: int) -> Callable[[int], str]:
-    """mma.sync with C += A B; A and B are b32 registers from %r100 (doubles from %g28)."""
+    """A step of mma.sync with C += A B, where A, B and C have a, b and c registers.
+
+    A and B are b32 registers from %r100 on, or doubles from %g28 on.
+    """
 
     def step(j: int) -> str:
         chain = _four(prefix, c * j, c)
@@ -50,41 +58,41 @@ OPERATIONS = {
         ("pipes.fmalite.latency_cycles", "pipes.fmaheavy.latency_cycles"),
     ),
     "imad": Operation(
-        lambda j: f"mad.lo.u32 %r{j}, %r{j}, %r100, %r101;", "r", 1, (), (("pipes.fmaheavy.issue_interval_cycles", 1),),
+        lambda j: f"mad.lo.u32 %r{j}, %r{j}, %r100, %r101;", "r", 1, (), ("pipes.fmaheavy.issue_interval_cycles",),
     ),
     "prmt": Operation(
         lambda j: f"prmt.b32 %r{j}, %r{j}, %r100, %r101;", "r", 1,
-        ("pipes.alu.latency_cycles",), (("pipes.alu.issue_interval_cycles", 1),),
+        ("pipes.alu.latency_cycles",), ("pipes.alu.issue_interval_cycles",),
     ),
     "hfma2": Operation(
         lambda j: f"fma.rn.f16x2 %r{j}, %r{j}, %r100, %r101;", "r", 1,
-        ("pipes.fp16.latency_cycles",), (("pipes.fp16.issue_interval_cycles", 1),),
+        ("pipes.fp16.latency_cycles",), ("pipes.fp16.issue_interval_cycles",),
     ),
     "dfma": Operation(
         lambda j: f"fma.rn.f64 %g{j}, %g{j}, %g28, %g29;", "g", 1,
-        ("pipes.fp64.latency_cycles",), (("pipes.fp64.issue_interval_cycles", 1),),
+        ("pipes.fp64.latency_cycles",), ("pipes.fp64.issue_interval_cycles",),
     ),
     "popc": Operation(
         lambda j: f"popc.b32 %r{j}, %r{j};", "r", 1,
-        ("pipes.xu.latency_cycles",), (("pipes.xu.issue_interval_cycles", 1),),
+        ("pipes.xu.latency_cycles",), ("pipes.xu.issue_interval_cycles",),
     ),
     "shfl": Operation(
         lambda j: f"shfl.sync.bfly.b32 %r{j}, %r{j}, 1, 31, -1;", "r", 1, ("pipes.lsu.latency_cycles",)
     ),
     "hmma_16816": Operation(
         _matrix("m16n8k16", "f32.f16.f16.f32", 4, 2, "f", 4), "f", 4,
-        ("pipes.tensor.latency_cycles",), (("pipes.tensor.issue_interval_cycles", 1),), 80,
+        ("pipes.tensor.latency_cycles",), ("pipes.tensor.issue_interval_cycles",), 80,
     ),
     "hmma_1688": Operation(
         _matrix("m16n8k8", "f32.f16.f16.f32", 2, 1, "f", 4), "f", 4, ("mma.half_work_latency_cycles",),
     ),
     "imma_16832": Operation(
         _matrix("m16n8k32", "s32.s8.s8.s32", 4, 2, "r", 4), "r", 4,
-        ("mma.imma_latency_cycles",), (("mma.imma_interval_cycles", 1),), 80,
+        ("mma.imma_latency_cycles",), ("mma.imma_interval_cycles",), 80,
     ),
     "dmma_884": Operation(
         _matrix("m8n8k4", "f64.f64.f64.f64", 1, 1, "g", 2), "g", 2,
-        ("mma.dmma_latency_cycles",), (("mma.dmma_interval_cycles", 1),), 80,
+        ("mma.dmma_latency_cycles",), ("mma.dmma_interval_cycles",), 80,
     ),
 }  # fmt: skip
 
@@ -136,33 +144,31 @@ def _finish(operation: Operation, chains: int) -> str:
 
 
 def run(bench: Bench, arch: str) -> Raw:
-    """{operation: {"latency": cycles, "interval": {warps a sub-partition: cycles a sub-partition and instruction}}}."""
+    """Samples as {operation: {"latency": cycles, "interval": {warps of a sub-partition: cycles per instruction}}}."""
     raw: Raw = {}
     for name in _on(arch):
-        latency = cycles_a_step(bench, f"{name}_chain", 32, None, ROUNDS)
+        latency = cycles_per_step(bench, f"{name}_chain", 32, None, ROUNDS)
         rates = {}
         for warps in (1, 2, 4):
-            step = cycles_a_step(bench, f"{name}_rate", 32 * warps * SUB_PARTITIONS, None, ROUNDS)
+            step = cycles_per_step(bench, f"{name}_rate", 32 * warps * SUB_PARTITIONS, None, ROUNDS)
             rates[str(warps)] = step / warps
         raw[name] = {"latency": latency, "interval": rates}
     return raw
 
 
 def values(raw: Raw) -> list[Found]:
-    """Intervals are those of the number of warps that gets most done."""
+    """The values of a preset. An interval is that of the number of warps that reaches the highest rate."""
     found = []
     best = {name: min(one["interval"].values()) for name, one in raw.items()}
     for name, one in raw.items():
         operation = OPERATIONS[name]
         found += [Found(key, one["latency"], f"dependent chain of {name}") for key in operation.latency]
-        found += [
-            Found(key, best[name] * factor, f"independent {name}, 1 to 4 warps a sub-partition")
-            for key, factor in operation.interval
-        ]
+        what = f"independent {name}, 1 to 4 warps a sub-partition"
+        found += [Found(key, best[name], what) for key in operation.interval]
     if "hmma_1688" in best and "hmma_16816" in best:
         share = best["hmma_1688"] / best["hmma_16816"]
         found.append(Found("mma.half_work_share", share, "independent hmma_1688 over hmma_16816"))
-    # FFMA issues to two pipes where there are two; each then takes twice as long.
+    # Where there are two pipes for FFMA, it issues to both, so each takes twice as long.
     if "ffma" in best and best["ffma"] < 1.5:
         found.append(Found("pipes.fmalite.issue_interval_cycles", 2 * best["ffma"], "independent ffma to two pipes"))
     return found

@@ -1,4 +1,4 @@
-"""Bytes a cycle from L1 and L2 into one SM, and bytes a second from L2 and DRAM into all of them."""
+"""Measures bytes per cycle from L1 and L2 into one SM, and bytes per second from L2 and DRAM into all SMs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from .ptx import fold, kernel
 
 UNROLL = 8
 THREADS = 1024
-_BYTES = 16  # a load
+_BYTES = 16  # of a load
 
 
 def kernels(arch: str) -> dict[str, str]:
-    """Every thread loads 16 bytes at data + (16 thread + UNROLL i stride) & (other - 1), and all add up what came."""
+    """Every thread loads 16 bytes again and again and combines what it has loaded.
+
+    A load goes to data + (16 (thread + i threads) & (1024 other - 1)), where `i` counts the loads of a thread and
+    `threads` are those of the grid: the threads read a footprint of `other` KiB together.
+    """
     found = {}
     for name, cache in (("l1", ""), ("l2", ".cg")):
         before = f"""mov.u32 %r0, %nctaid.x;
@@ -34,7 +38,7 @@ def kernels(arch: str) -> dict[str, str]:
                 "add.u64 %d2, %d2, %d3;",
             ]
         lines += [fold([f"%r{8 + j}" for j in range(4 * UNROLL)])]
-        # the lanes' sums meet, so that no lane's loads are for nothing
+        # The sums of two lanes are combined, so that the compiler can leave out no lane's loads.
         after = (
             "shfl.sync.bfly.b32 %r1, %sink, 1, 31, -1; xor.b32 %sink, %sink, %r1; setp.eq.u32 %p2, %sink, 0x5bd1e995;"
         )
@@ -44,7 +48,7 @@ def kernels(arch: str) -> dict[str, str]:
 
 
 def run(bench: Bench, arch: str) -> Raw:
-    """Footprints are powers of two, in KiB for the kernel: see `kernels`."""
+    """Take the samples. Footprints are powers of two, and the kernels take them in KiB."""
     raw: Raw = {}
     small = bench.upload(np.zeros(1 << 20, np.uint64))  # 8 MiB
     for name, entry, kib in (("l1", "read_l1", 16), ("l2_one_sm", "read_l2", 2048)):

@@ -1,10 +1,10 @@
-"""What a barrier costs: a SM counts arriving warps one after another, then lets them go."""
+"""Measures what a barrier costs: an SM counts the arriving warps one after another, then lets them go on."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .bench import Bench, Found, Raw, cycles_a_step
+from .bench import Bench, Found, Raw, cycles_per_step
 from .ptx import unrolled
 
 WARPS = (1, 2, 4, 8, 16, 24, 32)
@@ -15,12 +15,12 @@ def kernels(arch: str) -> dict[str, str]:
 
 
 def run(bench: Bench, arch: str) -> Raw:
-    """{warps of the block: cycles a barrier}."""
-    return {str(warps): cycles_a_step(bench, "barrier", 32 * warps, None, 32) for warps in WARPS}
+    """Samples as {warps of the block: cycles of a barrier}."""
+    return {str(warps): cycles_per_step(bench, "barrier", 32 * warps, None, 32) for warps in WARPS}
 
 
 def values(raw: Raw) -> list[Found]:
-    """A line through cycles against warps: its slope is an arrival, its value at no warps the release."""
+    """Fit a line through cycles against warps: its slope is one arrival, and its value at no warps is the release."""
     warps = np.array([int(count) for count in raw], float)
     slope, rest = np.polyfit(warps, np.array(list(raw.values()), float), 1)
     what = f"barriers of {int(warps.min())} to {int(warps.max())} warps take {rest:.1f} + {slope:.2f} w cycles"

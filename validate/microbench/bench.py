@@ -1,18 +1,21 @@
-"""What a group needs of a GPU, and what it finds."""
+"""Runs the kernels of a group on a GPU, and says what a group finds."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .ptx import UNROLLS, WORDS_A_WARP
+from .ptx import UNROLLS, WORDS_PER_WARP
 
-Raw = dict[str, Any]  # samples as JSON has them
+if TYPE_CHECKING:
+    from ..measure.gpu import Gpu
+
+Raw = dict[str, Any]  # samples, as JSON can hold them
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,7 @@ class Found:
     """One value of a GPU preset.
 
     key    as in GpuSpec, "l2.hit_latency_cycles"; "" where no preset has such a field
-    value  in the field's unit, a list where the field is a tuple
+    value  in the field's unit; a list where the field is a tuple
     what   how it was measured, for the value's source
     """
 
@@ -31,7 +34,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Warps:
-    """What each warp of a launch wrote."""
+    """What the warps of a launch wrote, one element for each: the clock before and after the timed part, and the SM."""
 
     start: NDArray[np.int64]
     stop: NDArray[np.int64]
@@ -39,44 +42,25 @@ class Warps:
 
     @property
     def cycles(self) -> int:
-        """From the first clock of any warp to the last: meaningful within one SM, whose warps share a clock."""
+        """From the first clock of any warp to the last; it means something within one SM, whose warps share a clock."""
         return int(self.stop.max() - self.start.min())
 
 
-class Bench(Protocol):
-    """A GPU as the groups see it.
+class Bench:
+    """A GPU with the kernels of the groups loaded.
 
-    memory_bytes: free; max_shared_bytes: a block's; dram_peak_bytes_per_s: by clock and bus width, None where unknown
-    clock_mhz: the SM clock now, None where unknown
+    A kernel is launched by its entry's name and takes (out, data, count, other), of which `out` is made here: see
+    `ptx`. Grids and blocks have one dimension, and the device array `data` may be None.
+
+    memory_bytes           free device memory
+    max_shared_bytes       shared memory that a block can have at most
+    dram_peak_bytes_per_s  by memory clock and bus width; None where they are unknown
     """
-
-    sms: int
-    l2_bytes: int
-    memory_bytes: int
-    max_shared_bytes: int
-    dram_peak_bytes_per_s: float | None
-
-    def upload(self, array: NDArray[Any]) -> Any: ...
-
-    def launch(
-        self, entry: str, grid: int, block: int, data: Any, count: int, other: int = 0, shared_bytes: int = 0
-    ) -> Warps: ...
-
-    def launch_words(self, entry: str, data: Any, count: int, words: int) -> NDArray[np.int64]: ...
-
-    def time_us(
-        self, entry: str, grid: int, block: int, data: Any, count: int, other: int = 0, launches: int = 1
-    ) -> float: ...
-
-    def clock_mhz(self) -> float | None: ...
-
-
-class GpuBench:
-    """A Bench on `measure.gpu.Gpu`; modules: cubins, each with its entries."""
 
     REPEATS = 5
 
-    def __init__(self, gpu: Any, modules: Mapping[str, tuple[bytes, list[str]]]) -> None:
+    def __init__(self, gpu: Gpu, modules: Mapping[str, tuple[bytes, list[str]]]) -> None:
+        """`modules` holds cubins, each with the names of its entries."""
         self.gpu, self.sms, self.l2_bytes = gpu, gpu.sms, gpu.l2_bytes
         self.max_shared_bytes = gpu.max_shared_bytes
         self.dram_peak_bytes_per_s = gpu.dram_peak_bytes_per_s
@@ -84,17 +68,18 @@ class GpuBench:
         self._functions = {entry: gpu.load(cubin, entry) for cubin, entries in modules.values() for entry in entries}
 
     def upload(self, array: NDArray[Any]) -> Any:
+        """A device array with a copy of `array`."""
         return self.gpu.upload(array)
 
     def launch(
         self, entry: str, grid: int, block: int, data: Any, count: int, other: int = 0, shared_bytes: int = 0
     ) -> Warps:
-        """Launched a few times; the fastest counts: the others waited for something else, a cold cache for one."""
+        """The fastest of a few launches, as the others waited for something else, such as a cold cache."""
         tries = [self._once(entry, grid, block, data, count, other, shared_bytes) for _ in range(self.REPEATS)]
         return min(tries, key=lambda warps: int((warps.stop - warps.start).max()))
 
     def launch_words(self, entry: str, data: Any, count: int, words: int) -> NDArray[np.int64]:
-        """All that one warp wrote, of a kernel that writes more than the usual words; launched once."""
+        """All `words` that the one warp of a launch wrote, of a kernel that writes more than the usual words."""
         out = self.gpu.upload(np.zeros(words, np.int64))
         self.gpu.launch(self._call(entry, 1, 32, out, data, count, 0, 0))
         self.gpu.synchronize()
@@ -102,26 +87,25 @@ class GpuBench:
         return found
 
     def _once(self, entry: str, grid: int, block: int, data: Any, count: int, other: int, shared: int) -> Warps:
-        out = self.gpu.upload(np.zeros(grid * block // 32 * WORDS_A_WARP, np.int64))
+        out = self._out(grid, block)
         self.gpu.launch(self._call(entry, grid, block, out, data, count, other, shared))
         self.gpu.synchronize()
-        words = out.copy_to_host().reshape(-1, WORDS_A_WARP)
+        words = out.copy_to_host().reshape(-1, WORDS_PER_WARP)
         return Warps(words[:, 0], words[:, 1], words[:, 2])
 
     def time_us(
         self, entry: str, grid: int, block: int, data: Any, count: int, other: int = 0, launches: int = 1
     ) -> float:
-        """Device time of a launch among `launches` in a row, as a graph where there is more than one; best of a few."""
-        out = self.gpu.upload(np.zeros(grid * block // 32 * WORDS_A_WARP, np.int64))
-        call = self._call(entry, grid, block, out, data, count, other, 0)
+        """Device time of one of `launches` in a row, the least of a few tries; several launches are made as a graph."""
+        call = self._call(entry, grid, block, self._out(grid, block), data, count, other, 0)
 
-        def some() -> None:
+        def launch_all() -> None:
             for _ in range(launches):
                 self.gpu.launch(call)
 
-        some()
+        launch_all()
         self.gpu.synchronize()
-        replay = self.gpu.graph(some) if launches > 1 else some
+        replay = self.gpu.graph(launch_all) if launches > 1 else launch_all
         times = []
         for _ in range(self.REPEATS):
             start, stop = self.gpu.event(), self.gpu.event()
@@ -133,14 +117,18 @@ class GpuBench:
         return float(min(times))
 
     def clock_mhz(self) -> float | None:
-        clock = self.gpu.nvml.clock("sm")
-        return None if clock is None else float(clock)
+        """The SM clock now; None where it is unknown."""
+        return self.gpu.nvml.clock("sm")
+
+    def _out(self, grid: int, block: int) -> Any:
+        return self.gpu.upload(np.zeros(grid * block // 32 * WORDS_PER_WARP, np.int64))
 
     def _call(self, entry: str, grid: int, block: int, out: Any, data: Any, count: int, other: int, shared: int) -> Any:
         function = self._functions[entry]
         if shared:
             self.gpu.allow_shared(function, shared)
-        values = [_address(out), _address(data), ctypes.c_uint32(count), ctypes.c_uint32(other)]
+        pointers = [ctypes.c_void_p(address(array)) for array in (out, data)]
+        values = [*pointers, ctypes.c_uint32(count), ctypes.c_uint32(other)]
         return self.gpu.call(function, (grid, 1, 1), (block, 1, 1), shared, values)
 
 
@@ -149,11 +137,7 @@ def address(array: Any) -> int:
     return 0 if array is None else int(array.__cuda_array_interface__["data"][0])
 
 
-def _address(array: Any) -> ctypes.c_void_p:
-    return ctypes.c_void_p(address(array))
-
-
-def cycles_a_step(bench: Bench, entry: str, block: int, data: Any, count: int, other: int = 0, grid: int = 1) -> float:
-    """Cycles of one step of an unrolled kernel on an SM: the difference of two unrolls, without the loop."""
-    few, many = (bench.launch(f"{entry}_{n}", grid, block, data, count, other).cycles for n in UNROLLS)
+def cycles_per_step(bench: Bench, entry: str, block: int, data: Any, count: int) -> float:
+    """Cycles that one step of an unrolled kernel takes on an SM: the difference of two unrolls, without the loop."""
+    few, many = (bench.launch(f"{entry}_{n}", 1, block, data, count).cycles for n in UNROLLS)
     return (many - few) / (count * (UNROLLS[1] - UNROLLS[0]))

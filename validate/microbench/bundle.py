@@ -1,4 +1,4 @@
-"""The microbenchmarks compiled for one architecture: a cubin a group, and which entries each has."""
+"""The microbenchmarks compiled for one architecture: a cubin for each group, and the names of its entries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ MANIFEST = "microbench.json"
 
 @dataclass(frozen=True)
 class MicroBundle:
-    """modules: group -> (cubin, its entries); toolchain: {distribution: version} of the compiler."""
+    """What a folder of microbenchmarks holds.
+
+    modules    group -> (cubin, names of its entries)
+    toolchain  distribution -> version, of what compiled them
+    """
 
     arch: str
     modules: dict[str, tuple[bytes, list[str]]]
@@ -26,7 +30,10 @@ class MicroBundle:
 
 
 def prepare(arch: str, folder: Path, groups: Iterable[str] = tuple(GROUPS)) -> None:
-    """Assemble for "sm_90" and write to a folder; needs the compiler, and no GPU."""
+    """Assemble the groups for the architecture `arch` ("sm_90") and write them to a folder.
+
+    That needs the compiler, but no GPU.
+    """
     from gemmsim.compile.link import link
     from gemmsim.compile.toolchain import tool_versions
 
@@ -40,7 +47,7 @@ def prepare(arch: str, folder: Path, groups: Iterable[str] = tuple(GROUPS)) -> N
 
 
 def read(folder: Path) -> MicroBundle:
-    """Raises GemmsimError, one line, where the folder holds no microbenchmarks."""
+    """Read the folder. Raises GemmsimError, one line, where it holds no microbenchmarks."""
     try:
         data = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         modules = {

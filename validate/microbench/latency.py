@@ -1,20 +1,19 @@
-"""Load latency by pointer chase: shared memory, L1, the near and far halves of L2, DRAM."""
+"""Measures load latencies by pointer chase: shared memory, L1, the near and far halves of L2, and DRAM."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .bench import Bench, Found, Raw, address, cycles_a_step
+from .bench import Bench, Found, Raw, address, cycles_per_step
 from .ptx import UNROLLS, fold, kernel, unrolled
 
-LINE_WORDS = 16  # of 64 bits
+LINE_WORDS = 16  # 64-bit words in a line
 L1_BYTES = 8 << 10
 L2_BYTES = 4 << 20
-VISITED = 4096  # lines of a chase through L2 or DRAM
+VISITED = 4096  # lines that a chase through L2 or DRAM visits
 WIDTHS = {32: 1, 64: 2, 128: 4}
 _RING = 16  # elements of the ring in shared memory
 
@@ -23,17 +22,17 @@ def kernels(arch: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for bits, words in WIDTHS.items():
         found |= _shared(bits, words)
-    # Plain loads are cached in L1; .cg ones in L2 only.
-    for name, how in (("l1_64", "global"), ("l2_64", "global.cg")):
-        step = f"ld.{how}.u64 %d0, [%d0];"
-        found |= unrolled(f"chase_{name}", "mov.u64 %d0, %data;", partial(_always, step), _last())
+    # Plain loads are cached in L1, loads with .cg in L2 only.
+    found |= _global("chase_l1_64", "ld.global.u64 %d0, [%d0];") | _global(
+        "chase_l2_64", "ld.global.cg.u64 %d0, [%d0];"
+    )
     found |= unrolled(
         "chase_l1_128",
         "mov.u64 %d0, %data;",
         lambda i: "ld.global.v2.u64 {%d0, %d1}, [%d0]; xor.b64 %d2, %d2, %d1;",
         "cvt.u32.u64 %r1, %d2;" + _last() + fold(["%r1"]),
     )
-    # Each access by itself: the clock after it waits for it by way of a store to shared memory.
+    # Each access is timed by itself: a store to shared memory makes the second clock wait for it.
     found["each_cg"] = kernel(
         "each_cg",
         "mov.u64 %d0, %data; mov.u64 %d4, %out; add.u64 %d4, %d4, 32;",
@@ -49,8 +48,8 @@ def kernels(arch: str) -> dict[str, str]:
     return found
 
 
-def _always(step: str, _: int) -> str:
-    return step
+def _global(entry: str, step: str) -> dict[str, str]:
+    return unrolled(entry, "mov.u64 %d0, %data;", lambda i: step, _last())
 
 
 def _last() -> str:
@@ -58,7 +57,7 @@ def _last() -> str:
 
 
 def _shared(bits: int, words: int) -> dict[str, str]:
-    """A ring of `_RING` elements, each holding the address of the next in its first word."""
+    """Chases through a ring of `_RING` elements, each of which holds the address of the next in its first word."""
     size = bits // 8
     lines = ["mov.u32 %r10, area;"]
     for i in range(_RING):
@@ -74,11 +73,10 @@ def _shared(bits: int, words: int) -> dict[str, str]:
 
 
 def ring(base: int, size_bytes: int, visited: int, seed: int = 0) -> NDArray[np.uint64]:
-    """`size_bytes` of memory at `base`: lines all over it, in random order, each with the address of the next.
+    """The contents of `size_bytes` of memory at the address `base`, as 64-bit words.
 
-    visited: how many.
-
-    The chase begins at the first line.
+    `visited` lines all over it, in random order, each hold the address of the next; the first line is one of them, and
+    the chase begins there.
     """
     lines = size_bytes // (8 * LINE_WORDS)
     random = np.random.default_rng(seed)
@@ -100,19 +98,20 @@ def _some(random: np.random.Generator, lines: int, visited: int) -> NDArray[np.i
 
 
 def run(bench: Bench, arch: str) -> Raw:
+    """Samples in cycles: means of chases, and single accesses of those through L2 and DRAM."""
     raw: Raw = {}
     for bits in WIDTHS:
-        raw[f"shared_{bits}"] = cycles_a_step(bench, f"chase_shared_{bits}", 32, None, 64)
-    # One thread's worth of addresses: all lanes chase alike, and a request is one sector.
+        raw[f"shared_{bits}"] = cycles_per_step(bench, f"chase_shared_{bits}", 32, None, 64)
+    # All lanes chase along the same addresses, so a request is one sector.
     for bits in (64, 128):
-        raw[f"l1_{bits}"] = cycles_a_step(bench, f"chase_l1_{bits}", 32, _on_device(bench, L1_BYTES, VISITED), 64)
-    raw["l2_mean"] = cycles_a_step(
+        raw[f"l1_{bits}"] = cycles_per_step(bench, f"chase_l1_{bits}", 32, _on_device(bench, L1_BYTES, VISITED), 64)
+    raw["l2_mean"] = cycles_per_step(
         bench, "chase_l2_64", 32, _on_device(bench, L2_BYTES, VISITED), VISITED // UNROLLS[0]
     )
     raw["l2_each"] = _each(bench, _on_device(bench, L2_BYTES, VISITED), VISITED)
     size = min(1 << 30, bench.memory_bytes // 4) & ~0xFFFF
     raw["dram_bytes"] = size
-    # Each line once: the second visit would find it in L2.
+    # Each line is visited once, as a second visit would find it in L2.
     raw["dram_each"] = _each(bench, _on_device(bench, size, VISITED), VISITED - 1, warm=False)
     return raw
 
@@ -124,7 +123,7 @@ def _on_device(bench: Bench, size_bytes: int, visited: int) -> Any:
 
 
 def _each(bench: Bench, data: Any, count: int, warm: bool = True) -> list[int]:
-    """Cycles of each access of the chase, clocks and the store included."""
+    """Cycles of each access of the chase, with those of the clocks and the store."""
     if warm:
         bench.launch_words("each_cg", data, count, 4 + count)
     words = bench.launch_words("each_cg", data, count, 4 + count)
@@ -132,7 +131,10 @@ def _each(bench: Bench, data: Any, count: int, warm: bool = True) -> list[int]:
 
 
 def near_and_far(each: list[int]) -> tuple[float, float]:
-    """Centres of two clusters of latencies (equal where there is one), outliers such as TLB misses left out."""
+    """The centres of the two clusters of latencies, which are equal where there is only one cluster.
+
+    Outliers such as TLB misses are left out.
+    """
     values = np.sort(np.asarray(each, float))
     values = values[values <= np.median(values) * 1.5]
     low, high = np.percentile(values, [10, 90])
@@ -145,9 +147,12 @@ def near_and_far(each: list[int]) -> tuple[float, float]:
 
 
 def values(raw: Raw) -> list[Found]:
-    """Clocks and store around single accesses cost the same in all: the mean of the chase says how much."""
+    """The values of a preset.
+
+    The clocks and the store around a single access always take the same time: the difference to the mean of the chase.
+    """
     shared = [raw[f"shared_{bits}"] for bits in WIDTHS]
-    # A 32-bit pointer needs arithmetic on a GPU of 64-bit addresses, so it is taken to be like the 64-bit one.
+    # A 32-bit pointer needs arithmetic on a GPU with 64-bit addresses, so its latency is taken to be the 64-bit one.
     l1 = [raw["l1_64"], raw["l1_64"], raw["l1_128"]]
     each = raw["l2_each"]
     typical = [value for value in each if value <= 1.5 * float(np.median(each))]

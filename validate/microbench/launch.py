@@ -1,4 +1,4 @@
-"""What a launch costs beyond its work, the time between a block and the next in its place, and the SM clock."""
+"""Measures what a launch costs beyond its work, the time between one block and the next, and the SM clock."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ WAIT:
     @%p1 bra WAIT;"""
     return {
         "spin": kernel("spin", "", spin, fold(["%other"])),
-        # fills an SM's shared memory, together with what it is launched with, so that blocks follow one another
+        # Fills an SM's shared memory together with the dynamic part of the launch, so that blocks follow one another.
         "alone": kernel("alone", "", spin, fold(["%other"]), shared_bytes=_MOST_SHARED - 1024),
-        # a known time of the wall clock, for the SM clock's frequency
+        # Spins for a known time of the wall clock, which tells the frequency of the SM clock.
         "wall": kernel(
             "wall",
             "mov.u64 %d2, %globaltimer;",
@@ -40,6 +40,7 @@ WAIT:
 
 
 def run(bench: Bench, arch: str) -> Raw:
+    """Samples: the times of kernels that spin, the clock by the wall clock, and the gaps between blocks."""
     raw: Raw = {"clock_mhz": bench.clock_mhz(), "spin_us": {}}
     for cycles in SPINS:
         raw["spin_us"][str(cycles)] = bench.time_us("spin", bench.sms, 32, None, 1, cycles, LAUNCHES)
@@ -51,22 +52,22 @@ def run(bench: Bench, arch: str) -> Raw:
     return raw
 
 
-def gaps(start: np.ndarray, stop: np.ndarray, sm: np.ndarray, warps_a_block: int) -> list[int]:
-    """Cycles from the last clock of a block to the first of the next on its SM, where one runs at a time."""
-    first = start.reshape(-1, warps_a_block).min(axis=1)
-    last = stop.reshape(-1, warps_a_block).max(axis=1)
-    where = sm.reshape(-1, warps_a_block)[:, 0]
+def gaps(start: np.ndarray, stop: np.ndarray, sm: np.ndarray, warps_per_block: int) -> list[int]:
+    """Cycles from the last clock of a block to the first of the next block on its SM, which runs one at a time."""
+    first = start.reshape(-1, warps_per_block).min(axis=1)
+    last = stop.reshape(-1, warps_per_block).max(axis=1)
+    where = sm.reshape(-1, warps_per_block)[:, 0]
     found: list[int] = []
     for one in np.unique(where):
         order = np.argsort(first[where == one])
         begins, ends = first[where == one][order], last[where == one][order]
         between = begins[1:] - ends[:-1]
-        found += [int(gap) for gap in between if gap > 0]  # not of blocks that ran side by side
+        found += [int(gap) for gap in between if gap > 0]  # blocks that ran side by side have none
     return found
 
 
 def values(raw: Raw) -> list[Found]:
-    """Launch time against cycles spun: a line whose value at none is the launch itself, and its slope the clock."""
+    """Fit a line through launch times against cycles: its slope tells the clock, its value at no cycles the launch."""
     cycles = np.array([int(count) for count in raw["spin_us"]], float)
     slope, overhead = np.polyfit(cycles, np.array(list(raw["spin_us"].values()), float), 1)
     clock_hz = 1e6 / slope

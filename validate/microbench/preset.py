@@ -1,4 +1,4 @@
-"""Raw samples -> a GPU file that `--gpu` takes, each value with how it was measured."""
+"""Makes a GPU file for `--gpu` of raw samples; each value says how it was measured."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .groups import GROUPS
 
 
 def found_in(raw: dict[str, Any]) -> list[Found]:
-    """What the samples of all groups say, those included that no preset has a field for."""
+    """The values that the samples of all groups give, also those for which no preset has a field."""
     return [found for name, samples in raw["samples"].items() for found in GROUPS[name].values(samples)]
 
 
 def base_preset(raw: dict[str, Any]) -> str:
-    """The preset to extend: this GPU's, else one of its architecture. GemmsimError where there is none."""
+    """The preset to extend: that of this GPU, else one of its architecture. Raises GemmsimError where there is none."""
     own = preset_of(raw["machine"]["device"])
     if own in preset_names():
         return own
@@ -31,7 +31,7 @@ def base_preset(raw: dict[str, Any]) -> str:
 
 
 def preset(raw: dict[str, Any], extends: str) -> str:
-    """The file's text. What the driver says of the GPU (SMs, L2) is in it too where it differs from `extends`."""
+    """The text of the file. The driver's numbers of SMs and bytes of L2 are in it where they differ from `extends`."""
     base = load_gpu(extends)
     machine = raw["machine"]
     how = f"measured by gemmsim-validate microbench on {machine['device']}, {raw['date']}"
@@ -52,7 +52,7 @@ def preset(raw: dict[str, Any], extends: str) -> str:
 
 
 def summary(raw: dict[str, Any], extends: str) -> str:
-    """A table of what was measured beside what `extends` says, and the shared accesses that the bank model misses."""
+    """The measured values beside those of `extends`, and the shared accesses that the bank model gets wrong."""
     base = load_gpu(extends)
     rows = []
     for found in found_in(raw):

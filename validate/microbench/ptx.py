@@ -1,27 +1,31 @@
-"""PTX of a timed loop: what all microbenchmarks share.
+"""PTX of the timed loop that all microbenchmarks share: `frame.ptx`, in which `<name>` is replaced by text.
 
-A kernel takes (out, data, count, other). Each warp writes four 64-bit words to out[warp]: clock before, clock after,
-SM, sink. `step` is repeated `unroll` times in a loop of `count` rounds; timing two unrolls and dividing the difference
-by the difference of steps leaves nothing of the loop itself. The compiler unrolls no further.
+A kernel takes (out, data, count, other). Each warp writes four 64-bit words to out[warp]: the clock before, the clock
+after, the SM and the sink. A step is repeated `n` times in a loop of `count` rounds. Two kernels with different `n` are
+timed, and the difference of their times over the difference of their steps holds nothing of the loop itself. The
+compiler does not unroll any further.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 
-WORDS_A_WARP = 4
-UNROLLS = (32, 96)  # of which the difference is taken
+WORDS_PER_WARP = 4
+UNROLLS = (32, 96)  # how often a step is repeated in the two kernels
 
 
 def module(arch: str, kernels: dict[str, str]) -> str:
-    """One PTX module for "sm_90"."""
+    """One PTX module of all `kernels` for the architecture `arch` ("sm_90")."""
     return "\n".join([".version 8.7", f".target {arch}", ".address_size 64", *kernels.values()])
 
 
 def unrolled(
     entry: str, before: str, step: Callable[[int], str], after: str, shared_bytes: int = 0, timed: bool = True
 ) -> dict[str, str]:
-    """`entry`_32 and `entry`_96 (see UNROLLS)."""
+    """The kernels `entry`_32 and `entry`_96 (see UNROLLS), whose i-th step is step(i)."""
     return {
         f"{entry}_{n}": kernel(f"{entry}_{n}", before, "\n".join(map(step, range(n))), after, shared_bytes, timed)
         for n in UNROLLS
@@ -31,56 +35,26 @@ def unrolled(
 def kernel(entry: str, before: str, body: str, after: str, shared_bytes: int = 0, timed: bool = True) -> str:
     """A kernel whose timed part is `body` in a loop of %count rounds.
 
-    before, body, after use %r, %d, %f, %g, %p (b32, b64, f32, f64, predicates; %p0, %i and the named ones below are
-    taken): %data, %count, %other, %thread, %lane, %block, and the shared array `area`. `after` leaves what it computed
-    in %sink (b32), which the last clock waits for. timed: False leaves clocks and SM out.
+    before, body and after may use %r (b32), %d (b64), %f (f32), %g (f64) and %p (predicates) but for %p0 and %i, and
+    read %data, %count, %other, %thread, %lane, %block and the shared array `area`. `after` leaves what it computed in
+    %sink (b32), for which the last clock waits. Without `timed`, clocks and SM are 0.
     """
-    clock = "mov.u64 %{}, %clock64;" if timed else "mov.u64 %{}, 0;"
-    return f"""
-.visible .entry {entry}(.param .u64 p_out, .param .u64 p_data, .param .u32 p_count, .param .u32 p_other)
-.pragma "nounroll";
-{{
-    .reg .pred %p<8>;
-    .reg .b32 %r<128>;
-    .reg .b64 %d<64>;
-    .reg .f32 %f<128>;
-    .reg .f64 %g<32>;
-    .reg .b64 %out, %data, %start, %stop, %slot, %sm64, %sink64;
-    .reg .b32 %count, %other, %thread, %lane, %block, %threads, %warp, %sm, %sink, %i;
-    .shared .align 16 .b8 area[{max(16, shared_bytes)}];
-    .shared .align 4 .b32 sinks[32];
-    ld.param.u64 %out, [p_out];
-    ld.param.u64 %data, [p_data];
-    ld.param.u32 %count, [p_count];
-    ld.param.u32 %other, [p_other];
-    mov.u32 %thread, %tid.x;
-    mov.u32 %block, %ctaid.x;
-    mov.u32 %threads, %ntid.x;
-    and.b32 %lane, %thread, 31;
-    mad.lo.u32 %warp, %block, %threads, %thread;
-    shr.u32 %warp, %warp, 5;
-    mad.wide.u32 %slot, %warp, {8 * WORDS_A_WARP}, %out;
-    mov.u32 %sink, 0;
-    {before}
-    bar.sync 0;
-    {clock.format("start")}
-    mov.u32 %i, 0;
-LOOP:
-    {body}
-    add.u32 %i, %i, 1;
-    setp.lt.u32 %p0, %i, %count;
-    @%p0 bra LOOP;
-    {after}
-    st.volatile.shared.u32 [sinks], %sink;
-    {clock.format("stop")}
-    {"mov.u32 %sm, %smid;" if timed else "mov.u32 %sm, 0;"}
-    cvt.u64.u32 %sm64, %sm;
-    cvt.u64.u32 %sink64, %sink;
-    setp.eq.u32 %p0, %lane, 0;
-    @%p0 st.global.v2.u64 [%slot], {{%start, %stop}};
-    @%p0 st.global.v2.u64 [%slot+16], {{%sm64, %sink64}};
-    ret;
-}}"""
+    values = {
+        "entry": entry,
+        "before": before,
+        "body": body,
+        "after": after,
+        "shared_bytes": str(max(16, shared_bytes)),
+        "bytes_per_warp": str(8 * WORDS_PER_WARP),
+        "clock": "%clock64" if timed else "0",
+        "sm": "%smid" if timed else "0",
+    }
+    return re.sub(r"<([a-z_]+)>", lambda match: values[match[1]], _frame())
+
+
+@cache
+def _frame() -> str:
+    return Path(__file__).with_name("frame.ptx").read_text(encoding="utf-8")
 
 
 def fold(registers: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""All groups on this machine's GPU -> raw samples, and what machine they are from."""
+"""Runs all groups on this machine's GPU, and writes the raw samples with a description of the machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ VERSION = 1
 
 
 def run(bundle: MicroBundle, bench: Bench, machine: dict[str, Any], output: Path) -> dict[str, Any]:
-    """Measure each group and write `output` after it; a group that fails leaves its error and loses no other."""
+    """Measure the groups of a bundle and return the samples, which are written to `output` after each group.
+
+    The error of a group that fails is noted, and the others go on. Raises GemmsimError where the bundle is for another
+    architecture.
+    """
     wanted = "".join(map(str, machine["compute_capability"]))
     if bundle.arch != f"sm_{wanted}":
         raise GemmsimError(f"the microbenchmarks are for {bundle.arch}, this GPU ({machine['device']}) is sm_{wanted}")
@@ -38,7 +42,7 @@ def run(bundle: MicroBundle, bench: Bench, machine: dict[str, Any], output: Path
         try:
             raw["samples"][name] = GROUPS[name].run(bench, bundle.arch)
             said = "done"
-        except Exception as error:  # of whatever kind, the other groups are worth having
+        except Exception as error:  # whatever it is, the other groups go on
             said = raw["errors"][name] = f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
         write_bytes(output, json.dumps(raw, separators=(",", ":")).encode())
         sys.stderr.write(f"{name}: {said} ({time.monotonic() - began:.1f} s)\n")
@@ -46,7 +50,7 @@ def run(bundle: MicroBundle, bench: Bench, machine: dict[str, Any], output: Path
 
 
 def read_raw(path: Path) -> dict[str, Any]:
-    """Raises GemmsimError where the file holds no samples of this version."""
+    """Read the samples of a file. Raises GemmsimError where it holds none of this version."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

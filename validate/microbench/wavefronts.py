@@ -1,6 +1,7 @@
-"""Wavefronts of shared loads and stores by lane map, and of global loads by stride: cycles a request, many in a row.
+"""Measures wavefronts of shared loads and stores by lane map, and of global loads by stride.
 
-32-way conflicts say how many wavefronts the data stage takes a cycle; cycles a request times that are its wavefronts.
+Many equal requests in a row give cycles per request. Those of 32-way conflicts say how many wavefronts the data stage
+takes in a cycle; the wavefronts of any request are its cycles times that number.
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ import numpy as np
 
 from gemmsim.support.warp import WARP_LANES
 
-from .bench import Bench, Found, Raw, cycles_a_step
+from .bench import Bench, Found, Raw, cycles_per_step
 from .maps import REGION_BYTES, lane_maps
 from .ptx import fold, unrolled
 
 WIDTHS = {32: 1, 64: 2, 128: 4}
 WARPS = 16
 ROUNDS = 16
-GLOBAL_STRIDES = (1, 2, 3, 4, 8, 16, 32, 33)  # in accesses
-_AHEAD = 8  # loads under way in a warp
-# An address for each lane, from a table at %data: its own word, as an offset into the array
+GLOBAL_STRIDES = (1, 2, 3, 4, 8, 16, 32, 33)  # in units of the access's size
+_AHEAD = 8  # loads that a warp has under way
+# The offset of a lane into the array is in the lane's own word of a table at %data.
 _LANE_OFFSET = "mul.wide.u32 %d0, %lane, 4; add.u64 %d0, %d0, %data; ld.global.u32 %r0, [%d0];"
 
 _PLACE = "cvt.u64.u32 %d1, %r0; add.u64 %d1, %d1, %data; add.u64 %d1, %d1, 128;"
@@ -41,9 +42,10 @@ def kernels(arch: str, timed: bool = True) -> dict[str, str]:
         def save(i: int, vector: str = vector, groups: list[list[str]] = registers) -> str:
             return f"st.volatile.shared{vector}.u32 [%r0], {_braced(groups[i % _AHEAD])};"
 
+        # Neighbouring loads go to different lines, or the compiler would keep one in a register.
         def read(i: int, vector: str = vector, groups: list[list[str]] = registers) -> str:
             group = groups[i % _AHEAD]
-            return f"ld.global{vector}.u32 {_braced(group)}, [%d1+{_global_step(i)}];{_use(group, i)}"
+            return f"ld.global{vector}.u32 {_braced(group)}, [%d1+{128 * i}];{_use(group, i)}"
 
         sums = [f"%r{2 + j}" for j in range(words)]
         zero = "".join(f"mov.u32 {name}, 0;" for name in sums)
@@ -59,19 +61,16 @@ def _braced(registers: list[str]) -> str:
 
 
 def _use(group: list[str], i: int) -> str:
-    """Adds up what was loaded, or the compiler would leave the loads out; from load to load it may not hoist so many
-    that they exceed the registers, whence the barrier of the warp."""
+    """PTX that combines what was loaded, so that the compiler cannot leave the loads out.
+
+    The barrier of the warp keeps the compiler from moving so many loads ahead that they need too many registers.
+    """
     used = "".join(f" xor.b32 %r{2 + j}, %r{2 + j}, {name};" for j, name in enumerate(group))
     return used + (" bar.warp.sync -1;" if i % _AHEAD == _AHEAD - 1 else "")
 
 
-def _global_step(i: int) -> int:
-    """Neighbouring loads go to different lines, or the compiler would keep one in a register."""
-    return 128 * i
-
-
 def run(bench: Bench, arch: str) -> Raw:
-    """{"lds_32": {map: cycles a request and SM}, ..., "ldg_32": {stride: cycles}}."""
+    """Samples as {"lds_32": {map: cycles of a request on an SM}, ..., "ldg_32": {stride: cycles}}."""
     raw: Raw = {}
     for bits in WIDTHS:
         size = bits // 8
@@ -87,18 +86,18 @@ def run(bench: Bench, arch: str) -> Raw:
 
 
 def _table(bench: Bench, stride_bytes: int) -> Any:
-    """The lanes' offsets, and behind them the memory that the loads go to."""
+    """A device array of the lanes' offsets, and behind them the memory that the loads go to."""
     memory = np.zeros((128 + 128 * 96 + WARP_LANES * 33 * 16) // 4 + 64, np.uint32)
     memory[:WARP_LANES] = stride_bytes * np.arange(WARP_LANES)
     return bench.upload(memory)
 
 
 def _cycles(bench: Bench, entry: str, data: Any) -> float:
-    return cycles_a_step(bench, entry, 32 * WARPS, data, ROUNDS) / WARPS
+    return cycles_per_step(bench, entry, 32 * WARPS, data, ROUNDS) / WARPS
 
 
 def values(raw: Raw) -> list[Found]:
-    """The rate of the stage: of 32-way conflicts, where nothing else can limit, and of requests of one wavefront."""
+    """The rates of the data stage, by 32-way conflicts, where nothing else limits, and by requests of one wavefront."""
     conflict, single = raw["lds_32"]["stride_32"], raw["lds_32"]["stride_1"]
     return [
         Found("shared.wavefronts_per_cycle", 32 / conflict, "32-bit loads with 32-way conflicts"),
@@ -107,7 +106,7 @@ def values(raw: Raw) -> list[Found]:
 
 
 def against_model(raw: Raw) -> list[tuple[str, str, float, int]]:
-    """(kind, map, wavefronts measured, wavefronts by gemmsim.memory.requests.banks) of every shared access."""
+    """(kind, map, measured wavefronts, wavefronts by gemmsim.memory.requests.banks) of every shared access."""
     from gemmsim.memory.requests.banks import wavefronts
 
     rate = 32 / raw["lds_32"]["stride_32"]
