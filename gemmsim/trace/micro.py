@@ -54,23 +54,24 @@ VOTES = {"ALL": 4, "ANY": 5, "EQ": 6}
 FIRST_LANE, MATCH_ANY, MATCH_ALL = 7, 8, 9
 REDUCTIONS = {"SUM": 10, "AND": 11, "OR": 12, "XOR": 13, "MIN": 14, "MAX": 15, "MIN.S32": 16, "MAX.S32": 17}
 
-# Operations that are not lane arithmetic and are executed by the warp loop; numbered after the lane operations, those
-# of matrices last.
+# Operations that are not lane arithmetic, executed by the loop over a warp's micro-operations. They are numbered in this
+# order after the lane operations. The loop relies on it: those from "exit" to "barrier" end a path for the threads that
+# execute them, those behind "access" are rare, and those of matrices come last.
 CONTROL = (
     "nop",
-    "idle",  # IMMEDIATE instructions, this one included, that do nothing; then on at TARGET
-    "exit",
+    "idle",  # IMMEDIATE instructions in a row, this one included, do nothing; the path continues at TARGET
     "branch",  # to TARGET, for the lanes of a predicate
-    "branch_divergent",  # to TARGET, where the warp is not together (or, DETAIL 1, where it is)
+    "branch_divergent",  # to TARGET where the warp is not together (with DETAIL 1: where it is)
+    "exit",
     "jump",  # to the byte offset in a register
-    "begin",  # BSSY
-    "leave",  # BREAK
     "converge",  # BSYNC
     "warpsync",
     "barrier",
+    "access",
+    "begin",  # BSSY
+    "leave",  # BREAK
     "barrier_outcome",
     "exchange",
-    "access",
     "trap",
     "load_matrix",
     "multiply_matrix",

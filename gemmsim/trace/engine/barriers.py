@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
+from gemmsim.trace import micro, words
 from gemmsim.trace.engine.paths import add_path
 from gemmsim.trace.llvm.primitives import (
     first_set,
@@ -19,43 +20,6 @@ from gemmsim.trace.llvm.primitives import (
     splat_row,
     true_lanes,
 )
-from gemmsim.trace.micro import (
-    ARRIVE,
-    DETAIL,
-    REDUCE_AND,
-    RESULT,
-    SECOND_RESULT,
-    SECOND_SOURCE,
-    SOURCE,
-    SYNC,
-    THIRD_FLIP,
-    THIRD_SOURCE,
-)
-from gemmsim.trace.words import (
-    ALIVE,
-    BARRIER_ARRIVED,
-    BARRIER_REDUCES,
-    BARRIER_TRUE,
-    BARRIER_WORDS,
-    BARRIERS_AT,
-    BLOCK_BARRIERS,
-    OUTCOME,
-    OUTCOME_HOLDS,
-    OUTCOME_TRUE,
-    PATH_COUNT,
-    PATH_NEED,
-    PATH_REASON,
-    PATH_WORDS,
-    PATHS_AT,
-    READY,
-    RUNNABLE,
-    STATE,
-    WAIT_BLOCK,
-    WAITING,
-    WARP_WORDS,
-    WARPS,
-    WARPS_AT,
-)
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -63,69 +27,69 @@ from gemmsim.trace.words import (
 @subroutine(NOTHING, ADDRESS, INDEX)
 def release(context, number):
     """Open a barrier: everybody who waits at it can run; a reduction's outcome is there to be read (B2R)."""
-    barriers = get_u64(context, BARRIERS_AT)
-    barrier = moved(barriers, 8 * BARRIER_WORDS * number)
-    how = get_i64(barrier, BARRIER_REDUCES)
-    if how != SYNC:
-        true, arrived = get_i64(barrier, BARRIER_TRUE), get_i64(barrier, BARRIER_ARRIVED)
-        set_i64(barriers, OUTCOME + OUTCOME_TRUE, true)
-        holds = true == arrived if how == REDUCE_AND else true != 0
-        set_i64(barriers, OUTCOME + OUTCOME_HOLDS, 1 if holds else 0)
-    for word in range(BARRIER_WORDS):
+    barriers = get_u64(context, words.BARRIERS_AT)
+    barrier = moved(barriers, 8 * words.BARRIER_WORDS * number)
+    how = get_i64(barrier, words.BARRIER_REDUCES)
+    if how != micro.SYNC:
+        true, arrived = get_i64(barrier, words.BARRIER_TRUE), get_i64(barrier, words.BARRIER_ARRIVED)
+        set_i64(barriers, words.OUTCOME + words.OUTCOME_TRUE, true)
+        holds = true == arrived if how == micro.REDUCE_AND else true != 0
+        set_i64(barriers, words.OUTCOME + words.OUTCOME_HOLDS, 1 if holds else 0)
+    for word in range(words.BARRIER_WORDS):
         set_i64(barrier, word, 0)
-    for w in range(get_i64(context, WARPS)):
-        warp = moved(get_u64(context, WARPS_AT), 8 * WARP_WORDS * w)
-        for i in range(get_i64(warp, PATH_COUNT)):
-            path = moved(warp, 8 * (PATHS_AT + PATH_WORDS * i))
-            if get_i64(path, PATH_REASON) == WAIT_BLOCK and get_i64(path, PATH_NEED) == number:
-                set_i64(path, PATH_REASON, RUNNABLE)
-                set_i64(warp, STATE, READY)
+    for w in range(get_i64(context, words.WARPS)):
+        warp = moved(get_u64(context, words.WARPS_AT), 8 * words.WARP_WORDS * w)
+        for i in range(get_i64(warp, words.PATH_COUNT)):
+            path = moved(warp, 8 * (words.PATHS_AT + words.PATH_WORDS * i))
+            if get_i64(path, words.PATH_REASON) == words.WAIT_BLOCK and get_i64(path, words.PATH_NEED) == number:
+                set_i64(path, words.PATH_REASON, words.RUNNABLE)
+                set_i64(warp, words.STATE, words.READY)
 
 
 @subroutine(TRUTH, ADDRESS, ADDRESS, ADDRESS, ADDRESS, INDEX, WORD)
 def arrive(context, warp, state, op, pc, mask):
     """BAR for the threads in `mask`; returns whether they wait, set aside at `pc`."""
-    lane, how = first_set(mask), get_n32(op, DETAIL)
-    number = get_n32(row_of(state, op, SOURCE), lane) & (BLOCK_BARRIERS - 1)
-    expected = get_n32(row_of(state, op, SECOND_SOURCE), lane)
-    barrier = moved(get_u64(context, BARRIERS_AT), 8 * BARRIER_WORDS * number)
-    arrived = get_i64(barrier, BARRIER_ARRIVED) + population(mask)
-    set_i64(barrier, BARRIER_ARRIVED, arrived)
-    if how > ARRIVE:
-        holds = true_lanes(row_of(state, op, THIRD_SOURCE), get_u32(op, THIRD_FLIP)) & mask
-        set_i64(barrier, BARRIER_TRUE, get_i64(barrier, BARRIER_TRUE) + population(holds))
-        set_i64(barrier, BARRIER_REDUCES, how)
-    if how != ARRIVE:
-        add_path(warp, pc, mask, WAIT_BLOCK, number)
+    lane, how = first_set(mask), get_n32(op, micro.DETAIL)
+    number = get_n32(row_of(state, op, micro.SOURCE), lane) & (words.BLOCK_BARRIERS - 1)
+    expected = get_n32(row_of(state, op, micro.SECOND_SOURCE), lane)
+    barrier = moved(get_u64(context, words.BARRIERS_AT), 8 * words.BARRIER_WORDS * number)
+    arrived = get_i64(barrier, words.BARRIER_ARRIVED) + population(mask)
+    set_i64(barrier, words.BARRIER_ARRIVED, arrived)
+    if how > micro.ARRIVE:
+        holds = true_lanes(row_of(state, op, micro.THIRD_SOURCE), get_u32(op, micro.THIRD_FLIP)) & mask
+        set_i64(barrier, words.BARRIER_TRUE, get_i64(barrier, words.BARRIER_TRUE) + population(holds))
+        set_i64(barrier, words.BARRIER_REDUCES, how)
+    if how != micro.ARRIVE:
+        add_path(warp, pc, mask, words.WAIT_BLOCK, number)
     if expected != 0 and arrived >= expected:
         release(context, number)
-    return how != ARRIVE
+    return how != micro.ARRIVE
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, WORD)
-def outcome(context, state, op, mask):
+def read_outcome(context, state, op, mask):
     """B2R.RESULT: a count to the first result's row, a truth value to the second's."""
-    barriers = get_u64(context, BARRIERS_AT)
-    splat_row(row_of(state, op, RESULT), get_i64(barriers, OUTCOME + OUTCOME_TRUE), mask)
-    holds = -get_i64(barriers, OUTCOME + OUTCOME_HOLDS)
-    splat_row(row_of(state, op, SECOND_RESULT), holds, mask)
+    barriers = get_u64(context, words.BARRIERS_AT)
+    splat_row(row_of(state, op, micro.RESULT), get_i64(barriers, words.OUTCOME + words.OUTCOME_TRUE), mask)
+    holds = -get_i64(barriers, words.OUTCOME + words.OUTCOME_HOLDS)
+    splat_row(row_of(state, op, micro.SECOND_RESULT), holds, mask)
 
 
 @subroutine(INDEX, ADDRESS)
-def wake(context):
+def open_complete_barriers(context):
     """No warp can run: open the barriers at which every living thread has arrived. Returns how many opened, -1 where
     threads wait for what never comes, 0 where all are done."""
-    warps, alive, waiting = get_u64(context, WARPS_AT), np.int64(0), np.int64(0)
-    for w in range(get_i64(context, WARPS)):
-        warp = moved(warps, 8 * WARP_WORDS * w)
-        alive += population(get_i64(warp, ALIVE))
-        waiting += get_i64(warp, STATE) == WAITING
+    warps, alive, waiting = get_u64(context, words.WARPS_AT), np.int64(0), np.int64(0)
+    for w in range(get_i64(context, words.WARPS)):
+        warp = moved(warps, 8 * words.WARP_WORDS * w)
+        alive += population(get_i64(warp, words.ALIVE))
+        waiting += get_i64(warp, words.STATE) == words.WAITING
     if waiting == 0:
         return np.int64(0)
     opened = np.int64(0)
-    for number in range(BLOCK_BARRIERS):
-        barrier = moved(get_u64(context, BARRIERS_AT), 8 * BARRIER_WORDS * number)
-        if get_i64(barrier, BARRIER_ARRIVED) == alive:
+    for number in range(words.BLOCK_BARRIERS):
+        barrier = moved(get_u64(context, words.BARRIERS_AT), 8 * words.BARRIER_WORDS * number)
+        if get_i64(barrier, words.BARRIER_ARRIVED) == alive:
             release(context, number)
             opened += 1
     return opened if opened > 0 else np.int64(-1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, WORD, subroutine
+from gemmsim.trace import micro, words
 from gemmsim.trace.llvm.primitives import (
     equal_lanes,
     first_set,
@@ -16,21 +17,6 @@ from gemmsim.trace.llvm.primitives import (
     splat_row,
     true_lanes,
 )
-from gemmsim.trace.micro import (
-    ACCESS,
-    DETAIL,
-    FLAGS,
-    RESULT,
-    SECOND_RESULT,
-    SECOND_SOURCE,
-    SOURCE,
-    SOURCE_FLIP,
-    THIRD_RESULT,
-    THIRD_SOURCE,
-    UNIFORM,
-    UNMOVED_BIT,
-)
-from gemmsim.trace.words import STALE
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -43,14 +29,14 @@ def exchange(state, op, mask):
 
     Returns 0, or STALE where a lane outside of them was read that must not be.
     """
-    kind = get_n32(op, DETAIL)
-    source, flip = row_of(state, op, SOURCE), get_u32(op, SOURCE_FLIP)
-    result, second = row_of(state, op, RESULT), row_of(state, op, SECOND_RESULT)
-    written = _FULL if get_u32(op, FLAGS) & UNIFORM else mask
+    kind = get_n32(op, micro.DETAIL)
+    source, flip = row_of(state, op, micro.SOURCE), get_u32(op, micro.SOURCE_FLIP)
+    result, second = row_of(state, op, micro.RESULT), row_of(state, op, micro.SECOND_RESULT)
+    written = _FULL if get_u32(op, micro.FLAGS) & micro.UNIFORM else mask
     if kind <= 3:
         read = _shuffle(kind, state, op, mask, source, result, second)
-        if get_u32(op, ACCESS) & UNMOVED_BIT != 0 and read & ~mask != 0:
-            return np.int64(STALE)
+        if get_u32(op, micro.ACCESS) & micro.UNMOVED_BIT != 0 and read & ~mask != 0:
+            return np.int64(words.STALE)
     elif kind <= 6:
         holds = true_lanes(source, flip) & mask
         outcome = holds == mask
@@ -106,8 +92,8 @@ def _reduce(kind, source, mask):
 @subroutine(WORD, INDEX, ADDRESS, ADDRESS, WORD, ADDRESS, ADDRESS, ADDRESS)
 def _shuffle(kind, state, op, mask, source, result, second):
     """Returns the lanes that were read."""
-    other, clamps = row_of(state, op, SECOND_SOURCE), row_of(state, op, THIRD_SOURCE)
-    copied, inside, read = row_of(state, op, THIRD_RESULT), np.uint32(0), np.uint32(0)
+    other, clamps = row_of(state, op, micro.SECOND_SOURCE), row_of(state, op, micro.THIRD_SOURCE)
+    copied, inside, read = row_of(state, op, micro.THIRD_RESULT), np.uint32(0), np.uint32(0)
     for lane in range(32):  # to a row of its own first: source and result may be one register
         b, clamp = get_n32(other, lane) & 31, get_n32(clamps, lane)
         segment, limit = (clamp >> 8) & 31, clamp & 31

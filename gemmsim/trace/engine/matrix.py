@@ -17,6 +17,7 @@ import numpy as np
 
 from gemmsim.isa.matrix import MATRIX_ROW_BYTES
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
+from gemmsim.trace import micro, words
 from gemmsim.trace.engine.memory_access import blame, record
 from gemmsim.trace.llvm.fragments import (
     load_f32,
@@ -54,19 +55,6 @@ from gemmsim.trace.llvm.primitives import (
     set_u32,
 )
 from gemmsim.trace.lower.tensor import BF16, F16, F64, S8, S32, S32_SATURATED, TF32
-from gemmsim.trace.micro import (
-    ACCESS,
-    DETAIL,
-    IMMEDIATE,
-    RESULT,
-    SECOND_IMMEDIATE,
-    SECOND_SOURCE,
-    SOURCE,
-    THIRD_IMMEDIATE,
-    THIRD_SOURCE,
-    UNMOVED_BIT,
-)
-from gemmsim.trace.words import PATTERN_ALIGNMENT, PATTERN_HIGH, SHARED_AT, SHARED_BYTES, SHARED_RANGE
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -74,14 +62,14 @@ _FULL = np.uint32(0xFFFFFFFF)
 
 
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX, TRUTH)
-def tensor(context, state, op, warp, loads):
+def execute_matrix(context, state, op, warp, loads):
     """Execute a `load_matrix`, or a `multiply_matrix`; returns 0 or a fault status. All lanes take part.
 
     context, state, op   addresses of the words named in `gemmsim.trace.words`, the warp's rows, the micro-operation
     """
     if loads:
         return _load_matrix(context, state, op, warp)
-    if get_n32(op, SECOND_IMMEDIATE) == F64:
+    if get_n32(op, micro.SECOND_IMMEDIATE) == F64:
         _multiply_double(state, op)
     else:
         _multiply(state, op)
@@ -94,18 +82,18 @@ def _load_matrix(context, state, op, warp):
 
     Returns 0 or a fault status.
     """
-    detail = get_n32(op, DETAIL)
+    detail = get_n32(op, micro.DETAIL)
     matrices, transposed = detail & 7, detail >> 3
-    addresses, result = row_of(state, op, SOURCE), row_of(state, op, RESULT)
+    addresses, result = row_of(state, op, micro.SOURCE), row_of(state, op, micro.RESULT)
     asked = np.uint32(_FULL >> np.uint32(32 - 8 * matrices))
     shape = record(context, addresses, asked, op, warp)
-    limit = get_u64(context, SHARED_BYTES)
-    last = lane_address(addresses, 0) - get_u64(shape, 0) + get_u64(shape, PATTERN_HIGH)
-    if moved(last, MATRIX_ROW_BYTES) > limit or get_u64(shape, PATTERN_ALIGNMENT) & np.uint64(15) != np.uint64(0):
-        return blame(context, addresses, asked, np.int64(MATRIX_ROW_BYTES), limit, np.int64(SHARED_RANGE))
-    if get_n32(op, ACCESS) & UNMOVED_BIT != 0:
+    limit = get_u64(context, words.SHARED_BYTES)
+    last = lane_address(addresses, 0) - get_u64(shape, 0) + get_u64(shape, words.PATTERN_HIGH)
+    if moved(last, MATRIX_ROW_BYTES) > limit or get_u64(shape, words.PATTERN_ALIGNMENT) & np.uint64(15) != np.uint64(0):
+        return blame(context, addresses, asked, np.int64(MATRIX_ROW_BYTES), limit, np.int64(words.SHARED_RANGE))
+    if get_n32(op, micro.ACCESS) & micro.UNMOVED_BIT != 0:
         return np.int64(0)
-    shared = get_u64(context, SHARED_AT)
+    shared = get_u64(context, words.SHARED_AT)
     for matrix in range(matrices):
         for lane in range(32):
             high, low = lane >> 2, lane & 3
@@ -151,16 +139,16 @@ def _turn(format_, to, register):
 
 @subroutine(NOTHING, ADDRESS, ADDRESS)
 def _multiply(state, op):
-    detail = get_n32(op, DETAIL)
+    detail = get_n32(op, micro.DETAIL)
     format_a, format_b = detail & 15, detail >> 4
-    depth, accumulator = get_n32(op, IMMEDIATE), get_n32(op, SECOND_IMMEDIATE)
-    groups = get_n32(op, THIRD_IMMEDIATE) >> 3  # of eight rows
+    depth, accumulator = get_n32(op, micro.IMMEDIATE), get_n32(op, micro.SECOND_IMMEDIATE)
+    groups = get_n32(op, micro.THIRD_IMMEDIATE) >> 3  # of eight rows
     shift = 0 if format_a == TF32 else 1 if format_a <= BF16 else 2  # of the number of elements in a register
     steps = depth >> 2 + shift
     bytes_ = np.int64(256) << shift  # of a register's elements, as float64
     a, b, c = scratch(16 * 32), scratch(32 * 8), scratch(8 * 8)
-    words_a, words_b = row_of(state, op, SOURCE), row_of(state, op, SECOND_SOURCE)
-    words_c, result = row_of(state, op, THIRD_SOURCE), row_of(state, op, RESULT)
+    words_a, words_b = row_of(state, op, micro.SOURCE), row_of(state, op, micro.SECOND_SOURCE)
+    words_c, result = row_of(state, op, micro.THIRD_SOURCE), row_of(state, op, micro.RESULT)
     for register in range(steps * groups):
         _spread(format_a, moved(a, bytes_ * register), moved(words_a, 128 * register))
     for step in range(steps):
@@ -188,9 +176,9 @@ def _multiply(state, op):
 
 @subroutine(NOTHING, ADDRESS, ADDRESS)
 def _multiply_double(state, op):
-    steps, groups = get_n32(op, IMMEDIATE) >> 2, get_n32(op, THIRD_IMMEDIATE) >> 3
-    words_a, words_b = row_of(state, op, SOURCE), row_of(state, op, SECOND_SOURCE)
-    words_c, result = row_of(state, op, THIRD_SOURCE), row_of(state, op, RESULT)
+    steps, groups = get_n32(op, micro.IMMEDIATE) >> 2, get_n32(op, micro.THIRD_IMMEDIATE) >> 3
+    words_a, words_b = row_of(state, op, micro.SOURCE), row_of(state, op, micro.SECOND_SOURCE)
+    words_c, result = row_of(state, op, micro.THIRD_SOURCE), row_of(state, op, micro.RESULT)
     a, b, c = scratch(8 * 32), scratch(4 * 32), scratch(8 * 8)
     for register in range(steps * groups):
         spread_f64(moved(a, 256 * register), moved(words_a, 256 * register))

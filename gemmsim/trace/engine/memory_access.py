@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
+from gemmsim.trace import micro, words
 from gemmsim.trace.engine.move import move
 from gemmsim.trace.launch_data.device_memory import PIECE_SHIFT
 from gemmsim.trace.llvm.primitives import (
@@ -33,76 +34,6 @@ from gemmsim.trace.llvm.primitives import (
     set_u64,
     splat_row,
 )
-from gemmsim.trace.micro import (
-    ACCESS,
-    CONSTANT,
-    DETAIL,
-    FLAGS,
-    GLOBAL,
-    INSTRUCTION,
-    KIND_SHIFT,
-    LOAD,
-    LOCAL,
-    PARTIAL_BIT,
-    RESULT,
-    SHARED,
-    SIZE_MASK,
-    SLOT,
-    SOURCE,
-    SPACE_MASK,
-    SPACE_SHIFT,
-    STORE,
-    UNIFORM,
-    UNMOVED_BIT,
-)
-from gemmsim.trace.words import (
-    ACCESSES,
-    ALLOCATION_LENT,
-    ALLOCATION_PLACE,
-    ALLOCATION_POSITION,
-    ALLOCATION_SIZE,
-    ALLOCATION_STALE,
-    ALLOCATION_START,
-    ALLOCATIONS,
-    BANKS_AT,
-    COUNTERS_AT,
-    FAULT_ADDRESS,
-    FAULT_LANE,
-    HASH_AT,
-    HASH_SLOTS,
-    LAST_AT,
-    LAST_WORDS,
-    LENT,
-    LOCAL_AT,
-    LOCAL_BASE,
-    LOCAL_SLOT,
-    LOCAL_WINDOW,
-    LOCAL_WORDS,
-    MISALIGNED,
-    OUT_OF_BOUNDS,
-    PATTERN_ALIGNMENT,
-    PATTERN_BROADCAST,
-    PATTERN_HIGH,
-    PATTERN_KIND,
-    PATTERN_MASK,
-    PATTERN_ROW,
-    PATTERN_SCATTERED,
-    PATTERN_WORDS,
-    PATTERNS,
-    PATTERNS_AT,
-    RECORD_BASE_AT,
-    RECORD_PATTERN_AT,
-    RECORD_PC_AT,
-    RECORDS,
-    SHARED_AT,
-    SHARED_BYTES,
-    SHARED_RANGE,
-    SHARED_WINDOW,
-    STALE,
-    TOUCHED_AT,
-    WARPS,
-    WRITTEN_AT,
-)
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -113,10 +44,10 @@ _FULL = np.uint32(0xFFFFFFFF)
 @subroutine(INDEX, ADDRESS, ADDRESS, WORD, ADDRESS)
 def _new_pattern(context, rows, mask, base):
     """Find or make the pattern of these addresses; returns its number."""
-    counters, table = get_u64(context, COUNTERS_AT), get_u64(context, HASH_AT)
-    patterns = get_u64(context, PATTERNS_AT)
-    new = get_i64(counters, PATTERNS)
-    row = moved(patterns, new * (PATTERN_WORDS * 8))
+    counters, table = get_u64(context, words.COUNTERS_AT), get_u64(context, words.HASH_AT)
+    patterns = get_u64(context, words.PATTERNS_AT)
+    new = get_i64(counters, words.PATTERNS)
+    row = moved(patterns, new * (words.PATTERN_WORDS * 8))
     key, high, alignment = np.uint64(mask), np.uint64(0), np.uint64(0)
     low = np.uint64(0xFFFFFFFFFFFFFFFF)
     in_order = True
@@ -129,43 +60,43 @@ def _new_pattern(context, rows, mask, base):
         in_order &= offset == moved(get_u64(row, 0), 4 * lane)
         key = (key ^ offset) * np.uint64(0x9E3779B97F4A7C15)
         key ^= key >> np.uint64(29)
-    set_u64(row, PATTERN_MASK, np.uint64(mask))
-    slot = np.int64(key & np.uint64(HASH_SLOTS - 1))
+    set_u64(row, words.PATTERN_MASK, np.uint64(mask))
+    slot = np.int64(key & np.uint64(words.HASH_SLOTS - 1))
     while get_i32(table, slot) >= 0:
         candidate = get_i32(table, slot)
-        other = moved(patterns, candidate * (PATTERN_WORDS * 8))
+        other = moved(patterns, candidate * (words.PATTERN_WORDS * 8))
         same = True
-        for word in range(PATTERN_MASK + 1):
+        for word in range(words.PATTERN_MASK + 1):
             same &= get_u64(other, word) == get_u64(row, word)
         if same:
             return candidate
-        slot = (slot + 1) & (HASH_SLOTS - 1)
-    kind = PATTERN_SCATTERED
+        slot = (slot + 1) & (words.HASH_SLOTS - 1)
+    kind = words.PATTERN_SCATTERED
     if high == low:
-        kind = PATTERN_BROADCAST
+        kind = words.PATTERN_BROADCAST
     elif in_order and mask == _FULL:
-        kind = PATTERN_ROW
+        kind = words.PATTERN_ROW
     set_i32(table, slot, new)
-    set_u64(row, PATTERN_HIGH, high)
-    set_u64(row, PATTERN_ALIGNMENT, alignment)
-    set_i64(row, PATTERN_KIND, kind)
-    set_i64(counters, PATTERNS, new + 1)
+    set_u64(row, words.PATTERN_HIGH, high)
+    set_u64(row, words.PATTERN_ALIGNMENT, alignment)
+    set_i64(row, words.PATTERN_KIND, kind)
+    set_i64(counters, words.PATTERNS, new + 1)
     return new
 
 
 @subroutine(ADDRESS, ADDRESS, ADDRESS, WORD, ADDRESS, INDEX)
 def record(context, rows, mask, op, warp):
     """Append the record of these addresses; returns the address of their pattern's row."""
-    first, counters = first_set(mask), get_u64(context, COUNTERS_AT)
-    last_at = get_u64(context, LAST_AT)
+    first, counters = first_set(mask), get_u64(context, words.COUNTERS_AT)
+    last_at = get_u64(context, words.LAST_AT)
     # An access that moves inside a line has another pattern at each word of it, and comes back to the first.
-    word = np.int64(lane_address(rows, first) >> np.uint64(2)) & (LAST_WORDS - 1)
-    entry = (warp * get_i64(context, ACCESSES) + get_n32(op, SLOT)) * LAST_WORDS + word
+    word = np.int64(lane_address(rows, first) >> np.uint64(2)) & (words.LAST_WORDS - 1)
+    entry = (warp * get_i64(context, words.ACCESSES) + get_n32(op, micro.SLOT)) * words.LAST_WORDS + word
     pattern = get_i32(last_at, entry)
     base, known = np.uint64(0), False
     if pattern >= 0:
-        row = moved(get_u64(context, PATTERNS_AT), pattern * (PATTERN_WORDS * 8))
-        if get_u64(row, PATTERN_MASK) == np.uint64(mask):
+        row = moved(get_u64(context, words.PATTERNS_AT), pattern * (words.PATTERN_WORDS * 8))
+        if get_u64(row, words.PATTERN_MASK) == np.uint64(mask):
             base = lane_address(rows, first) - get_u64(row, first)
             known = base & _LINE_MASK == np.uint64(0) and matches(rows, row, base, mask)
     if not known:
@@ -176,12 +107,12 @@ def record(context, rows, mask, op, warp):
         base &= ~_LINE_MASK
         pattern = _new_pattern(context, rows, mask, base)
         set_i32(last_at, entry, pattern)
-    n = get_i64(counters, RECORDS)
-    set_i64(counters, RECORDS, n + 1)
-    set_u32(get_u64(context, RECORD_PC_AT), n, get_u32(op, INSTRUCTION))
-    set_i32(get_u64(context, RECORD_PATTERN_AT), n, pattern)
-    set_u64(get_u64(context, RECORD_BASE_AT), n, base)
-    return moved(get_u64(context, PATTERNS_AT), pattern * (PATTERN_WORDS * 8))
+    n = get_i64(counters, words.RECORDS)
+    set_i64(counters, words.RECORDS, n + 1)
+    set_u32(get_u64(context, words.RECORD_PC_AT), n, get_u32(op, micro.INSTRUCTION))
+    set_i32(get_u64(context, words.RECORD_PATTERN_AT), n, pattern)
+    set_u64(get_u64(context, words.RECORD_BASE_AT), n, base)
+    return moved(get_u64(context, words.PATTERNS_AT), pattern * (words.PATTERN_WORDS * 8))
 
 
 @subroutine(INDEX, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
@@ -192,20 +123,20 @@ def blame(context, rows, mask, size, limit, beyond):
         address = lane_address(rows, lane)
         misaligned = address & np.uint64(size - 1) != np.uint64(0)
         if has(mask, lane) and (misaligned or moved(address, size) > limit):
-            set_i64(get_u64(context, COUNTERS_AT), FAULT_LANE, lane)
-            set_u64(get_u64(context, COUNTERS_AT), FAULT_ADDRESS, address)
-            return np.int64(MISALIGNED) if misaligned else np.int64(beyond)
+            set_i64(get_u64(context, words.COUNTERS_AT), words.FAULT_LANE, lane)
+            set_u64(get_u64(context, words.COUNTERS_AT), words.FAULT_ADDRESS, address)
+            return np.int64(words.MISALIGNED) if misaligned else np.int64(beyond)
     return np.int64(0)
 
 
 @subroutine(TRUTH, ADDRESS, ADDRESS, WORD)
 def _lent(context, rows, mask):
     """Whether any lane is in a lent allocation; its number is then in FAULT_LANE."""
-    starts, sizes = get_u64(context, ALLOCATION_START), get_u64(context, ALLOCATION_SIZE)
-    lent = get_u64(context, ALLOCATION_LENT)
-    for i in range(get_i64(context, ALLOCATIONS)):
+    starts, sizes = get_u64(context, words.ALLOCATION_START), get_u64(context, words.ALLOCATION_SIZE)
+    lent = get_u64(context, words.ALLOCATION_LENT)
+    for i in range(get_i64(context, words.ALLOCATIONS)):
         if get_u64(lent, i) != np.uint64(0) and inside(rows, get_u64(starts, i), get_u64(sizes, i)) & mask != 0:
-            set_i64(get_u64(context, COUNTERS_AT), FAULT_LANE, i)
+            set_i64(get_u64(context, words.COUNTERS_AT), words.FAULT_LANE, i)
             return True
     return False
 
@@ -213,39 +144,39 @@ def _lent(context, rows, mask):
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
 def _global(context, state, op, mask, warp, rows, size):
     """Global memory; the lanes of one access may be in different allocations."""
-    moves, kind = get_n32(op, ACCESS) & UNMOVED_BIT == 0, get_n32(op, ACCESS) >> KIND_SHIFT
-    stores, stale = moves and kind != LOAD, get_u64(context, ALLOCATION_STALE)
+    moves, kind = get_n32(op, micro.ACCESS) & micro.UNMOVED_BIT == 0, get_n32(op, micro.ACCESS) >> micro.KIND_SHIFT
+    stores, stale = moves and kind != micro.LOAD, get_u64(context, words.ALLOCATION_STALE)
     if stores and _lent(context, rows, mask):
-        return np.int64(LENT)
+        return np.int64(words.LENT)
     row = record(context, rows, mask, op, warp)
-    if get_u64(row, PATTERN_ALIGNMENT) & np.uint64(size - 1) != np.uint64(0):
+    if get_u64(row, words.PATTERN_ALIGNMENT) & np.uint64(size - 1) != np.uint64(0):
         return blame(context, rows, mask, size, np.uint64(0xFFFFFFFFFFFFFFFF), np.int64(0))
-    checked = np.int64(1) if get_u32(op, ACCESS) & PARTIAL_BIT != 0 else size
+    checked = np.int64(1) if get_u32(op, micro.ACCESS) & micro.PARTIAL_BIT != 0 else size
     first = first_set(mask)
     low = lane_address(rows, first) - get_u64(row, first)  # the record's base: the lowest address, rounded down
-    last = moved(low + get_u64(row, PATTERN_HIGH), checked - 1)
-    starts, sizes = get_u64(context, ALLOCATION_START), get_u64(context, ALLOCATION_SIZE)
-    places, positions = get_u64(context, ALLOCATION_PLACE), get_u64(context, ALLOCATION_POSITION)
-    written, touched = get_u64(context, WRITTEN_AT), get_u64(context, TOUCHED_AT)
-    shape = get_i64(row, PATTERN_KIND)
+    last = moved(low + get_u64(row, words.PATTERN_HIGH), checked - 1)
+    starts, sizes = get_u64(context, words.ALLOCATION_START), get_u64(context, words.ALLOCATION_SIZE)
+    places, positions = get_u64(context, words.ALLOCATION_PLACE), get_u64(context, words.ALLOCATION_POSITION)
+    written, touched = get_u64(context, words.WRITTEN_AT), get_u64(context, words.TOUCHED_AT)
+    shape = get_i64(row, words.PATTERN_KIND)
     rest = mask
     while rest != 0:
         address, found = lane_address(rows, first_set(rest)), np.int64(-1)
-        for i in range(get_i64(context, ALLOCATIONS)):
+        for i in range(get_i64(context, words.ALLOCATIONS)):
             if moved(address, checked - 1) - get_u64(starts, i) < get_u64(sizes, i) and address >= get_u64(starts, i):
                 found = np.int64(i)
         if found < 0:
-            set_i64(get_u64(context, COUNTERS_AT), FAULT_LANE, first_set(rest))
-            set_u64(get_u64(context, COUNTERS_AT), FAULT_ADDRESS, address)
-            return np.int64(OUT_OF_BOUNDS)
+            set_i64(get_u64(context, words.COUNTERS_AT), words.FAULT_LANE, first_set(rest))
+            set_u64(get_u64(context, words.COUNTERS_AT), words.FAULT_ADDRESS, address)
+            return np.int64(words.OUT_OF_BOUNDS)
         start, length, now = get_u64(starts, found), get_u64(sizes, found), rest
         if low < start or last - start >= length:  # starts are multiples of 128
             now = rest & inside(rows, start, moved(length, 1 - checked))
-            shape = np.int64(PATTERN_SCATTERED)
+            shape = np.int64(words.PATTERN_SCATTERED)
         place, position = get_u64(places, found), get_u64(positions, found)
-        if moves and kind != STORE and get_u64(stale, found) != np.uint64(0):
-            return np.int64(STALE)
-        if not moves and kind != LOAD:
+        if moves and kind != micro.STORE and get_u64(stale, found) != np.uint64(0):
+            return np.int64(words.STALE)
+        if not moves and kind != micro.LOAD:
             set_u64(stale, found, np.uint64(1))
         move(state, op, now, rows, place - start, np.int64(4), written + position - place, shape)
         if stores:
@@ -260,23 +191,32 @@ def _global(context, state, op, mask, warp, rows, size):
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
 def _shared(context, state, op, mask, warp, rows, size):
     row = record(context, rows, mask, op, warp)
-    first, limit = first_set(mask), get_u64(context, SHARED_BYTES)
-    last = lane_address(rows, first) - get_u64(row, first) + get_u64(row, PATTERN_HIGH)
-    if moved(last, size) > limit or get_u64(row, PATTERN_ALIGNMENT) & np.uint64(size - 1) != np.uint64(0):
-        return blame(context, rows, mask, size, limit, np.int64(SHARED_RANGE))
-    move(state, op, mask, rows, get_u64(context, SHARED_AT), np.int64(4), np.uint64(0), get_i64(row, PATTERN_KIND))
+    first, limit = first_set(mask), get_u64(context, words.SHARED_BYTES)
+    last = lane_address(rows, first) - get_u64(row, first) + get_u64(row, words.PATTERN_HIGH)
+    if moved(last, size) > limit or get_u64(row, words.PATTERN_ALIGNMENT) & np.uint64(size - 1) != np.uint64(0):
+        return blame(context, rows, mask, size, limit, np.int64(words.SHARED_RANGE))
+    move(
+        state,
+        op,
+        mask,
+        rows,
+        get_u64(context, words.SHARED_AT),
+        np.int64(4),
+        np.uint64(0),
+        get_i64(row, words.PATTERN_KIND),
+    )
     return np.int64(0)
 
 
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
 def _local(context, state, op, mask, warp, rows, size):
     """Local memory: word k of the 32 threads of a warp lie side by side."""
-    words = get_i64(context, LOCAL_WORDS)
-    status = blame(context, rows, mask, size, np.uint64(words * 4), np.int64(OUT_OF_BOUNDS))
+    stack_words = get_i64(context, words.LOCAL_WORDS)
+    status = blame(context, rows, mask, size, np.uint64(stack_words * 4), np.int64(words.OUT_OF_BOUNDS))
     if status != 0:
         return status
-    slot = get_i64(context, LOCAL_SLOT) * get_i64(context, WARPS) * words
-    stack = np.uint64(LOCAL_BASE + (slot + warp * words) * 128)
+    slot = get_i64(context, words.LOCAL_SLOT) * get_i64(context, words.WARPS) * stack_words
+    stack = np.uint64(words.LOCAL_BASE + (slot + warp * stack_words) * 128)
     for lane in range(32):
         if has(mask, lane):
             address = lane_address(rows, lane)
@@ -285,17 +225,20 @@ def _local(context, state, op, mask, warp, rows, size):
             set_u32(rows, lane, np.uint32(at & np.uint64(0xFFFFFFFF)))
             set_u32(rows, lane + 32, np.uint32(at >> np.uint64(32)))
     record(context, rows, mask, op, warp)
-    delta = get_u64(context, LOCAL_AT) - np.uint64(LOCAL_BASE + slot * 128)
-    move(state, op, mask, rows, delta, np.int64(128), np.uint64(0), np.int64(PATTERN_SCATTERED))
+    delta = get_u64(context, words.LOCAL_AT) - np.uint64(words.LOCAL_BASE + slot * 128)
+    move(state, op, mask, rows, delta, np.int64(128), np.uint64(0), np.int64(words.PATTERN_SCATTERED))
     return np.int64(0)
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, WORD, ADDRESS, INDEX)
 def _constant(context, state, op, mask, rows, size):
     """An indexed load from a constant bank; beyond its end reads zero."""
-    bank = get_n32(op, DETAIL)
-    at, length = get_u64(get_u64(context, BANKS_AT), 2 * bank), get_i64(get_u64(context, BANKS_AT), 2 * bank + 1)
-    result = row_of(state, op, RESULT)
+    bank = get_n32(op, micro.DETAIL)
+    at, length = (
+        get_u64(get_u64(context, words.BANKS_AT), 2 * bank),
+        get_i64(get_u64(context, words.BANKS_AT), 2 * bank + 1),
+    )
+    result = row_of(state, op, micro.RESULT)
     for lane in range(32):
         if has(mask, lane):
             offset = np.int64(lane_address(rows, lane))
@@ -312,21 +255,21 @@ def access(context, state, op, mask, warp):
     context, state, op   addresses of the words named in `gemmsim.trace.words`, the warp's rows, the micro-operation
     warp                 its number in the block
     """
-    how = get_n32(op, ACCESS)
-    size, space = how & SIZE_MASK, (how >> SPACE_SHIFT) & SPACE_MASK
-    rows = row_of(state, op, SOURCE)
-    if space == GLOBAL:
+    how = get_n32(op, micro.ACCESS)
+    size, space = how & micro.SIZE_MASK, (how >> micro.SPACE_SHIFT) & micro.SPACE_MASK
+    rows = row_of(state, op, micro.SOURCE)
+    if space == micro.GLOBAL:
         return _global(context, state, op, mask, warp, rows, size)
-    if space == SHARED:
+    if space == micro.SHARED:
         return _shared(context, state, op, mask, warp, rows, size)
-    if space == LOCAL:
+    if space == micro.LOCAL:
         return _local(context, state, op, mask, warp, rows, size)
-    if space == CONSTANT:
-        written = np.uint32(0xFFFFFFFF) if get_u32(op, FLAGS) & UNIFORM != 0 else mask
+    if space == micro.CONSTANT:
+        written = np.uint32(0xFFFFFFFF) if get_u32(op, micro.FLAGS) & micro.UNIFORM != 0 else mask
         _constant(context, state, op, written, rows, size)
         return np.int64(0)
     status, high = np.int64(0), moved(rows, 128)
-    shared, local = equal_lanes(high, SHARED_WINDOW) & mask, equal_lanes(high, LOCAL_WINDOW) & mask
+    shared, local = equal_lanes(high, words.SHARED_WINDOW) & mask, equal_lanes(high, words.LOCAL_WINDOW) & mask
     splat_row(high, np.uint32(0), shared | local)
     mask = mask & ~(shared | local)
     if mask != 0:

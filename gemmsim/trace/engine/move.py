@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, WORD, subroutine
+from gemmsim.trace import micro, words
 from gemmsim.trace.llvm.primitives import (
     as_double,
     as_float,
@@ -27,36 +28,6 @@ from gemmsim.trace.llvm.primitives import (
     set_u64,
     splat_row,
 )
-from gemmsim.trace.micro import (
-    ACCESS,
-    ADD,
-    AND,
-    ATOMIC,
-    COMPARE,
-    COMPARE_FLAG,
-    DECREMENT,
-    DETAIL,
-    EXCHANGE,
-    FLOAT,
-    FLUSH_BIT,
-    INCREMENT,
-    KIND_SHIFT,
-    LOAD,
-    MIN,
-    OR,
-    RESULT,
-    SECOND_RESULT,
-    SECOND_SOURCE,
-    SIGNED,
-    SIGNED_BIT,
-    SIZE_MASK,
-    THIRD_SOURCE,
-    TYPE_MASK,
-    TYPE_SHIFT,
-    UNMOVED_BIT,
-    XOR,
-)
-from gemmsim.trace.words import PATTERN_BROADCAST, PATTERN_ROW
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -72,24 +43,24 @@ def move(state, op, mask, rows, delta, stride, written, shape):
     written   what to add to a place to find its byte that says it was stored to; 0 where that is not kept
     shape     PATTERN_KIND of the addresses
     """
-    how = get_n32(op, ACCESS)
-    if how & UNMOVED_BIT != 0:
+    how = get_n32(op, micro.ACCESS)
+    if how & micro.UNMOVED_BIT != 0:
         return
-    size, kind = how & SIZE_MASK, how >> KIND_SHIFT
-    result, data = row_of(state, op, RESULT), row_of(state, op, SECOND_SOURCE)
-    if kind == LOAD:
-        if shape == PATTERN_BROADCAST and size >= 4:
+    size, kind = how & micro.SIZE_MASK, how >> micro.KIND_SHIFT
+    result, data = row_of(state, op, micro.RESULT), row_of(state, op, micro.SECOND_SOURCE)
+    if kind == micro.LOAD:
+        if shape == words.PATTERN_BROADCAST and size >= 4:
             at = lane_address(rows, first_set(mask)) + delta
             for word in range(size >> 2):
                 splat_row(moved(result, 128 * word), get_u32(at, word), mask)
-        elif shape == PATTERN_ROW and size == 4:
+        elif shape == words.PATTERN_ROW and size == 4:
             copy_row(result, lane_address(rows, 0) + delta, mask)
         else:
-            _load(result, mask, rows, delta, stride, size, how & SIGNED_BIT)
+            _load(result, mask, rows, delta, stride, size, how & micro.SIGNED_BIT)
         return
-    if kind == ATOMIC:
+    if kind == micro.ATOMIC:
         _combine(op, state, mask, rows, delta, size)
-    elif shape == PATTERN_ROW and size == 4:
+    elif shape == words.PATTERN_ROW and size == 4:
         copy_row(lane_address(rows, 0) + delta, data, mask)
     else:
         _store(data, mask, rows, delta, stride, size)
@@ -136,9 +107,9 @@ def _store(data, mask, rows, delta, stride, size):
 def _combine(op, state, mask, rows, delta, size):
     """Atomics, lane after lane: the result is the old value (PTX ISA: atom); of COMPARE_FLAG whether the exchange was
     made, as a number and as a predicate."""
-    result = row_of(state, op, RESULT)
-    data, second = row_of(state, op, SECOND_SOURCE), row_of(state, op, THIRD_SOURCE)
-    detail, flag = get_n32(op, DETAIL), row_of(state, op, SECOND_RESULT)
+    result = row_of(state, op, micro.RESULT)
+    data, second = row_of(state, op, micro.SECOND_SOURCE), row_of(state, op, micro.THIRD_SOURCE)
+    detail, flag = get_n32(op, micro.DETAIL), row_of(state, op, micro.SECOND_RESULT)
     for lane in range(32):
         if not has(mask, lane):
             continue
@@ -149,7 +120,7 @@ def _combine(op, state, mask, rows, delta, size):
             old, value = np.uint64(get_u32(at, 0)), np.uint64(get_u32(data, lane))
             other = np.uint64(get_u32(second, lane))
         new = combined(detail, size, old, value, other)
-        if detail & 15 == COMPARE_FLAG:
+        if detail & 15 == micro.COMPARE_FLAG:
             set_u32(flag, lane, _FULL if old == value else np.uint32(0))
             old = np.uint64(1) if old == value else np.uint64(0)
         if size == 8:
@@ -163,34 +134,34 @@ def _combine(op, state, mask, rows, delta, size):
 @subroutine(ADDRESS, INDEX, INDEX, ADDRESS, ADDRESS, ADDRESS)
 def combined(detail, size, old, value, other):
     """What an atomic operation leaves in memory: 32-bit values come and go zero-extended."""
-    operation, type_ = detail & 15, (detail >> TYPE_SHIFT) & TYPE_MASK
-    if type_ == FLOAT:  # of additions only; they round to nearest
+    operation, type_ = detail & 15, (detail >> micro.TYPE_SHIFT) & micro.TYPE_MASK
+    if type_ == micro.FLOAT:  # of additions only; they round to nearest
         if size == 8:
             return double_bits(as_double(old) + as_double(value))
-        if detail & FLUSH_BIT != 0:
+        if detail & micro.FLUSH_BIT != 0:
             return _flushed(float_bits(as_float(_flushed(old)) + as_float(_flushed(value))))
         return float_bits(as_float(old) + as_float(value))
-    if operation == ADD:
+    if operation == micro.ADD:
         return old + value
-    if operation == EXCHANGE:
+    if operation == micro.EXCHANGE:
         return value
-    if operation >= COMPARE:  # and COMPARE_FLAG
+    if operation >= micro.COMPARE:  # and COMPARE_FLAG
         return other if old == value else old
-    if operation == AND:
+    if operation == micro.AND:
         return old & value
-    if operation == OR:
+    if operation == micro.OR:
         return old | value
-    if operation == XOR:
+    if operation == micro.XOR:
         return old ^ value
-    if operation == INCREMENT:
+    if operation == micro.INCREMENT:
         return np.uint64(0) if old >= value else old + np.uint64(1)
-    if operation == DECREMENT:
+    if operation == micro.DECREMENT:
         return value if old == np.uint64(0) or old > value else old - np.uint64(1)
     smaller = old < value
-    if type_ == SIGNED:
+    if type_ == micro.SIGNED:
         flip = np.uint64(1) << np.uint64(8 * size - 1)
         smaller = old ^ flip < value ^ flip
-    return old if smaller == (operation == MIN) else value
+    return old if smaller == (operation == micro.MIN) else value
 
 
 @subroutine(ADDRESS, ADDRESS)

@@ -5,29 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
+from gemmsim.trace import words
 from gemmsim.trace.llvm.primitives import first_set, get_i64, get_n32, moved, set_i64
-from gemmsim.trace.words import (
-    ACTIVE,
-    ALIVE,
-    DONE,
-    JOINED,
-    JOINS,
-    PATH_COUNT,
-    PATH_MASK,
-    PATH_NEED,
-    PATH_PC,
-    PATH_REASON,
-    PATH_WORDS,
-    PATHS_AT,
-    PC,
-    READY,
-    RUNNABLE,
-    STATE,
-    WAIT_BLOCK,
-    WAIT_CONVERGENCE,
-    WAIT_WARP,
-    WAITING,
-)
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -35,13 +14,13 @@ from gemmsim.trace.words import (
 @subroutine(NOTHING, ADDRESS, INDEX, INDEX, INDEX, INDEX)
 def add_path(warp, pc, mask, reason, need):
     """Set threads aside. There is room: the paths of a warp are disjoint sets of its 32 threads."""
-    count = get_i64(warp, PATH_COUNT)
-    path = moved(warp, 8 * (PATHS_AT + PATH_WORDS * count))
-    set_i64(path, PATH_PC, pc)
-    set_i64(path, PATH_MASK, mask)
-    set_i64(path, PATH_REASON, reason)
-    set_i64(path, PATH_NEED, need)
-    set_i64(warp, PATH_COUNT, count + 1)
+    count = get_i64(warp, words.PATH_COUNT)
+    path = moved(warp, 8 * (words.PATHS_AT + words.PATH_WORDS * count))
+    set_i64(path, words.PATH_PC, pc)
+    set_i64(path, words.PATH_MASK, mask)
+    set_i64(path, words.PATH_REASON, reason)
+    set_i64(path, words.PATH_NEED, need)
+    set_i64(warp, words.PATH_COUNT, count + 1)
 
 
 @subroutine(TRUTH, ADDRESS, ADDRESS)
@@ -51,25 +30,25 @@ def next_path(warp, registers):
     Threads that wait for each other run as soon as all that are still alive have arrived: those of a convergence
     barrier and of a collective instruction together, those of WARPSYNC each group where it stands.
     """
-    count, alive = get_i64(warp, PATH_COUNT), get_i64(warp, ALIVE)
-    paths = moved(warp, 8 * PATHS_AT)
+    count, alive = get_i64(warp, words.PATH_COUNT), get_i64(warp, words.ALIVE)
+    paths = moved(warp, 8 * words.PATHS_AT)
     for i in range(count - 1, -1, -1):
-        path = moved(paths, 8 * PATH_WORDS * i)
-        pc, joined = get_i64(path, PATH_PC), get_i64(path, PATH_MASK)
-        reason, need = get_i64(path, PATH_REASON), get_i64(path, PATH_NEED)
+        path = moved(paths, 8 * words.PATH_WORDS * i)
+        pc, joined = get_i64(path, words.PATH_PC), get_i64(path, words.PATH_MASK)
+        reason, need = get_i64(path, words.PATH_REASON), get_i64(path, words.PATH_NEED)
         members = np.int64(1) << i
-        if reason == WAIT_BLOCK:
+        if reason == words.WAIT_BLOCK:
             continue
-        if reason != RUNNABLE:
+        if reason != words.RUNNABLE:
             wanted = need
-            if reason == WAIT_CONVERGENCE:  # the barrier is a row of the registers, because BREAK may change it
+            if reason == words.WAIT_CONVERGENCE:  # the barrier is a row of the registers, because BREAK may change it
                 wanted = get_n32(registers, need + first_set(joined))
             for j in range(count):
-                other = moved(paths, 8 * PATH_WORDS * j)
-                mask = get_i64(other, PATH_MASK)
-                same = get_i64(other, PATH_REASON) == reason and get_i64(other, PATH_NEED) == need
-                if same and reason == WAIT_CONVERGENCE:
-                    same = get_i64(other, PATH_PC) == pc and get_n32(registers, need + first_set(mask)) == wanted
+                other = moved(paths, 8 * words.PATH_WORDS * j)
+                mask = get_i64(other, words.PATH_MASK)
+                same = get_i64(other, words.PATH_REASON) == reason and get_i64(other, words.PATH_NEED) == need
+                if same and reason == words.WAIT_CONVERGENCE:
+                    same = get_i64(other, words.PATH_PC) == pc and get_n32(registers, need + first_set(mask)) == wanted
                 if same:
                     joined |= mask
                     members |= np.int64(1) << j
@@ -77,23 +56,23 @@ def next_path(warp, registers):
                 continue
         kept, running = np.int64(0), np.int64(0)
         for j in range(count):
-            other = moved(paths, 8 * PATH_WORDS * j)
+            other = moved(paths, 8 * words.PATH_WORDS * j)
             if (members >> j) & 1 == 1:
-                if reason != WAIT_WARP or get_i64(other, PATH_PC) == pc:
-                    running |= get_i64(other, PATH_MASK)
+                if reason != words.WAIT_WARP or get_i64(other, words.PATH_PC) == pc:
+                    running |= get_i64(other, words.PATH_MASK)
                     continue
-                set_i64(other, PATH_REASON, RUNNABLE)
+                set_i64(other, words.PATH_REASON, words.RUNNABLE)
             if kept != j:
-                for word in range(PATH_WORDS):
-                    set_i64(paths, PATH_WORDS * kept + word, get_i64(other, word))
+                for word in range(words.PATH_WORDS):
+                    set_i64(paths, words.PATH_WORDS * kept + word, get_i64(other, word))
             kept += 1
-        if reason != RUNNABLE:
-            set_i64(warp, JOINS, get_i64(warp, JOINS) + 1)
-            set_i64(warp, JOINED, joined)
-        set_i64(warp, PATH_COUNT, kept)
-        set_i64(warp, PC, pc)
-        set_i64(warp, ACTIVE, running)
-        set_i64(warp, STATE, READY)
+        if reason != words.RUNNABLE:
+            set_i64(warp, words.JOINS, get_i64(warp, words.JOINS) + 1)
+            set_i64(warp, words.JOINED, joined)
+        set_i64(warp, words.PATH_COUNT, kept)
+        set_i64(warp, words.PC, pc)
+        set_i64(warp, words.ACTIVE, running)
+        set_i64(warp, words.STATE, words.READY)
         return True
-    set_i64(warp, STATE, DONE if alive == 0 else WAITING)
+    set_i64(warp, words.STATE, words.DONE if alive == 0 else words.WAITING)
     return False

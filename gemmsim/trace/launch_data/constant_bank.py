@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from gemmsim.isa.opcodes import Kind, row_of
 from gemmsim.isa.program import Program
 from gemmsim.support.errors import GemmsimError
+from gemmsim.trace import words
 from gemmsim.trace.types import Argument, Launch
-from gemmsim.trace.words import LOCAL_WINDOW, SHARED_WINDOW
 
 # Byte offsets in constant bank 0 (blockDim, gridDim, top of stack), read off the code that the CUDA 13 toolchain makes
 # for each architecture:
@@ -52,10 +52,10 @@ def constant_bank(program: Program, launch: Launch, pointers: tuple[int | None, 
     struct.pack_into("<3I", bank, grid_at, *launch.grid)
     struct.pack_into("<I", bank, stack_at, stack_bytes(program))
     if program.parameter_base >= _NEW_LAYOUT_FROM:
-        struct.pack_into("<I", bank, _NEW_LOCAL_WINDOW_AT, LOCAL_WINDOW)
+        struct.pack_into("<I", bank, _NEW_LOCAL_WINDOW_AT, words.LOCAL_WINDOW)
     else:
-        struct.pack_into("<I", bank, _SHARED_WINDOW_AT, SHARED_WINDOW)
-        struct.pack_into("<I", bank, _LOCAL_WINDOW_AT, LOCAL_WINDOW)
+        struct.pack_into("<I", bank, _SHARED_WINDOW_AT, words.SHARED_WINDOW)
+        struct.pack_into("<I", bank, _LOCAL_WINDOW_AT, words.LOCAL_WINDOW)
     values = [word for a, p in zip(launch.args, pointers, strict=True) for word in _words(program, a, p)]
     if len(values) != len(program.parameters):
         wanted = len(program.parameters)

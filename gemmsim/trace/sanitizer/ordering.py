@@ -10,57 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
+from gemmsim.trace import micro, words
 from gemmsim.trace.llvm.primitives import first_set, get_i64, get_n32, get_u64, has, moved, population, row_of, set_i64
-from gemmsim.trace.micro import ARRIVE, COMMIT, DETAIL, IMMEDIATE, INSTRUCTION, SECOND_SOURCE, SOURCE
+from gemmsim.trace.sanitizer import shadow
 from gemmsim.trace.sanitizer.finding_table import report
-from gemmsim.trace.sanitizer.shadow import (
-    ALL_MET,
-    CLOCK_SHIFT,
-    COPY,
-    DONE,
-    EXIT,
-    EXIT_LANE,
-    GATE_ARRIVED,
-    GATE_CLOCKS,
-    GATE_COUNTED,
-    GATE_FIRST,
-    GATE_LANE,
-    GATE_OTHER,
-    GATE_OTHER_LANE,
-    GATE_OTHER_WARP,
-    GATE_WAITING,
-    GATE_WARP,
-    GATE_WORDS,
-    GROUP,
-    KIND_SHIFT,
-    LANE_SHIFT,
-    MAX_WARPS,
-    MET,
-    MET_KNOWN,
-    RING,
-    UNEVEN_EXIT,
-    UNEVEN_PLACE,
-    WAITED,
-    WARP_SHIFT,
-    WARP_WATCH_WORDS,
-)
-from gemmsim.trace.sanitizer.shadow import NOTHING as NO_ACCESS
-from gemmsim.trace.words import (
-    ALIVE,
-    BARRIER_ARRIVED,
-    BARRIER_WORDS,
-    BARRIERS_AT,
-    BLOCK_BARRIERS,
-    BLOCK_THREADS,
-    CLOCKS_AT,
-    GATES_AT,
-    JOINED,
-    JOINS,
-    WARP_WATCH_AT,
-    WARP_WORDS,
-    WARPS,
-    WARPS_AT,
-)
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -70,25 +23,27 @@ _NEVER = 1 << 62
 @subroutine(ADDRESS, ADDRESS, INDEX)
 def clocks_of(context, warp):
     """Address of what a warp knows of the clocks, its own among them."""
-    return moved(get_u64(context, CLOCKS_AT), 8 * MAX_WARPS * warp)
+    return moved(get_u64(context, words.CLOCKS_AT), 8 * shadow.MAX_WARPS * warp)
 
 
 @subroutine(ADDRESS, ADDRESS, INDEX)
 def own_of(context, warp):
     """Address of the words that are kept for a warp while it is watched."""
-    return moved(get_u64(context, WARP_WATCH_AT), 8 * WARP_WATCH_WORDS * warp)
+    return moved(get_u64(context, words.WARP_WATCH_AT), 8 * shadow.WARP_WATCH_WORDS * warp)
 
 
 @subroutine(INDEX, ADDRESS, INDEX, INDEX, INDEX)
 def complete(context, stamp, group, warp):
     """Of a copy: 2 where it is complete before what `warp` does now; 1 where no barrier lies between its start and now,
     0 where one does (or the warp is the same), but the wait does not."""
-    owner = (stamp >> WARP_SHIFT) & 31
+    owner = (stamp >> shadow.WARP_SHIFT) & 31
     own, seen = own_of(context, owner), get_i64(clocks_of(context, warp), owner)
-    known = group + RING > get_i64(own, GROUP)  # what the ring has forgotten is complete
-    if group < get_i64(own, DONE) and (owner == warp or not known or get_i64(own, WAITED + group % RING) <= seen):
+    known = group + shadow.RING > get_i64(own, shadow.GROUP)  # what the ring has forgotten is complete
+    if group < get_i64(own, shadow.DONE) and (
+        owner == warp or not known or get_i64(own, shadow.WAITED + group % shadow.RING) <= seen
+    ):
         return np.int64(2)
-    return np.int64(0) if owner == warp or stamp >> CLOCK_SHIFT <= seen else np.int64(1)
+    return np.int64(0) if owner == warp or stamp >> shadow.CLOCK_SHIFT <= seen else np.int64(1)
 
 
 @subroutine(TRUTH, ADDRESS, INDEX, INDEX, INDEX, INDEX, WORD)
@@ -99,134 +54,153 @@ def ordered(context, stamp, beside, warp, lane, active):
     divergent paths have met since: the code of a warp that is together says nothing else (the compiler removes
     __syncwarp there), and the hardware issues it in that order. Lanes on different paths are not ordered.
     """
-    owner = (stamp >> WARP_SHIFT) & 31
-    if (stamp >> KIND_SHIFT) & 3 == COPY:
+    owner = (stamp >> shadow.WARP_SHIFT) & 31
+    if (stamp >> shadow.KIND_SHIFT) & 3 == shadow.COPY:
         return complete(context, stamp, beside, warp) == 2
     if owner != warp:
-        return stamp >> CLOCK_SHIFT <= get_i64(clocks_of(context, warp), owner)
-    other, own = (stamp >> LANE_SHIFT) & 31, own_of(context, warp)
+        return stamp >> shadow.CLOCK_SHIFT <= get_i64(clocks_of(context, warp), owner)
+    other, own = (stamp >> shadow.LANE_SHIFT) & 31, own_of(context, warp)
     since = beside & 0xFFFFFFFF
-    if get_i64(own, ALL_MET) > since or get_i64(own, MET + 32 * other + lane) > since:
+    if get_i64(own, shadow.ALL_MET) > since or get_i64(own, shadow.MET + 32 * other + lane) > since:
         return True
     return has(beside >> 32, lane) or has(active, other)
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, INDEX)
-def copies(context, op, warp):
+def note_copy_group(context, op, warp):
     """LDGDEPBAR closes a group of copies; DEPBAR.LE SB0, n waits until at most n groups are under way. Other
     instructions without effect are none of both."""
-    own, how = own_of(context, warp), get_n32(op, DETAIL)
+    own, how = own_of(context, warp), get_n32(op, micro.DETAIL)
     if how == 0:
         return
-    group = get_i64(own, GROUP)
-    if how == COMMIT:
-        set_i64(own, GROUP, group + 1)
-        set_i64(own, WAITED + (group + 1) % RING, _NEVER)
+    group = get_i64(own, shadow.GROUP)
+    if how == micro.COMMIT:
+        set_i64(own, shadow.GROUP, group + 1)
+        set_i64(own, shadow.WAITED + (group + 1) % shadow.RING, _NEVER)
         return
     now = get_i64(clocks_of(context, warp), warp)
-    done = get_i64(own, DONE)
-    while done < group - get_n32(op, IMMEDIATE):
-        set_i64(own, WAITED + done % RING, now)
+    done = get_i64(own, shadow.DONE)
+    while done < group - get_n32(op, micro.IMMEDIATE):
+        set_i64(own, shadow.WAITED + done % shadow.RING, now)
         done += 1
-    set_i64(own, DONE, done)
+    set_i64(own, shadow.DONE, done)
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, INDEX, WORD)
-def arrives(context, state, op, warp, mask):
+def note_arrival(context, state, op, warp, mask):
     """To be called before `barriers.arrive` with the same threads."""
-    lane, instruction = first_set(mask), get_n32(op, INSTRUCTION)
-    number = get_n32(row_of(state, op, SOURCE), lane) & (BLOCK_BARRIERS - 1)
-    gate = moved(get_u64(context, GATES_AT), 8 * GATE_WORDS * number)
-    arrived = get_i64(gate, GATE_ARRIVED)
+    lane, instruction = first_set(mask), get_n32(op, micro.INSTRUCTION)
+    number = get_n32(row_of(state, op, micro.SOURCE), lane) & (words.BLOCK_BARRIERS - 1)
+    gate = moved(get_u64(context, words.GATES_AT), 8 * shadow.GATE_WORDS * number)
+    arrived = get_i64(gate, shadow.GATE_ARRIVED)
     if arrived == 0:
-        set_i64(gate, GATE_FIRST, instruction)
-        set_i64(gate, GATE_WARP, warp)
-        set_i64(gate, GATE_LANE, lane)
-        set_i64(gate, GATE_OTHER, -1)
-    elif get_i64(gate, GATE_FIRST) != instruction:
-        set_i64(gate, GATE_OTHER, instruction)
-        set_i64(gate, GATE_OTHER_WARP, warp)
-        set_i64(gate, GATE_OTHER_LANE, lane)
-    set_i64(gate, GATE_ARRIVED, arrived + population(mask))
-    set_i64(gate, GATE_COUNTED, get_n32(row_of(state, op, SECOND_SOURCE), lane))
-    if get_n32(op, DETAIL) != ARRIVE:
-        set_i64(gate, GATE_WAITING, get_i64(gate, GATE_WAITING) | np.int64(1) << warp)
+        set_i64(gate, shadow.GATE_FIRST, instruction)
+        set_i64(gate, shadow.GATE_WARP, warp)
+        set_i64(gate, shadow.GATE_LANE, lane)
+        set_i64(gate, shadow.GATE_OTHER, -1)
+    elif get_i64(gate, shadow.GATE_FIRST) != instruction:
+        set_i64(gate, shadow.GATE_OTHER, instruction)
+        set_i64(gate, shadow.GATE_OTHER_WARP, warp)
+        set_i64(gate, shadow.GATE_OTHER_LANE, lane)
+    set_i64(gate, shadow.GATE_ARRIVED, arrived + population(mask))
+    set_i64(gate, shadow.GATE_COUNTED, get_n32(row_of(state, op, micro.SECOND_SOURCE), lane))
+    if get_n32(op, micro.DETAIL) != micro.ARRIVE:
+        set_i64(gate, shadow.GATE_WAITING, get_i64(gate, shadow.GATE_WAITING) | np.int64(1) << warp)
     known = clocks_of(context, warp)
-    for w in range(get_i64(context, WARPS)):
-        set_i64(gate, GATE_CLOCKS + w, max(get_i64(gate, GATE_CLOCKS + w), get_i64(known, w)))
+    for w in range(get_i64(context, words.WARPS)):
+        set_i64(gate, shadow.GATE_CLOCKS + w, max(get_i64(gate, shadow.GATE_CLOCKS + w), get_i64(known, w)))
     set_i64(known, warp, get_i64(known, warp) + 1)
 
 
 @subroutine(NOTHING, ADDRESS, INDEX)
-def met(context, number):
+def note_meeting(context, number):
     """To be called after `next_path`: note which lanes of the warp have met, where some did. Those that have ended
     count, too: what they did came before whatever the others do from here on."""
-    warp, own = moved(get_u64(context, WARPS_AT), 8 * WARP_WORDS * number), own_of(context, number)
-    joins = get_i64(warp, JOINS)
-    if get_i64(own, MET_KNOWN) == joins:
+    warp, own = moved(get_u64(context, words.WARPS_AT), 8 * words.WARP_WORDS * number), own_of(context, number)
+    joins = get_i64(warp, words.JOINS)
+    if get_i64(own, shadow.MET_KNOWN) == joins:
         return
-    set_i64(own, MET_KNOWN, joins)
-    together = (get_i64(warp, JOINED) | ~get_i64(warp, ALIVE)) & 0xFFFFFFFF
+    set_i64(own, shadow.MET_KNOWN, joins)
+    together = (get_i64(warp, words.JOINED) | ~get_i64(warp, words.ALIVE)) & 0xFFFFFFFF
     if together == 0xFFFFFFFF:
-        set_i64(own, ALL_MET, joins)
+        set_i64(own, shadow.ALL_MET, joins)
         return
     for lane in range(32):
         for other in range(32):
             if has(together, lane) and has(together, other):
-                set_i64(own, MET + 32 * lane + other, joins)
+                set_i64(own, shadow.MET + 32 * lane + other, joins)
 
 
 @subroutine(NOTHING, ADDRESS)
-def opened(context):
+def note_opened_barriers(context):
     """To be called after whatever may have opened a barrier."""
-    for number in range(BLOCK_BARRIERS):
-        gate = moved(get_u64(context, GATES_AT), 8 * GATE_WORDS * number)
-        barrier = moved(get_u64(context, BARRIERS_AT), 8 * BARRIER_WORDS * number)
-        if get_i64(gate, GATE_ARRIVED) != 0 and get_i64(barrier, BARRIER_ARRIVED) == 0:
+    for number in range(words.BLOCK_BARRIERS):
+        gate = moved(get_u64(context, words.GATES_AT), 8 * shadow.GATE_WORDS * number)
+        barrier = moved(get_u64(context, words.BARRIERS_AT), 8 * words.BARRIER_WORDS * number)
+        if get_i64(gate, shadow.GATE_ARRIVED) != 0 and get_i64(barrier, words.BARRIER_ARRIVED) == 0:
             _uneven(context, gate, number)
-            waiting = get_i64(gate, GATE_WAITING)
-            for w in range(get_i64(context, WARPS)):
+            waiting = get_i64(gate, shadow.GATE_WAITING)
+            for w in range(get_i64(context, words.WARPS)):
                 if has(waiting, w):
                     known = clocks_of(context, w)
-                    for u in range(get_i64(context, WARPS)):
-                        set_i64(known, u, max(get_i64(known, u), get_i64(gate, GATE_CLOCKS + u)))
-                    warp = moved(get_u64(context, WARPS_AT), 8 * WARP_WORDS * w)
-                    set_i64(warp, JOINS, get_i64(warp, JOINS) + 1)
-                    set_i64(warp, JOINED, -1)
-                    met(context, w)
-            for word in range(GATE_WORDS):
+                    for u in range(get_i64(context, words.WARPS)):
+                        set_i64(known, u, max(get_i64(known, u), get_i64(gate, shadow.GATE_CLOCKS + u)))
+                    warp = moved(get_u64(context, words.WARPS_AT), 8 * words.WARP_WORDS * w)
+                    set_i64(warp, words.JOINS, get_i64(warp, words.JOINS) + 1)
+                    set_i64(warp, words.JOINED, -1)
+                    note_meeting(context, w)
+            for word in range(shadow.GATE_WORDS):
                 set_i64(gate, word, 0)
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, INDEX)
 def _uneven(context, gate, number):
     """Report a barrier that some threads of the block ended before, or that they came to at different places."""
-    first, warp, lane = get_i64(gate, GATE_FIRST), get_i64(gate, GATE_WARP), get_i64(gate, GATE_LANE)
-    if get_i64(gate, GATE_COUNTED) != 0:  # of some threads, as the code says
+    first, warp, lane = (
+        get_i64(gate, shadow.GATE_FIRST),
+        get_i64(gate, shadow.GATE_WARP),
+        get_i64(gate, shadow.GATE_LANE),
+    )
+    if get_i64(gate, shadow.GATE_COUNTED) != 0:  # of some threads, as the code says
         return
-    if get_i64(gate, GATE_OTHER) >= 0:
-        other, other_warp = get_i64(gate, GATE_OTHER), get_i64(gate, GATE_OTHER_WARP)
-        other_lane = get_i64(gate, GATE_OTHER_LANE)
-        report(context, UNEVEN_PLACE, first, NO_ACCESS, warp, lane, other, NO_ACCESS, other_warp, other_lane, number, 0)
-    if get_i64(gate, GATE_ARRIVED) >= get_i64(context, BLOCK_THREADS):
+    if get_i64(gate, shadow.GATE_OTHER) >= 0:
+        other, other_warp = get_i64(gate, shadow.GATE_OTHER), get_i64(gate, shadow.GATE_OTHER_WARP)
+        other_lane = get_i64(gate, shadow.GATE_OTHER_LANE)
+        report(
+            context,
+            shadow.UNEVEN_PLACE,
+            first,
+            shadow.NOTHING,
+            warp,
+            lane,
+            other,
+            shadow.NOTHING,
+            other_warp,
+            other_lane,
+            number,
+            0,
+        )
+    if get_i64(gate, shadow.GATE_ARRIVED) >= get_i64(context, words.BLOCK_THREADS):
         return
-    for w in range(get_i64(context, WARPS)):
+    for w in range(get_i64(context, words.WARPS)):
         own = own_of(context, w)
-        if get_i64(own, EXIT) >= 0:
-            at, gone = get_i64(own, EXIT), get_i64(own, EXIT_LANE)
-            report(context, UNEVEN_EXIT, first, NO_ACCESS, warp, lane, at, NO_ACCESS, w, gone, number, 0)
+        if get_i64(own, shadow.EXIT) >= 0:
+            at, gone = get_i64(own, shadow.EXIT), get_i64(own, shadow.EXIT_LANE)
+            report(
+                context, shadow.UNEVEN_EXIT, first, shadow.NOTHING, warp, lane, at, shadow.NOTHING, w, gone, number, 0
+            )
             return
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, INDEX, WORD)
-def ends(context, op, warp, mask):
+def note_exit(context, op, warp, mask):
     """EXIT of some threads."""
     own = own_of(context, warp)
-    set_i64(own, EXIT, get_n32(op, INSTRUCTION))
-    set_i64(own, EXIT_LANE, first_set(mask))
+    set_i64(own, shadow.EXIT, get_n32(op, micro.INSTRUCTION))
+    set_i64(own, shadow.EXIT_LANE, first_set(mask))
 
 
 @subroutine(INDEX, ADDRESS, INDEX)
 def joins_of(context, warp):
     """How often divergent paths of a warp have met."""
-    return get_i64(moved(get_u64(context, WARPS_AT), 8 * WARP_WORDS * warp), JOINS)
+    return get_i64(moved(get_u64(context, words.WARPS_AT), 8 * words.WARP_WORDS * warp), words.JOINS)

@@ -8,40 +8,12 @@ from functools import cache
 from gemmsim.isa.lanes import WIDTH_BITS
 from gemmsim.isa.semantics.registry import load
 from gemmsim.support.warp import WARP_LANES
+from gemmsim.trace import micro
 from gemmsim.trace.lower.context import CONTROL_NUMBER, OP_NUMBER
 from gemmsim.trace.lower.tensor import F64
-from gemmsim.trace.micro import (
-    ACCESS,
-    ATOMIC,
-    CONSTANT,
-    DETAIL,
-    FLAGS,
-    GENERIC,
-    GLOBAL,
-    GUARD,
-    GUARD_XOR,
-    IMMEDIATE,
-    KIND_SHIFT,
-    LOAD,
-    LOCAL,
-    OP,
-    RESULT,
-    SECOND_IMMEDIATE,
-    SHARED,
-    SHUFFLES,
-    SIZE_MASK,
-    SOURCE,
-    SOURCE_COLUMNS,
-    SOURCE_FLIP,
-    SPACE_MASK,
-    SPACE_SHIFT,
-    TARGET,
-    THIRD_IMMEDIATE,
-    UNGUARDED,
-)
 
 _BY_NUMBER = {number: name for name, number in CONTROL_NUMBER.items()}
-_SPACES = {GLOBAL: 0, SHARED: 2, LOCAL: 4, GENERIC: 6, CONSTANT: 0}
+_SPACES = {micro.GLOBAL: 0, micro.SHARED: 2, micro.LOCAL: 4, micro.GENERIC: 6, micro.CONSTANT: 0}
 _LARGEST_STACK = 1 << 16  # bytes
 
 
@@ -84,26 +56,26 @@ def _row(words: list[int], column: int, count: int = 1) -> int:
 
 
 def _source(words: list[int], number: int, count: int = 1) -> int:
-    return _row(words, SOURCE + SOURCE_COLUMNS * number, count)
+    return _row(words, micro.SOURCE + micro.SOURCE_COLUMNS * number, count)
 
 
 def step_of(words: list[int], number: int, warp_rows: int) -> Step:
     step = Step(kills=True, next=(number + 1,))
-    if not words[FLAGS] & UNGUARDED:
-        step.unguarded = _row(words, GUARD)
+    if not words[micro.FLAGS] & micro.UNGUARDED:
+        step.unguarded = _row(words, micro.GUARD)
         if step.unguarded & warp_rows:  # another path of the warp may write it in between
             step.kills = False
         else:
-            step.guard = words[GUARD] // WARP_LANES, words[GUARD_XOR]
+            step.guard = words[micro.GUARD] // WARP_LANES, words[micro.GUARD_XOR]
     layouts = _layouts()
-    if words[OP] < len(layouts):
-        results, sources = layouts[words[OP]]
+    if words[micro.OP] < len(layouts):
+        results, sources = layouts[words[micro.OP]]
         for column, bits in results:
             step.writes |= bits << words[column] // WARP_LANES
         for column, bits in sources:
             step.reads |= bits << words[column] // WARP_LANES
         return step
-    name = _BY_NUMBER[words[OP]]
+    name = _BY_NUMBER[words[micro.OP]]
     {"access": _access, "load_matrix": _access, "multiply_matrix": _matrix, "exchange": _exchange}.get(name, _control)(
         step, words, number
     )
@@ -115,8 +87,8 @@ def _layouts() -> tuple[tuple[list[tuple[int, int]], list[tuple[int, int]]], ...
     """Of each lane operation: columns of its results and of its sources, and their rows as bits."""
     return tuple(
         (
-            [(RESULT + i, _bits(type_)) for i, type_ in enumerate(op.results)],
-            [(SOURCE + SOURCE_COLUMNS * i, _bits(type_)) for i, type_ in enumerate(op.sources)],
+            [(micro.RESULT + i, _bits(type_)) for i, type_ in enumerate(op.results)],
+            [(micro.SOURCE + micro.SOURCE_COLUMNS * i, _bits(type_)) for i, type_ in enumerate(op.sources)],
         )
         for op in load().values()
     )
@@ -127,17 +99,17 @@ def _bits(type_: str) -> int:
 
 
 def _access(step: Step, words: list[int], number: int) -> None:
-    how = words[ACCESS]
-    step.access = how >> SPACE_SHIFT & SPACE_MASK != CONSTANT
-    space, kind = _SPACES[how >> SPACE_SHIFT & SPACE_MASK], how >> KIND_SHIFT
-    registers = max(1, (how & SIZE_MASK) // 4)
+    how = words[micro.ACCESS]
+    step.access = how >> micro.SPACE_SHIFT & micro.SPACE_MASK != micro.CONSTANT
+    space, kind = _SPACES[how >> micro.SPACE_SHIFT & micro.SPACE_MASK], how >> micro.KIND_SHIFT
+    registers = max(1, (how & micro.SIZE_MASK) // 4)
     step.always |= _source(words, 0, 2)
-    if _BY_NUMBER[words[OP]] == "load_matrix":
-        step.writes, step.spaces = _row(words, RESULT, words[DETAIL] & 7), space
-    elif kind == LOAD:
-        step.writes, step.spaces = _row(words, RESULT, registers), space
-    elif kind == ATOMIC:
-        step.writes = _row(words, RESULT, registers) | _row(words, RESULT + 1)
+    if _BY_NUMBER[words[micro.OP]] == "load_matrix":
+        step.writes, step.spaces = _row(words, micro.RESULT, words[micro.DETAIL] & 7), space
+    elif kind == micro.LOAD:
+        step.writes, step.spaces = _row(words, micro.RESULT, registers), space
+    elif kind == micro.ATOMIC:
+        step.writes = _row(words, micro.RESULT, registers) | _row(words, micro.RESULT + 1)
         step.reads = _source(words, 1, registers) | _source(words, 2, registers)
         step.spaces = step.stores = space
     else:
@@ -146,9 +118,9 @@ def _access(step: Step, words: list[int], number: int) -> None:
 
 def _matrix(step: Step, words: list[int], number: int) -> None:
     """Fragments may take up to 8 registers; rows beyond a fragment matter needlessly at worst."""
-    wide = 2 if words[SECOND_IMMEDIATE] == F64 else 1
-    groups = words[THIRD_IMMEDIATE] >> 3
-    step.writes = _row(words, RESULT, 2 * groups * wide)
+    wide = 2 if words[micro.SECOND_IMMEDIATE] == F64 else 1
+    groups = words[micro.THIRD_IMMEDIATE] >> 3
+    step.writes = _row(words, micro.RESULT, 2 * groups * wide)
     step.reads = _source(words, 0, 8 * wide) | _source(words, 1, 8 * wide) | _source(words, 2, 2 * groups * wide)
 
 
@@ -160,16 +132,20 @@ def stack_rows(code: list[list[int]], steps: list[Step], first: int) -> int:
     found: list[tuple[int, int, int]] = []  # micro-operation, offset, bytes
     bases = set()
     for number, words in enumerate(code):
-        space = words[ACCESS] >> SPACE_SHIFT & SPACE_MASK
-        if not steps[number].access or space not in (LOCAL, GENERIC):
+        space = words[micro.ACCESS] >> micro.SPACE_SHIFT & micro.SPACE_MASK
+        if not steps[number].access or space not in (micro.LOCAL, micro.GENERIC):
             continue
-        address, size = code[number - 1], words[ACCESS] & SIZE_MASK
-        offset = address[SECOND_IMMEDIATE]
-        known = address[OP] == OP_NUMBER["address32"] and address[RESULT] == words[SOURCE] and address[IMMEDIATE] == 1
-        known = known and space == LOCAL and words[ACCESS] >> KIND_SHIFT != ATOMIC
+        address, size = code[number - 1], words[micro.ACCESS] & micro.SIZE_MASK
+        offset = address[micro.SECOND_IMMEDIATE]
+        known = (
+            address[micro.OP] == OP_NUMBER["address32"]
+            and address[micro.RESULT] == words[micro.SOURCE]
+            and address[micro.IMMEDIATE] == 1
+        )
+        known = known and space == micro.LOCAL and words[micro.ACCESS] >> micro.KIND_SHIFT != micro.ATOMIC
         if not known or size < 4 or offset % 4 or offset > _LARGEST_STACK:
             return 0
-        bases.add((address[SOURCE] // WARP_LANES, address[SOURCE + SOURCE_COLUMNS] // WARP_LANES))
+        bases.add((address[micro.SOURCE] // WARP_LANES, address[micro.SOURCE + micro.SOURCE_COLUMNS] // WARP_LANES))
         found.append((number, offset, size))
     if len(bases) != 1:
         return 0
@@ -188,21 +164,26 @@ def stack_rows(code: list[list[int]], steps: list[Step], first: int) -> int:
 
 
 def _exchange(step: Step, words: list[int], number: int) -> None:
-    step.writes = _row(words, RESULT) | _row(words, RESULT + 1) | _row(words, RESULT + 2)
-    sources = 3 if words[DETAIL] in SHUFFLES.values() else 1
+    step.writes = _row(words, micro.RESULT) | _row(words, micro.RESULT + 1) | _row(words, micro.RESULT + 2)
+    sources = 3 if words[micro.DETAIL] in micro.SHUFFLES.values() else 1
     for source in range(sources):
         step.reads |= _source(words, source)
 
 
 def _control(step: Step, words: list[int], number: int) -> None:
-    name = _BY_NUMBER[words[OP]]
+    name = _BY_NUMBER[words[micro.OP]]
     step.effect, kills, step.kills = True, step.kills, False
     if name in ("branch", "branch_divergent", "jump", "leave", "converge", "begin", "warpsync"):
         step.always |= _source(words, 0)
     if name in ("branch", "branch_divergent"):
         # Without a guard its place holds the row of all ones
-        taken = not step.unguarded and words[SOURCE] == words[GUARD] and words[SOURCE_FLIP] == 0 and name == "branch"
-        step.next = (words[TARGET],) if taken else (number + 1, words[TARGET])
+        taken = (
+            not step.unguarded
+            and words[micro.SOURCE] == words[micro.GUARD]
+            and words[micro.SOURCE_FLIP] == 0
+            and name == "branch"
+        )
+        step.next = (words[micro.TARGET],) if taken else (number + 1, words[micro.TARGET])
     elif name == "jump":
         step.next = None
     elif name in ("exit", "trap") and not step.unguarded:
@@ -211,4 +192,4 @@ def _control(step: Step, words: list[int], number: int) -> None:
         step.always |= _source(words, 0) | _source(words, 1) | _source(words, 2)
     elif name == "barrier_outcome":
         step.effect, step.kills = False, kills
-        step.writes = _row(words, RESULT) | _row(words, RESULT + 1)
+        step.writes = _row(words, micro.RESULT) | _row(words, micro.RESULT + 1)

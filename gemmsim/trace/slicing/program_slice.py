@@ -21,21 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.support.identity_cache import cached_by_identity
+from gemmsim.trace import micro
 from gemmsim.trace.lower.context import CONTROL_NUMBER, MicroProgram
-from gemmsim.trace.micro import (
-    ACCESS,
-    DETAIL,
-    FLAGS,
-    GENERIC,
-    GLOBAL,
-    IMMEDIATE,
-    OP,
-    SPACE_MASK,
-    SPACE_SHIFT,
-    TARGET,
-    UNGUARDED,
-    UNMOVED_BIT,
-)
 from gemmsim.trace.slicing.dataflow import Step, rows_of, stack_rows, step_of
 
 
@@ -57,15 +44,15 @@ def reduced(program: MicroProgram, accesses: bool = True) -> NDArray[np.uint32] 
                 step.reads, step.always = step.reads | step.always, 0
     needed = _needed(steps, program, program.rows + on_stack)
     code = program.code.copy()
-    globally = np.isin(code[:, ACCESS] >> SPACE_SHIFT & SPACE_MASK, (GLOBAL, GENERIC))
+    globally = np.isin(code[:, micro.ACCESS] >> micro.SPACE_SHIFT & micro.SPACE_MASK, (micro.GLOBAL, micro.GENERIC))
     if not accesses and any(steps[number].access for number in np.flatnonzero(globally & needed).tolist()):
         return None
-    code[needed & (code[:, OP] == CONTROL_NUMBER["exchange"]), ACCESS] |= UNMOVED_BIT
+    code[needed & (code[:, micro.OP] == CONTROL_NUMBER["exchange"]), micro.ACCESS] |= micro.UNMOVED_BIT
     for number in np.flatnonzero(~needed).tolist():
         if steps[number].access and accesses:
-            code[number, ACCESS] |= UNMOVED_BIT
+            code[number, micro.ACCESS] |= micro.UNMOVED_BIT
         else:
-            code[number, OP], code[number, DETAIL] = CONTROL_NUMBER["nop"], 0
+            code[number, micro.OP], code[number, micro.DETAIL] = CONTROL_NUMBER["nop"], 0
     _join(code, program.start)
     return np.ascontiguousarray(code)
 
@@ -154,11 +141,11 @@ def _blocks(steps: list[Step], start: NDArray[np.int32]) -> list[range]:
 def _join(code: NDArray[np.uint32], start: NDArray[np.int32]) -> None:
     """Instructions side by side that do nothing for all threads become one step: each says how many follow."""
     first = start[:-1]
-    nothing = np.logical_and.reduceat(code[:, OP] == CONTROL_NUMBER["nop"], first)
-    nothing &= code[first, FLAGS] & UNGUARDED != 0
+    nothing = np.logical_and.reduceat(code[:, micro.OP] == CONTROL_NUMBER["nop"], first)
+    nothing &= code[first, micro.FLAGS] & micro.UNGUARDED != 0
     number = np.arange(len(first))
     # The next instruction that does something, or the end
     after = np.minimum.accumulate(np.where(nothing, len(first), number)[::-1])[::-1][nothing]
     at = first[nothing]
-    code[at, OP], code[at, IMMEDIATE] = CONTROL_NUMBER["idle"], after - number[nothing]
-    code[at, TARGET] = start[after]
+    code[at, micro.OP], code[at, micro.IMMEDIATE] = CONTROL_NUMBER["idle"], after - number[nothing]
+    code[at, micro.TARGET] = start[after]

@@ -1,0 +1,235 @@
+"""The compiled executor's inner loop: one warp runs until it waits at a barrier of the block, ends, or cannot go on.
+
+Divergent paths of a warp run one at a time and meet again at convergence barriers (BSSY, BSYNC), as on Volta and later.
+The functions that are made for a variant of the executor come from `warp_runner`, `_path_end` and `_rare_operation`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
+from gemmsim.trace import micro, words
+from gemmsim.trace.engine.barriers import arrive, read_outcome
+from gemmsim.trace.engine.exchange import exchange
+from gemmsim.trace.engine.matrix import execute_matrix
+from gemmsim.trace.engine.memory_access import access
+from gemmsim.trace.engine.paths import add_path, next_path
+from gemmsim.trace.llvm.lane_operations import lane_operation
+from gemmsim.trace.llvm.primitives import (
+    equal_lanes,
+    first_set,
+    get_i32,
+    get_i64,
+    get_n32,
+    get_u32,
+    get_u64,
+    moved,
+    population,
+    row_of,
+    set_i32,
+    set_i64,
+    splat_row,
+    true_lanes,
+)
+from gemmsim.trace.lower.context import CONTROL_NUMBER, OP_NUMBER
+from gemmsim.trace.sanitizer.checks import check_access, check_matrix_load
+from gemmsim.trace.sanitizer.ordering import (
+    note_arrival,
+    note_copy_group,
+    note_exit,
+    note_meeting,
+    note_opened_barriers,
+)
+
+# mypy: disable-error-code="no-untyped-def"
+
+_LANE_OPERATIONS = len(OP_NUMBER)  # their numbers are below those of all other micro-operations
+_NOP, _IDLE, _BRANCH, _DIVERGENT = (CONTROL_NUMBER[n] for n in ("nop", "idle", "branch", "branch_divergent"))
+_EXIT, _JUMP, _CONVERGE, _BARRIER = (CONTROL_NUMBER[n] for n in ("exit", "jump", "converge", "barrier"))
+_ACCESS, _BEGIN, _LEAVE, _OUTCOME = (CONTROL_NUMBER[n] for n in ("access", "begin", "leave", "barrier_outcome"))
+_TRAP, _LOAD_MATRIX = CONTROL_NUMBER["trap"], CONTROL_NUMBER["load_matrix"]
+_FULL = np.uint32(0xFFFFFFFF)
+
+
+@subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, ADDRESS, WORD)
+def _jump(context, warp, registers, op, mask):
+    """The threads continue at the byte offsets in a row plus a constant. Each offset becomes a path; the last runs."""
+    row, rest = row_of(registers, op, micro.SOURCE), mask
+    while True:
+        offset = get_u32(row, first_set(rest))
+        group = equal_lanes(row, offset) & rest
+        instruction = (np.int64(offset) + get_n32(op, micro.IMMEDIATE)) & 0xFFFFFFFF
+        pc = get_i32(get_u64(context, words.START_AT), instruction >> 4)
+        rest = rest & ~group
+        if rest == 0:
+            set_i64(warp, words.PC, pc)
+            set_i64(warp, words.ACTIVE, group)
+            return
+        add_path(warp, pc, group, words.RUNNABLE, 0)
+
+
+@subroutine(NOTHING, ADDRESS, ADDRESS, INDEX, INDEX, INDEX)
+def _count(executed, threads, instruction, count, thread_count):
+    """Count one more execution of `count` instructions in a row, each by `thread_count` threads."""
+    for number in range(instruction, instruction + count):
+        set_i64(executed, number, get_i64(executed, number) + 1)
+        set_i64(threads, number, get_i64(threads, number) + thread_count)
+
+
+@cache
+def _path_end(sanitizing: bool):
+    @subroutine(TRUTH, ADDRESS, ADDRESS, ADDRESS, ADDRESS, INDEX, INDEX, WORD, WORD)
+    def end_path(context, warp, registers, op, number, pc, active, mask):
+        """The threads in `mask` leave the path with the threads `active`: they exit, jump, or wait.
+
+        Those that wait are set aside at the next micro-operation, until the threads that they wait for have come.
+        Returns whether the warp continues; PC and ACTIVE are then those of the path that runs next.
+        """
+        kind = get_n32(op, micro.OP)
+        if mask != active:
+            add_path(warp, pc + 1, active & ~mask, words.RUNNABLE, 0)
+        if sanitizing:
+            if kind == _EXIT:
+                note_exit(context, op, number, mask)
+            elif kind == _BARRIER:
+                note_arrival(context, registers, op, number, mask)
+        if kind == _EXIT:
+            set_i64(warp, words.ALIVE, get_i64(warp, words.ALIVE) & ~np.int64(mask))
+        elif kind == _JUMP:
+            _jump(context, warp, registers, op, mask)
+        elif kind == _CONVERGE:
+            add_path(warp, pc + 1, mask, words.WAIT_CONVERGENCE, get_n32(op, micro.RESULT))
+        elif kind == _BARRIER:
+            if not arrive(context, warp, registers, op, pc + 1, mask):
+                add_path(warp, pc + 1, mask, words.RUNNABLE, 0)
+        else:  # WARPSYNC
+            reason = words.WAIT_COLLECTIVE if get_u32(op, micro.DETAIL) != 0 else words.WAIT_WARP
+            wanted = get_n32(row_of(registers, op, micro.SOURCE), first_set(mask))
+            add_path(warp, pc + 1, mask, reason, wanted)
+        if sanitizing:
+            note_opened_barriers(context)
+        if kind != _JUMP and not next_path(warp, registers):
+            set_i64(warp, words.ACTIVE, 0)
+            return False
+        if sanitizing:
+            note_meeting(context, number)
+        return True
+
+    return end_path
+
+
+@cache
+def _rare_operation(across_lanes: bool):
+    @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, WORD)
+    def execute_rare(context, registers, op, active, mask):
+        """Execute a micro-operation that `micro.CONTROL` names behind "access"; returns 0 or a fault status."""
+        kind, status = get_n32(op, micro.OP), np.int64(0)
+        if kind == _BEGIN:
+            splat_row(row_of(registers, op, micro.RESULT), active, active)
+        elif kind == _LEAVE:
+            leaving = true_lanes(row_of(registers, op, micro.SOURCE), get_u32(op, micro.SOURCE_FLIP)) & mask
+            if leaving != 0:  # all threads that wait at the convergence barrier see that these do not come
+                row = row_of(registers, op, micro.RESULT)
+                members = get_u32(row, first_set(leaving))
+                splat_row(row, members & ~leaving, members)
+        elif kind == _OUTCOME:
+            read_outcome(context, registers, op, mask)
+        elif kind == _TRAP:
+            status = np.int64(words.TRAP)
+        elif across_lanes:  # it is an exchange
+            status = exchange(registers, op, mask)
+        return status
+
+    return execute_rare
+
+
+def warp_runner(across_lanes: bool, sanitizing: bool):
+    """Make `run_warp` for a variant of the executor (see `gemmsim.trace.engine.variants`)."""
+    end_path, execute_rare = _path_end(sanitizing), _rare_operation(across_lanes)
+
+    @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX)
+    def run_warp(context, warp, registers, number):
+        """Run warp `number` of the block from its PC on, with its ACTIVE threads; returns 0 or a status."""
+        counters, code = get_u64(context, words.COUNTERS_AT), get_u64(context, words.CODE_AT)
+        executed, threads = get_u64(context, words.EXECUTED_AT), get_u64(context, words.THREADS_AT)
+        pcs, streams = get_u64(context, words.PC_AT), get_i64(context, words.STREAM) != 0
+        issue_limit = get_i64(context, words.PC_LIMIT) if streams else np.int64(1) << 62
+        issued, budget = get_i64(counters, words.ISSUED), get_i64(counters, words.BUDGET_LEFT)
+        pc, active, status = get_i64(warp, words.PC), np.uint32(get_i64(warp, words.ACTIVE)), np.int64(0)
+        while True:
+            op = moved(code, 4 * micro.COLUMNS * pc)
+            flags, kind, mask = get_u32(op, micro.FLAGS), get_n32(op, micro.OP), active
+            if flags & micro.UNGUARDED == 0:
+                mask &= true_lanes(row_of(registers, op, micro.GUARD), get_u32(op, micro.GUARD_XOR))
+            if flags & micro.FIRST != 0:
+                full = issued >= issue_limit
+                full = full or get_i64(counters, words.RECORDS) >= get_i64(context, words.RECORD_LIMIT)
+                full = full or get_i64(counters, words.PATTERNS) >= get_i64(context, words.PATTERN_LIMIT)
+                if full or budget <= 0:
+                    status = np.int64(words.BUDGET) if budget <= 0 else np.int64(words.GROW)
+                    break
+                instruction = get_n32(op, micro.INSTRUCTION)
+                _count(executed, threads, instruction, 1, population(mask))
+                budget -= 1
+                if streams:
+                    set_i32(pcs, issued, instruction)
+                    issued += 1
+            if sanitizing and mask != 0:
+                if kind == _ACCESS:
+                    mask = check_access(context, registers, op, mask, active, number)
+                elif across_lanes and kind == _LOAD_MATRIX and mask == _FULL:
+                    mask = check_matrix_load(context, registers, op, active, number)
+            if mask == 0:
+                pc += 1
+            elif kind < _LANE_OPERATIONS:
+                lane_operation(op, registers, _FULL if flags & micro.UNIFORM != 0 else mask)
+                pc += 1
+            elif kind == _BRANCH:
+                taken = true_lanes(row_of(registers, op, micro.SOURCE), get_u32(op, micro.SOURCE_FLIP)) & mask
+                if taken == 0:
+                    pc += 1
+                else:
+                    if taken != active:
+                        add_path(warp, pc + 1, active & ~taken, words.RUNNABLE, 0)
+                    active, pc = taken, get_n32(op, micro.TARGET)
+            elif kind == _IDLE and not streams:
+                others = get_n32(op, micro.IMMEDIATE) - 1
+                _count(executed, threads, get_n32(op, micro.INSTRUCTION) + 1, others, population(mask))
+                budget -= others
+                pc = get_n32(op, micro.TARGET)
+            elif kind == _DIVERGENT:
+                expected = get_u32(row_of(registers, op, micro.SOURCE), first_set(mask))
+                expected = (expected ^ get_u32(op, micro.SOURCE_FLIP)) & np.uint32(get_i64(warp, words.ALIVE))
+                together = expected == active
+                pc = get_n32(op, micro.TARGET) if together == (get_u32(op, micro.DETAIL) != 0) else pc + 1
+            elif kind >= _EXIT and kind <= _BARRIER:
+                if not end_path(context, warp, registers, op, number, pc, active, mask):
+                    break
+                pc, active = get_i64(warp, words.PC), np.uint32(get_i64(warp, words.ACTIVE))
+            else:
+                if kind == _ACCESS:
+                    status = access(context, registers, op, mask, number)
+                elif across_lanes and kind >= _LOAD_MATRIX:
+                    status = np.int64(words.PARTIAL_WARP)
+                    if mask == _FULL:
+                        status = execute_matrix(context, registers, op, number, kind == _LOAD_MATRIX)
+                elif kind > _ACCESS:
+                    status = execute_rare(context, registers, op, active, mask)
+                elif sanitizing and kind == _NOP:
+                    note_copy_group(context, op, number)
+                if status != 0:
+                    break
+                pc += 1
+        set_i64(counters, words.ISSUED, issued)
+        set_i64(counters, words.BUDGET_LEFT, budget)
+        if status != 0:
+            set_i64(counters, words.FAULT_INSTRUCTION, get_n32(op, micro.INSTRUCTION))
+            set_i64(counters, words.FAULT_WARP, number)
+            set_i64(warp, words.PC, pc)
+            set_i64(warp, words.ACTIVE, active)
+        return status
+
+    return run_warp
