@@ -97,7 +97,7 @@ def sanitize(spec: LaunchSpec) -> Sanitized:
     from gemmsim.trace.sanitize import sanitize as sanitize_blocks
 
     program = _compiled(spec)
-    executor = Executor(program, spec.launch_with_arrays(), spec.settings.max_instructions, watching=True)
+    executor = Executor(program, spec.launch_with_arrays(), spec.settings.max_instructions, sanitizing=True)
     resident = _occupancy(program, spec).blocks_per_sm
     try:
         blocks = plan(executor, resident, spec.gpu.sm.count, spec.settings.full).blocks

@@ -18,7 +18,7 @@ from gemmsim.trace.engine.variants import ACROSS_LANES, executor_for
 from gemmsim.trace.launch_data.constant_bank import constant_bank, stack_bytes
 from gemmsim.trace.launch_data.device_memory import DeviceMemory
 from gemmsim.trace.lower import MicroProgram, lower
-from gemmsim.trace.sanitizer.watcher import Watcher
+from gemmsim.trace.sanitizer.shadow_state import ShadowState
 from gemmsim.trace.slicing.program_slice import reduced
 from gemmsim.trace.types import Execution, Launch, Sketch, WarpTrace
 
@@ -54,11 +54,11 @@ class Executor:
     """One launch: its memory, its lowered code, and the state of the block being executed.
 
     max_instructions   warp instructions after which a run is given up
-    watching           look for races and other defects (`gemmsim.trace.sanitize`)
+    sanitizing           look for races and other defects (`gemmsim.trace.sanitize`)
     """
 
     def __init__(
-        self, program: Program, launch: Launch, max_instructions: int = 2_000_000_000, watching: bool = False
+        self, program: Program, launch: Launch, max_instructions: int = 2_000_000_000, sanitizing: bool = False
     ) -> None:
         self.program, self.launch, self.budget = program, launch, max_instructions
         self.micro: MicroProgram = lower(program)
@@ -66,7 +66,7 @@ class Executor:
         self.bank = constant_bank(program, launch, tuple(self.memory.pointers))
         warps = launch.warps_per_block
         self.code = np.ascontiguousarray(self.micro.code)
-        self.run_block = executor_for(bool(np.isin(self.code[:, micro.OP], ACROSS_LANES).any()), watching)
+        self.run_block = executor_for(bool(np.isin(self.code[:, micro.OP], ACROSS_LANES).any()), sanitizing)
         self.initial = self._initial_registers(warps)
         self.registers = self.initial.copy()
         own_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes
@@ -80,11 +80,11 @@ class Executor:
         self.alive = np.array([(1 << n) - 1 for n in live], np.int64)
         self.stale = np.zeros(len(self.memory.starts), np.uint64)
         self.context = self._context(warps)
-        self.reducible = not watching
+        self.reducible = not sanitizing
         self.sketched: Buffers | None = None
-        self.watcher = Watcher(program, launch, self.code, self.shared_bytes) if watching else None
-        if self.watcher:
-            self.watcher.fill(self.context)
+        self.shadow = ShadowState(program, launch, self.code, self.shared_bytes) if sanitizing else None
+        if self.shadow:
+            self.shadow.fill(self.context)
 
     def run(
         self, blocks: Sequence[int], weight: Sequence[float] | None = None, streams: Sequence[bool] | None = None
@@ -129,7 +129,7 @@ class Executor:
 
         None where that depends on what is in global memory. Addresses are not computed: it is cheaper than `probe`.
         """
-        if self.control is None or self.watcher is not None:
+        if self.control is None or self.shadow is not None:
             return None
         found = self._sketch(self.control, blocks)
         return found.executed, found.threads_executed
@@ -263,8 +263,8 @@ class Executor:
         self.warps[:] = 0
         self.warps[:, words.ACTIVE] = self.warps[:, words.ALIVE] = self.alive
         self.barriers[:] = 0
-        if self.watcher:
-            self.watcher.begin()
+        if self.shadow:
+            self.shadow.begin_block()
         context = self.context
         self.buffers.counters[words.WARP_BASE] = number * warps
         context[words.LOCAL_SLOT] = block % LOCAL_SLOTS
@@ -273,8 +273,8 @@ class Executor:
         while True:
             self.buffers.fill(context)
             status = self.run_block(np.uint64(context.ctypes.data))
-            if self.watcher:
-                self.watcher.end(block)
+            if self.shadow:
+                self.shadow.end_block(block)
             if status == words.FINISHED:
                 return
             counters = self.buffers.counters

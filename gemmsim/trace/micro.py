@@ -54,9 +54,9 @@ VOTES = {"ALL": 4, "ANY": 5, "EQ": 6}
 FIRST_LANE, MATCH_ANY, MATCH_ALL = 7, 8, 9
 REDUCTIONS = {"SUM": 10, "AND": 11, "OR": 12, "XOR": 13, "MIN": 14, "MAX": 15, "MIN.S32": 16, "MAX.S32": 17}
 
-# Operations that are not lane arithmetic, executed by the loop over a warp's micro-operations. They are numbered in this
-# order after the lane operations. The loop relies on it: those from "exit" to "barrier" end a path for the threads that
-# execute them, those behind "access" are rare, and those of matrices come last.
+# Operations that are not lane arithmetic. They are numbered in this order, after the lane operations, and the loop that
+# executes them relies on it: those from "exit" to "barrier" end a path for the threads that execute them, those behind
+# "access" are rare, and those of matrices come last.
 CONTROL = (
     "nop",
     "idle",  # IMMEDIATE instructions in a row, this one included, do nothing; the path continues at TARGET

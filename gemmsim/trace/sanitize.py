@@ -1,4 +1,4 @@
-"""Executes blocks with the watching executor and says what is wrong with the kernel.
+"""Executes blocks with the sanitizing executor and says what is wrong with the kernel.
 
 Races, copies that nobody waited for, reads of shared memory that nobody wrote, accesses out of bounds or misaligned,
 and barriers that not all threads reach. An access that may not be is left out and the block goes on; what stops a block
@@ -16,30 +16,30 @@ from gemmsim.trace import micro, words
 from gemmsim.trace.execute import Executor, Stopped
 from gemmsim.trace.lower.context import CONTROL_NUMBER
 from gemmsim.trace.sanitizer.findings import Defect, Finding, Sanitized, Site
-from gemmsim.trace.sanitizer.watcher import Watcher
+from gemmsim.trace.sanitizer.shadow_state import ShadowState
 
 _SHARED_ATOMIC = MemoryAccess("shared", "atom")
 _SWAP_WITHIN = 12  # instructions from the load of an atomic operation to its compare-and-swap
 
 
 def sanitize(executor: Executor, blocks: Sequence[int]) -> Sanitized:
-    """Execute `blocks` of an executor that was made with watching=True. Raises GemmsimError where the budget runs out.
+    """Execute `blocks` of an executor that was made with sanitizing=True.
 
-    Findings between the same two source lines are one.
+    Findings between the same two source lines are joined. Raises GemmsimError where the budget runs out.
     """
-    watcher = executor.watcher
-    assert watcher is not None
-    watcher.forget()
+    shadow = executor.shadow
+    assert shadow is not None
+    shadow.forget_findings()
     stopped: list[Finding] = []
     try:
         executor.trace(blocks, streams=[False] * len(blocks))
     except Stopped as fault:
         if fault.status == words.BUDGET:
             raise
-        stopped = [_fault(executor, watcher, fault)]
+        stopped = [_fault(executor, shadow, fault)]
         blocks = blocks[: list(blocks).index(fault.block) + 1]
-    found = _merged([*_kept(executor.program, watcher.findings()), *stopped])
-    return Sanitized(tuple(found), len(blocks), executor.launch.blocks, bool(stopped), watcher.lost)
+    found = _merged([*_kept(executor.program, shadow.findings()), *stopped])
+    return Sanitized(tuple(found), len(blocks), executor.launch.blocks, bool(stopped), shadow.lost)
 
 
 def _kept(program: Program, findings: list[Finding]) -> list[Finding]:
@@ -93,21 +93,21 @@ def _merged(findings: list[Finding]) -> list[Finding]:
     return list(by_key.values())
 
 
-def _fault(executor: Executor, watcher: Watcher, fault: Stopped) -> Finding:
+def _fault(executor: Executor, shadow: ShadowState, fault: Stopped) -> Finding:
     """What stopped a block."""
     counters = executor.buffers.counters
     if fault.status == words.DEADLOCK:
-        waiting = _waiting(executor, watcher)
+        waiting = _waiting(executor, shadow)
         at, other = waiting[0], next((site for site in waiting if site.where != waiting[0].where), None)
         sentence, defect = "threads wait for each other forever", Defect.DIVERGENT_BARRIER
-        return Finding(defect, sentence, watcher.position(fault.block), "", None, 0, at, other, "", 1)
+        return Finding(defect, sentence, shadow.position(fault.block), "", None, 0, at, other, "", 1)
     warp, lane = int(counters[words.FAULT_WARP]), int(counters[words.FAULT_LANE])
-    at = watcher.site("executes", int(counters[words.FAULT_INSTRUCTION]), warp, lane)
+    at = shadow.site("executes", int(counters[words.FAULT_INSTRUCTION]), warp, lane)
     sentence = str(fault).partition(" (block")[0]
-    return Finding(Defect.FAULT, sentence, watcher.position(fault.block), "", None, 0, at, None, "", 1)
+    return Finding(Defect.FAULT, sentence, shadow.position(fault.block), "", None, 0, at, None, "", 1)
 
 
-def _waiting(executor: Executor, watcher: Watcher) -> list[Site]:
+def _waiting(executor: Executor, shadow: ShadowState) -> list[Site]:
     """One thread of each group that waits, at the instruction at which it does."""
     names = {CONTROL_NUMBER[name] for name in ("barrier", "converge", "warpsync")}
     sites = []
@@ -117,5 +117,5 @@ def _waiting(executor: Executor, watcher: Watcher) -> list[Site]:
             op = executor.code[int(row[words.PATH_PC]) - 1]
             lane = (int(row[words.PATH_MASK]) & -int(row[words.PATH_MASK])).bit_length() - 1
             if int(op[micro.OP]) in names and row[words.PATH_REASON] != words.RUNNABLE:
-                sites.append(watcher.site("waits at", int(op[micro.INSTRUCTION]), number, lane))
+                sites.append(shadow.site("waits at", int(op[micro.INSTRUCTION]), number, lane))
     return sites

@@ -127,8 +127,8 @@ def _run(program: Program, case: Case, numba: bool) -> tuple[Execution, NDArray]
     arrays = (Argument(case.dtype, a.shape, a), Argument(case.dtype, b.shape, b), Argument(c_type, c.shape, c))
     sizes = () if numba else tuple(map(_i32, (case.m, case.n, case.k)))
     launch = Launch(case.grid, case.block, (*arrays, *sizes, *case.more), case.dynamic_shared_bytes)
-    watching = Executor(program, launch, watching=True)
-    assert sanitize(watching, range(launch.blocks)).findings == ()
+    sanitizing = Executor(program, launch, sanitizing=True)
+    assert sanitize(sanitizing, range(launch.blocks)).findings == ()
     return execute(program, launch), a.astype(np.float64) @ b.astype(np.float64)
 
 

@@ -34,7 +34,7 @@ def run(entry: str, arch: str = "sm_80", blocks: int = 1, size: int = 320) -> Sa
     arrays = [Argument("f32", (size,), random.random(size, np.float32)) for _ in program.parameters]
     args = [*arrays[:-1], Argument("i32", (), SCALARS[entry])] if entry in SCALARS else arrays
     grid = (2, 2, 1) if len(arrays) == 3 and entry not in SCALARS else (blocks, 1, 1)
-    executor = Executor(program, Launch(grid, (64, 1, 1), tuple(args)), 1_000_000, watching=True)
+    executor = Executor(program, Launch(grid, (64, 1, 1), tuple(args)), 1_000_000, sanitizing=True)
     return sanitize(executor, range(executor.launch.blocks))
 
 
@@ -125,7 +125,7 @@ def test_uninitialised_words_are_counted() -> None:
     assert (finding.count, finding.at.thread, finding.address) == (16, (0, 0, 0), 63 * 4)
 
 
-def test_a_launch_without_watching_stops_at_the_first_fault() -> None:
+def test_a_launch_without_the_sanitizer_stops_at_the_first_fault() -> None:
     """As before the sanitizer: the plain executor raises."""
     from gemmsim.support.errors import GemmsimError
 

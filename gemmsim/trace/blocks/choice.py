@@ -141,7 +141,7 @@ class _Probe:
     def ahead(self, places: Iterable[tuple[int, ...]]) -> None:
         """Execute blocks that will probably be asked for side by side, where that is worth another thread: machine code
         runs without Python's lock. One that cannot be executed is left to whoever asks for it."""
-        if self.executor.watcher or max((count for _, count in self.known.values()), default=0) < _WORTH_A_THREAD:
+        if self.executor.shadow or max((count for _, count in self.known.values()), default=0) < _WORTH_A_THREAD:
             return
         from concurrent.futures import ThreadPoolExecutor  # only now: small launches do without
 

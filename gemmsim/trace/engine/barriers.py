@@ -47,16 +47,16 @@ def release(context, number):
 
 
 @subroutine(TRUTH, ADDRESS, ADDRESS, ADDRESS, ADDRESS, INDEX, WORD)
-def arrive(context, warp, state, op, pc, mask):
+def arrive(context, warp, registers, op, pc, mask):
     """BAR for the threads in `mask`; returns whether they wait, set aside at `pc`."""
     lane, how = first_set(mask), get_n32(op, micro.DETAIL)
-    number = get_n32(row_of(state, op, micro.SOURCE), lane) & (words.BLOCK_BARRIERS - 1)
-    expected = get_n32(row_of(state, op, micro.SECOND_SOURCE), lane)
+    number = get_n32(row_of(registers, op, micro.SOURCE), lane) & (words.BLOCK_BARRIERS - 1)
+    expected = get_n32(row_of(registers, op, micro.SECOND_SOURCE), lane)
     barrier = moved(get_u64(context, words.BARRIERS_AT), 8 * words.BARRIER_WORDS * number)
     arrived = get_i64(barrier, words.BARRIER_ARRIVED) + population(mask)
     set_i64(barrier, words.BARRIER_ARRIVED, arrived)
     if how > micro.ARRIVE:
-        holds = true_lanes(row_of(state, op, micro.THIRD_SOURCE), get_u32(op, micro.THIRD_FLIP)) & mask
+        holds = true_lanes(row_of(registers, op, micro.THIRD_SOURCE), get_u32(op, micro.THIRD_FLIP)) & mask
         set_i64(barrier, words.BARRIER_TRUE, get_i64(barrier, words.BARRIER_TRUE) + population(holds))
         set_i64(barrier, words.BARRIER_REDUCES, how)
     if how != micro.ARRIVE:
@@ -67,12 +67,12 @@ def arrive(context, warp, state, op, pc, mask):
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, WORD)
-def read_outcome(context, state, op, mask):
+def read_outcome(context, registers, op, mask):
     """B2R.RESULT: a count to the first result's row, a truth value to the second's."""
     barriers = get_u64(context, words.BARRIERS_AT)
-    splat_row(row_of(state, op, micro.RESULT), get_i64(barriers, words.OUTCOME + words.OUTCOME_TRUE), mask)
+    splat_row(row_of(registers, op, micro.RESULT), get_i64(barriers, words.OUTCOME + words.OUTCOME_TRUE), mask)
     holds = -get_i64(barriers, words.OUTCOME + words.OUTCOME_HOLDS)
-    splat_row(row_of(state, op, micro.SECOND_RESULT), holds, mask)
+    splat_row(row_of(registers, op, micro.SECOND_RESULT), holds, mask)
 
 
 @subroutine(INDEX, ADDRESS)

@@ -24,17 +24,17 @@ _FULL = np.uint32(0xFFFFFFFF)
 
 
 @subroutine(INDEX, ADDRESS, ADDRESS, WORD)
-def exchange(state, op, mask):
-    """`state` and `op` are addresses of the warp's rows and the micro-operation; `mask` the lanes that take part.
+def exchange(registers, op, mask):
+    """`registers` and `op` are addresses of the warp's rows and the micro-operation; `mask` the lanes that take part.
 
     Returns 0, or STALE where a lane outside of them was read that must not be.
     """
     kind = get_n32(op, micro.DETAIL)
-    source, flip = row_of(state, op, micro.SOURCE), get_u32(op, micro.SOURCE_FLIP)
-    result, second = row_of(state, op, micro.RESULT), row_of(state, op, micro.SECOND_RESULT)
+    source, flip = row_of(registers, op, micro.SOURCE), get_u32(op, micro.SOURCE_FLIP)
+    result, second = row_of(registers, op, micro.RESULT), row_of(registers, op, micro.SECOND_RESULT)
     written = _FULL if get_u32(op, micro.FLAGS) & micro.UNIFORM else mask
     if kind <= 3:
-        read = _shuffle(kind, state, op, mask, source, result, second)
+        read = _shuffle(kind, registers, op, mask, source, result, second)
         if get_u32(op, micro.ACCESS) & micro.UNMOVED_BIT != 0 and read & ~mask != 0:
             return np.int64(words.STALE)
     elif kind <= 6:
@@ -90,10 +90,10 @@ def _reduce(kind, source, mask):
 
 
 @subroutine(WORD, INDEX, ADDRESS, ADDRESS, WORD, ADDRESS, ADDRESS, ADDRESS)
-def _shuffle(kind, state, op, mask, source, result, second):
+def _shuffle(kind, registers, op, mask, source, result, second):
     """Returns the lanes that were read."""
-    other, clamps = row_of(state, op, micro.SECOND_SOURCE), row_of(state, op, micro.THIRD_SOURCE)
-    copied, inside, read = row_of(state, op, micro.THIRD_RESULT), np.uint32(0), np.uint32(0)
+    other, clamps = row_of(registers, op, micro.SECOND_SOURCE), row_of(registers, op, micro.THIRD_SOURCE)
+    copied, inside, read = row_of(registers, op, micro.THIRD_RESULT), np.uint32(0), np.uint32(0)
     for lane in range(32):  # to a row of its own first: source and result may be one register
         b, clamp = get_n32(other, lane) & 31, get_n32(clamps, lane)
         segment, limit = (clamp >> 8) & 31, clamp & 31

@@ -62,29 +62,29 @@ _FULL = np.uint32(0xFFFFFFFF)
 
 
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX, TRUTH)
-def execute_matrix(context, state, op, warp, loads):
+def execute_matrix(context, registers, op, warp, loads):
     """Execute a `load_matrix`, or a `multiply_matrix`; returns 0 or a fault status. All lanes take part.
 
-    context, state, op   addresses of the words named in `gemmsim.trace.words`, the warp's rows, the micro-operation
+    context, registers, op   addresses of the words named in `gemmsim.trace.words`, the warp's rows, the micro-operation
     """
     if loads:
-        return _load_matrix(context, state, op, warp)
+        return _load_matrix(context, registers, op, warp)
     if get_n32(op, micro.SECOND_IMMEDIATE) == F64:
-        _multiply_double(state, op)
+        _multiply_double(registers, op)
     else:
-        _multiply(state, op)
+        _multiply(registers, op)
     return np.int64(0)
 
 
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX)
-def _load_matrix(context, state, op, warp):
+def _load_matrix(context, registers, op, warp):
     """Eight lanes give the rows of a matrix; element (r, c) goes to lane 4 r + c / 2, transposed to 4 c + r / 2.
 
     Returns 0 or a fault status.
     """
     detail = get_n32(op, micro.DETAIL)
     matrices, transposed = detail & 7, detail >> 3
-    addresses, result = row_of(state, op, micro.SOURCE), row_of(state, op, micro.RESULT)
+    addresses, result = row_of(registers, op, micro.SOURCE), row_of(registers, op, micro.RESULT)
     asked = np.uint32(_FULL >> np.uint32(32 - 8 * matrices))
     shape = record(context, addresses, asked, op, warp)
     limit = get_u64(context, words.SHARED_BYTES)
@@ -138,7 +138,7 @@ def _turn(format_, to, register):
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS)
-def _multiply(state, op):
+def _multiply(registers, op):
     detail = get_n32(op, micro.DETAIL)
     format_a, format_b = detail & 15, detail >> 4
     depth, accumulator = get_n32(op, micro.IMMEDIATE), get_n32(op, micro.SECOND_IMMEDIATE)
@@ -147,8 +147,8 @@ def _multiply(state, op):
     steps = depth >> 2 + shift
     bytes_ = np.int64(256) << shift  # of a register's elements, as float64
     a, b, c = scratch(16 * 32), scratch(32 * 8), scratch(8 * 8)
-    words_a, words_b = row_of(state, op, micro.SOURCE), row_of(state, op, micro.SECOND_SOURCE)
-    words_c, result = row_of(state, op, micro.THIRD_SOURCE), row_of(state, op, micro.RESULT)
+    words_a, words_b = row_of(registers, op, micro.SOURCE), row_of(registers, op, micro.SECOND_SOURCE)
+    words_c, result = row_of(registers, op, micro.THIRD_SOURCE), row_of(registers, op, micro.RESULT)
     for register in range(steps * groups):
         _spread(format_a, moved(a, bytes_ * register), moved(words_a, 128 * register))
     for step in range(steps):
@@ -175,10 +175,10 @@ def _multiply(state, op):
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS)
-def _multiply_double(state, op):
+def _multiply_double(registers, op):
     steps, groups = get_n32(op, micro.IMMEDIATE) >> 2, get_n32(op, micro.THIRD_IMMEDIATE) >> 3
-    words_a, words_b = row_of(state, op, micro.SOURCE), row_of(state, op, micro.SECOND_SOURCE)
-    words_c, result = row_of(state, op, micro.THIRD_SOURCE), row_of(state, op, micro.RESULT)
+    words_a, words_b = row_of(registers, op, micro.SOURCE), row_of(registers, op, micro.SECOND_SOURCE)
+    words_c, result = row_of(registers, op, micro.THIRD_SOURCE), row_of(registers, op, micro.RESULT)
     a, b, c = scratch(8 * 32), scratch(4 * 32), scratch(8 * 8)
     for register in range(steps * groups):
         spread_f64(moved(a, 256 * register), moved(words_a, 256 * register))

@@ -142,7 +142,7 @@ def _lent(context, rows, mask):
 
 
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
-def _global(context, state, op, mask, warp, rows, size):
+def _global(context, registers, op, mask, warp, rows, size):
     """Global memory; the lanes of one access may be in different allocations."""
     moves, kind = get_n32(op, micro.ACCESS) & micro.UNMOVED_BIT == 0, get_n32(op, micro.ACCESS) >> micro.KIND_SHIFT
     stores, stale = moves and kind != micro.LOAD, get_u64(context, words.ALLOCATION_STALE)
@@ -178,7 +178,7 @@ def _global(context, state, op, mask, warp, rows, size):
             return np.int64(words.STALE)
         if not moves and kind != micro.LOAD:
             set_u64(stale, found, np.uint64(1))
-        move(state, op, now, rows, place - start, np.int64(4), written + position - place, shape)
+        move(registers, op, now, rows, place - start, np.int64(4), written + position - place, shape)
         if stores:
             for lane in range(32):
                 if has(now, lane):
@@ -189,14 +189,14 @@ def _global(context, state, op, mask, warp, rows, size):
 
 
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
-def _shared(context, state, op, mask, warp, rows, size):
+def _shared(context, registers, op, mask, warp, rows, size):
     row = record(context, rows, mask, op, warp)
     first, limit = first_set(mask), get_u64(context, words.SHARED_BYTES)
     last = lane_address(rows, first) - get_u64(row, first) + get_u64(row, words.PATTERN_HIGH)
     if moved(last, size) > limit or get_u64(row, words.PATTERN_ALIGNMENT) & np.uint64(size - 1) != np.uint64(0):
         return blame(context, rows, mask, size, limit, np.int64(words.SHARED_RANGE))
     move(
-        state,
+        registers,
         op,
         mask,
         rows,
@@ -209,7 +209,7 @@ def _shared(context, state, op, mask, warp, rows, size):
 
 
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
-def _local(context, state, op, mask, warp, rows, size):
+def _local(context, registers, op, mask, warp, rows, size):
     """Local memory: word k of the 32 threads of a warp lie side by side."""
     stack_words = get_i64(context, words.LOCAL_WORDS)
     status = blame(context, rows, mask, size, np.uint64(stack_words * 4), np.int64(words.OUT_OF_BOUNDS))
@@ -226,19 +226,19 @@ def _local(context, state, op, mask, warp, rows, size):
             set_u32(rows, lane + 32, np.uint32(at >> np.uint64(32)))
     record(context, rows, mask, op, warp)
     delta = get_u64(context, words.LOCAL_AT) - np.uint64(words.LOCAL_BASE + slot * 128)
-    move(state, op, mask, rows, delta, np.int64(128), np.uint64(0), np.int64(words.PATTERN_SCATTERED))
+    move(registers, op, mask, rows, delta, np.int64(128), np.uint64(0), np.int64(words.PATTERN_SCATTERED))
     return np.int64(0)
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, WORD, ADDRESS, INDEX)
-def _constant(context, state, op, mask, rows, size):
+def _constant(context, registers, op, mask, rows, size):
     """An indexed load from a constant bank; beyond its end reads zero."""
     bank = get_n32(op, micro.DETAIL)
     at, length = (
         get_u64(get_u64(context, words.BANKS_AT), 2 * bank),
         get_i64(get_u64(context, words.BANKS_AT), 2 * bank + 1),
     )
-    result = row_of(state, op, micro.RESULT)
+    result = row_of(registers, op, micro.RESULT)
     for lane in range(32):
         if has(mask, lane):
             offset = np.int64(lane_address(rows, lane))
@@ -249,33 +249,33 @@ def _constant(context, state, op, mask, rows, size):
 
 
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX)
-def access(context, state, op, mask, warp):
+def access(context, registers, op, mask, warp):
     """Execute a memory operation for the lanes in `mask`, which is not empty; returns 0 or a fault status.
 
-    context, state, op   addresses of the words named in `gemmsim.trace.words`, the warp's rows, the micro-operation
+    context, registers, op   addresses of the words named in `gemmsim.trace.words`, the warp's rows, the micro-operation
     warp                 its number in the block
     """
     how = get_n32(op, micro.ACCESS)
     size, space = how & micro.SIZE_MASK, (how >> micro.SPACE_SHIFT) & micro.SPACE_MASK
-    rows = row_of(state, op, micro.SOURCE)
+    rows = row_of(registers, op, micro.SOURCE)
     if space == micro.GLOBAL:
-        return _global(context, state, op, mask, warp, rows, size)
+        return _global(context, registers, op, mask, warp, rows, size)
     if space == micro.SHARED:
-        return _shared(context, state, op, mask, warp, rows, size)
+        return _shared(context, registers, op, mask, warp, rows, size)
     if space == micro.LOCAL:
-        return _local(context, state, op, mask, warp, rows, size)
+        return _local(context, registers, op, mask, warp, rows, size)
     if space == micro.CONSTANT:
         written = np.uint32(0xFFFFFFFF) if get_u32(op, micro.FLAGS) & micro.UNIFORM != 0 else mask
-        _constant(context, state, op, written, rows, size)
+        _constant(context, registers, op, written, rows, size)
         return np.int64(0)
     status, high = np.int64(0), moved(rows, 128)
     shared, local = equal_lanes(high, words.SHARED_WINDOW) & mask, equal_lanes(high, words.LOCAL_WINDOW) & mask
     splat_row(high, np.uint32(0), shared | local)
     mask = mask & ~(shared | local)
     if mask != 0:
-        status = _global(context, state, op, mask, warp, rows, size)
+        status = _global(context, registers, op, mask, warp, rows, size)
     if shared != 0 and status == 0:
-        status = _shared(context, state, op, shared, warp, rows, size)
+        status = _shared(context, registers, op, shared, warp, rows, size)
     if local != 0 and status == 0:
-        status = _local(context, state, op, local, warp, rows, size)
+        status = _local(context, registers, op, local, warp, rows, size)
     return status

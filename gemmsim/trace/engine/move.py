@@ -35,7 +35,7 @@ _FULL = np.uint32(0xFFFFFFFF)
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, WORD, ADDRESS, ADDRESS, INDEX, ADDRESS, INDEX)
-def move(state, op, mask, rows, delta, stride, written, shape):
+def move(registers, op, mask, rows, delta, stride, written, shape):
     """Load, store or combine for the lanes in `mask`, whose addresses are in the two rows at `rows`.
 
     delta     what to add to an address to find its place in this process
@@ -47,7 +47,7 @@ def move(state, op, mask, rows, delta, stride, written, shape):
     if how & micro.UNMOVED_BIT != 0:
         return
     size, kind = how & micro.SIZE_MASK, how >> micro.KIND_SHIFT
-    result, data = row_of(state, op, micro.RESULT), row_of(state, op, micro.SECOND_SOURCE)
+    result, data = row_of(registers, op, micro.RESULT), row_of(registers, op, micro.SECOND_SOURCE)
     if kind == micro.LOAD:
         if shape == words.PATTERN_BROADCAST and size >= 4:
             at = lane_address(rows, first_set(mask)) + delta
@@ -59,7 +59,7 @@ def move(state, op, mask, rows, delta, stride, written, shape):
             _load(result, mask, rows, delta, stride, size, how & micro.SIGNED_BIT)
         return
     if kind == micro.ATOMIC:
-        _combine(op, state, mask, rows, delta, size)
+        _combine(op, registers, mask, rows, delta, size)
     elif shape == words.PATTERN_ROW and size == 4:
         copy_row(lane_address(rows, 0) + delta, data, mask)
     else:
@@ -104,12 +104,12 @@ def _store(data, mask, rows, delta, stride, size):
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, WORD, ADDRESS, ADDRESS, INDEX)
-def _combine(op, state, mask, rows, delta, size):
+def _combine(op, registers, mask, rows, delta, size):
     """Atomics, lane after lane: the result is the old value (PTX ISA: atom); of COMPARE_FLAG whether the exchange was
     made, as a number and as a predicate."""
-    result = row_of(state, op, micro.RESULT)
-    data, second = row_of(state, op, micro.SECOND_SOURCE), row_of(state, op, micro.THIRD_SOURCE)
-    detail, flag = get_n32(op, micro.DETAIL), row_of(state, op, micro.SECOND_RESULT)
+    result = row_of(registers, op, micro.RESULT)
+    data, second = row_of(registers, op, micro.SECOND_SOURCE), row_of(registers, op, micro.THIRD_SOURCE)
+    detail, flag = get_n32(op, micro.DETAIL), row_of(registers, op, micro.SECOND_RESULT)
     for lane in range(32):
         if not has(mask, lane):
             continue

@@ -67,8 +67,8 @@ def next_path(warp, registers):
                     set_i64(paths, words.PATH_WORDS * kept + word, get_i64(other, word))
             kept += 1
         if reason != words.RUNNABLE:
-            set_i64(warp, words.JOINS, get_i64(warp, words.JOINS) + 1)
-            set_i64(warp, words.JOINED, joined)
+            set_i64(warp, words.MEETINGS, get_i64(warp, words.MEETINGS) + 1)
+            set_i64(warp, words.LAST_MET, joined)
         set_i64(warp, words.PATH_COUNT, kept)
         set_i64(warp, words.PC, pc)
         set_i64(warp, words.ACTIVE, running)

@@ -8,16 +8,19 @@ from pathlib import Path
 from gemmsim.native.function import NativeFunction
 from gemmsim.trace.lower.context import CONTROL_NUMBER
 
-# Micro-operations that `executor_for(everything=False)` lacks.
+# Micro-operations that `executor_for(across_lanes=False)` lacks
 ACROSS_LANES = tuple(CONTROL_NUMBER[name] for name in ("exchange", "load_matrix", "multiply_matrix"))
 
 
 @cache
-def executor_for(everything: bool, watching: bool = False) -> NativeFunction:
-    """The compiled `run_block`; without `everything` it lacks what looks across lanes (shuffles, matrices), which most
-    kernels do not use and which takes seconds to compile the first time. `watching`: with the checks of
-    `gemmsim.trace.sanitizer.checks`, of which the other variants hold nothing."""
-    return NativeFunction("gemmsim.trace.engine.run_block", "run_block_for", _sources(), (everything, watching))
+def executor_for(across_lanes: bool, sanitizing: bool = False) -> NativeFunction:
+    """The compiled `run_block`.
+
+    across_lanes  with the operations that look across lanes (shuffles, matrices). Most kernels do not use them, and
+                  they take seconds to compile the first time.
+    sanitizing    with the checks of `gemmsim.trace.sanitizer`; the other variants hold nothing of them
+    """
+    return NativeFunction("gemmsim.trace.engine.run_block", "run_block_for", _sources(), (across_lanes, sanitizing))
 
 
 @cache

@@ -70,10 +70,10 @@ def moved(builder: Any, address: Any, count: Any) -> Any:
 
 
 @instruction(ADDRESS, ADDRESS, ADDRESS, INDEX)
-def row_of(builder: Any, state: Any, op: Any, column: Any) -> Any:
-    """row_of(state, op, column): address of the row whose word offset stands in that column of a micro-operation."""
+def row_of(builder: Any, registers: Any, op: Any, column: Any) -> Any:
+    """row_of(registers, op, column): address of the row whose word offset a micro-operation has in that column."""
     word = builder.load(_element(builder, op, column, 32))
-    return builder.add(state, builder.shl(builder.zext(word, _I64), ir.Constant(_I64, 2)))
+    return builder.add(registers, builder.shl(builder.zext(word, _I64), ir.Constant(_I64, 2)))
 
 
 @instruction(ADDRESS, ADDRESS, INDEX)

@@ -1,4 +1,4 @@
-"""Where the watching executor writes down what it finds."""
+"""The table in which the sanitizing executor writes down its findings."""
 
 from __future__ import annotations
 
@@ -9,41 +9,40 @@ from gemmsim.trace.sanitizer import shadow
 
 # mypy: disable-error-code="no-untyped-def"
 
-_SHARED_BELOW = 1 << 32
+_KIND_AND_INSTRUCTION = (1 << shadow.LANE_SHIFT) - 1  # of a stamp
 
 
-@subroutine(NOTHING, ADDRESS, INDEX, INDEX, INDEX, INDEX, INDEX, INDEX, INDEX, INDEX, INDEX, INDEX, INDEX)
-def report(context, kind, at, access, warp, lane, other, other_access, other_warp, other_lane, address, size):
-    """Note a finding between the instructions `at` and `other`; of each kind and pair the first, and how many.
+@subroutine(INDEX, INDEX, INDEX, INDEX, INDEX, INDEX)
+def stamp_of(clock, warp, lane, kind, instruction):
+    """Who accesses, in one word: see `gemmsim.trace.sanitizer.shadow`. A clock from 1 on tells it from nobody's."""
+    stamp = clock << shadow.CLOCK_SHIFT | warp << shadow.WARP_SHIFT | lane << shadow.LANE_SHIFT
+    return stamp | kind << shadow.KIND_SHIFT | instruction
 
-    The newest come first to the eye of the search: what is found once is mostly found again at once.
+
+@subroutine(NOTHING, ADDRESS, INDEX, INDEX, INDEX, INDEX, INDEX)
+def report(context, defect, stamp, other, address, size):
+    """Note a finding at the access `stamp`, which collides with the earlier one `other` (0 where there is none).
+
+    Of each defect and pair of instructions the first finding is kept, and how many there were. The newest rows are
+    searched first, because what is found once is mostly found again at once.
     """
     table = get_u64(context, words.FINDINGS_AT)
     found = get_i64(table, shadow.FOUND)
     for i in range(found - 1, -1, -1):
         row = moved(table, 8 * (shadow.HEADER_WORDS + shadow.FINDING_WORDS * i))
-        same = get_i64(row, shadow.F_KIND) == kind and get_i64(row, shadow.F_INSTRUCTION) == at
-        if same and get_i64(row, shadow.F_OTHER) == other and get_i64(row, shadow.F_OTHER_ACCESS) == other_access:
-            set_i64(row, shadow.F_COUNT, get_i64(row, shadow.F_COUNT) + 1)
+        differs = (get_i64(row, shadow.FINDING_STAMP) ^ stamp) & shadow.INSTRUCTION_MASK
+        differs |= (get_i64(row, shadow.FINDING_OTHER) ^ other) & _KIND_AND_INSTRUCTION
+        if differs == 0 and get_i64(row, shadow.FINDING_DEFECT) == defect:
+            set_i64(row, shadow.FINDING_COUNT, get_i64(row, shadow.FINDING_COUNT) + 1)
             return
     if found == shadow.MAX_FINDINGS:
         set_i64(table, shadow.LOST, get_i64(table, shadow.LOST) + 1)
         return
     row = moved(table, 8 * (shadow.HEADER_WORDS + shadow.FINDING_WORDS * found))
-    set_i64(row, shadow.F_KIND, kind)
-    set_i64(row, shadow.F_COUNT, 1)
-    set_i64(row, shadow.F_INSTRUCTION, at)
-    set_i64(row, shadow.F_OTHER, other)
-    set_i64(row, shadow.F_ACCESS, access)
-    set_i64(row, shadow.F_WARP, warp)
-    set_i64(row, shadow.F_LANE, lane)
-    set_i64(row, shadow.F_OTHER_ACCESS, other_access)
-    set_i64(row, shadow.F_OTHER_WARP, other_warp)
-    set_i64(row, shadow.F_OTHER_LANE, other_lane)
-    set_i64(row, shadow.F_ADDRESS, address)
-    set_i64(row, shadow.F_BYTES, size)
-    shared = kind in (shadow.RACE, shadow.UNWAITED, shadow.UNWRITTEN) or (
-        kind >= shadow.OUTSIDE and address < _SHARED_BELOW
-    )
-    set_i64(row, shadow.F_SHARED, 1 if shared else 0)
+    set_i64(row, shadow.FINDING_DEFECT, defect)
+    set_i64(row, shadow.FINDING_COUNT, 1)
+    set_i64(row, shadow.FINDING_STAMP, stamp)
+    set_i64(row, shadow.FINDING_OTHER, other)
+    set_i64(row, shadow.FINDING_ADDRESS, address)
+    set_i64(row, shadow.FINDING_BYTES, size)
     set_i64(table, shadow.FOUND, found + 1)

@@ -1,0 +1,154 @@
+"""Python's side of the sanitizing executor: the arrays that it writes to, and its findings as data."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.isa.program import Program
+from gemmsim.support.warp import WARP_LANES
+from gemmsim.trace import micro, words
+from gemmsim.trace.launch_data.address_names import describe_address
+from gemmsim.trace.lower.context import CONTROL_NUMBER
+from gemmsim.trace.sanitizer import shadow
+from gemmsim.trace.sanitizer.findings import Defect, Finding, Site
+from gemmsim.trace.types import Launch
+
+_SHARED_BELOW = 1 << 32  # addresses of global memory lie far above
+_DOES = {shadow.READ: "reads", shadow.WRITTEN: "writes", shadow.ATOMIC: "updates", shadow.COPY: "copies to"}
+_DEFECTS = {
+    shadow.RACE: Defect.RACE,
+    shadow.UNWAITED: Defect.UNWAITED_COPY,
+    shadow.UNWRITTEN: Defect.UNINITIALISED,
+    shadow.OUTSIDE: Defect.OUT_OF_BOUNDS,
+    shadow.MISPLACED: Defect.MISALIGNED,
+    shadow.UNEVEN_EXIT: Defect.DIVERGENT_BARRIER,
+    shadow.UNEVEN_PLACE: Defect.DIVERGENT_BARRIER,
+}
+_SENTENCES = {
+    shadow.RACE: "two threads use the same bytes of shared memory and no barrier lies between",
+    shadow.UNWAITED: "an asynchronous copy may still be under way: nobody has waited for its group",
+    shadow.UNWRITTEN: "shared memory is read that no thread of the block has written",
+    shadow.UNEVEN_EXIT: "a barrier of the whole block that some threads never reach: they have ended",
+    shadow.UNEVEN_PLACE: "threads of a block wait at different barriers for each other",
+}
+
+
+class ShadowState:
+    """What the sanitizing executor remembers of a launch's blocks and finds in them.
+
+    code          uint32 [micro-operations, micro.COLUMNS], the program as it is executed
+    shared_bytes  of a block, in whole units of allocation
+    """
+
+    def __init__(self, program: Program, launch: Launch, code: NDArray[np.uint32], shared_bytes: int) -> None:
+        self.program, self.launch = program, launch
+        self._own_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes
+        self._granule_shift = _granule_shift(code)
+        self._clocks = np.zeros((shadow.MAX_WARPS, shadow.MAX_WARPS), np.int64)
+        self._gates = np.zeros((words.BLOCK_BARRIERS, shadow.GATE_WORDS), np.int64)
+        self._warps = np.zeros((launch.warps_per_block, shadow.WARP_SHADOW_WORDS), np.int64)
+        self._granules = np.zeros(((shared_bytes >> self._granule_shift) + 1, shadow.SHADOW_WORDS), np.int64)
+        self._table = np.zeros(shadow.HEADER_WORDS + shadow.FINDING_WORDS * shadow.MAX_FINDINGS, np.int64)
+        self._blocks: list[int] = []  # the block in which each row of the table was met
+
+    def fill(self, context: NDArray[np.uint64]) -> None:
+        """Write the addresses of the arrays and the numbers of the launch into the context."""
+        arrays = {
+            words.CLOCKS_AT: self._clocks,
+            words.GATES_AT: self._gates,
+            words.WARP_SHADOWS_AT: self._warps,
+            words.SHADOW_AT: self._granules,
+            words.FINDINGS_AT: self._table,
+        }
+        for slot, array in arrays.items():
+            context[slot] = array.ctypes.data
+        context[words.GRANULE_SHIFT] = self._granule_shift
+        context[words.OWN_SHARED_BYTES] = self.program.reserved_shared_bytes + self._own_bytes
+        context[words.BLOCK_THREADS] = self.launch.threads_per_block
+
+    def begin_block(self) -> None:
+        """Forget the block before: nothing is written, and no warp has seen another's clock."""
+        self._clocks[:] = np.eye(shadow.MAX_WARPS, dtype=np.int64)
+        for array in (self._gates, self._granules, self._warps):
+            array[:] = 0
+        self._warps[:, shadow.WAITED] = 1 << 62
+
+    def end_block(self, block: int) -> None:
+        """Note that what was found since the last call was found in `block`."""
+        self._blocks += [block] * (int(self._table[shadow.FOUND]) - len(self._blocks))
+
+    def forget_findings(self) -> None:
+        self._table[:] = 0
+        self._blocks.clear()
+
+    @property
+    def lost(self) -> int:
+        """Findings for which the table had no room."""
+        return int(self._table[shadow.LOST])
+
+    def findings(self) -> list[Finding]:
+        """What was found so far: one finding for each defect and pair of instructions."""
+        rows = self._table[shadow.HEADER_WORDS :].reshape(-1, shadow.FINDING_WORDS)[: len(self._blocks)]
+        return [self._finding(row.tolist(), block) for row, block in zip(rows, self._blocks, strict=True)]
+
+    def site(self, does: str, instruction: int, warp: int, lane: int) -> Site:
+        """A thread at an instruction; `does` says what it does there."""
+        found = self.program.instructions[instruction]
+        known = [line for line in found.sources if line.file in self.program.source]  # the user's, not a library's
+        line = next(iter((*known, *found.sources)), None)
+        lines = self.program.source.get(line.file, "").splitlines() if line else []
+        text = lines[line.line - 1].strip() if line and 0 < line.line <= len(lines) else ""
+        x, y, _ = self.launch.block
+        thread = warp * WARP_LANES + lane
+        return Site(does, found, line, text, (thread % x, thread // x % y, thread // (x * y)), warp, lane)
+
+    def position(self, block: int) -> tuple[int, int, int]:
+        """(x, y, z) of a block of the grid."""
+        gx, gy, _ = self.launch.grid
+        return block % gx, block // gx % gy, block // (gx * gy)
+
+    def _site(self, stamp: int, does: str = "") -> Site:
+        """The thread that a stamp names; what it does follows from the stamp's kind where `does` is empty."""
+        warp, lane = stamp >> shadow.WARP_SHIFT & 31, stamp >> shadow.LANE_SHIFT & 31
+        kind = _DOES[stamp >> shadow.KIND_SHIFT & 3]
+        return self.site(does or kind, stamp & shadow.INSTRUCTION_MASK, warp, lane)
+
+    def _finding(self, row: list[int], block: int) -> Finding:
+        """The finding of a row of the table; its columns are named in `shadow`."""
+        defect, count, stamp, other, address, size = row
+        position = self.position(block)
+        if defect in (shadow.UNEVEN_EXIT, shadow.UNEVEN_PLACE):
+            at = self._site(stamp, "waits at")
+            uneven = self._site(other, "ends at" if defect == shadow.UNEVEN_EXIT else "waits at")
+            return Finding(_DEFECTS[defect], _SENTENCES[defect], position, "", None, size, at, uneven, "", count)
+        shared, detail, sentence = address < _SHARED_BELOW, "", _SENTENCES.get(defect, "")
+        if shared:
+            address -= self.program.reserved_shared_bytes
+        else:
+            detail = describe_address(self.launch.args, address)
+        if defect == shadow.OUTSIDE:
+            ends = f"the {self._own_bytes} bytes of shared memory of the block" if shared else "every array argument"
+            sentence = f"an access outside {ends}"
+        if defect == shadow.MISPLACED:
+            sentence = f"an access of {size} bytes at an address that is not a multiple of {size}"
+        return Finding(
+            _DEFECTS[defect],
+            sentence,
+            position,
+            "shared" if shared else "global",
+            address,
+            size,
+            self._site(stamp),
+            self._site(other) if other else None,
+            detail,
+            count,
+        )
+
+
+def _granule_shift(code: NDArray[np.uint32]) -> int:
+    """Log2 of the fewest bytes that an access to shared memory of the program takes."""
+    how = code[np.isin(code[:, micro.OP], (CONTROL_NUMBER["access"], CONTROL_NUMBER["load_matrix"])), micro.ACCESS]
+    space = (how >> micro.SPACE_SHIFT) & micro.SPACE_MASK
+    sizes = how[np.isin(space, (micro.SHARED, micro.GENERIC))] & micro.SIZE_MASK
+    return int(sizes.min()).bit_length() - 1 if len(sizes) else 4
