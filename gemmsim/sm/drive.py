@@ -9,7 +9,7 @@ from gemmsim.support.errors import GemmsimError, nearest
 
 ENGINES = ("auto", "simpy", "native")
 # Warp instructions that "auto" gives to SimPy at most: about 0.2 s on a machine of 2026.
-SIMPY_INSTRUCTIONS = 40_000
+SIMPY_INSTRUCTIONS = 70_000
 
 
 def engine_for(wanted: str, instructions: int, observed: bool) -> str:
