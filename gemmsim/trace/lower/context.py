@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +56,7 @@ class MicroProgram:
     constants   rows to fill from constant banks at launch
     literals    (row, word) of each immediate
     specials    {name of a special register: its row}
-    warp_rows   uniform registers and uniform predicates: rows that all paths of a warp share
+    warp_rows   rows that all paths of a warp share: uniform registers and uniform predicates
     path_rows   rows that decide where paths of a warp meet and go on
     """
 
@@ -67,9 +67,9 @@ class MicroProgram:
     accesses: int
     constants: tuple[Constant, ...]
     literals: tuple[tuple[int, int], ...]
-    specials: dict[str, int] = field(default_factory=dict)
-    warp_rows: tuple[range, ...] = ()
-    path_rows: range = range(0)
+    specials: dict[str, int]
+    warp_rows: tuple[range, ...]
+    path_rows: range
 
 
 class Context:
@@ -146,7 +146,7 @@ class Context:
         return self.specials[name]
 
     def row(self, operand: Operand, words: int = 1) -> int:
-        """The row (the first of `words`) that the operand reads."""
+        """The row that the operand reads, or the first of `words` rows."""
         kind = operand.kind
         if kind in (OperandKind.REGISTER, OperandKind.UNIFORM_REGISTER):
             if operand.index == ZERO:
@@ -167,7 +167,7 @@ class Context:
         raise self.unsupported(f"operand kind {kind.value}")
 
     def result(self, operand: Operand) -> int:
-        """The row that the operand names as a destination."""
+        """The row that is written where the operand is a destination."""
         if operand.index == ZERO:
             return self.sink
         bases = {
@@ -184,13 +184,13 @@ class Context:
     # Sources
 
     def bits(self, operand: Operand) -> Source:
-        """A 32-bit integer source; a minus arrives as a complement (see `negations`)."""
+        """A 32-bit integer source. A negated one becomes its complement, see `negations`."""
         if operand.absolute or operand.suffix:
             raise self.unsupported(f"operand modifier '{operand.suffix or '|x|'}'")
         return Source(self.row(operand), ALL, ALL if operand.negate or operand.invert else 0)
 
     def wide(self, operand: Operand) -> Source:
-        """A 64-bit integer source."""
+        """A 64-bit integer source, negated as that of `bits`."""
         if operand.absolute or operand.suffix not in ("", "64"):
             raise self.unsupported(f"operand modifier '{operand.suffix or '|x|'}'")
         return Source(self.row(operand, 2), ALL, ALL if operand.negate or operand.invert else 0)

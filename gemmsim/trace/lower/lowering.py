@@ -55,20 +55,19 @@ def lower(program: Program) -> MicroProgram:
         for word in range(words)
     )
     literals = tuple((row + i, word) for words, row in context.literals.items() for i, word in enumerate(words))
+    uniform_registers = range(context.uniform_base, context.predicate_base)
+    uniform_predicates = range(context.uniform_predicate_base, context.zero)
     return MicroProgram(
-        code,
-        start,
-        context.next_row,
-        context.ones,
-        context.accesses,
-        constants,
-        literals,
-        dict(context.specials),
-        (
-            range(context.uniform_base, context.predicate_base),
-            range(context.uniform_predicate_base, context.zero),
-        ),
-        range(context.barrier_base, context.resume + 1),
+        code=code,
+        start=start,
+        rows=context.next_row,
+        ones=context.ones,
+        accesses=context.accesses,
+        constants=constants,
+        literals=literals,
+        specials=dict(context.specials),
+        warp_rows=(uniform_registers, uniform_predicates),
+        path_rows=range(context.barrier_base, context.resume + 1),
     )
 
 
