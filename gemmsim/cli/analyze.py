@@ -39,10 +39,10 @@ def command(
     spec = requested_launch(options)
     wanted = wanted_plots(plots, PICTURES)
     outcome = api.sanitize(spec) if sanitize else None
-    if outcome and hazards.fatal(outcome):  # nothing to predict: on a GPU the launch fails
+    if outcome and hazards.fatal(outcome):  # the launch would fail on a GPU, so that there is nothing to predict
         emit(hazards.render_json(outcome) if output_format == "json" else hazards.render(outcome), output)
         return FAILED
-    report = api.analyze(spec, accesses=False)  # nothing here draws them
+    report = api.analyze(spec, accesses=False)  # neither the text nor JSON shows single accesses
     if outcome:
         report = replace(report, findings=tuple(map(hazards.one_line, outcome.findings)), sanitized=outcome)
     if wanted:

@@ -77,7 +77,7 @@ def _disassembler() -> str:
 
 
 def _shipped() -> str:
-    """Fine without, where the compiler is at hand."""
+    """Raises GemmsimError where there are no shipped programs and no compiler either."""
     from gemmsim.compile.shipped import FOLDER, can_compile, read_index
     from gemmsim.compile.toolchain import tool_versions
     from gemmsim.launch.ladder import kernel_infos, kernel_path

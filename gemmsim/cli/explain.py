@@ -39,7 +39,7 @@ def command(options: LaunchOptions, name: str | None, output_format: str, output
         return emit(render_index(), output)
     from gemmsim.report.glossary.entries import lookup
 
-    entry = lookup(name)  # before a run, which takes longer
+    entry = lookup(name)  # an unknown name is refused before the launch is predicted
     report = _report(options)
     from gemmsim.report.glossary.explain import render_json, render_text
 

@@ -14,7 +14,7 @@ import click
 from gemmsim.support.errors import GemmsimError, nearest
 
 USAGE_OR_ENVIRONMENT = 2
-INTERRUPTED = 130  # as gemmsim.support.processes has it
+INTERRUPTED = 130  # as in gemmsim.support.processes, which takes its time to import
 
 
 def lazy_group(package: str, commands: Mapping[str, str]) -> type[click.Group]:

@@ -28,7 +28,7 @@ def command(what: str, output_format: str, output: str | None) -> None:
 
 
 def _paragraph(row: dict[str, Any]) -> str:
-    """The name alone on its line, as some are long, then what is said of it."""
+    """The name on a line of its own, as some names are long; below it, what is said of it."""
     lines = [str(row["name"])]
     for key, value in row.items():
         if key != "name" and value not in ("", [], None):

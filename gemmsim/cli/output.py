@@ -11,7 +11,7 @@ from gemmsim.support.files import write_atomically
 
 
 def emit(text: str, path: str | None) -> None:
-    """Writes `text` to stdout, or to `path` by way of a temporary file, so that a reader never sees half of it."""
+    """Write `text` to stdout, or to the file `path`. Raises GemmsimError where the file cannot be written."""
     if not text.endswith("\n"):
         text += "\n"
     if path is None:
@@ -21,7 +21,7 @@ def emit(text: str, path: str | None) -> None:
 
 
 def write_file(content: bytes, path: str) -> None:
-    """By way of a temporary file beside it; raises GemmsimError where that cannot be."""
+    """Write a file so that no reader ever sees half of it. Raises GemmsimError where it cannot be written."""
     try:
         write_atomically(Path(path), content)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""--plot, which several commands have: which picture into which file."""
+"""The option --plot, which says what picture is written into which file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gemmsim.support.errors import GemmsimError
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One --plot, checked: kind of picture, path of the file, "png", "svg" or "pdf"."""
+    """One --plot: the kind of picture, the path of its file, and "png", "svg" or "pdf"."""
 
     kind: str
     path: str
@@ -23,7 +23,7 @@ class Wanted:
 
 
 def plot_option(kinds: Sequence[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The option, repeatable; `kinds` are what the command can draw."""
+    """The option --plot, which may be given several times; `kinds` are the pictures that the command can draw."""
     named = f"{kinds[0]}.png" if len(kinds) == 1 else " or ".join(f"{kind}.png" for kind in kinds)
     return click.option(
         "--plot",
@@ -35,8 +35,10 @@ def plot_option(kinds: Sequence[str]) -> Callable[[Callable[..., Any]], Callable
 
 
 def wanted_plots(texts: Sequence[str], kinds: Sequence[str]) -> list[Wanted]:
-    """Of `roofline.png` or `memory:a.svg`. Raises GemmsimError, before anything is computed, for a kind that is not
-    known or not said, another form of file, and where matplotlib is missing."""
+    """The pictures that texts such as `roofline.png` or `memory:a.svg` ask for.
+
+    Raises GemmsimError for a kind that is unknown or not named, for another form of file, and without matplotlib.
+    """
     if not texts:
         return []
     from gemmsim.report.plots.figure import figure_format, require_matplotlib
@@ -50,10 +52,7 @@ def wanted_plots(texts: Sequence[str], kinds: Sequence[str]) -> list[Wanted]:
 
 
 def write_plots(wanted: Sequence[Wanted], makers: Mapping[str, Callable[[], Any]]) -> None:
-    """Draw and write each; `makers` has a function a kind, which makes its figure.
-
-    All are drawn before the first is written.
-    """
+    """Draw all, then write all. `makers` has for each kind a function that makes the figure."""
     from gemmsim.report.plots.figure import figure_bytes
 
     drawn = [(one.path, figure_bytes(makers[one.kind](), one.file_format)) for one in wanted]

@@ -39,7 +39,7 @@ def command(options: LaunchOptions, output: str | None) -> int:
 
 
 def _check(output: str | None) -> None:
-    """What would only be found out after the analysis."""
+    """Raises GemmsimError for an output that could not be written, before the analysis takes its time."""
     if output is None:
         if sys.stdout.isatty():
             raise GemmsimError("a page of HTML is nothing to read in a terminal: give -o report.html")

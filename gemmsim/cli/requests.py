@@ -45,6 +45,7 @@ def launch_on(gpu: GpuSpec, args: Sequence[Argument], options: LaunchOptions) ->
 
 
 def check_one_kernel(kernel: str | None, target: str | None, command: str) -> None:
+    """Raises GemmsimError unless exactly one of --kernel and TARGET was given."""
     if (kernel is None) == (target is None):
         raise GemmsimError(
             f"give either --kernel NAME or a TARGET such as my.py:my_gemm (see gemmsim {command} --help)"

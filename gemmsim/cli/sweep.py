@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gemmsim.cli.group import INTERRUPTED
 from gemmsim.cli.options import (
     DEFAULT_GPU,
     FAILED,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from gemmsim.sweep.run import Runner
     from gemmsim.sweep.store import Store
 
-INTERRUPTED = 130
 PICTURES = ("heat", "scaling")
 _OPTIONS = (
     target_argument,
@@ -112,7 +112,7 @@ def command(
     if found is None:
         return INTERRUPTED
     emit(RENDERERS[output_format](found, top or None), None)
-    if pictures:  # after the ranking: a sweep may vary too little for a picture
+    if pictures:  # after the ranking, because a sweep may vary too little for a picture
         from gemmsim.report.plots.sweep import sweep_heat_figure, sweep_scaling_figure
 
         makers = {"heat": lambda: sweep_heat_figure(found), "scaling": lambda: sweep_scaling_figure(found)}
@@ -163,7 +163,7 @@ def _swept(
     from gemmsim.sweep.run import sweep
 
     finished = total = 0
-    # disable=None: silent where standard error is no terminal
+    # disable=None shows nothing where standard error is no terminal
     with tqdm(desc="sweep", unit=" combinations", disable=None, dynamic_ncols=True, leave=False) as bar:
 
         def started(reused: int, count: int) -> None:

@@ -30,7 +30,7 @@ Axes = dict[str, tuple[int, ...]]
 
 
 def parse_sizes(texts: Sequence[str]) -> list[Size]:
-    """`1024,2048` or `4096x4096x1024` (M x N x K), repeated."""
+    """The sizes of --size, such as `1024,2048` or `4096x4096x1024` (M x N x K), each once."""
     found: list[Size] = []
     for word in (word.strip() for text in texts for word in text.split(",")):
         parts = word.lower().split("x")
@@ -42,7 +42,10 @@ def parse_sizes(texts: Sequence[str]) -> list[Size]:
 
 
 def parse_axes(texts: Sequence[str], kernel: str | None) -> tuple[Axes, dict[str, str]]:
-    """({name: values}, {name: expression}) of --set-kernel `bm=64,128`, `bm=all` (of a rung), `threads=2*bm`."""
+    """The tunables and expressions of --set-kernel, as ({name: values}, {name: expression}).
+
+    `bm=64,128` gives values, as does `bm=all` for a rung; `threads=2*bm` gives an expression, for other kernels only.
+    """
     axes: Axes = {}
     derived: dict[str, str] = {}
     for name, text in parse_assignments(texts, "--set-kernel").items():
@@ -82,8 +85,8 @@ def _file_jobs(
 ) -> tuple[list[Job], list[Pruned]]:
     """Combinations of a kernel of the user's own.
 
-    `{expression}` in --entry, --grid, --block, --shared and --arg is filled in for each: names are those of
-    --set-kernel, and m, n and k. A Python function is called with the values of `axes`, and returns the kernel.
+    `{expression}` in --entry, --grid, --block, --shared and --arg is filled in for each. It may name what --set-kernel
+    names, and m, n and k. A Python function is called with the values of `axes`, and returns the kernel.
     """
     refuse_dtype(options.dtype)
     jobs, pruned = [], []
@@ -108,7 +111,7 @@ def _file_jobs(
         else:
             jobs.append(Job(point, task_of(point.kernel, gpu.name, partial(_own_launch, launch, gpu, chosen))))
     if jobs:
-        own_source(str(options.target), None)  # a file that cannot be read is no fault of each combination
+        own_source(str(options.target), None)  # a file that cannot be read fails the sweep, not each combination
     return jobs, pruned
 
 

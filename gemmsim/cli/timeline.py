@@ -67,7 +67,7 @@ def _ends(cycles: str) -> tuple[int, int]:
 
 
 def _window(report: TimelineReport, ends: tuple[int, int] | None, most_intervals: int | None) -> Window:
-    """What is asked for, or all; cut where it is more than a file should hold, with a word on stderr."""
+    """The cycles that are asked for, or all; fewer where a file would grow too large, and then stderr says which."""
     from gemmsim.report.timeline.types import Window, fitting
 
     cycles = report.timeline.cycles

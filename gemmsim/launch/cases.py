@@ -91,13 +91,14 @@ def _arguments(
 
 
 def gemm_check(info: KernelInfo, alpha: float, beta: float) -> GemmCheck:
-    """What a rung's C is compared with, its arguments in order."""
+    """How the C of a rung is checked; the positions are those of the rung's arguments."""
     a, b, c = (info.arguments.index(name) for name in "ABC")
     bias = info.arguments.index("bias") if "bias" in info.arguments else None
     return GemmCheck(a, b, c, alpha, beta, info.b_transposed, bias, info.relu, info.operand_roundoff)
 
 
 def ladder_source(info: KernelInfo, tunables: dict[str, int], args: Sequence[Argument]) -> PythonKernel:
+    """The source of a rung with all of its tunables, for arguments of these types."""
     return PythonKernel(
         path=kernel_path(info),
         function=info.build.__name__,
@@ -108,11 +109,15 @@ def ladder_source(info: KernelInfo, tunables: dict[str, int], args: Sequence[Arg
 
 
 def signature(args: Sequence[Argument]) -> tuple[ArgType, ...]:
+    """The types that a kernel is compiled for."""
     return tuple(ArgType(argument.dtype, len(argument.shape)) for argument in args)
 
 
 def checked_tunables(info: KernelInfo, wanted: dict[str, int]) -> dict[str, int]:
-    """All tunables of a rung, defaults included."""
+    """All tunables of a rung, with the defaults of those that are not wanted otherwise.
+
+    Raises GemmsimError for a tunable or a value that the rung does not have.
+    """
     known = {tunable.name: tunable for tunable in info.tunables}
     for key, value in wanted.items():
         if key not in known:
@@ -125,7 +130,7 @@ def checked_tunables(info: KernelInfo, wanted: dict[str, int]) -> dict[str, int]
 
 
 def checked_dtype(info: KernelInfo, wanted: str | None) -> str:
-    """The type of A and B: the rung's default where None is wanted."""
+    """The type of A and B, the rung's default where None is wanted. GemmsimError for one that it does not take."""
     if wanted is None:
         return info.dtypes[0]
     if wanted not in info.dtypes:

@@ -1,7 +1,7 @@
 """Finds the ladder: the repository's folder `kernels/`, installed as `gemmsim_kernels`.
 
-A checkout uses its own folder, whatever else is installed; an installed gemmsim the package that came with it. A
-package called `kernels` (PyPI has one) is never imported.
+A checkout uses its own folder, whatever else is installed. An installed gemmsim uses the package that came with it. A
+package called `kernels`, such as the one on PyPI, is never imported.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def kernel_path(info: KernelInfo) -> Path:
 
 
 def _alone(name: str) -> KernelInfo | None:
-    """Of the rung in the file of that name, without reading those of all others."""
+    """What is known of the rung in the file of that name; the files of other rungs are not read."""
     package = _package()
     if not name.isidentifier() or not any(Path(folder, f"{name}.py").is_file() for folder in package.__path__):
         return None

@@ -1,4 +1,4 @@
-"""Many launches side by side: each analysed in a process of its own, the results compared."""
+"""Compares many launches, which are analysed in several processes at once."""
 
 from __future__ import annotations
 

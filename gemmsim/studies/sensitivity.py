@@ -1,4 +1,4 @@
-"""Which number of a GPU, 10 % better, buys how much time of one launch."""
+"""Says how much time of one launch each number of a GPU saves where it is 10 % better."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ def sensitivity(
 ) -> Sensitivity:
     """Time of a launch with each number of its GPU better by `share`, one at a time.
 
-    The kernel is executed once. What changes only the time is timed again; what changes counts (cache sizes, what is
-    resident) is counted again first, and executed again only where other blocks would be.
+    The kernel is executed once. For a number that changes only the time, the launch is timed again. For one that
+    changes counts, such as the size of a cache, it is counted again first; it is executed again only where other blocks
+    would be executed.
 
     progress  called with how many numbers are done, and how many there are
     Raises GemmsimError as `api.count` does, and for a share that is not between 0 and 1.

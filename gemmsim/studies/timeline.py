@@ -1,4 +1,4 @@
-"""What the warps of one SM do cycle by cycle: a launch in, a TimelineReport out."""
+"""Records what the warps of one SM do, cycle by cycle, as a TimelineReport."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ MAX_INSTRUCTIONS = 150_000
 
 
 def timeline(spec: LaunchSpec, blocks: int | None = None, max_instructions: int = MAX_INSTRUCTIONS) -> TimelineReport:
-    """Record the busiest SM. blocks, max_instructions: see `sm.timeline.record`. Raises GemmsimError as `analyze`."""
+    """Record the busiest SM.
+
+    blocks, max_instructions  see `sm.timeline.record`
+
+    Raises GemmsimError as `api.analyze` does, and where the settings ask for the native engine.
+    """
     if spec.settings.engine == "native":
         raise GemmsimError("--engine native: a timeline is recorded while SimPy runs; leave the option out")
     launch, gpu = spec.launch, spec.gpu

@@ -1,4 +1,4 @@
-"""Tests of kernels without a GPU: fixtures `gpu`, `analyze` and `gemmsim_baseline` (by the pytest plugin), assertions.
+"""Tests of kernels without a GPU: assertions; the pytest plugin adds the fixtures `gpu`, `analyze`, `gemmsim_baseline`.
 
     from gemmsim.testing import assert_coalesced, assert_no_races
 
@@ -28,17 +28,6 @@ if TYPE_CHECKING:
     from gemmsim.testing.launches import Analyzer
     from gemmsim.testing.trace import Trace
 
-_HOMES = {
-    "Analyzer": "launches",
-    "Trace": "trace",
-    "assert_clean": "assertions",
-    "assert_coalesced": "assertions",
-    "assert_correct": "assertions",
-    "assert_no_bank_conflicts": "assertions",
-    "assert_no_races": "assertions",
-    "assert_no_spills": "assertions",
-    "assert_occupancy": "assertions",
-}
 __all__ = [
     "Analyzer",
     "Trace",
@@ -52,9 +41,12 @@ __all__ = [
 ]
 
 
+_HOMES = {"Analyzer": "launches", "Trace": "trace"}  # all others are in `assertions`
+
+
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     import importlib
 
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES.get(name, 'assertions')}"), name)

@@ -1,4 +1,4 @@
-"""Assertions on a predicted launch; each failure says where, and draws the lanes with their sectors or banks."""
+"""Assertions on a predicted launch. A failure names the source lines and draws the lanes and their sectors or banks."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _RACES = frozenset({Defect.RACE, Defect.UNWAITED_COPY})
 
 
 def assert_coalesced(trace: Trace, at: int | str | None = None, excess: float = 0.25) -> None:
-    """No global access asks for more than (1 + excess) times the sectors that its bytes would fill if packed.
+    """Fails where a global access asks for more than (1 + excess) times the sectors that its packed bytes would fill.
 
-    The default lets pass rows that start in the middle of a sector (5 sectors where 4 would do). `at`: only the lines
-    with this number or text.
+    at      only the lines with this number or text
+    excess  the default accepts rows that start in the middle of a sector and need 5 sectors where 4 would do
     """
     __tracebackhide__ = True
     selection = _selection(trace, at)
@@ -28,7 +28,7 @@ def assert_coalesced(trace: Trace, at: int | str | None = None, excess: float = 
 
 
 def assert_no_bank_conflicts(trace: Trace, at: int | str | None = None) -> None:
-    """No access to shared memory takes more wavefronts than its width needs."""
+    """Fails where an access to shared memory takes more wavefronts than its width needs."""
     __tracebackhide__ = True
     selection = _selection(trace, at)
     rows = [row for row in selection.rows if row.space == "shared" and row.requests]
@@ -39,7 +39,7 @@ def assert_no_bank_conflicts(trace: Trace, at: int | str | None = None) -> None:
 
 
 def assert_occupancy(trace: Trace, min: float, achieved: bool = False) -> None:
-    """Theoretical occupancy in percent, or the achieved one, is at least `min`."""
+    """Fails where the theoretical occupancy in percent, or the achieved one, is below `min`."""
     __tracebackhide__ = True
     occupancy = trace.report.evidence.occupancy
     value = trace.report.evidence.timing.achieved_occupancy_pct if achieved else occupancy.theoretical_pct
@@ -61,26 +61,26 @@ def assert_occupancy(trace: Trace, min: float, achieved: bool = False) -> None:
 
 
 def assert_no_races(trace: Trace) -> None:
-    """No race on shared memory between barriers, and no use of a copy that was not waited for."""
+    """Fails for a race on shared memory between barriers, and for the use of a copy that was not waited for."""
     __tracebackhide__ = True
     _assert_none(trace, [finding for finding in trace.sanitized.findings if finding.defect in _RACES])
 
 
 def assert_clean(trace: Trace) -> None:
-    """Nothing that the sanitizer finds: races, bad addresses, reads of what nobody wrote, barriers not all reach."""
+    """Fails for all that the sanitizer finds: races, bad addresses, reads of what nothing wrote, uneven barriers."""
     __tracebackhide__ = True
     _assert_none(trace, list(trace.sanitized.findings))
 
 
 def assert_correct(trace: Trace) -> None:
-    """C is what NumPy computes in double precision; fails where it was not checked, too."""
+    """Fails unless C was checked and is what NumPy computes in double precision."""
     __tracebackhide__ = True
     if trace.report.verified.ok is not True:
         raise AssertionError(f"C is not verified: {trace.report.verified.text}")
 
 
 def assert_no_spills(trace: Trace) -> None:
-    """No access to local memory: all registers and arrays of a thread are in registers."""
+    """Fails for an access to local memory, where registers are spilled and arrays of a thread are kept."""
     __tracebackhide__ = True
     selection = _selection(trace, None)
     bad = [row for row in selection.rows if row.space == "local" and row.requests]

@@ -1,4 +1,4 @@
-"""Baselines of tests: JSON files in `gemmsim_baselines/` beside the test's file, one a test."""
+"""Baselines of tests. They are JSON files in the folder `gemmsim_baselines/` next to the test's file."""
 
 from __future__ import annotations
 
@@ -15,14 +15,19 @@ FOLDER = "gemmsim_baselines"
 
 @dataclass(frozen=True)
 class BaselineChecker:
-    """test: its file; node: its name with parameters; update: write instead of comparing."""
+    """Holds traces of one test against their baselines.
+
+    test    the test's file
+    node    the test's name with its parameters
+    update  whether baselines are written instead of compared
+    """
 
     test: Path
     node: str
     update: bool
 
     def path(self, name: str = "") -> Path:
-        """Each test has files of its own, so that tests can run in parallel."""
+        """The file of a baseline. Each test has files of its own, so that tests can run in parallel."""
         parts = (self.test.stem, self.node, *([name] if name else []))
         return self.test.parent / FOLDER / (re.sub(r"[^\w.-]+", "_", ".".join(parts)).strip("_")[:200] + ".json")
 
@@ -32,7 +37,7 @@ class BaselineChecker:
         quantities  what is kept: names as in `gemmsim check`, or counters; the usual ones where none is given
         name        tells several baselines of one test apart
 
-        Tolerances stand in the file and may be changed there; --gemmsim-update keeps them.
+        The file holds the tolerances, which may be changed there; --gemmsim-update keeps them.
         """
         __tracebackhide__ = True
         path = self.path(name)

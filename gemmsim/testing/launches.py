@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,24 @@ from gemmsim.testing.trace import Trace
 from gemmsim.trace.types import Argument
 
 _SUFFIXES = (".cu", ".ptx", ".cubin")
+
+
+class Options(TypedDict, total=False):
+    """Options of `gemmsim analyze` that a test gives as they are."""
+
+    size: int | None
+    m: int | None
+    n: int | None
+    k: int | None
+    dtype: str | None
+    entry: str | None
+    shared: int
+    verify: str | None
+    alpha: float
+    beta: float
+    seed: int
+    full: bool
+    max_instructions: int | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,24 +61,12 @@ class Analyzer:
         self,
         kernel: str | Callable[..., Any],
         *,
-        size: int | None = None,
-        m: int | None = None,
-        n: int | None = None,
-        k: int | None = None,
-        dtype: str | None = None,
-        tunables: dict[str, int] | None = None,
         grid: int | Sequence[int] | None = None,
         block: int | Sequence[int] | None = None,
         args: Sequence[str | NDArray | np.generic] = (),
-        entry: str | None = None,
-        shared: int = 0,
-        verify: str | None = None,
-        alpha: float = 1.0,
-        beta: float = 0.0,
-        seed: int = 0,
-        full: bool = False,
-        max_instructions: int | None = None,
+        tunables: dict[str, int] | None = None,
         gpu: GpuSpec | str | None = None,
+        **options: Unpack[Options],
     ) -> Trace:
         """Predict a launch; the options mean what they mean to `gemmsim analyze`.
 
@@ -70,28 +76,16 @@ class Analyzer:
         Raises GemmsimError, with one clear line, for whatever cannot be.
         """
         name, target = self._name(kernel)
-        options = LaunchOptions(
+        typed = LaunchOptions(
             target=target,
             kernel=name,
-            entry=entry,
-            size=size,
-            m=m,
-            n=n,
-            k=k,
             kernel_sets=tuple(f"{key}={value}" for key, value in (tunables or {}).items()),
-            dtype=dtype,
-            alpha=alpha,
-            beta=beta,
             grid=_dims(grid),
             block=_dims(block),
-            shared=shared,
-            verify=verify,
-            full=full,
-            max_instructions=max_instructions,
-            seed=seed,
+            **options,
         )
         wanted = self.gpu if gpu is None else gpu
-        spec = launch_on(load_gpu(wanted) if isinstance(wanted, str) else wanted, _arguments(args), options)
+        spec = launch_on(load_gpu(wanted) if isinstance(wanted, str) else wanted, _arguments(args), typed)
         if not all(isinstance(arg, str) for arg in args):
             return Trace(spec, analyze(spec))
         key = repr(spec)

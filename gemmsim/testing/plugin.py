@@ -44,7 +44,7 @@ def gpu(request: pytest.FixtureRequest) -> GpuSpec:
 
 @pytest.fixture(scope="session")
 def _gemmsim_known() -> dict[Any, Any]:
-    """Launches that were predicted already in this session."""
+    """The predictions of this session, so that no launch is predicted twice; see `Analyzer.known`."""
     return {}
 
 
@@ -65,7 +65,7 @@ def gemmsim_baseline(request: pytest.FixtureRequest) -> BaselineChecker:
 
 
 def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, right: object) -> list[str] | None:
-    """`assert trace.at(...).bank_conflicts == 0` that fails says where, and draws the lanes."""
+    """Where `assert trace.at(...).bank_conflicts == 0` fails, the message says at which line, and draws the lanes."""
     for side in (left, right):
         if type(side).__module__ == "gemmsim.testing.trace":
             failure = getattr(side, "failure", None)
@@ -78,7 +78,7 @@ def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, righ
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
-    """The drawing comes as a section of its own: pytest shortens what stands beneath an assertion."""
+    """The drawing gets a section of its own, because pytest shortens the message of an assertion."""
     outcome = yield
     drawing = item.config.stash.get(_DRAWINGS, None)
     if drawing:

@@ -1,4 +1,4 @@
-"""A predicted launch as a test sees it: quantities as attributes, lines by what stands in them."""
+"""A predicted launch as a test sees it: its quantities are attributes, and its lines are found by number or text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gemmsim.trace.sanitizer.findings import Sanitized
 
 
 class Value(float):
-    """A number that knows where it comes from."""
+    """A number with the launch and the lines that it was read from."""
 
     reading: Reading
 
@@ -30,8 +30,8 @@ class Value(float):
     __str__ = __repr__
 
     def failure(self, comparison: str) -> tuple[list[str], list[str]]:
-        """What pytest shows of a comparison that does not hold: a few lines, of which it cuts off more than eight, and
-        the line that counts most with its worst access."""
+        """What pytest shows where a comparison does not hold: a few lines, as it cuts off all after the eighth, and a
+        drawing of the worst access of the source line that counts most."""
         selection = self.reading.selection
         at = f" at {selection.where!r}" if selection.where else ""
         report = selection.report
@@ -69,7 +69,7 @@ class Trace:
         __tracebackhide__ = True
         try:
             return Lines(select(self.report, where))
-        except GemmsimError as error:  # the way through gemmsim's own code helps nobody
+        except GemmsimError as error:  # raised anew, so that the traceback leaves out gemmsim's own code
             raise GemmsimError(str(error)) from None
 
     def counter(self, name: str) -> Value:
@@ -81,7 +81,7 @@ class Trace:
 
     @cached_property
     def sanitized(self) -> Sanitized:
-        """What the sanitizer finds; executes the launch once more when first asked for."""
+        """What the sanitizer finds. The first use executes the launch once more."""
         return api.sanitize(self.spec)
 
     def __getattr__(self, name: str) -> Value:

@@ -140,7 +140,7 @@ INSIDE = {
         "list": {"options", "output"},
         "report": {"options", "output", "requests"},
         "sensitivity": {"options", "output", "requests"},
-        "sweep": {"options", "output", "plots", "requests", "sweeps"},
+        "sweep": {"group", "options", "output", "plots", "requests", "sweeps"},
         "timeline": {"options", "output", "requests"},
         "main": {"group"},
     },
