@@ -1,4 +1,4 @@
-"""Values that a launch had, kept as JSON, with how far each may move."""
+"""Baselines: values that a launch had, stored as JSON, and how far each may move."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gemmsim.support.errors import GemmsimError
 from gemmsim.support.provenance import Provenance
 
 SCHEMA = 1
-# What is kept where nobody says otherwise, and how far it may move: counts not at all, what is modelled a little.
+# Quantities of a baseline for which no names are given, with the share that each may move by: counts may not move.
 DEFAULT = {
     "registers": 0.0,
     "shared_bytes": 0.0,
@@ -37,8 +37,11 @@ MODELLED = 0.05
 
 @dataclass(frozen=True)
 class Baseline:
-    """values: quantity -> value; tolerance: quantity -> share of the value that it may move by, up or down;
-    made_with: {tool: version}, of what made the numbers."""
+    """Values of one launch by quantity.
+
+    tolerance  by quantity: the share of the value that it may move by, up or down
+    made_with  {tool: version} of the tools that made the values
+    """
 
     kernel: str
     gpu: str
@@ -48,18 +51,19 @@ class Baseline:
 
 
 def record(report: Report, names: Sequence[str] = (), former: Baseline | None = None) -> Baseline:
-    """The values of a launch. Tolerances of `former`, which people may have changed, are kept; so are its quantities
-    where no names are given. Raises GemmsimError for an unknown name."""
-    kept = former.tolerance if former else {}
+    """A baseline of this launch. It has the tolerances of `former`, which people may have changed, and also its
+    quantities where no names are given. Raises GemmsimError for an unknown name."""
+    tolerances = former.tolerance if former else {}
     wanted = list(names) or list(former.values if former else DEFAULT)
     selection = everything(report)
     values = {name: read(selection, name).value for name in wanted}
-    tolerance = {name: kept.get(name, _tolerance(report, name)) for name in wanted}
+    tolerance = {name: tolerances.get(name, _tolerance(report, name)) for name in wanted}
     return Baseline(report.labels.kernel, report.evidence.gpu.name, values, tolerance, dict(report.versions))
 
 
 def compare(report: Report, baseline: Baseline) -> list[Outcome]:
-    """One outcome a quantity. What moved further than it may fails, to the better, too: then the baseline is old."""
+    """One outcome for each quantity. One that moved further than it may fails, even if it is better now, because the
+    baseline is out of date then. Raises GemmsimError for a baseline of another kernel or GPU."""
     if baseline.gpu != report.evidence.gpu.name or baseline.kernel != report.labels.kernel:
         here = f"{report.labels.kernel} on {report.evidence.gpu.name}"
         raise GemmsimError(
@@ -93,7 +97,7 @@ def _tolerance(report: Report, name: str) -> float:
 
 
 def load(path: Path) -> Baseline | None:
-    """None where there is no such file. Raises GemmsimError where it holds something else."""
+    """Read a baseline; None where there is no such file. Raises GemmsimError where it holds something else."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -33,7 +33,7 @@ _SHOULD_BE = "expected NAME == NUMBER or NAME at LINE-OR-TEXT <= NUMBER, with ==
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """where: None for the whole launch."""
+    """A comparison of one quantity with a limit. `where` names source lines; None means the whole launch."""
 
     name: str
     where: str | None
@@ -46,7 +46,7 @@ class Expectation:
 
 
 def parse(text: str) -> Expectation:
-    """Raises GemmsimError where the text is of another form."""
+    """Read an expectation. Raises GemmsimError where the text has another form."""
     match = _FORM.fullmatch(text)
     if match is None:
         raise GemmsimError(f"'{text}' is not an expectation: {_SHOULD_BE}")
@@ -57,7 +57,7 @@ def parse(text: str) -> Expectation:
 
 
 def evaluate(expectation: Expectation, report: Report) -> Outcome:
-    """Raises GemmsimError for unknown names and lines."""
+    """Compare with what the report has. Raises GemmsimError for unknown names and lines."""
     selection = select(report, expectation.where) if expectation.where else everything(report)
     reading = read(selection, expectation.name)
     ok = _COMPARE[expectation.compare](reading.value, expectation.limit)
@@ -69,7 +69,7 @@ def evaluate(expectation: Expectation, report: Report) -> Outcome:
 
 
 def place(reading: Reading) -> str:
-    """kernels/tiled.py:35 (LDS.128)."""
+    """File, line and instruction: `kernels/tiled.py:35 (LDS.128)`."""
     row = reading.row
     if row is None:
         return ""
@@ -77,7 +77,7 @@ def place(reading: Reading) -> str:
 
 
 def explain(reading: Reading) -> tuple[str, ...]:
-    """The line, and its worst access lane by lane."""
+    """The source line and a drawing of its worst access, lane by lane."""
     row = reading.row
     if row is None:
         return ()

@@ -1,4 +1,4 @@
-"""The sanitizer's findings, and whether C is right, as outcomes."""
+"""Makes outcomes of the sanitizer's findings, and of whether C is right."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gemmsim.trace.sanitizer.findings import Finding, Sanitized
 
 
 def sanitizer_outcomes(outcome: Sanitized) -> list[Outcome]:
-    """One a finding, or one that says that there is none."""
+    """One outcome for each finding, or a single one that says that there is none."""
     if outcome.clean:
         return [Outcome("sanitizer", True, summary(outcome))]
     return [_outcome(finding) for finding in outcome.findings]
@@ -25,5 +25,5 @@ def _outcome(finding: Finding) -> Outcome:
 
 
 def verified_outcome(verified: Verification) -> list[Outcome]:
-    """[] where C was not checked."""
+    """One outcome that says whether C is right; [] where C was not checked."""
     return [] if verified.ok is None else [Outcome("verified", verified.ok, f"C is right: {verified.text}")]

@@ -1,4 +1,4 @@
-"""What became of an expectation."""
+"""The outcome of an expectation."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from gemmsim.isa.program import SourceLine
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one expectation.
+    """Whether one expectation holds.
 
-    rule: what kind of expectation, "bank_conflicts", "race", "baseline", "verified"; message: one line;
-    details: more lines for people, a drawing for one; line: where in the source, None where nowhere in particular;
-    related: other lines of the source that it concerns, each with what it has to do with it.
+    rule     its kind: "bank_conflicts", "race", "baseline", "verified"
+    message  one line
+    details  more lines for people, such as a drawing
+    line     of the source; None where it concerns no line in particular
+    related  other source lines that it concerns, each with the reason
     """
 
     rule: str

@@ -1,4 +1,4 @@
-"""Quantities of a Report that an expectation can name, of the launch or of some of its lines."""
+"""Quantities of a Report that an expectation can name. They are of the launch or of some of its source lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gemmsim.support.errors import GemmsimError, nearest
 
 @dataclass(frozen=True)
 class Reading:
-    """A quantity's value; row: the line that it comes from, or that contributes most, None where it has none."""
+    """The value of a quantity. `row` is the line that contributes most; None where it is not of lines."""
 
     name: str
     value: float
@@ -24,7 +24,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class _OfLines:
-    """worst: the greatest of the lines' values counts; else their sum."""
+    """A quantity of source lines. If `worst`, its value over several lines is the greatest, else their sum."""
 
     spaces: tuple[str, ...]
     each: Callable[[LineTraffic], float]
@@ -78,8 +78,8 @@ OF_LAUNCH: dict[str, tuple[Callable[[Report], float], str]] = {
 
 
 def read(selection: Selection, name: str) -> Reading:
-    """The value of a quantity over a selection. Raises GemmsimError for names unknown, and for quantities of the launch
-    asked of lines."""
+    """The value of a quantity over a selection. Raises GemmsimError for an unknown name, and where a quantity of the
+    whole launch is asked for some lines."""
     report = selection.report
     if name in OF_LINES:
         return _of_lines(selection, name, OF_LINES[name])

@@ -15,7 +15,7 @@ _INDENT = " " * 6
 
 
 def render_text(outcomes: Sequence[Outcome]) -> str:
-    """`ok` or `FAIL` and the message, beneath a failure what is known of it; the sum last."""
+    """One line an outcome: `ok` or `FAIL` and the message. Details follow a failure; the last line counts."""
     lines = []
     for outcome in outcomes:
         head = f"{'ok' if outcome.ok else 'FAIL':<{len(_INDENT)}}{outcome.message}"

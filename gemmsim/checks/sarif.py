@@ -1,4 +1,4 @@
-"""Outcomes as SARIF 2.1.0 (OASIS), which code hosts show beside the source."""
+"""Writes outcomes as SARIF 2.1.0 (OASIS), which code hosts show next to the source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gemmsim.support.version import __version__
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _ROOT = "%SRCROOT%"  # the usual name of where a repository was checked out
-# What is wrong with a kernel whatever anybody expected of it
+# Descriptions of what may be wrong with a kernel without anybody having named an expectation.
 _DEFECTS = {
     "race": "Two threads use the same bytes of shared memory and no barrier lies between.",
     "unwaited copy": "Shared memory is used while an asynchronous copy to it may still be under way.",
@@ -29,8 +29,10 @@ _DEFECTS = {
 
 
 def render(outcomes: Sequence[Outcome]) -> str:
-    """One run: a rule each kind of expectation, a result each that does not hold. Code hosts show every result as a
-    finding, so that those that hold are none."""
+    """One run, with a rule for each kind of expectation and a result for each outcome that does not hold.
+
+    Code hosts show every result as a finding, so outcomes that hold are left out.
+    """
     rules = sorted({outcome.rule for outcome in outcomes})
     run = {
         "tool": {

@@ -1,4 +1,4 @@
-"""Source lines of a Report, found by number or by what stands in them."""
+"""Selects source lines of a Report by number or by their text."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from gemmsim.support.errors import GemmsimError
 class Selection:
     """Memory instructions of a launch: all, or those of some source lines.
 
-    where   as asked for, "" for all
-    rows    one a kind of instruction and line; samples: one an instruction
+    where    the text that selected them; "" for all
+    rows     one for each kind of instruction and line
+    samples  one for each instruction
     """
 
     report: Report
@@ -27,7 +28,7 @@ class Selection:
     samples: tuple[AccessSample, ...]
 
     def drawing(self, row: LineTraffic) -> list[str]:
-        """The worst access of a row of this selection, lane by lane; [] where there is no sample of it."""
+        """A drawing of the worst access of a row of this selection, lane by lane; [] where it has no sample."""
         mine = [
             sample
             for sample in self.samples
@@ -46,8 +47,8 @@ def everything(report: Report) -> Selection:
 
 
 def select(report: Report, where: int | str) -> Selection:
-    """The memory instructions of the lines that `where` names: a number (35, "35", "tiled.py:35"), or text that stands
-    in them (spaces do not count). Raises GemmsimError where no such line touches memory."""
+    """The memory instructions of the lines that `where` names by number (35, "35", "tiled.py:35") or by a part of their
+    text, without regard to spaces. Raises GemmsimError where no such line accesses memory."""
     rows = tuple(row for row in by_line(report.evidence) if _names(where, row))
     if not rows:
         known = {f"{row.where} `{row.text}`" for row in by_line(report.evidence) if row.line}

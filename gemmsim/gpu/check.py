@@ -1,4 +1,4 @@
-"""What must hold of any GPU, real or not: one rule a line, each with the message that the user reads."""
+"""Rules that hold for every GPU, real or not, each with the message that the user reads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAY_BE_ZERO = (
 
 
 def check(gpu: GpuSpec) -> GpuSpec:
-    """The same spec; GemmsimError names the first rule that it breaks."""
+    """Return `gpu` as it is. Raises GemmsimError with the first rule that it breaks."""
     for key in gpu.provenance:
         allowed = key.startswith(MAY_BE_ZERO) or types()[key] == "bool"
         value = value_of(gpu, key)

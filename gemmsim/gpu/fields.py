@@ -1,4 +1,4 @@
-"""The keys of a GPU description, from the dataclasses of `spec.py`: "l2.size_bytes", "pipes.alu.latency_cycles"."""
+"""The keys of a GPU, such as "l2.size_bytes" and "pipes.alu.latency_cycles": the fields of the classes of `spec.py`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NEAREST = 4  # keys that an error names
 
 @cache
 def types() -> dict[str, str]:
-    """Every key with its annotation, as text: {"l2.size_bytes": "int", ...}."""
+    """Every key with the annotation of its field as text: {"l2.size_bytes": "int", ...}."""
     keys = {f"{name}.{f.name}": str(f.type) for name, part in SECTIONS.items() for f in dataclasses.fields(part)}
     keys |= {f"pipes.{pipe}.{f.name}": str(f.type) for pipe in PIPES + OPTIONAL_PIPES for f in dataclasses.fields(Pipe)}
     return keys
@@ -38,7 +38,7 @@ def _spellings() -> dict[str, str]:
 
 
 def resolve(key: str) -> str:
-    """The full key for "l2.size" or "l2.size_bytes"; GemmsimError with the nearest ones otherwise."""
+    """The full key for "l2.size" or "l2.size_bytes". Raises GemmsimError, which names the nearest keys."""
     spellings = _spellings()
     if key not in spellings:
         raise GemmsimError(f"unknown GPU key '{key}'{_near(key)}")
@@ -46,7 +46,7 @@ def resolve(key: str) -> str:
 
 
 def _near(key: str) -> str:
-    """The nearest keys, of the same section first: ` (nearest: l2.size, l2.ways)`."""
+    """The nearest keys as part of a message, those of the same section first: ` (nearest: l2.size, l2.ways)`."""
     short_keys = [f"{full.rpartition('.')[0]}.{short(full.rpartition('.')[2])}" for full in types()]
     section = key.rpartition(".")[0]
     inside = [one for one in short_keys if one.rpartition(".")[0] == section]
@@ -57,7 +57,7 @@ def _near(key: str) -> str:
 
 
 def to_field(key: str, raw: object, unit: str) -> object:
-    """`raw` (a number, or a list where the field is a tuple) in the field's unit and Python type."""
+    """Convert `raw`, a number or (where the field is a tuple) a list, to the unit and the Python type of the field."""
     kind = types()[key]
     if not kind.startswith("tuple"):
         return _scalar(key, kind, raw, unit)

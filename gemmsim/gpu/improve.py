@@ -1,4 +1,4 @@
-"""One number of a GPU made better by a share, and those that must follow for the GPU to be one."""
+"""Makes one number of a GPU better by a share, and changes the numbers that depend on it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ KIB = 1024
 
 
 def value_of(gpu: GpuSpec, key: str) -> Any:
-    """Of a full key; a number, or a tuple of them."""
+    """The number, or tuple of numbers, that a full key names."""
     section, *pipe, name = key.split(".")
     return getattr(gpu.pipes[pipe[0]] if pipe else getattr(gpu, section), name)
 
 
 def with_values(gpu: GpuSpec, values: dict[str, Any]) -> GpuSpec:
-    """A copy with other values by full key; its provenance and hash are those of `gpu`."""
+    """A copy of the GPU with other values, by full key. It keeps the provenance and the hash of `gpu`."""
     for key, value in values.items():
         section, *pipe, name = key.split(".")
         if pipe:
@@ -30,10 +30,11 @@ def with_values(gpu: GpuSpec, values: dict[str, Any]) -> GpuSpec:
 
 
 def better_values(gpu: GpuSpec, key: str, more: bool, share: float) -> dict[str, Any]:
-    """{key: value} with `key` better by `share` (0.1: 10 %), or by the least that is a change; {} where none is left.
+    """Values by full key that make `key` better by `share` (0.1 is 10 %), or by the smallest step that there is.
 
-    Whole numbers stay whole, latencies in cycles lose whole cycles (that is what the models count in), and sizes stay
-    multiples of what is allocated.
+    more  whether a larger value is better
+    Whole numbers stay whole, latencies in cycles lose whole cycles (the models count in those), and sizes stay
+    multiples of what is allocated. The result is {} where `key` cannot be better.
     """
     before = value_of(gpu, key)
     if isinstance(before, tuple):
@@ -47,7 +48,7 @@ def better_values(gpu: GpuSpec, key: str, more: bool, share: float) -> dict[str,
 
 def _better(gpu: GpuSpec, key: str, before: float, more: bool, share: float) -> float:
     if not before:
-        return before  # there is none of it
+        return before  # the GPU has no such thing
     if key == "dram.achievable_fraction":
         return min(1.0, before * (1 + share))
     if key == "l2.far_latency_cycles":

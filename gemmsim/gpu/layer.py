@@ -1,4 +1,4 @@
-"""One TOML file of a GPU, parsed: every value in its field's unit, with where it comes from."""
+"""A TOML file of a GPU, parsed. Every value is in the unit of its field and says where it comes from."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENTRY = ("value", "unit", "source", "status", "found_on", "records", "calibratab
 
 @dataclass(frozen=True)
 class Layer:
-    """name: the file's; extends: the layer below ("" where none); values: by full key, this file's alone."""
+    """One file. `extends` names the layer below it, "" where there is none; `values` are its own, by full key."""
 
     name: str
     title: str
@@ -28,7 +28,7 @@ class Layer:
 
 
 def read_layer(path: Path, sources: dict[str, str]) -> Layer:
-    """`path` as a Layer; `sources` maps short names of sources to citations. GemmsimError names file and key."""
+    """Read the file at `path`; `sources` maps short names of sources to citations. GemmsimError names file and key."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -99,6 +99,6 @@ def _texts(key: str, item: dict[str, object], name: str) -> tuple[str, ...]:
 
 
 def _cite(source: str, sources: dict[str, str]) -> str:
-    """`source` with the citation of every short name in it: "mt4g: A100" -> "mt4g: A100 [mt4g: caps-tum/mt4g@...]"."""
+    """Append the citation of every short name: "mt4g: A100" becomes "mt4g: A100 [mt4g: caps-tum/mt4g@...]"."""
     names = dict.fromkeys(name for name in re.findall(r"\w+(?:-\w+)*", source) if name in sources)
     return source + "".join(f" [{name}: {sources[name]}]" for name in names)

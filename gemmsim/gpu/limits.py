@@ -1,4 +1,4 @@
-"""How many blocks of a kernel one SM can hold, resource by resource: the arithmetic that occupancy and carve-out share.
+"""How many blocks of a kernel one SM can hold, by each resource. Occupancy and carve-out use this arithmetic.
 
 Source: NVIDIA's occupancy calculation (Nsight Compute's Occupancy Calculator, the CUDA toolkit's cuda_occupancy.h),
 checked against `launch__occupancy_limit_*` of an H200 and published reports of sm_75, 80 and 86 (tests).
@@ -23,9 +23,10 @@ def blocks_by_warps(threads_per_block: int, gpu: GpuSpec) -> int:
 
 
 def blocks_by_registers(registers: int, threads_per_block: int, gpu: GpuSpec) -> int:
-    """Registers go to whole warps, in units of `register_allocation_unit`, and to as many warps in each sub-partition.
+    """Blocks whose registers fit. A warp takes a multiple of `register_allocation_unit`, and every sub-partition holds
+    as many warps as the others.
 
-    0 where `registers` (a thread) exceeds what a thread may have, or a block's own warps do not fit.
+    registers  of a thread; where it exceeds what a thread may have, no block fits
     """
     sm = gpu.sm
     if registers > sm.max_registers_per_thread:
@@ -36,11 +37,11 @@ def blocks_by_registers(registers: int, threads_per_block: int, gpu: GpuSpec) ->
 
 
 def shared_bytes_allocated(shared_bytes_per_block: int, gpu: GpuSpec) -> int:
-    """Bytes of the SM's shared memory that a block takes: rounded up, and the system's own share."""
+    """Bytes of the SM's shared memory that a block takes: its own, rounded up, and what the system reserves for it."""
     return round_up(shared_bytes_per_block, gpu.shared.allocation_unit_bytes) + gpu.shared.reserved_bytes_per_block
 
 
 def blocks_by_shared(shared_bytes_per_block: int, carveout_bytes: int, gpu: GpuSpec) -> int:
-    """`max_blocks` where a block takes nothing, as Nsight Compute prints it."""
+    """Blocks whose shared memory fits; where a block takes none, `max_blocks`, as Nsight Compute prints it."""
     a_block = shared_bytes_allocated(shared_bytes_per_block, gpu)
     return carveout_bytes // a_block if a_block else gpu.sm.max_blocks

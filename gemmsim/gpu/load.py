@@ -1,4 +1,4 @@
-"""A GPU by name or file: layers of TOML (base, architecture, GPU), then --set, then the rules of `check.py`."""
+"""Loads a GPU by name or file: layers of TOML (base, architecture, GPU), then --set, then the rules of `check.py`."""
 
 from __future__ import annotations
 
@@ -19,28 +19,29 @@ from gemmsim.support.errors import GemmsimError, nearest
 
 DEFAULT_GPU = "a100-80gb"
 PRESETS = Path(__file__).parent / "presets"
-MAX_LAYERS = 8  # longer than any sensible chain of `extends`: a file that extends itself
+MAX_LAYERS = 8  # a longer chain of `extends` is a file that extends itself
 
 
 @cache
 def preset_names() -> tuple[str, ...]:
-    """Names of the shipped GPUs, sorted; aliases excluded."""
+    """Names of the shipped GPUs in alphabetical order, without aliases."""
     return tuple(sorted(path.stem for path in PRESETS.glob("*.toml") if path.stem != "sources"))
 
 
 @cache
 def aliases() -> dict[str, str]:
-    """{"a100": "a100-80gb", ...}: other names of the shipped GPUs, in lower case."""
+    """Other names of the shipped GPUs, in lower case: {"a100": "a100-80gb", ...}."""
     return {alias.lower(): name for name in preset_names() for alias in _layer(PRESETS / f"{name}.toml").aliases}
 
 
 def load_gpu(name_or_path: str, overrides: Sequence[str] = ()) -> GpuSpec:
-    """The GPU called `name_or_path` (a preset or alias in any case, or a path ending in .toml) after `overrides`.
+    """Load a preset or alias (in any case), or the file of a path that ends in .toml, and apply `overrides`.
 
-    overrides  "l2.size=25MiB", "dram.peak=2TB/s", "sm.count=64", "shared.carveouts=0,8,16KiB": the key with or without
-               the unit that its field's name ends with; a number without a unit is in the field's own
-    Where `sm.count` or `clock.sm_boost` change over the layer below, arithmetic peaks that are not given anew follow.
-    Raises GemmsimError, one line, for an unknown name, key or unit, a missing value, and a spec that cannot be.
+    overrides  such as "l2.size=25MiB" or "shared.carveouts=0,8,16KiB": keys with or without the unit at the end of the
+               field's name; a number without a unit is in the unit of its field
+
+    Arithmetic peaks follow `sm.count` and `clock.sm_boost` where a layer changes these and gives no peak of its own.
+    Raises GemmsimError, one line, for an unknown name, key or unit, a missing value, and a GPU that cannot exist.
     """
     layers = _chain(_find(name_or_path, Path.cwd()))
     values: dict[str, Value] = {}
@@ -51,10 +52,10 @@ def load_gpu(name_or_path: str, overrides: Sequence[str] = ()) -> GpuSpec:
     return check(_build(top.name, top.title or top.name, _arch(layers), values))
 
 
-def _find(name: str, beside: Path) -> Path:
-    """The file of a preset, an architecture, or a path; a relative path starts at the folder `beside`."""
+def _find(name: str, folder: Path) -> Path:
+    """The file of a preset, an architecture, or a path; a relative path starts at `folder`."""
     if name.lower().endswith(".toml"):
-        path = beside / Path(name).expanduser()
+        path = folder / Path(name).expanduser()
         if not path.is_file():
             raise GemmsimError(f"no GPU file '{name}'")
         return path
@@ -100,7 +101,8 @@ def _arch(layers: list[Layer]) -> str:
 
 
 def _over(below: dict[str, Value], above: dict[str, Value]) -> dict[str, Value]:
-    """`above` laid over `below`; peaks follow the number and the clock of the SMs where only those change."""
+    """Values of `above`, and those of `below` that it does not give. Peaks that it does not give are scaled with the
+    number and the clock of the SMs."""
     merged = below | above
     scale = 1.0
     for key in ("sm.count", "clock.sm_boost_hz"):

@@ -1,4 +1,4 @@
-"""--set KEY=VALUE: one value of a GPU changed on the command line."""
+"""Reads `--set KEY=VALUE`, which changes one value of a GPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*
 
 
 def parse_override(text: str) -> tuple[str, Value]:
-    """("l2.size_bytes", Value) of "l2.size=25MiB"; lists are comma-separated, one unit for all of the numbers."""
+    """Parse "l2.size=25MiB" into ("l2.size_bytes", Value). Numbers of a list have commas between them and one unit."""
     key, equals, right = text.partition("=")
     if not equals or not right.strip():
         raise GemmsimError(f"--set '{text}': wants KEY=VALUE, such as l2.size=25MiB")

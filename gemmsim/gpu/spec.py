@@ -1,120 +1,122 @@
-"""A GPU as numbers: every field has its unit in its name; where each value comes from is in the preset's TOML."""
+"""A GPU as numbers. Every field has its unit in its name; the GPU files (TOML) say where each value comes from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-STATUSES = (
-    "vendor",
-    "measured",
-    "calibrated",
-    "copied",
-    "estimated",
-)  # of a value in a file (see __init__.py)
+# Of a value in a GPU file: see the docstring of this package. "set" is that of one given with --set.
+STATUSES = ("vendor", "measured", "calibrated", "copied", "estimated")
 
 
 @dataclass(frozen=True, slots=True)
 class Sm:
-    """Streaming multiprocessors and what limits the blocks resident on one."""
+    """Streaming multiprocessors, and what limits the blocks that are resident on one."""
 
     count: int
     sub_partitions: int
     max_warps: int
     max_blocks: int
     max_threads_per_block: int
-    max_barriers_per_block: int  # named barriers, BAR.SYNC 0 to 15
+    max_barriers_per_block: int  # named barriers
     registers: int
     max_registers_per_thread: int
-    register_allocation_unit: int  # registers, a warp
-    warp_allocation_granularity: int  # warps are allocated to a block in multiples of this
-    gpc_sms: tuple[int, ...]  # SMs of each GPC; 0 where unknown
-    early_sms: int  # of the first GPC, to which blocks go before all others (memory/grid/placement.py)
+    register_allocation_unit: int  # registers that a warp takes are a multiple of this
+    warp_allocation_granularity: int  # warps that a block takes are a multiple of this
+    gpc_sms: tuple[int, ...]  # SMs of each GPC; 0 where they are not known
+    early_sms: int  # SMs of the first GPC that get blocks before all others (memory/grid/placement.py)
     early_first_gpcs: int  # GPCs whose SMs get a block each before the early SMs get their second one
-    early_next_gpcs: int  # and before each further one
+    early_next_gpcs: int  # GPCs whose SMs get a block each before the early SMs get each further one
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
+    """Clocks of the SMs. Times are predicted for the clock under load."""
+
     sm_base_hz: float
     sm_boost_hz: float
-    sm_load_hz: float  # under a GEMM's load: what the time prediction uses
-    sm_tensor_load_hz: float  # the same of a kernel that executes tensor-core instructions
+    sm_load_hz: float  # while a GEMM runs
+    sm_tensor_load_hz: float  # while a GEMM runs that executes tensor-core instructions
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Shared memory; the data array is one with L1's."""
+    """Shared memory. It lies in the same data array as L1, and the data stage of the SM serves accesses to both."""
 
     max_bytes_per_sm: int
-    max_bytes_per_block: int  # opt-in limit
-    default_max_bytes_per_block: int  # static limit, without opting in: 48 KiB
+    max_bytes_per_block: int  # for a kernel that opts in
+    default_max_bytes_per_block: int  # for a kernel that does not
     reserved_bytes_per_block: int
     allocation_unit_bytes: int
-    carveouts_bytes: tuple[int, ...]  # configurable sizes, ascending
+    carveouts_bytes: tuple[int, ...]  # sizes that can be configured, ascending
     banks: int
     bank_bytes: int
-    load_latency_cycles: tuple[float, float, float]  # load to use, 32-, 64-, 128-bit, of one wavefront
-    wavefronts_per_cycle: float  # of the data stage that shared and global accesses use, a SM
-    request_interval_cycles: float = 1.0  # at least, between two requests (shared or global) to that stage, a SM
-    wavefront_latency_cycles: float = 2.0  # that each further wavefront of a load adds to its own latency
-    carveout_headroom: float = 1.0  # room that the driver leaves, over the resident blocks (memory/caches/carveout.py)
-    carveout_few_blocks: int = 2  # where no more than these fit by their threads, it leaves none
+    load_latency_cycles: tuple[float, float, float]  # from load to use, one wavefront; 32, 64 and 128 bits
+    wavefronts_per_cycle: float  # rate of the data stage
+    request_interval_cycles: float  # the data stage takes one request, shared or global, in so many cycles at most
+    wavefront_latency_cycles: float  # added to the latency of a load by each wavefront after the first
+    carveout_headroom: float  # the driver makes room for this times the resident blocks (memory/caches/carveout.py)
+    carveout_few_blocks: int  # it makes room for the resident ones alone where no more than this fit by their threads
 
 
 @dataclass(frozen=True, slots=True)
 class L1:
+    """The L1 cache of an SM. Its tag stage looks up lines, its data stage is that of shared memory."""
+
     unified_bytes: int  # L1 and shared memory together
     line_bytes: int
     sector_bytes: int
-    tag_lines_per_cycle: int  # as many as there are tag banks, each of which looks up one line
-    tag_bank_flips: tuple[int, ...]  # for each bit of a line's number, lowest first: bits of its bank's that it inverts
+    tag_lines_per_cycle: int  # number of tag banks, each of which looks up one line a cycle
+    tag_bank_flips: tuple[int, ...]  # number i: the bits of the tag bank's number that bit i of the line's inverts
     ways: int
-    hit_latency_cycles: tuple[float, float, float]  # load to use: 32-, 64-, 128-bit
-    miss_bytes_per_cycle: float  # L2 to L1, a SM
-    fill_bytes_per_cycle: float  # into the data array, out of the data stage's time
-    tagged_request_cycles: float  # of the data stage, more, by a request to global memory beside ones to shared
-    tagged_after_shared_requests: int  # how many requests to global memory after one to shared take that much more
-    store_bytes_per_cycle: float  # out to L2, a SM
-    partial_line_cycles: float  # that a line takes more, on that way, where sectors are written in part
+    hit_latency_cycles: tuple[float, float, float]  # from load to use; 32, 64 and 128 bits
+    miss_bytes_per_cycle: float  # from L2 to one SM
+    fill_bytes_per_cycle: float  # written to the data array, in which the data stage does nothing else
+    tagged_request_cycles: float  # added to the time in the data stage of a global request that follows a shared one
+    tagged_after_shared_requests: int  # number of global requests after a shared one to which they are added
+    store_bytes_per_cycle: float  # from one SM to L2
+    partial_line_cycles: float  # added to the time of a store on that way for each line written in part
 
 
 @dataclass(frozen=True, slots=True)
 class L2:
     size_bytes: int
-    partitions: int  # 2 where each SM has a near and a far half
+    partitions: int  # 2 where one half is near to an SM and the other is far
     line_bytes: int
     sector_bytes: int
     ways: int
-    fetch_bytes: int  # aligned, that DRAM is read in for a sector that misses
-    merged_requests: int  # of SMs of one GPC for the same sectors, that become one on their way; 1: none merge
-    read_bytes_per_s: float  # all SMs together
-    hit_latency_cycles: float  # load to use, near partition
+    fetch_bytes: int  # aligned piece of memory that is read from DRAM for a sector that misses
+    merged_requests: int  # requests of SMs of one GPC for the same sectors that may become one; 1: none merge
+    read_bytes_per_s: float  # to all SMs together
+    hit_latency_cycles: float  # from load to use, in the near partition
     far_latency_cycles: float
 
 
 @dataclass(frozen=True, slots=True)
 class Dram:
     peak_bytes_per_s: float
-    achievable_fraction: float  # of the peak, in a large copy
-    latency_cycles: float  # load to use, SM cycles
+    achievable_fraction: float  # of the peak, as a large copy reaches it
+    latency_cycles: float  # from load to use, in cycles of the SM
     size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Pipe:
-    """One execution pipe of a sub-partition: cycles between two warp instructions, and result latency in cycles."""
+    """One execution pipe of a sub-partition."""
 
-    issue_interval_cycles: float
-    latency_cycles: float
+    issue_interval_cycles: float  # between two instructions of warps
+    latency_cycles: float  # from issue to the result
     warps_take_turns: bool  # whether the warp whose last instruction for it is longest ago issues first
     passes_barrier: bool  # whether its instructions issue while their warp waits at a barrier (BAR.SYNC)
 
 
 @dataclass(frozen=True, slots=True)
 class Mma:
-    """Tensor-core instructions that take another time than HMMA.16816, whose times are those of the pipe "tensor"."""
+    """Tensor-core instructions that take another time than HMMA.16816, whose times are those of the pipe "tensor".
 
-    half_work_share: float  # of its issue interval: HMMA.1688 in fp16, HMMA.1684 in TF32, IMMA.16816
+    Instructions with half the work are HMMA.1688 in fp16, HMMA.1684 in TF32 and IMMA.16816.
+    """
+
+    half_work_share: float  # issue interval of an instruction with half the work, over that of the whole
     half_work_latency_cycles: float
     imma_interval_cycles: float  # IMMA.16832
     imma_latency_cycles: float
@@ -124,12 +126,12 @@ class Mma:
 
 @dataclass(frozen=True, slots=True)
 class Mio:
-    """The way of memory instructions from issue to the data stage."""
+    """The way of memory instructions from issue to the data stage: a queue and an address unit a sub-partition."""
 
-    queue_entries: int  # a sub-partition, the address unit's included
-    shared_entries: int  # a SM, between the address units and the stages that they share; 0: they hand over directly
+    queue_entries: int  # instructions that a sub-partition's queue and its address unit hold together
+    shared_entries: int  # requests in the SM's queue behind the address units; 0: there is no such queue
     issue_to_address_cycles: float
-    shared_load_interval_cycles: float  # of a sub-partition's address unit; for others it is the issue interval of lsu
+    shared_load_interval_cycles: float  # of the address unit, for shared loads; for others it is lsu's issue interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ class RegisterFile:
     """Read and write ports of the register file of a sub-partition."""
 
     read_window_cycles: int  # within which an instruction of fixed latency reads its registers
-    second_pass_cycles: int  # more, for an instruction that passes the multiplier twice (IMAD.WIDE)
+    second_pass_cycles: int  # added for an instruction that passes the multiplier twice (IMAD.WIDE)
     uniform_row_registers: int  # uniform registers that are read together in one cycle
     uniform_read_window_cycles: int  # within which an instruction of the uniform datapath reads its registers
     uniform_operand_window_cycles: int  # within which a vector instruction reads its uniform register
@@ -164,13 +166,16 @@ class RegisterFile:
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """A SM counts the warps that arrive at barriers one after another."""
+    """A SM counts the warps that arrive at a barrier one after another.
 
-    arrival_cycles: float  # each
-    release_cycles: float  # from the last one counted to the next instruction of the warps that wait
-    flush_cycles: float  # of the data stage, taken by a barrier that opens after memory accesses
-    flush_store_cycles: float  # more for each wavefront of stores since the last flush
-    flush_most_store_cycles: float  # and at most for all of them
+    A barrier that opens after memory accesses flushes the data stage. Barriers that open together share a flush.
+    """
+
+    arrival_cycles: float  # to count one warp
+    release_cycles: float  # from the last warp counted to the next instruction of the warps that wait
+    flush_cycles: float  # that a flush takes of the data stage
+    flush_store_cycles: float  # that each wavefront of stores since the last flush adds
+    flush_most_store_cycles: float  # that all of them add at most
     flush_interval_cycles: float  # a barrier that opens sooner than this after a flush causes no other
 
 
@@ -179,10 +184,10 @@ class Fetch:
     """Instruction caches. Code in the first level is fetched as fast as it issues."""
 
     line_bytes: int
-    first_level_bytes: int  # a SM
+    first_level_bytes: int  # of one SM
     second_level_bytes: int
-    near_line_cycles: float  # a line from the second level
-    far_line_cycles: float  # a line from L2
+    near_line_cycles: float  # to fetch a line from the second level
+    far_line_cycles: float  # to fetch a line from L2
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +198,7 @@ class LaunchCost:
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """Arithmetic peaks at sm_boost_hz, operations a second (a fused multiply-add counts two); 0 where none."""
+    """Arithmetic peaks at sm_boost_hz, in operations a second. A fused multiply-add counts two; 0: there is no unit."""
 
     fp32_flops: float
     fp64_flops: float
@@ -252,7 +257,7 @@ class GpuSpec:
     launch: LaunchCost
     peak: Peak
     provenance: dict[str, Value]  # by key
-    sha256: str  # of the file (and of --set overrides)
+    sha256: str  # of name, architecture and all values, those given with --set included
 
     @property
     def fitted_keys(self) -> tuple[str, ...]:

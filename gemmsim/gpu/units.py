@@ -1,4 +1,4 @@
-"""Units of preset values and of --set: what each means in the unit that the field's name ends with."""
+"""Units of values in GPU files and of --set, and conversion to the unit that the name of a field ends with."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ _SUFFIXES = ("bytes_per_cycle", "bytes_per_s", "bytes", "hz", "cycles", "us", "f
 
 
 def dimension(field: str) -> str:
-    """Dimension of a `GpuSpec` field by its name: "size_bytes" -> "bytes"; "number" where its name has no unit."""
+    """Dimension of a field of `GpuSpec` by its name: "bytes" for "size_bytes", "number" where it has no unit."""
     if re.search(r"bytes_per_(sm|block)$", field):  # a limit of that thing, not a rate
         return "bytes"
     return next((suffix for suffix in _SUFFIXES if field.endswith("_" + suffix)), "number")
 
 
 def short(field: str) -> str:
-    """The field's name without its unit, as preset files and --set may write it: "size_bytes" -> "size"."""
+    """The field's name without its unit, as GPU files and --set may write it: "size" for "size_bytes"."""
     suffix = dimension(field)
     return field.replace("_bytes", "") if suffix == "bytes" else field.removesuffix("_" + suffix)
 
 
 def convert(number: float, unit: str, field: str, key: str) -> float:
-    """`number` of `unit` in the field's own unit; an empty `unit` is that unit already.
+    """Convert `number` from `unit` to the unit of the field. An empty `unit` means that it is in that unit already.
 
     Raises GemmsimError for an unknown unit and for one of another dimension.
     """

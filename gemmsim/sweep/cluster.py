@@ -1,4 +1,4 @@
-"""Jobs on a cluster, by dask.distributed: its scheduler gives the jobs of a worker that is lost to another one."""
+"""Runs jobs on a cluster with dask.distributed, whose scheduler gives the jobs of a lost worker to another one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECONDS_TO_CONNECT = 30
 
 
 def run_cluster(jobs: Sequence[tuple[Job, str]], address: str) -> Generator[Done, None, None]:
-    """Results as they come from the cluster whose scheduler is at `address` ("tcp://host:8786").
+    """Yield results as they come from the cluster whose scheduler is at `address` ("tcp://host:8786").
 
     Every worker needs gemmsim, of this version, and the kernel's files at the same paths. Raises GemmsimError where
     there is no scheduler, no worker, or no dask.
@@ -31,8 +31,8 @@ def run_cluster(jobs: Sequence[tuple[Job, str]], address: str) -> Generator[Done
         if not client.scheduler_info(n_workers=-1)["workers"]:
             raise GemmsimError(f"the dask scheduler at {address} has no workers: start some (dask worker {address})")
         by_key = {key: job for job, key in jobs}
-        # The key names the task too: however often it is asked for, the cluster has one of it. Its results go as soon
-        # as they are here, so that a later sweep of the same key computes anew.
+        # The key names the task too, so that the cluster runs it once however often it is asked for. A result is
+        # released as soon as it is here, so that a later sweep of the same key computes it anew.
         futures = [client.submit(run_job, job, key, key=f"gemmsim-{key}", pure=False) for key, job in by_key.items()]
         try:
             for future in as_completed(futures, loop=client.loop):
@@ -44,7 +44,7 @@ def run_cluster(jobs: Sequence[tuple[Job, str]], address: str) -> Generator[Done
 
 
 def _done(future: Any, by_key: dict[str, Job]) -> Done:
-    """run_job raises nothing, so that an exception is the cluster's: a job that ended several of its workers."""
+    """What became of a job. `run_job` raises nothing: an exception means that the job ended several workers."""
     key = str(future.key).removeprefix("gemmsim-")
     error = future.exception()
     if error is None:

@@ -1,6 +1,6 @@
-"""Whole-number arithmetic in what a user types: `{n // bn}` in a grid, `bm % wm == 0` as a condition.
+"""Evaluates whole-number arithmetic that a user types: `{n // bn}` in a grid, `bm % wm == 0` as a condition.
 
-The text is parsed, never executed: numbers, names, + - * // %, comparisons, and, or, not.
+The text is parsed and never executed. It may have numbers, names, + - * // %, comparisons, and, or, not.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _COMPARED: dict[type, Callable[[int, int], bool]] = {
 
 
 def evaluate(text: str, names: Mapping[str, int]) -> int:
-    """The value of `text`; a condition gives 0 or 1. Raises GemmsimError for whatever else stands there."""
+    """The value of `text`; a condition gives 0 or 1. Raises GemmsimError for text that is not an expression."""
     if len(text) > MOST_CHARACTERS:
         raise GemmsimError(f"an expression of {len(text)} characters: at most {MOST_CHARACTERS}")
     try:
@@ -44,7 +44,7 @@ def evaluate(text: str, names: Mapping[str, int]) -> int:
 
 
 def fill(template: str, names: Mapping[str, int]) -> str:
-    """`sgemm<{bm},{bn}>` with the value of each expression in braces."""
+    """Replace each expression in braces by its value: `sgemm<{bm},{bn}>` becomes `sgemm<128,64>`."""
     return re.sub(r"\{([^{}]*)\}", lambda found: str(evaluate(found[1], names)), template)
 
 

@@ -1,4 +1,4 @@
-"""What a sweep asks for each combination, and the key under which the answer is kept."""
+"""One combination of a sweep, and the key under which its result is stored."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from gemmsim.launch.spec import LaunchSpec
 from gemmsim.studies.compare import Outcome, Task, run_task
 from gemmsim.support.version import MODEL_VERSION
 
-# Parts of gemmsim that say how something is asked or shown: a change there leaves predictions as they are.
-_NO_MODEL = ("cli", "report", "testing")
+# Folders that no prediction depends on: they read requests and show results. The numbers of a GPU have their own hash.
+_NO_MODEL = ("cli", "report", "testing", "presets")
 
 
 @dataclass(frozen=True)
 class Job:
-    """A combination that can be sent to another process or machine: it can be pickled, and is small."""
+    """One combination. It is small and can be sent to another process or machine."""
 
     point: Point
     task: Task
@@ -84,11 +84,14 @@ def _asked(spec: LaunchSpec) -> dict[str, object]:
 
 @cache
 def model_hash() -> str:
-    """Of the modules that make a prediction: a change there without a new MODEL_VERSION meets no older result."""
+    """SHA-256 of the code and the tables that predictions depend on, as 64 hexadecimal digits.
+
+    With it in the key, a result that was stored before a change of them is not found, even if MODEL_VERSION is the same.
+    """
     folder = Path(gemmsim.__file__).parent
     digest = hashlib.sha256()
-    for file in sorted(folder.rglob("*.py")):
+    for file in sorted([*folder.rglob("*.py"), *folder.rglob("*.toml")]):
         name = file.relative_to(folder)
-        if name.parts[0] not in _NO_MODEL:
+        if not set(name.parts) & set(_NO_MODEL):
             digest.update(name.as_posix().encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()

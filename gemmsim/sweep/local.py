@@ -1,4 +1,4 @@
-"""Jobs on this machine: in processes of their own, of which one that is ended takes only its own job with it."""
+"""Runs jobs on this machine in processes of their own. A process that is ended takes only its own job with it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ Keyed = tuple[Job, str]  # a job and its key
 
 
 def run_local(jobs: Sequence[Keyed], processes: int | None = None) -> Generator[Done, None, None]:
-    """Results as they come; `processes` at once, the CPUs at hand where None. 1 starts none.
+    """Yield results as they come.
 
-    Where a process is ended from outside, the jobs under way are tried again one by one; one whose process is ended
+    processes  to run at once; None: one for each CPU at hand; 1: the jobs run in this process
+
+    Where a process is ended from outside, the jobs under way are tried again one by one. A job whose process is ended
     again has failed.
     """
     wanted = min(processes or available_cpus(), len(jobs))
@@ -41,9 +43,9 @@ def run_local(jobs: Sequence[Keyed], processes: int | None = None) -> Generator[
 def _until_broken(
     waiting: deque[Keyed], processes: int, at_once: int, suspects: deque[Keyed]
 ) -> Generator[Done, None, None]:
-    """Takes jobs from `waiting`, `at_once` at a time: a few more than processes, so that none waits for the next.
+    """Take jobs from `waiting` and yield results. `at_once` are under way, more than processes, so that none is idle.
 
-    Where a process is ended, those that were under way go to `suspects`, and the others stay.
+    Where a process is ended, the jobs that were under way go to `suspects`, and the others stay in `waiting`.
     """
     under_way: dict[Future[Done], Keyed] = {}
     with workers(processes) as pool:

@@ -1,4 +1,4 @@
-"""A sweep from its jobs to its ranking: what is known already is not predicted again."""
+"""Runs a sweep, from its jobs to its ranking. What is stored already is not predicted again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All combinations of a sweep, and those that no launch allows: found by arithmetic, without compiling."""
+"""Makes all combinations of a sweep, and finds by arithmetic, without compiling, those that cannot be launched."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ MOST_BLOCKS = (2**31 - 1, 65535, 65535)  # x, y, z: CUDA programming guide, tech
 
 
 def products(axes: Mapping[str, Sequence[int]], times: int) -> list[dict[str, int]]:
-    """Every combination of the axes, the last one fastest. GemmsimError where `times` as many are too many."""
+    """Every combination of the axes; the last axis varies fastest. Raises GemmsimError where `times` as many are too
+    many."""
     count = times
     for values in axes.values():
         count *= len(values)
@@ -33,7 +34,7 @@ def products(axes: Mapping[str, Sequence[int]], times: int) -> list[dict[str, in
 
 
 def size_names(size: Size | None) -> dict[str, int]:
-    """What an expression may name besides the tunables."""
+    """The names m, n and k, which an expression may use besides the tunables."""
     return dict(zip("mnk", size, strict=True)) if size else {}
 
 
@@ -45,9 +46,9 @@ def ladder_jobs(
     where: Sequence[str] = (),
     settings: Settings = USUAL_SETTINGS,
 ) -> tuple[list[Job], list[Pruned]]:
-    """Combinations that may launch, and those that cannot.
+    """Jobs for the combinations that may launch, and the other combinations with the reason.
 
-    template  kernel, dtype and caches; size and tunables come from the others
+    template  gives kernel, dtype and caches; sizes and tunables are replaced
     where     conditions that a combination must meet (see `expressions`)
 
     Raises GemmsimError for a dtype, tunable or value that the rung does not have.
@@ -76,7 +77,7 @@ def ladder_jobs(
 
 
 def unmet(where: Sequence[str], names: Mapping[str, int]) -> tuple[str, str] | None:
-    """(kind, reason) of the first condition that does not hold."""
+    """(kind, reason) of the first condition that does not hold; None where all hold."""
     for condition in where:
         if not evaluate(condition, names):
             return f"--where '{condition}'", "the condition does not hold"
@@ -86,7 +87,7 @@ def unmet(where: Sequence[str], names: Mapping[str, int]) -> tuple[str, str] | N
 def unlaunchable(
     grid: Sequence[int], block: Sequence[int], dynamic_shared_bytes: int, gpu: GpuSpec
 ) -> tuple[str, str] | None:
-    """(kind, reason) of what a GPU refuses, whatever the compiler makes of the kernel; None where it may launch."""
+    """(kind, reason) why the GPU refuses such a launch of any kernel; None where it may launch."""
     threads = block[0] * block[1] * block[2]
     if min(*grid, *block) < 1:
         return "grid", f"a grid of {_by(grid)} blocks of {_by(block)} threads has none"

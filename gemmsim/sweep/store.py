@@ -1,6 +1,6 @@
-"""Results in an SQLite file: one transaction each, so that whatever ends a sweep, what was finished is there.
+"""Stores results in an SQLite file, each in a transaction of its own: whatever ends a sweep, finished results stay.
 
-Columns are for people and their queries; `data` is what is read back.
+The columns are for people and their queries; only `data` is read back.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CREATE TABLE result (
 
 
 class Store:
-    """A file of results; `path` None keeps them in memory. GemmsimError for a file that is none of a sweep."""
+    """A file of results, or a store in memory where `path` is None. Raises GemmsimError for a file of another kind."""
 
     def __init__(self, path: Path | None) -> None:
         self._name = str(path) if path else ":memory:"
@@ -63,7 +63,7 @@ class Store:
         self._file.close()
 
     def load(self, keys: Iterable[str]) -> dict[str, SweepResult]:
-        """Those of `keys` that are there and have not failed: what failed is worth another try."""
+        """The stored results of `keys`, by key, without those that failed: they are worth another try."""
         found = {}
         for key in keys:
             row = self._file.execute(
@@ -74,7 +74,7 @@ class Store:
         return found
 
     def save(self, result: SweepResult) -> None:
-        """In place of an earlier one of the same key."""
+        """Store a result. It replaces an earlier one of the same key."""
         point, prediction = result.point, result.prediction
         values = (
             result.key,

@@ -1,4 +1,4 @@
-"""Predicts one combination, in any process or machine. Nothing is raised: the result says what went wrong."""
+"""Predicts one combination, in any process or on any machine. It raises nothing: the result says what went wrong."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ from gemmsim.launch.spec import LaunchSpec
 from gemmsim.support.errors import GemmsimError
 from gemmsim.sweep.job import Job, key_of
 
-# A cluster's worker may have several threads; numba's compiler and Python's warnings are one a process
+# A worker of a cluster may have several threads, but a process has one numba compiler and one list of warnings.
 _one_at_a_time = threading.Lock()
 
 
 @dataclass(frozen=True)
 class Done:
-    """warned: warnings that the prediction gave, one line each."""
+    """A finished job. `warned` has the warnings of the prediction, one line each."""
 
     result: SweepResult
     warned: tuple[str, ...] = ()
 
 
 def run_job(job: Job, key: str) -> Done:
-    """Predict `job`. `key` is its key where the sweep was started; another one here means other files or another
-    gemmsim."""
+    """Predict `job`. `key` is its key where the sweep was started: if it has another one here, files differ."""
     with _one_at_a_time:
         return _run(job, key)
 
@@ -57,10 +56,9 @@ def failed(job: Job, key: str, reason: str, seconds: float = 0.0) -> SweepResult
 
 
 def _prediction(launch: LaunchSummary, point: Point) -> Prediction:
-    # What a GEMM of the size needs: a tile that reaches beyond C is no merit of its kernel
+    # A kernel gets credit for the operations that a GEMM of this size needs, not for those of tiles that exceed C.
     needed = 2.0 * point.m * point.n * point.k if point.m and point.n and point.k else launch.flops
     per_s = needed / launch.time_us * 1e6 if launch.flops else None
-
     return Prediction(
         time_us=launch.time_us,
         tflops=per_s / 1e12 if per_s else None,
