@@ -86,7 +86,7 @@ def _asked(spec: LaunchSpec) -> dict[str, object]:
 def model_hash() -> str:
     """SHA-256 of the code and the tables that predictions depend on, as 64 hexadecimal digits.
 
-    With it in the key, a result that was stored before a change of them is not found, even if MODEL_VERSION is the same.
+    As it is in the key, a result stored before a change of them is not found, even where MODEL_VERSION is the same.
     """
     folder = Path(gemmsim.__file__).parent
     digest = hashlib.sha256()
