@@ -42,11 +42,12 @@ def serve(
     shapes = shapes_of(trace, accesses)
     caches = simulate_caches(trace, launch, shapes, accesses, gpu, l1_bytes, resident_blocks_per_sm, warm_caches)
     of_record = shapes.of_record
-    tags, missing = look_up(trace.record_base, of_record, shapes.lanes, gpu.l1)
+    counted = slice(int(trace.record_start[trace.counted_blocks * trace.warps_per_block]))
+    tags, missing = np.zeros((2, len(of_record)), np.int64)
+    tags[counted], missing[counted] = look_up(trace.record_base[counted], of_record[counted], shapes.lanes, gpu.l1)
     wavefronts = np.where(caches.l2 > 0, missing, shapes.lanes.wavefronts[of_record])
     partial_lines = _partial_lines(accesses, shapes)[of_record]
-    for column in (tags, wavefronts, partial_lines):  # blocks of weight 0 cost nothing
-        column[trace.record_start[trace.counted_blocks * trace.warps_per_block] :] = 0
+    wavefronts[counted.stop :] = partial_lines[counted.stop :] = 0
     rows = _rows(trace, accesses, shapes, caches, tags, wavefronts)
     weight = trace.weight[: trace.counted_blocks]
     counters = counters_of(

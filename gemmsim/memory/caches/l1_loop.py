@@ -19,7 +19,6 @@ def replay(requests, residents, coalesced, lines, entries, counted, to_l2):  # t
     """
     _fill_lines(coalesced, lines)
     warps = requests.warps_per_block
-    count = 0
     used = 0
     for group in range(len(residents.sm)):
         if group and residents.sm[group] != residents.sm[group - 1]:
@@ -37,13 +36,14 @@ def replay(requests, residents, coalesced, lines, entries, counted, to_l2):  # t
                     if turn < length:
                         i = turn + int(residents.phase[member] * length)
                         i += requests.start[warp] - (length if i >= length else 0)
-                        count = _request(requests, residents, lines, entries, counted, to_l2, member, i, count)
-        to_l2.start[used + 1] = count
+                        _request(requests, residents, lines, entries, counted, to_l2, member, i)
+        to_l2.start[used + 1] = to_l2.start[-1]
 
 
 @njit(inline="always")
-def _request(requests, residents, lines, entries, counted, to_l2, member, i, count):  # type: ignore[no-untyped-def]
-    """Request i of a member, line by line; returns how many entries of `to_l2` are filled."""
+def _request(requests, residents, lines, entries, counted, to_l2, member, i):  # type: ignore[no-untyped-def]
+    """Request i of a member, line by line. The last element of `to_l2.start` counts the entries filled so far."""
+    count = to_l2.start[-1]
     shape = np.int64(requests.shape[i])
     base = requests.base_sector[i] + residents.offset_sectors[residents.offset_row[member], lines.pc[shape]]
     index = 4 * shape + (base & 3)
@@ -64,7 +64,7 @@ def _request(requests, residents, lines, entries, counted, to_l2, member, i, cou
             to_l2.operation[count] = READ if operation == READ_PAST_L1 else operation
             to_l2.request[count] = i
             count += 1
-    return count
+    to_l2.start[-1] = count
 
 
 @njit(inline="always")
