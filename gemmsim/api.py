@@ -1,4 +1,4 @@
-"""The whole flow: a kernel, a launch and a GPU in; a Report out."""
+"""The whole flow: it takes a kernel, a launch and a GPU, and gives a Report."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from gemmsim.trace.blocks.choice import plan
 from gemmsim.trace.execute import Executor, Stopped
 from gemmsim.trace.types import Argument, Execution, Launch, WarpTrace
 
-if TYPE_CHECKING:  # what not every prediction needs is imported where it is
+if TYPE_CHECKING:  # not every prediction needs these, so they are imported where they are used
     from gemmsim.analysis.accesses.types import AccessSample, BlockView
     from gemmsim.trace.sanitizer.findings import Sanitized
 
 
 @dataclass(frozen=True)
 class Counted:
-    """A launch executed and counted, before anything is timed.
+    """A launch that was executed and counted, but not timed.
 
-    launch    with the arrays that it was executed with
-    pointers  device address of each array argument
-    sm_count  of the GPU
+    launch    the launch, with the arrays that it was executed with
+    pointers  device address of each array argument, None for a scalar
+    sm_count  SMs of the GPU
     """
 
     launch: Launch
@@ -55,9 +55,11 @@ class Counted:
 
 
 def count(spec: LaunchSpec, program: Program | None = None) -> Counted:
-    """Compile, execute and count a launch. Raises GemmsimError, with one clear line, for whatever cannot be.
+    """Compile, execute and count a launch.
 
-    program  what compiling the kernel gives, where it is known already
+    Raises GemmsimError, with one clear line, where the kernel or the launch does not allow it.
+
+    program  the compiled kernel, where it is known already
     """
     gpu, settings = spec.gpu, spec.settings
     if program is None:
@@ -73,11 +75,10 @@ def count(spec: LaunchSpec, program: Program | None = None) -> Counted:
 
 
 def recount(counted: Counted, spec: LaunchSpec) -> Counted:
-    """What `count` gives for the same kernel and launch on a GPU with other numbers, or with warm caches, executing no
-    more than it must.
+    """What `count` gives for the same kernel and launch on a GPU with other numbers, or with warm caches.
 
-    Which blocks are executed depends on the SMs and the blocks that are resident; all else is the memory model's.
-    Raises GemmsimError where no block fits.
+    Blocks are executed again only if which of them are executed has changed: that depends on the number of SMs and on
+    how many blocks an SM holds. Otherwise the memory model alone runs again. Raises GemmsimError where no block fits.
     """
     gpu = spec.gpu
     occupancy = _occupancy(counted.program, spec)
@@ -109,20 +110,20 @@ def sanitize(spec: LaunchSpec) -> Sanitized:
 def analyze(spec: LaunchSpec, accesses: bool = True) -> Report:
     """Predict one launch. Raises GemmsimError as `count` does.
 
-    accesses  whether the Report gets single accesses and a block's way, which drawings are made of and numbers are not
+    accesses  whether the Report gets samples of single accesses and the view of one block, which only drawings use
     """
     return conclude(count(spec), spec, accesses)
 
 
 def time(counted: Counted, spec: LaunchSpec) -> Timing:
-    """How long a launch takes that `count` or `recount` has counted for the same spec."""
+    """How long a launch takes. `counted` is what `count` or `recount` gave for the same spec."""
     trace, cost = counted.execution.trace, counted.traffic.cost
     options = TimingOptions(engine=spec.settings.engine)
     return schedule(counted.program, counted.launch, trace, cost, spec.gpu, counted.occupancy.blocks_per_sm, options)
 
 
 def conclude(counted: Counted, spec: LaunchSpec, accesses: bool = True) -> Report:
-    """What `analyze` gives, for a launch that is counted already for the same spec."""
+    """The Report that `analyze` gives, for a launch that is already counted for the same spec."""
     launch, trace = counted.launch, counted.execution.trace
     timing = time(counted, spec)
     evidence = _evidence(counted, spec, timing)

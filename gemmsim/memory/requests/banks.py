@@ -39,11 +39,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.memory.requests.coalescer import LINE_SHIFT
 from gemmsim.support.warp import WARP_LANES
 
 BANKS = 32
 BANK_SHIFT = 2  # banks are 4 bytes wide
-_LINE_SHIFT = 7
 
 
 def floor_wavefronts(width_bytes: int, lanes: int = WARP_LANES) -> int:
@@ -98,7 +98,7 @@ def copy_wavefronts(
         own = words % BANKS + BANKS * np.arange(WARP_LANES)[:, None]  # in each bank, every lane has a word of its own
         wanted = np.repeat(active[:, :, None], words_a_lane, axis=2)
         return _passes(own, wanted, words_a_lane).sum(axis=1)
-    lines = np.sort(np.where(active, offsets_bytes >> _LINE_SHIFT, -1).reshape(-1, 4, WARP_LANES // 4), axis=2)
+    lines = np.sort(np.where(active, offsets_bytes >> LINE_SHIFT, -1).reshape(-1, 4, WARP_LANES // 4), axis=2)
     distinct = (lines >= 0).astype(np.int64)
     distinct[:, :, 1:] &= lines[:, :, 1:] != lines[:, :, :-1]
     lines_of_quarter = distinct.sum(axis=2)
