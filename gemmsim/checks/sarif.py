@@ -35,13 +35,7 @@ def render(outcomes: Sequence[Outcome]) -> str:
     """
     rules = sorted({outcome.rule for outcome in outcomes})
     run = {
-        "tool": {
-            "driver": {
-                "name": "gemmsim",
-                "version": __version__,
-                "rules": [_rule(rule) for rule in rules],
-            }
-        },
+        "tool": {"driver": {"name": "gemmsim", "version": __version__, "rules": [_rule(rule) for rule in rules]}},
         "columnKind": "utf16CodeUnits",
         "results": [_result(outcome, rules.index(outcome.rule)) for outcome in outcomes if not outcome.ok],
     }

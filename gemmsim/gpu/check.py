@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 
 from gemmsim.gpu.fields import types
 from gemmsim.gpu.improve import value_of
@@ -44,56 +45,31 @@ def check(gpu: GpuSpec) -> GpuSpec:
     return gpu
 
 
-def _rules(gpu: GpuSpec) -> list[tuple[bool, str]]:
+def _rules(gpu: GpuSpec) -> Iterator[tuple[bool, str]]:
+    """Each rule: whether it holds, and the message where it does not."""
     sm, shared, l1, l2, clock = gpu.sm, gpu.shared, gpu.l1, gpu.l2, gpu.clock
-    most = shared.max_bytes_per_sm
-    return [
-        (re.fullmatch(r"sm_\d{2,3}", gpu.arch) is not None, f"arch must look like 'sm_90', not '{gpu.arch}'"),
-        (
-            sm.max_threads_per_block <= 32 * sm.max_warps,
-            f"sm.max_threads_per_block ({sm.max_threads_per_block}) exceeds 32 * sm.max_warps ({32 * sm.max_warps})",
-        ),
-        (
-            sm.max_warps % sm.sub_partitions == 0 and sm.registers % sm.sub_partitions == 0,
-            f"sm.max_warps and sm.registers must divide by sm.sub_partitions ({sm.sub_partitions})",
-        ),
-        (
-            most <= l1.unified_bytes,
-            f"shared.max_bytes_per_sm ({most}) exceeds l1.unified_bytes ({l1.unified_bytes}), of which it is a part",
-        ),
-        (
-            shared.max_bytes_per_block + shared.reserved_bytes_per_block <= most,
-            f"shared.max_bytes_per_block ({shared.max_bytes_per_block}) and the reserved "
-            f"{shared.reserved_bytes_per_block} exceed shared.max_bytes_per_sm ({most})",
-        ),
-        (
-            shared.default_max_bytes_per_block <= shared.max_bytes_per_block,
-            f"shared.default_max_bytes_per_block ({shared.default_max_bytes_per_block}) exceeds "
-            f"shared.max_bytes_per_block ({shared.max_bytes_per_block})",
-        ),
-        (
-            list(shared.carveouts_bytes) == sorted(set(shared.carveouts_bytes)) and shared.carveouts_bytes[-1] == most,
-            f"shared.carveouts_bytes must ascend and end with shared.max_bytes_per_sm ({most})",
-        ),
-        (
-            l1.line_bytes % l1.sector_bytes == 0 and l2.line_bytes % l2.sector_bytes == 0,
-            "line_bytes must be a multiple of sector_bytes in l1 and l2",
-        ),
-        (
-            max(l1.tag_bank_flips) < 4 and len(l1.tag_bank_flips) <= 32,
-            "l1.tag_bank_flips must be at most 32 numbers below 4, the number of tag banks",
-        ),
-        (
-            l2.far_latency_cycles >= l2.hit_latency_cycles,
-            f"l2.far_latency_cycles ({l2.far_latency_cycles:g}) is below l2.hit_latency_cycles "
-            f"({l2.hit_latency_cycles:g})",
-        ),
-        (
-            clock.sm_base_hz <= clock.sm_boost_hz,
-            f"clock.sm_base_hz ({clock.sm_base_hz:g}) exceeds clock.sm_boost_hz ({clock.sm_boost_hz:g})",
-        ),
-        (
-            gpu.dram.achievable_fraction <= 1,
-            f"dram.achievable_fraction ({gpu.dram.achievable_fraction:g}) exceeds 1",
-        ),
-    ]
+    most, a_block, reserved = shared.max_bytes_per_sm, shared.max_bytes_per_block, shared.reserved_bytes_per_block
+    threads, carveouts, flips = sm.max_threads_per_block, shared.carveouts_bytes, l1.tag_bank_flips
+    yield re.fullmatch(r"sm_\d{2,3}", gpu.arch) is not None, f"arch must look like 'sm_90', not '{gpu.arch}'"
+    warps = f"32 * sm.max_warps ({32 * sm.max_warps})"
+    yield threads <= 32 * sm.max_warps, f"sm.max_threads_per_block ({threads}) exceeds {warps}"
+    even = sm.max_warps % sm.sub_partitions == 0 and sm.registers % sm.sub_partitions == 0
+    yield even, f"sm.max_warps and sm.registers must divide by sm.sub_partitions ({sm.sub_partitions})"
+    whole = f"l1.unified_bytes ({l1.unified_bytes}), of which it is a part"
+    yield most <= l1.unified_bytes, f"shared.max_bytes_per_sm ({most}) exceeds {whole}"
+    both = f"shared.max_bytes_per_block ({a_block}) and the reserved {reserved}"
+    yield a_block + reserved <= most, f"{both} exceed shared.max_bytes_per_sm ({most})"
+    default = f"shared.default_max_bytes_per_block ({shared.default_max_bytes_per_block})"
+    yield shared.default_max_bytes_per_block <= a_block, f"{default} exceeds shared.max_bytes_per_block ({a_block})"
+    ascending = list(carveouts) == sorted(set(carveouts)) and carveouts[-1] == most
+    yield ascending, f"shared.carveouts_bytes must ascend and end with shared.max_bytes_per_sm ({most})"
+    sectors = l1.line_bytes % l1.sector_bytes == 0 and l2.line_bytes % l2.sector_bytes == 0
+    yield sectors, "line_bytes must be a multiple of sector_bytes in l1 and l2"
+    flips_fit = max(flips) < 4 and len(flips) <= 32
+    yield flips_fit, "l1.tag_bank_flips must be at most 32 numbers below 4, the number of tag banks"
+    far, near = l2.far_latency_cycles, l2.hit_latency_cycles
+    yield far >= near, f"l2.far_latency_cycles ({far:g}) is below l2.hit_latency_cycles ({near:g})"
+    base, boost = clock.sm_base_hz, clock.sm_boost_hz
+    yield base <= boost, f"clock.sm_base_hz ({base:g}) exceeds clock.sm_boost_hz ({boost:g})"
+    share = gpu.dram.achievable_fraction
+    yield share <= 1, f"dram.achievable_fraction ({share:g}) exceeds 1"

@@ -6,39 +6,22 @@ import re
 
 from gemmsim.support.errors import GemmsimError, nearest
 
-# unit -> (dimension, factor to the unit of the field)
-UNITS: dict[str, tuple[str, float]] = {
-    "1": ("number", 1.0),
-    "%": ("number", 0.01),
-    "B": ("bytes", 1.0),
-    "kB": ("bytes", 1e3),
-    "MB": ("bytes", 1e6),
-    "GB": ("bytes", 1e9),
-    "KiB": ("bytes", 2.0**10),
-    "MiB": ("bytes", 2.0**20),
-    "GiB": ("bytes", 2.0**30),
-    "B/s": ("bytes_per_s", 1.0),
-    "GB/s": ("bytes_per_s", 1e9),
-    "TB/s": ("bytes_per_s", 1e12),
-    "B/cycle": ("bytes_per_cycle", 1.0),
-    "Hz": ("hz", 1.0),
-    "kHz": ("hz", 1e3),
-    "MHz": ("hz", 1e6),
-    "GHz": ("hz", 1e9),
-    "cycle": ("cycles", 1.0),
-    "cycles": ("cycles", 1.0),
-    "ns": ("us", 1e-3),
-    "us": ("us", 1.0),
-    "ms": ("us", 1e3),
-    "FLOP/s": ("flops", 1.0),
-    "GFLOP/s": ("flops", 1e9),
-    "TFLOP/s": ("flops", 1e12),
-    "OP/s": ("ops", 1.0),
-    "TOP/s": ("ops", 1e12),
+# dimension: {unit: factor to the unit of the field}
+_FACTORS: dict[str, dict[str, float]] = {
+    "number": {"1": 1.0, "%": 0.01},
+    "bytes": {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30},
+    "bytes_per_s": {"B/s": 1.0, "GB/s": 1e9, "TB/s": 1e12},
+    "bytes_per_cycle": {"B/cycle": 1.0},
+    "hz": {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9},
+    "cycles": {"cycle": 1.0, "cycles": 1.0},
+    "us": {"ns": 1e-3, "us": 1.0, "ms": 1e3},
+    "flops": {"FLOP/s": 1.0, "GFLOP/s": 1e9, "TFLOP/s": 1e12},
+    "ops": {"OP/s": 1.0, "TOP/s": 1e12},
 }
+# unit: (dimension, factor)
+UNITS = {unit: (name, factor) for name, units in _FACTORS.items() for unit, factor in units.items()}
 
-# Longest first: `peak_bytes_per_s` is a rate, not bytes.
-_SUFFIXES = ("bytes_per_cycle", "bytes_per_s", "bytes", "hz", "cycles", "us", "flops", "ops")
+_SUFFIXES = sorted(_FACTORS, key=len, reverse=True)  # longest first: `peak_bytes_per_s` is a rate, not bytes
 
 
 def dimension(field: str) -> str:
@@ -60,7 +43,7 @@ def convert(number: float, unit: str, field: str, key: str) -> float:
     Raises GemmsimError for an unknown unit and for one of another dimension.
     """
     wanted = dimension(field)
-    usable = [name for name, (dim, _) in UNITS.items() if dim == wanted]
+    usable = list(_FACTORS[wanted])
     if not unit:
         return number
     if unit not in UNITS:
