@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from numba import njit, uint32, uint64
 from numpy_lanes import NumpyLanes
 
-from gemmsim.isa.semantics.registry import Op, load
+from gemmsim.isa.semantics.operations import load
+from gemmsim.isa.semantics.registry import Op
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro
 from gemmsim.trace.llvm.lane_operations import lane_operation

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from gemmsim.isa.lanes import Lanes
@@ -46,15 +45,3 @@ def op(function: Callable[..., Any], name: str | None = None) -> Callable[..., A
     assert key not in OPS, key
     OPS[key] = Op(key, function, sources, len(types) - len(sources), results)
     return function
-
-
-@cache
-def load() -> dict[str, Op]:
-    """Every micro-operation, sorted by name.
-
-    The order decides the numbers in the compiled executor, which is kept between runs: it must not depend on which of
-    these modules happens to be imported first.
-    """
-    from gemmsim.isa.semantics import conversion, double, half, integer, logic, predicate, single  # noqa: F401
-
-    return dict(sorted(OPS.items()))

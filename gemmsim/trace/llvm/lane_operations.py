@@ -14,7 +14,8 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from gemmsim.isa.lanes import WIDTH_BITS, Lanes
-from gemmsim.isa.semantics.registry import Op, load
+from gemmsim.isa.semantics.operations import load
+from gemmsim.isa.semantics.registry import Op
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gemmsim.isa.opcodes import OPCODES
 from gemmsim.isa.program import ZERO, Instruction, Operand, OperandKind, Program
-from gemmsim.isa.semantics.registry import load
+from gemmsim.isa.semantics.operations import load
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro

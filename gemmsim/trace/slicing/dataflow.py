@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from gemmsim.isa.lanes import WIDTH_BITS
-from gemmsim.isa.semantics.registry import load
+from gemmsim.isa.semantics.operations import load
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro
 from gemmsim.trace.lower.context import CONTROL_NUMBER, OP_NUMBER
