@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from bench_launches import Rate, request_of
+from bench_launches import Rate, launch_of
 
 from gemmsim.api import analyze
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.bench
 @pytest.mark.parametrize("size", [256, 4096])
 @pytest.mark.parametrize("kernel", ["naive", "tiled", "warptiled", "async_pipelined", "tensorcore_pipelined"])
 def test_analyze(kernel: str, size: int, rate: Rate) -> None:
-    request = request_of(kernel, size)
+    request = launch_of(kernel, size)
     report = rate(lambda: analyze(request, accesses=False), 1, "launches", rounds=3)
     assert report.verified.ok is not False  # type: ignore[attr-defined]
 

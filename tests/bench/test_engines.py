@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bench_launches import Rate, counted, request_of
+from bench_launches import Rate, counted, launch_of
 
 from gemmsim.isa.program import Program
 from gemmsim.memory.caches.l1 import replay_l1
@@ -32,7 +32,7 @@ LANES = 32
 @pytest.mark.parametrize("kernel", ["naive", "tiled", "warptiled", "tensorcore_pipelined"])
 def test_executor(kernel: str, rate: Rate) -> None:
     """All blocks of a 256 GEMM, with the records and streams that the models want."""
-    request, program = request_of(kernel, 256), counted(kernel, 256).program
+    request, program = launch_of(kernel, 256), counted(kernel, 256).program
     launch = request.launch_with_arrays()
     blocks = range(launch.blocks)
     ones = [1.0] * len(blocks)
@@ -70,7 +70,7 @@ def accesses_of(program: Program, trace: WarpTrace) -> dict[int, Access]:
 
 def test_l1_and_l2_replay(rate: Rate) -> None:
     """Every access of a naive 256 GEMM; the rate counts the warps' requests, not the sectors."""
-    request, done = request_of("naive", 256, full=True), counted("naive", 256, full=True)
+    request, done = launch_of("naive", 256, full=True), counted("naive", 256, full=True)
     trace, shapes, gpu = done.execution.trace, done.traffic.shapes, request.gpu
     requests = l1_requests_of(trace, shapes, accesses_of(done.program, trace))
     placement = place(len(trace.blocks), gpu.sm, done.occupancy.blocks_per_sm)
@@ -89,7 +89,7 @@ def test_l1_and_l2_replay(rate: Rate) -> None:
 @pytest.mark.parametrize("size", [1024, 4096])
 def test_footprint(size: int, rate: Rate) -> None:
     """The estimate of L2 and DRAM traffic; the rate counts blocks of the grid."""
-    request, done = request_of("tiled", size), counted("tiled", size)
+    request, done = launch_of("tiled", size), counted("tiled", size)
     trace, launch, shapes = done.execution.trace, request.launch, done.traffic.shapes
     requests = l1_requests_of(trace, shapes, accesses_of(done.program, trace))
     steps = block_steps_of(trace, launch, requests)
@@ -105,7 +105,7 @@ def test_footprint(size: int, rate: Rate) -> None:
 @pytest.mark.parametrize("kernel", ["naive", "tiled", "warptiled"])
 def test_sm_model(kernel: str, engine: str, budget: int, rate: Rate) -> None:
     """One SM with all the blocks that it holds at once, of a 1024 GEMM."""
-    request, done = request_of(kernel, 1024), counted(kernel, 1024)
+    request, done = launch_of(kernel, 1024), counted(kernel, 1024)
     gpu, resident = request.gpu, done.occupancy.blocks_per_sm
     table = instruction_table(done.program, gpu)
     streams = RecordedStreams(done.program, table, done.execution.trace, done.traffic.cost)

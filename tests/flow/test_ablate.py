@@ -19,7 +19,7 @@ from gemmsim_validate.compare.document import Section
 from gemmsim_validate.compare.predict import predict
 from gemmsim_validate.documents import render
 from gemmsim_validate.records.case import Case, Series
-from gemmsim_validate.records.replay import request_of
+from gemmsim_validate.records.replay import launch_of
 from gemmsim_validate.records.select import replayable_cases
 
 from gemmsim.api import count
@@ -77,7 +77,7 @@ def case(name: str) -> Case:
 
 @cache
 def inputs(name: str) -> Inputs:
-    request = request_of(case(name))
+    request = launch_of(case(name))
     return Inputs.of(count(request), request)
 
 

@@ -16,12 +16,12 @@ Rate = Callable[..., object]  # the fixture `rate` of tests/conftest.py
 
 
 @cache
-def request_of(kernel: str, size: int, full: bool = False) -> LaunchSpec:
+def launch_of(kernel: str, size: int, full: bool = False) -> LaunchSpec:
     """A rung on an H200 at M = N = K = `size`; `full` executes every block."""
     return ladder_launch(LadderCase(kernel, size, size, size), load_gpu(GPU), Settings(full=full))
 
 
 @cache
 def counted(kernel: str, size: int, full: bool = False) -> Counted:
-    """The launch of `request_of`, executed and counted."""
-    return count(request_of(kernel, size, full))
+    """The launch of `launch_of`, executed and counted."""
+    return count(launch_of(kernel, size, full))

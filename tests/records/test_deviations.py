@@ -8,7 +8,7 @@ import pytest
 from gemmsim_validate.compare.deviations import PATH, Deviation, known_deviations
 from gemmsim_validate.records.case import Case, load_cases
 from gemmsim_validate.records.files import FOLDER
-from gemmsim_validate.records.replay import request_of
+from gemmsim_validate.records.replay import launch_of
 
 from gemmsim.api import count
 
@@ -25,7 +25,7 @@ def case_of(deviation: Deviation) -> Case:
 @pytest.mark.parametrize("deviation", SMALL, ids=lambda deviation: f"{deviation.number}-{deviation.counter}")
 def test_the_deviation_is_still_there(deviation: Deviation) -> None:
     case = case_of(deviation)
-    error = deviation.error(case, count(request_of(case)).traffic.counters)
+    error = deviation.error(case, count(launch_of(case)).traffic.counters)
     assert deviation.is_there(error), (
         f"deviation {deviation.number} is now {error:+.1f}, {deviation.least} to {deviation.most} on record"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gemmsim_validate.records.case import load_cases
-from gemmsim_validate.records.replay import request_of
+from gemmsim_validate.records.replay import launch_of
 
 from gemmsim.api import count
 
@@ -33,7 +33,7 @@ def test_the_figures_the_issue_names() -> None:
     }
     for case in load_cases():
         if case.n == 1024 and case.name in expected:
-            counters = count(request_of(case)).traffic.counters
+            counters = count(launch_of(case)).traffic.counters
             for name, value in expected[case.name].items():
                 assert counters[name] == value, (case.name, name)
 
@@ -46,7 +46,7 @@ def test_passes_of_the_tag_stage() -> None:
     for case in load_cases():
         cube = case.m == case.n == case.k and case.n in (1000, 1024)
         if cube and case.name in ("naive", "coalesced", "blocktile_1d"):
-            counted = count(request_of(case)).traffic.counters[metric]
+            counted = count(launch_of(case)).traffic.counters[metric]
             found[case.name, case.n] = counted / case.counters[metric]
     assert len(found) == 6
     for (name, n), ratio in found.items():

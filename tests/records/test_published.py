@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from gemmsim_validate.records.case import Case, load_cases
 from gemmsim_validate.records.files import FOLDER
-from gemmsim_validate.records.replay import request_of
+from gemmsim_validate.records.replay import launch_of
 
 from gemmsim.analysis.limits.occupancy import theoretical_occupancy
 from gemmsim.api import Counted, count
@@ -20,7 +20,7 @@ NOISE = 0.005
 
 def counted(name: str) -> tuple[Case, Counted]:
     case = CASES[name]
-    return case, count(request_of(case))
+    return case, count(launch_of(case))
 
 
 def test_rtx4090_2d_block_tile() -> None:
@@ -53,7 +53,7 @@ def test_a100_2d_block_tile() -> None:
 def test_rtx5070ti_occupancy(tile: int, occupancy: float, blocks: int) -> None:
     """Registers, carve-out and each limit as Nsight Compute printed them for 16 x 16 and 32 x 32 threads."""
     case = CASES[f"boopdotpng-rtx5070ti-tiled{tile}-f32-4096x4096x4096"]
-    request = request_of(case)
+    request = launch_of(case)
     program = compile_kernel(request.kernel, request.gpu.arch, default_cache())
     found = theoretical_occupancy(
         program.registers, program.static_shared_bytes, tile * tile, request.gpu, grid_blocks=request.launch.blocks

@@ -42,12 +42,12 @@ def ablate(case: Case, keys: Sequence[str]) -> Timed:
     """Time one case as it is, and without each of these mechanisms in turn."""
     from gemmsim.api import count
 
-    from ..records.replay import request_of
+    from ..records.replay import launch_of
     from .switch import Inputs
 
     start = time.perf_counter()
     try:
-        request = replace(request_of(case), warm_caches=case.warm(case.compared_time))
+        request = replace(launch_of(case), warm_caches=case.warm(case.compared_time))
         given = Inputs.of(count(request), request)
         time_us = given.time_us()
         without_us = {key: BY_KEY[key].switch(given).time_us() for key in keys}

@@ -10,7 +10,7 @@ from gemmsim.gpu import GpuSpec
 from gemmsim.sm.schedule import TimingOptions, schedule
 
 from ..records.case import Case
-from ..records.replay import request_of
+from ..records.replay import launch_of
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def case_sample(case: Case, gpu: GpuSpec, max_instructions: int | None = None) -
 
     max_instructions  how many warp instructions are simulated for a time; None: as many as `gemmsim analyze` does
     """
-    request = replace(request_of(case), gpu=gpu, warm_caches=case.warm(case.calibrated_time))
+    request = replace(launch_of(case), gpu=gpu, warm_caches=case.warm(case.calibrated_time))
     counted = count(request)
     trace, cost, resident = counted.execution.trace, counted.traffic.cost, counted.occupancy.blocks_per_sm
     options = TimingOptions() if max_instructions is None else TimingOptions(max_instructions=max_instructions)

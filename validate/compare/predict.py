@@ -51,12 +51,12 @@ def predict(case: Case) -> Prediction:
     """Predict one case, without the predictions on disk."""
     from gemmsim import api
 
-    from ..records.replay import request_of
+    from ..records.replay import launch_of
 
     start = time.perf_counter()
     try:
         warm = case.warm(case.compared_time)
-        request = replace(request_of(case), warm_caches=warm and not case.counters)
+        request = replace(launch_of(case), warm_caches=warm and not case.counters)
         counted = api.count(request)
         report = api.conclude(counted, request, accesses=False)
         time_us = report.evidence.timing.duration_us

@@ -1,6 +1,6 @@
-"""`python -m validate.measure --bundle FOLDER -o FILE`: for a GPU's machine that has no gemmsim installed.
+"""`python -m validate.measure --bundle FOLDER -o FILE` measures on a machine without gemmsim installed.
 
-It imports the checkout's light parts, numba-cuda and NumPy only (no click, SimPy or compiler).
+It imports only light parts of the checkout, numba-cuda and NumPy, but neither click nor SimPy nor a compiler.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
 
 
 def run(folder: Path, output: Path, options: Options) -> int:
-    """Measure a bundle; 1 where a case failed or computed a wrong C."""
+    """Measure a bundle; return 1 where a case failed or computed a wrong C, else 0."""
     bundle = read_bundle(folder)
     child = [sys.executable, "-m", str(__package__), "--bundle", str(folder), "--launch-once"]
     records = measure(bundle, Gpu(), output, options, child)

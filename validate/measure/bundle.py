@@ -1,4 +1,4 @@
-"""A bundle: cubins and a manifest of cases, made where there is a compiler and run where there is a GPU."""
+"""A bundle is a folder of cubins with a manifest of cases. It is made with a compiler and measured with a GPU."""
 
 from __future__ import annotations
 
@@ -18,9 +18,13 @@ MANIFEST = "manifest.json"
 
 @dataclass(frozen=True)
 class Bundle:
-    """arch: "sm_90"; cases: records (see record.schema.json) without results, with `counters_wanted` beside them.
+    """What a bundle holds.
 
-    probe  the placement probe's cubin, by name in the folder
+    arch             the architecture that its cubins are for, "sm_90"
+    gpu              the preset that predicts the GPU
+    cases            records (see record.schema.json) without results
+    counters_wanted  ids of the cases that are to be profiled
+    probe            file name of the placement probe's cubin
     """
 
     folder: Path
@@ -31,7 +35,7 @@ class Bundle:
     probe: str
 
     def cubin(self, sha256: str) -> bytes:
-        """Raises GemmsimError where the cubin is not there or is another one."""
+        """A cubin by its hash. Raises GemmsimError where it is missing or has another hash."""
         path = self.folder / cubin_name(sha256)
         try:
             data = path.read_bytes()
@@ -43,7 +47,7 @@ class Bundle:
 
 
 def read_bundle(folder: Path) -> Bundle:
-    """Raises GemmsimError, one line, where the folder is no bundle of this version."""
+    """Read a bundle. Raises GemmsimError, one line, where the folder is no bundle of this version."""
     path = folder / MANIFEST
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -64,7 +68,7 @@ def read_bundle(folder: Path) -> Bundle:
 
 
 def manifest(bundle: Bundle) -> bytes:
-    """The manifest's text, one case a line."""
+    """The text of the manifest, with one case on each line."""
     head = {
         "version": VERSION,
         "arch": bundle.arch,

@@ -1,4 +1,4 @@
-"""The @cuda.jit function itself, launched by numba: is what was simulated what numba runs on this machine?"""
+"""Launches the @cuda.jit function through numba, to see whether numba runs the same code here as is simulated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SCALARS = {"f32": "float32", "f64": "float64", "i32": "int32"}
 def dispatcher_check(
     case: Mapping[str, Any], cubin: bytes, host: Host, arrays: Mapping[str, Any], gpu: Any
 ) -> dict[str, Any]:
-    """The record's `dispatcher`. bf16 is compiled but not launched: NumPy has no such type to tell numba by."""
+    """The record's `dispatcher`. bf16 is compiled but not launched, as NumPy has no such type to tell numba of."""
     subject, problem, launch = case["subject"], case["problem"], case["launch"]
     kernel = kernel_info(subject["name"]).build(**subject["tunables"])
     found: dict[str, Any] = {}
@@ -50,7 +50,7 @@ def dispatcher_check(
 
 
 def machine_code(cubin: bytes) -> bytes:
-    """The instructions of a cubin: its .text sections, in order. GemmsimError where this is no 64-bit ELF file."""
+    """The instructions of a cubin: its .text sections, in order. Raises GemmsimError where it is no 64-bit ELF file."""
     if cubin[:5] != b"\x7fELF\x02":
         raise GemmsimError("this is no cubin: it does not begin as a 64-bit ELF file")
     offset, size, count, names_index = _HEADER_OFFSETS.unpack_from(cubin)

@@ -1,4 +1,4 @@
-"""The GPU: numba.cuda's context, streams, events and arrays; cubins loaded and launched through the driver API."""
+"""The GPU of this machine: context, stream, events and arrays of numba.cuda; cubins by way of the driver API."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from gemmsim.support.errors import GemmsimError
 
 from .nvml import Nvml
 
-_DEFAULT_SHARED_LIMIT = 48 * 1024  # bytes a block without opting in
 _RUNTIME = ("numpy", "numba", "numba-cuda", "cuda-bindings", "cuda-core", "torch", "cupy", "nvmath-python")
 
 
 @dataclass(frozen=True)
 class Call:
-    """A kernel with its arguments packed: `parameters` holds the values that `pointers` point to."""
+    """A kernel with its arguments packed; `parameters` keeps the values alive that `pointers` point to."""
 
     function: Any
     grid: tuple[int, int, int]
@@ -33,11 +32,11 @@ class Call:
 
 
 class Gpu:
-    """The current device. Raises GemmsimError, one line, where there is none, or numba-cuda is missing."""
+    """The current device. Raises GemmsimError, one line, where there is none or where numba-cuda is missing."""
 
     def __init__(self) -> None:
         if not hasattr(np, "row_stack"):
-            np.row_stack = np.vstack  # numba-cuda 0.30 names it when imported; NumPy 2.5 removed it
+            np.row_stack = np.vstack  # numba-cuda 0.30 uses it when it is imported; NumPy 2.5 removed it
         try:
             from cuda.bindings import driver
             from numba import cuda
@@ -45,7 +44,7 @@ class Gpu:
             raise GemmsimError(f"measuring needs numba-cuda (pip install 'numba-cuda[cu13]'): {error}") from None
         try:
             available = cuda.is_available()
-        except Exception:  # an absent or old driver shows in several ways
+        except Exception:  # a missing or old driver shows in several ways
             available = False
         if not available:
             raise GemmsimError("there is no usable NVIDIA GPU here (numba.cuda finds none); prepare works without one")
@@ -65,7 +64,7 @@ class Gpu:
             read(attribute.CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE),
             read(attribute.CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH),
         )
-        # two transfers a clock, as the driver reports it
+        # The driver reports a clock in which memory transfers twice.
         self.dram_peak_bytes_per_s = 2e3 * khz * bits / 8 if khz and bits else None
         major, minor = device.compute_capability[:2]
         self.capability = (int(major), int(minor))
@@ -104,7 +103,7 @@ class Gpu:
         return copy
 
     def load(self, cubin: bytes, symbol: str, dynamic_shared_bytes: int = 0) -> Any:
-        """A kernel of a cubin, allowed that much dynamic shared memory."""
+        """A kernel of a cubin, which may use that much dynamic shared memory."""
         module = self._check(self.driver.cuModuleLoadData(cubin))
         self._modules.append(module)
         function = self._check(self.driver.cuModuleGetFunction(module, symbol.encode()))
@@ -113,12 +112,15 @@ class Gpu:
         return function
 
     def allow_shared(self, function: Any, dynamic_shared_bytes: int) -> None:
-        """Needed where static and dynamic shared memory together exceed 48 KiB; harmless elsewhere."""
+        """Allow a kernel that much dynamic shared memory.
+
+        That is needed where static and dynamic shared memory together exceed 48 KiB, and does no harm elsewhere.
+        """
         which = self.driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         self._check(self.driver.cuFuncSetAttribute(function, which, dynamic_shared_bytes))
 
     def resident_blocks(self, function: Any, threads: int, dynamic_shared_bytes: int) -> int:
-        """Blocks an SM that the driver says fit."""
+        """How many blocks fit on an SM at once, as the driver says."""
         ask = self.driver.cuOccupancyMaxActiveBlocksPerMultiprocessor
         return int(self._check(ask(function, threads, dynamic_shared_bytes)))
 
@@ -130,7 +132,7 @@ class Gpu:
         dynamic_shared_bytes: int,
         parameters: Sequence[Any],
     ) -> Call:
-        """A launch, ready to be made many times; parameters are ctypes values in the kernel's order."""
+        """A launch that can be made many times; `parameters` are ctypes values in the kernel's order."""
         values = tuple(parameters)
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
         x, y, z = (int(size) for size in grid)
@@ -138,6 +140,7 @@ class Gpu:
         return Call(function, (x, y, z), (bx, by, bz), dynamic_shared_bytes, values, pointers)
 
     def launch(self, call: Call) -> None:
+        """Put a launch on the stream."""
         self._check(
             self.driver.cuLaunchKernel(
                 call.function,
@@ -151,7 +154,7 @@ class Gpu:
         )
 
     def event(self) -> Any:
-        """numba's event; `record` it, and ask `elapsed_us` once the stream is synchronised."""
+        """An event of numba, for `record`; `elapsed_us` takes two of them once the stream is synchronised."""
         return self.cuda.event(timing=True)
 
     def record(self, event: Any) -> None:
@@ -167,7 +170,7 @@ class Gpu:
         self.stream.synchronize()
 
     def graph(self, enqueue: Callable[[], None]) -> Callable[[], None]:
-        """What `enqueue` puts on the stream, captured as a CUDA graph: the function that replays it."""
+        """Capture what `enqueue` puts on the stream as a CUDA graph, and return a function that replays it."""
         mode = self.driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
         self._check(self.driver.cuStreamBeginCapture(self._stream, mode))
         try:
@@ -183,7 +186,7 @@ class Gpu:
         return replay
 
     def unload(self) -> None:
-        """Free the modules loaded so far."""
+        """Free the modules that were loaded so far."""
         self.synchronize()
         for module in self._modules:
             self._check(self.driver.cuModuleUnload(module))
@@ -191,7 +194,7 @@ class Gpu:
 
 
 def runtime_versions() -> dict[str, str]:
-    """Of what runs the kernels on this machine."""
+    """The versions of what runs kernels on this machine, by distribution."""
     versions = {"python": platform.python_version()}
     for name in _RUNTIME:
         try:

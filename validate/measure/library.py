@@ -1,15 +1,18 @@
-"""cuBLAS on the same operands, through the first of nvmath-python, PyTorch and CuPy (no bf16) that is installed."""
+"""Runs cuBLAS on the same operands, through the first of nvmath-python, PyTorch and CuPy that is installed."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.metadata
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gemmsim.support.errors import GemmsimError
+
+if TYPE_CHECKING:
+    from .gpu import Gpu
 
 BINDINGS = {"nvmath": "nvmath-python", "torch": "torch", "cupy": "cupy"}
 _TYPES = {"f16": "R_16F", "bf16": "R_16BF", "f32": "R_32F", "f64": "R_64F", "i8": "R_8I", "i32": "R_32I"}
@@ -17,9 +20,12 @@ _ALGORITHM = -1  # CUBLAS_GEMM_DEFAULT
 
 
 class Library:
-    """gemm(name, problem, arrays) is a function that enqueues C = A @ B on the GPU's stream."""
+    """cuBLAS by way of a Python binding.
 
-    def __init__(self, gpu: Any) -> None:
+    version  distribution and version of the binding
+    """
+
+    def __init__(self, gpu: Gpu) -> None:
         """Raises GemmsimError, one line, where none of the bindings is installed."""
         for module, distribution in BINDINGS.items():
             try:
@@ -29,12 +35,13 @@ class Library:
             self._name, self._gpu, self._handle = module, gpu, None
             try:
                 self.version = f"{distribution} {importlib.metadata.version(distribution)}"
-            except importlib.metadata.PackageNotFoundError:  # cupy-cuda13x and the like
+            except importlib.metadata.PackageNotFoundError:  # the distribution has another name, such as cupy-cuda13x
                 self.version = f"{distribution} {getattr(self._module, '__version__', '')}".strip()
             return
         raise GemmsimError("cublas needs a binding: install nvmath-python, CuPy or PyTorch")
 
     def gemm(self, name: str, problem: Mapping[str, Any], arrays: Mapping[str, Any]) -> Callable[[], None]:
+        """A function that enqueues C = A @ B on the GPU's stream; `name` is "cublas" or "cublas_tf32"."""
         if self._name == "nvmath":
             return self._by_nvmath(name, problem, arrays)
         if self._name == "cupy":
@@ -89,7 +96,7 @@ class Library:
         plain = cublas.Operation.N
 
         def go() -> None:
-            # cuBLAS is column-major: the transposed product of row-major matrices, B first
+            # cuBLAS is column-major, so it computes the transposed product of the row-major matrices, with B first.
             cublas.gemm_ex(
                 handle, plain, plain, n, m, k, one.ctypes.data, b, kind, n, a, kind, k, zero.ctypes.data,
                 c, result, n, compute, _ALGORITHM,
@@ -99,7 +106,7 @@ class Library:
 
 
 def _as_tensor(torch: Any, array: Any, problem: Mapping[str, Any], name: str) -> Any:
-    """numba's device array as a tensor on the same memory; bf16 goes by its bit patterns."""
+    """A tensor on the memory of one of numba's device arrays; bf16 is passed as bit patterns."""
     dtype = problem["result_dtype" if name == "C" else "dtype"]
     if dtype != "bf16":
         return torch.as_tensor(array, device="cuda")

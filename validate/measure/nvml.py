@@ -1,4 +1,4 @@
-"""Clocks and the driver's version, from NVML where it is there. Any answer may be None: nothing depends on it."""
+"""Clocks and the driver's version from NVML. Where NVML is missing, each answer is None; nothing depends on one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _CLOCKS = {"sm": 1, "memory": 2}  # nvmlClockType_t
 
 
 class Nvml:
-    """NVML's view of the device at a PCI bus address (b"00000000:1B:00.0")."""
+    """The device at a PCI bus address (b"00000000:1B:00.0"), as NVML sees it."""
 
     def __init__(self, bus_id: bytes) -> None:
         self._library: Any = None
@@ -23,13 +23,15 @@ class Nvml:
             self._library = library if found == 0 else None
 
     def clock(self, which: str = "sm") -> float | None:
-        """MHz now."""
+        """The clock in MHz now; `which` is "sm" or "memory"."""
         return self._read("nvmlDeviceGetClockInfo", which)
 
     def max_clock(self, which: str = "sm") -> float | None:
+        """The highest clock in MHz."""
         return self._read("nvmlDeviceGetMaxClockInfo", which)
 
     def driver_version(self) -> str | None:
+        """The driver's version, "580.159.04"."""
         if self._library is None:
             return None
         text = ctypes.create_string_buffer(96)

@@ -1,4 +1,4 @@
-"""A case's matrices on the host and the device, the parameters of its kernel, and whether its C is right."""
+"""A case's matrices on the host, the parameters of its kernel, and whether its C is right."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,20 +14,17 @@ from numpy.typing import NDArray
 from gemmsim.launch.arrays import NUMPY_DTYPES, random_array
 from gemmsim.support.dtypes import DTYPES
 
-FULL_CHECK = 1024  # M, N and K up to which every element of C is checked
-SAMPLED_ROWS = 64
+FULL_CHECK = 1024  # every element of C is checked where M, N and K are no larger
+SAMPLED_ROWS = 64  # that many rows of C are checked where they are larger
 _SCALARS: dict[str, Any] = {"f32": ctypes.c_float, "f64": ctypes.c_double, "i32": ctypes.c_int32}
-
-
-class DeviceArray(Protocol):
-    shape: tuple[int, ...]
-
-    def copy_to_host(self) -> NDArray[Any]: ...
 
 
 @dataclass(frozen=True)
 class Host:
-    """Contents of the arguments that are arrays, by name; C is NaN where it is floating point and must be written."""
+    """The contents of the arguments that are arrays, by name.
+
+    A floating-point C is NaN, so that elements show that are never written.
+    """
 
     arrays: dict[str, NDArray[Any]]
 
@@ -37,7 +34,7 @@ class Host:
 
 
 def host_operands(problem: Mapping[str, Any], launch: Mapping[str, Any]) -> Host:
-    """Random A, B (and bias) of a record's problem, the same at every call, and what its launch takes beyond."""
+    """Random A, B and bias of a record's problem, the same at every call, and the other arrays of its launch."""
     names = launch.get("arguments", ("A", "B", "C"))
     zeros = launch.get("zeros", {})
     m, n, k, dtype, result = (problem[key] for key in ("m", "n", "k", "dtype", "result_dtype"))
@@ -59,7 +56,10 @@ def _random(dtype: str, shape: tuple[int, ...], seed: int) -> NDArray[Any]:
 
 
 def parameters(abi: str, names: Sequence[str], problem: Mapping[str, Any], arrays: Mapping[str, Any]) -> list[Any]:
-    """The values that the kernel takes, in order: numba passes an array as 5 + 2 ndim words, C as its address."""
+    """The values that the kernel takes, in order.
+
+    An array is 5 + 2 ndim words by the ABI "numba", and its address by the ABI "c".
+    """
     scalar = _SCALARS[problem["result_dtype"]]
     values: list[Any] = []
     for name in names:
@@ -87,9 +87,9 @@ def _array(array: Any, abi: str) -> list[Any]:
 
 
 def check(problem: Mapping[str, Any], host: Host, result: NDArray[Any]) -> dict[str, Any]:
-    """The record's `correctness` of a C: every element up to 1024, beyond that those of 64 rows.
+    """The record's `correctness` of the C that a kernel computed; see FULL_CHECK for which elements are checked.
 
-    The error allowed is the bound of a K-term sum (Higham, section 3.1), as `gemmsim analyze` has it, plus one rounding
+    The allowed error is the bound of a K-term sum (Higham, section 3.1), as in `gemmsim analyze`, and one rounding more
     where C is narrower than the sums.
     """
     m, n, k = (problem[key] for key in ("m", "n", "k"))
@@ -130,7 +130,7 @@ def check(problem: Mapping[str, Any], host: Host, result: NDArray[Any]) -> dict[
 
 
 def as_float64(array: NDArray[Any], dtype: str) -> NDArray[np.float64]:
-    """`array` in float64; bf16 is held as its bit patterns."""
+    """The array in float64. One of bf16 holds bit patterns."""
     if dtype == "bf16":
         array = (array.astype(np.uint32) << 16).view(np.float32)
     return array.astype(np.float64)

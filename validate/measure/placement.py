@@ -1,4 +1,4 @@
-"""Which SM each block of a case's grid goes to, seen by a probe kernel with as many blocks resident."""
+"""Finds which SM each block of a case's grid goes to, by a probe kernel with as many resident blocks."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 
-WAIT_NS = 30_000  # longer than the scheduler takes to fill the GPU once
+WAIT_NS = 30_000  # the probe waits longer than the scheduler takes to fill the GPU once
 MOST_BLOCKS = 1 << 20
-KEPT = 1024  # block indices written to the record
-_STEP = 1024  # bytes
+BLOCKS_RECORDED = 1024
+_STEP_BYTES = 1024
 
 
 def placement(gpu: Any, probe: Any, launch: Mapping[str, Any], resident: int) -> dict[str, Any] | None:
-    """The record's `placement`; None for grids of more than a million blocks. `resident`: blocks an SM of the case."""
+    """The record's `placement` of a launch of which `resident` blocks fit on an SM.
+
+    It is None for grids of more than a million blocks.
+    """
     grid, block = launch["grid"], launch["block"]
     blocks, threads = int(np.prod(grid)), int(np.prod(block))
     if blocks > MOST_BLOCKS or resident < 1:
@@ -29,7 +32,7 @@ def placement(gpu: Any, probe: Any, launch: Mapping[str, Any], resident: int) ->
     found = smid.copy_to_host()
     on_each = np.bincount(found, minlength=gpu.sms)
     return {
-        "smid": found[:KEPT].tolist(),
+        "smid": found[:BLOCKS_RECORDED].tolist(),
         "resident_blocks_per_sm": gpu.resident_blocks(probe, threads, shared),
         "dynamic_shared_bytes": shared,
         "blocks_per_sm": [int(on_each.min()), int(on_each.max())],
@@ -39,7 +42,7 @@ def placement(gpu: Any, probe: Any, launch: Mapping[str, Any], resident: int) ->
 def _shared_for(gpu: Any, probe: Any, threads: int, resident: int) -> int:
     """The least dynamic shared memory with which no more than `resident` blocks of the probe fit on an SM."""
     gpu.allow_shared(probe, gpu.max_shared_bytes)
-    for shared in range(0, gpu.max_shared_bytes + 1, _STEP):
+    for shared in range(0, gpu.max_shared_bytes + 1, _STEP_BYTES):
         if gpu.resident_blocks(probe, threads, shared) <= resident:
             return shared
     return int(gpu.max_shared_bytes)

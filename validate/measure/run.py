@@ -1,4 +1,7 @@
-"""A bundle on this machine's GPU -> a file of records. Resumable: what the file holds already is not measured again."""
+"""Measures a bundle on this machine's GPU and writes a file of records.
+
+A run can be continued: what the file already holds is not measured again.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gemmsim.support.errors import GemmsimError
 
@@ -19,12 +22,20 @@ from .bundle import Bundle
 from .dispatcher import dispatcher_check
 from .placement import placement
 
-CHUNK = 32  # cases of one ncu run: what is lost where one of them hangs
+if TYPE_CHECKING:
+    from .gpu import Gpu
+
+CASES_PER_PROFILE = 32  # profiled by one run of ncu; where one of them hangs, they are all lost
 
 
 @dataclass(frozen=True)
 class Options:
-    """counters: profile the cases that the bundle marks; dispatcher: launch the @cuda.jit functions too."""
+    """How cases are measured.
+
+    counters    whether the cases that the bundle marks are profiled
+    dispatcher  whether the @cuda.jit functions are launched through numba too
+    samples     of each series of times
+    """
 
     counters: bool = True
     dispatcher: bool = False
@@ -32,11 +43,11 @@ class Options:
     profile_timeout_s: float = 540.0
 
 
-def measure(bundle: Bundle, gpu: Any, output: Path, options: Options, child: Sequence[str]) -> list[dict[str, Any]]:
-    """Time every case of the bundle, then profile; `output` is rewritten after each, and returned.
+def measure(bundle: Bundle, gpu: Gpu, output: Path, options: Options, child: Sequence[str]) -> list[dict[str, Any]]:
+    """Time all cases of the bundle, then profile them; return the records, which are written to `output` after each.
 
-    child  the command that launches the cases of a file of ids once (see `launch_once`), the file to be appended
-    An error of one case is written to its record, and the others go on. Raises GemmsimError where the bundle is for
+    `child` is the command that launches cases once (see `launch_once`), without its last argument, the file of ids. An
+    error of one case is written to its record, and the others go on. Raises GemmsimError where the bundle is for
     another GPU.
     """
     wanted = bundle.arch.removeprefix("sm_")
@@ -61,16 +72,16 @@ def measure(bundle: Bundle, gpu: Any, output: Path, options: Options, child: Seq
 
 
 class _Session:
-    """What the cases of one run share: loaded cubins, the probe, a library."""
+    """The cubins, the placement probe and the library that the cases of one run share."""
 
-    def __init__(self, bundle: Bundle, gpu: Any, options: Options) -> None:
+    def __init__(self, bundle: Bundle, gpu: Gpu, options: Options) -> None:
         self.bundle, self.gpu, self.options = bundle, gpu, options
         self._functions: dict[str, Any] = {}
         self._library: Any = None
         self._placements: dict[str, dict[str, Any] | None] = {}
 
     def one(self, case: Mapping[str, Any]) -> dict[str, Any]:
-        """The record of a case; `errors` says what could not be measured."""
+        """The record of a case; its `errors` say what could not be measured."""
         record = copy.deepcopy(dict(case))
         record |= {"date": datetime.date.today().isoformat(), "machine": self.gpu.machine, "errors": []}
         step = "set up"
@@ -91,7 +102,7 @@ class _Session:
                     step = "dispatch"
                     cubin = self.bundle.cubin(case["subject"]["cubin_sha256"])
                     record["dispatcher"] = dispatcher_check(case, cubin, host, arrays, self.gpu)
-        except Exception as error:  # whatever it was, the other cases are worth having
+        except Exception as error:  # whatever it is, the other cases go on
             record["errors"].append(f"{step}: {type(error).__name__}: {' '.join(str(error).split())}"[:500])
         if not record["errors"]:
             del record["errors"]
@@ -151,17 +162,20 @@ class _Session:
 
 
 def launcher(
-    bundle: Bundle, gpu: Any, record: Mapping[str, Any], arrays: Mapping[str, Any], function: Any
+    bundle: Bundle, gpu: Gpu, record: Mapping[str, Any], arrays: Mapping[str, Any], function: Any
 ) -> Callable[[], None]:
-    """What enqueues the record's kernel on the arrays."""
+    """A function that enqueues the record's kernel on the arrays."""
     launch = record["launch"]
     values = operands.parameters(record["subject"]["abi"], launch["arguments"], record["problem"], arrays)
     call = gpu.call(function, launch["grid"], launch["block"], launch.get("dynamic_shared_bytes", 0), values)
     return lambda: gpu.launch(call)
 
 
-def launch_once(bundle: Bundle, gpu: Any, wanted: Path) -> None:
-    """The profiled child: launch each case named in the file once, and note in FILE.launched which were."""
+def launch_once(bundle: Bundle, gpu: Gpu, wanted: Path) -> None:
+    """Launch each case that the file `wanted` names once, and append its id to the file `wanted`.launched.
+
+    Nsight Compute profiles the process that calls this.
+    """
     cases = {case["id"]: case for case in bundle.cases}
     log = Path(f"{wanted}.launched")
     for name in wanted.read_text().split():
@@ -197,15 +211,15 @@ def _profile(
         _unavailable(records, waiting, "Nsight Compute (ncu) is not installed here, so there are only times")
     else:
         version = profiler.version()
-        for start in range(0, len(waiting), CHUNK):
-            some = waiting[start : start + CHUNK]
-            _say(f"profiling {start + 1} to {start + len(some)} of {len(waiting)} cases")
+        for start in range(0, len(waiting), CASES_PER_PROFILE):
+            ids = waiting[start : start + CASES_PER_PROFILE]
+            _say(f"profiling {start + 1} to {start + len(ids)} of {len(waiting)} cases")
             try:
-                counters = profile(profiler, child, some, options.profile_timeout_s)
+                counters = profile(profiler, child, ids, options.profile_timeout_s)
             except GemmsimError as error:
-                _unavailable(records, some, str(error))
+                _unavailable(records, ids, str(error))
             else:
-                for name in some:
+                for name in ids:
                     if counters.get(name):
                         records[name] |= {"counters": counters[name], "profile": profiled(profiler, version)}
                     else:
@@ -221,7 +235,7 @@ def _unavailable(records: dict[str, dict[str, Any]], names: Sequence[str], why: 
 
 
 def _finished(record: Mapping[str, Any], case: Mapping[str, Any]) -> bool:
-    """Whether the record is of this case and of the same machine code, and nothing failed."""
+    """Whether the record is of this case and the same machine code, and nothing in it failed."""
     same = all(record["subject"].get(key) == value for key, value in case["subject"].items())
     return same and "time" in record and not record.get("errors")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gemmsim.launch.cases import checked_tunables
+from gemmsim.launch.cases import checked_dtype, checked_tunables
 from gemmsim.launch.ladder import kernel_info
 from gemmsim.support.errors import GemmsimError
 
@@ -33,9 +33,7 @@ def rung_of(spec: Spec) -> tuple[Rung, dict[str, Any]]:
     """
     info = kernel_info(spec.kernel)
     tunables = checked_tunables(info, spec.tunables)
-    dtype = spec.dtype or info.dtypes[0]
-    if dtype not in info.dtypes:
-        raise GemmsimError(f"dtype {dtype}: {info.name} takes {' or '.join(info.dtypes)}")
+    dtype = checked_dtype(info, spec.dtype)
     try:
         shape = info.launch(spec.m, spec.n, spec.k, tunables)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""What to measure, as text: `kernel[:dtype][:tunable=value,...]@size[,size]`, a size N or MxNxK."""
+"""Reads what to measure from text: `kernel[:dtype][:tunable=value,...]@size[,size]`, where a size is N or MxNxK."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CUBLAS = "cublas"
 
 @dataclass(frozen=True)
 class Spec:
-    """One case to measure; counters: by Nsight Compute too."""
+    """One case to measure; `counters` says whether Nsight Compute profiles it too."""
 
     kernel: str
     m: int
@@ -23,7 +23,10 @@ class Spec:
 
 
 def parse_spec(text: str) -> list[Spec]:
-    """`tiled:f64:tile=16@256,1000x500x77` as two Specs; a size ending in `t` is only timed. GemmsimError otherwise."""
+    """The cases that a text names: `tiled:f64:tile=16@256,1000x500x77` names two.
+
+    A size that ends in `t` is only timed. Raises GemmsimError for any other text.
+    """
     what, at, sizes = text.partition("@")
     kernel, *options = what.split(":")
     if not at or not kernel or not sizes:

@@ -1,4 +1,4 @@
-"""Device time of a launch: event pairs around many launches, in samples, after a warm-up."""
+"""Measures the device time of a launch, in samples of many launches between two events, after a warm-up."""
 
 from __future__ import annotations
 
@@ -6,33 +6,26 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from gemmsim.support.errors import GemmsimError
 
+if TYPE_CHECKING:
+    from .gpu import Gpu
+
 SAMPLES = 25
-WARM_UP_US = 50_000.0  # of work before the first sample: clocks rise from idle in milliseconds
-SAMPLE_US = 2_000.0  # a sample's length, where the launch is shorter: event resolution and gaps are then below 0.1 %
-GRAPH_BELOW_US = 60.0  # launches shorter than this come as a graph: the host could not launch them fast enough
+# So much work comes before the first sample, as clocks rise from idle in milliseconds.
+WARM_UP_US = 50_000.0
+# A sample takes at least so long, so that the resolution of events and the gaps are below 0.1 %.
+SAMPLE_US = 2_000.0
+# Shorter launches are replayed as a graph, as the host could not launch them fast enough.
+GRAPH_BELOW_US = 60.0
 MAX_LAUNCHES = 600
-
-
-class Clocked(Protocol):
-    """What timing needs of a GPU (see `gpu.Gpu`)."""
-
-    nvml: Any
-
-    def event(self) -> Any: ...
-    def record(self, event: Any) -> None: ...
-    def elapsed_us(self, start: Any, stop: Any) -> float: ...
-    def done(self, event: Any) -> bool: ...
-    def synchronize(self) -> None: ...
-    def graph(self, enqueue: Callable[[], None]) -> Callable[[], None]: ...
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How one series is taken."""
+    """How the samples of one series are taken."""
 
     launches_per_sample: int
     graph: bool
@@ -40,7 +33,7 @@ class Plan:
 
 
 def plan(launch_us: float, copies: int) -> Plan:
-    """For launches of about `launch_us` that take `copies` sets of operands in turn.
+    """The plan for launches of about `launch_us` that take turns on `copies` sets of operands.
 
     A graph replays the same launches each time, so it holds whole rounds of the copies.
     """
@@ -52,24 +45,24 @@ def plan(launch_us: float, copies: int) -> Plan:
     return Plan(launches, graph, min(max(1, warm_up), 50))
 
 
-def measure(gpu: Clocked, launches: Sequence[Callable[[], None]], samples: int = SAMPLES) -> dict[str, Any]:
-    """A record's series: launches[i] starts the kernel on the i-th set of operands, and they take turns."""
+def measure(gpu: Gpu, launches: Sequence[Callable[[], None]], samples: int = SAMPLES) -> dict[str, Any]:
+    """A series of a record. launches[i] starts the kernel on the i-th set of operands; they take turns."""
     chosen = plan(estimate(gpu, launches[0]), len(launches))
     count = chosen.launches_per_sample
     turn = 0
 
-    def some() -> None:
+    def launch_sample() -> None:
         nonlocal turn
         for _ in range(count):
             launches[turn % len(launches)]()
             turn += 1
 
-    sample: Callable[[], None] = some
+    sample: Callable[[], None] = launch_sample
     as_graph = False
     if chosen.graph:
         try:
-            sample, as_graph = gpu.graph(some), True
-        except GemmsimError:  # a library that cannot be captured: plain launches, and the record says so
+            sample, as_graph = gpu.graph(launch_sample), True
+        except GemmsimError:  # a library cannot be captured, so its launches are plain, and the record says so
             turn = 0
     for _ in range(chosen.warm_up_samples):
         sample()
@@ -81,7 +74,7 @@ def measure(gpu: Clocked, launches: Sequence[Callable[[], None]], samples: int =
         gpu.record(stop)
         pairs.append((start, stop))
     clocks = []
-    while not gpu.done(pairs[-1][1]):  # the samples are queued; meanwhile, see how fast the GPU runs
+    while not gpu.done(pairs[-1][1]):  # the samples are queued; meanwhile the clock is read
         clocks.append(gpu.nvml.clock("sm"))
     gpu.synchronize()
     times = [gpu.elapsed_us(start, stop) / count for start, stop in pairs]
@@ -97,8 +90,8 @@ def measure(gpu: Clocked, launches: Sequence[Callable[[], None]], samples: int =
     return series
 
 
-def estimate(gpu: Clocked, launch: Callable[[], None]) -> float:
-    """Microseconds of a launch, roughly: the second one, alone between two events."""
+def estimate(gpu: Gpu, launch: Callable[[], None]) -> float:
+    """Roughly how many microseconds a launch takes: the second one, alone between two events."""
     launch()
     start, stop = gpu.event(), gpu.event()
     gpu.record(start)
@@ -109,7 +102,7 @@ def estimate(gpu: Clocked, launch: Callable[[], None]) -> float:
 
 
 def summary(times_us: Sequence[float]) -> dict[str, Any]:
-    """Median, quartiles and the samples themselves, to a tenth of a nanosecond."""
+    """Median, quartiles and the samples themselves, rounded to a tenth of a nanosecond."""
     ordered = [round(time, 4) for time in times_us]
     if len(ordered) > 1:
         low, middle, high = statistics.quantiles(ordered, n=4, method="inclusive")
@@ -124,6 +117,9 @@ def summary(times_us: Sequence[float]) -> dict[str, Any]:
 
 
 def copies_beyond_cache(set_bytes: int, l2_bytes: int, free_bytes: int) -> int:
-    """Sets of operands after which none is left in L2: two when one alone exceeds it, fewer than half the memory."""
+    """How many sets of operands take turns so that none is still in L2 at its next turn.
+
+    There are two where one alone exceeds L2, and all of them take less than half of the free memory.
+    """
     wanted = max(2, math.ceil(2.5 * l2_bytes / set_bytes))
     return max(1, min(wanted, 512, int(0.5 * free_bytes) // set_bytes))

@@ -1,4 +1,4 @@
-"""Nsight Compute over many cases at once: one child process launches each case a single time, ncu profiles them all."""
+"""Runs Nsight Compute over many cases at once: one child process launches each case once, and ncu profiles them all."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _UNKNOWN = re.compile(
 
 @dataclass
 class Profiler:
-    """How ncu is called; metrics or sections that it does not know are dropped once it has said so."""
+    """How ncu is called. Metrics and sections that it says it does not know are dropped."""
 
     tool: str
     metrics: list[str] = field(default_factory=wanted_metrics)
@@ -38,28 +38,30 @@ class Profiler:
 
     @classmethod
     def find(cls) -> Profiler | None:
-        """From PATH, else where the CUDA toolkit puts it; None where there is none."""
+        """The ncu in PATH, else the one where the CUDA toolkit puts it; None where there is none."""
         places = [shutil.which("ncu"), *sorted(map(str, Path("/usr/local").glob("cuda*/bin/ncu")), reverse=True)]
         return next((cls(place) for place in places if place and Path(place).is_file()), None)
 
     def version(self) -> str:
+        """The tool with its version, "ncu 2025.3.1"."""
         done = subprocess.run([self.tool, "--version"], capture_output=True, text=True, check=False)
         words = re.findall(r"Version (\S+)", done.stdout)
         return f"ncu {words[0]}" if words else "ncu"
 
     def command(self, report: Path, child: Sequence[str]) -> list[str]:
+        """The command line that profiles `child` and writes the report."""
         sections = [word for section in self.sections for word in ("--section", section)]
         metrics = ["--metrics", ",".join(self.metrics)] if self.metrics else []
         controls = ["--clock-control", CLOCK_CONTROL, "--cache-control", CACHE_CONTROL]
         return [self.tool, *controls, *sections, *metrics, "--force-overwrite", "--export", str(report), *child]
 
     def shown_command(self) -> str:
-        """For the record, without this machine's paths."""
+        """The command line without this machine's paths, for the record."""
         words = self.command(Path("REPORT"), ["PROGRAM"])
         return " ".join(["ncu", *words[1:]])
 
     def drop_unknown(self, said: str) -> bool:
-        """Leave out what ncu's messages name; whether there was anything."""
+        """Drop the metrics and sections that ncu's messages name; return whether there were any."""
         lines = [line for line in said.splitlines() if line.startswith(("==ERROR==", "==WARNING=="))]
         words = {word for line in lines for word in _UNKNOWN.findall(line)}
         before = len(self.metrics) + len(self.sections)
@@ -72,10 +74,11 @@ class Profiler:
 def profile(
     profiler: Profiler, child: Sequence[str], ids: Sequence[str], timeout_s: float
 ) -> dict[str, dict[str, float]]:
-    """Counters by case id. `child` is the command that launches the cases named in the file given as its last argument.
+    """Profile the cases with these ids; return their counters by id.
 
-    The child writes the id of each case to FILE.launched once it has been launched, so that a case that fails there
-    does not shift the others. Raises GemmsimError where ncu may not or cannot profile.
+    `child` is the command that launches the cases whose ids are in a file, its last argument, which is added here. The
+    child appends the id of each case that it has launched to FILE.launched, so that a case that fails there does not
+    shift the others. Raises GemmsimError where ncu may not or cannot profile.
     """
     with tempfile.TemporaryDirectory() as folder:
         wanted, report = Path(folder) / "cases", Path(folder) / "report"
@@ -96,13 +99,13 @@ def profile(
                 names = launched.read_text().split()
                 if len(rows) == len(names):
                     return {name: kept_counters(row.metrics) for name, row in zip(names, rows, strict=True)}
-                raise GemmsimError(f"ncu profiled {len(rows)} launches, not the {len(names)} cases: {_telling(said)}")
+                raise GemmsimError(f"ncu profiled {len(rows)} launches, not the {len(names)} cases: {_told(said)}")
             if not profiler.drop_unknown(said):
                 if not profiler.metrics:
                     break
-                sys.stderr.write(f"ncu refuses the metrics ({_telling(said)}): sections only\n")
+                sys.stderr.write(f"ncu refuses the metrics ({_told(said)}): sections only\n")
                 profiler.metrics = []
-    raise GemmsimError(f"ncu wrote no report: {_telling(said)}")
+    raise GemmsimError(f"ncu wrote no report: {_told(said)}")
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str], timeout_s: float) -> subprocess.CompletedProcess[str]:
@@ -122,7 +125,8 @@ def _run(command: Sequence[str], environment: Mapping[str, str], timeout_s: floa
         raise GemmsimError(f"cannot start {command[0]}: {error.strerror}") from None
 
 
-def _telling(said: str) -> str:
+def _told(said: str) -> str:
+    """The line of ncu's output that tells most."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("==ERROR==") or "error" in line.lower()]
     return (errors or lines or ["it said nothing"])[-1][:300]

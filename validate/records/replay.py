@@ -1,4 +1,4 @@
-"""Makes the request that predicts a record: the same machine code, launch and problem."""
+"""Makes the launch that predicts a record: the same machine code, grid, blocks and problem."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .files import CUDA_FOLDER, read_cubin
 DEFAULT_ARGUMENTS = ["A", "B", "C", "alpha", "beta"]
 
 
-def request_of(case: Case, seed: int = 0) -> LaunchSpec:
-    """What predicts a case, with random operands.
+def launch_of(case: Case, seed: int = 0) -> LaunchSpec:
+    """The launch of a case, with random operands.
 
     Raises GemmsimError where the record names no code that can be executed, or where that code is missing.
     """

@@ -1,4 +1,4 @@
-"""docs/speed.md: the measurements of `speed` as tables, with the machine named by what it is, not by where."""
+"""The text of docs/speed.md: tables of what `gemmsim-validate speed` measured, and on which kind of machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GOAL_SIZES = (4096, 8192)
 def document(
     cells: Sequence[Cell], profiles: Sequence[Profile], gpu: str, rounds: int, command: str, load: float
 ) -> str:
-    """load: processes that wanted a core on average while this was measured, this one included."""
+    """The page. `load` is how many processes wanted a core on average during the run, this one included."""
     taken = "once" if rounds == 1 else f"the quickest of {rounds}"
     return "\n".join(
         [
@@ -45,7 +45,7 @@ def document(
 
 
 def machine(load: float) -> str:
-    """Cores, processor architecture, and what runs here."""
+    """The machine in words: its cores, processor architecture, system and versions."""
     cores = _cores()
     python = f"{platform.python_implementation()} {platform.python_version()}"
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba"))

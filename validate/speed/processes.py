@@ -1,4 +1,4 @@
-"""How long a prediction takes and how much memory, each in a fresh process, and where the time of one goes."""
+"""Measures how long predictions take and how much memory, each in a fresh process, and where the time of one goes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ from dataclasses import dataclass
 
 from gemmsim.support.errors import GemmsimError
 
-GOAL_SECONDS, GOAL_MB = 5.0, 1000.0  # of any rung, warm, on two cores
+GOAL_SECONDS, GOAL_MB = 5.0, 1000.0  # for any rung, with warm caches, on two cores
 STEPS_MODULE = f"{__package__}.steps"
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One process. wall_s; cpu_s: user and system; peak_mb: most memory resident, 10^6 bytes; failed: why there is no
-    result, else empty."""
+    """What one process took.
+
+    cpu_s    user and system time
+    peak_mb  the most resident memory, in 10^6 bytes
+    failed   why there is no result; "" where there is one
+    """
 
     wall_s: float
     cpu_s: float
@@ -31,7 +35,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One rung at one size, M = N = K."""
+    """What the prediction of one rung at one size, M = N = K, took."""
 
     kernel: str
     size: int
@@ -40,7 +44,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """CPU seconds of the steps of one prediction, in order, by name."""
+    """The steps of one prediction in order, each with its name and its CPU seconds."""
 
     kernel: str
     size: int
@@ -49,9 +53,10 @@ class Profile:
 
 
 def measured(command: Sequence[str], limit_s: float) -> Run:
-    """Run a command, ended after `limit_s`. Needs wait4, which Windows lacks.
+    """Run a command and end it after `limit_s` seconds. That needs wait4, which Windows lacks.
 
-    Linux counts what this process held when it started the other as the other's: `peak_mb` is at least that.
+    Linux counts the memory that this process had when it started the other as the other's, so `peak_mb` is at least
+    that.
     """
     with tempfile.TemporaryFile() as errors:
         begin = time.perf_counter()
@@ -66,7 +71,7 @@ def measured(command: Sequence[str], limit_s: float) -> Run:
         process.returncode = os.waitstatus_to_exitcode(status)
         errors.seek(0)
         lines = errors.read().decode(errors="replace").strip().splitlines()
-    unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss: getrusage(2)
+    unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss in bytes, see getrusage(2)
     failed = ""
     if process.returncode < 0:
         failed = f"over {limit_s:g} s" if wall_s >= limit_s else f"ended by signal {-process.returncode}"
@@ -76,7 +81,7 @@ def measured(command: Sequence[str], limit_s: float) -> Run:
 
 
 def quickest(command: Sequence[str], rounds: int, limit_s: float) -> Run:
-    """Of `rounds` by wall time; none is repeated after a failure."""
+    """The run with the least wall time of `rounds`; after a failure there are no more rounds."""
     best = measured(command, limit_s)
     for _ in range(rounds - 1):
         if best.failed:
@@ -86,6 +91,7 @@ def quickest(command: Sequence[str], rounds: int, limit_s: float) -> Run:
 
 
 def analyze_command(kernel: str, size: int, gpu: str) -> list[str]:
+    """The command line that predicts a rung."""
     return [sys.executable, "-m", "gemmsim", "analyze", "--kernel", kernel, "--size", str(size), "--gpu", gpu]
 
 
@@ -97,7 +103,7 @@ def table(
     limit_s: float,
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[Cell]:
-    """Every rung at every size, each rung once before at the smallest so that all caches are warm."""
+    """Predict all rungs at all sizes, after each rung was predicted once at the smallest size, to fill all caches."""
     cells = []
     for kernel in kernels:
         measured(analyze_command(kernel, min(sizes), gpu), limit_s)
@@ -109,7 +115,7 @@ def table(
 
 
 def profile(kernel: str, size: int, gpu: str, rounds: int) -> Profile:
-    """The steps of one prediction in a process of its own, warm; the round with the least CPU time."""
+    """The steps of one prediction in a fresh process with warm caches, of the round that took the least CPU time."""
     command = [sys.executable, "-m", STEPS_MODULE, kernel, str(size), gpu]
     found = []
     for _ in range(1 + rounds):

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-# What `api.analyze` calls, by the name that it has there, and what the step is called
+# The functions that `api.analyze` calls, by their names there, and the names of the steps.
 CALLS = {
     "compile_kernel": "find the compiled kernel, decode it",
     "plan": "load the executor, execute probes and choose blocks",
@@ -23,18 +23,21 @@ CALLS = {
 
 
 class Steps:
-    """CPU seconds by step; what a step calls that is a step itself counts there."""
+    """CPU seconds by step. Where a step calls another one, that time counts for the other."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
-        self._last = 0.0  # of the process: what came before belongs to the first step
+        self._last = 0.0  # in CPU time of the process, so that all before now belongs to the first step
 
     def done(self, name: str) -> None:
+        """Count the time since the last call of `done` for a step."""
         now = time.process_time()
         self.seconds[name] = self.seconds.get(name, 0.0) + now - self._last
         self._last = now
 
     def timed(self, name: str, before: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        """The function `call`, timed as the step `name`; the time until it is called counts for the step `before`."""
+
         def timed(*args: Any, **kwargs: Any) -> Any:
             self.done(before)
             try:
@@ -46,6 +49,7 @@ class Steps:
 
 
 def main(kernel: str, size: int, gpu: str) -> None:
+    """Predict a rung of the ladder and print its steps."""
     steps = Steps()
     steps.done("start Python")
     import numpy  # noqa: F401

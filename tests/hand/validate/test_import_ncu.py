@@ -15,7 +15,7 @@ from gemmsim_validate.ncu.launches import read_launches, select
 from gemmsim_validate.ncu.raw_page import parse_raw_page
 from gemmsim_validate.records.case import load_file
 from gemmsim_validate.records.files import FOLDER, SCHEMA
-from gemmsim_validate.records.replay import request_of
+from gemmsim_validate.records.replay import launch_of
 
 from gemmsim.support.errors import GemmsimError
 
@@ -97,7 +97,7 @@ def test_counters_of_a_real_h200_beside_the_prediction(tmp_path: Path, capsys: p
     jsonschema.validate(data, json.loads(SCHEMA.read_text()))
     (again,) = load_file(tmp_path / "mine.json")
     assert again.counters == case.counters and again.calibrated_time_us is None
-    assert request_of(again).labels.tunables == {"tile": 32}
+    assert launch_of(again).labels.tunables == {"tile": 32}
 
 
 def test_another_launch_shape_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
