@@ -40,7 +40,10 @@ def compile_kernel(source: KernelSource, arch: str, cache: Cache | None) -> Prog
 
 @lru_cache(4)
 def _cached(cache: Cache, key: str) -> Program:
-    """Raises KeyError where the cache has no entry, because an exception is not kept: the next call looks again."""
+    """The program under this key in `cache`; the last few stay in memory.
+
+    Raises KeyError where there is none. An exception is not kept in memory, so the next call looks again.
+    """
     entry = cache.load(key)
     if entry is None:
         raise KeyError(key)

@@ -24,7 +24,7 @@ _LENGTH_BYTES = 8
 
 
 def programs_to_bytes(programs: Sequence[Program]) -> bytes:
-    """Equal programs give equal bytes. `Program.source` is left out."""
+    """The programs as bytes, without `Program.source`. Equal programs give equal bytes."""
     document = json.dumps([_document(program) for program in programs], separators=(",", ":"), sort_keys=True).encode()
     encodings = b"".join(
         one.encoding.to_bytes(INSTRUCTION_BYTES, "little") for program in programs for one in program.instructions

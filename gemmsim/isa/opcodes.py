@@ -35,7 +35,7 @@ class MixClass(StrEnum):
 
 
 class Kind(StrEnum):
-    """What an instruction does beside computing, where another part of the program has to know of it."""
+    """What an instruction does other than to compute or access memory, where other parts of gemmsim must know of it."""
 
     PLAIN = "plain"
     BRANCH = "branch"  # to the label that it names
@@ -53,8 +53,11 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MemoryAccess:
-    """space: "generic" addresses may lie in any of the others; operation: "ldgsts" copies from global to shared memory,
-    and its space is that of its source."""
+    """How an opcode accesses memory.
+
+    space      "generic" addresses may lie in any of the other spaces
+    operation  "ldgsts" copies from global to shared memory; its space is that of its source
+    """
 
     space: Literal["global", "shared", "local", "generic"]
     operation: Literal["ld", "st", "atom", "red", "ldgsts"]
@@ -66,6 +69,7 @@ class MemoryAccess:
 
     @property
     def copy(self) -> bool:
+        """Whether it copies from global to shared memory."""
         return self.operation == "ldgsts"
 
 
@@ -78,14 +82,14 @@ class Opcode:
     port              what it asks for when it issues (`gemmsim.sm.pipes`); empty where it needs no pipe
     port_from_sm_100  the same from sm_100 on, where it differs; else empty
     mix               class in the instruction mix
-    kind              what it does beside computing
+    kind              what else it does
     memory            None where it accesses no memory through L1 or shared memory
     precision         of its operations and matrices: "fp32", "tensor_bf16"; empty where none are counted
     operations        arithmetic operations a thread (Nsight Compute's count); 0 where none are counted
     slots             issue intervals of its pipe that it occupies; of the tensor pipe, see `gemmsim.sm.pipes`
     half_work         shapes (modifiers) with half the multiply-adds that a time of the tensor pipe allows
     shapes            {modifier: (rows of A, depth)} of a matrix multiplication
-    with_modifier     {modifier: the row of the opcode with it}, for the modifiers that change something
+    variants          {modifier: the row of the opcode with it}, for the modifiers that change something
     """
 
     name: str
@@ -100,13 +104,13 @@ class Opcode:
     slots: float = 1.0
     half_work: tuple[str, ...] = ()
     shapes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    with_modifier: Mapping[str, Opcode] = field(default_factory=dict)
+    variants: Mapping[str, Opcode] = field(default_factory=dict)
 
-    def of(self, modifiers: Collection[str]) -> Opcode:
-        """This row as `modifiers` change it; no two modifiers of an instruction do."""
-        if not self.with_modifier:
+    def modified_by(self, modifiers: Collection[str]) -> Opcode:
+        """The row of the opcode with these modifiers, of which at most one changes something."""
+        if not self.variants:
             return self
-        return next((self.with_modifier[m] for m in modifiers if m in self.with_modifier), self)
+        return next((self.variants[m] for m in modifiers if m in self.variants), self)
 
 
 def opcode_row(opcode: str, modifiers: Collection[str] = ()) -> Opcode:
@@ -115,16 +119,16 @@ def opcode_row(opcode: str, modifiers: Collection[str] = ()) -> Opcode:
     if row is None:
         hint = nearest(opcode, OPCODES)
         raise GemmsimError(f"opcode {opcode} is not in gemmsim's table of opcodes, {TABLE_FILE.name}{hint}")
-    return row.of(modifiers)
+    return row.modified_by(modifiers)
 
 
 def row_of(instruction: Instruction) -> Opcode:
-    """As `opcode_row`."""
+    """The row of an instruction's opcode as its modifiers change it. Errors are those of `opcode_row`."""
     return opcode_row(instruction.opcode, instruction.modifiers)
 
 
 def _read(text: str) -> Mapping[str, Opcode]:
-    """Raises GemmsimError, naming the row, for what the table cannot hold."""
+    """The rows of the table with this text. Raises GemmsimError, which names the row, for what a row cannot say."""
     document = tomllib.loads(text)
     shapes = {name: {shape: tuple(sizes) for shape, sizes in row.items()} for name, row in document["shapes"].items()}
     table: dict[str, Opcode] = {}
@@ -136,7 +140,7 @@ def _read(text: str) -> Mapping[str, Opcode]:
                 opcode = Opcode(name, **_typed(row), shapes=MappingProxyType(shapes.get(name, {})))
                 changes = document["modifiers"].get(name, {})
                 variants = {modifier: replace(opcode, **_typed(change)) for modifier, change in changes.items()}
-                table[name] = replace(opcode, with_modifier=MappingProxyType(variants)) if variants else opcode
+                table[name] = replace(opcode, variants=MappingProxyType(variants)) if variants else opcode
             except (KeyError, TypeError, ValueError) as error:
                 raise GemmsimError(f"{TABLE_FILE.name}, {name}: {error}") from error
     return MappingProxyType(table)

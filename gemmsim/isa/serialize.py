@@ -45,7 +45,7 @@ def resources_document(program: Program) -> dict[str, Any]:
 
 
 def resources_of(document: dict[str, Any]) -> dict[str, Any]:
-    """The inverse: fields of `Program` by name."""
+    """The fields of `Program`, by name, that `resources_document` stored in a document."""
     return {name: document[name] for name in _PLAIN} | {
         "parameters": tuple(Parameter(*row) for row in document["parameters"]),
         "constants": {int(bank): _unpack(text) for bank, text in document["constants"].items()},
@@ -55,14 +55,14 @@ def resources_of(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def numbered_chains(program: Program) -> tuple[list[int], list[list[tuple[str, int]]]]:
-    """The chain of source lines of each instruction by number, and the (file, line) pairs of each number."""
+    """A number for each instruction's chain of source lines, and the (file, line) pairs of each number's chain."""
     chains: dict[tuple[SourceLine, ...], int] = {}
     numbers = [chains.setdefault(one.sources, len(chains)) for one in program.instructions]
     return numbers, [[(place.file, place.line) for place in chain] for chain in chains]
 
 
 def chains_of(document: dict[str, Any]) -> list[tuple[SourceLine, ...]]:
-    """The inverse of the second part, from the document's "chains"."""
+    """The chains that `numbered_chains` numbered, from a document's "chains"."""
     return [tuple(SourceLine(file, line) for file, line in chain) for chain in document["chains"]]
 
 
@@ -77,7 +77,7 @@ class _Table:
 
 
 def program_to_bytes(program: Program) -> bytes:
-    """Deterministic: equal programs give equal bytes."""
+    """The program as bytes. Equal programs give equal bytes."""
     operands, mnemonics = _Table(), _Table()
     numbers, chains = numbered_chains(program)
     rows = [
@@ -105,7 +105,7 @@ def program_to_bytes(program: Program) -> bytes:
 
 
 def program_from_bytes(data: bytes) -> Program:
-    """The inverse. Raises GemmsimError for anything that `program_to_bytes` of this version did not write."""
+    """The program that `program_to_bytes` stored. Raises GemmsimError for what this version of it did not write."""
     header = len(MAGIC) + 1
     if data[: len(MAGIC)] != MAGIC or len(data) < header:
         raise GemmsimError("not a stored gemmsim program")

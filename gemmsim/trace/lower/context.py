@@ -235,13 +235,13 @@ class Context:
         self.emit(op, (self.result(d),), sources, immediates, uniform=is_uniform(d))
 
     def compute(self, number: int, op: str, sources: tuple[Source, ...], immediates: tuple[int, ...] = ()) -> Source:
-        """Append a micro-operation whose result goes to temporary row `number`, for all lanes; that row."""
+        """Append a micro-operation that writes temporary row `number` for all lanes, and return that row."""
         self.emit(op, (self.temporary + number,), sources, immediates, uniform=True)
         return self.scratch(number)
 
     @contextmanager
     def guarded(self, guard: Source) -> Iterator[None]:
-        """Inside, micro-operations are guarded by `guard` and not as the instruction is."""
+        """Inside, `guard` guards the micro-operations in place of the instruction's own guard."""
         self._guard = guard
         yield
         self._guard = None

@@ -49,7 +49,7 @@ def i2f(context: Context) -> None:
 
 
 def f2i(context: Context) -> None:
-    """NaN gives 0 with .NTZ, else the value whose top bit alone is set."""
+    """F2I. NaN gives 0 with .NTZ and otherwise the value whose top bit alone is set."""
     floats = ("F64", "F32", "F16")
     modifiers = context.modifiers("FTZ", "NTZ", "U32", "S32", "U64", "S64", *floats, *ROUNDINGS)
     d, a = context.instruction.operands

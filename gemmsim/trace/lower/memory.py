@@ -26,7 +26,8 @@ _TYPES = {  # bytes, type
     **{"U64": (8, micro.UNSIGNED), "S64": (8, micro.SIGNED), "F64": (8, micro.FLOAT)},
 }
 _INTEGERS_32 = {micro.INCREMENT, micro.DECREMENT}
-_ADDRESS, _DATA, _LEFT_OUT, _GUARD, _TO = 0, 2, 6, 7, 8  # temporaries: pairs of address rows, up to four words of data
+# Temporary rows of an asynchronous copy; an address takes two of them, the data up to four.
+_ADDRESS, _DATA, _LEFT_OUT, _GUARD, _TO = 0, 2, 6, 7, 8
 
 
 def access_word(context: Context, space: int, kind: int, extra: frozenset[str] = frozenset()) -> int:
@@ -47,7 +48,7 @@ def _space(context: Context) -> int:
 
 
 def address(context: Context, operand: Operand, space: int, to: int = _ADDRESS) -> Source:
-    """Emit the computation of an address; the pair of temporary rows, from `to` on, where it is."""
+    """Emit the computation of an address, which is then in the two temporary rows from `to` on."""
     register = Operand(OperandKind.REGISTER, operand.index)
     uniform = Operand(OperandKind.UNIFORM_REGISTER, operand.uniform)
     if space in (SHARED, LOCAL):
@@ -82,10 +83,10 @@ def store(context: Context) -> None:
 
 
 def copy_async(context: Context) -> None:
-    """LDGSTS [shared], [global][, P]: a load and a store, executed at once; where P is false zeros are stored instead.
+    """LDGSTS [shared], [global][, P] becomes a load and a store. Where P is false, zeros are stored.
 
-    .ZFILL: the low bits of the global address say how many bytes at the end of the item are zeros; the rest is copied
-    from the address with these bits cleared.
+    With .ZFILL the low bits of the global address say how many bytes at the end of the item are zeros. The rest is
+    copied from the address with these bits cleared.
     """
     fill = frozenset(("ZFILL",))
     load_word = access_word(context, GLOBAL, micro.LOAD, fill)

@@ -35,7 +35,7 @@ def test_what_executes_can_be_timed_on_every_gpu(gpu) -> None:  # type: ignore[n
     for name, row in OPCODES.items():
         port = port_of(name, gpu.arch)
         assert port_pipes(port, gpu.pipes) or port == "", name
-        for modifiers in ((), *((m,) for m in row.with_modifier), *((m,) for m in row.shapes)):
+        for modifiers in ((), *((m,) for m in row.variants), *((m,) for m in row.shapes)):
             assert pipe_slots(name, modifiers, gpu) > 0, (name, modifiers)
 
 
