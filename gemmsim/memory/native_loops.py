@@ -1,4 +1,4 @@
-"""How this package calls its native loops. Each loop stands in a module `X_loop.py` beside the module `X.py`."""
+"""How this package calls its native loops. The loop of a module `X.py` is in a module `X_loop.py`."""
 
 from __future__ import annotations
 

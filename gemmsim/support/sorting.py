@@ -19,18 +19,25 @@ def order_by(*columns: NDArray) -> NDArray[np.int64]:
     return packed[0] % max(size, 1)
 
 
+def new_rows(*columns: NDArray) -> NDArray[np.bool_]:
+    """Where a row differs from the row before it: bool [n], for columns [n]. The first row is new."""
+    new = np.ones(len(columns[0]), bool)
+    new[1:] = columns[0][1:] != columns[0][:-1]
+    for column in columns[1:]:
+        new[1:] |= column[1:] != column[:-1]
+    return new
+
+
 def distinct(*columns: NDArray) -> list[NDArray[np.int64]]:
     """The distinct rows, in ascending order: int64 [distinct rows] for each column of integers [n]."""
     packed = _packed(*columns)
     if packed is None:
         order = np.lexsort(columns[::-1])
         found = [column[order].astype(np.int64) for column in columns]
-        new = np.ones(len(order), bool)
-        new[1:] = np.any([column[1:] != column[:-1] for column in found], axis=0)
-        return [column[new] for column in found]
+        return [column[new_rows(*found)] for column in found]
     key, spans = packed
     key.sort()
-    key = key[np.concatenate([np.ones(min(len(key), 1), bool), key[1:] != key[:-1]])]
+    key = key[new_rows(key)]
     found = []
     for column, span in zip(columns[::-1], spans[::-1], strict=True):
         found.append(key % span + (int(column.min()) if len(column) else 0))

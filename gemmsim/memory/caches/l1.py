@@ -55,12 +55,12 @@ class ShapeLines:
     The base of a request lies in one of four sectors of its line, which decides how the request's sectors fall into
     lines. Index 4 * shape + b is for a base in sector b.
 
-    operation, pc  int64 [shapes] of each shape, which has but one of each. Fewer arrays that all warps read are in each
-                   other's way less in this machine's caches than the same by request.
-    start          int64 [4 * shapes + 1] lines of an index are start[index]:start[index + 1]
+    operation, pc  int64 [shapes] of each shape, which has one of each. The replay reads them here and not by request,
+                   because the small arrays stay in this machine's caches.
+    start          int64 [4 * shapes + 1] an index has the lines start[index]:start[index + 1]
     line           int64 [4 * sectors of all shapes] line, counted from that of the base
-    sectors        int64 [likewise] sectors of it that are asked for, as bits
-    whole          int64 [likewise] those of which every byte is asked for
+    sectors        int64 [4 * sectors of all shapes] sectors of it that are asked for, as bits
+    whole          int64 [4 * sectors of all shapes] those of which every byte is asked for
     """
 
     operation: NDArray[np.int64]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.memory.grid.placement import Placement
+from gemmsim.support.sorting import new_rows
 
 _GOLDEN_RATIO = 0.6180339887498949  # its multiples, modulo 1, spread evenly over 0 to 1
 
@@ -44,9 +45,7 @@ def residents_of_grid(blocks: NDArray[np.int64], placement: Placement, instructi
     sm, generation = placement.sm[blocks], placement.generation[blocks]
     order = np.lexsort((blocks, generation, sm))
     sm, generation = sm[order], generation[order]
-    new = np.ones(len(order), bool)
-    new[1:] = (sm[1:] != sm[:-1]) | (generation[1:] != generation[:-1])
-    first = np.flatnonzero(new)
+    first = np.flatnonzero(new_rows(sm, generation))
     return ResidentGroups(
         sm=sm[first],
         start=np.append(first, len(order)),

@@ -17,7 +17,7 @@ from gemmsim.memory.grid.block_steps import BlockSteps, coordinates
 from gemmsim.memory.grid.placement import Placement
 from gemmsim.memory.grid.residents import ResidentGroups, phase_of
 from gemmsim.memory.requests.coalescer import SECTOR_BYTES
-from gemmsim.support.sorting import distinct_rows
+from gemmsim.support.sorting import distinct_rows, new_rows
 from gemmsim.trace.types import Launch
 
 _DRAWN_BLOCKS = 64  # at least as many blocks are in the groups that are drawn
@@ -95,9 +95,7 @@ def _draw(launch: Launch, steps: BlockSteps, placement: Placement, resident_bloc
     """Groups spread evenly over the grid, one of each kind; those that stand for the most blocks come first."""
     order = np.lexsort((np.arange(launch.blocks), placement.sm, placement.generation))
     sm, generation = placement.sm[order], placement.generation[order]
-    new = np.ones(launch.blocks, bool)
-    new[1:] = (sm[1:] != sm[:-1]) | (generation[1:] != generation[:-1])
-    first = np.flatnonzero(new)
+    first = np.flatnonzero(new_rows(sm, generation))
     wanted = min(len(first), -(-_DRAWN_BLOCKS // resident_blocks_per_sm))
     chosen = (np.arange(wanted) * len(first) + len(first) // 2) // wanted
     ends = np.append(first[1:], launch.blocks)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.memory.requests.coalescer import Coalesced
-from gemmsim.support.sorting import order_by
+from gemmsim.support.sorting import new_rows, order_by
 
 _ROUNDING = 1e-9  # makes sums that are halves but for rounding errors count as halves
 
@@ -55,8 +55,7 @@ def sectors_new_to_block(
     turn = np.arange(len(sectors)) - requests.start[warp]
     block, piece = warp // requests.warps_per_block, first // fetch_sectors
     order = order_by(block, piece, turn)
-    new = np.ones(len(order), bool)
-    new[1:] = (np.diff(block[order]) != 0) | (np.diff(piece[order]) != 0)
+    new = new_rows(block[order], piece[order])
     earliest = np.empty(len(order), np.int64)
     earliest[order] = turn[order][new][np.cumsum(new) - 1]
     touched = np.stack(pieces)[requests.base_sector % fetch_sectors, requests.shape] * fetch_sectors
@@ -78,8 +77,7 @@ def assign_to_tiles(sectors: NDArray[np.int64], share: NDArray[np.float64], requ
     block = requests.of_warps(np.arange(len(requests.start) - 1) // requests.warps_per_block)
     number = requests.execution_number()
     order = order_by(pc, block, number)
-    new = np.ones(len(pc), bool)
-    new[1:] = (np.diff(pc[order]) != 0) | (np.diff(number[order]) != 0) | (np.diff(block[order]) != 0)
+    new = new_rows(pc[order], number[order], block[order])
     tile = np.empty(len(pc), np.int64)
     tile[order] = np.cumsum(new) - 1
     size = np.bincount(tile, sectors)
@@ -87,7 +85,9 @@ def assign_to_tiles(sectors: NDArray[np.int64], share: NDArray[np.float64], requ
     wanted = size * share[tile_pc]
     total = np.cumsum(wanted)
     first = np.flatnonzero(np.diff(tile_pc, prepend=-1))
-    total -= np.repeat(total[first] - wanted[first], np.diff(first, append=len(tile_pc)))  # anew for each instruction
+    total -= np.repeat(
+        total[first] - wanted[first], np.diff(first, append=len(tile_pc))
+    )  # the sums of each instruction start at 0
     size = np.maximum(size, 1.0)
     chosen = np.floor(total / size + 0.5 + _ROUNDING) > np.floor((total - wanted) / size + 0.5 + _ROUNDING)
     return np.where(chosen[tile], sectors, 0).astype(np.uint16)

@@ -55,16 +55,14 @@ def floor_wavefronts(width_bytes: int, lanes: int = WARP_LANES) -> int:
     return max(1, width_bytes * lanes // (BANKS << BANK_SHIFT))
 
 
-def conflict_free(
-    offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_bytes: int, merges: bool
-) -> NDArray[np.int64]:
-    """Wavefronts that requests would take if no bank were asked for two words (rule 5): int64 [n].
+def conflict_free(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_bytes: int) -> NDArray[np.int64]:
+    """Wavefronts that loads would take if no bank were asked for two words (rule 5): int64 [n].
 
     The arguments are those of `wavefronts`.
     """
     floor = floor_wavefronts(width_bytes)
-    if not merges or floor == 1:
-        return np.full(len(offsets_bytes), floor, np.int64)
+    if floor == 1:
+        return np.ones(len(offsets_bytes), np.int64)
     return np.where(_routable(offsets_bytes, active), floor // 2, floor)
 
 

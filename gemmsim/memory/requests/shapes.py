@@ -94,7 +94,7 @@ def _measure(
         else:
             waves[chosen] = wavefronts(*requests, access.merges)
         if access.merges:
-            least[chosen] = conflict_free(*requests, merges=True)
+            least[chosen] = conflict_free(*requests)
     lanes = LaneLayout(
         line=np.where(active & ~shared[:, None], offsets >> LINE_SHIFT, -1),
         piece=offsets // np.maximum(widths, WORD_BYTES)[:, None],

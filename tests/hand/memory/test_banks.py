@@ -26,7 +26,7 @@ def waves(address: Callable[[int], int | None], width: int = 4, load: bool = Tru
 def least(address: Callable[[int], int], width: int = 4) -> int:
     """Wavefronts of a load without its conflicts."""
     offsets = np.array([[address(lane) for lane in LANES]], np.int64)
-    return int(conflict_free(offsets, np.full((1, 32), True), width, True)[0])
+    return int(conflict_free(offsets, np.full((1, 32), True), width)[0])
 
 
 @pytest.mark.parametrize(("stride", "expected"), [(1, 1), (2, 2), (4, 4), (8, 8), (16, 16), (32, 32), (33, 1), (0, 1)])
