@@ -2,7 +2,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const report = data.report;
 const LANES = 32;
 
-// Every text goes in as a text node: nothing of the data is ever read as markup.
+// Every text becomes a text node, so that nothing of the data is ever read as markup.
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);

@@ -10,7 +10,7 @@ section("global", data.samples.some((sample) => sample.space === "local") ? "A w
   const drawing = steered("Lanes and the sectors they fall in; left and right choose a lane", (width) => {
     const at = list(access.sector_at), of = list(access.sector), offsets = list(access.offsets), parts = [];
     const size = width / LANES, top = 34, bottom = 150;
-    // A gap stands between sectors that are not neighbours.
+    // Sectors that are not neighbours in memory have a gap between them.
     const gaps = at.map((offset, index) => (index && offset !== at[index - 1] + 32 ? 1 : 0)), places = [];
     const unit = width / (at.length + 0.35 * gaps.reduce((a, b) => a + b, 0));
     const wide = Math.min(unit, 90);
@@ -61,7 +61,7 @@ section("global", data.samples.some((sample) => sample.space === "local") ? "A w
   pick();
 }, "Above the 32 lanes, below the 32-byte sectors that the request touches: L1 and L2 move whole sectors, whatever part of them is asked for.", "coalescing");
 
-// Which instruction, and whether its usual or its worst access.
+// The controls that choose an instruction, and its usual or its worst access.
 function chosenSample(samples, onchange, name) {
   let sample = samples[0];
   const which = switcher("Which access", ["usual", "worst"], (index) => onchange(sample, index && sample.worst ? sample.worst : sample.representative));

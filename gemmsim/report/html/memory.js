@@ -61,7 +61,7 @@ section("memory", "Memory chart", (box) => {
   function down(room) {
     const arrows = uppers.map((name) => between("kernel", name).length), most = arrows.reduce((a, b) => a + b, 0);
     const width = Math.max(room, 84 * most + 12), gap = 92, h = 62, parts = [];
-    // Each takes the width that its arrows need for their texts.
+    // L1 and shared memory share the width in proportion to their numbers of arrows, which need room for their texts.
     const share = (name) => (uppers.includes(name) ? (width - 4 - 10 * (uppers.length - 1)) * arrows[uppers.indexOf(name)] / most : 0);
     const l1 = share("l1"), right = l1 ? l1 + 12 : 2, rows = [2, 2 + h + gap, 2 + 2 * (h + gap), 2 + 3 * (h + gap)];
     const place = { kernel: [2, rows[0], width - 4], l1: [2, rows[1], l1], shared: [right, rows[1], share("shared")], l2: [2, rows[2], l1], dram: [2, rows[3], l1] };

@@ -4,7 +4,8 @@ section("product", "Inner and outer product", (box) => {
   const says = readout(), inner = el("div"), outer = el("div");
   says.id = "product-readout";
   const steps = () => rows * columns * DEPTH;
-  // At `step` products: where each order stands. Inner: one element of C after the other; outer: one k after the other.
+  // How far each order has come after `step` products. The inner product computes one element of C after the other, the
+  // outer product takes one k after the other.
   const state = (order) => {
     const done = Array(rows * columns).fill(0);
     for (let s = 0; s < step; s++) done[order === "inner" ? Math.floor(s / DEPTH) : s % (rows * columns)] += 1;

@@ -12,7 +12,7 @@ section("threads", "Threads and warps of a block", (box) => {
     for (let t = 0; t < count; t++) {
       const warp = Math.floor(t / LANES), lane = t % LANES, mine = warp === Math.floor(thread / LANES);
       if (lane === 0 && (warps <= 16 || warp % 4 === 0 || mine)) parts.push(svg("text", { x: 0, y: 16 + warp * tall + tall * 0.8, class: mine ? "tiny strong" : "soft tiny" }, `warp ${warp}`));
-      // Threads of one row of the block share a shade.
+      // Threads of one row of the block have the same shade.
       const shade = (place(t)[1] + place(t)[2]) % 2 ? 0.32 : 0.16;
       parts.push(svg("rect", { x: left + lane * size, y: 16 + warp * tall, width: size - 1, height: tall - 1, fill: t === thread ? "var(--c1)" : "var(--c0)", "fill-opacity": t === thread ? 1 : mine ? shade + 0.35 : shade, "data-thread": t }));
     }
@@ -43,7 +43,7 @@ section("threads", "Threads and warps of a block", (box) => {
     const body = (some) => table(["instruction", "line", "does", "first touches", "times"], some.map((row) =>
       [el("code", {}, `${row.sample.mnemonic} (${row.access.index})`), row.sample.line === null ? "" : String(row.sample.line), verb(row.sample), el("code", {}, what(row)), number(row.times)]), [1, 4], "Accesses of the thread");
     const open = details.querySelector("details.shared");
-    const most = 12; // rows at once; an unrolled kernel has hundreds
+    const most = 12; // rows shown at first; an unrolled kernel has hundreds
     const long = details.querySelector("details.more");
     const arraysTouched = [body(global.slice(0, most)), global.length > most ? el("details", { class: "more", open: Boolean(long && long.open) }, el("summary", {}, `${number(global.length - most)} more`), body(global.slice(most))) : ""];
     details.replaceChildren(...(global.length ? arraysTouched : [el("p", { class: "soft" }, "This thread touches no array.")]),

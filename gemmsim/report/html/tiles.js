@@ -10,7 +10,7 @@ section("tiles", "The tiles a block walks through", (box) => {
   const gemm = a && b && c && flat(a)[1] === flat(b)[0] && flat(c)[0] === flat(a)[0] && flat(c)[1] === flat(b)[1];
   function layout(width) {
     const room = Math.min(width, 1000), places = new Map();
-    if (gemm) { // B above C, A left of it: rows and columns of the product line up
+    if (gemm) { // B is above C and A at its left, so that their rows and columns line up
       const [m, k] = flat(a), n = flat(b)[1], scale = Math.min((room - 40) / (k + n), clamp(0.62 * width, 340, 600) / (k + m)), size = (v) => Math.max(10, v * scale);
       places.set(a.position, [4, size(k) + 34, size(k), size(m)]).set(b.position, [size(k) + 22, 16, size(n), size(k)]).set(c.position, [size(k) + 22, size(k) + 34, size(n), size(m)]);
       return [places, size(k) + size(n) + 30, size(k) + size(m) + 40];

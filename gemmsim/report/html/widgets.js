@@ -1,4 +1,5 @@
-// A button that shows and hides what a metric, a stall reason or a term means, below `place` or behind itself.
+// A button that shows and hides what a metric, a stall reason or a term means. The text appears after the node that
+// `place` returns for the button; without `place`, as a row of its own in a table, else after the button.
 function why(name, place) {
   const term = data.terms[name];
   if (!term) return null;
@@ -11,7 +12,7 @@ function why(name, place) {
     } else {
       box = el("div", { class: "explained", role: "note" }, el("b", {}, term.title || name), term.text.map(([heading, text]) => el("p", {}, heading ? el("span", { class: "how" }, `${heading}: `) : null, text)));
       const row = button.closest("tbody tr");
-      if (row && !place) { // a row of its own, as wide as the table
+      if (row && !place) { // the new row is as wide as the table
         box = el("tr", {}, el("td", { colspan: row.cells.length }, box));
         row.after(box);
       } else (place ? place(button) : button).after(box);
@@ -24,7 +25,7 @@ function why(name, place) {
 const below = (button) => button.parentElement;
 const glossary = (...names) => el("p", { class: "soft" }, names.filter((name) => data.terms[name]).map((name, index) => [index ? ", " : "", name, why(name, below)]));
 
-// In a table the explanation is a row of its own.
+// A cell of a table with a name and its question mark.
 const term = (name, label) => [label || name, why(name)];
 
 function table(head, rows, numeric = [], caption = null) {
@@ -35,7 +36,7 @@ function table(head, rows, numeric = [], caption = null) {
 const bar = (share, background = null) =>
   el("span", { class: "bar", css: { width: `${Math.min(100, Math.max(0, 100 * share))}%`, ...(background ? { background } : {}) } });
 
-// An SVG that is drawn again for the width it is given; below `least` pixels it scrolls.
+// An SVG that is drawn again whenever its width changes. Where there are fewer than `least` pixels, it scrolls.
 function chart(label, draw, least = 300) {
   const frame = el("div", { class: "wide canvas", role: "region", "aria-label": label, tabindex: "0" });
   let width = 0;
@@ -45,12 +46,12 @@ function chart(label, draw, least = 300) {
     width = now;
     frame.replaceChildren(draw(width));
   };
-  // In the next frame: a drawing that changes the size of what is observed would start the observer over.
+  // It is drawn in the next frame, because a drawing that changes the observed size would call the observer again.
   new ResizeObserver(() => requestAnimationFrame(() => redraw(false))).observe(frame);
   return { frame, redraw: () => redraw(true) };
 }
 
-// A drawing that the arrow keys move in: `move(dx, dy)`; Home and End go to `ends`.
+// A drawing in which keys move the selection: the arrow keys call `move(dx, dy)`, Home and End call `ends(isEnd)`.
 function steered(label, draw, move, least, ends) {
   const made = chart(label, draw, least);
   made.frame.setAttribute("role", "application");
@@ -72,7 +73,7 @@ function chooser(label, options, onchange, name) {
     options.map((text, index) => el("option", { value: index }, text)));
   return { node: el("label", {}, label, box), box };
 }
-// Buttons of which one is pressed.
+// A group of buttons of which exactly one is pressed.
 function switcher(label, options, onchange) {
   const buttons = options.map((text, index) => el("button", { type: "button", "aria-pressed": String(index === 0), onclick: () => press(index) }, text));
   const press = (index) => {

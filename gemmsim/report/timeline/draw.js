@@ -65,7 +65,7 @@ function underWay(from, to) {
   return most;
 }
 
-// States narrower than a pixel share one: the one that has most of it is drawn.
+// States narrower than a pixel share it; the state with most of its cycles is drawn.
 function drawWarp(warp, row) {
   const y = rowY(row), tall = ROW - 2, k = scale();
   pen.textAlign = "right";

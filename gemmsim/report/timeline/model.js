@@ -7,7 +7,8 @@ function inkOn(colour) {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b < 0.18 ? "#fff" : "#000";
 }
 
-// The states of a warp tile its stay: they come as durations, and are searched by their beginnings.
+// The states of a warp follow one another without gaps. The data hold their durations; here they get their beginnings,
+// by which they are searched.
 function unpacked([name, part, begin, states, memory]) {
   const count = states.length / 3;
   const warp = { name, part, begin: new Int32Array(count + 1), reason: new Uint8Array(count), code: new Int32Array(count), memory: [] };
@@ -26,7 +27,7 @@ function unpacked([name, part, begin, states, memory]) {
 }
 const warps = data.warps.map(unpacked);
 
-// The state of a warp at a cycle: its number, -1 where the warp is not there.
+// The number of the state in which a warp is at a cycle, -1 where the warp is not there.
 function stateAt(warp, cycle) {
   const begin = warp.begin;
   let low = 0, high = begin.length - 1;
@@ -43,7 +44,7 @@ const issues = (() => {
   for (const warp of warps) warp.reason.forEach((reason, n) => { if (reason === SELECTED) found.push(warp.begin[n]); });
   return Int32Array.from(found).sort();
 })();
-// Memory instructions under way: [cycle, how many from then on], ascending.
+// How many memory instructions are under way: [cycle, count from that cycle on], by ascending cycle.
 const flights = (() => {
   const change = new Map();
   const add = (at, step) => change.set(at, (change.get(at) || 0) + step);
@@ -54,7 +55,7 @@ const flights = (() => {
 const MOST_FLIGHTS = flights.reduce((most, [, count]) => Math.max(most, count), 0);
 const PARTS = new Set(warps.map((warp) => warp.part)).size;
 
-// How many of the ascending numbers are below a bound.
+// How many of the numbers, which ascend, are below a bound.
 function below(sorted, bound, key = (one) => one) {
   let low = 0, high = sorted.length;
   while (low < high) {
