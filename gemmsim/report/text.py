@@ -137,11 +137,9 @@ def _lines(report: Report) -> list[str]:
     rows = by_line(report.evidence)
     lines: list[str] = []
     for space in ("global", "local", "shared"):
-        head, cells = (_SHARED, _shared_cells) if space == "shared" else (_GLOBAL, _global_cells)
-        members = [row for row in rows if row.space == space]
-        if members:
-            body = table(head, [cells(row) for row in members], "<<>>>>>"[: len(head)])
-            lines += ([""] if lines else []) + [f"{space} memory"] + body
+        head = _SHARED if space == "shared" else _GLOBAL
+        if cells := [_line_cells(row) for row in rows if row.space == space]:
+            lines += ([""] if lines else []) + [f"{space} memory", *table(head, cells, "<<>>>>>"[: len(head)])]
     if local := local_traffic(report.evidence):
         lines += ["", f"* {local_sentence(local, report.evidence.gpu.l1.sector_bytes)}"]
     seen = {row.line.line: row.text for row in rows if row.line and row.text}
@@ -155,28 +153,15 @@ _GLOBAL = ("line", "instruction", "requests", "sectors/req", "ideal", "wavefront
 _SHARED = ("line", "instruction", "requests", "wavefr/req", "wavefronts", "conflicts")
 
 
-def _global_cells(row: LineTraffic) -> tuple[str, ...]:
+def _line_cells(row: LineTraffic) -> tuple[str, ...]:
+    """The cells of a line's row below _SHARED or _GLOBAL."""
+    first = (str(row.line.line) if row.line else "?", f"{row.static_count} {row.mnemonic}", number(row.requests))
+    wavefronts = number(row.wavefronts)
+    if row.space == "shared":
+        return (*first, _each(row.wavefronts, row.requests), wavefronts, number(row.conflicts))
     hit = f"{100 * row.l1_hit_sectors / row.sectors:.1f}%" if row.sectors and row.op == "ld" else "-"
-    return (
-        str(row.line.line) if row.line else "?",
-        f"{row.static_count} {row.mnemonic}",
-        number(row.requests),
-        _each(row.sectors, row.requests),
-        _each(row.ideal_sectors, row.requests),
-        number(row.wavefronts),
-        hit,
-    )
-
-
-def _shared_cells(row: LineTraffic) -> tuple[str, ...]:
-    return (
-        str(row.line.line) if row.line else "?",
-        f"{row.static_count} {row.mnemonic}",
-        number(row.requests),
-        _each(row.wavefronts, row.requests),
-        number(row.wavefronts),
-        number(row.conflicts),
-    )
+    sectors, ideal = _each(row.sectors, row.requests), _each(row.ideal_sectors, row.requests)
+    return (*first, sectors, ideal, wavefronts, hit)
 
 
 def _each(total: float, requests: float) -> str:

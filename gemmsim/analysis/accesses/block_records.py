@@ -38,22 +38,23 @@ class BlockRecords:
     shape: NDArray[np.int64]
     occurrence: NDArray[np.int64]
 
+    def where(self, chosen: NDArray[np.bool_]) -> BlockRecords:
+        """Those of the records that are chosen, bool [records]."""
+        arrays = (self.warp, self.pc, self.pattern, self.base, self.shape, self.occurrence)
+        return BlockRecords(self.first, *(array[chosen] for array in arrays))
+
 
 @dataclass(frozen=True)
 class ArrayRecords:
-    """The accesses of one block that fall in array arguments. Arrays are int64 [records] unless said otherwise.
+    """The records of one block that fall in array arguments. Arrays are int64 [records] unless said otherwise.
 
-    pc, pattern, base, occurrence   as in `BlockRecords`
     array   index of the argument among the array arguments
     start   address of that array
     width   bytes that each lane accesses
     load    bool; False for stores and atomics
     """
 
-    pc: NDArray[np.int64]
-    pattern: NDArray[np.int64]
-    base: NDArray[np.int64]
-    occurrence: NDArray[np.int64]
+    records: BlockRecords
     array: NDArray[np.int64]
     start: NDArray[np.int64]
     width: NDArray[np.int64]
@@ -145,15 +146,5 @@ def array_records(program: Program, block: BlockRecords, accesses: dict[int, Acc
     falls_in = np.full(len(block.pc), -1, np.int64)
     for number, (start, stop) in enumerate(zip(arrays.start, arrays.stop, strict=True)):
         falls_in[(block.base >= start) & (block.base < stop)] = number
-    inside = falls_in >= 0
-    pc, array = block.pc[inside], falls_in[inside]
-    return ArrayRecords(
-        pc=pc,
-        pattern=block.pattern[inside],
-        base=block.base[inside],
-        occurrence=block.occurrence[inside],
-        array=array,
-        start=arrays.start[array],
-        width=width[pc],
-        load=load[pc],
-    )
+    records, array = block.where(falls_in >= 0), falls_in[falls_in >= 0]
+    return ArrayRecords(records, array, arrays.start[array], width[records.pc], load[records.pc])

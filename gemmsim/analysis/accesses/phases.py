@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.analysis.accesses.block_records import ArrayRecords
+from gemmsim.analysis.accesses.block_records import ArrayRecords, BlockRecords
 from gemmsim.analysis.accesses.types import ArrayArgument, Phase, Rectangle
 from gemmsim.trace.types import Patterns, active_lanes
 
@@ -15,7 +15,7 @@ MOST_PHASES = 64  # iterations shown; nobody steps through more by hand
 
 
 def phases_of(
-    records: ArrayRecords,
+    touched: ArrayRecords,
     patterns: Patterns,
     arguments: Sequence[ArrayArgument],
     loop: range | None,
@@ -30,12 +30,12 @@ def phases_of(
     iteration is taken to belong to iteration (occurrence / n). Where a guard suppressed some of its accesses, these are
     taken to be the last ones.
     """
-    phase = _phase_numbers(records, loop, iterations)
+    phase = _phase_numbers(touched.records, loop, iterations)
     last = iterations + 1  # 0 is before the loop
-    kept = (phase < MOST_PHASES) | (phase >= last - 1)
-    order, rows = _distinct(phase, records, kept)
-    bounds = _bounds(records, rows, patterns, arguments)
-    load, array, number = records.load[rows], records.array[rows], phase[rows]
+    shown = (phase < MOST_PHASES) | (phase >= last - 1)
+    order, rows = _distinct(phase, touched, shown)
+    bounds = _bounds(touched, rows, patterns, arguments)
+    load, array, number = touched.load[rows], touched.array[rows], phase[rows]
     found: dict[int, list[Rectangle]] = {}
     for at, stop in zip(order, [*order[1:], len(rows)], strict=True):
         part = slice(at, stop)
@@ -58,7 +58,7 @@ def _label(phase: int, iterations: int, loop: range | None) -> str:
     return "after the loop over K" if phase > iterations else f"iteration {phase} of {iterations}"
 
 
-def _phase_numbers(records: ArrayRecords, loop: range | None, iterations: int) -> NDArray[np.int64]:
+def _phase_numbers(records: BlockRecords, loop: range | None, iterations: int) -> NDArray[np.int64]:
     """The phase of each record: 0 before the loop, 1 to `iterations` inside, `iterations` + 1 after it."""
     if loop is None or not iterations or not len(records.pc):
         return np.zeros(len(records.pc), np.int64)
@@ -71,14 +71,15 @@ def _phase_numbers(records: ArrayRecords, loop: range | None, iterations: int) -
 
 
 def _distinct(
-    phase: NDArray[np.int64], records: ArrayRecords, kept: NDArray[np.bool_]
+    phase: NDArray[np.int64], touched: ArrayRecords, shown: NDArray[np.bool_]
 ) -> tuple[list[int], NDArray[np.int64]]:
     """(starts of the groups, indices of the records), without repeats of one access within a phase.
 
-    Records are grouped by phase, argument, and whether they load. `kept` is bool [records]: which are looked at.
+    Records are grouped by phase, argument, and whether they load. `shown`, bool [records], says which are looked at.
     """
-    rows = np.flatnonzero(kept)
-    columns = [records.width, records.pattern, records.base, ~records.load, records.array, phase]
+    rows = np.flatnonzero(shown)
+    records = touched.records
+    columns = [touched.width, records.pattern, records.base, ~touched.load, touched.array, phase]
     values = np.stack([column[rows].astype(np.int64) for column in columns])
     order = np.lexsort(values)
     values, rows = values[:, order], rows[order]
@@ -90,19 +91,19 @@ def _distinct(
 
 
 def _bounds(
-    records: ArrayRecords, rows: NDArray[np.int64], patterns: Patterns, arguments: Sequence[ArrayArgument]
+    touched: ArrayRecords, rows: NDArray[np.int64], patterns: Patterns, arguments: Sequence[ArrayArgument]
 ) -> NDArray[np.int64]:
     """First row, first column, last row and last column that each record touches: int64 [len(rows), 4].
 
     An array of more than two dimensions is taken as a matrix whose columns are its last dimension; a flat array has one
     row.
     """
-    columns = np.array([a.shape[-1] for a in arguments], np.int64)[records.array[rows]][:, None]
-    items = np.array([a.item_bytes for a in arguments], np.int64)[records.array[rows]][:, None]
-    pattern = records.pattern[rows]
+    columns = np.array([a.shape[-1] for a in arguments], np.int64)[touched.array[rows]][:, None]
+    items = np.array([a.item_bytes for a in arguments], np.int64)[touched.array[rows]][:, None]
+    pattern = touched.records.pattern[rows]
     active = active_lanes(patterns.active_mask[pattern])
-    first = (records.base[rows] - records.start[rows])[:, None] + patterns.offsets_bytes[pattern]
-    last = first + np.maximum(records.width[rows][:, None], items) - 1
+    first = (touched.records.base[rows] - touched.start[rows])[:, None] + patterns.offsets_bytes[pattern]
+    last = first + np.maximum(touched.width[rows][:, None], items) - 1
     low, high = first // items, last // items
     top = np.iinfo(np.int64).max
     corners = [

@@ -49,30 +49,27 @@ class MemoryFlow:
 
 def memory_flow(evidence: Evidence) -> MemoryFlow:
     """The flows of the whole launch."""
-    sector_bytes, rows = evidence.gpu.l1.sector_bytes, evidence.traffic
+    sector_bytes, counters = evidence.gpu.l1.sector_bytes, evidence.counters
+    shared = [row for row in evidence.traffic if row.space == SHARED]
+    cached = [row for row in evidence.traffic if row.space != SHARED]
     flows: list[Flow] = []
-    for space in ("global", "local"):
-        some = [row for row in rows if row.space == space]
-        for source, target, ops in ((L1, KERNEL, _READS), (KERNEL, L1, _WRITES)):
-            mine = [row for row in some if row.op in ops]
-            flows.append(Flow(source, target, space, _sum(mine, "requests"), sector_bytes * _sum(mine, "sectors")))
-    some = [row for row in rows if row.space == SHARED]
-    for source, target, ops in ((SHARED, KERNEL, _READS), (KERNEL, SHARED, _WRITES)):
-        mine = [row for row in some if row.op in ops]
-        requests, used, waves = (_sum(mine, name) for name in ("requests", "used_bytes", "wavefronts"))
-        flows.append(Flow(source, target, SHARED, requests, used, waves))
-    through = [row for row in rows if row.space != SHARED]
+    for space, cache in (("global", L1), ("local", L1), (SHARED, SHARED)):
+        for source, target, ops in ((cache, KERNEL, _READS), (KERNEL, cache, _WRITES)):
+            rows = [row for row in evidence.traffic if row.space == space and row.op in ops]
+            in_shared = space == SHARED
+            moved_bytes = _sum(rows, "used_bytes") if in_shared else sector_bytes * _sum(rows, "sectors")
+            wavefronts = _sum(rows, "wavefronts") if in_shared else 0.0
+            flows.append(Flow(source, target, space, _sum(rows, "requests"), moved_bytes, wavefronts))
     for source, target, ops in ((L2, L1, _READS), (L1, L2, _WRITES)):
-        mine = [row for row in through if row.op in ops]
-        flows.append(Flow(source, target, "", 0.0, sector_bytes * _sum(mine, "l2_sectors")))
-    counters = evidence.counters
+        moved_bytes = sector_bytes * _sum([row for row in cached if row.op in ops], "l2_sectors")
+        flows.append(Flow(source, target, "", 0.0, moved_bytes))
     flows.append(Flow(DRAM, L2, "", 0.0, counters.get("dram__bytes_read.sum", 0.0)))
     flows.append(Flow(L2, DRAM, "", 0.0, counters.get("dram__bytes_write.sum", 0.0)))
     return MemoryFlow(
         flows=tuple(flow for flow in flows if flow.requests or flow.moved_bytes),
-        l1_hit_pct=_pct(_sum(through, "l1_hit_sectors"), _sum(through, "sectors")),
-        l2_hit_pct=_pct(_sum(through, "l2_hit_sectors"), _sum(through, "l2_sectors")),
-        conflicts=_sum(some, "conflicts"),
+        l1_hit_pct=_pct(_sum(cached, "l1_hit_sectors"), _sum(cached, "sectors")),
+        l2_hit_pct=_pct(_sum(cached, "l2_hit_sectors"), _sum(cached, "l2_sectors")),
+        conflicts=_sum(shared, "conflicts"),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from gemmsim.analysis.studies.sensitivity import Effect, Sensitivity
 from gemmsim.gpu.units import short
 from gemmsim.report.layout.data import csv_text, json_text
-from gemmsim.report.layout.text import bar, indented, indented_table, paragraph
+from gemmsim.report.layout.text import BODY, GAP, bar, indented, indented_table, paragraph, table
 from gemmsim.report.layout.words import duration, launch_name
 from gemmsim.support.version import MODEL_VERSION
 
@@ -26,12 +26,12 @@ def render_text(found: Sensitivity) -> str:
     scatter = max(found.scatter_pct, LEAST_PCT)
     shown = [effect for effect in found.effects if effect.saved_pct > scatter]
     most = max((effect.saved_pct for effect in shown), default=0.0)
-    rows = [
-        (key_in_file(effect.key), *_change(effect), f"-{effect.saved_pct:.1f}%", bar(effect.saved_pct / most, BAR))
-        for effect in shown
-    ]
-    head = ("GPU file key", "from", "to", "unit", "", "time", "")
-    lines += indented_table(head, rows, "<>><>><") or indented("none of them saves time")
+    head = ("GPU file key", "from", "to", "unit", "", "time")
+    cells = [(key_in_file(effect.key), *_change(effect), f"-{effect.saved_pct:.1f}%") for effect in shown]
+    room = BODY - max(map(len, table(head, cells, "<>><>>")), default=0) - len(GAP)  # long keys leave less for the bars
+    bars = [bar(effect.saved_pct / most, min(BAR, room)) for effect in shown]
+    rows = [(*row, one) for row, one in zip(cells, bars, strict=True)]
+    lines += indented_table((*head, ""), rows, "<>><>><") or indented("none of them saves time")
     within = [effect for effect in found.effects if LEAST_PCT <= abs(effect.saved_pct) <= scatter]
     if within:
         text = (

@@ -69,15 +69,8 @@ def _name(kind: str, pid: int, name: str, tid: int | None = None) -> Event:
 
 
 def _slice(stay: WarpStay, name: str, begin: int, end: int, args: dict[str, Any]) -> Event:
-    return {
-        "ph": "X",
-        "pid": SM,
-        "tid": FIRST_SLOT + stay.slot,
-        "ts": begin,
-        "dur": end - begin,
-        "name": name,
-        "args": args,
-    }
+    event = {"ph": "X", "pid": SM, "tid": FIRST_SLOT + stay.slot, "ts": begin, "dur": end - begin}
+    return event | {"name": name, "args": args}
 
 
 def _said(text: InstructionText) -> dict[str, Any]:
@@ -99,11 +92,5 @@ def _counters(report: TimelineReport, window: Window) -> Iterator[Event]:
         at, places = np.unique(times, return_inverse=True)
         change = np.bincount(places, weights=steps)
         for time, under_way in zip(at.tolist(), np.cumsum(change).tolist(), strict=True):
-            yield {
-                "ph": "C",
-                "pid": MEMORY,
-                "tid": MEMORY,
-                "ts": time,
-                "name": f"{name}: under way",
-                "args": {"count": int(under_way)},
-            }
+            event = {"ph": "C", "pid": MEMORY, "tid": MEMORY, "ts": time, "name": f"{name}: under way"}
+            yield event | {"args": {"count": int(under_way)}}
