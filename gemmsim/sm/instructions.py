@@ -33,12 +33,6 @@ class InstructionTable:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def goes_to(self, port: str) -> NDArray[np.bool_]:
-        """bool [instructions]: which of them issue to `port`."""
-        number = self.ports.index(port) if port in self.ports else -1
-        found: NDArray[np.bool_] = self.rows["port"] == number
-        return found
-
 
 @cached_by_identity(4)
 def instruction_table(

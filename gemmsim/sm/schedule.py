@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gemmsim.gpu.spec import GpuSpec
+from gemmsim.isa.opcodes import row_of
 from gemmsim.isa.program import Program
 from gemmsim.memory.types import RecordCost
 from gemmsim.sm.budget import Simulator
@@ -66,8 +67,7 @@ def schedule(
             "too much shared memory or too many warps"
         )
     table = instruction_table(program, gpu, options.register_ports, options.math_behind_barriers)
-    matrix = bool(trace.executed[:, table.goes_to("tensor")].any())
-    clock_hz = options.sm_clock_hz or (gpu.clock.sm_tensor_load_hz if matrix else gpu.clock.sm_load_hz)
+    clock_hz = options.sm_clock_hz or _clock_hz(program, trace, gpu)
     simulator = Simulator(
         table,
         gpu,
@@ -80,6 +80,12 @@ def schedule(
     total = _total(launch.blocks, gpu, resident_blocks_per_sm, simulator, options.max_instructions)
     waves = launch.blocks / (resident_blocks_per_sm * gpu.sm.count)
     return _timing(total, waves, resident_blocks_per_sm * launch.warps_per_block, gpu, clock_hz, simulator)
+
+
+def _clock_hz(program: Program, trace: WarpTrace, gpu: GpuSpec) -> float:
+    """The SM clock under the launch's load: matrix instructions lower it, however few there are."""
+    lowers = [row_of(instruction).precision.startswith("tensor_") for instruction in program.instructions]
+    return gpu.clock.sm_tensor_load_hz if trace.executed[:, lowers].any() else gpu.clock.sm_load_hz
 
 
 def _total(grid_blocks: int, gpu: GpuSpec, most_resident: int, simulator: Simulator, budget: int) -> Totals:

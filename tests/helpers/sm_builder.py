@@ -185,12 +185,14 @@ def trace_of(code: Program, streams: list[list[int]], warps_per_block: int) -> W
     count = len(streams) // warps_per_block
     none = np.zeros((0, 32), np.int64)
     n = sum(map(len, records))
+    blocks = [sum(streams[i : i + warps_per_block], []) for i in range(0, len(streams), warps_per_block)]
+    executed = np.array([np.bincount(block, minlength=len(code.instructions)) for block in blocks])
     return WarpTrace(
         warps_per_block,
         np.arange(count),
         np.ones(count),
-        np.zeros((count, len(code.instructions)), np.int64),
-        np.zeros((count, len(code.instructions)), np.int64),
+        executed,
+        32 * executed,
         np.cumsum([0, *map(len, records)]),
         np.array([pc for record in records for pc in record], np.int32),
         np.zeros(n, np.int32),
