@@ -185,8 +185,8 @@ def trace_of(code: Program, streams: list[list[int]], warps_per_block: int) -> W
     count = len(streams) // warps_per_block
     none = np.zeros((0, 32), np.int64)
     n = sum(map(len, records))
-    blocks = [sum(streams[i : i + warps_per_block], []) for i in range(0, len(streams), warps_per_block)]
-    executed = np.array([np.bincount(block, minlength=len(code.instructions)) for block in blocks])
+    of_warps = np.array([np.bincount(stream, minlength=len(code.instructions)) for stream in streams])
+    executed = of_warps.reshape(count, warps_per_block, -1).sum(axis=1)
     return WarpTrace(
         warps_per_block,
         np.arange(count),
