@@ -6,21 +6,22 @@ from dataclasses import replace
 
 import click
 
-from gemmsim.cli.options import FAILED, LaunchOptions, format_option, output_option, timed_launch_options
+from gemmsim.cli.group import gathered
+from gemmsim.cli.options import FAILED, TimedLaunchOptions, format_option, output_option, plot_option
 from gemmsim.cli.output import emit
-from gemmsim.cli.plots import plot_option, wanted_plots, write_plots
+from gemmsim.cli.plots import wanted_plots, write_plots
 
 PICTURES = ("roofline", "memory")
 
 
 @click.command("analyze")
-@timed_launch_options
+@gathered("options", TimedLaunchOptions)
 @plot_option(PICTURES)
 @click.option("--sanitize", is_flag=True, help="Look for races, bad addresses and uneven barriers, too.")
 @format_option("text", "json")
 @output_option
 def command(
-    options: LaunchOptions, plots: tuple[str, ...], output_format: str, output: str | None, sanitize: bool
+    options: TimedLaunchOptions, plots: tuple[str, ...], output_format: str, output: str | None, sanitize: bool
 ) -> int:
     """Predict what one kernel launch does.
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gemmsim.cli.options import FAILED, LaunchOptions, format_option, launch_options, output_option
+from gemmsim.cli.group import gathered
+from gemmsim.cli.options import FAILED, LaunchOptions, format_option, output_option
 from gemmsim.cli.output import emit
 from gemmsim.support.errors import GemmsimError
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("check")
-@launch_options
+@gathered("options", LaunchOptions)
 @click.option(
     "--expect", "expectations", multiple=True, metavar="EXPR", help="What should hold: 'bank_conflicts == 0'."
 )

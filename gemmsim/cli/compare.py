@@ -6,21 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gemmsim.cli.options import (
-    FAILED,
-    CompareOptions,
-    caches_option,
-    engine_option,
-    format_option,
-    gathered,
-    gpu_sets_option,
-    jobs_option,
-    no_cache_option,
-    output_option,
-    size_options,
-)
+from gemmsim.cli.group import gathered
+from gemmsim.cli.options import FAILED, CompareOptions, format_option, output_option, plot_option
 from gemmsim.cli.output import emit
-from gemmsim.cli.plots import plot_option, wanted_plots, write_plots
+from gemmsim.cli.plots import wanted_plots, write_plots
 from gemmsim.support.errors import GemmsimError
 
 if TYPE_CHECKING:
@@ -29,30 +18,12 @@ if TYPE_CHECKING:
 PICTURES = ("ladder",)
 
 
-_OPTIONS = (
-    click.option(
-        "--kernel", "kernels", multiple=True, metavar="NAME[:KEY=VALUE,...]", help="A rung; repeat it. All else."
-    ),
-    *size_options,
-    click.option("--gpu", metavar="NAME|FILE.toml", help="gemmsim list gpus.  [default: a100-80gb]"),
-    click.option("--gpus", metavar="NAME,NAME,...", help="Several: one kernel over them, or the ladder on each."),
-    gpu_sets_option,
-    click.option("--dtype", metavar="TYPE", help="Of A and B, where a rung takes it; each rung's default else."),
-    caches_option,
-    engine_option,
-    jobs_option,
-    no_cache_option,
-)
-
-
 @click.command("compare")
-@gathered(CompareOptions, _OPTIONS)
+@gathered("options", CompareOptions)
 @plot_option(PICTURES)
 @format_option("text", "json", "csv", "md")
 @output_option
-def command(
-    options: CompareOptions, jobs: int | None, plots: tuple[str, ...], output_format: str, output: str | None
-) -> int:
+def command(options: CompareOptions, plots: tuple[str, ...], output_format: str, output: str | None) -> int:
     """Hold the rungs of the ladder side by side, and say why each beats the last.
 
     \b
@@ -65,8 +36,8 @@ def command(
     """
     from gemmsim.cli.comparisons import comparison_tasks
 
-    if jobs is not None and jobs < 1:
-        raise GemmsimError(f"--jobs {jobs} must be at least 1")
+    if options.jobs is not None and options.jobs < 1:
+        raise GemmsimError(f"--jobs {options.jobs} must be at least 1")
     tasks = comparison_tasks(options)
     wanted = wanted_plots(plots, PICTURES)
 
@@ -81,7 +52,7 @@ def command(
         click.echo(f"[{done:>{len(str(len(tasks)))}}/{len(tasks)}] {_said(outcome)}", err=True)
 
     by_gpu = len(options.gpu_names) > 1 and len({task.name for task in tasks}) == 1
-    comparison = compare(tasks, by_gpu, jobs, progress)
+    comparison = compare(tasks, by_gpu, options.jobs, progress)
     if wanted:
         from gemmsim.report.plots.ladder import ladder_figure
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gemmsim.cli.options import LaunchOptions, format_option, launch_options, output_option
+from gemmsim.cli.group import gathered
+from gemmsim.cli.options import LaunchOptions, format_option, output_option
 from gemmsim.cli.output import emit
 from gemmsim.support.errors import GemmsimError
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command("explain")
 @click.argument("name", required=False)
-@launch_options
+@gathered("options", LaunchOptions)
 @format_option("text", "json")
 @output_option
 def command(options: LaunchOptions, name: str | None, output_format: str, output: str | None) -> None:

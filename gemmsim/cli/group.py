@@ -1,7 +1,9 @@
-"""What the installed commands share: subcommands that are loaded when they are asked for, and errors as one line."""
+"""What the installed commands share: subcommands loaded when asked for, records of options, errors as one line."""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import importlib
 import os
 import sys
@@ -12,6 +14,8 @@ from typing import Any
 import click
 
 from gemmsim.support.errors import GemmsimError, nearest
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 USAGE_OR_ENVIRONMENT = 2
 INTERRUPTED = 130  # as in gemmsim.support.processes, which takes its time to import
@@ -40,6 +44,33 @@ def lazy_group(package: str, commands: Mapping[str, str]) -> type[click.Group]:
                 formatter.write_dl(list(commands.items()))
 
     return LazyGroup
+
+
+def filled_by(option: Decorator, default: Any = None) -> Any:
+    """A field of a dataclass that the value of a click option fills, see `gathered`; `default`: where there is none."""
+    return dataclasses.field(default=default, metadata={"option": option})
+
+
+def gathered(name: str, record: type[Any]) -> Decorator:
+    """A decorator: the command takes the options named like the fields of a dataclass as one argument, `name`.
+
+    The options of fields made by `filled_by` are added to the command, in the order of the fields.
+    """
+    fields = dataclasses.fields(record)
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def with_record(**values: Any) -> Any:
+            values[name] = record(**{field.name: values.pop(field.name) for field in fields if field.name in values})
+            return command(**values)
+
+        found: Callable[..., Any] = with_record
+        for field in reversed(fields):
+            if "option" in field.metadata:
+                found = field.metadata["option"](found)
+        return found
+
+    return decorate
 
 
 def exit_status(cli: click.Command, program: str, args: Sequence[str]) -> int:

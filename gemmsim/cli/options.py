@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import click
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+from gemmsim.cli.group import Decorator, filled_by
 
 DEFAULT_GPU = "a100-80gb"
 FAILED = 1  # exit status where an expectation does not hold or C is wrong
@@ -53,131 +51,168 @@ engine_option = click.option(
     show_default=True,
     help="What runs the model of the SM; auto takes SimPy where it costs at most about 0.2 s.",
 )
-size_options = (
-    click.option("--size", type=int, metavar="N", help="M = N = K = N."),
-    click.option("--m", type=int, help="Rows of A and C."),
-    click.option("--n", type=int, help="Columns of B and C."),
-    click.option("--k", type=int, help="Columns of A, rows of B."),
-)
+size_option = click.option("--size", type=int, metavar="N", help="M = N = K = N.")
+m_option = click.option("--m", type=int, help="Rows of A and C.")
+n_option = click.option("--n", type=int, help="Columns of B and C.")
+k_option = click.option("--k", type=int, help="Columns of A, rows of B.")
+
+
+def plot_option(kinds: Sequence[str]) -> Decorator:
+    """The option --plot, which may be given several times; `kinds` are the pictures that the command can draw."""
+    named = f"{kinds[0]}.png" if len(kinds) == 1 else " or ".join(f"{kind}.png" for kind in kinds)
+    return click.option(
+        "--plot",
+        "plots",
+        multiple=True,
+        metavar="[KIND:]FILE",
+        help=f"Draw {named} (.svg, .pdf); another name as {kinds[0]}:FILE. Needs matplotlib.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchOptions:
     """TARGET and the options that say which launch is meant, as typed; `requests` makes a LaunchSpec of them."""
 
-    target: str | None = None
-    kernel: str | None = None
-    entry: str | None = None
-    size: int | None = None
-    m: int | None = None
-    n: int | None = None
-    k: int | None = None
-    gpu: str = DEFAULT_GPU
-    gpu_sets: tuple[str, ...] = ()
-    kernel_sets: tuple[str, ...] = ()
-    dtype: str | None = None
-    alpha: float = 1.0
-    beta: float = 0.0
-    grid: str | None = None
-    block: str | None = None
-    shared: int = 0
-    args: tuple[str, ...] = ()
-    verify: str | None = None
-    full: bool = False
-    caches: str = "cold"
-    max_instructions: int | None = None
-    seed: int = 0
-    no_cache: bool = False
+    target: str | None = filled_by(target_argument)
+    kernel: str | None = filled_by(kernel_option)
+    entry: str | None = filled_by(
+        click.option("--entry", metavar="NAME", help="Entry of a .cu, .ptx or .cubin, e.g. 'sgemm<128,8>'.")
+    )
+    size: int | None = filled_by(size_option)
+    m: int | None = filled_by(m_option)
+    n: int | None = filled_by(n_option)
+    k: int | None = filled_by(k_option)
+    gpu: str = filled_by(
+        click.option(
+            "--gpu", default=DEFAULT_GPU, show_default=True, metavar="NAME|FILE.toml", help="gemmsim list gpus."
+        ),
+        DEFAULT_GPU,
+    )
+    gpu_sets: tuple[str, ...] = filled_by(gpu_sets_option, ())
+    kernel_sets: tuple[str, ...] = filled_by(
+        click.option("--set-kernel", "kernel_sets", multiple=True, metavar="KEY=VALUE", help="A tunable: tile=16."), ()
+    )
+    dtype: str | None = filled_by(dtype_option)
+    alpha: float = filled_by(click.option("--alpha", type=float, default=1.0, show_default=True), 1.0)
+    beta: float = filled_by(click.option("--beta", type=float, default=0.0, show_default=True), 0.0)
+    grid: str | None = filled_by(click.option("--grid", metavar="X,Y,Z", help="Blocks, for a kernel of your own."))
+    block: str | None = filled_by(
+        click.option("--block", metavar="X,Y,Z", help="Threads a block, for a kernel of your own.")
+    )
+    shared: int = filled_by(
+        click.option("--shared", type=int, default=0, metavar="BYTES", help="Dynamic shared memory a block."), 0
+    )
+    args: tuple[str, ...] = filled_by(
+        click.option("--arg", "args", multiple=True, metavar="TYPE[SHAPE]=VALUE", help="A parameter: f32[256,256]."),
+        (),
+    )
+    verify: str | None = filled_by(verify_option)
+    full: bool = filled_by(
+        click.option("--full", is_flag=True, help="Execute every block instead of a sample."), default=False
+    )
+    caches: str = filled_by(caches_option, "cold")
+    max_instructions: int | None = filled_by(
+        click.option("--max-instructions", type=int, metavar="N", help="Warp instructions before a kernel is given up.")
+    )
+    seed: int = filled_by(
+        click.option("--seed", type=int, default=0, show_default=True, help="Of the random arrays."), 0
+    )
+    no_cache: bool = filled_by(no_cache_option, default=False)
     engine: str = "auto"
 
 
 @dataclass(frozen=True, slots=True)
-class CompareOptions:
-    """The options of `compare` that say what is compared, as typed."""
+class TimedLaunchOptions(LaunchOptions):
+    """The same of a command that reports how long the launch takes, with --engine."""
 
-    kernels: tuple[str, ...] = ()
-    size: int | None = None
-    m: int | None = None
-    n: int | None = None
-    k: int | None = None
-    gpu: str | None = None
-    gpus: str | None = None
-    gpu_sets: tuple[str, ...] = ()
-    dtype: str | None = None
-    caches: str = "cold"
-    no_cache: bool = False
-    engine: str = "auto"
+    engine: str = filled_by(engine_option, "auto")
+
+
+@dataclass(frozen=True, slots=True)
+class CompareOptions:
+    """The options of `compare`, as typed."""
+
+    kernels: tuple[str, ...] = filled_by(
+        click.option(
+            "--kernel", "kernels", multiple=True, metavar="NAME[:KEY=VALUE,...]", help="A rung; repeat it. All else."
+        )
+    )
+    size: int | None = filled_by(size_option)
+    m: int | None = filled_by(m_option)
+    n: int | None = filled_by(n_option)
+    k: int | None = filled_by(k_option)
+    gpu: str | None = filled_by(
+        click.option("--gpu", metavar="NAME|FILE.toml", help="gemmsim list gpus.  [default: a100-80gb]")
+    )
+    gpus: str | None = filled_by(
+        click.option("--gpus", metavar="NAME,NAME,...", help="Several: one kernel over them, or the ladder on each.")
+    )
+    gpu_sets: tuple[str, ...] = filled_by(gpu_sets_option)
+    dtype: str | None = filled_by(
+        click.option("--dtype", metavar="TYPE", help="Of A and B, where a rung takes it; each rung's default else.")
+    )
+    caches: str = filled_by(caches_option)
+    engine: str = filled_by(engine_option)
+    jobs: int | None = filled_by(jobs_option)
+    no_cache: bool = filled_by(no_cache_option)
 
     @property
     def gpu_names(self) -> list[str]:
+        """The names that --gpu or --gpus gives, or the default one."""
         return [self.gpu or DEFAULT_GPU] if self.gpus is None else [name.strip() for name in self.gpus.split(",")]
 
 
 @dataclass(frozen=True, slots=True)
 class SweepOptions:
-    """TARGET and the options of `sweep` that say which launches are predicted, as typed."""
+    """TARGET and the options of `sweep`, as typed."""
 
-    target: str | None = None
-    kernel: str | None = None
-    kernel_sets: tuple[str, ...] = ()
-    sizes: tuple[str, ...] = ()
-    gpus: str = DEFAULT_GPU
-    gpu_sets: tuple[str, ...] = ()
-    where: tuple[str, ...] = ()
-    dtype: str | None = None
-    entry: str | None = None
-    grid: str | None = None
-    block: str | None = None
-    shared: str = "0"
-    args: tuple[str, ...] = ()
-    verify: str | None = None
-    caches: str = "cold"
-    no_cache: bool = False
-    engine: str = "auto"
-
-
-_LAUNCH = (
-    target_argument,
-    kernel_option,
-    click.option("--entry", metavar="NAME", help="Entry of a .cu, .ptx or .cubin, e.g. 'sgemm<128,8>'."),
-    *size_options,
-    click.option("--gpu", default=DEFAULT_GPU, show_default=True, metavar="NAME|FILE.toml", help="gemmsim list gpus."),
-    gpu_sets_option,
-    click.option("--set-kernel", "kernel_sets", multiple=True, metavar="KEY=VALUE", help="A tunable: tile=16."),
-    dtype_option,
-    click.option("--alpha", type=float, default=1.0, show_default=True),
-    click.option("--beta", type=float, default=0.0, show_default=True),
-    click.option("--grid", metavar="X,Y,Z", help="Blocks, for a kernel of your own."),
-    click.option("--block", metavar="X,Y,Z", help="Threads a block, for a kernel of your own."),
-    click.option("--shared", type=int, default=0, metavar="BYTES", help="Dynamic shared memory a block."),
-    click.option("--arg", "args", multiple=True, metavar="TYPE[SHAPE]=VALUE", help="A parameter: f32[256,256]."),
-    verify_option,
-    click.option("--full", is_flag=True, help="Execute every block instead of a sample."),
-    caches_option,
-    click.option("--max-instructions", type=int, metavar="N", help="Warp instructions before a kernel is given up."),
-    click.option("--seed", type=int, default=0, show_default=True, help="Of the random arrays."),
-    no_cache_option,
-)
-
-
-def gathered(record: type, options: Sequence[Decorator]) -> Decorator:
-    """A decorator: adds `options` to a command, which gets what `record` has fields for as one record, `options`."""
-    names = [field.name for field in fields(record)]
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(command)
-        def with_record(**values: Any) -> Any:
-            taken = {name: values.pop(name) for name in names if name in values}
-            return command(options=record(**taken), **values)
-
-        found: Callable[..., Any] = with_record
-        for option in reversed(options):
-            found = option(found)
-        return found
-
-    return decorate
-
-
-# TARGET and the options of `analyze` that say which launch is meant; the command gets them as LaunchOptions.
-launch_options = gathered(LaunchOptions, _LAUNCH)
-timed_launch_options = gathered(LaunchOptions, (*_LAUNCH, engine_option))
+    target: str | None = filled_by(target_argument)
+    kernel: str | None = filled_by(kernel_option)
+    kernel_sets: tuple[str, ...] = filled_by(
+        click.option(
+            "--set-kernel", "kernel_sets", multiple=True, metavar="KEY=V,V,...", help="Values of a tunable, or all."
+        )
+    )
+    sizes: tuple[str, ...] = filled_by(
+        click.option("--size", "sizes", multiple=True, metavar="N,MxNxK,...", help="Problem sizes.")
+    )
+    gpus: str = filled_by(
+        click.option("--gpus", default=DEFAULT_GPU, show_default=True, metavar="NAME,...", help="gemmsim list gpus.")
+    )
+    gpu_sets: tuple[str, ...] = filled_by(
+        click.option("--set", "gpu_sets", multiple=True, metavar="KEY=VALUE", help="Change the GPUs: l2.size=25MiB.")
+    )
+    where: tuple[str, ...] = filled_by(
+        click.option("--where", multiple=True, metavar="CONDITION", help="Leave out what does not meet it: 'bm >= bn'.")
+    )
+    dtype: str | None = filled_by(dtype_option)
+    entry: str | None = filled_by(
+        click.option("--entry", metavar="NAME", help="Of a .cu, .ptx or .cubin: 'sgemm<{bm},{bn}>'.")
+    )
+    grid: str | None = filled_by(
+        click.option("--grid", metavar="X,Y,Z", help="Blocks, for a kernel of your own: '{n//bn},{m//bm}'.")
+    )
+    block: str | None = filled_by(
+        click.option("--block", metavar="X,Y,Z", help="Threads a block, for a kernel of your own.")
+    )
+    shared: str = filled_by(
+        click.option(
+            "--shared", default="0", metavar="BYTES", help="Dynamic shared memory a block, for a kernel of your own."
+        )
+    )
+    args: tuple[str, ...] = filled_by(
+        click.option("--arg", "args", multiple=True, metavar="TYPE[SHAPE]=VALUE", help="A parameter: 'f32[{m},{k}]'.")
+    )
+    verify: str | None = filled_by(verify_option)
+    caches: str = filled_by(caches_option)
+    engine: str = filled_by(engine_option)
+    top: int = filled_by(
+        click.option(
+            "--top", type=int, default=10, show_default=True, help="Results to show of each size and GPU; 0: all."
+        )
+    )
+    jobs: int | None = filled_by(jobs_option)
+    scheduler: str | None = filled_by(
+        click.option("--scheduler", metavar="tcp://HOST:PORT", help="Predict on the dask cluster there instead.")
+    )
+    no_cache: bool = filled_by(click.option("--no-cache", is_flag=True, help="Compile and predict again."))

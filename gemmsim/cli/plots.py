@@ -22,18 +22,6 @@ class Wanted:
     file_format: str
 
 
-def plot_option(kinds: Sequence[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The option --plot, which may be given several times; `kinds` are the pictures that the command can draw."""
-    named = f"{kinds[0]}.png" if len(kinds) == 1 else " or ".join(f"{kind}.png" for kind in kinds)
-    return click.option(
-        "--plot",
-        "plots",
-        multiple=True,
-        metavar="[KIND:]FILE",
-        help=f"Draw {named} (.svg, .pdf); another name as {kinds[0]}:FILE. Needs matplotlib.",
-    )
-
-
 def wanted_plots(texts: Sequence[str], kinds: Sequence[str]) -> list[Wanted]:
     """The pictures that texts such as `roofline.png` or `memory:a.svg` ask for.
 

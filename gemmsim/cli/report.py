@@ -7,15 +7,16 @@ from pathlib import Path
 
 import click
 
-from gemmsim.cli.options import FAILED, LaunchOptions, timed_launch_options
+from gemmsim.cli.group import gathered
+from gemmsim.cli.options import FAILED, TimedLaunchOptions
 from gemmsim.cli.output import emit
 from gemmsim.support.errors import GemmsimError
 
 
 @click.command("report")
-@timed_launch_options
+@gathered("options", TimedLaunchOptions)
 @click.option("-o", "--output", metavar="FILE.html", help="Write to FILE.html instead of stdout.")
-def command(options: LaunchOptions, output: str | None) -> int:
+def command(options: TimedLaunchOptions, output: str | None) -> int:
     """Predict what one kernel launch does, as one HTML file to look at.
 
     \b

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
-from gemmsim.cli.options import LaunchOptions, format_option, launch_options, output_option
+from gemmsim.cli.group import gathered
+from gemmsim.cli.options import LaunchOptions, format_option, output_option
 
 
 @click.command("sensitivity")
-@launch_options
+@gathered("options", LaunchOptions)
 @click.option("--by", type=float, default=10.0, show_default=True, metavar="PERCENT", help="How much better.")
 @format_option("text", "json", "csv")
 @output_option

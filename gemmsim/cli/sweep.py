@@ -7,22 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gemmsim.cli.group import INTERRUPTED
-from gemmsim.cli.options import (
-    DEFAULT_GPU,
-    FAILED,
-    SweepOptions,
-    caches_option,
-    dtype_option,
-    engine_option,
-    format_option,
-    gathered,
-    jobs_option,
-    kernel_option,
-    target_argument,
-    verify_option,
-)
-from gemmsim.cli.plots import plot_option, wanted_plots, write_plots
+from gemmsim.cli.group import INTERRUPTED, gathered
+from gemmsim.cli.options import FAILED, SweepOptions, format_option, plot_option
+from gemmsim.cli.plots import wanted_plots, write_plots
 from gemmsim.support.errors import GemmsimError
 
 if TYPE_CHECKING:
@@ -34,50 +21,14 @@ if TYPE_CHECKING:
     from gemmsim.sweep.store import Store
 
 PICTURES = ("heat", "scaling")
-_OPTIONS = (
-    target_argument,
-    kernel_option,
-    click.option(
-        "--set-kernel", "kernel_sets", multiple=True, metavar="KEY=V,V,...", help="Values of a tunable, or all."
-    ),
-    click.option("--size", "sizes", multiple=True, metavar="N,MxNxK,...", help="Problem sizes."),
-    click.option("--gpus", default=DEFAULT_GPU, show_default=True, metavar="NAME,...", help="gemmsim list gpus."),
-    click.option("--set", "gpu_sets", multiple=True, metavar="KEY=VALUE", help="Change the GPUs: l2.size=25MiB."),
-    click.option("--where", multiple=True, metavar="CONDITION", help="Leave out what does not meet it: 'bm >= bn'."),
-    dtype_option,
-    click.option("--entry", metavar="NAME", help="Of a .cu, .ptx or .cubin: 'sgemm<{bm},{bn}>'."),
-    click.option("--grid", metavar="X,Y,Z", help="Blocks, for a kernel of your own: '{n//bn},{m//bm}'."),
-    click.option("--block", metavar="X,Y,Z", help="Threads a block, for a kernel of your own."),
-    click.option(
-        "--shared", default="0", metavar="BYTES", help="Dynamic shared memory a block, for a kernel of your own."
-    ),
-    click.option("--arg", "args", multiple=True, metavar="TYPE[SHAPE]=VALUE", help="A parameter: 'f32[{m},{k}]'."),
-    verify_option,
-    caches_option,
-    engine_option,
-    click.option(
-        "--top", type=int, default=10, show_default=True, help="Results to show of each size and GPU; 0: all."
-    ),
-    jobs_option,
-    click.option("--scheduler", metavar="tcp://HOST:PORT", help="Predict on the dask cluster there instead."),
-    click.option("--no-cache", is_flag=True, help="Compile and predict again."),
-)
 
 
 @click.command("sweep")
-@gathered(SweepOptions, _OPTIONS)
+@gathered("options", SweepOptions)
 @plot_option(PICTURES)
 @format_option("text", "json", "csv", "md")
 @click.option("-o", "--output", metavar="FILE.sqlite", help="Keep results here.  [default: in the cache folder]")
-def command(
-    options: SweepOptions,
-    top: int,
-    jobs: int | None,
-    scheduler: str | None,
-    plots: tuple[str, ...],
-    output_format: str,
-    output: str | None,
-) -> int:
+def command(options: SweepOptions, plots: tuple[str, ...], output_format: str, output: str | None) -> int:
     """Predict every combination of tunables, sizes and GPUs; rank them by time.
 
     \b
@@ -96,8 +47,8 @@ def command(
     from gemmsim.cli.sweeps import sweep_jobs
 
     check_one_kernel(options.kernel, options.target, "sweep")
-    if top < 0:
-        raise GemmsimError(f"--top {top} must be 0 or more")
+    if options.top < 0:
+        raise GemmsimError(f"--top {options.top} must be 0 or more")
     pictures = wanted_plots(plots, PICTURES)
     todo, pruned, axes = sweep_jobs(options)
 
@@ -105,13 +56,13 @@ def command(
     from gemmsim.report.studies.sweep import RENDERERS
     from gemmsim.sweep.store import Store
 
-    runner = _runner(jobs, scheduler)
+    runner = _runner(options.jobs, options.scheduler)
     path = _results(output)
     with Store(path) as store:
         found = _swept(todo, pruned, axes, store, runner, options.no_cache, path)
     if found is None:
         return INTERRUPTED
-    emit(RENDERERS[output_format](found, top or None), None)
+    emit(RENDERERS[output_format](found, options.top or None), None)
     if pictures:  # after the ranking, because a sweep may vary too little for a picture
         from gemmsim.report.plots.sweep import sweep_heat_figure, sweep_scaling_figure
 

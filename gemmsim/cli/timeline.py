@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gemmsim.cli.options import LaunchOptions, output_option, timed_launch_options
+from gemmsim.cli.group import gathered
+from gemmsim.cli.options import TimedLaunchOptions, output_option
 from gemmsim.cli.output import emit
 from gemmsim.support.errors import GemmsimError
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command("timeline")
-@timed_launch_options
+@gathered("options", TimedLaunchOptions)
 @click.option("--blocks", type=int, metavar="N", help="The SM's first N blocks.  [default: as many as it holds]")
 @click.option("--cycles", metavar="FROM:TO", help="Only these cycles: 1000:1060.")
 @click.option("--warps", type=int, default=8, show_default=True, metavar="N", help="Rows of the text.")
@@ -30,7 +31,12 @@ if TYPE_CHECKING:
 )
 @output_option
 def command(
-    options: LaunchOptions, blocks: int | None, cycles: str | None, warps: int, output_format: str, output: str | None
+    options: TimedLaunchOptions,
+    blocks: int | None,
+    cycles: str | None,
+    warps: int,
+    output_format: str,
+    output: str | None,
 ) -> None:
     """Show what the warps of one SM do, cycle by cycle.
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gemmsim.cli.group import gathered
 from gemmsim.support.errors import GemmsimError
 
-from .options import emit, folders_argument, gathered, jobs_option, made_by, output_option
+from .options import emit, folders_argument, jobs_option, made_by, output_option
 
 if TYPE_CHECKING:
     from ..compare.judge import Judged

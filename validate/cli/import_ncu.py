@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gemmsim.cli.group import gathered
 from gemmsim.support.errors import GemmsimError
 
-from .options import PATH, gathered
+from .options import PATH
 
 if TYPE_CHECKING:
     from ..ncu.raw_page import ProfiledLaunch

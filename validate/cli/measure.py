@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gemmsim.cli.group import gathered
 from gemmsim.support.errors import GemmsimError
 
-from .options import PATH, gathered
+from .options import PATH
 
 if TYPE_CHECKING:
     from ..measure.spec import Spec

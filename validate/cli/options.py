@@ -1,11 +1,8 @@
-"""Options that several commands share, and how a command takes several options as one value."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +17,6 @@ output_option = click.option("-o", "--output", type=OUTPUT_FILE, help="File inst
 jobs_option = click.option(
     "--jobs", type=click.IntRange(1), default=None, help="Processes; as many as cores by default."
 )
-
-
-def gathered(name: str, record: type[Any]) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """A decorator: the command takes the options named like the fields of a dataclass as one argument, `name`."""
-    fields = [field.name for field in dataclasses.fields(record)]
-
-    def decorate(command: Callable[..., int]) -> Callable[..., int]:
-        @functools.wraps(command)
-        def with_record(**options: Any) -> int:
-            options[name] = record(**{field: options.pop(field) for field in fields})
-            return command(**options)
-
-        return with_record
-
-    return decorate
 
 
 def emit(text: str, output: Path | None) -> None:
