@@ -39,7 +39,7 @@ class BlockRecords:
     occurrence: NDArray[np.int64]
 
     def where(self, chosen: NDArray[np.bool_]) -> BlockRecords:
-        """Those of the records that are chosen, bool [records]."""
+        """The records that are chosen; `chosen` is bool [records]."""
         arrays = (self.warp, self.pc, self.pattern, self.base, self.shape, self.occurrence)
         return BlockRecords(self.first, *(array[chosen] for array in arrays))
 

@@ -55,7 +55,7 @@ class Comparison:
 
     @property
     def size(self) -> str:
-        """M=256 N=256 K=256."""
+        """The problem size: "M=256 N=256 K=256"."""
         return f"M={self.m} N={self.n} K={self.k}"
 
     @property

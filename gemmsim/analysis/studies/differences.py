@@ -98,7 +98,7 @@ class Pair:
 
 
 def l1_data(pair: Pair) -> Cause | None:
-    """Wavefronts of the stage that L1 and shared memory share, of the memory space in which most of them went away."""
+    """Fewer wavefronts in the stage of L1 and shared memory, in the memory space in which most of them went away."""
     # "lsu" is the same stage, on a busy SM instead of the mean of all
     unit, works = max(((DATA_STAGE, "wavefronts"), (LSU, "instructions")), key=lambda one: pair.spared_us(one[0]))
     space = max(SPACES, key=lambda name: pair.slow.spaces[name].wavefronts - pair.fast.spaces[name].wavefronts)
@@ -115,14 +115,14 @@ def l1_data(pair: Pair) -> Cause | None:
 
 
 def l2(pair: Pair) -> Cause | None:
-    """Sectors between L1 and L2: fewer were asked for, or more of them were found in L1."""
+    """Fewer sectors between L1 and L2, because fewer were asked for, or because more of them were found in L1."""
     asked: Part = ("sectors asked of L1", _l1_sectors, "")
     sent: Part = ("of those sent on", lambda r: 100 * _ratio(_l2_sectors(r), _l1_sectors(r)), "%")
     return _less_work(pair, "l2", (L2, "sectors"), ("L2 sectors", _l2_sectors, ""), asked, sent)
 
 
 def dram(pair: Pair) -> Cause | None:
-    """Bytes from and to DRAM: fewer were asked of L2, or more of them were found there."""
+    """Fewer bytes from and to DRAM, because fewer were asked of L2, or because more of them were found there."""
     asked: Part = ("sectors asked of L2", _l2_sectors, "")
     sent: Part = ("of those sent on", lambda r: 100 * _ratio(r.dram_sectors, _l2_sectors(r)), "%")
     whole: Part = ("DRAM bytes", lambda r: r.dram_sectors * SECTOR_BYTES, "byte")
@@ -130,7 +130,7 @@ def dram(pair: Pair) -> Cause | None:
 
 
 def issue(pair: Pair) -> Cause | None:
-    """Warp instructions, and the kind of which most went away."""
+    """Fewer warp instructions. The detail is the kind of instruction of which most went away."""
     kinds = pair.slow.kinds
     kind = max(kinds, key=lambda name: kinds[name] - pair.fast.kinds.get(name, 0.0))
     cause = _less_work(pair, "issue", (ISSUE, "instructions"), ("warp instructions", lambda r: r.warp_instructions, ""))
@@ -140,7 +140,7 @@ def issue(pair: Pair) -> Cause | None:
 
 
 def pipe(pair: Pair) -> Cause | None:
-    """The execution pipe that is spared most."""
+    """Fewer instructions for the execution pipe that is spared most."""
     units = [use.unit for use in pair.slow.uses if use.unit.endswith(" pipe") and use.unit != LSU]
     unit = max(units, key=pair.spared_us, default=None)
     if unit is None:
@@ -149,7 +149,7 @@ def pipe(pair: Pair) -> Cause | None:
 
 
 def waiting(pair: Pair) -> Cause | None:
-    """The stall reason that takes less time, weighted by the share of the time in which no unit was busy."""
+    """Less time in one stall reason, weighted by the share of the time in which no unit was busy."""
     reasons = [reason for reason in pair.slow.waits_us if reason not in _NO_CAUSE]
 
     def spared(reason: str) -> float:
@@ -171,7 +171,7 @@ def resident_warps(pair: Pair) -> Cause | None:
 
 
 def idle_sms(pair: Pair) -> Cause | None:
-    """SMs without a block, or without one in the last wave.
+    """Fewer SMs without a block, or without one in the last wave.
 
     A launch of one wave may be a persistent kernel, which shares out its work itself.
     """
@@ -187,7 +187,7 @@ def idle_sms(pair: Pair) -> Cause | None:
 
 
 def launch_overhead(pair: Pair) -> Cause | None:
-    """The part of the time in which the kernel does not run."""
+    """Less time in which the kernel does not run."""
 
     def overhead(launch: LaunchSummary) -> float:
         return launch.time_us - launch.kernel_us

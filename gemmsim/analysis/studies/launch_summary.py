@@ -28,7 +28,7 @@ class Use:
 
     @property
     def rate_per_us(self) -> float:
-        """How much work it can do in a microsecond."""
+        """How much work the unit can do in a microsecond."""
         return self.work / self.busy_us if self.busy_us else 0.0
 
 
@@ -179,7 +179,7 @@ def summarise(
         warp_instructions=evidence.warp_instructions,
         dram_sectors=work[DRAM],
         uses=uses,
-        spaces={space: _space(evidence, space) for space in SPACES},
+        spaces={space: space_traffic(evidence, space) for space in SPACES},
         kinds={str(kind): count for kind, count in by_class(evidence).items()},
         engine=timing.engine,
         waits_us={reason: kernel_us * held / stalls for reason, held in timing.stalls.items() if held and stalls},
@@ -201,6 +201,7 @@ def _work(evidence: Evidence) -> dict[str, float]:
     return found
 
 
-def _space(evidence: Evidence, space: str) -> SpaceTraffic:
+def space_traffic(evidence: Evidence, space: str) -> SpaceTraffic:
+    """The sums over all memory instructions that access a memory space."""
     rows = [row for row in evidence.traffic if row.space == space]
     return SpaceTraffic(*(float(sum(getattr(row, one.name) for row in rows)) for one in fields(SpaceTraffic)))

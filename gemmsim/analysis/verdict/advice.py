@@ -62,7 +62,7 @@ def bank_conflicts(evidence: Evidence) -> Advice | None:
 
 
 def integer_arithmetic(evidence: Evidence) -> Advice | None:
-    """Speaks up where integer instructions take a large part of the issue slots."""
+    """Advises where integer instructions take a large part of the issue slots."""
     kinds = by_class(evidence)
     share = _share(kinds, MixClass.INTEGER)
     if share < INTEGER_SHARE or not kinds.get(MixClass.FMA):
@@ -77,7 +77,7 @@ def integer_arithmetic(evidence: Evidence) -> Advice | None:
 
 
 def fma_density(evidence: Evidence) -> Advice | None:
-    """States the ceiling that the instruction mix sets, whatever the memory does, if there are products."""
+    """Advises where few instructions multiply and add, which sets a ceiling whatever the memory does."""
     kinds = by_class(evidence)
     share = _share(kinds, MixClass.FMA)
     if not share or share >= FMA_SHARE:
@@ -92,7 +92,7 @@ def fma_density(evidence: Evidence) -> Advice | None:
 
 
 def register_tiling(evidence: Evidence) -> Advice | None:
-    """Speaks up where shared memory is read often for each multiply-add."""
+    """Advises where shared memory is read often for each multiply-add."""
     fma = by_class(evidence).get(MixClass.FMA, 0)
     rows = [row for row in by_line(evidence) if row.space == "shared" and row.op == "ld"]
     loads = sum(row.requests for row in rows)
@@ -109,7 +109,7 @@ def register_tiling(evidence: Evidence) -> Advice | None:
 
 
 def low_occupancy(evidence: Evidence) -> Advice | None:
-    """Speaks up where few warps are resident, and says what would admit one more block."""
+    """Advises where few warps are resident, with what would admit one more block."""
     occupancy = evidence.occupancy
     if occupancy.theoretical_pct >= LOW_OCCUPANCY_PCT:
         return None
@@ -127,7 +127,7 @@ def low_occupancy(evidence: Evidence) -> Advice | None:
 
 
 def tail_wave(evidence: Evidence) -> Advice | None:
-    """Speaks up where the last wave of blocks leaves SMs idle."""
+    """Advises where the last wave of blocks leaves SMs idle."""
     waves = evidence.timing.waves
     if waves <= 1 or waves / math.ceil(waves) >= TAIL_EFFICIENCY:
         return None
@@ -142,7 +142,7 @@ def tail_wave(evidence: Evidence) -> Advice | None:
 
 
 def idle_sms(evidence: Evidence) -> Advice | None:
-    """Speaks up where there are fewer blocks than SMs."""
+    """Advises where there are fewer blocks than SMs."""
     count = evidence.gpu.sm.count
     if evidence.blocks >= count:
         return None

@@ -64,7 +64,7 @@ def local_sentence(traffic: LocalTraffic, sector_bytes: int) -> str:
 
 
 def spills(evidence: Evidence) -> Advice | None:
-    """Speaks up where local memory takes a part of the traffic or of the issue slots."""
+    """Advises where local memory takes a part of the traffic or of the issue slots."""
     found = local_traffic(evidence)
     if found is None or max(found.instruction_share, found.l1_share, found.l2_share) < SPILL_SHARE:
         return None

@@ -9,9 +9,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from gemmsim.analysis.code.instruction_mix import by_class
-from gemmsim.analysis.code.source_lines import by_line
 from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, ISSUE, L2, utilisations
-from gemmsim.analysis.studies.launch_summary import SPACES
+from gemmsim.analysis.studies.launch_summary import SPACES, space_traffic
 from gemmsim.isa.opcodes import MixClass
 from gemmsim.report.glossary.entries import Entry
 from gemmsim.report.layout.words import number
@@ -203,18 +202,13 @@ def _caches(report: Report) -> dict[str, Value]:
 def _spaces(report: Report) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for space in SPACES:
-        rows = [row for row in by_line(report.evidence) if row.space == space]
-        sectors, requests = sum(row.sectors for row in rows), sum(row.requests for row in rows)
-        ideal = sum(row.ideal_sectors for row in rows)
+        traffic = space_traffic(report.evidence, space)
+        ideal = sum(row.ideal_sectors for row in report.evidence.traffic if row.space == space)
+        found |= {f"{space}.{name}": value for name, value in _flat(traffic)}
         found |= {
-            f"{space}.requests": requests,
-            f"{space}.sectors": sectors,
-            f"{space}.sectors_per_request": _over(sectors, requests),
+            f"{space}.sectors_per_request": _over(traffic.sectors, traffic.requests),
             f"{space}.ideal_sectors": ideal,
-            f"{space}.excess": _over(sectors, ideal),
-            f"{space}.wavefronts": sum(row.wavefronts for row in rows),
-            f"{space}.conflicts": sum(row.conflicts for row in rows),
-            f"{space}.l2_sectors": sum(row.l2_sectors for row in rows),
+            f"{space}.excess": _over(traffic.sectors, ideal),
         }
     return found
 

@@ -28,7 +28,7 @@ CLOSE = 1.6  # points nearer than this factor share one name
 
 
 def roofline_figure(report: Report) -> Figure:
-    """Raises GemmsimError where the launch has no counted operations, or matplotlib is missing."""
+    """The picture of a launch. Raises GemmsimError where it has no counted operations, or matplotlib is missing."""
     line = report.evidence.roofline
     if not line.flops or line.achieved_flops is None:
         raise GemmsimError("no roofline: the number of operations is not known for this kernel")

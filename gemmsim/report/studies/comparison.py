@@ -84,7 +84,7 @@ def _cells(row: Row, by_gpu: bool) -> tuple[str, ...]:
 
 
 def _reasons(group: Group, by_gpu: bool) -> list[str]:
-    """One paragraph a row: `coalesced 2.43x: global wavefronts 70.9 G -> 8.9 G (-87%)`."""
+    """A paragraph for each row: `coalesced 2.43x: global wavefronts 70.9 G -> 8.9 G (-87%)`."""
     lines = []
     for row in group.rows:
         if row.speed_up is None:

@@ -63,7 +63,10 @@ def _axis(edges: NDArray[np.int64]) -> list[str]:
 
 
 def _below(report: TimelineReport, window: Window, edges: NDArray[np.int64]) -> list[str]:
-    """Rows in tenths: how busy the issue slots were, and how many memory instructions were under way of the most."""
+    """Two rows in tenths: how busy the issue slots were, and how many memory instructions were under way.
+
+    The latter is relative to the largest number that were under way in the window.
+    """
     stays = report.timeline.warps
     cycles = np.diff(edges)
     states = np.concatenate([within(stay.states, window) for stay in stays])
