@@ -85,9 +85,8 @@ def assign_to_tiles(sectors: NDArray[np.int64], share: NDArray[np.float64], requ
     wanted = size * share[tile_pc]
     total = np.cumsum(wanted)
     first = np.flatnonzero(np.diff(tile_pc, prepend=-1))
-    total -= np.repeat(
-        total[first] - wanted[first], np.diff(first, append=len(tile_pc))
-    )  # the sums of each instruction start at 0
+    # The sum of each instruction starts at 0.
+    total -= np.repeat(total[first] - wanted[first], np.diff(first, append=len(tile_pc)))
     size = np.maximum(size, 1.0)
     chosen = np.floor(total / size + 0.5 + _ROUNDING) > np.floor((total - wanted) / size + 0.5 + _ROUNDING)
     return np.where(chosen[tile], sectors, 0).astype(np.uint16)
