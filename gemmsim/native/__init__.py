@@ -1,9 +1,9 @@
-"""Machine code of our own functions, kept between runs, so that a run that finds it imports no numba.
+"""Machine code of our own functions. It is stored between runs, so that a run that finds it imports no numba.
 
-`function.NativeFunction` is what the engines hold. Its first call looks for the machine code (`store.py`), has numba
-compile it where there is none (`build.py`, which imports numba and the function's own module), and loads it (`load.py`,
-which needs llvmlite only). Importing and starting numba takes longer than a small launch does.
+The engines hold `function.NativeFunction`. Its first call looks for the machine code (`code_store.py`), has numba
+compile it where there is none (`build.py`, which imports numba and the function's own module), and loads it
+(`loader.py`, which needs llvmlite only). Importing and starting numba takes longer than a small launch does.
 
-What is kept is what numba compiled from this package's files, beside them, as numba's own cache does, in a file that is
-only read where nobody else could have written it. Nothing in it is unpickled.
+The stored files lie beside this package's own, as those of numba's cache do. They are read only where nobody else could
+have written them, and nothing in them is unpickled.
 """

@@ -1,4 +1,4 @@
-"""What a function is called with, as its machine code takes it."""
+"""Arguments of a function, as its machine code takes them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gemmsim.native.records import Record
 
 _NUMBERS: dict[str, Any] = {"int64": ctypes.c_int64, "uint64": ctypes.c_uint64, "float64": ctypes.c_double}
 RECORD = "record "  # how the type of a record begins
-RESULTS: dict[str, Any] = {**_NUMBERS, "none": ctypes.c_int64}  # of a function that returns None, nothing is read
+RESULTS: dict[str, Any] = {**_NUMBERS, "none": ctypes.c_int64}  # the result of a function that returns None is not read
 
 
 # A type in words, or the (name, type) pairs of a dataclass's fields.
@@ -79,7 +79,7 @@ def _types_of(signature: Sequence[ArgumentType]) -> list[Any]:
 
 
 def c_values(arguments: Sequence[Any]) -> list[Any]:
-    """The same for the arguments themselves, which the caller keeps alive."""
+    """The values of those types for `arguments`, without the first two. The caller keeps the arguments alive."""
     found: list[Any] = []
     for argument in arguments:
         if isinstance(argument, np.ndarray):

@@ -1,4 +1,4 @@
-"""Compiling with numba. Imported only where no machine code is kept yet."""
+"""Compiling with numba. This is imported only where no machine code is stored yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machine code on disk: one file a function and signature, under a name that changes with all that could change it."""
+"""Machine code on disk: one file for each function and signature, whose name changes with all that could change it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gemmsim.support.files import PRIVATE, write_atomically
 PACKAGE = Path(__file__).resolve().parent.parent
 _MAGIC = b"gemmsim-native-1\n"
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_NO_MATTER = ("NUMBA_CACHE_DIR",)  # of numba's settings, all but these may change what it compiles
+_NO_MATTER = ("NUMBA_CACHE_DIR",)  # the only one of numba's settings that cannot change what it compiles
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,10 @@ class MachineCode:
 
 
 def key_of(name: str, sources: Iterable[Path], cpu: str) -> str:
-    """A name for what numba makes of `name`: "module.function", variant and signature, from these files for that CPU.
+    """The file name of what numba makes of a function, from these source files and for that CPU.
 
-    name  also the beginning of the file's name, in a short form; cpu  its name and features
+    name  "module.function", variant and signature; the file name begins with a digest of it
+    cpu   name and features
     """
     digest = hashlib.sha256()
     for path in sources:
@@ -45,22 +46,22 @@ def key_of(name: str, sources: Iterable[Path], cpu: str) -> str:
 
 
 def stem_of(name: str) -> str:
-    """What the files of one function and signature have in common."""
+    """The beginning that the names of all files of one function and signature share."""
     return f"gemmsim-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
 def folder() -> Path:
-    """Beside the package's bytecode, or in the user's cache folder where that cannot be written."""
-    beside = PACKAGE / "__pycache__"
-    if os.access(beside if beside.is_dir() else PACKAGE, os.W_OK):
-        return beside
+    """The folder of the package's bytecode, or one in the user's cache folder where that cannot be written."""
+    bytecode = PACKAGE / "__pycache__"
+    if os.access(bytecode if bytecode.is_dir() else PACKAGE, os.W_OK):
+        return bytecode
     from platformdirs import user_cache_path
 
     return user_cache_path("gemmsim", appauthor=False) / "native"
 
 
 def load(key: str, place: Path) -> MachineCode | None:
-    """None where there is none, where it is damaged, or where somebody else could have written it."""
+    """Read stored code. None where there is none, where it is damaged, or where somebody else could have written it."""
     path = place / key
     try:
         with path.open("rb") as file:
@@ -77,7 +78,7 @@ def load(key: str, place: Path) -> MachineCode | None:
 
 
 def save(key: str, place: Path, code: MachineCode) -> None:
-    """In place of what there was of the same function. Warns (CacheWarning, one line) where that is not possible."""
+    """Store code in place of what was stored of the same function and signature; a CacheWarning says if it cannot."""
     body = b"\n".join((code.symbol.encode(), code.returns.encode(), code.object))
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -99,7 +100,7 @@ def _others(key: str, place: Path) -> Sequence[Path]:
 
 
 def _own(status: os.stat_result) -> bool:
-    """Written by this user, and by nobody else since; where users have no numbers, the folder's rights must do."""
+    """Whether only this user can have written a file. Where users have no numbers, the folder's rights must suffice."""
     if not hasattr(os, "geteuid"):
         return True
     return status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE

@@ -1,4 +1,4 @@
-"""A function of ours that runs as machine code."""
+"""Functions of this package that run as machine code."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class NativeFunction:
 
     def _load(self, signature: tuple[ArgumentType, ...]) -> Callable[[], Call]:
         """What makes calls of the machine code; each has a place of its own for the result."""
-        from gemmsim.native.loader import Loaded, cpu  # only now: many a run needs no engine
+        from gemmsim.native.loader import Loaded, cpu  # imported here because many runs need no machine code
 
         place = code_store.folder()
         key = code_store.key_of(f"{self._module}.{self._function} {self._variant} {signature}", self._sources, cpu())

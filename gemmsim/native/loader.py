@@ -1,4 +1,4 @@
-"""Machine code made callable. llvmlite is what numba itself loads it with."""
+"""Loads machine code with llvmlite, as numba itself does."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def _target() -> Any:
 
 
 def cpu() -> str:
-    """Name and features of this machine's CPU: machine code is for one such."""
+    """Name and features of this machine's CPU. Machine code runs only where they are the same."""
     return f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
 
 
 class Loaded:
-    """An object file in memory; `address` of its function is good as long as this lives."""
+    """An object file in memory. The `address` of its function is valid as long as this object lives."""
 
     def __init__(self, code: MachineCode) -> None:
         self._engine = binding.create_mcjit_compiler(

@@ -1,8 +1,8 @@
-"""How the executor's functions reach numba: with fixed types, and as parts of one library.
+"""How small functions reach numba: with fixed types, and as parts of one library.
 
-A plain `@njit` function is optimised and turned into machine code by itself, then again inside each caller that it is
-linked into: with thirty small functions in four layers that made most of a cold start. A `subroutine` is type-checked
-and lowered into the library of `run_block`, which LLVM sees once. An `instruction` is written in LLVM right away.
+A plain `@njit` function is optimised and turned into machine code by itself, and again inside each caller that it is
+linked into. With the executor's thirty small functions in four layers, that took most of a cold start. A `subroutine`
+is type-checked and lowered into the library of its caller, which LLVM sees once. An `instruction` is written in LLVM.
 """
 
 from __future__ import annotations

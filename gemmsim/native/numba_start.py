@@ -1,8 +1,8 @@
 """Starting numba without scipy.
 
-numba tries whether scipy's BLAS is there when it first compiles or loads any function. That imports scipy.linalg, which
-takes longer than the executor does for a small GEMM, and nothing here needs it. Code that does (np.dot in a compiled
-function of the user's) asks again when it is compiled, so that all it loses is an early answer.
+When numba first compiles or loads a function, it looks whether scipy's BLAS is there. That imports scipy.linalg, which
+takes longer than the executor does for a small GEMM, and nothing here needs it. A user's compiled function that calls
+np.dot looks for it again when it is compiled, so nothing is lost.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 
 def postpone_blas() -> None:
-    """Let numba take scipy's BLAS as present, where scipy is installed, until a function calls it."""
+    """Let numba assume that scipy's BLAS is there, where scipy is installed, until a function calls it."""
     from numba.np import linalg
 
     asks = getattr(linalg, "ensure_blas", None)

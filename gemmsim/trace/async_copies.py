@@ -1,4 +1,4 @@
-"""LDGSTS leaves two records: where it reads global memory, then where it writes shared memory."""
+"""Asynchronous copies (LDGSTS) leave two records: first of the global addresses they read, then of the shared ones."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _SHARED_BELOW = 1 << 32  # bases of shared records; global memory lies far above
 
 
 def without_destinations(program: Program, trace: WarpTrace) -> WarpTrace:
-    """The trace with one record a copy, the global one: the models take the shared side as free of conflicts."""
+    """The trace with the global record of each copy only: the models take the shared side as free of bank conflicts."""
     copies = np.array([row_of(i).memory == _COPY for i in program.instructions], np.bool_)
     dropped = copies[trace.record_pc] & (trace.record_base < _SHARED_BELOW)
     if not dropped.any():
         return trace
-    kept = ~dropped
-    before = np.concatenate([[0], np.cumsum(kept)])
+    remains = ~dropped
+    before = np.concatenate([[0], np.cumsum(remains)])
     return replace(
         trace,
         record_start=before[trace.record_start],
-        record_pc=trace.record_pc[kept],
-        record_pattern=trace.record_pattern[kept],
-        record_base=trace.record_base[kept],
+        record_pc=trace.record_pc[remains],
+        record_pattern=trace.record_pattern[remains],
+        record_base=trace.record_base[remains],
     )

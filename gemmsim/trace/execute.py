@@ -19,13 +19,13 @@ from gemmsim.trace.launch_data.constant_bank import constant_bank, stack_bytes
 from gemmsim.trace.launch_data.device_memory import DeviceMemory
 from gemmsim.trace.lower import MicroProgram, lower
 from gemmsim.trace.sanitizer.shadow_state import ShadowState
-from gemmsim.trace.slicing.program_slice import reduced
+from gemmsim.trace.slicing.program_slice import program_slice
 from gemmsim.trace.types import Execution, Launch, Sketch, WarpTrace
 
 ALL = 0xFFFFFFFF
-LOCAL_SLOTS = 512  # blocks that own a stack at once; a block id selects one
-# Shared memory is handed out in these units (CUDA C++ Programming Guide, compute capabilities): compilers read beyond
-# an array's end within one.
+LOCAL_SLOTS = 512  # so many blocks own a stack at once; a block's id selects one
+# Shared memory is handed out in these units (CUDA C++ Programming Guide, compute capabilities). Compilers read beyond
+# an array's end within one of them.
 _SHARED_UNIT_BYTES = 128
 
 
@@ -37,13 +37,13 @@ def execute(
     streams: Sequence[bool] | None = None,
     max_instructions: int = 2_000_000_000,
 ) -> Execution:
-    """Execute `blocks` (linear ids, x fastest; all of the grid where None) in order: `Executor` for one use."""
+    """Execute `blocks` (linear ids, x fastest; the whole grid where None) in order, with an `Executor` for one use."""
     chosen = range(launch.blocks) if blocks is None else blocks
     return Executor(program, launch, max_instructions).run(chosen, weight, streams)
 
 
 class Stopped(GemmsimError):  # noqa: N818 - a block was stopped, at its limit or by a bad address
-    """A block that could not be finished: `status` of `run_block`, and which block."""
+    """A block could not be finished. `status` is that of `run_block`, `block` the block's linear id."""
 
     def __init__(self, message: str, status: int, block: int) -> None:
         super().__init__(message)
@@ -51,10 +51,10 @@ class Stopped(GemmsimError):  # noqa: N818 - a block was stopped, at its limit o
 
 
 class Executor:
-    """One launch: its memory, its lowered code, and the state of the block being executed.
+    """One launch: its memory, its lowered code, and the state of the block that is being executed.
 
-    max_instructions   warp instructions after which a run is given up
-    sanitizing           look for races and other defects (`gemmsim.trace.sanitize`)
+    max_instructions  warp instructions after which a run is given up
+    sanitizing        whether races and other defects are looked for (`gemmsim.trace.sanitize`)
     """
 
     def __init__(
@@ -80,8 +80,8 @@ class Executor:
         self.alive = np.array([(1 << n) - 1 for n in live], np.int64)
         self.stale = np.zeros(len(self.memory.starts), np.uint64)
         self.context = self._context(warps)
-        self.reducible = not sanitizing
-        self.sketched: Buffers | None = None
+        self.slice_suffices = not sanitizing
+        self.probe_buffers: Buffers | None = None
         self.shadow = ShadowState(program, launch, self.code, self.shared_bytes) if sanitizing else None
         if self.shadow:
             self.shadow.fill(self.context)
@@ -103,7 +103,7 @@ class Executor:
     def trace(
         self, blocks: Sequence[int], weight: Sequence[float] | None = None, streams: Sequence[bool] | None = None
     ) -> WarpTrace:
-        """As `run`, without the outputs."""
+        """Do as `run` does, but return only the trace."""
         self.buffers = Buffers(self.launch.warps_per_block, self.micro.accesses, self.budget)
         wanted = np.ones(len(blocks), bool) if streams is None else np.asarray(streams, bool)
         executed, threads = self._blocks(blocks, wanted)
@@ -113,41 +113,41 @@ class Executor:
         )
 
     def probe(self, blocks: Sequence[int]) -> Sketch:
-        """What `blocks` do. Nothing is computed that this does not depend on: C stays as it was."""
-        code = self.reduced if self.reducible else self.code
+        """What `blocks` do. Only what this depends on is computed, so C stays as it was."""
+        code = self.trace_slice if self.slice_suffices else self.code
         assert code is not None
         try:
             return self._sketch(code, blocks)
         except Stopped as stopped:
             if stopped.status != words.STALE:
                 raise
-        self.reducible = False
+        self.slice_suffices = False
         return self._sketch(self.code, blocks)
 
     def counts(self, blocks: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
         """How often `blocks` execute each instruction, and by how many threads, int64 [blocks, instructions] both.
 
-        None where that depends on what is in global memory. Addresses are not computed: it is cheaper than `probe`.
+        None where that depends on the content of global memory. It is cheaper than `probe`: it computes no addresses.
         """
-        if self.control is None or self.shadow is not None:
+        if self.count_slice is None or self.shadow is not None:
             return None
-        found = self._sketch(self.control, blocks)
+        found = self._sketch(self.count_slice, blocks)
         return found.executed, found.threads_executed
 
     @cached_property
-    def reduced(self) -> NDArray[np.uint32] | None:
+    def trace_slice(self) -> NDArray[np.uint32] | None:
         """The lowered code without what the trace does not depend on."""
-        return reduced(self.micro, True)
+        return program_slice(self.micro, True)
 
     @cached_property
-    def control(self) -> NDArray[np.uint32] | None:
-        """The lowered code that decides what is executed."""
-        return reduced(self.micro, False)
+    def count_slice(self) -> NDArray[np.uint32] | None:
+        """The part of the lowered code that decides what is executed; None where global memory decides it."""
+        return program_slice(self.micro, False)
 
     def _sketch(self, code: NDArray[np.uint32], blocks: Sequence[int]) -> Sketch:
-        if self.sketched is None:
-            self.sketched = Buffers(self.launch.warps_per_block, self.micro.accesses, self.budget)
-        self.buffers = self.sketched
+        if self.probe_buffers is None:
+            self.probe_buffers = Buffers(self.launch.warps_per_block, self.micro.accesses, self.budget)
+        self.buffers = self.probe_buffers
         self.buffers.clear(self.budget)
         self.stale[:] = 0
         self.context[words.CODE_AT] = code.ctypes.data
@@ -158,7 +158,7 @@ class Executor:
             self.stale[:] = 0
 
     def _blocks(self, blocks: Sequence[int], streams: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Execute blocks in order; returns what each executed, and by how many threads."""
+        """Execute blocks in order; returns how often each executed every instruction, and by how many threads."""
         self.memory.restore()
         executed = np.zeros((len(blocks), len(self.program.instructions)), np.int64)
         threads = np.zeros_like(executed)
@@ -167,7 +167,7 @@ class Executor:
         return executed, threads
 
     def _context(self, warps: int) -> NDArray[np.uint64]:
-        """The slots that do not change between blocks; every array named here is kept alive by `self`."""
+        """The context, with the words that do not change between blocks. `self` keeps alive the arrays in it."""
         context, memory = np.zeros(words.CONTEXT_SLOTS, np.uint64), self.memory
         arrays = {
             words.WRITTEN_AT: memory.written,
@@ -283,7 +283,7 @@ class Executor:
             elif status == words.GROW:
                 self.buffers.grow()
             elif status == words.STALE:
-                raise Stopped("a reduced program reads what was stored in name only", status, block)
+                raise Stopped("a program slice reads what it did not store", status, block)
             else:
                 message = describe(status, counters, self.program, block, self.budget, self.memory, self.shared_bytes)
                 raise Stopped(message, status, block)

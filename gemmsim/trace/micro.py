@@ -1,9 +1,9 @@
-"""The executor's own code: each SASS instruction lowered to micro-operations, as rows of a uint32 table.
+"""The executor's own code: each SASS instruction becomes micro-operations, which are rows of a uint32 table.
 
-A warp's state is one array of rows, 32 words each, one a lane: registers, uniform registers (the same word in every
-lane), predicates (all ones or zero), convergence barriers, special registers, and the constants and immediates that the
-program mentions. So an operand is a row, whatever it was in SASS, with two masks that carry its sign, absolute value or
-inversion: (row & and_mask) ^ xor_mask.
+A warp's state is one array of rows. A row has 32 words, one for each lane. There are rows for registers, uniform
+registers (the same word in every lane), predicates (all ones or zero), convergence barriers, special registers, and the
+constants and immediates that the program mentions. So an operand is a row, whatever it was in SASS, and two masks that
+carry its sign, absolute value or inversion: (row & and_mask) ^ xor_mask.
 """
 
 from __future__ import annotations
@@ -30,10 +30,12 @@ UNIFORM = 1  # writes a uniform register or predicate: the active mask does not 
 FIRST = 2  # first of its instruction
 UNGUARDED = 4
 
-# ACCESS: bytes a lane, flags, where, and what
-SIZE_MASK, SIGNED_BIT, PARTIAL_BIT = 0x1F, 0x20, 0x40  # partial: bytes beyond the first are not checked for bounds
+# ACCESS: bytes a lane, flags, memory space, and kind of access
+SIZE_MASK, SIGNED_BIT, PARTIAL_BIT = 0x1F, 0x20, 0x40  # PARTIAL: bytes beyond the first are not checked for bounds
 ASYNC_BIT = 0x80  # the store of an asynchronous copy
-UNMOVED_BIT = 0x800  # checked and recorded, but nothing is loaded or stored; a shuffle: no lane outside is read
+# The access is checked and recorded, but nothing is loaded or stored. A shuffle with it must not read a lane that takes
+# no part.
+UNMOVED_BIT = 0x800
 SPACE_SHIFT, SPACE_MASK, KIND_SHIFT = 8, 7, 12
 GLOBAL, SHARED, LOCAL, GENERIC, CONSTANT = range(5)
 LOAD, STORE, ATOMIC = range(3)

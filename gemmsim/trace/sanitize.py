@@ -1,8 +1,8 @@
 """Executes blocks with the sanitizing executor and says what is wrong with the kernel.
 
-Races, copies that nobody waited for, reads of shared memory that nobody wrote, accesses out of bounds or misaligned,
-and barriers that not all threads reach. An access that may not be is left out and the block goes on; what stops a block
-(threads that wait forever, a trap) ends the run. Only the blocks that are executed are looked at.
+It finds races, copies that nobody waited for, reads of shared memory that nobody wrote, accesses out of bounds or
+misaligned, and barriers that not all threads reach. A forbidden access is left out, and the block goes on. What stops a
+block (threads that wait forever, a trap) ends the run. Only the blocks that are executed are looked at.
 """
 
 from __future__ import annotations
@@ -38,14 +38,17 @@ def sanitize(executor: Executor, blocks: Sequence[int]) -> Sanitized:
             raise
         stopped = [_fault(executor, shadow, fault)]
         blocks = blocks[: list(blocks).index(fault.block) + 1]
-    found = _merged([*_kept(executor.program, shadow.findings()), *stopped])
+    found = _merged([*_without_false_findings(executor.program, shadow.findings()), *stopped])
     return Sanitized(tuple(found), len(blocks), executor.launch.blocks, bool(stopped), shadow.lost)
 
 
-def _kept(program: Program, findings: list[Finding]) -> list[Finding]:
-    """Leaves out what is none: the load of an atomic operation that the compiler makes of a load and compare-and-swaps;
-    barriers at different places of one source line, which it made of one; and what follows from something else: a read
-    before the write that races with it, of which the simulated order was one of several."""
+def _without_false_findings(program: Program, findings: list[Finding]) -> list[Finding]:
+    """Leave out findings that are no defects, or that follow from another.
+
+    The compiler makes one atomic operation into a load and compare-and-swaps, and one barrier of the source into
+    several. A read of what was not written follows from the race with the write, of which the simulated order was one
+    of several.
+    """
     racing = {
         site.instruction.offset
         for finding in findings
@@ -63,7 +66,7 @@ def _kept(program: Program, findings: list[Finding]) -> list[Finding]:
 
 
 def _of_one_atomic(program: Program, finding: Finding) -> bool:
-    """Whether a load and an atomic operation collide, and a compare-and-swap with what was loaded follows."""
+    """Whether a load collides with an atomic operation and is followed by a compare-and-swap with what it loaded."""
     reads = [site for site in (finding.at, finding.other) if site and site.does == "reads"]
     if len(reads) != 1 or "updates" not in (finding.at.does, finding.other.does if finding.other else ""):
         return False
@@ -74,7 +77,7 @@ def _of_one_atomic(program: Program, finding: Finding) -> bool:
 
 
 def _compared(swap: Instruction) -> int | None:
-    """The register that a compare-and-swap compares with: it follows the address."""
+    """The register that a compare-and-swap compares with, which follows the address."""
     kinds = [operand.kind for operand in swap.operands]
     after = kinds.index(OperandKind.ADDRESS) + 1
     return swap.operands[after].index if after < len(kinds) else None
@@ -94,7 +97,7 @@ def _merged(findings: list[Finding]) -> list[Finding]:
 
 
 def _fault(executor: Executor, shadow: ShadowState, fault: Stopped) -> Finding:
-    """What stopped a block."""
+    """The finding that says what stopped a block."""
     counters = executor.buffers.counters
     if fault.status == words.DEADLOCK:
         waiting = _waiting(executor, shadow)
@@ -108,7 +111,7 @@ def _fault(executor: Executor, shadow: ShadowState, fault: Stopped) -> Finding:
 
 
 def _waiting(executor: Executor, shadow: ShadowState) -> list[Site]:
-    """One thread of each group that waits, at the instruction at which it does."""
+    """One thread of each group that waits, with the instruction at which it waits."""
     names = {CONTROL_NUMBER[name] for name in ("barrier", "converge", "warpsync")}
     sites = []
     for number, warp in enumerate(executor.warps):

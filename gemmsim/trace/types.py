@@ -1,4 +1,4 @@
-"""What a launch is, and what executing it leaves behind: columnar arrays, never an object an access."""
+"""A launch, and the trace that executing it leaves: arrays with one element for each access, never objects."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Launch:
-    """grid and block are (x, y, z); `dynamic_shared_bytes` a block."""
+    """A kernel launch: `grid` in blocks and `block` in threads are (x, y, z); `dynamic_shared_bytes` is of a block."""
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
@@ -53,7 +53,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Patterns:
-    """The distinct access shapes of a trace. Address of lane l of a record = record base + offsets[pattern, l].
+    """The distinct access shapes of a trace. The address of lane l of a record is its base + offsets[pattern, l].
 
     offsets_bytes  int64 [patterns, 32], relative to the record's base; 0 in inactive lanes
     active_mask    uint32 [patterns], bit l set where lane l accesses memory (not all-zero)
@@ -114,7 +114,7 @@ class WarpTrace:
 
 @dataclass(frozen=True)
 class Sketch:
-    """What some blocks did, in no order; see `WarpTrace`. The arrays of records are good until the next sketch."""
+    """What some blocks did, in no particular order (see `WarpTrace`). The next sketch overwrites its record arrays."""
 
     executed: NDArray[np.int64]
     threads_executed: NDArray[np.int64]

@@ -53,8 +53,8 @@ def test_the_ladder_leaves_the_same_trace(kernel: str) -> None:
     counts = executor.counts(blocks)
     if counts:
         assert np.array_equal(counts[0], probed.executed) and np.array_equal(counts[1], probed.threads_executed)
-    assert executor.reduced is not None
-    idle = np.isin(executor.reduced[:, OP], (CONTROL_NUMBER["nop"], CONTROL_NUMBER["idle"]))
+    assert executor.trace_slice is not None
+    idle = np.isin(executor.trace_slice[:, OP], (CONTROL_NUMBER["nop"], CONTROL_NUMBER["idle"]))
     products = multiplications(executor.program)
     assert products.any() and idle[executor.micro.start[:-1][products]].mean() > 0.9
 
@@ -108,9 +108,9 @@ def test_loads_that_decide_are_made(name: str, tmp_path: Path) -> None:
     executor = own(tmp_path, name, np.random.default_rng(1).permutation(32))
     assert same(executor.probe([0]), executor.trace([0], streams=[False]))
     assert executor.reducible
-    assert executor.reduced is not None
-    unmoved = executor.reduced[:, ACCESS] & UNMOVED_BIT != 0
-    opcodes = np.array([i.opcode for i in executor.program.instructions])[executor.reduced[unmoved, 24]]
+    assert executor.trace_slice is not None
+    unmoved = executor.trace_slice[:, ACCESS] & UNMOVED_BIT != 0
+    opcodes = np.array([i.opcode for i in executor.program.instructions])[executor.trace_slice[unmoved, 24]]
     assert "STG" in opcodes and "LDG" in opcodes
 
 

@@ -6,13 +6,13 @@ blocks along an axis must repeat with a short period (the alignment of a tile to
 blocks chosen at random must agree with their class.
 
 Where that fails (a kernel that takes its tiles in an order of its own), how often each instruction runs is counted in
-every block, without its addresses: blocks with the same counts are a class, if some of them, executed, have the same
-access shapes too. Otherwise the whole grid is executed.
+every block, without addresses. Blocks with the same counts form a class, if those of them that are executed have the
+same access shapes too. Otherwise the whole grid is executed.
 
-Where an atomic instruction returns what it found, a block's way can depend on which blocks came before it (the last
-block of a tile to arrive collects the sums of all). Then what is executed, compared and weighted is a column: the
-blocks of one place in x and y, all along z. Blocks of different columns are taken not to depend on each other. A grid
-that is flat in z is executed in full.
+Where an atomic instruction returns what it found, the path of a block can depend on the blocks that came before it (the
+last block of a tile to arrive collects the sums of all). Then columns are executed, compared and weighted: a column is
+the blocks of one place in x and y, all along z. Blocks of different columns are taken not to depend on each other. A
+grid that is flat in z is executed in full.
 """
 
 from __future__ import annotations
@@ -32,22 +32,28 @@ from gemmsim.trace.execute import Executor
 from gemmsim.trace.types import Launch, Sketch
 
 _GLOBAL_ATOMICS = (MemoryAccess("global", "atom"), MemoryAccess("generic", "atom"))
-# Below this many warp instructions a launch is executed in full: half a second or so of one core.
+# A launch of fewer warp instructions is executed in full, which takes half a second or so of one core.
 FULL_BELOW = 12_000_000
 _PERIODS = (1, 2, 4)
-# Where no axis repeats, a sample does not show where other blocks read: five seconds are worth avoiding it.
+# Where no axis repeats, a sample does not show where other blocks read. Up to this many warp instructions, some five
+# seconds, all blocks are executed instead.
 _CLASSES_ABOVE = 100_000_000
-_COUNTED_BELOW = 8_000_000_000  # warp instructions of a launch whose blocks are counted singly: a minute or so
+_COUNTED_BELOW = 8_000_000_000  # warp instructions up to which blocks are counted one by one; it takes a minute or so
 _MOST_COUNTERS = 1 << 22  # of accesses by instruction and shape
 _MOST_CLASSES, _COUNTED_AT_ONCE = 16, 64
-_WORTH_A_THREAD = 1_000_000  # warp instructions of a probe: some 30 ms
+_WORTH_A_THREAD = 1_000_000  # warp instructions of a probe from which on a thread pays off: some 30 ms
 _MOST_THREADS = 4
 
 
 @dataclass(frozen=True)
 class Plan:
-    """blocks: linear ids to execute, ascending; weight: blocks that each stands for; streams: whose instructions are
-    recorded."""
+    """The blocks to execute.
+
+    blocks   linear ids, ascending
+    weight   how many blocks of the grid each stands for
+    streams  whether the instruction stream of each is recorded
+    sampled  whether they are only a part of the grid
+    """
 
     blocks: tuple[int, ...]
     weight: tuple[float, ...]
@@ -57,7 +63,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class _Axis:
-    """Classes along one grid axis: representative coordinate -> how many coordinates it stands for."""
+    """Classes along one grid axis. `weight` says how many coordinates each representative coordinate stands for."""
 
     weight: dict[int, int]
 
@@ -66,7 +72,7 @@ class _Axis:
 
 
 def plan(executor: Executor, resident: int, sms: int, full: bool = False) -> Plan:
-    """Choose blocks. `resident` blocks fit on each of `sms` SMs; streams are recorded for some of them.
+    """Choose blocks to execute. `resident` blocks fit on each of `sms` SMs; streams are recorded for some of them.
 
     Raises GemmsimError where the launch can neither be sampled nor executed in full within the executor's budget.
     """
@@ -82,7 +88,7 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False) -> Pla
                 f"kernel '{program.name}' would execute about {total:.3g} warp instructions, more than "
                 f"--max-instructions {max_instructions}: raise it, or leave out --full"
             )
-        return _everything(launch, resident, sms, dependent)
+        return _all_blocks(launch, resident, sms, dependent)
     axes = [] if dependent and gz == 1 else _axes(probe, grid)
     if not axes or any(axis is None for axis in axes):
         tried = not dependent and _CLASSES_ABOVE < total <= _COUNTED_BELOW
@@ -94,7 +100,7 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False) -> Pla
                 f"the blocks of kernel '{program.name}' differ in ways that a sample cannot stand for, and all of them "
                 f"would execute about {total:.3g} warp instructions: more than --max-instructions {max_instructions}"
             )
-        return _everything(launch, resident, sms, dependent)
+        return _all_blocks(launch, resident, sms, dependent)
     return _product(launch, [axis for axis in axes if axis is not None], resident, probe.depth)
 
 
@@ -112,9 +118,12 @@ def _results(instruction: Instruction) -> Iterable[Operand]:
     return takewhile(lambda operand: operand.kind is not OperandKind.ADDRESS, instruction.operands)
 
 
-def _everything(launch: Launch, resident: int, sms: int, dependent: bool) -> Plan:
-    """Every block; the streams of those that the first SM gets in the first wave, or where blocks depend on earlier
-    ones, of those that the SM of the first column's last block gets."""
+def _all_blocks(launch: Launch, resident: int, sms: int, dependent: bool) -> Plan:
+    """Execute every block.
+
+    Streams are recorded for the blocks that the first SM gets in the first wave. Where blocks depend on earlier ones,
+    it is the SM that gets the first column's last block.
+    """
     gx, gy, gz = launch.grid
     sm = gx * gy * (gz - 1) % sms if dependent else 0
     streams = [b % sms == sm and b // sms < resident for b in range(launch.blocks)]
@@ -139,8 +148,10 @@ class _Probe:
         return _signature(sketch), int(sketch.executed.sum())
 
     def ahead(self, places: Iterable[tuple[int, ...]]) -> None:
-        """Execute blocks that will probably be asked for side by side, where that is worth another thread: machine code
-        runs without Python's lock. One that cannot be executed is left to whoever asks for it."""
+        """Execute blocks in parallel that will probably be asked for, where that is worth another thread.
+
+        Machine code runs without Python's lock. A block that cannot be executed raises its error when it is asked for.
+        """
         if self.executor.shadow or max((count for _, count in self.known.values()), default=0) < _WORTH_A_THREAD:
             return
         from concurrent.futures import ThreadPoolExecutor  # only now: small launches do without
@@ -178,7 +189,7 @@ class _Probe:
 
 
 def _signature(sketch: Sketch) -> str:
-    """A digest of what each block did, its addresses taken relative to their lines."""
+    """A digest of what the blocks did, with addresses relative to their 128-byte lines."""
     digest = hashlib.sha256()
     digest.update(sketch.executed.tobytes())
     digest.update(sketch.threads_executed.tobytes())
@@ -187,7 +198,7 @@ def _signature(sketch: Sketch) -> str:
 
 
 def _shapes(sketch: Sketch) -> np.ndarray:
-    """(instruction, shape, count) sorted, with shapes named by content so that different runs compare."""
+    """Columns (instruction, shape, count), sorted. Shapes are named by their content, so that runs can be compared."""
     offsets, mask = sketch.patterns.offsets_bytes, sketch.patterns.active_mask
     names = [hashlib.sha256(o.tobytes() + m.tobytes()).digest()[:8] for o, m in zip(offsets, mask, strict=True)]
     name = np.frombuffer(b"".join(names), np.uint64) if names else np.zeros(0, np.uint64)
@@ -203,14 +214,17 @@ def _shapes(sketch: Sketch) -> np.ndarray:
 
 
 def _middle(grid: tuple[int, int, int]) -> tuple[int, int, int]:
-    """A block that is at no edge, where there is one."""
+    """A block that is at no edge of the grid, where there is one."""
     x, y, z = (min(1, n - 1) for n in grid)
     return x, y, z
 
 
 def _axes(probe: _Probe, grid: tuple[int, int, int]) -> list[_Axis | None]:
-    """Classes along each axis. Blocks apart along all axes at once are tried first, then two opposite corners of the
-    grid: mostly, all of them are alike."""
+    """Classes along each axis.
+
+    Blocks that are apart along all axes at once are tried first, then two opposite corners of the grid, because mostly
+    all of them are alike.
+    """
     middle = _middle(grid)
     inside = [range(1, n - 1) if n > 3 else range(at, at + 1) for n, at in zip(grid, middle, strict=True)]
     apart = list(zip(*((axis[-1] if len(axis) < 2 else axis[1], *_scattered(axis)) for axis in inside), strict=True))
@@ -223,9 +237,9 @@ def _axes(probe: _Probe, grid: tuple[int, int, int]) -> list[_Axis | None]:
 
 
 def _axis(probe: _Probe, grid: tuple[int, int, int], axis: int, alike: bool) -> _Axis | None:
-    """Classes along `axis` with the other coordinates held in the interior; None where they do not repeat.
+    """Classes along `axis`, with the other coordinates held in the interior; None where blocks do not repeat.
 
-    alike: interior blocks are
+    alike  whether blocks in the interior are known to be alike
     """
     length = grid[axis]
     if length <= 3:
@@ -252,7 +266,7 @@ def _axis(probe: _Probe, grid: tuple[int, int, int], axis: int, alike: bool) -> 
 
 
 def _classes(probe: _Probe, resident: int) -> Plan | None:
-    """Blocks that count alike, each class of which must have the same access shapes wherever it is tried."""
+    """A plan of classes of blocks with the same counts; None unless each has one set of access shapes where tried."""
     members: dict[bytes, list[int]] = {}
     blocks = range(probe.executor.launch.blocks)
     for first in blocks[::_COUNTED_AT_ONCE]:
@@ -274,7 +288,7 @@ def _classes(probe: _Probe, resident: int) -> Plan | None:
 
 
 def _scattered(inside: Sequence[int]) -> tuple[int, int]:
-    """Two of them that no period explains: fixed, so that a run can be repeated, but not regular."""
+    """Two of them, at places that are fixed, so that a run can be repeated, but follow no short period."""
     return (inside[int(len(inside) * 0.381966)], inside[int(len(inside) * 0.763932)])
 
 
@@ -290,7 +304,9 @@ def _product(launch: Launch, axes: list[_Axis], resident: int, depth: int) -> Pl
     }
     heaviest = max(chosen, key=lambda b: chosen[b])
     for step, length, place in ((1, gx, heaviest % gx), (gx, gy, heaviest // gx % gy)):
-        if place + 1 < length:  # stands for none, but tells the cache models where the next block along this axis reads
+        if (
+            place + 1 < length
+        ):  # it stands for none, but tells the cache models where the next block along this axis reads
             chosen.setdefault(heaviest + step, 0.0)
     # The blocks of a column differ, and an SM gets all of them in turn.
     column = {b for b in chosen if b % (gx * gy) == heaviest % (gx * gy)} if depth > 1 else set()
@@ -298,7 +314,10 @@ def _product(launch: Launch, axes: list[_Axis], resident: int, depth: int) -> Pl
 
 
 def _sample(chosen: dict[int, float], resident: int, timed: Collection[int] = ()) -> Plan:
-    """chosen: block -> how many it stands for; timed: whose streams are recorded, if not those that stand for most."""
+    """The plan for `chosen`, which maps each block to how many it stands for.
+
+    Streams are recorded for the blocks in `timed`; where there are none, for the blocks that stand for most.
+    """
     blocks = sorted(chosen)
     timed = timed or sorted((b for b in blocks if chosen[b]), key=lambda b: -chosen[b])[: max(1, min(resident, 4))]
     return Plan(tuple(blocks), tuple(chosen[b] for b in blocks), tuple(b in timed for b in blocks), sampled=True)

@@ -26,7 +26,7 @@ from gemmsim.trace.llvm.primitives import (
 
 @subroutine(NOTHING, ADDRESS, INDEX)
 def release(context, number):
-    """Open a barrier: everybody who waits at it can run; a reduction's outcome is there to be read (B2R)."""
+    """Open a barrier: all paths that wait at it can run, and B2R can read the outcome of its reduction."""
     barriers = get_u64(context, words.BARRIERS_AT)
     barrier = moved(barriers, 8 * words.BARRIER_WORDS * number)
     how = get_i64(barrier, words.BARRIER_REDUCES)
@@ -48,7 +48,7 @@ def release(context, number):
 
 @subroutine(TRUTH, ADDRESS, ADDRESS, ADDRESS, ADDRESS, INDEX, WORD)
 def arrive(context, warp, registers, op, pc, mask):
-    """BAR for the threads in `mask`; returns whether they wait, set aside at `pc`."""
+    """Execute BAR for the threads in `mask`. Returns whether they wait; if so, they are set aside at `pc`."""
     lane, how = first_set(mask), get_n32(op, micro.DETAIL)
     number = get_n32(row_of(registers, op, micro.SOURCE), lane) & (words.BLOCK_BARRIERS - 1)
     expected = get_n32(row_of(registers, op, micro.SECOND_SOURCE), lane)
@@ -68,7 +68,7 @@ def arrive(context, warp, registers, op, pc, mask):
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, WORD)
 def read_outcome(context, registers, op, mask):
-    """B2R.RESULT: a count to the first result's row, a truth value to the second's."""
+    """Execute B2R.RESULT: the first result is a count of threads, the second a truth value."""
     barriers = get_u64(context, words.BARRIERS_AT)
     splat_row(row_of(registers, op, micro.RESULT), get_i64(barriers, words.OUTCOME + words.OUTCOME_TRUE), mask)
     holds = -get_i64(barriers, words.OUTCOME + words.OUTCOME_HOLDS)
@@ -77,8 +77,10 @@ def read_outcome(context, registers, op, mask):
 
 @subroutine(INDEX, ADDRESS)
 def open_complete_barriers(context):
-    """No warp can run: open the barriers at which every living thread has arrived. Returns how many opened, -1 where
-    threads wait for what never comes, 0 where all are done."""
+    """Open the barriers at which every living thread has arrived. It is called when no warp can run.
+
+    Returns how many opened, 0 where all threads have ended, -1 where threads wait for what never comes.
+    """
     warps, alive, waiting = get_u64(context, words.WARPS_AT), np.int64(0), np.int64(0)
     for w in range(get_i64(context, words.WARPS)):
         warp = moved(warps, 8 * words.WARP_WORDS * w)

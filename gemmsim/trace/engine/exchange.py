@@ -1,4 +1,4 @@
-"""Operations that look across the lanes of a warp: SHFL, VOTE, MATCH, REDUX (as in the PTX ISA) and R2UR."""
+"""Operations that look across the lanes of a warp: SHFL, VOTE, MATCH and REDUX (as in the PTX ISA), and R2UR."""
 
 from __future__ import annotations
 
@@ -21,42 +21,48 @@ from gemmsim.trace.llvm.primitives import (
 # mypy: disable-error-code="no-untyped-def"
 
 _FULL = np.uint32(0xFFFFFFFF)
+_LAST_SHUFFLE, _LAST_VOTE = max(micro.SHUFFLES.values()), max(micro.VOTES.values())
+_INDEX, _UP, _DOWN = (micro.SHUFFLES[name] for name in ("IDX", "UP", "DOWN"))
+_ANY, _EQUAL = micro.VOTES["ANY"], micro.VOTES["EQ"]
+_SUM, _AND, _OR, _XOR, _MIN, _SIGNED_MIN = (micro.REDUCTIONS[n] for n in ("SUM", "AND", "OR", "XOR", "MIN", "MIN.S32"))
 
 
 @subroutine(INDEX, ADDRESS, ADDRESS, WORD)
 def exchange(registers, op, mask):
-    """`registers` and `op` are addresses of the warp's rows and the micro-operation; `mask` the lanes that take part.
+    """Execute an exchange among the lanes in `mask`.
 
-    Returns 0, or STALE where a lane outside of them was read that must not be.
+    registers, op  addresses of the warp's rows and of the micro-operation
+
+    Returns 0, or STALE where a shuffle with UNMOVED_BIT read a lane that takes no part.
     """
     kind = get_n32(op, micro.DETAIL)
     source, flip = row_of(registers, op, micro.SOURCE), get_u32(op, micro.SOURCE_FLIP)
     result, second = row_of(registers, op, micro.RESULT), row_of(registers, op, micro.SECOND_RESULT)
     written = _FULL if get_u32(op, micro.FLAGS) & micro.UNIFORM else mask
-    if kind <= 3:
+    if kind <= _LAST_SHUFFLE:
         read = _shuffle(kind, registers, op, mask, source, result, second)
         if get_u32(op, micro.ACCESS) & micro.UNMOVED_BIT != 0 and read & ~mask != 0:
             return np.int64(words.STALE)
-    elif kind <= 6:
+    elif kind <= _LAST_VOTE:
         holds = true_lanes(source, flip) & mask
         outcome = holds == mask
-        if kind == 5:
+        if kind == _ANY:
             outcome = holds != 0
-        elif kind == 6:
+        elif kind == _EQUAL:
             outcome = outcome or holds == 0
         splat_row(result, holds, written)
         splat_row(second, _FULL if outcome else np.uint32(0), written)
-    elif kind == 7:
+    elif kind == micro.FIRST_LANE:
         splat_row(result, get_u32(source, first_set(mask)) ^ flip, written)
-    elif kind <= 9:
+    elif kind <= micro.MATCH_ALL:
         rest, every = mask, mask
         while rest != 0:
             same = equal_lanes(source, get_u32(source, first_set(rest))) & mask
             every &= same
-            if kind == 8:
+            if kind == micro.MATCH_ANY:
                 splat_row(result, same, same)
             rest = rest & ~same
-        if kind == 9:
+        if kind == micro.MATCH_ALL:
             splat_row(result, every if every == mask else np.uint32(0), mask)
             splat_row(second, _FULL if every == mask else np.uint32(0), mask)
     else:
@@ -67,22 +73,22 @@ def exchange(registers, op, mask):
 @subroutine(WORD, INDEX, ADDRESS, WORD)
 def _reduce(kind, source, mask):
     total = get_n32(source, first_set(mask))
-    if kind >= 16:
+    if kind >= _SIGNED_MIN:
         total = np.int64(np.int32(total))
     for lane in range(first_set(mask) + 1, 32):
         if has(mask, lane):
             value = get_n32(source, lane)
-            if kind >= 16:
+            if kind >= _SIGNED_MIN:
                 value = np.int64(np.int32(value))
-            if kind == 10:
+            if kind == _SUM:
                 total += value
-            elif kind == 11:
+            elif kind == _AND:
                 total &= value
-            elif kind == 12:
+            elif kind == _OR:
                 total |= value
-            elif kind == 13:
+            elif kind == _XOR:
                 total ^= value
-            elif kind == 14 or kind == 16:
+            elif kind in (_MIN, _SIGNED_MIN):
                 total = min(total, value)
             else:
                 total = max(total, value)
@@ -91,21 +97,21 @@ def _reduce(kind, source, mask):
 
 @subroutine(WORD, INDEX, ADDRESS, ADDRESS, WORD, ADDRESS, ADDRESS, ADDRESS)
 def _shuffle(kind, registers, op, mask, source, result, second):
-    """Returns the lanes that were read."""
+    """Copy a word from another lane to each lane in `mask`; returns the lanes that were read."""
     other, clamps = row_of(registers, op, micro.SECOND_SOURCE), row_of(registers, op, micro.THIRD_SOURCE)
     copied, inside, read = row_of(registers, op, micro.THIRD_RESULT), np.uint32(0), np.uint32(0)
-    for lane in range(32):  # to a row of its own first: source and result may be one register
+    for lane in range(32):  # to a row of their own first, because source and result may be one register
         b, clamp = get_n32(other, lane) & 31, get_n32(clamps, lane)
         segment, limit = (clamp >> 8) & 31, clamp & 31
         last = (lane & segment) | (limit & ~segment)
         partner = lane ^ b
-        if kind == 0:
+        if kind == _INDEX:
             partner = (lane & segment) | (b & ~segment)
-        elif kind == 1:
+        elif kind == _UP:
             partner = lane - b
-        elif kind == 2:
+        elif kind == _DOWN:
             partner = lane + b
-        valid = partner >= last if kind == 1 else partner <= last
+        valid = partner >= last if kind == _UP else partner <= last
         set_u32(copied, lane, get_u32(source, partner if valid else lane))
         if valid and has(mask, lane):
             read |= np.uint32(1) << np.uint32(partner)

@@ -1,4 +1,4 @@
-"""What went wrong in a functional run, as one line that names the instruction, its source line, block and warp."""
+"""The message of a functional run that failed: one line that names the instruction, its source line, block and warp."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""What a whole warp does at once with matrices: ldmatrix (LDSM) and multiply-add (HMMA, IMMA, DMMA).
+"""Matrix instructions, which all lanes of a warp execute together: ldmatrix (LDSM) and multiply-add (HMMA, IMMA, DMMA).
 
-Which lane holds which element: PTX ISA, "Matrix fragments for mma" and "ldmatrix". With g = lane / 4, t = lane % 4 and
-e elements in a register, all shapes m8 and m16, n8 follow one rule: register r of A holds row g + 8 (r mod m/8) from
-column e t + 4 e (r div m/8) on; register r of B holds column g from row e t + 4 e r on; register r of the result row
-g + 8 (r div 2), column 2 t + r mod 2.
+The PTX ISA says which lane holds which element ("Matrix fragments for mma" and "ldmatrix"). With g = lane / 4,
+t = lane % 4 and e elements in a register, all shapes m8 and m16, n8 follow one rule. Register r of A holds row
+g + 8 (r mod m/8) from column e t + 4 e (r div m/8) on. Register r of B holds column g from row e t + 4 e r on. Register
+r of the result holds row g + 8 (r div 2), column 2 t + r mod 2.
 
-Arithmetic: products of 16-bit floats, TF32 and 8-bit integers are exact here as on the tensor cores, and so is their
-sum to within float64; it is rounded once, to nearest, for each instruction. Tensor cores align the terms to the largest
-one and cut them off, a few at a time (Fasi et al., PeerJ CS 7:e330, 2021), so single precision results may differ in
-the last bits. Integers wrap or saturate exactly; double precision is a chain of fused multiply-adds in the order of k.
+Products of 16-bit floats, TF32 and 8-bit integers are exact here as on the tensor cores, and so is their sum to within
+float64; it is rounded once, to nearest, for each instruction. Tensor cores align the terms to the largest one and cut
+them off, a few at a time (Fasi et al., PeerJ CS 7:e330, 2021), so single precision results may differ in the last bits.
+Integers wrap or saturate exactly. Double precision is a chain of fused multiply-adds in the order of k.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _FULL = np.uint32(0xFFFFFFFF)
 def execute_matrix(context, registers, op, warp, loads):
     """Execute a `load_matrix`, or a `multiply_matrix`; returns 0 or a fault status. All lanes take part.
 
-    context, registers, op   addresses of the words named in `gemmsim.trace.words`, the warp's rows, the micro-operation
+    context, registers, op  as of `memory_access.access`
     """
     if loads:
         return _load_matrix(context, registers, op, warp)
@@ -78,9 +78,9 @@ def execute_matrix(context, registers, op, warp, loads):
 
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX)
 def _load_matrix(context, registers, op, warp):
-    """Eight lanes give the rows of a matrix; element (r, c) goes to lane 4 r + c / 2, transposed to 4 c + r / 2.
+    """Load matrices whose rows eight lanes each point to; returns 0 or a fault status.
 
-    Returns 0 or a fault status.
+    Element (r, c) goes to lane 4 r + c / 2, or, where the matrix is transposed, to lane 4 c + r / 2.
     """
     detail = get_n32(op, micro.DETAIL)
     matrices, transposed = detail & 7, detail >> 3
@@ -109,7 +109,7 @@ def _load_matrix(context, registers, op, warp):
 
 @subroutine(NOTHING, INDEX, ADDRESS, ADDRESS)
 def _spread(format_, to, register):
-    """The elements of a register of A."""
+    """Write the elements of a register of A as float64."""
     if format_ == F16:
         spread_f16(to, register)
     elif format_ == BF16:
@@ -124,7 +124,7 @@ def _spread(format_, to, register):
 
 @subroutine(NOTHING, INDEX, ADDRESS, ADDRESS)
 def _turn(format_, to, register):
-    """The elements of a register of B."""
+    """Write the elements of a register of B as float64, its columns side by side."""
     if format_ == F16:
         turn_f16(to, register)
     elif format_ == BF16:

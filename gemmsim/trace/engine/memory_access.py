@@ -1,8 +1,8 @@
 """Loads, stores and atomics of one warp instruction, and the record that each leaves in the trace.
 
-Addresses are compared first with the access shape ("pattern") that the same instruction had the last time its first
-lane was at the same word of a line: if only the base moved, bounds, alignment and the way to move the data are known
-from the pattern, and no lane is looked at singly.
+Addresses are first compared with the access shape ("pattern") that the same instruction had the last time its first
+lane was at the same word of a line. Where only the base has moved, the pattern tells bounds, alignment and how to move
+the data, and no lane is looked at singly.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _FULL = np.uint32(0xFFFFFFFF)
 
 @subroutine(INDEX, ADDRESS, ADDRESS, WORD, ADDRESS)
 def _new_pattern(context, rows, mask, base):
-    """Find or make the pattern of these addresses; returns its number."""
+    """Find the pattern of these addresses, or add it to the table; returns its number."""
     counters, table = get_u64(context, words.COUNTERS_AT), get_u64(context, words.HASH_AT)
     patterns = get_u64(context, words.PATTERNS_AT)
     new = get_i64(counters, words.PATTERNS)
@@ -86,7 +86,7 @@ def _new_pattern(context, rows, mask, base):
 
 @subroutine(ADDRESS, ADDRESS, ADDRESS, WORD, ADDRESS, INDEX)
 def record(context, rows, mask, op, warp):
-    """Append the record of these addresses; returns the address of their pattern's row."""
+    """Append the record of these addresses to the trace; returns the address of their pattern's row."""
     first, counters = first_set(mask), get_u64(context, words.COUNTERS_AT)
     last_at = get_u64(context, words.LAST_AT)
     # An access that moves inside a line has another pattern at each word of it, and comes back to the first.
@@ -117,8 +117,10 @@ def record(context, rows, mask, op, warp):
 
 @subroutine(INDEX, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
 def blame(context, rows, mask, size, limit, beyond):
-    """Name the first lane that is misaligned or reaches beyond `limit`; returns the status, `beyond` in the second
-    case, 0 where no lane is wrong."""
+    """Write down which lane is the first that is misaligned or reaches beyond `limit`.
+
+    Returns MISALIGNED, or the status `beyond`, or 0 where no lane is wrong.
+    """
     for lane in range(32):
         address = lane_address(rows, lane)
         misaligned = address & np.uint64(size - 1) != np.uint64(0)
@@ -131,7 +133,7 @@ def blame(context, rows, mask, size, limit, beyond):
 
 @subroutine(TRUTH, ADDRESS, ADDRESS, WORD)
 def _lent(context, rows, mask):
-    """Whether any lane is in a lent allocation; its number is then in FAULT_LANE."""
+    """Whether any lane is in a lent allocation. The number of the allocation is then in FAULT_LANE."""
     starts, sizes = get_u64(context, words.ALLOCATION_START), get_u64(context, words.ALLOCATION_SIZE)
     lent = get_u64(context, words.ALLOCATION_LENT)
     for i in range(get_i64(context, words.ALLOCATIONS)):
@@ -143,7 +145,7 @@ def _lent(context, rows, mask):
 
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
 def _global(context, registers, op, mask, warp, rows, size):
-    """Global memory; the lanes of one access may be in different allocations."""
+    """Access global memory. The lanes of one access may be in different allocations."""
     moves, kind = get_n32(op, micro.ACCESS) & micro.UNMOVED_BIT == 0, get_n32(op, micro.ACCESS) >> micro.KIND_SHIFT
     stores, stale = moves and kind != micro.LOAD, get_u64(context, words.ALLOCATION_STALE)
     if stores and _lent(context, rows, mask):
@@ -210,7 +212,7 @@ def _shared(context, registers, op, mask, warp, rows, size):
 
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
 def _local(context, registers, op, mask, warp, rows, size):
-    """Local memory: word k of the 32 threads of a warp lie side by side."""
+    """Access local memory, where word k of the 32 threads of a warp lie side by side."""
     stack_words = get_i64(context, words.LOCAL_WORDS)
     status = blame(context, rows, mask, size, np.uint64(stack_words * 4), np.int64(words.OUT_OF_BOUNDS))
     if status != 0:
@@ -232,7 +234,7 @@ def _local(context, registers, op, mask, warp, rows, size):
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, WORD, ADDRESS, INDEX)
 def _constant(context, registers, op, mask, rows, size):
-    """An indexed load from a constant bank; beyond its end reads zero."""
+    """Load from a constant bank by index. What lies beyond the bank's end reads as zero."""
     bank = get_n32(op, micro.DETAIL)
     at, length = (
         get_u64(get_u64(context, words.BANKS_AT), 2 * bank),
@@ -252,8 +254,10 @@ def _constant(context, registers, op, mask, rows, size):
 def access(context, registers, op, mask, warp):
     """Execute a memory operation for the lanes in `mask`, which is not empty; returns 0 or a fault status.
 
-    context, registers, op   addresses of the words named in `gemmsim.trace.words`, the warp's rows, the micro-operation
-    warp                 its number in the block
+    context    address of the words that `gemmsim.trace.words` names
+    registers  address of the warp's rows
+    op         address of the micro-operation
+    warp       number of the warp in the block
     """
     how = get_n32(op, micro.ACCESS)
     size, space = how & micro.SIZE_MASK, (how >> micro.SPACE_SHIFT) & micro.SPACE_MASK

@@ -1,4 +1,4 @@
-"""Moves the data of a memory operation between a warp's rows and memory."""
+"""Moving the data of a memory operation between a warp's rows and memory."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _FULL = np.uint32(0xFFFFFFFF)
 def move(registers, op, mask, rows, delta, stride, written, shape):
     """Load, store or combine for the lanes in `mask`, whose addresses are in the two rows at `rows`.
 
-    delta     what to add to an address to find its place in this process
+    delta     added to an address, it gives its place in this process
     stride    bytes from a thread's 32-bit word to its next
-    written   what to add to a place to find its byte that says it was stored to; 0 where that is not kept
+    written   added to a place, it gives the byte that says whether it was stored to; 0 where that is not recorded
     shape     PATTERN_KIND of the addresses
     """
     how = get_n32(op, micro.ACCESS)
@@ -105,8 +105,11 @@ def _store(data, mask, rows, delta, stride, size):
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, WORD, ADDRESS, ADDRESS, INDEX)
 def _combine(op, registers, mask, rows, delta, size):
-    """Atomics, lane after lane: the result is the old value (PTX ISA: atom); of COMPARE_FLAG whether the exchange was
-    made, as a number and as a predicate."""
+    """Execute an atomic, lane after lane.
+
+    The result is the old value (PTX ISA: atom). The result of COMPARE_FLAG is whether the exchange was made, as a
+    number and as a predicate.
+    """
     result = row_of(registers, op, micro.RESULT)
     data, second = row_of(registers, op, micro.SECOND_SOURCE), row_of(registers, op, micro.THIRD_SOURCE)
     detail, flag = get_n32(op, micro.DETAIL), row_of(registers, op, micro.SECOND_RESULT)
@@ -133,9 +136,9 @@ def _combine(op, registers, mask, rows, delta, size):
 
 @subroutine(ADDRESS, INDEX, INDEX, ADDRESS, ADDRESS, ADDRESS)
 def combined(detail, size, old, value, other):
-    """What an atomic operation leaves in memory: 32-bit values come and go zero-extended."""
+    """What an atomic operation leaves in memory. 32-bit values are zero-extended, on the way in and out."""
     operation, type_ = detail & 15, (detail >> micro.TYPE_SHIFT) & micro.TYPE_MASK
-    if type_ == micro.FLOAT:  # of additions only; they round to nearest
+    if type_ == micro.FLOAT:  # only additions have this type; they round to nearest
         if size == 8:
             return double_bits(as_double(old) + as_double(value))
         if detail & micro.FLUSH_BIT != 0:
@@ -166,5 +169,5 @@ def combined(detail, size, old, value, other):
 
 @subroutine(ADDRESS, ADDRESS)
 def _flushed(bits):
-    """A float32's bits, subnormals as zero."""
+    """The bits of a float32, with zero in place of a subnormal."""
     return bits & np.uint64(0x80000000) if bits & np.uint64(0x7F800000) == np.uint64(0) else bits

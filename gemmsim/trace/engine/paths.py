@@ -1,4 +1,7 @@
-"""Divergent paths of one warp: which runs next, and which waits for whom. `warp` is the address of the warp's words."""
+"""Divergent paths of one warp: which path runs next, and for whom the others wait.
+
+`warp` is the address of the warp's words, which `gemmsim.trace.words` names.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from gemmsim.trace.llvm.primitives import first_set, get_i64, get_n32, moved, se
 
 @subroutine(NOTHING, ADDRESS, INDEX, INDEX, INDEX, INDEX)
 def add_path(warp, pc, mask, reason, need):
-    """Set threads aside. There is room: the paths of a warp are disjoint sets of its 32 threads."""
+    """Set threads aside. There is always room, because the paths of a warp are disjoint sets of its 32 threads."""
     count = get_i64(warp, words.PATH_COUNT)
     path = moved(warp, 8 * (words.PATHS_AT + words.PATH_WORDS * count))
     set_i64(path, words.PATH_PC, pc)
@@ -25,10 +28,11 @@ def add_path(warp, pc, mask, reason, need):
 
 @subroutine(TRUTH, ADDRESS, ADDRESS)
 def next_path(warp, registers):
-    """Continue with the youngest path that can run; returns False, the warp's state set, where there is none.
+    """Continue with the youngest path that can run. Where there is none, set the warp's STATE and return False.
 
-    Threads that wait for each other run as soon as all that are still alive have arrived: those of a convergence
-    barrier and of a collective instruction together, those of WARPSYNC each group where it stands.
+    Threads that wait for each other run as soon as all of them that are still alive have arrived. Those of a
+    convergence barrier and of a collective instruction then run together; those of WARPSYNC run in the groups that
+    arrived together.
     """
     count, alive = get_i64(warp, words.PATH_COUNT), get_i64(warp, words.ALIVE)
     paths = moved(warp, 8 * words.PATHS_AT)
@@ -54,7 +58,7 @@ def next_path(warp, registers):
                     members |= np.int64(1) << j
             if wanted & alive & ~joined != 0:
                 continue
-        kept, running = np.int64(0), np.int64(0)
+        paths_left, running = np.int64(0), np.int64(0)
         for j in range(count):
             other = moved(paths, 8 * words.PATH_WORDS * j)
             if (members >> j) & 1 == 1:
@@ -62,14 +66,14 @@ def next_path(warp, registers):
                     running |= get_i64(other, words.PATH_MASK)
                     continue
                 set_i64(other, words.PATH_REASON, words.RUNNABLE)
-            if kept != j:
+            if paths_left != j:
                 for word in range(words.PATH_WORDS):
-                    set_i64(paths, words.PATH_WORDS * kept + word, get_i64(other, word))
-            kept += 1
+                    set_i64(paths, words.PATH_WORDS * paths_left + word, get_i64(other, word))
+            paths_left += 1
         if reason != words.RUNNABLE:
             set_i64(warp, words.MEETINGS, get_i64(warp, words.MEETINGS) + 1)
             set_i64(warp, words.LAST_MET, joined)
-        set_i64(warp, words.PATH_COUNT, kept)
+        set_i64(warp, words.PATH_COUNT, paths_left)
         set_i64(warp, words.PC, pc)
         set_i64(warp, words.ACTIVE, running)
         set_i64(warp, words.STATE, words.READY)

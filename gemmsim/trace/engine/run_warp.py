@@ -148,6 +148,7 @@ def _rare_operation(across_lanes: bool):
 
 def warp_runner(across_lanes: bool, sanitizing: bool):
     """Make `run_warp` for a variant of the executor (see `gemmsim.trace.engine.variants`)."""
+    # `run_warp` is long because its loop is the hot one: in one function, its counters stay in machine registers.
     end_path, execute_rare = _path_end(sanitizing), _rare_operation(across_lanes)
 
     @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX)

@@ -1,4 +1,4 @@
-"""The growing arrays that the compiled executor appends to, and their sorting into a WarpTrace."""
+"""The arrays to which the compiled executor appends the trace, and how they are sorted into a WarpTrace."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import words
 from gemmsim.trace.types import Patterns, Sketch, WarpTrace, active_lanes
 
-# Only touched pages cost memory, so buffers start large and rarely grow.
+# Only pages that are touched cost memory, so the buffers start large and rarely grow.
 _FIRST_CAPACITY = 1 << 22
-_LONG_SEGMENT = 64  # items on average, from which on copying segment by segment is cheaper than item by item
-_MOST_RECORDS = 3  # of one instruction: a generic access to global, shared and local memory
+_LONG_SEGMENT = 64  # where segments hold more items on average, copying them one by one is cheaper than item by item
+_MOST_RECORDS = 3  # of one instruction: a generic access may reach global, shared and local memory
 
 
 class Buffers:
-    """The growing arrays that the compiled executor appends to."""
+    """The arrays to which the compiled executor appends; they grow when it says that they are full."""
 
     def __init__(self, warps: int, accesses: int, budget: int) -> None:
         self.counters = np.zeros(words.COUNTERS, np.int64)
@@ -36,14 +36,14 @@ class Buffers:
         self.table = np.full(words.HASH_SLOTS, -1, np.int32)
 
     def clear(self, budget: int) -> None:
-        """Nothing recorded; what was returned before is overwritten from now on."""
+        """Start over. What `sketch` returned before is overwritten from now on."""
         self.counters[:] = 0
         self.counters[words.BUDGET_LEFT] = budget
         self.last[:] = -1
         self.table[:] = -1
 
     def fill(self, context: NDArray[np.uint64]) -> None:
-        """Write the buffers' addresses and limits into the context. Room for one more instruction is kept back."""
+        """Write the buffers' addresses and limits into the context. The limits leave room for one more instruction."""
         arrays: dict[int, NDArray] = {
             words.COUNTERS_AT: self.counters,
             words.PATTERNS_AT: self.patterns,
@@ -89,7 +89,7 @@ class Buffers:
         return Patterns(np.where(active, self.patterns[:patterns, :WARP_LANES].astype(np.int64), 0), mask)
 
     def sketch(self, executed: NDArray[np.int64], threads: NDArray[np.int64]) -> Sketch:
-        """What was recorded, unsorted and not copied."""
+        """What was recorded, in the order of execution. The arrays are not copied."""
         records = int(self.counters[words.RECORDS])
         pc, pattern, base = self.record_pc[:records], self.record_pattern[:records], self.record_base[:records]
         return Sketch(executed, threads, pc, pattern, base, self.known_patterns())
@@ -131,13 +131,17 @@ def _doubled(array: NDArray) -> NDArray:
 
 
 class _ByWarp:
-    """Segment s holds the items first[s]:first[s + 1] of an array; `sorted` puts them in the order of their warps, each
-    warp's in program order, and is no copy where they are already. start: int64 [warps + 1] where each warp's begin
-    then."""
+    """Puts the items of an array, recorded in segments, in the order of their warps.
+
+    Segment s holds the items first[s]:first[s + 1] of warp segment_warp[s]. `sorted` returns each warp's items in
+    program order, and does not copy the array where it is in order already.
+
+    start   int64 [warps + 1], where the items of each warp begin in what `sorted` returns
+    """
 
     def __init__(self, segment_warp: NDArray[np.int32], first: NDArray[np.int64], total: int, warps: int) -> None:
         length = np.diff(np.append(first, total))
-        self._in_order = bool((segment_warp[1:] >= segment_warp[:-1]).all())  # no warp waited for another
+        self._in_order = bool((segment_warp[1:] >= segment_warp[:-1]).all())  # it is where no warp waited for another
         order = np.argsort(segment_warp, kind="stable")
         self._first, self._length, self._total = first[order], length[order], total
         per_warp = np.bincount(segment_warp, weights=length, minlength=warps).astype(np.int64)

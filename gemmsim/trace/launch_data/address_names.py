@@ -1,4 +1,4 @@
-"""Which array argument an address belongs to, and which element, for messages."""
+"""Names of addresses in messages: the array argument and the element that lie there."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from gemmsim.trace.types import Argument
 
 
 def describe_address(args: Sequence[Argument], address: int) -> str:
-    """An address in words: "argument 1 (f32[256,256]), element [256, 3]: past its end".
+    """What lies at an address, as in "argument 1 (f32[256,256]), element [256, 3]: right past its end".
 
-    An element past the end is counted on by rows."""
+    Elements past the end of an array are counted on by rows.
+    """
     start = FIRST_ADDRESS
     for number, argument in enumerate(args):
         if not argument.shape:

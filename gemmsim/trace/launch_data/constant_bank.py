@@ -13,9 +13,8 @@ from gemmsim.support.errors import GemmsimError
 from gemmsim.trace import words
 from gemmsim.trace.types import Argument, Launch
 
-# Byte offsets in constant bank 0 (blockDim, gridDim, top of stack), read off the code that the CUDA 13 toolchain makes
-# for each architecture:
-# parameters that start at 0x380 belong to sm_100 and later.
+# Byte offsets in constant bank 0 of blockDim, gridDim and the top of the stack, read off the code that the CUDA 13
+# toolchain makes for each architecture. Parameters that start at 0x380 belong to sm_100 and later.
 _LAYOUT = {False: (0x0, 0xC, 0x28), True: (0x360, 0x370, 0x37C)}
 _NEW_LAYOUT_FROM = 0x380
 _SCALARS = {
@@ -30,11 +29,11 @@ _SCALARS = {
     "f16": "<e",
 }
 BANK_BYTES = 0x1000 + 0x380
-# Where the code reads the high words of generic addresses: of shared memory (sm_75 to sm_89; later there is SR_SWINHI)
-# and of local memory.
+# Offsets at which the code reads the high words of generic addresses: of shared memory (sm_75 to sm_89; later there is
+# SR_SWINHI) and of local memory.
 _SHARED_WINDOW_AT, _LOCAL_WINDOW_AT, _NEW_LOCAL_WINDOW_AT = 0x1C, 0x24, 0x2FC
-# What the driver gives a thread whose stack the compiler cannot bound (recursion, function pointers): the default of
-# cudaLimitStackSize.
+# The driver gives this much to a thread whose stack the compiler cannot bound (recursion, function pointers): it is the
+# default of cudaLimitStackSize.
 _DEFAULT_STACK_BYTES = 1024
 
 

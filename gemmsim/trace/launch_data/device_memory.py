@@ -1,4 +1,4 @@
-"""Global memory of a simulated GPU: one allocation an array argument."""
+"""Global memory of a simulated GPU, with one allocation for each array argument."""
 
 from __future__ import annotations
 
@@ -14,21 +14,25 @@ FIRST_ADDRESS = 0x7F00_0000_0000
 # cudaMalloc aligns to 256 bytes at least (CUDA C++ Programming Guide, 5.3.2), and large allocations to 2 MiB pages.
 PAGE_BYTES = 2 << 20
 PIECE_SHIFT = 16
-_PIECE_BYTES = 1 << PIECE_SHIFT  # what is restored and looked through at once: blocks store to little of a large array
+# Arrays are restored and searched for stores in pieces of this size, because blocks store to little of a large array.
+_PIECE_BYTES = 1 << PIECE_SHIFT
 _BEYOND = 256  # bytes behind each array that may be read
 
 
 class DeviceMemory:
-    """Holds the content of each array argument, and one byte to each of its bytes: whether it was stored to.
+    """Holds the content of each array argument, and for each of its bytes whether it was stored to.
 
-    A `PeriodicArray` is read where it is, until something is stored to it: then it gets memory of its own (`own`).
+    A `PeriodicArray` is read where it is until something is about to be stored to it; then it gets memory of its own
+    (`own`).
 
     pointers   device address of each argument's array, None for scalars
-    written    bool, one a byte: stored to since the start; allocations begin at multiples of a piece
-    touched    bool, one a piece of `written`: whether anything in it was
-    starts, sizes, positions   uint64, of each allocation: device address, bytes, where its bytes are in `written`
-    places     uint64, where its content is in this process
-    lent       uint64, 1 where that is the argument's own, which must not be written to
+    written    bool, one for each byte: whether it was stored to; allocations begin at multiples of a piece
+    touched    bool, one for each piece of `written`: whether any byte of it was stored to
+    starts     uint64, device address of each allocation
+    sizes      uint64, bytes of each allocation
+    positions  uint64, index in `written` of each allocation's first byte
+    places     uint64, address of each allocation's content in this process
+    lent       uint64, 1 where that content is the argument's own, which must not be written to
     """
 
     def __init__(self, args: tuple[Argument, ...]) -> None:
@@ -56,7 +60,7 @@ class DeviceMemory:
         self.starts, self.sizes, self.positions, self.places, self.lent = (columns[:, i].copy() for i in range(5))
 
     def own(self, allocation: int) -> None:
-        """Something is about to be stored there: from now on its content is a copy."""
+        """Replace the content of a lent allocation by a copy, because something is about to be stored to it."""
         number = next(i for i, a in enumerate(self._arrays) if a is not None and self._allocation[i] == allocation)
         array = self._arrays[number]
         assert isinstance(array, PeriodicArray) and array.remake is not None
@@ -65,7 +69,7 @@ class DeviceMemory:
         self.places[allocation], self.lent[allocation] = content.ctypes.data, 0
 
     def restore(self) -> None:
-        """Back to the arguments' initial content, nothing written."""
+        """Restore the arguments' initial content; nothing counts as written then."""
         if not self.touched.any():
             return
         for array, allocation in zip(self._arrays, self._allocation, strict=True):
@@ -108,7 +112,7 @@ class DeviceMemory:
         return stored.reshape(array.shape)
 
     def owner(self, address: int) -> str:
-        """What lies nearest to an address, for messages."""
+        """Say in a message which argument lies nearest to an address."""
         names = [f"argument {i}" for i, p in enumerate(self.pointers) if p is not None]
         for name, start, size in zip(names, self.starts.tolist(), self.sizes.tolist(), strict=False):
             if start <= address < start + size + PAGE_BYTES:
@@ -127,7 +131,7 @@ def _bytes(array: NDArray) -> NDArray[np.uint8]:
 
 
 def _copied(array: NDArray) -> NDArray[np.uint8]:
-    """With `_BEYOND` zeros behind it."""
+    """The array's bytes in memory of their own, with `_BEYOND` zeros behind them."""
     content = np.empty(array.nbytes + _BEYOND, np.uint8)
     content[: array.nbytes] = _bytes(array)
     content[array.nbytes :] = 0

@@ -1,8 +1,8 @@
-"""Matrix fragments as vectors: from a warp's registers to rows of float64 and back, and the product in between.
+"""Matrix fragments as vectors: a warp's registers become rows of float64, are multiplied, and become registers again.
 
-All shapes follow one rule (`trace.engine.tensor`): with lane 4 g + t, the 32 lanes of one element of one register hold
-eight rows (of A and C) or columns (of B), four neighbours in k each. So an element of A is kept as it comes, 32 numbers
-in the order of lanes; one of B is turned, so that the eight columns of each k lie side by side; two registers of C,
+All shapes follow one rule (`trace.engine.matrix`): with lane 4 g + t, the 32 lanes of one element of one register hold
+eight rows (of A and C) or columns (of B), four neighbours in k each. So an element of A stays as it is, 32 numbers in
+the order of lanes. One of B is turned, so that the eight columns of each k lie side by side. Two registers of C,
 interleaved, are eight rows of eight.
 """
 
@@ -19,14 +19,14 @@ from gemmsim.trace.llvm.lane_operations import VECTOR, declare
 _I32, _I64, _F64 = ir.IntType(32), ir.IntType(64), ir.DoubleType()
 _ROW = ir.VectorType(_F64, 8)
 _WORDS, _SINGLES, _DOUBLES = VECTOR["u32"], VECTOR["f32"], VECTOR["f64"]
-# Lane 4 g + t to place 8 t + g
+# The number of lane 4 g + t goes to place 8 t + g.
 _TURNED = [4 * g + t for t in range(4) for g in range(8)]
-# Columns 2 t and 2 t + 1 of row g come from lane 4 g + t of the first and of the second register
+# Columns 2 t and 2 t + 1 of row g come from lane 4 g + t of the first and of the second register.
 _TOGETHER = [32 * j + lane for lane in range(32) for j in range(2)]
 
 
 def _words(builder: Any, rows: Any, number: int = 0) -> Any:
-    """32 words, `number` rows on."""
+    """The 32 words of the row that is `number` rows behind `rows`."""
     address = builder.add(rows, ir.Constant(_I64, 128 * number))
     return builder.load(builder.inttoptr(address, _WORDS.as_pointer()), align=4)
 
@@ -40,7 +40,10 @@ def _splat(type_: Any, value: int | float) -> Any:
 
 
 def _half(builder: Any, bits: Any) -> Any:
-    """IEEE binary16 in 32 bits to float32, exactly: the exponent is 112 too small, infinities and NaN are put right."""
+    """IEEE binary16 in 32 bits to float32, exactly.
+
+    Shifted into place, the exponent is 112 too small. Infinities and NaN, whose exponent is all ones, are set apart.
+    """
     magnitude = builder.shl(builder.and_(bits, _splat(_WORDS, 0x7FFF)), _splat(_WORDS, 13))
     scaled = builder.fmul(builder.bitcast(magnitude, _SINGLES), _splat(_SINGLES, 2.0**112))
     top = builder.or_(magnitude, _splat(_WORDS, 0x7F800000))
@@ -51,7 +54,7 @@ def _half(builder: Any, bits: Any) -> Any:
 
 
 def _elements(builder: Any, words: Any, kind: str) -> list[Any]:
-    """The elements of a register, <32 x double> each, exactly."""
+    """The elements of a register, each as an exact <32 x double>."""
     if kind == "tf32":  # the hardware reads 19 bits of the 32
         singles = [builder.bitcast(builder.and_(words, _splat(_WORDS, 0xFFFFE000)), _SINGLES)]
     elif kind == "bf16":
@@ -77,7 +80,7 @@ def _doubles(builder: Any, rows: Any) -> Any:
 
 
 def _spreader(kind: str, turned: bool) -> Any:
-    """spread(to, rows): float64 elements of a register of A, or of B (`turned`), 256 bytes each."""
+    """Make spread(to, rows): write the float64 elements of a register of A, or of B (`turned`), 256 bytes each."""
 
     def spread(builder: Any, to: Any, rows: Any) -> None:
         if kind == "f64":
@@ -110,7 +113,7 @@ def _apart(builder: Any, values: Any) -> list[Any]:
 
 
 def _accumulator(kind: str) -> Any:
-    """load(to, rows): eight rows of eight float64 from two registers of C."""
+    """Make load(to, rows), which writes eight rows of eight float64 from two registers of C."""
 
     def load(builder: Any, to: Any, rows: Any) -> None:
         if kind == "f64":
@@ -136,7 +139,7 @@ load_f32, load_s32, load_f64 = (_accumulator(kind) for kind in ("f32", "s32", "f
 
 
 def _result(kind: str) -> Any:
-    """store(rows, from): what `load` reads, rounded to nearest, wrapped, or saturated."""
+    """Make store(rows, from), which writes what `load` reads: rounded to nearest, wrapped, or saturated."""
 
     def store(builder: Any, rows: Any, source: Any) -> None:
         wide = ir.VectorType(_F64, 64)
@@ -177,9 +180,11 @@ _ROWS_AT_ONCE = 4  # as many as hide the latency of an addition
 
 
 def _product(elements: int) -> Any:
-    """product(c, a, b, steps, stride): eight rows of C += eight rows of A times B, in the order of k.
+    """Make product(c, a, b, steps, stride): eight rows of C += eight rows of A times B, in the order of k.
 
-    steps, stride   registers of A and of B, and bytes from one of A to the next; `elements` are in each
+    elements   in a register of A or B
+    steps      registers of A and of B
+    stride     bytes from one register of A to the next
     """
 
     def product(builder: Any, c: Any, a: Any, b: Any, steps: Any, stride: Any) -> None:

@@ -1,8 +1,7 @@
-"""Turns the lane semantics into compiled functions, one a micro-operation, on 32-lane LLVM vectors.
+"""Turns the lane semantics into compiled functions on 32-lane LLVM vectors, one for each micro-operation.
 
-The semantic functions are called once each with `LlvmLanes` values, which write LLVM instructions instead of computing.
-numba compiles and caches the result as part of the executor, so neither Python nor a type inference of 150 functions
-stands in the way of a cold start.
+Each semantic function is called once with `LlvmLanes` values, which write LLVM instructions instead of computing. numba
+compiles the result as part of the executor, so a cold start does not have to infer the types of 150 functions.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
 
 class LlvmLanes(Lanes):
-    """A value of the function being built."""
+    """A value of the LLVM function that is being built."""
 
     __slots__ = ("builder", "value")
 
@@ -191,7 +190,7 @@ class _Row:
         if WIDTH_BITS[type_] == 32:
             return LlvmLanes(build, "u32", masked(self.load_row(column))).bitcast(type_)  # type: ignore[return-value]
         low, high = self.load_row(column), self.load_row(column, 1)
-        low = low if type_ == "f64" else masked(low)  # a double's sign and absolute value concern its high word only
+        low = low if type_ == "f64" else masked(low)  # the sign of a double is in its high word
         wide = VECTOR["u64"]
         upper = build.shl(build.zext(masked(high), wide), ir.Constant(wide, [32] * WARP_LANES))
         return LlvmLanes(build, "u64", build.or_(build.zext(low, wide), upper)).bitcast(type_)  # type: ignore[return-value]
@@ -200,7 +199,7 @@ class _Row:
         return LlvmLanes(self.builder, "u32", splat(self.builder, self.word(micro.IMMEDIATE + number)))
 
     def result(self, number: int, type_: str, value: Any) -> list[tuple[Any, Any]]:
-        """(pointer, 32 words) of each row that the result takes."""
+        """The rows that a result takes, each as (pointer, 32 words)."""
         column = micro.RESULT + number
         if type_ == "pred":
             return [(self.pointer(column), self.builder.sext(value.value, VECTOR["u32"]))]
@@ -215,9 +214,10 @@ _SIGNATURE = ir.FunctionType(ir.VoidType(), [_I32.as_pointer(), _I32.as_pointer(
 
 
 def _function(module: Any, op: Op) -> Any:
-    """The micro-operation as a function (its row, the warp's state, the lanes that write).
+    """The micro-operation as a function (its row, the warp's rows, the lanes that write).
 
-    A function each, never inlined: LLVM's passes over one function of all of them take several times longer.
+    Each is a function of its own and never inlined, because LLVM's passes over one function that holds all of them
+    take several times longer.
     """
     function = ir.Function(module, _SIGNATURE, f"lane_{op.name}")
     function.linkage = "internal"
@@ -237,9 +237,9 @@ def _function(module: Any, op: Op) -> Any:
 
 @intrinsic
 def lane_operation(typingctx: Any, code: Any, registers: Any, execute: Any) -> Any:
-    """lane_operation(code_address, registers_address, execute_mask): one micro-operation of the lane kind.
+    """lane_operation(code_address, registers_address, execute_mask) executes one micro-operation of the lane kind.
 
-    code_address (uint64) points at its row, registers_address (uint64) at the warp's state; lanes whose bit of
+    code_address (uint64) points at its row and registers_address (uint64) at the warp's rows. Lanes whose bit of
     execute_mask (uint32) is clear keep their old results.
     """
 

@@ -1,4 +1,4 @@
-"""Loads and stores at plain addresses, and the few 32-lane moves of the memory path.
+"""Small operations of the executor written in LLVM: loads and stores at plain addresses, bits of masks, 32-lane moves.
 
 numba's arrays are records with a reference count: handing twenty of them to a function for every simulated load costs
 more than the load, and compiling their indexing costs seconds. The executor's functions therefore take addresses
@@ -20,7 +20,7 @@ _I32, _I64 = ir.IntType(32), ir.IntType(64)
 
 
 def _element(builder: Any, address: Any, index: Any, bits: int) -> Any:
-    """A pointer to an integer of so many bits; 0 means a float64."""
+    """A pointer to an integer of so many bits, or to a float64 where `bits` is 0."""
     element = ir.IntType(bits) if bits else ir.DoubleType()
     return builder.gep(builder.inttoptr(address, element.as_pointer()), [index])
 
@@ -39,8 +39,8 @@ def _writer(numba_type: Any, bits: int) -> Any:
     return instruction(NOTHING, ADDRESS, INDEX, numba_type)(put)
 
 
-# get_u32(address, index): element `index` of the array of that type at `address`. get_i32 and get_n32 extend 32 bits,
-# by sign or by zeros, to a number.
+# get_u32(address, index) is element `index` of the array of that type at `address`. get_i32 and get_n32 extend 32 bits
+# to a number, by their sign or by zeros.
 get_u8, get_u16 = _reader(types.uint8, 8), _reader(types.uint16, 16)
 get_u32, get_u64, get_i64 = _reader(WORD, 32), _reader(ADDRESS, 64), _reader(INDEX, 64)
 set_u8, set_u16 = _writer(types.uint8, 8), _writer(types.uint16, 16)
@@ -98,7 +98,7 @@ def has(builder: Any, mask: Any, lane: Any) -> Any:
 
 @instruction(ADDRESS, INDEX)
 def scratch(builder: Any, words: Any) -> Any:
-    """scratch(words): address of so many 64-bit words, a literal number, that last as long as the function runs."""
+    """scratch(words): address of as many 64-bit words as the literal says; they last as long as the function runs."""
     return builder.ptrtoint(alloca_once(builder, _I64, size=words), _I64)
 
 
@@ -175,14 +175,14 @@ def true_lanes(builder: Any, row: Any, flip: Any) -> Any:
 
 @instruction(NOTHING, ADDRESS, ADDRESS, WORD)
 def copy_row(builder: Any, to: Any, source: Any, mask: Any) -> None:
-    """copy_row(to, from, mask): 32 words, those lanes of the mask."""
+    """copy_row(to, from, mask): copy the words of a row in the lanes of the mask."""
     new = builder.load(_row(builder, source), align=4)
     store_rows(builder, [(_row(builder, to), new)], mask)
 
 
 @instruction(NOTHING, ADDRESS, WORD, WORD)
 def splat_row(builder: Any, to: Any, value: Any, mask: Any) -> None:
-    """splat_row(to, value, mask): one word to those lanes of the mask."""
+    """splat_row(to, value, mask): write one word to the lanes of the mask."""
     store_rows(builder, [(_row(builder, to), splat(builder, value))], mask)
 
 

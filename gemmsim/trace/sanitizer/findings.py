@@ -1,4 +1,4 @@
-"""What the sanitizer finds, as data."""
+"""The findings of the sanitizer as data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class Site:
     """One thread at one instruction.
 
     does     "reads", "writes", "updates" (atomic), "copies to", "waits at", "ends at", "executes"
-    line     innermost source line, None where the code has none; text: of the line, "" where it could not be read
+    line     innermost source line, None where the code has none
+    text     of that line, "" where it could not be read
     thread   (x, y, z) in its block
     """
 
@@ -37,7 +38,7 @@ class Site:
 
     @property
     def where(self) -> str:
-        """kernels/tiled.py:33, or the offset in the machine code."""
+        """The source line, as in "kernels/tiled.py:33", or the offset in the machine code where there is none."""
         if self.line is None:
             return f"offset {self.instruction.offset:#06x}"
         return f"{self.line.file}:{self.line.line}"
@@ -45,15 +46,16 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A defect where it was met first.
+    """A defect, at the place where it was met first.
 
-    sentence   what is the matter, one line
+    sentence   what is wrong, in one line
     block      (x, y, z)
     space      "shared" or "global", "" where no memory is concerned
-    address    of the first byte of the access, in shared memory from the start of the block's own; None likewise
+    address    of the access's first byte; in shared memory, from the start of the block's own; None where no memory is
+               concerned
     at, other  the access, and the earlier one that it collides with (None where there is none)
-    detail     what the address means, "" where it is not known: "argument 1 (f32[256,256]), element [256, 3]"
-    count      how often these two lines collided so in the blocks executed
+    detail     what lies at the address, "" where that is not known, as in "argument 1 (f32[256,256]), element [256, 3]"
+    count      how often these two lines collided in this way in the blocks executed
     """
 
     defect: Defect
@@ -75,11 +77,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Sanitized:
-    """The outcome: findings, in the order in which they were met, and what was looked at.
+    """The outcome: findings, in the order in which they were met, and which blocks were looked at.
 
-    blocks, blocks_total  executed, and of the grid
-    stopped               a block could not be finished, so that later ones were not looked at
-    lost                  findings beyond those that were kept
+    blocks        blocks executed
+    blocks_total  blocks of the grid
+    stopped       whether a block could not be finished, so that later ones were not looked at
+    lost          findings for which there was no room
     """
 
     findings: tuple[Finding, ...]

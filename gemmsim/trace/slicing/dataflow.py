@@ -19,27 +19,27 @@ _LARGEST_STACK = 1 << 16  # bytes
 
 @dataclass
 class Step:
-    """One micro-operation; rows are bits of a number.
+    """One micro-operation. Each set of rows is a number with one bit for each row.
 
-    writes      what it writes
-    reads       what that depends on
-    always      what matters whether or not a result does: address, condition
-    unguarded   what matters to all threads: the guard itself
+    writes      rows that it writes
+    reads       rows that its results depend on
+    control     rows that matter even where its results do not: an address, or a condition
+    unguarded   rows that matter to all threads: the guard itself
     guard       row and inversion of its guard, None where it has none
-    kills       rows in `writes` are new for all threads for which the guard holds
-    next        micro-operations that may follow; None: any that begins an instruction
-    effect      does something besides writing rows
-    spaces      memory spaces that it reads (an atomic: and writes)
-    stores      memory spaces that it writes `reads` to
-    access      is a memory access
+    overwrites  it overwrites the rows in `writes` for all threads for which the guard holds
+    next        micro-operations that may follow it, None for any that begins an instruction
+    effect      it does something besides writing rows
+    spaces      memory spaces that it reads; those that an atomic reads and writes
+    stores      memory spaces to which it stores the rows in `reads`
+    access      it is a memory access
     """
 
     writes: int = 0
     reads: int = 0
-    always: int = 0
+    control: int = 0
     unguarded: int = 0
     guard: tuple[int, int] | None = None
-    kills: bool = False
+    overwrites: bool = False
     next: tuple[int, ...] | None = ()
     effect: bool = False
     spaces: int = 0
@@ -60,11 +60,11 @@ def _source(words: list[int], number: int, count: int = 1) -> int:
 
 
 def step_of(words: list[int], number: int, warp_rows: int) -> Step:
-    step = Step(kills=True, next=(number + 1,))
+    step = Step(overwrites=True, next=(number + 1,))
     if not words[micro.FLAGS] & micro.UNGUARDED:
         step.unguarded = _row(words, micro.GUARD)
         if step.unguarded & warp_rows:  # another path of the warp may write it in between
-            step.kills = False
+            step.overwrites = False
         else:
             step.guard = words[micro.GUARD] // WARP_LANES, words[micro.GUARD_XOR]
     layouts = _layouts()
@@ -84,7 +84,7 @@ def step_of(words: list[int], number: int, warp_rows: int) -> Step:
 
 @cache
 def _layouts() -> tuple[tuple[list[tuple[int, int]], list[tuple[int, int]]], ...]:
-    """Of each lane operation: columns of its results and of its sources, and their rows as bits."""
+    """For each lane operation, the columns of its results and of its sources, and their rows as bits."""
     return tuple(
         (
             [(micro.RESULT + i, _bits(type_)) for i, type_ in enumerate(op.results)],
@@ -103,7 +103,7 @@ def _access(step: Step, words: list[int], number: int) -> None:
     step.access = how >> micro.SPACE_SHIFT & micro.SPACE_MASK != micro.CONSTANT
     space, kind = _SPACES[how >> micro.SPACE_SHIFT & micro.SPACE_MASK], how >> micro.KIND_SHIFT
     registers = max(1, (how & micro.SIZE_MASK) // 4)
-    step.always |= _source(words, 0, 2)
+    step.control |= _source(words, 0, 2)
     if _BY_NUMBER[words[micro.OP]] == "load_matrix":
         step.writes, step.spaces = _row(words, micro.RESULT, words[micro.DETAIL] & 7), space
     elif kind == micro.LOAD:
@@ -117,7 +117,7 @@ def _access(step: Step, words: list[int], number: int) -> None:
 
 
 def _matrix(step: Step, words: list[int], number: int) -> None:
-    """Fragments may take up to 8 registers; rows beyond a fragment matter needlessly at worst."""
+    """A fragment takes up to 8 registers. Where it takes fewer, at worst some rows behind it matter needlessly."""
     wide = 2 if words[micro.SECOND_IMMEDIATE] == F64 else 1
     groups = words[micro.THIRD_IMMEDIATE] >> 3
     step.writes = _row(words, micro.RESULT, 2 * groups * wide)
@@ -125,9 +125,10 @@ def _matrix(step: Step, words: list[int], number: int) -> None:
 
 
 def stack_rows(code: list[list[int]], steps: list[Step], first: int) -> int:
-    """Words of the stack as rows from `first` on; how many. 0 where an access may be anywhere in local memory.
+    """Treat words of the stack as rows from `first` on; returns how many, 0 where an access may be anywhere in it.
 
-    They are rows where each access is at a fixed distance from one register, set before all of them and never again.
+    That is possible where each access is at a fixed distance from one register, which is set before all of them and
+    never again.
     """
     found: list[tuple[int, int, int]] = []  # micro-operation, offset, bytes
     bases = set()
@@ -172,11 +173,11 @@ def _exchange(step: Step, words: list[int], number: int) -> None:
 
 def _control(step: Step, words: list[int], number: int) -> None:
     name = _BY_NUMBER[words[micro.OP]]
-    step.effect, kills, step.kills = True, step.kills, False
+    step.effect, overwrites, step.overwrites = True, step.overwrites, False
     if name in ("branch", "branch_divergent", "jump", "leave", "converge", "begin", "warpsync"):
-        step.always |= _source(words, 0)
+        step.control |= _source(words, 0)
     if name in ("branch", "branch_divergent"):
-        # Without a guard its place holds the row of all ones
+        # The column of the guard holds the row of all ones where there is no guard.
         taken = (
             not step.unguarded
             and words[micro.SOURCE] == words[micro.GUARD]
@@ -189,7 +190,7 @@ def _control(step: Step, words: list[int], number: int) -> None:
     elif name in ("exit", "trap") and not step.unguarded:
         step.next = ()
     elif name == "barrier":
-        step.always |= _source(words, 0) | _source(words, 1) | _source(words, 2)
+        step.control |= _source(words, 0) | _source(words, 1) | _source(words, 2)
     elif name == "barrier_outcome":
-        step.effect, step.kills = False, kills
+        step.effect, step.overwrites = False, overwrites
         step.writes = _row(words, micro.RESULT) | _row(words, micro.RESULT + 1)

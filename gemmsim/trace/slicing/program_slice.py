@@ -1,18 +1,18 @@
-"""A program without the arithmetic that its trace does not depend on.
+"""A program slice: the program without the arithmetic that its trace does not depend on.
 
-What a block's trace holds is decided by addresses, guards, branches and barriers. Where the sampler asks whether two
-blocks leave the same trace, nothing else has to be computed: in a GEMM the products, and the loads that only feed them,
-are most of the work. `reduced` finds by dataflow which rows matter at each micro-operation and makes the others idle;
-they are still counted, and every access is still checked and recorded.
+Addresses, guards, branches and barriers decide what a block's trace holds. To find out whether two blocks leave the
+same trace, nothing else has to be computed; in a GEMM the products, and the loads that only feed them, are most of the
+work. `program_slice` finds by dataflow which rows matter at each micro-operation. Micro-operations whose results do not
+matter become idle, but they are still counted, and every access is still checked and recorded.
 
-Rows matter backwards from guards, addresses, branch conditions and barriers. A load from shared memory whose result
-matters makes all that is stored there matter. Global memory is watched instead while the reduced program runs: a load
-that matters from an array that something was stored to, in name only, ends it (`words.STALE`), and the whole program
-runs. Local memory at fixed places of the stack is followed like registers.
+The search goes backwards from guards, addresses, branch conditions and barriers. A load from shared memory whose result
+matters makes everything stored to shared memory matter. Stores to global memory are left out instead; if a load that
+matters then reads from an array with such a store, the executor stops (`words.STALE`) and the whole program runs. Local
+memory at fixed places of the stack is followed like registers.
 
-A lane's rows follow the paths that its thread can take; those that all paths of a warp share (uniform registers) matter
-everywhere. A shuffle that matters ends the reduced program where it reads a lane that takes no part. What is not known
-counts as mattering.
+The rows of a lane are followed along the paths that its thread can take. Rows that all paths of a warp share (uniform
+registers) matter everywhere. Where a shuffle that matters reads a lane that takes no part, the executor stops as well.
+Whatever is not known counts as mattering.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from gemmsim.trace.slicing.dataflow import Step, rows_of, stack_rows, step_of
 
 
 @cached_by_identity(8)
-def reduced(program: MicroProgram, accesses: bool = True) -> NDArray[np.uint32] | None:
-    """The micro-operations of `program`, those idle that no address, guard, branch or barrier depends on.
+def program_slice(program: MicroProgram, accesses: bool = True) -> NDArray[np.uint32] | None:
+    """The micro-operations of `program`; those on which no address, guard, branch or barrier depends are idle.
 
-    Same numbers, instructions and accesses as `program.code`, uint32 [micro-operations, micro.COLUMNS]. Without
-    `accesses` addresses matter no more than other numbers, and nothing is recorded: what is left counts how often each
-    instruction is executed, and by how many threads. None where that depends on what is in global memory.
+    Returns uint32 [micro-operations, micro.COLUMNS], with the same numbers, instructions and accesses as
+    `program.code`. Without `accesses`, addresses do not matter and nothing is recorded: what is left only counts how
+    often each instruction is executed, and by how many threads. It is None where that depends on the content of global
+    memory.
     """
     warp_rows = sum(rows_of(rows.start, len(rows)) for rows in program.warp_rows)
     rows = program.code.tolist()
@@ -41,7 +42,7 @@ def reduced(program: MicroProgram, accesses: bool = True) -> NDArray[np.uint32] 
     if not accesses:
         for step in steps:
             if step.access:
-                step.reads, step.always = step.reads | step.always, 0
+                step.reads, step.control = step.reads | step.control, 0
     needed = _needed(steps, program, program.rows + on_stack)
     code = program.code.copy()
     globally = np.isin(code[:, micro.ACCESS] >> micro.SPACE_SHIFT & micro.SPACE_MASK, (micro.GLOBAL, micro.GENERIC))
@@ -58,8 +59,11 @@ def reduced(program: MicroProgram, accesses: bool = True) -> NDArray[np.uint32] 
 
 
 class _Rows:
-    """Sets of rows that matter, as one number: `count` bits for those that matter to all threads, then as many for each
-    guard, for those that matter only where it holds now."""
+    """Sets of rows that matter, each as one number.
+
+    The lowest `count` bits stand for the rows that matter to all threads. As many follow for each guard; they stand for
+    the rows that matter only where that guard now holds.
+    """
 
     def __init__(self, count: int, steps: list[Step]) -> None:
         guards = {step.guard: step for step in steps if step.guard}
@@ -71,17 +75,18 @@ class _Rows:
             assert guard
             self._of_row.setdefault(guard[0], []).append(at)
         guard_rows = sum(1 << row for row in self._of_row)
-        # By step: where its results matter to anyone, those that are new, what it reads, and whether guards change
+        # For each step: its results under every guard, the guard that it runs under, those results that are overwritten
+        # for all its threads, and the guards that it changes.
         self.results = [step.writes * repeat for step in steps]
         self.under = [place[step.guard] if step.guard else 0 for step in steps]
         self.new = [
-            0 if not step.kills else step.writes << at if at else everywhere
+            0 if not step.overwrites else step.writes << at if at else everywhere
             for step, everywhere, at in zip(steps, self.results, self.under, strict=True)
         ]
         self.changes = [step.writes & guard_rows for step in steps]
 
     def unconditional(self, changed: int, matter: int) -> int:
-        """Before guards are written: what matters under them afterwards may matter to all threads."""
+        """What matters before guards are written: rows that matter under them afterwards may matter to all threads."""
         for row, places in self._of_row.items():
             if changed >> row & 1:
                 for place in places:
@@ -91,14 +96,14 @@ class _Rows:
 
 
 def _needed(steps: list[Step], program: MicroProgram, row_count: int) -> NDArray[np.bool_]:
-    """bool [micro-operations]: whether what it writes matters, or it has an effect."""
+    """bool [micro-operations]: whether a micro-operation writes what matters, or has an effect."""
     rows, needed = _Rows(row_count, steps), np.array([step.effect for step in steps])
     everywhere, spaces, anywhere = rows_of(program.path_rows.start, len(program.path_rows)), 0, 0
     for warp_rows in program.warp_rows:
         everywhere |= rows_of(warp_rows.start, len(warp_rows))
     blocks = _blocks(steps, program.start)
     begin = {block.start: 0 for block in blocks}
-    seen: dict[int, tuple[int, ...]] = {}  # what a block was last looked at with
+    seen: dict[int, tuple[int, ...]] = {}  # by the start of a block: the sets with which it was last looked at
     changed = True
     while changed:
         changed = False
@@ -116,7 +121,7 @@ def _needed(steps: list[Step], program: MicroProgram, row_count: int) -> NDArray
                 matter &= ~rows.new[number]
                 if rows.changes[number]:
                     matter = rows.unconditional(rows.changes[number], matter)
-                read = step.always
+                read = step.control
                 if wanted:
                     needed[number] = True
                     read |= step.reads
@@ -130,7 +135,7 @@ def _needed(steps: list[Step], program: MicroProgram, row_count: int) -> NDArray
 
 
 def _blocks(steps: list[Step], start: NDArray[np.int32]) -> list[range]:
-    """Runs of micro-operations that are entered at their first and left at their last one only."""
+    """Runs of micro-operations that are entered only at their first one and left only at their last."""
     entries = {0, *(number for step in steps for number in step.next or () if step.effect)}
     if any(step.next is None for step in steps):
         entries.update(start.tolist())
@@ -139,12 +144,12 @@ def _blocks(steps: list[Step], start: NDArray[np.int32]) -> list[range]:
 
 
 def _join(code: NDArray[np.uint32], start: NDArray[np.int32]) -> None:
-    """Instructions side by side that do nothing for all threads become one step: each says how many follow."""
+    """Instructions in a row that do nothing for any thread become one step, which says how many they are."""
     first = start[:-1]
     nothing = np.logical_and.reduceat(code[:, micro.OP] == CONTROL_NUMBER["nop"], first)
     nothing &= code[first, micro.FLAGS] & micro.UNGUARDED != 0
     number = np.arange(len(first))
-    # The next instruction that does something, or the end
+    # The next instruction that does something, or the end of the program
     after = np.minimum.accumulate(np.where(nothing, len(first), number)[::-1])[::-1][nothing]
     at = first[nothing]
     code[at, micro.OP], code[at, micro.IMMEDIATE] = CONTROL_NUMBER["idle"], after - number[nothing]
