@@ -48,7 +48,7 @@ def test_the_ladder_leaves_the_same_trace(kernel: str) -> None:
     blocks = [0, executor.launch.blocks - 1]
     probed = executor.probe(blocks)
     stored = executor.memory.stored()[kernel_infos()[kernel].arguments.index("C")]
-    assert executor.reducible and stored is not None and not stored.any()
+    assert executor.slice_suffices and stored is not None and not stored.any()
     assert same(probed, executor.trace(blocks, streams=[False, False]))
     counts = executor.counts(blocks)
     if counts:
@@ -107,7 +107,7 @@ def own(folder: Path, name: str, a: np.ndarray) -> Executor:
 def test_loads_that_decide_are_made(name: str, tmp_path: Path) -> None:
     executor = own(tmp_path, name, np.random.default_rng(1).permutation(32))
     assert same(executor.probe([0]), executor.trace([0], streams=[False]))
-    assert executor.reducible
+    assert executor.slice_suffices
     assert executor.trace_slice is not None
     unmoved = executor.trace_slice[:, ACCESS] & UNMOVED_BIT != 0
     opcodes = np.array([i.opcode for i in executor.program.instructions])[executor.trace_slice[unmoved, 24]]
@@ -117,4 +117,4 @@ def test_loads_that_decide_are_made(name: str, tmp_path: Path) -> None:
 def test_what_was_stored_in_name_only_is_not_read(tmp_path: Path) -> None:
     executor = own(tmp_path, "in_place", np.arange(32))
     assert same(executor.probe([0]), executor.trace([0], streams=[False]))
-    assert not executor.reducible  # the load of a[31 - t] found that a had been stored to
+    assert not executor.slice_suffices  # the load of a[31 - t] found that a had been stored to
