@@ -105,6 +105,18 @@ def _rows(values: array[int]) -> NDArray[np.int32]:
     return rows[np.argsort(rows[:, 0], kind="stable")]
 
 
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much of an SM's work is recorded.
+
+    blocks            the first so many; None: as many as the SM holds at once
+    max_instructions  warp instructions; beyond, each warp is cut after the same part of its instructions
+    """
+
+    blocks: int | None = None
+    max_instructions: int = 150_000
+
+
 def record(
     program: Program,
     launch: Launch,
@@ -113,17 +125,15 @@ def record(
     gpu: GpuSpec,
     clock_hz: float,
     most_resident: int,
-    blocks: int | None,
-    max_instructions: int,
+    extent: Extent,
 ) -> Timeline:
-    """Simulate the busiest SM's first `blocks` blocks (None: those that it holds at once) and record them.
+    """Simulate the first blocks of the busiest SM, which holds `most_resident` at once, and record them.
 
-    Beyond `max_instructions` warp instructions, each warp is cut after the same part of its instructions. Raises
-    GemmsimError for more blocks than that SM gets.
+    Raises GemmsimError for more blocks than that SM gets.
     """
     per_sm = -(-launch.blocks // gpu.sm.count)
     resident = min(most_resident, per_sm)
-    wanted = resident if blocks is None else blocks
+    wanted = resident if extent.blocks is None else extent.blocks
     if not 1 <= wanted <= per_sm:
         raise GemmsimError(
             f"{wanted} blocks cannot be shown: the busiest SM of {gpu.name} runs {per_sm} of this launch"
@@ -134,11 +144,11 @@ def record(
     chosen = [recorded[number % len(recorded)] for number in range(wanted)]
     lengths = {warp: len(streams.pcs(warp)) for block in chosen for warp in block}
     total = sum(lengths[warp] for block in chosen for warp in block)
-    fraction = min(1.0, max_instructions / total) if total else 1.0
+    fraction = min(1.0, extent.max_instructions / total) if total else 1.0
     parts = {warp: [(0, math.ceil(length * fraction))] for warp, length in lengths.items()}
-    kept = {number: streams.cut(warps, parts) for number, warps in enumerate(recorded)}
+    pieces = [streams.cut(warps, parts) for warps in recorded]
     recorder = Recorder()
     rates = Rates.share(gpu, min(gpu.sm.count, launch.blocks), clock_hz)
-    shown = [kept[number % len(recorded)] for number in range(wanted)]
+    shown = [pieces[number % len(recorded)] for number in range(wanted)]
     drive(State(table, gpu, rates, shown, resident, watched=True), "simpy", recorder)
     return recorder.timeline(wanted, resident, fraction)

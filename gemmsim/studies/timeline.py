@@ -7,16 +7,14 @@ from gemmsim.api import count, time
 from gemmsim.isa.program import Program
 from gemmsim.launch.spec import LaunchSpec
 from gemmsim.report.timeline.types import InstructionText, TimelineReport
-from gemmsim.sm.timeline import record
+from gemmsim.sm.timeline import Extent, record
 from gemmsim.support.errors import GemmsimError
 
-MAX_INSTRUCTIONS = 150_000
 
-
-def timeline(spec: LaunchSpec, blocks: int | None = None, max_instructions: int = MAX_INSTRUCTIONS) -> TimelineReport:
+def timeline(spec: LaunchSpec, blocks: int | None = None) -> TimelineReport:
     """Record the busiest SM.
 
-    blocks, max_instructions  see `sm.timeline.record`
+    blocks  how many of its blocks (`sm.timeline.Extent`)
 
     Raises GemmsimError as `api.analyze` does, and where the settings ask for the native engine.
     """
@@ -27,7 +25,7 @@ def timeline(spec: LaunchSpec, blocks: int | None = None, max_instructions: int 
     program, trace, cost = counted.program, counted.execution.trace, counted.traffic.cost
     resident = counted.occupancy.blocks_per_sm
     timing = time(counted, spec)
-    recorded = record(program, launch, trace, cost, gpu, timing.sm_clock_hz, resident, blocks, max_instructions)
+    recorded = record(program, launch, trace, cost, gpu, timing.sm_clock_hz, resident, Extent(blocks))
     return TimelineReport(
         labels=spec.labels,
         gpu_title=gpu.title,

@@ -17,7 +17,7 @@ from gemmsim.report.timeline.letters import LETTERS, STATES
 from gemmsim.report.timeline.types import Window, fitting, per_column, within
 from gemmsim.sm.observer import LEVELS
 from gemmsim.sm.streams import RecordCycles
-from gemmsim.sm.timeline import Timeline, record
+from gemmsim.sm.timeline import Extent, Timeline, record
 from gemmsim.sm.types import STALL_REASONS
 from gemmsim.sm.units.instruction import Reason
 from gemmsim.support.errors import GemmsimError
@@ -35,7 +35,7 @@ def recorded(warps=6, grid=3 * GPU.sm.count, resident=2, blocks=None, budget=10_
     trace = trace_of(CODE, [LOOPS] * warps, warps)
     launch = Launch((grid, 1, 1), (32 * warps, 1, 1), ())
     clock = GPU.clock.sm_load_hz
-    return record(CODE, launch, trace, cost_of(trace, COST), GPU, clock, resident, blocks, budget)
+    return record(CODE, launch, trace, cost_of(trace, COST), GPU, clock, resident, Extent(blocks, budget))
 
 
 def held(timeline: Timeline) -> np.ndarray:
