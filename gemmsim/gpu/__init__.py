@@ -11,7 +11,8 @@ Adding a GPU
    `spec.py` with or without the unit at its end. Status is
      vendor      NVIDIA says so (name the document);
      measured    somebody measured it on this GPU (name repository and commit, or paper);
-     calibrated  it was fitted so that predictions meet measurements: `records = ["..."]` names these;
+     calibrated  it was fitted so that predictions meet measurements: `records = ["..."]`, of the value or of the whole
+                 file, names these;
      copied      it was found on another GPU and is taken to be alike on this one (say on which);
      estimated   anything else, a scaling or a guess included (say of what).
    A source may use the short names of `presets/sources.toml`.

@@ -11,7 +11,7 @@ from gemmsim.gpu.fields import resolve, to_field, types
 from gemmsim.gpu.spec import STATUSES, Value
 from gemmsim.support.errors import GemmsimError, nearest
 
-HEADER = ("title", "arch", "extends", "aliases")
+HEADER = ("title", "arch", "extends", "aliases", "records")
 ENTRY = ("value", "unit", "source", "status", "found_on", "records", "calibratable")
 
 
@@ -44,22 +44,23 @@ def read_layer(path: Path, sources: dict[str, str]) -> Layer:
             arch=header.get("arch", ""),
             extends=header.get("extends", ""),
             aliases=tuple(header.get("aliases", ())),
-            values={value.key: value for value in _entries("", table, sources)},
+            values={value.key: value for value in _entries("", table, sources, _texts("the file", header, "records"))},
         )
     except GemmsimError as error:
         raise GemmsimError(f"GPU file '{path.name}': {error}") from error
 
 
-def _entries(prefix: str, table: dict[str, object], sources: dict[str, str]) -> list[Value]:
+def _entries(prefix: str, table: dict[str, object], sources: dict[str, str], records: tuple[str, ...]) -> list[Value]:
+    """The values of a table; `records` are those of calibrated values that name none."""
     found: list[Value] = []
     for name, item in table.items():
         key = prefix + name
         if isinstance(item, dict) and "value" in item:
-            found.append(_value(resolve(key), item, sources))
+            found.append(_value(resolve(key), item, sources, records))
         elif isinstance(item, dict):
             if not any(known.startswith(key + ".") for known in types()):
                 raise GemmsimError(f"unknown section [{key}]{nearest(key, {k.rpartition('.')[0] for k in types()})}")
-            found += _entries(key + ".", item, sources)
+            found += _entries(key + ".", item, sources, records)
         elif prefix:
             raise GemmsimError(f"{resolve(key)}: wants {{ value, unit, source, status }}, not {item!r}")
         else:
@@ -67,7 +68,7 @@ def _entries(prefix: str, table: dict[str, object], sources: dict[str, str]) -> 
     return found
 
 
-def _value(key: str, item: dict[str, object], sources: dict[str, str]) -> Value:
+def _value(key: str, item: dict[str, object], sources: dict[str, str], records: tuple[str, ...]) -> Value:
     for name in item:
         if name not in ENTRY:
             raise GemmsimError(f"{key}: unknown entry '{name}'{nearest(name, ENTRY)}")
@@ -76,8 +77,8 @@ def _value(key: str, item: dict[str, object], sources: dict[str, str]) -> Value:
         raise GemmsimError(f"{key}: wants a source (a text that says where the value comes from)")
     if status not in STATUSES:
         raise GemmsimError(f"{key}: status must be one of {', '.join(STATUSES)}, not {status!r}")
-    found_on, records = _texts(key, item, "found_on"), _texts(key, item, "records")
-    if (status == "calibrated") != bool(records):
+    fitted_to = _texts(key, item, "records") or (records if status == "calibrated" else ())
+    if (status == "calibrated") != bool(fitted_to):
         raise GemmsimError(f"{key}: a calibrated value, and no other, wants records: the list of what it was fitted to")
     return Value(
         key=key,
@@ -85,8 +86,8 @@ def _value(key: str, item: dict[str, object], sources: dict[str, str]) -> Value:
         unit=unit,
         source=_cite(source, sources),
         status=str(status),
-        found_on=found_on,
-        records=records,
+        found_on=_texts(key, item, "found_on"),
+        records=fitted_to,
         calibratable=item.get("calibratable") is True,
     )
 

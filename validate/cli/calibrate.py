@@ -62,7 +62,7 @@ def command(
         samples.append(case_sample(case, spec))
     found = calibrate(samples, spec, gpu, keys, limit, lambda text: click.echo(text, err=True))
     source = f"fitted by gemmsim-validate calibrate on {len(samples)} cases, {datetime.date.today().isoformat()}"
-    records = tuple(sorted(sample.id for sample in samples))
+    records = sorted(sample.id for sample in samples)
     entries = []
     fitted = scaled(spec, gpu, found.factors)
     for key in moved_by(found.factors):
@@ -70,14 +70,14 @@ def command(
         before = spec.provenance[key]
         new = list(value) if isinstance(value, tuple) else value
         how = f"{source}; before: {before.value}"
-        entries.append(Entry(key, new, how, "calibrated", before.calibratable, records))  # type: ignore[arg-type]
+        entries.append(Entry(key, new, how, "calibrated", before.calibratable))  # type: ignore[arg-type]
     rungs, sizes = (sorted({getattr(one, what) for one in samples}) for what in ("rung", "size"))
     comment = f"{source}: rungs {', '.join(rungs)}; sizes {', '.join(sizes)}.\nMean absolute error of time: "
     comment += f"{mean_error_pct(found.before):.1f} % before, {mean_error_pct(found.fitted):.1f} % on the cases seen"
     for what, errors in (("rung", found.without_rung), ("size", found.without_size)):
         comment += f", {mean_error_pct(errors):.1f} % where the {what} was left out" if errors else ""
     extends = gpu if not gpu.endswith(".toml") else str(Path(gpu).resolve())
-    write_bytes(output, gpu_file(f"{spec.title} (calibrated)", extends, entries, comment).encode())
+    write_bytes(output, gpu_file(f"{spec.title} (calibrated)", extends, entries, comment, records).encode())
     load_gpu(str(output.resolve()))
     click.echo(table(found, spec))
     return 0

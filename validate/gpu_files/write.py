@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gemmsim.gpu.units import UNITS, dimension
@@ -20,7 +20,6 @@ class Entry:
     key      as in GpuSpec, "l2.hit_latency_cycles"
     value    in the unit of that field
     status   as GPU files have it: "measured", "calibrated", ...
-    records  ids of the records that a calibrated value was fitted to
     """
 
     key: str
@@ -28,20 +27,18 @@ class Entry:
     source: str
     status: str = "measured"
     calibratable: bool = False
-    records: tuple[str, ...] = ()
 
 
-def gpu_file(title: str, extends: str, entries: Iterable[Entry], comment: str) -> str:
+def gpu_file(title: str, extends: str, entries: Iterable[Entry], comment: str, records: Sequence[str] = ()) -> str:
     """The text of a GPU file that extends the preset or file `extends`.
 
-    The lines of `comment` say how the file came about.
+    The lines of `comment` say how the file came about; `records` has the ids of what calibrated values were fitted to.
     """
     sections: dict[str, list[str]] = defaultdict(list)
     for entry in entries:
         section, _, field = entry.key.rpartition(".")
         unit = _UNITS[dimension(field)]
-        more = f", records = {json.dumps(entry.records)}" if entry.records else ""
-        more += ", calibratable = true" if entry.calibratable else ""
+        more = ", calibratable = true" if entry.calibratable else ""
         value = [_rounded(v) for v in entry.value] if isinstance(entry.value, list) else _rounded(entry.value)
         sections[section].append(
             f"{field} = {{ value = {json.dumps(value)}, unit = {json.dumps(unit)}, "
@@ -49,6 +46,8 @@ def gpu_file(title: str, extends: str, entries: Iterable[Entry], comment: str) -
         )
     lines = [f"# {line}" for line in comment.splitlines()]
     lines += [f"title = {json.dumps(title)}", f"extends = {json.dumps(extends)}"]
+    if records:
+        lines += ["records = [", *(f"  {json.dumps(record)}," for record in records), "]"]
     for section, rows in sorted(sections.items()):
         lines += ["", f"[{section}]", *rows]
     return "\n".join(lines) + "\n"

@@ -177,6 +177,15 @@ def test_a_bad_file_gets_one_line(tmp_path: Path, text: str, message: str) -> No
     assert "\n" not in str(error.value)
 
 
+def test_calibrated_values_that_name_no_records_have_those_of_the_file(tmp_path: Path) -> None:
+    entry = 'value = 1, source = "a fit", status = "calibrated"'
+    text = f'extends = "h200"\nrecords = ["a", "b"]\n[barrier]\narrival = {{ {entry} }}\n'
+    text += f'release = {{ {entry}, records = ["c"] }}\nflush = {{ value = 1, {ENTRY}\n'
+    found = load_gpu(write(tmp_path, text)).provenance
+    records = [found[f"barrier.{name}_cycles"].records for name in ("arrival", "release", "flush")]
+    assert records == [("a", "b"), ("c",), ()]
+
+
 def test_half_a_pipe_is_missing_the_other_half(tmp_path: Path) -> None:
     path = write(tmp_path, f'extends = "a100"\n[pipes.fmalite]\nlatency = {{ value = 4, {ENTRY}')
     with pytest.raises(GemmsimError, match=r"no value for pipes\.fmalite\.issue_interval_cycles;"):
