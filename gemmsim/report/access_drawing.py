@@ -79,8 +79,8 @@ def _banks(sample: AccessSample, access: WarpAccess) -> list[str]:
 def _shortened(rows: list[str], what: str) -> list[str]:
     if len(rows) <= MOST_ROWS:
         return rows
-    kept = MOST_ROWS - 1
-    return [*rows[:kept], f"... and {len(rows) - kept} {what} more"]
+    shown = MOST_ROWS - 1
+    return [*rows[:shown], f"... and {len(rows) - shown} {what} more"]
 
 
 def _cut(line: str) -> str:

@@ -122,8 +122,13 @@ class Sweep:
     reused: int
 
     @property
+    def results(self) -> tuple[SweepResult, ...]:
+        """All predictions, ranking by ranking."""
+        return tuple(result for ranking in self.rankings for result in ranking.results)
+
+    @property
     def predicted(self) -> int:
-        return sum(len(ranking.results) for ranking in self.rankings)
+        return len(self.results)
 
     @property
     def combinations(self) -> int:
@@ -132,8 +137,7 @@ class Sweep:
     @property
     def wrong(self) -> tuple[SweepResult, ...]:
         """The results whose C is wrong."""
-        every = (result for ranking in self.rankings for result in ranking.results)
-        return tuple(one for one in every if one.prediction and one.prediction.verified is False)
+        return tuple(one for one in self.results if one.prediction and one.prediction.verified is False)
 
 
 def rank(axes: Sequence[str], results: Sequence[SweepResult], pruned: Sequence[Pruned], reused: int) -> Sweep:

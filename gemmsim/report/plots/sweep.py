@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gemmsim.analysis.studies.ranking import Point, Sweep, SweepResult
@@ -17,28 +18,40 @@ MOST_CURVES = 8
 _PARTS = re.compile(r"(?<=\d)(?=\D)|(?<=\D)(?=\d)")
 
 
+Reader = Callable[[Point], str]
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """What a picture of a sweep shows: a unit, and how to read a result in it."""
+
+    unit: str
+    value: Callable[[SweepResult], float]
+
+
 def sweep_heat_figure(sweep: Sweep) -> Figure:
     """A picture of `heat_tables`; raises GemmsimError as that does."""
-    kernel, _, _ = _measure(sweep)
-    return heat_figure(f"Sweep: {kernel}", "predicted", heat_tables(sweep))
+    tables = heat_tables(sweep)
+    return heat_figure(f"Sweep: {sweep.results[0].point.kernel}", "predicted", tables)
 
 
 def sweep_scaling_figure(sweep: Sweep) -> Figure:
     """The fastest combination at each size, a curve for each GPU. Raises GemmsimError for a sweep of one size."""
-    kernel, unit, value = _measure(sweep)
+    measure = _measure(sweep)
     curves: dict[str, list[tuple[float, float]]] = {}
     for ranking in sweep.rankings:
         point = ranking.point
         if point.m and point.n and point.k:
             size = float(round((point.m * point.n * point.k) ** (1 / 3), 6))
-            curves.setdefault(point.gpu, []).append((size, value(ranking.results[0])))
+            curves.setdefault(point.gpu, []).append((size, measure.value(ranking.results[0])))
     if len({size for points in curves.values() for size, _ in points}) < 2:
         raise GemmsimError("a scaling curve needs several sizes: give gemmsim sweep more than one")
     if len(curves) > MOST_CURVES:
         raise GemmsimError(f"{len(curves)} curves cannot be told apart: at most {MOST_CURVES}")
     best = ", fastest tunables at each size" if sweep.axes else ""
     drawn = [Curve(gpu, tuple(sorted(points))) for gpu, points in curves.items()]
-    return scaling_figure(f"Scaling: {kernel}{best}", "predicted", unit, drawn, log_values=unit == "us")
+    title, unit = f"Scaling: {sweep.results[0].point.kernel}{best}", measure.unit
+    return scaling_figure(title, "predicted", unit, drawn, log_values=unit == "us")
 
 
 def heat_tables(sweep: Sweep) -> tuple[HeatTable, ...]:
@@ -48,44 +61,31 @@ def heat_tables(sweep: Sweep) -> tuple[HeatTable, ...]:
     One tunable: one table of that tunable over sizes, GPUs and dtypes. None: one table of sizes over GPUs or dtypes.
     Raises GemmsimError where fewer than two things vary, or nothing was predicted.
     """
-    _, unit, value = _measure(sweep)
-    points = [result.point for ranking in sweep.rankings for result in ranking.results]
+    measure = _measure(sweep)
+    points = [result.point for result in sweep.results]
     varied = [name for name in sweep.axes if len({point.tunables.get(name) for point in points}) > 1]
     varied.sort(key=lambda name: -len({point.tunables.get(name) for point in points}))
+    axes = [(name, _tunable(name)) for name in varied]
     if len(varied) > 1:
         others = f", best over {', '.join(varied[2:])}" if varied[2:] else ""
-        return tuple(
-            _tabulated(
-                f"size {_size(ranking.point)} on {ranking.point.gpu}{others}", (varied[0], _tunable(varied[0])),
-                (varied[1], _tunable(varied[1])), ranking.results, unit, value,
-            )
-            for ranking in sweep.rankings
-        )  # fmt: skip
+        titles = [f"size {_size(one.point)} on {one.point.gpu}{others}" for one in sweep.rankings]
+        found = zip(titles, sweep.rankings, strict=True)
+        return tuple(_tabulated(title, axes[0], axes[1], ranking.results, measure) for title, ranking in found)
     where = {"size": _size, "GPU": lambda point: point.gpu, "dtype": lambda point: point.dtype}
     several = [name for name, read in where.items() if len({read(point) for point in points}) > 1]
-    results = [result for ranking in sweep.rankings for result in ranking.results]
     if varied and several:
-        rows = (", ".join(several), lambda point: ", ".join(where[name](point) for name in several))
-        return (_tabulated(f"{rows[0]} by {varied[0]}", (varied[0], _tunable(varied[0])), rows, results, unit, value),)
-    if len(several) > 1:
-        x_name, y_name = several[:2]
-        return (
-            _tabulated(f"{y_name} by {x_name}", (x_name, where[x_name]), (y_name, where[y_name]), results, unit, value),
-        )
-    found = ", ".join([*varied, *several]) or "nothing"
-    raise GemmsimError(f"a heat map needs two things that vary, tunables, sizes or GPUs: of this sweep, {found}")
-
-
-Reader = Callable[[Point], str]
+        columns, rows = axes[0], (", ".join(several), lambda point: ", ".join(where[name](point) for name in several))
+    elif len(several) > 1:
+        columns, rows = ((name, where[name]) for name in several[:2])
+    else:
+        found_axes = ", ".join([*varied, *several]) or "nothing"
+        needs = "a heat map needs two things that vary, tunables, sizes or GPUs"
+        raise GemmsimError(f"{needs}: of this sweep, {found_axes}")
+    return (_tabulated(f"{rows[0]} by {columns[0]}", columns, rows, sweep.results, measure),)
 
 
 def _tabulated(
-    title: str,
-    columns: tuple[str, Reader],
-    rows: tuple[str, Reader],
-    results: Sequence[SweepResult],
-    unit: str,
-    value: Callable[[SweepResult], float],
+    title: str, columns: tuple[str, Reader], rows: tuple[str, Reader], results: Sequence[SweepResult], measure: _Measure
 ) -> HeatTable:
     """The table of the best result at each place.
 
@@ -94,25 +94,23 @@ def _tabulated(
     (x_name, x_of), (y_name, y_of) = columns, rows
     x_labels = _sorted({x_of(result.point) for result in results})
     y_labels = _sorted({y_of(result.point) for result in results})
-    more_is_better = unit == "TFLOP/s"
+    more_is_better = measure.unit == "TFLOP/s"
     better = max if more_is_better else min
     cells: dict[tuple[str, str], float] = {}
     for result in results:
         place = y_of(result.point), x_of(result.point)
-        cells[place] = better(cells.get(place, value(result)), value(result))
+        cells[place] = better(cells.get(place, measure.value(result)), measure.value(result))
     values = tuple(tuple(cells.get((y, x)) for x in x_labels) for y in y_labels)
-    return HeatTable(title, x_name, y_name, tuple(x_labels), tuple(y_labels), values, unit, more_is_better)
+    return HeatTable(title, x_name, y_name, tuple(x_labels), tuple(y_labels), values, measure.unit, more_is_better)
 
 
-def _measure(sweep: Sweep) -> tuple[str, str, Callable[[SweepResult], float]]:
-    """(kernel, unit, how to read a result): TFLOP/s where every result has them, else microseconds."""
-    results = [result for ranking in sweep.rankings for result in ranking.results]
-    if not results:
+def _measure(sweep: Sweep) -> _Measure:
+    """TFLOP/s where every result has them, else microseconds. Raises GemmsimError where nothing was predicted."""
+    if not sweep.results:
         raise GemmsimError("no picture of this sweep: none of its combinations was predicted")
-    kernel = results[0].point.kernel
-    if all(result.prediction and result.prediction.tflops for result in results):
-        return kernel, "TFLOP/s", lambda result: (result.prediction and result.prediction.tflops) or 0.0
-    return kernel, "us", lambda result: result.prediction.time_us if result.prediction else 0.0
+    if all(result.prediction and result.prediction.tflops for result in sweep.results):
+        return _Measure("TFLOP/s", lambda result: (result.prediction and result.prediction.tflops) or 0.0)
+    return _Measure("us", lambda result: result.prediction.time_us if result.prediction else 0.0)
 
 
 def _tunable(name: str) -> Reader:
