@@ -12,6 +12,7 @@ from typing import Any
 from gemmsim.compile.link import link
 from gemmsim.compile.source import ArgType, PythonKernel
 from gemmsim.compile.toolchain import missing, tool_versions
+from gemmsim.support.dtypes import DTYPES
 from gemmsim.support.errors import GemmsimError, nearest
 
 _HALVES = ("f16", "bf16")
@@ -55,7 +56,7 @@ def compile_numba(kernel: Any, signature: tuple[ArgType, ...], arch: str) -> byt
         with _device_functions(capability, lines):
             parts, _ = cuda.compile_all(
                 dispatcher.py_func,
-                tuple(_numba_type(one) for one in signature),
+                tuple(numba_type(one.dtype, one.ndim) for one in signature),
                 device=False,
                 abi="numba",
                 cc=capability,
@@ -152,15 +153,12 @@ def _run(source: PythonKernel) -> ModuleType:
     return module
 
 
-def _numba_type(one: ArgType) -> Any:
+def numba_type(dtype: str, ndim: int = 0) -> Any:
+    """numba-cuda's type of a scalar, or of a C-contiguous array with `ndim` dimensions."""
     from numba.cuda import types
 
-    scalar = {
-        "f16": types.float16, "bf16": types.bfloat16, "f32": types.float32, "f64": types.float64,
-        "i8": types.int8, "i32": types.int32, "i64": types.int64,
-        "u8": types.uint8, "u32": types.uint32, "u64": types.uint64,
-    }[one.dtype]  # fmt: skip
-    return types.Array(scalar, one.ndim, "C") if one.ndim else scalar
+    scalar = getattr(types, "bfloat16" if dtype == "bf16" else DTYPES[dtype].numpy_name)
+    return types.Array(scalar, ndim, "C") if ndim else scalar
 
 
 def _reason(error: Exception) -> str:

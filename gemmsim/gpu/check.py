@@ -10,6 +10,7 @@ from gemmsim.gpu.fields import types
 from gemmsim.gpu.improve import value_of
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.support.errors import GemmsimError
+from gemmsim.support.warp import WARP_LANES
 
 MAY_BE_ZERO = (
     "peak.",
@@ -51,8 +52,8 @@ def _rules(gpu: GpuSpec) -> Iterator[tuple[bool, str]]:
     most, a_block, reserved = shared.max_bytes_per_sm, shared.max_bytes_per_block, shared.reserved_bytes_per_block
     threads, carveouts, flips = sm.max_threads_per_block, shared.carveouts_bytes, l1.tag_bank_flips
     yield re.fullmatch(r"sm_\d{2,3}", gpu.arch) is not None, f"arch must look like 'sm_90', not '{gpu.arch}'"
-    warps = f"32 * sm.max_warps ({32 * sm.max_warps})"
-    yield threads <= 32 * sm.max_warps, f"sm.max_threads_per_block ({threads}) exceeds {warps}"
+    warps = f"{WARP_LANES} * sm.max_warps ({WARP_LANES * sm.max_warps})"
+    yield threads <= WARP_LANES * sm.max_warps, f"sm.max_threads_per_block ({threads}) exceeds {warps}"
     even = sm.max_warps % sm.sub_partitions == 0 and sm.registers % sm.sub_partitions == 0
     yield even, f"sm.max_warps and sm.registers must divide by sm.sub_partitions ({sm.sub_partitions})"
     whole = f"l1.unified_bytes ({l1.unified_bytes}), of which it is a part"

@@ -7,6 +7,8 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
+from gemmsim.compile.python_kernel import numba_type
+from gemmsim.launch.arrays import NUMPY_DTYPES
 from gemmsim.launch.ladder import kernel_info
 from gemmsim.support.errors import GemmsimError
 
@@ -14,7 +16,6 @@ from .operands import Host, check
 
 _HEADER_OFFSETS = struct.Struct("<40xQ10xHHH")  # e_shoff, e_shentsize, e_shnum, e_shstrndx of a 64-bit ELF file
 _SECTION = struct.Struct("<IIQQQQ")  # sh_name, sh_type, sh_flags, sh_addr, sh_offset, sh_size
-_SCALARS = {"f32": "float32", "f64": "float64", "i32": "int32"}
 
 
 def dispatcher_check(
@@ -69,19 +70,11 @@ def _words(code: bytes) -> list[bytes]:
 
 
 def _scalar(name: str, problem: Mapping[str, Any]) -> Any:
-    import numpy as np
-
-    return getattr(np, _SCALARS[problem["result_dtype"]])(problem.get(name, 1 if name == "alpha" else 0))
+    return NUMPY_DTYPES[problem["result_dtype"]].type(problem.get(name, 1 if name == "alpha" else 0))
 
 
 def _signature(launch: Mapping[str, Any], problem: Mapping[str, Any]) -> Any:
-    from numba.cuda import types
-
-    kinds = {"f32": types.float32, "f64": types.float64, "f16": types.float16, "bf16": types.bfloat16,
-             "i8": types.int8, "i32": types.int32}  # fmt: skip
-    dtype, result = kinds[problem["dtype"]], kinds[problem["result_dtype"]]
-    table = {"A": types.Array(dtype, 2, "C"), "B": types.Array(dtype, 2, "C"), "C": types.Array(result, 2, "C"),
-             "bias": types.Array(result, 1, "C")}  # fmt: skip
-    for name, of in launch.get("zeros", {}).items():
-        table[name] = types.Array(kinds[of["dtype"]], len(of["shape"]), "C")
-    return tuple(table.get(name, result) for name in launch["arguments"])
+    dtype, result = problem["dtype"], problem["result_dtype"]
+    table = {"A": (dtype, 2), "B": (dtype, 2), "C": (result, 2), "bias": (result, 1)}
+    table |= {name: (of["dtype"], len(of["shape"])) for name, of in launch.get("zeros", {}).items()}
+    return tuple(numba_type(*table.get(name, (result, 0))) for name in launch["arguments"])

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from gemmsim.support.warp import WARP_LANES
+
 from .bench import Bench, Found, Raw, cycles_per_step
 from .ptx import fold, unrolled
 
@@ -150,7 +152,7 @@ def run(bench: Bench, arch: str) -> Raw:
         latency = cycles_per_step(bench, f"{name}_chain", 32, None, ROUNDS)
         rates = {}
         for warps in (1, 2, 4):
-            step = cycles_per_step(bench, f"{name}_rate", 32 * warps * SUB_PARTITIONS, None, ROUNDS)
+            step = cycles_per_step(bench, f"{name}_rate", WARP_LANES * warps * SUB_PARTITIONS, None, ROUNDS)
             rates[str(warps)] = step / warps
         raw[name] = {"latency": latency, "interval": rates}
     return raw

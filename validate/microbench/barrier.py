@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from gemmsim.support.warp import WARP_LANES
+
 from .bench import Bench, Found, Raw, cycles_per_step
 from .ptx import unrolled
 
@@ -16,7 +18,7 @@ def kernels(arch: str) -> dict[str, str]:
 
 def run(bench: Bench, arch: str) -> Raw:
     """Samples as {warps of the block: cycles of a barrier}."""
-    return {str(warps): cycles_per_step(bench, "barrier", 32 * warps, None, 32) for warps in WARPS}
+    return {str(warps): cycles_per_step(bench, "barrier", WARP_LANES * warps, None, 32) for warps in WARPS}
 
 
 def values(raw: Raw) -> list[Found]:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.support.warp import WARP_LANES
+
 from .ptx import UNROLLS, WORDS_PER_WARP
 
 if TYPE_CHECKING:
@@ -121,7 +123,7 @@ class Bench:
         return self.gpu.nvml.clock("sm")
 
     def _out(self, grid: int, block: int) -> Any:
-        return self.gpu.upload(np.zeros(grid * block // 32 * WORDS_PER_WARP, np.int64))
+        return self.gpu.upload(np.zeros(grid * block // WARP_LANES * WORDS_PER_WARP, np.int64))
 
     def _call(self, entry: str, grid: int, block: int, out: Any, data: Any, count: int, other: int, shared: int) -> Any:
         function = self._functions[entry]

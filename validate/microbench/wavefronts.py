@@ -93,7 +93,7 @@ def _table(bench: Bench, stride_bytes: int) -> Any:
 
 
 def _cycles(bench: Bench, entry: str, data: Any) -> float:
-    return cycles_per_step(bench, entry, 32 * WARPS, data, ROUNDS) / WARPS
+    return cycles_per_step(bench, entry, WARP_LANES * WARPS, data, ROUNDS) / WARPS
 
 
 def values(raw: Raw) -> list[Found]:
