@@ -1,7 +1,8 @@
 """Compiles the ladder for the preset GPUs into `programs/`: `python -m gemmsim_kernels.ship [--check]`.
 
-Each rung with its default tunables, each dtype that it claims, each architecture of a preset: a file a rung and dtype.
-What has not changed since is kept. With --check nothing is written; exit status 1 where something would be.
+There is one file for each rung and dtype that the rung claims. It holds the rung with its default tunables, compiled
+for each architecture of a preset. Files that have not changed are kept. With --check nothing is written, and the exit
+status is 1 where something would be.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from gemmsim.compile.source import PythonKernel
 from gemmsim.compile.toolchain import tool_versions
 from gemmsim.gpu import load_gpu, preset_names
 from gemmsim.isa.compact import program_from_bytes, programs_to_bytes
-from gemmsim.isa.program import Program
 from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.launch.ladder import kernel_infos
 from gemmsim.support.errors import GemmsimError
@@ -34,27 +34,31 @@ COMMAND = "python -m gemmsim_kernels.ship"
 
 @dataclass(frozen=True)
 class Shipment:
-    """One file: a rung and dtype, with the source to compile for each architecture."""
+    """One file of `programs/`: a rung and dtype, with the source to compile for each architecture."""
 
     file: str
     source: PythonKernel
     archs: tuple[str, ...]
 
     def keys(self) -> dict[str, str]:
-        """Architecture -> key."""
+        """The keys by which the programs are found, by architecture."""
         return shipped_keys(self.source, self.archs)
 
 
 @dataclass(frozen=True)
 class Made:
-    """data: of the file, empty where no program could be made; refused: architecture -> why."""
+    """What was made for a file.
+
+    data     of the file; empty where no program could be made
+    refused  architecture -> why no program could be made for it
+    """
 
     data: bytes
     refused: dict[str, str]
 
 
 def shipments() -> list[Shipment]:
-    """What belongs into the folder now."""
+    """The files that belong into the folder now."""
     gpus = {gpu.arch: gpu for gpu in map(load_gpu, preset_names())}
     found = []
     for name, info in kernel_infos().items():
@@ -66,7 +70,7 @@ def shipments() -> list[Shipment]:
 
 
 def make(shipment: Shipment) -> Made:
-    """Compiles a rung for its architectures, by way of the user's cache; checks that what is stored reads back."""
+    """Compile a rung for its architectures by way of the user's cache, and check that the file's data read back."""
     programs, refused = [], {}
     for arch in shipment.archs:
         try:
@@ -81,6 +85,7 @@ def make(shipment: Shipment) -> Made:
 
 
 def is_current(shipment: Shipment, index: Index) -> bool:
+    """Whether the folder holds the file as it is now, made by the tools that are installed."""
     keys = shipment.keys().values()
     known = all(key in index.refused or index.files.get(key) == shipment.file for key in keys)
     return known and index.toolchain == tool_versions()
@@ -94,11 +99,11 @@ def same_programs(shipment: Shipment, made: Made) -> bool:
     if not path.is_file():
         return False
     stored = path.read_bytes()
-    return all(_read(stored, arch) == _read(made.data, arch) for arch in shipment.archs)
+    return all(program_from_bytes(stored, arch) == program_from_bytes(made.data, arch) for arch in shipment.archs)
 
 
 def ship(jobs: int | None, say: Callable[[str], None]) -> int:
-    """Brings the folder up to date; the number of files that were made."""
+    """Bring the folder up to date in `jobs` processes; return how many files were made."""
     wanted = shipments()
     index = read_index(PROGRAMS)
     stale = [one for one in wanted if not is_current(one, index)]
@@ -123,7 +128,7 @@ def ship(jobs: int | None, say: Callable[[str], None]) -> int:
 
 
 def check() -> list[str]:
-    """The files that a rebuild would make, by their keys alone."""
+    """The files that a rebuild would make, as their keys tell."""
     index = read_index(PROGRAMS)
     return [one.file for one in shipments() if not is_current(one, index)]
 
@@ -145,10 +150,6 @@ def main(arguments: Sequence[str]) -> int:
     size = sum(path.stat().st_size for path in PROGRAMS.iterdir())
     say(f"{made} files made, {size / 1e6:.2f} MB in all")
     return 0
-
-
-def _read(data: bytes, arch: str) -> Program | None:
-    return program_from_bytes(data, arch)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from gemmsim.compile.decode import decode_cubin
 from gemmsim.compile.link import link
 from gemmsim.compile.source import CubinKernel
 from gemmsim.gpu import load_gpu
-from gemmsim.launch.spec import Labels, LaunchSpec
+from gemmsim.launch.spec import Labels, LaunchSpec, Settings
 from gemmsim.memory.requests.banks import wavefronts as by_the_model
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace.types import Argument, Launch
@@ -235,7 +235,7 @@ def test_the_simulator_runs_the_kernel_and_counts_what_the_bank_model_says(bits:
         launch=Launch((1, 1, 1), (32 * warps, 1, 1), args),
         gpu=load_gpu("h200"),
         labels=Labels(entry),
-        use_cache=False,
+        settings=Settings(use_cache=False),
     )
     counters = count(request).traffic.counters
     requests = rounds * 32 * warps

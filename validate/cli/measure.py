@@ -12,6 +12,7 @@ import click
 from gemmsim.cli.group import gathered
 from gemmsim.support.errors import GemmsimError
 
+from ..measure.options import Options
 from .options import PATH
 
 if TYPE_CHECKING:
@@ -38,16 +39,6 @@ class Cases:
         return [spec for text in texts for spec in parse_spec(text)]
 
 
-@dataclass(frozen=True)
-class How:
-    """How the cases are measured."""
-
-    no_counters: bool
-    jit: bool
-    samples: int
-    profile_timeout: float
-
-
 @click.command()
 @click.argument("specs", nargs=-1, metavar="[CASE]...")
 @click.option(
@@ -61,17 +52,26 @@ class How:
 @click.option("-o", "--output", type=PATH, metavar="FILE", help="File of records; continued.")
 @click.option("--no-counters", is_flag=True, help="Times only, without Nsight Compute.")
 @click.option("--jit", is_flag=True, help="Launch the @cuda.jit functions through numba too, and compare the code.")
-@click.option("--samples", type=click.IntRange(20), default=25, show_default=True, help="Of each series of times.")
-@click.option("--profile-timeout", type=float, default=540, show_default=True, help="Seconds for one run of ncu.")
+@click.option(
+    "--samples", type=click.IntRange(20), default=Options.samples, show_default=True, help="Of each series of times."
+)
+@click.option(
+    "--profile-timeout",
+    "profile_timeout_s",
+    type=float,
+    default=540,
+    show_default=True,
+    help="Seconds for one run of ncu.",
+)
 @gathered("cases", Cases)
-@gathered("how", How)
+@gathered("options", Options)
 def command(
     cases: Cases,
     gpu: str | None,
     bundle_out: Path | None,
     bundle: Path | None,
     output: Path | None,
-    how: How,
+    options: Options,
 ) -> int:
     """Measure cases: kernel[:dtype][:tunable=value,...]@size[,size], or --kernel and --size.
 
@@ -83,9 +83,7 @@ def command(
     if output is None:
         raise GemmsimError("where to? give -o FILE for the records")
     from ..measure.__main__ import run
-    from ..measure.run import Options
 
-    options = Options(not how.no_counters, how.jit, how.samples, how.profile_timeout)
     if bundle:
         return run(bundle, output, options)
     with tempfile.TemporaryDirectory() as folder:

@@ -54,11 +54,12 @@ def markdown(sections: Sequence[Section], made_by: str, title: str = TITLE) -> s
         for paragraph in section.text:
             parts += [textwrap.fill(paragraph, WIDTH, break_long_words=False), ""]
         if section.table:
-            parts += [*_pipes(section.table), ""]
+            parts += [*markdown_table(section.table), ""]
     return "\n".join(parts)
 
 
-def _pipes(table: Table) -> list[str]:
+def markdown_table(table: Table) -> list[str]:
+    """The lines of a table in Markdown."""
     rule = ["---:" if i in table.numeric else "---" for i in range(len(table.columns))]
     rows = [[cell.replace("|", "\\|") for cell in row] for row in (table.columns, tuple(rule), *table.rows)]
     return ["| " + " | ".join(row) + " |" for row in rows]

@@ -13,7 +13,8 @@ from gemmsim.support.errors import GemmsimError
 
 from .bundle import read_bundle
 from .gpu import Gpu
-from .run import Options, launch_once, measure
+from .options import Options
+from .run import launch_once, measure
 
 USAGE_OR_ENVIRONMENT = 2
 
@@ -35,7 +36,7 @@ def main(arguments: list[str]) -> int:
             return 0
         if chosen.output is None:
             parser.error("-o FILE is needed")
-        options = Options(not chosen.no_counters, chosen.jit, chosen.samples, chosen.profile_timeout)
+        options = Options(chosen.no_counters, chosen.jit, chosen.samples, chosen.profile_timeout)
         return run(chosen.bundle, chosen.output, options)
     except GemmsimError as error:
         sys.stderr.write(f"error: {error}\n")

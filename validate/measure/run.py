@@ -9,7 +9,6 @@ import copy
 import datetime
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,27 +19,13 @@ from ..records.files import read_records, write_records
 from . import operands, timing
 from .bundle import Bundle
 from .dispatcher import dispatcher_check
+from .options import Options
 from .placement import placement
 
 if TYPE_CHECKING:
     from .gpu import Gpu
 
 CASES_PER_PROFILE = 32  # profiled by one run of ncu; where one of them hangs, they are all lost
-
-
-@dataclass(frozen=True)
-class Options:
-    """How cases are measured.
-
-    counters    whether the cases that the bundle marks are profiled
-    dispatcher  whether the @cuda.jit functions are launched through numba too
-    samples     of each series of times
-    """
-
-    counters: bool = True
-    dispatcher: bool = False
-    samples: int = timing.SAMPLES
-    profile_timeout_s: float = 540.0
 
 
 def measure(bundle: Bundle, gpu: Gpu, output: Path, options: Options, child: Sequence[str]) -> list[dict[str, Any]]:
@@ -66,7 +51,7 @@ def measure(bundle: Bundle, gpu: Gpu, output: Path, options: Options, child: Seq
         records[case["id"]] = record
         write_records(output, records.values())
         _say(f"[{number}/{len(bundle.cases)}] {case['id']}: {_in_short(record)}")
-    if options.counters:
+    if not options.no_counters:
         _profile(bundle, records, output, options, child)
     return list(records.values())
 
@@ -98,7 +83,7 @@ class _Session:
             if "launch" in case:
                 step = "place"
                 self._place(record)
-                if self.options.dispatcher and case["subject"]["rung"]:
+                if self.options.jit and case["subject"]["rung"]:
                     step = "dispatch"
                     cubin = self.bundle.cubin(case["subject"]["cubin_sha256"])
                     record["dispatcher"] = dispatcher_check(case, cubin, host, arrays, self.gpu)

@@ -13,7 +13,6 @@ from gemmsim.support.errors import GemmsimError
 if TYPE_CHECKING:
     from .gpu import Gpu
 
-SAMPLES = 25
 # So much work comes before the first sample, as clocks rise from idle in milliseconds.
 WARM_UP_US = 50_000.0
 # A sample takes at least so long, so that the resolution of events and the gaps are below 0.1 %.
@@ -45,7 +44,7 @@ def plan(launch_us: float, copies: int) -> Plan:
     return Plan(launches, graph, min(max(1, warm_up), 50))
 
 
-def measure(gpu: Gpu, launches: Sequence[Callable[[], None]], samples: int = SAMPLES) -> dict[str, Any]:
+def measure(gpu: Gpu, launches: Sequence[Callable[[], None]], samples: int) -> dict[str, Any]:
     """A series of a record. launches[i] starts the kernel on the i-th set of operands; they take turns."""
     chosen = plan(estimate(gpu, launches[0]), len(launches))
     count = chosen.launches_per_sample

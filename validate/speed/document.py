@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
+from gemmsim.support.processes import available_cpus
+
+from ..documents.render import markdown_table
+from ..documents.sections import table
 from .processes import GOAL_MB, GOAL_SECONDS, Cell, Profile, Run
 
 GOAL_SIZES = (4096, 8192)
@@ -46,19 +49,14 @@ def document(
 
 def machine(load: float) -> str:
     """The machine in words: its cores, processor architecture, system and versions."""
-    cores = _cores()
     python = f"{platform.python_implementation()} {platform.python_version()}"
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba"))
     busy = f"{load:.1f} processes wanted a core on average meanwhile"
-    return f"{cores} cores, {platform.machine()}, {platform.system()}, {python}, {libraries}; {busy}"
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return f"{available_cpus()} cores, {platform.machine()}, {platform.system()}, {python}, {libraries}; {busy}"
 
 
 def _crowded(load: float) -> list[str]:
-    if load < _cores():
+    if load < available_cpus():
         return []
     return ["That is more than there are: alone, wall-clock times are shorter. CPU seconds suffer less, but do too."]
 
@@ -73,10 +71,9 @@ def _table(title: str, cells: Sequence[Cell], shown: Callable[[Run], str]) -> li
             return "not run"
         return shown(run) if not run.failed else "over the limit" if run.failed.startswith("over ") else "refused"
 
-    rows = [[kernel, *(text(kernel, size) for size in sizes)] for kernel in dict.fromkeys(c.kernel for c in cells)]
-    head = [title, *map(str, sizes)]
-    rule = ["---", *("---:" for _ in sizes)]
-    return ["", *("| " + " | ".join(row) + " |" for row in (head, rule, *rows))]
+    kernels = dict.fromkeys(cell.kernel for cell in cells)
+    rows = ((kernel, *(text(kernel, size) for size in sizes)) for kernel in kernels)
+    return ["", *markdown_table(table((title, *map(str, sizes)), rows, numeric=range(1, 1 + len(sizes))))]
 
 
 def _failures(cells: Sequence[Cell]) -> list[str]:
@@ -100,6 +97,6 @@ def _goal(cells: Sequence[Cell]) -> list[str]:
 
 def _profile(profile: Profile) -> list[str]:
     total = sum(seconds for _, seconds in profile.steps)
-    rows = [f"| {name} | {seconds:.3f} | {100 * seconds / total:.0f} % |" for name, seconds in profile.steps]
+    rows = [(name, f"{seconds:.3f}", f"{100 * seconds / total:.0f} %") for name, seconds in profile.steps]
     title = f"{profile.kernel} at {profile.size} on {profile.gpu}"
-    return ["", f"| {title} | s | |", "| --- | ---: | ---: |", *rows, f"| all | {total:.3f} | |"]
+    return ["", *markdown_table(table((title, "s", ""), [*rows, ("all", f"{total:.3f}", "")], numeric=(1, 2)))]

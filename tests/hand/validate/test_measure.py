@@ -18,8 +18,9 @@ from gemmsim_validate.measure import timing
 from gemmsim_validate.measure.bundle import Bundle, read_bundle
 from gemmsim_validate.measure.dispatcher import machine_code
 from gemmsim_validate.measure.operands import check, host_operands, parameters
+from gemmsim_validate.measure.options import Options
 from gemmsim_validate.measure.prepare import prepare
-from gemmsim_validate.measure.run import Options, launch_once, measure
+from gemmsim_validate.measure.run import launch_once, measure
 from gemmsim_validate.measure.spec import Spec, case_id, parse_spec
 from gemmsim_validate.ncu.profile import Profiler, profile
 from gemmsim_validate.records.case import load_cases
@@ -28,7 +29,7 @@ from gemmsim_validate.records.store import store
 
 from gemmsim.support.errors import GemmsimError
 
-TIMES_ONLY = Options(counters=False, samples=20)
+TIMES_ONLY = Options(no_counters=True, samples=20)
 PROBLEM = {"m": 3, "n": 5, "k": 4, "dtype": "f32", "result_dtype": "f32"}
 
 

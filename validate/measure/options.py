@@ -1,0 +1,21 @@
+"""How the cases of a bundle are measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Options:
+    """How cases are measured.
+
+    no_counters        whether Nsight Compute is left out
+    jit                whether the @cuda.jit functions are launched through numba too
+    samples            of each series of times
+    profile_timeout_s  how long one run of ncu may take
+    """
+
+    no_counters: bool = False
+    jit: bool = False
+    samples: int = 25
+    profile_timeout_s: float = 540.0
