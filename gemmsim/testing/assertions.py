@@ -19,23 +19,19 @@ def assert_coalesced(trace: Trace, at: int | str | None = None, excess: float = 
     excess  the default accepts rows that start in the middle of a sector and need 5 sectors where 4 would do
     """
     __tracebackhide__ = True
-    selection = _selection(trace, at)
-    rows = [row for row in selection.rows if row.space == "global" and row.requests]
+    selection, rows = _accesses(trace, at, "global")
     bad = [row for row in rows if row.sectors > (1 + excess) * row.ideal_sectors]
-    if bad:
-        message = "{sectors:.4g} sectors a request where {ideal:.4g} would do"
-        raise AssertionError(_message(f"not coalesced: {len(bad)} of {len(rows)} accesses", selection, bad, message))
+    said = "{sectors:.4g} sectors a request where {ideal:.4g} would do"
+    _assert_no_rows(f"not coalesced: {len(bad)} of {len(rows)} accesses", selection, bad, said)
 
 
 def assert_no_bank_conflicts(trace: Trace, at: int | str | None = None) -> None:
     """Fails where an access to shared memory takes more wavefronts than its width needs."""
     __tracebackhide__ = True
-    selection = _selection(trace, at)
-    rows = [row for row in selection.rows if row.space == "shared" and row.requests]
+    selection, rows = _accesses(trace, at, "shared")
     bad = [row for row in rows if row.conflicts]
-    if bad:
-        message = "{conflicts:,.0f} bank conflicts, {wavefronts:.4g} wavefronts a request"
-        raise AssertionError(_message(f"bank conflicts: {len(bad)} of {len(rows)} accesses", selection, bad, message))
+    said = "{conflicts:,.0f} bank conflicts, {wavefronts:.4g} wavefronts a request"
+    _assert_no_rows(f"bank conflicts: {len(bad)} of {len(rows)} accesses", selection, bad, said)
 
 
 def assert_occupancy(trace: Trace, min: float, achieved: bool = False) -> None:
@@ -82,33 +78,36 @@ def assert_correct(trace: Trace) -> None:
 def assert_no_spills(trace: Trace) -> None:
     """Fails for an access to local memory, where registers are spilled and arrays of a thread are kept."""
     __tracebackhide__ = True
-    selection = _selection(trace, None)
-    bad = [row for row in selection.rows if row.space == "local" and row.requests]
-    if bad:
-        head = f"local memory is used: {trace.report.evidence.program.local_bytes} bytes a thread"
-        raise AssertionError(_message(head, selection, bad, "{requests:,.0f} requests"))
+    selection, rows = _accesses(trace, None, "local")
+    head = f"local memory is used: {trace.report.evidence.program.local_bytes} bytes a thread"
+    _assert_no_rows(head, selection, rows, "{requests:,.0f} requests")
 
 
-def _selection(trace: Trace, at: int | str | None) -> Selection:
-    return everything(trace.report) if at is None else select(trace.report, at)
+def _accesses(trace: Trace, at: int | str | None, space: str) -> tuple[Selection, list[LineTraffic]]:
+    """The lines that `at` selects, and their accesses to a memory space."""
+    selection = everything(trace.report) if at is None else select(trace.report, at)
+    return selection, [row for row in selection.rows if row.space == space and row.requests]
 
 
-def _message(head: str, selection: Selection, rows: list[LineTraffic], form: str) -> str:
+def _assert_no_rows(head: str, selection: Selection, rows: list[LineTraffic], form: str) -> None:
+    """Fails where there are rows, with what `form` says about each of them and a drawing, the worst first."""
+    __tracebackhide__ = True
+    if not rows:
+        return
     lines = [head]
     for row in sorted(rows, key=lambda row: -row.sectors - row.wavefronts):
-        requests = row.requests
         numbers = {
-            "requests": requests,
-            "sectors": row.sectors / requests,
-            "ideal": row.ideal_sectors / requests,
-            "wavefronts": row.wavefronts / requests,
+            "requests": row.requests,
+            "sectors": row.sectors / row.requests,
+            "ideal": row.ideal_sectors / row.requests,
+            "wavefronts": row.wavefronts / row.requests,
             "conflicts": row.conflicts,
         }
         where = f"{shown_path(row.line.file)}:{row.line.line}" if row.line else "?"
         lines += ["", f"{where} ({row.mnemonic}): {form.format(**numbers)}"]
         lines += [f"    {row.text}"[:80]] if row.text else []
         lines += [f"  {line}" for line in selection.drawing(row)]
-    return "\n".join(lines)
+    raise AssertionError("\n".join(lines))
 
 
 def _assert_none(trace: Trace, findings: list[Finding]) -> None:
