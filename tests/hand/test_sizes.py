@@ -28,8 +28,6 @@ LONG = {
     "kernels/tensorcore_tiles.py:tiles": RUNG,
 }
 WIDE = {
-    "gemmsim/memory/caches/l1_loop.py:_request": "to be split",
-    "gemmsim/memory/requests/tags_loop.py:look_up": "to be split",
     "gemmsim/sm/timeline.py:record": "to be split",
     "gemmsim/testing/launches.py:Analyzer.__call__": "tests give the options of `gemmsim analyze` as keywords",
     "gemmsim/trace/sanitizer/finding_table.py:report": "to be split",
