@@ -13,8 +13,8 @@ from gemmsim.analysis.hardware.memory_flow import memory_flow
 from gemmsim.analysis.hardware.utilisation import utilisations
 from gemmsim.analysis.limits.occupancy_cliffs import Cliffs, cliffs
 from gemmsim.isa.program import SourceLine
+from gemmsim.report.html.access_data import Lists, block_data, sample_data
 from gemmsim.report.html.terms import terms
-from gemmsim.report.html.views import Lists, block_data, sample_data
 from gemmsim.report.json import as_dict
 from gemmsim.report.layout.data import plain
 from gemmsim.report.report import Report

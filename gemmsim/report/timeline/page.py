@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gemmsim.report.layout.web_page import web_page
-from gemmsim.report.timeline.letters import STATES, spoken
+from gemmsim.report.timeline.state_letters import STATES, spoken
 from gemmsim.report.timeline.types import TimelineReport, Window, within
 from gemmsim.sm.observer import LEVELS
 from gemmsim.sm.timeline import WarpStay

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gemmsim.report.timeline.letters import spoken
+from gemmsim.report.timeline.state_letters import spoken
 from gemmsim.report.timeline.types import InstructionText, TimelineReport, Window, within
 from gemmsim.sm.observer import LEVELS
 from gemmsim.sm.timeline import WarpStay

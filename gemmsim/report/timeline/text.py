@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.report.layout.text import WIDTH, paragraph
-from gemmsim.report.timeline.letters import LETTERS, NO_WARP, spoken
+from gemmsim.report.timeline.state_letters import LETTERS, NO_WARP, spoken
 from gemmsim.report.timeline.types import TimelineReport, Window, per_column, within
 from gemmsim.sm.types import STALL_REASONS
 

@@ -13,7 +13,7 @@ from sm_builder import EXIT, GPU, cost_of, ins, program, time_of, trace_of
 from timeline_factory import FIRST, SECOND, stay, timeline_report
 
 from gemmsim.report.timeline import page, perfetto, text
-from gemmsim.report.timeline.letters import LETTERS, STATES
+from gemmsim.report.timeline.state_letters import LETTERS, STATES
 from gemmsim.report.timeline.types import Window, fitting, per_column, within
 from gemmsim.sm.observer import LEVELS
 from gemmsim.sm.streams import RecordCycles
