@@ -52,6 +52,8 @@ def _rules(gpu: GpuSpec) -> Iterator[tuple[bool, str]]:
     most, a_block, reserved = shared.max_bytes_per_sm, shared.max_bytes_per_block, shared.reserved_bytes_per_block
     threads, carveouts, flips = sm.max_threads_per_block, shared.carveouts_bytes, l1.tag_bank_flips
     yield re.fullmatch(r"sm_\d{2,3}", gpu.arch) is not None, f"arch must look like 'sm_90', not '{gpu.arch}'"
+    barriers = f"sm.max_barriers_per_block ({sm.max_barriers_per_block})"
+    yield sm.max_barriers_per_block >= 16, f"{barriers} is below 16: instructions name barriers 0 to 15"
     warps = f"{WARP_LANES} * sm.max_warps ({WARP_LANES * sm.max_warps})"
     yield threads <= WARP_LANES * sm.max_warps, f"sm.max_threads_per_block ({threads}) exceeds {warps}"
     even = sm.max_warps % sm.sub_partitions == 0 and sm.registers % sm.sub_partitions == 0

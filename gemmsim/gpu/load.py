@@ -141,7 +141,8 @@ def _build(name: str, title: str, arch: str, values: dict[str, Value]) -> GpuSpe
 
     sections = {section: part(section, kind) for section, kind in SECTIONS.items()}
     pipes = {pipe: part(f"pipes.{pipe}", Pipe) for pipe in sorted(pipes_here)}
-    content = json.dumps([name, arch, [dataclasses.asdict(values[key]) for key in sorted(values)]])
+    entries = [f.name for f in dataclasses.fields(Value)]
+    content = json.dumps([name, arch, [[getattr(values[key], entry) for entry in entries] for key in sorted(values)]])
     return GpuSpec(
         name=name,
         title=title,
