@@ -28,24 +28,23 @@ class NativeFunction:
 
     def __init__(self, module: str, function: str, sources: Sequence[Path], variant: tuple[int, ...] = ()) -> None:
         self._module, self._function, self._sources, self._variant = module, function, sources, variant
-        self._makers: dict[tuple[ArgumentType, ...], Callable[[], Call]] = {}
+        self._makers: dict[tuple[ArgumentType, ...], Callable[..., Call]] = {}
 
     def __call__(self, *arguments: Any) -> Any:
-        return self._maker(arguments)()(*c_values(arguments))
+        return self._maker(arguments)(*c_values(arguments))()
 
     def bound(self, record: Record, *integers: int) -> Call:
         """The function of as many integers as these, for one record: quicker to call, in one thread at a time."""
-        call, address = self._maker((record, *integers))(), record.address
-        return lambda *numbers: call(address, *numbers)
+        return self._maker((record, *integers))(record.address)
 
-    def _maker(self, arguments: Sequence[Any]) -> Callable[[], Call]:
+    def _maker(self, arguments: Sequence[Any]) -> Callable[..., Call]:
         signature = tuple(map(describe, arguments))
         if signature not in self._makers:
             self._makers[signature] = self._load(signature)
         return self._makers[signature]
 
-    def _load(self, signature: tuple[ArgumentType, ...]) -> Callable[[], Call]:
-        """What makes calls of the machine code; each has a place of its own for the result."""
+    def _load(self, signature: tuple[ArgumentType, ...]) -> Callable[..., Call]:
+        """What makes calls of the machine code from its first arguments; each has a place of its own for the result."""
         from gemmsim.native.loader import Loaded, cpu  # imported here because many runs need no machine code
 
         place = code_store.folder()
@@ -61,11 +60,11 @@ class NativeFunction:
         function = ctypes.CFUNCTYPE(ctypes.c_int32, *c_types(signature))(loaded.address)
         result_type, nothing = RESULTS[code.returns], code.returns == "none"
 
-        def make(keep: Loaded = loaded) -> Call:
+        def make(*first: Any) -> Call:
             result, raised = result_type(), ctypes.c_void_p()
-            places = ctypes.addressof(result), ctypes.addressof(raised)
+            places = ctypes.addressof(result), ctypes.addressof(raised), *first
 
-            def call(*values: Any, keep: Any = raised) -> Any:
+            def call(*values: Any, keep: Any = (loaded, raised)) -> Any:
                 status = function(*places, *values)
                 if status not in _RETURNED:
                     raise RuntimeError(f"{self._module}.{self._function} raised an exception (status {status})")

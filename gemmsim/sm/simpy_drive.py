@@ -7,7 +7,6 @@ needs no process: what it serves is booked in advance (`units.server`), when an 
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import suppress
 
 import simpy
 from simpy.events import NORMAL, EventPriority
@@ -24,10 +23,10 @@ Process = Generator[simpy.Event, int, None]
 class _Turn(simpy.Event):
     """A timeout after which sub-partitions that look in the same cycle do so in the order of their numbers."""
 
-    def __init__(self, env: simpy.Environment, delay: float, number: int) -> None:
+    def __init__(self, env: simpy.Environment, delay: float, priority: EventPriority) -> None:
         super().__init__(env)
         self._ok, self._value = True, None
-        env.schedule(self, EventPriority(NORMAL + 1 + number), delay)
+        env.schedule(self, priority, delay)
 
 
 class SimpyDrive:
@@ -61,17 +60,22 @@ class SimpyDrive:
 
     def _sub_partition(self, number: int) -> Process:
         env, asleep, wakes, place = self._env, self._asleep_until, self._wakes, number * self._stride
+        turn, lists_short, observer = self._turn, self._state.lists_short, self._observer
+        priority = EventPriority(NORMAL + 1 + number)
         while True:
             asleep[number] = cycle = wakes[place]
-            with suppress(simpy.Interrupt):  # a barrier opened, or a block began: something may issue sooner
-                yield _Turn(env, cycle - env.now, number) if cycle < NEVER else env.event()
-                attention = self._turn(number, cycle)
-                if self._observer is not None:
-                    self._tell()
-                if attention:
-                    asleep[number] = wakes[place]
-                    self._wake_others()
-                    self._vacate()
+            try:
+                yield _Turn(env, cycle - env.now, priority) if cycle < NEVER else env.event()
+            except simpy.Interrupt:  # a barrier opened, or a block began: something may issue sooner
+                continue
+            attention = turn(number, cycle)
+            if observer is not None:
+                self._tell()
+            if attention:
+                asleep[number] = wakes[place]
+                self._wake_others()
+                self._vacate()
+            if lists_short[0]:
                 self._state.grow()
 
     def _wake_others(self) -> None:

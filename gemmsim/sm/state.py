@@ -231,6 +231,11 @@ class State:
 
     wakes_stride = size_of(SubPartition) // 8
 
+    @property
+    def lists_short(self) -> memoryview:
+        """int64 [1]: `Room.short`."""
+        return self._room["short"].data
+
     def take_events(self) -> list[tuple[int, ...]]:
         """The events since the last call: the fields of `Event`."""
         count = int(self._sm["event_count"][0])
