@@ -9,8 +9,8 @@ store is always a hit in L2). An atomic fetches and writes. A replaced line writ
 
 Where L2 has two partitions, each has half of the lines and is near to half of the SMs. A read looks in the near one; if
 that lacks the line and is not its home, it asks the home, and keeps a copy: what SMs of both halves read takes the room
-of two lines. Own microbenchmark on an H200 of 60 MiB, data read over and over: what each SM reads for itself is kept up
-to 40 to 44 MiB, what all SMs read up to 28 to 30 MiB; above, all of it comes from DRAM again. Writes and atomics go to
+of two lines. An own microbenchmark on an H200 of 60 MiB read data over and over: what each SM read for itself stayed in
+L2 up to 40 to 44 MiB, and what all SMs read up to 28 to 30 MiB; above, all of it came from DRAM again. Writes and atomics go to
 the home. Which SMs are near to which half is not known: they are taken to alternate.
 
 Which requests merge on their way: see `merging`.
@@ -54,7 +54,7 @@ class L2Replay:
     """What L2 did.
 
     missed        uint16 [L1 requests] sectors that each made DRAM read
-    in_flight     bool [L1 requests] whether another request of the same group was the one that fetched a line it found
+    in_flight     bool [L1 requests] whether sectors that it found were on their way for a request of the same group
     written_back  dirty sectors that were replaced
     """
 

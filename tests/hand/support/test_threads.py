@@ -1,15 +1,11 @@
-"""Work in another thread, and sorting of several columns."""
+"""Work in another thread."""
 
 from __future__ import annotations
 
 import threading
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from gemmsim.support.sorting import distinct, order_by
 from gemmsim.support.threads import in_background
 
 
@@ -34,19 +30,3 @@ def test_what_it_raises_reaches_whoever_asks(monkeypatch: pytest.MonkeyPatch) ->
     result = in_background(lambda: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         result()
-
-
-WIDE = 1 << 61  # two columns of it do not fit one number of 63 bits
-
-
-@given(
-    st.lists(st.tuples(st.integers(-2, 2), st.sampled_from([-WIDE, 0, 7, WIDE]), st.integers(0, 3)), max_size=30),
-    st.booleans(),
-)
-def test_rows_are_sorted_as_numpy_sorts_them(rows: list[tuple[int, int, int]], narrow: bool) -> None:
-    table = np.array(rows, np.int64).reshape(-1, 3)
-    if narrow:
-        table[:, 1] >>= 59
-    columns = (table[:, 0], table[:, 1], table[:, 2].astype(np.int32))
-    assert order_by(*columns).tolist() == np.lexsort(columns[::-1]).tolist()
-    assert np.array_equal(np.stack(distinct(*columns), axis=1), np.unique(table, axis=0))

@@ -1,0 +1,23 @@
+"""The table of element types, against NumPy and the formats' definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gemmsim.support.dtypes import DTYPES, FLOATS
+
+FRACTION_BITS = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_sizes_are_those_of_the_name_and_of_numpy(name: str) -> None:
+    dtype = DTYPES[name]
+    assert dtype.item_bytes == np.dtype(dtype.numpy_name).itemsize == int(name.lstrip("bfiu")) // 8
+
+
+def test_roundoff_is_half_a_unit_of_the_last_fraction_bit() -> None:
+    assert FLOATS == tuple(FRACTION_BITS)
+    assert {name: DTYPES[name].unit_roundoff for name in FLOATS} == {
+        name: 2.0 ** -(bits + 1) for name, bits in FRACTION_BITS.items()
+    }

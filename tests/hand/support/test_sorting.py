@@ -1,0 +1,31 @@
+"""Sorting of several columns, against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gemmsim.support.sorting import distinct, new_rows, order_by
+
+
+WIDE = 1 << 61  # two columns of it do not fit one number of 63 bits
+
+
+@given(
+    st.lists(st.tuples(st.integers(-2, 2), st.sampled_from([-WIDE, 0, 7, WIDE]), st.integers(0, 3)), max_size=30),
+    st.booleans(),
+)
+def test_rows_are_sorted_as_numpy_sorts_them(rows: list[tuple[int, int, int]], narrow: bool) -> None:
+    table = np.array(rows, np.int64).reshape(-1, 3)
+    if narrow:
+        table[:, 1] >>= 59
+    columns = (table[:, 0], table[:, 1], table[:, 2].astype(np.int32))
+    assert order_by(*columns).tolist() == np.lexsort(columns[::-1]).tolist()
+    assert np.array_equal(np.stack(distinct(*columns), axis=1), np.unique(table, axis=0))
+
+
+def test_a_row_is_new_where_any_column_changes() -> None:
+    assert new_rows(np.array([1, 1, 1, 2, 2]), np.array([5, 5, 6, 6, 6])).tolist() == [True, False, True, True, False]
+    assert new_rows(np.array([3, 3])).tolist() == [True, False]
+    assert new_rows(np.zeros(0)).tolist() == []
