@@ -7,11 +7,11 @@ absent. A read fetches the sectors that are missing, in aligned pieces of the GP
 without fetching, because L2 keeps track of the bytes it was given, and counts as a hit (NVIDIA forum, topic 257458: a
 store is always a hit in L2). An atomic fetches and writes. A replaced line writes its dirty sectors back.
 
-Where L2 has two partitions, each has half of the lines and is near to half of the SMs. A read looks in the near one; if
-that lacks the line and is not its home, it asks the home, and keeps a copy: what SMs of both halves read takes the room
-of two lines. An own microbenchmark on an H200 of 60 MiB read data over and over: what each SM read for itself stayed in
-L2 up to 40 to 44 MiB, and what all SMs read up to 28 to 30 MiB; above, all of it came from DRAM again. Writes and atomics go to
-the home. Which SMs are near to which half is not known: they are taken to alternate.
+Where L2 has two partitions, each has half of the lines and is near to half of the SMs. A read looks in the near one. If
+that lacks the line and is not its home, the read asks the home and keeps a copy, so what SMs of both halves read takes
+the room of two lines. An own microbenchmark on an H200 of 60 MiB read data over and over: what each SM read for itself
+stayed in L2 up to 40 to 44 MiB, and what all SMs read up to 28 to 30 MiB; above, all of it came from DRAM again. Writes
+and atomics go to the home. Which SMs are near to which half is not known: they are taken to alternate.
 
 Which requests merge on their way: see `merging`.
 """

@@ -17,7 +17,7 @@ def test_sizes_are_those_of_the_name_and_of_numpy(name: str) -> None:
 
 
 def test_roundoff_is_half_a_unit_of_the_last_fraction_bit() -> None:
-    assert FLOATS == tuple(FRACTION_BITS)
+    assert tuple(FRACTION_BITS) == FLOATS
     assert {name: DTYPES[name].unit_roundoff for name in FLOATS} == {
         name: 2.0 ** -(bits + 1) for name, bits in FRACTION_BITS.items()
     }

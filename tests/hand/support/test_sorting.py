@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from gemmsim.support.sorting import distinct, new_rows, order_by
 
-
 WIDE = 1 << 61  # two columns of it do not fit one number of 63 bits
 
 
