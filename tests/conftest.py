@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-# Files that take longest. `make test` gives a file to whichever of its two processes is free, so these come first: neither
-# process then waits long for the other at the end.
+# Files that take longest. `make test` gives a file to whichever of its two processes is free, so these come first:
+# neither process then waits long for the other at the end.
 LONGEST = (
     "records/test_replay.py",
     "compile/test_kernels_compute.py",
