@@ -48,8 +48,8 @@ def load_gpu(name_or_path: str, overrides: Sequence[str] = ()) -> GpuSpec:
     for layer in reversed(layers):
         values = _over(values, layer.values)
     values = _over(values, dict(parse_override(text) for text in overrides))
-    top = layers[0]
-    return check(_build(top.name, top.title or top.name, _arch(layers), values))
+    top, arch = layers[0], next((layer.arch for layer in layers if layer.arch), "")
+    return check(_build(top.name, top.title or top.name, arch, values))
 
 
 def _find(name: str, folder: Path) -> Path:
@@ -94,10 +94,6 @@ def _shipped_layer(path: Path) -> Layer:
 @cache
 def _sources() -> dict[str, str]:
     return dict(tomllib.loads((PRESETS / "sources.toml").read_text(encoding="utf-8")))
-
-
-def _arch(layers: list[Layer]) -> str:
-    return next((layer.arch for layer in layers if layer.arch), "")
 
 
 def _over(below: dict[str, Value], above: dict[str, Value]) -> dict[str, Value]:

@@ -53,7 +53,9 @@ def _value(node: ast.expr, text: str, names: Mapping[str, int]) -> int:
         return node.value
     if isinstance(node, ast.Name):
         if node.id not in names:
-            raise GemmsimError(f"'{text}': unknown name '{node.id}'{nearest(node.id, names)}: known are {_list(names)}")
+            raise GemmsimError(
+                f"'{text}': unknown name '{node.id}'{nearest(node.id, names)}: known are {', '.join(names) or 'none'}"
+            )
         return names[node.id]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Not)):
         inner = _value(node.operand, text, names)
@@ -74,7 +76,3 @@ def _value(node: ast.expr, text: str, names: Mapping[str, int]) -> int:
         every = (bool(_value(one, text, names)) for one in node.values)
         return int(all(every) if isinstance(node.op, ast.And) else any(every))
     raise GemmsimError(f"'{text}' is no expression of whole numbers, names, + - * // % and comparisons")
-
-
-def _list(names: Mapping[str, int]) -> str:
-    return ", ".join(names) or "none"

@@ -28,27 +28,25 @@ class Done:
 def run_job(job: Job, key: str) -> Done:
     """Predict `job`. `key` is its key where the sweep was started: if it has another one here, files differ."""
     with _one_at_a_time:
-        return _run(job, key)
-
-
-def _run(job: Job, key: str) -> Done:
-    start = time.monotonic()
-    try:
-        if key_of(job) != key:
-            return Done(failed(job, key, "this worker has another version of gemmsim, its tools or the kernel's files"))
-        outcome = job.run()
-        seconds = time.monotonic() - start
-        found = outcome.result
-        if isinstance(found, LaunchSummary):
-            result = SweepResult(key, job.point, Status.PREDICTED, _prediction(found, job.point), "", seconds)
-        else:
-            status = Status.REFUSED if _cannot_launch(job) else Status.FAILED
-            result = SweepResult(key, job.point, status, None, found.reason, seconds)
-        return Done(result, outcome.warned)
-    except GemmsimError as error:
-        return Done(failed(job, key, str(error), time.monotonic() - start))
-    except Exception as error:  # a defect of this one case must not lose the others
-        return Done(failed(job, key, f"{type(error).__name__}: {error}", time.monotonic() - start))
+        start = time.monotonic()
+        try:
+            if key_of(job) != key:
+                return Done(
+                    failed(job, key, "this worker has another version of gemmsim, its tools or the kernel's files")
+                )
+            outcome = job.run()
+            seconds = time.monotonic() - start
+            found = outcome.result
+            if isinstance(found, LaunchSummary):
+                result = SweepResult(key, job.point, Status.PREDICTED, _prediction(found, job.point), "", seconds)
+            else:
+                status = Status.REFUSED if _cannot_launch(job) else Status.FAILED
+                result = SweepResult(key, job.point, status, None, found.reason, seconds)
+            return Done(result, outcome.warned)
+        except GemmsimError as error:
+            return Done(failed(job, key, str(error), time.monotonic() - start))
+        except Exception as error:  # a defect of this one case must not lose the others
+            return Done(failed(job, key, f"{type(error).__name__}: {error}", time.monotonic() - start))
 
 
 def failed(job: Job, key: str, reason: str, seconds: float = 0.0) -> SweepResult:
