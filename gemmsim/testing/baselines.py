@@ -34,7 +34,7 @@ class BaselineChecker:
     def __call__(self, trace: Trace, *quantities: str, name: str = "") -> None:
         """Hold a trace against its baseline.
 
-        quantities  what is kept: names as in `gemmsim check`, or counters; the usual ones where none is given
+        quantities  what the baseline holds: names as in `gemmsim check`, or counters; by default the usual ones
         name        tells several baselines of one test apart
 
         The file holds the tolerances, which may be changed there; --gemmsim-update keeps them.

@@ -107,8 +107,8 @@ class Analyzer:
         return (None, self._path(kernel)) if kernel.endswith(_SUFFIXES) else (kernel, None)
 
     def _path(self, file: str) -> str:
-        beside = self.folder / file
-        return str(beside) if beside.is_file() else file
+        in_folder = self.folder / file
+        return str(in_folder) if in_folder.is_file() else file
 
 
 def _dims(dims: int | Sequence[int] | None) -> str | None:

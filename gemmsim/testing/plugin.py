@@ -58,7 +58,7 @@ def analyze(request: pytest.FixtureRequest, gpu: Any, _gemmsim_known: dict[Any, 
 
 @pytest.fixture
 def gemmsim_baseline(request: pytest.FixtureRequest) -> BaselineChecker:
-    """A function that holds a trace against the values stored beside the test: gemmsim_baseline(trace)."""
+    """A function that holds a trace against the values stored next to the test: gemmsim_baseline(trace)."""
     from gemmsim.testing.baselines import BaselineChecker
 
     return BaselineChecker(request.path, request.node.name, bool(request.config.getoption("--gemmsim-update")))

@@ -1,14 +1,16 @@
-"""--arg, --grid and key=value."""
+"""How a launch is written: --arg, --grid and key=value; and the arrays that are drawn for it."""
 
 from __future__ import annotations
 
 import math
+import pickle
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gemmsim.gpu import load_gpu
 from gemmsim.launch.arrays import (
     NUMPY_DTYPES,
     PERIODIC_ABOVE,
@@ -18,6 +20,7 @@ from gemmsim.launch.arrays import (
     random_array,
     with_arrays,
 )
+from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.launch.notation import parse_argument, parse_assignments, parse_dims
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Argument, Launch
@@ -136,3 +139,10 @@ def test_assignments() -> None:
     for bad in (["tile"], ["=1"], ["tile="], ["a=1", "a=2"]):
         with pytest.raises(GemmsimError, match="--set"):
             parse_assignments(bad, "--set")
+
+
+def test_a_spec_can_be_sent_to_another_process_and_is_small() -> None:
+    """A, B and C of 8192 take 768 MiB once they are drawn; most of the bytes here are the GPU's numbers and sources."""
+    spec = ladder_launch(LadderCase("tiled", 8192, 8192, 8192, beta=1.0), load_gpu("h200"))
+    sent = pickle.dumps(spec)
+    assert len(sent) < 200_000 and pickle.loads(sent) == spec
