@@ -17,7 +17,7 @@ from gemmsim.launch.ladder import kernel_info
 from gemmsim.launch.spec import Labels, LaunchSpec, Settings
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.provenance import Provenance
-from gemmsim.trace.blocks import choice as sampling
+from gemmsim.trace.blocks import choice, probe
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.types import Argument, Launch
 
@@ -47,7 +47,7 @@ def counted(kernel: str, m: int, n: int, k: int, tunables: dict[str, int], full:
 def test_sampled_counts_equal_full_counts(
     kernel: str, tunables: dict[str, int], sizes: Sequence[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampling, "FULL_BELOW", 0)
+    monkeypatch.setattr(choice, "FULL_BELOW", 0)
     m, n, k = sizes
     full = counted(kernel, m, n, k, tunables, full=True)
     sample = counted(kernel, m, n, k, tunables, full=False)
@@ -61,7 +61,7 @@ def test_sampled_counts_equal_full_counts(
 @pytest.mark.parametrize("atomics", [0, 1])
 def test_blocks_that_wait_for_the_last_are_sampled_by_columns(atomics: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """6 tiles of C side by side, two blocks each: of a column one collects the sums, whichever columns are executed."""
-    monkeypatch.setattr(sampling, "FULL_BELOW", 0)
+    monkeypatch.setattr(choice, "FULL_BELOW", 0)
     case = LadderCase("split_k", 128, 6 * 128, 32, tunables={"splits": 2, "atomics": atomics})
     full, sample = (count(ladder_launch(case, GPU, Settings(all_of_it))) for all_of_it in (True, False))
     columns = {
@@ -77,7 +77,7 @@ def test_blocks_that_wait_for_the_last_are_sampled_by_columns(atomics: int, monk
 @pytest.mark.parametrize("whole", [True, False])
 def test_the_block_that_collects_the_sums_is_timed(whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """6 tiles, 4 blocks each, 24 blocks on 108 SMs: the SM of the first column's last block, or all of a column."""
-    monkeypatch.setattr(sampling, "FULL_BELOW", 0)
+    monkeypatch.setattr(choice, "FULL_BELOW", 0)
     case = LadderCase("split_k", 128, 6 * 128, 64, tunables={"splits": 4, "atomics": 0})
     trace = count(ladder_launch(case, GPU, Settings(whole))).execution.trace
     instructions = trace.executed.reshape(len(trace.blocks), -1).sum(axis=1)
@@ -102,7 +102,7 @@ def uneven(a, b, c):
 
 
 def test_blocks_that_differ_are_all_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampling, "FULL_BELOW", 0)
+    monkeypatch.setattr(choice, "FULL_BELOW", 0)
     (tmp_path / "k.py").write_text(KERNELS)
     blocks = 40
     lengths = np.random.default_rng(2).integers(1, 60, blocks, np.int32)
@@ -121,14 +121,14 @@ def test_blocks_that_differ_are_all_executed(tmp_path: Path, monkeypatch: pytest
 def test_probes_side_by_side_find_the_same(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     request = ladder_launch(LadderCase(kernel, 512, 512, 512), load_gpu("h200"))
     program = compile_kernel(request.kernel, "sm_90", default_cache())
-    monkeypatch.setattr(sampling, "FULL_BELOW", 0)
+    monkeypatch.setattr(choice, "FULL_BELOW", 0)
 
-    def planned(worth: int) -> tuple[sampling.Plan, list[int]]:
-        monkeypatch.setattr(sampling, "_WORTH_A_THREAD", worth)
+    def planned(worth: int) -> tuple[choice.Plan, list[int]]:
+        monkeypatch.setattr(probe, "_WORTH_A_THREAD", worth)
         monkeypatch.setattr("gemmsim.support.processes.available_cpus", lambda: 3)
         known: dict[int, object] = {}
-        monkeypatch.setattr(sampling, "Executor", lambda *args: known.setdefault(len(known), Executor(*args)))
-        return sampling.plan(Executor(program, request.launch_with_arrays()), 2, 132), list(known)
+        monkeypatch.setattr(probe, "Executor", lambda *args: known.setdefault(len(known), Executor(*args)))
+        return choice.plan(Executor(program, request.launch_with_arrays()), 2, 132), list(known)
 
     alone, side_by_side = planned(1 << 40), planned(0)
     assert alone[0] == side_by_side[0]
@@ -146,5 +146,5 @@ def test_sampled_time_equals_the_time_of_all_blocks(kernel: str, monkeypatch: py
         return time(count(request), request).cycles
 
     whole = cycles(True)
-    monkeypatch.setattr(sampling, "FULL_BELOW", 0)
+    monkeypatch.setattr(choice, "FULL_BELOW", 0)
     assert cycles(False) == pytest.approx(whole, rel=0.01)

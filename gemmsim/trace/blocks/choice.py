@@ -19,17 +19,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
-
-import numpy as np
 
 from gemmsim.isa.opcodes import MemoryAccess, row_of
 from gemmsim.isa.program import ZERO, Instruction, Operand, OperandKind, Program
 from gemmsim.support.errors import GemmsimError
+from gemmsim.trace.blocks.probe import Probe
 from gemmsim.trace.execute import Executor
-from gemmsim.trace.types import Launch, Sketch
+from gemmsim.trace.types import Launch
 
 _GLOBAL_ATOMICS = (MemoryAccess("global", "atom"), MemoryAccess("generic", "atom"))
 # A launch of fewer warp instructions is executed in full, which takes half a second or so of one core.
@@ -39,10 +37,7 @@ _PERIODS = (1, 2, 4)
 # seconds, all blocks are executed instead.
 _CLASSES_ABOVE = 100_000_000
 _COUNTED_BELOW = 8_000_000_000  # warp instructions up to which blocks are counted one by one; it takes a minute or so
-_MOST_COUNTERS = 1 << 22  # of accesses by instruction and shape
 _MOST_CLASSES, _COUNTED_AT_ONCE = 16, 64
-_WORTH_A_THREAD = 1_000_000  # warp instructions of a probe from which on a thread pays off: some 30 ms
-_MOST_THREADS = 4
 
 
 @dataclass(frozen=True)
@@ -79,7 +74,7 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False) -> Pla
     program, launch, max_instructions = executor.program, executor.launch, executor.budget
     gx, gy, gz = launch.grid
     dependent = _order_matters(program)
-    probe = _Probe(executor, gz if dependent else 1)
+    probe = Probe(executor, gz if dependent else 1)
     grid = (gx, gy, 1) if dependent else launch.grid
     total = probe.count(*_middle(grid)) * launch.blocks // probe.depth
     if full or total <= FULL_BELOW or launch.blocks <= 8:
@@ -130,96 +125,13 @@ def _all_blocks(launch: Launch, resident: int, sms: int, dependent: bool) -> Pla
     return Plan(tuple(range(launch.blocks)), (1.0,) * launch.blocks, tuple(streams), sampled=False)
 
 
-class _Probe:
-    """Executes single blocks, or columns of `depth` blocks along z, and remembers what they did."""
-
-    def __init__(self, executor: Executor, depth: int) -> None:
-        self.executor, self.depth = executor, depth
-        self.known: dict[int, tuple[str, int]] = {}
-
-    def _run(self, block: int) -> tuple[str, int]:
-        if block not in self.known:
-            self.known[block] = self._execute(self.executor, block)
-        return self.known[block]
-
-    def _execute(self, executor: Executor, block: int) -> tuple[str, int]:
-        gx, gy, _ = executor.launch.grid
-        sketch = executor.probe([block + gx * gy * z for z in range(self.depth)])
-        return _signature(sketch), int(sketch.executed.sum())
-
-    def ahead(self, places: Iterable[tuple[int, ...]]) -> None:
-        """Execute blocks in parallel that will probably be asked for, where that is worth another thread.
-
-        Machine code runs without Python's lock. A block that cannot be executed raises its error when it is asked for.
-        """
-        if self.executor.shadow or max((count for _, count in self.known.values()), default=0) < _WORTH_A_THREAD:
-            return
-        from concurrent.futures import ThreadPoolExecutor  # only now: small launches do without
-
-        from gemmsim.support.processes import available_cpus
-
-        wanted = [block for block in dict.fromkeys(self._number(*place) for place in places) if block not in self.known]
-        threads = min(available_cpus(), len(wanted), _MOST_THREADS)
-        if threads < 2:
-            return
-        first = self.executor
-        others = [Executor(first.program, first.launch, first.budget) for _ in range(threads - 1)]
-
-        def work(number: int) -> None:
-            for block in wanted[number::threads]:
-                with suppress(GemmsimError):
-                    self.known[block] = self._execute([first, *others][number], block)
-
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(work, range(threads)))
-
-    def _number(self, x: int, y: int, z: int) -> int:
-        gx, gy, _ = self.executor.launch.grid
-        return x + gx * (y + gy * z)
-
-    def count(self, x: int, y: int, z: int) -> int:
-        """Warp instructions of a block, or a column."""
-        return self._run(self._number(x, y, z))[1]
-
-    def signature(self, x: int, y: int, z: int) -> str:
-        return self.of_block(self._number(x, y, z))
-
-    def of_block(self, block: int) -> str:
-        return self._run(block)[0]
-
-
-def _signature(sketch: Sketch) -> str:
-    """A digest of what the blocks did, with addresses relative to their 128-byte lines."""
-    digest = hashlib.sha256()
-    digest.update(sketch.executed.tobytes())
-    digest.update(sketch.threads_executed.tobytes())
-    digest.update(_shapes(sketch).tobytes())
-    return digest.hexdigest()
-
-
-def _shapes(sketch: Sketch) -> np.ndarray:
-    """Columns (instruction, shape, count), sorted. Shapes are named by their content, so that runs can be compared."""
-    offsets, mask = sketch.patterns.offsets_bytes, sketch.patterns.active_mask
-    names = [hashlib.sha256(o.tobytes() + m.tobytes()).digest()[:8] for o, m in zip(offsets, mask, strict=True)]
-    name = np.frombuffer(b"".join(names), np.uint64) if names else np.zeros(0, np.uint64)
-    key = sketch.record_pc.astype(np.int64) * max(len(name), 1) + sketch.record_pattern
-    if sketch.executed.shape[1] * len(name) < _MOST_COUNTERS:
-        found = np.bincount(key)
-        pairs = np.flatnonzero(found)
-        counts = found[pairs]
-    else:
-        pairs, counts = np.unique(key, return_counts=True)
-    rows = np.stack([pairs // max(len(name), 1), name[pairs % max(len(name), 1)].view(np.int64), counts])
-    return np.ascontiguousarray(rows[:, np.lexsort(rows[::-1])])
-
-
 def _middle(grid: tuple[int, int, int]) -> tuple[int, int, int]:
     """A block that is at no edge of the grid, where there is one."""
     x, y, z = (min(1, n - 1) for n in grid)
     return x, y, z
 
 
-def _axes(probe: _Probe, grid: tuple[int, int, int]) -> list[_Axis | None]:
+def _axes(probe: Probe, grid: tuple[int, int, int]) -> list[_Axis | None]:
     """Classes along each axis.
 
     Blocks that are apart along all axes at once are tried first, then two opposite corners of the grid, because mostly
@@ -236,7 +148,7 @@ def _axes(probe: _Probe, grid: tuple[int, int, int]) -> list[_Axis | None]:
     return [_axis(probe, grid, axis, alike) for axis in range(3)]
 
 
-def _axis(probe: _Probe, grid: tuple[int, int, int], axis: int, alike: bool) -> _Axis | None:
+def _axis(probe: Probe, grid: tuple[int, int, int], axis: int, alike: bool) -> _Axis | None:
     """Classes along `axis`, with the other coordinates held in the interior; None where blocks do not repeat.
 
     alike  whether blocks in the interior are known to be alike
@@ -265,7 +177,7 @@ def _axis(probe: _Probe, grid: tuple[int, int, int], axis: int, alike: bool) -> 
     return None
 
 
-def _classes(probe: _Probe, resident: int) -> Plan | None:
+def _classes(probe: Probe, resident: int) -> Plan | None:
     """A plan of classes of blocks with the same counts; None unless each has one set of access shapes where tried."""
     members: dict[bytes, list[int]] = {}
     blocks = range(probe.executor.launch.blocks)

@@ -19,30 +19,7 @@ from gemmsim.isa.matrix import MATRIX_ROW_BYTES
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.engine.memory_access import blame, record
-from gemmsim.trace.llvm.fragments import (
-    load_f32,
-    load_f64,
-    load_s32,
-    product_1,
-    product_2,
-    product_4,
-    spread_bf16,
-    spread_f16,
-    spread_f64,
-    spread_s8,
-    spread_tf32,
-    spread_u8,
-    store_f32,
-    store_f64,
-    store_s32,
-    store_saturated,
-    turn_bf16,
-    turn_f16,
-    turn_f64,
-    turn_s8,
-    turn_tf32,
-    turn_u8,
-)
+from gemmsim.trace.llvm import fragments
 from gemmsim.trace.llvm.primitives import (
     get_n32,
     get_u16,
@@ -111,80 +88,82 @@ def _load_matrix(context, registers, op, warp):
 def _spread(format_, to, register):
     """Write the elements of a register of A as float64."""
     if format_ == F16:
-        spread_f16(to, register)
+        fragments.spread_f16(to, register)
     elif format_ == BF16:
-        spread_bf16(to, register)
+        fragments.spread_bf16(to, register)
     elif format_ == TF32:
-        spread_tf32(to, register)
+        fragments.spread_tf32(to, register)
     elif format_ == S8:
-        spread_s8(to, register)
+        fragments.spread_s8(to, register)
     else:
-        spread_u8(to, register)
+        fragments.spread_u8(to, register)
 
 
 @subroutine(NOTHING, INDEX, ADDRESS, ADDRESS)
 def _turn(format_, to, register):
     """Write the elements of a register of B as float64, its columns side by side."""
     if format_ == F16:
-        turn_f16(to, register)
+        fragments.turn_f16(to, register)
     elif format_ == BF16:
-        turn_bf16(to, register)
+        fragments.turn_bf16(to, register)
     elif format_ == TF32:
-        turn_tf32(to, register)
+        fragments.turn_tf32(to, register)
     elif format_ == S8:
-        turn_s8(to, register)
+        fragments.turn_s8(to, register)
     else:
-        turn_u8(to, register)
+        fragments.turn_u8(to, register)
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS)
 def _multiply(registers, op):
+    """Multiply and add 16-bit floats, TF32 or 8-bit integers."""
     detail = get_n32(op, micro.DETAIL)
     format_a, format_b = detail & 15, detail >> 4
     depth, accumulator = get_n32(op, micro.IMMEDIATE), get_n32(op, micro.SECOND_IMMEDIATE)
     groups = get_n32(op, micro.THIRD_IMMEDIATE) >> 3  # of eight rows
-    shift = 0 if format_a == TF32 else 1 if format_a <= BF16 else 2  # of the number of elements in a register
+    shift = 0 if format_a == TF32 else 1 if format_a <= BF16 else 2  # a register holds 1 << shift elements
     steps = depth >> 2 + shift
-    bytes_ = np.int64(256) << shift  # of a register's elements, as float64
+    register_bytes = np.int64(256) << shift  # of its elements as float64
     a, b, c = scratch(16 * 32), scratch(32 * 8), scratch(8 * 8)
     words_a, words_b = row_of(registers, op, micro.SOURCE), row_of(registers, op, micro.SECOND_SOURCE)
     words_c, result = row_of(registers, op, micro.THIRD_SOURCE), row_of(registers, op, micro.RESULT)
     for register in range(steps * groups):
-        _spread(format_a, moved(a, bytes_ * register), moved(words_a, 128 * register))
+        _spread(format_a, moved(a, register_bytes * register), moved(words_a, 128 * register))
     for step in range(steps):
-        _turn(format_b, moved(b, bytes_ * step), moved(words_b, 128 * step))
+        _turn(format_b, moved(b, register_bytes * step), moved(words_b, 128 * step))
     for i in range(groups):
         before, after = moved(words_c, 256 * i), moved(result, 256 * i)
         if accumulator >= S32:
-            load_s32(c, before)
+            fragments.load_s32(c, before)
         else:
-            load_f32(c, before)
-        mine, stride = moved(a, bytes_ * i), bytes_ * groups
+            fragments.load_f32(c, before)
+        rows_a, stride = moved(a, register_bytes * i), register_bytes * groups
         if shift == 0:
-            product_1(c, mine, b, steps, stride)
+            fragments.product_1(c, rows_a, b, steps, stride)
         elif shift == 1:
-            product_2(c, mine, b, steps, stride)
+            fragments.product_2(c, rows_a, b, steps, stride)
         else:
-            product_4(c, mine, b, steps, stride)
+            fragments.product_4(c, rows_a, b, steps, stride)
         if accumulator == S32_SATURATED:
-            store_saturated(after, c)
+            fragments.store_saturated(after, c)
         elif accumulator == S32:
-            store_s32(after, c)
+            fragments.store_s32(after, c)
         else:
-            store_f32(after, c)
+            fragments.store_f32(after, c)
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS)
 def _multiply_double(registers, op):
+    """Multiply and add double precision."""
     steps, groups = get_n32(op, micro.IMMEDIATE) >> 2, get_n32(op, micro.THIRD_IMMEDIATE) >> 3
     words_a, words_b = row_of(registers, op, micro.SOURCE), row_of(registers, op, micro.SECOND_SOURCE)
     words_c, result = row_of(registers, op, micro.THIRD_SOURCE), row_of(registers, op, micro.RESULT)
     a, b, c = scratch(8 * 32), scratch(4 * 32), scratch(8 * 8)
     for register in range(steps * groups):
-        spread_f64(moved(a, 256 * register), moved(words_a, 256 * register))
+        fragments.spread_f64(moved(a, 256 * register), moved(words_a, 256 * register))
     for step in range(steps):
-        turn_f64(moved(b, 256 * step), moved(words_b, 256 * step))
+        fragments.turn_f64(moved(b, 256 * step), moved(words_b, 256 * step))
     for i in range(groups):
-        load_f64(c, moved(words_c, 512 * i))
-        product_1(c, moved(a, 256 * i), b, steps, 256 * groups)
-        store_f64(moved(result, 512 * i), c)
+        fragments.load_f64(c, moved(words_c, 512 * i))
+        fragments.product_1(c, moved(a, 256 * i), b, steps, 256 * groups)
+        fragments.store_f64(moved(result, 512 * i), c)
