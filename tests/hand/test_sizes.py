@@ -28,9 +28,6 @@ LONG = {
     "kernels/tensorcore_tiles.py:tiles": RUNG,
 }
 WIDE = {
-    "gemmsim/sm/timeline.py:record": "to be split",
-    "gemmsim/testing/launches.py:Analyzer.__call__": "tests give the options of `gemmsim analyze` as keywords",
-    "gemmsim/trace/sanitizer/finding_table.py:report": "to be split",
     "kernels/async_pipelined.py:build.copy": DEVICE,
     "kernels/fused_epilogue.py:build.store_strip": DEVICE,
     "kernels/tensorcore_ring.py:multiplier.by_chunks": DEVICE,
