@@ -22,7 +22,7 @@ from gemmsim.compile.shipped import FOLDER, INDEX, Index, read_index
 from gemmsim.compile.source import PythonKernel
 from gemmsim.compile.toolchain import tool_versions
 from gemmsim.gpu import load_gpu, preset_names
-from gemmsim.isa.compact import program_from_bytes, programs_to_bytes
+from gemmsim.isa.serialize import program_from_bytes, programs_to_bytes
 from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.launch.ladder import kernel_infos
 from gemmsim.support.errors import GemmsimError
@@ -77,7 +77,7 @@ def make(shipment: Shipment) -> Made:
             programs.append(replace(compile_kernel(shipment.source, arch, default_cache()), source={}))
         except GemmsimError as error:
             refused[arch] = str(error)
-    data = programs_to_bytes(programs) if programs else b""
+    data = programs_to_bytes(programs, smallest=True) if programs else b""
     for program in programs:
         if program_from_bytes(data, program.arch) != program:
             raise GemmsimError(f"{shipment.file}: the program for {program.arch} does not survive being stored")

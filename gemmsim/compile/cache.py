@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gemmsim.isa.program import Program
-from gemmsim.isa.serialize import program_from_bytes, program_to_bytes
+from gemmsim.isa.serialize import program_from_bytes, programs_to_bytes
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.files import PRIVATE, write_atomically
 
-_MAGIC = b"gemmsim-cache-1\n"
-_DIGEST_BYTES, _LENGTH_BYTES = 32, 8
+_MAGIC = b"gemmsim-cache-2\n"
+_DIGEST_BYTES = 32
 
 
 class CacheWarning(UserWarning):
@@ -26,42 +26,29 @@ class CacheWarning(UserWarning):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """What is kept of a compiled kernel."""
-
-    program: Program
-    cubin: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class Cache:
-    """A folder with the entries, each under its key. It is created when the first entry is stored."""
+    """A folder with programs, each under its key. It is created when the first one is stored."""
 
     folder: Path
 
-    def load(self, key: str) -> Entry | None:
-        """The entry, or None where there is none or it is damaged."""
+    def load(self, key: str) -> Program | None:
+        """The program, or None where there is none or it is damaged."""
         try:
             data = self._path(key).read_bytes()
         except OSError:
             return None
         body = opened(_MAGIC, data)
-        if body is None:
-            return None
-        length = int.from_bytes(body[:_LENGTH_BYTES], "little")
-        cubin, program = body[_LENGTH_BYTES : _LENGTH_BYTES + length], body[_LENGTH_BYTES + length :]
         try:
-            return Entry(program_from_bytes(program), cubin)
+            return None if body is None else program_from_bytes(body)
         except GemmsimError:
             return None
 
-    def store(self, key: str, entry: Entry) -> None:
-        """Write an entry. Where the folder cannot be written, this warns (CacheWarning, one line) and goes on."""
-        body = len(entry.cubin).to_bytes(_LENGTH_BYTES, "little") + entry.cubin + program_to_bytes(entry.program)
+    def store(self, key: str, program: Program) -> None:
+        """Write a program. Where the folder cannot be written, this warns (CacheWarning, one line) and goes on."""
         path = self._path(key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, sealed(_MAGIC, body), PRIVATE)
+            write_atomically(path, sealed(_MAGIC, programs_to_bytes([program])), PRIVATE)
         except OSError as error:
             warnings.warn(
                 f"cannot write the cache folder '{self.folder}' ({error.strerror}); going on without it: set "

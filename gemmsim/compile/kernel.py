@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 
-from gemmsim.compile.cache import Cache, Entry
+from gemmsim.compile.cache import Cache
 from gemmsim.compile.key import cache_key
 from gemmsim.compile.shipped import shipped_program
 from gemmsim.compile.source import CudaKernel, KernelSource, PtxKernel, PythonKernel
@@ -33,9 +34,9 @@ def compile_kernel(source: KernelSource, arch: str, cache: Cache | None) -> Prog
     shipped = shipped_program(source, arch, versions)
     if shipped is not None:
         return shipped
-    entry = build_kernel(source, arch)
-    cache.store(key, entry)
-    return entry.program
+    program = build_kernel(source, arch).program
+    cache.store(key, program)
+    return program
 
 
 @lru_cache(4)
@@ -44,14 +45,22 @@ def _cached(cache: Cache, key: str) -> Program:
 
     Raises KeyError where there is none. An exception is not kept in memory, so the next call looks again.
     """
-    entry = cache.load(key)
-    if entry is None:
+    program = cache.load(key)
+    if program is None:
         raise KeyError(key)
-    return entry.program
+    return program
 
 
-def build_kernel(source: KernelSource, arch: str) -> Entry:
-    """Compile and decode without a cache. The result is the Program and the cubin that it came from."""
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A program and the cubin that it was decoded from."""
+
+    program: Program
+    cubin: bytes
+
+
+def build_kernel(source: KernelSource, arch: str) -> Built:
+    """Compile and decode without a cache."""
     from gemmsim.compile.decode import decode_cubin, rename_sources  # imports pyelftools
 
     if isinstance(source, PythonKernel):
@@ -59,17 +68,17 @@ def build_kernel(source: KernelSource, arch: str) -> Entry:
 
         cubin = compile_python(source, arch)
         program = decode_cubin(cubin, arch=arch, abi="numba")
-        return Entry(rename_sources(program, source.shown_names(program.source)), cubin)
+        return Built(rename_sources(program, source.shown_names(program.source)), cubin)
     if isinstance(source, CudaKernel):
         from gemmsim.compile.cuda_kernel import compile_cuda
 
         cubin, symbol = compile_cuda(source, arch)
-        return Entry(decode_cubin(cubin, symbol, arch, abi="c", name=source.entry), cubin)
+        return Built(decode_cubin(cubin, symbol, arch, abi="c", name=source.entry), cubin)
     if isinstance(source, PtxKernel):
         from gemmsim.compile.link import link
 
         cubin = link([source.text], arch)
-        return Entry(decode_cubin(cubin, source.entry, arch, source.abi), cubin)
+        return Built(decode_cubin(cubin, source.entry, arch, source.abi), cubin)
     # Other tools than the installed ones may have made a ready cubin; only the disassembler is the installed one.
     versions = {name: version for name, version in tool_versions().items() if name == "nvidia-cuda-nvdisasm"}
-    return Entry(decode_cubin(source.data, source.entry, arch, source.abi, toolchain=versions), source.data)
+    return Built(decode_cubin(source.data, source.entry, arch, source.abi, toolchain=versions), source.data)

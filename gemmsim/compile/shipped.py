@@ -12,8 +12,8 @@ from pathlib import Path
 
 from gemmsim.compile.key import shipped_key
 from gemmsim.compile.source import KernelSource, PythonKernel
-from gemmsim.isa.compact import program_from_bytes
 from gemmsim.isa.program import Program
+from gemmsim.isa.serialize import program_from_bytes
 from gemmsim.support.errors import GemmsimError
 
 FOLDER, INDEX = "programs", "index.json"

@@ -14,7 +14,7 @@ from cubins import SOURCES, zoo
 
 from gemmsim.compile import Cache, CacheWarning, CubinKernel, CudaKernel, PythonKernel, compile_kernel, default_cache
 from gemmsim.compile import kernel as kernel_module
-from gemmsim.compile.cache import Entry
+from gemmsim.compile.kernel import Built
 from gemmsim.compile.key import cache_key
 from gemmsim.compile.source import ArgType
 
@@ -31,7 +31,7 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The architectures that compile_kernel had to build for; building takes the zoo from memory, for speed."""
     calls: list[str] = []
 
-    def build(source: CubinKernel, arch: str) -> Entry:
+    def build(source: CubinKernel, arch: str) -> Built:
         calls.append(arch)
         return zoo(arch)
 
@@ -97,13 +97,13 @@ def test_folder_is_chosen_by_the_environment(monkeypatch, tmp_path: Path) -> Non
 
 
 def _hammer(folder: str, number: int, ready, failures) -> None:
-    cache, entry = Cache(Path(folder)), zoo("sm_80")
-    mine = dataclasses.replace(entry.program, name=f"writer {number}", instructions=entry.program.instructions[:20])
+    cache, program = Cache(Path(folder)), zoo("sm_80").program
+    mine = dataclasses.replace(program, name=f"writer {number}", instructions=program.instructions[:20])
     ready.wait()
     for _ in range(60):
-        cache.store("ab" + "0" * 62, Entry(mine, entry.cubin))
+        cache.store("ab" + "0" * 62, mine)
         found = cache.load("ab" + "0" * 62)
-        if found is None or found.cubin != entry.cubin or not found.program.name.startswith("writer"):
+        if found is None or not found.name.startswith("writer") or found.instructions != mine.instructions:
             failures.put(number)
 
 

@@ -12,8 +12,8 @@ import pytest
 from gemmsim.compile import compile_kernel
 from gemmsim.compile.shipped import read_index
 from gemmsim.compile.toolchain import tool_versions
-from gemmsim.isa.compact import program_from_bytes
 from gemmsim.isa.program import Program
+from gemmsim.isa.serialize import program_from_bytes
 from gemmsim.launch.ladder import kernel_info
 from gemmsim.support.errors import GemmsimError
 

@@ -16,8 +16,8 @@ from gemmsim.compile import PythonKernel, compile_kernel, default_cache, kernel,
 from gemmsim.compile.key import shipped_key
 from gemmsim.compile.toolchain import tool_versions
 from gemmsim.gpu import load_gpu
-from gemmsim.isa.compact import program_from_bytes, programs_to_bytes
 from gemmsim.isa.program import Program
+from gemmsim.isa.serialize import program_from_bytes, programs_to_bytes
 from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.support.errors import GemmsimError
 
@@ -57,7 +57,7 @@ def ship(folder: Path, source: PythonKernel, toolchain: dict[str, str] | None = 
 def test_several_architectures_in_one_file() -> None:
     """Operands, control bits, blocks, branch targets and constants come back, parsed from what is stored."""
     programs = [replace(zoo(arch).program, source={}) for arch in ARCHS]
-    data = programs_to_bytes(programs)
+    data = programs_to_bytes(programs, smallest=True)
     assert [program_from_bytes(data, arch) for arch in ARCHS] == programs
     assert program_from_bytes(data, "sm_80") is None
     assert len(data) < sum(len(one.instructions) for one in programs) * 24

@@ -6,8 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from gemmsim.compile import ArgType, CudaKernel, PythonKernel
-from gemmsim.compile.cache import Entry
-from gemmsim.compile.kernel import build_kernel
+from gemmsim.compile.kernel import Built, build_kernel
 
 SOURCES = Path(__file__).parents[1] / "sources"
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120")
@@ -15,12 +14,12 @@ ZOO = SOURCES / "zoo.cu"
 
 
 @cache
-def zoo(arch: str) -> Entry:
+def zoo(arch: str) -> Built:
     return build_kernel(CudaKernel(ZOO.read_text(), ZOO, "zoo"), arch)
 
 
 @cache
-def cuda(text: str, arch: str = "sm_90", entry: str | None = None) -> Entry:
+def cuda(text: str, arch: str = "sm_90", entry: str | None = None) -> Built:
     return build_kernel(CudaKernel(text, SOURCES / "inline.cu", entry), arch)
 
 
