@@ -81,6 +81,8 @@ def test_small_enough() -> None:
 
 def test_ships_changes_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One rung for two architectures is made, then kept; an edit makes it stale; what no longer belongs goes."""
+    # What is compiled here has the paths of this folder, so it must not get into the user's cache.
+    monkeypatch.setenv("GEMMSIM_CACHE_DIR", str(tmp_path / "cache"))
     folder = tmp_path / "kernels"
     folder.mkdir()
     (one,) = [one for one in ship.shipments() if one.file == "naive-f32.xz"]
