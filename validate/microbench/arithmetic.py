@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from gemmsim.support.warp import WARP_LANES
 
@@ -18,85 +20,23 @@ ROUNDS = 64
 
 @dataclass(frozen=True)
 class Operation:
-    """One instruction that is measured.
+    """One instruction that is measured, a row of `operations.toml`, which says what the fields mean."""
 
-    step        step(j) is the instruction on chain j, as PTX
-    prefix      which registers the chains are in: "f", "r" or "g" (see `ptx.kernel`)
-    words       how many registers a chain has
-    latency     keys of a preset whose value is the latency
-    interval    keys of a preset whose value is the interval
-    least_arch  the first architecture that has the instruction
-    """
-
-    step: Callable[[int], str]
+    step: str
     prefix: str
-    words: int
-    latency: tuple[str, ...]
-    interval: tuple[str, ...] = ()
+    words: int = 1
+    latency: Sequence[str] = ()
+    interval: Sequence[str] = ()
     least_arch: int = 75
 
-
-def _four(prefix: str, first: int, count: int = 4) -> str:
-    return "{" + ", ".join(f"%{prefix}{first + i}" for i in range(count)) + "}"
-
-
-def _matrix(shape: str, kinds: str, a: int, b: int, prefix: str, c: int) -> Callable[[int], str]:
-    """A step of mma.sync with C += A B, where A, B and C have a, b and c registers.
-
-    A and B are b32 registers from %r100 on, or doubles from %g28 on.
-    """
-
-    def step(j: int) -> str:
-        chain = _four(prefix, c * j, c)
-        left, right = ("{%g28}", "{%g29}") if prefix == "g" else (_four("r", 100, a), _four("r", 104, b))
-        return f"mma.sync.aligned.{shape}.row.col.{kinds} {chain}, {left}, {right}, {chain};"
-
-    return step
+    def on_chain(self, number: int) -> str:
+        """The instruction on one of the chains, as PTX."""
+        registers = [f"%{self.prefix}{self.words * number + i}" for i in range(self.words)]
+        return self.step.replace("<chain>", registers[0] if self.words == 1 else "{" + ", ".join(registers) + "}")
 
 
-OPERATIONS = {
-    "ffma": Operation(
-        lambda j: f"fma.rn.f32 %f{j}, %f{j}, %f100, %f101;", "f", 1,
-        ("pipes.fmalite.latency_cycles", "pipes.fmaheavy.latency_cycles"),
-    ),
-    "imad": Operation(
-        lambda j: f"mad.lo.u32 %r{j}, %r{j}, %r100, %r101;", "r", 1, (), ("pipes.fmaheavy.issue_interval_cycles",),
-    ),
-    "prmt": Operation(
-        lambda j: f"prmt.b32 %r{j}, %r{j}, %r100, %r101;", "r", 1,
-        ("pipes.alu.latency_cycles",), ("pipes.alu.issue_interval_cycles",),
-    ),
-    "hfma2": Operation(
-        lambda j: f"fma.rn.f16x2 %r{j}, %r{j}, %r100, %r101;", "r", 1,
-        ("pipes.fp16.latency_cycles",), ("pipes.fp16.issue_interval_cycles",),
-    ),
-    "dfma": Operation(
-        lambda j: f"fma.rn.f64 %g{j}, %g{j}, %g28, %g29;", "g", 1,
-        ("pipes.fp64.latency_cycles",), ("pipes.fp64.issue_interval_cycles",),
-    ),
-    "popc": Operation(
-        lambda j: f"popc.b32 %r{j}, %r{j};", "r", 1,
-        ("pipes.xu.latency_cycles",), ("pipes.xu.issue_interval_cycles",),
-    ),
-    "shfl": Operation(
-        lambda j: f"shfl.sync.bfly.b32 %r{j}, %r{j}, 1, 31, -1;", "r", 1, ("pipes.lsu.latency_cycles",)
-    ),
-    "hmma_16816": Operation(
-        _matrix("m16n8k16", "f32.f16.f16.f32", 4, 2, "f", 4), "f", 4,
-        ("pipes.tensor.latency_cycles",), ("pipes.tensor.issue_interval_cycles",), 80,
-    ),
-    "hmma_1688": Operation(
-        _matrix("m16n8k8", "f32.f16.f16.f32", 2, 1, "f", 4), "f", 4, ("mma.half_work_latency_cycles",),
-    ),
-    "imma_16832": Operation(
-        _matrix("m16n8k32", "s32.s8.s8.s32", 4, 2, "r", 4), "r", 4,
-        ("mma.imma_latency_cycles",), ("mma.imma_interval_cycles",), 80,
-    ),
-    "dmma_884": Operation(
-        _matrix("m8n8k4", "f64.f64.f64.f64", 1, 1, "g", 2), "g", 2,
-        ("mma.dmma_latency_cycles",), ("mma.dmma_interval_cycles",), 80,
-    ),
-}  # fmt: skip
+_TABLE = tomllib.loads(Path(__file__).with_name("operations.toml").read_text(encoding="utf-8"))
+OPERATIONS = {name: Operation(**row) for name, row in _TABLE.items()}
 
 
 def kernels(arch: str) -> dict[str, str]:
@@ -110,7 +50,7 @@ def kernels(arch: str) -> dict[str, str]:
 
 
 def _step(operation: Operation, chains: int, i: int) -> str:
-    return operation.step(i % chains)
+    return operation.on_chain(i % chains)
 
 
 def _on(arch: str) -> dict[str, Operation]:
