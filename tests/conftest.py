@@ -16,6 +16,7 @@ LONGEST = (
     "compile/test_kernels_compute.py",
     "compile/test_tensorcore_kernels.py",
     "docs/test_site.py",
+    "compile/test_kernels_lessons.py",
     "compile/test_gemm.py",
     "cli/test_sanitize.py",
 )

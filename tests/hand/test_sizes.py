@@ -18,8 +18,7 @@ RUNG = "a rung is one text, the kernel inside it included, so that a reader has 
 DEVICE = "a device function of a rung: numba.cuda has no records"
 # Functions that are longer than FUNCTION_LINES, and those with more than PARAMETERS parameters, as file:function.
 LONG = {
-    "gemmsim/trace/engine/run_block.py:run_block_for": "to be split",
-    "gemmsim/trace/engine/run_block.py:run_block_for.run_block": "to be split",
+    "gemmsim/trace/engine/run_warp.py:warp_runner": "the hot loop of the executor, whose counters stay in machine registers",
     "kernels/async_pipelined.py:build": RUNG,
     "kernels/hgemm_warptiled.py:build": RUNG,
     "kernels/split_k.py:build": RUNG,
