@@ -18,7 +18,7 @@ RUNG = "a rung is one text, the kernel inside it included, so that a reader has 
 DEVICE = "a device function of a rung: numba.cuda has no records"
 # Functions that are longer than FUNCTION_LINES, and those with more than PARAMETERS parameters, as file:function.
 LONG = {
-    "gemmsim/trace/engine/run_warp.py:warp_runner": "the hot loop of the executor, whose counters stay in machine registers",
+    "gemmsim/trace/engine/run_warp.py:warp_runner": "in one function, the hot loop keeps its counters in registers",
     "kernels/async_pipelined.py:build": RUNG,
     "kernels/hgemm_warptiled.py:build": RUNG,
     "kernels/split_k.py:build": RUNG,
