@@ -87,6 +87,7 @@ class Opcode:
     precision         of its operations and matrices: "fp32", "tensor_bf16"; empty where none are counted
     operations        arithmetic operations a thread (Nsight Compute's count); 0 where none are counted
     slots             issue intervals of its pipe that it occupies; of the tensor pipe, see `gemmsim.sm.pipes`
+    passes_barrier    whether it issues behind a barrier that is not open yet where its pipe's instructions do
     half_work         shapes (modifiers) with half the multiply-adds that a time of the tensor pipe allows
     shapes            {modifier: (rows of A, depth)} of a matrix multiplication
     variants          {modifier: the row of the opcode with it}, for the modifiers that change something
@@ -102,6 +103,7 @@ class Opcode:
     precision: str = ""
     operations: int = 0
     slots: float = 1.0
+    passes_barrier: bool = True
     half_work: tuple[str, ...] = ()
     shapes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     variants: Mapping[str, Opcode] = field(default_factory=dict)

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import GpuSpec, SourcesRead
+from gemmsim.isa.opcodes import Kind as OpcodeKind
+from gemmsim.isa.opcodes import Opcode, row_of
 from gemmsim.isa.program import Instruction as Decoded
 from gemmsim.isa.program import OperandKind, Program
 from gemmsim.native.records import dtype_of, fields_of
@@ -18,9 +20,10 @@ from gemmsim.support.errors import GemmsimError
 from gemmsim.support.identity_cache import cached_by_identity
 from gemmsim.support.warp import WARP_LANES
 
-# Found in an H200's samples of where warps of the ladder wait for barriers: UMOV does not pass one, although its pipe's
-# other instructions do. ULDC reads constants, and what reads constants does not pass.
-_NOT_PASSING = ("UMOV", "ULDC")
+_KINDS = {
+    OpcodeKind.BARRIER: Kind.BARRIER,
+    OpcodeKind.COPY_GROUP: Kind.COPY_FENCE,
+}  # of those that do not go to memory; all others are PLAIN
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,16 +57,15 @@ def instruction_table(
             fields |= _register_file(instruction, port, gpu)
         else:
             fields |= NO_READS
-        fields["passes_barrier"] = math_behind_barriers and _passes_barrier(instruction.opcode, port, gpu)
+        fields["passes_barrier"] = math_behind_barriers and _passes_barrier(row_of(instruction), port, gpu)
         rows.append(tuple(fields.values()))
     return InstructionTable(np.array(rows, dtype_of(Instruction)), ports)
 
 
 def _issue(instruction: Decoded, port: str, gpu: GpuSpec) -> dict[str, float]:
-    opcode, control = instruction.opcode, instruction.control
-    memory = memory_opcode(opcode)
-    on_memory = memory is not None and memory.space != "shared"
-    kind = _kind(opcode, port)
+    opcode, control = row_of(instruction), instruction.control
+    on_memory = opcode.memory is not None and opcode.memory.space != "shared"
+    kind = Kind.MEMORY if port == "lsu" else _KINDS.get(opcode.kind, Kind.PLAIN)
     # A stall count of 0 is not a second issue in the same cycle; the yield hint keeps the warp from issuing in the next
     # cycle, whether or not another one can (Huerta et al., MICRO'25, section 4).
     delay = max(control.stall_cycles, 2 if control.yield_hint else 1)
@@ -71,10 +73,10 @@ def _issue(instruction: Decoded, port: str, gpu: GpuSpec) -> dict[str, float]:
         delay += gpu.register_file.second_pass_cycles
     latency = _pipe_latency(port, gpu)
     if port == "tensor":
-        latency = matrix_latency_cycles(opcode, instruction.modifiers, gpu)
+        latency = matrix_latency_cycles(opcode.name, instruction.modifiers, gpu)
     throttle = "LG_THROTTLE" if on_memory else "MIO_THROTTLE" if port == "lsu" else "MATH_PIPE_THROTTLE"
     waits = _wait_mask(instruction)
-    scoreboard, most = _drain(instruction) if opcode == "DEPBAR" else (-1, 0)
+    scoreboard, most = _drain(instruction) if opcode.kind == OpcodeKind.SCOREBOARD_WAIT else (-1, 0)
     fields: dict[str, float] = {
         "kind": kind,
         "delay": delay,
@@ -98,12 +100,6 @@ def _issue(instruction: Decoded, port: str, gpu: GpuSpec) -> dict[str, float]:
     return fields
 
 
-def _kind(opcode: str, port: str) -> Kind:
-    if port == "lsu":
-        return Kind.MEMORY
-    return {"BAR": Kind.BARRIER, "LDGDEPBAR": Kind.COPY_FENCE}.get(opcode, Kind.PLAIN)
-
-
 def _register_file(instruction: Decoded, port: str, gpu: GpuSpec) -> dict[str, float]:
     fields: dict[str, float] = dict(reads(instruction, port, gpu.register_file))
     fields["window"], fields["uniform_window"] = windows(instruction, port, gpu.register_file)
@@ -113,9 +109,9 @@ def _register_file(instruction: Decoded, port: str, gpu: GpuSpec) -> dict[str, f
     return fields
 
 
-def _passes_barrier(opcode: str, port: str, gpu: GpuSpec) -> bool:
+def _passes_barrier(opcode: Opcode, port: str, gpu: GpuSpec) -> bool:
     pipes = port_pipes(port, gpu.pipes)
-    return bool(pipes) and opcode not in _NOT_PASSING and all(gpu.pipes[pipe].passes_barrier for pipe in pipes)
+    return bool(pipes) and opcode.passes_barrier and all(gpu.pipes[pipe].passes_barrier for pipe in pipes)
 
 
 def _slots(instruction: Decoded, port: str, gpu: GpuSpec) -> float:
@@ -148,7 +144,7 @@ def _access(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:
             "shared_load": 1,
         }
     modifiers = instruction.modifiers
-    if instruction.opcode in ("LDSM", "STSM"):  # number of 8x8 matrices: 1, 2 or 4
+    if row_of(instruction).kind == OpcodeKind.MATRIX_ROWS:  # number of 8x8 matrices: 1, 2 or 4
         width = 2 if "4" in modifiers else 1 if "2" in modifiers else 0
     else:
         width = 2 if "128" in modifiers else 1 if "64" in modifiers else 0
@@ -174,7 +170,9 @@ def _sources_read(cycles: SourcesRead, shared: bool, load: bool, copy: bool) -> 
 
 def _wait_mask(instruction: Decoded) -> int:
     mask = instruction.control.wait_mask
-    if instruction.opcode == "DEPBAR":  # DEPBAR.LE SB0, 0x1, {2,1} waits for scoreboards 1 and 2 too
+    if (
+        row_of(instruction).kind == OpcodeKind.SCOREBOARD_WAIT
+    ):  # DEPBAR.LE SB0, 0x1, {2,1} waits for scoreboards 1 and 2 too
         for operand in instruction.operands:
             mask |= operand.value if operand.name == "set" else 0
     return mask & ((1 << SCOREBOARDS) - 1)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from gemmsim.gpu.spec import RegisterFile
+from gemmsim.isa.opcodes import Kind, row_of
 from gemmsim.isa.program import Instruction, OperandKind
 from gemmsim.sm.pipes import memory_opcode
 from gemmsim.sm.units.instruction import ReadMode
@@ -97,7 +98,7 @@ def returns_of(instruction: Instruction) -> Writes:
     memory = memory_opcode(instruction.opcode)
     if memory is None or not memory.load or register < 0:
         return NO_WRITES
-    if instruction.opcode == "LDSM":
+    if row_of(instruction).kind == Kind.MATRIX_ROWS:
         registers = 4 if "4" in modifiers else 2 if "2" in modifiers else 1
         first, second = (registers + 1) // 2, registers // 2
         return Writes(second, first, 0) if register % 2 else Writes(first, second, 0)
