@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from gemmsim.isa.opcodes import Kind, row_of
 from gemmsim.isa.program import Program
 from gemmsim.support.errors import GemmsimError
+from gemmsim.support.identity_cache import cached_by_identity
 from gemmsim.trace import words
 from gemmsim.trace.types import Argument, Launch
 
@@ -37,6 +38,7 @@ _SHARED_WINDOW_AT, _LOCAL_WINDOW_AT, _NEW_LOCAL_WINDOW_AT = 0x1C, 0x24, 0x2FC
 _DEFAULT_STACK_BYTES = 1024
 
 
+@cached_by_identity(8)
 def stack_bytes(program: Program) -> int:
     """Bytes of local memory a thread."""
     calls = any(row_of(i).kind is Kind.CALL for i in program.instructions)
