@@ -85,9 +85,8 @@ def schedule(
 def _clock_hz(program: Program, trace: WarpTrace, gpu: GpuSpec) -> float:
     """The SM clock under the launch's load: matrix instructions other than FP64's lower it, however few there are.
 
-    Found on an H200 (own microbenchmark, tests/records/h200_clock.json): HMMA and IMMA run at one clock from a seventh
-    of the tensor pipe's rate on, DMMA at that of kernels without matrix instructions. Rarer ones run lower still, which
-    is not modelled.
+    Found on two H200 (own microbenchmark, tests/records/h200_clock.json): HMMA and IMMA run at one clock within 4 %,
+    however often they issue and whatever loads stand beside them, DMMA at that of kernels without matrix instructions.
     """
     precisions = [row_of(instruction).precision for instruction in program.instructions]
     lowers = [name.startswith("tensor_") and name != "tensor_fp64" for name in precisions]
