@@ -1,4 +1,8 @@
-"""gemmsim analyze."""
+"""The command `gemmsim analyze`, which predicts what one kernel launch does.
+
+An option that describes the launch belongs in `options.py`, where other commands take it from; an option of this
+command alone belongs here.
+"""
 
 from __future__ import annotations
 

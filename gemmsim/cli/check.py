@@ -1,4 +1,4 @@
-"""gemmsim check."""
+"""The command `gemmsim check`, which holds a launch against expectations and baselines."""
 
 from __future__ import annotations
 

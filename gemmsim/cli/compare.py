@@ -1,4 +1,4 @@
-"""gemmsim compare."""
+"""The command `gemmsim compare`, which predicts several kernels or GPUs and holds them side by side."""
 
 from __future__ import annotations
 

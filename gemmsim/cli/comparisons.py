@@ -1,4 +1,4 @@
-"""From the options of `compare` to its tasks."""
+"""Makes the tasks of `gemmsim compare` from its options."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gemmsim.support.errors import GemmsimError
 
 
 def comparison_tasks(options: CompareOptions) -> list[Task]:
-    """A task for each GPU and kernel; all kernels of the ladder where none is named.
+    """Make a task for each GPU and kernel; the kernels are all of the ladder where the options name none.
 
     Raises GemmsimError for whatever no rung could make sense of: an unknown kernel, tunable, GPU or dtype. A launch
     that only one rung refuses makes a task that is skipped.
@@ -36,7 +36,7 @@ def comparison_tasks(options: CompareOptions) -> list[Task]:
 
 
 def _named(text: str) -> tuple[str, str, dict[str, int]]:
-    """`tiled:tile=16` -> ("tiled:tile=16", "tiled", {"tile": 16})."""
+    """Split the text of a --kernel: `tiled:tile=16` gives ("tiled:tile=16", "tiled", {"tile": 16})."""
     kernel, _, constants = text.partition(":")
     info = kernel_info(kernel)
     tunables = parse_tunables(constants.split(",") if constants else (), "--kernel")

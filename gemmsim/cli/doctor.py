@@ -1,4 +1,4 @@
-"""gemmsim doctor."""
+"""The command `gemmsim doctor`, which tries what gemmsim needs of an installation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ FAILED = 2
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """ok: False makes the command fail; text: what was found, or what is missing and how to get it."""
+    """The result of one check of the installation.
+
+    ok    whether nothing is missing; where it is False, the command fails
+    text  what was found, or what is missing and how to get it
+    """
 
     name: str
     ok: bool
@@ -77,7 +81,10 @@ def _disassembler() -> str:
 
 
 def _shipped() -> str:
-    """Raises GemmsimError where there are no shipped programs and no compiler either."""
+    """Say how many programs are shipped, that is, kernels compiled beforehand, and with which tools they were made.
+
+    Raises GemmsimError where there are none and no compiler either.
+    """
     from gemmsim.compile.shipped import FOLDER, can_compile, read_index
     from gemmsim.compile.toolchain import tool_versions
     from gemmsim.launch.ladder import kernel_infos, kernel_path

@@ -1,4 +1,4 @@
-"""gemmsim explain."""
+"""The command `gemmsim explain`, which looks a term up in the glossary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What the installed commands share: subcommands loaded when asked for, records of options, errors as one line."""
+"""Code that the commands `gemmsim` and `gemmsim-validate` share.
+
+A subcommand's module is imported only when the subcommand is used, options are handed over as one record (a dataclass),
+and an error is printed as one line.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +26,11 @@ INTERRUPTED = 130  # as in gemmsim.support.processes, which takes its time to im
 
 
 def lazy_group(package: str, commands: Mapping[str, str]) -> type[click.Group]:
-    """A group whose subcommand `import-ncu` is `command` in the module `package`.import_ncu.
+    """Make the class of a click group that imports a subcommand's module when the subcommand is used.
 
-    commands  name -> what the command does, in a line; the text stands there so that --help imports no module
+    The subcommand `import-ncu` is the object `command` in the module `package`.import_ncu.
+
+    commands  {name of a subcommand: one line that says what it does}; with these lines --help need not import modules
     """
 
     class LazyGroup(click.Group):
@@ -47,14 +53,18 @@ def lazy_group(package: str, commands: Mapping[str, str]) -> type[click.Group]:
 
 
 def filled_by(option: Decorator, default: Any = None) -> Any:
-    """A field of a dataclass that the value of a click option fills, see `gathered`; `default`: where there is none."""
+    """Make a field of a dataclass that the value of a click option fills (see `gathered`).
+
+    default  the field's value where the dataclass is made without a command line
+    """
     return dataclasses.field(default=default, metadata={"option": option})
 
 
 def gathered(name: str, record: type[Any]) -> Decorator:
-    """A decorator: the command takes the options named like the fields of a dataclass as one argument, `name`.
+    """Make a decorator for a click command, which then gets several options as one dataclass, its argument `name`.
 
-    The options of fields made by `filled_by` are added to the command, in the order of the fields.
+    Each option fills the field of the dataclass `record` that has the option's name. The options of fields made by
+    `filled_by` are also added to the command, in the order of the fields.
     """
     fields = dataclasses.fields(record)
 

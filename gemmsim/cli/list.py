@@ -1,4 +1,4 @@
-"""gemmsim list kernels|gpus|metrics."""
+"""The command `gemmsim list`, which names the kernels, GPUs or metrics that gemmsim knows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def command(what: str, output_format: str, output: str | None) -> None:
 
 
 def _paragraph(row: dict[str, Any]) -> str:
-    """The name on a line of its own, as some names are long; below it, what is said of it."""
+    """Lay out a row as text: its name on a line of its own, as some names are long, and its other entries below."""
     lines = [str(row["name"])]
     for key, value in row.items():
         if key != "name" and value not in ("", [], None):

@@ -1,4 +1,8 @@
-"""Options that several commands share, and the record of those that say which launch is meant."""
+"""Options that several commands share, and the records (dataclasses) of the options that describe launches.
+
+An option that describes the launch belongs here. An option of a single command belongs in that command's own file, such
+as `analyze.py`. `compare` and `sweep` describe many launches at once and have records of their own here.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ FAILED = 1  # exit status where an expectation does not hold or C is wrong
 
 
 def format_option(*forms: str) -> Decorator:
-    """--format; the first of `forms` is the default."""
+    """Make the option --format, whose value is one of `forms`; the first of them is the default."""
     return click.option(
         "--format",
         "output_format",
@@ -44,12 +48,21 @@ caches_option = click.option(
     show_default=True,
     help="cold: L2 is empty, as Nsight Compute measures. warm: as an identical launch just before left it.",
 )
-engine_option = click.option(
-    "--engine",
-    type=click.Choice(["auto", "simpy", "native"]),
-    default="auto",
-    show_default=True,
-    help="What runs the model of the SM; auto takes SimPy where it costs at most about 0.2 s.",
+
+
+def engine_option_saying(help_text: str) -> Decorator:
+    """Make the option --engine, which chooses what runs the model of the SM, with this help text."""
+    return click.option(
+        "--engine",
+        type=click.Choice(["auto", "simpy", "native"]),
+        default="auto",
+        show_default=True,
+        help=help_text,
+    )
+
+
+engine_option = engine_option_saying(
+    "auto takes SimPy for short runs, else the native loop; both give the same numbers."
 )
 size_option = click.option("--size", type=int, metavar="N", help="M = N = K = N.")
 m_option = click.option("--m", type=int, help="Rows of A and C.")
@@ -58,7 +71,7 @@ k_option = click.option("--k", type=int, help="Columns of A, rows of B.")
 
 
 def plot_option(kinds: Sequence[str]) -> Decorator:
-    """The option --plot, which may be given several times; `kinds` are the pictures that the command can draw."""
+    """Make the option --plot, which may be given several times; `kinds` are the pictures that the command can draw."""
     named = f"{kinds[0]}.png" if len(kinds) == 1 else " or ".join(f"{kind}.png" for kind in kinds)
     return click.option(
         "--plot",
@@ -71,7 +84,7 @@ def plot_option(kinds: Sequence[str]) -> Decorator:
 
 @dataclass(frozen=True, slots=True)
 class LaunchOptions:
-    """TARGET and the options that say which launch is meant, as typed; `requests` makes a LaunchSpec of them."""
+    """TARGET and the options that describe one launch, as typed; `cli/requests.py` makes a LaunchSpec of them."""
 
     target: str | None = filled_by(target_argument)
     kernel: str | None = filled_by(kernel_option)
@@ -118,12 +131,12 @@ class LaunchOptions:
         click.option("--seed", type=int, default=0, show_default=True, help="Of the random arrays."), 0
     )
     no_cache: bool = filled_by(no_cache_option, default=False)
-    engine: str = "auto"
+    engine: str = "auto"  # no option here: subclasses add it
 
 
 @dataclass(frozen=True, slots=True)
 class TimedLaunchOptions(LaunchOptions):
-    """The same of a command that reports how long the launch takes, with --engine."""
+    """The `LaunchOptions` and --engine, for a command that reports how long the launch takes."""
 
     engine: str = filled_by(engine_option, "auto")
 
@@ -158,7 +171,7 @@ class CompareOptions:
 
     @property
     def gpu_names(self) -> list[str]:
-        """The names that --gpu or --gpus gives, or the default one."""
+        """The names of GPUs that --gpu or --gpus gives; the default GPU where neither was given."""
         return [self.gpu or DEFAULT_GPU] if self.gpus is None else [name.strip() for name in self.gpus.split(",")]
 
 

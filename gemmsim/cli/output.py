@@ -1,4 +1,4 @@
-"""Where a command's data goes."""
+"""Writes the data of a command to stdout or to a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def emit(text: str, path: str | None) -> None:
 
 
 def write_file(content: bytes, path: str) -> None:
-    """Write a file so that no reader ever sees half of it. Raises GemmsimError where it cannot be written."""
+    """Write `content` to the file `path`, of which no reader ever sees half. Raises GemmsimError where it cannot."""
     try:
         write_atomically(Path(path), content)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The option --plot, which says what picture is written into which file."""
+"""Reads the option --plot, which says what picture goes into which file, and writes these files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gemmsim.support.errors import GemmsimError
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One --plot: the kind of picture, the path of its file, and "png", "svg" or "pdf"."""
+    """What one --plot asks for: a kind of picture, the path of its file, and its format: "png", "svg" or "pdf"."""
 
     kind: str
     path: str
@@ -40,7 +40,7 @@ def wanted_plots(texts: Sequence[str], kinds: Sequence[str]) -> list[Wanted]:
 
 
 def write_plots(wanted: Sequence[Wanted], makers: Mapping[str, Callable[[], Any]]) -> None:
-    """Draw all, then write all. `makers` has for each kind a function that makes the figure."""
+    """Draw all pictures, then write all files. `makers` has for each kind a function that makes the figure."""
     from gemmsim.report.plots.figure import figure_bytes
 
     drawn = [(one.path, figure_bytes(makers[one.kind](), one.file_format)) for one in wanted]

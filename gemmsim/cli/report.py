@@ -1,4 +1,4 @@
-"""gemmsim report."""
+"""The command `gemmsim report`, which writes the prediction of one launch as an HTML file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the options of `analyze` to a LaunchSpec: what can be checked before compiling is checked here."""
+"""Makes a LaunchSpec from the options that describe a launch, and checks what can be checked before compiling."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from gemmsim.trace.types import Argument, Launch
 
 
 def requested_launch(options: LaunchOptions) -> LaunchSpec:
-    """What the options of a command ask for. Raises GemmsimError, one line, where they make no launch."""
+    """The launch that the options of a command describe. Raises GemmsimError, one line, where they describe none."""
     check_one_kernel(options.kernel, options.target, "analyze")
     args = [parse_argument(text) for text in options.args]
     return launch_on(load_gpu(options.gpu, options.gpu_sets), args, options)
 
 
 def launch_on(gpu: GpuSpec, args: Sequence[Argument], options: LaunchOptions) -> LaunchSpec:
-    """As `requested_launch`, with this GPU and these arguments in place of those in the options."""
+    """Make the launch that `options` describe, but on this GPU and with these arguments instead of theirs."""
     size = problem_size(options.size, options.m, options.n, options.k)
     limit = DEFAULT_MAX_INSTRUCTIONS if options.max_instructions is None else options.max_instructions
     settings = Settings(options.full, limit, not options.no_cache, options.engine)
@@ -45,7 +45,7 @@ def launch_on(gpu: GpuSpec, args: Sequence[Argument], options: LaunchOptions) ->
 
 
 def check_one_kernel(kernel: str | None, target: str | None, command: str) -> None:
-    """Raises GemmsimError unless exactly one of --kernel and TARGET was given."""
+    """Raises GemmsimError, which names `command`, unless exactly one of --kernel and TARGET was given."""
     if (kernel is None) == (target is None):
         raise GemmsimError(
             f"give either --kernel NAME or a TARGET such as my.py:my_gemm (see gemmsim {command} --help)"
@@ -53,7 +53,7 @@ def check_one_kernel(kernel: str | None, target: str | None, command: str) -> No
 
 
 def refuse_own(kernel: str, given: Mapping[str, object]) -> None:
-    """Raises GemmsimError where an option was given that only a kernel of the user's own takes."""
+    """Raises GemmsimError where one of the options `given` has a value: only a kernel of the user's own takes them."""
     for name, value in given.items():
         if value:
             raise GemmsimError(f"{name} is for a kernel of your own; --kernel {kernel} takes it from the size")

@@ -1,4 +1,4 @@
-"""gemmsim sensitivity."""
+"""The command `gemmsim sensitivity`, which makes each number of the GPU better in turn and predicts the time."""
 
 from __future__ import annotations
 

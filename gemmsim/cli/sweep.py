@@ -1,4 +1,4 @@
-"""gemmsim sweep."""
+"""The command `gemmsim sweep`, which predicts all combinations of tunables, sizes and GPUs and ranks them."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _runner(jobs: int | None, scheduler: str | None) -> Runner:
 
 
 def _results(output: str | None) -> Path:
-    """The file of results; its folder exists afterwards."""
+    """The file for the results: `output`, or by default one in the cache folder, which is made where it is missing."""
     if output is not None:
         return Path(output)
     from gemmsim.compile import default_cache
@@ -108,7 +108,13 @@ def _swept(
     again: bool,
     path: Path,
 ) -> Sweep | None:
-    """The ranking; None where the sweep was interrupted, which a line on standard error says."""
+    """Run the sweep with a progress bar, and return its ranking.
+
+    again  predict also what `store` has a result for
+    path   the file of `store`, for the message
+
+    Returns None where the user interrupted the sweep; a line on standard error then says so.
+    """
     from tqdm import tqdm
 
     from gemmsim.sweep.run import sweep

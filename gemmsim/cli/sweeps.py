@@ -1,4 +1,4 @@
-"""From the options of `sweep` to its jobs: lists of values, sizes, and kernels of the user's own."""
+"""Makes the jobs of `gemmsim sweep` from its options, for kernels of the ladder and of the user's own."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Axes = dict[str, tuple[int, ...]]
 
 
 def parse_sizes(texts: Sequence[str]) -> list[Size]:
-    """The sizes of --size, such as `1024,2048` or `4096x4096x1024` (M x N x K), each once."""
+    """Read the texts of --size, such as `1024,2048` or `4096x4096x1024` (M x N x K); each size is returned once."""
     found: list[Size] = []
     for word in (word.strip() for text in texts for word in text.split(",")):
         parts = word.lower().split("x")
@@ -42,9 +42,10 @@ def parse_sizes(texts: Sequence[str]) -> list[Size]:
 
 
 def parse_axes(texts: Sequence[str], kernel: str | None) -> tuple[Axes, dict[str, str]]:
-    """The tunables and expressions of --set-kernel, as ({name: values}, {name: expression}).
+    """Read the texts of --set-kernel as ({name: values}, {name: expression}).
 
-    `bm=64,128` gives values, as does `bm=all` for a rung; `threads=2*bm` gives an expression, for other kernels only.
+    `bm=64,128` gives values; so does `bm=all` where `kernel` is a rung. `threads=2*bm` gives an expression, which only
+    a kernel of the user's own may have (`kernel` is None).
     """
     axes: Axes = {}
     derived: dict[str, str] = {}
@@ -64,7 +65,7 @@ def parse_axes(texts: Sequence[str], kernel: str | None) -> tuple[Axes, dict[str
 
 
 def sweep_jobs(options: SweepOptions) -> tuple[list[Job], list[Pruned], list[str]]:
-    """Combinations that may launch, those that cannot, and the names of the tunables that are varied."""
+    """Return the jobs of combinations that may launch, those that cannot, and the names of the varied tunables."""
     axes, derived = parse_axes(options.kernel_sets, options.kernel)
     sizes = parse_sizes(options.sizes)
     names = dict.fromkeys(name.strip() for name in options.gpus.split(","))
@@ -83,10 +84,11 @@ def sweep_jobs(options: SweepOptions) -> tuple[list[Job], list[Pruned], list[str
 def _file_jobs(
     options: SweepOptions, axes: Axes, derived: dict[str, str], sizes: Sequence[Size], gpus: Sequence[GpuSpec]
 ) -> tuple[list[Job], list[Pruned]]:
-    """Combinations of a kernel of the user's own.
+    """Return the jobs of a kernel of the user's own, and the combinations that cannot launch.
 
-    `{expression}` in --entry, --grid, --block, --shared and --arg is filled in for each. It may name what --set-kernel
-    names, and m, n and k. A Python function is called with the values of `axes`, and returns the kernel.
+    `{expression}` in --entry, --grid, --block, --shared and --arg is filled in for each combination. It may use the
+    names that --set-kernel gives, and m, n and k. A Python function is called with the values of `axes`, and returns
+    the kernel.
     """
     refuse_dtype(options.dtype)
     jobs, pruned = [], []
@@ -124,7 +126,7 @@ def _own_launch(options: LaunchOptions, gpu: GpuSpec, tunables: dict[str, int]) 
 
 
 def _filled(options: SweepOptions, names: Mapping[str, int], size: Size | None) -> LaunchOptions:
-    """What `analyze` would be told for one combination."""
+    """The options that `gemmsim analyze` would get for one combination; `names` are the values for expressions."""
     m, n, k = size or (None, None, None)
     shared = fill(options.shared, names)
     if not shared.isdecimal():
@@ -147,7 +149,10 @@ def _filled(options: SweepOptions, names: Mapping[str, int], size: Size | None) 
 
 
 def _counts(text: str | None, names: Mapping[str, int], option: str) -> str:
-    """`{n//bn},{m//bm}` -> "8,4"; a count may be 0 here, which no launch allows."""
+    """Fill in the --grid or --block of one combination: `{n//bn},{m//bm}` becomes "8,4".
+
+    A count of 0 passes here; `unlaunchable` then leaves the combination out.
+    """
     if text is None:
         raise GemmsimError(f"{option} is missing: a kernel of your own needs --grid X,Y,Z and --block X,Y,Z")
     filled = fill(text, names)

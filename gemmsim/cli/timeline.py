@@ -1,14 +1,15 @@
-"""gemmsim timeline."""
+"""The command `gemmsim timeline`, which shows what the warps of one SM do."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
-from gemmsim.cli.group import gathered
-from gemmsim.cli.options import TimedLaunchOptions, output_option
+from gemmsim.cli.group import filled_by, gathered
+from gemmsim.cli.options import LaunchOptions, engine_option_saying, output_option
 from gemmsim.cli.output import emit
 from gemmsim.support.errors import GemmsimError
 
@@ -16,8 +17,20 @@ if TYPE_CHECKING:
     from gemmsim.report.timeline.types import TimelineReport, Window
 
 
+@dataclass(frozen=True, slots=True)
+class TimelineOptions(LaunchOptions):
+    """The `LaunchOptions` and an --engine that offers no choice: only SimPy can record a timeline."""
+
+    engine: str = filled_by(
+        engine_option_saying(
+            "A timeline is recorded while SimPy runs: auto and simpy are the same here, native is refused."
+        ),
+        "auto",
+    )
+
+
 @click.command("timeline")
-@gathered("options", TimedLaunchOptions)
+@gathered("options", TimelineOptions)
 @click.option("--blocks", type=int, metavar="N", help="The SM's first N blocks.  [default: as many as it holds]")
 @click.option("--cycles", metavar="FROM:TO", help="Only these cycles: 1000:1060.")
 @click.option("--warps", type=int, default=8, show_default=True, metavar="N", help="Rows of the text.")
@@ -31,7 +44,7 @@ if TYPE_CHECKING:
 )
 @output_option
 def command(
-    options: TimedLaunchOptions,
+    options: TimelineOptions,
     blocks: int | None,
     cycles: str | None,
     warps: int,
@@ -73,7 +86,11 @@ def _ends(cycles: str) -> tuple[int, int]:
 
 
 def _window(report: TimelineReport, ends: tuple[int, int] | None, most_intervals: int | None) -> Window:
-    """The cycles that are asked for, or all; fewer where a file would grow too large, and then stderr says which."""
+    """The cycles to show: those from `ends[0]` to before `ends[1]`, or all where `ends` is None.
+
+    most_intervals  how many intervals the output may hold, None for any number; where the cycles have more, the window
+                    ends sooner, and stderr says which cycles it has
+    """
     from gemmsim.report.timeline.types import Window, fitting
 
     cycles = report.timeline.cycles

@@ -13,18 +13,18 @@ from gemmsim.support.errors import GemmsimError
 from gemmsim.support.periodic_array import PERIOD_BYTES, periodic_array
 from gemmsim.trace.types import Argument, Launch
 
-MAX_ARRAY_BYTES = 8 * 2**30  # a larger one might not fit into the memory of the machine that simulates
+MAX_ARRAY_BYTES = 8 * 2**30  # a larger array might not fit into the memory of the machine that simulates
 
 NUMPY_DTYPES = {name: np.dtype(dtype.numpy_name) for name, dtype in DTYPES.items()}
-PERIODIC_ABOVE = 1 << 20  # elements
+PERIODIC_ABOVE = 1 << 20  # elements of an array; see `Contents`
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
     """What an array holds when the kernel starts; it stands for the array as the value of an `Argument`.
 
-    value    the value of every element; None: random numbers, see `random_array`
-    periodic whether an array of more than PERIODIC_ABOVE elements repeats one period, see `support.periodic_array`
+    value     the value of every element; None: random numbers, see `random_array`
+    periodic  whether an array of more than PERIODIC_ABOVE elements repeats one period, see `support.periodic_array`
     """
 
     value: float | None = None
@@ -32,9 +32,9 @@ class Contents:
 
 
 def with_arrays(launch: Launch, seed: int) -> Launch:
-    """A launch with an array in place of each `Contents`. One generator draws them all, in the order of the arguments.
+    """Return `launch` with an array in place of each `Contents`; arrays that are there already stay as they are.
 
-    Arrays that are there already stay as they are.
+    One generator, which starts from `seed`, draws all random arrays, in the order of the arguments.
     """
     random = np.random.default_rng(seed)
     args = (
@@ -45,7 +45,7 @@ def with_arrays(launch: Launch, seed: int) -> Launch:
 
 
 def array_argument(what: str, dtype: str, shape: tuple[int, ...], contents: Contents) -> Argument:
-    """An array to be filled. Raises GemmsimError, beginning with `what`, for one above MAX_ARRAY_BYTES."""
+    """An array argument that `with_arrays` fills. Raises GemmsimError, beginning with `what`, above MAX_ARRAY_BYTES."""
     size_bytes = math.prod(shape) * DTYPES[dtype].item_bytes
     if size_bytes > MAX_ARRAY_BYTES:
         limit = MAX_ARRAY_BYTES >> 30
@@ -54,7 +54,7 @@ def array_argument(what: str, dtype: str, shape: tuple[int, ...], contents: Cont
 
 
 def random_array(dtype: str, shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np.generic]:
-    """Floats from [-0.5, 0.5), signed integers from [-8, 8), unsigned ones from [0, 16)."""
+    """Draw an array: floats from [-0.5, 0.5), signed integers from [-8, 8), unsigned ones from [0, 16)."""
     if dtype == "f64":
         return random.random(shape) - 0.5
     if dtype in FLOATS:
@@ -66,7 +66,7 @@ def random_array(dtype: str, shape: tuple[int, ...], random: np.random.Generator
 
 
 def bf16_bits(values: NDArray[np.float32]) -> NDArray[np.uint16]:
-    """The upper halves of finite float32 values, rounded to nearest even."""
+    """Round finite float32 values to bf16, to nearest even, and return the bits: the upper halves of the float32."""
     bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32).astype(np.uint64)
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
 

@@ -1,4 +1,7 @@
-"""A case of the ladder: a rung, its constants, a problem size and a type; and the launch that it stands for."""
+"""Makes launches of the ladder, that is, of the built-in kernels, each of which is a rung.
+
+A case says which rung is meant, with which constants (tunables), problem size and type.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LadderCase:
-    """C = alpha A @ B + beta C by a rung of the ladder.
+    """One GEMM, C = alpha A @ B + beta C, by a rung of the ladder.
 
-    dtype                 of A and B, the rung's default where None
-    tunables              those that differ from the rung's defaults
-    dynamic_shared_bytes  a block, beyond what the rung takes
-    seed                  of the random matrices; C is NaN where beta is 0, so that reading it would show
-    warm_caches           L2 begins as an identical launch just before has left it
+    kernel                name of the rung
+    dtype                 type of A and B; None: the rung's default
+    tunables              {name: value} of the tunables that differ from the rung's defaults
+    dynamic_shared_bytes  bytes of dynamic shared memory that a block gets beyond what the rung takes
+    seed                  what the generator of the random matrices starts from; where beta is 0, a C of floats is
+                          filled with NaN instead, so that a kernel that reads it gives itself away
+    warm_caches           whether L2 begins as an identical launch just before has left it; else it begins empty
     """
 
     kernel: str
@@ -44,7 +49,7 @@ class LadderCase:
 
 
 def ladder_launch(case: LadderCase, gpu: GpuSpec, settings: Settings = USUAL_SETTINGS) -> LaunchSpec:
-    """The launch of a case on a GPU. Raises GemmsimError, one line, for whatever does not fit the rung."""
+    """Make the launch of a case on a GPU. Raises GemmsimError, one line, for whatever does not fit the rung."""
     info = kernel_info(case.kernel)
     m, n, k = case.m, case.n, case.k
     tunables = checked_tunables(info, case.tunables)
@@ -91,7 +96,7 @@ def _arguments(
 
 
 def gemm_check(info: KernelInfo, alpha: float, beta: float) -> GemmCheck:
-    """How the C of a rung is checked; the positions are those of the rung's arguments."""
+    """How the C of a rung is checked; positions in it count the rung's arguments."""
     a, b, c = (info.arguments.index(name) for name in "ABC")
     bias = info.arguments.index("bias") if "bias" in info.arguments else None
     return GemmCheck(a, b, c, alpha, beta, info.b_transposed, bias, info.relu, info.operand_roundoff)
@@ -114,7 +119,7 @@ def signature(args: Sequence[Argument]) -> tuple[ArgType, ...]:
 
 
 def checked_tunables(info: KernelInfo, wanted: dict[str, int]) -> dict[str, int]:
-    """All tunables of a rung, with the defaults of those that are not wanted otherwise.
+    """All tunables of a rung with their values: those in `wanted`, and the defaults of the others.
 
     Raises GemmsimError for a tunable or a value that the rung does not have.
     """
@@ -130,7 +135,10 @@ def checked_tunables(info: KernelInfo, wanted: dict[str, int]) -> dict[str, int]
 
 
 def checked_dtype(info: KernelInfo, wanted: str | None) -> str:
-    """The type of A and B, the rung's default where None is wanted. GemmsimError for one that it does not take."""
+    """The type of A and B: `wanted`, or the rung's default where that is None.
+
+    Raises GemmsimError for a type that the rung does not take.
+    """
     if wanted is None:
         return info.dtypes[0]
     if wanted not in info.dtypes:

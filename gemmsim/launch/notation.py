@@ -1,4 +1,4 @@
-"""How a launch is written on a command line and in tests: arguments, dimensions, sizes and KEY=VALUE."""
+"""Reads a launch as it is written on a command line and in tests: arguments, dimensions, sizes and KEY=VALUE."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FORMS = "expected f32[256,256] (random), f32[256,256]=0, i32=256 or f32=1.0"
 
 
 def parse_dims(text: str, option: str) -> tuple[int, int, int]:
-    """`8`, `8,8` or `8,8,1` as (x, y, z). Raises GemmsimError unless there are one to three integers of at least 1."""
+    """Read `8`, `8,8` or `8,8,1` as (x, y, z). Raises GemmsimError but for one to three integers of at least 1."""
     words = text.split(",")
     if not 1 <= len(words) <= 3 or not all(map(_COUNT.fullmatch, words)):
         raise GemmsimError(f"{option} '{text}' is not X,Y,Z: expected one to three positive integers, as in 8,8,1")
@@ -29,7 +29,7 @@ def parse_dims(text: str, option: str) -> tuple[int, int, int]:
 
 
 def parse_argument(text: str) -> Argument:
-    """One --arg; an array without a value will be random."""
+    """Read one --arg; an array without a value will hold random numbers. Raises GemmsimError where it is malformed."""
     match = _ARGUMENT.fullmatch(text.strip())
     if match is None:
         raise GemmsimError(f"--arg '{text}' is malformed: {_FORMS}")
@@ -50,7 +50,7 @@ def parse_argument(text: str) -> Argument:
 
 
 def problem_size(size: int | None, m: int | None, n: int | None, k: int | None) -> tuple[int, int, int] | None:
-    """(m, n, k) of --size, or of --m, --n and --k; None where none of them was given."""
+    """The problem size (m, n, k) from --size, or from --m, --n and --k; None where none of them was given."""
     given = {"--m": m, "--n": n, "--k": k}
     for name, value in {"--size": size, **given}.items():
         if value is not None and value < 1:
@@ -68,14 +68,14 @@ def problem_size(size: int | None, m: int | None, n: int | None, k: int | None) 
 
 
 def needed_size(size: tuple[int, int, int] | None) -> tuple[int, int, int]:
-    """The size itself. Raises GemmsimError where none was given."""
+    """Return `size`. Raises GemmsimError where it is None, which means that the user gave none."""
     if size is None:
         raise GemmsimError("no problem size: give --size N, or --m, --n and --k")
     return size
 
 
 def parse_assignments(texts: Iterable[str], option: str) -> dict[str, str]:
-    """`key=value`, repeated. Raises GemmsimError for a text of another form and for a key that comes twice."""
+    """Read texts `key=value` as {key: value}. Raises GemmsimError for another form and for a key that comes twice."""
     pairs: dict[str, str] = {}
     for text in texts:
         key, equals, value = (part.strip() for part in text.partition("="))
@@ -88,7 +88,7 @@ def parse_assignments(texts: Iterable[str], option: str) -> dict[str, str]:
 
 
 def parse_tunables(texts: Iterable[str], option: str) -> dict[str, int]:
-    """`key=16`, repeated. Raises GemmsimError as `parse_assignments` does, and for a value that is no integer."""
+    """Read texts `key=16` as {key: 16}. Raises GemmsimError as `parse_assignments` does, and where 16 is no integer."""
     chosen = {}
     for key, value in parse_assignments(texts, option).items():
         if not re.fullmatch(r"-?[0-9]+", value):

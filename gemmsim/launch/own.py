@@ -1,4 +1,4 @@
-"""Kernels of the user's own: the file that TARGET names, and which of its arguments are a GEMM's."""
+"""Kernels of the user's own: finds the source that TARGET names, and the arguments that are the matrices of a GEMM."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gemmsim.trace.types import Argument
 
 
 def split_target(target: str) -> tuple[str, str]:
-    """(file, function of a Python file) of a TARGET; the function is "" for a file of another kind."""
+    """Split a TARGET into (file, function); the function is "" where the file is not Python."""
     file, colon, function = target.rpartition(":")
     return (file, function) if colon and Path(file).suffix.lower() == ".py" else (target, "")
 
@@ -22,8 +22,8 @@ def split_target(target: str) -> tuple[str, str]:
 def own_source(target: str, entry: str | None, args: Sequence[Argument] = ()) -> tuple[KernelSource, str]:
     """The source that TARGET names, for these arguments, and what to call the kernel in a report.
 
-    `FILE.py:function`; the others take --entry, which may be missing where the file holds one kernel. Raises
-    GemmsimError where the file cannot be read or is of no known kind.
+    TARGET is `FILE.py:function` or a .cu, .ptx or .cubin file. Of the latter, `entry` names the kernel; it may be None
+    where the file holds only one. Raises GemmsimError where the file cannot be read or is of no known kind.
     """
     file, function = split_target(target)
     if function and entry:
@@ -34,8 +34,11 @@ def own_source(target: str, entry: str | None, args: Sequence[Argument] = ()) ->
 def check_of_arrays(
     args: Sequence[Argument], sizes: tuple[int, int, int] | None, alpha: float, beta: float
 ) -> tuple[GemmCheck, tuple[int, int, int]]:
-    """How C is checked, and (M, N, K). The first three arrays are A, B and C, two-dimensional, or flat where `sizes`
-    are given. Raises GemmsimError where they are not."""
+    """How C is checked, and (M, N, K).
+
+    The first three arrays among `args` are taken as A, B and C. They have two dimensions; where `sizes` (M, N, K) are
+    given, they may be flat. Raises GemmsimError where there are fewer arrays, or their shapes are not those of a GEMM.
+    """
     arrays = [position for position, argument in enumerate(args) if argument.shape]
     if len(arrays) < 3:
         raise GemmsimError(f"--verify gemm takes the first three arrays as A, B, C, but {len(arrays)} were given")

@@ -20,10 +20,10 @@ DEFAULT_MAX_INSTRUCTIONS = 2_000_000_000
 class Labels:
     """What reports call the kernel.
 
-    kernel    "tiled", or the function or entry of the user's own
-    title     one line, "" where there is none
+    kernel    "tiled", or the name of the function or entry of the user's own kernel
+    title     one line that says what the kernel is, "" where there is none
     m, n, k   problem size of a GEMM, None where the launch is not known to be one
-    tunables  of a ladder kernel, {"tile": 32}
+    tunables  values by name, {"tile": 32}; {} where the kernel has none
     """
 
     kernel: str
@@ -35,20 +35,20 @@ class Labels:
 
     @property
     def size(self) -> tuple[int, int, int] | None:
-        """(m, n, k), None where one of them is not known."""
+        """The problem size (m, n, k); None where one of them is not known."""
         return None if self.m is None or self.n is None or self.k is None else (self.m, self.n, self.k)
 
 
 @dataclass(frozen=True, slots=True)
 class GemmCheck:
-    """C is to be compared with alpha * A @ B + beta * C in float64.
+    """How C is checked: it is compared with alpha * A @ B + beta * C in float64.
 
-    a, b, c         positions in `Launch.args`
-    b_transposed    the argument holds B's transpose, [n, k]
-    bias            position of a vector [n] that is added to each row, None where there is none
-    relu            C is max(0, alpha * A @ B + beta * C + bias)
+    a, b, c           positions of A, B and C in `Launch.args`
+    b_transposed      whether the argument holds B's transpose, [n, k]
+    bias              position of a vector [n] that is added to each row of C, None where there is none
+    relu              whether C should be max(0, alpha * A @ B + beta * C + bias)
     operand_roundoff  unit roundoff of the precision to which the kernel rounds A and B, 0 where it does not round them
-    sizes           (M, N, K) where the arrays may be flat, None where their shapes say them
+    sizes             (M, N, K) where the arrays may be flat, None where their shapes give the sizes
     """
 
     a: int
@@ -67,11 +67,11 @@ class GemmCheck:
 class Settings:
     """How a prediction is worked out.
 
-    full              every block is executed, not a sample of them
+    full              whether every block is executed, not a sample of them
     max_instructions  warp instructions that are executed before the run is given up as endless; GemmsimError below 1
     use_cache         whether a kernel that was compiled before is taken from the cache
-    engine            which drive of the SM model runs: "simpy", "native", or "auto" for SimPy where it costs at most
-                      about 0.2 s; both predict the same
+    engine            what runs the model of the SM: "simpy", "native" (a compiled loop), or "auto" for SimPy where it
+                      costs at most about 0.2 s and the loop otherwise; both predict the same
     """
 
     full: bool = False
@@ -89,14 +89,14 @@ USUAL_SETTINGS = Settings()
 
 @dataclass(frozen=True)
 class LaunchSpec:
-    """One launch to predict. It is small and can be sent to another process, as long as its arrays are not drawn.
+    """One launch to predict. It is small and can be sent to another process, as long as its arrays are `Contents`.
 
     kernel       what to compile
     launch       grid, block and arguments; an array may be given as `arrays.Contents`, which says how to fill it
     gpu          the GPU to predict for
     verify       how C is checked, None where it is not
-    warm_caches  L2 begins as an identical launch just before has left it; else it begins empty
-    seed         of the random arrays; GemmsimError below 0
+    warm_caches  whether L2 begins as an identical launch just before has left it; else it begins empty
+    seed         what the generator of the random arrays starts from; GemmsimError below 0
     """
 
     kernel: KernelSource
@@ -115,5 +115,5 @@ class LaunchSpec:
             raise GemmsimError(f"--shared {self.launch.dynamic_shared_bytes} must be 0 or more bytes")
 
     def launch_with_arrays(self) -> Launch:
-        """The launch with every array filled as its `Contents` says: what can be executed."""
+        """The launch with every array filled as its `Contents` says, so that it can be executed."""
         return with_arrays(self.launch, self.seed)

@@ -18,14 +18,14 @@ from gemmsim.support.processes import available_cpus, workers
 
 @dataclass(frozen=True)
 class Task:
-    """A launch to analyse, or why there is none. name: what the comparison calls it."""
+    """A launch to analyse under the name that the comparison calls it; in its place a `Skipped`, which says why not."""
 
     name: str
     spec: LaunchSpec | Skipped
 
 
 def task_of(name: str, gpu: str, make: Callable[[], LaunchSpec]) -> Task:
-    """A task with the launch that `make` returns; where it raises GemmsimError, a task that is skipped."""
+    """Make a task of the launch that `make` returns; where `make` raises GemmsimError, the task is skipped."""
     try:
         return Task(name, make())
     except GemmsimError as error:
@@ -34,7 +34,11 @@ def task_of(name: str, gpu: str, make: Callable[[], LaunchSpec]) -> Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """result: the launch, or why there is none; warned: the warnings that its analysis gave, one line each."""
+    """What became of a task.
+
+    result  the analysed launch, or why there is none
+    warned  the warnings that its analysis gave, one line each
+    """
 
     result: LaunchSummary | Skipped
     warned: tuple[str, ...] = ()
@@ -49,7 +53,7 @@ def compare(
     """Analyse `tasks`, all of one size and with the same caches, and compare them in their order.
 
     by_gpu    whether the rows of a group are GPUs, not kernels
-    jobs      how many processes work at once; the CPUs of this machine where None; 1 starts no process
+    jobs      how many processes work at once; None: one for each CPU at hand; 1: this process does the work
     progress  called in this process with each outcome, as it comes
 
     A task that cannot be compiled or launched becomes a `Skipped`. Raises GemmsimError where all are skipped, or where
@@ -74,7 +78,11 @@ def compare(
 
 
 def run_task(task: Task) -> Outcome:
-    """One analysis. What gemmsim refuses, in one line, is an outcome; anything else is a defect and raised."""
+    """Analyse the launch of a task.
+
+    Where gemmsim refuses the launch with a GemmsimError, the outcome is a `Skipped` with its message; any other
+    exception is a defect of gemmsim and is raised.
+    """
     from gemmsim.api import analyze
 
     spec = task.spec

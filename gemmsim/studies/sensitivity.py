@@ -22,13 +22,14 @@ NONE_LEFT = "cannot be better: the GPU has none of it, or as much as there can b
 def sensitivity(
     spec: LaunchSpec, share: float = 0.1, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> Sensitivity:
-    """Time of a launch with each number of its GPU better by `share`, one at a time.
+    """Predict the time of a launch with each number of its GPU better by `share` (0.1 is 10 %), one at a time.
 
     The kernel is executed once. For a number that changes only the time, the launch is timed again. For one that
     changes counts, such as the size of a cache, it is counted again first; it is executed again only where other blocks
     would be executed.
 
     progress  called with how many numbers are done, and how many there are
+
     Raises GemmsimError as `api.count` does, and for a share that is not between 0 and 1.
     """
     if not 0 < share < 1:
@@ -64,7 +65,7 @@ def sensitivity(
 
 
 def uses(program: Program, gpu: GpuSpec, key: str) -> bool:
-    """Whether a program's time can change with `key`: not with the numbers of a pipe that none of its code uses."""
+    """Whether a program's time can change with the number `key`: not where it is of a pipe that no instruction uses."""
     section, name, *_ = key.split(".")
     pipes = {pipe for one in program.instructions for pipe in port_pipes(port_of(one.opcode, program.arch), gpu.pipes)}
     always = ("cbu", "adu", "lsu")  # branches, barriers and address units have the latencies and rates of these pipes
