@@ -25,9 +25,11 @@ Parts = dict[int, list[tuple[int, int]]]  # warp of the trace -> parts [start, s
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """How loops are cut.
+    """How the main loops of warps are cut.
 
-    Each warp has at least `count` iterations of its main loop, of which `steady` are simulated in a row.
+    loops   the main loop of each warp that has one, by the warp's row in the trace
+    count   iterations that each of these loops has at least
+    steady  how many of them are simulated in a row, to find what one costs in the steady state
     """
 
     loops: dict[int, Loop]
@@ -36,11 +38,11 @@ class _Cut:
 
     @property
     def measured(self) -> int:
-        """How many iterations in the middle of these are measured.
+        """How many iterations in the middle of the `steady` ones are measured.
 
         They make whole periods: a loop over one element a step touches a new line every 32 iterations (4-byte
-        elements), and one that the compiler unrolled by 4 every 8. The iterations before them are left out, because
-        blocks that started together have not reached the steady state by then.
+        elements), and one that the compiler unrolled by 4 every 8. The iterations before the measured ones do not
+        count, because blocks that started together have not reached the steady state by then.
         """
         return next(period for period in (32, 16, 8, 4, 2, 1) if period <= self.steady // 2)
 
@@ -48,7 +50,7 @@ class _Cut:
 class Simulator:
     """Runs blocks of a trace on one SM and keeps count of what it simulated; `notes` says what it did not.
 
-    engine  which drive runs: as wanted, and "simpy" or "native" once `run` has decided
+    engine  the engine that is wanted, one of `drive.ENGINES`; after `run` the one that it chose, "simpy" or "native"
     """
 
     def __init__(
@@ -70,7 +72,7 @@ class Simulator:
         self.notes: list[str] = []
 
     def instructions(self, blocks: int) -> int:
-        """Warp instructions that `blocks` blocks execute in full."""
+        """How many warp instructions `blocks` blocks execute from their beginning to their end."""
         return sum(self._length(warp) for block in self._pick(blocks) for warp in block)
 
     def fits(self, blocks: int, resident: int, budget: int) -> bool:
@@ -79,13 +81,14 @@ class Simulator:
         return total <= budget or self._cut(self._pick(blocks), resident, budget) is not None
 
     def run(self, blocks: int, resident: int, active_sms: int, last_active_sms: int, budget: int) -> Totals:
-        """Totals of an SM that runs `blocks` blocks, `resident` at a time, simulating at most `budget` instructions.
+        """Return the totals of an SM that runs `blocks` blocks, `resident` at a time, while `active_sms` SMs share L2
+        and DRAM. At most `budget` warp instructions are simulated.
 
         Blocks that fit the budget are simulated in full. Else the main loop of each warp is cut to its first and last
-        iteration, and the cost of one iteration of all resident warps in the steady state is added for each one left
-        out. Where the last blocks are fewer than `resident`, their iterations are measured with so few blocks, while
-        `last_active_sms` SMs share L2 and DRAM. Without such a loop, the beginning of each warp is simulated and scaled
-        by instructions.
+        iteration, and the cost of one iteration of all resident warps in the steady state is added for each iteration
+        left out. Where the last blocks are fewer than `resident`, their iterations are measured with so few blocks,
+        while `last_active_sms` SMs share L2 and DRAM. Where no loops can be cut to fit the budget, the beginning of
+        each warp is simulated and scaled by instructions.
         """
         chosen = self._pick(blocks)
         total = self.instructions(blocks)
@@ -107,10 +110,11 @@ class Simulator:
         return _with_iterations(short, iteration.scaled(left_out), of_last.scaled(left_out), resident)
 
     def _pick(self, blocks: int) -> list[list[int]]:
-        """`blocks` blocks, taking the recorded ones in turn such that the last recorded one comes last.
+        """Choose `blocks` blocks, each a list of its warps: the recorded ones in turn, so that the last recorded one
+        comes last.
 
-        Where blocks differ, the last of a column has most to do, because it adds up what the others found (split-K),
-        and the busiest SM gets it.
+        Where blocks differ, the last block of a column of the grid has most to do, because it adds up what the others
+        found (split-K), and the busiest SM gets it.
         """
         recorded = self._streams.blocks.tolist()
         return [recorded[(i - blocks) % len(recorded)] for i in range(blocks)]
@@ -119,10 +123,10 @@ class Simulator:
         return len(self._streams.pcs(warp))
 
     def _cut(self, blocks: list[list[int]], resident: int, budget: int) -> _Cut | None:
-        """The cut whose simulations fit the budget together, None where there is none.
+        """Return a cut whose simulations together fit the budget, or None where there is none.
 
-        They are two: the blocks with their loops cut, and the steady state; and a third where the last blocks are fewer
-        than `resident`.
+        A cut takes two simulations: one of the blocks with their loops cut, and one of the steady state. Where the last
+        blocks are fewer than `resident`, a third finds their steady state.
         """
         warps = [warp for block in blocks for warp in block]
         for warp in set(warps) - self._loops.keys():
@@ -142,14 +146,14 @@ class Simulator:
         return _Cut(looping, count, steady) if steady >= LEAST_STEADY and left_out > 0 else None
 
     def _parts(self, cut: _Cut) -> Parts:
-        # The same number of iterations is left out of each warp: one that loops longer keeps more of them.
+        # The same number of iterations is left out of each warp: a warp that loops longer keeps more of them.
         return {
             warp: without_middle(loop, self._length(warp), loop.count - cut.count + ENDS, 0)
             for warp, loop in cut.loops.items()
         }
 
     def _iteration(self, blocks: list[list[int]], resident: int, active_sms: int, cut: _Cut) -> Totals:
-        """What one iteration of all warps of the resident blocks costs in the steady state."""
+        """Return what one iteration of all warps of the resident blocks costs in the steady state."""
         parts: Parts = {}
         before = each = 0
         for warp in (warp for block in blocks for warp in block):
@@ -160,7 +164,8 @@ class Simulator:
             first = loop.start + (loop.count - cut.steady) // 2 * loop.length
             parts[warp] = [(0, loop.start), (first, first + cut.steady * loop.length)]
             before, each = before + loop.start, each + loop.length
-        # As many iterations are left out behind as before, because warps that are ahead leave the loop early.
+        # As many iterations behind the measured ones do not count as before them, because warps that are ahead leave
+        # the loop early.
         stop = cut.steady - max(1, (cut.steady - cut.measured) // 2)
         marks = [before + (stop - cut.measured) * each, before + stop * each]
         begin, end = self._run(blocks, resident, active_sms, parts, marks).snapshots
@@ -204,9 +209,9 @@ class Simulator:
 
 
 def _with_iterations(short: Totals, full: Totals, last: Totals, resident: int) -> Totals:
-    """`short` with the iterations that were left out of it.
+    """Add to `short`, the totals of blocks whose loops were cut, the iterations that were left out of it.
 
-    They cost `full` for each `resident` blocks, and `last` for the blocks that remain.
+    These cost `full` for each generation of `resident` blocks, and `last` for the blocks that remain.
     """
     blocks = len(short.block_ends)
     generations = blocks // resident

@@ -1,4 +1,4 @@
-"""Which of the two drives simulates an SM: SimPy's, which people read and watch, or the native loop, for long runs."""
+"""Chooses what drives a simulation of an SM: SimPy, which people read and watch, or the native loop, for long runs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ SIMPY_INSTRUCTIONS = 70_000
 
 
 def engine_for(wanted: str, instructions: int, observed: bool) -> str:
-    """Which of "simpy" and "native" runs so many warp instructions. Observers need SimPy.
+    """Return which engine, "simpy" or "native", simulates `instructions` warp instructions.
 
-    Raises GemmsimError for a name that is none of ENGINES, and for an observer of the native engine.
+    wanted    one of ENGINES
+    observed  whether an observer watches, which needs SimPy
+
+    Raises GemmsimError for a name that is none of ENGINES, and where the native engine is wanted and observed.
     """
     if wanted not in ENGINES:
         raise GemmsimError(f"unknown engine '{wanted}'{nearest(wanted, ENGINES)}: known are {', '.join(ENGINES)}")
@@ -27,7 +30,7 @@ def engine_for(wanted: str, instructions: int, observed: bool) -> str:
 
 
 def drive(state: State, engine: str, observer: Observer | None = None) -> None:
-    """Simulate all blocks of a state that is at its beginning."""
+    """Simulate all blocks of `state`, which is at its beginning, with `engine`, "simpy" or "native"."""
     if engine == "native":
         run(state)
         return

@@ -23,12 +23,16 @@ from gemmsim.support.warp import WARP_LANES
 _KINDS = {
     OpcodeKind.BARRIER: Kind.BARRIER,
     OpcodeKind.COPY_GROUP: Kind.COPY_FENCE,
-}  # of those that do not go to memory; all others are PLAIN
+}  # for instructions that do not go to memory; those of any other kind are PLAIN
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InstructionTable:
-    """rows: one record `Instruction` a static instruction; ports: the names of the ports that their numbers mean."""
+    """The static instructions of a program, as the units of the SM see them.
+
+    rows   [instructions] one record `units.instruction.Instruction` each
+    ports  names of the ports: the `port` of a row is an index into these
+    """
 
     rows: NDArray[np.void]
     ports: tuple[str, ...]
@@ -41,13 +45,13 @@ class InstructionTable:
 def instruction_table(
     program: Program, gpu: GpuSpec, register_ports: bool = True, math_behind_barriers: bool = True
 ) -> InstructionTable:
-    """The table of a program. Raises GemmsimError for an opcode without a pipe, or a pipe that the GPU lacks.
+    """Work out the table of a program. Raises GemmsimError for an opcode without a pipe, or a pipe that the GPU lacks.
 
     register_ports        False: operands and results do not compete for the ports of the register file
     math_behind_barriers  False: a warp that waits at a barrier issues nothing
     """
     names = [port_of(instruction.opcode, program.arch) for instruction in program.instructions]
-    ports = ("lsu", *sorted(set(names) - {"lsu"}))  # number MEMORY_PORT comes first
+    ports = ("lsu", *sorted(set(names) - {"lsu"}))  # "lsu" comes first: its number is MEMORY_PORT
     number = {name: i for i, name in enumerate(ports)}
     nothing: dict[str, float] = dict.fromkeys(fields_of(Instruction), 0)
     rows = []
@@ -131,7 +135,7 @@ def _pipe_latency(port: str, gpu: GpuSpec) -> float:
 
 
 def _access(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:
-    """The fields on a memory instruction."""
+    """Work out the fields of `Instruction` that describe the access of a memory instruction."""
     memory = memory_opcode(instruction.opcode)
     if memory is None:  # SHFL and CCTL use the path but have no addresses; their latency is taken to be a shared load's
         latency = gpu.shared.load_latency_cycles[0]
@@ -179,7 +183,10 @@ def _wait_mask(instruction: Decoded) -> int:
 
 
 def _drain(instruction: Decoded) -> tuple[int, int]:
-    """(0, 1) of `DEPBAR.LE SB0, 0x1`: scoreboard (-1: none is named), and how many operations may be outstanding."""
+    """Return the scoreboard that a DEPBAR drains (-1: it names none), and how many operations may stay outstanding.
+
+    For `DEPBAR.LE SB0, 0x1` that is (0, 1).
+    """
     scoreboard, most = -1, 0
     for operand in instruction.operands:
         if operand.kind == OperandKind.SPECIAL and operand.name.startswith("SB"):

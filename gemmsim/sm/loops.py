@@ -13,7 +13,9 @@ LEAST_COUNT = 4  # one iteration at either end, one measured between them, one t
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """`count` iterations that execute the same `length` instructions, one after another from position `start` on."""
+    """A stretch of a warp's stream, from position `start` on, in which the same `length` instructions are executed
+    `count` times in a row.
+    """
 
     start: int
     length: int
@@ -25,10 +27,12 @@ class Loop:
 
 
 def find_loop(pcs: NDArray[np.int32]) -> Loop | None:
-    """The loop whose middle iterations cover most of the stream; None where nothing repeats `LEAST_COUNT` times.
+    """Find the loop whose middle iterations cover most of the stream `pcs`, the static indices of the instructions that
+    a warp executes. Returns None where nothing repeats `LEAST_COUNT` times.
 
     An iteration runs from one passage over a backward branch to the next over the same branch, so an outer loop's
-    iterations contain its inner loops. The first, entered from above, and the last, left downwards, are not part of it.
+    iterations contain its inner loops. The first iteration, which is entered from above, and the last, which is left
+    downwards, are not part of the loop.
     """
     back = np.flatnonzero(pcs[1:] <= pcs[:-1])
     best: Loop | None = None
@@ -46,7 +50,7 @@ def _middle(loop: Loop) -> int:
 
 
 def _runs(pcs: NDArray[np.int32], starts: NDArray[np.intp]) -> list[Loop]:
-    """Maximal runs of equal iterations; iteration i is [starts[i], starts[i + 1])."""
+    """Find maximal runs of equal iterations; iteration i has the positions [starts[i], starts[i + 1]) of `pcs`."""
     lengths = np.diff(starts)
     edges = [0, *(np.flatnonzero(np.diff(lengths)) + 1).tolist(), len(lengths)]
     loops = []
@@ -63,9 +67,11 @@ def _runs(pcs: NDArray[np.int32], starts: NDArray[np.intp]) -> list[Loop]:
 
 
 def without_middle(loop: Loop, total: int, ends: int, middle: int) -> list[tuple[int, int]]:
-    """Parts [start, stop) of a stream of `total` instructions that keep `ends` + `middle` iterations of its loop.
+    """Return the parts [start, stop) that remain of a stream of `total` instructions whose loop keeps only `ends` +
+    `middle` of its iterations.
 
-    Half of `ends` is kept at either end; the others come from the centre of the loop, where its state is steadiest.
+    Half of the `ends` iterations are the first and half the last of the loop. The `middle` ones come from its centre,
+    where its state is steadiest.
     """
     if ends + middle >= loop.count:
         return [(0, total)]

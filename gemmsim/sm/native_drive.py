@@ -13,21 +13,24 @@ from gemmsim.sm.units.scheduler import turn
 
 
 def run(state: State) -> None:
-    """Simulate all blocks of a state that is at its beginning."""
+    """Simulate all blocks of `state`, which is at its beginning."""
     loop = native("native_drive", "run_blocks")
     while loop(state.sm) == 0:
         state.grow()
 
 
 def run_interpreted(state: State) -> None:
-    """The same by Python, a thousand times as slow: for tests and debuggers."""
+    """Do what `run` does, but by Python and a thousand times as slowly: for tests and debuggers."""
     while run_blocks(state.sm) == 0:
         state.grow()
 
 
 @cache
 def native(module: str, function: str) -> NativeFunction:
-    """A function over `Sm` in a module of this package, compiled with all of `units` that it calls."""
+    """Return `function` of `module`, a module of this package, compiled with all of `units` that it calls.
+
+    The function takes an `Sm` first. `module` is named from here, as "units.scheduler".
+    """
     here = Path(__file__).resolve().parent
     folders = (here / "units", here.parent / "native")
     sources = [here / "spec.py", here / "types.py", here / f"{module.replace('.', '/')}.py"]
@@ -36,7 +39,9 @@ def native(module: str, function: str) -> NativeFunction:
 
 
 def run_blocks(sm: Sm) -> int:
-    """Go on until all blocks have left; returns 1, or 0 where lists must grow before it is called again."""
+    """Simulate until all blocks have left, and return 1. Where lists become too short before that, return 0: they must
+    grow (`State.grow`) before the next call, which goes on from there.
+    """
     while sm.begun < min(sm.resident, sm.grid_blocks):
         start_block(sm, sm.begun, 0)
     while sm.room.short == 0:
@@ -60,7 +65,7 @@ def run_blocks(sm: Sm) -> int:
 
 
 def _leaving(sm: Sm, now: int) -> int:
-    """The place of the block that leaves at `now`, of several the one that ended first; -1 where none does."""
+    """Return the place of the block that leaves at `now`: of several, the one that ended first; -1 if none leaves."""
     first = -1
     for slot in range(sm.resident):
         block = sm.blocks[slot]

@@ -8,11 +8,12 @@ LEVELS = ("shared memory", "L1", "L2", "DRAM")
 
 
 class Observer:
-    """Told what happens on the SM; does nothing with it. Derive and override what is wanted.
+    """Is told what happens on the SM, and does nothing with it. Derive a class and override what is wanted.
 
     warp         the warp's slot on the SM; the warps of later blocks reuse the slots of those that have left
     instruction  static index
-    reason       index into `types.STALL_REASONS`; level: into LEVELS
+    reason       index into `types.STALL_REASONS`
+    level        index into LEVELS
 
     From `on_start` to `on_end` each cycle of a warp is either one in which it issues or in exactly one stall interval
     [begin, end). Intervals may be empty, and are told when they are known: before they begin, or after they have ended.
@@ -24,10 +25,10 @@ class Observer:
         """A warp of the SM's `block`-th block may issue from `cycle` on."""
 
     def on_issue(self, cycle: int, sub_partition: int, warp: int, instruction: int) -> None:
-        """A warp issues."""
+        """A warp issues `instruction`."""
 
     def on_stall(self, warp: int, instruction: int, reason: int, begin: int, end: int) -> None:
-        """A warp waits to issue `instruction`; or, in drain, has issued it as its last."""
+        """A warp waits in [begin, end) to issue `instruction`; or, if the reason is drain, it issued it as its last."""
 
     def on_memory(self, warp: int, instruction: int, begin: int, end: int, level: int) -> None:
         """A memory instruction is under way from its issue until its registers are written or it has left the SM."""

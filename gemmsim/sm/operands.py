@@ -18,7 +18,7 @@ NO_READS: Mapping[str, int] = {"first": -1, "second": -1, "third": -1}
 
 
 class Writes(NamedTuple):
-    """Registers that are written: in the even bank, in the odd bank, and pairs in both banks at once."""
+    """How many registers are written: to the even bank, to the odd bank, and in pairs to both banks at once."""
 
     even: int
     odd: int
@@ -29,19 +29,19 @@ NO_WRITES = Writes(0, 0, 0)
 
 
 def two_passes(instruction: Instruction) -> bool:
-    """Whether the multiplier takes it in two passes: IMAD.WIDE.
+    """Whether the multiplier takes `instruction` in two passes, as it does IMAD.WIDE.
 
-    Its stall count begins at its second pass: on an H200 (own microbenchmark) one warp takes 5 cycles for IMAD.WIDE
-    with a stall count of 1 and SHF with one of 2, 8 for LEA.HI.X with 5 and IMAD.WIDE with 1.
+    The stall count of IMAD.WIDE begins at its second pass: on an H200 (own microbenchmark) one warp takes 5 cycles for
+    IMAD.WIDE with a stall count of 1 and SHF with one of 2, 8 for LEA.HI.X with 5 and IMAD.WIDE with 1.
     """
     return instruction.opcode == "IMAD" and "WIDE" in instruction.modifiers
 
 
 def windows(instruction: Instruction, port: str, registers: RegisterFile) -> tuple[int, int]:
-    """Cycles within which its registers and its uniform registers are read.
+    """Return the number of cycles within which `instruction` reads its registers, and that for its uniform registers.
 
     A vector instruction has one cycle for its uniform operand: with two, one warp would be up to 6 % quicker through
-    loops of the coalesced kernel than an H200 is (own microbenchmark, 32 instructions in a row, 0 to 1 % as it is).
+    loops of the coalesced kernel than an H200 is (own microbenchmark, 32 instructions in a row; with one, 0 to 1 %).
     """
     if port == "uniform":
         return registers.uniform_read_window_cycles, registers.uniform_read_window_cycles
@@ -50,13 +50,15 @@ def windows(instruction: Instruction, port: str, registers: RegisterFile) -> tup
 
 
 def uniform_rows(instruction: Instruction, registers: RegisterFile) -> int:
-    """How many rows of uniform registers it reads."""
+    """How many rows of uniform registers `instruction` reads."""
     sources = [o.index for o in instruction.operands[1:] if o.kind == OperandKind.UNIFORM_REGISTER and o.index >= 0]
     return len({index // registers.uniform_row_registers for index in sources})
 
 
 def reads(instruction: Instruction, port: str, registers: RegisterFile) -> Mapping[str, int]:
-    """The fields of `units.instruction.Instruction` on what it reads; NO_READS where it needs no port."""
+    """Return the fields of `units.instruction.Instruction` that say what `instruction` reads; NO_READS where it needs
+    no port of the register file.
+    """
     if port not in FIXED_LATENCY:
         return NO_READS
     slots = [-1, -1, -1]
@@ -82,7 +84,7 @@ def reads(instruction: Instruction, port: str, registers: RegisterFile) -> Mappi
 
 
 def results_of(instruction: Instruction, port: str) -> Writes:
-    """What it writes at a fixed time."""
+    """Return what `instruction` writes at a fixed time after its issue."""
     register = _destination(instruction)
     if port not in _WRITING or register < 0:
         return NO_WRITES
@@ -93,7 +95,7 @@ def results_of(instruction: Instruction, port: str) -> Writes:
 
 
 def returns_of(instruction: Instruction) -> Writes:
-    """What it writes when its data is there."""
+    """Return what `instruction`, a load, writes when its data is there; NO_WRITES for any other."""
     register, modifiers = _destination(instruction), instruction.modifiers
     memory = memory_opcode(instruction.opcode)
     if memory is None or not memory.load or register < 0:

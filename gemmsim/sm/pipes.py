@@ -7,7 +7,7 @@ The pipes have Nsight Compute's names (profiling guide, "Pipelines"); they are t
     alu       integer add, logic, shifts, compares   fp64, fp16, tensor
     xu        transcendentals and conversions        uniform   the uniform datapath
     lsu       loads, stores, shuffles; its issue interval is the address unit's
-    adu       special registers, constants by LDC, barriers (what they wait: `Barrier` of the GPU)
+    adu       special registers, constants by LDC, barriers (how long they wait: `Barrier` of the GPU)
     cbu       branches; its latency is that from a taken branch to the next instruction
 
 Both FP32 halves serve the port "fma". `fmalite` and `fp16` may be missing from a GPU: FP32 then has one half, and half
@@ -26,7 +26,10 @@ _UNIFIED_INTEGER_FROM = 100  # from sm_100 on, integer multiply-adds run in both
 
 
 def port_of(opcode: str, arch: str) -> str:
-    """The port that `opcode` issues to on `arch` ("sm_90"). Raises GemmsimError for an opcode that the table lacks."""
+    """Return the port that `opcode` issues to on `arch` ("sm_90").
+
+    Raises GemmsimError for an opcode that the table lacks.
+    """
     row = opcode_row(opcode)
     if row.port_from_sm_100 and _number(arch) >= _UNIFIED_INTEGER_FROM:
         return row.port_from_sm_100
@@ -41,7 +44,7 @@ def _number(arch: str) -> int:
 
 
 def pipe_slots(opcode: str, modifiers: Collection[str], gpu: GpuSpec) -> float:
-    """Issue intervals of its pipe that an instruction occupies; for the tensor pipe they come from `GpuSpec.mma`."""
+    """Return for how many issue intervals an instruction occupies its pipe; see `GpuSpec.mma` for the tensor pipe."""
     row = opcode_row(opcode, modifiers)
     if row.port != "tensor":
         return row.slots
@@ -53,7 +56,7 @@ def pipe_slots(opcode: str, modifiers: Collection[str], gpu: GpuSpec) -> float:
 
 
 def matrix_latency_cycles(opcode: str, modifiers: Collection[str], gpu: GpuSpec) -> float:
-    """Cycles to the result of a tensor-core instruction."""
+    """Return the cycles from the issue of a tensor-core instruction to its result."""
     row = opcode_row(opcode, modifiers)
     if row.precision == "tensor_fp64":
         return gpu.mma.dmma_latency_cycles
@@ -67,12 +70,15 @@ def _half_work(row: Opcode, modifiers: Collection[str]) -> bool:
 
 
 def memory_opcode(opcode: str) -> MemoryAccess | None:
-    """How `opcode` accesses memory through L1 or shared memory; None where it does not."""
+    """Return how `opcode` accesses memory through L1 or shared memory; None where it does not."""
     return opcode_row(opcode).memory
 
 
 def port_pipes(port: str, pipes: Collection[str]) -> tuple[str, ...]:
-    """Those of a GPU's pipes that serve `port`, preferred first. Raises GemmsimError where it has none."""
+    """Return which of a GPU's `pipes` serve `port`, the preferred one first: none where `port` is "".
+
+    Raises GemmsimError where the GPU lacks a pipe that the port needs.
+    """
     if port == "":
         return ()
     if port == "fp16" and "fp16" not in pipes:

@@ -17,8 +17,8 @@ from gemmsim.sm.types import STALL_REASONS, Timing
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Launch, WarpTrace
 
-# So many generations of resident blocks are simulated, as many as the budget allows. The blocks of the first generation
-# start together; later ones drift apart, and the loads of one overlap with the arithmetic of another.
+# How many generations of resident blocks are simulated: the first of these that the budget allows. The blocks of the
+# first generation start together; later ones drift apart, and the loads of one overlap with the arithmetic of another.
 GENERATIONS = (4, 3, 2, 1)
 
 
@@ -26,11 +26,12 @@ GENERATIONS = (4, 3, 2, 1)
 class TimingOptions:
     """How a launch is timed.
 
-    max_instructions  warp instructions that are simulated at most, in total
+    max_instructions  how many warp instructions are simulated at most, in total
     sm_clock_hz     the clock to use in place of the one that the GPU runs at under load
     math_behind_barriers  whether arithmetic goes on where a warp waits at a barrier (`Pipe.passes_barrier`)
     register_ports  whether operands compete for the ports of the register file (see `units.register_ports`)
-    oldest_block_first  see `units.scheduler`; else the warp goes first, of those that can, that issued longest ago
+    oldest_block_first  whether warps of the oldest block go first (see `units.scheduler`); else, of the warps that can
+                    issue, the one that issued longest ago goes first
     engine          which drive runs: "simpy", "native", or "auto" for SimPy where it takes about 0.2 s at most
     observer        sees every instruction that is simulated (see `observer.Observer`); None costs nothing
     """
@@ -53,7 +54,7 @@ def schedule(
     resident_blocks_per_sm: int,
     options: TimingOptions = TimingOptions(),
 ) -> Timing:
-    """Predicted time of `launch`, from one SM: the busiest, which gets ceil(grid blocks / SMs) blocks.
+    """Predict the time of `launch` from one SM: the busiest, which gets ceil(grid blocks / SMs) blocks.
 
     The blocks whose instruction streams the trace recorded are run on it, repeated where they are fewer than needed.
     Where that is more than `options.max_instructions`, the first few stand for all, and loops are cut short (see
@@ -94,14 +95,16 @@ def _clock_hz(program: Program, trace: WarpTrace, gpu: GpuSpec) -> float:
 
 
 def _total(grid_blocks: int, gpu: GpuSpec, most_resident: int, simulator: Simulator, budget: int) -> Totals:
-    """What the busiest SM does: all its blocks in one simulation where the budget allows, else the first of them."""
+    """Return the totals of the busiest SM, from one simulation: of all its blocks where the budget allows, else of the
+    first of them.
+    """
     per_sm = -(-grid_blocks // gpu.sm.count)
     resident = min(most_resident, per_sm)
     active_sms = min(gpu.sm.count, grid_blocks)
     choices = (min(per_sm, generations * resident + per_sm % resident) for generations in GENERATIONS)
     sizes = [per_sm] if simulator.instructions(per_sm) <= budget else list(choices)
     blocks = next((size for size in sizes if simulator.fits(size, resident, budget)), sizes[-1])
-    left = grid_blocks - (per_sm - per_sm % resident) * gpu.sm.count  # for the last, incomplete generation
+    left = grid_blocks - (per_sm - per_sm % resident) * gpu.sm.count  # blocks of the last, incomplete generation
     total = simulator.run(blocks, resident, active_sms, min(max(left, 1), gpu.sm.count), budget)
     if blocks == per_sm:
         return total
@@ -112,7 +115,8 @@ def _total(grid_blocks: int, gpu: GpuSpec, most_resident: int, simulator: Simula
 
 
 def _continued(first: Totals, blocks: int, resident: int) -> Totals:
-    """`blocks` blocks from the first few: more generations of `resident` blocks that start as others leave.
+    """Extend `first`, the totals of an SM's first blocks, to `blocks` blocks, which start as others leave, `resident`
+    at a time.
 
     In between, a generation takes as long as it did after the first one had left and before the last one ran dry.
     All else grows with the number of blocks.

@@ -21,7 +21,9 @@ Process = Generator[simpy.Event, int, None]
 
 
 class _Turn(simpy.Event):
-    """A timeout after which sub-partitions that look in the same cycle do so in the order of their numbers."""
+    """A timeout with a priority, so that sub-partitions that wake in the same cycle have their turns in the order of
+    their numbers.
+    """
 
     def __init__(self, env: simpy.Environment, delay: float, priority: EventPriority) -> None:
         super().__init__(env)
@@ -30,7 +32,7 @@ class _Turn(simpy.Event):
 
 
 class SimpyDrive:
-    """One run of a state that is at its beginning; `observer` is told what happens as it becomes known."""
+    """One run of `state`, which is at its beginning; `observer` is told what happens as it becomes known."""
 
     def __init__(self, state: State, observer: Observer | None = None) -> None:
         self._state, self._observer = state, observer
@@ -46,12 +48,12 @@ class SimpyDrive:
         self._processes = [self._env.process(self._sub_partition(number)) for number in range(count)]
 
     def run(self) -> None:
-        """From an empty SM to the last exit."""
+        """Simulate from an empty SM until the last block has left."""
         self._env.process(self._block_scheduler())
         self._env.run()
 
     def _block_scheduler(self) -> Process:
-        """The next block starts when a place is vacant."""
+        """The process that starts each block of the grid, in order, when a place is vacant."""
         for _ in range(self._state.sm.grid_blocks):
             slot: int = yield self._vacant.get()
             self._start_block(slot, int(self._env.now))
@@ -79,7 +81,9 @@ class SimpyDrive:
                 self._state.grow()
 
     def _wake_others(self) -> None:
-        """Sub-partitions that the unit just simulated made ready sooner look again when they are."""
+        """Wake the sub-partitions whose `wakes` the unit just simulated has moved to an earlier cycle, so that they
+        sleep only until then.
+        """
         for number, process in enumerate(self._processes):
             cycle = self._wakes[number * self._stride]
             if cycle < self._asleep_until[number]:
@@ -87,7 +91,7 @@ class SimpyDrive:
                 process.interrupt()
 
     def _vacate(self) -> None:
-        """The places of blocks that have ended become vacant when their stores have left the SM."""
+        """Let the places of blocks that have ended become vacant when the blocks' stores have left the SM."""
         sm = self._state.sm
         while self._ended < sm.ended:
             end, slot = sm.block_ends[self._ended], sm.ended_slots[self._ended]

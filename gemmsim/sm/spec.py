@@ -1,4 +1,4 @@
-"""What the SM model needs of a GPU, each number converted once: the immutable half of a simulation."""
+"""What the SM model needs of a GPU, each number converted once. A simulation reads these numbers and changes none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INSTRUCTION_BYTES = 16  # Volta and later
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """One SM's share of what all SMs use, in bytes a SM cycle, and the latencies behind L1, in SM cycles."""
+    """One SM's shares of the bandwidth of L2 and DRAM, in bytes an SM cycle, and their latencies, in SM cycles."""
 
     l2_bytes_per_cycle: float
     dram_bytes_per_cycle: float
@@ -24,7 +24,7 @@ class Rates:
 
     @classmethod
     def share(cls, gpu: GpuSpec, active_sms: int, sm_clock_hz: float) -> Rates:
-        """Equal shares for `active_sms` SMs; an SM's own link bounds what it can take from L2.
+        """Return equal shares for `active_sms` SMs; an SM's own link to L2 bounds what it can take from there.
 
         Where L2 has two partitions, lines are taken to be spread evenly over the near and the far one.
         """
@@ -41,7 +41,8 @@ class Rates:
 class Spec(Record):
     """A GPU's SM in cycles. `GpuSpec` says what each number means; the functions of `units` read it and never write.
 
-    Where a field differs from the one in `GpuSpec`, it is the number of cycles, lines or instructions that follows.
+    Where `GpuSpec` gives a rate or a size in bytes, the field here is the number of cycles, lines or instructions that
+    follows from it.
     """
 
     sub_partitions: int
@@ -86,7 +87,10 @@ class Spec(Record):
 
 
 def spec_of(gpu: GpuSpec, rates: Rates, oldest_block_first: bool, intervals_at: int) -> NDArray[np.void]:
-    """One record `Spec`; intervals_at: address of the pipes' issue intervals (float64, in the order of `gpu.pipes`)."""
+    """Fill one record `Spec`.
+
+    intervals_at  address of the pipes' issue intervals (float64, in the order of `gpu.pipes`)
+    """
     fetch, l1, shared, mio, ports = gpu.fetch, gpu.l1, gpu.shared, gpu.mio, gpu.register_file
     values: dict[str, float] = {
         "sub_partitions": gpu.sm.sub_partitions,

@@ -30,9 +30,10 @@ _FETCH = list(allocate(AccessCost).dtype.names or ()).index("fetch")
 
 
 class State:
-    """One SM before its first cycle, and the totals after any.
+    """The memory of one SM, filled for its first cycle; and what has been counted, after any cycle.
 
-    blocks    a stream a warp of each block; resident: how many blocks are there at once
+    blocks    for each block, the stream of each of its warps
+    resident  how many blocks are on the SM at once
     marks     ascending numbers of issued instructions at which a snapshot of the totals is kept
     watched   whether events are kept for an observer
     """
@@ -85,7 +86,7 @@ class State:
         self._grid = np.array([[number[id(stream)] for stream in block] for block in blocks], np.int64)
         self._pcs = np.concatenate([stream.pcs for stream in unique]).astype(np.int32)
         self._costs = np.concatenate([stream.costs for stream in unique])
-        # The fetches get numbers without gaps, because each block has a cycle for each; 0 stays 0.
+        # The fetches are numbered anew, without gaps, because `Block.arriving` has an element for each; 0 stays 0.
         values, place = np.unique(np.append(self._costs[:, _FETCH], 0), return_inverse=True)
         self._costs[:, _FETCH], self._fetches = place[:-1], len(values)
         self._streams = allocate(Stream, len(unique))
@@ -176,7 +177,7 @@ class State:
         count = len(self._rows)
         self._stall_cycles, self._executed = np.zeros((count, REASONS)), np.zeros(count, np.int64)
         self._block_ends, self._ended_slots = np.zeros((2, len(self._grid)), np.int64)
-        taken = len(marks) + 1  # the last is never reached
+        taken = len(marks) + 1  # one more, whose mark of -1 is never reached
         self._stalls_then, self._executed_then = np.zeros((taken, count, REASONS)), np.zeros((taken, count), np.int64)
         self._pipes_then = allocate(Pipe, taken * self._pipes.size).reshape(taken, *self._pipes.shape)
         self._snapshots = allocate(Snapshot, taken)
@@ -197,7 +198,7 @@ class State:
         )
 
     def _lay_out_lists(self) -> None:
-        """The lists that have no bound of their own, `room.entries` each."""
+        """Allocate the lists that have no bound of their own, each with room for `room.entries` entries."""
         entries = int(self._room["entries"][0])
         self._gaps = np.zeros((len(self._servers), entries, 2))
         self._outstanding = np.zeros((len(self._warps), SCOREBOARDS, entries), np.int64)
@@ -221,23 +222,23 @@ class State:
         ports["first"] = 0
 
     def bytes_of_spec(self) -> bytes:
-        """The immutable half, to be held against what it is later."""
+        """Return a copy of what no simulation may change, to be compared with what it is later."""
         return self._spec.tobytes() + self._intervals.tobytes()
 
     @property
     def wakes(self) -> memoryview:
-        """int64: `SubPartition.wakes` of each sub-partition, one every `wakes_stride` places."""
+        """The memory of the sub-partitions as int64: element n * `wakes_stride` is `wakes` of sub-partition n."""
         return self._parts.view(np.int64).data
 
     wakes_stride = size_of(SubPartition) // 8
 
     @property
     def lists_short(self) -> memoryview:
-        """int64 [1]: `Room.short`."""
+        """The memory of `Room.short`: int64 [1]."""
         return self._room["short"].data
 
     def take_events(self) -> list[tuple[int, ...]]:
-        """The events since the last call: the fields of `Event`."""
+        """Return the events since the last call, each as the fields of `Event`, and forget them."""
         count = int(self._sm["event_count"][0])
         self._sm["event_count"] = 0
         events: list[tuple[int, ...]] = self._events[:count].tolist()
@@ -245,14 +246,14 @@ class State:
 
     @property
     def totals(self) -> Totals:
-        """What has been counted, up to the last block's end."""
+        """What has been counted so far; `cycles` is when the last of the blocks that have ended left."""
         ends = np.sort(self._block_ends[: self.sm.ended]).astype(np.float64)
         data = float(self._servers["busy_cycles"][SERVERS.index("data")])
         return self._totals(float(ends[-1]), ends, self._stall_cycles, self._executed, self._pipes["issued"], data)
 
     @property
     def snapshots(self) -> list[Totals]:
-        """The totals at each of the marks that was reached."""
+        """The totals at each of the marks that were reached, in order."""
         return [
             self._totals(
                 float(snapshot["cycles"]),

@@ -43,10 +43,10 @@ _UNRECORDED = RecordCycles(1, 0, 0, 0)  # shuffles pass the data stage once and 
 
 @dataclass(frozen=True)
 class WarpStream:
-    """What a warp executes.
+    """The instructions that a warp executes.
 
     pcs    int32 [executed] static instruction indices
-    costs  int64 [accesses, fields of RecordCycles], one row for each that goes through the memory path, in order
+    costs  int64 [accesses, fields of RecordCycles], in order, a row for each instruction on the memory path
     """
 
     pcs: NDArray[np.int32]
@@ -76,11 +76,15 @@ class RecordedStreams:
             raise GemmsimError("the trace has no instruction streams; execute at least one block with streams recorded")
 
     def pcs(self, warp: int) -> NDArray[np.int32]:
-        """int32 [executed] of a warp of the trace."""
+        """Return what a warp of the trace executes: int32 [executed] static instruction indices."""
         return self._trace.pc[self._trace.pc_start[warp] : self._trace.pc_start[warp + 1]]
 
     def cut(self, warps: Sequence[int], parts: Mapping[int, list[tuple[int, int]]]) -> list[WarpStream]:
-        """The streams of a block's warps: of each the parts [start, stop) that are given for it, joined, else all."""
+        """Return the streams of `warps`, the warps of one block.
+
+        parts  for a warp, the parts [start, stop) of its stream that are taken and joined; a warp that is not in it
+               keeps its whole stream
+        """
         pcs, accesses = [], []
         for warp in warps:
             executed = self.pcs(warp)
@@ -93,14 +97,14 @@ class RecordedStreams:
         return [WarpStream(*stream) for stream in zip(pcs, self._costs_of(accesses), strict=True)]
 
     def _costs_of(self, accesses: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
-        """What the accesses of each of a block's warps cost: int64 [accesses, fields of RecordCycles] a warp.
+        """Return what the accesses of a block's warps cost: for each warp int64 [accesses, fields of RecordCycles].
 
-        accesses  int64: the records of each warp's accesses
+        accesses  for each warp of the block, int64 [accesses] the memory record of each access (see `_records`)
 
         The replay of the caches lets warps take turns, but here one may be ahead of the others. So it is left open
         which warp asks L2: the loads of a line, from one that missed to before the next one that missed, all get the
-        sectors of the first and one number, and the load that comes first pays. Of a load of several lines, the first
-        line counts.
+        sectors of the first and the same number in `fetch`, and whichever of them issues first asks L2. A load of
+        several lines counts as one of its first line.
         """
         lengths = [len(each) for each in accesses]
         ends = np.cumsum(lengths)
@@ -122,9 +126,9 @@ class RecordedStreams:
         return np.split(costs, ends[:-1])
 
     def _costs(self, record: NDArray[np.int64]) -> NDArray[np.int64]:
-        """What each of these records costs by itself (see `_records` for those below 0).
+        """Return what each memory record in `record` costs by itself: int64 [records, fields of RecordCycles].
 
-        In the place of the fetch stands the line's number.
+        Numbers below 0 mean what they mean in `_records`. In `fetch` stands the number of the record's first line.
         """
         costs = np.empty((len(record), len(RecordCycles._fields)), np.int64)
         if len(self._trace.record_base):
@@ -136,9 +140,9 @@ class RecordedStreams:
         return costs
 
     def _records(self, warp: int, pcs: NDArray[np.int32]) -> NDArray[np.int64]:
-        """The memory record of each executed instruction.
+        """Return the number of the memory record of each instruction that a warp executes: int64 [executed].
 
-        It is -1 where no lane was active, and -2 of an instruction that never leaves one.
+        It is -1 where no lane was active, and -2 for an instruction that never leaves a record.
         """
         first, last = int(self._trace.record_start[warp]), int(self._trace.record_start[warp + 1])
         record_pc = self._trace.record_pc[first:last]

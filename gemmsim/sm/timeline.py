@@ -87,7 +87,10 @@ class Recorder(Observer):
         self._ended.append(WarpStay(warp, stay.sub_partition, stay.block, stay.start, cycle, states, memory))
 
     def timeline(self, blocks: int, resident: int, fraction: float) -> Timeline:
-        """After the run. Raises GemmsimError where no warp ran."""
+        """Return what has been recorded; call this after the run.
+
+        The arguments are fields of `Timeline`, which the recorder does not know. Raises GemmsimError where no warp ran.
+        """
         if not self._ended:
             raise GemmsimError("no timeline: no warp executes anything")
         warps = tuple(sorted(self._ended, key=lambda stay: (stay.start, stay.slot)))
@@ -109,8 +112,8 @@ def _rows(values: array[int]) -> NDArray[np.int32]:
 class Extent:
     """How much of an SM's work is recorded.
 
-    blocks            the first so many; None: as many as the SM holds at once
-    max_instructions  warp instructions; beyond, each warp is cut after the same part of its instructions
+    blocks            how many blocks, from the first on; None: as many as the SM holds at once
+    max_instructions  how many warp instructions; where there are more, each warp is cut after the same part of its own
     """
 
     blocks: int | None = None

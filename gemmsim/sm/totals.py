@@ -26,7 +26,7 @@ class Totals:
     block_ends: NDArray[np.float64]
 
     def plus(self, other: Totals, times: float = 1.0) -> Totals:
-        """This and `times` the other."""
+        """Return the sum of these totals and `times` those of `other`."""
         busy = {pipe: cycles + times * other.busy_cycles[pipe] for pipe, cycles in self.busy_cycles.items()}
         return Totals(
             self.cycles + times * other.cycles,

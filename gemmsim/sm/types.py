@@ -1,4 +1,4 @@
-"""What the SM model hands on."""
+"""The result of the SM model, `Timing`, and the names of the stall reasons in it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-# Nsight Compute's warp stall reasons (smsp__average_warps_issue_stalled_<reason>...), and what holds a warp in each.
+# Nsight Compute's warp stall reasons: the <reason> of its metrics smsp__average_warps_issue_stalled_<reason>...
 STALL_REASONS = (
     "selected",
     "not_selected",
@@ -45,7 +45,8 @@ class Timing:
                            warp cycles an instruction
     stall_samples          float64 [instructions, len(STALL_REASONS)] warp cycles of the modelled SM attributed to each
                            static instruction (the one waiting to issue)
-    simulated_instructions warp instructions that the model issued; simulated_cycles the cycles it simulated
+    simulated_instructions warp instructions that the model issued
+    simulated_cycles       cycles that it simulated
     engine                 the drive that ran: "simpy" or "native"
     notes                  what was extrapolated and how
     """

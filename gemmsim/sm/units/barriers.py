@@ -1,4 +1,7 @@
-"""Barriers of a block: who has arrived, and who goes on when they open."""
+"""Barriers of a block: who has arrived, and who goes on when they open.
+
+How many cycles each step takes comes from the table [barrier] of the GPU file (`gemmsim.gpu.spec.Barrier`).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _BARRIER = int(Reason["BARRIER"])
 
 
 def arrive(sm: Sm, warp: Warp, row: Instruction, now: int) -> None:
-    """A warp issues a barrier instruction: the SM counts arrivals one after another."""
+    """A warp issues the barrier instruction `row` in cycle `now`. The SM counts arrivals one after another."""
     counted = book(sm.arrivals, now, float(now), sm.spec.arrival_cycles) + sm.spec.arrival_cycles
     block = sm.blocks[warp.block]
     block.arrived[row.barrier] += 1
@@ -26,9 +29,9 @@ def arrive(sm: Sm, warp: Warp, row: Instruction, now: int) -> None:
 
 
 def open_if_complete(sm: Sm, block: Block, slot: int, barrier: int, expected: int, now: float) -> None:
-    """Where all the warps `expected` have arrived, those that wait go on.
+    """Open a barrier of `block`, which is in place `slot`, if `expected` warps have arrived: those that wait go on.
 
-    The last was counted, or has ended, at `now`.
+    now  when the last of the warps was counted, or when a warp ended, so that fewer are expected
     """
     if block.arrived[barrier] < expected:
         return
@@ -49,7 +52,7 @@ def open_if_complete(sm: Sm, block: Block, slot: int, barrier: int, expected: in
 
 
 def _go_on(sm: Sm, warp: Warp) -> None:
-    """The barrier opened that the warp's next instruction could not pass."""
+    """Let a warp go on whose next instruction could not pass the barrier that has just opened."""
     hold_until(sm, warp, _BARRIER, warp.opens)
     wait_for_scoreboards(sm, warp, sm.instructions[warp.pc])
     warp.state = WAITING
@@ -60,5 +63,5 @@ def _go_on(sm: Sm, warp: Warp) -> None:
 
 
 def wait_for_barrier(sm: Sm, warp: Warp) -> None:
-    """The warp's next instruction does not issue before the barrier that opened last did."""
+    """Keep the warp's next instruction from issuing before `warp.opens`, the cycle in which its last barrier opened."""
     hold_until(sm, warp, _BARRIER, warp.opens)

@@ -14,7 +14,7 @@ _NO_INSTRUCTION = int(Reason["NO_INSTRUCTION"])
 
 
 def start_block(sm: Sm, slot: int, now: int) -> None:
-    """The next block of the grid begins in place `slot`."""
+    """Begin the next block of the grid in place `slot` in cycle `now`."""
     number = sm.begun
     block = sm.blocks[slot]
     block.live = 0
@@ -61,15 +61,15 @@ def _start_warp(sm: Sm, block: int, slot: int, stream: int, now: int) -> None:
 
 
 def fetch_for(sm: Sm, warp: Warp, line: int, now: int) -> None:
-    """The warp's next instruction is on another line of code."""
+    """Fetch `line`, another line of code, on which the warp's next instruction is; it waits until the line is there."""
     warp.line = line
     hold_until(sm, warp, _NO_INSTRUCTION, ceil(fetch_line(sm.spec, sm.cache, line, now)))
 
 
 def end_warp(sm: Sm, warp: Warp, now: int, end: int) -> None:
-    """A warp issued its last instruction in cycle `now`; its place is free at `end`.
+    """End a warp that issued its last instruction in cycle `now`; its place is free at `end`.
 
-    Barriers for the whole block do not wait for it.
+    Barriers for the whole block no longer wait for it.
     """
     block = sm.blocks[warp.block]
     warp.state = GONE

@@ -1,4 +1,4 @@
-"""What the SM counts and observers are told: stall intervals, issues, accesses, and where warps begin and end."""
+"""Counts stall cycles, and keeps for an observer what happens: stalls, issues, accesses, begins and ends of warps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from gemmsim.sm.units.instruction import REASONS, AccessCost
 from gemmsim.sm.units.machine import Sm, Warp
 
 STARTED, ISSUED, STALLED, ACCESSED, ENDED = range(5)  # kinds of events
-MOST_EVENTS = 4096  # room for those of one turn: a barrier that opens tells three intervals of each warp at most
+MOST_EVENTS = 4096  # room for the events of one turn: a barrier that opens tells three intervals of each warp at most
 # How far a memory instruction went: the furthest place that any of its data came from or went to.
 SHARED_MEMORY, L1, L2, DRAM = range(4)
 
@@ -26,20 +26,22 @@ def tell(sm: Sm, kind: int, begin: int, end: int, warp: int, instruction: int, d
 
 
 def stall(sm: Sm, warp: Warp, pc: int, reason: int, begin: int, end: int) -> None:
-    """The warp waits in [begin, end) to issue instruction `pc`; or, in drain, has issued it as its last."""
+    """Count and tell that the warp waits in [begin, end) to issue instruction `pc`, or, if the reason is drain, has
+    issued it as its last.
+    """
     sm.stall_cycles[pc * REASONS + reason] += float(end - begin)
     tell(sm, STALLED, begin, end, warp.slot, pc, reason)
 
 
 def hold_until(sm: Sm, warp: Warp, reason: int, cycle: int) -> None:
-    """The warp's next instruction does not issue before `cycle`, for this reason."""
+    """Keep the warp's next instruction from issuing before `cycle`; what it waits is a stall for `reason`."""
     if cycle > warp.ready:
         stall(sm, warp, warp.pc, reason, warp.ready, cycle)
         warp.ready = cycle
 
 
 def level_of(cost: AccessCost) -> int:
-    """Where the data of an access came from, or went to."""
+    """Return the furthest place that data of an access came from, or went to: SHARED_MEMORY, L1, L2 or DRAM."""
     if cost.dram_sectors > 0:
         return DRAM
     if cost.l2_sectors > 0:
@@ -48,7 +50,7 @@ def level_of(cost: AccessCost) -> int:
 
 
 def take_snapshot(sm: Sm, now: int) -> None:
-    """As many instructions have issued as `next_snapshot` says: keep the totals so far."""
+    """Keep the totals so far, because as many instructions have issued as `next_snapshot` says."""
     snapshot = sm.snapshots[sm.snapshots_taken]
     snapshot.cycles = now
     snapshot.data_busy_cycles = sm.memory.data.busy_cycles

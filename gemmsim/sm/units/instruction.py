@@ -9,7 +9,7 @@ from gemmsim.sm.types import STALL_REASONS
 
 Reason = IntEnum("Reason", {name.upper(): index for index, name in enumerate(STALL_REASONS)})  # type: ignore[misc]
 REASONS = len(STALL_REASONS)
-SCOREBOARDS = 6  # of a warp
+SCOREBOARDS = 6  # that a warp has
 MEMORY_PORT = 0  # the number of the port to the memory queue, in every program
 
 
@@ -31,34 +31,41 @@ class ReadMode(IntEnum):
 
 
 class Instruction(Record):
-    """One static instruction; a truth value is 0 or 1, -1 stands for none.
+    """One static instruction. A truth value is 0 or 1; -1 stands for no register or no scoreboard.
 
-    port                 what it must find free to issue: see `pipes.Port`
-    delay, taken_delay   cycles to the warp's next issue, if it continues below or elsewhere
+    port                 number of the port that must be free when it issues (see `pipes.Port`)
+    kind                 a `Kind`
+    delay, taken_delay   cycles to the warp's next issue: if the next instruction is the one below, and if the warp
+                         continues elsewhere (it took a branch)
     wait_mask            scoreboards that must be free before it issues
-    drain_scoreboard, drain_most  of a DEPBAR: at most so many operations may be outstanding on that scoreboard
-    write_scoreboard, read_scoreboard  held until its result arrives, and until its sources are read
-    latency_cycles       to its result, where it is not a memory instruction
+    drain_scoreboard, drain_most  of a DEPBAR: the scoreboard that it waits for, and how many operations may be
+                         outstanding on it
+    write_scoreboard, read_scoreboard  the scoreboard that it holds until its result arrives, and the one that it holds
+                         until its sources are read
+    latency_cycles       from issue to its result, where it is not a memory instruction
     result_reason        stall reason of a warp that waits for its result
     throttle_reason      stall reason of a warp that waits for its port
     writes_registers, copies  of Kind.MEMORY: whether it loads; whether it copies from global to shared memory (LDGSTS)
     sources_read_cycles  from issue until its registers may be overwritten, on an idle SM
-    base_wavefronts      of a conflict-free access of its width: `hit_latency_cycles` contains them
+    base_wavefronts      wavefronts of a conflict-free access of its width, which `hit_latency_cycles` contains
     shared_load          whether it passes the address unit at a shared load's rate
     barrier, barrier_warps, barrier_waits  of Kind.BARRIER: its number, the warps expected (0: the whole block), whether
                          the warp waits there
-    reads_scoreboards, reads_registers  whether it waits for any scoreboard, needs any register port
-    first, second, third register in each slot
-    reuse_mask           slots that are marked `.reuse`
+    reads_scoreboards, reads_registers  whether it waits for any scoreboard; whether it needs any port of the register
+                         file
+    first, second, third  register that it reads in each operand slot
+    reuse_mask           the slots that are marked `.reuse`, as bits
     read_mode            a `ReadMode`
     uniform_rows         rows of uniform registers that it reads
     window, uniform_window  cycles within which its registers and its uniform registers are read
-    takes_turns          whether warps take turns with it, instead of the youngest going first
+    takes_turns          whether the warps of a block take turns to issue it, instead of the youngest going first
     passes_barrier       whether it may issue while the barrier that its warp has come to is not open yet
-    even_results, odd_results, pair_results  registers that it writes at a fixed time: in one bank, or in both at once
-    even_returns, odd_returns, pair_returns  the same of what it loads
-    hit_latency_cycles   load to use, where it hits L1 or is in shared memory
-    narrow_latency_cycles  of a 32-bit load from shared memory that takes one wavefront; 0 of others
+    even_results, odd_results, pair_results  how many registers it writes at a fixed time: to the even bank, to the odd
+                         bank, and in pairs to both at once
+    even_returns, odd_returns, pair_returns  how many registers it writes so when the data that it loads is there
+    hit_latency_cycles   cycles from load to use, where it hits L1 or is in shared memory
+    narrow_latency_cycles  of a load from shared memory: cycles from load to use of a 32-bit load that takes one
+                         wavefront; 0 of others
     pipe_slots           issue intervals of its pipe that it occupies
     """
 
@@ -108,8 +115,9 @@ class Instruction(Record):
 class AccessCost(Record):
     """What one executed memory instruction costs (see `gemmsim.memory.types.RecordCost`).
 
-    fetch  number of what it asks L2 for, where it is the block's first access with that number; 0: always asks
-    partial_lines  of a store: lines of which it writes sectors in part
+    fetch  accesses of a block with the same number above 0 want the same data: the first of them asks L2, and the
+           others wait until it arrives; 0: the access asks by itself every time
+    partial_lines  of a store: how many lines have sectors that it writes in part
     """
 
     wavefronts: int

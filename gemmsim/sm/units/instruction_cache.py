@@ -13,13 +13,15 @@ from gemmsim.sm.spec import Spec
 
 
 class InstructionCache(Record):
-    """The SM's. A line's stamp says when it was used last, 0 that it is not there.
+    """The instruction cache of an SM.
 
-    lines          lines of the program's code, one more for what is fetched ahead
-    stamp          the last that was given
-    first_lines, second_lines  how many lines each level holds
-    free           when the fetch under way ends
-    ready          when each line is, or was, in the first level
+    lines          lines of the program's code, and at least one more, for what is fetched ahead
+    stamp          the last stamp that was given; stamps ascend
+    first_lines, second_lines  how many lines each level holds now
+    first_stamps, second_stamps  [lines] a line's stamp in each level: the larger, the later the line was used there; 0:
+                   the level does not hold it
+    ready          [lines] cycle at which each line's last fetch brings it to the first level
+    free           cycle at which the last fetch ends, and the next can begin
     """
 
     lines: int
@@ -33,7 +35,7 @@ class InstructionCache(Record):
 
 
 def fetch_line(spec: Spec, cache: InstructionCache, line: int, now: int) -> float:
-    """A warp wants to issue from `line` at cycle `now` at the earliest: the cycle at which the line is there."""
+    """Return the cycle at which `line` is there for a warp that wants to issue from it in cycle `now` or later."""
     if cache.first_stamps[line] == 0:
         ready = _load(spec, cache, line, float(now))
     else:

@@ -50,7 +50,7 @@ def issue(sm: Sm, part: SubPartition, number: int, warp: Warp, now: int) -> None
 
 
 def _explain_delay(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: int) -> None:
-    """Why the warp, ready since `warp.ready`, issues only now.
+    """Tell by stall intervals why the warp, ready since `warp.ready`, issues only in cycle `now`.
 
     What held it (its pipe, the register ports, another warp that was chosen) can alternate from cycle to cycle; such a
     stretch is told as one interval a reason, in that order.
@@ -65,7 +65,7 @@ def _explain_delay(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now
 
 
 def _execute(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: int) -> None:
-    """The instruction takes its pipe, or a place in the memory queue: sets `done` and `sources_read` of the warp."""
+    """Let the instruction take its pipe, or a place in the memory queue; set `done` and `sources_read` of the warp."""
     spec = sm.spec
     if row.kind != _MEMORY:
         take_pipe(spec, part.pipes, row.port, row.pipe_slots, now)
@@ -89,7 +89,7 @@ def _execute(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: int)
 
 
 def _advance(sm: Sm, warp: Warp, row: Instruction, now: int) -> None:
-    """The warp goes on to its next instruction: sets `ready`, or leaves the warp at a barrier."""
+    """Move the warp on to its next instruction: set when it is ready to issue that, or leave it at a barrier."""
     below = warp.pc + 1
     warp.pc = sm.streams[warp.stream].pcs[warp.position]
     delayed = now + row.delay

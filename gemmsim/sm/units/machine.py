@@ -1,4 +1,4 @@
-"""The state of one SM: its warps, blocks and sub-partitions, and what it has one of."""
+"""The state of one SM: its warps, blocks and sub-partitions, and the units that they all share."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gemmsim.sm.units.server import Room, Server
 from gemmsim.sm.units.write_ports import WritePorts
 
 NEVER = 1 << 62
-# States of a warp: its place is empty; its own state holds it back until `ready`; it can issue as soon as its port is
-# free and it is chosen; it waits at a barrier.
+# States of a warp. GONE: its place is empty. WAITING: what it did before holds it back until `ready`. ELIGIBLE: it can
+# issue as soon as its port is free and it is chosen. AT_BARRIER: it waits for a barrier to open.
 GONE, WAITING, ELIGIBLE, AT_BARRIER = range(4)
 
 
@@ -29,20 +29,25 @@ class Stream(Record):
 class Warp(Record):
     """A place for a warp on the SM, and the warp that is there.
 
-    slot, block          its number, and its block's
-    stream, position, accesses  what it executes, and how far it has come in it
-    pc, port             next instruction, and the port where it issues
+    slot, block          the number of its place, and of its block's place
+    state                GONE, WAITING, ELIGIBLE or AT_BARRIER
+    stream, position, accesses  number of the stream that it executes, and how many instructions and how many memory
+                         accesses of it have issued
+    pc, port             static index of its next instruction, and the port where that issues
     ready                first cycle at which the warp's own state lets it issue
-    rank                 below that of every older warp
+    rank                 a number below that of every older warp
     issued               cycle of the last issue that counts for whose turn it is, -1 before the first
-    line                 line of code that it was fetched from last
-    blocked_before       blocked cycles of `port` before `ready`; dispatch_blocked_before: of the register ports
-    stores_done, copies_done  cycle at which the warp's stores have left the SM, its LDGSTS have arrived
-    barrier, behind, opens    the barrier it came to last, whether that is not open yet, and when it opened
-    scoreboards, reasons  of each scoreboard: cycle at which it is free, stall reason of who waits for it
-    outstanding, outstanding_counts  of each that a DEPBAR counts: when its operations are released, ascending
-    release, sources_read, done  of the instruction that it issued last: when its queue entry is free, its sources are
-                         read, its result is there or it has left the SM
+    line                 line of code that its last fetched instruction is on
+    blocked_before       cycles before `ready` for which `port` was blocked
+    dispatch_blocked_before  cycles before `ready` for which the register ports let nothing issue
+    stores_done, copies_done  cycles at which all its stores have left the SM, and all its LDGSTS have arrived
+    barrier, behind, opens  the barrier that it came to last, whether it must wait there because that is not open yet,
+                         and the cycle in which the last barrier that it had to wait at opened (0: none has)
+    scoreboards, reasons  for each scoreboard, the cycle at which it is free, and the stall reason of a wait for it
+    outstanding, outstanding_counts  for each scoreboard that a DEPBAR counts, the cycles at which its operations are
+                         released, ascending, and how many these are
+    release, sources_read, done  of the instruction that it issued last, the cycles at which its queue entry is free,
+                         its sources are read, and its result is there or (a store) it has left the SM
     """
 
     slot: int
@@ -76,11 +81,14 @@ class Warp(Record):
 class Block(Record):
     """A place for a block, and the block that is there.
 
-    live    warps that have not ended; end: when the last of them has left so far
-    order   the lowest goes first
-    leaves, left  when its place is free, NEVER while it runs; how many blocks had ended before it
-    arrived  how many of its warps have arrived at each barrier
-    arriving  by the number of a fetch: when what it asked L2 for is in L1, 0 where nobody asked
+    live      how many of its warps have not ended
+    end       the latest cycle at which one of its warps that have ended leaves the SM
+    order     its place in the order of blocks: the warps of the block with the lowest go first
+    leaves    cycle at which its place is free, NEVER while it runs
+    left      how many blocks had ended before it
+    arrived   how many of its warps have arrived at each barrier
+    arriving  for each number of a fetch (see `AccessCost`), the cycle at which its data arrives; 0: no access has
+              asked L2 for it yet
     """
 
     live: int
@@ -93,9 +101,12 @@ class Block(Record):
 
 
 class SubPartition(Record):
-    """wakes: the cycle at which its scheduler looks again. last_rank, last_issue: the warp that issued last, and when.
+    """One of an SM's sub-partitions.
 
-    address_free  when the address unit takes the next memory instruction
+    wakes         the cycle at which its scheduler looks again for something to issue
+    last_rank     rank of the warp that issued last
+    last_issue    the cycle of that issue
+    address_free  the cycle from which its address unit takes the next memory instruction
     """
 
     wakes: int
@@ -109,12 +120,17 @@ class SubPartition(Record):
 
 
 class MemoryPath(Record):
-    """What all sub-partitions share: the queue before L1, its stages, and this SM's share of L2 and DRAM.
+    """What all sub-partitions share: the queue before L1, the stages of L1, and this SM's shares of L2 and DRAM.
 
-    entrance        of the shared queue; handed_over: when each of its entries left it last, a ring from `oldest` on
-    after_shared    requests that passed the tag stage since the last that did not
-    unflushed       wavefronts of stores since the last flush of the data stage, -1 where there was no access
-    flushed         when that was
+    entrance        the entrance of the shared queue, which takes one request at a time
+    handed_over     cycles at which the last requests left the shared queue, one for each of its entries: a ring from
+                    `oldest` on
+    tags, data, out  the stages of L1: the tags, the data, and the way out to L2
+    l2, dram        this SM's share of the bandwidth of each
+    after_shared    requests to global memory that passed the data stage since the last one to shared memory, counted up
+                    to `Spec.tagged_after_shared_requests`
+    unflushed       wavefronts of stores since the last flush of the data stage, -1 where nothing was accessed since
+    flushed         the cycle of that flush
     """
 
     entrance: Server
@@ -131,7 +147,7 @@ class MemoryPath(Record):
 
 
 class Snapshot(Record):
-    """The totals when `at` instructions had issued, in cycle `cycles`."""
+    """The totals in cycle `cycles`, in which the `at`-th instruction issued."""
 
     at: int
     cycles: int
@@ -155,20 +171,21 @@ class Event(Record):
 class Sm(Record):
     """One SM.
 
-    places, resident, warps_per_block  places for warps and for blocks, and how many warps a block has
+    places, resident, warps_per_block  how many places there are for warps and for blocks, and warps in a block
     instructions, instruction_count    the program
-    streams, grid  what the warps of the blocks execute: the number of a stream for each warp of each block
-    fetches        different numbers of fetches (see `AccessCost`)
+    streams, grid  what warps execute, and the number of the stream of each warp of each block
+    fetches        how many different numbers of fetches there are, 0 included (see `AccessCost`)
     counted        mask of the scoreboards whose outstanding operations a DEPBAR counts
-    begun, launched, ended  blocks that have begun, warps that have, blocks that have ended
-    ended_slots    the place of each block that has ended, in that order
-    block_ends     when each of these has left
-    issued, executed  instructions issued, in all and each
+    begun, launched, ended  how many blocks have begun, how many warps have, and how many blocks have ended
+    ended_slots    the place of each block that has ended, in the order in which they ended
+    block_ends     the cycle at which each of these has left, in that order
+    issued, executed  how many instructions have issued: all together, and [instructions] of each static one
     stall_cycles   [instructions, REASONS] warp cycles by the instruction waiting to issue
     arrivals       the unit that counts warps at barriers
-    next_snapshot, snapshots_taken     which of `snapshots` comes next
-    attention      1 where a turn did what others must know of: it woke a sub-partition, or a block ended
-    watched        whether `events` are kept; event_count: how many there are
+    snapshots_taken, next_snapshot  how many of `snapshots` are filled, and the issued instructions at which the next is
+    attention      1 where a turn did what the drive must know of: it woke a sub-partition, or a block ended
+    watched        whether `events` are kept
+    event_count    how many of them there are
     """
 
     spec: Spec

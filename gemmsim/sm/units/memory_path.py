@@ -25,10 +25,10 @@ def request(
     arriving: Ints,
     now: int,
 ) -> None:
-    """An instruction issues at cycle `now`: sets `release`, `sources_read` and `done` of the warp.
+    """Send an instruction that issues in cycle `now` on its way: sets `release`, `sources_read` and `done` of the warp.
 
-    `arriving` says when what the block's loads have asked L2 for is in L1. Others with the same `fetch` find it there,
-    and wait until then.
+    arriving  `Block.arriving` of the warp's block: when the data of each fetch is in L1. A load whose fetch another one
+              has asked L2 for finds the data there, and waits until then.
     """
     there = arriving[cost.fetch] if cost.fetch > 0 else 0
     l2_sectors, dram_sectors, in_flight = cost.l2_sectors, cost.dram_sectors, cost.in_flight
@@ -78,7 +78,9 @@ def request(
 
 
 def _enter(spec: Spec, memory: MemoryPath, part: SubPartition, address_cycles: float, now: int) -> float:
-    """When the address unit has handed the request to the shared queue, which takes one at a time while it has room."""
+    """Return the cycle at which the address unit hands the request to the shared queue, which takes one request at a
+    time while it has room.
+    """
     addressed = max(part.address_free, now + spec.issue_to_address_cycles) + address_cycles
     if spec.shared_queue_entries > 0:
         addressed = max(addressed, memory.handed_over[memory.oldest])
@@ -89,7 +91,8 @@ def _enter(spec: Spec, memory: MemoryPath, part: SubPartition, address_cycles: f
 def _pass_data_stage(
     spec: Spec, memory: MemoryPath, loads: bool, cost: AccessCost, l2_sectors: int, arrival: float, now: int
 ) -> float:
-    """When the data stage takes the request; what arrives from L2 is booked with the request's own cycles.
+    """Return the cycle at which the data stage takes the request. What arrives from L2 is booked with the request's own
+    cycles.
 
     On an H200 a request to global memory takes the data stage longer where one to shared memory came shortly before.
     """
@@ -109,7 +112,7 @@ def _pass_data_stage(
 
 
 def _hit_latency(spec: Spec, row: Instruction, cost: AccessCost) -> float:
-    """Load to use of a hit on an idle SM; more wavefronts, or more passes of the tag stage, take longer."""
+    """Return the load-to-use cycles of a hit on an idle SM; more wavefronts or passes of the tag stage add more."""
     longer = (cost.wavefronts - row.base_wavefronts) * spec.wavefront_cycles
     if row.shared_load:  # what it takes by itself, however many wavefronts a cycle all warps together get
         further = (cost.wavefronts - 1) * spec.wavefront_latency_cycles
@@ -128,9 +131,9 @@ def _miss_cycles(
     in_flight: bool,
     now: int,
 ) -> float:
-    """Cycles that a load's misses add to a hit; the measured latencies are those of one sector.
+    """Return the cycles that a load's misses add to a hit. The measured latencies are those of one sector.
 
-    What is on its way from DRAM for another SM comes no sooner, but takes nothing of this one's share.
+    What is on its way from DRAM for another SM comes no sooner than from DRAM, but takes nothing of this SM's share.
     """
     waited, arrival = 0.0, sent
     latency = spec.dram_latency_cycles if dram_sectors > 0 or in_flight else spec.l2_latency_cycles
@@ -146,7 +149,9 @@ def _miss_cycles(
 
 
 def _write_behind(spec: Spec, memory: MemoryPath, sent: float, l2_sectors: int, dram_sectors: int, now: int) -> float:
-    """When a store's sectors have passed the SM's share of L2; the write to DRAM takes bandwidth only."""
+    """Return the cycle at which a store's sectors have passed the SM's share of L2. The write to DRAM takes bandwidth,
+    but nothing waits for it.
+    """
     cycles = l2_sectors * spec.sector_l2_cycles
     end = book(memory.l2, now, sent, cycles) + cycles
     if dram_sectors > 0:
@@ -155,10 +160,10 @@ def _write_behind(spec: Spec, memory: MemoryPath, sent: float, l2_sectors: int, 
 
 
 def flush(spec: Spec, memory: MemoryPath, now: float) -> None:
-    """A barrier opens: what was accessed before it is flushed through the data stage, which nobody waits for.
+    """Flush through the data stage what was accessed before the barrier that opens now; nobody waits for that.
 
     Barriers of several blocks that open at about the same time share a flush. Where nothing was accessed since the last
-    one there is none.
+    flush, there is none.
     """
     if memory.unflushed < 0 or now < memory.flushed + spec.flush_interval_cycles:
         return

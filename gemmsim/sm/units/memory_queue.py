@@ -8,7 +8,12 @@ from gemmsim.sm.units.pipes import Port, block_until
 
 
 class MemoryQueue(Record):
-    """releases: when each entry is free again, in the order of issue, a ring of one entry more than the queue has."""
+    """The queue of one sub-partition.
+
+    first, length  where in `releases` the oldest entry is, and how many entries are held
+    releases       the cycle at which each entry is free again, in the order of issue: a ring with room for one entry
+                   more than the queue has
+    """
 
     first: int
     length: int
@@ -16,7 +21,9 @@ class MemoryQueue(Record):
 
 
 def hold_entry(spec: Spec, queue: MemoryQueue, port: Port, release: int, now: int) -> None:
-    """Issue at cycle `now`; the entry is free again at `release`, which is not before that of any earlier one."""
+    """Hold an entry for an instruction that issues in cycle `now`, until `release`, which is not before the release of
+    any earlier entry.
+    """
     room = spec.queue_entries + 1
     while queue.length > 0 and queue.releases[queue.first] <= now:
         queue.first = (queue.first + 1) % room

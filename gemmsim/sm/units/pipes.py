@@ -12,18 +12,24 @@ from gemmsim.sm.spec import Spec
 
 
 class Pipe(Record):
-    """free: when it takes the next instruction; issued: issue intervals that its instructions have occupied."""
+    """One pipe.
+
+    free    the cycle from which it takes the next instruction
+    issued  issue intervals that its instructions have occupied so far
+    """
 
     free: float
     issued: float
 
 
 class Port(Record):
-    """pipes, first, second: how many pipes serve it (none for the memory queue), and their numbers, preferred first.
+    """One port.
 
+    pipes           how many pipes serve it: 0 for the port of the memory queue
+    first, second   the numbers of these pipes, the preferred one first; -1 for none
     free_at         first cycle at which an instruction can issue here
-    blocked_cycles  cycles up to `free_at` during which none could: the difference between two moments tells how long a
-                    waiting warp was throttled, without looking at each cycle
+    blocked_cycles  cycles up to `free_at` in which nothing could issue here: the difference between two moments tells
+                    how long a waiting warp was throttled, without looking at each cycle
     """
 
     pipes: int
@@ -34,7 +40,7 @@ class Port(Record):
 
 
 class Pipes(Record):
-    """Those of one sub-partition, and its ports."""
+    """The pipes and ports of one sub-partition."""
 
     pipes: Rows[Pipe]
     ports: Rows[Port]
@@ -42,12 +48,12 @@ class Pipes(Record):
 
 
 def blocked_before(port: Port, cycle: int) -> int:
-    """Blocked cycles before `cycle`, which is not before the last issue through the port."""
+    """Return the blocked cycles of a port before `cycle`, which is not before the last issue through it."""
     return port.blocked_cycles - max(0, port.free_at - cycle)
 
 
 def block_until(port: Port, now: int, cycle: int) -> None:
-    """After an issue at `now`, nothing can issue through the port before `cycle`."""
+    """Block the port, through which something issues in cycle `now`, until `cycle`."""
     if cycle > now + 1:
         port.blocked_cycles += cycle - (now + 1)
         port.free_at = cycle

@@ -34,12 +34,13 @@ CACHED_OPERANDS = 6  # one a slot and bank
 
 
 class RegisterPorts(Record):
-    """Those of one sub-partition.
+    """The read ports of one sub-partition.
 
-    even_free, odd_free, uniform_free  when each port has read all that was asked for
+    even_free, odd_free, uniform_free  the cycle at which each port has read all that was asked of it
     next_free       first cycle at which the next instruction may issue
-    blocked_cycles  cycles up to `next_free` during which none could
-    reused          rank of the warp and register of each operand that is kept for reuse, by slot and bank
+    blocked_cycles  cycles up to `next_free` in which none could issue, because of these ports
+    reused          [slots, banks, 2] of the operand that is kept for reuse: the rank of its warp (0: none is kept), and
+                    its register
     """
 
     even_free: int
@@ -51,18 +52,20 @@ class RegisterPorts(Record):
 
 
 def dispatch_blocked_before(ports: RegisterPorts, cycle: int) -> int:
-    """Blocked cycles before `cycle`, which is not before the last issue."""
+    """Return the cycles before `cycle` in which the ports let nothing issue; `cycle` is not before the last issue."""
     return ports.blocked_cycles - max(0, ports.next_free - cycle)
 
 
 def hold_issue(ports: RegisterPorts, cycles: int, now: int) -> None:
-    """Nothing may issue for `cycles` more behind what issued in cycle `now`."""
+    """Let nothing issue for `cycles` more cycles behind the instruction that issued in cycle `now`."""
     ports.blocked_cycles += cycles
     ports.next_free = max(ports.next_free, now + 1) + cycles
 
 
 def read_registers(ports: RegisterPorts, row: Instruction, rank: int, now: int) -> None:
-    """An instruction of the warp `rank` issues in cycle `now` and reads its operands within its windows."""
+    """Read the operands of an instruction that the warp of `rank` issues in cycle `now`. What does not fit into the
+    instruction's windows holds up the next issue.
+    """
     even, odd, uniform = 0, 0, row.uniform_rows
     for slot in range(3):
         register = row.first if slot == 0 else row.second if slot == 1 else row.third

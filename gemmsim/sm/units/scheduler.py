@@ -27,7 +27,7 @@ _NOBODY = 1  # no warp has this rank: ranks are below 0
 
 
 def turn(sm: Sm, number: int, now: int) -> int:
-    """Sub-partition `number` looks what can issue in cycle `now`; returns `sm.attention`."""
+    """Let sub-partition `number` issue one instruction in cycle `now`, if it can; returns `sm.attention`."""
     part = sm.sub_partitions[number]
     sm.attention = 0
     chosen = _choose(sm, part, number, now)
@@ -41,7 +41,7 @@ def turn(sm: Sm, number: int, now: int) -> int:
 
 
 def _choose(sm: Sm, part: SubPartition, number: int, now: int) -> int:
-    """The place of the warp that issues, -1 where none can."""
+    """Return the place of the warp that issues in cycle `now`, -1 where none can."""
     chosen = -1
     next_free = part.read_ports.next_free
     greedy = part.last_rank if now == max(part.last_issue + 1, next_free) else _NOBODY
@@ -60,7 +60,10 @@ def _choose(sm: Sm, part: SubPartition, number: int, now: int) -> int:
 
 
 def _goes_before(sm: Sm, warp: Warp, other: Warp, greedy: int) -> bool:
-    """Which of two warps that can issue does; `greedy` is the rank of the one that issued in the last cycle."""
+    """Whether `warp` goes before `other`, where both can issue.
+
+    greedy  rank of the warp that goes on because it issued last, or _NOBODY
+    """
     if warp.rank == greedy or other.rank == greedy:
         return warp.rank == greedy
     order, others = sm.blocks[warp.block].order, sm.blocks[other.block].order
@@ -70,7 +73,7 @@ def _goes_before(sm: Sm, warp: Warp, other: Warp, greedy: int) -> bool:
 
 
 def _next_look(sm: Sm, part: SubPartition, number: int, now: int) -> int:
-    """The next cycle in which something can issue, as far as is known now."""
+    """Return the next cycle in which something can issue, as far as is known now; NEVER where nothing can."""
     wakes = NEVER
     for w in range(number, sm.places, sm.spec.sub_partitions):
         warp = sm.warps[w]

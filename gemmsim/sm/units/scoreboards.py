@@ -9,7 +9,10 @@ from gemmsim.sm.units.server import RESERVE
 
 
 def hold_scoreboard(sm: Sm, warp: Warp, scoreboard: int, release: int, reason: int) -> None:
-    """The scoreboard is not free before `release`; operations may be released in another order than issued."""
+    """Hold a scoreboard of the warp until `release`, for the operation that it has just issued.
+
+    Operations may be released in another order than they issued. `reason` is the stall reason of a wait for this one.
+    """
     if release > warp.scoreboards[scoreboard]:
         warp.scoreboards[scoreboard] = release
         warp.reasons[scoreboard] = reason
@@ -26,7 +29,7 @@ def hold_scoreboard(sm: Sm, warp: Warp, scoreboard: int, release: int, reason: i
 
 
 def wait_for_scoreboards(sm: Sm, warp: Warp, row: Instruction) -> None:
-    """Move `ready` of the warp to the cycle at which the scoreboards let `row`, its next instruction, go."""
+    """Move `ready` of the warp to the cycle at which its scoreboards let `row`, its next instruction, issue."""
     ready, reason = warp.ready, -1
     for s in range(SCOREBOARDS):
         if row.wait_mask >> s & 1 and warp.scoreboards[s] > ready:

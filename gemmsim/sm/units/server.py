@@ -18,8 +18,8 @@ RESERVE = 64  # free entries with which a list that has no bound of its own goes
 class Room(Record):
     """How long the lists are that have no bound of their own.
 
-    entries  of each such list; short: 1 where one has fewer than RESERVE left, so that they must grow before the next
-             turn
+    entries  how many entries each such list has room for
+    short    1 where a list has fewer than RESERVE of them left, so that all must grow before the next turn
     """
 
     entries: int
@@ -27,10 +27,13 @@ class Room(Record):
 
 
 class Server(Record):
-    """next_free: when the last request booked ends; busy_cycles: for which it has been booked so far.
+    """What has been booked of one unit.
 
-    bounds  the idle gaps before `next_free`, ascending: begin and end of each, from gap number `first` on
-    gaps    how many there are
+    first, gaps  the number of the first idle gap that is kept in `bounds`, and how many are
+    bounds       begin and end of each idle gap before `next_free`, ascending
+    next_free    the cycle at which the last of the requests booked ends
+    busy_cycles  how many cycles have been booked so far
+    room         how long the list `bounds` may become
     """
 
     first: int
@@ -42,7 +45,7 @@ class Server(Record):
 
 
 def book(server: Server, now: int, arrival: float, cycles: float) -> float:
-    """When a request begins that reaches the unit at `arrival` and occupies it for `cycles`.
+    """Book a request that reaches the unit at `arrival` and occupies it for `cycles`, and return when it begins.
 
     No later call has an earlier `now`, and no arrival comes before its `now`: gaps that end by then are forgotten.
     """

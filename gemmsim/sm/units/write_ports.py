@@ -30,9 +30,10 @@ class LoadReturn(Record):
 
 
 class WritePorts(Record):
-    """Those of one sub-partition.
+    """The write ports of one sub-partition.
 
-    last_write  cycle of the last write of an instruction of fixed latency that was looked at
+    last_write  the last cycle that has been looked at: an instruction of fixed latency writes in it
+    first, count  where in `returns` the oldest entry is, and how many there are
     returns     what loads still have to write, oldest first: a ring of as many entries as `room` says
     """
 
@@ -44,7 +45,7 @@ class WritePorts(Record):
 
 
 def expect_return(spec: Spec, ports: WritePorts, row: Instruction, used: int) -> None:
-    """A load returns registers, the first use of which may issue in cycle `used`."""
+    """Note what a load will write, where an instruction that uses it may issue in cycle `used` at the earliest."""
     if row.even_returns + row.odd_returns + row.pair_returns == 0:
         return
     entry = ports.returns[(ports.first + ports.count) % ports.room.entries]
@@ -58,7 +59,9 @@ def expect_return(spec: Spec, ports: WritePorts, row: Instruction, used: int) ->
 
 
 def write_results(spec: Spec, ports: WritePorts, row: Instruction, now: int) -> int:
-    """An instruction issues in cycle `now` and writes its results; cycles for which nothing may issue behind it."""
+    """Write the results of an instruction that issues in cycle `now`, and what loads return in the cycles up to then.
+    Returns the number of cycles for which nothing may issue behind the instruction.
+    """
     at, cursor = now + spec.result_write_cycles, ports.last_write + 1
     ports.last_write = at
     if ports.count == 0:
@@ -75,7 +78,7 @@ def write_results(spec: Spec, ports: WritePorts, row: Instruction, now: int) -> 
 
 
 def _write_between(ports: WritePorts, cursor: int, at: int) -> None:
-    """Loads write in the cycles from `cursor` to before `at`, in which no instruction did."""
+    """Let loads write in the cycles from `cursor` to before `at`, in which no instruction writes."""
     for n in range(ports.count):
         entry = ports.returns[(ports.first + n) % ports.room.entries]
         cursor = max(cursor, entry.ready)
@@ -90,7 +93,7 @@ def _write_between(ports: WritePorts, cursor: int, at: int) -> None:
 
 
 def _write_beside(ports: WritePorts, row: Instruction, at: int) -> None:
-    """Loads write in cycle `at` into the banks that the instruction leaves free."""
+    """Let loads write in cycle `at` to the banks that the instruction `row`, which writes then, leaves free."""
     even_free, odd_free = row.even_results + row.pair_results == 0, row.odd_results + row.pair_results == 0
     for n in range(ports.count):
         entry = ports.returns[(ports.first + n) % ports.room.entries]
