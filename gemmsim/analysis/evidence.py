@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One launch of one program on one GPU.
+    """What all stages found out about one launch of one program on one GPU.
 
     grid, block           (x, y, z)
-    dynamic_shared_bytes  of a block
+    dynamic_shared_bytes  dynamic shared memory of a block
     executed              warp-level executions of each static instruction over the whole launch, parallel to
                           `program.instructions`
     traffic               one row for each memory instruction that was executed
     counters              Nsight Compute's metric name -> value; provenance has the same keys
-    warm_caches           whether L2 began as an identical launch had left it
+    warm_caches           whether L2 held at the start what an identical launch had left in it
     """
 
     program: Program
@@ -58,7 +58,7 @@ class Evidence:
 
     @property
     def l2_sectors(self) -> float:
-        """Sectors that moved between L1 and L2, of all memory instructions."""
+        """Sectors that all memory instructions moved between L1 and L2."""
         return float(sum(row.l2_sectors for row in self.traffic))
 
     @property

@@ -41,7 +41,7 @@ class Advice:
 class Verification:
     """The outcome of comparing C with NumPy in float64.
 
-    ok              None where nothing was compared
+    ok              whether C is right, None where nothing was compared
     relative_error  max |C - reference| / max |reference| over the elements compared, None where nothing was compared
     text            one line for people: what was compared, or why nothing was
     """

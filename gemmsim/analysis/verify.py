@@ -13,14 +13,17 @@ from gemmsim.launch.spec import GemmCheck
 from gemmsim.support.dtypes import DTYPES
 from gemmsim.trace.types import Argument, Execution, Launch
 
-_CHUNK_ELEMENTS = 1 << 22  # of A read at a time, so that the float64 copy stays small
+_CHUNK_ELEMENTS = 1 << 22  # elements of A that are read at a time, so that the float64 copy stays small
 
+# A doubtful element is one whose error the bound does not cover with |sum a b| in place of sum|a b|, its magnitude.
 _DOUBTFUL_SHARE = 32  # where more than one element in 32 is doubtful, the magnitudes of all are computed
 _AT_ONCE = 1024  # elements whose magnitudes are computed in one step
 
 
 def verify(run: Execution, launch: Launch, check: GemmCheck | None) -> Verification:
-    """Compare every element of C that was stored with alpha * A @ B + beta * C (+ bias, max(0, ...)) in float64.
+    """Compare every element of C that was stored with alpha * A @ B + beta * C in float64.
+
+    Where the check says so, a bias is added and max(0, ...) is taken of the sum.
 
     The error allowed is the a-priori bound of a K-term sum, (K + 3) u sum|a b| (Higham, "Accuracy and Stability of
     Numerical Algorithms", section 3.1, u the unit roundoff of C's type), element by element. Where A and B are rounded
@@ -81,9 +84,9 @@ def _compare(
     check: GemmCheck,
     dtype: str,
 ) -> tuple[float, float, bool]:
-    """(largest absolute error, largest reference, whether all errors are inside the bound) over the stored elements.
+    """(largest absolute error, largest |reference|, whether all errors are inside the bound) over the stored elements.
 
-    Only rows with stored elements are computed, and only the columns that any of them stored.
+    Only rows with stored elements are computed, and of a group of rows only the columns in which any of them stored.
     """
     rows = np.flatnonzero(stored.any(axis=1))
     worst = scale = 0.0
@@ -102,7 +105,8 @@ def _compare(
         expected = np.maximum(expected, 0) if check.relu else expected
         error = np.where(stored[at], np.abs(after[at].astype(np.float64) - expected), 0)
         allowed = partial(_allowed, check=check, k=k, roundoff=DTYPES[dtype].unit_roundoff)
-        # sum|a b| is no less than |sum a b|. Most elements need no more, and their magnitude is not computed.
+        # sum|a b| is no less than |sum a b|, which is at hand and suffices for most elements. The magnitude of these is
+        # not computed.
         doubtful = np.nonzero(~(error <= allowed(np.abs(product), terms)))
         if len(doubtful[0]) > product.size // _DOUBTFUL_SHARE:
             magnitude = (np.abs(rows_a) @ np.abs(columns_b))[doubtful]
@@ -116,13 +120,17 @@ def _compare(
 def _allowed(
     magnitude: NDArray[np.float64], terms: NDArray[np.float64], check: GemmCheck, k: int, roundoff: float
 ) -> NDArray[np.float64]:
-    """The error allowed. magnitude, terms: sums of absolute values, of the products and of what is added to them."""
+    """The error allowed for each element, as an array of the shape of `magnitude`.
+
+    magnitude  sum of |a b| over an element's products
+    terms      sum of the absolute values of what is added to them, beta * C and the bias
+    """
     scaled, rounded = abs(check.alpha) * magnitude, (1 + check.operand_roundoff) ** 2
     return (k + 3) * roundoff * (rounded * scaled + terms) + (rounded - 1) * scaled
 
 
 def _magnitude(a: NDArray[np.float64], b: NDArray[np.float64], row: NDArray, column: NDArray) -> NDArray[np.float64]:
-    """Sum of |a b| for single elements of the product."""
+    """The sum of |a b| for each element (row[i], column[i]) of the product, float64 [len(row)]."""
     parts = [
         np.einsum("ij,ji->i", np.abs(a[row[i : i + _AT_ONCE]]), np.abs(b[:, column[i : i + _AT_ONCE]]))
         for i in range(0, len(row), _AT_ONCE)

@@ -1,4 +1,4 @@
-"""The memory records of one block of a trace, and where the launch's arrays lie in device memory."""
+"""Takes the memory records of one block from a trace, and says where the launch's arrays lie in device memory."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class BlockRecords:
     """The memory records of one block, in the order of the trace. Arrays are int64 [records].
 
     first       index of the block's first record in the trace
-    warp        of the block
+    warp        index of the warp in the block
     pc          index of the instruction
     pattern     index into the trace's patterns
-    base        byte address from which the pattern counts
+    base        byte address to which the pattern's offsets are added
     shape       index into the trace's distinct access shapes
-    occurrence  how many records of the same warp and instruction came before
+    occurrence  how many records of the same warp and instruction come before this one
     """
 
     first: int
@@ -49,7 +49,7 @@ class ArrayRecords:
     """The records of one block that fall in array arguments. Arrays are int64 [records] unless said otherwise.
 
     array   index of the argument among the array arguments
-    start   address of that array
+    start   byte address of that array
     width   bytes that each lane accesses
     load    bool; False for stores and atomics
     """
@@ -103,7 +103,7 @@ def arrays_of(
 
 
 def heaviest(trace: WarpTrace, grid: tuple[int, int, int]) -> int:
-    """Index in the trace of the block that stands for most others; of several, the one nearest to the grid's middle."""
+    """Index in the trace of the block that stands for most blocks; of several, the one nearest to the grid's middle."""
     gx, gy, gz = grid
     best = np.flatnonzero(trace.weight == trace.weight.max())
     block = trace.blocks[best]
@@ -137,7 +137,7 @@ def block_records(trace: WarpTrace, shapes: Shapes, number: int) -> BlockRecords
 
 
 def array_records(program: Program, block: BlockRecords, accesses: dict[int, Access], arrays: Arrays) -> ArrayRecords:
-    """The block's records that fall in an array; the base address decides in which."""
+    """The block's records that fall in an array argument; their base addresses decide in which."""
     width = np.zeros(len(program.instructions), np.int64)
     load = np.zeros(len(program.instructions), bool)
     for index, access in accesses.items():

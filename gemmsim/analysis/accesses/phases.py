@@ -1,4 +1,4 @@
-"""Which part of each array a block touches in each iteration of its loop over K."""
+"""Finds which part of each array a block touches in each iteration of its loop over K."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def phases_of(
     """The phases of a block: before the loop, each iteration, after the loop. Phases that touch nothing are left out.
 
     loop        indices of the instructions of the loop over K, None where there is none
-    iterations  of the loop, executed by each warp
+    iterations  how many iterations of the loop each warp executes
 
-    The trace does not say in which iteration a record was made. An instruction that a warp executes n times an
-    iteration is taken to belong to iteration (occurrence / n). Where a guard suppressed some of its accesses, these are
-    taken to be the last ones.
+    The trace does not say in which iteration a record was made. Where a warp executes an instruction n times an
+    iteration, its record number `occurrence` is taken to belong to iteration (occurrence / n). Where a guard suppressed
+    some of the accesses, these are taken to be the last ones.
     """
     phase = _phase_numbers(touched.records, loop, iterations)
     last = iterations + 1  # 0 is before the loop
@@ -62,7 +62,7 @@ def _phase_numbers(records: BlockRecords, loop: range | None, iterations: int) -
     """The phase of each record: 0 before the loop, 1 to `iterations` inside, `iterations` + 1 after it."""
     if loop is None or not iterations or not len(records.pc):
         return np.zeros(len(records.pc), np.int64)
-    most = np.zeros(int(records.pc.max()) + 1, np.int64)  # accesses of one warp, by instruction
+    most = np.zeros(int(records.pc.max()) + 1, np.int64)  # by instruction: its records by the warp that made most
     np.maximum.at(most, records.pc, records.occurrence + 1)
     an_iteration = -(-most // iterations)
     inside = np.minimum(records.occurrence // an_iteration[records.pc], iterations - 1) + 1
@@ -73,9 +73,10 @@ def _phase_numbers(records: BlockRecords, loop: range | None, iterations: int) -
 def _distinct(
     phase: NDArray[np.int64], touched: ArrayRecords, shown: NDArray[np.bool_]
 ) -> tuple[list[int], NDArray[np.int64]]:
-    """(starts of the groups, indices of the records), without repeats of one access within a phase.
+    """Group records by phase, argument, and whether they load; leave out repeats of one access within a phase.
 
-    Records are grouped by phase, argument, and whether they load. `shown`, bool [records], says which are looked at.
+    Returns (where each group starts in the indices, indices of the records). `shown`, bool [records], says which
+    records are looked at.
     """
     rows = np.flatnonzero(shown)
     records = touched.records

@@ -42,9 +42,9 @@ def sample_accesses(
     check: GemmCheck | None = None,
     sizes: tuple[int, int, int] | None = None,
 ) -> tuple[tuple[AccessSample, ...], BlockView]:
-    """(a sample for each memory instruction that was executed, the block from which they come).
+    """Choose what drawings show: (a sample for each memory instruction that was executed, the block shown).
 
-    A sample comes from another block where the one shown never executes the instruction.
+    The samples come from the block shown. Where it never executes an instruction, that sample comes from another block.
 
     shapes    the distinct access shapes of `trace`
     pointers  device address of each argument's array, None for scalars
@@ -87,7 +87,7 @@ class _Source:
     shapes: Shapes
     block: BlockRecords
     arrays: Arrays
-    known: _BanksAndWavefronts = field(default_factory=dict)  # unrolled code uses few patterns, each many times
+    known: _BanksAndWavefronts = field(default_factory=dict)  # worked out before: unrolled code repeats patterns
 
     def sample(self, pc: int, access: Access) -> AccessSample:
         shapes = self.shapes
@@ -161,7 +161,7 @@ class _Source:
         )
 
     def _elements(self, addresses: tuple[int | None, ...]) -> tuple[int | None, tuple[tuple[int, ...] | None, ...]]:
-        """`argument` and `elements` of a `WarpAccess`; the first active lane decides which array it is."""
+        """The fields `argument` and `elements` of a `WarpAccess`; the first active lane decides which array it is."""
         arrays = self.arrays
         found = arrays.holding(next(address for address in addresses if address is not None))
         if found is None:

@@ -1,4 +1,4 @@
-"""What drawings show: single accesses, lane by lane, and one block's way through its arrays."""
+"""The types of what drawings show: single accesses, lane by lane, and one block's way through its arrays."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from gemmsim.isa.program import SourceLine
 class ArrayArgument:
     """An array that the kernel was given.
 
-    position    among the launch's arguments
-    name        "A", "B" or "C" where the launch is known to be a GEMM, else "arg 0"
-    shape       as the launch has it; a GEMM's flat array has its (rows, columns)
+    position    its index among the launch's arguments
+    name        "A", "B", "C" or "bias" where the launch is known to be a GEMM, else "arg 0"
+    shape       as the launch gives it; for a flat array of a GEMM, the matrix's (rows, columns)
+    item_bytes  size of an element
     """
 
     position: int
@@ -26,7 +27,7 @@ class ArrayArgument:
     item_bytes: int
 
     def index(self, element: int) -> tuple[int, ...]:
-        """(row, column) of an element that is counted from the array's start."""
+        """The index, such as (row, column), of the element with this number from the array's start."""
         index: list[int] = []
         for size in reversed(self.shape):
             element, place = divmod(element, size)
@@ -39,17 +40,17 @@ class WarpAccess:
     """One memory instruction that one warp executed. Tuples by lane have 32 entries.
 
     block                    linear index in the grid
-    warp                     of the block
+    warp                     its index in the block
     execution                how many times the warp had executed the instruction before
-    addresses                by lane: first byte, None where inactive; shared memory counts from its window's start
+    addresses                by lane: first byte, None where inactive; in shared memory, from its window's start
     sectors, ideal_sectors   distinct 32-byte sectors, and how many the bytes would fill if packed; 0 for shared memory
-    wavefronts, conflicts    of the L1/shared data stage
+    wavefronts, conflicts    of the L1/shared data stage, and how many of them only bank conflicts cause
     sector_addresses         first byte of each distinct sector, ascending; () for shared memory
     sector                   by lane: index into `sector_addresses`, -1 where inactive
     bank                     by lane: first bank touched (a lane touches width / 4 banks), -1 where inactive
     wavefront                by lane: number of the wavefront that serves it, -1 where none does
     argument                 position of the array in which the first active lane falls, None where it falls in none
-    elements                 by lane: index in that array, None where inactive or elsewhere; () where `argument` is None
+    elements                 by lane: index in that array, None where inactive or outside; () where `argument` is None
     """
 
     block: int
@@ -80,11 +81,11 @@ class AccessSample:
     index           of the instruction in the program
     mnemonic        "LDG.E.128"
     line, text      of the source, as in `LineTraffic`
-    space, op, width_bytes   as in `memory.requests.access.Access`; of a copy (op "ldgsts") its read of global memory
+    space, op, width_bytes   as in `memory.requests.access.Access`; of a copy ("ldgsts"), of its global read
     shapes          how many distinct shapes its accesses have, in all blocks that were executed
     representative  an access of the shape that the block shown uses most
-    share           of that shape among the block's accesses by this instruction, from 0 to 1
-    worst           an access with most wavefronts (shared memory) or sectors; `representative` where none is worse
+    share           share of that shape in the block's accesses by this instruction, from 0 to 1
+    worst           an access with most wavefronts (shared memory) or else sectors; `representative` where none is worse
     """
 
     index: int
@@ -107,7 +108,7 @@ class ThreadAccess:
     index       of the instruction in the program
     argument    position of the array, None for shared and local memory
     first       int64 [warps, 32]: element counted from the array's start, or byte address where `argument` is None;
-                -1 where the lane is inactive or accesses something else
+                -1 where the lane is inactive or accesses something outside that array
     accesses    int64 [warps]: how often each warp executed the instruction
     """
 
@@ -119,7 +120,12 @@ class ThreadAccess:
 
 @dataclass(frozen=True, slots=True)
 class Rectangle:
-    """The smallest rectangle of an array that holds all that was touched: half-open ranges of rows and columns."""
+    """The smallest rectangle of an array that holds all elements that were touched in one phase by one kind of access.
+
+    argument       position of the array among the launch's arguments
+    op             "ld" or "st"
+    rows, columns  half-open ranges
+    """
 
     argument: int
     op: str
@@ -129,7 +135,7 @@ class Rectangle:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One iteration of the loop over K, or what comes before or after it. The rectangles' op is "ld" or "st"."""
+    """One iteration of the loop over K, or what comes before or after it, and the parts of arrays that it touches."""
 
     label: str
     rectangles: tuple[Rectangle, ...]
@@ -137,7 +143,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class BlockView:
-    """One executed block. `block_records.heaviest` says which one.
+    """The executed block that drawings show. `block_records.heaviest` says which one.
 
     block         linear index in the grid
     place         (x, y, z) in the grid

@@ -1,4 +1,4 @@
-"""What each instruction of the machine code cost: executions, waiting, memory traffic."""
+"""Works out what each instruction of the machine code cost: executions, waiting, memory traffic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemmsim.sm.types import STALL_REASONS
 
 @dataclass(frozen=True, slots=True)
 class InstructionCost:
-    """One static instruction over the whole launch.
+    """What one static instruction cost over the whole launch.
 
     line         source line, None where the program has none for it
     text         SASS

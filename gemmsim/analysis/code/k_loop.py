@@ -14,7 +14,7 @@ _GLOBAL_READS = (MemoryAccess("global", "ld"), MemoryAccess("global", "ldgsts"))
 
 @dataclass(frozen=True, slots=True)
 class KLoop:
-    """The loop over K.
+    """The loop over K in the machine code.
 
     start, stop   index of its first instruction, and of the first one behind it
     instructions  warp instructions executed in it
@@ -32,7 +32,10 @@ class KLoop:
 
 
 def loops(program: Program) -> tuple[range, ...]:
-    """The index ranges that backward branches close. The endless branch behind the code is left out."""
+    """The loops of a program: the range of instruction indices from the target of each backward branch to the branch.
+
+    The branch behind the code, which jumps to itself, is left out.
+    """
     found = []
     for index, instruction in enumerate(program.instructions):
         for operand in instruction.operands:
@@ -42,9 +45,9 @@ def loops(program: Program) -> tuple[range, ...]:
 
 
 def k_loop(program: Program, executed: Sequence[float]) -> KLoop | None:
-    """The loop over K: of the loops that compute products, the one in which most were executed.
+    """The loop over K: of the loops that compute products, the one in which most products were executed.
 
-    executed  warp-level executions, parallel to `program.instructions`
+    executed  warp-level executions of each instruction, parallel to `program.instructions`
 
     Loops nest: a loop over the k of one tile lies inside the loop that reads the tiles of A and B, which is meant here;
     a persistent block has a loop over its tiles of C around that, which is not meant. So the smallest loops that hold

@@ -10,14 +10,17 @@ from gemmsim.isa.program import Program
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace.types import WarpTrace
 
-_PRECISIONS = ("fp32", "fp64", "fp16")  # listed even where nothing was counted
+_PRECISIONS = ("fp32", "fp64", "fp16")  # these are listed even where none was counted
 # HFMA2 Rd, -RZ, RZ, x, y only loads a constant.
 _CONSTANT_LOAD = "-RZ, RZ"
 
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """Thread-level operations of the whole launch by precision. `precision` is the one with most of them."""
+    """Thread-level operations of the whole launch by precision.
+
+    `precision` is the one with most operations, and `total` is their number.
+    """
 
     by_precision: dict[str, float]
 
@@ -31,7 +34,7 @@ class Operations:
 
 
 def floating_point_operations(program: Program, trace: WarpTrace) -> Operations:
-    """The operations of a launch, from the threads that executed each instruction.
+    """Count the operations of a launch, from how many threads executed each instruction.
 
     Blocks of the trace that stand for others count as many times as their weight says.
     """
@@ -42,7 +45,7 @@ def floating_point_operations(program: Program, trace: WarpTrace) -> Operations:
             continue
         matrices = matrix_multiply(instruction)
         row = row_of(instruction)
-        if matrices is not None:  # they are those of a warp, and what is counted are its 32 threads
+        if matrices is not None:  # its operations are those of a warp, `count` is of threads
             totals[matrices.precision] = totals.get(matrices.precision, 0.0) + matrices.operations / WARP_LANES * count
         elif row.operations:
             totals[row.precision] += row.operations * count

@@ -1,4 +1,4 @@
-"""How often a thread uses a word that it has loaded. Register tiles exist to raise that number."""
+"""Works out how often a thread uses a word that it has loaded. Register tiles exist to raise that number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORD_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """Products and loads of the loop over K. Each lane of an executed warp instruction counts.
+    """How many products the loop over K makes and how many words it loads. Each lane of a warp instruction counts.
 
     products                    multiply-adds
     shared_words, global_words  4-byte words loaded into registers from shared and from global memory

@@ -1,4 +1,4 @@
-"""Memory behaviour by source line."""
+"""Sums up the memory traffic of the machine code by source line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class LineTraffic:
     """What the memory instructions of one kind on one source line did over the whole launch.
 
     line          None where the program has no line for them
-    text          of the line as written, "" where its file could not be read
+    text          the line as written, without its indentation, "" where its file could not be read
     mnemonic      "LDS.128"
     static_count  how many such instructions the compiler made of the line
     other fields  sums of the same fields of `InstructionTraffic`
@@ -48,7 +48,11 @@ class LineTraffic:
 
 
 def source_line(program: Program, instruction: Instruction) -> SourceLine | None:
-    """The innermost line whose file could be read: a line of the user, not of a library that was inlined."""
+    """The source line of an instruction: the innermost one whose file could be read.
+
+    That is a line of the user, not of a library that was inlined. Where no file could be read, it is the innermost
+    line of all, and None where the program has no line for the instruction.
+    """
     for line in instruction.sources:
         if line.file in program.source:
             return line
@@ -64,7 +68,10 @@ def line_text(program: Program, line: SourceLine | None) -> str:
 
 
 def by_line(evidence: Evidence) -> tuple[LineTraffic, ...]:
-    """The memory traffic of each source line, in source order; those of one line in the order of the machine code."""
+    """The memory traffic by source line and kind of instruction.
+
+    Lines are in source order, the kinds of one line in the order of the machine code.
+    """
     program = evidence.program
     groups: dict[tuple[SourceLine | None, str, str], list[InstructionTraffic]] = {}
     for row in sorted(evidence.traffic, key=lambda row: row.index):

@@ -1,4 +1,4 @@
-"""How much data moves between kernel, L1, shared memory, L2 and DRAM: the arrows of a memory chart."""
+"""Works out how much data moves between kernel, L1, shared memory, L2 and DRAM: the arrows of a memory chart."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _WRITES = ("st", "atom", "red")
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Data that moved one way between two neighbours, over the whole launch.
+    """The data that moved one way between two neighbours, over the whole launch.
 
     source, target  "kernel", "l1", "shared", "l2" or "dram"
     what            "global", "local" or "shared" for the kernel's own accesses, else ""
     requests        warp instructions; 0 between the caches and DRAM
-    moved_bytes     sectors times their size; for shared memory the distinct bytes asked for
+    moved_bytes     sectors times their size; for shared memory the distinct bytes that each request asks for
     wavefronts      of shared memory, 0 elsewhere
     """
 
@@ -37,7 +37,7 @@ class MemoryFlow:
     """All flows of a launch.
 
     flows                   those that moved data
-    l1_hit_pct, l2_hit_pct  percent of the sectors asked for, None where the cache was not asked
+    l1_hit_pct, l2_hit_pct  sectors found in the cache, in percent of those asked of it; None where none was asked of it
     conflicts               wavefronts of shared memory beyond those that it would take without bank conflicts
     """
 
@@ -48,7 +48,7 @@ class MemoryFlow:
 
 
 def memory_flow(evidence: Evidence) -> MemoryFlow:
-    """The flows of the whole launch."""
+    """The flows, hit rates and bank conflicts of the whole launch."""
     sector_bytes, counters = evidence.gpu.l1.sector_bytes, evidence.counters
     shared = [row for row in evidence.traffic if row.space == SHARED]
     cached = [row for row in evidence.traffic if row.space != SHARED]

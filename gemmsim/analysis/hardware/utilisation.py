@@ -1,4 +1,4 @@
-"""How busy each shared unit was over the launch, in percent of what it can do."""
+"""Works out how busy each unit of the GPU was over the launch, in percent of what it can do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ DRAM = "DRAM bandwidth"
 
 @dataclass(frozen=True, slots=True)
 class Utilisation:
-    """unit: name of what was busy; share_pct: of its peak; detail: what kept it busy, or ""."""
+    """How busy one unit was.
+
+    unit       its name: one of those above, or "fmaheavy pipe"
+    share_pct  what it did, in percent of its peak
+    detail     the amount of work that kept it busy, "" where none is said
+    """
 
     unit: str
     share_pct: float
@@ -22,7 +27,7 @@ class Utilisation:
 
 
 def utilisations(evidence: Evidence) -> tuple[Utilisation, ...]:
-    """Every unit whose use is known, the busiest first. Launch overhead is not part of the time here."""
+    """How busy every unit was whose use is known, the busiest first. Launch overhead is not part of the time here."""
     return tuple(sorted(_all(evidence), key=lambda use: -use.share_pct))
 
 

@@ -1,4 +1,4 @@
-"""Theoretical occupancy with its limiters, as Nsight Compute's launch__occupancy_limit_* print them."""
+"""Computes the theoretical occupancy of a launch and its limiters, as Nsight Compute's launch__occupancy_limit_* do."""
 
 from __future__ import annotations
 
@@ -19,19 +19,23 @@ from gemmsim.support.errors import GemmsimError
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """Blocks and warps resident on one SM.
+    """How many blocks and warps one SM holds at once, and what limits their number.
 
     limit_*                 blocks an SM would hold if this were its only limit: launch__occupancy_limit_blocks, _warps,
                             _registers, _shared_mem
     blocks_per_sm           the smallest of these limits
     warps_per_sm            warps of that many blocks
-    theoretical_pct         of the warps that an SM can hold: sm__maximum_warps_per_active_cycle_pct
+    theoretical_pct         warps_per_sm in percent of the warps that an SM can hold:
+                            sm__maximum_warps_per_active_cycle_pct
     limiters                which limits are the smallest: "blocks", "warps", "registers", "shared_mem"
     carveout_bytes          shared memory configured on the SM (launch__shared_mem_config_size)
     allocated_shared_bytes  what a block takes of it: rounded up, reserved bytes included
-    waves_per_sm            launch__waves_per_multiprocessor; None where the grid is not known
-    registers_cliff         how many registers a thread less give one more block an SM; None where fewer do not help
-    shared_cliff_bytes      the same for shared bytes a block
+    waves_per_sm            blocks of the grid over the blocks that all SMs hold at once:
+                            launch__waves_per_multiprocessor; None where the grid is not known
+    registers_cliff         the fewest registers that a thread must save for an SM to hold one more block; None where
+                            saving does not help
+    shared_cliff_bytes      the fewest bytes of shared memory that a block must save for an SM to hold one more
+                            block; None where saving does not help
     """
 
     limit_blocks: int
@@ -57,13 +61,16 @@ def theoretical_occupancy(
     carveout_bytes: int | None = None,
     grid_blocks: int | None = None,
 ) -> Occupancy:
-    """Occupancy of blocks of `threads_per_block` threads with `registers` each and `shared_bytes` (static and dynamic).
+    """Compute the occupancy of a launch whose blocks have `threads_per_block` threads.
 
+    registers       of a thread
+    shared_bytes    of a block, static and dynamic
     carveout_bytes  the SM's shared memory configuration; None: the one that the driver picks (`choose_carveout`)
     grid_blocks     blocks of the launch, for `waves_per_sm`
 
     Raises GemmsimError where not even one block fits.
-    Not modelled: the limit by named barriers (no counter of it at hand), and that a cluster's blocks must fit together.
+    Not modelled: the limit by named barriers (there is no counter of it at hand), and that a cluster's blocks must
+    fit together.
     """
     _check(registers, shared_bytes, threads_per_block, gpu)
     if carveout_bytes is None:
@@ -111,7 +118,7 @@ def _check(registers: int, shared_bytes: int, threads_per_block: int, gpu: GpuSp
 
 
 def _fits(registers: int, shared_bytes: int, threads_per_block: int, blocks: int, gpu: GpuSpec) -> bool:
-    """Whether an SM holds `blocks` such blocks when its shared memory is configured as large as possible."""
+    """Whether an SM holds `blocks` blocks of this kind when its shared memory is configured as large as possible."""
     return blocks <= min(
         gpu.sm.max_blocks,
         blocks_by_warps(threads_per_block, gpu),
@@ -128,7 +135,10 @@ def _registers_cliff(
 
 
 def _shared_cliff(registers: int, shared_bytes: int, threads_per_block: int, wanted: int, gpu: GpuSpec) -> int | None:
-    """Shared memory is allocated in units, so only multiples of the unit are tried."""
+    """How many bytes a block must save for an SM to hold `wanted` blocks, None where saving does not help.
+
+    Shared memory is allocated in units, so only multiples of the unit are tried.
+    """
     unit = gpu.shared.allocation_unit_bytes
     fewer = range(round_up(shared_bytes, unit) - unit, -1, -unit)
     return next((shared_bytes - s for s in fewer if _fits(registers, s, threads_per_block, wanted, gpu)), None)

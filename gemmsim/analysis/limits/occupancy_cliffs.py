@@ -1,4 +1,4 @@
-"""How many blocks fit an SM as one resource varies while the others stay: the cliffs of occupancy."""
+"""Computes how many blocks fit an SM as one resource varies and the others stay. A cliff is where that changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gemmsim.support.warp import WARP_LANES
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """From `first` to `last` (included) of a resource, an SM holds `blocks` blocks and `warps` warps, perhaps 0."""
+    """Amounts of a resource, `first` to `last` (included), with which an SM holds `blocks` blocks and `warps` warps."""
 
     first: int
     last: int
@@ -24,7 +24,12 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Stairs:
-    """resource: "registers" (a thread), "shared_bytes" or "threads" (a block); value: what the launch has of it."""
+    """How many blocks an SM holds for each amount of one resource.
+
+    resource  "registers" (of a thread), "shared_bytes" or "threads" (of a block)
+    value     how much of it the launch uses
+    steps     by ascending amount; the numbers of blocks and warps are 0 where no block fits
+    """
 
     resource: str
     value: int
@@ -33,18 +38,25 @@ class Stairs:
 
 @dataclass(frozen=True, slots=True)
 class Cliffs:
-    """stairs: one for each resource; sentences: what to save for one more block, and what would cost a block."""
+    """What would change the number of blocks on an SM.
+
+    stairs     one for each resource
+    sentences  what to save for one more block, and what would cost a block
+    """
 
     stairs: tuple[Stairs, ...]
     sentences: tuple[str, ...]
 
 
 def cliffs(occupancy: Occupancy, registers: int, shared_bytes: int, threads: int, gpu: GpuSpec) -> Cliffs:
-    """The stairs around a launch with this occupancy.
+    """Compute how the number of blocks on an SM changes with each resource of a launch while its others stay.
 
-    registers     a thread; shared_bytes: static and dynamic, of a block; threads: of a block
+    occupancy     of the launch
+    registers     of a thread
+    shared_bytes  of a block, static and dynamic
+    threads       of a block
 
-    The driver's choice of the carve-out is made anew at every point, as a launch of that shape would have it made.
+    At every point the carve-out is chosen anew, as the driver would choose it for a launch with these resources.
     """
     sm = gpu.sm
     register_counts = range(1, sm.max_registers_per_thread + 1)
@@ -59,7 +71,7 @@ def cliffs(occupancy: Occupancy, registers: int, shared_bytes: int, threads: int
 
 
 def _resident(registers: int, shared_bytes: int, threads: int, gpu: GpuSpec) -> tuple[int, int]:
-    """Blocks and warps an SM, as in `occupancy.theoretical_occupancy`."""
+    """(blocks, warps) that an SM holds, worked out as in `occupancy.theoretical_occupancy`; perhaps 0."""
     limits = [gpu.sm.max_blocks, blocks_by_warps(threads, gpu), blocks_by_registers(registers, threads, gpu)]
     if not min(limits):
         return 0, 0
@@ -69,7 +81,11 @@ def _resident(registers: int, shared_bytes: int, threads: int, gpu: GpuSpec) -> 
 
 
 def _stairs(resource: str, value: int, points: range, resident: Callable[[int], tuple[int, int]]) -> Stairs:
-    """A value between two points takes as much as the next point, because resources are allocated in units."""
+    """The stairs over the points, at each of which `resident` says (blocks, warps).
+
+    A value between two points takes as much of the resource as the point above it, because resources are allocated in
+    units.
+    """
     steps: list[Step] = []
     for point in points:
         blocks, warps = resident(point)
@@ -104,7 +120,7 @@ def _sentences(occupancy: Occupancy, stairs: tuple[Stairs, ...], most: int) -> t
 
 
 def _next_down(stairs: Stairs) -> Step | None:
-    """The next step with fewer blocks, None where there is none."""
+    """The first step above the launch's value that has fewer blocks, None where there is none."""
     here = next((step for step in stairs.steps if step.first <= stairs.value <= step.last), None)
     if here is None:
         return None

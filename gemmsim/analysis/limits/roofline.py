@@ -1,7 +1,7 @@
-"""The roofline: which rate the arithmetic and the traffic of a launch allow, at DRAM, L2 and L1.
+"""Computes the roofline of a launch: the rate that its arithmetic and its traffic at DRAM, L2 and L1 allow.
 
 S. Williams, A. Waterman, D. Patterson, Roofline, CACM 52(4), 2009; hierarchical as in C. Yang et al., 2020
-(arXiv:2009.02449): at each level, attainable = min(peak, intensity * bandwidth), and the least of them binds.
+(arXiv:2009.02449): at each level, attainable = min(peak, intensity * bandwidth), and the smallest one is the bound.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ COMPUTE = "compute"
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One memory level.
+    """What one memory level allows a launch.
 
     name                        "dram", "l2" or "l1"
-    bytes_moved                 by the launch at this level
+    bytes_moved                 bytes that the launch moved at this level
     peak_bytes_per_s            bandwidth, see `bandwidths`
     intensity_flops_per_byte    FLOPs / bytes_moved; infinite where nothing moved
-    ridge_flops_per_byte        intensity above which arithmetic binds, not this level
+    ridge_flops_per_byte        intensity above which the arithmetic peak is the limit, not this level
     attainable_flops            min(arithmetic peak, intensity * bandwidth), operations a second
     """
 
@@ -56,7 +56,7 @@ class Roofline:
     attainable_flops       the smallest of what arithmetic and levels allow, operations a second
     bound                  what sets it: "compute", "dram", "l2" or "l1"
     achieved_flops         operations a second, None where no time is known
-    percent_of_attainable  None where no time is known
+    percent_of_attainable  achieved_flops in percent of attainable_flops, None where no time is known
     """
 
     precision: str
@@ -81,9 +81,12 @@ def roofline(
     gpu: GpuSpec,
     precision: str = "fp32",
 ) -> Roofline:
-    """The roofline of a launch that executed `flops` operations and moved so many bytes at each level in `time_s`.
+    """Compute the roofline of a launch that executed `flops` operations.
 
-    l1_bytes  what L1 and shared memory handed to the SMs' registers
+    dram_bytes, l2_bytes  bytes that it moved at DRAM and at L2
+    l1_bytes              bytes that L1 and shared memory handed to the SMs' registers
+    time_s                time that it took, None where that is not known
+    precision             of the operations, one of PRECISIONS
 
     Raises GemmsimError for an unknown precision, and for one for which the GPU has no unit.
     """
@@ -110,7 +113,10 @@ def roofline(
 
 
 def bandwidths(gpu: GpuSpec) -> dict[str, float]:
-    """Peak bytes a second: DRAM's data sheet, L2's measured plateau, and one 128-byte wavefront a cycle in every L1."""
+    """The peak bytes a second of each level, by name.
+
+    DRAM's is that of the data sheet, L2's the measured plateau, L1's one 128-byte wavefront a cycle in every L1.
+    """
     wavefront_bytes = gpu.shared.banks * gpu.shared.bank_bytes
     return {
         "dram": gpu.dram.peak_bytes_per_s,

@@ -1,4 +1,4 @@
-"""Several launches side by side, in groups; each row of a group is compared with the row before."""
+"""Puts several launches side by side, in groups; each row of a group is compared with the row before."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from gemmsim.analysis.studies.launch_summary import LaunchSummary
 
 @dataclass(frozen=True)
 class Row:
-    """speed_up: time of the row before over this one's, None for a group's first; why: what made the difference."""
+    """One launch of a group.
+
+    speed_up  time of the row before over this row's time, None for a group's first row
+    why       causes of the difference between these two times
+    """
 
     launch: LaunchSummary
     speed_up: float | None
@@ -42,7 +46,7 @@ class Comparison:
 
     by_gpu       whether the rows of a group are GPUs; else they are kernels
     skipped      what could not run
-    warm_caches  whether L2 began as an identical launch had left it
+    warm_caches  whether L2 held at the start what an identical launch had left in it
     """
 
     m: int

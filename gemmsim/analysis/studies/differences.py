@@ -1,8 +1,9 @@
 """Says why one launch takes less time than another. Each rule is a function that returns None where it finds nothing.
 
 A rule looks at the pair from the slower side: what limited that launch, and how much of it the faster launch is spared.
-A unit counts where it was about as busy as the busiest unit of the slower launch. Waiting counts for the part of the
-time in which the busiest unit did not work. The weights only rank the causes; they do not predict what each is worth.
+A unit can be a cause where it was about as busy as the busiest unit of the slower launch. Waiting has a weight in
+proportion to the part of the time in which the busiest unit did not work. The weights only rank the causes; they do not
+predict what each is worth.
 """
 
 from __future__ import annotations
@@ -16,21 +17,26 @@ from gemmsim.analysis.studies.launch_summary import SPACES, LaunchSummary, Space
 
 SAME_TIME = 0.02  # relative difference below which there is nothing to explain
 SAME_QUANTITY = 0.01  # relative; a quantity that changed less is no cause
-NEAR_BUSIEST = 0.8  # of the busiest unit's share
-LEAST_WEIGHT = 0.05  # of the difference of the times
-LEAST_OF_FIRST = 0.25  # of the first cause's weight
-CAUSES = 2  # named at most
+NEAR_BUSIEST = 0.8  # of the busiest unit's share; a unit with less is no cause
+LEAST_WEIGHT = 0.05  # of the difference of the times; a cause with less is left out
+LEAST_OF_FIRST = 0.25  # of the first cause's weight; a cause with less is left out
+CAUSES = 2  # that are named at most
 PER_US = "/us"
 SECTOR_BYTES = 32
 LSU = "lsu pipe"
-_NO_CAUSE = ("selected", "not_selected")  # a warp that issues, or that could issue
+_NO_CAUSE = ("selected", "not_selected")  # stall reasons of a warp that issues, or that could issue
 # What a quantity is called, how to read it from a launch, and its unit.
 Part = tuple[str, Callable[[LaunchSummary], float], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One number of both launches. unit: "" for a count, else "byte", "%", "us", "/us" or "ratio"."""
+    """A number that was read from both launches of a pair.
+
+    what           its name
+    unit           "" for a count, else "byte", "%", "us", "/us" or "ratio"
+    before, after  its value for the pair's `below` and for its `above`
+    """
 
     what: str
     unit: str
@@ -45,7 +51,7 @@ class Cause:
     rule       name of the function that found it
     quantity   what changed
     detail     the part of it that changed most, None where there is none
-    weight_us  ranks the causes, see above
+    weight_us  microseconds by which causes are ranked, see the module's first lines
     """
 
     rule: str
@@ -56,7 +62,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two launches that stand next to each other in a comparison, `above` after `below`."""
+    """Two launches that stand next to each other in a comparison, `below` first and `above` in the next row."""
 
     below: LaunchSummary
     above: LaunchSummary
@@ -82,15 +88,15 @@ class Pair:
         return Quantity(what, unit, read(self.below), read(self.above))
 
     def drop(self, read: Callable[[LaunchSummary], float]) -> float:
-        """ln(slow / fast), so that the drops of factors add up to the drop of their product.
+        """ln(slow / fast) of what `read` says, so that the drops of factors add up to the drop of their product.
 
-        Infinite where only the faster launch has none, 0 where the slower one has none.
+        Infinite where `read` says 0 for the faster launch alone, 0 where it says 0 for the slower one.
         """
         slow, fast = read(self.slow), read(self.fast)
         return math.log(slow / fast) if slow > 0 and fast > 0 else math.inf if slow > 0 else 0.0
 
     def spared_us(self, unit: str) -> float:
-        """By how much less time the faster launch needs a unit; 0 where that unit did not limit the slower one."""
+        """How many microseconds less the faster launch needs a unit; 0 where that unit did not limit the slower one."""
         slow, fast = self.slow.use(unit), self.fast.use(unit)
         if slow is None or slow.share_pct < NEAR_BUSIEST * self.slow.busiest.share_pct:
             return 0.0
@@ -98,8 +104,8 @@ class Pair:
 
 
 def l1_data(pair: Pair) -> Cause | None:
-    """Fewer wavefronts in the stage of L1 and shared memory, in the memory space in which most of them went away."""
-    # "lsu" is the same stage, on a busy SM instead of the mean of all
+    """Finds fewer wavefronts in the data stage of L1 and shared memory; names the space that lost most of them."""
+    # The lsu pipe is the same stage, of a busy SM instead of the mean of all SMs.
     unit, works = max(((DATA_STAGE, "wavefronts"), (LSU, "instructions")), key=lambda one: pair.spared_us(one[0]))
     space = max(SPACES, key=lambda name: pair.slow.spaces[name].wavefronts - pair.fast.spaces[name].wavefronts)
 
@@ -115,14 +121,14 @@ def l1_data(pair: Pair) -> Cause | None:
 
 
 def l2(pair: Pair) -> Cause | None:
-    """Fewer sectors between L1 and L2, because fewer were asked for, or because more of them were found in L1."""
+    """Finds fewer sectors between L1 and L2, because fewer were asked for, or because more of them were found in L1."""
     asked: Part = ("sectors asked of L1", _l1_sectors, "")
     sent: Part = ("of those sent on", lambda r: 100 * _ratio(_l2_sectors(r), _l1_sectors(r)), "%")
     return _less_work(pair, "l2", (L2, "sectors"), ("L2 sectors", _l2_sectors, ""), asked, sent)
 
 
 def dram(pair: Pair) -> Cause | None:
-    """Fewer bytes from and to DRAM, because fewer were asked of L2, or because more of them were found there."""
+    """Finds fewer bytes from and to DRAM, because fewer were asked of L2, or because more of them were found there."""
     asked: Part = ("sectors asked of L2", _l2_sectors, "")
     sent: Part = ("of those sent on", lambda r: 100 * _ratio(r.dram_sectors, _l2_sectors(r)), "%")
     whole: Part = ("DRAM bytes", lambda r: r.dram_sectors * SECTOR_BYTES, "byte")
@@ -130,7 +136,7 @@ def dram(pair: Pair) -> Cause | None:
 
 
 def issue(pair: Pair) -> Cause | None:
-    """Fewer warp instructions. The detail is the kind of instruction of which most went away."""
+    """Finds fewer warp instructions. The detail is the kind of instruction of which most went away."""
     kinds = pair.slow.kinds
     kind = max(kinds, key=lambda name: kinds[name] - pair.fast.kinds.get(name, 0.0))
     cause = _less_work(pair, "issue", (ISSUE, "instructions"), ("warp instructions", lambda r: r.warp_instructions, ""))
@@ -140,7 +146,7 @@ def issue(pair: Pair) -> Cause | None:
 
 
 def pipe(pair: Pair) -> Cause | None:
-    """Fewer instructions for the execution pipe that is spared most."""
+    """Finds fewer instructions for the execution pipe that is spared most time."""
     units = [use.unit for use in pair.slow.uses if use.unit.endswith(" pipe") and use.unit != LSU]
     unit = max(units, key=pair.spared_us, default=None)
     if unit is None:
@@ -149,7 +155,7 @@ def pipe(pair: Pair) -> Cause | None:
 
 
 def waiting(pair: Pair) -> Cause | None:
-    """Less time in one stall reason, weighted by the share of the time in which no unit was busy."""
+    """Finds less time in one stall reason, weighted by the share of the time in which the busiest unit did not work."""
     reasons = [reason for reason in pair.slow.waits_us if reason not in _NO_CAUSE]
 
     def spared(reason: str) -> float:
@@ -163,7 +169,7 @@ def waiting(pair: Pair) -> Cause | None:
 
 
 def resident_warps(pair: Pair) -> Cause | None:
-    """More warps to issue from, which helps where warps wait."""
+    """Finds more warps to issue from, which helps where warps wait."""
     if pair.fast.warps <= pair.slow.warps:
         return None
     weight = pair.slow.kernel_us * (1 - pair.slow.warps / pair.fast.warps) * pair.idle
@@ -171,9 +177,10 @@ def resident_warps(pair: Pair) -> Cause | None:
 
 
 def idle_sms(pair: Pair) -> Cause | None:
-    """Fewer SMs without a block, or without one in the last wave.
+    """Finds fewer SMs without a block, or without one in the last wave.
 
-    A launch of one wave may be a persistent kernel, which shares out its work itself.
+    Where the slower launch has a block for each SM and one of the two is a single wave, there is no such cause: that
+    one may be a persistent kernel, which shares out its work itself.
     """
     slow, fast = pair.slow, pair.fast
     small = slow.blocks < slow.sm_count
@@ -187,7 +194,7 @@ def idle_sms(pair: Pair) -> Cause | None:
 
 
 def launch_overhead(pair: Pair) -> Cause | None:
-    """Less time in which the kernel does not run."""
+    """Finds less time of the launch in which the kernel does not run."""
 
     def overhead(launch: LaunchSummary) -> float:
         return launch.time_us - launch.kernel_us
@@ -212,7 +219,10 @@ RULES: tuple[Callable[[Pair], Cause | None], ...] = (
 
 
 def causes(below: LaunchSummary, above: LaunchSummary) -> tuple[Cause, ...]:
-    """At most CAUSES, the largest weight first; none where both take the same time, or no rule finds anything."""
+    """Say why two launches differ in time: at most CAUSES causes, the largest weight first.
+
+    There are none where both take the same time, or no rule finds anything.
+    """
     pair = Pair(below, above)
     difference = pair.slow.time_us - pair.fast.time_us
     if difference < SAME_TIME * pair.slow.time_us:
@@ -227,10 +237,11 @@ def _changed(quantity: Quantity) -> bool:
 
 
 def _less_work(pair: Pair, rule: str, unit: tuple[str, str], whole: Part, *parts: Part) -> Cause | None:
-    """The cause that a unit of the slower launch has less to do in the faster one, None where it did not limit it.
+    """The cause that a unit has less to do in the faster launch, None where the unit did not limit the slower launch.
 
-    unit   (its name, what it works on); another GPU's unit may be faster instead
-    whole  the work that went away; parts: its factors, of which the one that fell most is the detail
+    unit   (its name, what it works on); where the launches are of two GPUs, the cause may be a faster unit instead
+    whole  how to read the work that went away
+    parts  how to read the factors of that work, of which the one that fell most is the detail
     """
     name, works = unit
     weight = pair.spared_us(name)
@@ -246,7 +257,10 @@ def _less_work(pair: Pair, rule: str, unit: tuple[str, str], whole: Part, *parts
 
 
 def _rate(pair: Pair, unit: str, works: str) -> Quantity | None:
-    """What the unit of another GPU can do in a microsecond, where that differs more than what it had to do."""
+    """How much work the unit does in a microsecond, where the faster launch owes more to that than to less work.
+
+    None otherwise, and where both launches are of one GPU.
+    """
     if pair.below.gpu == pair.above.gpu:
         return None
 
@@ -260,7 +274,10 @@ def _rate(pair: Pair, unit: str, works: str) -> Quantity | None:
 
 
 def _filled(launch: LaunchSummary) -> float:
-    """Share of the SMs that have a block, over as many rounds as it takes to give each block an SM of its own."""
+    """The share of SMs with work if each took one block a round, over all rounds, from 0 to 1.
+
+    64 blocks on 108 SMs fill 59 %; 109 blocks take two rounds and fill 50 %.
+    """
     return launch.blocks / (launch.sm_count * math.ceil(launch.blocks / launch.sm_count))
 
 

@@ -1,4 +1,4 @@
-"""What a comparison needs of one predicted launch: its time, and how long each unit of the GPU worked for it."""
+"""Sums up one predicted launch for a comparison: its time, and how long each unit of the GPU worked for it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,13 @@ _SHORT_NAMES = {DATA_STAGE: "L1/shared", L2: "L2", DRAM: "DRAM"}
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a unit did: share_pct of its peak, busy_us of the time, for `work` of what it counts (see `summarise`)."""
+    """How a launch used one unit of the GPU.
+
+    unit       its name, as in `Utilisation`
+    share_pct  what it did, in percent of its peak
+    busy_us    time that this work takes the unit at its peak
+    work       how much it did, in what the unit counts (see `summarise`)
+    """
 
     unit: str
     share_pct: float
@@ -54,15 +60,15 @@ class LaunchSummary:
     time_us        with the launch overhead; kernel_us: without it
     flops          operations of the launch
     peak_flops     operations a second of the GPU at this precision
-    shared_bytes   a block
-    local_bytes    a thread
-    product_share  share of multiply-adds among the warp instructions of the loop over K; None where unknown
+    shared_bytes   of a block
+    local_bytes    of a thread
+    product_share  share of multiply-adds among the warp instructions of the loop over K, 0 to 1; None where unknown
     blocks         of the grid
     waves          generations of resident blocks
     warps          active warps on a busy SM, mean over its cycles
-    uses           every unit, busiest first
-    spaces         "global", "shared", "local" -> traffic
-    kinds          kind of instruction -> warp instructions
+    uses           every unit that did anything, busiest first
+    spaces         "global", "shared", "local" -> its traffic
+    kinds          kind of instruction -> warp instructions executed
     waits_us       stall reason -> part of kernel_us that warps spent in it; the parts add up to kernel_us
     engine         what ran the model of the SM: "simpy" or "native"
     """
@@ -202,6 +208,6 @@ def _work(evidence: Evidence) -> dict[str, float]:
 
 
 def space_traffic(evidence: Evidence, space: str) -> SpaceTraffic:
-    """The sums over all memory instructions that access a memory space."""
+    """Requests, sectors, wavefronts, conflicts and L2 sectors of a memory space, summed over all its instructions."""
     rows = [row for row in evidence.traffic if row.space == space]
     return SpaceTraffic(*(float(sum(getattr(row, one.name) for row in rows)) for one in fields(SpaceTraffic)))

@@ -9,11 +9,11 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One combination of a sweep.
+    """One combination that a sweep tries.
 
     kernel     name of the rung or of the user's kernel
-    tunables   the value of each
-    m, n, k    None where the user's kernel was given no size
+    tunables   name -> value
+    m, n, k    problem size, None where the user's kernel was given no size
     dtype      of A and B; "" where the kernel's arguments say it
     """
 
@@ -40,7 +40,8 @@ class Prediction:
     tflops, percent_of_peak  rate of the 2 m n k operations that a GEMM needs, or of those executed where no size was
                   given; None where no floating-point operations are counted
     limiter       kind of the bottleneck
-    limited_by    the bottleneck in few words; limiter_text: in a sentence
+    limited_by    the bottleneck in few words
+    limiter_text  the bottleneck in a sentence
     blocks        of the grid
     waves         generations of resident blocks
     verified      whether C is right, None where it was not checked
@@ -71,7 +72,7 @@ class SweepResult:
 
     key      identifies request, kernel source, GPU and model (see `sweep.job`)
     reason   why there is no prediction, one line; "" where there is one
-    seconds  that predicting it took
+    seconds  time that was spent on predicting it
     """
 
     key: str
@@ -84,7 +85,11 @@ class SweepResult:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """A combination that cannot be launched. kind: what forbids it; reason: one line."""
+    """A combination that cannot be launched, which was found without compiling it.
+
+    kind    what forbids it
+    reason  why it cannot be launched, one line
+    """
 
     point: Point
     kind: str
@@ -95,7 +100,7 @@ class Pruned:
 class Ranking:
     """The predictions for one size on one GPU, the fastest first."""
 
-    point: Point  # of the fastest
+    point: Point  # the fastest combination
     results: tuple[SweepResult, ...]
 
     @property
@@ -107,7 +112,7 @@ class Ranking:
 class Sweep:
     """The outcome of a sweep.
 
-    axes     tunables that were varied
+    axes     names of the tunables that were varied
     pruned   combinations that cannot be launched, which was found without compiling them
     refused  combinations that cannot be launched, which was found after compiling them
     failed   combinations that could not be predicted

@@ -1,4 +1,4 @@
-"""For every number of a GPU's description: which direction is better, and what must be run again when it changes."""
+"""Says of each number of a GPU's description which direction is better and what must run again when it changes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,12 @@ class Changes(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """why: the reason why a number can be neither better nor worse, else ""."""
+    """What is known of one number of a GPU's description.
+
+    better   which direction makes a launch faster
+    changes  what must be run again when the number changes
+    why      why no direction is better, "" where one is
+    """
 
     better: Better
     changes: Changes
@@ -44,7 +49,7 @@ _STRUCTURE = _no("structure that code is compiled for or the models are built on
 _LIMIT = _no("a limit: a launch that is within it gains nothing")
 _PEAK = _no("a figure to compare with, of which no time is made")
 
-# What is not told by the key: see `rule_of`.
+# Section and name of a key -> its rule, where the name alone does not decide it: see `rule_of`.
 RULES: dict[str, Rule] = {
     "sm.count": _SIZE,
     "sm.sub_partitions": _STRUCTURE,
@@ -118,7 +123,8 @@ RULES: dict[str, Rule] = {
 def rule_of(key: str) -> Rule:
     """The rule for a full key such as "l2.size_bytes" or "pipes.alu.latency_cycles".
 
-    Fewer cycles or microseconds are better, and change the time alone, where `RULES` says nothing else.
+    The numbers of the section "peak" are only figures to compare with. Of all others, `RULES` says the rule. Where it
+    does not list a key, the key ends with "_cycles" or "_us": less is then better, and changes the time alone.
     """
     section, *_, name = key.split(".")
     if section == "peak":
@@ -128,7 +134,7 @@ def rule_of(key: str) -> Rule:
 
 
 def varied_keys() -> list[str]:
-    """The keys of the spec whose numbers can be better, in the order of the spec."""
+    """The keys of the numbers of which one direction is better, in the order of `GpuSpec`."""
     return [key for key in types() if rule_of(key).better != Better.NEITHER]
 
 
@@ -137,11 +143,12 @@ class Effect:
     """The effect of making one number of the GPU better.
 
     key            the full key
-    before, after  in the field's own unit; of a list, its first value
-    unit           of the GPU file; before / unit_factor is in this unit
-    change_pct     of the number itself; more than was asked for where it must be a whole number
-    time_us        of the launch with the better number
-    saved_us, saved_pct   of the time without it
+    before, after  the number in its field's own unit; of a list, its first value
+    unit           unit in the GPU file; before / unit_factor is in this unit
+    change_pct     by how much the number changed; more than was asked for where it must be a whole number
+    time_us        time of the launch with the better number
+    saved_us       time that the better number saves
+    saved_pct      saved_us in percent of the time without the change
     """
 
     key: str
@@ -161,8 +168,8 @@ class Effect:
 class Sensitivity:
     """All effects on one launch, the largest saving first.
 
-    asked_pct  by how much each number was made better
-    time_us    of the launch without changes
+    asked_pct  by how many percent each number was made better
+    time_us    time of the launch without changes
     skipped    {key: why it was not tried}
     """
 
@@ -177,7 +184,7 @@ class Sensitivity:
     def scatter_pct(self) -> float:
         """The largest percentage by which a better number made the launch slower.
 
-        A better number does not do that by itself: warps then issue in another order. A saving that is no larger than
-        this may have the same reason.
+        A better number does not do that by itself, but it can make warps issue in another order. A saving that is no
+        larger than this percentage may come from the order, too.
         """
         return max(0.0, *(-effect.saved_pct for effect in self.effects))

@@ -18,12 +18,12 @@ CONFLICT_SHARE = 0.10  # of a line's shared wavefronts
 INTEGER_SHARE = 0.40  # of all warp instructions
 FMA_SHARE = 0.50  # of all warp instructions
 LOADS_PER_FMA = 0.5  # shared loads for each multiply-add
-TAIL_EFFICIENCY = 0.85  # waves over whole waves
-LOW_OCCUPANCY_PCT = 50.0
+TAIL_EFFICIENCY = 0.85  # number of waves over that number rounded up
+LOW_OCCUPANCY_PCT = 50.0  # of the warps that an SM can hold
 
 
 def uncoalesced_access(evidence: Evidence) -> Advice | None:
-    """Names the source line that moves most sectors beyond those that packed accesses would need."""
+    """Names the source line that moves most sectors in excess of those that packed accesses would need."""
     rows = [row for row in by_line(evidence) if row.space in ("global", "local") and row.ideal_sectors and row.requests]
     worst = max(rows, key=lambda row: row.sectors - row.ideal_sectors, default=None)
     if worst is None or worst.sectors < WASTED_SECTORS * worst.ideal_sectors:
@@ -43,7 +43,7 @@ def uncoalesced_access(evidence: Evidence) -> Advice | None:
 
 
 def bank_conflicts(evidence: Evidence) -> Advice | None:
-    """Names the source line with most shared-memory wavefronts beyond those that it would take without conflicts."""
+    """Names the source line with most wavefronts of shared memory that only bank conflicts cause."""
     rows = [row for row in by_line(evidence) if row.space == "shared" and row.wavefronts]
     worst = max(rows, key=lambda row: row.conflicts, default=None)
     if worst is None or worst.conflicts < CONFLICT_SHARE * worst.wavefronts:
@@ -77,7 +77,7 @@ def integer_arithmetic(evidence: Evidence) -> Advice | None:
 
 
 def fma_density(evidence: Evidence) -> Advice | None:
-    """Advises where few instructions multiply and add, which sets a ceiling whatever the memory does."""
+    """Advises where few instructions multiply and add, which limits the rate whatever the memory does."""
     kinds = by_class(evidence)
     share = _share(kinds, MixClass.FMA)
     if not share or share >= FMA_SHARE:
@@ -109,7 +109,7 @@ def register_tiling(evidence: Evidence) -> Advice | None:
 
 
 def low_occupancy(evidence: Evidence) -> Advice | None:
-    """Advises where few warps are resident, with what would admit one more block."""
+    """Advises where few warps are resident; says what would admit one more block."""
     occupancy = evidence.occupancy
     if occupancy.theoretical_pct >= LOW_OCCUPANCY_PCT:
         return None

@@ -8,12 +8,12 @@ from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, ISSUE, L2, U
 
 # Under 60 % of every unit's peak Nsight Compute calls a kernel latency bound (profiling guide, "GPU Speed Of Light").
 BUSY_PCT = 60.0
-SAME_PCT = 5.0  # units whose shares differ by no more count as equally busy
+SAME_PCT = 5.0  # units whose shares differ by no more percent points count as equally busy
 KINDS = {ISSUE: "issue", DATA_STAGE: "l1_data", L2: "l2", DRAM: "dram"}
 
 
 def find_bottleneck(evidence: Evidence) -> Bottleneck:
-    """What holds a launch back. Its `kind` is the first of these that applies.
+    """Find what holds a launch back. The `kind` of the result is the first of these that applies.
 
     "launch"      launch overhead takes more than half of the time
     KINDS, "pipe"  the busiest unit is at least 60 % busy: one of KINDS, or "pipe" for an execution pipe
@@ -39,7 +39,7 @@ def find_bottleneck(evidence: Evidence) -> Bottleneck:
 
 
 def _binding(uses: tuple[Utilisation, ...]) -> Utilisation:
-    """The busiest unit. A pipe is not named where a stage behind it is about as busy, because the pipe waits for it."""
+    """The busiest unit; instead of a pipe, the unit of KINDS that is about as busy, because the pipe waits for it."""
     near = [use for use in uses if use.share_pct >= uses[0].share_pct - SAME_PCT]
     return next((use for use in near if use.unit in KINDS), near[0])
 

@@ -1,4 +1,7 @@
-"""The cost of local memory, which holds spilled registers and arrays that the compiler could not keep in registers."""
+"""Finds the cost of local memory.
+
+It holds spilled registers, and arrays that the compiler could not keep in registers.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ SPILL_SHARE = 0.02  # of warp instructions, L1 sectors or L2 sectors; below it t
 class LocalTraffic:
     """Traffic of local memory over the whole launch, and its share of all traffic.
 
-    bytes_a_thread     local memory of a thread
+    bytes_a_thread     bytes of local memory of a thread
     loads, stores      warp instructions (LDL, STL), each a request to L1
     sectors            32-byte sectors asked of L1
     l2_sectors         those of them that went on to L2
-    instruction_share  of all warp instructions, from 0 to 1
-    l1_share           of all sectors asked of L1
-    l2_share           of all sectors sent to L2
+    instruction_share  share of loads and stores in all warp instructions, from 0 to 1
+    l1_share           share of `sectors` in all sectors asked of L1, from 0 to 1
+    l2_share           share of `l2_sectors` in all sectors sent to L2, from 0 to 1
     """
 
     bytes_a_thread: int
@@ -54,7 +57,7 @@ def local_traffic(evidence: Evidence) -> LocalTraffic | None:
 
 
 def local_sentence(traffic: LocalTraffic, sector_bytes: int) -> str:
-    """The traffic in one sentence."""
+    """Say in one sentence how much traffic local memory causes."""
     return (
         f"{traffic.loads:,.0f} loads and {traffic.stores:,.0f} stores of local memory are "
         f"{100 * traffic.instruction_share:.0f}% of the warp instructions; their {traffic.sectors:,.0f} sectors "
