@@ -1,4 +1,7 @@
-"""The whole flow: it takes a kernel, a launch and a GPU, and gives a Report."""
+"""Predicts launches: `analyze` takes a LaunchSpec (kernel, launch and GPU) and gives a Report.
+
+Its steps are functions of their own: `count` executes the launch, `time` says how long it takes, `conclude` reports.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +43,13 @@ if TYPE_CHECKING:  # not every prediction needs these, so they are imported wher
 class Counted:
     """A launch that was executed and counted, but not timed.
 
-    launch    the launch, with the arrays that it was executed with
-    pointers  device address of each array argument, None for a scalar
-    sm_count  SMs of the GPU
+    launch     the launch, with the arrays that it was executed with
+    program    the compiled kernel
+    occupancy  how many blocks an SM holds, and why
+    execution  what the warps of the executed blocks did
+    traffic    what their accesses asked of shared memory, caches and DRAM
+    pointers   device address of each array argument, None for a scalar
+    sm_count   number of SMs of the GPU
     """
 
     launch: Launch
@@ -55,11 +62,11 @@ class Counted:
 
 
 def count(spec: LaunchSpec, program: Program | None = None) -> Counted:
-    """Compile, execute and count a launch.
-
-    Raises GemmsimError, with one clear line, where the kernel or the launch does not allow it.
+    """Compile a kernel, execute its launch and count what it asks of the memory.
 
     program  the compiled kernel, where it is known already
+
+    Raises GemmsimError, with one clear line, where the kernel or the launch does not allow it.
     """
     gpu, settings = spec.gpu, spec.settings
     if program is None:
@@ -75,10 +82,14 @@ def count(spec: LaunchSpec, program: Program | None = None) -> Counted:
 
 
 def recount(counted: Counted, spec: LaunchSpec) -> Counted:
-    """What `count` gives for the same kernel and launch on a GPU with other numbers, or with warm caches.
+    """What `count` would return for `spec`, with less work.
 
-    Blocks are executed again only if which of them are executed has changed: that depends on the number of SMs and on
-    how many blocks an SM holds. Otherwise the memory model alone runs again. Raises GemmsimError where no block fits.
+    counted  what `count` returned for the same kernel and launch on a GPU with other numbers, or with caches that were
+             cold instead of warm
+
+    Blocks are executed again only where `count` would now choose other blocks to execute. Its choice depends on the
+    number of SMs and on how many blocks an SM holds. Otherwise the memory model alone runs again. Raises GemmsimError
+    where no block fits.
     """
     gpu = spec.gpu
     occupancy = _occupancy(counted.program, spec)
@@ -116,14 +127,14 @@ def analyze(spec: LaunchSpec, accesses: bool = True) -> Report:
 
 
 def time(counted: Counted, spec: LaunchSpec) -> Timing:
-    """How long a launch takes. `counted` is what `count` or `recount` gave for the same spec."""
+    """Predict how long a launch takes. `counted` is what `count` or `recount` returned for the same spec."""
     trace, cost = counted.execution.trace, counted.traffic.cost
     options = TimingOptions(engine=spec.settings.engine)
     return schedule(counted.program, counted.launch, trace, cost, spec.gpu, counted.occupancy.blocks_per_sm, options)
 
 
 def conclude(counted: Counted, spec: LaunchSpec, accesses: bool = True) -> Report:
-    """The Report that `analyze` gives, for a launch that is already counted for the same spec."""
+    """The Report that `analyze` returns for `spec`, made from what `count` or `recount` returned for the same spec."""
     launch, trace = counted.launch, counted.execution.trace
     timing = time(counted, spec)
     evidence = _evidence(counted, spec, timing)
@@ -214,7 +225,7 @@ def _evidence(counted: Counted, spec: LaunchSpec, timing: Timing) -> Evidence:
 
 
 def launch_counters(program: Program, launch: Launch, occupancy: Occupancy) -> dict[str, float]:
-    """Nsight Compute's launch__ metrics, which need no execution."""
+    """The counters that need no execution, by name: Nsight Compute's launch__ metrics and the theoretical occupancy."""
     counters: dict[str, float] = {
         "launch__registers_per_thread": program.registers,
         "launch__shared_mem_per_block_static": program.static_shared_bytes,

@@ -1,1 +1,4 @@
-"""Expectations of a Report: named quantities, comparisons, baselines; for `gemmsim check` and the pytest plugin."""
+"""What a Report is expected to say: its quantities by name, comparisons with limits, and baselines.
+
+`gemmsim check` and the pytest plugin use this package.
+"""

@@ -1,4 +1,4 @@
-"""Baselines: values that a launch had, stored as JSON, and how far each may move."""
+"""Stores values that a launch had as a baseline, a JSON file, and compares later values with them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gemmsim.support.errors import GemmsimError
 from gemmsim.support.provenance import Provenance
 
 SCHEMA = 1
-# Quantities of a baseline for which no names are given, with the share that each may move by: counts may not move.
+# What a baseline holds where no names are given: {quantity: share of its value that it may move by}, 0 for counts.
 DEFAULT = {
     "registers": 0.0,
     "shared_bytes": 0.0,
@@ -32,14 +32,15 @@ DEFAULT = {
     "dram_bytes": 0.05,
     "time_us": 0.05,
 }
-MODELLED = 0.05
+MODELLED = 0.05  # that share for a quantity that is not in DEFAULT and not an exact count
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """Values of one launch by quantity.
+    """The values that one launch had.
 
-    tolerance  by quantity: the share of the value that it may move by, up or down
+    values     {name of a quantity: value}
+    tolerance  {name of a quantity: share of its value that it may move by, up or down}
     made_with  {tool: version} of the tools that made the values
     """
 
@@ -51,8 +52,11 @@ class Baseline:
 
 
 def record(report: Report, names: Sequence[str] = (), former: Baseline | None = None) -> Baseline:
-    """A baseline of this launch. It has the tolerances of `former`, which people may have changed, and also its
-    quantities where no names are given. Raises GemmsimError for an unknown name."""
+    """Make a baseline of this launch, of the quantities `names`.
+
+    It takes over the tolerances of the `former` baseline, which people may have changed. Where no names are given, it
+    has the quantities of `former`, or without a former one those of DEFAULT. Raises GemmsimError for an unknown name.
+    """
     tolerances = former.tolerance if former else {}
     wanted = list(names) or list(former.values if former else DEFAULT)
     selection = everything(report)
@@ -62,8 +66,11 @@ def record(report: Report, names: Sequence[str] = (), former: Baseline | None = 
 
 
 def compare(report: Report, baseline: Baseline) -> list[Outcome]:
-    """One outcome for each quantity. One that moved further than it may fails, even if it is better now, because the
-    baseline is out of date then. Raises GemmsimError for a baseline of another kernel or GPU."""
+    """Compare a launch with a baseline; there is one outcome for each quantity of the baseline.
+
+    A quantity that moved further than it may fails, even if it is better now, because the baseline is out of date then.
+    Raises GemmsimError for a baseline of another kernel or GPU.
+    """
     if baseline.gpu != report.evidence.gpu.name or baseline.kernel != report.labels.kernel:
         here = f"{report.labels.kernel} on {report.evidence.gpu.name}"
         raise GemmsimError(

@@ -1,4 +1,4 @@
-"""Expectations as text: `bank_conflicts == 0`, `sectors_per_request at 31 <= 4`, `time_us < 50`."""
+"""Reads and evaluates expectations: `bank_conflicts == 0`, `sectors_per_request at 31 <= 4`, `time_us < 50`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def parse(text: str) -> Expectation:
 
 
 def evaluate(expectation: Expectation, report: Report) -> Outcome:
-    """Compare with what the report has. Raises GemmsimError for unknown names and lines."""
+    """Say whether the report meets the expectation. Raises GemmsimError for unknown names and lines."""
     selection = select(report, expectation.where) if expectation.where else everything(report)
     reading = read(selection, expectation.name)
     ok = _COMPARE[expectation.compare](reading.value, expectation.limit)
@@ -69,7 +69,7 @@ def evaluate(expectation: Expectation, report: Report) -> Outcome:
 
 
 def place(reading: Reading) -> str:
-    """File, line and instruction: `kernels/tiled.py:35 (LDS.128)`."""
+    """File, line and instruction of the reading's row, `kernels/tiled.py:35 (LDS.128)`; "" where it has none."""
     row = reading.row
     if row is None:
         return ""
@@ -77,7 +77,10 @@ def place(reading: Reading) -> str:
 
 
 def explain(reading: Reading) -> tuple[str, ...]:
-    """The source line and a drawing of its worst access, lane by lane."""
+    """The source line that contributes most to a reading, and a drawing of this line's worst access, lane by lane.
+
+    () where the reading has no such line, as it is of the whole launch.
+    """
     row = reading.row
     if row is None:
         return ()

@@ -1,4 +1,4 @@
-"""Makes outcomes of the sanitizer's findings, and of whether C is right."""
+"""Turns the sanitizer's findings, and whether C is right, into outcomes such as those of expectations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The outcome of an expectation."""
+"""`Outcome`: what became of one expectation."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from gemmsim.isa.program import SourceLine
 class Outcome:
     """Whether one expectation holds.
 
-    rule     its kind: "bank_conflicts", "race", "baseline", "verified"
-    message  one line
+    rule     the kind of expectation: "bank_conflicts", "race", "baseline", "verified"
+    ok       whether it holds
+    message  one line that says what was expected and what was found
     details  more lines for people, such as a drawing
-    line     of the source; None where it concerns no line in particular
-    related  other source lines that it concerns, each with the reason
+    line     the source line that the outcome concerns; None where it is no line in particular
+    related  other source lines that it concerns, each with a text that says why
     """
 
     rule: str

@@ -1,4 +1,4 @@
-"""Quantities of a Report that an expectation can name. They are of the launch or of some of its source lines."""
+"""Reads from a Report the quantities that an expectation can name: those of the launch and those of source lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from gemmsim.support.errors import GemmsimError, nearest
 
 @dataclass(frozen=True)
 class Reading:
-    """The value of a quantity. `row` is the line that contributes most; None where it is not of lines."""
+    """The value of a quantity over a selection of source lines.
+
+    row  the row of the selection that contributes most to the value; None where the quantity is of the whole launch, or
+         where no row contributes to it
+    """
 
     name: str
     value: float
@@ -24,7 +28,12 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class _OfLines:
-    """A quantity of source lines. If `worst`, its value over several lines is the greatest, else their sum."""
+    """A quantity of source lines.
+
+    spaces   memory spaces whose accesses count: "global", "local", "shared"
+    each     gives the quantity of one row
+    worst    whether the quantity of several rows is the greatest of theirs; else it is the sum
+    """
 
     spaces: tuple[str, ...]
     each: Callable[[LineTraffic], float]
@@ -78,8 +87,10 @@ OF_LAUNCH: dict[str, tuple[Callable[[Report], float], str]] = {
 
 
 def read(selection: Selection, name: str) -> Reading:
-    """The value of a quantity over a selection. Raises GemmsimError for an unknown name, and where a quantity of the
-    whole launch is asked for some lines."""
+    """Read the quantity or counter `name` over a selection.
+
+    Raises GemmsimError for an unknown name, and where a quantity of the whole launch is asked for some lines.
+    """
     report = selection.report
     if name in OF_LINES:
         return _of_lines(selection, name, OF_LINES[name])

@@ -1,4 +1,4 @@
-"""Outcomes as text, one line each, and as JSON."""
+"""Writes outcomes of checks as text, one line for each, and as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _INDENT = " " * 6
 
 
 def render_text(outcomes: Sequence[Outcome]) -> str:
-    """One line an outcome: `ok` or `FAIL` and the message. Details follow a failure; the last line counts."""
+    """Write each outcome as `ok` or `FAIL` and its message; the details follow a failure.
+
+    The last line says how many outcomes hold.
+    """
     lines = []
     for outcome in outcomes:
         head = f"{'ok' if outcome.ok else 'FAIL':<{len(_INDENT)}}{outcome.message}"

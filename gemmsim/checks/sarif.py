@@ -29,7 +29,7 @@ _DEFECTS = {
 
 
 def render(outcomes: Sequence[Outcome]) -> str:
-    """One run, with a rule for each kind of expectation and a result for each outcome that does not hold.
+    """Write one SARIF run, with a rule for each kind of expectation and a result for each outcome that does not hold.
 
     Code hosts show every result as a finding, so outcomes that hold are left out.
     """
@@ -43,7 +43,7 @@ def render(outcomes: Sequence[Outcome]) -> str:
 
 
 def rule_id(rule: str) -> str:
-    """SARIF wants stable names: "gemmsim/out-of-bounds"."""
+    """The stable name that SARIF wants of a rule: "out of bounds" gives "gemmsim/out-of-bounds"."""
     return "gemmsim/" + rule.replace(" ", "-")
 
 

@@ -17,9 +17,9 @@ from gemmsim.support.errors import GemmsimError
 class Selection:
     """Memory instructions of a launch: all, or those of some source lines.
 
-    where    the text that selected them; "" for all
-    rows     one for each kind of instruction and line
-    samples  one for each instruction
+    where    the text that selected the lines; "" for all
+    rows     the traffic of the instructions, one row for each kind of instruction on each line
+    samples  single accesses to draw, one sample for each instruction
     """
 
     report: Report
@@ -28,7 +28,7 @@ class Selection:
     samples: tuple[AccessSample, ...]
 
     def drawing(self, row: LineTraffic) -> list[str]:
-        """A drawing of the worst access of a row of this selection, lane by lane; [] where it has no sample."""
+        """Draw the worst access of `row`, a row of this selection, lane by lane; [] where it has no sample."""
         mine = [
             sample
             for sample in self.samples

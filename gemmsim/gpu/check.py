@@ -1,4 +1,4 @@
-"""Rules that hold for every GPU, real or not, each with the message that the user reads."""
+"""Checks a GPU against rules that hold for every GPU, real or not; each has the message that the user reads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemmsim.gpu.spec import GpuSpec
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.warp import WARP_LANES
 
-MAY_BE_ZERO = (
+MAY_BE_ZERO = (  # beginnings of keys
     "peak.",
     "shared.reserved_bytes_per_block",
     "shared.carveouts_bytes",

@@ -1,4 +1,7 @@
-"""The keys of a GPU, such as "l2.size_bytes" and "pipes.alu.latency_cycles": the fields of the classes of `spec.py`."""
+"""Lists the keys of a GPU, such as "l2.size_bytes" and "pipes.alu.latency_cycles", and converts values to their types.
+
+A key names a field of a class of `spec.py`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ PIPES = ("fmaheavy", "alu", "fp64", "xu", "uniform", "lsu", "adu", "cbu", "tenso
 OPTIONAL_PIPES = ("fmalite", "fp16")  # see gemmsim/sm/pipes.py for what a GPU without them does
 
 Number = int | float
-NEAREST = 4  # keys that an error names
+NEAREST = 4  # how many similar keys an error names
 
 
 @cache
@@ -38,7 +41,7 @@ def _spellings() -> dict[str, str]:
 
 
 def resolve(key: str) -> str:
-    """The full key for "l2.size" or "l2.size_bytes". Raises GemmsimError, which names the nearest keys."""
+    """The full key, "l2.size_bytes", for "l2.size" or the full key. Raises GemmsimError, which names similar keys."""
     spellings = _spellings()
     if key not in spellings:
         raise GemmsimError(f"unknown GPU key '{key}'{_near(key)}")

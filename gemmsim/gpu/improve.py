@@ -12,13 +12,13 @@ KIB = 1024
 
 
 def value_of(gpu: GpuSpec, key: str) -> Any:
-    """The number, or tuple of numbers, that a full key names."""
+    """The number, or tuple of numbers, that a full key such as "l2.size_bytes" names."""
     section, *pipe, name = key.split(".")
     return getattr(gpu.pipes[pipe[0]] if pipe else getattr(gpu, section), name)
 
 
 def with_values(gpu: GpuSpec, values: dict[str, Any]) -> GpuSpec:
-    """A copy of the GPU with other values, by full key. It keeps the provenance and the hash of `gpu`."""
+    """A copy of `gpu` with other `values` ({full key: value}). It keeps the provenance and the hash of `gpu`."""
     for key, value in values.items():
         section, *pipe, name = key.split(".")
         if pipe:
@@ -30,11 +30,13 @@ def with_values(gpu: GpuSpec, values: dict[str, Any]) -> GpuSpec:
 
 
 def better_values(gpu: GpuSpec, key: str, more: bool, share: float) -> dict[str, Any]:
-    """Values by full key that make `key` better by `share` (0.1 is 10 %), or by the smallest step that there is.
+    """Values ({full key: value}) that make `key` better by `share` (0.1 is 10 %), or by the smallest possible step.
 
     more  whether a larger value is better
-    Whole numbers stay whole, latencies in cycles lose whole cycles (the models count in those), and sizes stay
-    multiples of what is allocated. The result is {} where `key` cannot be better.
+
+    Besides the value of `key`, they have those that must change with it. Whole numbers stay whole, latencies in
+    cycles lose whole cycles (the models count in those), and sizes stay multiples of what is allocated. The result is
+    {} where `key` cannot be better.
     """
     before = value_of(gpu, key)
     if isinstance(before, tuple):

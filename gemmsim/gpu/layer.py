@@ -1,4 +1,4 @@
-"""A TOML file of a GPU, parsed. Every value is in the unit of its field and says where it comes from."""
+"""Reads one TOML file of a GPU. Every value is converted to the unit of its field and says where it comes from."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ ENTRY = ("value", "unit", "source", "status", "found_on", "records", "calibratab
 
 @dataclass(frozen=True)
 class Layer:
-    """One file. `extends` names the layer below it, "" where there is none; `values` are its own, by full key."""
+    """What one file says about a GPU.
+
+    name     the file's name without its ending
+    extends  name of the layer whose values hold where this one has none, "" where there is no such layer
+    values   {full key: value} of this file alone
+    """
 
     name: str
     title: str
@@ -51,7 +56,11 @@ def read_layer(path: Path, sources: dict[str, str]) -> Layer:
 
 
 def _entries(prefix: str, table: dict[str, object], sources: dict[str, str], records: tuple[str, ...]) -> list[Value]:
-    """The values of a table; `records` are those of calibrated values that name none."""
+    """The values of a table of TOML and of the tables in it.
+
+    prefix   what the keys of the table begin with: "", "l2." or "pipes.alu."
+    records  the records of calibrated values that name none
+    """
     found: list[Value] = []
     for name, item in table.items():
         key = prefix + name

@@ -23,10 +23,11 @@ def blocks_by_warps(threads_per_block: int, gpu: GpuSpec) -> int:
 
 
 def blocks_by_registers(registers: int, threads_per_block: int, gpu: GpuSpec) -> int:
-    """Blocks whose registers fit. A warp takes a multiple of `register_allocation_unit`, and every sub-partition holds
-    as many warps as the others.
+    """How many blocks fit by their registers.
 
-    registers  of a thread; where it exceeds what a thread may have, no block fits
+    A warp takes a multiple of `register_allocation_unit`, and every sub-partition holds as many warps as the others.
+
+    registers  registers of a thread; where these are more than a thread may have, no block fits
     """
     sm = gpu.sm
     if registers > sm.max_registers_per_thread:
@@ -42,6 +43,6 @@ def shared_bytes_allocated(shared_bytes_per_block: int, gpu: GpuSpec) -> int:
 
 
 def blocks_by_shared(shared_bytes_per_block: int, carveout_bytes: int, gpu: GpuSpec) -> int:
-    """Blocks whose shared memory fits; where a block takes none, `max_blocks`, as Nsight Compute prints it."""
+    """How many blocks fit by their shared memory; `max_blocks` where a block takes none, as Nsight Compute has it."""
     a_block = shared_bytes_allocated(shared_bytes_per_block, gpu)
     return carveout_bytes // a_block if a_block else gpu.sm.max_blocks

@@ -30,12 +30,12 @@ def preset_names() -> tuple[str, ...]:
 
 @cache
 def aliases() -> dict[str, str]:
-    """Other names of the shipped GPUs, in lower case: {"a100": "a100-80gb", ...}."""
+    """Other names of the shipped GPUs, in lower case, and what they stand for: {"a100": "a100-80gb", ...}."""
     return {alias.lower(): name for name in preset_names() for alias in _layer(PRESETS / f"{name}.toml").aliases}
 
 
 def load_gpu(name_or_path: str, overrides: Sequence[str] = ()) -> GpuSpec:
-    """Load a preset or alias (in any case), or the file of a path that ends in .toml, and apply `overrides`.
+    """Load a GPU by the name or alias of its preset (upper or lower case), or from a .toml file, and apply `overrides`.
 
     overrides  such as "l2.size=25MiB" or "shared.carveouts=0,8,16KiB": keys with or without the unit at the end of the
                field's name; a number without a unit is in the unit of its field
@@ -53,7 +53,7 @@ def load_gpu(name_or_path: str, overrides: Sequence[str] = ()) -> GpuSpec:
 
 
 def _find(name: str, folder: Path) -> Path:
-    """The file of a preset, an architecture, or a path; a relative path starts at `folder`."""
+    """The file that `name` stands for: a preset, an architecture, or a path; a relative path starts at `folder`."""
     if name.lower().endswith(".toml"):
         path = folder / Path(name).expanduser()
         if not path.is_file():
@@ -97,8 +97,10 @@ def _sources() -> dict[str, str]:
 
 
 def _over(below: dict[str, Value], above: dict[str, Value]) -> dict[str, Value]:
-    """Values of `above`, and those of `below` that it does not give. Peaks that it does not give are scaled with the
-    number and the clock of the SMs."""
+    """Values of two layers together: those of `above`, and those of `below` that `above` does not give.
+
+    Arithmetic peaks that `above` does not give are scaled with its number and clock of SMs, where it changes these.
+    """
     merged = below | above
     scale = 1.0
     for key in ("sm.count", "clock.sm_boost_hz"):

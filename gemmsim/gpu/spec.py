@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-# Of a value in a GPU file: see the docstring of this package. "set" is that of one given with --set.
+# The status of a value in a GPU file: see the docstring of this package. A value that is given with --set has "set".
 STATUSES = ("vendor", "measured", "calibrated", "copied", "estimated")
 
 
@@ -20,12 +20,12 @@ class Sm:
     max_barriers_per_block: int  # named barriers
     registers: int
     max_registers_per_thread: int
-    register_allocation_unit: int  # registers that a warp takes are a multiple of this
-    warp_allocation_granularity: int  # warps that a block takes are a multiple of this
+    register_allocation_unit: int  # the number of registers that a warp takes is a multiple of this
+    warp_allocation_granularity: int  # the number of warps that a block takes is a multiple of this
     gpc_sms: tuple[int, ...]  # SMs of each GPC; 0 where they are not known
-    early_sms: int  # SMs of the first GPC that get blocks before all others (memory/grid/placement.py)
-    early_first_gpcs: int  # GPCs whose SMs get a block each before the early SMs get their second one
-    early_next_gpcs: int  # GPCs whose SMs get a block each before the early SMs get each further one
+    early_sms: int  # how many SMs of the first GPC get blocks before all others (memory/grid/placement.py)
+    early_first_gpcs: int  # how many GPCs' SMs get a block each before the early SMs get their second one
+    early_next_gpcs: int  # how many GPCs' SMs get a block each before the early SMs get each further one
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,12 @@ class Shared:
     carveouts_bytes: tuple[int, ...]  # sizes that can be configured, ascending
     banks: int
     bank_bytes: int
-    load_latency_cycles: tuple[float, float, float]  # from load to use, one wavefront; 32, 64 and 128 bits
+    load_latency_cycles: tuple[float, float, float]  # from load to use with one wavefront; 32, 64, 128 bits a thread
     wavefronts_per_cycle: float  # rate of the data stage
-    request_interval_cycles: float  # the data stage takes one request, shared or global, in so many cycles at most
+    request_interval_cycles: float  # the data stage takes at most one request, shared or global, in so many cycles
     wavefront_latency_cycles: float  # added to the latency of a load by each wavefront after the first
     carveout_headroom: float  # the driver makes room for this times the resident blocks (memory/caches/carveout.py)
-    carveout_few_blocks: int  # it makes room for the resident ones alone where no more than this fit by their threads
+    carveout_few_blocks: int  # where at most so many fit by their threads, it makes room for the resident ones alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +66,15 @@ class L1:
     line_bytes: int
     sector_bytes: int
     tag_lines_per_cycle: int  # number of tag banks, each of which looks up one line a cycle
-    tag_bank_flips: tuple[int, ...]  # number i: the bits of the tag bank's number that bit i of the line's inverts
+    tag_bank_flips: tuple[int, ...]  # element i: bits of the tag bank's number that bit i of the line number inverts
     ways: int
-    hit_latency_cycles: tuple[float, float, float]  # from load to use; 32, 64 and 128 bits
+    hit_latency_cycles: tuple[float, float, float]  # from load to use; 32, 64 and 128 bits a thread
     miss_bytes_per_cycle: float  # from L2 to one SM
-    fill_bytes_per_cycle: float  # written to the data array, in which the data stage does nothing else
+    fill_bytes_per_cycle: float  # written to the data array; meanwhile the data stage does nothing else
     tagged_request_cycles: float  # added to the time in the data stage of a global request that follows a shared one
-    tagged_after_shared_requests: int  # number of global requests after a shared one to which they are added
+    tagged_after_shared_requests: int  # to so many global requests after a shared one these cycles are added
     store_bytes_per_cycle: float  # from one SM to L2
-    partial_line_cycles: float  # added to the time of a store on that way for each line written in part
+    partial_line_cycles: float  # added to the time of a store on its way to L2 for each line written in part
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +85,10 @@ class L2:
     sector_bytes: int
     ways: int
     fetch_bytes: int  # aligned piece of memory that is read from DRAM for a sector that misses
-    merged_requests: int  # requests of SMs of one GPC for the same sectors that may become one; 1: none merge
+    merged_requests: int  # so many requests of SMs of one GPC for the same sectors may become one; 1: none merge
     read_bytes_per_s: float  # to all SMs together
     hit_latency_cycles: float  # from load to use, in the near partition
-    far_latency_cycles: float
+    far_latency_cycles: float  # from load to use, in the far partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +103,15 @@ class Dram:
 class Pipe:
     """One execution pipe of a sub-partition."""
 
-    issue_interval_cycles: float  # between two instructions of warps
+    issue_interval_cycles: float  # least time from one instruction to the next, of whichever warps
     latency_cycles: float  # from issue to the result
-    warps_take_turns: bool  # whether the warp whose last instruction for it is longest ago issues first
+    warps_take_turns: bool  # whether the warp that used the pipe longest ago issues to it first
     passes_barrier: bool  # whether its instructions issue while their warp waits at a barrier (BAR.SYNC)
 
 
 @dataclass(frozen=True, slots=True)
 class Mma:
-    """Tensor-core instructions that take another time than HMMA.16816, whose times are those of the pipe "tensor".
+    """Times of tensor-core instructions other than HMMA.16816, whose times are those of the pipe "tensor".
 
     Instructions with half the work are HMMA.1688 in fp16, HMMA.1684 in TF32 and IMMA.16816.
     """
@@ -126,12 +126,15 @@ class Mma:
 
 @dataclass(frozen=True, slots=True)
 class Mio:
-    """The way of memory instructions from issue to the data stage: a queue and an address unit a sub-partition."""
+    """The way of memory instructions from issue to the data stage.
+
+    Each sub-partition has a queue and an address unit.
+    """
 
     queue_entries: int  # instructions that a sub-partition's queue and its address unit hold together
     shared_entries: int  # requests in the SM's queue behind the address units; 0: there is no such queue
     issue_to_address_cycles: float
-    shared_load_interval_cycles: float  # of the address unit, for shared loads; for others it is lsu's issue interval
+    shared_load_interval_cycles: float  # of the address unit for a shared load; for others that of the pipe lsu
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,22 +163,22 @@ class RegisterFile:
     uniform_operand_window_cycles: int  # within which a vector instruction reads its uniform register
     result_write_cycles: int  # from issue to the write of a result of fixed latency
     load_write_to_use_cycles: int  # from the write of a loaded register to the first issue that may use it
-    load_write_most_wait_cycles: int  # that loaded data waits for a free write port before it stops the issue
-    load_write_hold_cycles: int  # for which nothing issues then
+    load_write_most_wait_cycles: int  # for which loaded data waits for a free write port at most; then issue stops
+    load_write_hold_cycles: int  # for which nothing issues when loaded data has waited so long
 
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """A SM counts the warps that arrive at a barrier one after another.
+    """Costs of block barriers. An SM counts the warps that arrive at a barrier one after another.
 
     A barrier that opens after memory accesses flushes the data stage. Barriers that open together share a flush.
     """
 
     arrival_cycles: float  # to count one warp
     release_cycles: float  # from the last warp counted to the next instruction of the warps that wait
-    flush_cycles: float  # that a flush takes of the data stage
-    flush_store_cycles: float  # that each wavefront of stores since the last flush adds
-    flush_most_store_cycles: float  # that all of them add at most
+    flush_cycles: float  # for which a flush occupies the data stage
+    flush_store_cycles: float  # that each wavefront of stores since the last flush adds to flush_cycles
+    flush_most_store_cycles: float  # that all these wavefronts together add at most
     flush_interval_cycles: float  # a barrier that opens sooner than this after a flush causes no other
 
 
@@ -198,7 +201,10 @@ class LaunchCost:
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """Arithmetic peaks at sm_boost_hz, in operations a second. A fused multiply-add counts two; 0: there is no unit."""
+    """Arithmetic peaks at sm_boost_hz, in operations a second.
+
+    A fused multiply-add counts as two operations. 0 means that the GPU has no such unit.
+    """
 
     fp32_flops: float
     fp64_flops: float
@@ -212,12 +218,16 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """Where one number comes from.
+    """One number of a GPU, or a tuple of them, and where it comes from.
 
-    key       in full: "l2.size_bytes"
-    status    "vendor", "measured", "calibrated", "copied" or "estimated" (gemmsim/gpu/__init__.py); "set" by --set
-    found_on  the architectures on which it was found; empty: on whichever the file is about
-    records   of a calibrated value: what it was fitted to
+    key           the full key: "l2.size_bytes"
+    value         in the unit of the field that the key names
+    unit          as written in the file or after --set, "" where none was written
+    source        text that says where the value comes from
+    status        "vendor", "measured", "calibrated", "copied" or "estimated" (gemmsim/gpu/__init__.py); "set" by --set
+    found_on      the architectures on which the value was found; empty: the one that the file is about
+    records       what a calibrated value was fitted to; empty for others
+    calibratable  whether a calibration may fit the value
     """
 
     key: str

@@ -1,4 +1,4 @@
-"""Units of values in GPU files and of --set, and conversion to the unit that the name of a field ends with."""
+"""Converts values in GPU files and of --set from their units to the unit that the name of a field ends with."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SUFFIXES = sorted(_FACTORS, key=len, reverse=True)  # longest first: `peak_byte
 
 
 def dimension(field: str) -> str:
-    """Dimension of a field of `GpuSpec` by its name: "bytes" for "size_bytes", "number" where it has no unit."""
+    """The dimension of a field of a GPU by its name: "bytes" for "size_bytes", "number" where the name has no unit."""
     if re.search(r"bytes_per_(sm|block)$", field):  # a limit of that thing, not a rate
         return "bytes"
     return next((suffix for suffix in _SUFFIXES if field.endswith("_" + suffix)), "number")

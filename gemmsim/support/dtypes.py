@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class DType:
     """One element type.
 
-    numpy_name     NumPy's name of the type that arrays of it are made of; bf16 is held as its uint16 bit patterns
-    item_bytes     size of one element
+    numpy_name     NumPy's name of the type of arrays that hold it; an array of bf16 holds uint16 bit patterns
+    item_bytes     size of one element in bytes
     unit_roundoff  largest relative error of rounding to this type; 0 for integers
     """
 

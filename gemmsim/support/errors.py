@@ -1,4 +1,4 @@
-"""The one exception that users see: they get a single clear line, no traceback, and exit code 2."""
+"""Defines the one exception that users see: they get a single clear line, no traceback, and exit code 2."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ class GemmsimError(Exception):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """` (did you mean 'tiled'?)`, or an empty string where no known word is similar."""
+    """A hint to end an error with: ` (did you mean 'tiled'?)`, or "" where no known word is similar to `word`."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     return f" (did you mean '{close[0]}'?)" if close else ""

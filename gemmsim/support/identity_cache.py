@@ -1,6 +1,6 @@
 """A cache of function results by the identity of the arguments.
 
-Several launches of one program then lower it, decode it and so on only once.
+With it, several launches of one program lower it, decode it and so on only once.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def cached_by_identity(size: int) -> Callable[[Function], Function]:
-    """Cache the last `size` results of a function of positional arguments; the key is which objects these are.
+    """Make a decorator that keeps the last `size` results of a function of positional arguments.
 
-    This suits arguments that are large and never change, and results that no caller changes.
+    The key of a result is which objects the arguments are, not what they equal. This suits arguments that are large and
+    never change, and results that no caller changes.
     """
 
     def decorate(function: Function) -> Function:

@@ -29,8 +29,8 @@ _FAILED = ctypes.c_void_p(-1).value
 class PeriodicArray(np.ndarray[Any, Any]):
     """An array that `periodic_array` has mapped.
 
-    `remake` makes another array of the same content. It is None in views, in copies and in arrays of plain memory.
-    Bytes up to the end of the last page, and the page after it, may be read.
+    `remake` makes another array with the content that this one had at first. It is None in views, in copies and in
+    arrays of plain memory. Beyond the end of the array, the rest of its last page and the page after it may be read.
     """
 
     remake: Callable[[], PeriodicArray] | None = None

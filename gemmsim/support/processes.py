@@ -1,4 +1,4 @@
-"""Worker processes: none of them outlives the work, and Ctrl-C ends them without a message of their own."""
+"""Starts worker processes. None of them outlives the work, and Ctrl-C ends them without a message of their own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 INTERRUPTED = 130  # exit status after Ctrl-C: 128 + SIGINT
-PATIENCE_S = 5.0
+PATIENCE_S = 5.0  # from an interrupt to the end of the process, see `leave_soon`
 
 
 def leave_soon() -> None:
@@ -38,7 +38,10 @@ def available_cpus() -> int:
 
 @contextmanager
 def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """A pool of fresh processes, none of which outlives the `with` block. A fork would copy threads and locks."""
+    """Start a pool of `jobs` processes, none of which outlives the `with` block.
+
+    They are spawned, as a fork would copy threads and locks.
+    """
     before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_end_at_once_on_interrupt)
     try:
@@ -52,7 +55,10 @@ def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def map_unordered(call: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[tuple[Item, Result]]:
-    """(item, call(item)) for each item, as the results come; in this process where there is one job or one item."""
+    """Yield (item, call(item)) for each item, as the results come from `jobs` processes.
+
+    Where there is one job or one item, this process does the work.
+    """
     if jobs <= 1 or len(items) <= 1:
         for item in items:
             yield item, call(item)
@@ -64,5 +70,5 @@ def map_unordered(call: Callable[[Item], Result], items: Sequence[Item], jobs: i
 
 
 def _end_at_once_on_interrupt() -> None:
-    """Ctrl-C reaches the whole process group, and the parent prints the message."""
+    """Let Ctrl-C, which reaches the whole process group, end this worker; the parent prints the message."""
     signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))

@@ -1,4 +1,4 @@
-"""Sorting by several columns of integers, several times as fast as `np.lexsort`; and distinct rows."""
+"""Sorts rows of several columns of integers, several times as fast as `np.lexsort`, and finds distinct rows."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 
 def order_by(*columns: NDArray) -> NDArray[np.int64]:
-    """Indices that sort by the first column, then by the next, and so on; equal rows keep their order.
+    """Indices that sort rows by the first column, then by the next, and so on; equal rows keep their order.
 
-    Columns are integers [n]. Where a row and its index fit into one number of 63 bits, these numbers are sorted.
+    Each column is integers [n]. It is fast where a row and its index fit into one number of 63 bits: these numbers are
+    sorted then.
     """
     size = len(columns[0])
     packed = _packed(*columns, np.arange(size))
@@ -20,7 +21,7 @@ def order_by(*columns: NDArray) -> NDArray[np.int64]:
 
 
 def new_rows(*columns: NDArray) -> NDArray[np.bool_]:
-    """Where a row differs from the row before it: bool [n], for columns [n]. The first row is new."""
+    """Whether each row differs from the row before it: bool [n], for columns [n]; True for the first row."""
     new = np.ones(len(columns[0]), bool)
     new[1:] = columns[0][1:] != columns[0][:-1]
     for column in columns[1:]:
@@ -29,7 +30,7 @@ def new_rows(*columns: NDArray) -> NDArray[np.bool_]:
 
 
 def distinct(*columns: NDArray) -> list[NDArray[np.int64]]:
-    """The distinct rows, in ascending order: int64 [distinct rows] for each column of integers [n]."""
+    """The distinct rows, in ascending order: for each column of integers [n], an int64 array [distinct rows]."""
     packed = _packed(*columns)
     if packed is None:
         order = np.lexsort(columns[::-1])
@@ -46,9 +47,10 @@ def distinct(*columns: NDArray) -> list[NDArray[np.int64]]:
 
 
 def _packed(*columns: NDArray) -> tuple[NDArray[np.int64], list[int]] | None:
-    """One number for each row, which sort as the rows do, and the range of each column.
+    """Return (keys, spans): a number for each row, int64 [n], such that keys sort as rows do; and each column's range.
 
-    None where the numbers would take more than 63 bits.
+    A column's range is the number of values from its least to its greatest. The result is None where the keys would
+    take more than 63 bits.
     """
     key, room, spans = np.zeros(len(columns[0]), np.int64), 1, []
     for column in columns:
@@ -63,7 +65,7 @@ def _packed(*columns: NDArray) -> tuple[NDArray[np.int64], list[int]] | None:
 
 
 def distinct_rows(rows: NDArray) -> NDArray:
-    """The distinct rows, [n, columns], sorted.
+    """The distinct rows of `rows` [n, columns], sorted.
 
     NumPy is asked for indices too, because it then does not check whether `rows` is a masked array. Importing masked
     arrays takes as long as the whole cache model of a small launch.

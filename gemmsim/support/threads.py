@@ -1,4 +1,4 @@
-"""A computation in a thread of its own: machine code and most of NumPy run without Python's global lock."""
+"""Runs a computation in a thread of its own: machine code and most of NumPy run without Python's global lock."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Versions that every report carries."""
 
 __version__ = "0.1.0"
-# Raised whenever a prediction changes for the same input; validate/predictions.py holds it to a few launches.
+# Raised whenever a prediction changes for the same input; validate/predictions.py checks that with a few launches.
 MODEL_VERSION = 4

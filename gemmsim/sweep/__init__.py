@@ -1,1 +1,4 @@
-"""Tunables x sizes x GPUs: what cannot launch is left out, the rest predicted in parallel and kept in a database."""
+"""Predicts all combinations of tunables, sizes and GPUs in parallel, and keeps the results in a database.
+
+Combinations that cannot launch are left out.
+"""

@@ -14,7 +14,9 @@ SECONDS_TO_CONNECT = 30
 
 
 def run_cluster(jobs: Sequence[tuple[Job, str]], address: str) -> Generator[Done, None, None]:
-    """Yield results as they come from the cluster whose scheduler is at `address` ("tcp://host:8786").
+    """Yield the results of jobs, each given with its key, as they come from a cluster.
+
+    address  of the cluster's scheduler: "tcp://host:8786"
 
     Every worker needs gemmsim, of this version, and the kernel's files at the same paths. Raises GemmsimError where
     there is no scheduler, no worker, or no dask.
@@ -31,8 +33,9 @@ def run_cluster(jobs: Sequence[tuple[Job, str]], address: str) -> Generator[Done
         if not client.scheduler_info(n_workers=-1)["workers"]:
             raise GemmsimError(f"the dask scheduler at {address} has no workers: start some (dask worker {address})")
         by_key = {key: job for job, key in jobs}
-        # The key names the task too, so that the cluster runs it once however often it is asked for. A result is
-        # released as soon as it is here, so that a later sweep of the same key computes it anew.
+        # The key of a job is also the name of its task in dask, so that the cluster runs the job once however often it
+        # is asked for. A result is released as soon as it is here, so that a later sweep of the same key computes it
+        # anew.
         futures = [client.submit(run_job, job, key, key=f"gemmsim-{key}", pure=False) for key, job in by_key.items()]
         try:
             for future in as_completed(futures, loop=client.loop):

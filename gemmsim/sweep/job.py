@@ -18,13 +18,18 @@ from gemmsim.launch.spec import LaunchSpec
 from gemmsim.studies.compare import Outcome, Task, run_task
 from gemmsim.support.version import MODEL_VERSION
 
-# Folders that no prediction depends on: they read requests and show results. The numbers of a GPU have their own hash.
+# Folders that no prediction depends on, as they read requests and show results; and `presets`, as the numbers of a GPU
+# have a hash of their own.
 _NO_MODEL = ("cli", "report", "testing", "presets")
 
 
 @dataclass(frozen=True)
 class Job:
-    """One combination. It is small and can be sent to another process or machine."""
+    """One combination of a sweep. It is small and can be sent to another process or machine.
+
+    point  what the combination is: kernel, tunables, size and GPU
+    task   the launch to predict, or why there is none
+    """
 
     point: Point
     task: Task
@@ -59,14 +64,14 @@ def key_of(job: Job) -> str:
 
 
 def _common_source(kernel: KernelSource) -> KernelSource:
-    """A kernel without what differs between the combinations of a sweep; `_asked` and the point have that."""
+    """The kernel without what differs between combinations of a sweep, which `_asked` and `Point` have instead."""
     if isinstance(kernel, PythonKernel):
         return replace(kernel, signature=(), tunables=None)
     return replace(kernel, entry=None)
 
 
 def _asked(spec: LaunchSpec) -> dict[str, object]:
-    """What decides the answer besides the kernel's files, the GPU and the model: {name: text, number or list}."""
+    """What decides a prediction besides the kernel's files, the GPU and the model: {name: text, number or list}."""
     launch, settings = spec.launch, asdict(spec.settings)
     del settings["use_cache"]
     return {
@@ -86,7 +91,8 @@ def _asked(spec: LaunchSpec) -> dict[str, object]:
 def model_hash() -> str:
     """SHA-256 of the code and the tables that predictions depend on, as 64 hexadecimal digits.
 
-    As it is in the key, a result stored before a change of them is not found, even where MODEL_VERSION is the same.
+    It is part of a job's key. A result that was stored before a change of the code or tables is therefore not found,
+    even where MODEL_VERSION is the same.
     """
     folder = Path(gemmsim.__file__).parent
     digest = hashlib.sha256()

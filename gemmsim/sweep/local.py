@@ -17,9 +17,9 @@ Keyed = tuple[Job, str]  # a job and its key
 
 
 def run_local(jobs: Sequence[Keyed], processes: int | None = None) -> Generator[Done, None, None]:
-    """Yield results as they come.
+    """Yield the results of jobs, each given with its key, as they come.
 
-    processes  to run at once; None: one for each CPU at hand; 1: the jobs run in this process
+    processes  how many processes run at once; None: one for each CPU at hand; 1: the jobs run in this process
 
     Where a process is ended from outside, the jobs under way are tried again one by one. A job whose process is ended
     again has failed.
@@ -43,9 +43,10 @@ def run_local(jobs: Sequence[Keyed], processes: int | None = None) -> Generator[
 def _until_broken(
     waiting: deque[Keyed], processes: int, at_once: int, suspects: deque[Keyed]
 ) -> Generator[Done, None, None]:
-    """Take jobs from `waiting` and yield results. `at_once` are under way, more than processes, so that none is idle.
+    """Take jobs from `waiting`, run them in so many `processes`, and yield results until a process is ended.
 
-    Where a process is ended, the jobs that were under way go to `suspects`, and the others stay in `waiting`.
+    at_once   how many jobs are under way at most; with more jobs than processes, none of these is ever idle
+    suspects  gets the jobs that were under way when a process was ended; the others stay in `waiting`
     """
     under_way: dict[Future[Done], Keyed] = {}
     with workers(processes) as pool:

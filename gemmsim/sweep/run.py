@@ -25,10 +25,15 @@ def sweep(
     started: Callable[[int, int], None] = lambda reused, total: None,
     progress: Callable[[SweepResult], None] = lambda result: None,
 ) -> Sweep:
-    """Predict `jobs` by `runner` (see `local`, `cluster`), each result kept in `store` before `progress` sees it.
+    """Predict `jobs` and rank the results.
 
-    again    predict those too whose results are in the store
-    started  called once, with how many are there and how many there are in all
+    pruned    the combinations that cannot launch, for the ranking to name
+    axes      names of the tunables that are varied
+    runner    runs the jobs (see `local`, `cluster`)
+    store     keeps each result before `progress` sees it
+    again     whether jobs are predicted whose results are in the store already
+    started   called once, with how many results are in the store and how many jobs there are in all
+    progress  called with each new result
 
     Whatever interrupts this, KeyboardInterrupt included, leaves every finished result in the store.
     """
@@ -36,7 +41,7 @@ def sweep(
         kinds = "; ".join(f"{one.kind}: {one.reason}" for one in pruned[:1])
         raise GemmsimError(f"none of {len(pruned)} combinations can be launched; the first by {kinds}")
     keys = keys_of(jobs)
-    waiting = dict(zip(keys, jobs, strict=True))  # equal combinations once
+    waiting = dict(zip(keys, jobs, strict=True))  # equal combinations are predicted once
     results = {} if again else store.load(waiting)
     reused = len(results)
     started(reused, len(waiting))

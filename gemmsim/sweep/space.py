@@ -23,8 +23,10 @@ MOST_BLOCKS = (2**31 - 1, 65535, 65535)  # x, y, z: CUDA programming guide, tech
 
 
 def products(axes: Mapping[str, Sequence[int]], times: int) -> list[dict[str, int]]:
-    """Every combination of the axes; the last axis varies fastest. Raises GemmsimError where `times` as many are too
-    many."""
+    """Return every combination of the values of the axes, as {name of an axis: value}; the last axis varies fastest.
+
+    times  how often the caller uses each combination: GemmsimError where that makes more than MOST_COMBINATIONS
+    """
     count = times
     for values in axes.values():
         count *= len(values)
@@ -34,7 +36,7 @@ def products(axes: Mapping[str, Sequence[int]], times: int) -> list[dict[str, in
 
 
 def size_names(size: Size | None) -> dict[str, int]:
-    """The names m, n and k, which an expression may use besides the tunables."""
+    """Return {"m": m, "n": n, "k": k}, which an expression may use besides the tunables; {} where there is no size."""
     return dict(zip("mnk", size, strict=True)) if size else {}
 
 
@@ -46,9 +48,10 @@ def ladder_jobs(
     where: Sequence[str] = (),
     settings: Settings = USUAL_SETTINGS,
 ) -> tuple[list[Job], list[Pruned]]:
-    """Jobs for the combinations that may launch, and the other combinations with the reason.
+    """Return jobs for the combinations of a rung that may launch, and the other combinations, each with the reason.
 
-    template  gives kernel, dtype and caches; sizes and tunables are replaced
+    template  gives kernel, dtype and caches; its size and tunables are replaced
+    axes      {name of a tunable: values that it takes}
     where     conditions that a combination must meet (see `expressions`)
 
     Raises GemmsimError for a dtype, tunable or value that the rung does not have.
@@ -77,7 +80,7 @@ def ladder_jobs(
 
 
 def unmet(where: Sequence[str], names: Mapping[str, int]) -> tuple[str, str] | None:
-    """(kind, reason) of the first condition that does not hold; None where all hold."""
+    """Return (kind, reason) of the first condition in `where` that does not hold; None where all hold."""
     for condition in where:
         if not evaluate(condition, names):
             return f"--where '{condition}'", "the condition does not hold"
@@ -87,7 +90,7 @@ def unmet(where: Sequence[str], names: Mapping[str, int]) -> tuple[str, str] | N
 def unlaunchable(
     grid: Sequence[int], block: Sequence[int], dynamic_shared_bytes: int, gpu: GpuSpec
 ) -> tuple[str, str] | None:
-    """(kind, reason) why the GPU refuses such a launch of any kernel; None where it may launch."""
+    """Return (kind, reason) where the GPU refuses such a launch, whatever the kernel; None where it may launch."""
     threads = block[0] * block[1] * block[2]
     if min(*grid, *block) < 1:
         return "grid", f"a grid of {_by(grid)} blocks of {_by(block)} threads has none"

@@ -39,7 +39,7 @@ CREATE TABLE result (
 
 
 class Store:
-    """A file of results, or a store in memory where `path` is None. Raises GemmsimError for a file of another kind."""
+    """Results of sweeps in a file, or in memory if `path` is None. Raises GemmsimError for a file of another kind."""
 
     def __init__(self, path: Path | None) -> None:
         self._name = str(path) if path else ":memory:"
@@ -63,7 +63,7 @@ class Store:
         self._file.close()
 
     def load(self, keys: Iterable[str]) -> dict[str, SweepResult]:
-        """The stored results of `keys`, by key, without those that failed: they are worth another try."""
+        """The stored results of `keys`, by key. Those that failed are left out: they are worth another try."""
         found = {}
         for key in keys:
             row = self._file.execute(

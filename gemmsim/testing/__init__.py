@@ -1,4 +1,6 @@
-"""Tests of kernels without a GPU: assertions; the pytest plugin adds the fixtures `gpu`, `analyze`, `gemmsim_baseline`.
+"""Assertions for tests of kernels without a GPU.
+
+The pytest plugin adds the fixtures `gpu`, `analyze` and `gemmsim_baseline`.
 
     from gemmsim.testing import assert_coalesced, assert_no_races
 
@@ -8,7 +10,8 @@
         assert_coalesced(trace)
         assert_no_races(trace)
 
-Names are imported when they are first used: pytest loads the plugin for everybody who has gemmsim installed.
+A name is imported from its module when it is first used, as pytest loads this package for everybody who has gemmsim
+installed.
 """
 
 from __future__ import annotations

@@ -15,8 +15,9 @@ _RACES = frozenset({Defect.RACE, Defect.UNWAITED_COPY})
 def assert_coalesced(trace: Trace, at: int | str | None = None, excess: float = 0.25) -> None:
     """Fails where a global access asks for more than (1 + excess) times the sectors that its packed bytes would fill.
 
-    at      only the lines with this number or text
-    excess  the default accepts rows that start in the middle of a sector and need 5 sectors where 4 would do
+    at      check only the source lines with this number, or with this text in them
+    excess  a share of the sectors that the packed bytes would fill; the default accepts rows that start in the middle
+            of a sector and need 5 sectors where 4 would do
     """
     __tracebackhide__ = True
     selection, rows = _accesses(trace, at, "global")
@@ -26,7 +27,10 @@ def assert_coalesced(trace: Trace, at: int | str | None = None, excess: float = 
 
 
 def assert_no_bank_conflicts(trace: Trace, at: int | str | None = None) -> None:
-    """Fails where an access to shared memory takes more wavefronts than its width needs."""
+    """Fails where an access to shared memory takes more wavefronts than its width needs.
+
+    at  check only the source lines with this number, or with this text in them
+    """
     __tracebackhide__ = True
     selection, rows = _accesses(trace, at, "shared")
     bad = [row for row in rows if row.conflicts]
@@ -35,7 +39,7 @@ def assert_no_bank_conflicts(trace: Trace, at: int | str | None = None) -> None:
 
 
 def assert_occupancy(trace: Trace, min: float, achieved: bool = False) -> None:
-    """Fails where the theoretical occupancy in percent, or the achieved one, is below `min`."""
+    """Fails where the theoretical occupancy, or the `achieved` one, is below `min` percent."""
     __tracebackhide__ = True
     occupancy = trace.report.evidence.occupancy
     value = trace.report.evidence.timing.achieved_occupancy_pct if achieved else occupancy.theoretical_pct
@@ -84,13 +88,13 @@ def assert_no_spills(trace: Trace) -> None:
 
 
 def _accesses(trace: Trace, at: int | str | None, space: str) -> tuple[Selection, list[LineTraffic]]:
-    """The lines that `at` selects, and their accesses to a memory space."""
+    """The lines that `at` selects (None: all), and those of their rows that access the memory `space`."""
     selection = everything(trace.report) if at is None else select(trace.report, at)
     return selection, [row for row in selection.rows if row.space == space and row.requests]
 
 
 def _assert_no_rows(head: str, selection: Selection, rows: list[LineTraffic], form: str) -> None:
-    """Fails where there are rows, with what `form` says about each of them and a drawing, the worst first."""
+    """Fails where there are rows. The message is `head`, then for each row, the worst first, `form` and a drawing."""
     __tracebackhide__ = True
     if not rows:
         return

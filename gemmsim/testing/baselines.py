@@ -1,4 +1,4 @@
-"""Baselines of tests. They are JSON files in the folder `gemmsim_baselines/` next to the test's file."""
+"""Compares traces with baselines, JSON files in the folder `gemmsim_baselines/` next to the test's file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOLDER = "gemmsim_baselines"
 
 @dataclass(frozen=True)
 class BaselineChecker:
-    """Holds traces of one test against their baselines.
+    """Compares traces of one test with their baselines.
 
     test    the test's file
     node    the test's name with its parameters
@@ -32,7 +32,7 @@ class BaselineChecker:
         return self.test.parent / FOLDER / (re.sub(r"[^\w.-]+", "_", ".".join(parts)).strip("_")[:200] + ".json")
 
     def __call__(self, trace: Trace, *quantities: str, name: str = "") -> None:
-        """Hold a trace against its baseline.
+        """Fail where a quantity of `trace` moved further than its baseline allows; with `update`, write the baseline.
 
         quantities  what the baseline holds: names as in `gemmsim check`, or counters; by default the usual ones
         name        tells several baselines of one test apart

@@ -1,4 +1,4 @@
-"""The fixture `analyze`: from what a test says about a launch to its prediction."""
+"""The object that the fixture `analyze` gives: it makes a launch of what a test says, and predicts it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SUFFIXES = (".cu", ".ptx", ".cubin")
 
 
 class Options(TypedDict, total=False):
-    """Options of `gemmsim analyze` that a test gives as they are."""
+    """Options that a test gives by the names and with the values that they have in `gemmsim analyze`."""
 
     size: int | None
     m: int | None
@@ -47,7 +47,8 @@ class Analyzer:
 
     gpu     the GPU to predict for, where a call names no other
     folder  where a file that a test names is looked for first
-    known   what was predicted before, by the launch's `repr`; only launches whose arguments are all given as text
+    known   what was predicted before, by the `repr` of the LaunchSpec; it has only launches whose arguments were all
+            given as text
     """
 
     gpu: GpuSpec | str
@@ -68,12 +69,12 @@ class Analyzer:
         gpu: GpuSpec | str | None = None,
         **options: Unpack[Options],
     ) -> Trace:
-        """Predict a launch; the options mean what they mean to `gemmsim analyze`.
+        """Predict a launch; `options` mean what they mean to `gemmsim analyze`.
 
         kernel   "tiled" (gemmsim list kernels), "my.py:my_gemm", "my.cu", or a numba.cuda function
-        args     one a parameter: "f32[256,256]" (random), "i32=256", a NumPy array or a NumPy scalar
+        args     one for each parameter: "f32[256,256]" (random), "i32=256", a NumPy array or a NumPy scalar
 
-        Raises GemmsimError, with one clear line, for whatever cannot be.
+        Raises GemmsimError, with one clear line, for a launch that cannot be made or executed.
         """
         name, target = self._name(kernel)
         typed = LaunchOptions(
@@ -94,7 +95,11 @@ class Analyzer:
         return self.known[key]
 
     def _name(self, kernel: str | Callable[..., Any]) -> tuple[str | None, str | None]:
-        """(built-in kernel, None) or (None, target)."""
+        """Return (name of a built-in kernel, None), or (None, TARGET) for a kernel of the user's own.
+
+        A function, text `FILE.py:function` and the name of a .cu, .ptx or .cubin file stand for a kernel of the user's
+        own; any other text is the name of a built-in one.
+        """
         if not isinstance(kernel, str):
             function = getattr(kernel, "py_func", kernel)
             code = getattr(function, "__code__", None)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gemmsim.testing.launches import Analyzer
 
 DEFAULT_GPU = "a100-80gb"
-_DRAWINGS = pytest.StashKey[list[str]]()  # of the comparison that failed last
+_DRAWINGS = pytest.StashKey[list[str]]()  # the drawing of the comparison that failed last, line by line
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def gpu(request: pytest.FixtureRequest) -> GpuSpec:
-    """The GPU to predict for: --gemmsim-gpu, or the parameter of an indirect parametrization.
+    """The GPU to predict for: the parameter of an indirect parametrization, else --gemmsim-gpu or ini `gemmsim_gpu`.
 
     @pytest.mark.parametrize("gpu", ["a100", "h200"], indirect=True)
     """
@@ -65,7 +65,7 @@ def gemmsim_baseline(request: pytest.FixtureRequest) -> BaselineChecker:
 
 
 def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, right: object) -> list[str] | None:
-    """Where `assert trace.at(...).bank_conflicts == 0` fails, the message says at which line, and draws the lanes."""
+    """Explain a failure of `assert trace.at(...).bank_conflicts == 0`: say at which line, and keep the drawing."""
     for side in (left, right):
         if type(side).__module__ == "gemmsim.testing.trace":
             failure = getattr(side, "failure", None)
@@ -78,7 +78,7 @@ def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, righ
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
-    """The drawing gets a section of its own, because pytest shortens the message of an assertion."""
+    """Put the drawing into a section of its own, because pytest shortens the message of an assertion."""
     outcome = yield
     drawing = item.config.stash.get(_DRAWINGS, None)
     if drawing:

@@ -15,7 +15,7 @@ from gemmsim.trace.sanitizer.findings import Sanitized
 
 
 class Value(float):
-    """A number with the launch and the lines that it was read from."""
+    """A number that knows which launch and lines it was read from, so that a failed comparison can show them."""
 
     reading: Reading
 
@@ -30,8 +30,11 @@ class Value(float):
     __str__ = __repr__
 
     def failure(self, comparison: str) -> tuple[list[str], list[str]]:
-        """What pytest shows where a comparison does not hold: a few lines, as it cuts off all after the eighth, and a
-        drawing of the worst access of the source line that counts most."""
+        """What pytest shows where a comparison such as "4 == 0" does not hold: (lines, drawing).
+
+        There are only a few lines, as pytest cuts off all after the eighth. The drawing, as lines of text, is of the
+        worst access of the source line that contributes most to the number.
+        """
         selection = self.reading.selection
         at = f" at {selection.where!r}" if selection.where else ""
         report = selection.report
@@ -41,7 +44,7 @@ class Value(float):
 
 
 class Lines:
-    """Some source lines of a launch; quantities are attributes: bank_conflicts, sectors_per_request, ..."""
+    """Some source lines of a launch. Their quantities are attributes: bank_conflicts, sectors_per_request, ..."""
 
     def __init__(self, selection: Selection) -> None:
         self.selection = selection
@@ -53,7 +56,7 @@ class Lines:
 
 
 class Trace:
-    """A predicted launch; quantities are attributes: time_us, occupancy, registers, bank_conflicts, ..."""
+    """A predicted launch. Its quantities are attributes: time_us, occupancy, registers, bank_conflicts, ..."""
 
     def __init__(self, spec: LaunchSpec, report: Report) -> None:
         self.spec, self.report = spec, report
@@ -62,9 +65,9 @@ class Trace:
         return f"<Trace of {self.report.labels.kernel} on {self.report.evidence.gpu.name}>"
 
     def at(self, where: int | str) -> Lines:
-        """The memory accesses of the lines with this number, or with this text in them (spaces do not count).
+        """The memory accesses of the source lines with this number, or with this text in them (spaces do not count).
 
-        Raises GemmsimError, with the lines that there are, where none of them matches.
+        Raises GemmsimError, which names the lines that access memory, where none of them matches.
         """
         __tracebackhide__ = True
         try:
