@@ -1,4 +1,7 @@
-"""Asynchronous copies (LDGSTS) leave two records: first of the global addresses they read, then of the shared ones."""
+"""Removes the shared-memory records of asynchronous copies (LDGSTS) from a trace.
+
+Each copy leaves two records: first of the global addresses that it reads, then of the shared addresses that it writes.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ _SHARED_BELOW = 1 << 32  # bases of shared records; global memory lies far above
 
 
 def without_destinations(program: Program, trace: WarpTrace) -> WarpTrace:
-    """The trace with the global record of each copy only: the models take the shared side as free of bank conflicts."""
+    """Return the trace with only the global record of each asynchronous copy of `program`.
+
+    The models take the copies' writes to shared memory as free of bank conflicts, so they need no record of them.
+    """
     copies = np.array([row_of(i).memory == _COPY for i in program.instructions], np.bool_)
     dropped = copies[trace.record_pc] & (trace.record_base < _SHARED_BELOW)
     if not dropped.any():

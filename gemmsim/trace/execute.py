@@ -23,7 +23,7 @@ from gemmsim.trace.slicing.program_slice import program_slice
 from gemmsim.trace.types import Execution, Launch, Sketch, WarpTrace
 
 ALL = 0xFFFFFFFF
-LOCAL_SLOTS = 512  # so many blocks own a stack at once; a block's id selects one
+LOCAL_SLOTS = 512  # so many stacks (local memory) of blocks there are; a block's id modulo this number selects its own
 # Shared memory is handed out in these units (CUDA C++ Programming Guide, compute capabilities). Compilers read beyond
 # an array's end within one of them.
 _SHARED_UNIT_BYTES = 128
@@ -37,13 +37,16 @@ def execute(
     streams: Sequence[bool] | None = None,
     max_instructions: int = 2_000_000_000,
 ) -> Execution:
-    """Execute `blocks` (linear ids, x fastest; the whole grid where None) in order, with an `Executor` for one use."""
+    """Execute `blocks` (linear ids, x fastest; the whole grid where None) in order; return their trace and outputs.
+
+    `Executor` and `Executor.run`, which do the work, describe the other parameters.
+    """
     chosen = range(launch.blocks) if blocks is None else blocks
     return Executor(program, launch, max_instructions).run(chosen, weight, streams)
 
 
 class Stopped(GemmsimError):  # noqa: N818 - a block was stopped, at its limit or by a bad address
-    """A block could not be finished. `status` is that of `run_block`, `block` the block's linear id."""
+    """Raised where a block cannot be finished. `status` is what `run_block` returned, `block` the block's linear id."""
 
     def __init__(self, message: str, status: int, block: int) -> None:
         super().__init__(message)
@@ -51,7 +54,7 @@ class Stopped(GemmsimError):  # noqa: N818 - a block was stopped, at its limit o
 
 
 class Executor:
-    """One launch: its memory, its lowered code, and the state of the block that is being executed.
+    """Executes blocks of one launch. It holds the launch's memory and lowered code, and the state of the current block.
 
     max_instructions  warp instructions after which a run is given up
     sanitizing        whether races and other defects are looked for (`gemmsim.trace.sanitize`)
@@ -103,7 +106,7 @@ class Executor:
     def trace(
         self, blocks: Sequence[int], weight: Sequence[float] | None = None, streams: Sequence[bool] | None = None
     ) -> WarpTrace:
-        """Do as `run` does, but return only the trace."""
+        """Execute `blocks` as `run` does, but return only the trace."""
         self.buffers = Buffers(self.launch.warps_per_block, self.micro.accesses, self.budget)
         wanted = np.ones(len(blocks), bool) if streams is None else np.asarray(streams, bool)
         executed, threads = self._blocks(blocks, wanted)
@@ -113,7 +116,11 @@ class Executor:
         )
 
     def probe(self, blocks: Sequence[int]) -> Sketch:
-        """What `blocks` do. Only what this depends on is computed, so C stays as it was."""
+        """Execute `blocks` in order and return a sketch of what they did.
+
+        Where `trace_slice` suffices, only what the trace depends on is computed and nothing is stored to the arguments'
+        arrays. Where it does not (`words.STALE`), the whole program runs, from then on at every call.
+        """
         code = self.trace_slice if self.slice_suffices else self.code
         assert code is not None
         try:
@@ -125,9 +132,10 @@ class Executor:
         return self._sketch(self.code, blocks)
 
     def counts(self, blocks: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-        """How often `blocks` execute each instruction, and by how many threads, int64 [blocks, instructions] both.
+        """Count how often `blocks` execute each instruction, and by how many threads.
 
-        None where that depends on the content of global memory. It is cheaper than `probe`: it computes no addresses.
+        Returns two arrays, int64 [blocks, instructions]; None where the counts depend on the content of global memory
+        or the executor is sanitizing. It is cheaper than `probe`, because it computes no addresses.
         """
         if self.count_slice is None or self.shadow is not None:
             return None
@@ -136,7 +144,7 @@ class Executor:
 
     @cached_property
     def trace_slice(self) -> NDArray[np.uint32] | None:
-        """The lowered code without what the trace does not depend on."""
+        """The lowered code without the computations that the trace does not depend on (see `program_slice`)."""
         return program_slice(self.micro, True)
 
     @cached_property
@@ -158,7 +166,12 @@ class Executor:
             self.stale[:] = 0
 
     def _blocks(self, blocks: Sequence[int], streams: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Execute blocks in order; returns how often each executed every instruction, and by how many threads."""
+        """Execute blocks in order.
+
+        streams  bool [blocks]: whether the block's instruction stream is recorded
+
+        Returns how often each block executed each instruction, and by how many threads, int64 [blocks, instructions].
+        """
         self.memory.restore()
         executed = np.zeros((len(blocks), len(self.program.instructions)), np.int64)
         threads = np.zeros_like(executed)
@@ -167,7 +180,10 @@ class Executor:
         return executed, threads
 
     def _context(self, warps: int) -> NDArray[np.uint64]:
-        """The context, with the words that do not change between blocks. `self` keeps alive the arrays in it."""
+        """Make the context (its words: `gemmsim.trace.words`) and fill in the words that do not change between blocks.
+
+        The context holds the addresses of arrays; `self` keeps these arrays alive.
+        """
         context, memory = np.zeros(words.CONTEXT_SLOTS, np.uint64), self.memory
         arrays = {
             words.WRITTEN_AT: memory.written,
@@ -202,7 +218,7 @@ class Executor:
         return context
 
     def _constant_banks(self) -> NDArray[np.uint64]:
-        """Address and size in bytes of each constant bank."""
+        """Return uint64 [banks, 2]: the address in this process and the size in bytes of each constant bank."""
         self._bank_arrays: dict[int, NDArray] = {
             n: np.frombuffer(data + bytes(16), np.uint8) for n, data in self.program.constants.items()
         }
@@ -251,7 +267,11 @@ class Executor:
         return int.from_bytes(data[offset : offset + 4], "little")
 
     def _block(self, block: int, number: int, executed: NDArray, threads: NDArray, record_pcs: bool) -> None:
-        """Execute one block and append its trace as block `number`."""
+        """Execute the block with the linear id `block`, and append its trace as that of block `number` of the trace.
+
+        executed, threads  int64 [instructions], to which executions by warps and by threads are added
+        record_pcs         whether the block's instruction stream is recorded
+        """
         warps, grid = self.launch.warps_per_block, self.launch.grid
         self.registers[:] = self.initial
         rows = self.registers.reshape(warps, -1, WARP_LANES)

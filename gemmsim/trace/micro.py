@@ -13,16 +13,17 @@ OP = 0
 GUARD = 1  # word offset of the guard predicate's row
 GUARD_XOR = 2  # all ones where the guard is inverted
 RESULT, SECOND_RESULT, THIRD_RESULT = 3, 4, 5  # word offsets of the rows written
-SOURCE, SECOND_SOURCE, THIRD_SOURCE = 6, 9, 12  # to 20: five times (word offset, and mask, xor mask)
-SOURCE_FLIP, THIRD_FLIP = 8, 14  # xor masks of the first and the third
+# Columns 6 to 20 hold up to five sources, each as (word offset of its row, and mask, xor mask).
+SOURCE, SECOND_SOURCE, THIRD_SOURCE = 6, 9, 12
+SOURCE_FLIP, THIRD_FLIP = 8, 14  # xor masks of the first and the third source
 SOURCE_COLUMNS = 3
 IMMEDIATE, SECOND_IMMEDIATE, THIRD_IMMEDIATE = 21, 22, 23
 INSTRUCTION = 24  # index of the SASS instruction
 FLAGS = 25
 TARGET = 26  # micro-operation to continue at
 ACCESS = 27  # what a memory operation does, see below
-DETAIL = 28  # which operation of its kind
-SLOT = 29  # number of a memory operation among the program's
+DETAIL = 28  # which operation of its kind, see below
+SLOT = 29  # number of a memory operation among the program's memory operations
 COLUMNS = 32
 
 # FLAGS
@@ -30,11 +31,11 @@ UNIFORM = 1  # writes a uniform register or predicate: the active mask does not 
 FIRST = 2  # first of its instruction
 UNGUARDED = 4
 
-# ACCESS: bytes a lane, flags, memory space, and kind of access
+# ACCESS: bytes that a lane accesses, flags, memory space, and kind of access
 SIZE_MASK, SIGNED_BIT, PARTIAL_BIT = 0x1F, 0x20, 0x40  # PARTIAL: bytes beyond the first are not checked for bounds
 ASYNC_BIT = 0x80  # the store of an asynchronous copy
-# The access is checked and recorded, but nothing is loaded or stored. A shuffle with it must not read a lane that takes
-# no part.
+# An access with this bit is checked and recorded, but nothing is loaded or stored. A shuffle with this bit must not
+# read a lane that takes no part in it.
 UNMOVED_BIT = 0x800
 SPACE_SHIFT, SPACE_MASK, KIND_SHIFT = 8, 7, 12
 GLOBAL, SHARED, LOCAL, GENERIC, CONSTANT = range(5)
@@ -57,11 +58,11 @@ FIRST_LANE, MATCH_ANY, MATCH_ALL = 7, 8, 9
 REDUCTIONS = {"SUM": 10, "AND": 11, "OR": 12, "XOR": 13, "MIN": 14, "MAX": 15, "MIN.S32": 16, "MAX.S32": 17}
 
 # Operations that are not lane arithmetic. They are numbered in this order, after the lane operations, and the loop that
-# executes them relies on it: those from "exit" to "barrier" end a path for the threads that execute them, those behind
-# "access" are rare, and those of matrices come last.
+# executes them relies on it: those from "exit" to "barrier" end a path for the threads that execute them, those listed
+# after "access" are rare, and those of matrices come last.
 CONTROL = (
     "nop",
-    "idle",  # IMMEDIATE instructions in a row, this one included, do nothing; the path continues at TARGET
+    "idle",  # stands for a row of instructions that do nothing, as many as IMMEDIATE says; the path continues at TARGET
     "branch",  # to TARGET, for the lanes of a predicate
     "branch_divergent",  # to TARGET where the warp is not together (with DETAIL 1: where it is)
     "exit",

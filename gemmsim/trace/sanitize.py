@@ -3,6 +3,14 @@
 It finds races, copies that nobody waited for, reads of shared memory that nobody wrote, accesses out of bounds or
 misaligned, and barriers that not all threads reach. A forbidden access is left out, and the block goes on. What stops a
 block (threads that wait forever, a trap) ends the run. Only the blocks that are executed are looked at.
+
+A new kind of finding touches these places:
+
+sanitizer/shadow.py        its number in the table of findings (FINDING_DEFECT)
+sanitizer/checks.py        the check that reports it (checks at barriers: sanitizer/ordering.py)
+sanitizer/findings.py      its name for people, a member of `Defect`
+sanitizer/shadow_state.py  from the number to the `Defect` and the sentence: `_DEFECTS`, `_SENTENCES` and `_finding`
+`_without_false_findings`  here: what is no defect, or follows from another finding
 """
 
 from __future__ import annotations
@@ -66,7 +74,11 @@ def _without_false_findings(program: Program, findings: list[Finding]) -> list[F
 
 
 def _of_one_atomic(program: Program, finding: Finding) -> bool:
-    """Whether a load collides with an atomic operation and is followed by a compare-and-swap with what it loaded."""
+    """Whether a race is only within one atomic operation of the source, which the compiler has split.
+
+    That is so where a load collides with an atomic instruction, and a compare-and-swap with the value that it loaded
+    follows within `_SWAP_WITHIN` instructions.
+    """
     reads = [site for site in (finding.at, finding.other) if site and site.does == "reads"]
     if len(reads) != 1 or "updates" not in (finding.at.does, finding.other.does if finding.other else ""):
         return False
@@ -77,7 +89,7 @@ def _of_one_atomic(program: Program, finding: Finding) -> bool:
 
 
 def _compared(swap: Instruction) -> int | None:
-    """The register that a compare-and-swap compares with, which follows the address."""
+    """The number of the register that a compare-and-swap compares with memory: the operand after the address."""
     kinds = [operand.kind for operand in swap.operands]
     after = kinds.index(OperandKind.ADDRESS) + 1
     return swap.operands[after].index if after < len(kinds) else None
@@ -111,7 +123,7 @@ def _fault(executor: Executor, shadow: ShadowState, fault: Stopped) -> Finding:
 
 
 def _waiting(executor: Executor, shadow: ShadowState) -> list[Site]:
-    """One thread of each group that waits, with the instruction at which it waits."""
+    """Return one site for each group of threads of a warp that waits: a thread of it, and where it waits."""
     names = {CONTROL_NUMBER[name] for name in ("barrier", "converge", "warpsync")}
     sites = []
     for number, warp in enumerate(executor.warps):

@@ -1,4 +1,4 @@
-"""A launch, and the trace that executing it leaves: arrays with one element for each access, never objects."""
+"""A launch, and the trace that its execution leaves: arrays with an element for each access, not objects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gemmsim.support.warp import WARP_LANES
 
 
 def active_lanes(masks: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """bool [..., 32]: the lanes whose bit is set in each mask, uint32 [...]."""
+    """Return bool [..., 32]: whether the bit of each lane is set in each of `masks`, uint32 [...]."""
     return (masks[..., None] >> np.arange(WARP_LANES, dtype=np.uint32)) & 1 == 1
 
 
@@ -31,7 +31,12 @@ class Argument:
 
 @dataclass(frozen=True)
 class Launch:
-    """A kernel launch: `grid` in blocks and `block` in threads are (x, y, z); `dynamic_shared_bytes` is of a block."""
+    """A kernel launch.
+
+    grid, block           (x, y, z): blocks of the grid, threads of a block
+    args                  the kernel's arguments in order
+    dynamic_shared_bytes  dynamic shared memory of each block
+    """
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
@@ -83,10 +88,13 @@ class WarpTrace:
     pc_start          int64 [warps + 1] likewise for the instruction stream; all zero where streams were not recorded
     pc                int32 [issued] static instruction index of every warp instruction executed, in program order
 
-    An instruction leaves one record where any lane accesses memory, except: LDGSTS leaves that of the global addresses
-    it reads (of the lanes that do not only fill with zeros) and then that of the shared ones it writes, both with its
-    index; and a generic LD, ST or ATOM one for each space that its lanes are in, global, shared, local in this order.
-    Bases below 2**32 are of shared memory, global ones start at 0x7F00_0000_0000, those of local memory lie between.
+    An instruction leaves one record where any lane accesses memory. There are two exceptions. LDGSTS leaves a record of
+    the global addresses that it reads (of the lanes that do not only fill with zeros), and then a record of the shared
+    addresses that it writes; both have its index. A generic LD, ST or ATOM leaves one record for each space that its
+    lanes are in, in the order global, shared, local.
+
+    Bases below 2**32 are of shared memory, those of global memory start at 0x7F00_0000_0000, and those of local memory
+    lie between.
     """
 
     warps_per_block: int
@@ -104,17 +112,20 @@ class WarpTrace:
 
     @property
     def counted_blocks(self) -> int:
-        """How many blocks count. Those of weight 0 come last in a sample.
+        """The number of blocks up to the last one whose weight is not 0.
 
-        They are executed only to see where the neighbours of a block access memory. The cost of their single requests
-        is not needed, so it is not computed.
+        Blocks of weight 0 are executed only to see where the neighbours of a block access memory. The cost of their
+        single requests is not needed; for those that come last in a sample it is not computed.
         """
         return int(np.flatnonzero(self.weight)[-1]) + 1
 
 
 @dataclass(frozen=True)
 class Sketch:
-    """What some blocks did, in no particular order (see `WarpTrace`). The next sketch overwrites its record arrays."""
+    """What some blocks did: the arrays of `WarpTrace` with these names, but the records are not sorted by warp.
+
+    The next sketch that the same executor makes overwrites the record arrays.
+    """
 
     executed: NDArray[np.int64]
     threads_executed: NDArray[np.int64]
@@ -129,8 +140,8 @@ class Execution:
     """A finished functional run.
 
     trace     see `WarpTrace`
-    outputs   the arrays after the run, one an argument (None for scalars)
-    written   one bool array an array argument, True where the kernel stored (None for scalars)
+    outputs   for each argument its array after the run (None for scalars)
+    written   for each argument a bool array of its shape, True where the kernel stored (None for scalars)
     sampled   whether only a part of the grid was executed
     """
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-# A warp. Its paths follow from PATHS_AT on.
+# The words of a warp. Its paths follow from PATHS_AT on.
 PC, ACTIVE, ALIVE, STATE, PATH_COUNT, PATHS_AT = 0, 1, 2, 3, 4, 8
 MEETINGS, LAST_MET = 5, 6  # how often divergent paths have met, and which threads did the last time
 READY, WAITING, DONE = range(3)  # STATE
-# A path of a warp: threads that do not run now, and why. NEED depends on the reason: the threads it waits for (WARP),
-# the row of the convergence barrier (CONVERGENCE), or the number of the block's barrier (BLOCK).
+# A path of a warp: threads that do not run now, and why. PATH_NEED depends on PATH_REASON: the threads that the path
+# waits for (WAIT_WARP, WAIT_COLLECTIVE), the row of the convergence barrier (WAIT_CONVERGENCE), or the number of the
+# block's barrier (WAIT_BLOCK).
 PATH_PC, PATH_MASK, PATH_REASON, PATH_NEED = range(4)
 PATH_WORDS, MAX_PATHS = 4, 32
 RUNNABLE, WAIT_CONVERGENCE, WAIT_WARP, WAIT_COLLECTIVE, WAIT_BLOCK = range(5)
@@ -53,14 +54,17 @@ CLOCKS_AT, GATES_AT, WARP_SHADOWS_AT, SHADOW_AT, FINDINGS_AT = range(41, 46)
 GRANULE_SHIFT, OWN_SHARED_BYTES, BLOCK_THREADS = 46, 47, 48
 CONTEXT_SLOTS = 49
 
-# A pattern is a row of uint64: 32 offsets, then these.
+# A pattern is a row of uint64: 32 offsets, then the words named here.
 PATTERN_MASK, PATTERN_HIGH, PATTERN_ALIGNMENT, PATTERN_KIND = 32, 33, 34, 35
 PATTERN_WORDS = 40
 PATTERN_SCATTERED, PATTERN_BROADCAST, PATTERN_ROW = range(3)  # PATTERN_KIND; lane l of a ROW is 4 l bytes behind lane 0
-LAST_WORDS = 32  # patterns remembered for an access of a warp, by the word of a line where its first lane is
+# For each memory operation of a warp so many patterns are remembered: the last one for each word of a 128-byte line at
+# which the address of its first lane was.
+LAST_WORDS = 32
 HASH_SLOTS = 1 << 18  # twice the most patterns that a trace may have
 
 # High words of the generic addresses of shared and local memory
 SHARED_WINDOW, LOCAL_WINDOW = 0x7D00, 0x7D01
-# In the record of a local access, the lane-interleaved stacks begin here. An address below 2**32 is of shared memory.
+# The records of local accesses place the lane-interleaved stacks from this address on. An address below 2**32 is of
+# shared memory.
 LOCAL_BASE = 0x7E00_0000_0000

@@ -3,7 +3,7 @@
 Nothing is assumed about a kernel: along each grid axis a few blocks are executed and compared. Two blocks are alike
 when every instruction ran equally often, for equally many threads, with the same access shapes equally often. Interior
 blocks along an axis must repeat with a short period (the alignment of a tile to the 128-byte line can alternate), and
-blocks chosen at random must agree with their class.
+two blocks at fixed, scattered places must agree with their class.
 
 Where that fails (a kernel that takes its tiles in an order of its own), how often each instruction runs is counted in
 every block, without addresses. Blocks with the same counts form a class, if those of them that are executed have the
@@ -67,7 +67,11 @@ class _Axis:
 
 
 def plan(executor: Executor, resident: int, sms: int, full: bool = False) -> Plan:
-    """Choose blocks to execute. `resident` blocks fit on each of `sms` SMs; streams are recorded for some of them.
+    """Choose the blocks to execute, and those of them whose instruction streams are recorded.
+
+    resident  blocks that fit on an SM at once
+    sms       SMs of the GPU
+    full      whether to execute the whole grid
 
     Raises GemmsimError where the launch can neither be sampled nor executed in full within the executor's budget.
     """
@@ -100,7 +104,7 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False) -> Pla
 
 
 def _order_matters(program: Program) -> bool:
-    """Whether an atomic operation on global memory returns the old value."""
+    """Whether an atomic operation of the program on global memory returns the old value."""
     return any(
         any(o.kind is OperandKind.REGISTER and o.index != ZERO for o in _results(i))
         for i in program.instructions
@@ -109,12 +113,12 @@ def _order_matters(program: Program) -> bool:
 
 
 def _results(instruction: Instruction) -> Iterable[Operand]:
-    """Operands before the address."""
+    """Return the operands before the address, which are those that an atomic operation writes."""
     return takewhile(lambda operand: operand.kind is not OperandKind.ADDRESS, instruction.operands)
 
 
 def _all_blocks(launch: Launch, resident: int, sms: int, dependent: bool) -> Plan:
-    """Execute every block.
+    """Make a plan that executes every block.
 
     Streams are recorded for the blocks that the first SM gets in the first wave. Where blocks depend on earlier ones,
     it is the SM that gets the first column's last block.
@@ -126,16 +130,16 @@ def _all_blocks(launch: Launch, resident: int, sms: int, dependent: bool) -> Pla
 
 
 def _middle(grid: tuple[int, int, int]) -> tuple[int, int, int]:
-    """A block that is at no edge of the grid, where there is one."""
+    """Return the place of a block that is at no edge of the grid, along each axis where there is such a place."""
     x, y, z = (min(1, n - 1) for n in grid)
     return x, y, z
 
 
 def _axes(probe: Probe, grid: tuple[int, int, int]) -> list[_Axis | None]:
-    """Classes along each axis.
+    """Find the classes of blocks along each axis; None for an axis along which blocks do not repeat.
 
-    Blocks that are apart along all axes at once are tried first, then two opposite corners of the grid, because mostly
-    all of them are alike.
+    Blocks whose places differ along all axes at once are tried first, and then two opposite corners of the grid,
+    because mostly all of them are alike.
     """
     middle = _middle(grid)
     inside = [range(1, n - 1) if n > 3 else range(at, at + 1) for n, at in zip(grid, middle, strict=True)]
@@ -149,7 +153,7 @@ def _axes(probe: Probe, grid: tuple[int, int, int]) -> list[_Axis | None]:
 
 
 def _axis(probe: Probe, grid: tuple[int, int, int], axis: int, alike: bool) -> _Axis | None:
-    """Classes along `axis`, with the other coordinates held in the interior; None where blocks do not repeat.
+    """Find the classes along `axis`, with the other coordinates held in the interior; None where blocks do not repeat.
 
     alike  whether blocks in the interior are known to be alike
     """
@@ -178,7 +182,11 @@ def _axis(probe: Probe, grid: tuple[int, int, int], axis: int, alike: bool) -> _
 
 
 def _classes(probe: Probe, resident: int) -> Plan | None:
-    """A plan of classes of blocks with the same counts; None unless each has one set of access shapes where tried."""
+    """Make a plan in which blocks with the same counts form a class, for which one of them stands.
+
+    None where the counts depend on global memory, where there are more than `_MOST_CLASSES` classes, or where the
+    blocks of a class that are executed differ in their access shapes.
+    """
     members: dict[bytes, list[int]] = {}
     blocks = range(probe.executor.launch.blocks)
     for first in blocks[::_COUNTED_AT_ONCE]:
@@ -200,7 +208,7 @@ def _classes(probe: Probe, resident: int) -> Plan | None:
 
 
 def _scattered(inside: Sequence[int]) -> tuple[int, int]:
-    """Two of them, at places that are fixed, so that a run can be repeated, but follow no short period."""
+    """Pick two of `inside`, at places that are fixed, so that a run can be repeated, but follow no short period."""
     return (inside[int(len(inside) * 0.381966)], inside[int(len(inside) * 0.763932)])
 
 
@@ -226,7 +234,7 @@ def _product(launch: Launch, axes: list[_Axis], resident: int, depth: int) -> Pl
 
 
 def _sample(chosen: dict[int, float], resident: int, timed: Collection[int] = ()) -> Plan:
-    """The plan for `chosen`, which maps each block to how many it stands for.
+    """Make the plan for `chosen`, which maps each block to how many it stands for.
 
     Streams are recorded for the blocks in `timed`; where there are none, for the blocks that stand for most.
     """

@@ -1,4 +1,4 @@
-"""Probes: single blocks, or columns of blocks, that are executed to see what they do."""
+"""Executes single blocks, or columns of blocks, as probes: only to see what they do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.types import Sketch
 
-_MOST_COUNTERS = 1 << 22  # of accesses by instruction and shape
+_MOST_COUNTERS = 1 << 22  # up to so many pairs of instruction and shape, accesses are counted in a dense table
 _WORTH_A_THREAD = 1_000_000  # warp instructions of a probe from which on a thread pays off: some 30 ms
 _MOST_THREADS = 4
 
@@ -77,20 +77,20 @@ class Probe:
         return x + gx * (y + gy * z)
 
     def count(self, x: int, y: int, z: int) -> int:
-        """Warp instructions of a block or column."""
+        """Return the number of warp instructions that a block or column executes."""
         return self._run(self._number(x, y, z)).instructions
 
     def signature(self, x: int, y: int, z: int) -> str:
-        """A digest of what a block or column did; those that are alike have the same."""
+        """Return a digest of what a block or column did; blocks that are alike have the same digest."""
         return self.of_block(self._number(x, y, z))
 
     def of_block(self, block: int) -> str:
-        """The signature of a block by its linear id."""
+        """Return the signature of the block with this linear id."""
         return self._run(block).signature
 
 
 def _signature(sketch: Sketch) -> str:
-    """A digest of what the blocks did, with addresses relative to their 128-byte lines."""
+    """Return a digest of what the blocks did, with addresses relative to their 128-byte lines."""
     digest = hashlib.sha256()
     digest.update(sketch.executed.tobytes())
     digest.update(sketch.threads_executed.tobytes())
@@ -99,7 +99,10 @@ def _signature(sketch: Sketch) -> str:
 
 
 def _shapes(sketch: Sketch) -> np.ndarray:
-    """Columns (instruction, shape, count), sorted. Shapes are named by their content, so that runs can be compared."""
+    """Count the accesses of each instruction by shape; returns int64 [3, pairs], sorted: instruction, shape, count.
+
+    A shape is named by a hash of its content, so that runs can be compared.
+    """
     offsets, mask = sketch.patterns.offsets_bytes, sketch.patterns.active_mask
     names = [hashlib.sha256(o.tobytes() + m.tobytes()).digest()[:8] for o, m in zip(offsets, mask, strict=True)]
     name = np.frombuffer(b"".join(names), np.uint64) if names else np.zeros(0, np.uint64)

@@ -1,4 +1,7 @@
-"""The variants of the compiled executor."""
+"""Chooses the variant of the compiled executor that a kernel needs.
+
+A variant has or lacks the operations across lanes, and has or lacks the sanitizer's checks. Each is compiled by itself.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,17 @@ ACROSS_LANES = tuple(CONTROL_NUMBER[name] for name in ("exchange", "load_matrix"
 
 @cache
 def executor_for(across_lanes: bool, sanitizing: bool = False) -> NativeFunction:
-    """The compiled `run_block`.
+    """Return `run_block` of one variant as a compiled function.
 
-    across_lanes  with the operations that look across lanes (shuffles, matrices). Most kernels do not use them, and
-                  they take seconds to compile the first time.
-    sanitizing    with the checks of `gemmsim.trace.sanitizer`; the other variants hold nothing of them
+    across_lanes  whether it has the operations that look across lanes (shuffles, matrices). Most kernels do not use
+                  them, and they take seconds to compile the first time.
+    sanitizing    whether it has the checks of `gemmsim.trace.sanitizer`; without, it holds nothing of them
     """
     return NativeFunction("gemmsim.trace.engine.run_block", "run_block_for", _sources(), (across_lanes, sanitizing))
 
 
 @cache
 def _sources() -> tuple[Path, ...]:
-    """All files that may be compiled into `run_block`."""
+    """Return all files that may be compiled into `run_block`; its machine code is kept until one of them changes."""
     package = Path(__file__).resolve().parents[2]
     return tuple(path for part in ("isa", "native", "trace") for path in sorted((package / part).rglob("*.py")))

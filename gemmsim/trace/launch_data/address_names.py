@@ -1,4 +1,4 @@
-"""Names of addresses in messages: the array argument and the element that lie there."""
+"""Describes an address in messages by the array argument and the element that lie there."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from gemmsim.trace.types import Argument
 
 
 def describe_address(args: Sequence[Argument], address: int) -> str:
-    """What lies at an address, as in "argument 1 (f32[256,256]), element [256, 3]: right past its end".
+    """Say what lies at an address, as in "argument 1 (f32[256,256]), element [256, 0]: right past its end".
 
-    Elements past the end of an array are counted on by rows.
+    The elements behind an array are named as if the array had more rows.
     """
     start = FIRST_ADDRESS
     for number, argument in enumerate(args):

@@ -1,4 +1,4 @@
-"""Constant bank 0 of a launch: dimensions, the stack, and the parameters as the kernel's ABI lays them out."""
+"""Makes constant bank 0 of a launch: dimensions, the top of the stack, and the parameters as the ABI lays them out."""
 
 from __future__ import annotations
 
@@ -40,13 +40,16 @@ _DEFAULT_STACK_BYTES = 1024
 
 @cached_by_identity(8)
 def stack_bytes(program: Program) -> int:
-    """Bytes of local memory a thread."""
+    """Return the bytes of local memory (the stack) that each thread has."""
     calls = any(row_of(i).kind is Kind.CALL for i in program.instructions)
     return -(-program.local_bytes // 16) * 16 + (_DEFAULT_STACK_BYTES if calls else 0)
 
 
 def constant_bank(program: Program, launch: Launch, pointers: tuple[int | None, ...]) -> NDArray[np.uint32]:
-    """The bank as 32-bit words. `pointers` holds the device address of each array argument, None for scalars."""
+    """Return constant bank 0 as 32-bit words, uint32 [BANK_BYTES / 4].
+
+    pointers  device address of each array argument, None for scalars
+    """
     bank = bytearray(BANK_BYTES)
     block_at, grid_at, stack_at = _LAYOUT[program.parameter_base >= _NEW_LAYOUT_FROM]
     struct.pack_into("<3I", bank, block_at, *launch.block)

@@ -26,7 +26,7 @@ class DeviceMemory:
     (`own`).
 
     pointers   device address of each argument's array, None for scalars
-    written    bool, one for each byte: whether it was stored to; allocations begin at multiples of a piece
+    written    bool, one for each byte: whether it was stored to; allocations begin at multiples of `_PIECE_BYTES`
     touched    bool, one for each piece of `written`: whether any byte of it was stored to
     starts     uint64, device address of each allocation
     sizes      uint64, bytes of each allocation
@@ -89,13 +89,13 @@ class DeviceMemory:
         )
 
     def stored(self) -> tuple[NDArray[np.bool_] | None, ...]:
-        """Which elements the kernel stored to (all bytes of them)."""
+        """For each argument a bool array of its shape, True for elements all of whose bytes were stored to."""
         return tuple(
             None if a is None else self._stored(a, at) for a, at in zip(self._arrays, self._allocation, strict=True)
         )
 
     def _touched(self, array: NDArray, allocation: int) -> Iterator[slice]:
-        """The pieces of an array, in bytes, that hold something stored."""
+        """Yield the byte ranges of those pieces of an array in which anything was stored to."""
         first = int(self.positions[allocation]) >> PIECE_SHIFT
         pieces = self.touched[first : first - (-array.nbytes // _PIECE_BYTES)]
         for number in np.flatnonzero(pieces).tolist():
@@ -112,7 +112,7 @@ class DeviceMemory:
         return stored.reshape(array.shape)
 
     def owner(self, address: int) -> str:
-        """Say in a message which argument lies nearest to an address."""
+        """Say, for a message, behind which argument an address lies and how far."""
         names = [f"argument {i}" for i, p in enumerate(self.pointers) if p is not None]
         for name, start, size in zip(names, self.starts.tolist(), self.sizes.tolist(), strict=False):
             if start <= address < start + size + PAGE_BYTES:

@@ -1,13 +1,14 @@
 """What the sanitizing executor checks before each access: bounds and alignment, and in shared memory also races, copies
 that nobody waited for and reads of what nobody wrote.
 
-Shared memory has a shadow. It remembers of each granule the last write and two readers of different warps. A read is
-compared with the write, a write with all three. Two accesses that are not ordered (`ordering.ordered`) race, unless
+Shared memory has a shadow. It remembers of each granule (a few bytes, see `shadow`) the last write and two readers of
+different warps. A read is compared with that write, a write with all three. Two accesses that are not ordered
+(`ordering.ordered`) race, unless
 both are atomic or the later one writes the bytes that are there already; compute-sanitizer, too, calls a write of the
 same value harmless. Two lanes of one store race where they write different values to one place.
 
 Two readers of a granule are enough where all barriers are of the whole block. With barriers of some warps a race with a
-third reader can be missed. No race is reported that is none.
+third reader can be missed. No race is reported where there is none.
 """
 
 from __future__ import annotations
@@ -62,9 +63,9 @@ def check_access(context, registers, op, mask, active, warp):
 
 @subroutine(WORD, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX)
 def check_matrix_load(context, registers, op, active, warp):
-    """Check a matrix load, for which 8 lanes a matrix give the address of a row of 16 bytes each.
+    """Check a matrix load. For each of its matrices, 8 lanes each give the address of a row of 16 bytes.
 
-    Returns all lanes where it may be executed, none where an address is wrong.
+    Returns the mask of all lanes where the load may be executed, and 0 where an address is wrong.
     """
     asked = np.uint32(np.uint32(0xFFFFFFFF) >> np.uint32(32 - 8 * (get_n32(op, micro.DETAIL) & 7)))
     fine = _shared(context, registers, op, asked, active, warp, row_of(registers, op, micro.SOURCE))
@@ -204,7 +205,7 @@ def _same_data(registers, op, lane, other, size):
 
 @subroutine(TRUTH, ADDRESS, ADDRESS, ADDRESS, INDEX, INDEX)
 def _unchanged(context, registers, op, lane, address):
-    """Whether a lane's store writes what is there already."""
+    """Whether a lane's store writes the bytes that are at `address` already."""
     data, same = row_of(registers, op, micro.SECOND_SOURCE), True
     there = moved(get_u64(context, words.SHARED_AT), address)
     for byte in range(get_n32(op, micro.ACCESS) & micro.SIZE_MASK):

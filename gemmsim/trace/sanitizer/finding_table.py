@@ -14,7 +14,10 @@ _KIND_AND_INSTRUCTION = (1 << shadow.LANE_SHIFT) - 1  # of a stamp
 
 @subroutine(INDEX, INDEX, INDEX, INDEX, INDEX, INDEX)
 def stamp_of(clock, warp, lane, kind, instruction):
-    """Who accesses, in one word: see `gemmsim.trace.sanitizer.shadow`. A clock from 1 on tells it from nobody's."""
+    """Pack who accesses into one word, a stamp, whose layout `gemmsim.trace.sanitizer.shadow` gives.
+
+    Clocks begin at 1, so no stamp is 0, which means nobody.
+    """
     stamp = clock << shadow.CLOCK_SHIFT | warp << shadow.WARP_SHIFT | lane << shadow.LANE_SHIFT
     return stamp | kind << shadow.KIND_SHIFT | instruction
 
@@ -23,7 +26,7 @@ def stamp_of(clock, warp, lane, kind, instruction):
 def report(context, defect, stamp, other, address, size):
     """Note a finding at the access `stamp`, which collides with the earlier one `other` (0 where there is none).
 
-    Of each defect and pair of instructions the first finding is kept, and how many there were. The newest rows are
+    For each defect and pair of instructions only the first finding is kept, with a count of all. The newest rows are
     searched first, because what is found once is mostly found again at once.
     """
     table = get_u64(context, words.FINDINGS_AT)

@@ -1,4 +1,4 @@
-"""The findings of the sanitizer as data."""
+"""What the sanitizer found, as data: findings, the places where they were met, and the outcome of a whole run."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from gemmsim.isa.program import Instruction, SourceLine
 
 
 class Defect(StrEnum):
+    """The kinds of findings, as reports name them.
+
+    A new kind also touches `checks`, `shadow` and `shadow_state` of this package, and `_without_false_findings` in
+    `gemmsim.trace.sanitize`, whose first docstring says what each of these places holds.
+    """
+
     RACE = "race"
     UNWAITED_COPY = "unwaited copy"
     UNINITIALISED = "uninitialised read"
@@ -24,7 +30,7 @@ class Site:
 
     does     "reads", "writes", "updates" (atomic), "copies to", "waits at", "ends at", "executes"
     line     innermost source line, None where the code has none
-    text     of that line, "" where it could not be read
+    text     what stands in that line, "" where it could not be read
     thread   (x, y, z) in its block
     """
 
@@ -51,11 +57,11 @@ class Finding:
     sentence   what is wrong, in one line
     block      (x, y, z)
     space      "shared" or "global", "" where no memory is concerned
-    address    of the access's first byte; in shared memory, from the start of the block's own; None where no memory is
-               concerned
+    address    of the access's first byte; in shared memory, counted from the start of the block's own shared memory;
+               None where no memory is concerned
     at, other  the access, and the earlier one that it collides with (None where there is none)
     detail     what lies at the address, "" where that is not known, as in "argument 1 (f32[256,256]), element [256, 3]"
-    count      how often these two lines collided in this way in the blocks executed
+    count      how often the lines of `at` and `other` had this defect in the blocks executed
     """
 
     defect: Defect
@@ -70,7 +76,7 @@ class Finding:
     count: int
 
     def key(self) -> tuple[object, ...]:
-        """Findings with the same key are shown as one."""
+        """Return the key by which findings are joined: those with equal keys are shown as one."""
         other = (self.other.where, self.other.does) if self.other else ()
         return self.defect, self.space, self.at.where, self.at.does, other
 

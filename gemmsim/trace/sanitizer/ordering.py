@@ -2,7 +2,8 @@
 
 Each warp has a clock of its own. Of every other warp's clock it knows the value up to which it has seen that warp pass
 a barrier (vector clocks; Flanagan and Freund, PLDI 2009, use them the same way). An access stamped (warp, clock) comes
-before what a warp does now if that warp has seen the clock. A barrier hands what all who arrive know to all who wait.
+before what a warp does now if that warp has seen the clock. When a barrier opens, the warps that waited at it learn all
+clocks that the warps which arrived at it knew.
 """
 
 from __future__ import annotations
@@ -18,32 +19,34 @@ from gemmsim.trace.sanitizer.finding_table import report, stamp_of
 # mypy: disable-error-code="no-untyped-def"
 
 _NEVER = 1 << 62
-# States of a copy. It is complete before what a warp does now; or nobody has waited for it, although a barrier lies
-# between its start and now, or the warp is its own; or no barrier lies between its start and now.
+# The state of a copy, as seen by what a warp does now:
+# COPY_COMPLETE    it is complete
+# COPY_NOT_WAITED  nobody has waited for it, although this warp started it or a barrier lies between its start and now
+# COPY_UNORDERED   another warp started it, and no barrier lies between its start and now
 COPY_COMPLETE, COPY_NOT_WAITED, COPY_UNORDERED = 2, 0, 1
 
 
 @subroutine(ADDRESS, ADDRESS, INDEX)
 def clocks_of(context, warp):
-    """Address of what a warp knows of all warps' clocks, its own among them."""
+    """Return the address of the clocks that a warp knows: MAX_WARPS words, one for each warp, its own among them."""
     return moved(get_u64(context, words.CLOCKS_AT), 8 * shadow.MAX_WARPS * warp)
 
 
 @subroutine(ADDRESS, ADDRESS, INDEX)
 def shadow_of(context, warp):
-    """Address of a warp's words in `shadow`."""
+    """Return the address of the words that the sanitizer keeps of a warp (`shadow` names them)."""
     return moved(get_u64(context, words.WARP_SHADOWS_AT), 8 * shadow.WARP_SHADOW_WORDS * warp)
 
 
 @subroutine(INDEX, ADDRESS, INDEX)
 def meetings_of(context, warp):
-    """How often divergent paths of a warp have met."""
+    """Return how often divergent paths of a warp have met."""
     return get_i64(moved(get_u64(context, words.WARPS_AT), 8 * words.WARP_WORDS * warp), words.MEETINGS)
 
 
 @subroutine(INDEX, ADDRESS, INDEX, INDEX, INDEX)
 def copy_state(context, stamp, group, warp):
-    """The state of a copy, whose stamp and group are given, for what `warp` does now."""
+    """Return the state (COPY_COMPLETE, ...) of the copy with this stamp and group, as seen by what `warp` does now."""
     owner = (stamp >> shadow.WARP_SHIFT) & 31
     own, seen = shadow_of(context, owner), get_i64(clocks_of(context, warp), owner)
     if group < get_i64(own, shadow.GROUPS_DONE):
@@ -55,7 +58,9 @@ def copy_state(context, stamp, group, warp):
 
 @subroutine(TRUTH, ADDRESS, INDEX, INDEX, INDEX, INDEX, WORD)
 def ordered(context, stamp, stamp_with, warp, lane, active):
-    """Whether the access of that stamp comes before what a lane of `warp` does now, with the lanes `active`.
+    """Whether an earlier access is ordered before what a lane of `warp` does now, on a path with the lanes `active`.
+
+    stamp, stamp_with  the earlier access's stamp and the word beside it (see `shadow`)
 
     Inside a warp, program order counts where the two lanes were together at the first access, or are now, or where
     divergent paths have met since: the code of a warp that is together says nothing else (the compiler removes
@@ -119,9 +124,9 @@ def note_arrival(context, registers, op, warp, mask):
 
 @subroutine(NOTHING, ADDRESS, INDEX)
 def note_meeting(context, number):
-    """Note which lanes of a warp have met, after `next_path` has chosen its path.
+    """Note which lanes of a warp have met, after `next_path` has chosen the path that runs next.
 
-    Lanes that have ended count as well: what they did came before whatever the others do from here on.
+    Lanes that have ended count as met: what they did came before whatever the others do from here on.
     """
     warp, own = moved(get_u64(context, words.WARPS_AT), 8 * words.WARP_WORDS * number), shadow_of(context, number)
     meetings = get_i64(warp, words.MEETINGS)
@@ -140,7 +145,10 @@ def note_meeting(context, number):
 
 @subroutine(NOTHING, ADDRESS)
 def note_opened_barriers(context):
-    """Hand on the clocks of barriers that have opened. It is called after whatever may have opened one."""
+    """Hand the clocks collected at each barrier that has opened to the warps that waited there.
+
+    It is called after whatever may have opened a barrier.
+    """
     for number in range(words.BLOCK_BARRIERS):
         gate = moved(get_u64(context, words.GATES_AT), 8 * shadow.GATE_WORDS * number)
         barrier = moved(get_u64(context, words.BARRIERS_AT), 8 * words.BARRIER_WORDS * number)
@@ -162,7 +170,10 @@ def note_opened_barriers(context):
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, INDEX)
 def _report_uneven(context, gate, number):
-    """Report a barrier that some threads of the block ended before, or that they came to at different instructions."""
+    """Report a barrier of the whole block that some threads never reached, because they had ended.
+
+    A barrier at which threads arrived from different instructions is reported, too.
+    """
     if get_i64(gate, shadow.GATE_COUNTED) != 0:  # the code says that it is a barrier of some threads only
         return
     first, other = get_i64(gate, shadow.GATE_FIRST), get_i64(gate, shadow.GATE_OTHER)
@@ -179,6 +190,6 @@ def _report_uneven(context, gate, number):
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, INDEX, WORD)
 def note_exit(context, op, warp, mask):
-    """Note where threads of a warp end."""
+    """Note the instruction at which the threads in `mask` end."""
     stamp = stamp_of(1, warp, first_set(mask), 0, get_n32(op, micro.INSTRUCTION))
     set_i64(shadow_of(context, warp), shadow.EXIT, stamp)

@@ -93,7 +93,7 @@ class ShadowState:
         return [self._finding(row.tolist(), block) for row, block in zip(rows, self._blocks, strict=True)]
 
     def site(self, does: str, instruction: int, warp: int, lane: int) -> Site:
-        """A thread at an instruction; `does` says what it does there."""
+        """Make the site of a warp's lane at the instruction with this index; `does` says what the lane does there."""
         found = self.program.instructions[instruction]
         known = [line for line in found.sources if line.file in self.program.source]  # the user's, not a library's
         line = next(iter((*known, *found.sources)), None)
@@ -104,18 +104,18 @@ class ShadowState:
         return Site(does, found, line, text, (thread % x, thread // x % y, thread // (x * y)), warp, lane)
 
     def position(self, block: int) -> tuple[int, int, int]:
-        """(x, y, z) of a block of the grid."""
+        """Return the place (x, y, z) in the grid of the block with this linear id."""
         gx, gy, _ = self.launch.grid
         return block % gx, block // gx % gy, block // (gx * gy)
 
     def _site(self, stamp: int, does: str = "") -> Site:
-        """The thread that a stamp names; what it does follows from the stamp's kind where `does` is empty."""
+        """Make the site that a stamp names. Where `does` is empty, the stamp's kind says what the thread does."""
         warp, lane = stamp >> shadow.WARP_SHIFT & 31, stamp >> shadow.LANE_SHIFT & 31
         kind = _DOES[stamp >> shadow.KIND_SHIFT & 3]
         return self.site(does or kind, stamp & shadow.INSTRUCTION_MASK, warp, lane)
 
     def _finding(self, row: list[int], block: int) -> Finding:
-        """The finding of a row of the table; its columns are named in `shadow`."""
+        """Make the finding of a row of the table, met in `block`; `shadow` names the row's columns."""
         defect, count, stamp, other, address, size = row
         position = self.position(block)
         if defect in (shadow.UNEVEN_EXIT, shadow.UNEVEN_PLACE):
@@ -147,7 +147,7 @@ class ShadowState:
 
 
 def _granule_shift(code: NDArray[np.uint32]) -> int:
-    """Log2 of the fewest bytes that an access to shared memory of the program takes."""
+    """Return log2 of a granule's bytes: those of the program's narrowest access to shared memory, 16 without any."""
     how = code[np.isin(code[:, micro.OP], (CONTROL_NUMBER["access"], CONTROL_NUMBER["load_matrix"])), micro.ACCESS]
     space = (how >> micro.SPACE_SHIFT) & micro.SPACE_MASK
     sizes = how[np.isin(space, (micro.SHARED, micro.GENERIC))] & micro.SIZE_MASK

@@ -1,4 +1,4 @@
-"""What each micro-operation reads and writes, for the dataflow of `gemmsim.trace.slicing.program_slice`."""
+"""Says what each micro-operation reads and writes, for the dataflow of `gemmsim.trace.slicing.program_slice`."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _LARGEST_STACK = 1 << 16  # bytes
 
 @dataclass
 class Step:
-    """One micro-operation. Each set of rows is a number with one bit for each row.
+    """What the dataflow must know of one micro-operation. A set of rows is a number with one bit for each row.
 
     writes      rows that it writes
     reads       rows that its results depend on
     control     rows that matter even where its results do not: an address, or a condition
-    unguarded   rows that matter to all threads: the guard itself
-    guard       row and inversion of its guard, None where it has none
-    overwrites  it overwrites the rows in `writes` for all threads for which the guard holds
-    next        micro-operations that may follow it, None for any that begins an instruction
-    effect      it does something besides writing rows
-    spaces      memory spaces that it reads; those that an atomic reads and writes
-    stores      memory spaces to which it stores the rows in `reads`
-    access      it is a memory access
+    unguarded   row of its guard, which matters to all threads; empty where it has none
+    guard       (row, inversion) of its guard; None where it has none, or where another path of the warp may write it
+    overwrites  whether it overwrites the rows in `writes` for all threads for which the guard holds
+    next        numbers of the micro-operations that may follow it; None where the first of any instruction may
+    effect      whether it does something besides writing rows
+    spaces      memory spaces that it reads (an atomic also writes them), as bits of `_SPACES`; none for global memory
+    stores      memory spaces to which it stores the rows in `reads`, as such bits
+    access      whether it is an access to memory other than a constant bank
     """
 
     writes: int = 0
@@ -84,7 +84,7 @@ def step_of(words: list[int], number: int, warp_rows: int) -> Step:
 
 @cache
 def _layouts() -> tuple[tuple[list[tuple[int, int]], list[tuple[int, int]]], ...]:
-    """For each lane operation, the columns of its results and of its sources, and their rows as bits."""
+    """For each lane operation, (column, rows as bits) of each of its results, and of each of its sources."""
     return tuple(
         (
             [(micro.RESULT + i, _bits(type_)) for i, type_ in enumerate(op.results)],
@@ -117,7 +117,10 @@ def _access(step: Step, words: list[int], number: int) -> None:
 
 
 def _matrix(step: Step, words: list[int], number: int) -> None:
-    """A fragment takes up to 8 registers. Where it takes fewer, at worst some rows behind it matter needlessly."""
+    """Set what a matrix multiplication writes and reads.
+
+    A fragment is taken to have 8 registers. Where it has fewer, at worst some rows behind it matter needlessly.
+    """
     wide = 2 if words[micro.SECOND_IMMEDIATE] == F64 else 1
     groups = words[micro.THIRD_IMMEDIATE] >> 3
     step.writes = _row(words, micro.RESULT, 2 * groups * wide)
@@ -125,10 +128,10 @@ def _matrix(step: Step, words: list[int], number: int) -> None:
 
 
 def stack_rows(code: list[list[int]], steps: list[Step], first: int) -> int:
-    """Treat words of the stack as rows from `first` on; returns how many, 0 where an access may be anywhere in it.
+    """Treat the words of the stack (local memory) as rows, which are numbered from `first` on.
 
     That is possible where each access is at a fixed distance from one register, which is set before all of them and
-    never again.
+    never again. Returns how many rows there are then; 0, and nothing is changed, where an access may be anywhere.
     """
     found: list[tuple[int, int, int]] = []  # micro-operation, offset, bytes
     bases = set()

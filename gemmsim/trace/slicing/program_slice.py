@@ -1,4 +1,4 @@
-"""A program slice: the program without the arithmetic that its trace does not depend on.
+"""Makes a program slice: the program without the arithmetic that its trace does not depend on.
 
 Addresses, guards, branches and barriers decide what a block's trace holds. To find out whether two blocks leave the
 same trace, nothing else has to be computed; in a GEMM the products, and the loads that only feed them, are most of the
@@ -28,7 +28,7 @@ from gemmsim.trace.slicing.dataflow import Step, rows_of, stack_rows, step_of
 
 @cached_by_identity(8)
 def program_slice(program: MicroProgram, accesses: bool = True) -> NDArray[np.uint32] | None:
-    """The micro-operations of `program`; those on which no address, guard, branch or barrier depends are idle.
+    """Return the code of `program`, but idle where no address, guard, branch or barrier depends on a micro-operation.
 
     Returns uint32 [micro-operations, micro.COLUMNS], with the same numbers, instructions and accesses as
     `program.code`. Without `accesses`, addresses do not matter and nothing is recorded: what is left only counts how
@@ -86,7 +86,10 @@ class _Rows:
         self.changes = [step.writes & guard_rows for step in steps]
 
     def unconditional(self, changed: int, matter: int) -> int:
-        """What matters before guards are written: rows that matter under them afterwards may matter to all threads."""
+        """Return which rows matter before a step that writes the guards `changed`, of those in `matter` after it.
+
+        Rows that matter under such a guard after the step may matter to all threads before it.
+        """
         for row, places in self._of_row.items():
             if changed >> row & 1:
                 for place in places:
@@ -96,7 +99,7 @@ class _Rows:
 
 
 def _needed(steps: list[Step], program: MicroProgram, row_count: int) -> NDArray[np.bool_]:
-    """bool [micro-operations]: whether a micro-operation writes what matters, or has an effect."""
+    """Return bool [micro-operations]: whether a micro-operation writes what matters, or has an effect."""
     rows, needed = _Rows(row_count, steps), np.array([step.effect for step in steps])
     everywhere, spaces, anywhere = rows_of(program.path_rows.start, len(program.path_rows)), 0, 0
     for warp_rows in program.warp_rows:
@@ -135,7 +138,7 @@ def _needed(steps: list[Step], program: MicroProgram, row_count: int) -> NDArray
 
 
 def _blocks(steps: list[Step], start: NDArray[np.int32]) -> list[range]:
-    """Runs of micro-operations that are entered only at their first one and left only at their last."""
+    """Divide the code into runs of micro-operations, each entered only at its first and left only at its last one."""
     entries = {0, *(number for step in steps for number in step.next or () if step.effect)}
     if any(step.next is None for step in steps):
         entries.update(start.tolist())
@@ -144,7 +147,7 @@ def _blocks(steps: list[Step], start: NDArray[np.int32]) -> list[range]:
 
 
 def _join(code: NDArray[np.uint32], start: NDArray[np.int32]) -> None:
-    """Instructions in a row that do nothing for any thread become one step, which says how many they are."""
+    """Replace instructions in a row that do nothing for any thread by one "idle" step, which says how many they are."""
     first = start[:-1]
     nothing = np.logical_and.reduceat(code[:, micro.OP] == CONTROL_NUMBER["nop"], first)
     nothing &= code[first, micro.FLAGS] & micro.UNGUARDED != 0
