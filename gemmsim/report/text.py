@@ -248,8 +248,8 @@ def _method(report: Report) -> list[str]:
     executed = "every block" if sampling.full else f"{sampling.blocks_executed:,} of {sampling.blocks_total:,} blocks"
     lines = [
         f"executed {executed}: {sampling.executed_instructions:,} warp instructions",
-        f"timed on one SM: {timing.simulated_instructions:,} of {report.evidence.warp_instructions:,.0f} warp instructions, "
-        f"by {ENGINE_NAMES[timing.engine]}",
+        f"timed on one SM: {timing.simulated_instructions:,} of {report.evidence.warp_instructions:,.0f} warp "
+        f"instructions, by {ENGINE_NAMES[timing.engine]}",
     ]
     lines.append(WARM_CACHES if report.evidence.warm_caches else COLD_CACHES)
     lines += dict.fromkeys([*sampling.notes, *timing.notes, *report.notes])  # each once

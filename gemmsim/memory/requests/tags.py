@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +32,15 @@ _CACHED_RESULTS = 1 << 16
 _look_up = native_loop("requests/tags_loop", "look_up")
 
 
-def bank_of(line: int, flips: tuple[int, ...]) -> int:
+Line = TypeVar("Line", int, NDArray[np.int64])
+
+
+def bank_of(line: Line, flips: tuple[int, ...]) -> Line:
     """Tag bank of a line, by its number (address / 128).
 
     Bit i of the line's number inverts the bits flips[i] of the bank's number. Bits beyond `flips` do not count.
     """
-    bank = 0
+    bank = line & 0
     for bit, flipped in enumerate(flips):
         bank ^= flipped * (line >> bit & 1)
     return bank
@@ -134,4 +138,5 @@ def look_up(
 def _bank_bits(flips: tuple[int, ...]) -> NDArray[np.uint8]:
     """`TagBanks.bits`: the banks of lines 0 to 2**n - 1, and of 2**n times these, with n half of the flips."""
     half = 1 << (len(flips) + 1) // 2
-    return np.array([bank_of(line * unit, flips) for unit in (1, half) for line in range(half)], np.uint8)
+    lines = np.arange(half)
+    return np.concatenate([bank_of(lines * unit, flips) for unit in (1, half)]).astype(np.uint8)
