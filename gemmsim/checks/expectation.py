@@ -79,7 +79,7 @@ def place(reading: Reading) -> str:
 def explain(reading: Reading) -> tuple[str, ...]:
     """The source line that contributes most to a reading, and a drawing of this line's worst access, lane by lane.
 
-    () where the reading has no such line, as it is of the whole launch.
+    () where no line contributes, for example to a quantity of the whole launch.
     """
     row = reading.row
     if row is None:

@@ -14,7 +14,7 @@ from gemmsim.cli.output import emit
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.version import __version__
 
-FAILED = 2
+FAILED = 2  # exit status where something is missing
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The `gemmsim` command and its subcommands."""
+"""Defines the command `gemmsim` and lists its subcommands, each of which is a module of this package."""
 
 from __future__ import annotations
 

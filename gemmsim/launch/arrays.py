@@ -45,7 +45,10 @@ def with_arrays(launch: Launch, seed: int) -> Launch:
 
 
 def array_argument(what: str, dtype: str, shape: tuple[int, ...], contents: Contents) -> Argument:
-    """An array argument that `with_arrays` fills. Raises GemmsimError, beginning with `what`, above MAX_ARRAY_BYTES."""
+    """Make an array argument that `with_arrays` fills.
+
+    Raises GemmsimError, whose message begins with `what`, for an array of more than MAX_ARRAY_BYTES.
+    """
     size_bytes = math.prod(shape) * DTYPES[dtype].item_bytes
     if size_bytes > MAX_ARRAY_BYTES:
         limit = MAX_ARRAY_BYTES >> 30

@@ -18,7 +18,10 @@ _FORMS = "expected f32[256,256] (random), f32[256,256]=0, i32=256 or f32=1.0"
 
 
 def parse_dims(text: str, option: str) -> tuple[int, int, int]:
-    """Read `8`, `8,8` or `8,8,1` as (x, y, z). Raises GemmsimError but for one to three integers of at least 1."""
+    """Read `8`, `8,8` or `8,8,1` as (x, y, z).
+
+    Raises GemmsimError for a text that is not one to three integers of at least 1.
+    """
     words = text.split(",")
     if not 1 <= len(words) <= 3 or not all(map(_COUNT.fullmatch, words)):
         raise GemmsimError(f"{option} '{text}' is not X,Y,Z: expected one to three positive integers, as in 8,8,1")
@@ -88,7 +91,10 @@ def parse_assignments(texts: Iterable[str], option: str) -> dict[str, str]:
 
 
 def parse_tunables(texts: Iterable[str], option: str) -> dict[str, int]:
-    """Read texts `key=16` as {key: 16}. Raises GemmsimError as `parse_assignments` does, and where 16 is no integer."""
+    """Read texts `key=16` as {key: 16}.
+
+    Raises GemmsimError as `parse_assignments` does, and for a value that is no integer.
+    """
     chosen = {}
     for key, value in parse_assignments(texts, option).items():
         if not re.fullmatch(r"-?[0-9]+", value):

@@ -18,7 +18,11 @@ from gemmsim.support.processes import available_cpus, workers
 
 @dataclass(frozen=True)
 class Task:
-    """A launch to analyse under the name that the comparison calls it; in its place a `Skipped`, which says why not."""
+    """One launch of a comparison.
+
+    name  what the comparison calls the launch
+    spec  the launch to analyse, or why there is none
+    """
 
     name: str
     spec: LaunchSpec | Skipped

@@ -13,8 +13,8 @@ AS_UMASK_ALLOWS = 0o666
 def write_atomically(path: Path, data: bytes, mode: int = AS_UMASK_ALLOWS) -> None:
     """Write `data` to `path`. A reader sees the old file, the new one, or none, never a part of one.
 
-    The data go to a temporary file in the same folder, with the permissions `mode`, which is then renamed. Raises
-    OSError where the folder is missing or the file cannot be written.
+    The data go to a temporary file in the same folder, with the permissions `mode`, which is then renamed to
+    `path`. Raises OSError where the folder is missing or the file cannot be written.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:

@@ -1,4 +1,4 @@
-"""A cache of function results by the identity of the arguments.
+"""Caches results of functions by the identity of the arguments.
 
 With it, several launches of one program lower it, decode it and so on only once.
 """

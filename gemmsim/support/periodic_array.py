@@ -1,4 +1,4 @@
-"""Large arrays whose content repeats, and which take memory only where they are touched.
+"""Makes large arrays whose content repeats, and which take memory only where they are touched.
 
 A prediction does not depend on the values in a large matrix, as long as these differ from one another. Such a matrix is
 therefore one period of elements that is mapped again and again. It costs no time to fill, a page that is never read

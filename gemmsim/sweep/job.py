@@ -1,4 +1,4 @@
-"""One combination of a sweep, and the key under which its result is stored."""
+"""Defines one combination of a sweep (`Job`), and the key under which its result is stored."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ class Job:
 
 
 def keys_of(jobs: Iterable[Job]) -> list[str]:
-    """The key of each job: 64 hexadecimal digits of the launch, the kernel's source, the GPU's numbers and the models.
+    """The key of each job: a hash of the launch, the kernel's source, the GPU's numbers and the models.
+
+    It is a SHA-256, written as 64 hexadecimal digits.
 
     Whatever changes one of them makes another key, so that a result that is out of date is never found. Raises
     GemmsimError where the kernel's files cannot be read; those of each kernel are read once.

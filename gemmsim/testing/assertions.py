@@ -94,7 +94,11 @@ def _accesses(trace: Trace, at: int | str | None, space: str) -> tuple[Selection
 
 
 def _assert_no_rows(head: str, selection: Selection, rows: list[LineTraffic], form: str) -> None:
-    """Fails where there are rows. The message is `head`, then for each row, the worst first, `form` and a drawing."""
+    """Fails where there are rows. The message draws them, the worst first.
+
+    head  first line of the message
+    form  what is said of a row, a format that may use the names of its `numbers`
+    """
     __tracebackhide__ = True
     if not rows:
         return

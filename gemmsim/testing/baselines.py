@@ -34,7 +34,8 @@ class BaselineChecker:
     def __call__(self, trace: Trace, *quantities: str, name: str = "") -> None:
         """Fail where a quantity of `trace` moved further than its baseline allows; with `update`, write the baseline.
 
-        quantities  what the baseline holds: names as in `gemmsim check`, or counters; by default the usual ones
+        quantities  what a baseline gets when it is written: names as in `gemmsim check`, or counters; where none are
+                    given, those of the former baseline or else the usual ones
         name        tells several baselines of one test apart
 
         The file holds the tolerances, which may be changed there; --gemmsim-update keeps them.

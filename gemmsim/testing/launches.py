@@ -46,7 +46,7 @@ class Analyzer:
     """Predicts launches.
 
     gpu     the GPU to predict for, where a call names no other
-    folder  where a file that a test names is looked for first
+    folder  the folder in which a file that a test names is looked for first; next comes the current folder
     known   what was predicted before, by the `repr` of the LaunchSpec; it has only launches whose arguments were all
             given as text
     """

@@ -84,7 +84,7 @@ class Trace:
 
     @cached_property
     def sanitized(self) -> Sanitized:
-        """What the sanitizer finds. The first use executes the launch once more."""
+        """What the sanitizer finds in this launch. The first use of this attribute executes the launch once more."""
         return api.sanitize(self.spec)
 
     def __getattr__(self, name: str) -> Value:
