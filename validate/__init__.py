@@ -1,1 +1,1 @@
-"""What is checked against real GPUs (installed as `gemmsim_validate`)."""
+"""Checks gemmsim against real GPUs: records, measuring tools and comparisons (installed as `gemmsim_validate`)."""

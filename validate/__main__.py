@@ -1,4 +1,4 @@
-"""python -m gemmsim_validate."""
+"""Runs the `gemmsim-validate` command as `python -m gemmsim_validate`."""
 
 from .cli.main import run
 

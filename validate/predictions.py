@@ -1,7 +1,7 @@
-"""Whether predictions are those of MODEL_VERSION: digests of a few launches, held in predictions.json.
+"""Checks that predictions change only together with MODEL_VERSION, by digests of a few launches in predictions.json.
 
-`python -m gemmsim_validate.predictions` renews the file. It refuses to where predictions changed and MODEL_VERSION did
-not, so that no two models have one version: results of a sweep, and whoever compares reports, rely on that.
+`python -m gemmsim_validate.predictions` renews the file. It refuses where predictions have changed but MODEL_VERSION
+has not, so that two models never share a version. Results of a sweep rely on that, as does whoever compares reports.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import click
 from gemmsim.support.version import MODEL_VERSION
 
 FILE = Path(__file__).parent / "predictions.json"
-# kernel, size, GPU, caches: each architecture, each way to memory, tensor cores, one launch that is sampled.
+# (kernel, M = N = K, GPU, caches). Together they cover each architecture, each way to memory, tensor cores, and a
+# launch of which only some blocks are executed.
 LAUNCHES = (
     ("tiled", 64, "h200", "cold"),
     ("tiled", 64, "h200", "warm"),
@@ -30,14 +31,14 @@ LAUNCHES = (
     ("tensorcore_warptiled", 128, "h200", "cold"),
     ("coalesced", 1024, "a100", "cold"),
 )
-PREDICTED = ("time", "counters", "occupancy", "stalls", "pipes", "lines")  # of a report as JSON
-DIGITS = 9  # of a number: the last ones may be another processor's
+PREDICTED = ("time", "counters", "occupancy", "stalls", "pipes", "lines")  # keys of a report as JSON
+DIGITS = 9  # significant digits that count: further ones may differ between processors
 
 
 def digests() -> dict[str, str]:
-    """{"tiled 64 h200 cold": SHA-256 of what is predicted of that launch}, of the programs that ship.
+    """Return the SHA-256 of what is predicted of each launch, by its name, such as "tiled 64 h200 cold".
 
-    Which compiler is installed here makes no difference.
+    The launches run the compiled programs that ship, so it makes no difference which compiler is installed here.
     """
     from gemmsim.api import conclude, count
     from gemmsim.compile.shipped import shipped_program
@@ -67,7 +68,10 @@ def _rounded(value: Any) -> Any:
 
 
 def problem(found: dict[str, str], version: int, path: Path = FILE) -> str:
-    """One line where the digests `found`, of the model's version `version`, are not those of the file; else ""."""
+    """Compare the digests `found`, which the model of version `version` gives, with those in the file `path`.
+
+    Return "" where both agree, else one line that says what changed and what to do.
+    """
     held = json.loads(path.read_text(encoding="utf-8"))
     digests_held = held["sha256"]
     changed = [launch for launch, digest in found.items() if digests_held.get(launch, digest) != digest]
@@ -81,7 +85,7 @@ def problem(found: dict[str, str], version: int, path: Path = FILE) -> str:
 
 
 def main() -> int:
-    """Renew the file; 2 where MODEL_VERSION must be raised before."""
+    """Renew the file and return 0; where MODEL_VERSION must be raised first, leave the file and return 2."""
     found = digests()
     line = problem(found, MODEL_VERSION, FILE) if FILE.exists() else ""
     if "raise MODEL_VERSION" in line:

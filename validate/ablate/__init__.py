@@ -1,1 +1,1 @@
-"""What the error becomes without one mechanism of the timing model after another."""
+"""Switches off one mechanism of the timing model at a time, and shows what the errors of the times become."""

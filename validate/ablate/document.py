@@ -1,4 +1,4 @@
-"""An ablation as sections, which every format renders, and as data for JSON."""
+"""Presents an ablation as sections, which every format renders, and as data for JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .effects import CHANGED_PCT, Ablation, Effect
 
 TITLE = "Ablation"
 SCHEMA_VERSION = 1
-KERNELS_SHOWN = 3  # for each mechanism
+KERNELS_SHOWN = 3  # in the row of each mechanism
 NOTHING = "nothing"
 DEFINITIONS = (
     "What the error of the predicted times becomes where one mechanism of the timing model is switched off and all "
@@ -29,7 +29,7 @@ DEFINITIONS = (
 
 
 def sections(found: Ablation) -> tuple[Section, ...]:
-    """What was switched off, the errors, and what each mechanism models."""
+    """Return the document's sections: what was switched off, the errors, and what each mechanism models."""
     parts = [Section("What is switched off", (*DEFINITIONS, _coverage(found))), Section("Errors", table=_errors(found))]
     if found.failed:
         rows = tuple((case.id, why) for case, why in found.failed)
@@ -64,7 +64,7 @@ def _mechanisms(found: Ablation) -> Table:
 
 
 def as_data(found: Ablation) -> dict[str, Any]:
-    """Everything that the other formats show, and the changes of all kernels."""
+    """Return everything that the other formats show, and the change of every kernel's time, as data for JSON."""
     return {
         "schema_version": SCHEMA_VERSION,
         "gemmsim": __version__,

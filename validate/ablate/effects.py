@@ -1,4 +1,4 @@
-"""What the figures of accuracy become without each mechanism, and whose predicted times change most."""
+"""Computes the figures of accuracy without each mechanism, and finds the kernels whose predicted times change most."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ CHANGED_PCT = 1.0  # a predicted time that changes by less counts as unchanged
 class Effect:
     """The effect of switching one mechanism off.
 
-    figures  of the errors of the times without it, as `gemmsim-validate compare` defines them
+    figures  figures of the errors that times predicted without the mechanism have, as `gemmsim-validate compare`
+             defines them
     change   by how many points the mean of the absolute errors changes; above 0 where the model is worse without it
     changed  the number of cases whose predicted time changes by more than `CHANGED_PCT`
-    kernels  (name, mean change of the predicted time in percent), the largest change first
+    kernels  (name, mean change of its predicted times in percent) of each kernel, the largest change first
     """
 
     mechanism: Mechanism
@@ -34,11 +35,11 @@ class Effect:
 
 @dataclass(frozen=True)
 class Ablation:
-    """What was found.
+    """The result of an ablation.
 
-    cases    those that were timed
-    figures  of the errors with all mechanisms
-    effects  of switching each off, the largest rise of the error first
+    cases    the cases that were timed, judged with all mechanisms on
+    figures  figures of the errors with all mechanisms on
+    effects  the effect of switching each mechanism off, the largest rise of the error first
     failed   the cases that could not be timed, with the reason
     """
 
@@ -49,7 +50,7 @@ class Ablation:
 
 
 def ablation(cases: Sequence[Case], timed: Mapping[str, Timed], mechanisms: Sequence[Mechanism]) -> Ablation | None:
-    """The effects of the mechanisms; None where no case has both a prediction and a measured time.
+    """Return the effects of the mechanisms; None where no case has both a prediction and a measured time.
 
     `timed` holds the times of each case by its id.
     """
@@ -63,7 +64,7 @@ def ablation(cases: Sequence[Case], timed: Mapping[str, Timed], mechanisms: Sequ
     for mechanism in mechanisms:
         without_us = {case.id: timed[case.id].without_us[mechanism.key] for case in rows}
         after = time_figures(_judged(rows, without_us))
-        assert after  # as these are the same cases
+        assert after  # not None, as these are the cases of `before`
         changes = {case.id: 100 * (without_us[case.id] / timed[case.id].time_us - 1) for case in rows}
         changed = sum(abs(change) > CHANGED_PCT for change in changes.values())
         effects.append(Effect(mechanism, after, after.mean - figures.mean, changed, _by_kernel(rows, changes)))

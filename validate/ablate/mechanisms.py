@@ -1,4 +1,4 @@
-"""The mechanisms of the timing model that can be switched off: the table `mechanisms.toml`, and switches in code."""
+"""Lists the mechanisms of the timing model that can be switched off, from the table `mechanisms.toml` and SWITCHES."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .switch import (
 )
 
 FILE = Path(__file__).with_name("mechanisms.toml")
-# These mechanisms are not switched off by numbers of the GPU.
+# The switches of those mechanisms that cannot be switched off by changing numbers of the GPU.
 SWITCHES: dict[str, Switch] = {
     "stall-counts": control_bits(lambda control: replace(control, stall_cycles=1)),
     "yield-hints": control_bits(lambda control: replace(control, yield_hint=False)),
@@ -45,12 +45,12 @@ SWITCHES: dict[str, Switch] = {
 
 @dataclass(frozen=True)
 class Mechanism:
-    """One mechanism.
+    """One mechanism of the timing model.
 
     key      its name on the command line
     models   what the hardware does, in a line
     without  what holds when the mechanism is switched off
-    switch   switches it off
+    switch   the function that switches it off
     """
 
     key: str
@@ -72,7 +72,7 @@ BY_KEY = {mechanism.key: mechanism for mechanism in MECHANISMS}
 
 
 def chosen(keys: tuple[str, ...]) -> tuple[Mechanism, ...]:
-    """The mechanisms with these keys, or all where there are none, in the order of the table.
+    """Return the mechanisms with these keys, or all mechanisms where no key is given, in the order of the table.
 
     Raises GemmsimError for a key that is unknown.
     """

@@ -1,4 +1,4 @@
-"""Counts each case once, then times it as it is and once without each mechanism; several cases at a time."""
+"""Counts each case once, then times it with all mechanisms on and with each one off; several cases run at a time."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ SIZES = (1000, 1024, 2048)
 class Timed:
     """The predicted times of one case.
 
-    error       why it could not be timed; "" where it could
-    time_us     as `gemmsim-validate compare` predicts it
-    without_us  time without a mechanism, by the mechanism's key
-    seconds     how long all of this took
+    error       why the case could not be timed; "" where it could
+    time_us     the time with all mechanisms on, which is the one that `gemmsim-validate compare` predicts
+    without_us  the time without a mechanism, by the mechanism's key
+    seconds     how long counting and timing the case took
     """
 
     error: str = ""
@@ -39,7 +39,7 @@ def fits(case: Case, sizes: Sequence[int] = SIZES) -> bool:
 
 
 def ablate(case: Case, keys: Sequence[str]) -> Timed:
-    """Time one case as it is, and without each of these mechanisms in turn."""
+    """Time one case with all mechanisms on, and with each of those that `keys` name switched off in turn."""
     from gemmsim.api import count
 
     from ..records.replay import launch_of
@@ -62,9 +62,10 @@ def ablate_all(
     jobs: int,
     progress: Callable[[Case, Timed], None] = lambda case, timed: None,
 ) -> dict[str, Timed]:
-    """The times by case id, in the order of `cases`. A case that cannot be timed has an error in its place.
+    """Time the cases in `jobs` processes, and return their times by case id, in the order of `cases`.
 
-    `progress` is called with each case once it has been timed, in `jobs` processes.
+    A case that cannot be timed has a `Timed` with an error. `progress` is called with each case and its times as soon
+    as it has been timed.
     """
     given = list(cases)
     # The longest comes first, so that no process is left with it at the end.

@@ -22,9 +22,9 @@ from gemmsim.trace.types import Launch, WarpTrace
 
 @dataclass(frozen=True)
 class Inputs:
-    """What the timing model takes of one launch that was counted.
+    """The inputs of the timing model for one launch that was counted.
 
-    `shapes` are those of its memory records, from which `cost` was made.
+    `shapes` are the shapes of the launch's memory records, from which `cost` was computed. Only switches use them.
     """
 
     program: Program
@@ -38,13 +38,13 @@ class Inputs:
 
     @classmethod
     def of(cls, counted: Counted, request: LaunchSpec) -> Inputs:
-        """The inputs that `api.analyze` gives to the timing model."""
+        """Return the inputs that `api.analyze` gives to the timing model."""
         traffic, trace = counted.traffic, counted.execution.trace
         resident = counted.occupancy.blocks_per_sm
         return cls(counted.program, request.launch, trace, traffic.shapes, traffic.cost, request.gpu, resident)
 
     def time_us(self) -> float:
-        """The predicted time in microseconds. Raises GemmsimError as `schedule` does."""
+        """Return the predicted time in microseconds. Raises GemmsimError as `schedule` does."""
         timing = schedule(
             self.program, self.launch, self.trace, self.cost, self.gpu, self.resident_blocks_per_sm, self.options
         )
@@ -55,9 +55,10 @@ Switch = Callable[[Inputs], Inputs]
 
 
 def gpu_numbers(values: Mapping[str, float | str]) -> Switch:
-    """A switch that changes numbers of the GPU, by their full keys; the key of another number stands for its value.
+    """Return a switch that sets numbers of the GPU, which are named by full keys such as "l2.hit_latency_cycles".
 
-    The rules that values of GPU files must obey do not hold here.
+    A value that is a string is the key of another number, whose value is taken. The rules that values of GPU files must
+    obey are not checked here.
     """
 
     def switch(given: Inputs) -> Inputs:
@@ -69,12 +70,15 @@ def gpu_numbers(values: Mapping[str, float | str]) -> Switch:
 
 
 def options(chosen: TimingOptions) -> Switch:
-    """A switch that changes the options of the timing model."""
+    """Return a switch that gives the timing model the options `chosen`."""
     return lambda given: replace(given, options=chosen)
 
 
 def control_bits(change: Callable[[Control], Control]) -> Switch:
-    """A switch that changes the control bits of all instructions, after these were executed."""
+    """Return a switch that applies `change` to the control bits of all instructions.
+
+    The instructions have been executed by then, so only their timing changes.
+    """
 
     def switch(given: Inputs) -> Inputs:
         program = given.program
@@ -85,7 +89,7 @@ def control_bits(change: Callable[[Control], Control]) -> Switch:
 
 
 def costs(change: Callable[[Inputs], RecordCost]) -> Switch:
-    """A switch that changes the costs of the memory records."""
+    """Return a switch that replaces the costs of the memory records by those that `change` returns."""
     return lambda given: replace(given, cost=change(given))
 
 
@@ -94,19 +98,19 @@ def _u16(array: NDArray[np.int64]) -> NDArray[np.uint16]:
 
 
 def one_tag_cycle(given: Inputs) -> RecordCost:
-    """No request takes the tag stage for more than a cycle."""
+    """Return costs with which no request takes the tag stage for more than a cycle."""
     return replace(given.cost, tag_cycles=given.cost.tag_cycles.clip(max=1))
 
 
 def even_tag_banks(given: Inputs) -> RecordCost:
-    """The lines of a request are spread evenly over the tag banks."""
+    """Return costs with which the lines of a request are spread evenly over the tag banks."""
     shapes, before = given.shapes, given.cost.tag_cycles
     evenly = -(-shapes.coalesced.lines // given.gpu.l1.tag_lines_per_cycle)[shapes.of_record]
     return replace(given.cost, tag_cycles=_u16(np.where(before > 0, evenly, 0)))
 
 
 def no_bank_conflicts(given: Inputs) -> RecordCost:
-    """Shared accesses take the wavefronts that their width needs, and no more."""
+    """Return costs with which shared-memory accesses take the wavefronts that their width needs, and no more."""
     shapes, cost = given.shapes, given.cost
     least = shapes.least[shapes.of_record]
     fewer = np.where(shapes.shared[shapes.of_record], np.minimum(cost.wavefronts, least), cost.wavefronts)
@@ -114,26 +118,26 @@ def no_bank_conflicts(given: Inputs) -> RecordCost:
 
 
 def no_l1_hits(given: Inputs) -> RecordCost:
-    """All sectors that are asked for in global memory come from L2, and no more of them from DRAM."""
+    """Return costs with which L1 never hits: L2 serves all sectors of global accesses, and DRAM no more than before."""
     shapes, cost = given.shapes, given.cost
     sectors = np.where(shapes.shared, 0, shapes.coalesced.sectors)[shapes.of_record]
     return replace(cost, l2_sectors=_u16(np.maximum(cost.l2_sectors, sectors)))
 
 
 def none_in_flight(given: Inputs) -> RecordCost:
-    """No hit in L2 waits for a sector that another SM has just asked DRAM for."""
+    """Return costs with which no hit in L2 waits for a sector that another SM has just asked DRAM for."""
     return replace(given.cost, in_flight=np.zeros_like(given.cost.in_flight))
 
 
 def no_dram(given: Inputs) -> RecordCost:
-    """L2 holds everything."""
+    """Return costs with which L2 holds everything, so that no sector comes from DRAM."""
     return replace(none_in_flight(given), dram_sectors=np.zeros_like(given.cost.dram_sectors))
 
 
 def lines_apart(given: Inputs) -> Inputs:
-    """Every memory record has a line of its own, so that no hit finds its line still on the way.
+    """Return inputs in which every memory record has a line of its own, so that no hit finds its line still on the way.
 
-    The timing model uses the addresses for nothing else; what hits and what conflicts is in the costs.
+    The timing model uses the addresses for nothing else: the costs already say which accesses hit and which conflict.
     """
     numbers = np.arange(len(given.trace.record_base), dtype=np.uint64)
     return replace(given, trace=replace(given.trace, record_base=numbers << np.uint64(LINE_SHIFT)))

@@ -1,1 +1,1 @@
-"""Fits parameters of the timing model to the times of records."""
+"""Fits parameters of the timing model to the measured times of records."""

@@ -1,10 +1,10 @@
 """Fits parameters of the timing model to measured times, and says how well the fit does on cases that it has not seen.
 
-The SM model alone predicts the times, of launches that were executed and counted once. The fit minimises the squares of
+Each launch is executed and counted once; then the SM model alone predicts its time. The fit minimises the squares of
 the errors in the logarithm of time, with a robust loss (soft L1). Each parameter is fitted as a factor on its value,
-and the factor stays within bounds. The model is linearised in the logarithms of the parameters, so that a fit without
-some cases needs no further simulation but that of these cases. A weak pull towards the present values decides what the
-times do not.
+and the factor stays within bounds. The model is linearised in the logarithms of the parameters. A fit that leaves some
+cases out therefore needs no further simulation, except to predict these cases with the values that it finds. A weak
+pull towards the present values decides what the times leave open.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from gemmsim.support.errors import GemmsimError
 from .sample import Sample
 
 Factors = dict[str, float]
-# A parameter is moved by this share to see its influence. The model counts whole cycles, which would hide the influence
-# of a smaller step.
+# To see a parameter's influence on the times, its value is raised by this share. The model counts whole cycles, which
+# would hide the influence of a smaller step.
 _STEP = 0.1
 _SCALE = 0.1  # errors beyond 10 % count less than their square
 _PULL = 0.02  # a parameter that is off by a factor of e costs as much as a case that is off by 2 %
 # The carve-out decides how much of L1 is cache. If it changed, everything would have to be counted again.
 NOT_TIMING = ("shared.carveout_headroom",)
-# The value moves with the key, as the far half of L2 is never nearer than the near one.
+# The second parameter gets the factor of the first, as the far half of L2 is never nearer than the near one.
 TIED = {"l2.hit_latency_cycles": "l2.far_latency_cycles"}
-KNOWN = ("vendor", "measured", "set")  # what is not fitted unless it is asked for
+KNOWN = ("vendor", "measured", "set")  # values with such a status are fitted only where they are asked for
 _AT_MOST_ONE = ("dram.achievable_fraction",)
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was fitted, and the error of each case by its id: predicted / measured - 1.
+    """The fitted factors, and the error of each case by its id: predicted / measured - 1.
 
-    factors       on the present values, by parameter
+    factors       what to multiply the present values by, by parameter
     before        errors with the present values
     fitted        errors with the fitted values
-    without_rung  errors of fits that had not seen the case's rung; empty where all cases are of one rung
-    without_size  errors of fits that had not seen the case's size; empty where all cases are of one size
+    without_rung  errors with values that were fitted without the case's rung; empty where all cases are of one rung
+    without_size  errors with values that were fitted without the case's size; empty where all cases are of one size
     """
 
     factors: Factors
@@ -54,9 +54,11 @@ class Calibration:
 
 
 def parameters(gpu: GpuSpec, wanted: Sequence[str] = (), everything: bool = False) -> list[str]:
-    """The keys to fit: `wanted` where there are any, else all calibratable ones, or those of them not in KNOWN.
+    """Return the keys of the parameters to fit.
 
-    Raises GemmsimError for a key that is not marked calibratable.
+    These are `wanted` where that is not empty. Otherwise they are the parameters that are marked calibratable: all of
+    them where `everything` is true, else those whose status is not in KNOWN. Raises GemmsimError for a key in `wanted`
+    that is not marked calibratable.
     """
     excluded = {*NOT_TIMING, *TIED.values()}
     allowed = [key for key, value in gpu.provenance.items() if value.calibratable and key not in excluded]
@@ -69,7 +71,7 @@ def parameters(gpu: GpuSpec, wanted: Sequence[str] = (), everything: bool = Fals
 
 
 def scaled(gpu: GpuSpec, base: str, factors: Mapping[str, float]) -> GpuSpec:
-    """The GPU with parameters, and those tied to them, multiplied by factors; fractions end at 1.
+    """Return the GPU with its parameters, and those tied to them, multiplied by `factors`; fractions stay at most 1.
 
     `gpu` is the GPU that the preset or file `base` describes.
     """
@@ -83,12 +85,12 @@ def scaled(gpu: GpuSpec, base: str, factors: Mapping[str, float]) -> GpuSpec:
 
 
 def moved_by(factors: Mapping[str, float]) -> Factors:
-    """The factors, with those of tied parameters added."""
+    """Return the factors with those of tied parameters added."""
     return {**factors, **{TIED[key]: factor for key, factor in factors.items() if key in TIED}}
 
 
 def as_float(value: object) -> float:
-    """A value of a GPU file that is known to be a number."""
+    """Return a value of a GPU file, which is known to be a number, as a float."""
     assert isinstance(value, (int, float))
     return float(value)
 
@@ -101,9 +103,10 @@ def calibrate(
     limit: float = 2.0,
     say: Callable[[str], None] = lambda text: None,
 ) -> Calibration:
-    """Fit the parameters `keys`, each within 1 / limit to limit of its value.
+    """Fit the parameters `keys` of `gpu`, each by a factor from 1 / limit to limit on its value.
 
-    `say` is told what is being done. Raises GemmsimError where there is too little to fit.
+    `gpu` is the GPU that the preset or file `base` describes. `say` is called with a line for each thing that is being
+    done. Raises GemmsimError where there is too little to fit.
     """
     if len(samples) < 2 or not keys:
         raise GemmsimError(f"{len(samples)} cases and {len(keys)} parameters: nothing to fit")
@@ -132,10 +135,11 @@ def calibrate(
 
 
 def _least_squares(first: NDArray[np.float64], influence: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
-    """The logarithms x of the factors that bring first + influence @ x closest to 0.
+    """Return the logarithms x of the factors that bring first + influence @ x closest to 0.
 
-    first      logarithm of predicted / measured of each case
+    first      [case], the logarithm of predicted / measured with the present values
     influence  [case, parameter], the derivative of `first` by the logarithm of the parameter
+    bound      the largest absolute value that an x may have
     """
     try:
         from scipy.optimize import least_squares
@@ -161,7 +165,10 @@ def _left_out(
     base: str,
     say: Callable[[str], None],
 ) -> dict[str, float]:
-    """The error of each case by the fit that saw no case of its group; empty where there is one group only."""
+    """Return the error of each case, by its id, with the values that were fitted without its group.
+
+    `groups` has the name of each sample's group. The result is empty where there is one group only.
+    """
     if len(set(groups)) < 2:
         return {}
     found: dict[str, float] = {}

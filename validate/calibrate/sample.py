@@ -1,4 +1,4 @@
-"""A record as a sample of a calibration: it is executed and counted once, and timed for each GPU that is tried."""
+"""Makes records samples of a calibration: each is executed and counted once, then timed for each GPU that is tried."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..records.replay import launch_of
 
 @dataclass(frozen=True)
 class Sample:
-    """One case: `measured_us` is its measured time, and predict(gpu) its predicted one, both in microseconds."""
+    """One case with its measured time `measured_us`; predict(gpu) returns its predicted time, in microseconds too."""
 
     id: str
     rung: str
@@ -25,7 +25,9 @@ class Sample:
 
 
 def case_sample(case: Case, gpu: GpuSpec, max_instructions: int | None = None) -> Sample:
-    """Execute a timed case and count it for `gpu`; it is timed each time that the sample's `predict` is called.
+    """Execute a case that was timed, count it for `gpu`, and return it as a sample.
+
+    The sample's `predict` runs only the timing model.
 
     max_instructions  how many warp instructions are simulated for a time; None: as many as `gemmsim analyze` does
     """

@@ -1,4 +1,4 @@
-"""A calibration as a table in plain text."""
+"""Shows a calibration as a table in plain text."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from .fit import Calibration, as_float
 
 
 def mean_error_pct(errors: Mapping[str, float]) -> float:
-    """The mean absolute error in percent, of errors by case as in `Calibration`."""
+    """Return the mean absolute error in percent; `errors` holds the errors by case, as in `Calibration`."""
     return 100 * float(np.mean([abs(error) for error in errors.values()]))
 
 
 def table(found: Calibration, gpu: GpuSpec) -> str:
-    """What was fitted, and the errors before the fit, after it, and on the cases that it had not seen."""
+    """Return a text that shows what was fitted, and the errors before the fit, after it, and on cases left out of it.
+
+    `gpu` is the GPU before the fit.
+    """
     lines = [f"{'parameter':34} {'before':>12} {'factor':>8}"]
     for key, factor in found.factors.items():
         value = gpu.provenance[key].value

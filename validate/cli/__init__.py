@@ -1,1 +1,1 @@
-"""The `gemmsim-validate` command: one file a subcommand."""
+"""The `gemmsim-validate` command, with a file for each subcommand."""

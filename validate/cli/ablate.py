@@ -1,4 +1,4 @@
-"""gemmsim-validate ablate: the error without each mechanism of the timing model."""
+"""gemmsim-validate ablate: shows the errors of times without each mechanism of the timing model."""
 
 from __future__ import annotations
 

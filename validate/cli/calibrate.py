@@ -1,4 +1,4 @@
-"""gemmsim-validate calibrate: parameters of the timing model fitted to records, as a file for --gpu."""
+"""gemmsim-validate calibrate: fits parameters of the timing model to records, and writes a file for --gpu."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gemmsim-validate compare: predictions held against records."""
+"""gemmsim-validate compare: holds predictions against records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FORMATS = ("text", "json", "md", "html")
 
 @dataclass(frozen=True)
 class Filters:
-    """Which cases are compared; an empty filter lets all pass."""
+    """The options that choose which cases are compared; an empty one lets all cases pass."""
 
     gpu: tuple[str, ...]
     kernel: tuple[str, ...]
@@ -95,7 +95,7 @@ def command(
 
 
 def _document(judged: list[Judged], form: str, plots_folder: Path | None, made_by: str) -> str:
-    """The comparison in a format; the plots are also written to a folder where one is given."""
+    """Return the comparison in the format `form`; also write the plots to `plots_folder` where that is given."""
     from ..compare.document import sections
     from ..documents import render
     from ..records.files import write_bytes

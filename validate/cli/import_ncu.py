@@ -1,4 +1,4 @@
-"""gemmsim-validate import-ncu: predicted, measured and their ratio for a launch that Nsight Compute profiled."""
+"""gemmsim-validate import-ncu: shows the metrics of a launch that Nsight Compute profiled beside a prediction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ProfiledRung:
-    """The rung of the ladder that the user says was profiled; its kernel is None where it was none."""
+    """The rung of the ladder that the user says was profiled; `kernel` is None where the user names no rung."""
 
     kernel: str | None
     size: str | None
@@ -75,7 +75,7 @@ def command(
 def _record_and_prediction(
     launch: ProfiledLaunch, profiled: ProfiledRung, gpu_name: str | None
 ) -> tuple[dict[str, Any], dict[str, float]]:
-    """The record of the launch, and the counters that are predicted for it."""
+    """Return the record of the launch, and the counters that are predicted for it, by name."""
     from gemmsim.api import analyze
     from gemmsim.gpu import load_gpu
     from gemmsim.launch.cases import LadderCase, ladder_launch

@@ -1,4 +1,4 @@
-"""gemmsim-validate ladder: the measured ladder as a Markdown table."""
+"""gemmsim-validate ladder: prints the measured ladder as a Markdown table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gemmsim-validate measure: compile here, measure there, or both on a machine that has a GPU."""
+"""gemmsim-validate measure: compiles cases for another machine, measures them there, or does both at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cases:
-    """What the user wants measured: specs as text, and kernels with their sizes and dtype."""
+    """What the user wants measured: specs as text, and kernels, all of them at each of `sizes` and with `dtype`."""
 
     specs: tuple[str, ...]
     kernels: tuple[str, ...]
@@ -29,7 +29,7 @@ class Cases:
     dtype: str | None
 
     def parsed(self) -> list[Spec]:
-        """All of it as specs. Raises GemmsimError, one line, for what is none."""
+        """Return all that is wanted as specs. Raises GemmsimError, one line, for a text that is no spec."""
         from ..measure.spec import parse_spec
 
         if self.kernels and not self.sizes:
@@ -109,7 +109,7 @@ def _prepare(wanted: list[Spec], gpu: str | None, folder: Path) -> int:
 
 
 def _prepare_here(wanted: list[Spec], gpu: str | None, folder: Path) -> None:
-    """Prepare for the GPU of this machine."""
+    """Write a bundle of the wanted cases for the GPU of this machine."""
     from gemmsim.gpu import load_gpu
 
     from ..gpu_files.device import preset_of

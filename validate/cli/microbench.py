@@ -1,4 +1,4 @@
-"""gemmsim-validate microbench: what a GPU preset needs, measured, as a file for --gpu."""
+"""gemmsim-validate microbench: measures what a GPU preset needs, and writes a file for --gpu."""
 
 from __future__ import annotations
 

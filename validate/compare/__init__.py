@@ -1,1 +1,1 @@
-"""Predictions held against records: replay, errors, figures of accuracy, and their rendering."""
+"""Holds predictions against records: replays records, judges the errors, and renders figures of accuracy."""

@@ -1,4 +1,7 @@
-"""The committed errors of every case, `accuracy.json`; a test notices a change that makes predictions worse."""
+"""Reads and writes `accuracy.json`, the committed errors of every case, and finds what has become worse than they are.
+
+A test uses it to notice a change that makes predictions worse.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +19,15 @@ from .judge import Judged
 
 PATH = Path(__file__).parents[1] / "accuracy.json"
 SCHEMA_VERSION = 1
-# A mean counts as worse when it grows by more than both together: percent (or points) of error, and a share of the
-# committed figure.
+# A mean error counts as worse when it exceeds the committed one by more than the sum of SLACK, in percent or points,
+# and the share SLACK_SHARE of the committed one.
 SLACK, SLACK_SHARE = 0.3, 0.05
 # A single case counts as worse when its error grows by more than this, in percent or points.
 CASE_SLACK = 8.0
 
 
 def errors_of(row: Judged) -> dict[str, float]:
-    """The signed errors by counter, in percent or points, with that of the time as "time".
+    """Return a case's signed errors in percent or points, by counter; the error of the time has the name "time".
 
     Exact counters are left out, as they are gates: they must agree.
     """
@@ -42,7 +45,10 @@ def write(judged: Iterable[Judged], path: Path = PATH) -> None:
 
 
 def read(path: Path = PATH) -> dict[str, dict[str, float]]:
-    """The errors of a file, by case. Raises GemmsimError where the file cannot be read or is of another form."""
+    """Return the errors in a file: case -> counter -> error, as `errors_of` gives them.
+
+    Raises GemmsimError where the file cannot be read or is of another form.
+    """
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
         if data["schema_version"] != SCHEMA_VERSION:
@@ -53,9 +59,10 @@ def read(path: Path = PATH) -> dict[str, dict[str, float]]:
 
 
 def worse(judged: Sequence[Judged], committed: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """What has become worse than the committed errors, one line each.
+    """Return one line for each error that has become worse than the committed one.
 
-    For each counter that is the mean over the cases that both have, and each of these cases.
+    The errors that are compared are, for each counter, those of the cases that `judged` and `committed` both have, and
+    their mean.
     """
     found = []
     names = {name for errors in committed.values() for name in errors}

@@ -1,4 +1,4 @@
-"""A comparison as data for JSON."""
+"""Presents a comparison as data for JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCHEMA_VERSION = 1
 
 
 def as_data(judged: Sequence[Judged]) -> dict[str, Any]:
-    """Everything that the other formats show, and all numbers of all cases."""
+    """Return everything that the other formats show, and all numbers of all cases, as data for JSON."""
     summary = {}
     for kind, rows in grouped(judged, lambda row: row.case.kind).items():
         figures = time_figures(rows)

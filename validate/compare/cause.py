@@ -1,4 +1,7 @@
-"""Guesses from the counters why a predicted time is wrong: the first rule that holds is told."""
+"""Guesses from the counters why a predicted time is wrong.
+
+Each rule returns a line that names a cause, or "" where it does not hold. The first rule that holds gives the guess.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from .metrics import BY_NAME, LAUNCH_TIME
 
 STALLED = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 LARGE_ERROR = 0.05  # relative error of a counter that can explain the error of a time
-LARGE_STALL = 0.5  # cycles per instruction
+LARGE_STALL = 0.5  # error of a stall reason, in cycles per instruction, that can explain the error of a time
 
 
 def guess(row: Judged) -> str:
-    """The likely cause, as one line that is never empty."""
+    """Return the likely cause of the error of a case's time, as one line that is never empty."""
     return next((text for rule in RULES if (text := rule(row))), "no counter of this record tells")
 
 
@@ -30,7 +33,7 @@ def _overhead(row: Judged) -> str:
 
 
 def _warm(row: Judged) -> str:
-    """Whether only the prediction with warm caches is wrong.
+    """Name warm caches where the error with cold caches is at most half as large.
 
     Launches in a row are predicted with warm caches, the profiler's launch with cold ones.
     """
@@ -43,7 +46,7 @@ def _warm(row: Judged) -> str:
 
 
 def _traffic(row: Judged) -> str:
-    """Whether a modelled counter of memory traffic is wrong in the same direction as the time."""
+    """Name the modelled counter of memory traffic that is most wrong in the same direction as the time."""
     if not row.time:
         return ""
     off = [
@@ -58,7 +61,7 @@ def _traffic(row: Judged) -> str:
 
 
 def _stalls(row: Judged) -> str:
-    """The stall reason whose cycles per instruction differ most, in the same direction as the time."""
+    """Name the stall reason whose cycles per instruction are most wrong in the same direction as the time."""
     differences = [
         (ours - row.case.counters[name], reason, ours, row.case.counters[name])
         for reason, ours in row.prediction.stalls.items()

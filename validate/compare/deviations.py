@@ -1,4 +1,4 @@
-"""The known deviations that records can show, from `deviations.toml`."""
+"""Reads the known deviations that records can show, from `deviations.toml`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ PATH = Path(__file__).parents[1] / "deviations.toml"
 class Deviation:
     """One counter of one record that is known to be predicted wrong.
 
-    number        of the deviation's paragraph in deviations.md
+    number        the number of the deviation's paragraph in deviations.md
     record        "folder/id" of the record
-    least, most   the signed error lies between these while the deviation is there: in percent, or in points where
-                  `points` says that the counter is a percentage
+    least, most   the signed error of the counter lies between these while the deviation is there, in percent or points
+    points        whether errors are in points, as the counter is a percentage
     """
 
     number: int
@@ -37,7 +37,7 @@ class Deviation:
         return self.record.split("/", 1)[1]
 
     def error(self, case: Case, predicted: Mapping[str, float]) -> float:
-        """The signed error of the counter, in percent or points, where `predicted` holds the predicted counters."""
+        """Return the signed error of the counter, in percent or points; `predicted` holds the predicted counters."""
         ours, theirs = predicted[self.counter], case.counters[self.counter]
         return ours - theirs if self.points else 100 * relative_error(ours, theirs)
 
@@ -48,5 +48,5 @@ class Deviation:
 
 @cache
 def known_deviations(path: Path = PATH) -> tuple[Deviation, ...]:
-    """The deviations of a file, in its order."""
+    """Return the deviations of a file, in its order."""
     return tuple(Deviation(**row) for row in tomllib.loads(path.read_text(encoding="utf-8"))["deviation"])

@@ -1,4 +1,4 @@
-"""A comparison as sections, which every format renders."""
+"""Presents a comparison as sections, which every format renders."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DEFINITIONS = (
 
 
 def sections(judged: Sequence[Judged]) -> tuple[Section, ...]:
-    """The whole comparison; the tables of times begin with their worst cases."""
+    """Return the sections of the whole comparison."""
     found = [Section("What is compared", (*DEFINITIONS, _coverage(judged)))]
     failed = [row for row in judged if row.prediction.error]
     if failed:
@@ -68,12 +68,12 @@ def _coverage(judged: Sequence[Judged]) -> str:
 
 
 def gpus_of(judged: Sequence[Judged]) -> str:
-    """The GPUs of the cases, as text."""
+    """Return the names of the cases' GPUs as text."""
     return ", ".join(sorted({row.case.gpu for row in judged}))
 
 
 def times_of(judged: Sequence[Judged]) -> str:
-    """How many cases are compared with times that were taken in each way, as text."""
+    """Return as text how many cases are compared with times of each kind, such as "12 against back to back"."""
     counts = {way: sum(row.time_way == way for row in judged) for way in TIMES}
     return ", ".join(f"{count} against {way.replace('_', ' ')}" for way, count in counts.items() if count)
 
@@ -91,7 +91,7 @@ def _times(rows: Sequence[Judged]) -> Table:
 
 
 def _by_size(groups: dict[str, list[Judged]]) -> dict[str, list[Judged]]:
-    """Sort the groups by the number in their names where these are sizes."""
+    """Sort the groups by their names, but by size where these are sizes such as "1024" or "1000x500x77"."""
     return dict(
         sorted(groups.items(), key=lambda item: (int(item[0].split("x")[0]) if item[0][:1].isdigit() else 0, item[0]))
     )

@@ -1,4 +1,4 @@
-"""Figures of accuracy: means, percentiles, the order of a ladder."""
+"""Computes figures of accuracy: means and percentiles of errors, and how well the order of kernels is predicted."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ class Figures:
     """Figures of absolute errors, in percent or points.
 
     cases       how many errors there are
+    p90         the 90th percentile
     bias        mean of the errors with their signs
     worst_case  id of the case with the largest error
     """
@@ -27,7 +28,7 @@ class Figures:
     worst_case: str
 
     def texts(self) -> tuple[str, str, str, str]:
-        """Mean, 90th percentile, worst and bias, as tables show them."""
+        """Return the mean, 90th percentile, worst and bias as tables show them."""
         return f"{self.mean:.1f}", f"{self.p90:.1f}", f"{self.worst:.1f}", f"{self.bias:+.1f}"
 
 
@@ -35,8 +36,10 @@ class Figures:
 class Order:
     """How well the order of kernels by time was predicted, for one GPU, size and source.
 
-    tau      Kendall's
-    swapped  pairs of kernels whose order was predicted wrong
+    group    the GPU, size and so on, as text (see `ladder_of`)
+    kernels  the number of kernels
+    tau      Kendall's tau of the predicted and the measured order
+    swapped  pairs of kernels whose order was predicted wrong, as texts
     """
 
     group: str
@@ -46,7 +49,7 @@ class Order:
 
 
 def figures(errors: Sequence[tuple[str, float]]) -> Figures:
-    """The figures of (case id, error) pairs, of which there is at least one.
+    """Return the figures of `errors`, which has a pair (case id, signed error) for at least one case.
 
     The 90th percentile is the least error that 90 % of the cases do not exceed.
     """
@@ -58,20 +61,20 @@ def figures(errors: Sequence[tuple[str, float]]) -> Figures:
 
 
 def time_figures(judged: Iterable[Judged]) -> Figures | None:
-    """The figures of the times; None where no case has one."""
+    """Return the figures of the errors of the times; None where no case has a time."""
     errors = [(row.case.id, row.time.error_pct) for row in judged if row.time]
     return figures(errors) if errors else None
 
 
 def counter_figures(judged: Iterable[Judged], name: str) -> Figures | None:
-    """The figures of one counter; None where no case has it."""
+    """Return the figures of the finite errors of one counter; None where no case has any."""
     errors = [(row.case.id, number.error_pct) for row in judged for number in row.numbers if number.name == name]
     errors = [(case, error) for case, error in errors if isfinite(error)]
     return figures(errors) if errors else None
 
 
 def grouped(judged: Iterable[Judged], key: Callable[[Judged], str]) -> dict[str, list[Judged]]:
-    """The cases by what `key` gives for them, sorted by that."""
+    """Group the cases by what `key` returns for each; the groups are sorted by that."""
     groups: dict[str, list[Judged]] = {}
     for row in judged:
         groups.setdefault(key(row), []).append(row)
@@ -79,7 +82,7 @@ def grouped(judged: Iterable[Judged], key: Callable[[Judged], str]) -> dict[str,
 
 
 def ladder_of(row: Judged) -> str:
-    """The name of the ranking that a case belongs to: the same GPU, clocks, type, problem, kind of time and source."""
+    """Return the name of a case's ranking, whose cases share GPU, clocks, type, size, kind of time and source."""
     data = row.case.data
     where = data["source"]["url"] + data["source"].get("where", "") if "source" in data else ""
     parts = (row.case.gpu, *data.get("settings", ()), row.case.dtype, row.case.size, row.time_way, where)
@@ -87,7 +90,7 @@ def ladder_of(row: Judged) -> str:
 
 
 def orders(judged: Iterable[Judged], at_least: int = 3) -> list[Order]:
-    """The order of each ranking that has at least so many cases."""
+    """Return the order of each ranking that has at least `at_least` cases."""
     found = []
     for group, rows in grouped((row for row in judged if row.time), ladder_of).items():
         if len(rows) >= at_least:
@@ -97,7 +100,11 @@ def orders(judged: Iterable[Judged], at_least: int = 3) -> list[Order]:
 
 
 def _order(group: str, times: Sequence[tuple[str, Number]]) -> Order:
-    """Tau a is the concordant pairs less the discordant ones, over all pairs; a pair of equal times is neither."""
+    """Compare the predicted with the measured order of the kernels whose names and times are in `times`.
+
+    The tau is Kendall's tau a: the number of concordant pairs less that of discordant ones, divided by that of all
+    pairs. A pair with equal times is neither.
+    """
     score, swapped = 0, []
     for (first, a), (second, b) in combinations(times, 2):
         product = (a.predicted - b.predicted) * (a.measured - b.measured)

@@ -1,4 +1,4 @@
-"""Sets predictions beside measurements: the error of each counter and time of each case."""
+"""Sets predictions beside measurements, and computes the error of each counter and time of each case."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ class Number:
     """One counter or time of a case, predicted and measured.
 
     kind    "exact", "noisy", "modelled" or "time"
-    error   predicted / measured - 1, or the difference where `points` says that both are percentages
+    error   predicted / measured - 1; or predicted - measured, in points, where `points` is true
+    points  whether `predicted` and `measured` are percentages
     excuse  why an exact counter need not agree (other machine code, a known deviation); "" where it must
     """
 
@@ -41,9 +42,9 @@ class Number:
 
 @dataclass(frozen=True)
 class Judged:
-    """A case with its prediction.
+    """A case with its prediction and the errors of that.
 
-    time      None where the launch was only counted, or could not be predicted
+    time      predicted and measured; None where the launch was only counted, or could not be predicted
     time_way  which of TIMES the prediction is compared with; "" where `time` is None
     numbers   the counters that were both predicted and measured
     """
@@ -66,7 +67,7 @@ class Judged:
 
 
 def judge(case: Case, prediction: Prediction) -> Judged:
-    """One case with its prediction and the errors of that."""
+    """Compute the errors of the prediction of one case."""
     if prediction.error:
         return Judged(case, prediction, None, "", ())
     way = case.compared_time

@@ -1,4 +1,4 @@
-"""Which counters are compared, and how. docs/accuracy.md shows these definitions."""
+"""Defines which counters are compared, and how. docs/accuracy.md shows these definitions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXACT = (
     "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio",
 )
 # These are counted exactly by our rules, but the hardware's counter also includes arbitration, or the driver chooses
-# the value by a rule that is not published (gemmsim/memory/caches/carveout.py). They are shown and not gated.
+# the value by a rule that is not published (gemmsim/memory/caches/carveout.py). They are shown, but need not agree.
 NOISY = (
     "launch__shared_mem_config_size",
     "launch__occupancy_limit_shared_mem",
@@ -45,8 +45,9 @@ LAUNCH_TIME = "gpu__time_duration.sum"
 class Modelled:
     """A counter that our models predict.
 
+    label   what tables call it
     points  whether the error is a difference of percentages; else it is relative
-    goal    mean error that the project aims at, in percent or points; None where it has set none
+    goal    mean error that the project aims at, in percent or points; None where it has set no goal
     least   measured values below this are left out: they are background traffic and not the kernel's
     """
 
@@ -71,7 +72,7 @@ BY_NAME = {metric.name: metric for metric in MODELLED}
 
 
 def relative_error(predicted: float, measured: float) -> float:
-    """Predicted / measured - 1. Where the measured value is 0, it is 0 if the prediction is 0 too, else infinite."""
+    """Return predicted / measured - 1; where `measured` is 0, return 0 if `predicted` is 0 too, else infinity."""
     if measured:
         return predicted / measured - 1
     return 0.0 if not predicted else float("inf")

@@ -12,7 +12,7 @@ from .judge import Judged
 
 
 def plots(judged: Sequence[Judged]) -> dict[str, str]:
-    """The plots as SVG, by title. Raises GemmsimError where matplotlib is not installed."""
+    """Return the plots as SVG, by title. Raises GemmsimError where matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -43,7 +43,7 @@ def plots(judged: Sequence[Judged]) -> dict[str, str]:
 
 
 def _svg(figure: Any) -> str:
-    """The figure as SVG without the XML declaration, so that an HTML page can hold it."""
+    """Return the figure as SVG without the XML declaration, so that an HTML page can hold it."""
     out = io.StringIO()
     figure.savefig(out, format="svg")
     text = out.getvalue()

@@ -25,11 +25,12 @@ TOOLCHAIN = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvdisasm", "numba", "numpy")
 
 @dataclass(frozen=True)
 class Prediction:
-    """What is kept of a report.
+    """What is kept of the report that predicts a case.
 
-    error        why there is no prediction, and "" where there is one; with an error, all else is empty
-    time_us      with warm caches where the case's launches were timed in a row. If such a case has counters, all else
-                 is of a launch with cold caches
+    error        why the case could not be predicted; "" where it could. With an error, all fields but `seconds` are
+                 empty
+    time_us      predicted time, with warm caches where the case's launches were timed in a row. If such a case has
+                 counters, all other fields are of a launch with cold caches
     overhead_us  the part of `time_us` that the launch itself takes
     stalls       reason -> cycles per instruction
     sass         memory instruction ("LDS.128") -> how many the program has
@@ -48,7 +49,7 @@ class Prediction:
 
 
 def predict(case: Case) -> Prediction:
-    """Predict one case, without the predictions on disk."""
+    """Predict one case, without looking for a prediction on disk."""
     from gemmsim import api
 
     from ..records.replay import launch_of
@@ -92,9 +93,11 @@ def predict_all(
     jobs: int,
     progress: Callable[[Case, Prediction, bool], None] = lambda case, prediction, was_kept: None,
 ) -> dict[str, Prediction]:
-    """The predictions by case id. A case that cannot be predicted has an error in its place.
+    """Predict the cases, and return their predictions by case id.
 
-    folder    predictions are kept there; None: nothing is kept
+    A case that cannot be predicted has a `Prediction` with an error.
+
+    folder    where predictions are kept; None: nothing is kept
     jobs      how many processes predict at once
     progress  is called with each case, its prediction, and whether that was found in the folder
     """
@@ -130,7 +133,7 @@ def _by_program(cases: Iterable[Case]) -> list[list[Case]]:
 
 
 def _expected_seconds(case: Case) -> float:
-    """Roughly how long a prediction takes, as of November 2026."""
+    """Return roughly how many seconds a prediction takes, as of November 2026."""
     return 0.5 + max(case.m, case.n, case.k) / 4096
 
 
@@ -139,7 +142,7 @@ def _predict_group(cases: list[Case]) -> list[Prediction]:
 
 
 def key_of(case: Case) -> str:
-    """A hash of everything that a prediction depends on: code, launch, GPU, gemmsim's own source and the toolchain."""
+    """Return a hash of all that a prediction depends on: code, launch, GPU, gemmsim's own source and the toolchain."""
     data = case.data
     parts = [source_digest(), load_gpu(case.gpu, data.get("settings", ())).sha256]
     parts += [json.dumps(data.get(name, {}), sort_keys=True) for name in ("subject", "problem", "launch")]
@@ -152,7 +155,7 @@ def key_of(case: Case) -> str:
 
 @cache
 def source_digest() -> str:
-    """A hash of all source and data files of gemmsim, and of the modules that make requests of records."""
+    """Return a hash of all source and data files of gemmsim, and of the modules here that make launches of records."""
     digest = hashlib.sha256()
     root = Path(gemmsim.__file__).parent
     files = [path for path in root.rglob("*") if path.suffix in (".py", ".toml")]
@@ -176,5 +179,5 @@ def _path(folder: Path | None, case: Case) -> Path | None:
 def _load(path: Path | None) -> Prediction | None:
     try:
         return Prediction(**json.loads(path.read_bytes())) if path else None
-    except (OSError, ValueError, TypeError):  # it is absent or of another version, and the case is predicted again
+    except (OSError, ValueError, TypeError):  # absent, or of another version: the case is predicted again
         return None

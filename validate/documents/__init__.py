@@ -1,1 +1,1 @@
-"""Sections and tables, and their rendering as plain text, Markdown and HTML; all studies share them."""
+"""Sections and tables, of which documents are made, and their rendering as plain text, Markdown and HTML."""

@@ -21,7 +21,7 @@ svg, img { max-width: 100%; height: auto; }
 
 
 def text(sections: Sequence[Section]) -> str:
-    """Plain text, at most WIDTH columns wide but for its tables."""
+    """Render the sections as plain text; only tables may be wider than WIDTH columns."""
     parts = []
     for section in sections:
         parts.append(section.title.upper())
@@ -47,7 +47,7 @@ def _columns(table: Table) -> str:
 
 
 def markdown(sections: Sequence[Section], made_by: str, title: str = TITLE) -> str:
-    """Markdown; `made_by` is the command line that made it."""
+    """Render the sections as Markdown under the heading `title`; `made_by` is the command line that made them."""
     parts = [f"# {title}", "", f"Generated: `{made_by}`. Do not edit.", ""]
     for section in sections:
         parts += [f"## {section.title}", ""]
@@ -59,14 +59,14 @@ def markdown(sections: Sequence[Section], made_by: str, title: str = TITLE) -> s
 
 
 def markdown_table(table: Table) -> list[str]:
-    """The lines of a table in Markdown."""
+    """Render a table as lines of Markdown."""
     rule = ["---:" if i in table.numeric else "---" for i in range(len(table.columns))]
     rows = [[cell.replace("|", "\\|") for cell in row] for row in (table.columns, tuple(rule), *table.rows)]
     return ["| " + " | ".join(row) + " |" for row in rows]
 
 
 def page(sections: Sequence[Section], plots: Mapping[str, str]) -> str:
-    """An HTML page that needs no other file, with `plots` (title -> SVG) above the sections."""
+    """Render an HTML page that needs no other file, with `plots` (title -> SVG) above the sections."""
     parts = [
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{TITLE}</title><style>{STYLE}</style><h1>{TITLE}</h1>"
     ]

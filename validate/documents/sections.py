@@ -1,4 +1,4 @@
-"""What a document is made of, whatever its format: headings, paragraphs and tables."""
+"""Defines what a document is made of, whatever its format: headings, paragraphs and tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Table:
-    """columns: their names; rows: texts; numeric: the numbers of the columns that are aligned to the right."""
+    """A table of texts.
+
+    columns  the names of the columns
+    rows     the texts of each row, one for each column
+    numeric  which columns, counted from 0, are aligned to the right
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -25,5 +30,5 @@ class Section:
 
 
 def table(columns: Iterable[str], rows: Iterable[tuple[str, ...]], numeric: Iterable[int] = ()) -> Table:
-    """A `Table` from any iterables."""
+    """Make a `Table` from any iterables."""
     return Table(tuple(columns), tuple(rows), frozenset(numeric))

@@ -1,4 +1,4 @@
-"""The preset that belongs to a real GPU."""
+"""Finds the preset of a real GPU by the name that the driver gives it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ _OTHER_BOARDS = ("laptop", "mobile", "pcie", "nvl", "maxq", "super")
 
 
 def preset_of(device: str) -> str:
-    """The preset of the GPU that the driver calls `device`, "NVIDIA H200"; `device` as a word where none fits."""
+    """Return the name of the preset for the GPU that the driver calls `device` ("NVIDIA H200": "h200").
+
+    Where no preset fits, return `device` in lower case with hyphens ("NVIDIA L40S": "nvidia-l40s").
+    """
     joined = re.sub(r"\W", "", device.lower())
     fitting = [name for name in preset_names() if all(part in joined for part in name.split("-"))]
     if fitting and not any(other in joined for other in _OTHER_BOARDS):

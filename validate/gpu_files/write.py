@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gemmsim.gpu.units import UNITS, dimension
 
-# dimension -> the unit of its fields
+# dimension of a number -> the unit in which fields of GpuSpec have it
 _UNITS = {quantity: unit for unit, (quantity, factor) in UNITS.items() if factor == 1}
 
 
@@ -17,9 +17,11 @@ _UNITS = {quantity: unit for unit, (quantity, factor) in UNITS.items() if factor
 class Entry:
     """One value of a GPU file.
 
-    key      as in GpuSpec, "l2.hit_latency_cycles"
-    value    in the unit of that field
-    status   as GPU files have it: "measured", "calibrated", ...
+    key           section and field of GpuSpec, such as "l2.hit_latency_cycles"
+    value         in the unit of that field
+    source        where the value comes from, in words
+    status        as GPU files have it: "measured", "calibrated", ...
+    calibratable  whether the file marks it as a parameter that `gemmsim-validate calibrate` may fit
     """
 
     key: str
@@ -30,9 +32,10 @@ class Entry:
 
 
 def gpu_file(title: str, extends: str, entries: Iterable[Entry], comment: str, records: Sequence[str] = ()) -> str:
-    """The text of a GPU file that extends the preset or file `extends`.
+    """Return the text of a GPU file that extends the preset or file `extends` by `entries`.
 
-    The lines of `comment` say how the file came about; `records` has the ids of what calibrated values were fitted to.
+    comment  lines that say how the file came about
+    records  ids of the records that calibrated values were fitted to
     """
     sections: dict[str, list[str]] = defaultdict(list)
     for entry in entries:

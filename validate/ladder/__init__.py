@@ -1,1 +1,1 @@
-"""The measured ladder as a table, from records."""
+"""Makes the table of the measured ladder from records."""

@@ -1,4 +1,4 @@
-"""The rows of the ladder's table: registers, shared memory, occupancy, time, and the time of cuBLAS.
+"""Makes the rows of the ladder's table: registers, shared memory, occupancy, time, and the time of cuBLAS.
 
 No number is written by hand. Times come from records, resources from the program that was measured, and the share of
 multiply-adds in the loop over K from executing the rung on the simulator.
@@ -21,7 +21,7 @@ from ..records.case import Case
 
 SHARE_GPUS = {"sm_80": "a100-80gb", "sm_90": "h200"}
 SHARE_SIZE = 256  # any size will do, as the code of a loop does not depend on it
-# The arithmetic of these rungs is not that of `cublas` for their dtype.
+# Rung -> the cuBLAS case that it is compared with, where that is not `cublas`, whose arithmetic for its dtype differs.
 _REFERENCES = {"tf32_tensorcore": "cublas_tf32"}
 
 
@@ -29,11 +29,11 @@ _REFERENCES = {"tf32_tensorcore": "cublas_tf32"}
 class LadderRow:
     """One rung at one size.
 
-    registers       of a thread
-    shared_bytes    of a block
-    occupancy_pct   theoretical
-    time_us         median
-    cublas_us       median of cuBLAS at this size; None where it was not measured
+    registers       registers of a thread
+    shared_bytes    shared memory of a block
+    occupancy_pct   theoretical occupancy
+    time_us         median time of a launch
+    cublas_us       median time of cuBLAS at this size; None where it was not measured
     product_shares  architecture -> share of multiply-adds among the instructions that the loop over K issues
     """
 
@@ -51,11 +51,11 @@ class LadderRow:
 def ladder_rows(
     cases: Iterable[Case], size: int, shares: Callable[[str, str, dict[str, int]], dict[str, float]]
 ) -> list[LadderRow]:
-    """One row for each rung and dtype that have a record at M = N = K = size, in the ladder's order.
+    """Return one row for each rung and dtype that have a record at M = N = K = size, in the ladder's order.
 
     Where a rung has several records, the one with its default tunables counts; if there is none, the fastest one does,
-    and its name tells the tunables. `shares` gives the `product_shares` of a rung's name, dtype and tunables. Raises
-    GemmsimError where no rung has a record.
+    and the row's name tells its tunables. `shares` is called with a rung's name, dtype and tunables, and returns its
+    `product_shares`. Raises GemmsimError where no rung has a record.
     """
     timed = [case for case in cases if case.is_square and case.n == size and case.calibrated_time_us is not None]
     rungs = [case for case in timed if case.rung and case.kind == "measured"]
@@ -73,7 +73,10 @@ def ladder_rows(
 
 
 def product_shares(name: str, dtype: str, tunables: dict[str, int]) -> dict[str, float]:
-    """The shares by architecture. An architecture that the rung cannot be compiled for is left out."""
+    """Return the share of multiply-adds in a rung's loop over K, by architecture (see `LadderRow`).
+
+    An architecture that the rung cannot be compiled for is left out.
+    """
     found = {}
     for arch, gpu in SHARE_GPUS.items():
         case = LadderCase(name, SHARE_SIZE, SHARE_SIZE, SHARE_SIZE, dtype=dtype, tunables=tunables)

@@ -20,7 +20,8 @@ MANIFEST = "manifest.json"
 class Bundle:
     """What a bundle holds.
 
-    arch             the architecture that its cubins are for, "sm_90"
+    folder           where it lies
+    arch             the architecture that its cubins are for, such as "sm_90"
     gpu              the preset that predicts the GPU
     cases            records (see record.schema.json) without results
     counters_wanted  ids of the cases that are to be profiled
@@ -35,7 +36,7 @@ class Bundle:
     probe: str
 
     def cubin(self, sha256: str) -> bytes:
-        """A cubin by its hash. Raises GemmsimError where it is missing or has another hash."""
+        """Return a cubin by its hash. Raises GemmsimError where it is missing or has another hash."""
         path = self.folder / cubin_name(sha256)
         try:
             data = path.read_bytes()
@@ -68,7 +69,7 @@ def read_bundle(folder: Path) -> Bundle:
 
 
 def manifest(bundle: Bundle) -> bytes:
-    """The text of the manifest, with one case on each line."""
+    """Return the content of the manifest file, with one case on each line."""
     head = {
         "version": VERSION,
         "arch": bundle.arch,

@@ -1,4 +1,4 @@
-"""Launches the @cuda.jit function through numba, to see whether numba runs the same code here as is simulated."""
+"""Launches a rung's @cuda.jit function through numba, to see whether numba runs here what gemmsim simulates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,13 @@ _SECTION = struct.Struct("<IIQQQQ")  # sh_name, sh_type, sh_flags, sh_addr, sh_o
 def dispatcher_check(
     case: Mapping[str, Any], cubin: bytes, host: Host, arrays: Mapping[str, Any], gpu: Any
 ) -> dict[str, Any]:
-    """The record's `dispatcher`. bf16 is compiled but not launched, as NumPy has no such type to tell numba of."""
+    """Compile and launch the function of a case's rung through numba, and return the record's `dispatcher`.
+
+    A kernel that takes bf16 is compiled but not launched, as NumPy has no such type to tell numba of.
+
+    cubin   the code that gemmsim simulates, with which numba's is compared
+    arrays  device arrays by the names of the kernel's arguments
+    """
     subject, problem, launch = case["subject"], case["problem"], case["launch"]
     kernel = kernel_info(subject["name"]).build(**subject["tunables"])
     found: dict[str, Any] = {}
@@ -51,7 +57,7 @@ def dispatcher_check(
 
 
 def machine_code(cubin: bytes) -> bytes:
-    """The instructions of a cubin: its .text sections, in order. Raises GemmsimError where it is no 64-bit ELF file."""
+    """Return a cubin's instructions: its .text sections, in order. Raises GemmsimError where it is no 64-bit ELF."""
     if cubin[:5] != b"\x7fELF\x02":
         raise GemmsimError("this is no cubin: it does not begin as a 64-bit ELF file")
     offset, size, count, names_index = _HEADER_OFFSETS.unpack_from(cubin)

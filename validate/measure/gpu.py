@@ -1,4 +1,4 @@
-"""The GPU of this machine: context, stream, events and arrays of numba.cuda; cubins by way of the driver API."""
+"""The GPU of this machine: context, stream, events and arrays by numba.cuda, and cubins by the driver API."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RUNTIME = ("numpy", "numba", "numba-cuda", "cuda-bindings", "cuda-core", "torch
 
 @dataclass(frozen=True)
 class Call:
-    """A kernel with its arguments packed; `parameters` keeps the values alive that `pointers` point to."""
+    """A kernel to launch, with its arguments packed; `parameters` keeps the values alive that `pointers` point to."""
 
     function: Any
     grid: tuple[int, int, int]
@@ -32,7 +32,7 @@ class Call:
 
 
 class Gpu:
-    """The current device. Raises GemmsimError, one line, where there is none or where numba-cuda is missing."""
+    """The current CUDA device. Raises GemmsimError, one line, where there is none or where numba-cuda is missing."""
 
     def __init__(self) -> None:
         if not hasattr(np, "row_stack"):
@@ -93,17 +93,17 @@ class Gpu:
         return result[1] if len(result) > 1 else None
 
     def upload(self, array: NDArray[Any]) -> Any:
-        """A device array with a copy of `array`."""
+        """Return a device array with a copy of `array`."""
         return self.cuda.to_device(np.ascontiguousarray(array))
 
     def duplicate(self, array: Any) -> Any:
-        """Another device array with the same contents."""
+        """Return another device array with the contents of the device array `array`."""
         copy = self.cuda.device_array(array.shape, array.dtype)
         copy.copy_to_device(array)
         return copy
 
     def load(self, cubin: bytes, symbol: str, dynamic_shared_bytes: int = 0) -> Any:
-        """A kernel of a cubin, which may use that much dynamic shared memory."""
+        """Load the kernel `symbol` of a cubin, and allow it that much dynamic shared memory; return its handle."""
         module = self._check(self.driver.cuModuleLoadData(cubin))
         self._modules.append(module)
         function = self._check(self.driver.cuModuleGetFunction(module, symbol.encode()))
@@ -120,7 +120,7 @@ class Gpu:
         self._check(self.driver.cuFuncSetAttribute(function, which, dynamic_shared_bytes))
 
     def resident_blocks(self, function: Any, threads: int, dynamic_shared_bytes: int) -> int:
-        """How many blocks fit on an SM at once, as the driver says."""
+        """Return how many blocks of a kernel fit on an SM at once, as the driver says."""
         ask = self.driver.cuOccupancyMaxActiveBlocksPerMultiprocessor
         return int(self._check(ask(function, threads, dynamic_shared_bytes)))
 
@@ -132,7 +132,7 @@ class Gpu:
         dynamic_shared_bytes: int,
         parameters: Sequence[Any],
     ) -> Call:
-        """A launch that can be made many times; `parameters` are ctypes values in the kernel's order."""
+        """Return a launch that can be made many times; `parameters` are ctypes values in the kernel's order."""
         values = tuple(parameters)
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
         x, y, z = (int(size) for size in grid)
@@ -154,7 +154,7 @@ class Gpu:
         )
 
     def event(self) -> Any:
-        """An event of numba, for `record`; `elapsed_us` takes two of them once the stream is synchronised."""
+        """Return an event of numba for `record`; once the stream is synchronised, `elapsed_us` takes two of them."""
         return self.cuda.event(timing=True)
 
     def record(self, event: Any) -> None:
@@ -194,7 +194,7 @@ class Gpu:
 
 
 def runtime_versions() -> dict[str, str]:
-    """The versions of what runs kernels on this machine, by distribution."""
+    """Return the versions of Python and of the distributions that run kernels on this machine, by name."""
     versions = {"python": platform.python_version()}
     for name in _RUNTIME:
         try:

@@ -1,4 +1,4 @@
-"""Runs cuBLAS on the same operands, through the first of nvmath-python, PyTorch and CuPy that is installed."""
+"""Runs cuBLAS on a case's operands, through the first of nvmath-python, PyTorch and CuPy that is installed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Library:
         raise GemmsimError("cublas needs a binding: install nvmath-python, CuPy or PyTorch")
 
     def gemm(self, name: str, problem: Mapping[str, Any], arrays: Mapping[str, Any]) -> Callable[[], None]:
-        """A function that enqueues C = A @ B on the GPU's stream; `name` is "cublas" or "cublas_tf32"."""
+        """Return a function that enqueues C = A @ B on the GPU's stream; `name` is "cublas" or "cublas_tf32"."""
         if self._name == "nvmath":
             return self._by_nvmath(name, problem, arrays)
         if self._name == "cupy":
@@ -106,7 +106,7 @@ class Library:
 
 
 def _as_tensor(torch: Any, array: Any, problem: Mapping[str, Any], name: str) -> Any:
-    """A tensor on the memory of one of numba's device arrays; bf16 is passed as bit patterns."""
+    """Return a tensor on the memory of one of numba's device arrays, which has bf16 as bit patterns."""
     dtype = problem["result_dtype" if name == "C" else "dtype"]
     if dtype != "bf16":
         return torch.as_tensor(array, device="cuda")

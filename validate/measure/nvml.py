@@ -1,4 +1,4 @@
-"""Clocks and the driver's version from NVML. Where NVML is missing, each answer is None; nothing depends on one."""
+"""Reads clocks and the driver's version from NVML. Without NVML, each answer is None; nothing depends on one."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Nvml:
             self._library = library if found == 0 else None
 
     def clock(self, which: str = "sm") -> float | None:
-        """The clock in MHz now; `which` is "sm" or "memory"."""
+        """Return the present clock in MHz; `which` is "sm" or "memory"."""
         return self._read("nvmlDeviceGetClockInfo", which)
 
     def max_clock(self, which: str = "sm") -> float | None:
-        """The highest clock in MHz."""
+        """Return the highest clock in MHz; `which` is "sm" or "memory"."""
         return self._read("nvmlDeviceGetMaxClockInfo", which)
 
     def driver_version(self) -> str | None:
-        """The driver's version, "580.159.04"."""
+        """Return the driver's version, such as "580.159.04"."""
         if self._library is None:
             return None
         text = ctypes.create_string_buffer(96)

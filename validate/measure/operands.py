@@ -1,4 +1,4 @@
-"""A case's matrices on the host, the parameters of its kernel, and whether its C is right."""
+"""Makes a case's matrices on the host and the parameters of its kernel, and checks whether its C is right."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from gemmsim.launch.arrays import NUMPY_DTYPES, random_array
 from gemmsim.support.dtypes import DTYPES
 
 FULL_CHECK = 1024  # every element of C is checked where M, N and K are no larger
-SAMPLED_ROWS = 64  # that many rows of C are checked where they are larger
+SAMPLED_ROWS = 64  # so many rows of C are checked where M, N or K is larger
 _SCALARS: dict[str, Any] = {"f32": ctypes.c_float, "f64": ctypes.c_double, "i32": ctypes.c_int32}
 
 
 @dataclass(frozen=True)
 class Host:
-    """The contents of the arguments that are arrays, by name.
+    """The contents of a kernel's array arguments on the host, by name.
 
-    A floating-point C is NaN, so that elements show that are never written.
+    A floating-point C is filled with NaN, so that elements that the kernel never writes show.
     """
 
     arrays: dict[str, NDArray[Any]]
@@ -34,7 +34,7 @@ class Host:
 
 
 def host_operands(problem: Mapping[str, Any], launch: Mapping[str, Any]) -> Host:
-    """Random A, B and bias of a record's problem, the same at every call, and the other arrays of its launch."""
+    """Make the arrays of a record's launch: A, B and bias are random but the same at every call."""
     names = launch.get("arguments", ("A", "B", "C"))
     zeros = launch.get("zeros", {})
     m, n, k, dtype, result = (problem[key] for key in ("m", "n", "k", "dtype", "result_dtype"))
@@ -56,9 +56,9 @@ def _random(dtype: str, shape: tuple[int, ...], seed: int) -> NDArray[Any]:
 
 
 def parameters(abi: str, names: Sequence[str], problem: Mapping[str, Any], arrays: Mapping[str, Any]) -> list[Any]:
-    """The values that the kernel takes, in order.
+    """Return the values that a kernel takes as ctypes, in the order of its arguments `names`.
 
-    An array is 5 + 2 ndim words by the ABI "numba", and its address by the ABI "c".
+    A device array in `arrays` becomes 5 + 2 ndim words by the ABI "numba", and its address by the ABI "c".
     """
     scalar = _SCALARS[problem["result_dtype"]]
     values: list[Any] = []
@@ -87,10 +87,10 @@ def _array(array: Any, abi: str) -> list[Any]:
 
 
 def check(problem: Mapping[str, Any], host: Host, result: NDArray[Any]) -> dict[str, Any]:
-    """The record's `correctness` of the C that a kernel computed; see FULL_CHECK for which elements are checked.
+    """Check `result`, the C that a kernel computed, and return the record's `correctness`.
 
-    The allowed error is the bound of a K-term sum (Higham, section 3.1), as in `gemmsim analyze`, and one rounding more
-    where C is narrower than the sums.
+    FULL_CHECK and SAMPLED_ROWS say which elements are checked. The allowed error is the bound of a K-term sum (Higham,
+    section 3.1), as in `gemmsim analyze`, and one rounding more where C is narrower than the sums.
     """
     m, n, k = (problem[key] for key in ("m", "n", "k"))
     dtype, kind = problem["dtype"], problem["result_dtype"]
@@ -130,7 +130,7 @@ def check(problem: Mapping[str, Any], host: Host, result: NDArray[Any]) -> dict[
 
 
 def as_float64(array: NDArray[Any], dtype: str) -> NDArray[np.float64]:
-    """The array in float64. One of bf16 holds bit patterns."""
+    """Return the values of an array as float64; an array of the dtype "bf16" holds bit patterns."""
     if dtype == "bf16":
         array = (array.astype(np.uint32) << 16).view(np.float32)
     return array.astype(np.float64)

@@ -1,4 +1,4 @@
-"""How the cases of a bundle are measured."""
+"""The options with which the cases of a bundle are measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Options:
 
     no_counters        whether Nsight Compute is left out
     jit                whether the @cuda.jit functions are launched through numba too
-    samples            of each series of times
+    samples            the number of samples in each series of times
     profile_timeout_s  how long one run of ncu may take
     """
 

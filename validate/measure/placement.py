@@ -1,4 +1,4 @@
-"""Finds which SM each block of a case's grid goes to, by a probe kernel with as many resident blocks."""
+"""Finds which SM each block of a case's grid goes to, by a probe kernel of which as many blocks fit on an SM."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _STEP_BYTES = 1024
 
 
 def placement(gpu: Any, probe: Any, launch: Mapping[str, Any], resident: int) -> dict[str, Any] | None:
-    """The record's `placement` of a launch of which `resident` blocks fit on an SM.
+    """Launch the probe with the grid and block of `launch`, and return the record's `placement`.
 
-    It is None for grids of more than a million blocks.
+    `resident` is how many blocks of the launch fit on an SM. The result is None for grids of more than a million
+    blocks, and where no block fits.
     """
     grid, block = launch["grid"], launch["block"]
     blocks, threads = int(np.prod(grid)), int(np.prod(block))
@@ -40,7 +41,7 @@ def placement(gpu: Any, probe: Any, launch: Mapping[str, Any], resident: int) ->
 
 
 def _shared_for(gpu: Any, probe: Any, threads: int, resident: int) -> int:
-    """The least dynamic shared memory with which no more than `resident` blocks of the probe fit on an SM."""
+    """Return the least dynamic shared memory (bytes) with which at most `resident` blocks of the probe fit on an SM."""
     gpu.allow_shared(probe, gpu.max_shared_bytes)
     for shared in range(0, gpu.max_shared_bytes + 1, _STEP_BYTES):
         if gpu.resident_blocks(probe, threads, shared) <= resident:

@@ -1,6 +1,6 @@
-"""Makes a bundle of cases to measure. Each kernel is compiled once, by the compiler whose code gemmsim simulates.
+"""Makes a bundle of cases to measure, for which no GPU is needed.
 
-No GPU is needed for that.
+Each kernel is compiled once, by the compiler whose code gemmsim simulates.
 """
 
 from __future__ import annotations

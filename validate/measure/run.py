@@ -25,15 +25,15 @@ from .placement import placement
 if TYPE_CHECKING:
     from .gpu import Gpu
 
-CASES_PER_PROFILE = 32  # profiled by one run of ncu; where one of them hangs, they are all lost
+CASES_PER_PROFILE = 32  # cases that one run of ncu profiles; where one of them hangs, they all have no counters
 
 
 def measure(bundle: Bundle, gpu: Gpu, output: Path, options: Options, child: Sequence[str]) -> list[dict[str, Any]]:
-    """Time all cases of the bundle, then profile them; return the records, which are written to `output` after each.
+    """Time all cases of the bundle, then profile them; return the records, of which `output` is a file.
 
-    `child` is the command that launches cases once (see `launch_once`), without its last argument, the file of ids. An
-    error of one case is written to its record, and the others go on. Raises GemmsimError where the bundle is for
-    another GPU.
+    The file is written anew after each case. `child` is the command that launches cases once (see `launch_once`),
+    without its last argument, the file of their ids. An error of one case is written to its record, and the others go
+    on. Raises GemmsimError where the bundle is for another GPU.
     """
     wanted = bundle.arch.removeprefix("sm_")
     if f"{gpu.capability[0]}{gpu.capability[1]}" != wanted:
@@ -57,7 +57,7 @@ def measure(bundle: Bundle, gpu: Gpu, output: Path, options: Options, child: Seq
 
 
 class _Session:
-    """The cubins, the placement probe and the library that the cases of one run share."""
+    """Measures the cases of one run, which share loaded cubins, the placement probe and the library."""
 
     def __init__(self, bundle: Bundle, gpu: Gpu, options: Options) -> None:
         self.bundle, self.gpu, self.options = bundle, gpu, options
@@ -66,7 +66,7 @@ class _Session:
         self._placements: dict[str, dict[str, Any] | None] = {}
 
     def one(self, case: Mapping[str, Any]) -> dict[str, Any]:
-        """The record of a case; its `errors` say what could not be measured."""
+        """Measure a case but for its counters, and return its record, whose `errors` say what could not be measured."""
         record = copy.deepcopy(dict(case))
         record |= {"date": datetime.date.today().isoformat(), "machine": self.gpu.machine, "errors": []}
         step = "set up"
@@ -149,7 +149,7 @@ class _Session:
 def launcher(
     bundle: Bundle, gpu: Gpu, record: Mapping[str, Any], arrays: Mapping[str, Any], function: Any
 ) -> Callable[[], None]:
-    """A function that enqueues the record's kernel on the arrays."""
+    """Return a function that enqueues the record's kernel, which is loaded as `function`, on the device arrays."""
     launch = record["launch"]
     values = operands.parameters(record["subject"]["abi"], launch["arguments"], record["problem"], arrays)
     call = gpu.call(function, launch["grid"], launch["block"], launch.get("dynamic_shared_bytes", 0), values)
@@ -220,7 +220,7 @@ def _unavailable(records: dict[str, dict[str, Any]], names: Sequence[str], why: 
 
 
 def _finished(record: Mapping[str, Any], case: Mapping[str, Any]) -> bool:
-    """Whether the record is of this case and the same machine code, and nothing in it failed."""
+    """Whether a record of this case needs no new run: it is of the same machine code, and nothing in it failed."""
     same = all(record["subject"].get(key) == value for key, value in case["subject"].items())
     return same and "time" in record and not record.get("errors")
 

@@ -1,4 +1,4 @@
-"""What a record says of a rung of the ladder: its id, problem and launch, from the rung's own description."""
+"""Fills in what a record says of a rung of the ladder: its id, problem and launch, from the rung's own description."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rung:
-    """A rung with its dtypes and all tunables; zeros: name -> (dtype, shape) of its further arrays."""
+    """A rung of the ladder with the dtypes and tunables of one case.
+
+    tunables  the values of all its tunables
+    zeros     name -> (dtype, shape) of its arguments that are arrays of zeros
+    """
 
     info: KernelInfo
     dtype: str
@@ -27,7 +31,7 @@ class Rung:
 
 
 def rung_of(spec: Spec) -> tuple[Rung, dict[str, Any]]:
-    """A spec's rung, and its record without results: `id`, `problem` and `launch`.
+    """Return the rung of a spec, and its record without results: `id`, `problem` and `launch`.
 
     Raises GemmsimError, one line, for whatever does not fit the rung.
     """

@@ -23,9 +23,9 @@ class Spec:
 
 
 def parse_spec(text: str) -> list[Spec]:
-    """The cases that a text names: `tiled:f64:tile=16@256,1000x500x77` names two.
+    """Return the cases that a text names: `tiled:f64:tile=16@256,1000x500x77` names two.
 
-    A size that ends in `t` is only timed. Raises GemmsimError for any other text.
+    A case whose size ends in `t` is only timed. Raises GemmsimError for a text of another form.
     """
     what, at, sizes = text.partition("@")
     kernel, *options = what.split(":")
@@ -53,6 +53,6 @@ def _size(text: str, size: str) -> tuple[int, int, int]:
 
 
 def case_id(kernel: str, dtype: str, tunables: dict[str, int], m: int, n: int, k: int) -> str:
-    """What a record is called on its GPU: "tiled-f32-tile=16-256x256x256"."""
+    """Return the id of a record among those of its GPU, such as "tiled-f32-tile=16-256x256x256"."""
     chosen = ",".join(f"{name}={value}" for name, value in tunables.items())
     return "-".join(part for part in (kernel, dtype, chosen, f"{m}x{n}x{k}") if part)

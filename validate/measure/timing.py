@@ -13,9 +13,9 @@ from gemmsim.support.errors import GemmsimError
 if TYPE_CHECKING:
     from .gpu import Gpu
 
-# So much work comes before the first sample, as clocks rise from idle in milliseconds.
+# Launches of so long in all come before the first sample, as clocks take milliseconds to rise from idle.
 WARM_UP_US = 50_000.0
-# A sample takes at least so long, so that the resolution of events and the gaps are below 0.1 %.
+# A sample takes at least so long, so that the resolution of events and the gaps between samples are below 0.1 % of it.
 SAMPLE_US = 2_000.0
 # Shorter launches are replayed as a graph, as the host could not launch them fast enough.
 GRAPH_BELOW_US = 60.0
@@ -24,7 +24,10 @@ MAX_LAUNCHES = 600
 
 @dataclass(frozen=True)
 class Plan:
-    """How the samples of one series are taken."""
+    """How the samples of one series are taken.
+
+    graph  whether the launches of a sample are replayed as a CUDA graph
+    """
 
     launches_per_sample: int
     graph: bool
@@ -32,9 +35,9 @@ class Plan:
 
 
 def plan(launch_us: float, copies: int) -> Plan:
-    """The plan for launches of about `launch_us` that take turns on `copies` sets of operands.
+    """Return the plan for launches of about `launch_us` that take turns on `copies` sets of operands.
 
-    A graph replays the same launches each time, so it holds whole rounds of the copies.
+    A graph replays the same launches each time, so it launches equally often on each set.
     """
     launches = min(MAX_LAUNCHES, max(1, math.ceil(SAMPLE_US / max(launch_us, 0.1))))
     graph = launch_us < GRAPH_BELOW_US
@@ -45,7 +48,10 @@ def plan(launch_us: float, copies: int) -> Plan:
 
 
 def measure(gpu: Gpu, launches: Sequence[Callable[[], None]], samples: int) -> dict[str, Any]:
-    """A series of a record. launches[i] starts the kernel on the i-th set of operands; they take turns."""
+    """Time a launch, and return a series of times for its record.
+
+    launches[i] starts the kernel on the i-th set of operands; the sets take turns.
+    """
     chosen = plan(estimate(gpu, launches[0]), len(launches))
     count = chosen.launches_per_sample
     turn = 0
@@ -90,7 +96,7 @@ def measure(gpu: Gpu, launches: Sequence[Callable[[], None]], samples: int) -> d
 
 
 def estimate(gpu: Gpu, launch: Callable[[], None]) -> float:
-    """Roughly how many microseconds a launch takes: the second one, alone between two events."""
+    """Return roughly how many microseconds a launch takes: after a first one, a second is timed by two events."""
     launch()
     start, stop = gpu.event(), gpu.event()
     gpu.record(start)
@@ -101,7 +107,7 @@ def estimate(gpu: Gpu, launch: Callable[[], None]) -> float:
 
 
 def summary(times_us: Sequence[float]) -> dict[str, Any]:
-    """Median, quartiles and the samples themselves, rounded to a tenth of a nanosecond."""
+    """Return the median, the quartiles and the samples themselves, rounded to a tenth of a nanosecond."""
     ordered = [round(time, 4) for time in times_us]
     if len(ordered) > 1:
         low, middle, high = statistics.quantiles(ordered, n=4, method="inclusive")
@@ -116,9 +122,10 @@ def summary(times_us: Sequence[float]) -> dict[str, Any]:
 
 
 def copies_beyond_cache(set_bytes: int, l2_bytes: int, free_bytes: int) -> int:
-    """How many sets of operands take turns so that none is still in L2 at its next turn.
+    """Return how many sets of operands must take turns so that none is still in L2 at its next turn.
 
-    There are two where one alone exceeds L2, and all of them take less than half of the free memory.
+    It is at least two, also where one set alone exceeds L2, but at most 512 and only as many as fit into half of the
+    free memory. Where two do not fit, it is 1.
     """
     wanted = max(2, math.ceil(2.5 * l2_bytes / set_bytes))
     return max(1, min(wanted, 512, int(0.5 * free_bytes) // set_bytes))

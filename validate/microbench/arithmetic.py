@@ -13,7 +13,7 @@ from gemmsim.support.warp import WARP_LANES
 from .bench import Bench, Found, Raw, cycles_per_step
 from .ptx import fold, unrolled
 
-CHAINS = 4  # independent chains in a warp, for the interval
+CHAINS = 4  # independent chains in a warp where the interval is measured
 SUB_PARTITIONS = 4
 ROUNDS = 64
 
@@ -30,7 +30,7 @@ class Operation:
     least_arch: int = 75
 
     def on_chain(self, number: int) -> str:
-        """The instruction on one of the chains, as PTX."""
+        """Return the instruction on the chain of that number, as PTX."""
         registers = [f"%{self.prefix}{self.words * number + i}" for i in range(self.words)]
         return self.step.replace("<chain>", registers[0] if self.words == 1 else "{" + ", ".join(registers) + "}")
 
@@ -86,7 +86,7 @@ def _finish(operation: Operation, chains: int) -> str:
 
 
 def run(bench: Bench, arch: str) -> Raw:
-    """Samples as {operation: {"latency": cycles, "interval": {warps of a sub-partition: cycles per instruction}}}."""
+    """Measure {operation: {"latency": cycles, "interval": {warps of a sub-partition: cycles per instruction}}}."""
     raw: Raw = {}
     for name in _on(arch):
         latency = cycles_per_step(bench, f"{name}_chain", 32, None, ROUNDS)
@@ -99,7 +99,7 @@ def run(bench: Bench, arch: str) -> Raw:
 
 
 def values(raw: Raw) -> list[Found]:
-    """The values of a preset. An interval is that of the number of warps that reaches the highest rate."""
+    """Return the values of a preset. An interval is the least of those with 1, 2 and 4 warps of a sub-partition."""
     found = []
     best = {name: min(one["interval"].values()) for name, one in raw.items()}
     for name, one in raw.items():
@@ -110,7 +110,7 @@ def values(raw: Raw) -> list[Found]:
     if "hmma_1688" in best and "hmma_16816" in best:
         share = best["hmma_1688"] / best["hmma_16816"]
         found.append(Found("mma.half_work_share", share, "independent hmma_1688 over hmma_16816"))
-    # Where there are two pipes for FFMA, it issues to both, so each takes twice as long.
+    # Where there are two pipes for FFMA, it issues to both, so the interval of each is twice that of FFMA.
     if "ffma" in best and best["ffma"] < 1.5:
         found.append(Found("pipes.fmalite.issue_interval_cycles", 2 * best["ffma"], "independent ffma to two pipes"))
     return found

@@ -9,14 +9,15 @@ from .ptx import fold, kernel
 
 UNROLL = 8
 THREADS = 1024
-_BYTES = 16  # of a load
+_BYTES = 16  # that a thread loads at once
 
 
 def kernels(arch: str) -> dict[str, str]:
-    """Every thread loads 16 bytes again and again and combines what it has loaded.
+    """Return kernels in which every thread loads 16 bytes again and again and combines what it has loaded.
 
-    A load goes to data + (16 (thread + i threads) & (1024 other - 1)), where `i` counts the loads of a thread and
-    `threads` are those of the grid: the threads read a footprint of `other` KiB together.
+    A load goes to data + (16 (thread + i threads) & (1024 other - 1)), where `thread` is the thread's number in the
+    grid, `i` counts its loads, and `threads` is the number of threads in the grid. Together, the threads read a
+    footprint of `other` KiB.
     """
     found = {}
     for name, cache in (("l1", ""), ("l2", ".cg")):

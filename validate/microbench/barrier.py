@@ -17,7 +17,7 @@ def kernels(arch: str) -> dict[str, str]:
 
 
 def run(bench: Bench, arch: str) -> Raw:
-    """Samples as {warps of the block: cycles of a barrier}."""
+    """Measure {warps of the block: cycles of a barrier}."""
     return {str(warps): cycles_per_step(bench, "barrier", WARP_LANES * warps, None, 32) for warps in WARPS}
 
 

@@ -1,4 +1,4 @@
-"""Runs the kernels of a group on a GPU, and says what a group finds."""
+"""Runs the kernels of a group on a GPU, and defines the form of what a group finds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Raw = dict[str, Any]  # samples, as JSON can hold them
 class Found:
     """One value of a GPU preset.
 
-    key    as in GpuSpec, "l2.hit_latency_cycles"; "" where no preset has such a field
+    key    section and field of GpuSpec, such as "l2.hit_latency_cycles"; "" where no preset has such a field
     value  in the field's unit; a list where the field is a tuple
     what   how it was measured, for the value's source
     """
@@ -44,7 +44,7 @@ class Warps:
 
     @property
     def cycles(self) -> int:
-        """From the first clock of any warp to the last; it means something within one SM, whose warps share a clock."""
+        """Cycles from the first clock of any warp to the last, for a launch on one SM, as each SM has its own clock."""
         return int(self.stop.max() - self.start.min())
 
 
@@ -56,7 +56,7 @@ class Bench:
 
     memory_bytes           free device memory
     max_shared_bytes       shared memory that a block can have at most
-    dram_peak_bytes_per_s  by memory clock and bus width; None where they are unknown
+    dram_peak_bytes_per_s  bandwidth of DRAM by memory clock and bus width; None where they are unknown
     """
 
     REPEATS = 5
@@ -70,18 +70,24 @@ class Bench:
         self._functions = {entry: gpu.load(cubin, entry) for cubin, entries in modules.values() for entry in entries}
 
     def upload(self, array: NDArray[Any]) -> Any:
-        """A device array with a copy of `array`."""
+        """Return a device array with a copy of `array`."""
         return self.gpu.upload(array)
 
     def launch(
         self, entry: str, grid: int, block: int, data: Any, count: int, other: int = 0, shared_bytes: int = 0
     ) -> Warps:
-        """The fastest of a few launches, as the others waited for something else, such as a cold cache."""
+        """Launch a kernel a few times, and return what the warps of the fastest launch wrote.
+
+        The other launches waited for something else, such as a cold cache.
+        """
         tries = [self._once(entry, grid, block, data, count, other, shared_bytes) for _ in range(self.REPEATS)]
         return min(tries, key=lambda warps: int((warps.stop - warps.start).max()))
 
     def launch_words(self, entry: str, data: Any, count: int, words: int) -> NDArray[np.int64]:
-        """All `words` that the one warp of a launch wrote, of a kernel that writes more than the usual words."""
+        """Launch a kernel on one warp, and return the 64-bit words that it wrote, of which there are `words`.
+
+        This is for a kernel that writes more than the WORDS_PER_WARP words that others write.
+        """
         out = self.gpu.upload(np.zeros(words, np.int64))
         self.gpu.launch(self._call(entry, 1, 32, out, data, count, 0, 0))
         self.gpu.synchronize()
@@ -98,7 +104,11 @@ class Bench:
     def time_us(
         self, entry: str, grid: int, block: int, data: Any, count: int, other: int = 0, launches: int = 1
     ) -> float:
-        """Device time of one of `launches` in a row, the least of a few tries; several launches are made as a graph."""
+        """Return the device time of one launch in microseconds.
+
+        It is the least of a few tries, each of which makes `launches` launches in a row; several are made as a CUDA
+        graph.
+        """
         call = self._call(entry, grid, block, self._out(grid, block), data, count, other, 0)
 
         def launch_all() -> None:
@@ -119,7 +129,7 @@ class Bench:
         return float(min(times))
 
     def clock_mhz(self) -> float | None:
-        """The SM clock now; None where it is unknown."""
+        """Return the present SM clock; None where it is unknown."""
         return self.gpu.nvml.clock("sm")
 
     def _out(self, grid: int, block: int) -> Any:
@@ -135,11 +145,14 @@ class Bench:
 
 
 def address(array: Any) -> int:
-    """Where a device array begins; 0 for None."""
+    """Return the address at which a device array begins; 0 for None."""
     return 0 if array is None else int(array.__cuda_array_interface__["data"][0])
 
 
 def cycles_per_step(bench: Bench, entry: str, block: int, data: Any, count: int) -> float:
-    """Cycles that one step of an unrolled kernel takes on an SM: the difference of two unrolls, without the loop."""
+    """Return the cycles that one step of an unrolled kernel takes on an SM, with those of the loop left out.
+
+    They come from the difference of two kernels that repeat the step differently often (see `ptx`).
+    """
     few, many = (bench.launch(f"{entry}_{n}", 1, block, data, count).cycles for n in UNROLLS)
     return (many - few) / (count * (UNROLLS[1] - UNROLLS[0]))

@@ -47,7 +47,7 @@ def prepare(arch: str, folder: Path, groups: Iterable[str] = tuple(GROUPS)) -> N
 
 
 def read(folder: Path) -> MicroBundle:
-    """Read the folder. Raises GemmsimError, one line, where it holds no microbenchmarks."""
+    """Read a folder that `prepare` has written. Raises GemmsimError, one line, where it holds no microbenchmarks."""
     try:
         data = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         modules = {

@@ -11,9 +11,9 @@ from .bench import Bench, Found, Raw, address, cycles_per_step
 from .ptx import UNROLLS, fold, kernel, unrolled
 
 LINE_WORDS = 16  # 64-bit words in a line
-L1_BYTES = 8 << 10
-L2_BYTES = 4 << 20
-VISITED = 4096  # lines that a chase through L2 or DRAM visits
+L1_BYTES = 8 << 10  # memory that a chase through L1 covers
+L2_BYTES = 4 << 20  # memory that a chase through L2 covers
+VISITED = 4096  # lines that a chase through L2 or DRAM visits; one through L1 visits all of its memory
 WIDTHS = {32: 1, 64: 2, 128: 4}
 _RING = 16  # elements of the ring in shared memory
 
@@ -57,7 +57,10 @@ def _last() -> str:
 
 
 def _shared(bits: int, words: int) -> dict[str, str]:
-    """Chases through a ring of `_RING` elements, each of which holds the address of the next in its first word."""
+    """Return the kernels that chase through a ring of `_RING` elements in shared memory.
+
+    Each element holds the address of the next one in its first word.
+    """
     size = bits // 8
     lines = ["mov.u32 %r10, area;"]
     for i in range(_RING):
@@ -73,7 +76,7 @@ def _shared(bits: int, words: int) -> dict[str, str]:
 
 
 def ring(base: int, size_bytes: int, visited: int, seed: int = 0) -> NDArray[np.uint64]:
-    """The contents of `size_bytes` of memory at the address `base`, as 64-bit words.
+    """Return the contents of `size_bytes` of memory at the address `base`, as 64-bit words.
 
     `visited` lines all over it, in random order, each hold the address of the next; the first line is one of them, and
     the chase begins there.
@@ -98,7 +101,7 @@ def _some(random: np.random.Generator, lines: int, visited: int) -> NDArray[np.i
 
 
 def run(bench: Bench, arch: str) -> Raw:
-    """Samples in cycles: means of chases, and single accesses of those through L2 and DRAM."""
+    """Measure cycles per load: the means of chases, and for L2 and DRAM also each load of a chase."""
     raw: Raw = {}
     for bits in WIDTHS:
         raw[f"shared_{bits}"] = cycles_per_step(bench, f"chase_shared_{bits}", 32, None, 64)
@@ -123,7 +126,7 @@ def _on_device(bench: Bench, size_bytes: int, visited: int) -> Any:
 
 
 def _each(bench: Bench, data: Any, count: int, warm: bool = True) -> list[int]:
-    """Cycles of each access of the chase, with those of the clocks and the store."""
+    """Return the cycles of each load of a chase; reading the clock and a store are included in them."""
     if warm:
         bench.launch_words("each_cg", data, count, 4 + count)
     words = bench.launch_words("each_cg", data, count, 4 + count)
@@ -131,7 +134,7 @@ def _each(bench: Bench, data: Any, count: int, warm: bool = True) -> list[int]:
 
 
 def near_and_far(each: list[int]) -> tuple[float, float]:
-    """The centres of the two clusters of latencies, which are equal where there is only one cluster.
+    """Return the centres of the two clusters of latencies, which are equal where there is only one cluster.
 
     Outliers such as TLB misses are left out.
     """
@@ -147,9 +150,10 @@ def near_and_far(each: list[int]) -> tuple[float, float]:
 
 
 def values(raw: Raw) -> list[Found]:
-    """The values of a preset.
+    """Return the values of a preset.
 
-    The clocks and the store around a single access always take the same time: the difference to the mean of the chase.
+    Where each load is timed by itself, reading the clock and a store always add the same time. It is the mean of these
+    times less the mean of the chase.
     """
     shared = [raw[f"shared_{bits}"] for bits in WIDTHS]
     # A 32-bit pointer needs arithmetic on a GPU with 64-bit addresses, so its latency is taken to be the 64-bit one.

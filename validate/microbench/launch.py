@@ -7,10 +7,10 @@ import numpy as np
 from .bench import Bench, Found, Raw
 from .ptx import fold, kernel
 
-SPINS = (2_000, 4_000, 8_000, 16_000)  # cycles
+SPINS = (2_000, 4_000, 8_000, 16_000)  # cycles that a kernel spins
 LAUNCHES = 50
-GENERATIONS = 8
-_MOST_SHARED = 48 << 10
+GENERATIONS = 8  # blocks that run one after another on each SM
+_MOST_SHARED = 48 << 10  # bytes of static shared memory that a block can have
 
 
 def kernels(arch: str) -> dict[str, str]:
@@ -40,7 +40,7 @@ WAIT:
 
 
 def run(bench: Bench, arch: str) -> Raw:
-    """Samples: the times of kernels that spin, the clock by the wall clock, and the gaps between blocks."""
+    """Measure the times of kernels that spin, the SM clock by the wall clock, and the gaps between blocks."""
     raw: Raw = {"clock_mhz": bench.clock_mhz(), "spin_us": {}}
     for cycles in SPINS:
         raw["spin_us"][str(cycles)] = bench.time_us("spin", bench.sms, 32, None, 1, cycles, LAUNCHES)
@@ -53,7 +53,10 @@ def run(bench: Bench, arch: str) -> Raw:
 
 
 def gaps(start: np.ndarray, stop: np.ndarray, sm: np.ndarray, warps_per_block: int) -> list[int]:
-    """Cycles from the last clock of a block to the first of the next block on its SM, which runs one at a time."""
+    """Return the cycles from each block's last clock to the first clock of the next block on its SM.
+
+    `start`, `stop` and `sm` have one element for each warp (see `Warps`), and an SM runs one block at a time.
+    """
     first = start.reshape(-1, warps_per_block).min(axis=1)
     last = stop.reshape(-1, warps_per_block).max(axis=1)
     where = sm.reshape(-1, warps_per_block)[:, 0]
@@ -67,7 +70,10 @@ def gaps(start: np.ndarray, stop: np.ndarray, sm: np.ndarray, warps_per_block: i
 
 
 def values(raw: Raw) -> list[Found]:
-    """Fit a line through launch times against cycles: its slope tells the clock, its value at no cycles the launch."""
+    """Fit a line through launch times against cycles; return the values of a preset.
+
+    The slope of the line tells the clock, and its value at no cycles the overhead of a launch.
+    """
     cycles = np.array([int(count) for count in raw["spin_us"]], float)
     slope, overhead = np.polyfit(cycles, np.array(list(raw["spin_us"].values()), float), 1)
     clock_hz = 1e6 / slope

@@ -1,4 +1,4 @@
-"""Makes a GPU file for `--gpu` of raw samples; each value says how it was measured."""
+"""Makes a GPU file for `--gpu` from raw samples; each value says how it was measured."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from .groups import GROUPS
 
 
 def found_in(raw: dict[str, Any]) -> list[Found]:
-    """The values that the samples of all groups give, also those for which no preset has a field."""
+    """Return the values that the samples of all groups give, also those for which no preset has a field."""
     return [found for name, samples in raw["samples"].items() for found in GROUPS[name].values(samples)]
 
 
 def base_preset(raw: dict[str, Any]) -> str:
-    """The preset to extend: that of this GPU, else one of its architecture. Raises GemmsimError where there is none."""
+    """Return the preset to extend: that of the GPU, else the one of its architecture with the nearest number of SMs.
+
+    Raises GemmsimError where no preset is of this architecture.
+    """
     own = preset_of(raw["machine"]["device"])
     if own in preset_names():
         return own
@@ -31,7 +34,10 @@ def base_preset(raw: dict[str, Any]) -> str:
 
 
 def preset(raw: dict[str, Any], extends: str) -> str:
-    """The text of the file. The driver's numbers of SMs and bytes of L2 are in it where they differ from `extends`."""
+    """Return the text of the GPU file that extends the preset or file `extends` by the measured values.
+
+    The number of SMs and the bytes of L2 that the driver states are in it where they differ from those of `extends`.
+    """
     base = load_gpu(extends)
     machine = raw["machine"]
     how = f"measured by gemmsim-validate microbench on {machine['device']}, {raw['date']}"
@@ -52,7 +58,7 @@ def preset(raw: dict[str, Any], extends: str) -> str:
 
 
 def summary(raw: dict[str, Any], extends: str) -> str:
-    """The measured values beside those of `extends`, and the shared accesses that the bank model gets wrong."""
+    """Return a text with the measured values beside those of `extends`, and what shared accesses are modelled wrong."""
     base = load_gpu(extends)
     rows = []
     for found in found_in(raw):

@@ -2,8 +2,8 @@
 
 A kernel takes (out, data, count, other). Each warp writes four 64-bit words to out[warp]: the clock before, the clock
 after, the SM and the sink. A step is repeated `n` times in a loop of `count` rounds. Two kernels with different `n` are
-timed, and the difference of their times over the difference of their steps holds nothing of the loop itself. The
-compiler does not unroll any further.
+timed: the difference of their times, divided by the difference of their steps, is the time of a step without the loop's
+own instructions. The compiler does not unroll any further.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ UNROLLS = (32, 96)  # how often a step is repeated in the two kernels
 
 
 def module(arch: str, kernels: dict[str, str]) -> str:
-    """One PTX module of all `kernels` for the architecture `arch` ("sm_90")."""
+    """Return one PTX module of all `kernels` for the architecture `arch` ("sm_90")."""
     return "\n".join([".version 8.7", f".target {arch}", ".address_size 64", *kernels.values()])
 
 
 def unrolled(
     entry: str, before: str, step: Callable[[int], str], after: str, shared_bytes: int = 0, timed: bool = True
 ) -> dict[str, str]:
-    """The kernels `entry`_32 and `entry`_96 (see UNROLLS), whose i-th step is step(i)."""
+    """Return the kernels `entry`_32 and `entry`_96 (see UNROLLS), whose i-th step is step(i), as PTX by name."""
     return {
         f"{entry}_{n}": kernel(f"{entry}_{n}", before, "\n".join(map(step, range(n))), after, shared_bytes, timed)
         for n in UNROLLS
@@ -33,11 +33,12 @@ def unrolled(
 
 
 def kernel(entry: str, before: str, body: str, after: str, shared_bytes: int = 0, timed: bool = True) -> str:
-    """A kernel whose timed part is `body` in a loop of %count rounds.
+    """Return the PTX of a kernel whose timed part is `body` in a loop of %count rounds.
 
-    before, body and after may use %r (b32), %d (b64), %f (f32), %g (f64) and %p (predicates) but for %p0 and %i, and
-    read %data, %count, %other, %thread, %lane, %block and the shared array `area`. `after` leaves what it computed in
-    %sink (b32), for which the last clock waits. Without `timed`, clocks and SM are 0.
+    `before`, `body` and `after` may use the registers %r (b32), %d (b64), %f (f32), %g (f64) and %p (predicates), but
+    neither %p0 nor %i. They may read %data, %count, %other, %thread, %lane, %block and the shared array `area`. `after`
+    leaves what it computed in %sink (b32), for which the last clock waits. Without `timed`, the kernel writes 0 as both
+    clocks and the SM.
     """
     values = {
         "entry": entry,
@@ -58,5 +59,5 @@ def _frame() -> str:
 
 
 def fold(registers: list[str]) -> str:
-    """PTX that makes %sink depend on b32 registers."""
+    """Return PTX that makes %sink depend on b32 registers."""
     return "\n".join(f"xor.b32 %sink, %sink, {register};" for register in registers)

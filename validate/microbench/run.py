@@ -20,10 +20,10 @@ VERSION = 1
 
 
 def run(bundle: MicroBundle, bench: Bench, machine: dict[str, Any], output: Path) -> dict[str, Any]:
-    """Measure the groups of a bundle and return the samples, which are written to `output` after each group.
+    """Measure the groups of a bundle and return the samples with a description of the machine.
 
-    The error of a group that fails is noted, and the others go on. Raises GemmsimError where the bundle is for another
-    architecture.
+    They are written to `output` after each group. The error of a group that fails is noted, and the others go on.
+    Raises GemmsimError where the bundle is for another architecture.
     """
     wanted = "".join(map(str, machine["compute_capability"]))
     if bundle.arch != f"sm_{wanted}":

@@ -1,7 +1,7 @@
 """Measures wavefronts of shared loads and stores by lane map, and of global loads by stride.
 
-Many equal requests in a row give cycles per request. Those of 32-way conflicts say how many wavefronts the data stage
-takes in a cycle; the wavefronts of any request are its cycles times that number.
+Many equal requests in a row give cycles per request. The cycles of a request with 32-way conflicts say how many
+wavefronts the data stage takes in a cycle; the wavefronts of any request are its cycles times that number.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ WIDTHS = {32: 1, 64: 2, 128: 4}
 WARPS = 16
 ROUNDS = 16
 GLOBAL_STRIDES = (1, 2, 3, 4, 8, 16, 32, 33)  # in units of the access's size
-_AHEAD = 8  # loads that a warp has under way
+_AHEAD = 8  # loads that a warp has under way at once
 # The offset of a lane into the array is in the lane's own word of a table at %data.
 _LANE_OFFSET = "mul.wide.u32 %d0, %lane, 4; add.u64 %d0, %d0, %data; ld.global.u32 %r0, [%d0];"
-
+# Global loads read behind the table, which has 128 bytes.
 _PLACE = "cvt.u64.u32 %d1, %r0; add.u64 %d1, %d1, %data; add.u64 %d1, %d1, 128;"
 
 
@@ -61,16 +61,16 @@ def _braced(registers: list[str]) -> str:
 
 
 def _use(group: list[str], i: int) -> str:
-    """PTX that combines what was loaded, so that the compiler cannot leave the loads out.
+    """Return PTX that combines what the i-th step loaded, so that the compiler cannot leave the loads out.
 
-    The barrier of the warp keeps the compiler from moving so many loads ahead that they need too many registers.
+    A barrier of the warp keeps the compiler from moving so many loads ahead that they need too many registers.
     """
     used = "".join(f" xor.b32 %r{2 + j}, %r{2 + j}, {name};" for j, name in enumerate(group))
     return used + (" bar.warp.sync -1;" if i % _AHEAD == _AHEAD - 1 else "")
 
 
 def run(bench: Bench, arch: str) -> Raw:
-    """Samples as {"lds_32": {map: cycles of a request on an SM}, ..., "ldg_32": {stride: cycles}}."""
+    """Measure {"lds_32": {map: cycles of a request on an SM}, ..., "ldg_32": {stride: cycles}}."""
     raw: Raw = {}
     for bits in WIDTHS:
         size = bits // 8
@@ -86,7 +86,7 @@ def run(bench: Bench, arch: str) -> Raw:
 
 
 def _table(bench: Bench, stride_bytes: int) -> Any:
-    """A device array of the lanes' offsets, and behind them the memory that the loads go to."""
+    """Return a device array of the lanes' offsets, and behind them the memory that the loads go to."""
     memory = np.zeros((128 + 128 * 96 + WARP_LANES * 33 * 16) // 4 + 64, np.uint32)
     memory[:WARP_LANES] = stride_bytes * np.arange(WARP_LANES)
     return bench.upload(memory)
@@ -97,7 +97,11 @@ def _cycles(bench: Bench, entry: str, data: Any) -> float:
 
 
 def values(raw: Raw) -> list[Found]:
-    """The rates of the data stage, by 32-way conflicts, where nothing else limits, and by requests of one wavefront."""
+    """Return two rates of the data stage.
+
+    Its wavefronts per cycle come from 32-way conflicts, where nothing else limits, and its cycles per request from
+    requests of one wavefront.
+    """
     conflict, single = raw["lds_32"]["stride_32"], raw["lds_32"]["stride_1"]
     return [
         Found("shared.wavefronts_per_cycle", 32 / conflict, "32-bit loads with 32-way conflicts"),
@@ -106,7 +110,7 @@ def values(raw: Raw) -> list[Found]:
 
 
 def against_model(raw: Raw) -> list[tuple[str, str, float, int]]:
-    """(kind, map, measured wavefronts, wavefronts by gemmsim.memory.requests.banks) of every shared access."""
+    """Return (kind, map, measured wavefronts, wavefronts by gemmsim.memory.requests.banks) of every shared access."""
     from gemmsim.memory.requests.banks import wavefronts
 
     rate = 32 / raw["lds_32"]["stride_32"]

@@ -24,16 +24,16 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """Predicted / measured; None where only the measured value is 0."""
+        """Predicted / measured: 1 where both are 0, None where only the measured value is."""
         if self.measured == 0:
             return 1.0 if self.predicted == 0 else None
         return self.predicted / self.measured
 
 
 def compared(predicted: Mapping[str, float | None], measured: Mapping[str, float]) -> list[Row]:
-    """The metrics that both have, in the order of the table of metrics. The time in ns is among them.
+    """Return the metrics that are both predicted and measured, in the order of METRICS. The time in ns is among them.
 
-    Raises GemmsimError where they have none in common.
+    Raises GemmsimError where there are none.
     """
     rows = []
     for name in (*METRICS, *sorted(set(predicted) - set(METRICS))):
@@ -46,7 +46,7 @@ def compared(predicted: Mapping[str, float | None], measured: Mapping[str, float
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows as a table in plain text."""
+    """Show the rows as a table in plain text."""
     width = max(len(row.metric) for row in rows)
     lines = [f"{'metric':{width}} {'predicted':>16} {'measured':>16} {'ratio':>8}"]
     for row in rows:
@@ -56,7 +56,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def record(launch: ProfiledLaunch, case: Mapping[str, Any], gpu: str, arch: str) -> dict[str, Any]:
-    """A record (see record.schema.json) of an imported launch, whose id, subject and problem are in `case`.
+    """Make the record (see record.schema.json) of an imported launch, whose id, subject and problem are in `case`.
 
     The profiler's own time is among the counters. It was taken under the profiler's cache control, so it is not put
     into the record's `time`.

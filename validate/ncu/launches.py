@@ -15,7 +15,7 @@ _DIMS = ("launch__grid_dim_{}", "launch__block_dim_{}")
 
 
 def read_launches(path: Path) -> list[ProfiledLaunch]:
-    """The launches of an .ncu-rep file or of a raw page as CSV, in order.
+    """Return the launches in an .ncu-rep file or in a raw page as CSV, in order.
 
     An .ncu-rep file is read by the ncu-report wheel. Raises GemmsimError, one line, for another kind of file, for one
     without launches, or where the wheel is missing.
@@ -56,7 +56,7 @@ def _from_report(path: Path) -> list[ProfiledLaunch]:
 
 
 def _action(action: Any, text_kind: int) -> ProfiledLaunch:
-    """One launch of a report. Metrics of the kind `text_kind` are left out, as they would read as 0."""
+    """Read one launch of a report. Metrics of the kind `text_kind` are left out, as they would read as 0."""
     metrics, device = {}, ""
     for name in action.metric_names():
         metric = action.metric_by_name(name)
@@ -69,7 +69,7 @@ def _action(action: Any, text_kind: int) -> ProfiledLaunch:
 
 
 def select(launches: Sequence[ProfiledLaunch], pattern: str | None, index: int | None) -> ProfiledLaunch:
-    """The one launch that the user means.
+    """Return the one launch that the user means.
 
     pattern  a regular expression that the kernel's name must match; None: every kernel fits
     index    which of the launches that fit, from 0; None: the last one, as the first ones may be warm-ups

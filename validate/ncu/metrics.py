@@ -1,4 +1,4 @@
-"""Which of Nsight Compute's metrics we ask for, and which of them a record keeps."""
+"""Chooses which of Nsight Compute's metrics we ask for, and which of them a record keeps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECTIONS = (
     "WarpStateStats",
     "InstructionStats",
 )
-# The timing model is compared with these too, which the table of metrics does not have.
+# Further metrics that the timing model is compared with; METRICS does not have them.
 _BEYOND_THE_TABLE = (
     "l1tex__data_bank_reads.avg.pct_of_peak_sustained_active",
     "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_active",
@@ -46,12 +46,12 @@ _DROPPED_PATTERN = re.compile(
 
 
 def wanted_metrics() -> list[str]:
-    """The metrics to ask Nsight Compute for beside SECTIONS. Every launch has those named launch__ anyway."""
+    """Return the metrics to ask for beside SECTIONS, without those named launch__, which every launch has anyway."""
     return sorted({name for name in (*METRICS, *_BEYOND_THE_TABLE) if not name.startswith("launch__")})
 
 
 def kept_counters(counters: Mapping[str, float]) -> dict[str, float]:
-    """The counters that a record keeps, whole numbers as integers."""
+    """Return those of the counters that a record keeps, with whole numbers as integers."""
     names = {*METRICS, *_BEYOND_THE_TABLE}
     return {
         name: int(value) if float(value).is_integer() else value

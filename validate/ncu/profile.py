@@ -30,7 +30,10 @@ _UNKNOWN = re.compile(
 
 @dataclass
 class Profiler:
-    """How ncu is called. Metrics and sections that it says it does not know are dropped."""
+    """How ncu is called: its path `tool`, and the metrics and sections that it is asked for.
+
+    `drop_unknown` drops those that ncu says it does not know.
+    """
 
     tool: str
     metrics: list[str] = field(default_factory=wanted_metrics)
@@ -38,25 +41,25 @@ class Profiler:
 
     @classmethod
     def find(cls) -> Profiler | None:
-        """The ncu in PATH, else the one where the CUDA toolkit puts it; None where there is none."""
+        """Return a profiler with the ncu in PATH, else with that of the CUDA toolkit; None where there is neither."""
         places = [shutil.which("ncu"), *sorted(map(str, Path("/usr/local").glob("cuda*/bin/ncu")), reverse=True)]
         return next((cls(place) for place in places if place and Path(place).is_file()), None)
 
     def version(self) -> str:
-        """The tool with its version, "ncu 2025.3.1"."""
+        """Return the tool with its version, such as "ncu 2025.3.1"."""
         done = subprocess.run([self.tool, "--version"], capture_output=True, text=True, check=False)
         words = re.findall(r"Version (\S+)", done.stdout)
         return f"ncu {words[0]}" if words else "ncu"
 
     def command(self, report: Path, child: Sequence[str]) -> list[str]:
-        """The command line that profiles `child` and writes the report."""
+        """Return the command line that profiles the command `child` and writes the file `report`."""
         sections = [word for section in self.sections for word in ("--section", section)]
         metrics = ["--metrics", ",".join(self.metrics)] if self.metrics else []
         controls = ["--clock-control", CLOCK_CONTROL, "--cache-control", CACHE_CONTROL]
         return [self.tool, *controls, *sections, *metrics, "--force-overwrite", "--export", str(report), *child]
 
     def shown_command(self) -> str:
-        """The command line without this machine's paths, for the record."""
+        """Return the command line without this machine's paths, for the record."""
         words = self.command(Path("REPORT"), ["PROGRAM"])
         return " ".join(["ncu", *words[1:]])
 
@@ -76,9 +79,9 @@ def profile(
 ) -> dict[str, dict[str, float]]:
     """Profile the cases with these ids; return their counters by id.
 
-    `child` is the command that launches the cases whose ids are in a file, its last argument, which is added here. The
-    child appends the id of each case that it has launched to FILE.launched, so that a case that fails there does not
-    shift the others. Raises GemmsimError where ncu may not or cannot profile.
+    `child` is a command that launches cases. Its last argument, which is added here, is a FILE of their ids. The child
+    appends the id of each case that it has launched to FILE.launched, so that a case that fails there does not shift
+    the others. Raises GemmsimError where ncu may not or cannot profile.
     """
     with tempfile.TemporaryDirectory() as folder:
         wanted, report = Path(folder) / "cases", Path(folder) / "report"
@@ -126,14 +129,14 @@ def _run(command: Sequence[str], environment: Mapping[str, str], timeout_s: floa
 
 
 def _told(said: str) -> str:
-    """The line of ncu's output that tells most."""
+    """Return the line of ncu's output that tells most about what went wrong."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("==ERROR==") or "error" in line.lower()]
     return (errors or lines or ["it said nothing"])[-1][:300]
 
 
 def profiled(profiler: Profiler, version: str) -> dict[str, Any]:
-    """The record's `profile` of a case that has counters."""
+    """Return the record's `profile` for a case that has counters."""
     return {
         "status": "profiled",
         "tool": version,

@@ -26,7 +26,8 @@ _PER = ("/block", "/thread", "/SM", "/sm")
 class ProfiledLaunch:
     """One launch that Nsight Compute profiled.
 
-    grid, block  empty where the file does not say them
+    grid, block  their sizes; empty where the file does not state them
+    device       the GPU's name; empty where the file does not state it
     metrics      in base units: bytes, nanoseconds, Hz
     """
 
@@ -38,7 +39,7 @@ class ProfiledLaunch:
 
 
 def parse_raw_page(text: str) -> list[ProfiledLaunch]:
-    """The launches, in the order of the file. Raises GemmsimError where the text is no raw page.
+    """Return the launches, in the order of the file. Raises GemmsimError where the text is no raw page.
 
     Lines before the table, which are ncu's own `==PROF==` messages and the program's output, are skipped. Values that
     are no numbers are left out.
@@ -81,7 +82,7 @@ def _number(text: str) -> float | None:
 
 
 def unit_factor(unit: str) -> float:
-    """The factor from a unit, as Nsight Compute writes it, to its base unit: bytes, nanoseconds or Hz."""
+    """Return the factor from a unit, as Nsight Compute writes it, to its base unit: bytes, nanoseconds or Hz."""
     unit = unit.strip()
     if unit in _PER_SECOND:
         return _PER_SECOND[unit]

@@ -1,4 +1,4 @@
-"""One record as a `Case`: which launch was measured on which GPU, how long it took, and what was counted.
+"""Reads records as `Case`s: which launch was measured on which GPU, how long it took, and what was counted.
 
 A record of kind "measured" is kept with the machine code that ran, so that its replay needs no compiler and does not
 depend on one. A record of kind "published" names its source; CUDA C++ of our own in `cuda/` stands for its kernel.
@@ -14,8 +14,8 @@ from gemmsim.support.errors import GemmsimError
 
 from .files import FOLDER, cubin_path, read_records
 
-# A prediction is compared with the first of these times that a case has. Times of launches whose operands are in no
-# cache come first.
+# Ways in which times were taken. A prediction is compared with the first of them that a case has. Times of launches
+# whose operands are in no cache come first.
 TIMES = ("rotated", "published", "back_to_back", "single_launch")
 # A calibration and the tables of times take the first of these instead.
 CALIBRATED_TO = ("back_to_back", "published", "rotated")
@@ -25,7 +25,7 @@ CALIBRATED_TO = ("back_to_back", "published", "rotated")
 class Series:
     """The times of one launch that were taken in one way.
 
-    median_us  of the samples, or the one value that a source states
+    median_us  the median of the samples, or the one value that a source states
     in_a_row   for a published time: whether its source launched the kernel in a row, on the same operands
     """
 
@@ -38,7 +38,7 @@ class Case:
     """One launch of a GEMM kernel on a real GPU.
 
     kind       "measured" or "published"
-    name       of the kernel; `rung` says whether it is one of the ladder's
+    name       name of the kernel; `rung` says whether it is a rung of the ladder
     gpu        name of the preset that predicts the launch
     grid, block  zeros where they are unknown, as for a library's kernel
     times      by the way they were taken: "back_to_back", "rotated", "single_launch", "published"
@@ -77,11 +77,11 @@ class Case:
 
     @property
     def calibrated_time_us(self) -> float | None:
-        """The median of `calibrated_time`; None where the launch was only counted."""
+        """The median of the times that `calibrated_time` names; None where the launch was only counted."""
         return self.times[self.calibrated_time].median_us if self.calibrated_time else None
 
     def warm(self, way: str) -> bool:
-        """Whether launches that were timed in this way found L2 as the launch before had left it."""
+        """Whether launches that were timed in the way `way` found L2 as the launch before had left it."""
         return way == "back_to_back" or (way in self.times and self.times[way].in_a_row)
 
     @property
@@ -96,10 +96,10 @@ class Case:
 
 
 def load_cases(folder: Path = FOLDER / "h200") -> tuple[Case, ...]:
-    """The cases of all files in a folder, sorted by id.
+    """Return the cases of all files in a folder, sorted by id.
 
-    Raises GemmsimError where there is none, where two have the same id, or where a file is damaged or of another
-    version.
+    Raises GemmsimError where there is no case, where two cases have the same id, or where a file is damaged or of
+    another version.
     """
     cases = [case for path in sorted(folder.glob("*.json")) for case in load_file(path)]
     if not cases:
@@ -113,7 +113,7 @@ def load_cases(folder: Path = FOLDER / "h200") -> tuple[Case, ...]:
 
 
 def load_file(path: Path) -> tuple[Case, ...]:
-    """The cases of one file, in its order; their cubins lie in `cubins/` beside it."""
+    """Return the cases of one file, in its order; their cubins lie in `cubins/` beside it."""
     records = read_records(path)
     try:
         return tuple(_case(record, path.parent) for record in records)

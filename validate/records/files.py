@@ -23,7 +23,7 @@ _CUBIN_NAME_DIGITS = 16
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
-    """The records of a file as they stand. Raises GemmsimError, one line, for a file that holds no records."""
+    """Return the records of a file as JSON data. Raises GemmsimError, one line, for a file that holds no records."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -51,17 +51,17 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def cubin_name(sha256: str) -> str:
-    """The file name of a cubin in a bundle, from its hash."""
+    """Return the file name of a cubin in a bundle, from its hash."""
     return f"{sha256[:_CUBIN_NAME_DIGITS]}.cubin"
 
 
 def cubin_path(folder: Path, sha256: str) -> Path:
-    """The path of the compressed cubin that belongs to a record in `folder`."""
+    """Return the path of the compressed cubin with that hash, which belongs to a record in `folder`."""
     return folder / "cubins" / f"{cubin_name(sha256)}.z"
 
 
 def read_cubin(path: Path) -> bytes:
-    """A cubin, decompressed. Raises GemmsimError where it is missing or damaged."""
+    """Read a compressed cubin. Raises GemmsimError where it is missing or damaged."""
     try:
         return zlib.decompress(path.read_bytes())
     except (OSError, zlib.error) as error:

@@ -21,7 +21,7 @@ DEFAULT_ARGUMENTS = ["A", "B", "C", "alpha", "beta"]
 
 
 def launch_of(case: Case, seed: int = 0) -> LaunchSpec:
-    """The launch of a case, with random operands.
+    """Return the launch that predicts a case, with random operands.
 
     Raises GemmsimError where the record names no code that can be executed, or where that code is missing.
     """
@@ -63,7 +63,7 @@ def _kernel(case: Case) -> KernelSource:
 
 
 def _arguments(case: Case, names: list[str]) -> dict[str, Argument]:
-    """Name -> argument, of the scalars and of those arrays that are among `names`."""
+    """Return by name all scalar arguments, the arrays of zeros, and those of A, B, C and bias that are in `names`."""
     problem = case.data["problem"]
     m, n, k, dtype, result = case.m, case.n, case.k, case.dtype, case.result_dtype
     alpha, beta = problem.get("alpha", 1), problem.get("beta", 0)

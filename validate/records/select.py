@@ -10,9 +10,10 @@ from .files import FOLDER
 
 
 def replayable_cases(folders: Sequence[Path] = ()) -> tuple[Case, ...]:
-    """All cases in the folders whose code is ours, in the folders' order; without folders, those that ship.
+    """Return all cases in the folders whose code is ours, in the folders' order.
 
-    Records of other code, which are cuBLAS's, cannot be replayed and are left out.
+    Without folders, these are cases of the records that ship. Records of other code, which are cuBLAS's, cannot be
+    replayed and are left out.
     """
     chosen = folders or [path for path in sorted(FOLDER.iterdir()) if path.is_dir() and any(path.glob("*.json"))]
     cases = [case for folder in chosen for case in load_cases(folder)]

@@ -13,9 +13,9 @@ from .files import cubin_name, cubin_path, read_records, write_bytes, write_reco
 def store(run: Path, bundle: Path, into: Path) -> tuple[int, list[str]]:
     """Merge the records of the file `run` into the folder `into`; their cubins are in the folder `bundle`.
 
-    A record replaces the stored one of the same id. Counters of the same machine code that the new record lacks stay.
-    Cubins that no record names any more are removed. Returns how many records were stored, and one line for each record
-    that was left out, with the reason.
+    A record replaces the stored one of the same id. If it has no counters and its machine code is still the same, the
+    stored counters stay. Cubins that no record names any more are removed. Returns how many records were stored, and
+    one line for each record that was left out, with the reason.
     """
     files: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
     for path in sorted(into.glob("*.json")):
@@ -39,7 +39,10 @@ def store(run: Path, bundle: Path, into: Path) -> tuple[int, list[str]]:
 
 
 def keep_cubins(run: Path, bundle: Path, into: Path | None = None) -> None:
-    """Copy the cubins of a file's records to `cubins/` beside it, or in the folder `into`, and compress them."""
+    """Copy the cubins of the records in the file `run` from the folder `bundle`, and compress them.
+
+    They go to `cubins/` in the folder `into`, or beside the file where that is None.
+    """
     for sha256 in {record["subject"].get("cubin_sha256") for record in read_records(run)} - {None}:
         target = cubin_path(into or run.parent, sha256)
         source = bundle / cubin_name(sha256)

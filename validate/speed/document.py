@@ -1,4 +1,4 @@
-"""The text of docs/speed.md: tables of what `gemmsim-validate speed` measured, and on which kind of machine."""
+"""Writes the text of docs/speed.md: what `gemmsim-validate speed` measured, as tables, and on which kind of machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GOAL_SIZES = (4096, 8192)
 def document(
     cells: Sequence[Cell], profiles: Sequence[Profile], gpu: str, rounds: int, command: str, load: float
 ) -> str:
-    """The page. `load` is how many processes wanted a core on average during the run, this one included."""
+    """Return the page; `load` is how many processes, this one included, wanted a core on average during the run."""
     taken = "once" if rounds == 1 else f"the quickest of {rounds}"
     return "\n".join(
         [
@@ -48,7 +48,7 @@ def document(
 
 
 def machine(load: float) -> str:
-    """The machine in words: its cores, processor architecture, system and versions."""
+    """Describe the machine in words: cores, processor architecture, system, versions, and `load` as in `document`."""
     python = f"{platform.python_implementation()} {platform.python_version()}"
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba"))
     busy = f"{load:.1f} processes wanted a core on average meanwhile"

@@ -20,9 +20,10 @@ STEPS_MODULE = f"{__package__}.steps"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one process took.
+    """The time and memory that one process took.
 
-    cpu_s    user and system time
+    wall_s   wall-clock time
+    cpu_s    CPU time, user and system
     peak_mb  the most resident memory, in 10^6 bytes
     failed   why there is no result; "" where there is one
     """
@@ -35,7 +36,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What the prediction of one rung at one size, M = N = K, took."""
+    """What the process that predicted one rung at one size, M = N = K, took."""
 
     kernel: str
     size: int
@@ -53,10 +54,10 @@ class Profile:
 
 
 def measured(command: Sequence[str], limit_s: float) -> Run:
-    """Run a command and end it after `limit_s` seconds. That needs wait4, which Windows lacks.
+    """Run a command, which is ended after `limit_s` seconds, and return what it took.
 
-    Linux counts the memory that this process had when it started the other as the other's, so `peak_mb` is at least
-    that.
+    That needs wait4, which Windows lacks. Linux counts the memory that this process has when it starts the command as
+    the command's, so `peak_mb` is never less than that.
     """
     with tempfile.TemporaryFile() as errors:
         begin = time.perf_counter()
@@ -71,7 +72,7 @@ def measured(command: Sequence[str], limit_s: float) -> Run:
         process.returncode = os.waitstatus_to_exitcode(status)
         errors.seek(0)
         lines = errors.read().decode(errors="replace").strip().splitlines()
-    unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss in bytes, see getrusage(2)
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes in a unit of ru_maxrss, see getrusage(2)
     failed = ""
     if process.returncode < 0:
         failed = f"over {limit_s:g} s" if wall_s >= limit_s else f"ended by signal {-process.returncode}"
@@ -81,7 +82,10 @@ def measured(command: Sequence[str], limit_s: float) -> Run:
 
 
 def quickest(command: Sequence[str], rounds: int, limit_s: float) -> Run:
-    """The run with the least wall time of `rounds`; after a failure there are no more rounds."""
+    """Run a command `rounds` times, and return the run with the least wall time.
+
+    Where the first run fails, it is the only one. A later run that fails does not count.
+    """
     best = measured(command, limit_s)
     for _ in range(rounds - 1):
         if best.failed:
@@ -91,7 +95,7 @@ def quickest(command: Sequence[str], rounds: int, limit_s: float) -> Run:
 
 
 def analyze_command(kernel: str, size: int, gpu: str) -> list[str]:
-    """The command line that predicts a rung."""
+    """Return the command line that predicts a rung at M = N = K = size."""
     return [sys.executable, "-m", "gemmsim", "analyze", "--kernel", kernel, "--size", str(size), "--gpu", gpu]
 
 
@@ -103,7 +107,10 @@ def table(
     limit_s: float,
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[Cell]:
-    """Predict all rungs at all sizes, after each rung was predicted once at the smallest size, to fill all caches."""
+    """Predict all rungs at all sizes, and return what that took.
+
+    Before that, each rung is predicted once at the smallest size, to fill all caches.
+    """
     cells = []
     for kernel in kernels:
         measured(analyze_command(kernel, min(sizes), gpu), limit_s)
@@ -115,7 +122,10 @@ def table(
 
 
 def profile(kernel: str, size: int, gpu: str, rounds: int) -> Profile:
-    """The steps of one prediction in a fresh process with warm caches, of the round that took the least CPU time."""
+    """Return the steps of one prediction in a fresh process, of the round that took the least CPU time.
+
+    A first prediction fills all caches and does not count.
+    """
     command = [sys.executable, "-m", STEPS_MODULE, kernel, str(size), gpu]
     found = []
     for _ in range(1 + rounds):

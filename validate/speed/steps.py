@@ -1,7 +1,7 @@
 """Predict one launch and print the CPU time of each step as JSON.
 
-`python -m gemmsim_validate.speed.steps tiled 256 h200` is a process of its own, as imports happen once. Nothing is
-imported above that is timed below.
+This runs as a process of its own, `python -m gemmsim_validate.speed.steps tiled 256 h200`, as a process imports each
+module only once. An import that `main` times must not stand at the top of this file.
 """
 
 from __future__ import annotations
@@ -27,16 +27,19 @@ class Steps:
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
-        self._last = 0.0  # in CPU time of the process, so that all before now belongs to the first step
+        self._last = 0.0  # CPU time of the process: all before now is the first step's
 
     def done(self, name: str) -> None:
-        """Count the time since the last call of `done` for a step."""
+        """Count the CPU time since the last call of `done` for the step `name`."""
         now = time.process_time()
         self.seconds[name] = self.seconds.get(name, 0.0) + now - self._last
         self._last = now
 
     def timed(self, name: str, before: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        """The function `call`, timed as the step `name`; the time until it is called counts for the step `before`."""
+        """Return a function that does what `call` does and counts its time for the step `name`.
+
+        The time until it is called counts for the step `before`.
+        """
 
         def timed(*args: Any, **kwargs: Any) -> Any:
             self.done(before)
