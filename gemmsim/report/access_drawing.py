@@ -12,9 +12,10 @@ _WORD_BYTES = 4
 
 
 def draw(sample: AccessSample, arrays: tuple[ArrayArgument, ...] = (), worst: bool = True) -> list[str]:
-    """The sample's worst access, or its most frequent one, below a heading; lines of at most 74 columns.
+    """Draw one access of a sample below a heading, in lines of at most 74 columns.
 
     arrays  the launch's arrays, so that elements can be named
+    worst   whether it is the sample's worst access, else its most frequent one
     """
     access = sample.worst if worst else sample.representative
     active = sum(address is not None for address in access.addresses)
@@ -33,7 +34,7 @@ def _of(count: int, word: str) -> str:
 
 
 def _sectors(access: WarpAccess, arrays: dict[int, ArrayArgument]) -> list[str]:
-    """A row for each sector: which lanes touch it, and which elements lie there."""
+    """A row for each sector, which shows the lanes that touch it and the elements that lie there."""
     array = arrays.get(access.argument) if access.argument is not None else None
     rows = []
     for number, address in enumerate(access.sector_addresses):
@@ -56,7 +57,7 @@ def _elements(access: WarpAccess, array: ArrayArgument | None, lanes: list[int])
 
 
 def _banks(sample: AccessSample, access: WarpAccess) -> list[str]:
-    """A row for each wavefront, a column for each bank with the lane served there; ** where several share a word."""
+    """A row for each wavefront, with a column for each bank: the lane that it serves, ** where several share a word."""
     words = max(1, sample.width_bytes // _WORD_BYTES)
     rows = []
     for number in sorted({wavefront for wavefront in access.wavefront if wavefront >= 0}):

@@ -1,4 +1,4 @@
-"""The findings of the sanitizer as text and as plain data."""
+"""Renders the findings of the sanitizer as text and as plain data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gemmsim.report.layout.data import json_text
 from gemmsim.report.layout.text import WIDTH
 from gemmsim.trace.sanitizer.findings import Defect, Finding, Sanitized, Site
 
-# After one of these the launch fails on a GPU, so that no prediction of it would come true.
+# After one of these defects a launch fails on a GPU, so that no prediction of it would come true.
 FATAL = frozenset({Defect.OUT_OF_BOUNDS, Defect.MISALIGNED, Defect.FAULT})
 
 
@@ -21,7 +21,7 @@ def fatal(outcome: Sanitized) -> bool:
 
 
 def shown_path(file: str) -> str:
-    """The path of a source file, relative to the working directory where it lies below that."""
+    """The path of a source file as reports show it: relative to the working directory where it lies below that."""
     path = Path(file)
     return os.path.relpath(path) if path.is_absolute() and path.is_relative_to(Path.cwd()) else file
 
@@ -39,7 +39,7 @@ def one_line(finding: Finding) -> str:
 
 
 def lines(finding: Finding, width: int = WIDTH) -> list[str]:
-    """A finding with all that is known of it, in several lines."""
+    """All that is known of a finding, in lines of at most `width` columns."""
     head = f"{finding.defect}: {finding.sentence}"
     where = f"block {_dims(finding.block)}, {_times(finding.count)}"
     if finding.address is not None:
@@ -67,13 +67,13 @@ def summary(outcome: Sanitized) -> str:
 
 
 def render(outcome: Sanitized) -> str:
-    """All findings as text, the summary last."""
+    """The text of all findings, with the summary in the last line."""
     blocks = ["\n".join(lines(finding)) for finding in outcome.findings]
     return "\n\n".join([*blocks, summary(outcome)]) + "\n"
 
 
 def render_json(outcome: Sanitized) -> str:
-    """The findings alone, of a launch that would fail and therefore has no report."""
+    """JSON of the findings alone, for a launch that would fail and therefore has no report."""
     return json_text({"sanitizer": as_dict(outcome)})
 
 

@@ -1,4 +1,8 @@
-"""A Report as JSON, by the schema in `report.schema.json`."""
+"""Renders a Report as JSON, by the schema in `report.schema.json`.
+
+A new field is added here and to the schema. Where a field changes its meaning or goes, `SCHEMA_VERSION` and the version
+in the schema are raised, too; a new field leaves them as they are.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from gemmsim.support.version import MODEL_VERSION
 
 
 def render(report: Report) -> str:
-    """Indented JSON; numbers that are unknown or infinite are null."""
+    """The report as indented JSON, in which numbers that are unknown or infinite are null."""
     return json_text(as_dict(report))
 
 

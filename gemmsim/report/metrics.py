@@ -1,4 +1,4 @@
-"""The label, unit and meaning of each counter, read from `metrics.toml`."""
+"""Reads the label, unit and meaning of each counter from `metrics.toml`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """unit: "" for a plain count; meaning: what it counts, and which values are good; section: its topic."""
+    """What reports say of one counter.
+
+    label    a short name for people
+    unit     "" for a plain count
+    meaning  what it counts, and which values are good
+    section  its topic
+    """
 
     label: str
     unit: str
@@ -21,7 +27,7 @@ class Metric:
 
 
 def variants(name: str, row: dict[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
-    """(name of a metric, words to put into its texts) for each combination of the row's word lists.
+    """Yield (name of a metric, words to put into its texts) for each combination of the row's word lists.
 
     A word list is a table of the row: {"op": {"ld": "loads", "st": "stores"}} replaces {op} in the name by "ld" or
     "st", and in the texts {op} likewise and {op_text} by "loads" or "stores". A row without lists gives one metric.
@@ -38,7 +44,7 @@ def _metric(row: dict[str, Any], words: dict[str, str]) -> Metric:
     return Metric(*(str(row[field]).format(**words) for field in ("label", "unit", "meaning", "section")))
 
 
-# An entry for each family of metrics: the name with its {places}, and what the file says of it.
+# Name of each family of metrics, with {places} for the words of its lists -> its row of `metrics.toml`.
 FAMILIES: dict[str, dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")
 )

@@ -1,6 +1,7 @@
-"""What a notebook shows of a report: its verdict and evidence as HTML tables, without scripts, which may be blocked.
+"""Renders what a notebook shows of a report: its verdict and evidence as HTML tables.
 
-`Report` calls this module, so it takes parts of a report and does not import it.
+The HTML has no scripts, which a notebook may block. `Report` calls this module, so the module takes parts of a report
+and does not import `Report`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def summary(
     findings: Sequence[str],
     advice: Sequence[Advice],
 ) -> str:
-    """The HTML of one cell's output. Every text in it is escaped. The parameters are fields of `Report`."""
+    """The HTML of one cell's output, in which every text is escaped. The parameters are fields of `Report`."""
     timing = evidence.timing
     size = problem_size(labels.m, labels.n, labels.k)
     line = evidence.roofline

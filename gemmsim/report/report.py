@@ -1,4 +1,4 @@
-"""`Report`: everything that a renderer needs. Renderers read nothing else."""
+"""Defines `Report`, which has everything that a renderer needs. Renderers read nothing else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ SCHEMA_VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class SamplingReport:
-    """How much of the launch was executed functionally, and how much of it the SM model issued."""
+    """How much of the launch was executed functionally.
+
+    executed_instructions  warp instructions of the blocks that were executed
+    notes                  `Execution.notes` of that execution
+    """
 
     blocks_executed: int
     blocks_total: int
@@ -33,11 +37,11 @@ class Report:
 
     arguments       a text for each argument of the launch: "f32[256,256]", "f32=1.0"
     findings        problems that the executor met (out of bounds, races, ...), one line each
-    notes           assumptions of this run
+    notes           what this run assumed
     not_modelled    effects that no model here covers
     versions        {"gemmsim": "0.1.0", "numba-cuda": ..., "cuda": ...}
     access_samples  accesses of each memory instruction that was executed, lane by lane
-    block_view      one block, thread by thread and tile by tile; None where that was not asked for
+    block_view      one block, thread by thread and iteration by iteration; None where that was not asked for
     sanitized       all that is known of the findings; None where the sanitizer did not run
     """
 

@@ -1,4 +1,4 @@
-"""A Report as text: the verdict first, then the evidence; ASCII, at most 80 columns."""
+"""Renders a Report as text: the verdict first, then the evidence; ASCII, at most 80 columns."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def render(report: Report) -> str:
 
 
 def _fit(line: str, indent: str) -> list[str]:
-    """A line that is too long is wrapped, with its rest indented; tables are made to fit and pass unchanged."""
+    """Wrap a line that is too long, with its rest indented. The lines of tables are made to fit and pass unchanged."""
     if len(indent + line) <= WIDTH:
         return [(indent + line).rstrip()]
     hang = indent + " " * (len(line) - len(line.lstrip()) + 2)
@@ -154,7 +154,7 @@ _SHARED = ("line", "instruction", "requests", "wavefr/req", "wavefronts", "confl
 
 
 def _line_cells(row: LineTraffic) -> tuple[str, ...]:
-    """The cells of a line's row below _SHARED or _GLOBAL."""
+    """The cells of the table row of one source line, below the heads _SHARED or _GLOBAL."""
     first = (str(row.line.line) if row.line else "?", f"{row.static_count} {row.mnemonic}", number(row.requests))
     wavefronts = number(row.wavefronts)
     if row.space == "shared":

@@ -1,4 +1,4 @@
-"""What each metric, stall reason and term means, how it is worked out, which values are good and what to do.
+"""Says what each metric, stall reason and term means, how it is worked out, which values are good and what to do.
 
 `gemmsim explain`, the HTML report and the documentation take their texts from here; the words are in the TOML files.
 """
@@ -32,10 +32,10 @@ class Entry:
 
     name        a metric's full name, a stall reason or a term
     title       a name for people
-    unit        of a metric, "" for a count
+    unit        unit of its value, "" for a count and where it has no value
     definition  what it is
     formula     how it is calculated, in words
-    worked      the formula with places for a run's numbers, each a `<name>`: see `values.fill`
+    worked      lines with the formula, in which `<name>` stands for a number of the run: see `values.fill`
     good        which values are good, and which are a reason to act
     fix         what to change where the value is bad
     see         names of other entries
@@ -58,7 +58,7 @@ class Entry:
 
     @property
     def value_name(self) -> str:
-        """The metric whose value in a run belongs to this entry: itself, or the stall reason's; "" for a term."""
+        """The name of the metric whose value in a run this entry explains; "" for a term, which has none."""
         return {Kind.METRIC: self.name, Kind.STALL: _STALL_METRIC.format(self.name), Kind.TERM: ""}[self.kind]
 
 
@@ -135,7 +135,7 @@ def _metrics() -> dict[str, Entry]:
 
 
 def _stalls() -> dict[str, Entry]:
-    """Stall reasons, and the metric of each, which has the same texts."""
+    """The entries of the stall reasons and of the metric of each reason, which share their texts."""
     rows = _read("stalls")
     shared = rows.pop("every")
     found = {}
@@ -154,7 +154,7 @@ def _terms() -> dict[str, Entry]:
 
 _SOURCES: dict[str, str] = {key: row["text"] for key, row in _read("sources").items()}
 GLOSSARY: dict[str, Entry] = _metrics() | _stalls() | _terms()
-# Every name and alias, as `_plain` spells it -> name of the entry.
+# Each name and alias of an entry, as `_plain` spells it -> name of that entry.
 _INDEX: dict[str, str] = {
     _plain(spelling): entry.name for entry in GLOSSARY.values() for spelling in (*entry.aliases, entry.name)
 }

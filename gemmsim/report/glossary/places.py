@@ -1,4 +1,4 @@
-"""The source lines of a run that contribute most to an entry's number."""
+"""Finds the source lines of a run that contribute most to an entry's number."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gemmsim.report.report import Report
 from gemmsim.sm.types import STALL_REASONS
 
 MOST_LINES = 3
-LEAST_SHARE = 0.01
+LEAST_SHARE = 0.01  # of the waiting; lines with less are left out
 _STALLED = re.compile(r"issue_stalled_(\w+)_per_issue")
 _ACCESS = re.compile(r"mem_(global|local|shared)(?:_op_(ld|st|atom|red))?")
 
 
 def places(entry: Entry, report: Report) -> list[str]:
-    """One text for each source line, the largest contribution first; none for an entry that belongs to no line."""
+    """A text for each of these lines, the largest contribution first; none for an entry that belongs to no line."""
     stalled = _STALLED.search(entry.value_name)
     if stalled:
         return _waiting(report, STALL_REASONS.index(stalled.group(1)))
@@ -26,7 +26,7 @@ def places(entry: Entry, report: Report) -> list[str]:
 
 
 def _waiting(report: Report, reason: int) -> list[str]:
-    """The source lines at whose instructions warps waited for this reason."""
+    """A text for each source line at whose instructions warps waited most for a reason, given as its index."""
     program = report.evidence.program
     held: dict[str, float] = {}
     text: dict[str, str] = {}

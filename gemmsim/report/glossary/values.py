@@ -1,4 +1,4 @@
-"""The numbers of a run, under the names that the `worked` lines of glossary entries use for them."""
+"""Collects the numbers of a run, under the names that the `worked` lines of glossary entries use for them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LIMITERS = {
 
 
 def worked_lines(entry: Entry, values: Mapping[str, Value]) -> list[str]:
-    """The entry's formula with the numbers of a run. Lines that need a number that the run lacks are left out."""
+    """The entry's `worked` lines with the numbers of a run, without those that need a number that the run lacks."""
     return [line for template in entry.worked if (line := fill(template, values)) is not None]
 
 
@@ -48,9 +48,9 @@ def _text(value: Value) -> str:
 
 
 def values_of(report: Report) -> dict[str, Value]:
-    """Every counter under its own name, and all other numbers of which entries speak.
+    """The values of every counter, by its own name, and of all other numbers of which entries speak.
 
-    Their units are in their names or in the entries.
+    The units of these are in their names or in the entries.
     """
     evidence = report.evidence
     found: dict[str, Value] = dict(evidence.counters)
@@ -84,7 +84,7 @@ def values_of(report: Report) -> dict[str, Value]:
 
 
 def _flat(thing: Any, prefix: str = "") -> Iterator[tuple[str, Value]]:
-    """(name, value) of every number and text in a dataclass; those of nested ones are "outer.inner"."""
+    """Yield (name, value) for every number and text in a dataclass; in nested ones, the name is "outer.inner"."""
     for field in fields(thing):
         value = getattr(thing, field.name)
         if is_dataclass(value):
@@ -243,7 +243,7 @@ def _roofline(report: Report) -> dict[str, Value]:
 
 
 def _shares(report: Report) -> dict[str, Value]:
-    """Units in percent of their peak."""
+    """How busy units are, in percent of their peak; `data_stage` is a share from 0 to 1."""
     uses = {use.unit: use.share_pct for use in utilisations(report.evidence)}
     named = {"data_stage_pct": DATA_STAGE, "issue_pct": ISSUE, "l2_pct": L2, "dram_pct": DRAM}
     found: dict[str, Value] = {name: uses[unit] for name, unit in named.items() if unit in uses}

@@ -1,1 +1,1 @@
-"""A Report as one HTML file that needs nothing else: `render.render`."""
+"""Renders a Report as one HTML file that needs nothing else: see `render.render`."""

@@ -1,4 +1,4 @@
-"""The accesses of a Report in few bytes: rows of numbers that recur (offsets, banks, wavefronts) are stored once."""
+"""Writes the accesses of a Report in few bytes: rows of numbers that recur (offsets, banks, ...) are stored once."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def sample_data(sample: AccessSample, report: Report, lists: Lists) -> dict[str,
 
 
 def _access(access: WarpAccess, arrays: dict[int, ArrayArgument], lists: Lists) -> dict[str, Any]:
-    """An access as the page reads it.
+    """One access of a warp, as the page reads it.
 
     Addresses and sectors are counted from the lowest address, rounded down to 128 bytes, and elements from the lowest
     element, so that more rows are equal. None stands for an inactive lane.
@@ -97,9 +97,10 @@ def block_data(view: BlockView, lists: Lists, with_threads: bool) -> dict[str, A
 
 
 def _thread(access: ThreadAccess, lists: Lists) -> dict[str, Any]:
-    """An access as the page reads it: "warps" has an entry for each warp, 0 where it never made the access.
+    """What the threads of a block access by one instruction, as the page reads it.
 
-    Else it is [lowest element or address, index of the row of lanes counted from it, how often].
+    "warps" has an entry for each warp: 0 for one that never made the access, else [lowest element or address,
+    index of a row of `Lists` with the lanes' elements or addresses counted from the lowest, number of executions].
     """
     warps: list[Any] = []
     for row, times in zip(access.first.tolist(), access.accesses.tolist(), strict=True):

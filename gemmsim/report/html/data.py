@@ -1,4 +1,4 @@
-"""The data of the HTML page: those of the JSON report, and what its drawings need."""
+"""Collects the data of the HTML page: those of the JSON report, and what the page's drawings need."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from gemmsim.report.json import as_dict
 from gemmsim.report.layout.data import plain
 from gemmsim.report.report import Report
 
-CONTEXT_LINES = 2  # of source, before and after the lines that made code
-MOST_LINES = 20_000  # of source, in one file
+CONTEXT_LINES = 2  # source lines shown before and after those that made code
+MOST_LINES = 20_000  # source lines shown of one file
 
 
 class Detail(IntEnum):
@@ -33,9 +33,10 @@ class Detail(IntEnum):
 
 
 def page_data(report: Report, detail: Detail = Detail.FULL) -> dict[str, Any]:
-    """Plain dicts and lists.
+    """What the web page shows, as plain dicts and lists.
 
-    "report" is what `--format json` prints. "lists" holds rows of numbers; other values are indices into it.
+    "report" is what `--format json` prints. "lists" holds rows of numbers, to which "samples" and "block" refer by
+    index. `detail` says what of "code" and "block" is left out.
     """
     evidence = report.evidence
     lists = Lists()
@@ -83,7 +84,10 @@ def _shown(costs: tuple[InstructionCost, ...], detail: Detail) -> list[Instructi
 
 
 def _code(cost: InstructionCost) -> list[Any]:
-    """[index, text, executed, stall share, stall, requests, sectors, wavefronts, conflicts] without the last zeros."""
+    """One instruction as a list, without the zeros at its end.
+
+    The list is [index, text, executed, stall share, stall, requests, sectors, wavefronts, conflicts].
+    """
     row: list[Any] = [cost.index, cost.text, cost.executed, round(cost.stall_share, 7), cost.stall]
     row += [cost.requests, cost.sectors, cost.wavefronts, cost.conflicts]
     while len(row) > 3 and not row[-1]:

@@ -1,4 +1,4 @@
-"""A Report as one HTML file that fetches nothing."""
+"""Renders a Report as one HTML file that fetches nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SCRIPTS = (
 
 
 def render(report: Report) -> str:
-    """The page. Where it would have more than `MOST_BYTES`, `Detail` says what is left out, one thing after another."""
+    """The HTML page of a report, with the most `Detail` that keeps it within `MOST_BYTES`, or else with the least."""
     for detail in Detail:
         page = _page(report, page_data(report, detail))
         if len(page.encode()) <= MOST_BYTES:

@@ -1,4 +1,4 @@
-"""The explanations behind the page's question marks: entries of the glossary, with the numbers of this run."""
+"""Writes the explanations behind the page's question marks: entries of the glossary, with the numbers of this run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gemmsim.report.report import Report
 
 
 def terms(report: Report) -> dict[str, dict[str, Any]]:
-    """name -> title, unit and pieces (heading, text), for stall reasons, terms, and the metrics that the report has."""
+    """Name -> {title, unit, text: pairs (heading, text)} of stall reasons, terms, and the metrics of the report."""
     values = values_of(report)
     counters = report.evidence.counters
     return {

@@ -1,4 +1,4 @@
-"""JSON and CSV for programs."""
+"""Writes JSON and CSV for programs to read."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 
 def json_text(data: Any) -> str:
-    """Indented JSON. Numbers that are unknown or infinite become null: JSON has neither NaN nor infinity."""
+    """`data` as indented JSON. Numbers that are unknown or infinite become null: JSON has neither NaN nor infinity."""
     return json.dumps(plain(data), indent=2, allow_nan=False) + "\n"
 
 
 def plain(value: Any) -> Any:
-    """`value` with what JSON has: null for unknown and infinite numbers, whole numbers as integers."""
+    """Turn `value` into what JSON has: null for unknown and infinite numbers, integers for whole numbers."""
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -29,7 +29,7 @@ def plain(value: Any) -> Any:
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """A header and a line a row. The columns are all keys in the order in which they first occur.
+    """CSV with a header and a line for each row. The columns are all keys, in the order in which they first occur.
 
     A cell is empty where its row has no such key, and where the value is None or not finite.
     """

@@ -1,4 +1,4 @@
-"""Text of at most 80 columns: tables, indented paragraphs, bars."""
+"""Lays out text of at most 80 columns: tables, indented paragraphs, bars."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GAP = "  "  # between the columns of a table
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], align: str, width: int = BODY) -> list[str]:
-    """Lines of aligned columns, none where there are no rows.
+    """The lines of a table with aligned columns, none where there are no rows.
 
     align  "<" or ">" for each column
     width  the last column is cut where a line would have more characters
@@ -30,12 +30,12 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], align: str, width:
 
 
 def indented_table(head: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> list[str]:
-    """The same, two columns to the right."""
+    """The lines of `table`, each with `INDENT` before it."""
     return [f"{INDENT}{line}" for line in table(head, rows, align)]
 
 
 def paragraph(text: str) -> list[str]:
-    """`text` wrapped from the first column on."""
+    """`text` wrapped into lines of at most `WIDTH` columns, without indentation."""
     return textwrap.wrap(text, WIDTH)
 
 
@@ -45,6 +45,6 @@ def indented(text: str) -> list[str]:
 
 
 def bar(share: float, width: int) -> str:
-    """`share` (0 to 1) of `width` as hashes, at least one where the share is not 0."""
+    """A bar of hashes, as long as `share` (0 to 1) of `width` columns; at least one where the share is not 0."""
     filled = min(width, round(share * width))
     return "#" * max(filled, 1 if share > 0 else 0)

@@ -1,4 +1,4 @@
-"""One HTML file that needs nothing else: a template, its style and scripts, and the data as JSON.
+"""Makes one HTML file that needs nothing else, from a template, its style and scripts, and the data as JSON.
 
 The page fetches nothing. Its Content-Security-Policy names the hashes of the one style and the one script in it.
 """
@@ -46,7 +46,7 @@ def web_page(package: str, scripts: Sequence[str], texts: Mapping[str, str], dat
 
 
 def embedded(data: Any) -> str:
-    """JSON that can stand inside a script element whatever its strings hold."""
+    """`data` as JSON that can stand inside a script element whatever its strings hold."""
     return json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False).translate(_ESCAPES)
 
 

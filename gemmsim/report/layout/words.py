@@ -1,4 +1,4 @@
-"""Numbers, times and launches in words, as all reports write them."""
+"""Writes numbers, times and launches in words, as all reports have them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def duration(us: float) -> str:
 
 
 def problem_size(m: int | None, n: int | None, k: int | None) -> str:
-    """The size behind a kernel's name, ", M=256 N=256 K=256"; "" where the launch is not known to be a GEMM."""
+    """The size as it follows a kernel's name, ", M=256 N=256 K=256"; "" where the launch is not known to be a GEMM."""
     return f", M={m} N={n} K={k}" if m else ""
 
 

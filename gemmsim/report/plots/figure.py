@@ -1,4 +1,4 @@
-"""What all pictures share: figures without global state, files, and a style for grey print and for the colour-blind.
+"""Makes what all pictures share: figures without global state, files, a style for grey print and for the colour-blind.
 
 The colours are those of M. Okabe and K. Ito (Color Universal Design, 2008). No fact is shown by colour alone: each line
 has its own dashes and marker, each bar and cell its number. matplotlib is an optional dependency, so it is imported
@@ -24,7 +24,7 @@ GREY = "#555555"
 PAPER = "white"
 FONT_SIZE = 9
 DOTS_PER_INCH = 150
-CHARACTERS_PER_INCH = 12.5  # of a heading, at most
+CHARACTERS_PER_INCH = 12.5  # at most, in a heading
 FORMATS = ("png", "svg", "pdf")
 
 
@@ -45,7 +45,7 @@ def require_matplotlib() -> None:
 
 
 def figure_format(path: str) -> str:
-    """The format by a file's name: "png" for "a.PNG". Raises GemmsimError for one that is not in FORMATS."""
+    """The format by the end of a file's name: "png" for "a.PNG". Raises GemmsimError for one that is not in FORMATS."""
     suffix = Path(path).suffix.lower().removeprefix(".")
     if suffix not in FORMATS:
         known = ", ".join(f".{name}" for name in FORMATS)
@@ -54,7 +54,7 @@ def figure_format(path: str) -> str:
 
 
 def figure_bytes(figure: Figure, file_format: str) -> bytes:
-    """The file's content. The same figure gives the same bytes. The title is in the metadata, for screen readers."""
+    """A file's content. The same figure gives the same bytes. The metadata have the title, for screen readers."""
     import matplotlib
 
     title = figure.get_label() or "gemmsim"

@@ -1,4 +1,4 @@
-"""The memory chart of a launch: what moved between kernel, L1, shared memory, L2 and DRAM."""
+"""Draws the memory chart of a launch: what moved between kernel, L1, shared memory, L2 and DRAM."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemmsim.report.report import Report
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Box -> (left, bottom, width, height), in a space of 100 x 60.
+# Box -> (left, bottom, width, height), in a drawing of 100 x 60.
 _BOXES = {
     KERNEL: (0.0, 4.0, 11.0, 52.0),
     L1: (36.0, 27.0, 12.0, 29.0),
@@ -31,7 +31,7 @@ _WIDEST, _THINNEST = 6.0, 0.8  # points
 
 
 def memory_figure(report: Report) -> Figure:
-    """A chart whose arrows are as wide as the bytes they carry. Raises GemmsimError where matplotlib is missing."""
+    """Draw a chart with arrows as wide as the bytes they carry. Raises GemmsimError where matplotlib is missing."""
     from_to = memory_flow(report.evidence)
     figure = new_figure(10.0, 5.2)
     axes = figure.subplots()
@@ -75,7 +75,7 @@ def _box(axes: Any, name: str, text: str) -> None:
 
 
 def _arrow(axes: Any, flow: Flow, most: float) -> None:
-    """An arrow from box to box at the flow's height, with its text above."""
+    """Draw an arrow from box to box at the flow's height, with its text above. `most`: bytes of the largest flow."""
     rightwards = _BOXES[flow.target][0] > _BOXES[flow.source][0]
     first, second = (flow.source, flow.target) if rightwards else (flow.target, flow.source)
     begin, end = _BOXES[first][0] + _BOXES[first][2] + 0.4, _BOXES[second][0] - 0.4

@@ -1,4 +1,4 @@
-"""The hierarchical roofline of a launch: three roofs, a ceiling, and where the launch stands below each."""
+"""Draws the hierarchical roofline of a launch: three roofs, a ceiling, and where the launch stands below each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CLOSE = 1.6  # points nearer than this factor share one name
 
 
 def roofline_figure(report: Report) -> Figure:
-    """The picture of a launch. Raises GemmsimError where it has no counted operations, or matplotlib is missing."""
+    """Draw a launch's roofline. Raises GemmsimError where no operations were counted, or matplotlib is missing."""
     line = report.evidence.roofline
     if not line.flops or line.achieved_flops is None:
         raise GemmsimError("no roofline: the number of operations is not known for this kernel")

@@ -1,4 +1,4 @@
-"""A sweep as heat maps of two of its axes, and as curves over problem sizes."""
+"""Draws a sweep as heat maps of two of its axes, and as curves over problem sizes."""
 
 from __future__ import annotations
 
@@ -23,20 +23,23 @@ Reader = Callable[[Point], str]
 
 @dataclass(frozen=True)
 class _Measure:
-    """What a picture of a sweep shows: a unit, and how to read a result in it."""
+    """What a picture of a sweep shows: a unit, and how to read a result's value in that unit."""
 
     unit: str
     value: Callable[[SweepResult], float]
 
 
 def sweep_heat_figure(sweep: Sweep) -> Figure:
-    """A picture of `heat_tables`; raises GemmsimError as that does."""
+    """Draw the tables of `heat_tables` as heat maps. Raises GemmsimError where `heat_tables` or `heat_figure` does."""
     tables = heat_tables(sweep)
     return heat_figure(f"Sweep: {sweep.results[0].point.kernel}", "predicted", tables)
 
 
 def sweep_scaling_figure(sweep: Sweep) -> Figure:
-    """The fastest combination at each size, a curve for each GPU. Raises GemmsimError for a sweep of one size."""
+    """Draw a curve for each GPU: the fastest combination at each size.
+
+    Raises GemmsimError for a sweep of one size, and for more than `MOST_CURVES` GPUs.
+    """
     measure = _measure(sweep)
     curves: dict[str, list[tuple[float, float]]] = {}
     for ranking in sweep.rankings:
@@ -87,7 +90,7 @@ def heat_tables(sweep: Sweep) -> tuple[HeatTable, ...]:
 def _tabulated(
     title: str, columns: tuple[str, Reader], rows: tuple[str, Reader], results: Sequence[SweepResult], measure: _Measure
 ) -> HeatTable:
-    """The table of the best result at each place.
+    """The table that has, for each pair of a column and a row, the best of the results there.
 
     columns, rows  (name of the axis, how to read a point's label on it)
     """
@@ -105,7 +108,10 @@ def _tabulated(
 
 
 def _measure(sweep: Sweep) -> _Measure:
-    """TFLOP/s where every result has them, else microseconds. Raises GemmsimError where nothing was predicted."""
+    """The measure of a sweep: TFLOP/s where every result has them, else microseconds.
+
+    Raises GemmsimError where nothing was predicted.
+    """
     if not sweep.results:
         raise GemmsimError("no picture of this sweep: none of its combinations was predicted")
     if all(result.prediction and result.prediction.tflops for result in sweep.results):
@@ -122,5 +128,5 @@ def _size(point: Point) -> str:
 
 
 def _sorted(values: set[str]) -> list[str]:
-    """In alphabetic order, except that numbers in the texts are ordered by value: "256 on h200", "1024 on h200"."""
+    """The texts in alphabetic order, except that numbers in them go by value: "256 on h200", "1024 on h200"."""
     return sorted(values, key=lambda text: [(0, int(p), "") if p.isdigit() else (1, 0, p) for p in _PARTS.split(text)])

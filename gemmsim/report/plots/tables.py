@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 CELL_INCHES = 0.72
 DARK = 0.18  # relative luminance at which black and white text are equally readable
-MOST_CELLS = 40  # a side; digits do not fit into smaller cells
+MOST_CELLS = 40  # in a row or a column; digits do not fit into smaller cells
 
 
 @dataclass(frozen=True, slots=True)
 class HeatTable:
-    """A value for each pair of an x and a y.
+    """A table with a value for each pair of a column (x) and a row (y).
 
     x_name, y_name      what the columns and the rows are
     x_labels, y_labels  of each column and row, in order
@@ -51,14 +51,14 @@ class HeatTable:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """points: (problem size, value), by ascending size."""
+    """A line of a scaling figure. points: (problem size, value), by ascending size."""
 
     name: str
     points: tuple[tuple[float, float], ...]
 
 
 def heat_figure(title: str, subtitle: str, tables: Sequence[HeatTable]) -> Figure:
-    """A heat map for each table: cells are coloured by value and have their number in them; the best one is framed.
+    """Draw a heat map for each table: cells are coloured by value and show it as a number; the best one is framed.
 
     Raises GemmsimError for an empty table, for what is too large to read, and where matplotlib is missing.
     """
@@ -112,7 +112,7 @@ def _table(axes: Any, table: HeatTable) -> None:
 
 
 def scaling_figure(title: str, subtitle: str, unit: str, curves: Sequence[Curve], log_values: bool = False) -> Figure:
-    """Values over problem sizes, a line for each curve.
+    """Draw values over problem sizes, a line for each curve.
 
     Raises GemmsimError where there are no points, and where matplotlib is missing.
     """

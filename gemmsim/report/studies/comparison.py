@@ -1,4 +1,4 @@
-"""A Comparison as text, Markdown, CSV and JSON."""
+"""Renders a Comparison as text, Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def render_text(comparison: Comparison) -> str:
-    """The tables, then what made the difference from row to row; ASCII, at most 80 columns."""
+    """A table for each group, then what made the difference from row to row; ASCII, at most 80 columns."""
     lines = [f"{comparison.size}: predicted, not measured; caches {_caches(comparison)}"]
     for group in comparison.groups:
         rows = [_cells(row, comparison.by_gpu) for row in group.rows]
@@ -84,7 +84,7 @@ def _cells(row: Row, by_gpu: bool) -> tuple[str, ...]:
 
 
 def _reasons(group: Group, by_gpu: bool) -> list[str]:
-    """A paragraph for each row: `coalesced 2.43x: global wavefronts 70.9 G -> 8.9 G (-87%)`."""
+    """A paragraph for each row but the first: `coalesced 2.43x: global wavefronts 70.9 G -> 8.9 G (-87%)`."""
     lines = []
     for row in group.rows:
         if row.speed_up is None:

@@ -1,4 +1,4 @@
-"""A Comparison for programs: JSON, and CSV with one line a launch."""
+"""Renders a Comparison for programs: as JSON, and as CSV with one line for each launch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCHEMA_VERSION = 2
 
 
 def as_json(comparison: Comparison) -> str:
-    """JSON by the schema in `comparison.schema.json`."""
+    """The comparison as JSON, by the schema in `comparison.schema.json`."""
     data = {
         "schema_version": SCHEMA_VERSION,
         "model_version": MODEL_VERSION,
@@ -45,7 +45,7 @@ def as_json(comparison: Comparison) -> str:
 
 
 def as_csv(comparison: Comparison) -> str:
-    """A line for each launch; the reasons are named without their numbers."""
+    """CSV with a line for each launch, which names the reasons without their numbers."""
     rows = [
         {"group": group.title, **_summary(row), "why": "; ".join(cause.quantity.what for cause in row.why)}
         for group in comparison.groups
@@ -55,7 +55,7 @@ def as_csv(comparison: Comparison) -> str:
 
 
 def _summary(row: Row) -> dict[str, Any]:
-    """What both formats say of a launch."""
+    """What JSON and CSV both say of a launch."""
     launch = row.launch
     return {
         "name": launch.name,

@@ -1,4 +1,4 @@
-"""A Sensitivity as text, CSV and JSON."""
+"""Renders a Sensitivity as text, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gemmsim.support.version import MODEL_VERSION
 
 SCHEMA_VERSION = 1
 LEAST_PCT = 0.05  # of the time; a smaller change is shown as none
-BAR = 12  # columns
+BAR = 12  # columns of the longest bar
 
 
 def render_text(found: Sensitivity) -> str:
-    """What changes the time, the largest saving first, then what does not; ASCII, at most 80 columns."""
+    """The numbers that change the time, the largest saving first, then the others; ASCII, at most 80 columns."""
     launch = f"{launch_name(found.labels)} on {found.gpu}"
     lines = paragraph(f"{launch}: {duration(found.time_us)}, predicted, not measured")
     lines += ["", f"EACH NUMBER {found.asked_pct:g} % BETTER, ALONE"]
@@ -62,7 +62,7 @@ def render_csv(found: Sensitivity) -> str:
 
 
 def render_json(found: Sensitivity) -> str:
-    """JSON by the schema in `sensitivity.schema.json`."""
+    """The sensitivity as JSON, by the schema in `sensitivity.schema.json`."""
     labels = found.labels
     data = {
         "schema_version": SCHEMA_VERSION,
@@ -95,7 +95,7 @@ def _change(effect: Effect) -> tuple[str, str, str, str]:
 
 
 def _by_section(keys: list[str]) -> list[str]:
-    """The keys, a paragraph for each section of the GPU file."""
+    """The lines that list `keys`, with a paragraph for each section of the GPU file."""
     sections: dict[str, list[str]] = {}
     for key in keys:
         section, _, name = key_in_file(key).partition(".")

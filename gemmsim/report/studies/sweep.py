@@ -1,4 +1,4 @@
-"""A Sweep as text, Markdown, CSV and JSON."""
+"""Renders a Sweep as text, Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from gemmsim.report.layout.words import duration, problem_size
 from gemmsim.support.version import MODEL_VERSION
 
 SCHEMA_VERSION = 2
-LEAST_LAST_COLUMN = 14  # characters of the last column that must have room
-MOST_REASONS = 5  # of those that failed, in text
+LEAST_LAST_COLUMN = 14  # characters of the last column for which there must be room
+MOST_REASONS = 5  # failed combinations that are listed
 
 
 @dataclass(frozen=True)
 class _Column:
     """One column of a ranking.
 
-    left_out  where a line would be too long, columns go in the order of this number; those with 0 always stay
+    head      its heading
+    cell      what it says of a prediction
+    left_out  where a line would be too long, columns are left out in the order of this number; 0: it always stays
     """
 
     head: str
@@ -40,7 +42,7 @@ _COLUMNS = (
 
 
 def render_text(sweep: Sweep, top: int | None) -> str:
-    """The `top` fastest of each size and GPU (None: all), then what was left out; ASCII, at most 80 columns."""
+    """The `top` fastest results of each size and GPU (None: all), then what was left out; ASCII, at most 80 columns."""
     lines = paragraph(_summary(sweep))
     for ranking in sweep.rankings:
         shown = ranking.results[:top]
@@ -59,7 +61,7 @@ def render_text(sweep: Sweep, top: int | None) -> str:
 
 
 def render_markdown(sweep: Sweep, top: int | None) -> str:
-    """The same in Markdown, with all columns."""
+    """What `render_text` says, in Markdown and with all columns."""
     lines = [_summary(sweep)]
     for ranking in sweep.rankings:
         shown = ranking.results[:top]
@@ -73,7 +75,7 @@ def render_markdown(sweep: Sweep, top: int | None) -> str:
 
 
 def render_csv(sweep: Sweep, top: int | None) -> str:
-    """Every combination, one line each, with a column for each tunable; those that were left out come last."""
+    """CSV with a line for every combination and a column for each tunable; those without a prediction come last."""
     return csv_text(_rows(sweep))
 
 
@@ -124,7 +126,7 @@ def _title(ranking: Ranking, axes: Sequence[str]) -> str:
 
 
 def _shown_axes(sweep: Sweep, ranking: Ranking) -> list[str]:
-    """Those of the tunables asked to vary that differ among the results."""
+    """The names of those varied tunables that differ among the ranking's results."""
     values: dict[str, set[int]] = {}
     for one in ranking.results:
         for name, value in one.point.tunables.items():
@@ -165,7 +167,7 @@ def _fitting(axes: Sequence[str], shown: Sequence[SweepResult]) -> tuple[_Column
 
 
 def _left_out(sweep: Sweep) -> list[tuple[str, list[str]]]:
-    """(heading, entries): how many combinations of a kind were left out or failed, each with an example."""
+    """(heading, entries) of what was left out, failed or has a wrong C: numbers of combinations, and examples."""
     found = []
     without = []
     kinds: dict[str, list[Pruned]] = {}
@@ -195,7 +197,7 @@ def _example(point: Point, reason: str) -> str:
 
 
 def _rows(sweep: Sweep) -> list[dict[str, Any]]:
-    """The rows of the CSV file."""
+    """The rows of the CSV file, one for each combination."""
     rows = []
     for ranking in sweep.rankings:
         for place, one in enumerate(ranking.results, 1):

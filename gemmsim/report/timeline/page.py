@@ -1,4 +1,4 @@
-"""A timeline as one HTML file that fetches nothing: a canvas to zoom into, and its data as JSON."""
+"""Renders a timeline as one HTML file that fetches nothing: a canvas to zoom into, and its data as JSON."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _data(report: TimelineReport, window: Window) -> dict[str, Any]:
 
 
 def _warp(report: TimelineReport, stay: WarpStay, window: Window) -> list[Any] | None:
-    """[name, sub-partition, first cycle, states, memory]; None where the warp is not there in the window.
+    """One warp, as [name, sub-partition, first cycle, states, memory]; None where it is not there in the window.
 
     states  (cycles, reason, instruction) of one state after the other, in one flat list
     memory  (begin, cycles, instruction, level) of each memory instruction, in one flat list

@@ -1,4 +1,4 @@
-"""A timeline as a trace that ui.perfetto.dev opens: Chrome's JSON trace events, a microsecond a cycle.
+"""Writes a timeline as a trace that ui.perfetto.dev opens: Chrome's JSON trace events, a microsecond a cycle.
 
 The format is "Trace Event Format" (Google, 2016), of which Perfetto reads these parts: M names processes and threads, X
 is a slice with a duration (slices of a thread nest), b and e are the ends of an asynchronous slice (these may overlap),
@@ -19,7 +19,7 @@ from gemmsim.sm.observer import LEVELS
 from gemmsim.sm.timeline import WarpStay
 from gemmsim.sm.types import STALL_REASONS
 
-MOST_INTERVALS = 250_000  # about 50 MB
+MOST_INTERVALS = 250_000  # these make a file of about 50 MB
 SM, MEMORY = 1, 2  # numbers of the trace's "processes", each with a thread of the same number
 FIRST_SLOT = 100  # thread of warp slot 0: Perfetto wants thread numbers that differ over all processes
 _SELECTED = STALL_REASONS.index("selected")
@@ -28,7 +28,7 @@ Event = dict[str, Any]
 
 
 def render(report: TimelineReport, window: Window) -> str:
-    """JSON with an event on each line."""
+    """The JSON of the trace, with an event on each line."""
     head = {
         "displayTimeUnit": "ns",
         "otherData": {"title": report.title, "scope": report.scope, "clock": "1 us stands for 1 SM cycle"},

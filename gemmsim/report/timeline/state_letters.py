@@ -1,4 +1,4 @@
-"""The character and the colour of each state of a warp, which all pictures of a timeline share."""
+"""Defines the character and the colour of each state of a warp, which all pictures of a timeline share."""
 
 from __future__ import annotations
 

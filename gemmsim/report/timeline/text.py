@@ -1,4 +1,4 @@
-"""A timeline as text: a row for each warp, a character for each state; ASCII, at most 80 columns."""
+"""Renders a timeline as text: a row for each warp, a character for each state; ASCII, at most 80 columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gemmsim.report.timeline.state_letters import LETTERS, NO_WARP, spoken
 from gemmsim.report.timeline.types import TimelineReport, Window, per_column, within
 from gemmsim.sm.types import STALL_REASONS
 
-LABEL = 12  # columns
+LABEL = 12  # columns of a row's name
 TICK = 10  # columns between two cycle numbers
 _SELECTED = STALL_REASONS.index("selected")
 
@@ -63,9 +63,9 @@ def _axis(edges: NDArray[np.int64]) -> list[str]:
 
 
 def _below(report: TimelineReport, window: Window, edges: NDArray[np.int64]) -> list[str]:
-    """Two rows in tenths: how busy the issue slots were, and how many memory instructions were under way.
+    """Two rows in tenths, and what they mean: how busy issue slots were, how many memory instructions were under way.
 
-    The latter is relative to the largest number that were under way in the window.
+    The second row is relative to the largest number that were under way in any column of the window.
     """
     stays = report.timeline.warps
     cycles = np.diff(edges)

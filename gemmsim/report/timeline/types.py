@@ -1,4 +1,4 @@
-"""`TimelineReport`: everything that the renderers of a timeline read."""
+"""Defines `TimelineReport`, which has everything that the renderers of a timeline read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ from gemmsim.sm.timeline import Timeline, WarpStay
 
 @dataclass(frozen=True, slots=True)
 class InstructionText:
-    """A static instruction: SASS, number of its source line (None where unknown), text of that line."""
+    """How pictures show a static instruction.
+
+    sass    its machine code as text
+    line    number of its source line, None where unknown
+    source  text of that line
+    """
 
     sass: str
     line: int | None
@@ -25,11 +30,12 @@ class InstructionText:
 class TimelineReport:
     """A timeline and the launch that it shows.
 
-    clock_hz         of the SM
-    kernel_cycles    of the whole launch, as `analyze` predicts it
-    sm_count         SMs of the GPU
-    blocks_per_sm    that the busiest SM runs in all
-    warps_per_block  of the launch
+    clock_hz         clock of the SM
+    kernel_cycles    cycles of the whole launch, as `analyze` predicts it
+    sm_count         number of SMs of the GPU
+    blocks_per_sm    how many blocks the busiest SM runs in all
+    warps_per_block  warps of one block of the launch
+    instructions     one for each static instruction of the program
     """
 
     labels: Labels
@@ -65,7 +71,7 @@ class TimelineReport:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Cycles [first, stop) that are shown."""
+    """The cycles [first, stop) that are shown."""
 
     first: int
     stop: int
@@ -76,7 +82,7 @@ class Window:
 
 
 def within(rows: NDArray[np.int32], window: Window) -> NDArray[np.int32]:
-    """The rows (begin, end, ...) whose intervals touch the window, with their ends cut to it."""
+    """The rows (begin, end, ...) whose intervals overlap the window, with `begin` and `end` cut to it."""
     touching = rows[(rows[:, 1] > window.first) & (rows[:, 0] < window.stop)].copy()
     touching[:, 0] = touching[:, 0].clip(window.first)
     touching[:, 1] = touching[:, 1].clip(None, window.stop)
@@ -84,7 +90,7 @@ def within(rows: NDArray[np.int32], window: Window) -> NDArray[np.int32]:
 
 
 def per_column(begin: NDArray[np.int32], end: NDArray[np.int32], edges: NDArray[np.int64]) -> NDArray[np.float64]:
-    """float64 [len(edges) - 1]: cycles of the intervals [begin, end) between each edge and the next."""
+    """How many cycles of all intervals [begin, end) lie between each edge and the next, float64 [len(edges) - 1]."""
     before = _before(begin, edges) - _before(end, edges)
     return np.diff(before)
 
