@@ -1,4 +1,4 @@
-"""Nsight Compute's memory and instruction counters, each a sum over instructions."""
+"""Works out Nsight Compute's memory and instruction counters, most of them sums over instructions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ARITHMETIC = tuple(name for name, row in OPCODES.items() if row.operations)
 
 
 class Counters:
-    """The value and the provenance of each counter, by name; counters are added one by one."""
+    """The value and the provenance of each counter, by the name of Nsight Compute's metric."""
 
     def __init__(self) -> None:
         self.value: dict[str, float] = {}
@@ -43,11 +43,11 @@ def counters_of(
     l2_requests: float,
     dram: DramTraffic,
 ) -> Counters:
-    """All counters of a launch.
+    """Return all counters of a launch.
 
     executed          float64 [instructions] warp-level executions in the whole launch (weights applied)
     threads_executed  float64 [instructions] thread-level executions, likewise
-    rows              one for each executed memory instruction
+    rows              the traffic of each executed memory instruction
     l2_requests       requests of the L1s to L2, of up to four sectors of a line each
     """
     out = Counters()

@@ -1,4 +1,4 @@
-"""L1, L2 and DRAM one behind the other, for whole traces and for samples."""
+"""Sends the requests of a launch through L1, L2 and DRAM: replayed for whole traces, estimated from samples."""
 
 from __future__ import annotations
 
@@ -25,21 +25,23 @@ from gemmsim.memory.types import DramTraffic
 from gemmsim.support.threads import in_background
 from gemmsim.trace.types import Launch, WarpTrace
 
-_WORTH_A_THREAD = 200_000  # requests, whose sectors take some 50 ms
+_WORTH_A_THREAD = 200_000  # from so many requests on; to find the sectors of these takes some 50 ms
 
 
 @dataclass(frozen=True)
 class CacheResults:
-    """What the caches did. The first three are 0 for shared memory and for blocks of weight 0.
+    """What the caches did, for each memory record of the trace and for each instruction over the whole launch.
 
-    l2              uint16 [records] sectors sent to L2
+    The values of records are 0 for shared memory and for blocks of weight 0.
+
+    l2              uint16 [records] sectors that the record sends to L2 or asks of it
     dram            uint16 [records] sectors that DRAM reads for the record
     in_flight       bool [records] whether sectors that it finds in L2 are still on their way from DRAM
-    l1_hit_sectors  float64 [instructions] of the whole launch, as those that follow
-    l2_sectors      float64 [instructions] sent to L2
-    dram_sectors    float64 [instructions] read from DRAM
-    merged_sectors  float64 [instructions] of those sent to L2, what arrives in one request with another SM's
-    l2_requests     requests that L2 serves, of up to four sectors of a line each
+    l1_hit_sectors  float64 [instructions] sectors that hit L1
+    l2_sectors      float64 [instructions] sectors sent to L2 or asked of it
+    dram_sectors    float64 [instructions] sectors read from DRAM
+    merged_sectors  float64 [instructions] of `l2_sectors`, those that arrive in one request with another SM's
+    l2_requests     requests of the whole launch that L2 serves, of up to four sectors of a line each
     traffic         sectors that DRAM reads and writes
     notes           what was assumed
     """
@@ -66,8 +68,11 @@ def simulate_caches(
     resident_blocks_per_sm: int,
     warm: bool = False,
 ) -> CacheResults:
-    """Replay a trace that has every block of the grid, or estimate from one that has some of them.
+    """Replay a trace that has every block of the grid, or estimate the caches' work from one that has some of them.
 
+    shapes    those of the trace
+    accesses  the executed memory instructions, by static index
+    l1_bytes  L1 cache of one SM
     warm  L2 begins as an identical launch has left it
     """
     coalesced, instructions = shapes.coalesced, trace.executed.shape[1]

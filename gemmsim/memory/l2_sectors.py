@@ -1,4 +1,4 @@
-"""What L2 and DRAM do for each request: replayed where every block was executed, else estimated."""
+"""Finds what L2 and DRAM do for each request: by a replay where every block was executed, else by an estimate."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _L2_BOUND = (
 
 @dataclass(frozen=True)
 class L2Sectors:
-    """What L2 and DRAM did.
+    """What L2 and DRAM did for each request that goes through L1, and in the whole launch.
 
     dram       uint16 [requests] sectors that DRAM reads for each request
-    in_flight  bool [requests] whether sectors that it finds in L2 are still on their way from DRAM
-    footprint  the same for the whole launch, by instruction
+    in_flight  bool [requests] whether sectors that the request finds in L2 are still on their way from DRAM
+    footprint  what DRAM reads and writes in the whole launch, by instruction
     notes      what was assumed
     """
 
@@ -53,9 +53,10 @@ def replayed_l2_sectors(
     instructions: int,
     warm: bool,
 ) -> L2Sectors:
-    """From the requests of all blocks of the grid.
+    """Replay L2 with the requests of all blocks of the grid.
 
-    generation  int64 [requests] wave of the block that makes each
+    to_l2       what the L1s ask of L2 for these requests
+    generation  int64 [requests] wave of the block that makes each request
     sms         int64 [SMs in use] their numbers
     """
     # Blocks of a wave move in step: where one of them makes DRAM read, the others soon ask for the same.
@@ -77,10 +78,10 @@ def estimated_l2_sectors(
     l2: L2,
     warm: bool,
 ) -> L2Sectors:
-    """From the footprint of the grid, which is None where it is not known.
+    """Estimate what DRAM does for each request from the footprint of the grid, which is None where it is not known.
 
-    fetched  int64 [requests] sectors that L2 is to deliver for each
-    asked    float64 [instructions] the same for the whole launch
+    fetched  int64 [requests] sectors that L2 is to deliver for each request
+    asked    float64 [instructions] sectors that L2 is to deliver in the whole launch
     """
     notes = (_L1_SAMPLED, _L2_BOUND if footprint is None else _L2_SAMPLED)
     if footprint is None:
@@ -96,9 +97,10 @@ def estimated_l2_sectors(
 
 
 def _arrays_once(launch: Launch, asked: NDArray[np.float64], held_bytes: int) -> Footprint:
-    """DRAM reads each array at most once; the instructions share these reads in proportion to what they ask for.
+    """Return the footprint of a launch for which DRAM reads each array at most once. The instructions share these reads
+    in proportion to what they ask for.
 
-    held_bytes  L2 that a launch before has filled: arrays that fit in it are not read at all
+    held_bytes  L2 capacity that a launch before has filled: arrays that fit into it together are not read at all
     """
     bytes_of_arrays = sum(int(np.prod(a.shape)) * DTYPES[a.dtype].item_bytes for a in launch.args if a.shape)
     total = float(asked.sum())

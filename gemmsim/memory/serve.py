@@ -1,4 +1,4 @@
-"""Memory traffic of a trace: requests, sectors, wavefronts, hits; in total, by instruction and by record."""
+"""Works out the memory traffic of a trace: requests, sectors, wavefronts, hits; in total, by instruction, by record."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ def _check(gpu: GpuSpec, resident_blocks_per_sm: int) -> None:
 
 
 def _accesses(program: Program, trace: WarpTrace) -> dict[int, Access]:
-    """The memory instructions that were executed, by index."""
+    """Return how each executed memory instruction accesses memory, by its static index."""
     executed = np.flatnonzero(trace.executed.any(axis=0)).tolist()
     found = {index: access_of(program.instructions[index]) for index in executed}
     return {index: access for index, access in found.items() if access is not None}
 
 
 def _partial_lines(accesses: dict[int, Access], shapes: Shapes) -> NDArray[np.uint8]:
-    """uint8 [shapes]: lines of which an access to global or local memory writes sectors in part."""
+    """Return in how many lines a request of each shape writes sectors in part: uint8 [shapes], 0 for shared memory."""
     coalesced = shapes.coalesced
     shape = np.repeat(np.arange(len(shapes.pc)), coalesced.sectors)
     line = coalesced.sector_offset // SECTORS_PER_LINE
@@ -108,7 +108,11 @@ def _rows(
     tags: NDArray[np.int64],
     wavefronts: NDArray[np.int64],
 ) -> tuple[InstructionTraffic, ...]:
-    """One row for each memory instruction. tags, wavefronts: int64 [records], cycles of the two stages of L1."""
+    """Return the traffic of each executed memory instruction.
+
+    tags        int64 [records] cycles of L1's tag stage
+    wavefronts  int64 [records] cycles of its data stage
+    """
     instructions = trace.executed.shape[1]
     weight = np.repeat(trace.weight, np.diff(trace.record_start[:: trace.warps_per_block]))
     of_shape = np.bincount(shapes.of_record, weight, minlength=len(shapes.pc))

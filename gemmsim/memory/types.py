@@ -1,4 +1,4 @@
-"""What the memory models hand on: counters, the same by instruction, and what each memory record cost."""
+"""The results of the memory models: counters, the traffic of each instruction, and the cost of each memory record."""
 
 from __future__ import annotations
 
@@ -19,10 +19,15 @@ class InstructionTraffic:
     space            "global", "shared" or "local"
     op               "ld", "st", "atom", "red" or "ldgsts" (space of its source)
     width_bytes      bytes a lane
+    requests         executions with an active lane
+    sectors          32-byte sectors that the requests touch
     tag_lookups      128-byte lines that are looked up in L1
     wavefronts       cycles of the data stage
     conflicts        wavefronts above the conflict-free count
-    l2_sectors       sectors sent to L2
+    l1_hit_sectors   sectors that hit L1
+    l2_sectors       sectors sent to L2 or asked of it
+    l2_hit_sectors   those of l2_sectors that are not read from DRAM
+    dram_sectors     sectors read from DRAM
     ideal_sectors    sectors that the bytes asked for would fill if they were packed
     used_bytes       distinct bytes asked for
     tag_wavefronts   cycles of the tag stage
@@ -59,7 +64,7 @@ class RecordCost:
     l2_sectors     uint16 sectors that went to L2 (L1 misses, and all stores)
     dram_sectors   uint16 sectors that went on to DRAM
     in_flight      bool whether sectors that were found in L2 were still on their way from DRAM, for another request
-    partial_lines  uint8 lines of which it writes sectors in part (0 for what does not write)
+    partial_lines  uint8 lines in which the record writes sectors in part (0 where it does not write)
     """
 
     wavefronts: NDArray[np.uint16]
@@ -72,9 +77,9 @@ class RecordCost:
 
 @dataclass(frozen=True, slots=True)
 class DramTraffic:
-    """DRAM sectors of the whole launch, of 32 bytes.
+    """How many 32-byte sectors DRAM reads and writes in the whole launch.
 
-    Reads are the sectors that L2 missed, and writes the dirty ones that it had to replace. What is still dirty when the
+    It reads the sectors that L2 missed, and writes the dirty ones that L2 had to replace. What is still dirty when the
     kernel ends stays in L2. It is not written during the launch, so no counter of the launch has it.
     """
 
@@ -87,10 +92,10 @@ class Traffic:
     """The memory traffic of a launch.
 
     counters      value of each Nsight Compute metric, for the whole launch
-    provenance    the same keys
+    provenance    how far each of these counters can be relied on, with the same keys
     instructions  one row for each executed memory instruction, by index
-    cost          see `RecordCost`
-    shapes        see `Shapes`
+    cost          what each memory record of the trace cost
+    shapes        the (instruction, pattern) pairs of the trace, and what a request of each touches
     notes         what was assumed
     """
 

@@ -1,4 +1,4 @@
-"""Arguments of a function, as its machine code takes them."""
+"""Converts the arguments of a call to what machine code takes, and describes their types in words."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ RECORD = "record "  # how the type of a record begins
 RESULTS: dict[str, Any] = {**_NUMBERS, "none": ctypes.c_int64}  # the result of a function that returns None is not read
 
 
-# A type in words, or the (name, type) pairs of a dataclass's fields.
+# What `describe` returns: a type in words, or the (name, type) pairs of a dataclass's fields.
 ArgumentType = str | tuple[tuple[str, Any], ...]
 
 
 def describe(argument: Any) -> ArgumentType:
-    """A type in words: "int64", "uint64", "float64", or of an array "uint8 2 C": its dtype, dimensions and layout;
-    of a record "record module Class".
+    """Return the type of an argument in words, such as "int64", "uint64" or "float64".
 
-    A dataclass is described by its fields, each with its name. Integers and truth values of Python are int64. Raises
-    TypeError for anything else.
+    That of an array names its dtype, the number of its dimensions and its layout: "uint8 2 C". That of a record names
+    its class: "record module Class". A dataclass is described by its fields, each with its name. Integers and truth
+    values of Python are int64. Raises TypeError for anything else.
     """
     if isinstance(argument, np.ndarray):
         return f"{argument.dtype.name} {argument.ndim} {'C' if argument.flags.c_contiguous else 'A'}"
@@ -46,17 +46,18 @@ def describe(argument: Any) -> ArgumentType:
 
 
 def record_named(kind: str) -> type[Record]:
-    """The class that `describe` put into words."""
+    """Return the class of the record that `describe` put into words as `kind`."""
     _, module, name = kind.split()
     found: type[Record] = getattr(importlib.import_module(module), name)
     return found
 
 
 def c_types(signature: Sequence[ArgumentType]) -> list[Any]:
-    """The C types that machine code takes in numba's calling convention.
+    """Return the C types of what machine code takes, in numba's calling convention, for arguments of these types.
 
-    These are two places for what it returns or raises, and then each argument. An array is its owner and parent
-    (neither is needed), size, bytes an element, address, shape and strides. A dataclass is its fields one by one.
+    First come the addresses of two places, for what the function returns and for what it raises, and then each
+    argument. An array is passed as its owner and parent (neither is needed), size, bytes an element, address, shape and
+    strides, a record as its address, and a dataclass as its fields one by one.
     """
     return [ctypes.c_void_p, ctypes.c_void_p, *_types_of(signature)]
 
@@ -79,7 +80,9 @@ def _types_of(signature: Sequence[ArgumentType]) -> list[Any]:
 
 
 def c_values(arguments: Sequence[Any]) -> list[Any]:
-    """The values of those types for `arguments`, without the first two. The caller keeps the arguments alive."""
+    """Return `arguments` as values of the types that `c_types` gives, without its first two. The caller keeps the
+    arguments alive.
+    """
     found: list[Any] = []
     for argument in arguments:
         if isinstance(argument, np.ndarray):

@@ -18,10 +18,11 @@ from gemmsim.native.numba_start import postpone_blas
 
 
 def build(function: Callable[..., Any], signature: Sequence[ArgumentType]) -> MachineCode:
-    """Machine code of a function in the Python that numba understands; see `types.describe` for `signature`.
+    """Compile a function, written in the Python that numba understands, for arguments of the types in `signature`.
 
-    It allocates nothing (reference counts are off: numba refuses a function that would need them) and calls nothing
-    outside itself, so that it can be loaded without numba.
+    These types are in the words of `arguments.describe`. The machine code allocates nothing (reference counts are off:
+    numba refuses a function that would need them) and calls nothing outside itself, so that it can be loaded without
+    numba.
     """
     postpone_blas()
     flags = compiler.Flags()
@@ -47,7 +48,7 @@ def build(function: Callable[..., Any], signature: Sequence[ArgumentType]) -> Ma
 
 
 def _type(kind: ArgumentType) -> Any:
-    if not isinstance(kind, str):  # a dataclass: the code reads its fields by name, as those of a named tuple
+    if not isinstance(kind, str):  # a dataclass: the code reads its fields by name, like those of a named tuple
         names, types_of_fields = zip(*kind, strict=True)
         return NamedTuple([_type(one) for one in types_of_fields], namedtuple("Fields", names))
     if kind.startswith(RECORD):

@@ -23,7 +23,12 @@ _NO_MATTER = ("NUMBA_CACHE_DIR",)  # the only one of numba's settings that canno
 
 @dataclass(frozen=True)
 class MachineCode:
-    """symbol: name of the function in it; returns: "int64", ... (see `types.RESULTS`); object: an object file."""
+    """The machine code of one function.
+
+    symbol   the function's name in the object file
+    returns  the type of what it returns, a key of `arguments.RESULTS`: "int64", ...
+    object   the object file
+    """
 
     symbol: str
     returns: str
@@ -31,10 +36,11 @@ class MachineCode:
 
 
 def key_of(name: str, sources: Iterable[Path], cpu: str) -> str:
-    """The file name of what numba makes of a function, from these source files and for that CPU.
+    """Return the name of the file that holds a function's machine code.
 
-    name  "module.function", variant and signature; the file name begins with a digest of it
-    cpu   name and features
+    name     "module.function", variant and signature; the file name begins with a digest of it
+    sources  the source files that the machine code depends on
+    cpu      name and features of the CPU that it is for
     """
     digest = hashlib.sha256()
     for path in sources:
@@ -46,12 +52,14 @@ def key_of(name: str, sources: Iterable[Path], cpu: str) -> str:
 
 
 def stem_of(name: str) -> str:
-    """The beginning that the names of all files of one function and signature share."""
+    """Return how the names of all files of one function, variant and signature begin; `name` is that of `key_of`."""
     return f"gemmsim-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
 def folder() -> Path:
-    """The folder of the package's bytecode, or one in the user's cache folder where that cannot be written."""
+    """Return the folder for machine code: that of the package's bytecode, or, where that cannot be written, one in the
+    user's cache folder.
+    """
     bytecode = PACKAGE / "__pycache__"
     if os.access(bytecode if bytecode.is_dir() else PACKAGE, os.W_OK):
         return bytecode
@@ -61,7 +69,9 @@ def folder() -> Path:
 
 
 def load(key: str, place: Path) -> MachineCode | None:
-    """Read stored code. None where there is none, where it is damaged, or where somebody else could have written it."""
+    """Read the code that file `key` of folder `place` holds. Returns None where there is no such file, where it is
+    damaged, or where somebody else could have written it.
+    """
     path = place / key
     try:
         with path.open("rb") as file:
@@ -78,7 +88,9 @@ def load(key: str, place: Path) -> MachineCode | None:
 
 
 def save(key: str, place: Path, code: MachineCode) -> None:
-    """Store code in place of what was stored of the same function and signature; a CacheWarning says if it cannot."""
+    """Store code as file `key` of folder `place`, and delete what was stored there of the same function and signature.
+    Where it cannot be stored, a CacheWarning says so.
+    """
     body = b"\n".join((code.symbol.encode(), code.returns.encode(), code.object))
     try:
         place.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""Functions over records, for numba: the types of `gemmsim.native.records`, and what it takes to call one another.
+"""Makes functions over records known to numba: the types of `gemmsim.native.records`, and calls of one another.
 
-Imported only where something is compiled.
+This is imported only where something is compiled.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from gemmsim.native.numba_parts import subroutine
 from gemmsim.native.records import Ints, Reals, Record, Rows, Shorts, fields_of, size_of
 
 _WORD = ir.IntType(64)
-_CALLABLE: set[FunctionType] = set()  # those that numba knows already
+_CALLABLE: set[FunctionType] = set()  # functions that numba can call already
 
 
 class RecordType(types.Type):
-    """The address of a record."""
+    """numba's type of a record: its values are addresses of records of class `record`."""
 
     def __init__(self, record: type[Record]) -> None:
         self.record = record
         super().__init__(name=f"{record.__module__}.{record.__qualname__}")
 
     def type_of(self, field: str) -> Any:
-        """numba's type of a field; None where there is none."""
+        """Return numba's type of a field; None where the record has no such field."""
         found = fields_of(self.record).get(field)
         if found is None:
             return None
@@ -40,9 +40,11 @@ class RecordType(types.Type):
 
 
 class ValuesType(types.Type):
-    """The address of values that lie one after another.
+    """numba's type of `Ints`, `Reals`, `Shorts` and `Rows`: the address of values that lie one after another.
 
-    element  numba's type of one; stored: the LLVM type in memory, None for records; size_bytes: of one
+    element     numba's type of one value
+    stored      its LLVM type in memory, None for records
+    size_bytes  its size
     """
 
     def __init__(self, name: str, element: Any, stored: Any, size_bytes: int) -> None:
@@ -66,14 +68,14 @@ _VALUES = {
 
 
 def type_of(hint: Any) -> Any:
-    """numba's type of what is annotated so."""
+    """Return numba's type of what has the annotation `hint`."""
     if hint in _PLAIN:
         return _PLAIN[hint]
     return _VALUES[hint] if hint in _VALUES else RecordType(hint)
 
 
 def values_type(record: type[Record]) -> ValuesType:
-    """Of `Rows[record]`."""
+    """Return numba's type of what has the annotation `Rows[record]`."""
     return ValuesType(f"Rows[{record.__module__}.{record.__qualname__}]", RecordType(record), None, size_of(record))
 
 
@@ -86,7 +88,7 @@ class _Fields(AttributeTemplate):
 
 
 def _place(builder: Any, kind: RecordType, address: Any, name: str) -> tuple[Any, bool]:
-    """The place of a field, and whether it holds a float64."""
+    """Return a pointer to field `name` of the record at `address`, and whether the field is a float64."""
     field = fields_of(kind.record)[name]
     stored = ir.DoubleType() if field.kind is float else _WORD
     at = builder.add(address, ir.Constant(_WORD, field.offset))
@@ -121,7 +123,7 @@ class _SetItem(AbstractTemplate):
 
 
 def _item(builder: Any, kind: ValuesType, values: Any) -> Any:
-    """Address of the element that (address, index) name."""
+    """Return the address of an element; `values` are the address of the first element and the index of this one."""
     return builder.add(values[0], builder.mul(values[1], ir.Constant(_WORD, kind.size_bytes)))
 
 
@@ -143,7 +145,9 @@ def _set_item(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
 
 def let_call(function: Callable[..., Any]) -> None:
-    """Let compiled code call what this function calls, and what that calls, by the types that are annotated."""
+    """Let numba compile calls of the functions that `function` calls, and that these call, with the types of their
+    annotations.
+    """
     for name in function.__code__.co_names:
         called = function.__globals__.get(name)
         if isinstance(called, FunctionType) and called not in _CALLABLE:

@@ -17,13 +17,13 @@ _RETURNED = (0, -2)  # numba's statuses: a value, or None
 
 
 class NativeFunction:
-    """Called as the Python function is, with numbers, arrays, records, and dataclasses of numbers and arrays.
+    """A compiled function. It is called as the Python function is, with numbers, arrays, records, and dataclasses of
+    numbers and arrays, and is compiled once for each set of argument types.
 
-    It is compiled for each set of types.
-
-    module    of the function; imported only to compile it
-    function  its name there; with `variant`, the name of what makes it, called with those
+    module    the function's module, which is imported only to compile it
+    function  the function's name there; or, where there is a `variant`, the name of a function that makes it
     sources   files that the machine code depends on
+    variant   the arguments of the function that makes it
     """
 
     def __init__(self, module: str, function: str, sources: Sequence[Path], variant: tuple[int, ...] = ()) -> None:
@@ -34,7 +34,10 @@ class NativeFunction:
         return self._maker(arguments)(*c_values(arguments))()
 
     def bound(self, record: Record, *integers: int) -> Call:
-        """The function of as many integers as these, for one record: quicker to call, in one thread at a time."""
+        """Return a function of integers, as many as `integers`, that calls this one with `record` and them.
+
+        It is quicker to call, and may be called by one thread at a time.
+        """
         return self._maker((record, *integers))(record.address)
 
     def _maker(self, arguments: Sequence[Any]) -> Callable[..., Call]:
@@ -44,7 +47,10 @@ class NativeFunction:
         return self._makers[signature]
 
     def _load(self, signature: tuple[ArgumentType, ...]) -> Callable[..., Call]:
-        """What makes calls of the machine code from its first arguments; each has a place of its own for the result."""
+        """Load the machine code for a signature, and return a function that binds its first arguments.
+
+        What that returns is called with the other arguments; it has a place of its own for the result.
+        """
         from gemmsim.native.loader import Loaded, cpu  # imported here because many runs need no machine code
 
         place = code_store.folder()

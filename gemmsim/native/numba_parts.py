@@ -31,7 +31,9 @@ postpone_blas()
 def _register(
     function: Callable[..., Any], returns: Any, arguments: tuple[Any, ...], lower: Callable[..., Any]
 ) -> None:
-    """Tell numba the type of `function` and how to write a call of it; other integers are converted to these types."""
+    """Tell numba the type of `function`, and that `lower` writes a call of it. Integers of other types that are passed
+    to it are converted to those of `arguments`.
+    """
     signature = returns(*arguments)
 
     class Template(AbstractTemplate):
@@ -44,7 +46,9 @@ def _register(
 
 
 def instruction(returns: Any, *arguments: Any) -> Decorator:
-    """For a function (builder, *values) -> value or None that writes LLVM."""
+    """Decorate a function (builder, *values) -> value or None that writes LLVM: compiled code can then call it by its
+    name, with arguments of these types.
+    """
 
     def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
         def name(*args: Any) -> Any:
@@ -62,7 +66,9 @@ def instruction(returns: Any, *arguments: Any) -> Decorator:
 
 
 def subroutine(returns: Any, *arguments: Any) -> Decorator:
-    """For a function in the Python that numba understands; it may call other subroutines and instructions."""
+    """Decorate a function, written in the Python that numba understands, so that compiled code can call it with
+    arguments of these types. It may call other subroutines and instructions.
+    """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         lowered: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # library -> what it calls the function

@@ -39,7 +39,7 @@ class _Values:
 
 
 class Ints(_Values):
-    """int64 values."""
+    """int64 values, one after another."""
 
     c_type = ctypes.c_int64
 
@@ -51,7 +51,7 @@ class Ints(_Values):
 
 
 class Shorts(_Values):
-    """int32 values, to be read only."""
+    """int32 values, one after another, to be read only."""
 
     c_type = ctypes.c_int32
 
@@ -60,7 +60,7 @@ class Shorts(_Values):
 
 
 class Reals(_Values):
-    """float64 values."""
+    """float64 values, one after another."""
 
     c_type = ctypes.c_double
 
@@ -116,7 +116,12 @@ class Rows(Generic[AnyRecord]):
 
 
 class Field(NamedTuple):
-    """kind: int, float, Rows, or Record for the address of one value or record of `target`."""
+    """A field of a record.
+
+    kind    int or float for a number, Rows for the address of rows of `target`, and Record for any other address
+    target  what lies at the address: a class of records, or Ints, Reals or Shorts; None for a number
+    offset  bytes from the beginning of the record
+    """
 
     kind: type
     target: Any
@@ -127,7 +132,9 @@ _FIELDS: dict[type[Record], dict[str, Field]] = {}
 
 
 def fields_of(record: type[Record]) -> dict[str, Field]:
-    """Name -> field, in the order in which they lie. Raises TypeError for an annotation that is no field."""
+    """Return the fields of a record by name, in the order in which they lie. Raises TypeError where an annotation
+    cannot be that of a field.
+    """
     if record in _FIELDS:
         return _FIELDS[record]
     fields: dict[str, Field] = {}
@@ -148,25 +155,25 @@ def fields_of(record: type[Record]) -> dict[str, Field]:
 
 
 def size_of(record: type[Record]) -> int:
-    """Bytes."""
+    """Return the size of a record in bytes."""
     return WORD_BYTES * len(fields_of(record))
 
 
 def dtype_of(record: type[Record]) -> np.dtype[np.void]:
-    """The same fields for NumPy; addresses are int64."""
+    """Return the NumPy dtype with the fields of a record; addresses are int64 in it."""
     return np.dtype([(name, np.float64 if f.kind is float else np.int64) for name, f in fields_of(record).items()])
 
 
 def allocate(record: type[Record], count: int = 1) -> NDArray[np.void]:
-    """`count` records, all zero."""
+    """Make `count` records, whose fields are all zero."""
     return np.zeros(count, dtype_of(record))
 
 
 def address_of(array: NDArray[Any]) -> int:
-    """Where the first element lies."""
+    """Return the address of an array's first element."""
     return int(array.ctypes.data)
 
 
 def row_addresses(array: NDArray[Any]) -> NDArray[np.int64]:
-    """int64 [len(array)]: where each row of a C-contiguous array lies."""
+    """Return the address of each row of a C-contiguous array: int64 [len(array)]."""
     return address_of(array) + np.arange(len(array)) * array.strides[0]

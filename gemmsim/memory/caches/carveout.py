@@ -1,4 +1,4 @@
-"""Which shared-memory configuration the driver picks for a launch. What remains of the unified array is L1.
+"""Predicts which shared-memory configuration the driver picks for a launch. What remains of the unified array is L1.
 
 NVIDIA does not publish the rule (the CUDA programming guide: "the driver automatically configures"), so this one is
 empirical. `launch__shared_mem_config_size` shows the driver's choices. Of those at hand
@@ -24,10 +24,10 @@ from gemmsim.support.errors import GemmsimError
 
 
 def choose_carveout(gpu: GpuSpec, registers: int, threads_per_block: int, shared_bytes_per_block: int) -> int:
-    """Shared memory in bytes that the driver configures on each SM, one of `gpu.shared.carveouts_bytes`.
+    """Return the shared memory in bytes that the driver configures on each SM, one of `gpu.shared.carveouts_bytes`.
 
     registers               registers a thread
-    shared_bytes_per_block  static and dynamic, without what the system reserves
+    shared_bytes_per_block  shared memory of a block, static and dynamic, without what the system reserves
 
     Raises GemmsimError where no configuration holds a block.
     """

@@ -32,9 +32,9 @@ _replay = native_loop("caches/l1_loop", "replay", "caches/lru", "requests/cache_
 
 @dataclass(frozen=True)
 class L2Requests:
-    """What the L1 caches ask of L2: one entry a line, in the order of each SM.
+    """What the L1 caches ask of L2: one entry for each line of a request, SM by SM, in the order in which each SM asks.
 
-    line       int64 [entries] address over 128
+    line       int64 [entries] number of the line: address / 128
     sectors    uint8 [entries] bit s is set for sector s of the line
     operation  uint8 [entries] READ, WRITE or ATOMIC
     request    int64 [entries] index of the L1 request that asks
@@ -53,14 +53,14 @@ class ShapeLines:
     """The lines that a request of each shape looks up.
 
     The base of a request lies in one of four sectors of its line, which decides how the request's sectors fall into
-    lines. Index 4 * shape + b is for a base in sector b.
+    lines. So there are four lists of lines for each shape: list 4 * shape + b is for a base in sector b.
 
-    operation, pc  int64 [shapes] of each shape, which has one of each. The replay reads them here and not by request,
-                   because the small arrays stay in this machine's caches.
-    start          int64 [4 * shapes + 1] an index has the lines start[index]:start[index + 1]
-    line           int64 [4 * sectors of all shapes] line, counted from that of the base
-    sectors        int64 [4 * sectors of all shapes] sectors of it that are asked for, as bits
-    whole          int64 [4 * sectors of all shapes] those of which every byte is asked for
+    operation, pc  int64 [shapes] operation and static instruction index of each shape. The replay reads them here and
+                   not by request, because the small arrays stay in this machine's caches.
+    start          int64 [4 * shapes + 1] list i has the lines start[i]:start[i + 1] of the following arrays
+    line           int64 [4 * sectors of all shapes] number of the line, counted from that of the base
+    sectors        int64 [4 * sectors of all shapes] sectors of the line that are asked for, as bits
+    whole          int64 [4 * sectors of all shapes] sectors of the line of which every byte is asked for, as bits
     """
 
     operation: NDArray[np.int64]
@@ -73,11 +73,14 @@ class ShapeLines:
 
 @dataclass(frozen=True)
 class L1Replay:
-    """What the L1 caches did with each request, summed over the members that make it, each as often as it counts.
+    """What the L1 caches did with each request.
+
+    Several members of `ResidentGroups` may make the same request. The first two are sums over these members, each
+    counted as often as its `times` says.
 
     hits         int64 [requests] sectors that hit
     l2_requests  int64 [requests] lines asked of L2
-    to_l2        what they ask, once for each member that counts
+    to_l2        what is asked of L2, once for each member whose `times` is not 0
     """
 
     hits: NDArray[np.int64]
@@ -88,7 +91,11 @@ class L1Replay:
 def replay_l1(
     requests: L1Requests, residents: ResidentGroups, coalesced: Coalesced, l1_bytes: int, ways: int
 ) -> L1Replay:
-    """Run all requests through the L1s of their SMs, which are empty at the start. An L1 of 0 bytes holds nothing."""
+    """Run all requests through the L1s of their SMs, which are empty at the start.
+
+    residents  which blocks run on which SM, and when
+    l1_bytes   size of each L1; one of 0 bytes holds nothing
+    """
     sets = max(1, l1_bytes // (LINE_BYTES * ways))
     ways = ways if l1_bytes >= LINE_BYTES * ways else l1_bytes // LINE_BYTES
     warps = requests.warps_per_block

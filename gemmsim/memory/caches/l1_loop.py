@@ -1,4 +1,8 @@
-"""The replay of `gemmsim.memory.caches.l1`."""
+"""The compiled loop of `gemmsim.memory.caches.l1`, which replays requests through the L1 caches.
+
+An entry of L1 keeps a line and its valid sectors in one word, and `_look_up` has the LRU replacement. Of `lru`, which
+serves the replay of L2, only `set_of` and `sectors_in` are used here.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,15 @@ from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE
 
 
 def replay(requests, residents, coalesced, lines, entries, counted, to_l2):  # type: ignore[no-untyped-def]
-    """Fill `counted` and `to_l2`, and `lines` before that. Requests come in turn, each line by line.
+    """Fill `counted` and `to_l2`, and `lines` before that. The warps of a group take turns, one request each.
 
-    lines    `l1.ShapeLines`, of which `operation` and `pc` are filled
-    entries  int64 [sets, ways] line * 16 + valid sectors, -1 where empty; the most recent first
-    counted  int64 [requests, 2] sectors that hit, and lines asked of L2
-    to_l2    `l1.L2Requests` with enough room
+    requests   `grid.l1_requests.L1Requests`
+    residents  `grid.residents.ResidentGroups`
+    coalesced  `requests.coalescer.Coalesced`
+    lines      `l1.ShapeLines`, of which `operation` and `pc` are filled
+    entries    int64 [sets, ways] line * 16 + valid sectors, -1 where empty; the most recent way first
+    counted    int64 [requests, 2] sectors that hit, and lines asked of L2
+    to_l2      `l1.L2Requests` with enough room
     """
     _fill_lines(coalesced, lines)
     warps = requests.warps_per_block
@@ -42,7 +49,9 @@ def replay(requests, residents, coalesced, lines, entries, counted, to_l2):  # t
 
 @njit(inline="always")
 def _request(requests, residents, lines, entries, counted, to_l2, member, i):  # type: ignore[no-untyped-def]
-    """Request i of a member, line by line. The last element of `to_l2.start` counts the entries filled so far."""
+    """Replay request i, made by a member, line by line. The last element of `to_l2.start` counts the entries of `to_l2`
+    that are filled so far.
+    """
     count = to_l2.start[-1]
     shape = np.int64(requests.shape[i])
     base = requests.base_sector[i] + residents.offset_sectors[residents.offset_row[member], lines.pc[shape]]
@@ -91,7 +100,11 @@ def _fill_lines(coalesced, lines):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def _look_up(entries, line, asked, whole, operation):  # type: ignore[no-untyped-def]
-    """Sectors of `asked` that hit. A read leaves all of them valid, a write those of `whole`."""
+    """Look up a line and make it the most recent of its set; returns the sectors of `asked` that hit, as bits.
+
+    A line that is absent replaces the least recent one. A read leaves all sectors of `asked` valid, a write those of
+    `whole`.
+    """
     row = set_of(line, len(entries))
     ways = entries.shape[1]
     way = 0

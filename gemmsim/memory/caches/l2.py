@@ -36,9 +36,9 @@ class L2State:
     """The lines of L2; arrays are [sets, ways], the sets of one partition after those of another (see `lru`).
 
     tags        int64 line numbers, -1 where empty
-    valid       uint8 sectors that are there, as bits
-    dirty       uint8 those that DRAM does not have yet
-    fetched_by  int64 group of the request that fetched from DRAM last, -1 for none
+    valid       uint8 sectors of the line that are there, as bits
+    dirty       uint8 sectors that DRAM does not have yet, as bits
+    fetched_by  int64 group of the request that last fetched sectors of the line from DRAM, -1 for none
     partitions  number of partitions
     """
 
@@ -53,9 +53,10 @@ class L2State:
 class L2Replay:
     """What L2 did.
 
-    missed        uint16 [L1 requests] sectors that each made DRAM read
-    in_flight     bool [L1 requests] whether sectors that it found were on their way for a request of the same group
-    written_back  dirty sectors that were replaced
+    missed        uint16 [L1 requests] sectors that each request made DRAM read
+    in_flight     bool [L1 requests] whether sectors that the request found in L2 were still on their way from DRAM, for
+                  a request of the same group
+    written_back  how many dirty sectors were replaced
     """
 
     missed: NDArray[np.uint16]
@@ -68,7 +69,7 @@ def replay_l2(
 ) -> L2Replay:
     """Run what the L1s sent through L2.
 
-    group  int64 [L1 requests], equal for those that happen at about the same time
+    group  int64 [L1 requests] a number that requests have in common which happen at about the same time
     near   int64 [SMs in use] the partition that each SM is near to
     warm   run everything twice, and count the second time
     """

@@ -1,4 +1,4 @@
-"""The replay of `gemmsim.memory.caches.l2`."""
+"""The compiled loop of `gemmsim.memory.caches.l2`, which replays what the L1 caches ask of L2."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from gemmsim.memory.requests.cache_operations import READ, WRITE
 
 
 def replay(to_l2, group, near, fetch_sectors, l2, missed, in_flight):  # type: ignore[no-untyped-def]
-    """Fill `missed` and `in_flight` (see `l2.L2Replay`), leave `l2` (`l2.L2State`) as it is afterwards, and return how
-    many dirty sectors were replaced.
+    """Replay all entries of `to_l2`: fill `missed` and `in_flight` (see `l2.L2Replay`), and return how many dirty
+    sectors were replaced. `l2` (`l2.L2State`) is left as it is after the last entry.
 
-    fetch_sectors  1, 2 or 4 sectors that DRAM reads at once
+    to_l2, group, near  the arguments of `l2.replay_l2`
+    fetch_sectors       how many sectors DRAM reads at once: 1, 2 or 4
     """
     written = 0
     start = to_l2.start
@@ -33,7 +34,7 @@ def replay(to_l2, group, near, fetch_sectors, l2, missed, in_flight):  # type: i
 
 @njit(inline="always")
 def _serve(l2, to_l2, i, near, group, fetch_sectors, missed, in_flight):  # type: ignore[no-untyped-def]
-    """Entry i of `to_l2`, from an SM that is near to partition `near`; returns how many dirty sectors it replaced."""
+    """Serve entry i of `to_l2`, from an SM near to partition `near`; returns how many dirty sectors it replaced."""
     line, operation, request = to_l2.line[i], to_l2.operation[i], to_l2.request[i]
     sets = len(l2.tags) // l2.partitions  # of one partition
     home, row = home_of(line, l2.partitions), set_of(line, sets)
@@ -95,7 +96,9 @@ def _put_first(l2, row, way, line, valid, dirty, fetched_by):  # type: ignore[no
 
 @njit(inline="always")
 def _step(sms):  # type: ignore[no-untyped-def]
-    """How far apart SMs are that come one after the other: all come once, and neighbours apart from each other."""
+    """Return the step, in SMs, from the SM whose turn it is to the next one: with it, all SMs have one turn each, and
+    neighbours have theirs far apart.
+    """
     step = sms * 618 // 1000 + 1
     while _common_divisor(step, sms) > 1:
         step += 1
@@ -104,7 +107,7 @@ def _step(sms):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def _common_divisor(a, b):  # type: ignore[no-untyped-def]
-    """The greatest common divisor."""
+    """Return the greatest common divisor of `a` and `b`."""
     while b > 0:
         a, b = b, a % b
     return a

@@ -1,6 +1,9 @@
-"""A set-associative cache with sectored lines and LRU replacement: functions over arrays, which native loops call.
+"""A set-associative cache with sectored lines and LRU replacement: functions over arrays, for the replay of L2.
 
-The state of a cache is `tags`, int64 [sets, ways], -1 where empty, and one or more masks, uint8 [sets, ways], in which
+The replay of L1 takes only `set_of` and `sectors_in` from here: it keeps a line and its sectors in one word, and has a
+replacement of its own (`l1_loop._look_up`).
+
+The state of L2 is `tags`, int64 [sets, ways], -1 where empty, and one or more masks, uint8 [sets, ways], in which
 bit s is for sector s of the line. The ways of a set are in the order of use, the most recent first. A hit moves its
 line to the front, and a miss replaces the last.
 """
@@ -13,7 +16,8 @@ from numba import njit
 
 @njit(inline="always")
 def set_of(line, sets):  # type: ignore[no-untyped-def]
-    """The set of a line. Its number is multiplied by 2**64 / golden ratio, and high bits of the product are taken.
+    """Return the set of a line. The line's number is multiplied by 2**64 / golden ratio, and high bits of the product
+    are taken.
 
     Hardware spreads lines by undisclosed hashes (Accel-Sim, ISCA'20, finds and models them for L2); any hash that mixes
     well avoids, as they do, that power-of-two strides fall into few sets. With the line number modulo the sets, an L1
@@ -25,13 +29,15 @@ def set_of(line, sets):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def home_of(line, partitions):  # type: ignore[no-untyped-def]
-    """L2 partition that a line belongs to: the highest bits of the same product. The set depends on all its bits."""
+    """Return the L2 partition that a line belongs to, from the highest bits of the product that `set_of` takes. The set
+    depends on the upper half of its bits.
+    """
     return np.int64((np.uint64(line) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(59)) % partitions
 
 
 @njit(inline="always")
 def way_of(tags, row, line):  # type: ignore[no-untyped-def]
-    """The way of `line` in set `row`, or -1 where it is absent."""
+    """Return the way of `line` in set `row`, or -1 where it is absent."""
     for way in range(tags.shape[1]):
         if tags[row, way] == line:
             return way
@@ -48,5 +54,5 @@ def move_to_front(array, row, way, value):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def sectors_in(mask):  # type: ignore[no-untyped-def]
-    """How many sectors a mask has."""
+    """Return how many sectors a mask has."""
     return (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1) + (mask >> 3 & 1)

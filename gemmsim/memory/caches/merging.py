@@ -28,7 +28,7 @@ from gemmsim.trace.types import Launch
 def merged_share(
     launch: Launch, steps: BlockSteps, placement: Placement, resident_blocks_per_sm: int, merged_requests: int
 ) -> NDArray[np.float64]:
-    """Share of each instruction's reads that join another SM's on their way to L2: float64 [instructions].
+    """Return the share of each instruction's reads that join another SM's on their way to L2: float64 [instructions].
 
     It is 0 where the steps between blocks are not known.
 
@@ -43,7 +43,7 @@ def merged_share(
     at = coordinates(np.arange(blocks), launch.grid)
     moves, of_move = np.unique(steps.step_bytes.T, axis=0, return_inverse=True)
     for number, move in enumerate(moves):
-        # An SM asks once, because L1 has it then.
+        # An SM asks L2 once for the same data, because then its L1 has it.
         place = distinct_rows(np.stack([placement.gpc[sm], at @ move, sm], axis=1))
         _, asking = np.unique(place[:, :2], axis=0, return_counts=True)
         share[of_move.reshape(-1) == number] = 1 - (-(-asking // merged_requests)).sum() / asking.sum()

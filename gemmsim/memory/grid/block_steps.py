@@ -1,4 +1,4 @@
-"""How a block's addresses follow from another's: the step of each instruction along each grid axis.
+"""Finds how a block's addresses follow from another's: the step of each instruction along each grid axis.
 
 Two executed blocks that are neighbours along an axis, or further apart, may have made the same requests except that the
 addresses of each instruction differ by a constant. Then the addresses of blocks that were not executed are known too,
@@ -21,7 +21,7 @@ from gemmsim.trace.types import Launch, WarpTrace, active_lanes
 class BlockSteps:
     """How far addresses move from a block to the next.
 
-    step_bytes  int64 [3, instructions] for one step along x, y and z
+    step_bytes  int64 [3, instructions] bytes for one step along x, y and z
     known       for each axis, whether its steps are known; an axis along which the grid has one block counts as known
     """
 
@@ -29,20 +29,23 @@ class BlockSteps:
     known: tuple[bool, bool, bool]
 
     def bytes_between(self, steps: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """int64 [instructions] bytes that `steps` (x, y, z) move addresses; None where they use an unknown axis."""
+        """Return the bytes by which `steps` (x, y, z) move the addresses of each instruction: int64 [instructions].
+
+        None where they move along an axis whose steps are not known.
+        """
         if any(step and not known for step, known in zip(steps.tolist(), self.known, strict=True)):
             return None
         return steps @ self.step_bytes
 
 
 def coordinates(blocks: NDArray[np.int64], grid: tuple[int, int, int]) -> NDArray[np.int64]:
-    """int64 [n, 3] (x, y, z) of linear block ids."""
+    """Return the coordinates (x, y, z) in the grid of blocks with these linear ids: int64 [n, 3]."""
     gx, gy, _ = grid
     return np.stack([blocks % gx, blocks // gx % gy, blocks // (gx * gy)], axis=1)
 
 
 def block_steps_of(trace: WarpTrace, launch: Launch, requests: L1Requests) -> BlockSteps:
-    """The steps that the executed blocks show. `requests` are those of the whole trace."""
+    """Find the steps that the executed blocks show. `requests` are those of the whole trace."""
     at = coordinates(trace.blocks, launch.grid)
     top = np.iinfo(np.int64).max
     active = active_lanes(trace.patterns.active_mask)
@@ -61,7 +64,10 @@ def block_steps_of(trace: WarpTrace, launch: Launch, requests: L1Requests) -> Bl
 
 
 def _neighbours(at: NDArray[np.int64], axis: int) -> list[tuple[int, int]]:
-    """Pairs of executed blocks that differ along `axis` only, the nearest pairs first."""
+    """Return pairs of executed blocks that differ along `axis` only, the nearest pairs first.
+
+    at  int64 [executed blocks, 3] their coordinates
+    """
     rows = sorted(range(len(at)), key=lambda i: (*np.delete(at[i], axis).tolist(), int(at[i, axis])))
     pairs = [(a, b) for a, b in pairwise(rows) if (np.delete(at[a] - at[b], axis) == 0).all()]
     return sorted(pairs, key=lambda p: int(at[p[1], axis] - at[p[0], axis]))
@@ -70,9 +76,11 @@ def _neighbours(at: NDArray[np.int64], axis: int) -> list[tuple[int, int]]:
 def _difference(
     requests: L1Requests, address: NDArray[np.int64], first: int, second: int, instructions: int
 ) -> NDArray[np.int64] | None:
-    """int64 [instructions] bytes from the addresses of block `first` to those of block `second`.
+    """Return how many bytes the addresses of block `second` are from those of block `first`: int64 [instructions].
 
-    None where the two do not make the same requests, or where the difference is not constant. address: int64 [requests]
+    None where the two do not make the same requests, or where the difference is not constant.
+
+    address  int64 [requests] lowest address of each request
     """
     w = requests.warps_per_block
     a, b = (slice(requests.start[i * w], requests.start[(i + 1) * w]) for i in (first, second))

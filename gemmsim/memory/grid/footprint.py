@@ -1,4 +1,4 @@
-"""L2 and DRAM where not every block was executed: an estimate from what each wave of blocks touches.
+"""Estimates the work of L2 and DRAM where not every block was executed, from what each wave of blocks touches.
 
 The sectors that the executed blocks accessed, moved by the step of each instruction along the grid axes, give those of
 every block. Blocks run in waves (all that are resident at once), and L2 is taken to be LRU with a wave as the unit of
@@ -32,8 +32,8 @@ from gemmsim.memory.requests.coalescer import SECTOR_BYTES, Coalesced
 from gemmsim.support.sorting import distinct, order_by
 from gemmsim.trace.types import Launch, WarpTrace
 
-_MAX_VISITS = 40_000_000  # of sectors, which take about half a second
-_UNITS = (32, 16, 8, 4, 2)  # sectors
+_MAX_VISITS = 40_000_000  # visits of sectors, which take about half a second
+_UNITS = (32, 16, 8, 4, 2)  # how many neighbouring sectors may be treated as one
 _MAX_RANGE = 1 << 28  # sectors: 8 GiB of addresses, for which the estimate takes 1.3 GB of this machine's memory
 _visit_waves = native_loop("grid/footprint_loop", "visit_waves", "requests/cache_operations")
 
@@ -42,8 +42,8 @@ _visit_waves = native_loop("grid/footprint_loop", "visit_waves", "requests/cache
 class Footprint:
     """What L2 and DRAM do in the whole launch.
 
-    read_sectors     float64 [instructions] sectors that DRAM reads for each
-    new_share        float64 [instructions] of the sectors that a wave touches, the share that DRAM reads for it
+    read_sectors     float64 [instructions] sectors that DRAM reads for each instruction
+    new_share        float64 [instructions] the share of the sectors that a wave touches that DRAM reads for that wave
     written_sectors  dirty sectors that are written back to DRAM during the launch
     """
 
@@ -67,12 +67,12 @@ class Sectors:
 
 @dataclass(frozen=True)
 class Visits:
-    """Lists of `Sectors` in the order of waves; int64 [visits].
+    """Which lists of `Sectors` the blocks of each wave touch, and where, in the order of waves; int64 [visits].
 
     wave    wave in which the list is visited, ascending
     list    number of the list
-    offset  sectors by which its addresses are moved
-    blocks  how many blocks of the wave visit it so
+    offset  sectors by which the addresses of the list are moved
+    blocks  how many blocks of the wave visit this list with this offset
     """
 
     wave: NDArray[np.int64]
@@ -91,8 +91,11 @@ def estimate(
     l2: L2,
     warm: bool = False,
 ) -> Footprint | None:
-    """The estimate; None where a grid axis in use has no known step, or where the addresses lie too far apart.
+    """Estimate the footprint of a launch; None where a grid axis in use has no known step, or where the addresses lie
+    too far apart.
 
+    requests         those of the whole trace
+    blocks_per_wave  blocks that are resident on the GPU at once
     warm  the waves of the launch follow those of an identical launch, which are not counted
     """
     like = np.full(launch.blocks, int(np.argmax(trace.weight)), np.int64)  # executed block that each block is like
@@ -134,7 +137,7 @@ def _follow(lists: Sectors, visits: Visits, l2: L2, instructions: int, launches:
 
 
 def _unit(lists: Sectors, offset: NDArray[np.int64]) -> int:
-    """How many aligned neighbouring sectors are always touched together, by the same instructions.
+    """Return how many aligned neighbouring sectors are always touched together, by the same instructions.
 
     What is true of one of them is then true of all.
     """
@@ -149,7 +152,7 @@ def _unit(lists: Sectors, offset: NDArray[np.int64]) -> int:
 
 
 def _every(lists: Sectors, every: int, low: int) -> Sectors:
-    """Every m-th entry of each list, in the order of sectors, which are counted from `low`.
+    """Keep every `every`-th entry of each list, in the order of sectors, which are then counted from `low`.
 
     Neighbours in memory then follow one another, which is several times as fast. Only the entries of one sector need to
     stay in their order.
@@ -165,7 +168,11 @@ def _every(lists: Sectors, every: int, low: int) -> Sectors:
 def _lists(
     trace: WarpTrace, requests: L1Requests, coalesced: Coalesced, group: NDArray[np.int64], groups: int
 ) -> Sectors:
-    """List block * groups + g has what instructions of group g touched in the executed block `block`."""
+    """Make the lists of what the executed blocks touched: list block * groups + g has what the instructions of group g
+    touched in block `block`.
+
+    group  int64 [instructions] group of each instruction: those of one group move together
+    """
     block = requests.of_blocks(np.arange(len(trace.blocks)))
     pc_of_shape, operation_of_pc = np.zeros(len(coalesced.sectors), np.int64), np.zeros(len(group), np.int64)
     pc_of_shape[requests.shape], operation_of_pc[requests.pc] = requests.pc, requests.operation
@@ -183,7 +190,12 @@ def _lists(
 
 
 def _visits(like: NDArray[np.int64], offsets: NDArray[np.int64], wave: NDArray[np.int64]) -> Visits:
-    """Each wave's lists, without repeats: blocks of one wave that touch the same sectors find them in L2."""
+    """Return the visits of each wave, without repeats: blocks of one wave that touch the same sectors find them in L2.
+
+    like     int64 [blocks] executed block that each block is like
+    offsets  int64 [blocks, groups] sectors from the addresses of that block to those of each block
+    wave     int64 [blocks] wave of each block
+    """
     groups = offsets.shape[1]
     columns = []
     for g in range(groups):
@@ -197,7 +209,7 @@ def _visits(like: NDArray[np.int64], offsets: NDArray[np.int64], wave: NDArray[n
 
 
 def _copies_per_line(visits: Visits, lists: Sectors, partitions: int) -> float:
-    """How many lines of L2 a line takes, on average.
+    """Return how many lines of L2 a line takes, on average.
 
     It takes one in the partition that it belongs to, and one in each other partition whose SMs read it. Each of the
     blocks that read it may be near to any of the partitions. A line that is only written has no copies.

@@ -1,4 +1,4 @@
-"""The loop of `gemmsim.memory.grid.footprint`."""
+"""The compiled loop of `gemmsim.memory.grid.footprint`, which follows the waves of blocks through L2."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from gemmsim.memory.requests.cache_operations import READ, WRITE
 
 
 def visit_waves(lists, visits, launches, capacity, held, last, read, touched):  # type: ignore[no-untyped-def]
-    """Fill `read` and `touched`, which count sectors by instruction; return the dirty sectors that were replaced.
+    """Fill `read` and `touched`, and return how many dirty sectors were replaced.
 
     lists, visits  `footprint.Sectors` and `footprint.Visits`
     launches       identical launches that follow one another; only the last one is counted
     capacity       sectors that L2 holds
-    held           int64 [launches * waves + 1], zeros: sectors by the wave that touched them last
+    held           int64 [launches * waves + 1], zeros: how many sectors each wave was the last to touch
     last           int16 or int32 [sectors], zeros: for each sector, twice the number of the wave that touched it last
                    (counted from 1), and 1 more if it is dirty
+    read           int64 [instructions] sectors that DRAM reads for each instruction
+    touched        int64 [instructions] sectors that each instruction is the first of a wave to touch, over all waves
     """
     start, sector, pc, operation = lists.start, lists.sector, lists.pc, lists.operation
     wave, number, offset = visits.wave, visits.list, visits.offset
@@ -58,7 +60,7 @@ def visit_waves(lists, visits, launches, capacity, held, last, read, touched):  
 
 @njit(inline="always")
 def _oldest(held, now, capacity):  # type: ignore[no-untyped-def]
-    """First wave whose sectors, together with all that were touched after it, still fit."""
+    """Return the first wave whose sectors, together with those touched after it and before wave `now`, fit in L2."""
     total = 0
     for earlier in range(now - 1, -1, -1):
         total += held[earlier]

@@ -1,4 +1,4 @@
-"""The requests that go through L1, warp by warp."""
+"""Collects the requests of a trace that go through L1, warp by warp."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class L1Requests:
     """The global and local memory requests of a trace, in the order of its records.
 
     record           int64 [requests] index of the memory record
-    base_sector      int64 [requests] base address of the record over 32 bytes
+    base_sector      int64 [requests] number of the sector of the record's base: address / 32
     shape            int32 [requests] index into `Shapes`
     operation        uint8 [requests] READ, WRITE, ATOMIC or READ_PAST_L1
     pc               int32 [requests] static instruction index
@@ -40,15 +40,15 @@ class L1Requests:
     warps_per_block: int
 
     def of_blocks(self, values: NDArray) -> NDArray:
-        """[requests], from one value a block: each request gets that of its block."""
+        """Give each request the value of its block: from `values` [blocks] to [requests]."""
         return np.repeat(values, np.diff(self.start[:: self.warps_per_block]))
 
     def of_warps(self, values: NDArray) -> NDArray:
-        """[requests], from one value a warp: each request gets that of its warp."""
+        """Give each request the value of its warp: from `values` [warps] to [requests]."""
         return np.repeat(values, np.diff(self.start))
 
     def first_blocks(self, blocks: int) -> L1Requests:
-        """The requests of the first `blocks` blocks of the trace; nothing is copied."""
+        """Return the requests of the first `blocks` blocks of the trace; nothing is copied."""
         start = self.start[: blocks * self.warps_per_block + 1]
         some = slice(int(start[-1]))
         return replace(
@@ -62,7 +62,7 @@ class L1Requests:
         )
 
     def execution_number(self) -> NDArray[np.int64]:
-        """How often the warp of each request has executed its instruction before: int64 [requests]."""
+        """Return how often the warp of each request has executed its instruction before: int64 [requests]."""
         number = np.empty(len(self.pc), np.int64)
         if len(self.pc):
             _number_executions(self.pc, self.start, np.zeros((2, int(self.pc.max()) + 1), np.int64), number)
@@ -70,7 +70,7 @@ class L1Requests:
 
 
 def l1_requests_of(trace: WarpTrace, shapes: Shapes, accesses: dict[int, Access]) -> L1Requests:
-    """The records of a trace that are looked up in L1. Those of shared memory are left out."""
+    """Return the requests of a trace to global and local memory. Those to shared memory are left out."""
     operation_of_pc = np.full(trace.executed.shape[1], -1, np.int8)
     for index, access in accesses.items():
         if access.space != "shared":

@@ -1,13 +1,14 @@
-"""The loop of `gemmsim.memory.grid.l1_requests.L1Requests.execution_number`."""
+"""The compiled loop of `gemmsim.memory.grid.l1_requests.L1Requests.execution_number`."""
 
 from __future__ import annotations
 
 
 def number_executions(pc, start, seen, number):  # type: ignore[no-untyped-def]
-    """Fill `number`.
+    """Fill `number`, int64 [requests]: how often the warp of each request has executed its instruction before.
 
-    seen  int64 [2, instructions], zeros: how often the last warp that executed an instruction has done so, and 1 more
-          than the index of that warp
+    pc, start  those of `L1Requests`
+    seen       int64 [2, instructions], zeros: how often the last warp that executed an instruction has done so, and 1
+               more than the index of that warp
     """
     for warp in range(len(start) - 1):
         for i in range(start[warp], start[warp + 1]):

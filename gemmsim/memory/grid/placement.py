@@ -1,4 +1,4 @@
-"""Which SM runs each block, and which blocks are there together.
+"""Places blocks on SMs: which SM runs each block, and which blocks are there together.
 
 While the GPU fills, blocks go out in passes of one block an SM: GPC by GPC, and in each GPC TPC by TPC. On an H200 some
 SMs of one GPC (`sm.early_sms`) come before all others. They get their second block after five GPCs
@@ -33,7 +33,7 @@ class Placement:
 
     sm          int64 [blocks] SM that the block runs on
     generation  int64 [blocks] blocks of one SM and one generation are resident together
-    gpc         int64 [SMs]
+    gpc         int64 [SMs] GPC that each SM belongs to
     """
 
     sm: NDArray[np.int64]
@@ -46,7 +46,7 @@ class Placement:
 
 
 def place(blocks: int, sm: Sm, resident_blocks_per_sm: int) -> Placement:
-    """Where the blocks of a grid run."""
+    """Place the blocks of a grid on SMs."""
     gpcs = _gpcs(sm)
     slots = sm.count * resident_blocks_per_sm
     first = np.array(_fill(min(blocks, slots), gpcs, sm), np.int64)
@@ -59,7 +59,9 @@ def place(blocks: int, sm: Sm, resident_blocks_per_sm: int) -> Placement:
 
 
 def _gpcs(sm: Sm) -> tuple[int, ...]:
-    """SMs of each GPC. If they do not add up to the GPU's SMs (their number was changed), the last GPCs differ."""
+    """Return the number of SMs of each GPC. If those of the GPU file do not add up to its number of SMs, because that
+    was changed, the last GPCs get fewer, or there is one GPC more.
+    """
     sizes, left = [], sm.count
     for size in sm.gpc_sms:
         sizes.append(min(size, left))
@@ -69,13 +71,16 @@ def _gpcs(sm: Sm) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def _drawn_generation(sms: int, resident: int, number: int) -> NDArray[np.int64]:
-    """The SM of each block of a generation after the first, pass by pass."""
+    """Draw the SM of each block of a generation after the first, pass by pass. `number` decides what is drawn."""
     random = np.random.default_rng(number)
     return np.concatenate([random.permutation(sms) for _ in range(resident)])
 
 
 def _fill(blocks: int, gpcs: tuple[int, ...], sm: Sm) -> list[int]:
-    """The SMs of the first blocks. Where GPCs are known, SMs 2 i and 2 i + 1 of a GPC share a TPC."""
+    """Return the SMs of the first blocks, in order. Where GPCs are known, SMs 2 i and 2 i + 1 of a GPC share a TPC.
+
+    gpcs  number of SMs of each GPC
+    """
     starts = np.cumsum([0, *gpcs]).tolist()
     early = min(sm.early_sms, gpcs[0])
     turns = [range(start, start + size) for start, size in zip(starts, gpcs, strict=False)]
@@ -98,7 +103,11 @@ def _fill(blocks: int, gpcs: tuple[int, ...], sm: Sm) -> list[int]:
 
 
 def _last_pass(blocks: int, turns: list[range], pairs: bool) -> list[int]:
-    """The SMs of a pass with too few blocks: every TPC gets one before any gets two, in turn over the GPCs."""
+    """Return the SMs of a pass with too few blocks: every TPC gets one before any gets two, in turn over the GPCs.
+
+    turns  the SMs of each GPC that take part
+    pairs  whether SMs share TPCs, two by two
+    """
     tpcs = [-(-len(turn) // 2) if pairs else len(turn) for turn in turns]
     quota = [0] * len(turns)
     for limits in (tpcs, [len(turn) for turn in turns]):
@@ -111,7 +120,9 @@ def _last_pass(blocks: int, turns: list[range], pairs: bool) -> list[int]:
 
 
 def _in_gpc(turn: range, quota: int, tpcs: int) -> list[int]:
-    """The SMs of one GPC that get a block: the first TPCs get two blocks, the others one."""
+    """Return the SMs that get a block in a GPC of SMs `turn` and `tpcs` TPCs, which gets `quota` blocks: where these
+    are more than one a TPC, the first TPCs get two.
+    """
     if tpcs == len(turn):
         return list(turn[:quota])
     both = max(quota - tpcs, 0)

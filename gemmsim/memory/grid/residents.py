@@ -1,4 +1,4 @@
-"""Which blocks share an SM, and when: the order in which the cache replays follow the requests of a grid.
+"""Finds which blocks share an SM, and when: the order in which the cache replays follow the requests of a grid.
 
 `placement` says on which SM and in which generation each block runs. The blocks of one SM that are resident together
 form a group. The warps of a group take turns (round robin), and each makes its next request when its turn comes. On
@@ -22,12 +22,12 @@ _GOLDEN_RATIO = 0.6180339887498949  # its multiples, modulo 1, spread evenly ove
 class ResidentGroups:
     """Groups of blocks that are resident together, ordered by SM and then by time.
 
-    sm            int64 [groups] SM of each group, ascending; its L1 is empty at its first group
+    sm            int64 [groups] SM of each group, ascending; its L1 is empty when its first group begins
     start         int64 [groups + 1] group g has the members start[g]:start[g + 1]
     block         int64 [members] index into the trace's blocks: the member makes the requests of this block
     offset_row    int64 [members] row of `offset_sectors` that applies to the member
     times         int64 [members] how often the hits and misses of the member count; 0 means that they do not count
-    phase         float64 [members] share of its requests after which the member begins; it makes those before last
+    phase         float64 [members] share of its requests that the member skips when it begins, and makes at the end
     offset_sectors  int64 [rows, instructions] sectors that are added to the addresses of each instruction
     """
 
@@ -41,7 +41,11 @@ class ResidentGroups:
 
 
 def residents_of_grid(blocks: NDArray[np.int64], placement: Placement, instructions: int) -> ResidentGroups:
-    """Where and when the blocks run, for a trace whose `blocks` are all of the grid."""
+    """Return the groups of a grid whose blocks were all executed.
+
+    blocks        int64 [blocks] linear ids of the trace's blocks
+    instructions  how many static instructions the program has
+    """
     sm, generation = placement.sm[blocks], placement.generation[blocks]
     order = np.lexsort((blocks, generation, sm))
     sm, generation = sm[order], generation[order]
@@ -58,7 +62,7 @@ def residents_of_grid(blocks: NDArray[np.int64], placement: Placement, instructi
 
 
 def phase_of(blocks: NDArray[np.int64], generation: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Where in its requests each block begins, as a share of them: float64 [blocks].
+    """Return where in its requests each block begins, as a share of them: float64 [blocks].
 
     Blocks of the first generation start together. A later block starts whenever another one ends, so the blocks beside
     it may be anywhere in their work. A replay that let a whole generation start together would put them in step again.

@@ -1,4 +1,4 @@
-"""Which blocks share an SM, and when, in a launch of which only some blocks were executed.
+"""Finds which blocks share an SM, and when, in a launch of which only some blocks were executed.
 
 Groups of blocks that are resident together are drawn evenly from the grid. An executed block stands in for every member
 of such a group: each member makes the same requests, moved to where that member would make them. The group of the
@@ -21,7 +21,7 @@ from gemmsim.support.sorting import distinct_rows, new_rows
 from gemmsim.trace.types import Launch
 
 _DRAWN_BLOCKS = 64  # at least as many blocks are in the groups that are drawn
-_MAX_LOOKUPS = 10_000_000  # of lines in L1, which take about half a second
+_MAX_LOOKUPS = 10_000_000  # look-ups of lines in L1, which take about half a second
 _APART_BYTES = 1 << 42  # blocks whose addresses are not known are put this far apart, so that they share no data
 
 
@@ -41,7 +41,10 @@ class SampledBlocks:
 
 @dataclass(frozen=True)
 class _Group:
-    """A group of blocks that was drawn; `times` says how many of the drawn groups are like it."""
+    """A group of blocks that was drawn: those that are resident on SM `sm` in generation `generation`.
+
+    times  how many of the drawn groups are like it, itself included
+    """
 
     sm: int
     generation: int
@@ -51,11 +54,11 @@ class _Group:
 def residents_of_sample(
     sample: SampledBlocks, launch: Launch, steps: BlockSteps, placement: Placement, resident_blocks_per_sm: int
 ) -> ResidentGroups:
-    """For each group drawn, two groups on an L1 of their own: that of the generation before, and then itself.
+    """Return, for each group drawn, two groups that share an empty L1: that of the generation before, then itself.
 
-    All members of the latter count, because which of the blocks that share a line comes first is as good as chance. The
-    block of the largest weight stands in for the members of as many drawn groups as _MAX_LOOKUPS allows, the most
-    frequent groups first. Every other block stands in for those of one.
+    All members of the group itself count, because which of the blocks that share a line comes first is as good as
+    chance. The executed block of the largest weight stands in for the members of as many drawn groups as _MAX_LOOKUPS
+    allows, the most frequent groups first. Every other executed block stands in for those of one.
     """
     drawn = _draw(launch, steps, placement, resident_blocks_per_sm)
     heaviest = int(np.argmax(sample.weight))
@@ -92,7 +95,9 @@ def residents_of_sample(
 
 
 def _draw(launch: Launch, steps: BlockSteps, placement: Placement, resident_blocks_per_sm: int) -> list[_Group]:
-    """Groups spread evenly over the grid, one of each kind; those that stand for the most blocks come first."""
+    """Draw groups that are spread evenly over the grid, and return one of each kind: those that stand for the most
+    blocks come first.
+    """
     order = np.lexsort((np.arange(launch.blocks), placement.sm, placement.generation))
     sm, generation = placement.sm[order], placement.generation[order]
     first = np.flatnonzero(new_rows(sm, generation))

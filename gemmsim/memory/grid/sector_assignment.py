@@ -1,4 +1,4 @@
-"""Whole sectors for the single requests of a sample, where only sums or shares of each instruction are known."""
+"""Gives single requests of a sample whole sectors, where only sums or shares of each instruction are known."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ _ROUNDING = 1e-9  # makes sums that are halves but for rounding errors count as 
 
 
 def round_to_sectors(amount: NDArray[np.float64], pc: NDArray[np.int32]) -> NDArray[np.uint16]:
-    """Whole numbers whose sum follows that of `amount`, float64 [n], along the requests of each instruction.
+    """Round amounts to whole numbers whose running sum follows that of the amounts, for each instruction by itself.
 
-    pc int32 [n]. No number is further than one from its amount; amounts that are whole numbers stay as they are.
+    amount  float64 [n] sectors of each request
+    pc      int32 [n] static instruction index of each request
+
+    No number is further than one from its amount; amounts that are whole numbers stay as they are.
     """
     order = order_by(pc)
     ends = np.flatnonzero(np.diff(pc[order], append=-1))
@@ -32,13 +35,14 @@ def round_to_sectors(amount: NDArray[np.float64], pc: NDArray[np.int32]) -> NDAr
 def sectors_new_to_block(
     sectors: NDArray[np.int64], requests: L1Requests, coalesced: Coalesced, fetch_sectors: int
 ) -> NDArray[np.int64]:
-    """Sectors that DRAM would deliver for each request, if L2 held only what the block has asked for before.
+    """Return the sectors that DRAM would deliver for each request, if L2 held only what the block has asked for before.
 
     DRAM reads pieces of `fetch_sectors` at once. A block that goes along a row in steps of one sector therefore finds
     the sector of every other step there, where a piece has two. A request counts as one that goes on in a piece if its
     first piece was asked for before.
 
-    sectors  int64 [requests] that each asks L2 for
+    sectors        int64 [requests] sectors that each request asks L2 for
+    fetch_sectors  how many sectors DRAM reads at once
     """
     if fetch_sectors == 1 or not len(sectors):
         return sectors
@@ -64,12 +68,13 @@ def sectors_new_to_block(
 
 
 def assign_to_tiles(sectors: NDArray[np.int64], share: NDArray[np.float64], requests: L1Requests) -> NDArray[np.uint16]:
-    """Which of the sectors that requests bring to L2 come from DRAM, where `share` of those of each instruction do.
+    """Return how many of the sectors that each request may bring to L2 come from DRAM: uint16 [requests].
 
     The warps of a block that execute an instruction for the n-th time read neighbouring parts of one tile. The first
     block that reads a tile brings it to L2 for the others. So either all requests of a tile wait for DRAM, or none.
 
-    sectors  int64 [requests] that each may bring; share float64 [instructions]
+    sectors  int64 [requests] sectors that each request may bring
+    share    float64 [instructions] share of the sectors of each instruction that come from DRAM
     """
     pc = requests.pc
     if not len(pc):

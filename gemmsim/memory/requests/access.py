@@ -19,8 +19,8 @@ class Access:
     space        "global", "local" or "shared"
     op           "ld", "st", "atom", "red" or "ldgsts" (global to shared; space is that of its source)
     width_bytes  bytes a lane
-    routable     False where the lanes of a load can never share a wavefront below the floor of its width (LDSM)
-    lanes        how many lanes give an address: 8 a matrix of LDSM and STSM, else all
+    routable     False where the lanes of a load can never merge into fewer wavefronts than its width needs (LDSM)
+    lanes        how many lanes give an address: 8 for each matrix of LDSM and STSM, else all
     bypasses     whether it is an LDGSTS whose data goes past L1 (cp.async.cg)
     """
 
@@ -38,12 +38,12 @@ class Access:
 
     @property
     def merges(self) -> bool:
-        """Whether its lanes may share a wavefront below the floor of its width (rule 2 of `banks`)."""
+        """Whether its lanes may merge into fewer wavefronts than its width needs (rule 2 of `banks`)."""
         return self.op == "ld" and self.routable and self.space == "shared"
 
 
 def access_of(instruction: Instruction) -> Access | None:
-    """How `instruction` accesses memory; None where it does not.
+    """Return how `instruction` accesses memory; None where it does not.
 
     Generic accesses are taken to be to global memory: the kernels modelled here use them for nothing else.
     """

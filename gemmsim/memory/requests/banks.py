@@ -47,7 +47,7 @@ BANK_SHIFT = 2  # banks are 4 bytes wide
 
 
 def floor_wavefronts(width_bytes: int, lanes: int = WARP_LANES) -> int:
-    """Wavefronts of `lanes` lanes without conflicts or merging.
+    """Return the wavefronts of an access by `lanes` lanes without conflicts or merging.
 
     A warp takes 1 for accesses up to 32 bits, 2 for 64 bits and 4 for 128 bits. A matrix load is a 128-bit access of 8
     lanes a matrix.
@@ -56,7 +56,7 @@ def floor_wavefronts(width_bytes: int, lanes: int = WARP_LANES) -> int:
 
 
 def conflict_free(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_bytes: int) -> NDArray[np.int64]:
-    """Wavefronts that loads would take if no bank were asked for two words (rule 5): int64 [n].
+    """Return the wavefronts that loads would take if no bank were asked for two words (rule 5): int64 [n].
 
     The arguments are those of `wavefronts`.
     """
@@ -69,10 +69,10 @@ def conflict_free(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], w
 def wavefronts(
     offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_bytes: int, merges: bool
 ) -> NDArray[np.int64]:
-    """Wavefronts of requests that all access `width_bytes` a lane: int64 [n].
+    """Return the wavefronts of requests that all access `width_bytes` a lane: int64 [n].
 
-    offsets_bytes  int64 [n, 32], not negative, from a base that is a multiple of 128
-    active         bool [n, 32]
+    offsets_bytes  int64 [n, 32] each lane's address, not negative, counted from a base that is a multiple of 128
+    active         bool [n, 32] which lanes are active
     merges         whether rule 2 applies, as it does to loads
     """
     words_a_lane = floor_wavefronts(width_bytes)
@@ -89,7 +89,10 @@ def wavefronts(
 def copy_wavefronts(
     offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_bytes: int, bypasses: bool
 ) -> NDArray[np.int64]:
-    """Wavefronts that read what an LDGSTS copies (rule 3): int64 [n]. The arguments are those of `wavefronts`."""
+    """Return the wavefronts that read what an LDGSTS copies (rule 3): int64 [n].
+
+    bypasses  whether the copy bypasses L1; the other arguments are those of `wavefronts`
+    """
     words_a_lane = floor_wavefronts(width_bytes)
     if not bypasses:
         words = (offsets_bytes >> BANK_SHIFT)[:, :, None] + np.arange(words_a_lane)
@@ -106,10 +109,10 @@ def copy_wavefronts(
 
 
 def _passes(words: NDArray[np.int64], wanted: NDArray[np.bool_], groups: int) -> NDArray[np.int64]:
-    """The most distinct words that each group of neighbouring lanes asks of one bank: int64 [n, groups].
+    """Return the most distinct words that each group of neighbouring lanes asks of one bank: int64 [n, groups].
 
-    words   int64 [n, 32, words a lane]
-    wanted  bool [n, 32, words a lane]
+    words   int64 [n, 32, words a lane] number of each word, counted from the base
+    wanted  bool [n, 32, words a lane] whether it is asked for
     """
     n = len(words)
     rows = np.sort(np.where(wanted, words, -1).reshape(n * groups, -1), axis=1)

@@ -1,4 +1,4 @@
-"""What a request does to the caches. These numbers have a file of their own because native loops are built from it."""
+"""Numbers for what a request does to the caches, in a file of their own because compiled loops are built from it."""
 
 from __future__ import annotations
 

@@ -26,7 +26,8 @@ class Coalesced:
     used_bytes       distinct bytes asked for
     ideal_sectors    sectors that those bytes would fill if they were packed
     sector_start     int64 [patterns + 1] pattern p has the sectors sector_offset[sector_start[p]:sector_start[p + 1]]
-    sector_offset    int64 [sectors of all patterns] counted from the record's base, ascending within a pattern
+    sector_offset    int64 [sectors of all patterns] number of each sector, counted from that of the record's base,
+                     ascending within a pattern
     sector_whole     bool [sectors of all patterns] whether all bytes of the sector are asked for
     """
 
@@ -40,7 +41,7 @@ class Coalesced:
 
 
 def coalesce(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_bytes: NDArray[np.int64]) -> Coalesced:
-    """The sectors and lines of requests.
+    """Find the sectors and lines that requests touch, each request with a pattern of its own.
 
     offsets_bytes  int64 [n, 32] as in `trace.types.Patterns`
     active         bool [n, 32]; at least one lane of each request is active

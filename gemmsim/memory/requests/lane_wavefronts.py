@@ -19,15 +19,19 @@ NOT_SERVED = -1
 
 
 def lane_banks(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The first bank that each lane touches: int64 [n, 32], -1 in inactive lanes. Arguments: see `lane_wavefronts`."""
+    """Return the first bank that each lane touches: int64 [n, 32], -1 in inactive lanes.
+
+    The arguments are those of `lane_wavefronts`.
+    """
     return np.where(active, (offsets_bytes >> BANK_SHIFT) % BANKS, NOT_SERVED)
 
 
 def lane_wavefronts(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], access: Access) -> NDArray[np.int64]:
-    """The wavefront, from 0, that serves each lane: int64 [n, 32], -1 in inactive lanes.
+    """Return the wavefront, from 0, that serves each lane: int64 [n, 32], -1 in inactive lanes.
 
-    offsets_bytes  int64 [n, 32], aligned to the access's width, from a base that is a multiple of 128
-    active         bool [n, 32]
+    offsets_bytes  int64 [n, 32] each lane's address, aligned to the access's width, counted from a base that is a
+                   multiple of 128
+    active         bool [n, 32] which lanes are active
 
     A lane's words lie in neighbouring banks, so that one wavefront serves them all. A copy that bypasses L1 takes the
     data stage for its tags only, so no wavefront serves a lane of it, and all are -1.
@@ -50,9 +54,11 @@ def lane_wavefronts(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_],
 
 
 def _ranks(pieces: list[int], active: list[Any], groups: int, places: int, shared: bool) -> list[int]:
-    """The wavefront that serves each lane of one request, -1 in inactive lanes.
+    """Return the wavefront that serves each lane of one request, -1 in inactive lanes.
 
-    pieces  the piece, as wide as one lane's access, that each lane wants
+    pieces  number of the piece of memory, as wide as one lane's access, that each lane wants
+    active  which lanes are active
+    groups  in how many groups of neighbouring lanes, one after another, the request is served
     places  how many pieces the banks hold side by side
     shared  whether lanes that want the same piece share it
     """

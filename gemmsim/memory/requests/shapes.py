@@ -1,4 +1,4 @@
-"""The distinct (instruction, pattern) pairs of a trace, and what one request of each costs before any cache.
+"""Finds the distinct (instruction, pattern) pairs of a trace, and what one request of each costs before any cache.
 
 Such a pair is called a shape. A trace has millions of records and few shapes, so sectors, tag lookups and wavefronts
 are computed once for each shape.
@@ -30,7 +30,7 @@ class Shapes:
     pc           static instruction index
     coalesced    see `Coalesced`; meaningless for shared memory, whose addresses have no sectors
     lanes        see `tags.LaneLayout`: what decides the cycles of the data stage
-    least        cycles of the data stage if no bank were asked for two words
+    least        cycles that the data stage would take if no bank were asked for two words
     shared       bool [shapes] whether the shape is of shared memory
     """
 
@@ -43,13 +43,16 @@ class Shapes:
 
 
 def shapes_of(trace: WarpTrace, accesses: dict[int, Access]) -> Shapes:
-    """The shapes of all memory records. `accesses` has every executed memory instruction, by static index."""
+    """Find the shapes of all memory records of a trace.
+
+    accesses  every executed memory instruction, by static index
+    """
     of_record, pc, pattern = _distinct(trace)
     return _measure(of_record, pc, trace.patterns, pattern, accesses)
 
 
 def _distinct(trace: WarpTrace) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """The shape of each record, and the instruction and pattern of each shape."""
+    """Return the shape of each record, and the instruction and the pattern of each shape."""
     patterns = max(1, len(trace.patterns.active_mask))
     instructions = trace.executed.shape[1]
     key = trace.record_pc.astype(np.int64) * patterns + trace.record_pattern
@@ -72,7 +75,7 @@ def _measure(
     pattern: NDArray[np.int64],
     accesses: dict[int, Access],
 ) -> Shapes:
-    """`Shapes` from the instruction and pattern of each shape."""
+    """Fill `Shapes` from the instruction `pc` and the pattern number `pattern` of each shape."""
     used, row = np.unique(pc, return_inverse=True)
     executed = [accesses[index] for index in used.tolist()]
 

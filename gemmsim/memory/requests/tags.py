@@ -36,7 +36,7 @@ Line = TypeVar("Line", int, NDArray[np.int64])
 
 
 def bank_of(line: Line, flips: tuple[int, ...]) -> Line:
-    """Tag bank of a line, by its number (address / 128).
+    """Return the tag bank of a line, or of each of several, from the line's number (address / 128).
 
     Bit i of the line's number inverts the bits flips[i] of the bank's number. Bits beyond `flips` do not count.
     """
@@ -56,8 +56,8 @@ class LaneLayout:
     groups      int64 [shapes] 1, 2 or 4: lanes are served in groups of 32 / groups, whose pieces fill the banks once
     shares      bool [shapes] whether lanes that want the same piece share it
     by_pass     bool [shapes] whether misses are served pass by pass, as for loads and for copies through L1
-    written     int64 [shapes] wavefronts that write a copy to shared memory
-    wavefronts  int64 [shapes] of the whole request if it hits, or if it is of shared memory or a store
+    written     int64 [shapes] wavefronts that write to shared memory what is copied there through L1; else 0
+    wavefronts  int64 [shapes] wavefronts of the whole request if it hits L1, accesses shared memory or is a store
     """
 
     line: NDArray[np.int64]
@@ -86,15 +86,16 @@ class TagBanks:
 
 @dataclass(frozen=True)
 class Workspace:
-    """Arrays that the loop fills for itself.
+    """Arrays that the compiled loop works in; it is given them filled as stated here.
 
     distinct       int64 [shapes, 32] zeros: the distinct lines of a shape, in the order of its lanes
-    number         int8 [shapes, 32] all -1: which of those each lane wants
-    lines          int64 [shapes] zeros: how many those are
-    pass_of_line   int64 [32]
-    depth          int64 [32, or the number of banks if that is more]
-    cached_shape   int64 [_CACHED_RESULTS] all -1: the shape that a cached result is for, and in `cached` ...
-    cached         int64 [3, _CACHED_RESULTS] the banks of its lines, its tag cycles and its wavefronts
+    number         int8 [shapes, 32] all -1: which of those distinct lines each lane wants
+    lines          int64 [shapes] zeros: how many distinct lines there are
+    pass_of_line   int64 [32] the pass of the tag stage that looks up each distinct line of a request
+    depth          int64 [32, or the number of banks if that is more] how many lines or pieces each bank serves so far
+    cached_shape   int64 [_CACHED_RESULTS] all -1: the shape that each cached result is for
+    cached         int64 [3, _CACHED_RESULTS] zeros: of each cached result, the banks of the request's lines (two bits a
+                   line), its tag cycles and its wavefronts
     """
 
     distinct: NDArray[np.int64]
@@ -109,12 +110,14 @@ class Workspace:
 def look_up(
     base: NDArray[np.uint64], shape: NDArray[np.int32], lanes: LaneLayout, l1: L1
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Cycles of the tag stage, and wavefronts of the data stage if it misses, for each request: int64 [requests].
+    """Return for each request the cycles of the tag stage, and the wavefronts of the data stage if the request misses.
+
+    Both are int64 [requests].
 
     base   uint64 [requests] byte addresses, multiples of 128
     shape  int32 [requests] index into `lanes`
 
-    The cycles are the most lines that lie in one bank. With another number of banks than four
+    A request's cycles are the most of its lines that lie in one bank. With another number of banks than four
     (`l1.tag_lines_per_cycle`) no hash is known, and lines take banks in turn.
     """
     line = (base >> np.uint64(LINE_SHIFT)).astype(np.int64)
@@ -136,7 +139,9 @@ def look_up(
 
 @cache
 def _bank_bits(flips: tuple[int, ...]) -> NDArray[np.uint8]:
-    """`TagBanks.bits`: the banks of lines 0 to 2**n - 1, and of 2**n times these, with n half of the flips."""
+    """Return `TagBanks.bits`: the banks of lines 0 to 2**n - 1, and of 2**n times these, where n is half the number of
+    `flips`.
+    """
     half = 1 << (len(flips) + 1) // 2
     lines = np.arange(half)
     return np.concatenate([bank_of(lines * unit, flips) for unit in (1, half)]).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""The look-up of `gemmsim.memory.requests.tags`."""
+"""The compiled loop of `gemmsim.memory.requests.tags`, which looks up requests in the banks of tags."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from numba import njit
 
 
 def look_up(first_line, shape, lanes, banks, work, cycles, wavefronts):  # type: ignore[no-untyped-def]
-    """Fill `cycles` and `wavefronts`; the other arguments are those that `tags` describes.
+    """Fill `cycles` and `wavefronts`, int64 [requests], with what `tags.look_up` returns.
 
     first_line  int64 [requests] line of the base of each request
+    shape       int32 [requests] index into `lanes`
+    lanes       `tags.LaneLayout`
+    banks       `tags.TagBanks`
+    work        `tags.Workspace`
 
     What a request costs follows from its shape and the banks of its lines, so results are cached by these two.
     """
@@ -40,7 +44,7 @@ def look_up(first_line, shape, lanes, banks, work, cycles, wavefronts):  # type:
 
 @njit(inline="always")
 def _number_lines(lanes, work):  # type: ignore[no-untyped-def]
-    """Fill `distinct`, `number` and `lines` of `work`."""
+    """Number the distinct lines of each shape: fills `distinct`, `number` and `lines` of `work`."""
     for s in range(len(lanes.line)):
         for lane in range(lanes.line.shape[1]):
             for n in range(work.lines[s]):
@@ -54,7 +58,10 @@ def _number_lines(lanes, work):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def _assign_passes(work, banks, s, word):  # type: ignore[no-untyped-def]
-    """Fill `pass_of_line` for a request of shape `s`; returns how many passes the tag stage takes."""
+    """Assign each line of a request of shape `s` to a pass: fills `pass_of_line`, and returns the number of passes.
+
+    word  the banks of the request's lines, two bits each
+    """
     for n in range(banks.banks):
         work.depth[n] = 0
     for n in range(work.lines[s]):
@@ -69,7 +76,7 @@ def _assign_passes(work, banks, s, word):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def _bits(size):  # type: ignore[no-untyped-def]
-    """The n of a size 2**n."""
+    """Return n for a size of 2**n."""
     found = 0
     while (1 << found) < size:
         found += 1
@@ -78,7 +85,9 @@ def _bits(size):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def _served_by_pass(lanes, work, s, passes):  # type: ignore[no-untyped-def]
-    """Wavefronts of one request: for each group of lanes and pass, the most different pieces in one place."""
+    """Return the wavefronts that read for a request of shape `s` that misses: for each group of lanes and each pass of
+    the tag stage, the most different pieces that are wanted from the same banks.
+    """
     number, piece, depth = work.number[s], lanes.piece[s], work.depth
     size = len(number) // lanes.groups[s]
     total = np.int64(0)

@@ -40,7 +40,7 @@ def request(
     idle_arrival = now + spec.issue_to_address_cycles + address_cycles
     addressed = _enter(spec, memory, part, address_cycles, now)
     loads = row.writes_registers > 0 or row.copies > 0
-    begin = addressed  # at the latest stage so far
+    begin = addressed  # when the request begins at the latest stage that it has reached
     if cost.tag_cycles > 0:
         begin = book(memory.tags, now, begin, float(cost.tag_cycles))
     data_cycles = cost.wavefronts * spec.wavefront_cycles
