@@ -1,4 +1,4 @@
-"""`Evidence`: the outputs of all stages for one launch. Everything else in this package is concluded from it."""
+"""Defines `Evidence`, the outputs of all stages for one launch. All else in this package is concluded from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is concluded from a launch: its bottleneck, advice, and whether its result is right."""
+"""Defines what is concluded from a launch: its bottleneck, advice, and whether its result is right."""
 
 from __future__ import annotations
 

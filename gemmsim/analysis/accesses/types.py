@@ -44,7 +44,7 @@ class WarpAccess:
     execution                how many times the warp had executed the instruction before
     addresses                by lane: first byte, None where inactive; in shared memory, from its window's start
     sectors, ideal_sectors   distinct 32-byte sectors, and how many the bytes would fill if packed; 0 for shared memory
-    wavefronts, conflicts    of the L1/shared data stage, and how many of them only bank conflicts cause
+    wavefronts, conflicts    cycles of the L1/shared data stage, and how many of them only bank conflicts cause
     sector_addresses         first byte of each distinct sector, ascending; () for shared memory
     sector                   by lane: index into `sector_addresses`, -1 where inactive
     bank                     by lane: first bank touched (a lane touches width / 4 banks), -1 where inactive

@@ -1,4 +1,4 @@
-"""Facts about the machine code that the source does not show: vectorised accesses, spilled registers."""
+"""States facts about the machine code that the source does not show: vectorised accesses, spilled registers."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _CONSTANT_LOAD = "-RZ, RZ"
 class Operations:
     """Thread-level operations of the whole launch by precision.
 
-    `precision` is the one with most operations, and `total` is their number.
+    `precision` is the one with most operations, and `total` is how many it has.
     """
 
     by_precision: dict[str, float]

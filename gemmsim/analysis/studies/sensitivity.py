@@ -123,8 +123,9 @@ RULES: dict[str, Rule] = {
 def rule_of(key: str) -> Rule:
     """The rule for a full key such as "l2.size_bytes" or "pipes.alu.latency_cycles".
 
-    The numbers of the section "peak" are only figures to compare with. Of all others, `RULES` says the rule. Where it
-    does not list a key, the key ends with "_cycles" or "_us": less is then better, and changes the time alone.
+    The numbers of the section "peak" are only figures to compare with. All others are looked up in `RULES` by section
+    and name, "pipes.alu.latency_cycles" as "pipes.latency_cycles". A key that is not there ends with "_cycles" or
+    "_us": less is then better, and changes the time alone.
     """
     section, *_, name = key.split(".")
     if section == "peak":

@@ -1,4 +1,4 @@
-"""Advice on what to change. Each rule is one function, which returns None where it has nothing to say."""
+"""Advises what to change. Each rule is one function, which returns None where it has nothing to say."""
 
 from __future__ import annotations
 

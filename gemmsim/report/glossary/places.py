@@ -17,7 +17,10 @@ _ACCESS = re.compile(r"mem_(global|local|shared)(?:_op_(ld|st|atom|red))?")
 
 
 def places(entry: Entry, report: Report) -> list[str]:
-    """A text for each of these lines, the largest contribution first; none for an entry that belongs to no line."""
+    """One text for each source line that contributes most to the entry's number, the largest contribution first.
+
+    There is none for an entry that belongs to no line.
+    """
     stalled = _STALLED.search(entry.value_name)
     if stalled:
         return _waiting(report, STALL_REASONS.index(stalled.group(1)))

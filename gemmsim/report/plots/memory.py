@@ -27,7 +27,7 @@ _HEIGHTS = {
     (SHARED, KERNEL, "shared"): 15.0, (KERNEL, SHARED, "shared"): 8.0,
     (L2, L1, ""): 47.0, (L1, L2, ""): 36.0, (DRAM, L2, ""): 47.0, (L2, DRAM, ""): 36.0,
 }  # fmt: skip
-_WIDEST, _THINNEST = 6.0, 0.8  # points
+_WIDEST, _THINNEST = 6.0, 0.8  # arrows, in points
 
 
 def memory_figure(report: Report) -> Figure:

@@ -89,7 +89,7 @@ def key_in_file(key: str) -> str:
 
 
 def _change(effect: Effect) -> tuple[str, str, str, str]:
-    """(from, to, unit, change in percent), in the unit of the GPU file."""
+    """The cells (from, to, unit, change in percent) of an effect, in the unit of the GPU file."""
     before, after = (f"{value / effect.unit_factor:.5g}" for value in (effect.before, effect.after))
     return before, after, "" if effect.unit == "1" else effect.unit, f"{effect.change_pct:+.0f}%"
 

@@ -11,7 +11,7 @@ from gemmsim.sm.observer import LEVELS
 from gemmsim.sm.timeline import WarpStay
 from gemmsim.sm.types import STALL_REASONS
 
-MOST_INTERVALS = 150_000  # the page stays under 2 MB
+MOST_INTERVALS = 150_000  # with so many the page stays under 2 MB
 _SCRIPTS = ("model.js", "draw.js", "interact.js")
 
 
