@@ -25,7 +25,7 @@ Parts = dict[int, list[tuple[int, int]]]  # warp of the trace -> parts [start, s
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """How the main loops of warps are cut.
+    """How the main loops of warps are cut, so that only some of their iterations are simulated.
 
     loops   the main loop of each warp that has one, by the warp's row in the trace
     count   iterations that each of these loops has at least

@@ -1,4 +1,4 @@
-"""The time of a launch from a few blocks on one SM: how many are simulated, and what they say about the others."""
+"""Predicts the time of a launch from a few blocks on one SM: chooses how many, and infers the time of the others."""
 
 from __future__ import annotations
 

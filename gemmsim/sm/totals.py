@@ -1,4 +1,4 @@
-"""What a simulation of one SM counted."""
+"""Totals of a simulation of one SM, which can be added and scaled."""
 
 from __future__ import annotations
 

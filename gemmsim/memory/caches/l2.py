@@ -51,7 +51,7 @@ class L2State:
 
 @dataclass(frozen=True)
 class L2Replay:
-    """What L2 did.
+    """What L2 did with the requests of the L1s.
 
     missed        uint16 [L1 requests] sectors that each request made DRAM read
     in_flight     bool [L1 requests] whether sectors that the request found in L2 were still on their way from DRAM, for

@@ -40,7 +40,7 @@ _visit_waves = native_loop("grid/footprint_loop", "visit_waves", "requests/cache
 
 @dataclass(frozen=True)
 class Footprint:
-    """What L2 and DRAM do in the whole launch.
+    """What DRAM reads and writes for L2 in the whole launch.
 
     read_sectors     float64 [instructions] sectors that DRAM reads for each instruction
     new_share        float64 [instructions] the share of the sectors that a wave touches that DRAM reads for that wave

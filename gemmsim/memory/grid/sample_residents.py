@@ -27,7 +27,7 @@ _APART_BYTES = 1 << 42  # blocks whose addresses are not known are put this far 
 
 @dataclass(frozen=True)
 class SampledBlocks:
-    """The executed blocks that count.
+    """The executed blocks that count: those that stand for blocks of the grid.
 
     blocks  int64 [blocks] linear ids
     weight  float64 [blocks] how many blocks of the grid each stands for

@@ -1,4 +1,4 @@
-"""Which instructions access memory, where, how and how wide."""
+"""Says which instructions access memory, in which space, by which operation and how wide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which wavefront of a request serves which lane, for drawings and messages.
+"""Works out which wavefront of a request serves which lane, for drawings and messages.
 
 How many wavefronts a group of lanes takes is what `banks` says. A load from global memory is drawn as one that hits L1
 (where it misses, see `tags`). Which of the wavefronts serves a word is a convention: in each bank the distinct words of

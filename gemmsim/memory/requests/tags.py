@@ -71,7 +71,7 @@ class LaneLayout:
 
 @dataclass(frozen=True)
 class TagBanks:
-    """The banks of tags.
+    """How many banks of tags there are, and which of them each line is in.
 
     banks   how many there are
     hashed  whether `bits` says which bank a line is in; else the lines of a request take banks in turn

@@ -26,8 +26,8 @@ def tell(sm: Sm, kind: int, begin: int, end: int, warp: int, instruction: int, d
 
 
 def stall(sm: Sm, warp: Warp, pc: int, reason: int, begin: int, end: int) -> None:
-    """Count and tell that the warp waits in [begin, end) to issue instruction `pc`, or, if the reason is drain, has
-    issued it as its last.
+    """Count and tell the observer that the warp waits in [begin, end) to issue instruction `pc`, or, if the reason is
+    drain, has issued it as its last.
     """
     sm.stall_cycles[pc * REASONS + reason] += float(end - begin)
     tell(sm, STALLED, begin, end, warp.slot, pc, reason)

@@ -14,7 +14,7 @@ MEMORY_PORT = 0  # the number of the port to the memory queue, in every program
 
 
 class Kind(IntEnum):
-    """What happens when an instruction issues."""
+    """The kinds of instructions, by what they do when they issue."""
 
     PLAIN = 0
     MEMORY = 1  # goes through the MIO queue and the SM's data stage

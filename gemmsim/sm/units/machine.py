@@ -158,7 +158,15 @@ class Snapshot(Record):
 
 
 class Event(Record):
-    """What an observer is told; see `events`."""
+    """Something that an observer is told.
+
+    kind         STARTED, ISSUED, STALLED, ACCESSED or ENDED (see `events`)
+    begin, end   the cycles [begin, end) of which it tells
+    warp         the slot of the warp
+    instruction  static index of the instruction
+    detail       depends on the kind. STARTED: the number of the block; ISSUED: the sub-partition; STALLED: the reason;
+                 ACCESSED: how far the access went; ENDED: 0
+    """
 
     kind: int
     begin: int
@@ -169,7 +177,7 @@ class Event(Record):
 
 
 class Sm(Record):
-    """One SM.
+    """The whole state of one SM: its units, what it runs, and what is counted.
 
     places, resident, warps_per_block  how many places there are for warps and for blocks, and warps in a block
     instructions, instruction_count    the program

@@ -12,7 +12,7 @@ from gemmsim.sm.spec import Spec
 
 
 class Pipe(Record):
-    """One pipe.
+    """An execution pipe of a sub-partition.
 
     free    the cycle from which it takes the next instruction
     issued  issue intervals that its instructions have occupied so far
@@ -23,7 +23,7 @@ class Pipe(Record):
 
 
 class Port(Record):
-    """One port.
+    """A port of a sub-partition.
 
     pipes           how many pipes serve it: 0 for the port of the memory queue
     first, second   the numbers of these pipes, the preferred one first; -1 for none

@@ -45,7 +45,7 @@ class WritePorts(Record):
 
 
 def expect_return(spec: Spec, ports: WritePorts, row: Instruction, used: int) -> None:
-    """Note what a load will write, where an instruction that uses it may issue in cycle `used` at the earliest."""
+    """Note what the load `row` will write. An instruction that uses it may issue in cycle `used` at the earliest."""
     if row.even_returns + row.odd_returns + row.pair_returns == 0:
         return
     entry = ports.returns[(ports.first + ports.count) % ports.room.entries]
