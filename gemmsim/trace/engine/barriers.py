@@ -1,4 +1,4 @@
-"""The block's barriers (BAR): who has arrived, when it opens, and the outcome of a reduction."""
+"""Executes the block's barriers (BAR): who has arrived, when a barrier opens, and the outcome of a reduction."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def arrive(context, warp, registers, op, pc, mask):
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, WORD)
 def read_outcome(context, registers, op, mask):
-    """Execute B2R.RESULT: the first result is a count of threads, the second a truth value."""
+    """Execute B2R.RESULT: the first result is how many threads' predicates held, the second the reduction's outcome."""
     barriers = get_u64(context, words.BARRIERS_AT)
     splat_row(row_of(registers, op, micro.RESULT), get_i64(barriers, words.OUTCOME + words.OUTCOME_TRUE), mask)
     holds = -get_i64(barriers, words.OUTCOME + words.OUTCOME_HOLDS)

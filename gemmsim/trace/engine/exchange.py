@@ -1,4 +1,4 @@
-"""Operations that look across the lanes of a warp: SHFL, VOTE, MATCH and REDUX (as in the PTX ISA), and R2UR."""
+"""Executes operations that look across the lanes of a warp: SHFL, VOTE, MATCH, REDUX (as in the PTX ISA), and R2UR."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def exchange(registers, op, mask):
 
     registers, op  addresses of the warp's rows and of the micro-operation
 
-    Returns 0, or STALE where a shuffle with UNMOVED_BIT read a lane that takes no part.
+    Returns 0, or STALE where a shuffle with UNMOVED_BIT read a lane that is not in `mask`.
     """
     kind = get_n32(op, micro.DETAIL)
     source, flip = row_of(registers, op, micro.SOURCE), get_u32(op, micro.SOURCE_FLIP)
@@ -100,7 +100,7 @@ def _shuffle(kind, registers, op, mask, source, result, second):
     """Copy a word from another lane to each lane in `mask`; returns the lanes that were read."""
     other, clamps = row_of(registers, op, micro.SECOND_SOURCE), row_of(registers, op, micro.THIRD_SOURCE)
     copied, inside, read = row_of(registers, op, micro.THIRD_RESULT), np.uint32(0), np.uint32(0)
-    for lane in range(32):  # to a row of their own first, because source and result may be one register
+    for lane in range(32):  # words go to the row `copied` first, because source and result may be one register
         b, clamp = get_n32(other, lane) & 31, get_n32(clamps, lane)
         segment, limit = (clamp >> 8) & 31, clamp & 31
         last = (lane & segment) | (limit & ~segment)

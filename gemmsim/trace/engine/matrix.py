@@ -1,9 +1,9 @@
-"""Matrix instructions, which all lanes of a warp execute together: ldmatrix (LDSM) and multiply-add (HMMA, IMMA, DMMA).
+"""Executes matrix instructions, for all lanes of a warp together: ldmatrix (LDSM), multiply-add (HMMA, IMMA, DMMA).
 
 The PTX ISA says which lane holds which element ("Matrix fragments for mma" and "ldmatrix"). With g = lane / 4,
-t = lane % 4 and e elements in a register, all shapes m8 and m16, n8 follow one rule. Register r of A holds row
-g + 8 (r mod m/8) from column e t + 4 e (r div m/8) on. Register r of B holds column g from row e t + 4 e r on. Register
-r of the result holds row g + 8 (r div 2), column 2 t + r mod 2.
+t = lane % 4 and e elements in a register, all shapes with m = 8 or 16 and n = 8 follow one rule. Register r of A holds
+row g + 8 (r mod m/8) from column e t + 4 e (r div m/8) on. Register r of B holds column g from row e t + 4 e r on.
+Register r of the result holds row g + 8 (r div 2), column 2 t + r mod 2.
 
 Products of 16-bit floats, TF32 and 8-bit integers are exact here as on the tensor cores, and so is their sum to within
 float64; it is rounded once, to nearest, for each instruction. Tensor cores align the terms to the largest one and cut
@@ -40,9 +40,11 @@ _FULL = np.uint32(0xFFFFFFFF)
 
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX, TRUTH)
 def execute_matrix(context, registers, op, warp, loads):
-    """Execute a `load_matrix`, or a `multiply_matrix`; returns 0 or a fault status. All lanes take part.
+    """Execute a `load_matrix` (where `loads`) or a `multiply_matrix`, in which all lanes take part.
 
-    context, registers, op  as of `memory_access.access`
+    context, registers, op  the addresses that `memory_access.access` takes
+
+    Returns 0 or a fault status.
     """
     if loads:
         return _load_matrix(context, registers, op, warp)
@@ -55,7 +57,7 @@ def execute_matrix(context, registers, op, warp, loads):
 
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX)
 def _load_matrix(context, registers, op, warp):
-    """Load matrices whose rows eight lanes each point to; returns 0 or a fault status.
+    """Load 8 x 8 matrices, for each of which eight lanes hold the addresses of its rows; returns 0 or a fault status.
 
     Element (r, c) goes to lane 4 r + c / 2, or, where the matrix is transposed, to lane 4 c + r / 2.
     """
@@ -86,7 +88,7 @@ def _load_matrix(context, registers, op, warp):
 
 @subroutine(NOTHING, INDEX, ADDRESS, ADDRESS)
 def _spread(format_, to, register):
-    """Write the elements of a register of A as float64."""
+    """Write the elements of a register of A as float64 to the address `to`, in the order of lanes."""
     if format_ == F16:
         fragments.spread_f16(to, register)
     elif format_ == BF16:
@@ -101,7 +103,7 @@ def _spread(format_, to, register):
 
 @subroutine(NOTHING, INDEX, ADDRESS, ADDRESS)
 def _turn(format_, to, register):
-    """Write the elements of a register of B as float64, its columns side by side."""
+    """Write the elements of a register of B as float64 to the address `to`, each k's eight columns side by side."""
     if format_ == F16:
         fragments.turn_f16(to, register)
     elif format_ == BF16:
@@ -120,10 +122,10 @@ def _multiply(registers, op):
     detail = get_n32(op, micro.DETAIL)
     format_a, format_b = detail & 15, detail >> 4
     depth, accumulator = get_n32(op, micro.IMMEDIATE), get_n32(op, micro.SECOND_IMMEDIATE)
-    groups = get_n32(op, micro.THIRD_IMMEDIATE) >> 3  # of eight rows
+    groups = get_n32(op, micro.THIRD_IMMEDIATE) >> 3  # a group is eight rows of A and C
     shift = 0 if format_a == TF32 else 1 if format_a <= BF16 else 2  # a register holds 1 << shift elements
     steps = depth >> 2 + shift
-    register_bytes = np.int64(256) << shift  # of its elements as float64
+    register_bytes = np.int64(256) << shift  # bytes that a register's elements take as float64
     a, b, c = scratch(16 * 32), scratch(32 * 8), scratch(8 * 8)
     words_a, words_b = row_of(registers, op, micro.SOURCE), row_of(registers, op, micro.SECOND_SOURCE)
     words_c, result = row_of(registers, op, micro.THIRD_SOURCE), row_of(registers, op, micro.RESULT)

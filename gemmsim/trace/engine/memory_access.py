@@ -1,4 +1,4 @@
-"""Loads, stores and atomics of one warp instruction, and the record that each leaves in the trace.
+"""Executes the loads, stores and atomics of one warp instruction, and records them in the trace.
 
 Addresses are first compared with the access shape ("pattern") that the same instruction had the last time its first
 lane was at the same word of a line. Where only the base has moved, the pattern tells bounds, alignment and how to move
@@ -43,7 +43,11 @@ _FULL = np.uint32(0xFFFFFFFF)
 
 @subroutine(INDEX, ADDRESS, ADDRESS, WORD, ADDRESS)
 def _new_pattern(context, rows, mask, base):
-    """Find the pattern of these addresses, or add it to the table; returns its number."""
+    """Find the pattern of the addresses of the lanes in `mask`, or add it to the table; returns its number.
+
+    rows  address of the two rows that hold the low and high words of the lanes' addresses
+    base  the record's base: the lowest address, rounded down to 128 bytes
+    """
     counters, table = get_u64(context, words.COUNTERS_AT), get_u64(context, words.HASH_AT)
     patterns = get_u64(context, words.PATTERNS_AT)
     new = get_i64(counters, words.PATTERNS)
@@ -86,10 +90,13 @@ def _new_pattern(context, rows, mask, base):
 
 @subroutine(ADDRESS, ADDRESS, ADDRESS, WORD, ADDRESS, INDEX)
 def record(context, rows, mask, op, warp):
-    """Append the record of these addresses to the trace; returns the address of their pattern's row."""
+    """Append a record to the trace, of the addresses in the two rows at `rows` of the lanes in `mask`.
+
+    Returns the address of the row of their pattern.
+    """
     first, counters = first_set(mask), get_u64(context, words.COUNTERS_AT)
     last_at = get_u64(context, words.LAST_AT)
-    # An access that moves inside a line has another pattern at each word of it, and comes back to the first.
+    # An access that moves inside a line has another pattern at each word of it, and in time comes back to the first.
     word = np.int64(lane_address(rows, first) >> np.uint64(2)) & (words.LAST_WORDS - 1)
     entry = (warp * get_i64(context, words.ACCESSES) + get_n32(op, micro.SLOT)) * words.LAST_WORDS + word
     pattern = get_i32(last_at, entry)
@@ -117,7 +124,7 @@ def record(context, rows, mask, op, warp):
 
 @subroutine(INDEX, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
 def blame(context, rows, mask, size, limit, beyond):
-    """Write down which lane is the first that is misaligned or reaches beyond `limit`.
+    """Write the first lane that is misaligned or reaches beyond `limit`, and its address, into the counters.
 
     Returns MISALIGNED, or the status `beyond`, or 0 where no lane is wrong.
     """
@@ -212,7 +219,7 @@ def _shared(context, registers, op, mask, warp, rows, size):
 
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
 def _local(context, registers, op, mask, warp, rows, size):
-    """Access local memory, where word k of the 32 threads of a warp lie side by side."""
+    """Access local memory, in which the 32 threads of a warp have their words k side by side."""
     stack_words = get_i64(context, words.LOCAL_WORDS)
     status = blame(context, rows, mask, size, np.uint64(stack_words * 4), np.int64(words.OUT_OF_BOUNDS))
     if status != 0:

@@ -1,4 +1,4 @@
-"""Moving the data of a memory operation between a warp's rows and memory."""
+"""Moves the data of a memory operation between a warp's rows and memory."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _FULL = np.uint32(0xFFFFFFFF)
 def move(registers, op, mask, rows, delta, stride, written, shape):
     """Load, store or combine for the lanes in `mask`, whose addresses are in the two rows at `rows`.
 
-    delta     added to an address, it gives its place in this process
-    stride    bytes from a thread's 32-bit word to its next
-    written   added to a place, it gives the byte that says whether it was stored to; 0 where that is not recorded
+    delta     what is added to a simulated address to get the address in this process at which its content lies
+    stride    bytes from one 32-bit word of a thread to the thread's next
+    written   what is added to that address to get its byte of `DeviceMemory.written`; 0 where stores are not noted
     shape     PATTERN_KIND of the addresses
     """
     how = get_n32(op, micro.ACCESS)
@@ -107,7 +107,7 @@ def _store(data, mask, rows, delta, stride, size):
 def _combine(op, registers, mask, rows, delta, size):
     """Execute an atomic, lane after lane.
 
-    The result is the old value (PTX ISA: atom). The result of COMPARE_FLAG is whether the exchange was made, as a
+    The result is the old value in memory (PTX ISA: atom). That of COMPARE_FLAG is whether the exchange was made, as a
     number and as a predicate.
     """
     result = row_of(registers, op, micro.RESULT)
@@ -136,7 +136,13 @@ def _combine(op, registers, mask, rows, delta, size):
 
 @subroutine(ADDRESS, INDEX, INDEX, ADDRESS, ADDRESS, ADDRESS)
 def combined(detail, size, old, value, other):
-    """What an atomic operation leaves in memory. 32-bit values are zero-extended, on the way in and out."""
+    """Return what an atomic operation leaves in memory; 32-bit values are zero-extended, arguments and result alike.
+
+    detail      the operation, its type and flags (`micro.TYPE_SHIFT`, `micro.FLUSH_BIT`)
+    size        bytes of the value, 4 or 8
+    old, value  what memory holds, and the operand
+    other       the second operand, which a comparison stores where `old` equals `value`
+    """
     operation, type_ = detail & 15, (detail >> micro.TYPE_SHIFT) & micro.TYPE_MASK
     if type_ == micro.FLOAT:  # only additions have this type; they round to nearest
         if size == 8:
@@ -169,5 +175,5 @@ def combined(detail, size, old, value, other):
 
 @subroutine(ADDRESS, ADDRESS)
 def _flushed(bits):
-    """The bits of a float32, with zero in place of a subnormal."""
+    """Return the bits of a float32, with a zero of the same sign in place of a subnormal."""
     return bits & np.uint64(0x80000000) if bits & np.uint64(0x7F800000) == np.uint64(0) else bits

@@ -1,4 +1,4 @@
-"""Divergent paths of one warp: which path runs next, and for whom the others wait.
+"""Manages the divergent paths of one warp: which path runs next, and for whom the others wait.
 
 `warp` is the address of the warp's words, which `gemmsim.trace.words` names.
 """
@@ -16,7 +16,12 @@ from gemmsim.trace.llvm.primitives import first_set, get_i64, get_n32, moved, se
 
 @subroutine(NOTHING, ADDRESS, INDEX, INDEX, INDEX, INDEX)
 def add_path(warp, pc, mask, reason, need):
-    """Set threads aside. There is always room, because the paths of a warp are disjoint sets of its 32 threads."""
+    """Set the threads in `mask` aside as a path of the warp, which continues at micro-operation `pc`.
+
+    reason, need  why the path does not run, and what it waits for: PATH_REASON and PATH_NEED in `gemmsim.trace.words`
+
+    There is always room, because the paths of a warp are disjoint sets of its 32 threads.
+    """
     count = get_i64(warp, words.PATH_COUNT)
     path = moved(warp, 8 * (words.PATHS_AT + words.PATH_WORDS * count))
     set_i64(path, words.PATH_PC, pc)

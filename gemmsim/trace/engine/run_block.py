@@ -19,7 +19,10 @@ from gemmsim.trace.sanitizer.ordering import note_meeting, note_opened_barriers
 
 @subroutine(INDEX, ADDRESS, INDEX)
 def _begin_segment(context, number):
-    """Note in the trace where the next segment of a warp begins; returns 0, or GROW where there is no room for it."""
+    """Note in the trace where the next segment begins, which is what one warp does until it ends or waits.
+
+    Returns 0, or GROW where there is no room for it.
+    """
     counters = get_u64(context, words.COUNTERS_AT)
     segment = get_i64(counters, words.SEGMENTS)
     if segment >= get_i64(context, words.SEGMENT_LIMIT):
@@ -32,7 +35,7 @@ def _begin_segment(context, number):
 
 
 def run_block_for(across_lanes: bool, sanitizing: bool):
-    """Make the function that numba compiles; `gemmsim.trace.engine.variants` says what the variants are."""
+    """Make `run_block` of one variant, for numba to compile; `variants.executor_for` says what the two flags mean."""
     run_warp = warp_runner(across_lanes, sanitizing)
 
     def run_block(context):

@@ -1,7 +1,7 @@
-"""The compiled executor's inner loop: one warp runs until it waits at a barrier of the block, ends, or cannot go on.
+"""Holds the compiled executor's inner loop: a warp runs until it waits at a barrier of the block, ends, or must stop.
 
 Divergent paths of a warp run one at a time and meet again at convergence barriers (BSSY, BSYNC), as on Volta and later.
-The functions that are made for a variant of the executor come from `warp_runner`, `_path_end` and `_rare_operation`.
+`warp_runner`, `_path_end` and `_rare_operation` each make a function for one variant of the executor.
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ _FULL = np.uint32(0xFFFFFFFF)
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, ADDRESS, WORD)
 def _jump(context, warp, registers, op, mask):
-    """The threads continue at the byte offsets in a row plus a constant. Each offset becomes a path; the last runs."""
+    """Let the threads in `mask` continue at the byte offsets that a row holds, plus a constant.
+
+    Threads with the same offset become a path of their own; the last of these paths runs next.
+    """
     row, rest = row_of(registers, op, micro.SOURCE), mask
     while True:
         offset = get_u32(row, first_set(rest))
@@ -125,7 +128,7 @@ def _path_end(sanitizing: bool):
 def _rare_operation(across_lanes: bool):
     @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, WORD)
     def execute_rare(context, registers, op, active, mask):
-        """Execute a micro-operation that `micro.CONTROL` names behind "access"; returns 0 or a fault status."""
+        """Execute a micro-operation that `micro.CONTROL` lists after "access"; returns 0 or a fault status."""
         kind, status = get_n32(op, micro.OP), np.int64(0)
         if kind == _BEGIN:
             splat_row(row_of(registers, op, micro.RESULT), active, active)
@@ -153,7 +156,10 @@ def warp_runner(across_lanes: bool, sanitizing: bool):
 
     @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX)
     def run_warp(context, warp, registers, number):
-        """Run warp `number` of the block from its PC on, with its ACTIVE threads; returns 0 or a status."""
+        """Run warp `number` of the block from its PC on, with its ACTIVE threads.
+
+        Returns 0 where it waits or has ended, otherwise the status with which it stopped.
+        """
         counters, code = get_u64(context, words.COUNTERS_AT), get_u64(context, words.CODE_AT)
         executed, threads = get_u64(context, words.EXECUTED_AT), get_u64(context, words.THREADS_AT)
         pcs, streams = get_u64(context, words.PC_AT), get_i64(context, words.STREAM) != 0

@@ -1,4 +1,4 @@
-"""The arrays to which the compiled executor appends the trace, and how they are sorted into a WarpTrace."""
+"""Holds the arrays to which the compiled executor appends the trace, and sorts them into a `WarpTrace`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gemmsim.trace.types import Patterns, Sketch, WarpTrace, active_lanes
 # Only pages that are touched cost memory, so the buffers start large and rarely grow.
 _FIRST_CAPACITY = 1 << 22
 _LONG_SEGMENT = 64  # where segments hold more items on average, copying them one by one is cheaper than item by item
-_MOST_RECORDS = 3  # of one instruction: a generic access may reach global, shared and local memory
+_MOST_RECORDS = 3  # that one instruction leaves: a generic access may reach global, shared and local memory
 
 
 class Buffers:
@@ -25,7 +25,8 @@ class Buffers:
         self.counters = np.zeros(words.COUNTERS, np.int64)
         self.counters[words.BUDGET_LEFT] = budget
         capacity = _FIRST_CAPACITY
-        # A segment is what one warp does until it ends or waits: its first instruction and its first record.
+        # A segment is what one warp does until it ends or waits. Of each, these arrays hold its warp and the numbers of
+        # its first instruction and its first record.
         self.segment_warp = np.zeros(4096, np.int32)
         self.segment_start, self.segment_record = np.zeros(4096, np.int64), np.zeros(4096, np.int64)
         self.pc = np.empty(4 * capacity, np.int32)
@@ -89,7 +90,10 @@ class Buffers:
         return Patterns(np.where(active, self.patterns[:patterns, :WARP_LANES].astype(np.int64), 0), mask)
 
     def sketch(self, executed: NDArray[np.int64], threads: NDArray[np.int64]) -> Sketch:
-        """What was recorded, in the order of execution. The arrays are not copied."""
+        """Return what was recorded since `clear`, in the order of execution. The arrays are not copied.
+
+        executed, threads  int64 [blocks, instructions], executions by warps and by threads
+        """
         records = int(self.counters[words.RECORDS])
         pc, pattern, base = self.record_pc[:records], self.record_pattern[:records], self.record_base[:records]
         return Sketch(executed, threads, pc, pattern, base, self.known_patterns())
@@ -102,7 +106,10 @@ class Buffers:
         executed: NDArray[np.int64],
         threads: NDArray[np.int64],
     ) -> WarpTrace:
-        """Sort records and streams by warp."""
+        """Return the trace of what was recorded, with records and streams sorted by warp.
+
+        The parameters are the fields of `WarpTrace` with these names; `threads` is its `threads_executed`.
+        """
         warps, patterns = len(blocks) * warps_per_block, self.known_patterns()
         c, segments = self.counters, int(self.counters[words.SEGMENTS])
         warp = self.segment_warp[:segments]

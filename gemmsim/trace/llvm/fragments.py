@@ -1,4 +1,4 @@
-"""Matrix fragments as vectors: a warp's registers become rows of float64, are multiplied, and become registers again.
+"""Multiplies matrix fragments as vectors: registers become rows of float64, are multiplied, and become registers again.
 
 All shapes follow one rule (`trace.engine.matrix`): with lane 4 g + t, the 32 lanes of one element of one register hold
 eight rows (of A and C) or columns (of B), four neighbours in k each. So an element of A stays as it is, 32 numbers in
@@ -26,7 +26,7 @@ _TOGETHER = [32 * j + lane for lane in range(32) for j in range(2)]
 
 
 def _words(builder: Any, rows: Any, number: int = 0) -> Any:
-    """The 32 words of the row that is `number` rows behind `rows`."""
+    """Load the 32 words of the row that is `number` rows behind the one at the address `rows`."""
     address = builder.add(rows, ir.Constant(_I64, 128 * number))
     return builder.load(builder.inttoptr(address, _WORDS.as_pointer()), align=4)
 
@@ -40,7 +40,7 @@ def _splat(type_: Any, value: int | float) -> Any:
 
 
 def _half(builder: Any, bits: Any) -> Any:
-    """IEEE binary16 in 32 bits to float32, exactly.
+    """Convert IEEE binary16, in the low half of each word, to float32, exactly.
 
     Shifted into place, the exponent is 112 too small. Infinities and NaN, whose exponent is all ones, are set apart.
     """
@@ -54,7 +54,7 @@ def _half(builder: Any, bits: Any) -> Any:
 
 
 def _elements(builder: Any, words: Any, kind: str) -> list[Any]:
-    """The elements of a register, each as an exact <32 x double>."""
+    """Convert a register's elements; returns for each place in the word the exact <32 x double> of all lanes."""
     if kind == "tf32":  # the hardware reads 19 bits of the 32
         singles = [builder.bitcast(builder.and_(words, _splat(_WORDS, 0xFFFFE000)), _SINGLES)]
     elif kind == "bf16":
@@ -73,14 +73,17 @@ def _elements(builder: Any, words: Any, kind: str) -> list[Any]:
 
 
 def _doubles(builder: Any, rows: Any) -> Any:
-    """The float64 numbers of a register pair."""
+    """Load the float64 numbers of the register pair whose rows begin at the address `rows`, one for each lane."""
     wide = VECTOR["u64"]
     low, high = (builder.zext(_words(builder, rows, i), wide) for i in range(2))
     return builder.bitcast(builder.or_(low, builder.shl(high, _splat(wide, 32))), _DOUBLES)
 
 
 def _spreader(kind: str, turned: bool) -> Any:
-    """Make spread(to, rows): write the float64 elements of a register of A, or of B (`turned`), 256 bytes each."""
+    """Make spread(to, rows), which writes the elements of a register to the address `to` as float64.
+
+    Each place in the word takes 256 bytes: the 32 lanes in their order (for A), or `turned` (for B).
+    """
 
     def spread(builder: Any, to: Any, rows: Any) -> None:
         if kind == "f64":
@@ -113,7 +116,7 @@ def _apart(builder: Any, values: Any) -> list[Any]:
 
 
 def _accumulator(kind: str) -> Any:
-    """Make load(to, rows), which writes eight rows of eight float64 from two registers of C."""
+    """Make load(to, rows), which writes two registers of C to the address `to`, as eight rows of eight float64."""
 
     def load(builder: Any, to: Any, rows: Any) -> None:
         if kind == "f64":
@@ -139,7 +142,10 @@ load_f32, load_s32, load_f64 = (_accumulator(kind) for kind in ("f32", "s32", "f
 
 
 def _result(kind: str) -> Any:
-    """Make store(rows, from), which writes what `load` reads: rounded to nearest, wrapped, or saturated."""
+    """Make store(rows, from), the reverse of `load`: it writes eight rows of eight float64 to two registers of C.
+
+    They are rounded to nearest (f32), wrapped (s32) or saturated.
+    """
 
     def store(builder: Any, rows: Any, source: Any) -> None:
         wide = ir.VectorType(_F64, 64)
@@ -176,14 +182,14 @@ def _bounded(builder: Any, values: Any) -> Any:
 store_f32, store_s32, store_saturated, store_f64 = (_result(kind) for kind in ("f32", "s32", "saturated", "f64"))
 
 
-_ROWS_AT_ONCE = 4  # as many as hide the latency of an addition
+_ROWS_AT_ONCE = 4  # of C: as many as hide the latency of an addition
 
 
 def _product(elements: int) -> Any:
-    """Make product(c, a, b, steps, stride): eight rows of C += eight rows of A times B, in the order of k.
+    """Make product(c, a, b, steps, stride), which adds eight rows of A times B to eight rows of C, in the order of k.
 
-    elements   in a register of A or B
-    steps      registers of A and of B
+    elements   in one word of a register of A or B
+    steps      registers of A and of B that take part
     stride     bytes from one register of A to the next
     """
 

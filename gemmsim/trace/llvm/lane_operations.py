@@ -1,4 +1,4 @@
-"""Turns the lane semantics into compiled functions on 32-lane LLVM vectors, one for each micro-operation.
+"""Turns the lane semantics into compiled functions on 32-lane LLVM vectors, one for each micro-operation on lanes.
 
 Each semantic function is called once with `LlvmLanes` values, which write LLVM instructions instead of computing. numba
 compiles the result as part of the executor, so a cold start does not have to infer the types of 150 functions.
@@ -34,7 +34,7 @@ _FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
 
 class LlvmLanes(Lanes):
-    """A value of the LLVM function that is being built."""
+    """32 lanes as a vector value of the LLVM function that is being built; operations append LLVM instructions."""
 
     __slots__ = ("builder", "value")
 
@@ -127,14 +127,14 @@ def declare(module: Any, name: str, returns: Any, args: list[Any]) -> Any:
 
 
 def splat(builder: Any, scalar: Any) -> Any:
-    """The scalar in every lane."""
+    """Return a vector that holds `scalar` in every lane."""
     vector = ir.VectorType(scalar.type, WARP_LANES)
     one = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.Constant(_I32, 0))
     return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), ir.Constant(VECTOR["u32"], None))
 
 
 def lanes_of(builder: Any, truth: Any) -> Any:
-    """32 truth values as the bits of a word."""
+    """Return 32 truth values as a word: bit l is that of lane l."""
     return builder.bitcast(truth, _I32)
 
 
@@ -143,7 +143,7 @@ def is_full(builder: Any, mask: Any) -> Any:
 
 
 def store_rows(builder: Any, rows: list[tuple[Any, Any]], mask: Any) -> None:
-    """Store 32 words to each pointer, in those lanes of the mask.
+    """Store 32 words to each pointer in `rows`, which holds (pointer, words), but only in the lanes of the mask.
 
     The full mask has a branch of its own: masked vector stores are many times slower than plain ones on some CPUs
     (AMD Zen).
@@ -159,7 +159,7 @@ def store_rows(builder: Any, rows: list[tuple[Any, Any]], mask: Any) -> None:
 
 
 class _Row:
-    """Reads and writes of one micro-operation while its function is built."""
+    """Emits the reads and writes of one micro-operation while its function is built."""
 
     def __init__(self, builder: Any, code: Any, registers: Any) -> None:
         self.builder, self.code, self.registers = builder, code, registers
@@ -199,7 +199,7 @@ class _Row:
         return LlvmLanes(self.builder, "u32", splat(self.builder, self.word(micro.IMMEDIATE + number)))
 
     def result(self, number: int, type_: str, value: Any) -> list[tuple[Any, Any]]:
-        """The rows that a result takes, each as (pointer, 32 words)."""
+        """Return what to store for a result: (pointer, 32 words) for each row that it takes."""
         column = micro.RESULT + number
         if type_ == "pred":
             return [(self.pointer(column), self.builder.sext(value.value, VECTOR["u32"]))]
@@ -214,10 +214,10 @@ _SIGNATURE = ir.FunctionType(ir.VoidType(), [_I32.as_pointer(), _I32.as_pointer(
 
 
 def _function(module: Any, op: Op) -> Any:
-    """The micro-operation as a function (its row, the warp's rows, the lanes that write).
+    """Build the LLVM function of a micro-operation: f(its row in the code, the warp's rows, mask of lanes that write).
 
-    Each is a function of its own and never inlined, because LLVM's passes over one function that holds all of them
-    take several times longer.
+    Each micro-operation has a function of its own, never inlined, because LLVM's passes over one function that holds
+    all of them take several times longer.
     """
     function = ir.Function(module, _SIGNATURE, f"lane_{op.name}")
     function.linkage = "internal"
@@ -237,10 +237,11 @@ def _function(module: Any, op: Op) -> Any:
 
 @intrinsic
 def lane_operation(typingctx: Any, code: Any, registers: Any, execute: Any) -> Any:
-    """lane_operation(code_address, registers_address, execute_mask) executes one micro-operation of the lane kind.
+    """lane_operation(code_address, registers_address, execute_mask) executes one micro-operation on lanes.
 
-    code_address (uint64) points at its row and registers_address (uint64) at the warp's rows. Lanes whose bit of
-    execute_mask (uint32) is clear keep their old results.
+    code_address       uint64, address of the micro-operation in the code: its row of `micro.COLUMNS` words
+    registers_address  uint64, address of the state of the warp: its rows of 32 words
+    execute_mask       uint32, the lanes that write results; the others keep what their rows hold
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:

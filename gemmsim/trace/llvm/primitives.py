@@ -1,4 +1,4 @@
-"""Small operations of the executor written in LLVM: loads and stores at plain addresses, bits of masks, 32-lane moves.
+"""Small operations of the executor, written in LLVM: loads and stores at plain addresses, bits of masks, 32-lane moves.
 
 numba's arrays are records with a reference count: handing twenty of them to a function for every simulated load costs
 more than the load, and compiling their indexing costs seconds. The executor's functions therefore take addresses
@@ -20,7 +20,7 @@ _I32, _I64 = ir.IntType(32), ir.IntType(64)
 
 
 def _element(builder: Any, address: Any, index: Any, bits: int) -> Any:
-    """A pointer to an integer of so many bits, or to a float64 where `bits` is 0."""
+    """Return a pointer to element `index` of an array of integers of so many bits, or of float64 where `bits` is 0."""
     element = ir.IntType(bits) if bits else ir.DoubleType()
     return builder.gep(builder.inttoptr(address, element.as_pointer()), [index])
 
@@ -39,8 +39,8 @@ def _writer(numba_type: Any, bits: int) -> Any:
     return instruction(NOTHING, ADDRESS, INDEX, numba_type)(put)
 
 
-# get_u32(address, index) is element `index` of the array of that type at `address`. get_i32 and get_n32 extend 32 bits
-# to a number, by their sign or by zeros.
+# get_u32(address, index) reads element `index` of the array of uint32 at `address`, and set_u32(address, index, value)
+# writes it; the others do so with other types. get_i32 and get_n32 extend 32 bits to 64, by their sign or by zeros.
 get_u8, get_u16 = _reader(types.uint8, 8), _reader(types.uint16, 16)
 get_u32, get_u64, get_i64 = _reader(WORD, 32), _reader(ADDRESS, 64), _reader(INDEX, 64)
 set_u8, set_u16 = _writer(types.uint8, 8), _writer(types.uint16, 16)
@@ -92,13 +92,13 @@ def first_set(builder: Any, mask: Any) -> Any:
 
 @instruction(TRUTH, WORD, INDEX)
 def has(builder: Any, mask: Any, lane: Any) -> Any:
-    """has(mask, lane): whether that bit is set."""
+    """has(mask, lane): whether bit `lane` of the mask is set."""
     return builder.trunc(builder.lshr(mask, builder.trunc(lane, _I32)), ir.IntType(1))
 
 
 @instruction(ADDRESS, INDEX)
 def scratch(builder: Any, words: Any) -> Any:
-    """scratch(words): address of as many 64-bit words as the literal says; they last as long as the function runs."""
+    """scratch(words): address of `words` 64-bit words (a literal), which last as long as the calling function runs."""
     return builder.ptrtoint(alloca_once(builder, _I64, size=words), _I64)
 
 
@@ -133,7 +133,7 @@ def _row(builder: Any, address: Any, type_: str = "u32") -> Any:
 
 
 def _addresses(builder: Any, rows: Any) -> Any:
-    """The 64-bit values that two rows hold."""
+    """Load the 64-bit value of each lane, whose low and high words stand in the two rows at `rows`."""
     wide = VECTOR["u64"]
     low = builder.zext(builder.load(_row(builder, rows), align=4), wide)
     high = builder.zext(builder.load(_row(builder, builder.add(rows, ir.Constant(_I64, 128))), align=4), wide)
@@ -142,8 +142,8 @@ def _addresses(builder: Any, rows: Any) -> Any:
 
 @instruction(TRUTH, ADDRESS, ADDRESS, ADDRESS, WORD)
 def matches(builder: Any, rows: Any, offsets: Any, base: Any, mask: Any) -> Any:
-    """matches(rows, offsets, base, mask): in every lane of the mask the address equals base + offset; `offsets` is the
-    address of 32 uint64."""
+    """matches(rows, offsets, base, mask): whether the address equals base + offset in every lane of the mask; `offsets`
+    is the address of 32 uint64."""
     offset = builder.load(_row(builder, offsets, "u64"), align=8)
     expected = builder.add(offset, splat(builder, base))
     equal = lanes_of(builder, builder.icmp_unsigned("==", _addresses(builder, rows), expected))

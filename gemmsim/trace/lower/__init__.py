@@ -1,4 +1,4 @@
-"""SASS instructions to micro-operations: one small function for an opcode, named by its row in the table of opcodes.
+"""Lowers SASS instructions to micro-operations, each opcode by a small function that the table of opcodes names.
 
 `lower` refuses every opcode and modifier that it does not know: nothing is skipped and nothing guessed.
 """

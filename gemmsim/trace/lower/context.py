@@ -1,4 +1,4 @@
-"""What the lowering functions work with: the rows of a warp's state, sources, and the emission of micro-operations."""
+"""Provides what the lowering functions work with: rows of a warp's state, sources, and emission of micro-operations."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class MicroProgram:
     """A lowered program.
 
     code        uint32 [micro-operations, micro.COLUMNS]
-    start       int32 [instructions + 1]: the first micro-operation of each instruction, and how many there are
+    start       int32 [instructions + 1]: the first micro-operation of each instruction; last, how many there are in all
     rows        number of rows of a warp's state
     ones        the row of all ones (PT)
     accesses    number of memory operations
     constants   rows to fill from constant banks at launch
-    literals    (row, word) of each immediate
+    literals    (row, the word that fills it) of each immediate
     specials    {name of a special register: its row}
     warp_rows   rows that all paths of a warp share: uniform registers and uniform predicates
     path_rows   rows that decide where paths of a warp meet and go on
@@ -75,7 +75,7 @@ class MicroProgram:
 class Context:
     """Allocates the rows of one program and collects its micro-operations.
 
-    instruction  the one that is being lowered
+    instruction  the instruction that is being lowered
     """
 
     def __init__(self, program: Program) -> None:
@@ -115,7 +115,7 @@ class Context:
 
     @property
     def operation(self) -> str:
-        """The micro-operation that is named like the opcode, or like the opcode's form without U: "ffma" of UFFMA."""
+        """The name of the micro-operation called like the opcode without the U of a uniform form: "ffma" for UFFMA."""
         name = self.instruction.opcode
         return (name[1:] if OPCODES[name].port == "uniform" else name).lower()
 
@@ -146,7 +146,7 @@ class Context:
         return self.specials[name]
 
     def row(self, operand: Operand, words: int = 1) -> int:
-        """The row that the operand reads, or the first of `words` rows."""
+        """Return the row that the operand reads, or the first row of an operand of several `words`."""
         kind = operand.kind
         if kind in (OperandKind.REGISTER, OperandKind.UNIFORM_REGISTER):
             if operand.index == ZERO:
@@ -167,7 +167,7 @@ class Context:
         raise self.unsupported(f"operand kind {kind.value}")
 
     def result(self, operand: Operand) -> int:
-        """The row that is written where the operand is a destination."""
+        """Return the row that is written where the operand is a destination."""
         if operand.index == ZERO:
             return self.sink
         bases = {
@@ -184,19 +184,19 @@ class Context:
     # Sources
 
     def bits(self, operand: Operand) -> Source:
-        """A 32-bit integer source. A negated one becomes its complement, see `negations`."""
+        """Make a 32-bit integer source. A negated operand becomes its complement, see `negations`."""
         if operand.absolute or operand.suffix:
             raise self.unsupported(f"operand modifier '{operand.suffix or '|x|'}'")
         return Source(self.row(operand), ALL, ALL if operand.negate or operand.invert else 0)
 
     def wide(self, operand: Operand) -> Source:
-        """A 64-bit integer source, negated as that of `bits`."""
+        """Make a 64-bit integer source. A negated operand becomes its complement, as for `bits`."""
         if operand.absolute or operand.suffix not in ("", "64"):
             raise self.unsupported(f"operand modifier '{operand.suffix or '|x|'}'")
         return Source(self.row(operand, 2), ALL, ALL if operand.negate or operand.invert else 0)
 
     def single(self, operand: Operand) -> Source:
-        """A float32 source with its sign and absolute value."""
+        """Make a float32 source, to which the operand's sign and absolute value are applied."""
         if operand.suffix:
             raise self.unsupported(f"operand modifier '.{operand.suffix}'")
         return Source(self.row(operand), ~_SIGN & ALL if operand.absolute else ALL, _SIGN if operand.negate else 0)
@@ -225,7 +225,7 @@ class Context:
         return Source(self.zero)
 
     def scratch(self, number: int) -> Source:
-        """A temporary row as a source; operations on pairs read the next row too."""
+        """Return temporary row `number` as a source; operations on register pairs read the next row too."""
         return Source(self.temporary + number)
 
     # Emission
@@ -235,13 +235,13 @@ class Context:
         self.emit(op, (self.result(d),), sources, immediates, uniform=is_uniform(d))
 
     def compute(self, number: int, op: str, sources: tuple[Source, ...], immediates: tuple[int, ...] = ()) -> Source:
-        """Append a micro-operation that writes temporary row `number` for all lanes, and return that row."""
+        """Append a micro-operation that writes temporary row `number` in all lanes; return that row as a source."""
         self.emit(op, (self.temporary + number,), sources, immediates, uniform=True)
         return self.scratch(number)
 
     @contextmanager
     def guarded(self, guard: Source) -> Iterator[None]:
-        """Inside, `guard` guards the micro-operations in place of the instruction's own guard."""
+        """Within this context manager, `guard` guards the micro-operations in place of the instruction's own guard."""
         self._guard = guard
         yield
         self._guard = None
@@ -260,7 +260,7 @@ class Context:
         """Append one micro-operation, guarded as the instruction is.
 
         uniform         the results are written for all lanes, whichever are active
-        access, detail  the words of these columns, see `gemmsim.trace.micro`
+        access, detail  the words for the columns ACCESS and DETAIL, see `gemmsim.trace.micro`
         """
         row = [0] * micro.COLUMNS
         row[micro.OP] = OP_NUMBER[op] if op in OP_NUMBER else CONTROL_NUMBER[op]
@@ -289,7 +289,7 @@ class Context:
 
 
 def negations(*operands: Operand) -> int:
-    """How many ones have to be added to the complements of these operands to make negatives of them."""
+    """Count the ones that must still be added: one for each operand whose complement stands for its negative."""
     return sum(operand.negate for operand in operands)
 
 

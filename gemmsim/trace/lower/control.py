@@ -1,4 +1,4 @@
-"""Branches, calls, convergence barriers, block barriers, and instructions without effect on what is computed."""
+"""Lowers branches, calls, convergence and block barriers, and instructions without effect on what is computed."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ ALL_THREADS = 0xFFFFFFFF
 
 
 def nop(context: Context) -> None:
-    """Fences and hints. The executor completes each instruction of a warp, asynchronous copies included, before the
-    next one, so nothing is left to do."""
+    """Lower fences and hints. The executor completes each instruction of a warp, asynchronous copies included, before
+    the next one, so nothing is left to do for them."""
     context.emit("nop")
 
 
 def _condition(context: Context) -> Source:
-    """The predicate operand of a branch or of BREAK; true where there is none."""
+    """Return the predicate operand of a branch or of BREAK as a source; true where there is none."""
     conditions = [o for o in context.instruction.operands if is_predicate(o)]
     if len(conditions) > 1:
         raise context.unsupported("branch condition")
@@ -28,15 +28,15 @@ def bra(context: Context) -> None:
     if not modifiers & {"DIV", "CONV"}:
         context.emit("branch", (), (_condition(context),))
         return
-    # BRA.DIV leaves for the divergent copy of a warp-synchronous region where not all threads that the mask names (all
-    # of the warp on sm_75) are together; BRA.CONV branches where they are.
+    # BRA.DIV branches to the divergent copy of a warp-synchronous region unless all threads that the mask names (all of
+    # the warp on sm_75) are together; BRA.CONV branches where they are together.
     named = [o for o in context.instruction.operands if o.kind != OperandKind.TARGET]
     mask = context.bits(named[0]) if named else Source(context.literal(ALL_THREADS))
     context.emit("branch_divergent", (), (mask,), detail=int("CONV" in modifiers))
 
 
 def brx(context: Context) -> None:
-    """BRX Ra -d branches to Ra - d, counted from the next instruction."""
+    """BRX Ra -d branches to the byte offset Ra - d, counted from the next instruction."""
     context.modifiers()
     register, displacement = context.instruction.operands[:2]
     base = context.instruction.offset + INSTRUCTION_BYTES + displacement.value
@@ -100,8 +100,8 @@ def bmov(context: Context) -> None:
 
 
 def warpsync(context: Context) -> None:
-    """WARPSYNC mask | .ALL waits for the named threads. WARPSYNC.COLLECTIVE mask, label: all of them execute what
-    follows together, wherever they come from; ENDCOLLECTIVE sends each on to its own label."""
+    """WARPSYNC mask, or WARPSYNC.ALL, waits for the named threads. After WARPSYNC.COLLECTIVE mask, label all named
+    threads execute what follows together, wherever they come from; ENDCOLLECTIVE sends each on to its own label."""
     modifiers = context.modifiers("ALL", "COLLECTIVE")
     operands = list(context.instruction.operands)
     if "COLLECTIVE" in modifiers:
@@ -122,8 +122,8 @@ _REDUCTIONS = {"AND": micro.REDUCE_AND, "OR": micro.REDUCE_OR, "POPC": micro.RED
 
 
 def bar(context: Context) -> None:
-    """BAR.SYNC, BAR.ARV and BAR.RED name a barrier, the threads that it waits for (without a number: all of the block)
-    and a predicate to reduce."""
+    """BAR.SYNC, BAR.ARV and BAR.RED name a barrier, how many threads it waits for (all of the block where no number is
+    given), and a predicate to reduce."""
     modifiers = context.modifiers("SYNC", "ARV", "RED", "DEFER_BLOCKING", *_REDUCTIONS)
     operands = list(context.instruction.operands)
     predicate = context.predicate(operands.pop()) if is_predicate(operands[-1]) else context.true
@@ -154,12 +154,12 @@ def bpt(context: Context) -> None:
 
 
 def commit_copies(context: Context) -> None:
-    """LDGDEPBAR makes a group of the copies since the last one; scoreboard SB0 counts it. Only the sanitizer looks."""
+    """LDGDEPBAR makes a group of the copies since the last group; scoreboard SB0 counts it. Only the sanitizer asks."""
     context.emit("nop", detail=micro.COMMIT)
 
 
 def wait_copies(context: Context) -> None:
-    """DEPBAR.LE SB0, n waits until at most n groups are under way. Only the sanitizer looks."""
+    """DEPBAR.LE SB0, n waits until at most n groups of copies are under way. Only the sanitizer asks."""
     operands = context.instruction.operands
     if "LE" in context.instruction.modifiers and len(operands) >= 2 and operands[0].name == "SB0":
         context.emit("nop", immediates=(operands[1].value,), detail=micro.WAIT)

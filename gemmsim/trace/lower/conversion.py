@@ -1,4 +1,4 @@
-"""Conversions between integers and floats, and packing of two floats as halves."""
+"""Lowers conversions between integers and floats, and the packing of two floats as halves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FIELDS = {"": 0, "B0": 0, "B1": 8, "B2": 16, "B3": 24, "H0": 0, "H1": 16}  # fi
 
 
 def _integer_source(context: Context, operand: Operand, kind: str) -> Source:
-    """The operand as 32 bits, or as a pair where its type has 64."""
+    """Make the source of an integer of type `kind` ("S8"): 32 bits, or a register pair where the type has 64."""
     if kind.endswith("64"):
         return context.wide(operand)
     if operand.negate or operand.suffix not in _FIELDS:
@@ -49,7 +49,7 @@ def i2f(context: Context) -> None:
 
 
 def f2i(context: Context) -> None:
-    """F2I. NaN gives 0 with .NTZ and otherwise the value whose top bit alone is set."""
+    """F2I converts a float to an integer. NaN gives 0 with .NTZ and otherwise the value whose top bit alone is set."""
     floats = ("F64", "F32", "F16")
     modifiers = context.modifiers("FTZ", "NTZ", "U32", "S32", "U64", "S64", *floats, *ROUNDINGS)
     d, a = context.instruction.operands

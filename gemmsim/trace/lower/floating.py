@@ -1,4 +1,4 @@
-"""Single and double precision: arithmetic, choices, transcendentals and rounding."""
+"""Lowers single and double precision: arithmetic, choices, transcendentals and rounding."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DIRECTIONS = {"RM": FLOOR, "RP": CEIL, "RZ": TRUNC}
 
 
 def float32(context: Context) -> None:
-    """FADD, FMUL and FFMA."""
+    """Lower FADD, FMUL and FFMA."""
     operation = context.operation
     directions = DIRECTIONS if operation == "ffma" else {}
     modifiers = context.modifiers("FTZ", "SAT", *directions)
@@ -30,14 +30,14 @@ def float32(context: Context) -> None:
 
 
 def float64(context: Context) -> None:
-    """DADD, DMUL and DFMA."""
+    """Lower DADD, DMUL and DFMA."""
     context.modifiers()
     d, *s = context.instruction.operands
     context.write(d, context.operation, tuple(context.double(o) for o in s))
 
 
 def choice(context: Context) -> None:
-    """FMNMX and FSEL."""
+    """Lower FMNMX and FSEL."""
     modifiers = context.modifiers("FTZ")
     d, a, b, p = context.instruction.operands
     sources = (context.single(a), context.single(b), context.predicate(p))

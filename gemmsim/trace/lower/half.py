@@ -1,4 +1,4 @@
-"""Packed half precision: two halves in a register."""
+"""Lowers packed half precision: operations on two halves in a register."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from gemmsim.isa.program import ZERO, Operand, OperandKind
 from gemmsim.trace.lower.context import ALL, Context, Source
 
 _SIGNS = 0x80008000
-# Which half of the operand goes to the low and to the high result, by the operand's suffix.
+# By the operand's suffix: which half of it goes to the low half and to the high half (0 the low one, 1 the high one).
 _SWIZZLES = {"": (0, 1), "H1_H0": (0, 1), "H0_H0": (0, 0), "H1_H1": (1, 1), "H0_H1": (1, 0)}
 _ONES = {"f16": 0x3C003C00, "bf16": 0x3F803F80}
 
 
 def half_source(context: Context, operand: Operand, slot: int) -> Source:
-    """A row with the operand's two halves, swizzled and with their signs; temporary `slot` where it is computed."""
+    """Make the source of an operand's two halves, swizzled and with their signs.
+
+    Where a swizzle must be computed, its result is in temporary row `slot`.
+    """
     if operand.suffix not in _SWIZZLES:
         raise context.unsupported(f"half operand '.{operand.suffix}'")
     swizzle = _SWIZZLES[operand.suffix]
@@ -22,7 +25,7 @@ def half_source(context: Context, operand: Operand, slot: int) -> Source:
 
 
 def arithmetic(context: Context) -> None:
-    """HADD2, HMUL2 and HFMA2. All are HFMA2: a sum is a * 1 + b, and a product a * b + -0, signs of zeros included."""
+    """Lower HADD2, HMUL2 and HFMA2 as HFMA2: a sum is a * 1 + b, and a product a * b + -0, signs of zeros included."""
     modifiers = context.modifiers("MMA", "BF16", "BF16_V2", "F32")
     d, *s = context.instruction.operands
     kind = "bf16" if modifiers & {"BF16", "BF16_V2"} else "f16"
@@ -44,7 +47,7 @@ def _is_zero(operand: Operand) -> bool:
 
 
 def _loads_constant(s: list[Operand]) -> bool:
-    """HFMA2 Rd, -RZ, RZ, x, y: the compiler's way to load a constant on the half pipe."""
+    """Whether these sources are of HFMA2 Rd, -RZ, RZ, x, y, the compiler's way to load a constant on the half pipe."""
     return len(s) == 3 and _is_zero(s[0]) and _is_zero(s[1]) and s[0].negate and s[2].kind == OperandKind.IMMEDIATE
 
 

@@ -1,4 +1,4 @@
-"""Integer arithmetic: sums, products, shifts, minima and bit counts, for vector and uniform registers alike."""
+"""Lowers integer arithmetic: sums, products, shifts, minima, bit counts, for vector and uniform registers alike."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from gemmsim.trace.lower.context import Context, Source, is_predicate, is_unifor
 
 
 def split(context: Context) -> tuple[Operand, list[Operand], list[Operand], list[Operand]]:
-    """Destination, predicates written, sources, predicates read (those after the sources)."""
+    """Split the operands: destination, predicates written, sources, and predicates read (those after the sources)."""
     destination, *rest = context.instruction.operands
     written: list[Operand] = []
     while rest and is_predicate(rest[0]):
@@ -66,7 +66,7 @@ def imad(context: Context) -> None:
 
 
 def _factor(context: Context, operand: Operand, slot: int) -> Source:
-    """A factor. A negated one is computed first, because a complement is not a negative under a product."""
+    """Make the source of a product's factor. A negated factor is computed first: its complement cannot stand for it."""
     source = context.bits(operand)
     if not operand.negate:
         return source
@@ -111,7 +111,7 @@ def minmax(context: Context) -> None:
     if not kind.endswith("64"):
         context.write(d, f"imnmx_{kind}", (context.bits(a), context.bits(b), smaller))
         return
-    # a < b as two instructions compute it, ISETP.U32 on the low words and ISETP.EX on the high ones; then a choice.
+    # a < b is computed as two instructions do, ISETP.U32 on the low words and ISETP.EX on the high ones; then a choice.
     first, second = context.wide(a), context.wide(b)
     low = context.compute(0, "setp_lt_u32", (first, second, context.true), (0, 0))
     high = (Source(first.row + 1), Source(second.row + 1), context.true, low)
@@ -122,7 +122,7 @@ def minmax(context: Context) -> None:
 
 
 def add_minmax(context: Context) -> None:
-    """VIADDMNMX: the smaller or larger of a + b and c."""
+    """VIADDMNMX gives the smaller or the larger of a + b and c."""
     modifiers = context.modifiers("U32")
     d, (a, b, c), smaller = _minmax_operands(context, 3)
     total = context.compute(0, "iadd3", (context.bits(a), context.bits(b), context.false), (negations(a, b),))
@@ -132,9 +132,9 @@ def add_minmax(context: Context) -> None:
 
 
 def _minmax_operands(context: Context, count: int) -> tuple[Operand, list[Operand], Source]:
-    """Destination, `count` sources, and the predicate that asks for the smaller one.
+    """Split the operands into destination, `count` sources, and the predicate that asks for the smaller value.
 
-    From sm_100 on two more predicates are printed that are written, and one that is read; none of them is in use.
+    From sm_100 on nvdisasm prints two more predicates that are written, and one that is read; none of them is in use.
     """
     operands = list(context.instruction.operands)
     written = []
@@ -150,7 +150,7 @@ def _minmax_operands(context: Context, count: int) -> tuple[Operand, list[Operan
 
 
 def unary(context: Context) -> None:
-    """IABS, POPC and BREV."""
+    """Lower IABS, POPC and BREV."""
     context.modifiers()
     d, written, (a,), read = split(context)
     if written or read or a.negate:
@@ -193,7 +193,7 @@ def vabsdiff(context: Context) -> None:
 
 
 def _without_signs(context: Context, op: str, immediates: tuple[int, ...]) -> None:
-    """An operation of three sources that takes no negated one."""
+    """Lower to `op` an instruction of three sources, none of which may be negated."""
     d, *sources = context.instruction.operands
     if any(o.negate for o in sources):
         raise context.unsupported("negated operand")

@@ -1,4 +1,4 @@
-"""Bitwise logic, byte permutes, choices, comparisons and predicates, for vector and uniform registers alike."""
+"""Lowers bitwise logic, byte permutes, choices, comparisons, predicates, for vector and uniform registers alike."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BOOLEAN = {"AND": AND, "OR": OR, "XOR": XOR}
 
 
 def lop3(context: Context) -> None:
-    """LOP3.LUT [P,] Rd, Ra, Rb, Rc, table[, Q]: P is whether any bit of the result is set, or Q."""
+    """Lower LOP3.LUT [P,] Rd, Ra, Rb, Rc, table[, Q]. P becomes true where a bit of the result is set or Q is true."""
     context.modifiers("LUT")
     operands = list(context.instruction.operands)
     predicate = operands.pop(0) if is_predicate(operands[0]) else None
@@ -56,7 +56,7 @@ def sel(context: Context) -> None:
     context.write(d, name, (operand(a), operand(b), context.predicate(p)))
 
 
-# comparison -> micro-operation, whether its operands are swapped, whether its result is inverted
+# Comparison -> (comparison of the micro-operation, whether its operands are swapped, whether its result is inverted)
 _INTEGER = {
     "LT": ("lt", False, False),
     "GT": ("lt", True, False),
@@ -77,7 +77,7 @@ _FLOAT = {
 
 
 def _combination(context: Context) -> int:
-    """How the comparison combines with the third predicate."""
+    """Return how the comparison combines with the third predicate: AND, OR or XOR as in `semantics.predicate`."""
     return next((_BOOLEAN[m] for m in context.instruction.modifiers if m in _BOOLEAN), AND)
 
 
@@ -149,7 +149,7 @@ def _compare_floats(
 
 
 def p2r(context: Context) -> None:
-    """P2R Rd, PR, Ra, mask: the predicates as bits; the other bits are those of Ra."""
+    """P2R Rd, PR, Ra, mask sets the bits in `mask` to the predicates; the other bits are those of Ra."""
     context.modifiers()
     d, _, a, mask = context.instruction.operands
     context.write(d, "mov", (context.bits(a),))

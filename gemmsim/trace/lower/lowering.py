@@ -1,4 +1,4 @@
-"""The loop over a program's instructions. What each opcode is lowered by, the table of opcodes says."""
+"""Lowers a program: a loop over its instructions calls the function that the table of opcodes names for each opcode."""
 
 from __future__ import annotations
 

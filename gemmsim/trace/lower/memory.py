@@ -1,4 +1,4 @@
-"""Loads, stores, asynchronous copies and atomics of global, shared, local and generic memory."""
+"""Lowers loads, stores, asynchronous copies and atomics of global, shared, local and generic memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ _ADDRESS, _DATA, _LEFT_OUT, _GUARD, _TO = 0, 2, 6, 7, 8
 
 
 def access_word(context: Context, space: int, kind: int, extra: frozenset[str] = frozenset()) -> int:
-    """The ACCESS word: bytes a lane, sign extension, space and kind. `extra` are further modifiers that are allowed."""
+    """Make the word for column ACCESS: bytes of a lane, sign extension, space and kind.
+
+    Raises GemmsimError for a modifier that is neither known nor in `extra`.
+    """
     size, signed = 4, 0
     for modifier in context.instruction.modifiers:
         if modifier in ACCESS_BYTES:
@@ -48,7 +51,7 @@ def _space(context: Context) -> int:
 
 
 def address(context: Context, operand: Operand, space: int, to: int = _ADDRESS) -> Source:
-    """Emit the computation of an address, which is then in the two temporary rows from `to` on."""
+    """Emit the computation of an address into the two temporary rows from `to` on, and return them as a source."""
     register = Operand(OperandKind.REGISTER, operand.index)
     uniform = Operand(OperandKind.UNIFORM_REGISTER, operand.uniform)
     if space in (SHARED, LOCAL):
@@ -118,7 +121,7 @@ def copy_async(context: Context) -> None:
 
 
 def atomic(context: Context) -> None:
-    """ATOMG and ATOMS [P,] [Rd,] [address], Ra[, Rb]; RED [address], Ra."""
+    """Lower ATOMG and ATOMS [P,] [Rd,] [address], Ra[, Rb], and RED [address], Ra."""
     space, modifiers = _space(context), context.instruction.modifiers
     allowed = frozenset((*_OPERATIONS, *_TYPES, "FTZ", "RN", "SPIN", "POPC"))
     access_word(context, space, micro.ATOMIC, allowed)

@@ -1,4 +1,4 @@
-"""Moves between registers, special registers and constants, and exchange between the lanes of a warp."""
+"""Lowers moves between registers, special registers and constants, and exchanges between the lanes of a warp."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def ldc(context: Context) -> None:
 
 
 def r2ur(context: Context) -> None:
-    """R2UR URd, Ra: the value of the first active lane. The compiler uses it where all lanes agree."""
+    """R2UR URd, Ra gives the value of the first active lane. The compiler uses it where all lanes agree."""
     context.modifiers("FILL")
     *written, d, a = context.instruction.operands
     if any(context.result(p) != context.sink for p in written):
@@ -84,7 +84,7 @@ def shfl(context: Context) -> None:
 
 
 def _value_and_flag(context: Context, results: list[Operand]) -> tuple[int, int]:
-    """The rows of a register and of a predicate that are written; the sink for one that is not."""
+    """Return the rows of the register and of the predicate among `results`; the sink for one that is not among them."""
     value = next((o for o in results if not is_predicate(o)), None)
     flag = next((o for o in results if is_predicate(o)), None)
     return context.result(value) if value else context.sink, context.result(flag) if flag else context.sink
@@ -99,7 +99,8 @@ def vote(context: Context) -> None:
 
 
 def match(context: Context) -> None:
-    """MATCH.ANY Rd, Ra: the lanes with the same value; MATCH.ALL Pd, Rd, Ra: all of them where all agree, else none."""
+    """MATCH.ANY Rd, Ra gives each lane the mask of the lanes with its value. MATCH.ALL Pd, Rd, Ra gives the mask of all
+    active lanes where all agree, else 0."""
     modifiers = context.modifiers("ANY", "ALL")
     *results, a = context.instruction.operands
     how = MATCH_ALL if "ALL" in modifiers else MATCH_ANY
@@ -107,7 +108,7 @@ def match(context: Context) -> None:
 
 
 def redux(context: Context) -> None:
-    """REDUX URd, Ra: without a modifier the AND of all lanes."""
+    """REDUX URd, Ra combines the values of all active lanes, by AND where no modifier says how."""
     modifiers = context.modifiers("SUM", "OR", "XOR", "MIN", "MAX", "S32")
     operation = next((m for m in context.instruction.modifiers if m in REDUCTIONS), "AND")
     if operation in ("MIN", "MAX") and "S32" in modifiers:

@@ -1,4 +1,4 @@
-"""Matrix instructions: each is one micro-operation over all lanes, which `gemmsim.trace.engine.tensor` executes."""
+"""Lowers matrix instructions, each to one micro-operation on all lanes that `gemmsim.trace.engine.matrix` executes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gemmsim.trace.lower.memory import address
 from gemmsim.trace.micro import SHARED
 
 F16, BF16, TF32, S8, U8 = range(5)  # formats of A and B
-F32, F64, S32, S32_SATURATED = range(4)  # of the accumulator
+F32, F64, S32, S32_SATURATED = range(4)  # formats of the accumulator
 TRANSPOSED = 8
 
 

@@ -3,9 +3,9 @@ that nobody waited for and reads of what nobody wrote.
 
 Shared memory has a shadow. It remembers of each granule (a few bytes, see `shadow`) the last write and two readers of
 different warps. A read is compared with that write, a write with all three. Two accesses that are not ordered
-(`ordering.ordered`) race, unless
-both are atomic or the later one writes the bytes that are there already; compute-sanitizer, too, calls a write of the
-same value harmless. Two lanes of one store race where they write different values to one place.
+(`ordering.ordered`) race, unless both are atomic or the later one writes the bytes that are there already;
+compute-sanitizer, too, calls a write of the same value harmless. Two lanes of one store race where they write different
+values to one place.
 
 Two readers of a granule are enough where all barriers are of the whole block. With barriers of some warps a race with a
 third reader can be missed. No race is reported where there is none.
