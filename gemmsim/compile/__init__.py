@@ -1,4 +1,4 @@
-"""Kernel source to Program, without a GPU or a driver. Start at `compile_kernel`."""
+"""Makes a `Program` of a kernel's source, without a GPU or a driver. Start at `compile_kernel`."""
 
 from gemmsim.compile.cache import Cache, CacheWarning, default_cache
 from gemmsim.compile.kernel import compile_kernel

@@ -1,4 +1,4 @@
-"""Compiled kernels on disk, one file for each.
+"""Keeps compiled kernels on disk, one file for each.
 
 A file is written under a temporary name and then renamed, so that no process ever reads half of one. Its checksum shows
 whether it is damaged; a damaged file counts as absent.
@@ -22,17 +22,17 @@ _DIGEST_BYTES = 32
 
 
 class CacheWarning(UserWarning):
-    """The cache cannot be used. The result is right all the same, but it takes longer."""
+    """Warns that the cache cannot be used. The result is right all the same, but it takes longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """A folder with programs, each under its key. It is created when the first one is stored."""
+    """A folder that keeps programs, each under its key. The folder is created when the first program is stored."""
 
     folder: Path
 
     def load(self, key: str) -> Program | None:
-        """The program, or None where there is none or it is damaged."""
+        """Return the program that is stored under `key`; None where there is none or its file is damaged."""
         try:
             data = self._path(key).read_bytes()
         except OSError:
@@ -44,7 +44,7 @@ class Cache:
             return None
 
     def store(self, key: str, program: Program) -> None:
-        """Write a program. Where the folder cannot be written, this warns (CacheWarning, one line) and goes on."""
+        """Store a program under `key`. Where the folder cannot be written, warn (CacheWarning, one line) and go on."""
         path = self._path(key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -62,12 +62,12 @@ class Cache:
 
 
 def sealed(magic: bytes, body: bytes) -> bytes:
-    """The content of a file with this body: a magic word, a checksum of the body, the body."""
+    """Return the content of a file with this body: a magic word, a checksum of the body, the body."""
     return magic + hashlib.sha256(body).digest() + body
 
 
 def opened(magic: bytes, data: bytes) -> bytes | None:
-    """The body of a file that `sealed` made; None where the data is of another kind or damaged."""
+    """Return the body of data that `sealed` made; None where the data has another magic word or is damaged."""
     header = len(magic) + _DIGEST_BYTES
     body = data[header:]
     whole = data[: len(magic)] == magic and hashlib.sha256(body).digest() == data[len(magic) : header]
@@ -75,7 +75,7 @@ def opened(magic: bytes, data: bytes) -> bytes | None:
 
 
 def default_cache() -> Cache:
-    """The cache in the folder that GEMMSIM_CACHE_DIR names or, without it, in the user's cache folder."""
+    """Return the cache in the folder that GEMMSIM_CACHE_DIR names or, without it, in the user's cache folder."""
     if chosen := os.environ.get("GEMMSIM_CACHE_DIR"):
         return Cache(Path(chosen))
     from platformdirs import user_cache_path

@@ -11,10 +11,10 @@ from gemmsim.support.errors import GemmsimError
 
 
 def compile_cuda(source: CudaKernel, arch: str) -> tuple[bytes, str | None]:
-    """The cubin, and the symbol of the source's entry (None where it names none).
+    """Compile `source` for `arch`; returns the cubin, and the symbol of the source's entry (None where it names none).
 
     An entry that is a template with its arguments (`sgemm<128,128,8>`) is instantiated. Raises GemmsimError with the
-    first line of NVRTC that tells of an error, or for a missing toolchain.
+    first line of NVRTC's log that tells of an error, or for a missing toolchain.
     """
     try:
         from cuda.bindings import nvrtc

@@ -36,9 +36,9 @@ def decode_cubin(
 
     entry      symbol or readable name of the kernel; needed where the cubin holds several
     arch       the architecture that the caller expects ("sm_90"); a cubin for another one is an error
-    abi        "c" or "numba": how array arguments are passed (`Program.abi`). None: the symbol tells
-    name       name to show to people; without it the readable part of the symbol
-    toolchain  {tool: version} to record; without it the installed versions
+    abi        "c" or "numba": how array arguments are passed (`Program.abi`); None: the symbol tells
+    name       name to show to people; None: the readable part of the symbol
+    toolchain  {tool: version} to record in the program; None: the installed versions
 
     Raises GemmsimError for a damaged cubin, an unknown entry, another architecture, or where nvdisasm is not installed.
     """
@@ -95,7 +95,7 @@ def _select(cubin: Cubin, entry: str | None) -> Kernel:
 
 
 def _instructions(kernel: Kernel, listing: str) -> tuple[Instruction, ...]:
-    """The instructions in the kernel's part of the listing.
+    """Parse the instructions in the kernel's part of nvdisasm's listing.
 
     All labels are collected before the first instruction is parsed, since branches go forward too.
     """
@@ -137,7 +137,7 @@ def _instructions(kernel: Kernel, listing: str) -> tuple[Instruction, ...]:
 
 
 def _sources(instructions: tuple[Instruction, ...]) -> dict[str, str]:
-    """{file: text} of every file that a source line names and that can be read here."""
+    """Read {file: text} of every file that a source line names and that can be read here."""
     found = {}
     for file in sorted({place.file for instruction in instructions for place in instruction.sources}):
         try:
@@ -148,7 +148,7 @@ def _sources(instructions: tuple[Instruction, ...]) -> dict[str, str]:
 
 
 def rename_sources(program: Program, shown: Mapping[str, str]) -> Program:
-    """The same program, in which the source files that `shown` lists have the names that it gives them."""
+    """Return a copy of the program in which source files have other names: `shown` is {file: new name}."""
 
     def renamed(places: tuple[SourceLine, ...]) -> tuple[SourceLine, ...]:
         return tuple(SourceLine(shown.get(place.file, place.file), place.line) for place in places)

@@ -1,7 +1,7 @@
 """Reads a cubin's ELF: the code bytes, resources, parameters and constant banks of its kernels.
 
-Attribute numbers of `.nv.info` (EIATTR_*) are those that nvdisasm names when it prints a cubin; the tests hold what is
-read here equal to what `ptxas -v` reports for the same kernel.
+Attribute numbers of `.nv.info` (EIATTR_*) are those that nvdisasm names when it prints a cubin; the tests check that
+what is read here equals what `ptxas -v` reports for the same kernel.
 """
 
 from __future__ import annotations
@@ -23,14 +23,19 @@ _STT_FUNC, _SHT_NOBITS = 2, 8
 _RESERVED_SHARED_BYTES = 1024  # system use, at the bottom of the window (CUDA programming guide, table of limits)
 
 _MAX_THREADS, _PARAM_CBANK, _REQNTID, _FRAME_SIZE, _MIN_STACK_SIZE = 0x05, 0x0A, 0x10, 0x11, 0x12
-_UNKNOWN_SIZE = 0xFFFFFFFF  # CUDA 13.5 writes it as the least stack of kernels that call functions
+_UNKNOWN_SIZE = 0xFFFFFFFF  # what CUDA 13.5 writes as the minimum stack size of kernels that call functions
 _KPARAM_INFO, _CBANK_PARAM_SIZE, _REGCOUNT, _NUM_BARRIERS = 0x17, 0x19, 0x2F, 0x4C
 _FORMAT_SIZED = 4  # EIFMT_SVAL: a 16-bit size and then so many bytes; an attribute of another format has four bytes
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel of a cubin. Sizes in bytes; `symbols` are byte offsets of functions in `code`."""
+    """One kernel of a cubin. Fields that `Program` has, too, are described there.
+
+    symbol_index  its number in the cubin's symbol table
+    code          its machine code, 16 bytes for each instruction
+    symbols       {function: byte offset in `code`}
+    """
 
     symbol: str
     symbol_index: int
@@ -50,7 +55,11 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Cubin:
-    """arch: "sm_90"; global_data: the initial content of all device globals, see `Program.global_data`."""
+    """What a cubin holds.
+
+    arch         "sm_90"
+    global_data  initial content of all device globals, see `Program.global_data`
+    """
 
     arch: str
     kernels: tuple[Kernel, ...]
@@ -124,13 +133,13 @@ def _read(elf: ELFFile, file_bytes: int) -> Cubin:
 
 
 def _sm(elf: ELFFile) -> int:
-    """The SM version: bits [15:8] of e_flags in ABI version 8 (CUDA 13), and bits [7:0] in version 7."""
+    """Return the SM version (90): bits [15:8] of e_flags in ABI version 8 (CUDA 13), and bits [7:0] in version 7."""
     flags = elf["e_flags"]
     return int(flags >> 8 & 0xFF if elf["e_ident"]["EI_ABIVERSION"] >= 8 else flags & 0xFF)
 
 
 def _symbols(table: bytes, names: bytes) -> list[_Symbol]:
-    """The ELF64 symbols. They are read here because pyelftools drops the bits of st_other that CUDA uses."""
+    """Read the ELF64 symbols, which pyelftools cannot do: it drops the bits of st_other that CUDA uses."""
     symbols = []
     for name, kind, other, section, value, _size in struct.iter_unpack("<IBBHQQ", table):
         text = names[name : names.index(b"\0", name)].decode()
@@ -139,7 +148,10 @@ def _symbols(table: bytes, names: bytes) -> list[_Symbol]:
 
 
 def _global_image(by_name: dict[str, _Section]) -> tuple[dict[int, int], bytes]:
-    """{section index: offset} and the bytes of an image of all device globals: initialised data, and then zeros."""
+    """Make an image of all device globals: initialised data, and then zeros.
+
+    Returns {section index: the section's byte offset in the image}, and the image.
+    """
     placed, image = {}, b""
     for name in (".nv.global.init", ".nv.global"):
         if section := by_name.get(name):
@@ -200,9 +212,9 @@ def _kernel(
 
 
 def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """(attribute, value) of each record of a `.nv.info` section.
+    """Yield (attribute, value) of each record of a `.nv.info` section.
 
-    A record has a format, an attribute, and then a value with its size or a value of two bytes.
+    A record has a format and an attribute, and then, as the format says, a size and a value or a value of two bytes.
     """
     position = 0
     while position < len(data):
@@ -230,7 +242,9 @@ def _parameters(attributes: list[tuple[int, bytes]]) -> tuple[Parameter, ...]:
 def _constants(
     name: str, sections: list[_Section], symbols: list[_Symbol], placed: dict[int, int]
 ) -> tuple[dict[int, bytes], tuple[Relocation, ...]]:
-    """The constant banks, and the words in them that hold addresses of device globals.
+    """Read the constant banks {bank: content}, and which words in them hold addresses of device globals.
+
+    placed  {section index: the section's byte offset in the image of device globals}
 
     Bank 0 is left out: it holds the launch parameters.
     """

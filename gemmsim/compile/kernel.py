@@ -17,10 +17,11 @@ from gemmsim.support.errors import GemmsimError
 
 
 def compile_kernel(source: KernelSource, arch: str, cache: Cache | None) -> Program:
-    """The program that `source` makes for an architecture such as "sm_90".
+    """Return the program that `source` makes for an architecture such as "sm_90".
 
     It is looked for in `cache` (None: always compile) and among the programs that ship with the package, and compiled
-    and decoded only then. Where it is found, neither numba nor CUDA libraries nor the user's module are imported.
+    and decoded only where neither has it. Where it is found, neither numba nor CUDA libraries nor the user's module are
+    imported.
     Raises GemmsimError, one line, for whatever the source, the architecture or the installation makes impossible.
     """
     if not re.fullmatch(r"sm_\d+", arch):
@@ -41,7 +42,7 @@ def compile_kernel(source: KernelSource, arch: str, cache: Cache | None) -> Prog
 
 @lru_cache(4)
 def _cached(cache: Cache, key: str) -> Program:
-    """The program under this key in `cache`; the last few stay in memory.
+    """Return the program under this key in `cache`; the last few stay in memory.
 
     Raises KeyError where there is none. An exception is not kept in memory, so the next call looks again.
     """
@@ -60,7 +61,7 @@ class Built:
 
 
 def build_kernel(source: KernelSource, arch: str) -> Built:
-    """Compile and decode without a cache."""
+    """Compile and decode `source` for `arch`, without looking into a cache."""
     from gemmsim.compile.decode import decode_cubin, rename_sources  # imports pyelftools
 
     if isinstance(source, PythonKernel):

@@ -1,4 +1,4 @@
-"""The cache key of a kernel: a hash of everything that can change its Program, read without importing any of it."""
+"""Makes the cache key of a kernel: a hash of everything that can change its `Program`, none of which is imported."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
 def cache_key(source: KernelSource, arch: str, versions: dict[str, str]) -> str:
-    """64 hexadecimal digits: a hash of source text, argument types, options, architecture, tool versions and decoder.
+    """Return the cache key of a kernel, 64 hexadecimal digits.
 
-    The local modules that a Python file imports count too, and the files that CUDA C++ includes by quotes, directly or
-    not. Of headers that lie elsewhere only the version of the tool they belong to counts.
+    It is a hash of source text, argument types, options, architecture, tool versions and decoder. The local modules
+    that a Python file imports count too, and the files that CUDA C++ includes by quotes, directly or not. Of headers
+    that lie elsewhere only the version of the tool they belong to counts.
     """
     kind = type(source).__name__
     parts: dict[str, object] = {"kind": kind, "arch": arch, "versions": versions, "decoder": _decoder()}
@@ -49,7 +50,7 @@ def cache_key(source: KernelSource, arch: str, versions: dict[str, str]) -> str:
 
 
 def shipped_key(source: PythonKernel, arch: str) -> str:
-    """The key of a kernel that ships compiled. It depends neither on the tools nor on where the kernel is installed.
+    """Return the key of a kernel that ships compiled, which depends neither on the tools nor on the kernel's folder.
 
     The tools need not count: a test compiles the shipped programs again and compares them.
     """
@@ -57,7 +58,7 @@ def shipped_key(source: PythonKernel, arch: str) -> str:
 
 
 def shipped_keys(source: PythonKernel, archs: Iterable[str]) -> dict[str, str]:
-    """{architecture: key}. The kernel's files are read only once."""
+    """Return {architecture: its `shipped_key`}. The kernel's files are read only once."""
     parts = {
         "function": source.function,
         "signature": [(one.dtype, one.ndim) for one in source.signature],
@@ -70,7 +71,7 @@ def shipped_keys(source: PythonKernel, archs: Iterable[str]) -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def _decoder() -> str:
-    """A hash of the files that turn a cubin into a Program: after a change in them, older results must not be found."""
+    """Hash the files that turn a cubin into a `Program`: after a change in them, older results must not be found."""
     folder = Path(__file__).resolve().parent
     names = ("program.py", "parse.py", "blocks.py", "opcodes.py", "opcodes.toml", "serialize.py")
     isa = [folder.parent / "isa" / name for name in names]
@@ -81,7 +82,7 @@ def _decoder() -> str:
 
 
 def _contents(files: set[Path], folder: Path) -> dict[str, str]:
-    """{path from `folder`: hash of the content}, which is the same wherever the folder lies."""
+    """Return {path from `folder`: hash of the file's content}, which is the same wherever the folder lies."""
     return {
         Path(os.path.relpath(file, folder)).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
         for file in sorted(files)
@@ -89,7 +90,7 @@ def _contents(files: set[Path], folder: Path) -> dict[str, str]:
 
 
 def _python_files(path: Path) -> set[Path]:
-    """The file, and the files of its folder that it imports, directly or not."""
+    """Return the file, and the files of its folder that it imports, directly or not."""
     found: set[Path] = set()
     waiting = [path]
     while waiting:

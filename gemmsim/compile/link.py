@@ -10,10 +10,12 @@ from gemmsim.support.errors import GemmsimError
 
 
 def link(parts: Sequence[Any], arch: str, max_registers: int | None = None, *, lto: bool = False) -> bytes:
-    """The cubin for `arch` ("sm_90"), made with the options that numba's own linker passes and with line information.
+    """Link `parts` to a cubin for `arch` ("sm_90"), with the options that numba's linker passes and line information.
 
-    parts  each is PTX text or, with `lto`, LTO-IR as bytes, or cuda.core's ObjectCode: numba-cuda returns that for what
-           it compiles with NVRTC (the arithmetic of f16 and bf16)
+    parts          each is PTX text or, with `lto`, LTO-IR as bytes, or cuda.core's ObjectCode, which numba-cuda returns
+                   for what it compiles with NVRTC (the arithmetic of f16 and bf16)
+    max_registers  most registers of a thread; None: the linker decides
+    lto            whether to optimise at link time
 
     Raises GemmsimError with the linker's first telling line where it refuses, or where the toolchain is missing.
     """

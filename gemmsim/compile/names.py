@@ -1,4 +1,4 @@
-"""Readable kernel names: `sgemm` from `_Z5sgemmILi32EEvPKfPfi`, `tiled` from numba's `_ZN7kernels5tiledB2v1B...`."""
+"""Makes readable kernel names: `sgemm` of `_Z5sgemmILi32EEvPKfPfi`, `tiled` of numba's `_ZN7kernels5tiledB2v1B...`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _NUMBA_TAGS = re.compile(r"B\d+v\d+B\d+c\w")  # numba tags a name with a version
 
 
 def readable_name(symbol: str) -> str:
-    """The last part of the function name in an Itanium-mangled symbol; any other symbol as it is."""
+    """Return the last part of the function name in an Itanium-mangled symbol; any other symbol as it is."""
     if not symbol.startswith("_Z"):
         return symbol
     nested = symbol[2:3] == "N"

@@ -19,7 +19,7 @@ _HALVES = ("f16", "bf16")
 
 
 def compile_python(source: PythonKernel, arch: str) -> bytes:
-    """A cubin for `arch` ("sm_90"). The kernel's file is loaded, which runs it.
+    """Compile `source` to a cubin for `arch` ("sm_90"). The kernel's file is loaded, which runs it.
 
     Raises GemmsimError, one line, for a missing toolchain or function, a file that fails, or a kernel that numba
     refuses.
@@ -83,7 +83,10 @@ def _numba_cuda() -> Any:
 
 @contextmanager
 def _device_functions(capability: tuple[Any, ...], lines: bool) -> Iterator[None]:
-    """Inside, the `device=True` functions that a kernel calls compile without a GPU; `lines`: with line information.
+    """Within this context manager, the `device=True` functions that a kernel calls compile without a GPU.
+
+    capability  the compute capability to compile for, (major, minor) and perhaps a suffix
+    lines       whether line information is included
 
     When numba-cuda 0.30 meets such a function it asks the current GPU for its compute capability, even where the caller
     names one, and it takes line information from the function's own decorator only.
@@ -106,7 +109,7 @@ def _device_functions(capability: tuple[Any, ...], lines: bool) -> Iterator[None
 
 
 def load_kernel(source: PythonKernel) -> Any:
-    """The dispatcher or function that `source` names."""
+    """Load the file of `source` and return the dispatcher or function that it names."""
     module = _load(source)
     where = source.path.name
     if not hasattr(module, source.function):
@@ -133,7 +136,7 @@ def _load(source: PythonKernel) -> ModuleType:
 
 
 def _run(source: PythonKernel) -> ModuleType:
-    """The file as a new module at each call: numba keeps a device function's code for the first architecture only."""
+    """Load the file as a new module each time: numba keeps a device function's code for the first architecture only."""
     folder = str(source.path.parent)
     if source.module is not None:
         spec = importlib.util.find_spec(source.module)
@@ -154,7 +157,7 @@ def _run(source: PythonKernel) -> ModuleType:
 
 
 def numba_type(dtype: str, ndim: int = 0) -> Any:
-    """numba-cuda's type of a scalar, or of a C-contiguous array with `ndim` dimensions."""
+    """Return numba-cuda's type of a scalar (`ndim` 0), or of a C-contiguous array with `ndim` dimensions."""
     from numba.cuda import types
 
     scalar = getattr(types, "bfloat16" if dtype == "bf16" else DTYPES[dtype].numpy_name)
@@ -162,7 +165,7 @@ def numba_type(dtype: str, ndim: int = 0) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    """The first line of numba's message, which has many, that says something about the user's code."""
+    """Return the first line of numba's long message that says something about the user's code."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith(("Failed in", "-", "During"))]
     return f"{type(error).__name__}: {(telling or lines or [''])[0]}"

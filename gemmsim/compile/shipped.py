@@ -1,4 +1,4 @@
-"""Programs that ship with the package, for machines without a compiler. They lie in the kernels' folder `programs`.
+"""Finds the programs that ship with the package, for machines without a compiler, in the kernels' folder `programs`.
 
 `index.json` there says which file holds the program of which key, and with which tools all were made. A changed kernel
 has another key (`key.shipped_key`), so that the program of its former text is never used.
@@ -22,7 +22,12 @@ NEEDED = ("numba-cuda", "cuda-core", "nvidia-cuda-nvdisasm")  # without one of t
 
 @dataclass(frozen=True)
 class Index:
-    """toolchain: {tool: version}; files: {key: file name}; refused: {key: why the compiler made no program}."""
+    """The content of `index.json`.
+
+    toolchain  {tool: version} with which all programs were made
+    files      {key: name of the file with the program}
+    refused    {key: why the compiler made no program}
+    """
 
     toolchain: dict[str, str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
@@ -30,7 +35,7 @@ class Index:
 
 
 def read_index(folder: Path) -> Index:
-    """The index in `folder`, or an empty one where there is none. Raises GemmsimError for a damaged index."""
+    """Read the index in `folder`; it is empty where there is none. Raises GemmsimError for a damaged index."""
     path = folder / INDEX
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -42,10 +47,10 @@ def read_index(folder: Path) -> Index:
 
 
 def shipped_program(source: KernelSource, arch: str, installed: dict[str, str]) -> Program | None:
-    """The program that compiling `source` would give; None where it did not ship or other tools are installed.
+    """Return the program that compiling `source` would give; None where it did not ship or other tools are installed.
 
-    installed  {tool: version}. Where tools of other versions than the index names are installed, what these make is
-               wanted; where the tools are missing, the shipped program is.
+    installed  {tool: version} of the tools here. Where they can compile but are of other versions than the index names,
+               their own result is wanted; where tools are missing, the shipped program is.
 
     Raises GemmsimError, with the compiler's reason, for a kernel that it refused when the programs were made.
     """
@@ -71,7 +76,7 @@ def can_compile(installed: dict[str, str]) -> bool:
 
 
 def _sources(program: Program, folder: Path) -> dict[str, str]:
-    """{file: text} of the files that source lines name, from the kernels' folder: the key says that they fit."""
+    """Read {file: text} of the files that source lines name from the kernels' folder; the key assures that they fit."""
     names = sorted({place.file for one in program.instructions for place in one.sources})
     found = {name: folder / Path(name).name for name in names}
     return {name: path.read_text(encoding="utf-8") for name, path in found.items() if path.is_file()}

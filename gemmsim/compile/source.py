@@ -1,4 +1,4 @@
-"""What can be compiled, as plain data. To describe a kernel, neither numba nor the user's module is imported."""
+"""Describes what can be compiled as plain data, for which neither numba nor the user's module is imported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from gemmsim.support.errors import GemmsimError, nearest
 
 @dataclass(frozen=True, slots=True)
 class ArgType:
-    """The type of a kernel argument: dtype is one of DTYPES, ndim the dimensions of a C-contiguous array or 0."""
+    """The type of a kernel argument.
+
+    dtype  one of DTYPES
+    ndim   number of dimensions of a C-contiguous array; 0 for a scalar
+    """
 
     dtype: str
     ndim: int = 0
@@ -30,11 +34,12 @@ class PythonKernel:
     """A numba.cuda kernel in a Python file, as it would be launched on a GPU.
 
     path       the file
-    function   name of a `@cuda.jit` kernel or plain function or, where `tunables` is not None, of one that returns such
+    function   name of a `@cuda.jit` kernel or of a plain function; where `tunables` is not None, name of a function
+               that returns a kernel or a plain function
     signature  types of the arguments in their order
-    tunables   ((name, value), ...): the keyword arguments with which to call `function`
-    module     import name of the file where it is part of a package ("gemmsim_kernels.tiled"), else None. Then the file
-               is loaded by itself, and it can import from its folder. Loading runs it.
+    tunables   ((name, value), ...): the keyword arguments with which to call `function`; None: it is not called
+    module     import name of the file where it is part of a package ("gemmsim_kernels.tiled"). Where it is None, the
+               file is loaded by itself, and it can import from its folder. Loading runs it.
     """
 
     path: Path
@@ -49,7 +54,7 @@ class PythonKernel:
         return f"{self.path.parent.name}/{self.path.name}" if self.module else str(self.path)
 
     def shown_names(self, files: Iterable[str]) -> dict[str, str]:
-        """{file: name in source lines} of this file and of those among `files` that lie in its package."""
+        """Return {file: name in source lines} of this file and of those among `files` that lie in its package."""
         folder = self.path.parent
         neighbours = (file for file in files if self.module and Path(file).parent == folder)
         return {str(self.path): self.shown_path} | {file: f"{folder.name}/{Path(file).name}" for file in neighbours}
@@ -57,8 +62,10 @@ class PythonKernel:
 
 @dataclass(frozen=True, slots=True)
 class CudaKernel:
-    """CUDA C++. `path` is its name in messages and source lines, and includes are searched in its folder.
+    """A kernel in CUDA C++.
 
+    text       the source text
+    path       its file: its name in messages and source lines; includes are searched in its folder
     entry      kernel name or name expression (`sgemm<128,128,8>`); None where there is only one kernel
     options    for NVRTC ("-DTILE=32", "--use_fast_math", "-I/my/include"); "-arch=sm_90a" replaces the architecture
     """
@@ -71,7 +78,11 @@ class CudaKernel:
 
 @dataclass(frozen=True, slots=True)
 class PtxKernel:
-    """PTX text. abi: "c" or "numba", see `Program.abi`; None: the kernel's name tells."""
+    """A kernel in PTX.
+
+    entry  symbol or readable name of the kernel; None where there is only one
+    abi    "c" or "numba", see `Program.abi`; None: the kernel's name tells
+    """
 
     text: str
     path: Path
@@ -81,7 +92,7 @@ class PtxKernel:
 
 @dataclass(frozen=True, slots=True)
 class CubinKernel:
-    """A compiled cubin. abi: as that of `PtxKernel`."""
+    """A kernel in a compiled cubin, whose bytes are `data`. `entry` and `abi` are as in `PtxKernel`."""
 
     data: bytes
     path: Path
@@ -99,7 +110,11 @@ def kernel_file(
     options: tuple[str, ...] = (),
     tunables: tuple[tuple[str, int], ...] | None = None,
 ) -> KernelSource:
-    """The kernel in a file, the suffix of which says what it is: .py, .cu, .ptx or .cubin.
+    """Read the kernel in a file, the suffix of which says what it is: .py, .cu, .ptx or .cubin.
+
+    entry                the kernel's name, as the class of that kind of source takes it
+    signature, tunables  for .py, see `PythonKernel`
+    options              for .cu, see `CudaKernel`
 
     Raises GemmsimError for a file that cannot be read, another suffix, or a Python file without a function name.
     """

@@ -30,7 +30,7 @@ _INSTALL = 'pip install "numba-cuda[cu13]" nvidia-cuda-nvdisasm (NVIDIA publishe
 
 
 def tool_versions() -> dict[str, str]:
-    """{distribution: version} of the installed tools. No program is started, and none of the tools is imported."""
+    """Return {distribution: version} of the installed tools. No program is started, and no tool is imported."""
     return dict(_versions())
 
 
@@ -40,10 +40,10 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 
 def versions_of(packages: Sequence[str]) -> dict[str, str]:
-    """{distribution: version} of those of `packages` that are installed, in their order.
+    """Return {distribution: version} of those of `packages` that are installed, in their order.
 
-    The name of the folder that pip makes for a distribution says both. Only for a distribution without such a folder
-    importlib.metadata is asked: to import that takes a tenth of the time of a small prediction.
+    The name of the folder that pip makes for a distribution says its name and version. Only for a distribution without
+    such a folder importlib.metadata is asked: to import that takes a tenth of the time of a small prediction.
     """
     found = _from_folders()
     versions = {package: found.get(_normal(package)) or _from_metadata(package) for package in packages}
@@ -52,7 +52,10 @@ def versions_of(packages: Sequence[str]) -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def _from_folders() -> dict[str, str]:
-    """{normal name: version}. Of two with one name the first on the path counts, as for imports."""
+    """Return {normalised name: version} of all distributions that have a `.dist-info` folder on the path for imports.
+
+    Of two distributions with one name the first on the path counts, as for imports.
+    """
     found: dict[str, str] = {}
     for folder in sys.path:
         with suppress(OSError):
@@ -77,12 +80,12 @@ def _from_metadata(package: str) -> str | None:
 
 
 def missing(what: str) -> GemmsimError:
-    """The error that says that a part of the toolchain is missing."""
+    """Make the error that says that `what`, a part of the toolchain, is missing."""
     return GemmsimError(f"{what} is not installed, so this kernel cannot be compiled or decoded here: {_INSTALL}")
 
 
 def find_nvdisasm() -> Path:
-    """The nvdisasm of the wheel or, where that is not installed, on PATH. Raises GemmsimError where there is none."""
+    """Find the nvdisasm of the wheel or, where that is not installed, on PATH. Raises GemmsimError for none."""
     name = "nvdisasm.exe" if os.name == "nt" else "nvdisasm"
     for path in _files("nvidia-cuda-nvdisasm"):
         if path.name == name and path.is_file():
@@ -94,7 +97,7 @@ def find_nvdisasm() -> Path:
 
 
 def header_folders() -> tuple[Path, ...]:
-    """The folders of the CUDA headers that are installed as wheels, for `#include <cuda_fp16.h>` and the like."""
+    """Find the folders of the CUDA headers that are installed as wheels, for `#include <cuda_fp16.h>` and the like."""
     folders = []
     for package, marker in _HEADERS.items():
         for path in _files(package):
@@ -105,7 +108,7 @@ def header_folders() -> tuple[Path, ...]:
 
 @cache
 def _files(package: str) -> tuple[Path, ...]:
-    """The files of a package. They are kept: headers are thousands of files, and are asked for with each kernel."""
+    """Return a distribution's files, which are kept: headers are thousands of files, and asked for with each kernel."""
     import importlib.metadata
 
     try:
@@ -116,7 +119,9 @@ def _files(package: str) -> tuple[Path, ...]:
 
 
 def disassemble(cubin: Path, symbol_index: int) -> str:
-    """nvdisasm's listing, with source lines, of the section with the function of this index in the symbol table.
+    """Return nvdisasm's listing, with source lines, of one function's section.
+
+    symbol_index  the function's number in the cubin's symbol table
 
     Raises GemmsimError where nvdisasm is missing or refuses the file.
     """

@@ -9,7 +9,7 @@ _JUMPS = (Kind.BRANCH, Kind.INDEXED_BRANCH, Kind.CALL, Kind.RETURN, Kind.EXIT)
 
 
 def basic_blocks(instructions: tuple[Instruction, ...]) -> tuple[BasicBlock, ...]:
-    """The basic blocks in the order of their addresses.
+    """Return the basic blocks in the order of their addresses.
 
     A call is taken to continue at its target or behind itself, a return behind any call, and an indexed branch without
     listed targets at any block. BSSY only names the place where threads meet again: it ends no block, but the place
@@ -36,7 +36,7 @@ def basic_blocks(instructions: tuple[Instruction, ...]) -> tuple[BasicBlock, ...
 
 
 def _kind(instruction: Instruction) -> Kind:
-    """The kind of an instruction. An opcode that the table lacks is PLAIN: code that is only read may hold some."""
+    """Return the kind of an instruction: PLAIN for an opcode that the table lacks, as code that is only read may."""
     row = OPCODES.get(instruction.opcode)
     return Kind.PLAIN if row is None else row.kind
 
@@ -51,7 +51,12 @@ def _leaves(instruction: Instruction) -> bool:
 
 
 def _successors(last: Instruction, following: int, after_call: tuple[int, ...], starts: list[int]) -> set[int]:
-    """Indices of the instructions that may run after `last`, the last one of a block."""
+    """Return the indices of the instructions that may run after `last`, the last instruction of a block.
+
+    following   index of the instruction behind `last`
+    after_call  indices of the instructions behind a call, to which a return may go
+    starts      indices of the blocks' first instructions, to which an indexed branch may go
+    """
     if not _leaves(last):
         return {following}
     kind = _kind(last)

@@ -1,8 +1,8 @@
-"""The little algebra that opcode semantics are written in: one value in each of a warp's 32 lanes.
+"""Defines the little algebra that opcode semantics are written in: one value in each of a warp's 32 lanes.
 
 A semantic function (see `gemmsim.isa.semantics`) is plain Python over `Lanes` values, and it runs on two kinds of them.
 The LLVM values of `gemmsim.trace.llvm.lane_operations` turn one call of the function into vector code. The tests have a
-slow readable twin on NumPy arrays and hold the two equal.
+slow readable twin of these on NumPy arrays, and check that both give equal results.
 
 Types are "u32", "s32", "u64", "s64", "f32", "f64" and "b" (a truth value). Arithmetic wraps around. `>>` is arithmetic
 on signed types. Comparisons follow the type. Shift amounts must be below the width. Python integers and floats are
@@ -18,7 +18,7 @@ WIDTH_BITS = {"u32": 32, "s32": 32, "u64": 64, "s64": 64, "f32": 32, "f64": 64, 
 
 
 class Lanes(ABC):
-    """32 values of one type. Operators make new ones of them."""
+    """32 values of one type, one for each lane. An operator makes a new `Lanes` of its operands."""
 
     __slots__ = ("type",)
     type: str
@@ -31,34 +31,37 @@ class Lanes(ABC):
 
     @abstractmethod
     def lift(self, value: int | float) -> Lanes:
-        """The constant `value` with the type of this value."""
+        """Return the constant `value` in every lane, with the type of this value."""
 
     @abstractmethod
     def invert(self) -> Lanes: ...
 
     @abstractmethod
     def bitcast(self, type_: str) -> Lanes:
-        """The same bits read as another type of the same width."""
+        """Return the same bits, read as another type of the same width."""
 
     @abstractmethod
     def convert(self, type_: str) -> Lanes:
-        """The same value in another type. Integers are extended by their own sign, or truncated; floats are rounded."""
+        """Return the same value in another type.
+
+        Signed integers are extended by their sign and unsigned ones by zeros, or truncated; floats are rounded.
+        """
 
     @abstractmethod
     def select(self, yes: Lanes, no: Lanes) -> Lanes:
-        """`yes` where this truth value holds, else `no`."""
+        """Return `yes` in the lanes where this truth value holds, else `no`."""
 
     @abstractmethod
     def fma(self, b: Lanes, c: Lanes) -> Lanes:
-        """self * b + c, rounded once."""
+        """Return self * b + c, rounded once."""
 
     @abstractmethod
     def function(self, name: str) -> Lanes:
-        """A function of a float: sqrt, exp2, log2, sin, cos, floor, ceil, trunc or rint."""
+        """Apply a function to a float: sqrt, exp2, log2, sin, cos, floor, ceil, trunc or rint."""
 
     @abstractmethod
     def count(self, name: str) -> Lanes:
-        """A bit count of a u32: ctpop, ctlz or bitreverse."""
+        """Apply a bit operation to a u32: ctpop (ones), ctlz (leading zeros) or bitreverse."""
 
     def _lifted(self, other: Any) -> Lanes:
         return other if isinstance(other, Lanes) else self.lift(other)
@@ -109,5 +112,5 @@ class Lanes(ABC):
         return self._compare("==", self._lifted(other))
 
     def ne(self, other: Any) -> Lanes:
-        """Not equal; true where either is NaN."""
+        """Return whether the values are not equal; true where either is NaN."""
         return self._compare("!=", self._lifted(other))

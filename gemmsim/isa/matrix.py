@@ -1,4 +1,4 @@
-"""Matrix instructions: what HMMA, IMMA and DMMA multiply, and how many matrices LDSM and STSM move."""
+"""Says what the matrix instructions HMMA, IMMA and DMMA multiply, and how many matrices LDSM and STSM move."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gemmsim.isa.opcodes import row_of
 from gemmsim.isa.program import Instruction
 
-MATRIX_ROW_BYTES = 16  # of an 8 x 8 matrix of 16-bit elements, as LDSM and STSM move them
+MATRIX_ROW_BYTES = 16  # bytes in a row of an 8 x 8 matrix of 16-bit elements, as LDSM and STSM move them
 _COLUMNS = 8
 
 
@@ -17,7 +17,7 @@ class MatrixMultiply:
     """C [rows, 8] += A [rows, depth] @ B [depth, 8], computed by one warp.
 
     precision  of A and B: "tensor_fp16", "tensor_bf16", "tensor_tf32", "tensor_fp64" or "tensor_int8"
-    shape      the modifier that says rows and depth
+    shape      the modifier that says rows and depth ("16816": 16 rows, 8 columns, depth 16)
     """
 
     rows: int
@@ -32,7 +32,7 @@ class MatrixMultiply:
 
 
 def matrix_multiply(instruction: Instruction) -> MatrixMultiply | None:
-    """What `instruction` multiplies; None where it does not multiply matrices, or in a shape that is not known."""
+    """Return what `instruction` multiplies; None where it multiplies no matrices, or its shape is not in the table."""
     row = row_of(instruction)
     found = [modifier for modifier in instruction.modifiers if modifier in row.shapes]
     if len(found) != 1:

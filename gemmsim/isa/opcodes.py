@@ -1,7 +1,7 @@
-"""The table of opcodes, `opcodes.toml`, as typed rows: what lowers an opcode, where it issues and what it counts as.
+"""Reads the table of opcodes, `opcodes.toml`, as typed rows: what lowers an opcode, where it issues, what it counts as.
 
 Whatever has to know something about an opcode asks its row. The rows name functions and pipes of other packages by
-text, since this package imports none of them; a test holds that they exist.
+text, since this package imports none of them; a test checks that they exist.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gemmsim.isa.program import Instruction
 from gemmsim.support.errors import GemmsimError, nearest
 
 TABLE_FILE = Path(__file__).with_suffix(".toml")
-# Bytes of a lane's access by the modifier that says so; 4 without one.
+# The bytes that each lane accesses, by the modifier that says so; an access without such a modifier takes 4.
 ACCESS_BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "32": 4, "64": 8, "128": 16}
 
 
@@ -35,7 +35,7 @@ class MixClass(StrEnum):
 
 
 class Kind(StrEnum):
-    """What an instruction does other than to compute or access memory, where other parts of gemmsim must know of it."""
+    """What an instruction does besides computing or accessing memory, where other parts of gemmsim must know of it."""
 
     PLAIN = "plain"
     BRANCH = "branch"  # to the label that it names
@@ -55,8 +55,9 @@ class Kind(StrEnum):
 class MemoryAccess:
     """How an opcode accesses memory.
 
-    space      "generic" addresses may lie in any of the other spaces
-    operation  "ldgsts" copies from global to shared memory; its space is that of its source
+    space      memory space of its address; a "generic" address may lie in any of the other spaces
+    operation  load, store, atomic with ("atom") or without ("red") a result, or "ldgsts", which copies from global to
+               shared memory; its space is that of its source
     """
 
     space: Literal["global", "shared", "local", "generic"]
@@ -64,12 +65,12 @@ class MemoryAccess:
 
     @property
     def load(self) -> bool:
-        """Whether registers are written."""
+        """Whether the access writes registers."""
         return self.operation in ("ld", "atom")
 
     @property
     def copy(self) -> bool:
-        """Whether it copies from global to shared memory."""
+        """Whether the access copies from global to shared memory."""
         return self.operation == "ldgsts"
 
 
@@ -80,17 +81,17 @@ class Opcode:
     name              "IMAD"
     lowering          "module.function" below `gemmsim.trace.lower`; empty where nothing executes the opcode yet
     port              what it asks for when it issues (`gemmsim.sm.pipes`); empty where it needs no pipe
-    port_from_sm_100  the same from sm_100 on, where it differs; else empty
+    port_from_sm_100  its port from sm_100 on, where that is another one; else empty
     mix               class in the instruction mix
-    kind              what else it does
-    memory            None where it accesses no memory through L1 or shared memory
-    precision         of its operations and matrices: "fp32", "tensor_bf16"; empty where none are counted
-    operations        arithmetic operations a thread (Nsight Compute's count); 0 where none are counted
-    slots             issue intervals of its pipe that it occupies; of the tensor pipe, see `gemmsim.sm.pipes`
-    passes_barrier    whether it issues behind a barrier that is not open yet where its pipe's instructions do
-    half_work         shapes (modifiers) with half the multiply-adds that a time of the tensor pipe allows
+    kind              what it does besides computing and accessing memory
+    memory            how it accesses memory; None where that is not through L1 or shared memory
+    precision         precision of its operations and matrices: "fp32", "tensor_bf16"; empty where none are counted
+    operations        arithmetic operations of each thread (Nsight Compute's count); 0 where none are counted
+    slots             issue intervals of its pipe that it occupies; for the tensor pipe, see `gemmsim.sm.pipes`
+    passes_barrier    False where it waits at a barrier at which its pipe's other instructions need not wait; else True
+    half_work         shapes (modifiers) with half the multiply-adds of the whole one, on which `GpuSpec.mma` has times
     shapes            {modifier: (rows of A, depth)} of a matrix multiplication
-    variants          {modifier: the row of the opcode with it}, for the modifiers that change something
+    variants          {modifier: the opcode's row with that modifier}, for the modifiers that change something
     """
 
     name: str
@@ -109,14 +110,14 @@ class Opcode:
     variants: Mapping[str, Opcode] = field(default_factory=dict)
 
     def modified_by(self, modifiers: Collection[str]) -> Opcode:
-        """The row of the opcode with these modifiers, of which at most one changes something."""
+        """Return the opcode's row with these modifiers, of which at most one changes something."""
         if not self.variants:
             return self
         return next((self.variants[m] for m in modifiers if m in self.variants), self)
 
 
 def opcode_row(opcode: str, modifiers: Collection[str] = ()) -> Opcode:
-    """The row of `opcode`, as `modifiers` change it. Raises GemmsimError for an opcode that the table lacks."""
+    """Return the row of `opcode`, as `modifiers` change it. Raises GemmsimError for an opcode that the table lacks."""
     row = OPCODES.get(opcode)
     if row is None:
         hint = nearest(opcode, OPCODES)
@@ -125,12 +126,12 @@ def opcode_row(opcode: str, modifiers: Collection[str] = ()) -> Opcode:
 
 
 def row_of(instruction: Instruction) -> Opcode:
-    """The row of an instruction's opcode as its modifiers change it. Errors are those of `opcode_row`."""
+    """Return the row of an instruction's opcode, as its modifiers change it. Raises the errors of `opcode_row`."""
     return opcode_row(instruction.opcode, instruction.modifiers)
 
 
 def _read(text: str) -> Mapping[str, Opcode]:
-    """The rows of the table with this text. Raises GemmsimError, which names the row, for what a row cannot say."""
+    """Parse the table's text to {opcode: row}. Raises GemmsimError, which names the row, where a row is not valid."""
     document = tomllib.loads(text)
     shapes = {name: {shape: tuple(sizes) for shape, sizes in row.items()} for name, row in document["shapes"].items()}
     table: dict[str, Opcode] = {}
@@ -149,7 +150,7 @@ def _read(text: str) -> Mapping[str, Opcode]:
 
 
 def _typed(row: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a row with their types."""
+    """Convert the fields of a row from TOML's types to those of `Opcode`."""
     typed = dict(row)
     if "mix" in row:
         typed["mix"] = MixClass[row["mix"].upper()]

@@ -1,4 +1,4 @@
-"""Text of one SASS instruction, as nvdisasm prints it, to typed operands.
+"""Parses the text of a SASS instruction, as nvdisasm prints it, to an `Instruction` with typed operands.
 
 The grammar is what nvdisasm 13 prints for sm_75 to sm_120; the CUDA Binary Utilities documentation names the opcodes,
 but not the operands. Anything else raises `GemmsimError`: an operand is never guessed.
@@ -38,10 +38,13 @@ def parse_instruction(
     sources: tuple[SourceLine, ...] = (),
     labels: Mapping[str, int] | None = None,
 ) -> Instruction:
-    """The instruction that `text` and `encoding` stand for.
+    """Return the instruction that `text` and `encoding` stand for.
 
-    text    without the semicolon at its end
-    labels  {branch label: byte offset in the kernel}
+    offset    byte offset from the start of the kernel
+    text      the instruction without the semicolon at its end
+    encoding  the 128-bit word
+    sources   its source lines, innermost first
+    labels    {branch label: byte offset in the kernel}
 
     Branch targets that nvdisasm lists after an indexed branch (BRX) become TARGET operands after the printed ones.
     """
@@ -71,7 +74,7 @@ def parse_instruction(
 
 
 def branch_labels(instruction: Instruction) -> dict[str, int]:
-    """{label: byte offset} for the labels in an instruction's text. With them the text can be parsed again."""
+    """Return {label: byte offset} for the labels in an instruction's text. With them the text can be parsed again."""
     listed = _BRANCH_TARGETS.search(instruction.text)
     names = _TARGET.findall(_NOTE.sub("", instruction.text))
     names += [label.strip() for label in listed["labels"].split(",")] if listed else []
@@ -80,12 +83,12 @@ def branch_labels(instruction: Instruction) -> dict[str, int]:
 
 
 def decode_control(encoding: int) -> Control:
-    """The scheduling bits of a 128-bit encoding.
+    """Return the scheduling bits of a 128-bit encoding.
 
     They are stall [108:105], yield [109], write barrier [112:110], read barrier [115:113], wait mask [121:116] and
     reuse [125:122], a layout that has not changed since Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
     Microbenchmarking", 2018, section 2.1. The yield bit is active low: 0 asks the scheduler to prefer another warp,
-    which is `yield_hint=True` here. Barrier number 7 means none.
+    which is `yield_hint=True` here. Barrier number 7 means that there is none.
     """
     write, read = encoding >> 110 & 7, encoding >> 113 & 7
     return Control(
@@ -99,7 +102,7 @@ def decode_control(encoding: int) -> Control:
 
 
 def split_operands(text: str) -> list[str]:
-    """The words between commas and spaces outside brackets: `RET R2 \\`(f)` has a space and no comma."""
+    """Split at the commas and spaces outside brackets. A space alone separates, too: `RET R2 \\`(f)` has no comma."""
     words, word, depth = [], "", 0
     for char in text:
         if depth == 0 and (char == "," or char.isspace()):
@@ -113,7 +116,7 @@ def split_operands(text: str) -> list[str]:
 
 
 def _merge_halves(opcode: str, words: list[str]) -> list[str]:
-    """Packed half instructions print two 16-bit literals for one 32-bit field; here they become one word, "1,-2"."""
+    """Join the two 16-bit literals that packed half instructions print for one 32-bit field to one word, "1,-2"."""
     merged: list[str] = []
     for word in words:
         packed = opcode.startswith("H") and merged and _FLOAT.fullmatch(word) and _FLOAT.fullmatch(merged[-1])
@@ -125,7 +128,7 @@ def _merge_halves(opcode: str, words: list[str]) -> list[str]:
 
 
 def parse_operand(text: str, encoding: int = 0, labels: Mapping[str, int] | None = None) -> Operand:
-    """The operand that `text` stands for.
+    """Return the operand that `text` stands for.
 
     A hexadecimal immediate keeps its printed sign: `-0x14` is -20, to be masked to the width that the opcode wants. A
     literal printed as floating point takes its bits from the immediate field of the encoding, bits [63:32], and keeps
@@ -141,7 +144,10 @@ def parse_operand(text: str, encoding: int = 0, labels: Mapping[str, int] | None
 
 @lru_cache(maxsize=1 << 14)
 def _by_text_alone(text: str) -> Operand | None:
-    """The operand; None for labels and floating-point literals. A program repeats few operands, so they are kept."""
+    """Return the operand that `text` stands for; None for labels and floating-point literals, which need more than it.
+
+    A program has few different operands, so they are kept.
+    """
     if _INTEGER.fullmatch(text):
         return Operand(OperandKind.IMMEDIATE, value=int(text, 16))
     if _TARGET.fullmatch(text) or all(_FLOAT.fullmatch(part) for part in text.split(",")):
@@ -161,7 +167,7 @@ def _label(label: str, labels: Mapping[str, int]) -> int:
 
 
 def _parse_named(text: str) -> Operand:
-    """An operand that may have a sign, a complement or bars: a register, predicate, constant, address or special."""
+    """Parse an operand that may have a sign, complement or bars: register, predicate, constant, address or special."""
     body, negate, invert, absolute = text, False, False, False
     if body[:1] == "-":
         body, negate = body[1:], True

@@ -1,4 +1,4 @@
-"""Decoded machine code: what the GPU would run, as immutable data.
+"""Holds decoded machine code, which is what the GPU would run, as immutable data.
 
 A `Program` is one kernel of one cubin after decoding: instructions with operands, predicates and the compiler's control
 bits, basic blocks, source lines, and the resources that decide occupancy. It holds no object of the toolchain, so it
@@ -36,7 +36,9 @@ class OperandKind(StrEnum):
 class Operand:
     """One operand of an instruction, as nvdisasm prints it.
 
-    kind       what it names
+    Where a field's meaning depends on the kind, the kind stands before it.
+
+    kind       what the operand names
     index      number of the register, predicate or barrier; `ZERO` for RZ, URZ, PT and UPT. ADDRESS, indexed CONSTANT:
                the base register, `ZERO` where there is none
     value      IMMEDIATE: the integer as printed (signed; mask it to the width that the opcode wants) or, of a float
@@ -100,7 +102,8 @@ class Instruction:
     """One machine instruction.
 
     offset      byte offset from the start of the kernel
-    opcode      the mnemonic's first part ("IMAD"); `modifiers` are the parts after it (("WIDE", "U32"))
+    opcode      the mnemonic's first part ("IMAD")
+    modifiers   the mnemonic's other parts (("WIDE", "U32"))
     predicate   its guard (`@!P0` is an inverted PREDICATE operand); None where it always executes
     sources     its source lines, innermost first; more than one where the code was inlined
     text        the instruction as nvdisasm prints it
@@ -146,9 +149,9 @@ class Relocation:
 
 @dataclass(frozen=True, slots=True)
 class BasicBlock:
-    """Instructions [start, stop) by index; control enters only at the first and leaves only at the last.
+    """A basic block: instructions [start, stop) by index, entered only at the first and left only at the last.
 
-    successors  indices into `Program.blocks`, sorted
+    successors  the blocks that may run next: indices into `Program.blocks`, sorted
     """
 
     start: int
@@ -160,7 +163,7 @@ class BasicBlock:
 class Program:
     """One kernel, decoded.
 
-    name               readable name ("tiled"); `symbol` is the name in the cubin
+    name, symbol       readable name ("tiled"), and the name in the cubin
     arch               architecture ("sm_90")
     abi                "numba" where an array argument is 5 + 2*ndim words, "c" where it is one pointer
     registers          registers of a thread, as the driver would report them
@@ -168,7 +171,7 @@ class Program:
     local_bytes        local memory of a thread: stack and spills
     parameter_base     byte offset of the parameters in constant bank 0
     constants          {bank: initial content} of the other constant banks
-    max_threads        launch bound of the kernel; None where there is none
+    max_threads        most threads of a block, the kernel's launch bound; None where there is none
     toolchain          {tool: version} of what made it
     source             {file name: text} of the files that source lines name, where they could be read
     cubin_sha256       hash of the whole cubin

@@ -1,4 +1,4 @@
-"""Programs of one kernel, for one or several architectures, in few bytes: for the cache and for shipping.
+"""Writes the programs of one kernel, for one or several architectures, in few bytes: for the cache and for shipping.
 
 A file is a magic word and a format version, and then, compressed with XZ, the length of a JSON document, the document
 and all encodings. Operands, control bits and basic blocks are not stored, because they can be read from the text and
@@ -29,7 +29,10 @@ _LENGTH_BYTES = 8
 
 
 def programs_to_bytes(programs: Sequence[Program], *, smallest: bool = False) -> bytes:
-    """The programs as bytes; equal programs give equal bytes. `smallest` takes several times as long, and 700 MB."""
+    """Return the programs as bytes; equal programs give equal bytes.
+
+    smallest  whether to compress as far as possible, which takes several times as long, and 700 MB of memory
+    """
     document = json.dumps([_document(program) for program in programs], separators=(",", ":"), sort_keys=True).encode()
     encodings = b"".join(
         one.encoding.to_bytes(INSTRUCTION_BYTES, "little") for program in programs for one in program.instructions
@@ -40,7 +43,7 @@ def programs_to_bytes(programs: Sequence[Program], *, smallest: bool = False) ->
 
 
 def program_from_bytes(data: bytes, arch: str | None = None) -> Program | None:
-    """The program for `arch`, or the first one where that is not given; None where the file has no such program.
+    """Read the program for `arch`, or the first one where `arch` is None; None where the data has no such program.
 
     Raises GemmsimError for data that `programs_to_bytes` of this version did not write.
     """

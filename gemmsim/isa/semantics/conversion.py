@@ -21,7 +21,7 @@ def extend(a: u32, signed: imm) -> u64:
 
 @op
 def bit_field(a: u32, low: imm, bits: imm, signed: imm) -> u32:
-    """`bits` bits of a, from bit `low` on, extended to 32: what the operand suffixes .B0 to .B3, .H0 and .H1 pick."""
+    """Pick `bits` bits of a, from bit `low` on, extended to 32: what the suffixes .B0 to .B3, .H0 and .H1 stand for."""
     up = a.lift(32) - bits
     wide = (a >> low) << up
     return signed.ne(0).select((wide.bitcast("s32") >> up).bitcast("u32"), wide >> up)
@@ -39,7 +39,7 @@ def i2f_u32(a: u32) -> f32:
 
 @op
 def i2f_64(a: u64, signed: imm, mode: imm) -> f32:
-    """An integer in any rounding mode. The nearest float32 is at most one step from the one that is wanted."""
+    """Convert an integer in any rounding mode. The nearest float32 is at most one step from the one that is wanted."""
     negative = signed.ne(0) & (a.bitcast("s64") < 0)
     magnitude = negative.select(a.lift(0) - a, a)
     near = magnitude.convert("f32")
@@ -70,8 +70,8 @@ def _rounded(x: Lanes, mode: Lanes) -> Lanes:
 
 @op
 def f2i_32(a: f64, signed: imm, mode: imm, nan: imm) -> u32:
-    """An integer clamped to the range of its type. NaN gives `nan`: 0 from float32 to 32 bits, else the top bit alone
-    (PTX ISA, cvt)."""
+    """Convert to an integer, clamped to the range of its type. NaN gives `nan`: 0 from float32 to 32 bits, else the top
+    bit alone (PTX ISA, cvt)."""
     x = _rounded(a, mode)
     is_nan, is_signed = x.ne(x), signed.ne(0)
     low, high = (
@@ -113,7 +113,7 @@ def f32_to_f64(a: f32) -> f64:
 
 @op
 def frnd(a: f32, mode: imm) -> f32:
-    """The value rounded to an integral one. NaN becomes the canonical NaN."""
+    """Round to an integral value. NaN becomes the canonical NaN."""
     x = _rounded(a, mode)
     return x.ne(x).select(x.bitcast("u32").lift(0x7FFFFFFF).bitcast("f32"), x)
 
@@ -130,7 +130,7 @@ def bf16_to_f32(a: u32, high: imm) -> f32:
 
 @op
 def pack_f16(high: f32, low: f32) -> u32:
-    """F2FP.F16.F32.PACK_AB."""
+    """F2FP.F16.F32.PACK_AB: round two floats to halves, and pack them into one register."""
     return (single_to_half(high) << 16) | single_to_half(low)
 
 

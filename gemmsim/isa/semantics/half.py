@@ -9,7 +9,7 @@ from gemmsim.isa.semantics.registry import imm, op, u32
 
 
 def half_to_single(h: Lanes) -> Lanes:
-    """float32 from the bits of an IEEE binary16 in a u32. The conversion is exact."""
+    """Convert the bits of an IEEE binary16, in the low half of a u32, to float32. The conversion is exact."""
     sign = (h & 0x8000) << 16
     exponent, fraction = (h >> 10) & 0x1F, h & 0x3FF
     normal = (((exponent + 112) << 23) | (fraction << 13)).bitcast("f32")
@@ -20,7 +20,7 @@ def half_to_single(h: Lanes) -> Lanes:
 
 
 def single_to_half(x: Lanes) -> Lanes:
-    """The bits of an IEEE binary16 from a float32, rounded to nearest even."""
+    """Convert a float32 to the bits of an IEEE binary16, rounded to nearest even."""
     bits = x.bitcast("u32")
     sign, magnitude = (bits >> 16) & 0x8000, bits & 0x7FFFFFFF
     rounded = magnitude + 0xFFF + ((magnitude >> 13) & 1)
@@ -44,7 +44,10 @@ def single_to_brain(x: Lanes) -> Lanes:
 
 
 def _packed(name: str, widen: Callable[[Lanes], Lanes], narrow: Callable[[Lanes], Lanes]) -> None:
-    """HFMA2 on both halves. HADD2 is lowered to a * 1 + b and HMUL2 to a * b + -0, which give the same zeros too."""
+    """Register `hfma2_NAME`: a * b + c on both halves of a register, which `widen` and `narrow` convert.
+
+    HADD2 is lowered to a * 1 + b and HMUL2 to a * b + -0, which give zeros of the same signs, too.
+    """
 
     def lane(x: Lanes, y: Lanes, z: Lanes) -> Lanes:
         # The product of two halves is exact in float64. The sum is rounded to odd, so that the rounding to a half is
@@ -59,14 +62,14 @@ def _packed(name: str, widen: Callable[[Lanes], Lanes], narrow: Callable[[Lanes]
 
 
 def two_sum(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
-    """The rounded sum and its exact error (Knuth)."""
+    """Return the rounded sum a + b, and its error: what is to be added for the exact sum (Knuth)."""
     total = a + b
     there = total - a
     return total, (a - (total - there)) + (b - there)
 
 
 def _round_to_odd(total: Lanes, error: Lanes) -> Lanes:
-    """total + error as float32: truncated, and with the last bit set where something was lost."""
+    """Return total + error as float32: truncated, and with the last bit set where something was lost."""
     near = total.convert("f32")
     bits, back = near.bitcast("u32"), near.convert("f64")
     positive = total.bitcast("s64") >= 0
@@ -82,7 +85,7 @@ _packed("bf16", brain_to_single, single_to_brain)
 
 @op
 def half_source(a: u32, low: imm, high: imm) -> u32:
-    """The halves of an operand that its suffix H0_H0, H1_H1 or H0_H1 picks."""
+    """Pick the halves of an operand that its suffix H0_H0, H1_H1 or H0_H1 names."""
     first = low.ne(0).select(a >> 16, a & 0xFFFF)
     second = high.ne(0).select(a >> 16, a & 0xFFFF)
     return (second << 16) | first

@@ -35,8 +35,8 @@ def iadd3(a: u32, b: u32, c: u32, negations: imm) -> u32:
 
 @op
 def iadd3_carry(a: u32, b: u32, c: u32, x: pred, y: pred, negations: imm) -> tuple[u32, pred, pred]:
-    """The sum of three addends and two carries in, and two carries out, "at least one" and "at least two": three
-    addends can carry twice."""
+    """IADD3 with carries: the sum of three addends and two carries in, and two carries out, "at least one" and "at
+    least two", since three addends can carry twice."""
     total = zext(a) + zext(b) + zext(c) + carry(x) + carry(y) + zext(negations)
     over = total >> 32
     return total.convert("u32"), over >= 1, over >= 2
@@ -217,7 +217,7 @@ def brev(a: u32) -> u32:
 
 @op
 def sgxt(a: u32, bits: u32, signed: imm) -> u32:
-    """The low `bits` bits, extended by zeros or by their sign."""
+    """SGXT: the low `bits` bits of a, extended by zeros or by their sign."""
     kept = (bits < 32).select(bits, bits.lift(32))
     up = zext(a.lift(32) - kept)
     wide = shift_left(zext(a), up).convert("u32")
@@ -255,19 +255,22 @@ def vabsdiff(a: u32, b: u32, c: u32, signed: imm) -> u32:
 
 @op
 def address64(base: u64, uniform: u64, displacement: imm) -> u64:
-    """The address of a global access. The displacement is signed."""
+    """Compute the address of a global access. The displacement is signed."""
     return base + uniform + sext(displacement)
 
 
 @op
 def address32(base: u32, uniform: u32, scale: imm, displacement: imm) -> u64:
-    """The address of a shared or local access, zero-extended."""
+    """Compute the address of a shared or local access, zero-extended."""
     return zext(base * scale + uniform + displacement)
 
 
 @op
 def first_bytes(a: u32, left_out: u32, size: imm) -> u32:
-    """A word in which only those bytes remain that an item of `size` bytes has without its last `left_out` ones."""
+    """Return the word a of an item for LDGSTS.ZFILL, with zeros in place of the item's last `left_out` bytes.
+
+    `size` is how many of the item's bytes lie from this word on.
+    """
     kept = (size.bitcast("s32") > left_out.bitcast("s32")).select(size - left_out, a.lift(0))
     ones = shift_left(zext(a.lift(1)), zext((kept < 4).select(kept, kept.lift(4))) << 3) - 1
     return a & ones.convert("u32")

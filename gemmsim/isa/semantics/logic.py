@@ -39,7 +39,7 @@ for _table, _formula in COMMON_TABLES.items():
 
 @op
 def lop3(a: u32, b: u32, c: u32, table: imm) -> tuple[u32, pred]:
-    """A bitwise function of three inputs by its truth table. The predicate says whether any bit is set."""
+    """LOP3: a bitwise function of three inputs by its truth table. The predicate says whether any result bit is set."""
 
     def row(bit: int) -> Lanes:
         return a.lift(0) - ((table >> bit) & 1)  # all ones where the table has a one
@@ -56,7 +56,8 @@ def lop3(a: u32, b: u32, c: u32, table: imm) -> tuple[u32, pred]:
 
 @op
 def prmt(a: u32, selector: u32, c: u32) -> u32:
-    """The bytes of c:a that the selector's nibbles name. Bit 3 of a nibble asks for the byte's sign bit instead."""
+    """PRMT: the bytes of c:a that the selector's nibbles name. Bit 3 of a nibble asks for eight copies of the byte's
+    sign bit instead."""
     pair = (c.convert("u64") << 32) | a.convert("u64")
     value = a.lift(0)
     for byte in range(4):

@@ -1,4 +1,4 @@
-"""All micro-operations, of every module of this package."""
+"""Gives access to the micro-operations of all modules of this package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gemmsim.isa.semantics.registry import OPS, Op
 
 @cache
 def load() -> dict[str, Op]:
-    """Every micro-operation, sorted by name.
+    """Return {name: micro-operation}, sorted by name.
 
     The order decides the numbers in the compiled executor, which is kept between runs: it must not depend on which of
     these modules happens to be imported first.

@@ -15,12 +15,12 @@ def combine(result: Lanes, p: Lanes, how: Lanes) -> Lanes:
 
 
 def both(result: Lanes, p: Lanes, how: Lanes) -> tuple[Lanes, Lanes]:
-    """The two results of a SETP: the comparison and its complement, each combined with p."""
+    """Return the two results of a SETP: the comparison and its complement, each combined with p."""
     return combine(result, p, how), combine(~result, p, how)
 
 
-# Only a few comparisons are micro-operations; lowering makes the others of them by swapping operands and inverting
-# results. `invert` is applied before the result is combined with the third predicate.
+# Only a few comparisons are micro-operations; lowering makes the other comparisons of these by swapping operands and
+# inverting results. `invert` is applied before the result is combined with the third predicate.
 
 
 def _setp(name: str, type_: str, comparison: Callable[[Lanes, Lanes], Lanes]) -> None:
@@ -32,7 +32,10 @@ def _setp(name: str, type_: str, comparison: Callable[[Lanes, Lanes], Lanes]) ->
 
 
 def _setp_ex(name: str, type_: str, comparison: Callable[[Lanes, Lanes, Lanes], Lanes]) -> None:
-    """.EX compares the high words of a 64-bit value. `low` is the result of comparing the low words."""
+    """Register a comparison with .EX, which compares the high words of 64-bit values.
+
+    In it, `low` is the result of comparing the low words.
+    """
 
     def setp_ex(a, b, p: pred, low: pred, invert: imm, how: imm) -> tuple[pred, pred]:  # type: ignore[no-untyped-def]
         return both(comparison(a, b, low) ^ invert.ne(0), p, how)
@@ -56,19 +59,19 @@ for _type in ("f32", "f64"):  # all are false where an operand is NaN
 
 @op
 def plop3(a: pred, b: pred, c: pred, first: imm, second: imm) -> tuple[pred, pred]:
-    """Two functions of three predicates by their truth tables (bit 4a + 2b + c)."""
+    """PLOP3: two functions of three predicates by their truth tables, whose bit 4a + 2b + c is the result."""
     index = (a.convert("u32") << 2) | (b.convert("u32") << 1) | c.convert("u32")
     return ((first >> index) & 1).ne(0), ((second >> index) & 1).ne(0)
 
 
 @op
 def bit_of(a: u32, bit: imm) -> pred:
-    """One predicate that R2P writes."""
+    """Return bit `bit` of a: one of the predicates that R2P writes."""
     return ((a >> bit) & 1).ne(0)
 
 
 @op
 def with_bit(a: u32, p: pred, bit: imm) -> u32:
-    """A word in which P2R has set one predicate's bit."""
+    """Return a with bit `bit` set to the predicate p: P2R does so for each of several predicates."""
     one = a.lift(1) << bit
     return p.select(a | one, a & ~one)

@@ -12,7 +12,7 @@ CANONICAL_NAN = 0x7FFFFFFF  # what NVIDIA GPUs return for every NaN result (PTX 
 
 
 def flush(x: Lanes) -> Lanes:
-    """Zero of the same sign in place of a subnormal number."""
+    """Return x, with a zero of the same sign in place of a subnormal number."""
     bits = x.bitcast("u32")
     return (bits & 0x7F800000).eq(0).select(bits & 0x80000000, bits).bitcast("f32")
 
@@ -23,7 +23,7 @@ def canonical(x: Lanes) -> Lanes:
 
 
 def _forms(name: str, types: int, formula: Callable[..., Lanes]) -> None:
-    """Register `name` and `name_ftz`, functions of two or three operands."""
+    """Register `name` and `name_ftz`, functions of `types` operands (two or three)."""
 
     def plain(*args: Lanes) -> Lanes:
         return canonical(formula(*args))
@@ -59,7 +59,7 @@ _forms("ffma", 3, lambda a, b, c: a.fma(b, c))
 
 @op
 def saturate(x: f32) -> f32:
-    """The value clamped to [0, 1]. NaN gives 0."""
+    """Clamp to [0, 1], as the modifier .SAT asks. NaN gives 0."""
     low = (x > 0).select(x, x.lift(0))
     return (low < 1).select(low, x.lift(1))
 
@@ -104,7 +104,7 @@ def fchk(a: f32, b: f32) -> pred:
 
 @op
 def fmnmx(a: f32, b: f32, smaller: pred, ftz: imm) -> f32:
-    """IEEE-754 minNum and maxNum. Where one operand is NaN the other is the result; -0 is below +0."""
+    """FMNMX: minNum or maxNum of IEEE-754. Where one operand is NaN the other is the result; -0 is below +0."""
     a = ftz.ne(0).select(flush(a), a)
     b = ftz.ne(0).select(flush(b), b)
     a_less = (a < b) | (a.eq(b) & (a.bitcast("s32") < b.bitcast("s32")))
@@ -122,7 +122,7 @@ def fsel(a: f32, b: f32, p: pred, ftz: imm) -> f32:
 
 @op
 def flush_f32(a: f32) -> f32:
-    """Lowering puts this before comparisons and conversions with .FTZ."""
+    """Flush a subnormal number to zero, which lowering puts before comparisons and conversions with .FTZ."""
     return flush(a)
 
 
