@@ -19,7 +19,7 @@ CHANGED_PCT = 1.0  # a predicted time that changes by less counts as unchanged
 class Effect:
     """The effect of switching one mechanism off.
 
-    figures  figures of the errors that times predicted without the mechanism have, as `gemmsim-validate compare`
+    figures  figures of the errors of the times that are predicted without the mechanism, as `gemmsim-validate compare`
              defines them
     change   by how many points the mean of the absolute errors changes; above 0 where the model is worse without it
     changed  the number of cases whose predicted time changes by more than `CHANGED_PCT`

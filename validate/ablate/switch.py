@@ -1,4 +1,4 @@
-"""Switches: functions that change some of the timing model's inputs, so that a mechanism has no effect."""
+"""Makes switches, functions that change some of the timing model's inputs so that a mechanism has no effect."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ Factors = dict[str, float]
 _STEP = 0.1
 _SCALE = 0.1  # errors beyond 10 % count less than their square
 _PULL = 0.02  # a parameter that is off by a factor of e costs as much as a case that is off by 2 %
-# The carve-out decides how much of L1 is cache. If it changed, everything would have to be counted again.
+# This is not fitted. The carve-out decides how much of L1 is cache: if it changed, all would have to be counted again.
 NOT_TIMING = ("shared.carveout_headroom",)
 # The second parameter gets the factor of the first, as the far half of L2 is never nearer than the near one.
 TIED = {"l2.hit_latency_cycles": "l2.far_latency_cycles"}
@@ -39,7 +39,7 @@ _AT_MOST_ONE = ("dram.achievable_fraction",)
 class Calibration:
     """The fitted factors, and the error of each case by its id: predicted / measured - 1.
 
-    factors       what to multiply the present values by, by parameter
+    factors       parameter -> factor by which its present value is multiplied
     before        errors with the present values
     fitted        errors with the fitted values
     without_rung  errors with values that were fitted without the case's rung; empty where all cases are of one rung
@@ -71,9 +71,9 @@ def parameters(gpu: GpuSpec, wanted: Sequence[str] = (), everything: bool = Fals
 
 
 def scaled(gpu: GpuSpec, base: str, factors: Mapping[str, float]) -> GpuSpec:
-    """Return the GPU with its parameters, and those tied to them, multiplied by `factors`; fractions stay at most 1.
+    """Return the GPU with the parameters in `factors`, and those tied to them, multiplied by their factors.
 
-    `gpu` is the GPU that the preset or file `base` describes.
+    A fraction is limited to 1. `gpu` is the GPU that the preset or file `base` describes.
     """
     overrides = []
     for key, factor in moved_by(factors).items():
@@ -165,9 +165,9 @@ def _left_out(
     base: str,
     say: Callable[[str], None],
 ) -> dict[str, float]:
-    """Return the error of each case, by its id, with the values that were fitted without its group.
+    """Return the error of each case, by its id, with values that were fitted without the cases of its group.
 
-    `groups` has the name of each sample's group. The result is empty where there is one group only.
+    `groups` names the group of each sample. The result is empty where there is one group only.
     """
     if len(set(groups)) < 2:
         return {}

@@ -1,4 +1,4 @@
-"""Makes records samples of a calibration: each is executed and counted once, then timed for each GPU that is tried."""
+"""Turns records into samples of a calibration: each is executed and counted once, then timed for each GPU tried."""
 
 from __future__ import annotations
 

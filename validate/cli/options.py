@@ -30,6 +30,6 @@ def emit(text: str, output: Path | None) -> None:
 
 
 def made_by(command: str, filters: dict[str, tuple[Any, ...]], form: str) -> str:
-    """Return the command line that made a document, of the values of each filter and the format `form`."""
+    """Return the command line that made a document, with the values of each filter and the format `form`."""
     options = [str(word) for name, values in filters.items() for value in values for word in (f"--{name}", value)]
     return shlex.join(["gemmsim-validate", command, *options, "--format", form])

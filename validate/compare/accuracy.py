@@ -1,6 +1,6 @@
-"""Reads and writes `accuracy.json`, the committed errors of every case, and finds what has become worse than they are.
+"""Reads and writes `accuracy.json`, the committed errors of every case, and finds errors that have become worse.
 
-A test uses it to notice a change that makes predictions worse.
+By it, a test notices a change that makes predictions worse.
 """
 
 from __future__ import annotations

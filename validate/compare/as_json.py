@@ -17,7 +17,7 @@ SCHEMA_VERSION = 1
 
 
 def as_data(judged: Sequence[Judged]) -> dict[str, Any]:
-    """Return everything that the other formats show, and all numbers of all cases, as data for JSON."""
+    """Return everything that the other formats of a comparison show, and all numbers of all cases, as data for JSON."""
     summary = {}
     for kind, rows in grouped(judged, lambda row: row.case.kind).items():
         figures = time_figures(rows)

@@ -33,7 +33,7 @@ def _overhead(row: Judged) -> str:
 
 
 def _warm(row: Judged) -> str:
-    """Name warm caches where the error with cold caches is at most half as large.
+    """Name warm caches as the cause where the time under the profiler has at most half the error.
 
     Launches in a row are predicted with warm caches, the profiler's launch with cold ones.
     """

@@ -20,8 +20,9 @@ class Deviation:
 
     number        the number of the deviation's paragraph in deviations.md
     record        "folder/id" of the record
+    counter       the name of the counter
     least, most   the signed error of the counter lies between these while the deviation is there, in percent or points
-    points        whether errors are in points, as the counter is a percentage
+    points        whether errors are in points, as they are where the counter is a percentage
     """
 
     number: int
@@ -37,7 +38,7 @@ class Deviation:
         return self.record.split("/", 1)[1]
 
     def error(self, case: Case, predicted: Mapping[str, float]) -> float:
-        """Return the signed error of the counter, in percent or points; `predicted` holds the predicted counters."""
+        """Return the signed error of the counter in percent or points; `predicted` holds predicted values by name."""
         ours, theirs = predicted[self.counter], case.counters[self.counter]
         return ours - theirs if self.points else 100 * relative_error(ours, theirs)
 

@@ -73,7 +73,7 @@ def gpus_of(judged: Sequence[Judged]) -> str:
 
 
 def times_of(judged: Sequence[Judged]) -> str:
-    """Return as text how many cases are compared with times of each kind, such as "12 against back to back"."""
+    """Return as text how many cases are compared with times taken in each way, such as "12 against rotated"."""
     counts = {way: sum(row.time_way == way for row in judged) for way in TIMES}
     return ", ".join(f"{count} against {way.replace('_', ' ')}" for way, count in counts.items() if count)
 

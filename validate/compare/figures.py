@@ -74,7 +74,7 @@ def counter_figures(judged: Iterable[Judged], name: str) -> Figures | None:
 
 
 def grouped(judged: Iterable[Judged], key: Callable[[Judged], str]) -> dict[str, list[Judged]]:
-    """Group the cases by what `key` returns for each; the groups are sorted by that."""
+    """Group the cases by the text that `key` returns for each; the groups are sorted by that text."""
     groups: dict[str, list[Judged]] = {}
     for row in judged:
         groups.setdefault(key(row), []).append(row)

@@ -44,7 +44,7 @@ class Number:
 class Judged:
     """A case with its prediction and the errors of that.
 
-    time      predicted and measured; None where the launch was only counted, or could not be predicted
+    time      the time, predicted and measured; None where the launch was only counted, or could not be predicted
     time_way  which of TIMES the prediction is compared with; "" where `time` is None
     numbers   the counters that were both predicted and measured
     """
@@ -67,7 +67,7 @@ class Judged:
 
 
 def judge(case: Case, prediction: Prediction) -> Judged:
-    """Compute the errors of the prediction of one case."""
+    """Return a case with its prediction and the errors of that."""
     if prediction.error:
         return Judged(case, prediction, None, "", ())
     way = case.compared_time

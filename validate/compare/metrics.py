@@ -45,7 +45,8 @@ LAUNCH_TIME = "gpu__time_duration.sum"
 class Modelled:
     """A counter that our models predict.
 
-    label   what tables call it
+    name    the metric's name in Nsight Compute
+    label   what tables call the metric
     points  whether the error is a difference of percentages; else it is relative
     goal    mean error that the project aims at, in percent or points; None where it has set no goal
     least   measured values below this are left out: they are background traffic and not the kernel's

@@ -32,8 +32,9 @@ class Prediction:
     time_us      predicted time, with warm caches where the case's launches were timed in a row. If such a case has
                  counters, all other fields are of a launch with cold caches
     overhead_us  the part of `time_us` that the launch itself takes
-    stalls       reason -> cycles per instruction
-    sass         memory instruction ("LDS.128") -> how many the program has
+    verified     whether C was computed right; None where that was not checked
+    stalls       reason -> cycles per instruction that warps wait for it
+    sass         memory or matrix instruction, such as "LDS.128" -> how many the program has
     seconds      how long the prediction took
     """
 

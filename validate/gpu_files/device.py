@@ -6,7 +6,7 @@ import re
 
 from gemmsim.gpu.load import preset_names
 
-# These boards have the chip name of a preset, but other clocks or another memory.
+# Boards with such a word in their name have the chip name of a preset, but other clocks or another memory.
 _OTHER_BOARDS = ("laptop", "mobile", "pcie", "nvl", "maxq", "super")
 
 

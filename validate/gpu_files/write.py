@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gemmsim.gpu.units import UNITS, dimension
 
-# dimension of a number -> the unit in which fields of GpuSpec have it
+# dimension of a field of GpuSpec -> the unit of its value
 _UNITS = {quantity: unit for unit, (quantity, factor) in UNITS.items() if factor == 1}
 
 

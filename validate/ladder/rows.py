@@ -21,7 +21,7 @@ from ..records.case import Case
 
 SHARE_GPUS = {"sm_80": "a100-80gb", "sm_90": "h200"}
 SHARE_SIZE = 256  # any size will do, as the code of a loop does not depend on it
-# Rung -> the cuBLAS case that it is compared with, where that is not `cublas`, whose arithmetic for its dtype differs.
+# Rung -> the case of cuBLAS that has its arithmetic, where that is not `cublas` of the rung's dtype.
 _REFERENCES = {"tf32_tensorcore": "cublas_tf32"}
 
 

@@ -1,4 +1,4 @@
-"""A bundle is a folder of cubins with a manifest of cases. It is made with a compiler and measured with a GPU."""
+"""Reads bundles: folders of cubins with a manifest of cases, which are made with a compiler and measured on a GPU."""
 
 from __future__ import annotations
 

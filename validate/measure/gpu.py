@@ -103,7 +103,7 @@ class Gpu:
         return copy
 
     def load(self, cubin: bytes, symbol: str, dynamic_shared_bytes: int = 0) -> Any:
-        """Load the kernel `symbol` of a cubin, and allow it that much dynamic shared memory; return its handle."""
+        """Load the kernel `symbol` of a cubin, allow it so much dynamic shared memory, and return its handle."""
         module = self._check(self.driver.cuModuleLoadData(cubin))
         self._modules.append(module)
         function = self._check(self.driver.cuModuleGetFunction(module, symbol.encode()))
@@ -112,7 +112,7 @@ class Gpu:
         return function
 
     def allow_shared(self, function: Any, dynamic_shared_bytes: int) -> None:
-        """Allow a kernel that much dynamic shared memory.
+        """Allow a kernel `dynamic_shared_bytes` of dynamic shared memory.
 
         That is needed where static and dynamic shared memory together exceed 48 KiB, and does no harm elsewhere.
         """
@@ -154,7 +154,7 @@ class Gpu:
         )
 
     def event(self) -> Any:
-        """Return an event of numba for `record`; once the stream is synchronised, `elapsed_us` takes two of them."""
+        """Return an event of numba, for `record`; `elapsed_us` takes two events once the stream is synchronised."""
         return self.cuda.event(timing=True)
 
     def record(self, event: Any) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Options:
-    """How cases are measured.
+    """Options with which cases are measured.
 
     no_counters        whether Nsight Compute is left out
     jit                whether the @cuda.jit functions are launched through numba too

@@ -29,11 +29,11 @@ CASES_PER_PROFILE = 32  # cases that one run of ncu profiles; where one of them 
 
 
 def measure(bundle: Bundle, gpu: Gpu, output: Path, options: Options, child: Sequence[str]) -> list[dict[str, Any]]:
-    """Time all cases of the bundle, then profile them; return the records, of which `output` is a file.
+    """Time all cases of the bundle, then profile them; return the records.
 
-    The file is written anew after each case. `child` is the command that launches cases once (see `launch_once`),
-    without its last argument, the file of their ids. An error of one case is written to its record, and the others go
-    on. Raises GemmsimError where the bundle is for another GPU.
+    The records are written to the file `output` after each case. `child` is the command that launches cases once (see
+    `launch_once`), without its last argument, the file of their ids. An error of one case is written to its record, and
+    the others go on. Raises GemmsimError where the bundle is for another GPU.
     """
     wanted = bundle.arch.removeprefix("sm_")
     if f"{gpu.capability[0]}{gpu.capability[1]}" != wanted:

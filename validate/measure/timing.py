@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 WARM_UP_US = 50_000.0
 # A sample takes at least so long, so that the resolution of events and the gaps between samples are below 0.1 % of it.
 SAMPLE_US = 2_000.0
-# Shorter launches are replayed as a graph, as the host could not launch them fast enough.
+# Launches shorter than this are replayed as a graph, as the host could not launch them fast enough.
 GRAPH_BELOW_US = 60.0
 MAX_LAUNCHES = 600
 
@@ -96,7 +96,7 @@ def measure(gpu: Gpu, launches: Sequence[Callable[[], None]], samples: int) -> d
 
 
 def estimate(gpu: Gpu, launch: Callable[[], None]) -> float:
-    """Return roughly how many microseconds a launch takes: after a first one, a second is timed by two events."""
+    """Return roughly how many microseconds a launch takes, by timing the second of two launches with events."""
     launch()
     start, stop = gpu.event(), gpu.event()
     gpu.record(start)

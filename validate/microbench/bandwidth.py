@@ -49,7 +49,10 @@ def kernels(arch: str) -> dict[str, str]:
 
 
 def run(bench: Bench, arch: str) -> Raw:
-    """Take the samples. Footprints are powers of two, and the kernels take them in KiB."""
+    """Measure how long reads of a number of bytes take, in cycles on one SM or in microseconds on all SMs.
+
+    Footprints are powers of two, and the kernels take them in KiB.
+    """
     raw: Raw = {}
     small = bench.upload(np.zeros(1 << 20, np.uint64))  # 8 MiB
     for name, entry, kib in (("l1", "read_l1", 16), ("l2_one_sm", "read_l2", 2048)):

@@ -1,4 +1,4 @@
-"""The microbenchmarks compiled for one architecture: a cubin for each group, and the names of its entries."""
+"""Compiles the microbenchmarks for one architecture into a folder: a cubin for each group, and its entries' names."""
 
 from __future__ import annotations
 

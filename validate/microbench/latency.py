@@ -101,7 +101,7 @@ def _some(random: np.random.Generator, lines: int, visited: int) -> NDArray[np.i
 
 
 def run(bench: Bench, arch: str) -> Raw:
-    """Measure cycles per load: the means of chases, and for L2 and DRAM also each load of a chase."""
+    """Measure cycles per load: means of chases through shared memory, L1 and L2, and each load in L2 and DRAM."""
     raw: Raw = {}
     for bits in WIDTHS:
         raw[f"shared_{bits}"] = cycles_per_step(bench, f"chase_shared_{bits}", 32, None, 64)

@@ -58,7 +58,10 @@ def preset(raw: dict[str, Any], extends: str) -> str:
 
 
 def summary(raw: dict[str, Any], extends: str) -> str:
-    """Return a text with the measured values beside those of `extends`, and what shared accesses are modelled wrong."""
+    """Return a text with the measured values beside those of `extends`.
+
+    It also lists the shared-memory accesses that the bank model gets wrong.
+    """
     base = load_gpu(extends)
     rows = []
     for found in found_in(raw):

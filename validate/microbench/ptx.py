@@ -59,5 +59,5 @@ def _frame() -> str:
 
 
 def fold(registers: list[str]) -> str:
-    """Return PTX that makes %sink depend on b32 registers."""
+    """Return PTX that makes %sink depend on the b32 registers."""
     return "\n".join(f"xor.b32 %sink, %sink, {register};" for register in registers)

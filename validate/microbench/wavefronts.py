@@ -21,7 +21,7 @@ WARPS = 16
 ROUNDS = 16
 GLOBAL_STRIDES = (1, 2, 3, 4, 8, 16, 32, 33)  # in units of the access's size
 _AHEAD = 8  # loads that a warp has under way at once
-# The offset of a lane into the array is in the lane's own word of a table at %data.
+# The table at %data has a word for each lane, the lane's offset into the array.
 _LANE_OFFSET = "mul.wide.u32 %d0, %lane, 4; add.u64 %d0, %d0, %data; ld.global.u32 %r0, [%d0];"
 # Global loads read behind the table, which has 128 bytes.
 _PLACE = "cvt.u64.u32 %d1, %r0; add.u64 %d1, %d1, %data; add.u64 %d1, %d1, 128;"

@@ -1,4 +1,4 @@
-"""Everything about Nsight Compute: our metrics, how it is called, how its files are read, and their comparison.
+"""Works with Nsight Compute: chooses metrics, calls it, reads its files, and compares them with predictions.
 
 `metrics.py` chooses metrics, `profile.py` runs `ncu`, `raw_page.py` and `launches.py` read what it writes, and
 `comparison.py` shows a user's own results beside a prediction.

@@ -39,7 +39,7 @@ _KEPT_PATTERN = re.compile(
     r"|smsp__(warps_active|warps_eligible|issue_active)\.avg\.per_cycle_active"
     r"|smsp__issue_inst0\.avg\.pct_of_peak_sustained_active"
 )
-# These describe the process or the driver and say nothing about a kernel.
+# Metrics that describe the process or the driver and say nothing about a kernel.
 _DROPPED_PATTERN = re.compile(
     r"launch__(context_id|device_id|stream_id|uses_\w+|occupancy_per_\w+|func_cache_config|cluster_\w+)"
 )

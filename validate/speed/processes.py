@@ -1,4 +1,4 @@
-"""Measures how long predictions take and how much memory, each in a fresh process, and where the time of one goes."""
+"""Measures the time and memory of predictions, each in a fresh process, and where the time of one goes."""
 
 from __future__ import annotations
 
@@ -122,9 +122,9 @@ def table(
 
 
 def profile(kernel: str, size: int, gpu: str, rounds: int) -> Profile:
-    """Return the steps of one prediction in a fresh process, of the round that took the least CPU time.
+    """Predict a rung `rounds` times, each time in a fresh process; return the steps that took the least CPU time.
 
-    A first prediction fills all caches and does not count.
+    One more prediction comes before these to fill all caches, and does not count.
     """
     command = [sys.executable, "-m", STEPS_MODULE, kernel, str(size), gpu]
     found = []

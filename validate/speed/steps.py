@@ -1,4 +1,4 @@
-"""Predict one launch and print the CPU time of each step as JSON.
+"""Predicts one launch, and prints the CPU time of each step as JSON.
 
 This runs as a process of its own, `python -m gemmsim_validate.speed.steps tiled 256 h200`, as a process imports each
 module only once. An import that `main` times must not stand at the top of this file.
