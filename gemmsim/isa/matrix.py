@@ -42,5 +42,5 @@ def matrix_multiply(instruction: Instruction) -> MatrixMultiply | None:
 
 
 def matrix_count(modifiers: Collection[str]) -> int:
-    """How many matrices an LDSM or STSM with these modifiers moves: 1, 2 or 4."""
+    """Return how many matrices an LDSM or STSM with these modifiers moves: 1, 2 or 4."""
     return next((int(m) for m in modifiers if m in ("2", "4")), 1)

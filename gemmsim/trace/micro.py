@@ -1,4 +1,4 @@
-"""The executor's own code: each SASS instruction becomes micro-operations, which are rows of a uint32 table.
+"""Defines the executor's own code: each SASS instruction becomes micro-operations, which are rows of a uint32 table.
 
 A warp's state is one array of rows. A row has 32 words, one for each lane. There are rows for registers, uniform
 registers (the same word in every lane), predicates (all ones or zero), convergence barriers, special registers, and the

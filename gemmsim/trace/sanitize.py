@@ -89,7 +89,7 @@ def _of_one_atomic(program: Program, finding: Finding) -> bool:
 
 
 def _compared(swap: Instruction) -> int | None:
-    """The number of the register that a compare-and-swap compares with memory: the operand after the address."""
+    """Return the number of the register that a compare-and-swap compares with memory: the operand after the address."""
     kinds = [operand.kind for operand in swap.operands]
     after = kinds.index(OperandKind.ADDRESS) + 1
     return swap.operands[after].index if after < len(kinds) else None
@@ -109,7 +109,7 @@ def _merged(findings: list[Finding]) -> list[Finding]:
 
 
 def _fault(executor: Executor, shadow: ShadowState, fault: Stopped) -> Finding:
-    """The finding that says what stopped a block."""
+    """Make the finding that says what stopped a block."""
     counters = executor.buffers.counters
     if fault.status == words.DEADLOCK:
         waiting = _waiting(executor, shadow)

@@ -103,8 +103,8 @@ def shift_right(x: Lanes, amount: Lanes) -> Lanes:
 
 @op
 def lea(a: u32, b: u32, shift: imm, negations: imm) -> tuple[u32, pred]:
-    """(a << shift) + b, and the carry of that sum. Bit 0 of `negations` says that the shifted value is to be negated,
-    for which `a` arrives without its sign; bit 1 says that b was negated."""
+    """LEA: (a << shift) + b, and the carry of that sum. Bit 0 of `negations` says that the shifted value is to be
+    negated, for which `a` arrives without its sign; bit 1 says that b was negated."""
     shifted = shift_left(a, shift)
     flipped = (negations & 1).ne(0).select(~shifted, shifted)
     total = zext(flipped) + zext(b) + zext((negations & 1) + (negations >> 1))
@@ -204,7 +204,7 @@ def popc(a: u32) -> u32:
 
 @op
 def flo_u32(a: u32, distance: imm) -> u32:
-    """The number of the leading one's bit or, with .SH, its distance from the top; all ones where there is none."""
+    """FLO: the number of the leading one's bit or, with .SH, its distance from the top; all ones where none is set."""
     zeros = a.count("ctlz")
     place = distance.ne(0).select(zeros, a.lift(31) - zeros)
     return a.eq(0).select(a.lift(0xFFFFFFFF), place)
@@ -228,7 +228,7 @@ def sgxt(a: u32, bits: u32, signed: imm) -> u32:
 
 @op
 def bmsk(a: u32, b: u32, wrap: imm) -> u32:
-    """`b` ones from bit `a` on. .C clamps both at 32, and .W takes them modulo 32."""
+    """BMSK: `b` ones from bit `a` on. .C clamps both numbers at 32, and .W takes them modulo 32."""
     start = wrap.ne(0).select(a & 31, (a < 32).select(a, a.lift(32)))
     size = wrap.ne(0).select(b & 31, (b < 32).select(b, b.lift(32)))
     ones = shift_left(zext(a.lift(1)), zext(size)) - 1

@@ -1,4 +1,4 @@
-"""Which blocks of a launch to execute, and how many others each stands for.
+"""Chooses which blocks of a launch to execute, and how many blocks of the grid each stands for.
 
 Nothing is assumed about a kernel: along each grid axis a few blocks are executed and compared. Two blocks are alike
 when every instruction ran equally often, for equally many threads, with the same access shapes equally often. Interior

@@ -1,4 +1,4 @@
-"""The compiled executor of one thread block: every lane of every warp is executed, and every address is real.
+"""Holds the compiled executor of one thread block, which executes every lane of every warp, with its real addresses.
 
 The warps run one after the other, each up to a barrier or its end (`run_warp.py`). What a warp does is appended to the
 trace buffers.

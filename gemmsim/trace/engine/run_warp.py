@@ -86,7 +86,7 @@ def _count(executed, threads, instruction, count, thread_count):
 def _path_end(sanitizing: bool):
     @subroutine(TRUTH, ADDRESS, ADDRESS, ADDRESS, ADDRESS, INDEX, INDEX, WORD, WORD)
     def end_path(context, warp, registers, op, number, pc, active, mask):
-        """The threads in `mask` leave the path with the threads `active`: they exit, jump, or wait.
+        """Let the threads in `mask` leave the path of the threads `active`, because they exit, jump, or wait.
 
         Those that wait are set aside at the next micro-operation, until the threads that they wait for have come.
         Returns whether the warp continues; PC and ACTIVE are then those of the path that runs next.

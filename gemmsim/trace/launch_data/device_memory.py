@@ -82,7 +82,7 @@ class DeviceMemory:
         self.touched[:] = False
 
     def arrays(self) -> tuple[NDArray | None, ...]:
-        """The arrays as they are now, in the arguments' dtypes and shapes."""
+        """Return for each argument its array as it is now, in its dtype and shape; None for scalars."""
         return tuple(
             None if a is None else self._content[at][: a.nbytes].view(a.dtype).reshape(a.shape)
             for a, at in zip(self._arrays, self._allocation, strict=True)
@@ -131,7 +131,7 @@ def _bytes(array: NDArray) -> NDArray[np.uint8]:
 
 
 def _copied(array: NDArray) -> NDArray[np.uint8]:
-    """The array's bytes in memory of their own, with `_BEYOND` zeros behind them."""
+    """Copy the array's bytes to memory of their own, with `_BEYOND` zeros behind them."""
     content = np.empty(array.nbytes + _BEYOND, np.uint8)
     content[: array.nbytes] = _bytes(array)
     content[array.nbytes :] = 0

@@ -107,7 +107,7 @@ class Context:
         )
 
     def modifiers(self, *allowed: str) -> set[str]:
-        """The instruction's modifiers. Raises GemmsimError for one that is not among `allowed`."""
+        """Return the instruction's modifiers. Raises GemmsimError for one that is not among `allowed`."""
         modifiers = set(self.instruction.modifiers)
         if extra := modifiers - set(allowed):
             raise self.unsupported(f"modifier .{sorted(extra)[0]}")

@@ -1,5 +1,5 @@
-"""What the sanitizing executor checks before each access: bounds and alignment, and in shared memory also races, copies
-that nobody waited for and reads of what nobody wrote.
+"""Checks each access before the sanitizing executor executes it: its bounds and alignment, and in shared memory also
+races, copies that nobody waited for and reads of what nobody wrote.
 
 Shared memory has a shadow. It remembers of each granule (a few bytes, see `shadow`) the last write and two readers of
 different warps. A read is compared with that write, a write with all three. Two accesses that are not ordered

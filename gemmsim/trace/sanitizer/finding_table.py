@@ -1,4 +1,4 @@
-"""The table in which the sanitizing executor writes down its findings."""
+"""Writes the sanitizing executor's findings into a table, whose words `gemmsim.trace.sanitizer.shadow` names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What orders the accesses of a block: barriers, waits for copies, and threads of a warp that meet again.
+"""Keeps track of what orders a block's accesses: barriers, waits for copies, and threads of a warp that meet again.
 
 Each warp has a clock of its own. Of every other warp's clock it knows the value up to which it has seen that warp pass
 a barrier (vector clocks; Flanagan and Freund, PLDI 2009, use them the same way). An access stamped (warp, clock) comes

@@ -88,7 +88,7 @@ class ShadowState:
         return int(self._table[shadow.LOST])
 
     def findings(self) -> list[Finding]:
-        """What was found so far: one finding for each defect and pair of instructions."""
+        """Return what was found so far: one finding for each defect and pair of instructions."""
         rows = self._table[shadow.HEADER_WORDS :].reshape(-1, shadow.FINDING_WORDS)[: len(self._blocks)]
         return [self._finding(row.tolist(), block) for row, block in zip(rows, self._blocks, strict=True)]
 
