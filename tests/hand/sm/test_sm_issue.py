@@ -242,3 +242,12 @@ def test_integer_multiply_uses_both_halves_from_sm_120_on():
 
 def test_half_precision_without_a_pipe_of_its_own_runs_where_fp32_does():
     assert simulate(program(ins("HFMA2"), EXIT)).busy_cycles["fmaheavy"] == 1 / 4  # one of four sub-partitions
+
+
+def test_a_pipe_that_is_never_idle_keeps_the_fraction_of_its_interval():
+    """Every 1.5 cycles: a warp that always has an instruction ready issues in cycles 1, 3, 4, 6, 7, 9, ..."""
+    gpu = replace(GPU, pipes=GPU.pipes | {"alu": pipe("alu", 1.5, 4)})
+    busy = issues(program(*[ins("LOP3", 1)] * 40, EXIT), gpu=gpu).cycles(0)[:40]
+    assert busy == [START + (3 * n + 1) // 2 for n in range(40)]
+    paused = issues(program(*[ins("LOP3", 4)] * 3, EXIT), gpu=gpu).cycles(0)[:3]
+    assert paused == [START, START + 4, START + 8]
