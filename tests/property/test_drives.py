@@ -103,8 +103,9 @@ def launches(draw: st.DrawFn):
     warps = draw(st.integers(1, 9))
     accesses = sum(table.rows["kind"][pc] == Kind.MEMORY for pc in pcs)
     streams = [WarpStream.of(pcs, costs(draw, accesses)) for _ in range(min(warps, 3))]
-    block = [streams[w % len(streams)] for w in range(warps)]
-    blocks = [block] * draw(st.integers(1, 5))
+    turned = draw(st.integers(0, 1))  # whether blocks differ
+    count = draw(st.integers(1, 5))
+    blocks = [[streams[(w + turned * b) % len(streams)] for w in range(warps)] for b in range(count)]
     resident = draw(st.integers(1, 4))
     marks = sorted(draw(st.sets(st.integers(1, len(blocks) * warps * len(pcs)), max_size=2)))
     return gpu, table, blocks, resident, marks, draw(st.booleans())
@@ -197,3 +198,12 @@ def test_lists_without_room_grow(drive, monkeypatch):
         sizes.append((before, state.sm.room.entries))
     assert sizes == [(1024, 1024), (128, 512)]
     same(*totals)
+
+
+@pytest.mark.parametrize("drive", DRIVES.values(), ids=DRIVES)
+def test_of_blocks_that_leave_in_one_cycle_the_first_to_end_makes_room_first(drive):
+    """Blocks 0 and 1, a warp each on sub-partitions 0 and 1, end in the same cycle: the third takes the first's place."""
+    table = instruction_table(program(EXIT), GPU)
+    state = State(table, GPU, Rates.share(GPU, 1, 1e9), [[WarpStream.of([0], [])]] * 3, 2)
+    drive(state)
+    assert [state.sm.blocks[slot].order for slot in (0, 1)] == [2, 1]
