@@ -202,7 +202,7 @@ def test_lists_without_room_grow(drive, monkeypatch):
 
 @pytest.mark.parametrize("drive", DRIVES.values(), ids=DRIVES)
 def test_of_blocks_that_leave_in_one_cycle_the_first_to_end_makes_room_first(drive):
-    """Blocks 0 and 1, a warp each on sub-partitions 0 and 1, end in the same cycle: the third takes the first's place."""
+    """Blocks 0 and 1, a warp each on sub-partitions 0 and 1, end in one cycle: the third takes the first's place."""
     table = instruction_table(program(EXIT), GPU)
     state = State(table, GPU, Rates.share(GPU, 1, 1e9), [[WarpStream.of([0], [])]] * 3, 2)
     drive(state)
