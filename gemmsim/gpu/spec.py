@@ -271,9 +271,9 @@ class GpuSpec:
 
     @property
     def fitted_keys(self) -> tuple[str, ...]:
-        """Keys of the numbers that were fitted to times of launches: with any of them, predicted times are calibrated.
+        """Keys of the numbers that were fitted to measured times of launches.
 
-        Numbers that no calibration of times may move (not `calibratable`) do not count: those were fitted to other
-        records, such as loops of one instruction.
+        If there are any, reports mark the predicted times of this GPU as calibrated. Only `calibratable` numbers are
+        listed. Others with the status "calibrated" were fitted to microbenchmarks, such as loops of one instruction.
         """
         return tuple(key for key, one in self.provenance.items() if one.status == "calibrated" and one.calibratable)

@@ -116,7 +116,10 @@ def split_operands(text: str) -> list[str]:
 
 
 def _merge_halves(opcode: str, words: list[str]) -> list[str]:
-    """Join the two 16-bit literals that packed half instructions print for one 32-bit field to one word, "1,-2"."""
+    """Merge two neighbouring literals into one operand's text: "1" and "-2" become "1,-2".
+
+    Packed half instructions print a 32-bit immediate as two 16-bit literals.
+    """
     merged: list[str] = []
     for word in words:
         packed = opcode.startswith("H") and merged and _FLOAT.fullmatch(word) and _FLOAT.fullmatch(merged[-1])

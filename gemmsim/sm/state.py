@@ -222,7 +222,7 @@ class State:
         ports["first"] = 0
 
     def bytes_of_spec(self) -> bytes:
-        """Return a copy of what no simulation may change, to be compared with what it is later."""
+        """Return a copy of the bytes of the `Spec`: simulations must not change it, so copies taken later are equal."""
         return self._spec.tobytes() + self._intervals.tobytes()
 
     @property

@@ -82,7 +82,10 @@ def grouped(judged: Iterable[Judged], key: Callable[[Judged], str]) -> dict[str,
 
 
 def ladder_of(row: Judged) -> str:
-    """Return the name of a case's ranking, whose cases share GPU, clocks, type, size, kind of time and source."""
+    """Return the name of the group of cases in which the kernels of a case are ranked by their time.
+
+    The cases of a group share GPU, clocks, data type, size, the way of timing and the source of the measurement.
+    """
     data = row.case.data
     where = data["source"]["url"] + data["source"].get("where", "") if "source" in data else ""
     parts = (row.case.gpu, *data.get("settings", ()), row.case.dtype, row.case.size, row.time_way, where)

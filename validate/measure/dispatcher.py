@@ -21,7 +21,10 @@ _SECTION = struct.Struct("<IIQQQQ")  # sh_name, sh_type, sh_flags, sh_addr, sh_o
 def dispatcher_check(
     case: Mapping[str, Any], cubin: bytes, host: Host, arrays: Mapping[str, Any], gpu: Any
 ) -> dict[str, Any]:
-    """Compile and launch the function of a case's rung through numba, and return the record's `dispatcher`.
+    """Compare numba's own compilation of a case's kernel with the code that gemmsim simulates.
+
+    The kernel is compiled and launched as a user of numba would do it. The outcome stands in the record's field
+    `dispatcher`.
 
     A kernel that takes bf16 is compiled but not launched, as NumPy has no such type to tell numba of.
 

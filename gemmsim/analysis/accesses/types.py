@@ -1,4 +1,8 @@
-"""The types of what drawings show: single accesses, lane by lane, and one block's way through its arrays."""
+"""Data classes behind the drawings of memory accesses.
+
+They hold single accesses, with the address of each lane, and which part of each array one block touches in each
+iteration of its loop over K.
+"""
 
 from __future__ import annotations
 

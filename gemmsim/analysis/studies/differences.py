@@ -169,7 +169,7 @@ def waiting(pair: Pair) -> Cause | None:
 
 
 def resident_warps(pair: Pair) -> Cause | None:
-    """Finds more warps to issue from, which helps where warps wait."""
+    """Tell whether the faster kernel has more warps on an SM, so that others can issue while some wait."""
     if pair.fast.warps <= pair.slow.warps:
         return None
     weight = pair.slow.kernel_us * (1 - pair.slow.warps / pair.fast.warps) * pair.idle

@@ -75,8 +75,8 @@ class ShapeLines:
 class L1Replay:
     """What the L1 caches did with each request.
 
-    Several members of `ResidentGroups` may make the same request. The first two are sums over these members, each
-    counted as often as its `times` says.
+    Several members of `ResidentGroups`, each of which stands for `times` equal ones, may make the same request. Then
+    `hits` and `l2_requests` are sums over these members, weighted by their `times`.
 
     hits         int64 [requests] sectors that hit
     l2_requests  int64 [requests] lines asked of L2

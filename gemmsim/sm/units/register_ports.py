@@ -52,7 +52,10 @@ class RegisterPorts(Record):
 
 
 def dispatch_blocked_before(ports: RegisterPorts, cycle: int) -> int:
-    """Return the cycles before `cycle` in which the ports let nothing issue; `cycle` is not before the last issue."""
+    """Return how many cycles, from the start up to `cycle`, the ports have let nothing issue.
+
+    `cycle` must not lie before the last issue.
+    """
     return ports.blocked_cycles - max(0, ports.next_free - cycle)
 
 
@@ -63,8 +66,10 @@ def hold_issue(ports: RegisterPorts, cycles: int, now: int) -> None:
 
 
 def read_registers(ports: RegisterPorts, row: Instruction, rank: int, now: int) -> None:
-    """Read the operands of an instruction that the warp of `rank` issues in cycle `now`. What does not fit into the
-    instruction's windows holds up the next issue.
+    """Book the reads of an instruction that a warp issues in cycle `now`; `rank` names the warp.
+
+    The operands must be read within the instruction's window of a few cycles (`row.window`). Reads that take longer
+    hold up the next issue.
     """
     even, odd, uniform = 0, 0, row.uniform_rows
     for slot in range(3):

@@ -225,7 +225,7 @@ class Context:
         return Source(self.zero)
 
     def scratch(self, number: int) -> Source:
-        """Return temporary row `number` as a source; operations on register pairs read the next row too."""
+        """Return the temporary register `number` as a source; an operation on 64-bit pairs also reads the next one."""
         return Source(self.temporary + number)
 
     # Emission
