@@ -72,11 +72,11 @@ class Simulator:
         self.notes: list[str] = []
 
     def instructions(self, blocks: int) -> int:
-        """How many warp instructions `blocks` blocks execute from their beginning to their end."""
+        """Return how many warp instructions `blocks` blocks execute from their beginning to their end."""
         return sum(self._length(warp) for block in self._pick(blocks) for warp in block)
 
     def fits(self, blocks: int, resident: int, budget: int) -> bool:
-        """Whether `run` simulates `blocks` blocks in full, or at least with their loops cut."""
+        """Return whether `run` simulates `blocks` blocks in full, or at least with their loops cut."""
         total = self.instructions(blocks)
         return total <= budget or self._cut(self._pick(blocks), resident, budget) is not None
 

@@ -30,7 +30,7 @@ def engine_for(wanted: str, instructions: int, observed: bool) -> str:
 
 
 def drive(state: State, engine: str, observer: Observer | None = None) -> None:
-    """Simulate all blocks of `state`, which is at its beginning, with `engine`, "simpy" or "native"."""
+    """Simulate all blocks of `state` with `engine`, "simpy" or "native". None may have been simulated yet."""
     if engine == "native":
         run(state)
         return

@@ -1,4 +1,4 @@
-"""What the issue stage must know of each static instruction of a program, worked out once: rows of `Instruction`."""
+"""Works out what the units of the SM must know of each static instruction of a program: rows of `Instruction`."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def _middle(loop: Loop) -> int:
 
 
 def _runs(pcs: NDArray[np.int32], starts: NDArray[np.intp]) -> list[Loop]:
-    """Find maximal runs of equal iterations; iteration i has the positions [starts[i], starts[i + 1]) of `pcs`."""
+    """Find the longest runs of equal iterations: iteration i has the positions [starts[i], starts[i + 1]) of `pcs`."""
     lengths = np.diff(starts)
     edges = [0, *(np.flatnonzero(np.diff(lengths)) + 1).tolist(), len(lengths)]
     loops = []

@@ -13,7 +13,7 @@ from gemmsim.sm.units.scheduler import turn
 
 
 def run(state: State) -> None:
-    """Simulate all blocks of `state`, which is at its beginning."""
+    """Simulate all blocks of `state`, of which nothing may have been simulated yet."""
     loop = native("native_drive", "run_blocks")
     while loop(state.sm) == 0:
         state.grow()
@@ -65,7 +65,8 @@ def run_blocks(sm: Sm) -> int:
 
 
 def _leaving(sm: Sm, now: int) -> int:
-    """Return the place of the block that leaves at `now`: of several, the one that ended first; -1 if none leaves."""
+    """Return the index in `sm.blocks` of the block that leaves in cycle `now`, -1 if none does. Where several leave, it
+    is the one that ended first."""
     first = -1
     for slot in range(sm.resident):
         block = sm.blocks[slot]

@@ -1,4 +1,4 @@
-"""Watching the SimPy model: what an observer of one SM is told, as it becomes known."""
+"""Defines the observer of one SM: the SimPy model calls its methods as soon as it knows what happens."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ LEVELS = ("shared memory", "L1", "L2", "DRAM")
 
 
 class Observer:
-    """Is told what happens on the SM, and does nothing with it. Derive a class and override what is wanted.
+    """An observer is told what happens on the SM. This one does nothing: derive a class and override what is wanted.
 
     warp         the warp's slot on the SM; the warps of later blocks reuse the slots of those that have left
     instruction  static index

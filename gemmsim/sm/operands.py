@@ -1,4 +1,4 @@
-"""Which registers an instruction reads and writes, as the register file's ports see it."""
+"""Works out which registers an instruction reads and writes, in the terms of the register file's ports."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def two_passes(instruction: Instruction) -> bool:
 
 
 def windows(instruction: Instruction, port: str, registers: RegisterFile) -> tuple[int, int]:
-    """Return the number of cycles within which `instruction` reads its registers, and that for its uniform registers.
+    """Return how many cycles `instruction` has to read its registers, and how many to read its uniform registers.
 
     A vector instruction has one cycle for its uniform operand: with two, one warp would be up to 6 % quicker through
     loops of the coalesced kernel than an H200 is (own microbenchmark, 32 instructions in a row; with one, 0 to 1 %).
@@ -50,7 +50,7 @@ def windows(instruction: Instruction, port: str, registers: RegisterFile) -> tup
 
 
 def uniform_rows(instruction: Instruction, registers: RegisterFile) -> int:
-    """How many rows of uniform registers `instruction` reads."""
+    """Return how many rows of four uniform registers (UR4 to UR7) `instruction` reads."""
     sources = [o.index for o in instruction.operands[1:] if o.kind == OperandKind.UNIFORM_REGISTER and o.index >= 0]
     return len({index // registers.uniform_row_registers for index in sources})
 

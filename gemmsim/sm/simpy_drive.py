@@ -32,7 +32,7 @@ class _Turn(simpy.Event):
 
 
 class SimpyDrive:
-    """One run of `state`, which is at its beginning; `observer` is told what happens as it becomes known."""
+    """One run of `state`, of which nothing may have been simulated yet; `observer` is told what happens on the SM."""
 
     def __init__(self, state: State, observer: Observer | None = None) -> None:
         self._state, self._observer = state, observer
@@ -53,7 +53,7 @@ class SimpyDrive:
         self._env.run()
 
     def _block_scheduler(self) -> Process:
-        """The process that starts each block of the grid, in order, when a place is vacant."""
+        """The SimPy process that starts the blocks of the grid in order, each as soon as the SM has room for it."""
         for _ in range(self._state.sm.grid_blocks):
             slot: int = yield self._vacant.get()
             self._start_block(slot, int(self._env.now))
@@ -91,7 +91,7 @@ class SimpyDrive:
                 process.interrupt()
 
     def _vacate(self) -> None:
-        """Let the places of blocks that have ended become vacant when the blocks' stores have left the SM."""
+        """Make room for later blocks: a place is vacant once its block has ended and its stores have left the SM."""
         sm = self._state.sm
         while self._ended < sm.ended:
             end, slot = sm.block_ends[self._ended], sm.ended_slots[self._ended]

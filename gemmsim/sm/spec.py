@@ -1,4 +1,4 @@
-"""What the SM model needs of a GPU, each number converted once. A simulation reads these numbers and changes none."""
+"""Converts what a GPU file says into the numbers that the SM model needs. No simulation changes these numbers."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Spec(Record):
 
 
 def spec_of(gpu: GpuSpec, rates: Rates, oldest_block_first: bool, intervals_at: int) -> NDArray[np.void]:
-    """Fill one record `Spec`.
+    """Return a GPU's `Spec`, as an array of one record.
 
     intervals_at  address of the pipes' issue intervals (float64, in the order of `gpu.pipes`)
     """

@@ -1,4 +1,4 @@
-"""The memory of one simulation: the records that the functions of `units` work on, laid out and filled."""
+"""Allocates and fills the memory of one simulation: the records that the functions of `units` work on."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ class State:
         )
 
     def _lay_out_lists(self) -> None:
-        """Allocate the lists that have no bound of their own, each with room for `room.entries` entries."""
+        """Allocate the lists whose length nothing bounds, with room for `room.entries` entries each."""
         entries = int(self._room["entries"][0])
         self._gaps = np.zeros((len(self._servers), entries, 2))
         self._outstanding = np.zeros((len(self._warps), SCOREBOARDS, entries), np.int64)
@@ -208,7 +208,7 @@ class State:
         self._units["write_ports"]["returns"] = row_addresses(self._returns)
 
     def grow(self) -> None:
-        """Make the lists four times as long where `room.short` says so; what they hold stays."""
+        """Make the lists that `_lay_out_lists` allocates four times as long if `room.short` says so. Entries stay."""
         if not self._room["short"][0]:
             return
         gaps, outstanding, returns = self._gaps, self._outstanding, self._returns
@@ -222,7 +222,7 @@ class State:
         ports["first"] = 0
 
     def bytes_of_spec(self) -> bytes:
-        """Return a copy of the bytes of the `Spec`: simulations must not change it, so copies taken later are equal."""
+        """Return a copy of the bytes of the `Spec`. Simulations must not change these: later copies are equal."""
         return self._spec.tobytes() + self._intervals.tobytes()
 
     @property
@@ -234,7 +234,7 @@ class State:
 
     @property
     def lists_short(self) -> memoryview:
-        """The memory of `Room.short`: int64 [1]."""
+        """The memory of the field `Room.short`, as an array int64 [1]."""
         return self._room["short"].data
 
     def take_events(self) -> list[tuple[int, ...]]:
@@ -246,14 +246,14 @@ class State:
 
     @property
     def totals(self) -> Totals:
-        """What has been counted so far; `cycles` is when the last of the blocks that have ended left."""
+        """Return what has been counted so far; `cycles` is when the last of the blocks that have ended left."""
         ends = np.sort(self._block_ends[: self.sm.ended]).astype(np.float64)
         data = float(self._servers["busy_cycles"][SERVERS.index("data")])
         return self._totals(float(ends[-1]), ends, self._stall_cycles, self._executed, self._pipes["issued"], data)
 
     @property
     def snapshots(self) -> list[Totals]:
-        """The totals at each of the marks that were reached, in order."""
+        """Return the totals at each of `marks` that was reached, in order."""
         return [
             self._totals(
                 float(snapshot["cycles"]),

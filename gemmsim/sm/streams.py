@@ -46,7 +46,7 @@ class WarpStream:
     """The instructions that a warp executes.
 
     pcs    int32 [executed] static instruction indices
-    costs  int64 [accesses, fields of RecordCycles], in order, a row for each instruction on the memory path
+    costs  int64 [accesses, fields of RecordCycles] a row for each memory instruction that it executes, in order
     """
 
     pcs: NDArray[np.int32]

@@ -62,7 +62,7 @@ class Timeline:
 
 
 class Recorder(Observer):
-    """Collects a Timeline of one run of a `State`."""
+    """The observer that collects a `Timeline` of one run of a `State`."""
 
     def __init__(self) -> None:
         self._live: dict[int, _Stay] = {}  # by slot

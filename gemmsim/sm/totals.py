@@ -1,4 +1,4 @@
-"""Totals of a simulation of one SM, which can be added and scaled."""
+"""Defines what a simulation of one SM counts, and adds multiples of such counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of the SM model, `Timing`, and the names of the stall reasons in it."""
+"""Defines `Timing`, the result of the SM model, and the names of the stall reasons in it."""
 
 from __future__ import annotations
 

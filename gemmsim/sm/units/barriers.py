@@ -18,7 +18,7 @@ _BARRIER = int(Reason["BARRIER"])
 
 
 def arrive(sm: Sm, warp: Warp, row: Instruction, now: int) -> None:
-    """A warp issues the barrier instruction `row` in cycle `now`. The SM counts arrivals one after another."""
+    """Let a warp arrive that issues the barrier instruction `row` in cycle `now`. The SM counts arrivals one by one."""
     counted = book(sm.arrivals, now, float(now), sm.spec.arrival_cycles) + sm.spec.arrival_cycles
     block = sm.blocks[warp.block]
     block.arrived[row.barrier] += 1
@@ -52,7 +52,7 @@ def open_if_complete(sm: Sm, block: Block, slot: int, barrier: int, expected: in
 
 
 def _go_on(sm: Sm, warp: Warp) -> None:
-    """Let a warp go on whose next instruction could not pass the barrier that has just opened."""
+    """Let a warp go on: its next instruction had to wait for the barrier that has just opened."""
     hold_until(sm, warp, _BARRIER, warp.opens)
     wait_for_scoreboards(sm, warp, sm.instructions[warp.pc])
     warp.state = WAITING

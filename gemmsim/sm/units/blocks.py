@@ -61,7 +61,7 @@ def _start_warp(sm: Sm, block: int, slot: int, stream: int, now: int) -> None:
 
 
 def fetch_for(sm: Sm, warp: Warp, line: int, now: int) -> None:
-    """Fetch `line`, another line of code, on which the warp's next instruction is; it waits until the line is there."""
+    """Fetch `line`, the line of code with the warp's next instruction, and let the warp wait until it is there."""
     warp.line = line
     hold_until(sm, warp, _NO_INSTRUCTION, ceil(fetch_line(sm.spec, sm.cache, line, now)))
 

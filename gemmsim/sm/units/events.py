@@ -50,7 +50,7 @@ def level_of(cost: AccessCost) -> int:
 
 
 def take_snapshot(sm: Sm, now: int) -> None:
-    """Keep the totals so far, because as many instructions have issued as `next_snapshot` says."""
+    """Keep what has been counted so far as a `Snapshot`: `next_snapshot` instructions have now issued."""
     snapshot = sm.snapshots[sm.snapshots_taken]
     snapshot.cycles = now
     snapshot.data_busy_cycles = sm.memory.data.busy_cycles

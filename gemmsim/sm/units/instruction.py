@@ -1,4 +1,4 @@
-"""What the units must know of each static instruction. `gemmsim.sm.instructions` works it out, once a program."""
+"""Defines the record that tells the units of the SM about a static instruction. `gemmsim.sm.instructions` fills it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ReadMode(IntEnum):
 
 
 class Instruction(Record):
-    """One static instruction. A truth value is 0 or 1; -1 stands for no register or no scoreboard.
+    """What the units must know of one static instruction. Truth values are 0 or 1; -1 means no register or scoreboard.
 
     port                 number of the port that must be free when it issues (see `pipes.Port`)
     kind                 a `Kind`
@@ -62,7 +62,7 @@ class Instruction(Record):
     passes_barrier       whether it may issue while the barrier that its warp has come to is not open yet
     even_results, odd_results, pair_results  how many registers it writes at a fixed time: to the even bank, to the odd
                          bank, and in pairs to both at once
-    even_returns, odd_returns, pair_returns  how many registers it writes so when the data that it loads is there
+    even_returns, odd_returns, pair_returns  how many registers of each such kind a load writes when its data arrives
     hit_latency_cycles   cycles from load to use, where it hits L1 or is in shared memory
     narrow_latency_cycles  of a load from shared memory: cycles from load to use of a 32-bit load that takes one
                          wavefront; 0 of others

@@ -70,7 +70,7 @@ def _load(spec: Spec, cache: InstructionCache, line: int, asked: float) -> float
 
 
 def _evict(stamps: Ints, lines: int) -> None:
-    """Forget the line whose stamp is the oldest."""
+    """Evict the least recently used of the lines that one level holds: set its stamp, the lowest above 0, to 0."""
     oldest = -1
     for line in range(lines):
         if stamps[line] > 0 and (oldest < 0 or stamps[line] < stamps[oldest]):

@@ -50,7 +50,7 @@ def issue(sm: Sm, part: SubPartition, number: int, warp: Warp, now: int) -> None
 
 
 def _explain_delay(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: int) -> None:
-    """Tell by stall intervals why the warp, ready since `warp.ready`, issues only in cycle `now`.
+    """Tell the observer, as stall intervals, why the warp, ready since `warp.ready`, issues only in cycle `now`.
 
     What held it (its pipe, the register ports, another warp that was chosen) can alternate from cycle to cycle; such a
     stretch is told as one interval a reason, in that order.

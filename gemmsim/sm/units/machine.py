@@ -27,7 +27,7 @@ class Stream(Record):
 
 
 class Warp(Record):
-    """A place for a warp on the SM, and the warp that is there.
+    """One of the SM's places for warps, and the warp that occupies it.
 
     slot, block          the number of its place, and of its block's place
     state                GONE, WAITING, ELIGIBLE or AT_BARRIER
@@ -35,7 +35,7 @@ class Warp(Record):
                          accesses of it have issued
     pc, port             static index of its next instruction, and the port where that issues
     ready                first cycle at which the warp's own state lets it issue
-    rank                 a number below that of every older warp
+    rank                 a number that names the warp on its SM, below that of every older warp
     issued               cycle of the last issue that counts for whose turn it is, -1 before the first
     line                 line of code that its last fetched instruction is on
     blocked_before       cycles before `ready` for which `port` was blocked
@@ -79,11 +79,11 @@ class Warp(Record):
 
 
 class Block(Record):
-    """A place for a block, and the block that is there.
+    """One of the SM's places for blocks, and the block that occupies it.
 
     live      how many of its warps have not ended
     end       the latest cycle at which one of its warps that have ended leaves the SM
-    order     its place in the order of blocks: the warps of the block with the lowest go first
+    order     its priority: warps of the block with the lowest `order` issue first
     leaves    cycle at which its place is free, NEVER while it runs
     left      how many blocks had ended before it
     arrived   how many of its warps have arrived at each barrier
@@ -104,7 +104,7 @@ class SubPartition(Record):
     """One of an SM's sub-partitions.
 
     wakes         the cycle at which its scheduler looks again for something to issue
-    last_rank     rank of the warp that issued last
+    last_rank     `Warp.rank` of the warp that issued last
     last_issue    the cycle of that issue
     address_free  the cycle from which its address unit takes the next memory instruction
     """
@@ -120,7 +120,7 @@ class SubPartition(Record):
 
 
 class MemoryPath(Record):
-    """What all sub-partitions share: the queue before L1, the stages of L1, and this SM's shares of L2 and DRAM.
+    """The memory path that all sub-partitions share: the queue before L1, L1's stages, this SM's shares of L2 and DRAM.
 
     entrance        the entrance of the shared queue, which takes one request at a time
     handed_over     cycles at which the last requests left the shared queue, one for each of its entries: a ring from
@@ -147,7 +147,7 @@ class MemoryPath(Record):
 
 
 class Snapshot(Record):
-    """The totals in cycle `cycles`, in which the `at`-th instruction issued."""
+    """What had been counted when the `at`-th instruction issued, in cycle `cycles`."""
 
     at: int
     cycles: int
@@ -158,7 +158,7 @@ class Snapshot(Record):
 
 
 class Event(Record):
-    """Something that an observer is told.
+    """One message to the observer.
 
     kind         STARTED, ISSUED, STALLED, ACCESSED or ENDED (see `events`)
     begin, end   the cycles [begin, end) of which it tells

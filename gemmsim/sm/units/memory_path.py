@@ -25,7 +25,8 @@ def request(
     arriving: Ints,
     now: int,
 ) -> None:
-    """Send an instruction that issues in cycle `now` on its way: sets `release`, `sources_read` and `done` of the warp.
+    """Send a memory instruction that issues in cycle `now` to L1 and beyond, and set when it will be done: `release`,
+    `sources_read` and `done` of the warp.
 
     arriving  `Block.arriving` of the warp's block: when the data of each fetch is in L1. A load whose fetch another one
               has asked L2 for finds the data there, and waits until then.
@@ -160,7 +161,7 @@ def _write_behind(spec: Spec, memory: MemoryPath, sent: float, l2_sectors: int, 
 
 
 def flush(spec: Spec, memory: MemoryPath, now: float) -> None:
-    """Flush through the data stage what was accessed before the barrier that opens now; nobody waits for that.
+    """Book a flush of the data stage, for the accesses before a barrier that opens in cycle `now`; nobody waits for it.
 
     Barriers of several blocks that open at about the same time share a flush. Where nothing was accessed since the last
     flush, there is none.

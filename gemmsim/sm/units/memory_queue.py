@@ -21,8 +21,8 @@ class MemoryQueue(Record):
 
 
 def hold_entry(spec: Spec, queue: MemoryQueue, port: Port, release: int, now: int) -> None:
-    """Hold an entry for an instruction that issues in cycle `now`, until `release`, which is not before the release of
-    any earlier entry.
+    """Hold an entry from cycle `now`, in which its instruction issues, until cycle `release`. The release must not lie
+    before that of any earlier entry.
     """
     room = spec.queue_entries + 1
     while queue.length > 0 and queue.releases[queue.first] <= now:

@@ -48,7 +48,7 @@ class Pipes(Record):
 
 
 def blocked_before(port: Port, cycle: int) -> int:
-    """Return the blocked cycles of a port before `cycle`, which is not before the last issue through it."""
+    """Return in how many cycles before `cycle`, which must not lie before its last issue, the port was blocked."""
     return port.blocked_cycles - max(0, port.free_at - cycle)
 
 
@@ -60,7 +60,7 @@ def block_until(port: Port, now: int, cycle: int) -> None:
 
 
 def take_pipe(spec: Spec, unit: Pipes, number: int, slots: float, now: int) -> None:
-    """Issue at cycle `now` into the first pipe of port `number` that is free, for `slots` of its issue intervals."""
+    """Occupy a pipe of port `number`, the first that is free in cycle `now`, for `slots` of its issue intervals."""
     port = unit.ports[number]
     for i in range(port.pipes):
         chosen = port.first if i == 0 else port.second

@@ -39,7 +39,7 @@ class RegisterPorts(Record):
     even_free, odd_free, uniform_free  the cycle at which each port has read all that was asked of it
     next_free       first cycle at which the next instruction may issue
     blocked_cycles  cycles up to `next_free` in which none could issue, because of these ports
-    reused          [slots, banks, 2] of the operand that is kept for reuse: the rank of its warp (0: none is kept), and
+    reused          [slots, banks, 2] of each operand kept for reuse: `Warp.rank` of its warp (0: none is kept), and
                     its register
     """
 
@@ -66,10 +66,10 @@ def hold_issue(ports: RegisterPorts, cycles: int, now: int) -> None:
 
 
 def read_registers(ports: RegisterPorts, row: Instruction, rank: int, now: int) -> None:
-    """Book the reads of an instruction that a warp issues in cycle `now`; `rank` names the warp.
+    """Book the register reads of the instruction `row`, issued in cycle `now` by the warp whose `Warp.rank` is `rank`.
 
-    The operands must be read within the instruction's window of a few cycles (`row.window`). Reads that take longer
-    hold up the next issue.
+    The instruction has `row.window` cycles in which to read its operands. Reads that take longer hold up the next
+    issue.
     """
     even, odd, uniform = 0, 0, row.uniform_rows
     for slot in range(3):

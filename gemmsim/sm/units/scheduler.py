@@ -27,7 +27,7 @@ _NOBODY = 1  # no warp has this rank: ranks are below 0
 
 
 def turn(sm: Sm, number: int, now: int) -> int:
-    """Let sub-partition `number` issue one instruction in cycle `now`, if it can; returns `sm.attention`."""
+    """Let sub-partition `number` issue one instruction in cycle `now`, if it can, and return `sm.attention`."""
     part = sm.sub_partitions[number]
     sm.attention = 0
     chosen = _choose(sm, part, number, now)
@@ -41,7 +41,7 @@ def turn(sm: Sm, number: int, now: int) -> int:
 
 
 def _choose(sm: Sm, part: SubPartition, number: int, now: int) -> int:
-    """Return the place of the warp that issues in cycle `now`, -1 where none can."""
+    """Return the index in `sm.warps` of the warp that issues in cycle `now`, -1 where none can."""
     chosen = -1
     next_free = part.read_ports.next_free
     greedy = part.last_rank if now == max(part.last_issue + 1, next_free) else _NOBODY
@@ -60,9 +60,9 @@ def _choose(sm: Sm, part: SubPartition, number: int, now: int) -> int:
 
 
 def _goes_before(sm: Sm, warp: Warp, other: Warp, greedy: int) -> bool:
-    """Whether `warp` goes before `other`, where both can issue.
+    """Return whether `warp` issues before `other`, where both can.
 
-    greedy  rank of the warp that goes on because it issued last, or _NOBODY
+    greedy  `Warp.rank` of the warp that goes on because it issued last, or _NOBODY
     """
     if warp.rank == greedy or other.rank == greedy:
         return warp.rank == greedy

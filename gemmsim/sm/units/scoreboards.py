@@ -1,4 +1,4 @@
-"""Scoreboards: what a warp waits for before it may issue."""
+"""Holds scoreboards for operations that are under way, and lets warps wait for them."""
 
 from __future__ import annotations
 

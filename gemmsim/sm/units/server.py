@@ -16,7 +16,7 @@ RESERVE = 64  # free entries with which a list that has no bound of its own goes
 
 
 class Room(Record):
-    """How long the lists are that have no bound of their own.
+    """How long those lists of a simulation are whose length nothing bounds, such as `Server.bounds`.
 
     entries  how many entries each such list has room for
     short    1 where a list has fewer than RESERVE of them left, so that all must grow before the next turn
@@ -45,9 +45,9 @@ class Server(Record):
 
 
 def book(server: Server, now: int, arrival: float, cycles: float) -> float:
-    """Book a request that reaches the unit at `arrival` and occupies it for `cycles`, and return when it begins.
+    """Book a request that reaches the unit at cycle `arrival` and occupies it for `cycles`. Return when it begins.
 
-    No later call has an earlier `now`, and no arrival comes before its `now`: gaps that end by then are forgotten.
+    `now` must not lie before that of an earlier call, nor after `arrival`. Idle gaps that end by `now` are forgotten.
     """
     server.busy_cycles += cycles
     while server.gaps > 0 and server.bounds[2 * server.first + 1] <= now:
@@ -68,7 +68,7 @@ def book(server: Server, now: int, arrival: float, cycles: float) -> float:
 
 
 def _fill(server: Server, gap: int, begin: float, end: float) -> None:
-    """Take [begin, end) out of a gap: what is left of it before and behind stays."""
+    """Take the cycles [begin, end) out of idle gap `gap`. What is left of the gap before and behind them stays."""
     left, right = server.bounds[2 * gap] < begin, end < server.bounds[2 * gap + 1]
     last = server.first + server.gaps
     if left and right:

@@ -1,4 +1,4 @@
-"""Register file write ports: what loads return is written when no instruction writes.
+"""Register file write ports: loaded data is written in cycles in which no instruction writes its result.
 
 Each of a sub-partition's two banks, even and odd registers, takes one register a cycle. Instructions of fixed latency
 come first: what a load returns waits for cycles in which its bank is free, one a register, or one a pair for loads of
@@ -21,7 +21,7 @@ from gemmsim.sm.units.server import RESERVE, Room
 
 
 class LoadReturn(Record):
-    """What a load still has to write from cycle `ready` on: registers of one bank, or pairs of both at once."""
+    """What a load has yet to write from cycle `ready` on: registers of one bank, or pairs that take both banks."""
 
     ready: int
     even: int
@@ -78,7 +78,7 @@ def write_results(spec: Spec, ports: WritePorts, row: Instruction, now: int) -> 
 
 
 def _write_between(ports: WritePorts, cursor: int, at: int) -> None:
-    """Let loads write in the cycles from `cursor` to before `at`, in which no instruction writes."""
+    """Let loads write in the cycles [`cursor`, `at`). No instruction may write its result in these."""
     for n in range(ports.count):
         entry = ports.returns[(ports.first + n) % ports.room.entries]
         cursor = max(cursor, entry.ready)
@@ -93,7 +93,7 @@ def _write_between(ports: WritePorts, cursor: int, at: int) -> None:
 
 
 def _write_beside(ports: WritePorts, row: Instruction, at: int) -> None:
-    """Let loads write in cycle `at` to the banks that the instruction `row`, which writes then, leaves free."""
+    """Let loads write in cycle `at` to the banks that the result of `row`, written then, leaves free."""
     even_free, odd_free = row.even_results + row.pair_results == 0, row.odd_results + row.pair_results == 0
     for n in range(ports.count):
         entry = ports.returns[(ports.first + n) % ports.room.entries]
