@@ -1,4 +1,4 @@
-"""Defines `Evidence`, the outputs of all stages for one launch. All else in this package is concluded from it."""
+"""Defines `Evidence`, the outputs of all stages for one launch. The rest of this package draws conclusions from it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Evidence:
     dynamic_shared_bytes  dynamic shared memory of a block
     executed              warp-level executions of each static instruction over the whole launch, parallel to
                           `program.instructions`
-    traffic               one row for each memory instruction that was executed
+    traffic               one `InstructionTraffic` for each memory instruction that was executed
     counters              Nsight Compute's metric name -> value; provenance has the same keys
     warm_caches           whether L2 held at the start what an identical launch had left in it
     """
@@ -58,7 +58,7 @@ class Evidence:
 
     @property
     def l2_sectors(self) -> float:
-        """Sectors that all memory instructions moved between L1 and L2."""
+        """Number of sectors that all memory instructions moved between L1 and L2."""
         return float(sum(row.l2_sectors for row in self.traffic))
 
     @property

@@ -1,4 +1,4 @@
-"""Defines what is concluded from a launch: its bottleneck, advice, and whether its result is right."""
+"""Defines the classes of what is concluded from a launch: its bottleneck, advice, and whether its result is right."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from dataclasses import dataclass
 class Bottleneck:
     """What holds a launch back.
 
-    kind       one of those that `find_bottleneck` names
+    kind       one of the kinds that the docstring of `find_bottleneck` lists
     sentence   one line, with the numbers that say so
-    share_pct  how much of its peak the limiting or busiest unit reaches; for "launch" the overhead's share of the time
+    share_pct  percent of its peak that the limiting or busiest unit reaches; for the kind "launch", percent of the time
+               that launch overhead takes
     """
 
     kind: str
@@ -21,7 +22,7 @@ class Bottleneck:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """One thing to change.
+    """One change of the kernel or launch that is advised.
 
     rule      name of the function that found it
     title     the problem, one line

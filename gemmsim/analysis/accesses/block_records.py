@@ -1,4 +1,7 @@
-"""Takes the memory records of one block from a trace, and says where the launch's arrays lie in device memory."""
+"""Takes the memory records of one block from a trace, and says in which array of the launch each record falls.
+
+A record is one execution of one memory instruction by one warp, as the trace keeps it.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from gemmsim.trace.types import Launch, WarpTrace
 
 @dataclass(frozen=True)
 class BlockRecords:
-    """The memory records of one block, in the order of the trace. Arrays are int64 [records].
+    """The memory records of one block, in the order of the trace. Every field but `first` is an int64 array [records].
 
     first       index of the block's first record in the trace
     warp        index of the warp in the block
@@ -39,17 +42,17 @@ class BlockRecords:
     occurrence: NDArray[np.int64]
 
     def where(self, chosen: NDArray[np.bool_]) -> BlockRecords:
-        """The records that are chosen; `chosen` is bool [records]."""
+        """Return only the records at which `chosen`, bool [records], is true."""
         arrays = (self.warp, self.pc, self.pattern, self.base, self.shape, self.occurrence)
         return BlockRecords(self.first, *(array[chosen] for array in arrays))
 
 
 @dataclass(frozen=True)
 class ArrayRecords:
-    """The records of one block that fall in array arguments. Arrays are int64 [records] unless said otherwise.
+    """The records of one block that access array arguments. Fields are int64 [records] unless said otherwise.
 
-    array   index of the argument among the array arguments
-    start   byte address of that array
+    array   index of the accessed array in `Arrays.arguments`
+    start   byte address at which that array starts
     width   bytes that each lane accesses
     load    bool; False for stores and atomics
     """
@@ -63,14 +66,14 @@ class ArrayRecords:
 
 @dataclass(frozen=True)
 class Arrays:
-    """The array arguments of a launch. `start` and `stop` are their byte addresses, int64 [arrays]."""
+    """The array arguments of a launch. Each lies at byte addresses [start, stop), which are int64 [arrays]."""
 
     arguments: tuple[ArrayArgument, ...]
     start: NDArray[np.int64]
     stop: NDArray[np.int64]
 
     def holding(self, address: int) -> int | None:
-        """Index of the array in which an address falls, None where it falls in none."""
+        """Return the index of the array that holds the byte `address`, None where no array holds it."""
         found = np.flatnonzero((self.start <= address) & (address < self.stop))
         return int(found[0]) if len(found) else None
 
@@ -78,7 +81,7 @@ class Arrays:
 def arrays_of(
     launch: Launch, pointers: Sequence[int | None], check: GemmCheck | None, sizes: tuple[int, int, int] | None
 ) -> Arrays:
-    """The array arguments of a launch; the other parameters are those of `sample_accesses`."""
+    """Find the array arguments of a launch. `sample.sample_accesses` describes the other parameters."""
     names: dict[int, str] = {}
     shapes: dict[int, tuple[int, int]] = {}
     if check:
@@ -103,7 +106,10 @@ def arrays_of(
 
 
 def heaviest(trace: WarpTrace, grid: tuple[int, int, int]) -> int:
-    """Index in the trace of the block that stands for most blocks; of several, the one nearest to the grid's middle."""
+    """Return the index in the trace of the block that stands for most blocks of the grid.
+
+    Of several such blocks it is the one nearest to the grid's middle.
+    """
     gx, gy, gz = grid
     best = np.flatnonzero(trace.weight == trace.weight.max())
     block = trace.blocks[best]
@@ -113,7 +119,7 @@ def heaviest(trace: WarpTrace, grid: tuple[int, int, int]) -> int:
 
 
 def block_records(trace: WarpTrace, shapes: Shapes, number: int) -> BlockRecords:
-    """The records of the block with index `number` in the trace."""
+    """Return the memory records of the block with index `number` in the trace."""
     warps = trace.warps_per_block
     edges = trace.record_start[number * warps : (number + 1) * warps + 1]
     part = slice(int(edges[0]), int(edges[-1]))
@@ -137,7 +143,7 @@ def block_records(trace: WarpTrace, shapes: Shapes, number: int) -> BlockRecords
 
 
 def array_records(program: Program, block: BlockRecords, accesses: dict[int, Access], arrays: Arrays) -> ArrayRecords:
-    """The block's records that fall in an array argument; their base addresses decide in which."""
+    """Select the block's records that access an array argument. A record's base address decides which array it is."""
     width = np.zeros(len(program.instructions), np.int64)
     load = np.zeros(len(program.instructions), bool)
     for index, access in accesses.items():

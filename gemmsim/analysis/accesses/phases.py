@@ -21,14 +21,16 @@ def phases_of(
     loop: range | None,
     iterations: int,
 ) -> tuple[Phase, ...]:
-    """The phases of a block: before the loop, each iteration, after the loop. Phases that touch nothing are left out.
+    """Split a block's accesses into phases: before the loop over K, each iteration of it, and after it.
+
+    Phases that touch no array are left out.
 
     loop        indices of the instructions of the loop over K, None where there is none
     iterations  how many iterations of the loop each warp executes
 
     The trace does not say in which iteration a record was made. Where a warp executes an instruction n times an
     iteration, its record number `occurrence` is taken to belong to iteration (occurrence / n). Where a guard suppressed
-    some of the accesses, these are taken to be the last ones.
+    some of the accesses, the suppressed ones are taken to be those of the last iterations.
     """
     phase = _phase_numbers(touched.records, loop, iterations)
     last = iterations + 1  # 0 is before the loop
@@ -59,7 +61,7 @@ def _label(phase: int, iterations: int, loop: range | None) -> str:
 
 
 def _phase_numbers(records: BlockRecords, loop: range | None, iterations: int) -> NDArray[np.int64]:
-    """The phase of each record: 0 before the loop, 1 to `iterations` inside, `iterations` + 1 after it."""
+    """Number the phase of each record: 0 before the loop, 1 to `iterations` inside, `iterations` + 1 after it."""
     if loop is None or not iterations or not len(records.pc):
         return np.zeros(len(records.pc), np.int64)
     most = np.zeros(int(records.pc.max()) + 1, np.int64)  # by instruction: its records by the warp that made most
@@ -73,10 +75,10 @@ def _phase_numbers(records: BlockRecords, loop: range | None, iterations: int) -
 def _distinct(
     phase: NDArray[np.int64], touched: ArrayRecords, shown: NDArray[np.bool_]
 ) -> tuple[list[int], NDArray[np.int64]]:
-    """Group records by phase, argument, and whether they load; leave out repeats of one access within a phase.
+    """Group records by phase, array, and whether they load; leave out repeats of one access within a phase.
 
-    Returns (where each group starts in the indices, indices of the records). `shown`, bool [records], says which
-    records are looked at.
+    Returns (the position in `indices` at which each group starts, `indices` of the records, group by group). Only
+    records at which `shown`, bool [records], is true are looked at.
     """
     rows = np.flatnonzero(shown)
     records = touched.records
@@ -94,10 +96,10 @@ def _distinct(
 def _bounds(
     touched: ArrayRecords, rows: NDArray[np.int64], patterns: Patterns, arguments: Sequence[ArrayArgument]
 ) -> NDArray[np.int64]:
-    """First row, first column, last row and last column that each record touches: int64 [len(rows), 4].
+    """Return (first row, first column, last row, last column) that each record touches: int64 [len(rows), 4].
 
-    An array of more than two dimensions is taken as a matrix whose columns are its last dimension; a flat array has one
-    row.
+    The parameter `rows` holds indices of records. An array of more than two dimensions is taken as a matrix whose
+    columns are its last dimension; a flat array has one row.
     """
     columns = np.array([a.shape[-1] for a in arguments], np.int64)[touched.array[rows]][:, None]
     items = np.array([a.item_bytes for a in arguments], np.int64)[touched.array[rows]][:, None]

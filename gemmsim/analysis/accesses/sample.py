@@ -1,4 +1,7 @@
-"""Chooses from a trace what drawings show: single accesses, lane by lane, and one block's way through its arrays."""
+"""Chooses which accesses of a trace the drawings of a report show.
+
+They are example accesses of each memory instruction, lane by lane, and the parts of arrays that one block touches.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +45,9 @@ def sample_accesses(
     check: GemmCheck | None = None,
     sizes: tuple[int, int, int] | None = None,
 ) -> tuple[tuple[AccessSample, ...], BlockView]:
-    """Choose what drawings show: (a sample for each memory instruction that was executed, the block shown).
+    """Return (an `AccessSample` for each memory instruction that was executed, the `BlockView` of one block).
 
-    The samples come from the block shown. Where it never executes an instruction, that sample comes from another block.
+    The samples come from that block. Where it never executes an instruction, the sample comes from another block.
 
     shapes    the distinct access shapes of `trace`
     pointers  device address of each argument's array, None for scalars
@@ -80,7 +83,7 @@ def sample_accesses(
 
 @dataclass(frozen=True)
 class _Source:
-    """What accesses are taken from: the trace, and the records of the block that is shown."""
+    """Builds samples from the trace and from the records of the block that drawings show, which is `block`."""
 
     program: Program
     trace: WarpTrace
@@ -115,7 +118,10 @@ class _Source:
         )
 
     def _most_frequent(self, pc: int) -> tuple[int | None, float]:
-        """(the shape that an instruction uses most in the block, its share of the instruction's accesses, 0 to 1)."""
+        """Return (the access shape most frequent in the block's accesses by an instruction, its share of them, 0 to 1).
+
+        The result is (None, 0.0) where the block never executes the instruction.
+        """
         made = self.block.shape[self.block.pc == pc]
         if not len(made):
             return None, 0.0
@@ -124,7 +130,7 @@ class _Source:
         return int(found[most]), float(counts[most] / len(made))
 
     def _warp_access(self, shape: int, access: Access) -> WarpAccess:
-        """The first access of a shape: in the block shown if it has one, else in the trace."""
+        """Return the first access of a shape in the block shown or, where that makes none, in the whole trace."""
         trace, shapes = self.trace, self.shapes
         here = np.flatnonzero(self.block.shape == shape)
         record = self.block.first + int(here[0]) if len(here) else int(np.argmax(shapes.of_record == shape))
@@ -161,7 +167,7 @@ class _Source:
         )
 
     def _elements(self, addresses: tuple[int | None, ...]) -> tuple[int | None, tuple[tuple[int, ...] | None, ...]]:
-        """The fields `argument` and `elements` of a `WarpAccess`; the first active lane decides which array it is."""
+        """Return a `WarpAccess`'s (`argument`, `elements`). The first active lane decides which array it is."""
         arrays = self.arrays
         found = arrays.holding(next(address for address in addresses if address is not None))
         if found is None:

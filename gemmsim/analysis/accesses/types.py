@@ -1,6 +1,6 @@
-"""Data classes behind the drawings of memory accesses.
+"""Defines the data classes from which reports draw memory accesses.
 
-They hold single accesses, with the address of each lane, and which part of each array one block touches in each
+The classes hold single accesses, with the address of each lane, and which part of each array one block touches in each
 iteration of its loop over K.
 """
 
@@ -31,7 +31,7 @@ class ArrayArgument:
     item_bytes: int
 
     def index(self, element: int) -> tuple[int, ...]:
-        """The index, such as (row, column), of the element with this number from the array's start."""
+        """Return the index, such as (row, column), of element number `element`, counted from the array's start."""
         index: list[int] = []
         for size in reversed(self.shape):
             element, place = divmod(element, size)
@@ -74,7 +74,7 @@ class WarpAccess:
 
     @property
     def active_mask(self) -> int:
-        """Bit l is set where lane l accesses memory."""
+        """The active lanes as an integer: bit l is set where lane l accesses memory."""
         return sum(1 << lane for lane, address in enumerate(self.addresses) if address is not None)
 
 
@@ -86,7 +86,7 @@ class AccessSample:
     mnemonic        "LDG.E.128"
     line, text      of the source, as in `LineTraffic`
     space, op, width_bytes   as in `memory.requests.access.Access`; of a copy ("ldgsts"), of its global read
-    shapes          how many distinct shapes its accesses have, in all blocks that were executed
+    shapes          how many distinct access shapes it has, in all blocks that were executed
     representative  an access of the shape that the block shown uses most
     share           share of that shape in the block's accesses by this instruction, from 0 to 1
     worst           an access with most wavefronts (shared memory) or else sectors; `representative` where none is worse
@@ -107,7 +107,7 @@ class AccessSample:
 
 @dataclass(frozen=True, slots=True)
 class ThreadAccess:
-    """What each thread of the block shown accesses when it first executes one instruction.
+    """What each thread of the block that drawings show accesses when it first executes one instruction.
 
     index       of the instruction in the program
     argument    position of the array, None for shared and local memory
@@ -139,7 +139,7 @@ class Rectangle:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One iteration of the loop over K, or what comes before or after it, and the parts of arrays that it touches."""
+    """One iteration of the loop over K, or the code before or after it, and the parts of arrays that it touches."""
 
     label: str
     rectangles: tuple[Rectangle, ...]
@@ -147,14 +147,14 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class BlockView:
-    """The executed block that drawings show. `block_records.heaviest` says which one.
+    """The executed block that drawings show. `block_records.heaviest` chooses it.
 
     block         linear index in the grid
-    place         (x, y, z) in the grid
+    place         its coordinates (x, y, z) in the grid
     arrays        the launch's array arguments
     threads       one entry for each global or shared memory instruction that the block executed
     phases        in order; of more than `phases.MOST_PHASES` iterations, the first ones and the last
-    iterations    of the loop over K in this block, 0 where it has none
+    iterations    how many the loop over K makes in this block, 0 where it has none
     """
 
     block: int

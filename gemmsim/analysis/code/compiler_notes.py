@@ -9,7 +9,7 @@ WORD_BYTES = 4
 
 
 def compiler_facts(evidence: Evidence, lines: tuple[LineTraffic, ...]) -> tuple[str, ...]:
-    """The facts about this launch's machine code, one sentence for each. `lines`: its memory traffic by source line."""
+    """Return facts about a launch's machine code, one sentence each. `lines` is its memory traffic by source line."""
     facts = [_vector_fact(row) for row in lines if row.width_bytes > WORD_BYTES and row.space in ("shared", "global")]
     if evidence.program.local_bytes:
         facts.append(

@@ -19,7 +19,8 @@ class InstructionCost:
     executed     warp-level executions
     stall_share  share of the modelled SM's warp cycles that were spent waiting to issue it, from 0 to 1
     stall        the most frequent reason of that waiting, "" where nothing waited
-    others       as in `InstructionTraffic`, 0 where it accesses no memory; conflicts are of shared memory only
+    others       as in `InstructionTraffic`, 0 where the instruction accesses no memory; conflicts are those of shared
+                 memory only
     """
 
     index: int
@@ -35,7 +36,7 @@ class InstructionCost:
 
 
 def instruction_costs(evidence: Evidence) -> tuple[InstructionCost, ...]:
-    """One entry for each instruction of the program, in order."""
+    """Return the cost of each instruction of the program, in program order."""
     program, samples = evidence.program, evidence.timing.stall_samples
     traffic = {row.index: row for row in evidence.traffic}
     total = float(samples.sum())

@@ -9,7 +9,7 @@ from gemmsim.support.identity_cache import cached_by_identity
 
 
 def class_of(instruction: Instruction) -> MixClass:
-    """The class of an instruction. An IMAD.U32 that adds a value to 0 * 0 only moves it, so it counts as OTHER."""
+    """Return an instruction's class. An IMAD.U32 that adds a value to 0 * 0 only moves it, so it counts as OTHER."""
     adds_to_product = instruction.opcode == "IMAD" and instruction.modifiers == ("U32",)
     if adds_to_product and all(o.index == ZERO and not o.value for o in instruction.operands[1:3]):
         return MixClass.OTHER
@@ -17,18 +17,18 @@ def class_of(instruction: Instruction) -> MixClass:
 
 
 def by_class(evidence: Evidence) -> dict[MixClass, float]:
-    """How many warp instructions of each class were executed, the largest count first."""
+    """Return how many warp instructions of each class were executed, the largest count first."""
     return _tally(evidence, _classes(evidence.program.instructions))
 
 
 @cached_by_identity(4)
 def _classes(instructions: tuple[Instruction, ...]) -> list[MixClass]:
-    """The class of each instruction. The result is kept, since several rules ask about one program."""
+    """Return the class of each instruction. The result is cached, since several rules ask about one program."""
     return [class_of(instruction) for instruction in instructions]
 
 
 def by_mnemonic(evidence: Evidence) -> dict[str, float]:
-    """How many warp instructions of each mnemonic ("LDS.128") were executed, the largest count first."""
+    """Return how many warp instructions of each mnemonic ("LDS.128") were executed, the largest count first."""
     return _tally(evidence, [instruction.mnemonic for instruction in evidence.program.instructions])
 
 

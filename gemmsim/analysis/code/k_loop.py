@@ -32,7 +32,7 @@ class KLoop:
 
 
 def loops(program: Program) -> tuple[range, ...]:
-    """The loops of a program: the range of instruction indices from the target of each backward branch to the branch.
+    """Find the loops of a program: each is the range of indices from a backward branch's target to the branch.
 
     The branch behind the code, which jumps to itself, is left out.
     """
@@ -45,13 +45,14 @@ def loops(program: Program) -> tuple[range, ...]:
 
 
 def k_loop(program: Program, executed: Sequence[float]) -> KLoop | None:
-    """The loop over K: of the loops that compute products, the one in which most products were executed.
+    """Find the loop over K: of the loops that compute products, the one in which most products were executed.
 
     executed  warp-level executions of each instruction, parallel to `program.instructions`
 
-    Loops nest: a loop over the k of one tile lies inside the loop that reads the tiles of A and B, which is meant here;
-    a persistent block has a loop over its tiles of C around that, which is not meant. So the smallest loops that hold
-    both products and reads of global memory are preferred, where there are any. None where no loop computed products.
+    Loops nest. The loop over K is the one that reads the tiles of A and B. A loop over the k of one tile may lie inside
+    it, and in a persistent block a loop over the tiles of C lies around it. So the smallest loops that hold
+    both products and reads of global memory are preferred, where there are any. Returns None where no loop computed
+    products.
     """
     products = [class_of(one) is MixClass.FMA for one in program.instructions]
     reads = [row_of(one).memory in _GLOBAL_READS for one in program.instructions]

@@ -17,9 +17,9 @@ _CONSTANT_LOAD = "-RZ, RZ"
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """Thread-level operations of the whole launch by precision.
+    """Thread-level arithmetic operations of the whole launch, by precision.
 
-    `precision` is the one with most operations, and `total` is how many it has.
+    `precision` is the precision with most operations, and `total` is the number of its operations.
     """
 
     by_precision: dict[str, float]
@@ -34,9 +34,9 @@ class Operations:
 
 
 def floating_point_operations(program: Program, trace: WarpTrace) -> Operations:
-    """Count the operations of a launch, from how many threads executed each instruction.
+    """Count the floating-point operations of a launch, from how many threads executed each instruction.
 
-    Blocks of the trace that stand for others count as many times as their weight says.
+    A block of the trace that stands for several blocks of the grid counts as many times as its weight says.
     """
     threads = trace.weight @ trace.threads_executed
     totals = dict.fromkeys(_PRECISIONS, 0.0)

@@ -1,4 +1,4 @@
-"""Works out how often a thread uses a word that it has loaded. Register tiles exist to raise that number."""
+"""Works out how often a thread uses a 4-byte word that it has loaded. Register tiles exist to raise that number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORD_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """How many products the loop over K makes and how many words it loads. Each lane of a warp instruction counts.
+    """How many multiply-adds the loop over K makes and how many words it loads. Each lane of a warp instruction counts.
 
     products                    multiply-adds
     shared_words, global_words  4-byte words loaded into registers from shared and from global memory
@@ -30,13 +30,13 @@ class Reuse:
 
     @property
     def products_a_word(self) -> float | None:
-        """Multiply-adds for each word loaded from shared memory, or from global memory where shared is not used."""
+        """Multiply-adds for each word loaded from shared memory, or from global memory where no shared word is."""
         words = self.shared_words or self.global_words
         return self.products / words if words else None
 
 
 def reuse(evidence: Evidence) -> Reuse | None:
-    """The reuse in the loop over K, None where there is no such loop."""
+    """Return the reuse in the loop over K, None where the program has no such loop."""
     loop = k_loop(evidence.program, evidence.executed)
     if loop is None:
         return None
@@ -52,7 +52,7 @@ def reuse(evidence: Evidence) -> Reuse | None:
 
 
 def _products(instruction: Instruction) -> float:
-    """Multiply-adds that an instruction makes for each lane."""
+    """Return how many multiply-adds an instruction makes for each lane."""
     matrices = matrix_multiply(instruction)
     if matrices is not None:
         return matrices.operations / 2 / WARP_LANES

@@ -48,10 +48,10 @@ class LineTraffic:
 
 
 def source_line(program: Program, instruction: Instruction) -> SourceLine | None:
-    """The source line of an instruction: the innermost one whose file could be read.
+    """Return the source line of an instruction: the innermost one whose file could be read.
 
-    That is a line of the user, not of a library that was inlined. Where no file could be read, it is the innermost
-    line of all, and None where the program has no line for the instruction.
+    That is a line of the user, not of a library that was inlined. Where no file could be read, the result is the
+    innermost line of all; where the program has no line for the instruction, it is None.
     """
     for line in instruction.sources:
         if line.file in program.source:
@@ -60,7 +60,7 @@ def source_line(program: Program, instruction: Instruction) -> SourceLine | None
 
 
 def line_text(program: Program, line: SourceLine | None) -> str:
-    """The line as written, without its indentation; "" where it could not be read."""
+    """Return the text of a source line without its indentation, "" where its file could not be read."""
     if line is None:
         return ""
     lines = program.source.get(line.file, "").splitlines()
@@ -68,9 +68,9 @@ def line_text(program: Program, line: SourceLine | None) -> str:
 
 
 def by_line(evidence: Evidence) -> tuple[LineTraffic, ...]:
-    """The memory traffic by source line and kind of instruction.
+    """Sum up the memory traffic by source line and kind of instruction.
 
-    Lines are in source order, the kinds of one line in the order of the machine code.
+    Lines are in source order, the kinds of instruction of one line in the order of the machine code.
     """
     program = evidence.program
     groups: dict[tuple[SourceLine | None, str, str], list[InstructionTraffic]] = {}
@@ -83,7 +83,7 @@ def by_line(evidence: Evidence) -> tuple[LineTraffic, ...]:
 
 
 def _short(instruction: Instruction) -> str:
-    """The opcode with the modifiers that change how much memory it touches: LDS.128, LDG.64."""
+    """Return an instruction's opcode with the modifiers that change how much memory it touches: LDS.128, LDG.64."""
     widths = [m for m in instruction.modifiers if m in ("64", "128", "U8", "S8", "U16", "S16")]
     return ".".join((instruction.opcode, *widths))
 

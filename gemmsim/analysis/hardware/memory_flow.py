@@ -1,4 +1,4 @@
-"""Works out how much data moves between kernel, L1, shared memory, L2 and DRAM: the arrows of a memory chart."""
+"""Works out how much data moves between kernel, L1, shared memory, L2 and DRAM. A memory chart draws it as arrows."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class MemoryFlow:
     """All flows of a launch.
 
     flows                   those that moved data
-    l1_hit_pct, l2_hit_pct  sectors found in the cache, in percent of those asked of it; None where none was asked of it
-    conflicts               wavefronts of shared memory beyond those that it would take without bank conflicts
+    l1_hit_pct, l2_hit_pct  sectors found in the cache, in percent of the sectors asked of it; None where none was asked
+    conflicts               wavefronts of shared memory that only bank conflicts cause
     """
 
     flows: tuple[Flow, ...]
@@ -48,7 +48,7 @@ class MemoryFlow:
 
 
 def memory_flow(evidence: Evidence) -> MemoryFlow:
-    """The flows, hit rates and bank conflicts of the whole launch."""
+    """Work out the flows, hit rates and bank conflicts of the whole launch."""
     sector_bytes, counters = evidence.gpu.l1.sector_bytes, evidence.counters
     shared = [row for row in evidence.traffic if row.space == SHARED]
     cached = [row for row in evidence.traffic if row.space != SHARED]

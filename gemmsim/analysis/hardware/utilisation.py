@@ -16,7 +16,7 @@ DRAM = "DRAM bandwidth"
 class Utilisation:
     """How busy one unit was.
 
-    unit       its name: one of those above, or "fmaheavy pipe"
+    unit       its name: ISSUE, DATA_STAGE, L2 or DRAM, or that of a pipe, such as "fmaheavy pipe"
     share_pct  what it did, in percent of its peak
     detail     the amount of work that kept it busy, "" where none is said
     """
@@ -27,7 +27,10 @@ class Utilisation:
 
 
 def utilisations(evidence: Evidence) -> tuple[Utilisation, ...]:
-    """How busy every unit was whose use is known, the busiest first. Launch overhead is not part of the time here."""
+    """Return how busy each unit was whose use is known, the busiest first.
+
+    The time over which a unit could have been busy is that of the kernel, without launch overhead.
+    """
     return tuple(sorted(_all(evidence), key=lambda use: -use.share_pct))
 
 

@@ -23,14 +23,14 @@ class Occupancy:
 
     limit_*                 blocks an SM would hold if this were its only limit: launch__occupancy_limit_blocks, _warps,
                             _registers, _shared_mem
-    blocks_per_sm           the smallest of these limits
-    warps_per_sm            warps of that many blocks
+    blocks_per_sm           the smallest of the four `limit_*`
+    warps_per_sm            warps of `blocks_per_sm` blocks
     theoretical_pct         warps_per_sm in percent of the warps that an SM can hold:
                             sm__maximum_warps_per_active_cycle_pct
-    limiters                which limits are the smallest: "blocks", "warps", "registers", "shared_mem"
+    limiters                which of the four limits are the smallest: "blocks", "warps", "registers", "shared_mem"
     carveout_bytes          shared memory configured on the SM (launch__shared_mem_config_size)
-    allocated_shared_bytes  what a block takes of it: rounded up, reserved bytes included
-    waves_per_sm            blocks of the grid over the blocks that all SMs hold at once:
+    allocated_shared_bytes  shared memory that a block takes: rounded up, reserved bytes included
+    waves_per_sm            blocks of the grid divided by the blocks that all SMs hold at once:
                             launch__waves_per_multiprocessor; None where the grid is not known
     registers_cliff         the fewest registers that a thread must save for an SM to hold one more block; None where
                             saving does not help
@@ -69,8 +69,8 @@ def theoretical_occupancy(
     grid_blocks     blocks of the launch, for `waves_per_sm`
 
     Raises GemmsimError where not even one block fits.
-    Not modelled: the limit by named barriers (there is no counter of it at hand), and that a cluster's blocks must
-    fit together.
+    Two limits are not modelled: named barriers (there is no counter of that limit at hand), and that a cluster's blocks
+    must fit together.
     """
     _check(registers, shared_bytes, threads_per_block, gpu)
     if carveout_bytes is None:
@@ -103,7 +103,7 @@ def theoretical_occupancy(
 
 
 def _check(registers: int, shared_bytes: int, threads_per_block: int, gpu: GpuSpec) -> None:
-    """Raises GemmsimError where one block does not fit an SM that has it alone."""
+    """Raise GemmsimError where not even one block fits an otherwise empty SM."""
     if not 1 <= threads_per_block <= gpu.sm.max_threads_per_block:
         limit = gpu.sm.max_threads_per_block
         raise GemmsimError(f"a block of {threads_per_block} threads; {gpu.name} takes 1 to {limit}")
@@ -118,7 +118,7 @@ def _check(registers: int, shared_bytes: int, threads_per_block: int, gpu: GpuSp
 
 
 def _fits(registers: int, shared_bytes: int, threads_per_block: int, blocks: int, gpu: GpuSpec) -> bool:
-    """Whether an SM holds `blocks` blocks of this kind when its shared memory is configured as large as possible."""
+    """Tell whether an SM holds `blocks` such blocks when its shared memory is configured as large as possible."""
     return blocks <= min(
         gpu.sm.max_blocks,
         blocks_by_warps(threads_per_block, gpu),
@@ -135,9 +135,10 @@ def _registers_cliff(
 
 
 def _shared_cliff(registers: int, shared_bytes: int, threads_per_block: int, wanted: int, gpu: GpuSpec) -> int | None:
-    """How many bytes a block must save for an SM to hold `wanted` blocks, None where saving does not help.
+    """Return how many bytes of shared memory a block must save for an SM to hold `wanted` blocks.
 
-    Shared memory is allocated in units, so only multiples of the unit are tried.
+    The result is None where saving does not help. Shared memory is allocated in units, so only multiples of the unit
+    are tried.
     """
     unit = gpu.shared.allocation_unit_bytes
     fewer = range(round_up(shared_bytes, unit) - unit, -1, -unit)

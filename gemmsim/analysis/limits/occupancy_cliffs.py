@@ -1,4 +1,4 @@
-"""Computes how many blocks fit an SM as one resource varies and the others stay. A cliff is where that changes."""
+"""Computes how many blocks fit an SM as one resource varies and the others stay. At a cliff that number changes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Stairs:
     """How many blocks an SM holds for each amount of one resource.
 
     resource  "registers" (of a thread), "shared_bytes" or "threads" (of a block)
-    value     how much of it the launch uses
-    steps     by ascending amount; the numbers of blocks and warps are 0 where no block fits
+    value     how much of the resource the launch uses
+    steps     by ascending amount of the resource; the numbers of blocks and warps are 0 where no block fits
     """
 
     resource: str
@@ -38,9 +38,9 @@ class Stairs:
 
 @dataclass(frozen=True, slots=True)
 class Cliffs:
-    """What would change the number of blocks on an SM.
+    """The changes of a launch that would change the number of blocks on an SM.
 
-    stairs     one for each resource
+    stairs     one `Stairs` for each resource
     sentences  what to save for one more block, and what would cost a block
     """
 
@@ -71,7 +71,7 @@ def cliffs(occupancy: Occupancy, registers: int, shared_bytes: int, threads: int
 
 
 def _resident(registers: int, shared_bytes: int, threads: int, gpu: GpuSpec) -> tuple[int, int]:
-    """(blocks, warps) that an SM holds, worked out as in `occupancy.theoretical_occupancy`; perhaps 0."""
+    """Return (blocks, warps) that an SM holds, computed as by `theoretical_occupancy`; (0, 0) where no block fits."""
     limits = [gpu.sm.max_blocks, blocks_by_warps(threads, gpu), blocks_by_registers(registers, threads, gpu)]
     if not min(limits):
         return 0, 0
@@ -81,10 +81,10 @@ def _resident(registers: int, shared_bytes: int, threads: int, gpu: GpuSpec) -> 
 
 
 def _stairs(resource: str, value: int, points: range, resident: Callable[[int], tuple[int, int]]) -> Stairs:
-    """The stairs over the points, at each of which `resident` says (blocks, warps).
+    """Build the stairs of a resource from the number of blocks at each of the amounts `points`.
 
-    A value between two points takes as much of the resource as the point above it, because resources are allocated in
-    units.
+    `resident` returns the (blocks, warps) that an SM holds at an amount. An amount between two points takes as much of
+    the resource as the point above it, because resources are allocated in units.
     """
     steps: list[Step] = []
     for point in points:
@@ -120,7 +120,7 @@ def _sentences(occupancy: Occupancy, stairs: tuple[Stairs, ...], most: int) -> t
 
 
 def _next_down(stairs: Stairs) -> Step | None:
-    """The first step above the launch's value that has fewer blocks, None where there is none."""
+    """Return the first step above the launch's amount that has fewer blocks, None where there is no such step."""
     here = next((step for step in stairs.steps if step.first <= stairs.value <= step.last), None)
     if here is None:
         return None

@@ -1,7 +1,8 @@
 """Computes the roofline of a launch: the rate that its arithmetic and its traffic at DRAM, L2 and L1 allow.
 
 S. Williams, A. Waterman, D. Patterson, Roofline, CACM 52(4), 2009; hierarchical as in C. Yang et al., 2020
-(arXiv:2009.02449): at each level, attainable = min(peak, intensity * bandwidth), and the smallest one is the bound.
+(arXiv:2009.02449). At each level, attainable = min(peak, intensity * bandwidth); the smallest of these rates is the
+bound.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Roofline:
     peak_flops             arithmetic peak at `GpuSpec.clock.sm_boost_hz`, operations a second
     levels                 DRAM, L2, L1
     attainable_flops       the smallest of what arithmetic and levels allow, operations a second
-    bound                  what sets it: "compute", "dram", "l2" or "l1"
+    bound                  what sets `attainable_flops`: "compute", "dram", "l2" or "l1"
     achieved_flops         operations a second, None where no time is known
     percent_of_attainable  achieved_flops in percent of attainable_flops, None where no time is known
     """
@@ -113,9 +114,10 @@ def roofline(
 
 
 def bandwidths(gpu: GpuSpec) -> dict[str, float]:
-    """The peak bytes a second of each level, by name.
+    """Return {name of a memory level: its peak bytes a second}.
 
-    DRAM's is that of the data sheet, L2's the measured plateau, L1's one 128-byte wavefront a cycle in every L1.
+    The rate of DRAM is that of the data sheet, the rate of L2 is the measured plateau, and the rate of L1 is one
+    128-byte wavefront a cycle in every L1.
     """
     wavefront_bytes = gpu.shared.banks * gpu.shared.bank_bytes
     return {
