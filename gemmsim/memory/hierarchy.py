@@ -70,10 +70,10 @@ def simulate_caches(
 ) -> CacheResults:
     """Replay a trace that has every block of the grid, or estimate the caches' work from one that has some of them.
 
-    shapes    those of the trace
+    shapes    the `Shapes` of the trace, that is its (instruction, pattern) pairs
     accesses  the executed memory instructions, by static index
     l1_bytes  L1 cache of one SM
-    warm  L2 begins as an identical launch has left it
+    warm      whether L2 begins as an identical launch has left it
     """
     coalesced, instructions = shapes.coalesced, trace.executed.shape[1]
     executed = l1_requests_of(trace, shapes, accesses)

@@ -56,8 +56,8 @@ def replayed_l2_sectors(
     """Replay L2 with the requests of all blocks of the grid.
 
     to_l2       what the L1s ask of L2 for these requests
-    generation  int64 [requests] wave of the block that makes each request
-    sms         int64 [SMs in use] their numbers
+    generation  int64 [requests] wave of blocks (all resident on the GPU at once) that makes each request
+    sms         int64 [SMs in use] the numbers of the SMs
     """
     # Blocks of a wave move in step: where one of them makes DRAM read, the others soon ask for the same.
     key = (generation * instructions + requests.pc) * (1 << 32) + requests.execution_number()
@@ -78,7 +78,7 @@ def estimated_l2_sectors(
     l2: L2,
     warm: bool,
 ) -> L2Sectors:
-    """Estimate what DRAM does for each request from the footprint of the grid, which is None where it is not known.
+    """Estimate what DRAM does for each request, from the footprint of the grid (None: it is not known).
 
     fetched  int64 [requests] sectors that L2 is to deliver for each request
     asked    float64 [instructions] sectors that L2 is to deliver in the whole launch
@@ -97,8 +97,8 @@ def estimated_l2_sectors(
 
 
 def _arrays_once(launch: Launch, asked: NDArray[np.float64], held_bytes: int) -> Footprint:
-    """Return the footprint of a launch for which DRAM reads each array at most once. The instructions share these reads
-    in proportion to what they ask for.
+    """Return the footprint of a launch for which DRAM reads each array at most once. All these reads together are split
+    among the instructions in proportion to what each asks for.
 
     held_bytes  L2 capacity that a launch before has filled: arrays that fit into it together are not read at all
     """

@@ -1,4 +1,4 @@
-"""How this package calls its compiled loops. The loop of a module `X.py` is in a module `X_loop.py`."""
+"""Finds the compiled loops of this package. The loop of a module `X.py` is in a module `X_loop.py`."""
 
 from __future__ import annotations
 

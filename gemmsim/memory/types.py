@@ -1,4 +1,4 @@
-"""The results of the memory models: counters, the traffic of each instruction, and the cost of each memory record."""
+"""Defines what the memory models return: counters, traffic of each instruction, and cost of each memory record."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class InstructionTraffic:
 
 @dataclass(frozen=True)
 class RecordCost:
-    """What each memory record of a trace cost; arrays run parallel to `WarpTrace.record_pc`.
+    """What each memory record of a trace cost. Each array has one element a record, as `WarpTrace.record_pc` has.
 
-    They are 0 for the records of blocks whose weight is 0 (see `WarpTrace.counted_blocks`).
+    The elements are 0 for records of blocks whose weight is 0 (see `WarpTrace.counted_blocks`).
 
     wavefronts     uint16 cycles of the L1/shared data stage
     tag_cycles     uint16 cycles of the tag stage (0 for shared memory)

@@ -1,4 +1,4 @@
-"""Compiling with numba. This is imported only where no machine code is stored yet."""
+"""Compiles functions with numba. This module is imported only where no machine code is stored yet."""
 
 from __future__ import annotations
 

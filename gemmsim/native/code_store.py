@@ -1,4 +1,6 @@
-"""Machine code on disk: one file for each function and signature, whose name changes with all that could change it."""
+"""Stores machine code on disk: one file for each function and signature. The name of the file changes with
+everything that the machine code depends on.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,10 @@ def key_of(name: str, sources: Iterable[Path], cpu: str) -> str:
 
 
 def stem_of(name: str) -> str:
-    """Return how the names of all files of one function, variant and signature begin; `name` is that of `key_of`."""
+    """Return the beginning that the names of all files of one function, variant and signature share.
+
+    name  "module.function", variant and signature, as in `key_of`
+    """
     return f"gemmsim-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
@@ -88,7 +93,7 @@ def load(key: str, place: Path) -> MachineCode | None:
 
 
 def save(key: str, place: Path, code: MachineCode) -> None:
-    """Store code as file `key` of folder `place`, and delete what was stored there of the same function and signature.
+    """Store code as file `key` of folder `place`, and delete older files there of the same function and signature.
     Where it cannot be stored, a CacheWarning says so.
     """
     body = b"\n".join((code.symbol.encode(), code.returns.encode(), code.object))
@@ -112,7 +117,7 @@ def _others(key: str, place: Path) -> Sequence[Path]:
 
 
 def _own(status: os.stat_result) -> bool:
-    """Whether only this user can have written a file. Where users have no numbers, the folder's rights must suffice."""
+    """Return whether only this user can have written a file. Without user numbers, the folder's rights must suffice."""
     if not hasattr(os, "geteuid"):
         return True
     return status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE

@@ -68,14 +68,14 @@ _VALUES = {
 
 
 def type_of(hint: Any) -> Any:
-    """Return numba's type of what has the annotation `hint`."""
+    """Return numba's type of a field or argument with the annotation `hint`."""
     if hint in _PLAIN:
         return _PLAIN[hint]
     return _VALUES[hint] if hint in _VALUES else RecordType(hint)
 
 
 def values_type(record: type[Record]) -> ValuesType:
-    """Return numba's type of what has the annotation `Rows[record]`."""
+    """Return numba's type of a field or argument with the annotation `Rows[record]`."""
     return ValuesType(f"Rows[{record.__module__}.{record.__qualname__}]", RecordType(record), None, size_of(record))
 
 
@@ -145,8 +145,8 @@ def _set_item(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
 
 def let_call(function: Callable[..., Any]) -> None:
-    """Let numba compile calls of the functions that `function` calls, and that these call, with the types of their
-    annotations.
+    """Let numba compile calls of all functions that `function` calls, directly or through others. The types of their
+    arguments are those of their annotations.
     """
     for name in function.__code__.co_names:
         called = function.__globals__.get(name)

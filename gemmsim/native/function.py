@@ -49,7 +49,7 @@ class NativeFunction:
     def _load(self, signature: tuple[ArgumentType, ...]) -> Callable[..., Call]:
         """Load the machine code for a signature, and return a function that binds its first arguments.
 
-        What that returns is called with the other arguments; it has a place of its own for the result.
+        The bound function is called with the other arguments. It has a place in memory of its own for the result.
         """
         from gemmsim.native.loader import Loaded, cpu  # imported here because many runs need no machine code
 

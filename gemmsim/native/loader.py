@@ -18,7 +18,7 @@ def _target() -> Any:
 
 
 def cpu() -> str:
-    """Return the name and features of this machine's CPU. Machine code runs only where they are the same."""
+    """Return the name and features of this machine's CPU. Machine code runs only on CPUs where both are equal."""
     return f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
 
 

@@ -1,4 +1,4 @@
-"""Starting numba without scipy.
+"""Starts numba without importing scipy.
 
 When numba first compiles or loads a function, it looks whether scipy's BLAS is there. That imports scipy.linalg, which
 takes longer than the executor does for a small GEMM, and nothing here needs it. A user's compiled function that calls

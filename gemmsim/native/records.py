@@ -1,4 +1,4 @@
-"""Records in memory, for functions that run both compiled and interpreted.
+"""Defines records in memory, on which functions work both compiled and interpreted.
 
 A record is a class whose annotations are its fields, 8 bytes each, one after another:
 
@@ -72,7 +72,7 @@ class Reals(_Values):
 
 
 class Record:
-    """The record at `address`: its fields are read and written where they lie."""
+    """A record in memory, at `address`: its fields are read and written where they lie."""
 
     __slots__ = ("address",)
     address: int
@@ -116,7 +116,7 @@ class Rows(Generic[AnyRecord]):
 
 
 class Field(NamedTuple):
-    """A field of a record.
+    """One field of a class of records.
 
     kind    int or float for a number, Rows for the address of rows of `target`, and Record for any other address
     target  what lies at the address: a class of records, or Ints, Reals or Shorts; None for a number

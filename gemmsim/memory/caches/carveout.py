@@ -9,9 +9,9 @@ empirical. `launch__shared_mem_config_size` shows the driver's choices. Of those
   (`GpuSpec.shared.carveout_headroom`). This headroom goes no further than the first configuration that is half of the
   unified array (132 KiB of an H200's 256, 100 of an A100's 192).
 
-The rule reproduces 31 of the 33 launches of the ladder on an H200 (Nsight Compute, driver 580.159.04), the eight
-measured there before and 17 of 18 in published reports; tests/hand/memory/test_carveout.py has those it misses. All of
-them were used to find the rule, so they do not vouch for it elsewhere.
+The rule reproduces 31 of the 33 launches of the ladder of kernels (kernels/) on an H200 (Nsight Compute, driver
+580.159.04), the eight measured there before and 17 of 18 in published reports; tests/hand/memory/test_carveout.py has
+those it misses. All of them were used to find the rule, so they do not vouch for it elsewhere.
 
 Not modelled: a preferred carve-out set by the program, and the configuration that an earlier kernel left on the SM.
 """

@@ -6,9 +6,10 @@ lookup_hit does (an H200 counted 8,326,219 missing and 8,296,410 arriving sector
 
 A store is written through to L2 and allocates its lines too. It hits where the line is there, whichever of its sectors
 are valid; those that it covers as a whole are valid afterwards. (Own microbenchmarks on an H200: lines stored once are
-hits for later stores and loads, up to the capacity of L1 and 20,000 cycles later; in the ladder, of two stores of half
-a line each the second counts as a hit. On a T4 the tiled 4096 GEMM that reads C before it writes it shows a hit rate of
-0.39 %, its stores' share of all sectors.) A load of a sector that was written in part is taken to miss.
+hits for later stores and loads, up to the capacity of L1 and 20,000 cycles later; in the kernels of kernels/, of two
+stores of half a line each the second counts as a hit. On a T4 the tiled 4096 GEMM that reads C before it writes it
+shows a hit rate of 0.39 %, its stores' share of all sectors.) A load of a sector that was written in part is taken to
+miss.
 
 Atomics, and copies to shared memory that bypass L1 (cp.async.cg), go past L1 to L2 and never hit.
 
@@ -80,7 +81,7 @@ class L1Replay:
 
     hits         int64 [requests] sectors that hit
     l2_requests  int64 [requests] lines asked of L2
-    to_l2        what is asked of L2, once for each member whose `times` is not 0
+    to_l2        the lines asked of L2, once for each member whose `times` is not 0
     """
 
     hits: NDArray[np.int64]

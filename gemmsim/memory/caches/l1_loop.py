@@ -14,7 +14,7 @@ from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE
 
 
 def replay(requests, residents, coalesced, lines, entries, counted, to_l2):  # type: ignore[no-untyped-def]
-    """Fill `counted` and `to_l2`, and `lines` before that. The warps of a group take turns, one request each.
+    """Complete `lines`, and fill `counted` and `to_l2`. The warps of a group of blocks take turns, one request each.
 
     requests   `grid.l1_requests.L1Requests`
     residents  `grid.residents.ResidentGroups`
@@ -49,8 +49,8 @@ def replay(requests, residents, coalesced, lines, entries, counted, to_l2):  # t
 
 @njit(inline="always")
 def _request(requests, residents, lines, entries, counted, to_l2, member, i):  # type: ignore[no-untyped-def]
-    """Replay request i, made by a member, line by line. The last element of `to_l2.start` counts the entries of `to_l2`
-    that are filled so far.
+    """Replay request i, made by member `member` of `residents`, line by line. The last element of `to_l2.start` counts
+    the entries of `to_l2` that are filled so far.
     """
     count = to_l2.start[-1]
     shape = np.int64(requests.shape[i])
@@ -100,7 +100,7 @@ def _fill_lines(coalesced, lines):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def _look_up(entries, line, asked, whole, operation):  # type: ignore[no-untyped-def]
-    """Look up a line and make it the most recent of its set; returns the sectors of `asked` that hit, as bits.
+    """Look up a line and make it the most recent of its set. Return the sectors of `asked` that hit, as bits.
 
     A line that is absent replaces the least recent one. A read leaves all sectors of `asked` valid, a write those of
     `whole`.

@@ -13,7 +13,7 @@ the room of two lines. An own microbenchmark on an H200 of 60 MiB read data over
 stayed in L2 up to 40 to 44 MiB, and what all SMs read up to 28 to 30 MiB; above, all of it came from DRAM again. Writes
 and atomics go to the home. Which SMs are near to which half is not known: they are taken to alternate.
 
-Which requests merge on their way: see `merging`.
+Some requests merge on their way to L2: see `merging`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _replay = native_loop("caches/l2_loop", "replay", "caches/lru", "requests/cache_
 
 @dataclass(frozen=True)
 class L2State:
-    """The lines of L2; arrays are [sets, ways], the sets of one partition after those of another (see `lru`).
+    """The lines of L2. Arrays are [sets, ways] (see `lru`); all sets of one partition come before those of the next.
 
     tags        int64 line numbers, -1 where empty
     valid       uint8 sectors of the line that are there, as bits
@@ -69,7 +69,7 @@ def replay_l2(
 ) -> L2Replay:
     """Run what the L1s sent through L2.
 
-    group  int64 [L1 requests] a number that requests have in common which happen at about the same time
+    group  int64 [L1 requests] a number that is the same for requests made at about the same time
     near   int64 [SMs in use] the partition that each SM is near to
     warm   run everything twice, and count the second time
     """

@@ -34,7 +34,7 @@ def replay(to_l2, group, near, fetch_sectors, l2, missed, in_flight):  # type: i
 
 @njit(inline="always")
 def _serve(l2, to_l2, i, near, group, fetch_sectors, missed, in_flight):  # type: ignore[no-untyped-def]
-    """Serve entry i of `to_l2`, from an SM near to partition `near`; returns how many dirty sectors it replaced."""
+    """Serve entry i of `to_l2`, from an SM near to partition `near`. Return how many dirty sectors were replaced."""
     line, operation, request = to_l2.line[i], to_l2.operation[i], to_l2.request[i]
     sets = len(l2.tags) // l2.partitions  # of one partition
     home, row = home_of(line, l2.partitions), set_of(line, sets)
@@ -87,7 +87,7 @@ def _serve(l2, to_l2, i, near, group, fetch_sectors, missed, in_flight):  # type
 
 @njit(inline="always")
 def _put_first(l2, row, way, line, valid, dirty, fetched_by):  # type: ignore[no-untyped-def]
-    """Make a line the most recent of set `row`, in place of the one that was in `way`."""
+    """Make a line the most recent of set `row`. It replaces the line that was at index `way` of the set."""
     move_to_front(l2.tags, row, way, line)
     move_to_front(l2.valid, row, way, valid)
     move_to_front(l2.dirty, row, way, dirty)

@@ -37,7 +37,7 @@ def home_of(line, partitions):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def way_of(tags, row, line):  # type: ignore[no-untyped-def]
-    """Return the way of `line` in set `row`, or -1 where it is absent."""
+    """Return the index of `line` in set `row` (its way), or -1 where the set does not hold it."""
     for way in range(tags.shape[1]):
         if tags[row, way] == line:
             return way
@@ -46,7 +46,8 @@ def way_of(tags, row, line):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def move_to_front(array, row, way, value):  # type: ignore[no-untyped-def]
-    """Put `value` first in set `row`. The entries before `way` move back by one, and the one at `way` is gone."""
+    """Put `value` first in set `row` of `array`. The entries before index `way` move back by one, and that at `way` is
+    lost."""
     for i in range(way, 0, -1):
         array[row, i] = array[row, i - 1]
     array[row, 0] = value
@@ -54,5 +55,5 @@ def move_to_front(array, row, way, value):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def sectors_in(mask):  # type: ignore[no-untyped-def]
-    """Return how many sectors a mask has."""
+    """Return how many sectors a mask contains: how many of its bits are set."""
     return (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1) + (mask >> 3 & 1)

@@ -45,7 +45,7 @@ def coordinates(blocks: NDArray[np.int64], grid: tuple[int, int, int]) -> NDArra
 
 
 def block_steps_of(trace: WarpTrace, launch: Launch, requests: L1Requests) -> BlockSteps:
-    """Find the steps that the executed blocks show. `requests` are those of the whole trace."""
+    """Return the steps that can be found from the executed blocks. `requests` are the requests of the whole trace."""
     at = coordinates(trace.blocks, launch.grid)
     top = np.iinfo(np.int64).max
     active = active_lanes(trace.patterns.active_mask)
@@ -66,7 +66,7 @@ def block_steps_of(trace: WarpTrace, launch: Launch, requests: L1Requests) -> Bl
 def _neighbours(at: NDArray[np.int64], axis: int) -> list[tuple[int, int]]:
     """Return pairs of executed blocks that differ along `axis` only, the nearest pairs first.
 
-    at  int64 [executed blocks, 3] their coordinates
+    at  int64 [executed blocks, 3] coordinates of each block in the grid
     """
     rows = sorted(range(len(at)), key=lambda i: (*np.delete(at[i], axis).tolist(), int(at[i, axis])))
     pairs = [(a, b) for a, b in pairwise(rows) if (np.delete(at[a] - at[b], axis) == 0).all()]

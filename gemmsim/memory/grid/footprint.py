@@ -94,9 +94,9 @@ def estimate(
     """Estimate the footprint of a launch; None where a grid axis in use has no known step, or where the addresses lie
     too far apart.
 
-    requests         those of the whole trace
+    requests         the requests of the whole trace
     blocks_per_wave  blocks that are resident on the GPU at once
-    warm  the waves of the launch follow those of an identical launch, which are not counted
+    warm             whether an identical launch, which is not counted, runs just before
     """
     like = np.full(launch.blocks, int(np.argmax(trace.weight)), np.int64)  # executed block that each block is like
     like[trace.blocks] = np.arange(len(trace.blocks))
@@ -119,7 +119,7 @@ def estimate(
 
 
 def _follow(lists: Sectors, visits: Visits, l2: L2, instructions: int, launches: int) -> Footprint:
-    """Follow the waves of `launches` identical launches through L2 and count the last one."""
+    """Follow the waves of `launches` identical launches through L2, and count what DRAM does for the last launch."""
     unit = _unit(lists, visits.offset)
     capacity_sectors = l2.size_bytes / SECTOR_BYTES
     lists = Sectors(lists.start // unit, lists.sector[::unit] // unit, lists.pc[::unit], lists.operation[::unit])
@@ -139,7 +139,7 @@ def _follow(lists: Sectors, visits: Visits, l2: L2, instructions: int, launches:
 def _unit(lists: Sectors, offset: NDArray[np.int64]) -> int:
     """Return how many aligned neighbouring sectors are always touched together, by the same instructions.
 
-    What is true of one of them is then true of all.
+    So one of these sectors can stand for all of them.
     """
     for unit in _UNITS:
         if len(lists.sector) % unit or (lists.start % unit).any() or (offset % unit).any():

@@ -60,7 +60,7 @@ def visit_waves(lists, visits, launches, capacity, held, last, read, touched):  
 
 @njit(inline="always")
 def _oldest(held, now, capacity):  # type: ignore[no-untyped-def]
-    """Return the first wave whose sectors, together with those touched after it and before wave `now`, fit in L2."""
+    """Return the first wave whose sectors are still in L2 at wave `now`: they and those touched since fit in it."""
     total = 0
     for earlier in range(now - 1, -1, -1):
         total += held[earlier]

@@ -6,7 +6,7 @@ from __future__ import annotations
 def number_executions(pc, start, seen, number):  # type: ignore[no-untyped-def]
     """Fill `number`, int64 [requests]: how often the warp of each request has executed its instruction before.
 
-    pc, start  those of `L1Requests`
+    pc, start  the fields `pc` and `start` of `L1Requests`
     seen       int64 [2, instructions], zeros: how often the last warp that executed an instruction has done so, and 1
                more than the index of that warp
     """

@@ -71,7 +71,7 @@ def _gpcs(sm: Sm) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def _drawn_generation(sms: int, resident: int, number: int) -> NDArray[np.int64]:
-    """Draw the SM of each block of a generation after the first, pass by pass. `number` decides what is drawn."""
+    """Draw the SM of each block of a generation after the first, pass by pass. `number` is the seed."""
     random = np.random.default_rng(number)
     return np.concatenate([random.permutation(sms) for _ in range(resident)])
 
@@ -120,8 +120,8 @@ def _last_pass(blocks: int, turns: list[range], pairs: bool) -> list[int]:
 
 
 def _in_gpc(turn: range, quota: int, tpcs: int) -> list[int]:
-    """Return the SMs that get a block in a GPC of SMs `turn` and `tpcs` TPCs, which gets `quota` blocks: where these
-    are more than one a TPC, the first TPCs get two.
+    """Return the SMs that get a block in one GPC, which has the SMs `turn` in `tpcs` TPCs and gets `quota` blocks. If
+    there are more blocks than TPCs, the first TPCs get two.
     """
     if tpcs == len(turn):
         return list(turn[:quota])

@@ -20,13 +20,14 @@ _GOLDEN_RATIO = 0.6180339887498949  # its multiples, modulo 1, spread evenly ove
 
 @dataclass(frozen=True)
 class ResidentGroups:
-    """Groups of blocks that are resident together, ordered by SM and then by time.
+    """Groups of blocks, the members, that are resident on an SM together. Groups are ordered by SM, then by time.
 
     sm            int64 [groups] SM of each group, ascending; its L1 is empty when its first group begins
     start         int64 [groups + 1] group g has the members start[g]:start[g + 1]
     block         int64 [members] index into the trace's blocks: the member makes the requests of this block
-    offset_row    int64 [members] row of `offset_sectors` that applies to the member
-    times         int64 [members] how often the hits and misses of the member count; 0 means that they do not count
+    offset_row    int64 [members] index of the row of `offset_sectors` that moves the member's addresses
+    times         int64 [members] how many equal members this one stands for: its hits and misses count so often, or
+                  not at all if 0
     phase         float64 [members] share of its requests that the member skips when it begins, and makes at the end
     offset_sectors  int64 [rows, instructions] sectors that are added to the addresses of each instruction
     """
@@ -62,7 +63,7 @@ def residents_of_grid(blocks: NDArray[np.int64], placement: Placement, instructi
 
 
 def phase_of(blocks: NDArray[np.int64], generation: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return where in its requests each block begins, as a share of them: float64 [blocks].
+    """Return at which of its requests each block begins, as a share of their number: float64 [blocks], from 0 to 1.
 
     Blocks of the first generation start together. A later block starts whenever another one ends, so the blocks beside
     it may be anywhere in their work. A replay that let a whole generation start together would put them in step again.

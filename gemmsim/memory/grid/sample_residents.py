@@ -43,7 +43,7 @@ class SampledBlocks:
 class _Group:
     """A group of blocks that was drawn: those that are resident on SM `sm` in generation `generation`.
 
-    times  how many of the drawn groups are like it, itself included
+    times  how many of the drawn groups this one stands for, itself included
     """
 
     sm: int

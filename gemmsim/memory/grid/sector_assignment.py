@@ -37,9 +37,9 @@ def sectors_new_to_block(
 ) -> NDArray[np.int64]:
     """Return the sectors that DRAM would deliver for each request, if L2 held only what the block has asked for before.
 
-    DRAM reads pieces of `fetch_sectors` at once. A block that goes along a row in steps of one sector therefore finds
-    the sector of every other step there, where a piece has two. A request counts as one that goes on in a piece if its
-    first piece was asked for before.
+    DRAM reads `fetch_sectors` neighbouring sectors, a piece, at once. So where a piece has two sectors, a block that
+    goes through memory in steps of one sector finds every other sector in L2. A request counts as one that goes on in a
+    piece if its first piece was asked for before.
 
     sectors        int64 [requests] sectors that each request asks L2 for
     fetch_sectors  how many sectors DRAM reads at once
@@ -68,7 +68,7 @@ def sectors_new_to_block(
 
 
 def assign_to_tiles(sectors: NDArray[np.int64], share: NDArray[np.float64], requests: L1Requests) -> NDArray[np.uint16]:
-    """Return how many of the sectors that each request may bring to L2 come from DRAM: uint16 [requests].
+    """Return how many of its sectors each request brings to L2 from DRAM: uint16 [requests].
 
     The warps of a block that execute an instruction for the n-th time read neighbouring parts of one tile. The first
     block that reads a tile brings it to L2 for the others. So either all requests of a tile wait for DRAM, or none.

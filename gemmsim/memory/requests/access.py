@@ -33,12 +33,12 @@ class Access:
 
     @property
     def copies(self) -> bool:
-        """Whether it copies from global to shared memory."""
+        """Whether the instruction copies from global to shared memory."""
         return self.op == "ldgsts"
 
     @property
     def merges(self) -> bool:
-        """Whether its lanes may merge into fewer wavefronts than its width needs (rule 2 of `banks`)."""
+        """Whether the instruction's lanes may merge into fewer wavefronts than its width needs (rule 2 of `banks`)."""
         return self.op == "ld" and self.routable and self.space == "shared"
 
 

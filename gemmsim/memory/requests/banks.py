@@ -109,7 +109,8 @@ def copy_wavefronts(
 
 
 def _passes(words: NDArray[np.int64], wanted: NDArray[np.bool_], groups: int) -> NDArray[np.int64]:
-    """Return the most distinct words that each group of neighbouring lanes asks of one bank: int64 [n, groups].
+    """Return how many distinct words each group of neighbouring lanes asks of the bank that it asks for the most:
+    int64 [n, groups].
 
     words   int64 [n, 32, words a lane] number of each word, counted from the base
     wanted  bool [n, 32, words a lane] whether it is asked for
@@ -124,7 +125,7 @@ def _passes(words: NDArray[np.int64], wanted: NDArray[np.bool_], groups: int) ->
 
 
 def _routable(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether the crossbar could merge groups of each request (rule 2): bool [n]."""
+    """Return whether the crossbar could merge groups of each request (rule 2): bool [n]."""
     lane = np.arange(WARP_LANES)
     by_step = [
         (~active | ~active[:, lane ^ step] | (offsets_bytes == offsets_bytes[:, lane ^ step])).all(axis=1)

@@ -1,4 +1,4 @@
-"""Numbers for what a request does to the caches, in a file of their own because compiled loops are built from it."""
+"""Numbers the operations of requests on the caches. Their file is separate because compiled loops are built from it."""
 
 from __future__ import annotations
 

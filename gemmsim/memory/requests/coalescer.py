@@ -20,7 +20,7 @@ LINE_SHIFT = 7
 
 @dataclass(frozen=True)
 class Coalesced:
-    """What the requests of each pattern touch; arrays are int64 [patterns] unless said otherwise.
+    """What a request touches, for each pattern of `trace.types.Patterns`: int64 [patterns] unless said otherwise.
 
     sectors, lines   distinct 32-byte sectors and 128-byte lines
     used_bytes       distinct bytes asked for
@@ -69,7 +69,7 @@ def coalesce(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_
 
 
 def _starts(ascending: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Where a value differs from the one before it in its row: bool, of the shape of `ascending`."""
+    """Return where a value differs from the one before it in its row: bool, of the shape of `ascending`."""
     first = np.ones(ascending.shape, bool)
     first[:, 1:] = ascending[:, 1:] != ascending[:, :-1]
     return first

@@ -26,8 +26,8 @@ _DENSE_PAIRS = 1 << 22  # below this a table over all pairs is cheaper than sort
 class Shapes:
     """The shapes of a trace; arrays are int64 [shapes] unless said otherwise.
 
-    of_record    int32 [records] shape of each record
-    pc           static instruction index
+    of_record    int32 [records] index of each record's shape
+    pc           static index of the shape's instruction
     coalesced    see `Coalesced`; meaningless for shared memory, whose addresses have no sectors
     lanes        see `tags.LaneLayout`: what decides the cycles of the data stage
     least        cycles that the data stage would take if no bank were asked for two words

@@ -48,12 +48,12 @@ def bank_of(line: Line, flips: tuple[int, ...]) -> Line:
 
 @dataclass(frozen=True)
 class LaneLayout:
-    """What decides how the data stage serves a request of each shape.
+    """What decides how the data stage serves a request of each shape (see `Shapes`).
 
     line        int64 [shapes, 32] line of each lane, counted from the record's base; -1 where the lane is inactive
     piece       int64 [shapes, 32] which piece of memory the lane wants; pieces are as wide as one lane's access, and at
                 least a word
-    groups      int64 [shapes] 1, 2 or 4: lanes are served in groups of 32 / groups, whose pieces fill the banks once
+    groups      int64 [shapes] 1, 2 or 4: so many groups of lanes are served; the pieces of one fill the banks once
     shares      bool [shapes] whether lanes that want the same piece share it
     by_pass     bool [shapes] whether misses are served pass by pass, as for loads and for copies through L1
     written     int64 [shapes] wavefronts that write to shared memory what is copied there through L1; else 0
@@ -86,7 +86,7 @@ class TagBanks:
 
 @dataclass(frozen=True)
 class Workspace:
-    """Arrays that the compiled loop works in; it is given them filled as stated here.
+    """Arrays that the compiled loop works in. The caller fills them as stated here.
 
     distinct       int64 [shapes, 32] zeros: the distinct lines of a shape, in the order of its lanes
     number         int8 [shapes, 32] all -1: which of those distinct lines each lane wants
@@ -110,15 +110,14 @@ class Workspace:
 def look_up(
     base: NDArray[np.uint64], shape: NDArray[np.int32], lanes: LaneLayout, l1: L1
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return for each request the cycles of the tag stage, and the wavefronts of the data stage if the request misses.
-
-    Both are int64 [requests].
+    """Return how many cycles the tag stage takes for each request, and how many wavefronts the data stage takes for it
+    if it misses. Both are int64 [requests].
 
     base   uint64 [requests] byte addresses, multiples of 128
     shape  int32 [requests] index into `lanes`
 
-    A request's cycles are the most of its lines that lie in one bank. With another number of banks than four
-    (`l1.tag_lines_per_cycle`) no hash is known, and lines take banks in turn.
+    A request takes as many cycles as it has lines in the bank with the most of them. With another number of banks than
+    four (`l1.tag_lines_per_cycle`) no hash is known, and lines take banks in turn.
     """
     line = (base >> np.uint64(LINE_SHIFT)).astype(np.int64)
     shapes, width = lanes.line.shape

@@ -15,7 +15,8 @@ def look_up(first_line, shape, lanes, banks, work, cycles, wavefronts):  # type:
     banks       `tags.TagBanks`
     work        `tags.Workspace`
 
-    What a request costs follows from its shape and the banks of its lines, so results are cached by these two.
+    What a request costs follows from its shape and the banks of its lines. So the loop caches results, and finds them
+    by shape and banks.
     """
     _number_lines(lanes, work)
     half = np.uint64(len(banks.bits) >> 1)
