@@ -50,7 +50,7 @@ def windows(instruction: Instruction, port: str, registers: RegisterFile) -> tup
 
 
 def uniform_rows(instruction: Instruction, registers: RegisterFile) -> int:
-    """Return how many rows of four uniform registers (UR4 to UR7) `instruction` reads."""
+    """Return how many rows of four uniform registers, such as UR4 to UR7, `instruction` reads."""
     sources = [o.index for o in instruction.operands[1:] if o.kind == OperandKind.UNIFORM_REGISTER and o.index >= 0]
     return len({index // registers.uniform_row_registers for index in sources})
 

@@ -22,7 +22,7 @@ from gemmsim.trace.types import WarpTrace
 
 
 class RecordCycles(NamedTuple):
-    """What one executed memory instruction costs: the fields of `units.instruction.AccessCost`."""
+    """What one executed memory instruction costs, in the fields of `units.instruction.AccessCost`."""
 
     wavefronts: int
     tag_cycles: int
@@ -46,7 +46,7 @@ class WarpStream:
     """The instructions that a warp executes.
 
     pcs    int32 [executed] static instruction indices
-    costs  int64 [accesses, fields of RecordCycles] a row for each memory instruction that it executes, in order
+    costs  int64 [accesses, fields of RecordCycles] a row for each executed instruction of `Kind.MEMORY`, in order
     """
 
     pcs: NDArray[np.int32]
@@ -82,7 +82,7 @@ class RecordedStreams:
     def cut(self, warps: Sequence[int], parts: Mapping[int, list[tuple[int, int]]]) -> list[WarpStream]:
         """Return the streams of `warps`, the warps of one block.
 
-        parts  for a warp, the parts [start, stop) of its stream that are taken and joined; a warp that is not in it
+        parts  for a warp, the parts [start, stop) of its stream that are taken and joined; a warp that is not a key
                keeps its whole stream
         """
         pcs, accesses = [], []
@@ -128,7 +128,7 @@ class RecordedStreams:
     def _costs(self, record: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return what each memory record in `record` costs by itself: int64 [records, fields of RecordCycles].
 
-        Numbers below 0 mean what they mean in `_records`. In `fetch` stands the number of the record's first line.
+        Numbers below 0 are those of `_records`. The field `fetch` holds the number of the record's first line.
         """
         costs = np.empty((len(record), len(RecordCycles._fields)), np.int64)
         if len(self._trace.record_base):

@@ -29,7 +29,7 @@ _SELECTED = int(Reason["SELECTED"])
 class WarpStay:
     """One warp, from the cycle at which it may issue until its slot on the SM is free.
 
-    slot, sub_partition  its place; the warps of later blocks reuse slots
+    slot, sub_partition  where on the SM it is; the warps of later blocks reuse slots
     block    its block's number: the SM's blocks are counted from 0 in the order of their start
     states   int32 [n, 4]: begin, end, reason (index into STALL_REASONS), and the static instruction that the warp waits
              to issue or issues. The rows ascend without a gap or an overlap from `start` to `end`.

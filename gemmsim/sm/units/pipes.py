@@ -48,7 +48,7 @@ class Pipes(Record):
 
 
 def blocked_before(port: Port, cycle: int) -> int:
-    """Return in how many cycles before `cycle`, which must not lie before its last issue, the port was blocked."""
+    """Return how many cycles before `cycle` were blocked. The last issue through the port must not lie later."""
     return port.blocked_cycles - max(0, port.free_at - cycle)
 
 
