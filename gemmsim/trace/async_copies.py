@@ -20,7 +20,8 @@ _SHARED_BELOW = 1 << 32  # bases of shared records; global memory lies far above
 def without_destinations(program: Program, trace: WarpTrace) -> WarpTrace:
     """Return the trace with only the global record of each asynchronous copy of `program`.
 
-    The models take the copies' writes to shared memory as free of bank conflicts, so they need no record of them.
+    The timing models assume that these copies write to shared memory without bank conflicts, so they need no record of
+    the writes.
     """
     copies = np.array([row_of(i).memory == _COPY for i in program.instructions], np.bool_)
     dropped = copies[trace.record_pc] & (trace.record_base < _SHARED_BELOW)

@@ -1,4 +1,4 @@
-"""Runs blocks of a launch functionally and collects their trace."""
+"""Executes blocks of a launch, without any timing, and collects their trace."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def execute(
 
 
 class Stopped(GemmsimError):  # noqa: N818 - a block was stopped, at its limit or by a bad address
-    """Raised where a block cannot be finished. `status` is what `run_block` returned, `block` the block's linear id."""
+    """Says that a block cannot be finished. `status` is what `run_block` returned, `block` the block's linear id."""
 
     def __init__(self, message: str, status: int, block: int) -> None:
         super().__init__(message)
@@ -57,7 +57,7 @@ class Executor:
     """Executes blocks of one launch. It holds the launch's memory and lowered code, and the state of the current block.
 
     max_instructions  warp instructions after which a run is given up
-    sanitizing        whether races and other defects are looked for (`gemmsim.trace.sanitize`)
+    sanitizing        whether the executor looks for races and other defects (`gemmsim.trace.sanitize`)
     """
 
     def __init__(
@@ -94,8 +94,8 @@ class Executor:
     ) -> Execution:
         """Execute `blocks` (linear ids, x fastest) in order, starting from the arguments' initial content.
 
-        weight    how many blocks of the grid each stands for (1 where None)
-        streams   for which blocks the instruction stream is recorded (all where None)
+        weight    how many blocks of the grid each of `blocks` stands for (None: 1 each)
+        streams   for which of `blocks` the instruction stream is recorded (None: all)
 
         Raises GemmsimError for an access outside the arguments, a misaligned access, a barrier that cannot complete,
         and a kernel that exceeds its budget; each names the instruction, its source line, block and warp.
@@ -116,10 +116,11 @@ class Executor:
         )
 
     def probe(self, blocks: Sequence[int]) -> Sketch:
-        """Execute `blocks` in order and return a sketch of what they did.
+        """Execute `blocks` in order and return a `Sketch` of what they did.
 
-        Where `trace_slice` suffices, only what the trace depends on is computed and nothing is stored to the arguments'
-        arrays. Where it does not (`words.STALE`), the whole program runs, from then on at every call.
+        Only `trace_slice` runs: it computes what the trace depends on, and stores nothing to the arguments' arrays.
+        Where it stops because that does not suffice (`words.STALE`), the whole program runs, in this call and all later
+        ones.
         """
         code = self.trace_slice if self.slice_suffices else self.code
         assert code is not None
@@ -134,8 +135,8 @@ class Executor:
     def counts(self, blocks: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
         """Count how often `blocks` execute each instruction, and by how many threads.
 
-        Returns two arrays, int64 [blocks, instructions]; None where the counts depend on the content of global memory
-        or the executor is sanitizing. It is cheaper than `probe`, because it computes no addresses.
+        Returns two arrays, int64 [blocks, instructions], or None where the counts depend on the content of global
+        memory or the executor is sanitizing. This method is cheaper than `probe`, because it computes no addresses.
         """
         if self.count_slice is None or self.shadow is not None:
             return None
@@ -144,12 +145,12 @@ class Executor:
 
     @cached_property
     def trace_slice(self) -> NDArray[np.uint32] | None:
-        """The lowered code without the computations that the trace does not depend on (see `program_slice`)."""
+        """The lowered code without the computations that do not affect the trace (see `program_slice`)."""
         return program_slice(self.micro, True)
 
     @cached_property
     def count_slice(self) -> NDArray[np.uint32] | None:
-        """The part of the lowered code that decides what is executed; None where global memory decides it."""
+        """The part of the lowered code that decides which instructions run; None where global memory does."""
         return program_slice(self.micro, False)
 
     def _sketch(self, code: NDArray[np.uint32], blocks: Sequence[int]) -> Sketch:
@@ -166,7 +167,7 @@ class Executor:
             self.stale[:] = 0
 
     def _blocks(self, blocks: Sequence[int], streams: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Execute blocks in order.
+        """Execute `blocks` in order, and append their trace to the buffers.
 
         streams  bool [blocks]: whether the block's instruction stream is recorded
 
@@ -180,7 +181,9 @@ class Executor:
         return executed, threads
 
     def _context(self, warps: int) -> NDArray[np.uint64]:
-        """Make the context (its words: `gemmsim.trace.words`) and fill in the words that do not change between blocks.
+        """Make the context, an array of words for the compiled executor (`gemmsim.trace.words`).
+
+        The words that are the same for all blocks are filled in.
 
         The context holds the addresses of arrays; `self` keeps these arrays alive.
         """
@@ -269,7 +272,7 @@ class Executor:
     def _block(self, block: int, number: int, executed: NDArray, threads: NDArray, record_pcs: bool) -> None:
         """Execute the block with the linear id `block`, and append its trace as that of block `number` of the trace.
 
-        executed, threads  int64 [instructions], to which executions by warps and by threads are added
+        executed, threads  int64 [instructions]: the block's executions, by warps and by threads, are added to them
         record_pcs         whether the block's instruction stream is recorded
         """
         warps, grid = self.launch.warps_per_block, self.launch.grid

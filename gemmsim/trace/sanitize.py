@@ -31,7 +31,7 @@ _SWAP_WITHIN = 12  # instructions from the load of an atomic operation to its co
 
 
 def sanitize(executor: Executor, blocks: Sequence[int]) -> Sanitized:
-    """Execute `blocks` of an executor that was made with sanitizing=True.
+    """Execute `blocks` with an executor that was made with sanitizing=True, and return what it found.
 
     Findings between the same two source lines are joined. Raises GemmsimError where the budget runs out.
     """
@@ -54,8 +54,8 @@ def _without_false_findings(program: Program, findings: list[Finding]) -> list[F
     """Leave out findings that are no defects, or that follow from another.
 
     The compiler makes one atomic operation into a load and compare-and-swaps, and one barrier of the source into
-    several. A read of what was not written follows from the race with the write, of which the simulated order was one
-    of several.
+    several. A read of memory that nobody wrote yet follows from a race with the write, where the simulated order is
+    only one of the possible ones.
     """
     racing = {
         site.instruction.offset
@@ -76,8 +76,8 @@ def _without_false_findings(program: Program, findings: list[Finding]) -> list[F
 def _of_one_atomic(program: Program, finding: Finding) -> bool:
     """Whether a race is only within one atomic operation of the source, which the compiler has split.
 
-    That is so where a load collides with an atomic instruction, and a compare-and-swap with the value that it loaded
-    follows within `_SWAP_WITHIN` instructions.
+    A race is such where a load collides with an atomic instruction, and a compare-and-swap with the value that it
+    loaded follows within `_SWAP_WITHIN` instructions.
     """
     reads = [site for site in (finding.at, finding.other) if site and site.does == "reads"]
     if len(reads) != 1 or "updates" not in (finding.at.does, finding.other.does if finding.other else ""):
@@ -123,7 +123,7 @@ def _fault(executor: Executor, shadow: ShadowState, fault: Stopped) -> Finding:
 
 
 def _waiting(executor: Executor, shadow: ShadowState) -> list[Site]:
-    """Return one site for each group of threads of a warp that waits: a thread of it, and where it waits."""
+    """Return one `Site` for each group of threads of a warp that waits: a thread of the group, and where it waits."""
     names = {CONTROL_NUMBER[name] for name in ("barrier", "converge", "warpsync")}
     sites = []
     for number, warp in enumerate(executor.warps):

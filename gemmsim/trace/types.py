@@ -1,4 +1,4 @@
-"""A launch, and the trace that its execution leaves: arrays with an element for each access, not objects."""
+"""Defines a launch and the trace that its execution leaves. A trace is arrays, with an element for each access."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gemmsim.support.warp import WARP_LANES
 
 
 def active_lanes(masks: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Return bool [..., 32]: whether the bit of each lane is set in each of `masks`, uint32 [...]."""
+    """Return bool [..., 32]: for each of `masks`, uint32 [...], whether the bit of each lane is set."""
     return (masks[..., None] >> np.arange(WARP_LANES, dtype=np.uint32)) & 1 == 1
 
 
@@ -85,11 +85,11 @@ class WarpTrace:
     record_pc         int32 [records] static instruction index
     record_pattern    int32 [records] index into `patterns`
     record_base       uint64 [records] byte address, a multiple of 128
-    pc_start          int64 [warps + 1] likewise for the instruction stream; all zero where streams were not recorded
+    pc_start          int64 [warps + 1] as record_start, but for items of pc; all zero where streams were not recorded
     pc                int32 [issued] static instruction index of every warp instruction executed, in program order
 
     An instruction leaves one record where any lane accesses memory. There are two exceptions. LDGSTS leaves a record of
-    the global addresses that it reads (of the lanes that do not only fill with zeros), and then a record of the shared
+    the global addresses that it reads (of the lanes that copy more than zeros), and then a record of the shared
     addresses that it writes; both have its index. A generic LD, ST or ATOM leaves one record for each space that its
     lanes are in, in the order global, shared, local.
 
@@ -115,14 +115,14 @@ class WarpTrace:
         """The number of blocks up to the last one whose weight is not 0.
 
         Blocks of weight 0 are executed only to see where the neighbours of a block access memory. The cost of their
-        single requests is not needed; for those that come last in a sample it is not computed.
+        single requests is not needed; for such blocks at the end of a sample it is not computed.
         """
         return int(np.flatnonzero(self.weight)[-1]) + 1
 
 
 @dataclass(frozen=True)
 class Sketch:
-    """What some blocks did: the arrays of `WarpTrace` with these names, but the records are not sorted by warp.
+    """What some blocks did: arrays named as in `WarpTrace`, but with the records not sorted by warp.
 
     The next sketch that the same executor makes overwrites the record arrays.
     """
@@ -137,7 +137,7 @@ class Sketch:
 
 @dataclass(frozen=True)
 class Execution:
-    """A finished functional run.
+    """What an execution of blocks returns: trace and results.
 
     trace     see `WarpTrace`
     outputs   for each argument its array after the run (None for scalars)

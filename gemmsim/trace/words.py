@@ -1,4 +1,4 @@
-"""Names of the words that the compiled executor shares with Python: places in arrays of 64-bit words."""
+"""Names the words that the compiled executor shares with Python, each by its index in an array of 64-bit words."""
 
 from __future__ import annotations
 

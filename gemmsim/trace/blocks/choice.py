@@ -1,13 +1,13 @@
 """Chooses which blocks of a launch to execute, and how many blocks of the grid each stands for.
 
 Nothing is assumed about a kernel: along each grid axis a few blocks are executed and compared. Two blocks are alike
-when every instruction ran equally often, for equally many threads, with the same access shapes equally often. Interior
-blocks along an axis must repeat with a short period (the alignment of a tile to the 128-byte line can alternate), and
-two blocks at fixed, scattered places must agree with their class.
+when every instruction ran equally often, for equally many threads, with the same access shapes (`Patterns`) equally
+often. Interior blocks along an axis must repeat with a short period (the alignment of a tile to the 128-byte line can
+alternate), and two blocks at fixed, scattered places must agree with their class.
 
-Where that fails (a kernel that takes its tiles in an order of its own), how often each instruction runs is counted in
-every block, without addresses. Blocks with the same counts form a class, if those of them that are executed have the
-same access shapes too. Otherwise the whole grid is executed.
+Where this comparison fails (a kernel that takes its tiles in an order of its own), how often each instruction runs is
+counted in every block, without addresses. Blocks with the same counts form a class, if those of them that are executed
+have the same access shapes too. Otherwise the whole grid is executed.
 
 Where an atomic instruction returns what it found, the path of a block can depend on the blocks that came before it (the
 last block of a tile to arrive collects the sums of all). Then columns are executed, compared and weighted: a column is
@@ -42,12 +42,12 @@ _MOST_CLASSES, _COUNTED_AT_ONCE = 16, 64
 
 @dataclass(frozen=True)
 class Plan:
-    """The blocks to execute.
+    """Says which blocks of a launch to execute.
 
     blocks   linear ids, ascending
-    weight   how many blocks of the grid each stands for
-    streams  whether the instruction stream of each is recorded
-    sampled  whether they are only a part of the grid
+    weight   how many blocks of the grid each of `blocks` stands for
+    streams  whether the instruction stream of each of `blocks` is recorded
+    sampled  whether `blocks` is only a part of the grid
     """
 
     blocks: tuple[int, ...]
@@ -58,7 +58,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class _Axis:
-    """Classes along one grid axis. `weight` says how many coordinates each representative coordinate stands for."""
+    """The classes of blocks along one grid axis, each with a coordinate that represents it.
+
+    `weight` says how many coordinates along the axis each of these stands for.
+    """
 
     weight: dict[int, int]
 
@@ -67,7 +70,7 @@ class _Axis:
 
 
 def plan(executor: Executor, resident: int, sms: int, full: bool = False) -> Plan:
-    """Choose the blocks to execute, and those of them whose instruction streams are recorded.
+    """Choose which blocks to execute, and for which of these the instruction stream is recorded.
 
     resident  blocks that fit on an SM at once
     sms       SMs of the GPU
@@ -113,15 +116,15 @@ def _order_matters(program: Program) -> bool:
 
 
 def _results(instruction: Instruction) -> Iterable[Operand]:
-    """Return the operands before the address, which are those that an atomic operation writes."""
+    """Return the operands that an atomic operation writes: those before the address."""
     return takewhile(lambda operand: operand.kind is not OperandKind.ADDRESS, instruction.operands)
 
 
 def _all_blocks(launch: Launch, resident: int, sms: int, dependent: bool) -> Plan:
     """Make a plan that executes every block.
 
-    Streams are recorded for the blocks that the first SM gets in the first wave. Where blocks depend on earlier ones,
-    it is the SM that gets the first column's last block.
+    Instruction streams are recorded for the blocks that one SM gets in the first wave: the first SM or, where blocks
+    depend on earlier ones, the SM that gets the last block of the first column.
     """
     gx, gy, gz = launch.grid
     sm = gx * gy * (gz - 1) % sms if dependent else 0
@@ -138,8 +141,8 @@ def _middle(grid: tuple[int, int, int]) -> tuple[int, int, int]:
 def _axes(probe: Probe, grid: tuple[int, int, int]) -> list[_Axis | None]:
     """Find the classes of blocks along each axis; None for an axis along which blocks do not repeat.
 
-    Blocks whose places differ along all axes at once are tried first, and then two opposite corners of the grid,
-    because mostly all of them are alike.
+    Blocks that lie apart along all axes at once are compared first, and then two opposite corners of the grid: in most
+    launches all blocks are alike, and this shows it with few of them.
     """
     middle = _middle(grid)
     inside = [range(1, n - 1) if n > 3 else range(at, at + 1) for n, at in zip(grid, middle, strict=True)]
@@ -182,10 +185,10 @@ def _axis(probe: Probe, grid: tuple[int, int, int], axis: int, alike: bool) -> _
 
 
 def _classes(probe: Probe, resident: int) -> Plan | None:
-    """Make a plan in which blocks with the same counts form a class, for which one of them stands.
+    """Make a plan in which blocks with the same counts of executions form a class, and one block stands for each class.
 
-    None where the counts depend on global memory, where there are more than `_MOST_CLASSES` classes, or where the
-    blocks of a class that are executed differ in their access shapes.
+    Returns None where the counts depend on global memory, where there are more than `_MOST_CLASSES` classes, or where
+    the blocks of a class that are executed differ in their access shapes.
     """
     members: dict[bytes, list[int]] = {}
     blocks = range(probe.executor.launch.blocks)
@@ -208,7 +211,7 @@ def _classes(probe: Probe, resident: int) -> Plan | None:
 
 
 def _scattered(inside: Sequence[int]) -> tuple[int, int]:
-    """Pick two of `inside`, at places that are fixed, so that a run can be repeated, but follow no short period."""
+    """Pick two of the coordinates `inside`: the same two in every run, at places that follow no short period."""
     return (inside[int(len(inside) * 0.381966)], inside[int(len(inside) * 0.763932)])
 
 
@@ -234,9 +237,10 @@ def _product(launch: Launch, axes: list[_Axis], resident: int, depth: int) -> Pl
 
 
 def _sample(chosen: dict[int, float], resident: int, timed: Collection[int] = ()) -> Plan:
-    """Make the plan for `chosen`, which maps each block to how many it stands for.
+    """Make the plan for `chosen`, which maps each block to how many blocks it stands for.
 
-    Streams are recorded for the blocks in `timed`; where there are none, for the blocks that stand for most.
+    Instruction streams are recorded for the blocks in `timed`. Where `timed` is empty, they are recorded for the blocks
+    that stand for most.
     """
     blocks = sorted(chosen)
     timed = timed or sorted((b for b in blocks if chosen[b]), key=lambda b: -chosen[b])[: max(1, min(resident, 4))]

@@ -1,4 +1,4 @@
-"""Executes single blocks, or columns of blocks, as probes: only to see what they do."""
+"""Executes single blocks, or columns of blocks, only to compare what they do, before a `Plan` is made."""
 
 from __future__ import annotations
 
@@ -44,9 +44,11 @@ class Probe:
         return _Probed(_signature(sketch), int(sketch.executed.sum()))
 
     def ahead(self, places: Iterable[tuple[int, ...]]) -> None:
-        """Execute blocks in parallel that will probably be asked for, where that is worth another thread.
+        """Execute in parallel the blocks at `places`, which will probably be asked for, where that is worth another
+        thread.
 
-        Machine code runs without Python's lock. A block that cannot be executed raises its error when it is asked for.
+        The compiled executor runs without Python's lock. A block that cannot be executed raises its error when it is
+        asked for.
         """
         longest = max((probed.instructions for probed in self._known.values()), default=0)
         if self.executor.shadow or longest < _WORTH_A_THREAD:
@@ -77,20 +79,20 @@ class Probe:
         return x + gx * (y + gy * z)
 
     def count(self, x: int, y: int, z: int) -> int:
-        """Return the number of warp instructions that a block or column executes."""
+        """Return the number of warp instructions that the block or column at this place executes."""
         return self._run(self._number(x, y, z)).instructions
 
     def signature(self, x: int, y: int, z: int) -> str:
-        """Return a digest of what a block or column did; blocks that are alike have the same digest."""
+        """Return a digest of what the block or column at this place did; blocks that are alike have the same digest."""
         return self.of_block(self._number(x, y, z))
 
     def of_block(self, block: int) -> str:
-        """Return the signature of the block with this linear id."""
+        """Return the digest (see `signature`) of the block with this linear id."""
         return self._run(block).signature
 
 
 def _signature(sketch: Sketch) -> str:
-    """Return a digest of what the blocks did, with addresses relative to their 128-byte lines."""
+    """Return a digest of what the blocks of a sketch did, with addresses relative to their 128-byte lines."""
     digest = hashlib.sha256()
     digest.update(sketch.executed.tobytes())
     digest.update(sketch.threads_executed.tobytes())
@@ -99,9 +101,10 @@ def _signature(sketch: Sketch) -> str:
 
 
 def _shapes(sketch: Sketch) -> np.ndarray:
-    """Count the accesses of each instruction by shape; returns int64 [3, pairs], sorted: instruction, shape, count.
+    """Count the accesses of each instruction by access shape (`Patterns`).
 
-    A shape is named by a hash of its content, so that runs can be compared.
+    Returns int64 [3, pairs], sorted, with the rows instruction, shape and count. A shape is named by a hash of its
+    content, so that runs can be compared.
     """
     offsets, mask = sketch.patterns.offsets_bytes, sketch.patterns.active_mask
     names = [hashlib.sha256(o.tobytes() + m.tobytes()).digest()[:8] for o, m in zip(offsets, mask, strict=True)]

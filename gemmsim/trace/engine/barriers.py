@@ -26,7 +26,7 @@ from gemmsim.trace.llvm.primitives import (
 
 @subroutine(NOTHING, ADDRESS, INDEX)
 def release(context, number):
-    """Open a barrier: all paths that wait at it can run, and B2R can read the outcome of its reduction."""
+    """Open a barrier: all paths of warps that wait at it can run, and B2R can read the outcome of its reduction."""
     barriers = get_u64(context, words.BARRIERS_AT)
     barrier = moved(barriers, 8 * words.BARRIER_WORDS * number)
     how = get_i64(barrier, words.BARRIER_REDUCES)
@@ -48,7 +48,10 @@ def release(context, number):
 
 @subroutine(TRUTH, ADDRESS, ADDRESS, ADDRESS, ADDRESS, INDEX, WORD)
 def arrive(context, warp, registers, op, pc, mask):
-    """Execute BAR for the threads in `mask`. Returns whether they wait; if so, they are set aside at `pc`."""
+    """Execute BAR for the threads in `mask`; returns whether they wait.
+
+    Threads that wait are set aside as a path of the warp, which continues at `pc`.
+    """
     lane, how = first_set(mask), get_n32(op, micro.DETAIL)
     number = get_n32(row_of(registers, op, micro.SOURCE), lane) & (words.BLOCK_BARRIERS - 1)
     expected = get_n32(row_of(registers, op, micro.SECOND_SOURCE), lane)
@@ -68,7 +71,10 @@ def arrive(context, warp, registers, op, pc, mask):
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, WORD)
 def read_outcome(context, registers, op, mask):
-    """Execute B2R.RESULT: the first result is how many threads' predicates held, the second the reduction's outcome."""
+    """Execute B2R.RESULT, which reads the outcome of a barrier's reduction.
+
+    The first result is how many threads' predicates held, the second is the reduction's outcome.
+    """
     barriers = get_u64(context, words.BARRIERS_AT)
     splat_row(row_of(registers, op, micro.RESULT), get_i64(barriers, words.OUTCOME + words.OUTCOME_TRUE), mask)
     holds = -get_i64(barriers, words.OUTCOME + words.OUTCOME_HOLDS)
@@ -77,9 +83,10 @@ def read_outcome(context, registers, op, mask):
 
 @subroutine(INDEX, ADDRESS)
 def open_complete_barriers(context):
-    """Open the barriers at which every living thread has arrived. It is called when no warp can run.
+    """Open the barriers at which every living thread has arrived. Call it when no warp can run.
 
-    Returns how many opened, 0 where all threads have ended, -1 where threads wait for what never comes.
+    Returns how many barriers opened; 0 where all threads have ended, -1 where threads wait for others that never
+    arrive.
     """
     warps, alive, waiting = get_u64(context, words.WARPS_AT), np.int64(0), np.int64(0)
     for w in range(get_i64(context, words.WARPS)):

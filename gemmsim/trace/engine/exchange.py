@@ -31,7 +31,7 @@ _SUM, _AND, _OR, _XOR, _MIN, _SIGNED_MIN = (micro.REDUCTIONS[n] for n in ("SUM",
 def exchange(registers, op, mask):
     """Execute an exchange among the lanes in `mask`.
 
-    registers, op  addresses of the warp's rows and of the micro-operation
+    registers, op  address of the warp's rows (`gemmsim.trace.micro`), and address of the micro-operation
 
     Returns 0, or STALE where a shuffle with UNMOVED_BIT read a lane that is not in `mask`.
     """

@@ -1,4 +1,4 @@
-"""Makes the message of a functional run that failed: one line that names instruction, source line, block and warp."""
+"""Makes the message for an execution that failed: one line that names instruction, source line, block and warp."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemmsim.trace.launch_data.device_memory import DeviceMemory
 def describe(
     status: int, counters: NDArray, program: Program, block: int, budget: int, memory: DeviceMemory, shared_bytes: int
 ) -> str:
-    """Return the message for a status with which `run_block` stopped; the counters FAULT_... hold where it stopped."""
+    """Return the message for the status with which `run_block` stopped. `counters[FAULT_...]` say where it stopped."""
     instruction = program.instructions[int(counters[words.FAULT_INSTRUCTION])]
     line = f", line {instruction.sources[0].line} of {instruction.sources[0].file}" if instruction.sources else ""
     warp = counters[words.FAULT_WARP]

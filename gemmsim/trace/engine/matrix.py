@@ -42,7 +42,7 @@ _FULL = np.uint32(0xFFFFFFFF)
 def execute_matrix(context, registers, op, warp, loads):
     """Execute a `load_matrix` (where `loads`) or a `multiply_matrix`, in which all lanes take part.
 
-    context, registers, op  the addresses that `memory_access.access` takes
+    context, registers, op  addresses, as `memory_access.access` takes them
 
     Returns 0 or a fault status.
     """
@@ -103,7 +103,8 @@ def _spread(format_, to, register):
 
 @subroutine(NOTHING, INDEX, ADDRESS, ADDRESS)
 def _turn(format_, to, register):
-    """Write the elements of a register of B as float64 to the address `to`, each k's eight columns side by side."""
+    """Write the elements of a register of B as float64 to the address `to`, with the eight columns of each row k side
+    by side."""
     if format_ == F16:
         fragments.turn_f16(to, register)
     elif format_ == BF16:
@@ -118,7 +119,7 @@ def _turn(format_, to, register):
 
 @subroutine(NOTHING, ADDRESS, ADDRESS)
 def _multiply(registers, op):
-    """Multiply and add 16-bit floats, TF32 or 8-bit integers."""
+    """Execute a matrix multiply-add of 16-bit floats, TF32 or 8-bit integers, for all lanes."""
     detail = get_n32(op, micro.DETAIL)
     format_a, format_b = detail & 15, detail >> 4
     depth, accumulator = get_n32(op, micro.IMMEDIATE), get_n32(op, micro.SECOND_IMMEDIATE)
@@ -156,7 +157,7 @@ def _multiply(registers, op):
 
 @subroutine(NOTHING, ADDRESS, ADDRESS)
 def _multiply_double(registers, op):
-    """Multiply and add double precision."""
+    """Execute a matrix multiply-add in double precision, for all lanes."""
     steps, groups = get_n32(op, micro.IMMEDIATE) >> 2, get_n32(op, micro.THIRD_IMMEDIATE) >> 3
     words_a, words_b = row_of(registers, op, micro.SOURCE), row_of(registers, op, micro.SECOND_SOURCE)
     words_c, result = row_of(registers, op, micro.THIRD_SOURCE), row_of(registers, op, micro.RESULT)

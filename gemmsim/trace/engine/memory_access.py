@@ -1,8 +1,8 @@
 """Executes the loads, stores and atomics of one warp instruction, and records them in the trace.
 
-Addresses are first compared with the access shape ("pattern") that the same instruction had the last time its first
-lane was at the same word of a line. Where only the base has moved, the pattern tells bounds, alignment and how to move
-the data, and no lane is looked at singly.
+An access shape ("pattern") is the offsets of the 32 lanes from a base. Addresses are first compared with the pattern
+that the same instruction had when its first lane was last at the same word of a 128-byte line. Where only the base has
+moved, the pattern tells bounds, alignment and how to move the data, and no lane is looked at singly.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ _FULL = np.uint32(0xFFFFFFFF)
 
 @subroutine(INDEX, ADDRESS, ADDRESS, WORD, ADDRESS)
 def _new_pattern(context, rows, mask, base):
-    """Find the pattern of the addresses of the lanes in `mask`, or add it to the table; returns its number.
+    """Find the pattern (access shape) of the addresses of the lanes in `mask`, or add it to the table; returns its
+    number.
 
     rows  address of the two rows that hold the low and high words of the lanes' addresses
     base  the record's base: the lowest address, rounded down to 128 bytes
@@ -90,9 +91,9 @@ def _new_pattern(context, rows, mask, base):
 
 @subroutine(ADDRESS, ADDRESS, ADDRESS, WORD, ADDRESS, INDEX)
 def record(context, rows, mask, op, warp):
-    """Append a record to the trace, of the addresses in the two rows at `rows` of the lanes in `mask`.
+    """Append a record to the trace: the addresses of the lanes in `mask`, which the two rows at `rows` hold.
 
-    Returns the address of the row of their pattern.
+    Returns the address of their pattern in the table of patterns.
     """
     first, counters = first_set(mask), get_u64(context, words.COUNTERS_AT)
     last_at = get_u64(context, words.LAST_AT)
@@ -124,7 +125,7 @@ def record(context, rows, mask, op, warp):
 
 @subroutine(INDEX, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
 def blame(context, rows, mask, size, limit, beyond):
-    """Write the first lane that is misaligned or reaches beyond `limit`, and its address, into the counters.
+    """Find the first lane that is misaligned or reaches beyond `limit`, and write it and its address into the counters.
 
     Returns MISALIGNED, or the status `beyond`, or 0 where no lane is wrong.
     """
@@ -140,7 +141,7 @@ def blame(context, rows, mask, size, limit, beyond):
 
 @subroutine(TRUTH, ADDRESS, ADDRESS, WORD)
 def _lent(context, rows, mask):
-    """Whether any lane is in a lent allocation. The number of the allocation is then in FAULT_LANE."""
+    """Whether any lane's address is in a lent allocation (`DeviceMemory.lent`), whose number is then in FAULT_LANE."""
     starts, sizes = get_u64(context, words.ALLOCATION_START), get_u64(context, words.ALLOCATION_SIZE)
     lent = get_u64(context, words.ALLOCATION_LENT)
     for i in range(get_i64(context, words.ALLOCATIONS)):
@@ -152,7 +153,7 @@ def _lent(context, rows, mask):
 
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
 def _global(context, registers, op, mask, warp, rows, size):
-    """Access global memory. The lanes of one access may be in different allocations."""
+    """Access global memory. The lanes of one access may lie in different allocations (array arguments)."""
     moves, kind = get_n32(op, micro.ACCESS) & micro.UNMOVED_BIT == 0, get_n32(op, micro.ACCESS) >> micro.KIND_SHIFT
     stores, stale = moves and kind != micro.LOAD, get_u64(context, words.ALLOCATION_STALE)
     if stores and _lent(context, rows, mask):
@@ -219,7 +220,7 @@ def _shared(context, registers, op, mask, warp, rows, size):
 
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
 def _local(context, registers, op, mask, warp, rows, size):
-    """Access local memory, in which the 32 threads of a warp have their words k side by side."""
+    """Access local memory, in which words with one index k of the 32 threads of a warp lie side by side."""
     stack_words = get_i64(context, words.LOCAL_WORDS)
     status = blame(context, rows, mask, size, np.uint64(stack_words * 4), np.int64(words.OUT_OF_BOUNDS))
     if status != 0:

@@ -1,4 +1,4 @@
-"""Moves the data of a memory operation between a warp's rows and memory."""
+"""Moves the data of a load, store or atomic between a warp's rows and memory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def move(registers, op, mask, rows, delta, stride, written, shape):
 
     delta     what is added to a simulated address to get the address in this process at which its content lies
     stride    bytes from one 32-bit word of a thread to the thread's next
-    written   what is added to that address to get its byte of `DeviceMemory.written`; 0 where stores are not noted
+    written   what is added to the simulated address to get its byte of `DeviceMemory.written`; 0 where stores are not
+              noted
     shape     PATTERN_KIND of the addresses
     """
     how = get_n32(op, micro.ACCESS)
@@ -107,8 +108,8 @@ def _store(data, mask, rows, delta, stride, size):
 def _combine(op, registers, mask, rows, delta, size):
     """Execute an atomic, lane after lane.
 
-    The result is the old value in memory (PTX ISA: atom). That of COMPARE_FLAG is whether the exchange was made, as a
-    number and as a predicate.
+    The result is the old value in memory (PTX ISA: atom). The result of COMPARE_FLAG is whether the exchange was made,
+    as a number and as a predicate.
     """
     result = row_of(registers, op, micro.RESULT)
     data, second = row_of(registers, op, micro.SECOND_SOURCE), row_of(registers, op, micro.THIRD_SOURCE)

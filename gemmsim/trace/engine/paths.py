@@ -1,4 +1,4 @@
-"""Manages the divergent paths of one warp: which path runs next, and for whom the others wait.
+"""Manages the divergent paths of one warp. A path is a set of its threads that run together.
 
 `warp` is the address of the warp's words, which `gemmsim.trace.words` names.
 """
@@ -33,11 +33,11 @@ def add_path(warp, pc, mask, reason, need):
 
 @subroutine(TRUTH, ADDRESS, ADDRESS)
 def next_path(warp, registers):
-    """Continue with the youngest path that can run. Where there is none, set the warp's STATE and return False.
+    """Continue with the path, of those that can run, that was set aside last; return whether there is one.
 
-    Threads that wait for each other run as soon as all of them that are still alive have arrived. Those of a
-    convergence barrier and of a collective instruction then run together; those of WARPSYNC run in the groups that
-    arrived together.
+    Where there is none, the warp's STATE is set. Threads that wait for each other run as soon as all of them that are
+    still alive have arrived. Threads at a convergence barrier or a collective instruction then run together; threads at
+    WARPSYNC run in the groups that arrived together.
     """
     count, alive = get_i64(warp, words.PATH_COUNT), get_i64(warp, words.ALIVE)
     paths = moved(warp, 8 * words.PATHS_AT)

@@ -19,9 +19,9 @@ from gemmsim.trace.sanitizer.ordering import note_meeting, note_opened_barriers
 
 @subroutine(INDEX, ADDRESS, INDEX)
 def _begin_segment(context, number):
-    """Note in the trace where the next segment begins, which is what one warp does until it ends or waits.
+    """Note in the trace where the next segment begins. A segment is what one warp does until it ends or waits.
 
-    Returns 0, or GROW where there is no room for it.
+    Returns 0, or GROW where the buffers have no room for another segment.
     """
     counters = get_u64(context, words.COUNTERS_AT)
     segment = get_i64(counters, words.SEGMENTS)

@@ -76,7 +76,7 @@ def _jump(context, warp, registers, op, mask):
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, INDEX, INDEX, INDEX)
 def _count(executed, threads, instruction, count, thread_count):
-    """Count one more execution of `count` instructions in a row, each by `thread_count` threads."""
+    """Count one more execution of each of `count` successive instructions, by `thread_count` threads."""
     for number in range(instruction, instruction + count):
         set_i64(executed, number, get_i64(executed, number) + 1)
         set_i64(threads, number, get_i64(threads, number) + thread_count)
@@ -88,7 +88,7 @@ def _path_end(sanitizing: bool):
     def end_path(context, warp, registers, op, number, pc, active, mask):
         """Let the threads in `mask` leave the path of the threads `active`, because they exit, jump, or wait.
 
-        Those that wait are set aside at the next micro-operation, until the threads that they wait for have come.
+        Threads that wait are set aside at the next micro-operation, until the threads that they wait for have arrived.
         Returns whether the warp continues; PC and ACTIVE are then those of the path that runs next.
         """
         kind = get_n32(op, micro.OP)
@@ -128,7 +128,7 @@ def _path_end(sanitizing: bool):
 def _rare_operation(across_lanes: bool):
     @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, WORD)
     def execute_rare(context, registers, op, active, mask):
-        """Execute a micro-operation that `micro.CONTROL` lists after "access"; returns 0 or a fault status."""
+        """Execute a rare micro-operation, which `micro.CONTROL` lists after "access"; returns 0 or a fault status."""
         kind, status = get_n32(op, micro.OP), np.int64(0)
         if kind == _BEGIN:
             splat_row(row_of(registers, op, micro.RESULT), active, active)
@@ -150,7 +150,7 @@ def _rare_operation(across_lanes: bool):
 
 
 def warp_runner(across_lanes: bool, sanitizing: bool):
-    """Make `run_warp` for a variant of the executor (see `gemmsim.trace.engine.variants`)."""
+    """Make `run_warp`, the inner loop, for a variant of the executor (see `gemmsim.trace.engine.variants`)."""
     # `run_warp` is long because its loop is the hot one: in one function, its counters stay in machine registers.
     end_path, execute_rare = _path_end(sanitizing), _rare_operation(across_lanes)
 

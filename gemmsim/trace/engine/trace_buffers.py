@@ -19,7 +19,7 @@ _MOST_RECORDS = 3  # that one instruction leaves: a generic access may reach glo
 
 
 class Buffers:
-    """The arrays to which the compiled executor appends; they grow when it says that they are full."""
+    """Holds the arrays to which the compiled executor appends the trace. They grow when it returns GROW."""
 
     def __init__(self, warps: int, accesses: int, budget: int) -> None:
         self.counters = np.zeros(words.COUNTERS, np.int64)
@@ -37,14 +37,17 @@ class Buffers:
         self.table = np.full(words.HASH_SLOTS, -1, np.int32)
 
     def clear(self, budget: int) -> None:
-        """Start over. What `sketch` returned before is overwritten from now on."""
+        """Empty the buffers. The arrays that `sketch` returned before are overwritten from now on."""
         self.counters[:] = 0
         self.counters[words.BUDGET_LEFT] = budget
         self.last[:] = -1
         self.table[:] = -1
 
     def fill(self, context: NDArray[np.uint64]) -> None:
-        """Write the buffers' addresses and limits into the context. The limits leave room for one more instruction."""
+        """Write the addresses and limits of the buffers into the context (`gemmsim.trace.words`).
+
+        The limits leave room for one more instruction.
+        """
         arrays: dict[int, NDArray] = {
             words.COUNTERS_AT: self.counters,
             words.PATTERNS_AT: self.patterns,
@@ -65,7 +68,7 @@ class Buffers:
         context[words.SEGMENT_LIMIT], context[words.PC_LIMIT] = len(self.segment_warp), len(self.pc)
 
     def grow(self) -> None:
-        """Double whatever is nearly full."""
+        """Double the length of each array that is nearly full."""
         c = self.counters
         if c[words.SEGMENTS] >= len(self.segment_warp):
             self.segment_warp = _doubled(self.segment_warp)
@@ -138,10 +141,11 @@ def _doubled(array: NDArray) -> NDArray:
 
 
 class _ByWarp:
-    """Puts the items of an array, recorded in segments, in the order of their warps.
+    """Puts the items of a recorded array in the order of their warps.
 
-    Segment s holds the items first[s]:first[s + 1] of warp segment_warp[s]. `sorted` returns each warp's items in
-    program order, and does not copy the array where it is in order already.
+    The items come in segments, each of one warp: segment s holds the items first[s]:first[s + 1] of warp
+    segment_warp[s]. `sorted` returns each warp's items in program order, and does not copy the array where it is in
+    order already.
 
     start   int64 [warps + 1], where the items of each warp begin in what `sorted` returns
     """

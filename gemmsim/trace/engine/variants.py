@@ -21,7 +21,7 @@ def executor_for(across_lanes: bool, sanitizing: bool = False) -> NativeFunction
 
     across_lanes  whether it has the operations that look across lanes (shuffles, matrices). Most kernels do not use
                   them, and they take seconds to compile the first time.
-    sanitizing    whether it has the checks of `gemmsim.trace.sanitizer`; without, it holds nothing of them
+    sanitizing    whether it has the checks of `gemmsim.trace.sanitizer`; without it the code has none of them
     """
     return NativeFunction("gemmsim.trace.engine.run_block", "run_block_for", _sources(), (across_lanes, sanitizing))
 

@@ -13,7 +13,7 @@ from gemmsim.trace.types import Argument
 def describe_address(args: Sequence[Argument], address: int) -> str:
     """Say what lies at an address, as in "argument 1 (f32[256,256]), element [256, 0]: right past its end".
 
-    The elements behind an array are named as if the array had more rows.
+    An element past the end of an array is named as if the array had more rows.
     """
     start = FIRST_ADDRESS
     for number, argument in enumerate(args):

@@ -1,4 +1,4 @@
-"""Global memory of a simulated GPU, with one allocation for each array argument."""
+"""Models the global memory of a simulated GPU, with one allocation for each array argument."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ _BEYOND = 256  # bytes behind each array that may be read
 class DeviceMemory:
     """Holds the content of each array argument, and for each of its bytes whether it was stored to.
 
-    A `PeriodicArray` is read where it is until something is about to be stored to it; then it gets memory of its own
-    (`own`).
+    A `PeriodicArray` is not copied until the kernel is about to store to it (`own`); until then it is read in place.
 
     pointers   device address of each argument's array, None for scalars
     written    bool, one for each byte: whether it was stored to; allocations begin at multiples of `_PIECE_BYTES`
@@ -32,7 +31,7 @@ class DeviceMemory:
     sizes      uint64, bytes of each allocation
     positions  uint64, index in `written` of each allocation's first byte
     places     uint64, address of each allocation's content in this process
-    lent       uint64, 1 where that content is the argument's own, which must not be written to
+    lent       uint64, 1 where an allocation's content is the argument's own array, which must not be written to
     """
 
     def __init__(self, args: tuple[Argument, ...]) -> None:
@@ -69,7 +68,7 @@ class DeviceMemory:
         self.places[allocation], self.lent[allocation] = content.ctypes.data, 0
 
     def restore(self) -> None:
-        """Restore the arguments' initial content; nothing counts as written then."""
+        """Restore the arguments' initial content, and mark every byte as not stored to."""
         if not self.touched.any():
             return
         for array, allocation in zip(self._arrays, self._allocation, strict=True):
@@ -89,13 +88,13 @@ class DeviceMemory:
         )
 
     def stored(self) -> tuple[NDArray[np.bool_] | None, ...]:
-        """For each argument a bool array of its shape, True for elements all of whose bytes were stored to."""
+        """Return for each argument a bool array of its shape, True where all bytes of the element were stored to."""
         return tuple(
             None if a is None else self._stored(a, at) for a, at in zip(self._arrays, self._allocation, strict=True)
         )
 
     def _touched(self, array: NDArray, allocation: int) -> Iterator[slice]:
-        """Yield the byte ranges of those pieces of an array in which anything was stored to."""
+        """Yield the byte range of each piece (`_PIECE_BYTES`) of an array in which any byte was stored to."""
         first = int(self.positions[allocation]) >> PIECE_SHIFT
         pieces = self.touched[first : first - (-array.nbytes // _PIECE_BYTES)]
         for number in np.flatnonzero(pieces).tolist():

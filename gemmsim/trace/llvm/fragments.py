@@ -1,8 +1,8 @@
-"""Multiplies matrix fragments as vectors: registers become rows of float64, are multiplied, and become registers again.
+"""Multiplies matrix fragments as vectors: registers are converted to float64, multiplied, and converted back.
 
 All shapes follow one rule (`trace.engine.matrix`): with lane 4 g + t, the 32 lanes of one element of one register hold
 eight rows (of A and C) or columns (of B), four neighbours in k each. So an element of A stays as it is, 32 numbers in
-the order of lanes. One of B is turned, so that the eight columns of each k lie side by side. Two registers of C,
+the order of lanes. An element of B is turned, so that the eight columns of each k lie side by side. Two registers of C,
 interleaved, are eight rows of eight.
 """
 
@@ -26,7 +26,7 @@ _TOGETHER = [32 * j + lane for lane in range(32) for j in range(2)]
 
 
 def _words(builder: Any, rows: Any, number: int = 0) -> Any:
-    """Load the 32 words of the row that is `number` rows behind the one at the address `rows`."""
+    """Load the 32 words of the row that is `number` rows after the row at the address `rows`."""
     address = builder.add(rows, ir.Constant(_I64, 128 * number))
     return builder.load(builder.inttoptr(address, _WORDS.as_pointer()), align=4)
 
@@ -42,7 +42,8 @@ def _splat(type_: Any, value: int | float) -> Any:
 def _half(builder: Any, bits: Any) -> Any:
     """Convert IEEE binary16, in the low half of each word, to float32, exactly.
 
-    Shifted into place, the exponent is 112 too small. Infinities and NaN, whose exponent is all ones, are set apart.
+    Once its bits are shifted into place, the exponent is 112 too small, which is mended. Infinities and NaN, whose
+    exponent is all ones, are treated apart.
     """
     magnitude = builder.shl(builder.and_(bits, _splat(_WORDS, 0x7FFF)), _splat(_WORDS, 13))
     scaled = builder.fmul(builder.bitcast(magnitude, _SINGLES), _splat(_SINGLES, 2.0**112))
@@ -144,7 +145,7 @@ load_f32, load_s32, load_f64 = (_accumulator(kind) for kind in ("f32", "s32", "f
 def _result(kind: str) -> Any:
     """Make store(rows, from), the reverse of `load`: it writes eight rows of eight float64 to two registers of C.
 
-    They are rounded to nearest (f32), wrapped (s32) or saturated.
+    The numbers are rounded to nearest (f32), wrapped (s32) or saturated.
     """
 
     def store(builder: Any, rows: Any, source: Any) -> None:
@@ -188,8 +189,8 @@ _ROWS_AT_ONCE = 4  # of C: as many as hide the latency of an addition
 def _product(elements: int) -> Any:
     """Make product(c, a, b, steps, stride), which adds eight rows of A times B to eight rows of C, in the order of k.
 
-    elements   in one word of a register of A or B
-    steps      registers of A and of B that take part
+    elements   number of elements in one word of a register of A or B
+    steps      number of registers of A, and of B, that take part
     stride     bytes from one register of A to the next
     """
 

@@ -1,4 +1,5 @@
-"""Turns the lane semantics into compiled functions on 32-lane LLVM vectors, one for each micro-operation on lanes.
+"""Turns the semantic functions of `gemmsim.isa.semantics` into compiled functions on 32-lane LLVM vectors, one for each
+micro-operation on lanes.
 
 Each semantic function is called once with `LlvmLanes` values, which write LLVM instructions instead of computing. numba
 compiles the result as part of the executor, so a cold start does not have to infer the types of 150 functions.
@@ -34,7 +35,7 @@ _FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
 
 class LlvmLanes(Lanes):
-    """32 lanes as a vector value of the LLVM function that is being built; operations append LLVM instructions."""
+    """The values of 32 lanes: a vector in the LLVM function being built. Operations append instructions to it."""
 
     __slots__ = ("builder", "value")
 
@@ -134,7 +135,7 @@ def splat(builder: Any, scalar: Any) -> Any:
 
 
 def lanes_of(builder: Any, truth: Any) -> Any:
-    """Return 32 truth values as a word: bit l is that of lane l."""
+    """Return 32 truth values as a word, in which bit l is the value of lane l."""
     return builder.bitcast(truth, _I32)
 
 
@@ -199,7 +200,7 @@ class _Row:
         return LlvmLanes(self.builder, "u32", splat(self.builder, self.word(micro.IMMEDIATE + number)))
 
     def result(self, number: int, type_: str, value: Any) -> list[tuple[Any, Any]]:
-        """Return what to store for a result: (pointer, 32 words) for each row that it takes."""
+        """Return what to store for result `number`: (pointer, 32 words) for each row that a value of `type_` takes."""
         column = micro.RESULT + number
         if type_ == "pred":
             return [(self.pointer(column), self.builder.sext(value.value, VECTOR["u32"]))]

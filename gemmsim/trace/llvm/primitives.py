@@ -1,4 +1,5 @@
-"""Small operations of the executor, written in LLVM: loads and stores at plain addresses, bits of masks, 32-lane moves.
+"""Provides small operations of the compiled executor in LLVM: loads and stores at addresses, bits of masks, 32-lane
+moves.
 
 numba's arrays are records with a reference count: handing twenty of them to a function for every simulated load costs
 more than the load, and compiling their indexing costs seconds. The executor's functions therefore take addresses
@@ -71,7 +72,7 @@ def moved(builder: Any, address: Any, count: Any) -> Any:
 
 @instruction(ADDRESS, ADDRESS, ADDRESS, INDEX)
 def row_of(builder: Any, registers: Any, op: Any, column: Any) -> Any:
-    """row_of(registers, op, column): address of the row whose word offset a micro-operation has in that column."""
+    """row_of(registers, op, column): address of the row whose word offset is in that column of a micro-operation."""
     word = builder.load(_element(builder, op, column, 32))
     return builder.add(registers, builder.shl(builder.zext(word, _I64), ir.Constant(_I64, 2)))
 

@@ -1,4 +1,4 @@
-"""Provides what the lowering functions work with: rows of a warp's state, sources, and emission of micro-operations."""
+"""Provides `Context`, with which lowering functions allocate rows of a warp's state and emit micro-operations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CONTROL_NUMBER = {name: len(OP_NUMBER) + number for number, name in enumerate(mi
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A row that holds a word of a constant bank. It is filled in when the launch is known."""
+    """A row of a warp's state that holds a word of a constant bank. It is filled in when the launch is known."""
 
     row: int
     bank: int
@@ -37,7 +37,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One source of a micro-operation: its value is (row & keep) ^ flip."""
+    """A value that a micro-operation reads: (row & keep) ^ flip."""
 
     row: int
     keep: int = ALL
@@ -46,11 +46,11 @@ class Source:
 
 @dataclass(frozen=True)
 class MicroProgram:
-    """A lowered program.
+    """A program as micro-operations (`gemmsim.trace.micro`).
 
     code        uint32 [micro-operations, micro.COLUMNS]
     start       int32 [instructions + 1]: the first micro-operation of each instruction; last, how many there are in all
-    rows        number of rows of a warp's state
+    rows        number of rows of a warp's state; other fields name a row by its number
     ones        the row of all ones (PT)
     accesses    number of memory operations
     constants   rows to fill from constant banks at launch
@@ -167,7 +167,7 @@ class Context:
         raise self.unsupported(f"operand kind {kind.value}")
 
     def result(self, operand: Operand) -> int:
-        """Return the row that is written where the operand is a destination."""
+        """Return the row to write for an operand that is a destination."""
         if operand.index == ZERO:
             return self.sink
         bases = {
@@ -184,19 +184,19 @@ class Context:
     # Sources
 
     def bits(self, operand: Operand) -> Source:
-        """Make a 32-bit integer source. A negated operand becomes its complement, see `negations`."""
+        """Make a 32-bit integer source of an operand. A negated operand becomes its complement, see `negations`."""
         if operand.absolute or operand.suffix:
             raise self.unsupported(f"operand modifier '{operand.suffix or '|x|'}'")
         return Source(self.row(operand), ALL, ALL if operand.negate or operand.invert else 0)
 
     def wide(self, operand: Operand) -> Source:
-        """Make a 64-bit integer source. A negated operand becomes its complement, as for `bits`."""
+        """Make a 64-bit integer source of an operand. A negated operand becomes its complement, see `negations`."""
         if operand.absolute or operand.suffix not in ("", "64"):
             raise self.unsupported(f"operand modifier '{operand.suffix or '|x|'}'")
         return Source(self.row(operand, 2), ALL, ALL if operand.negate or operand.invert else 0)
 
     def single(self, operand: Operand) -> Source:
-        """Make a float32 source, to which the operand's sign and absolute value are applied."""
+        """Make a float32 source of an operand, with its sign and absolute value applied."""
         if operand.suffix:
             raise self.unsupported(f"operand modifier '.{operand.suffix}'")
         return Source(self.row(operand), ~_SIGN & ALL if operand.absolute else ALL, _SIGN if operand.negate else 0)
@@ -289,7 +289,7 @@ class Context:
 
 
 def negations(*operands: Operand) -> int:
-    """Count the ones that must still be added: one for each operand whose complement stands for its negative."""
+    """Count the operands whose complement stands for their negative: for each, 1 must still be added to the sum."""
     return sum(operand.negate for operand in operands)
 
 

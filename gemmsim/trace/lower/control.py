@@ -16,7 +16,7 @@ def nop(context: Context) -> None:
 
 
 def _condition(context: Context) -> Source:
-    """Return the predicate operand of a branch or of BREAK as a source; true where there is none."""
+    """Return the predicate operand of a branch or of BREAK as a source; a source that is true where there is none."""
     conditions = [o for o in context.instruction.operands if is_predicate(o)]
     if len(conditions) > 1:
         raise context.unsupported("branch condition")
@@ -154,12 +154,12 @@ def bpt(context: Context) -> None:
 
 
 def commit_copies(context: Context) -> None:
-    """LDGDEPBAR makes a group of the copies since the last group; scoreboard SB0 counts it. Only the sanitizer asks."""
+    """LDGDEPBAR makes a group of the copies since the last group, which SB0 counts. Only the sanitizer uses it."""
     context.emit("nop", detail=micro.COMMIT)
 
 
 def wait_copies(context: Context) -> None:
-    """DEPBAR.LE SB0, n waits until at most n groups of copies are under way. Only the sanitizer asks."""
+    """DEPBAR.LE SB0, n waits until at most n groups of copies are under way. Only the sanitizer uses this."""
     operands = context.instruction.operands
     if "LE" in context.instruction.modifiers and len(operands) >= 2 and operands[0].name == "SB0":
         context.emit("nop", immediates=(operands[1].value,), detail=micro.WAIT)

@@ -1,4 +1,4 @@
-"""Lowers single and double precision: arithmetic, choices, transcendentals and rounding."""
+"""Lowers single and double precision instructions: arithmetic, choices, transcendentals and rounding."""
 
 from __future__ import annotations
 

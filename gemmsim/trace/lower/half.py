@@ -1,4 +1,4 @@
-"""Lowers packed half precision: operations on two halves in a register."""
+"""Lowers packed half precision instructions, which operate on the two halves in a register."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _is_zero(operand: Operand) -> bool:
 
 
 def _loads_constant(s: list[Operand]) -> bool:
-    """Whether these sources are of HFMA2 Rd, -RZ, RZ, x, y, the compiler's way to load a constant on the half pipe."""
+    """Whether the sources `s` are those of HFMA2 Rd, -RZ, RZ, x, y, which the compiler uses to load a constant."""
     return len(s) == 3 and _is_zero(s[0]) and _is_zero(s[1]) and s[0].negate and s[2].kind == OperandKind.IMMEDIATE
 
 

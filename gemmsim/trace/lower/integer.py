@@ -1,4 +1,4 @@
-"""Lowers integer arithmetic: sums, products, shifts, minima, bit counts, for vector and uniform registers alike."""
+"""Lowers integer arithmetic (sums, products, shifts, minima, bit counts) on vector and uniform registers."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def imad(context: Context) -> None:
 
 
 def _factor(context: Context, operand: Operand, slot: int) -> Source:
-    """Make the source of a product's factor. A negated factor is computed first: its complement cannot stand for it."""
+    """Make the source of a product's factor. A negated factor is computed first: a complement cannot stand for it."""
     source = context.bits(operand)
     if not operand.negate:
         return source

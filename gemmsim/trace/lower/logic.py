@@ -1,4 +1,4 @@
-"""Lowers bitwise logic, byte permutes, choices, comparisons, predicates, for vector and uniform registers alike."""
+"""Lowers bitwise logic, byte permutes, choices, comparisons and predicates, on vector and uniform registers."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _FLOAT = {
 
 
 def _combination(context: Context) -> int:
-    """Return how the comparison combines with the third predicate: AND, OR or XOR as in `semantics.predicate`."""
+    """Return how a comparison combines with the third predicate: AND, OR or XOR, as in `semantics.predicate`."""
     return next((_BOOLEAN[m] for m in context.instruction.modifiers if m in _BOOLEAN), AND)
 
 

@@ -31,7 +31,7 @@ _ADDRESS, _DATA, _LEFT_OUT, _GUARD, _TO = 0, 2, 6, 7, 8
 
 
 def access_word(context: Context, space: int, kind: int, extra: frozenset[str] = frozenset()) -> int:
-    """Make the word for column ACCESS: bytes of a lane, sign extension, space and kind.
+    """Make the word for column ACCESS of a micro-operation: bytes of a lane, sign extension, space and kind.
 
     Raises GemmsimError for a modifier that is neither known nor in `extra`.
     """

@@ -84,7 +84,10 @@ def shfl(context: Context) -> None:
 
 
 def _value_and_flag(context: Context, results: list[Operand]) -> tuple[int, int]:
-    """Return the rows of the register and of the predicate among `results`; the sink for one that is not among them."""
+    """Return two rows: that of the register and that of the predicate among `results`.
+
+    The row that drops what is written to it (the sink) stands for one that is not among them.
+    """
     value = next((o for o in results if not is_predicate(o)), None)
     flag = next((o for o in results if is_predicate(o)), None)
     return context.result(value) if value else context.sink, context.result(flag) if flag else context.sink

@@ -2,8 +2,8 @@
 races, copies that nobody waited for and reads of what nobody wrote.
 
 Shared memory has a shadow. It remembers of each granule (a few bytes, see `shadow`) the last write and two readers of
-different warps. A read is compared with that write, a write with all three. Two accesses that are not ordered
-(`ordering.ordered`) race, unless both are atomic or the later one writes the bytes that are there already;
+different warps. A read is compared with that write, and a write with that write and both readers. Two accesses that are
+not ordered (`ordering.ordered`) race, unless both are atomic or the later one writes the bytes that are there already;
 compute-sanitizer, too, calls a write of the same value harmless. Two lanes of one store race where they write different
 values to one place.
 
@@ -143,7 +143,7 @@ def _shared(context, registers, op, mask, active, warp, rows):
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, INDEX, INDEX, INDEX, WORD)
 def _check_granules(context, registers, op, address, stamp, stamp_with, active):
-    """Check one lane's access to shared memory, granule after granule, and note it in the shadow."""
+    """Check one lane's access to shared memory, granule after granule, and note the access in the shadow."""
     size = get_n32(op, micro.ACCESS) & micro.SIZE_MASK
     warp, lane = (stamp >> shadow.WARP_SHIFT) & 31, (stamp >> shadow.LANE_SHIFT) & 31
     kind, shift = (stamp >> shadow.KIND_SHIFT) & 3, get_i64(context, words.GRANULE_SHIFT)
@@ -183,7 +183,7 @@ def _check_granules(context, registers, op, address, stamp, stamp_with, active):
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, INDEX, INDEX, WORD)
 def _note_reader(context, entry, stamp, stamp_with, active):
-    """Note a reader in place of one that came before it, so that the two in the shadow are of different warps."""
+    """Note a reader in the shadow in place of an earlier one, so that the two readers there are of different warps."""
     warp, lane = (stamp >> shadow.WARP_SHIFT) & 31, (stamp >> shadow.LANE_SHIFT) & 31
     for slot in range(shadow.READER, shadow.SECOND_READER_WITH, 2):
         reader = get_i64(entry, slot)

@@ -14,7 +14,8 @@ _KIND_AND_INSTRUCTION = (1 << shadow.LANE_SHIFT) - 1  # of a stamp
 
 @subroutine(INDEX, INDEX, INDEX, INDEX, INDEX, INDEX)
 def stamp_of(clock, warp, lane, kind, instruction):
-    """Pack who accesses into one word, a stamp, whose layout `gemmsim.trace.sanitizer.shadow` gives.
+    """Pack the thread and the instruction of an access into one word, a stamp, whose layout
+    `gemmsim.trace.sanitizer.shadow` gives.
 
     Clocks begin at 1, so no stamp is 0, which means nobody.
     """
@@ -24,7 +25,8 @@ def stamp_of(clock, warp, lane, kind, instruction):
 
 @subroutine(NOTHING, ADDRESS, INDEX, INDEX, INDEX, INDEX, INDEX)
 def report(context, defect, stamp, other, address, size):
-    """Note a finding at the access `stamp`, which collides with the earlier one `other` (0 where there is none).
+    """Note a finding in the table: the access `stamp`, which collides with the earlier one `other` (0 where there is
+    none).
 
     For each defect and pair of instructions only the first finding is kept, with a count of all. The newest rows are
     searched first, because what is found once is mostly found again at once.

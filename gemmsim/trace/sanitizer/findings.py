@@ -1,4 +1,4 @@
-"""What the sanitizer found, as data: findings, the places where they were met, and the outcome of a whole run."""
+"""Defines what the sanitizer returns: findings, the threads and instructions where they occur, and a run's outcome."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A defect, at the place where it was met first.
+    """A defect of the kernel, at the accesses where it was met first.
 
     sentence   what is wrong, in one line
     block      (x, y, z)
@@ -83,12 +83,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Sanitized:
-    """The outcome: findings, in the order in which they were met, and which blocks were looked at.
+    """The outcome of a run: findings, in the order in which they were met, and which blocks were executed.
 
     blocks        blocks executed
     blocks_total  blocks of the grid
     stopped       whether a block could not be finished, so that later ones were not looked at
-    lost          findings for which there was no room
+    lost          number of findings for which the table had no room
     """
 
     findings: tuple[Finding, ...]

@@ -40,13 +40,13 @@ def shadow_of(context, warp):
 
 @subroutine(INDEX, ADDRESS, INDEX)
 def meetings_of(context, warp):
-    """Return how often divergent paths of a warp have met."""
+    """Return how often divergent paths of a warp have met so far."""
     return get_i64(moved(get_u64(context, words.WARPS_AT), 8 * words.WARP_WORDS * warp), words.MEETINGS)
 
 
 @subroutine(INDEX, ADDRESS, INDEX, INDEX, INDEX)
 def copy_state(context, stamp, group, warp):
-    """Return the state (COPY_COMPLETE, ...) of the copy with this stamp and group, as seen by what `warp` does now."""
+    """Return the state (COPY_COMPLETE, ...) that the copy with this stamp and group has for what `warp` does now."""
     owner = (stamp >> shadow.WARP_SHIFT) & 31
     own, seen = shadow_of(context, owner), get_i64(clocks_of(context, warp), owner)
     if group < get_i64(own, shadow.GROUPS_DONE):
@@ -100,7 +100,7 @@ def note_copy_group(context, op, warp):
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, INDEX, WORD)
 def note_arrival(context, registers, op, warp, mask):
-    """Note who arrives at a barrier, before `barriers.arrive` is called with the same threads."""
+    """Note which threads arrive at a barrier. Call it before `barriers.arrive` for the same threads."""
     lane = first_set(mask)
     stamp = stamp_of(1, warp, lane, 0, get_n32(op, micro.INSTRUCTION))
     number = get_n32(row_of(registers, op, micro.SOURCE), lane) & (words.BLOCK_BARRIERS - 1)
@@ -124,7 +124,7 @@ def note_arrival(context, registers, op, warp, mask):
 
 @subroutine(NOTHING, ADDRESS, INDEX)
 def note_meeting(context, number):
-    """Note which lanes of a warp have met, after `next_path` has chosen the path that runs next.
+    """Note which lanes of a warp have met. Call it after `next_path` has chosen the path that runs next.
 
     Lanes that have ended count as met: what they did came before whatever the others do from here on.
     """
@@ -147,7 +147,7 @@ def note_meeting(context, number):
 def note_opened_barriers(context):
     """Hand the clocks collected at each barrier that has opened to the warps that waited there.
 
-    It is called after whatever may have opened a barrier.
+    Call it after everything that may have opened a barrier.
     """
     for number in range(words.BLOCK_BARRIERS):
         gate = moved(get_u64(context, words.GATES_AT), 8 * shadow.GATE_WORDS * number)

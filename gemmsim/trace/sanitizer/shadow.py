@@ -1,4 +1,4 @@
-"""Names of the words that the sanitizing executor shares with Python: its shadow of shared memory and its findings.
+"""Names the words that the sanitizing executor shares with Python: its shadow of shared memory and its findings.
 
 `gemmsim.trace.sanitizer.checks` and `ordering` use them in compiled code, `shadow_state` in Python.
 """

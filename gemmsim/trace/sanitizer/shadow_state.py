@@ -1,4 +1,4 @@
-"""Python's side of the sanitizing executor: the arrays that it writes to, and its findings as data."""
+"""Holds the arrays that the sanitizing executor writes to, and turns its table of findings into `Finding` objects."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _SENTENCES = {
 
 
 class ShadowState:
-    """What the sanitizing executor remembers of a launch's blocks and finds in them.
+    """Holds what the sanitizing executor remembers of a launch's blocks and finds in them.
 
     code          uint32 [micro-operations, micro.COLUMNS], the program as it is executed
-    shared_bytes  of a block, in whole units of allocation
+    shared_bytes  shared memory of a block, in whole units of allocation
     """
 
     def __init__(self, program: Program, launch: Launch, code: NDArray[np.uint32], shared_bytes: int) -> None:
@@ -53,7 +53,7 @@ class ShadowState:
         self._blocks: list[int] = []  # the block in which each row of the table was met
 
     def fill(self, context: NDArray[np.uint64]) -> None:
-        """Write the addresses of the arrays and the numbers of the launch into the context."""
+        """Write the addresses of the arrays and the launch's numbers into the context (`gemmsim.trace.words`)."""
         arrays = {
             words.CLOCKS_AT: self._clocks,
             words.GATES_AT: self._gates,
@@ -68,7 +68,7 @@ class ShadowState:
         context[words.BLOCK_THREADS] = self.launch.threads_per_block
 
     def begin_block(self) -> None:
-        """Forget the block before: nothing is written, and no warp has seen another's clock."""
+        """Forget the previous block: mark nothing as written, and no warp as having seen another's clock."""
         self._clocks[:] = np.eye(shadow.MAX_WARPS, dtype=np.int64)
         for array in (self._gates, self._granules, self._warps):
             array[:] = 0
@@ -84,7 +84,7 @@ class ShadowState:
 
     @property
     def lost(self) -> int:
-        """Findings for which the table had no room."""
+        """The number of findings for which the table had no room."""
         return int(self._table[shadow.LOST])
 
     def findings(self) -> list[Finding]:
@@ -147,7 +147,10 @@ class ShadowState:
 
 
 def _granule_shift(code: NDArray[np.uint32]) -> int:
-    """Return log2 of a granule's bytes: those of the program's narrowest access to shared memory, 16 without any."""
+    """Return log2 of a granule's bytes.
+
+    They are the bytes of the program's narrowest access to shared memory, or 16 where it has no such access.
+    """
     how = code[np.isin(code[:, micro.OP], (CONTROL_NUMBER["access"], CONTROL_NUMBER["load_matrix"])), micro.ACCESS]
     space = (how >> micro.SPACE_SHIFT) & micro.SPACE_MASK
     sizes = how[np.isin(space, (micro.SHARED, micro.GENERIC))] & micro.SIZE_MASK

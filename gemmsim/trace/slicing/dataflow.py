@@ -19,11 +19,12 @@ _LARGEST_STACK = 1 << 16  # bytes
 
 @dataclass
 class Step:
-    """What the dataflow must know of one micro-operation. A set of rows is a number with one bit for each row.
+    """What the dataflow must know about one micro-operation. A row is one of a warp's state. A set of rows is a number
+    with one bit for each row.
 
     writes      rows that it writes
     reads       rows that its results depend on
-    control     rows that matter even where its results do not: an address, or a condition
+    control     rows that matter even where its results do not, since they hold an address or a condition
     unguarded   row of its guard, which matters to all threads; empty where it has none
     guard       (row, inversion) of its guard; None where it has none, or where another path of the warp may write it
     overwrites  whether it overwrites the rows in `writes` for all threads for which the guard holds
@@ -84,7 +85,7 @@ def step_of(words: list[int], number: int, warp_rows: int) -> Step:
 
 @cache
 def _layouts() -> tuple[tuple[list[tuple[int, int]], list[tuple[int, int]]], ...]:
-    """For each lane operation, (column, rows as bits) of each of its results, and of each of its sources."""
+    """Return for each lane operation (column, rows as bits) of each of its results, and of each of its sources."""
     return tuple(
         (
             [(micro.RESULT + i, _bits(type_)) for i, type_ in enumerate(op.results)],
@@ -117,7 +118,7 @@ def _access(step: Step, words: list[int], number: int) -> None:
 
 
 def _matrix(step: Step, words: list[int], number: int) -> None:
-    """Set what a matrix multiplication writes and reads.
+    """Set the rows that a matrix multiplication writes and reads in `step`.
 
     A fragment is taken to have 8 registers. Where it has fewer, at worst some rows behind it matter needlessly.
     """
@@ -130,8 +131,8 @@ def _matrix(step: Step, words: list[int], number: int) -> None:
 def stack_rows(code: list[list[int]], steps: list[Step], first: int) -> int:
     """Treat the words of the stack (local memory) as rows, which are numbered from `first` on.
 
-    That is possible where each access is at a fixed distance from one register, which is set before all of them and
-    never again. Returns how many rows there are then; 0, and nothing is changed, where an access may be anywhere.
+    That is possible where each access is at a fixed distance from one register, which is set once, before all accesses.
+    Returns how many rows there are then. Where an access may be anywhere, returns 0 and changes nothing.
     """
     found: list[tuple[int, int, int]] = []  # micro-operation, offset, bytes
     bases = set()

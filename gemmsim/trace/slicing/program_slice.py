@@ -28,12 +28,12 @@ from gemmsim.trace.slicing.dataflow import Step, rows_of, stack_rows, step_of
 
 @cached_by_identity(8)
 def program_slice(program: MicroProgram, accesses: bool = True) -> NDArray[np.uint32] | None:
-    """Return the code of `program`, but idle where no address, guard, branch or barrier depends on a micro-operation.
+    """Return the code of `program` in which a micro-operation is idle if no address, guard, branch or barrier needs it.
 
-    Returns uint32 [micro-operations, micro.COLUMNS], with the same numbers, instructions and accesses as
-    `program.code`. Without `accesses`, addresses do not matter and nothing is recorded: what is left only counts how
-    often each instruction is executed, and by how many threads. It is None where that depends on the content of global
-    memory.
+    Returns uint32 [micro-operations, micro.COLUMNS], in which micro-operations, instructions and accesses have the same
+    numbers as in `program.code`. Without `accesses`, addresses do not matter and nothing is recorded: what is left only
+    counts how often each instruction is executed, and by how many threads. Returns None where these counts depend on
+    the content of global memory.
     """
     warp_rows = sum(rows_of(rows.start, len(rows)) for rows in program.warp_rows)
     rows = program.code.tolist()
@@ -59,10 +59,10 @@ def program_slice(program: MicroProgram, accesses: bool = True) -> NDArray[np.ui
 
 
 class _Rows:
-    """Sets of rows that matter, each as one number.
+    """Sets of rows that matter, each set as one number.
 
-    The lowest `count` bits stand for the rows that matter to all threads. As many follow for each guard; they stand for
-    the rows that matter only where that guard now holds.
+    The lowest `count` bits stand for the rows that matter to all threads. For each guard as many bits follow, which
+    stand for the rows that matter only where that guard now holds.
     """
 
     def __init__(self, count: int, steps: list[Step]) -> None:
@@ -86,9 +86,9 @@ class _Rows:
         self.changes = [step.writes & guard_rows for step in steps]
 
     def unconditional(self, changed: int, matter: int) -> int:
-        """Return which rows matter before a step that writes the guards `changed`, of those in `matter` after it.
+        """Return the rows that matter before a step that writes the guards `changed`, from those after it (`matter`).
 
-        Rows that matter under such a guard after the step may matter to all threads before it.
+        Rows that matter after the step only where a changed guard holds may matter to all threads before it.
         """
         for row, places in self._of_row.items():
             if changed >> row & 1:
@@ -99,7 +99,7 @@ class _Rows:
 
 
 def _needed(steps: list[Step], program: MicroProgram, row_count: int) -> NDArray[np.bool_]:
-    """Return bool [micro-operations]: whether a micro-operation writes what matters, or has an effect."""
+    """Return bool [micro-operations]: whether a micro-operation writes a row that matters, or has `Step.effect`."""
     rows, needed = _Rows(row_count, steps), np.array([step.effect for step in steps])
     everywhere, spaces, anywhere = rows_of(program.path_rows.start, len(program.path_rows)), 0, 0
     for warp_rows in program.warp_rows:
