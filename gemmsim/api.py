@@ -1,6 +1,7 @@
 """Predicts launches: `analyze` takes a LaunchSpec (kernel, launch and GPU) and gives a Report.
 
-Its steps are functions of their own: `count` executes the launch, `time` says how long it takes, `conclude` reports.
+The steps of `analyze` are functions of their own: `count` executes the launch, `time` predicts how long it takes, and
+`conclude` makes the Report.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Counted:
     program    the compiled kernel
     occupancy  how many blocks an SM holds, and why
     execution  what the warps of the executed blocks did
-    traffic    what their accesses asked of shared memory, caches and DRAM
+    traffic    what the memory accesses of those blocks asked of shared memory, caches and DRAM
     pointers   device address of each array argument, None for a scalar
     sm_count   number of SMs of the GPU
     """
@@ -82,14 +83,14 @@ def count(spec: LaunchSpec, program: Program | None = None) -> Counted:
 
 
 def recount(counted: Counted, spec: LaunchSpec) -> Counted:
-    """What `count` would return for `spec`, with less work.
+    """Return what `count` would return for `spec`, with less work.
 
-    counted  what `count` returned for the same kernel and launch on a GPU with other numbers, or with caches that were
-             cold instead of warm
+    counted  what `count` returned for the same kernel and launch, but on a GPU with other numbers (sizes, rates,
+             latencies), or with caches that were cold instead of warm
 
     Blocks are executed again only where `count` would now choose other blocks to execute. Its choice depends on the
     number of SMs and on how many blocks an SM holds. Otherwise the memory model alone runs again. Raises GemmsimError
-    where no block fits.
+    where not even one block fits on an SM.
     """
     gpu = spec.gpu
     occupancy = _occupancy(counted.program, spec)
@@ -102,7 +103,7 @@ def recount(counted: Counted, spec: LaunchSpec) -> Counted:
 
 
 def sanitize(spec: LaunchSpec) -> Sanitized:
-    """Look for races and other defects in the blocks that `count` would execute, at about twice its cost.
+    """Look for races and other defects in the blocks that `count` would execute, in about twice the time of `count`.
 
     Raises GemmsimError for whatever keeps the kernel from being compiled or executed at all.
     """
@@ -134,7 +135,11 @@ def time(counted: Counted, spec: LaunchSpec) -> Timing:
 
 
 def conclude(counted: Counted, spec: LaunchSpec, accesses: bool = True) -> Report:
-    """The Report that `analyze` returns for `spec`, made from what `count` or `recount` returned for the same spec."""
+    """Make the Report that `analyze` returns for `spec`.
+
+    counted   what `count` or `recount` returned for the same spec
+    accesses  as in `analyze`
+    """
     launch, trace = counted.launch, counted.execution.trace
     timing = time(counted, spec)
     evidence = _evidence(counted, spec, timing)
@@ -225,7 +230,7 @@ def _evidence(counted: Counted, spec: LaunchSpec, timing: Timing) -> Evidence:
 
 
 def launch_counters(program: Program, launch: Launch, occupancy: Occupancy) -> dict[str, float]:
-    """The counters that need no execution, by name: Nsight Compute's launch__ metrics and the theoretical occupancy."""
+    """Return, by name, counters that need no execution: Nsight Compute's launch__ metrics and theoretical occupancy."""
     counters: dict[str, float] = {
         "launch__registers_per_thread": program.registers,
         "launch__shared_mem_per_block_static": program.static_shared_bytes,

@@ -1,4 +1,4 @@
-"""What a Report is expected to say: its quantities by name, comparisons with limits, and baselines.
+"""Checks a Report: reads its quantities by name, and compares them with limits and with stored baselines.
 
 `gemmsim check` and the pytest plugin use this package.
 """

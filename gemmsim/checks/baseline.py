@@ -1,4 +1,4 @@
-"""Stores values that a launch had as a baseline, a JSON file, and compares later values with them."""
+"""Stores quantities of a predicted launch in a JSON file, a baseline, and compares later predictions with them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MODELLED = 0.05  # that share for a quantity that is not in DEFAULT and not an e
 
 @dataclass(frozen=True)
 class Baseline:
-    """The values that one launch had.
+    """The values that quantities of one predicted launch had when the baseline was made.
 
     values     {name of a quantity: value}
     tolerance  {name of a quantity: share of its value that it may move by, up or down}
@@ -52,10 +52,11 @@ class Baseline:
 
 
 def record(report: Report, names: Sequence[str] = (), former: Baseline | None = None) -> Baseline:
-    """Make a baseline of this launch, of the quantities `names`.
+    """Make a baseline of the launch in `report`, with the quantities `names`.
 
-    It takes over the tolerances of the `former` baseline, which people may have changed. Where no names are given, it
-    has the quantities of `former`, or without a former one those of DEFAULT. Raises GemmsimError for an unknown name.
+    The new baseline takes over the tolerances of the `former` one, which people may have changed. Where no names are
+    given, it has the quantities of `former`, or without a former baseline the keys of DEFAULT. Raises GemmsimError for
+    an unknown name.
     """
     tolerances = former.tolerance if former else {}
     wanted = list(names) or list(former.values if former else DEFAULT)
@@ -66,9 +67,10 @@ def record(report: Report, names: Sequence[str] = (), former: Baseline | None = 
 
 
 def compare(report: Report, baseline: Baseline) -> list[Outcome]:
-    """Compare a launch with a baseline; there is one outcome for each quantity of the baseline.
+    """Compare the launch in `report` with a baseline, and return one outcome for each quantity of the baseline.
 
-    A quantity that moved further than it may fails, even if it is better now, because the baseline is out of date then.
+    The outcome is a failure where the quantity moved by more than its tolerance. This holds for a better value too,
+    because the baseline is then out of date.
     Raises GemmsimError for a baseline of another kernel or GPU.
     """
     if baseline.gpu != report.evidence.gpu.name or baseline.kernel != report.labels.kernel:
@@ -104,7 +106,7 @@ def _tolerance(report: Report, name: str) -> float:
 
 
 def load(path: Path) -> Baseline | None:
-    """Read a baseline; None where there is no such file. Raises GemmsimError where it holds something else."""
+    """Read a baseline; None where there is no such file. Raises GemmsimError where the file is not a baseline."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

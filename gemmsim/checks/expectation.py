@@ -46,7 +46,7 @@ class Expectation:
 
 
 def parse(text: str) -> Expectation:
-    """Read an expectation. Raises GemmsimError where the text has another form."""
+    """Read an expectation. Raises GemmsimError where the text is not `NAME [at LINE] COMPARISON NUMBER`."""
     match = _FORM.fullmatch(text)
     if match is None:
         raise GemmsimError(f"'{text}' is not an expectation: {_SHOULD_BE}")
@@ -69,7 +69,10 @@ def evaluate(expectation: Expectation, report: Report) -> Outcome:
 
 
 def place(reading: Reading) -> str:
-    """File, line and instruction of the reading's row, `kernels/tiled.py:35 (LDS.128)`; "" where it has none."""
+    """Name the source line that contributes most to a reading, and its instruction: `kernels/tiled.py:35 (LDS.128)`.
+
+    The result is "" where no line contributes.
+    """
     row = reading.row
     if row is None:
         return ""
@@ -77,9 +80,9 @@ def place(reading: Reading) -> str:
 
 
 def explain(reading: Reading) -> tuple[str, ...]:
-    """The source line that contributes most to a reading, and a drawing of this line's worst access, lane by lane.
+    """Show the source line that contributes most to a reading, and draw this line's worst access, lane by lane.
 
-    () where no line contributes, for example to a quantity of the whole launch.
+    The result is lines of text. It is () where no line contributes, for example to a quantity of the whole launch.
     """
     row = reading.row
     if row is None:

@@ -1,4 +1,4 @@
-"""Turns the sanitizer's findings, and whether C is right, into outcomes such as those of expectations."""
+"""Turns the sanitizer's findings, and the check of C, into `Outcome`s, so that they are shown as expectations are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gemmsim.trace.sanitizer.findings import Finding, Sanitized
 
 
 def sanitizer_outcomes(outcome: Sanitized) -> list[Outcome]:
-    """One outcome for each finding, or a single one that says that there is none."""
+    """Return one outcome for each finding of the sanitizer, or a single outcome that says that it found nothing."""
     if outcome.clean:
         return [Outcome("sanitizer", True, summary(outcome))]
     return [_outcome(finding) for finding in outcome.findings]
@@ -25,5 +25,5 @@ def _outcome(finding: Finding) -> Outcome:
 
 
 def verified_outcome(verified: Verification) -> list[Outcome]:
-    """One outcome that says whether C is right; [] where C was not checked."""
+    """Return one outcome, which says whether the matrix C is right; [] where C was not checked."""
     return [] if verified.ok is None else [Outcome("verified", verified.ok, f"C is right: {verified.text}")]

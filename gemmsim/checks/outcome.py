@@ -1,4 +1,4 @@
-"""`Outcome`: what became of one expectation."""
+"""Defines `Outcome`, the result of checking one expectation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Outcome:
     message  one line that says what was expected and what was found
     details  more lines for people, such as a drawing
     line     the source line that the outcome concerns; None where it is no line in particular
-    related  other source lines that it concerns, each with a text that says why
+    related  other source lines that the outcome concerns, each with a text that says why
     """
 
     rule: str

@@ -1,4 +1,4 @@
-"""Reads from a Report the quantities that an expectation can name: those of the launch and those of source lines."""
+"""Reads from a Report the quantities that an expectation can name, of the whole launch or of some source lines."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from gemmsim.support.errors import GemmsimError, nearest
 class Reading:
     """The value of a quantity over a selection of source lines.
 
-    row  the row of the selection that contributes most to the value; None where the quantity is of the whole launch, or
-         where no row contributes to it
+    row  the `LineTraffic` (one kind of instruction on one line) that contributes most to the value; None where the
+         quantity is of the whole launch, or where no line contributes to it
     """
 
     name: str
@@ -28,11 +28,12 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class _OfLines:
-    """A quantity of source lines.
+    """How a quantity of source lines is worked out from their `LineTraffic` rows, one for each kind of instruction.
 
     spaces   memory spaces whose accesses count: "global", "local", "shared"
     each     gives the quantity of one row
-    worst    whether the quantity of several rows is the greatest of theirs; else it is the sum
+    worst    how the values of several rows are combined: their greatest where this is True, else their sum
+    meaning  what the quantity is, for the user
     """
 
     spaces: tuple[str, ...]
@@ -87,9 +88,10 @@ OF_LAUNCH: dict[str, tuple[Callable[[Report], float], str]] = {
 
 
 def read(selection: Selection, name: str) -> Reading:
-    """Read the quantity or counter `name` over a selection.
+    """Read the quantity or counter `name` over the source lines of a selection.
 
-    Raises GemmsimError for an unknown name, and where a quantity of the whole launch is asked for some lines.
+    Raises GemmsimError for an unknown name, and where `name` is a quantity of the whole launch but only some lines are
+    selected.
     """
     report = selection.report
     if name in OF_LINES:

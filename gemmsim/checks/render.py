@@ -1,4 +1,4 @@
-"""Writes outcomes of checks as text, one line for each, and as JSON."""
+"""Writes the outcomes of checks as text or as JSON."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _INDENT = " " * 6
 
 
 def render_text(outcomes: Sequence[Outcome]) -> str:
-    """Write each outcome as `ok` or `FAIL` and its message; the details follow a failure.
+    """Write each outcome on a line, as `ok` or `FAIL` and its message. Under a failure stand its details.
 
-    The last line says how many outcomes hold.
+    The last line says how many of the expectations hold.
     """
     lines = []
     for outcome in outcomes:

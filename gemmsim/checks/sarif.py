@@ -1,4 +1,4 @@
-"""Writes outcomes as SARIF 2.1.0 (OASIS), which code hosts show next to the source."""
+"""Writes outcomes of checks in the format SARIF 2.1.0 (OASIS), which code hosts show next to the source."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def render(outcomes: Sequence[Outcome]) -> str:
 
 
 def rule_id(rule: str) -> str:
-    """The stable name that SARIF wants of a rule: "out of bounds" gives "gemmsim/out-of-bounds"."""
+    """Return the stable name that SARIF wants of a rule: "out of bounds" gives "gemmsim/out-of-bounds"."""
     return "gemmsim/" + rule.replace(" ", "-")
 
 

@@ -1,4 +1,4 @@
-"""Selects source lines of a Report by number or by their text."""
+"""Selects the memory instructions of a Report by the number or the text of their source lines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Selection:
     samples: tuple[AccessSample, ...]
 
     def drawing(self, row: LineTraffic) -> list[str]:
-        """Draw the worst access of `row`, a row of this selection, lane by lane; [] where it has no sample."""
+        """Draw the worst access of `row`, which must be one of `rows`, lane by lane; [] where it was not sampled."""
         mine = [
             sample
             for sample in self.samples
@@ -47,8 +47,11 @@ def everything(report: Report) -> Selection:
 
 
 def select(report: Report, where: int | str) -> Selection:
-    """The memory instructions of the lines that `where` names by number (35, "35", "tiled.py:35") or by a part of their
-    text, without regard to spaces. Raises GemmsimError where no such line accesses memory."""
+    """Return the memory instructions of the source lines that `where` names.
+
+    `where` is the number of a line (35, "35", "tiled.py:35") or a part of its text, in which spaces do not count.
+    Raises GemmsimError where no such line accesses memory.
+    """
     rows = tuple(row for row in by_line(report.evidence) if _names(where, row))
     if not rows:
         known = {f"{row.where} `{row.text}`" for row in by_line(report.evidence) if row.line}

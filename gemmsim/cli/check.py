@@ -1,4 +1,4 @@
-"""The command `gemmsim check`, which holds a launch against expectations and baselines."""
+"""The command `gemmsim check`, which compares a predicted launch with expectations and baselines."""
 
 from __future__ import annotations
 

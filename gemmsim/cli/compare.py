@@ -1,4 +1,4 @@
-"""The command `gemmsim compare`, which predicts several kernels or GPUs and holds them side by side."""
+"""The command `gemmsim compare`, which predicts several kernels or GPUs and shows them side by side."""
 
 from __future__ import annotations
 

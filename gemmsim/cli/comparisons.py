@@ -1,4 +1,4 @@
-"""Makes the tasks of `gemmsim compare` from its options."""
+"""Makes the launches that `gemmsim compare` predicts, its tasks, from the options of the command."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from gemmsim.support.errors import GemmsimError
 
 
 def comparison_tasks(options: CompareOptions) -> list[Task]:
-    """Make a task for each GPU and kernel; the kernels are all of the ladder where the options name none.
+    """Make a task for each GPU and kernel. Where the options name no kernel, all built-in kernels are compared.
 
-    Raises GemmsimError for whatever no rung could make sense of: an unknown kernel, tunable, GPU or dtype. A launch
-    that only one rung refuses makes a task that is skipped.
+    Raises GemmsimError for an unknown kernel, tunable, GPU or dtype. A launch that is refused by its own kernel alone
+    makes a task that is skipped.
     """
     size = needed_size(problem_size(options.size, options.m, options.n, options.k))
     if options.gpu is not None and options.gpus is not None:
@@ -36,7 +36,7 @@ def comparison_tasks(options: CompareOptions) -> list[Task]:
 
 
 def _named(text: str) -> tuple[str, str, dict[str, int]]:
-    """Split the text of a --kernel: `tiled:tile=16` gives ("tiled:tile=16", "tiled", {"tile": 16})."""
+    """Split --kernel into (text, kernel, tunables): `tiled:tile=16` gives ("tiled:tile=16", "tiled", {"tile": 16})."""
     kernel, _, constants = text.partition(":")
     info = kernel_info(kernel)
     tunables = parse_tunables(constants.split(",") if constants else (), "--kernel")

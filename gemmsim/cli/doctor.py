@@ -1,4 +1,4 @@
-"""The command `gemmsim doctor`, which tries what gemmsim needs of an installation."""
+"""The command `gemmsim doctor`, which checks that everything gemmsim needs is installed and works."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _disassembler() -> str:
 def _shipped() -> str:
     """Say how many programs are shipped, that is, kernels compiled beforehand, and with which tools they were made.
 
-    Raises GemmsimError where there are none and no compiler either.
+    Raises GemmsimError where there are no shipped programs and no compiler either.
     """
     from gemmsim.compile.shipped import FOLDER, can_compile, read_index
     from gemmsim.compile.toolchain import tool_versions

@@ -49,7 +49,7 @@ def command(options: LaunchOptions, name: str | None, output_format: str, output
 
 
 def _report(options: LaunchOptions) -> Report | None:
-    """The Report of the launch that the options name; None where they name none."""
+    """Predict the launch that the options describe; None where they name no kernel."""
     if options.kernel is None and options.target is None:
         if any(size is not None for size in (options.size, options.m, options.n, options.k)):
             raise GemmsimError("a size without a kernel: add --kernel NAME or a TARGET such as my.py:my_gemm")

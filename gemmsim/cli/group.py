@@ -22,15 +22,16 @@ from gemmsim.support.errors import GemmsimError, nearest
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 USAGE_OR_ENVIRONMENT = 2
-INTERRUPTED = 130  # as in gemmsim.support.processes, which takes its time to import
+INTERRUPTED = 130  # the value in gemmsim.support.processes, which takes long to import
 
 
 def lazy_group(package: str, commands: Mapping[str, str]) -> type[click.Group]:
     """Make the class of a click group that imports a subcommand's module when the subcommand is used.
 
-    The subcommand `import-ncu` is the object `command` in the module `package`.import_ncu.
+    For example, the subcommand `import-ncu` is the object `command` in the module `package`.import_ncu.
 
-    commands  {name of a subcommand: one line that says what it does}; with these lines --help need not import modules
+    commands  {name of a subcommand: one line that says what it does}; --help shows these lines, so that it need not
+              import the modules
     """
 
     class LazyGroup(click.Group):
@@ -95,7 +96,7 @@ def exit_status(cli: click.Command, program: str, args: Sequence[str]) -> int:
         return _fail(f"{error.format_message()} ({program} --help shows what is known)")
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except BrokenPipeError:  # the reader has gone, as in `gemmsim ... | head`
+    except BrokenPipeError:  # the program that reads stdout has ended, as in `gemmsim ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return status if isinstance(status, int) else 0

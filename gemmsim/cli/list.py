@@ -28,7 +28,7 @@ def command(what: str, output_format: str, output: str | None) -> None:
 
 
 def _paragraph(row: dict[str, Any]) -> str:
-    """Lay out a row as text: its name on a line of its own, as some names are long, and its other entries below."""
+    """Write one kernel, GPU or metric as text: its name on a line of its own, and its other entries below."""
     lines = [str(row["name"])]
     for key, value in row.items():
         if key != "name" and value not in ("", [], None):
@@ -75,7 +75,7 @@ def _gpus() -> list[dict[str, Any]]:
 
 
 def _by_status(spec: GpuSpec) -> str:
-    """How many of the GPU's numbers are known in which way: "40 vendor, 35 measured, 2 calibrated"."""
+    """Count the GPU's numbers by where they come from: "40 vendor, 35 measured, 2 calibrated"."""
     counts = Counter(value.status for value in spec.provenance.values())
     return ", ".join(f"{counts[status]} {status}" for status in STATUSES if counts[status])
 

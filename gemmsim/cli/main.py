@@ -40,5 +40,5 @@ def main(args: Sequence[str]) -> int:
 
 
 def run() -> None:
-    """Entry point of the installed command and of `python -m gemmsim`."""
+    """Run the process's command line. The installed command and `python -m gemmsim` start here."""
     run_and_exit(main)

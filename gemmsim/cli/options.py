@@ -1,7 +1,7 @@
-"""Options that several commands share, and the records (dataclasses) of the options that describe launches.
+"""Defines the options that several commands share, and dataclasses of the options that describe launches.
 
 An option that describes the launch belongs here. An option of a single command belongs in that command's own file, such
-as `analyze.py`. `compare` and `sweep` describe many launches at once and have records of their own here.
+as `analyze.py`. `compare` and `sweep` describe many launches at once and have dataclasses of their own here.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class LaunchOptions:
 
 @dataclass(frozen=True, slots=True)
 class TimedLaunchOptions(LaunchOptions):
-    """The `LaunchOptions` and --engine, for a command that reports how long the launch takes."""
+    """`LaunchOptions` with the option --engine, for a command that reports how long the launch takes."""
 
     engine: str = filled_by(engine_option, "auto")
 
@@ -171,7 +171,7 @@ class CompareOptions:
 
     @property
     def gpu_names(self) -> list[str]:
-        """The names of GPUs that --gpu or --gpus gives; the default GPU where neither was given."""
+        """Return the names of the GPUs that --gpu or --gpus gives; the default GPU where neither was given."""
         return [self.gpu or DEFAULT_GPU] if self.gpus is None else [name.strip() for name in self.gpus.split(",")]
 
 

@@ -21,7 +21,7 @@ def emit(text: str, path: str | None) -> None:
 
 
 def write_file(content: bytes, path: str) -> None:
-    """Write `content` to the file `path`, of which no reader ever sees half. Raises GemmsimError where that fails."""
+    """Write `content` to the file `path`; no reader ever sees a part of it alone. Raises GemmsimError if it fails."""
     try:
         write_atomically(Path(path), content)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Reads the option --plot, which says what picture goes into which file, and writes these files."""
+"""Reads the option --plot, which says what picture goes into which file, and writes the pictures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gemmsim.support.errors import GemmsimError
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What one --plot asks for: a kind of picture, the path of its file, and its format: "png", "svg" or "pdf"."""
+    """A picture that one --plot asks for: its kind, the path of its file, and its format ("png", "svg" or "pdf")."""
 
     kind: str
     path: str
@@ -23,9 +23,9 @@ class Wanted:
 
 
 def wanted_plots(texts: Sequence[str], kinds: Sequence[str]) -> list[Wanted]:
-    """The pictures that texts such as `roofline.png` or `memory:a.svg` ask for.
+    """Read the texts of --plot, such as `roofline.png` or `memory:a.svg`.
 
-    Raises GemmsimError for a kind that is unknown or not named, for another form of file, and without matplotlib.
+    Raises GemmsimError for a kind of picture that is unknown or not named, for another format, and without matplotlib.
     """
     if not texts:
         return []
@@ -52,7 +52,7 @@ def write_plots(wanted: Sequence[Wanted], makers: Mapping[str, Callable[[], Any]
 
 def _kind_and_path(text: str, kinds: Sequence[str]) -> tuple[str, str]:
     kind, colon, path = text.partition(":")
-    if colon and len(kind) > 1 and "/" not in kind:  # C:\a.png is a path
+    if colon and len(kind) > 1 and "/" not in kind:  # C:\a.png is a path, not a picture of the kind "C"
         if kind not in kinds:
             raise GemmsimError(f"--plot {text}: no picture '{kind}'; there are {', '.join(kinds)}")
         return kind, path

@@ -40,7 +40,7 @@ def command(options: TimedLaunchOptions, output: str | None) -> int:
 
 
 def _check(output: str | None) -> None:
-    """Raises GemmsimError for an output that could not be written, before the analysis takes its time."""
+    """Raises GemmsimError where `output` cannot be written, so that the user need not wait for the analysis first."""
     if output is None:
         if sys.stdout.isatty():
             raise GemmsimError("a page of HTML is nothing to read in a terminal: give -o report.html")

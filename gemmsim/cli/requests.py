@@ -15,14 +15,14 @@ from gemmsim.trace.types import Argument, Launch
 
 
 def requested_launch(options: LaunchOptions) -> LaunchSpec:
-    """The launch that the options of a command describe. Raises GemmsimError, one line, where they describe none."""
+    """Make the launch that a command's options describe. Raises GemmsimError, one line, where they describe none."""
     check_one_kernel(options.kernel, options.target, "analyze")
     args = [parse_argument(text) for text in options.args]
     return launch_on(load_gpu(options.gpu, options.gpu_sets), args, options)
 
 
 def launch_on(gpu: GpuSpec, args: Sequence[Argument], options: LaunchOptions) -> LaunchSpec:
-    """Make the launch that `options` describe, but on this GPU and with these arguments instead of theirs."""
+    """Make the launch that `options` describe, but with `gpu` and `args` instead of the GPU and arguments in them."""
     size = problem_size(options.size, options.m, options.n, options.k)
     limit = DEFAULT_MAX_INSTRUCTIONS if options.max_instructions is None else options.max_instructions
     settings = Settings(options.full, limit, not options.no_cache, options.engine)
@@ -53,7 +53,7 @@ def check_one_kernel(kernel: str | None, target: str | None, command: str) -> No
 
 
 def refuse_own(kernel: str, given: Mapping[str, object]) -> None:
-    """Raises GemmsimError where one of the options `given` has a value: only a kernel of the user's own takes them."""
+    """Raises GemmsimError where one of the options `given` has a value, as the built-in kernel `kernel` takes none."""
     for name, value in given.items():
         if value:
             raise GemmsimError(f"{name} is for a kernel of your own; --kernel {kernel} takes it from the size")

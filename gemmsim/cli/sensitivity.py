@@ -1,4 +1,4 @@
-"""The command `gemmsim sensitivity`, which makes each number of the GPU better in turn and predicts the time."""
+"""The command `gemmsim sensitivity`, which improves each number of the GPU in turn and predicts the launch's time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `gemmsim sweep`, which predicts all combinations of tunables, sizes and GPUs and ranks them."""
+"""The command `gemmsim sweep`, which predicts all combinations of tunables, sizes and GPUs and sorts them by time."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def command(options: SweepOptions, plots: tuple[str, ...], output_format: str, o
     if found is None:
         return INTERRUPTED
     emit(RENDERERS[output_format](found, options.top or None), None)
-    if pictures:  # after the ranking, because a sweep may vary too little for a picture
+    if pictures:  # after the results are printed, because a sweep may vary too little for a picture
         from gemmsim.report.plots.sweep import sweep_heat_figure, sweep_scaling_figure
 
         makers = {"heat": lambda: sweep_heat_figure(found), "scaling": lambda: sweep_scaling_figure(found)}
@@ -86,7 +86,10 @@ def _runner(jobs: int | None, scheduler: str | None) -> Runner:
 
 
 def _results(output: str | None) -> Path:
-    """The file for the results: `output`, or by default one in the cache folder, which is made where it is missing."""
+    """Return the file for the results: `output`, or by default a file in the cache folder.
+
+    The cache folder is made where it is missing.
+    """
     if output is not None:
         return Path(output)
     from gemmsim.compile import default_cache
@@ -108,10 +111,12 @@ def _swept(
     again: bool,
     path: Path,
 ) -> Sweep | None:
-    """Run the sweep with a progress bar, and return its ranking.
+    """Run the sweep with a progress bar, and return its results, sorted by time.
 
-    again  predict also what `store` has a result for
-    path   the file of `store`, for the message
+    pruned  combinations that cannot launch, with the reasons
+    axes    names of the tunables that are varied
+    again   whether jobs are predicted anew for which `store` has a result
+    path    the file of `store`, which the message after an interrupt names
 
     Returns None where the user interrupted the sweep; a line on standard error then says so.
     """

@@ -1,4 +1,4 @@
-"""Makes the jobs of `gemmsim sweep` from its options, for kernels of the ladder and of the user's own."""
+"""Makes the jobs of `gemmsim sweep` from its options, for built-in kernels and for kernels of the user's own."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def parse_sizes(texts: Sequence[str]) -> list[Size]:
 def parse_axes(texts: Sequence[str], kernel: str | None) -> tuple[Axes, dict[str, str]]:
     """Read the texts of --set-kernel as ({name: values}, {name: expression}).
 
-    `bm=64,128` gives values; so does `bm=all` where `kernel` is a rung. `threads=2*bm` gives an expression, which only
+    `bm=64,128` gives values; so does `bm=all` for a built-in `kernel`. `threads=2*bm` gives an expression, which only
     a kernel of the user's own may have (`kernel` is None).
     """
     axes: Axes = {}
@@ -65,7 +65,7 @@ def parse_axes(texts: Sequence[str], kernel: str | None) -> tuple[Axes, dict[str
 
 
 def sweep_jobs(options: SweepOptions) -> tuple[list[Job], list[Pruned], list[str]]:
-    """Return the jobs of combinations that may launch, those that cannot, and the names of the varied tunables."""
+    """Return jobs for combinations that may launch, the other combinations, and the names of the varied tunables."""
     axes, derived = parse_axes(options.kernel_sets, options.kernel)
     sizes = parse_sizes(options.sizes)
     names = dict.fromkeys(name.strip() for name in options.gpus.split(","))
@@ -126,7 +126,10 @@ def _own_launch(options: LaunchOptions, gpu: GpuSpec, tunables: dict[str, int]) 
 
 
 def _filled(options: SweepOptions, names: Mapping[str, int], size: Size | None) -> LaunchOptions:
-    """The options that `gemmsim analyze` would get for one combination; `names` are the values for expressions."""
+    """Return the options that `gemmsim analyze` would get for one combination.
+
+    names  {name: value} that an expression in braces may use
+    """
     m, n, k = size or (None, None, None)
     shared = fill(options.shared, names)
     if not shared.isdecimal():

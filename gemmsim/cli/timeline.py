@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TimelineOptions(LaunchOptions):
-    """The `LaunchOptions` and an --engine that offers no choice: only SimPy can record a timeline."""
+    """`LaunchOptions` with an option --engine that must be auto or simpy, as only SimPy can record a timeline."""
 
     engine: str = filled_by(
         engine_option_saying(
@@ -86,10 +86,10 @@ def _ends(cycles: str) -> tuple[int, int]:
 
 
 def _window(report: TimelineReport, ends: tuple[int, int] | None, most_intervals: int | None) -> Window:
-    """The cycles to show: those from `ends[0]` to before `ends[1]`, or all where `ends` is None.
+    """Return the range of cycles to show: from `ends[0]` to before `ends[1]`, or all where `ends` is None.
 
-    most_intervals  how many intervals the output may hold, None for any number; where the cycles have more, the window
-                    ends sooner, and stderr says which cycles it has
+    most_intervals  how many intervals (stretches of cycles in which a warp does one thing) the output may hold, None
+                    for any number; where there would be more, the range ends sooner, and stderr says where
     """
     from gemmsim.report.timeline.types import Window, fitting
 

@@ -1,4 +1,4 @@
-"""GPUs as data: `spec.py` says what a GPU is, `presets/` which ones ship, `load.py` reads them.
+"""Describes GPUs as data: `spec.py` has the classes, `presets/` the files of the shipped GPUs, `load.py` the reader.
 
 Adding a GPU
 ------------
@@ -12,7 +12,7 @@ Adding a GPU
      vendor      NVIDIA says so (name the document);
      measured    somebody measured it on this GPU (name repository and commit, or paper);
      calibrated  it was fitted so that predictions meet measurements: `records = ["..."]`, of the value or of the whole
-                 file, names these;
+                 file, names the measurements;
      copied      it was found on another GPU and is taken to be alike on this one (say on which);
      estimated   anything else, a scaling or a guess included (say of what).
    A source may use the short names of `presets/sources.toml`.

@@ -1,4 +1,4 @@
-"""Checks a GPU against rules that hold for every GPU, real or not; each has the message that the user reads."""
+"""Checks a GPU's numbers against rules that hold for every GPU, real or not. Each rule has a message for the user."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def check(gpu: GpuSpec) -> GpuSpec:
 
 
 def _rules(gpu: GpuSpec) -> Iterator[tuple[bool, str]]:
-    """Each rule: whether it holds, and the message where it does not."""
+    """Yield (holds, message) for each rule; the user reads the message where the rule does not hold."""
     sm, shared, l1, l2, clock = gpu.sm, gpu.shared, gpu.l1, gpu.l2, gpu.clock
     most, a_block, reserved = shared.max_bytes_per_sm, shared.max_bytes_per_block, shared.reserved_bytes_per_block
     threads, carveouts, flips = sm.max_threads_per_block, shared.carveouts_bytes, l1.tag_bank_flips

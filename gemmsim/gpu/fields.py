@@ -20,7 +20,7 @@ SECTIONS: dict[str, Any] = {
     name: kind for name, kind in get_type_hints(GpuSpec).items() if dataclasses.is_dataclass(kind)
 }
 PIPES = ("fmaheavy", "alu", "fp64", "xu", "uniform", "lsu", "adu", "cbu", "tensor")
-OPTIONAL_PIPES = ("fmalite", "fp16")  # see gemmsim/sm/pipes.py for what a GPU without them does
+OPTIONAL_PIPES = ("fmalite", "fp16")  # gemmsim/sm/pipes.py says what a GPU without these pipes does
 
 Number = int | float
 NEAREST = 4  # how many similar keys an error names
@@ -28,7 +28,7 @@ NEAREST = 4  # how many similar keys an error names
 
 @cache
 def types() -> dict[str, str]:
-    """Every key with the annotation of its field as text: {"l2.size_bytes": "int", ...}."""
+    """Return every key with the annotation of its field as text: {"l2.size_bytes": "int", ...}."""
     keys = {f"{name}.{f.name}": str(f.type) for name, part in SECTIONS.items() for f in dataclasses.fields(part)}
     keys |= {f"pipes.{pipe}.{f.name}": str(f.type) for pipe in PIPES + OPTIONAL_PIPES for f in dataclasses.fields(Pipe)}
     return keys
@@ -41,7 +41,10 @@ def _spellings() -> dict[str, str]:
 
 
 def resolve(key: str) -> str:
-    """The full key, "l2.size_bytes", for "l2.size" or the full key. Raises GemmsimError, which names similar keys."""
+    """Return the full key "l2.size_bytes" for "l2.size" or "l2.size_bytes".
+
+    Raises GemmsimError, which names similar keys, where there is no such key.
+    """
     spellings = _spellings()
     if key not in spellings:
         raise GemmsimError(f"unknown GPU key '{key}'{_near(key)}")
@@ -49,7 +52,7 @@ def resolve(key: str) -> str:
 
 
 def _near(key: str) -> str:
-    """The nearest keys as part of a message, those of the same section first: ` (nearest: l2.size, l2.ways)`."""
+    """Name the keys most like `key` for a message, those of its section first: ` (nearest: l2.size, l2.ways)`."""
     short_keys = [f"{full.rpartition('.')[0]}.{short(full.rpartition('.')[2])}" for full in types()]
     section = key.rpartition(".")[0]
     inside = [one for one in short_keys if one.rpartition(".")[0] == section]

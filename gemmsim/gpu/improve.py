@@ -1,4 +1,4 @@
-"""Makes one number of a GPU better by a share, and changes the numbers that depend on it."""
+"""Makes one number of a GPU better, for example by 10 %, and changes the numbers that depend on it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ KIB = 1024
 
 
 def value_of(gpu: GpuSpec, key: str) -> Any:
-    """The number, or tuple of numbers, that a full key such as "l2.size_bytes" names."""
+    """Return the number, or tuple of numbers, that a full key such as "l2.size_bytes" names."""
     section, *pipe, name = key.split(".")
     return getattr(gpu.pipes[pipe[0]] if pipe else getattr(gpu, section), name)
 
 
 def with_values(gpu: GpuSpec, values: dict[str, Any]) -> GpuSpec:
-    """A copy of `gpu` with other `values` ({full key: value}). It keeps the provenance and the hash of `gpu`."""
+    """Return a copy of `gpu` with other `values` ({full key: value}), but with the provenance and the hash of `gpu`."""
     for key, value in values.items():
         section, *pipe, name = key.split(".")
         if pipe:
@@ -30,13 +30,13 @@ def with_values(gpu: GpuSpec, values: dict[str, Any]) -> GpuSpec:
 
 
 def better_values(gpu: GpuSpec, key: str, more: bool, share: float) -> dict[str, Any]:
-    """Values ({full key: value}) that make `key` better by `share` (0.1 is 10 %), or by the smallest possible step.
+    """Return values ({full key: value}) that make `key` better by `share` (0.1 is 10 %), or by the least possible step.
 
     more  whether a larger value is better
 
-    Besides the value of `key`, they have those that must change with it. Whole numbers stay whole, latencies in
-    cycles lose whole cycles (the models count in those), and sizes stay multiples of what is allocated. The result is
-    {} where `key` cannot be better.
+    The result has the value of `key` and the values that must change with it. Whole numbers stay whole. Latencies lose
+    whole cycles, as the models count in whole cycles. Sizes stay multiples of what is allocated. The result is {} where
+    `key` cannot be better.
     """
     before = value_of(gpu, key)
     if isinstance(before, tuple):
@@ -68,7 +68,7 @@ def _better(gpu: GpuSpec, key: str, before: float, more: bool, share: float) -> 
 
 
 def _stepped(wanted: float, before: int, step: int) -> int:
-    """The multiple of `step` nearest to `wanted` that is above `before`."""
+    """Return the multiple of `step` nearest to `wanted`, but always one above `before`."""
     return max(round(wanted / step), before // step + 1) * step
 
 

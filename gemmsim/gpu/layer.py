@@ -1,4 +1,4 @@
-"""Reads one TOML file of a GPU. Every value is converted to the unit of its field and says where it comes from."""
+"""Reads one TOML file of a GPU. Each value is converted to the unit of its field, and its source is kept with it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENTRY = ("value", "unit", "source", "status", "found_on", "records", "calibratab
 
 @dataclass(frozen=True)
 class Layer:
-    """What one file says about a GPU.
+    """What one TOML file says about a GPU. A GPU is made of several such layers, of which each extends the one below.
 
     name     the file's name without its ending
     extends  name of the layer whose values hold where this one has none, "" where there is no such layer
@@ -33,7 +33,10 @@ class Layer:
 
 
 def read_layer(path: Path, sources: dict[str, str]) -> Layer:
-    """Read the file at `path`; `sources` maps short names of sources to citations. GemmsimError names file and key."""
+    """Read the file at `path`; `sources` maps short names of sources to citations.
+
+    Raises GemmsimError, which names the file and the key, for a value that cannot be read.
+    """
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -56,10 +59,10 @@ def read_layer(path: Path, sources: dict[str, str]) -> Layer:
 
 
 def _entries(prefix: str, table: dict[str, object], sources: dict[str, str], records: tuple[str, ...]) -> list[Value]:
-    """The values of a table of TOML and of the tables in it.
+    """Return the values of a TOML table and of the tables in it.
 
     prefix   what the keys of the table begin with: "", "l2." or "pipes.alu."
-    records  the records of calibrated values that name none
+    records  the measurements to which a calibrated value was fitted that does not name any itself
     """
     found: list[Value] = []
     for name, item in table.items():

@@ -1,4 +1,4 @@
-"""How many blocks of a kernel one SM can hold, by each resource. Occupancy and carve-out use this arithmetic.
+"""Computes how many blocks of a kernel one SM can hold by each resource, for the occupancy and the carve-out.
 
 Source: NVIDIA's occupancy calculation (Nsight Compute's Occupancy Calculator, the CUDA toolkit's cuda_occupancy.h),
 checked against `launch__occupancy_limit_*` of an H200 and published reports of sm_75, 80 and 86 (tests).
@@ -23,9 +23,9 @@ def blocks_by_warps(threads_per_block: int, gpu: GpuSpec) -> int:
 
 
 def blocks_by_registers(registers: int, threads_per_block: int, gpu: GpuSpec) -> int:
-    """How many blocks fit by their registers.
+    """Return how many blocks fit into the SM's registers.
 
-    A warp takes a multiple of `register_allocation_unit`, and every sub-partition holds as many warps as the others.
+    A warp takes a multiple of `register_allocation_unit` registers. All sub-partitions hold equally many warps.
 
     registers  registers of a thread; where these are more than a thread may have, no block fits
     """
@@ -38,11 +38,14 @@ def blocks_by_registers(registers: int, threads_per_block: int, gpu: GpuSpec) ->
 
 
 def shared_bytes_allocated(shared_bytes_per_block: int, gpu: GpuSpec) -> int:
-    """Bytes of the SM's shared memory that a block takes: its own, rounded up, and what the system reserves for it."""
+    """Return the bytes of the SM's shared memory that a block takes: its own, rounded up, and those reserved for it."""
     return round_up(shared_bytes_per_block, gpu.shared.allocation_unit_bytes) + gpu.shared.reserved_bytes_per_block
 
 
 def blocks_by_shared(shared_bytes_per_block: int, carveout_bytes: int, gpu: GpuSpec) -> int:
-    """How many blocks fit by their shared memory; `max_blocks` where a block takes none, as Nsight Compute has it."""
+    """Return how many blocks fit into `carveout_bytes`, the part of the data array that serves as shared memory.
+
+    The result is `max_blocks` where a block takes no shared memory, as in Nsight Compute.
+    """
     a_block = shared_bytes_allocated(shared_bytes_per_block, gpu)
     return carveout_bytes // a_block if a_block else gpu.sm.max_blocks

@@ -24,13 +24,13 @@ MAX_LAYERS = 8  # a longer chain of `extends` is a file that extends itself
 
 @cache
 def preset_names() -> tuple[str, ...]:
-    """Names of the shipped GPUs in alphabetical order, without aliases."""
+    """Return the names of the shipped GPUs in alphabetical order, without aliases."""
     return tuple(sorted(path.stem for path in PRESETS.glob("*.toml") if path.stem != "sources"))
 
 
 @cache
 def aliases() -> dict[str, str]:
-    """Other names of the shipped GPUs, in lower case, and what they stand for: {"a100": "a100-80gb", ...}."""
+    """Return the shipped GPUs' other names, in lower case, with the usual ones: {"a100": "a100-80gb", ...}."""
     return {alias.lower(): name for name in preset_names() for alias in _layer(PRESETS / f"{name}.toml").aliases}
 
 
@@ -40,7 +40,7 @@ def load_gpu(name_or_path: str, overrides: Sequence[str] = ()) -> GpuSpec:
     overrides  such as "l2.size=25MiB" or "shared.carveouts=0,8,16KiB": keys with or without the unit at the end of the
                field's name; a number without a unit is in the unit of its field
 
-    Arithmetic peaks follow `sm.count` and `clock.sm_boost` where a layer changes these and gives no peak of its own.
+    Where a layer changes `sm.count` or `clock.sm_boost` and gives no arithmetic peak, the peak changes in proportion.
     Raises GemmsimError, one line, for an unknown name, key or unit, a missing value, and a GPU that cannot exist.
     """
     layers = _chain(_find(name_or_path, Path.cwd()))
@@ -53,7 +53,7 @@ def load_gpu(name_or_path: str, overrides: Sequence[str] = ()) -> GpuSpec:
 
 
 def _find(name: str, folder: Path) -> Path:
-    """The file that `name` stands for: a preset, an architecture, or a path; a relative path starts at `folder`."""
+    """Return the file of `name`, which is a preset, an architecture or a path; a relative path starts at `folder`."""
     if name.lower().endswith(".toml"):
         path = folder / Path(name).expanduser()
         if not path.is_file():
@@ -97,9 +97,9 @@ def _sources() -> dict[str, str]:
 
 
 def _over(below: dict[str, Value], above: dict[str, Value]) -> dict[str, Value]:
-    """Values of two layers together: those of `above`, and those of `below` that `above` does not give.
+    """Merge the values of two layers; where both have a value, that of `above` holds.
 
-    Arithmetic peaks that `above` does not give are scaled with its number and clock of SMs, where it changes these.
+    Where `above` changes the number of SMs or their clock, the arithmetic peaks of `below` are scaled in proportion.
     """
     merged = below | above
     scale = 1.0

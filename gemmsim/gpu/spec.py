@@ -1,4 +1,4 @@
-"""A GPU as numbers. Every field has its unit in its name; the GPU files (TOML) say where each value comes from."""
+"""Defines `GpuSpec`, a GPU as numbers. A field's name ends with its unit; GPU files say where a value comes from."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ STATUSES = ("vendor", "measured", "calibrated", "copied", "estimated")
 
 @dataclass(frozen=True, slots=True)
 class Sm:
-    """Streaming multiprocessors, and what limits the blocks that are resident on one."""
+    """The number of streaming multiprocessors, and the limits on the blocks that are resident on one."""
 
     count: int
     sub_partitions: int
@@ -22,7 +22,7 @@ class Sm:
     max_registers_per_thread: int
     register_allocation_unit: int  # the number of registers that a warp takes is a multiple of this
     warp_allocation_granularity: int  # the number of warps that a block takes is a multiple of this
-    gpc_sms: tuple[int, ...]  # SMs of each GPC; 0 where they are not known
+    gpc_sms: tuple[int, ...]  # number of SMs of each GPC (group of SMs); 0 where it is not known
     early_sms: int  # how many SMs of the first GPC get blocks before all others (memory/grid/placement.py)
     early_first_gpcs: int  # how many GPCs' SMs get a block each before the early SMs get their second one
     early_next_gpcs: int  # how many GPCs' SMs get a block each before the early SMs get each further one
@@ -50,12 +50,12 @@ class Shared:
     carveouts_bytes: tuple[int, ...]  # sizes that can be configured, ascending
     banks: int
     bank_bytes: int
-    load_latency_cycles: tuple[float, float, float]  # from load to use with one wavefront; 32, 64, 128 bits a thread
+    load_latency_cycles: tuple[float, float, float]  # from load to use, one wavefront; 32, 64, 128 bits a thread
     wavefronts_per_cycle: float  # rate of the data stage
     request_interval_cycles: float  # the data stage takes at most one request, shared or global, in so many cycles
     wavefront_latency_cycles: float  # added to the latency of a load by each wavefront after the first
-    carveout_headroom: float  # the driver makes room for this times the resident blocks (memory/caches/carveout.py)
-    carveout_few_blocks: int  # where at most so many fit by their threads, it makes room for the resident ones alone
+    carveout_headroom: float  # shared memory is sized for this many times the resident blocks (carveout.py)
+    carveout_few_blocks: int  # no headroom where at most so many blocks fit by their threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class L1:
     miss_bytes_per_cycle: float  # from L2 to one SM
     fill_bytes_per_cycle: float  # written to the data array; meanwhile the data stage does nothing else
     tagged_request_cycles: float  # added to the time in the data stage of a global request that follows a shared one
-    tagged_after_shared_requests: int  # to so many global requests after a shared one these cycles are added
+    tagged_after_shared_requests: int  # how many requests after a shared one take that extra time
     store_bytes_per_cycle: float  # from one SM to L2
     partial_line_cycles: float  # added to the time of a store on its way to L2 for each line written in part
 
@@ -94,7 +94,7 @@ class L2:
 @dataclass(frozen=True, slots=True)
 class Dram:
     peak_bytes_per_s: float
-    achievable_fraction: float  # of the peak, as a large copy reaches it
+    achievable_fraction: float  # share of the peak that a large copy reaches
     latency_cycles: float  # from load to use, in cycles of the SM
     size_bytes: int
 
@@ -111,7 +111,7 @@ class Pipe:
 
 @dataclass(frozen=True, slots=True)
 class Mma:
-    """Times of tensor-core instructions other than HMMA.16816, whose times are those of the pipe "tensor".
+    """Times of tensor-core instructions other than HMMA.16816, whose own times are in the `Pipe` "tensor".
 
     Instructions with half the work are HMMA.1688 in fp16, HMMA.1684 in TF32 and IMMA.16816.
     """
@@ -126,7 +126,7 @@ class Mma:
 
 @dataclass(frozen=True, slots=True)
 class Mio:
-    """The way of memory instructions from issue to the data stage.
+    """Queues and units (MIO) that a memory instruction passes between issue and the data stage of the SM.
 
     Each sub-partition has a queue and an address unit.
     """
@@ -134,14 +134,14 @@ class Mio:
     queue_entries: int  # instructions that a sub-partition's queue and its address unit hold together
     shared_entries: int  # requests in the SM's queue behind the address units; 0: there is no such queue
     issue_to_address_cycles: float
-    shared_load_interval_cycles: float  # of the address unit for a shared load; for others that of the pipe lsu
+    shared_load_interval_cycles: float  # of the address unit; for other instructions: that of pipe "lsu"
 
 
 @dataclass(frozen=True, slots=True)
 class SourcesRead:
     """Cycles from issue until an instruction of variable latency has read its registers, on an idle SM.
 
-    Those of memory instructions are for accesses of 32, 64 and 128 bits a thread.
+    The three numbers of a memory instruction are for accesses of 32, 64 and 128 bits a thread.
     """
 
     global_load_cycles: tuple[int, int, int]
@@ -156,15 +156,15 @@ class SourcesRead:
 class RegisterFile:
     """Read and write ports of the register file of a sub-partition."""
 
-    read_window_cycles: int  # within which an instruction of fixed latency reads its registers
-    second_pass_cycles: int  # added for an instruction that passes the multiplier twice (IMAD.WIDE)
+    read_window_cycles: int  # in how many cycles an instruction of fixed latency reads its registers
+    second_pass_cycles: int  # added for an instruction that uses the multiplier twice (IMAD.WIDE)
     uniform_row_registers: int  # uniform registers that are read together in one cycle
-    uniform_read_window_cycles: int  # within which an instruction of the uniform datapath reads its registers
-    uniform_operand_window_cycles: int  # within which a vector instruction reads its uniform register
+    uniform_read_window_cycles: int  # in how many cycles a uniform instruction reads its registers
+    uniform_operand_window_cycles: int  # in how many cycles a vector instruction reads its uniform register
     result_write_cycles: int  # from issue to the write of a result of fixed latency
     load_write_to_use_cycles: int  # from the write of a loaded register to the first issue that may use it
-    load_write_most_wait_cycles: int  # for which loaded data waits for a free write port at most; then issue stops
-    load_write_hold_cycles: int  # for which nothing issues when loaded data has waited so long
+    load_write_most_wait_cycles: int  # how long loaded data waits for a free write port; then issue stops
+    load_write_hold_cycles: int  # how long nothing issues then
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +176,10 @@ class Barrier:
 
     arrival_cycles: float  # to count one warp
     release_cycles: float  # from the last warp counted to the next instruction of the warps that wait
-    flush_cycles: float  # for which a flush occupies the data stage
-    flush_store_cycles: float  # that each wavefront of stores since the last flush adds to flush_cycles
-    flush_most_store_cycles: float  # that all these wavefronts together add at most
-    flush_interval_cycles: float  # a barrier that opens sooner than this after a flush causes no other
+    flush_cycles: float  # how long a flush occupies the data stage
+    flush_store_cycles: float  # added to flush_cycles by each wavefront of stores since the last flush
+    flush_most_store_cycles: float  # the most that all wavefronts of stores together add
+    flush_interval_cycles: float  # a barrier that opens sooner than this after a flush causes no flush
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +240,7 @@ class Value:
     calibratable: bool = False
 
     def seen_from(self, arch: str) -> Value:
-        """This value as a GPU of `arch` has it: copied where it was found on other architectures only."""
+        """Return this value for a GPU of `arch`; its status is "copied" if it was found on other architectures only."""
         if not self.found_on or arch in self.found_on:
             return self
         return replace(self, status="copied", source=f"found on {', '.join(self.found_on)}: {self.source}")
@@ -271,9 +271,10 @@ class GpuSpec:
 
     @property
     def fitted_keys(self) -> tuple[str, ...]:
-        """Keys of the numbers that were fitted to measured times of launches.
+        """Return the keys of the numbers that were fitted to measured times of launches.
 
         If there are any, reports mark the predicted times of this GPU as calibrated. Only `calibratable` numbers are
-        listed. Others with the status "calibrated" were fitted to microbenchmarks, such as loops of one instruction.
+        listed: other numbers with the status "calibrated" were fitted to microbenchmarks, such as loops of one
+        instruction.
         """
         return tuple(key for key, one in self.provenance.items() if one.status == "calibrated" and one.calibratable)

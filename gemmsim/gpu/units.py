@@ -1,4 +1,4 @@
-"""Converts values in GPU files and of --set from their units to the unit that the name of a field ends with."""
+"""Converts values of GPU files and --set to the unit with which the name of their field ends."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _SUFFIXES = sorted(_FACTORS, key=len, reverse=True)  # longest first: `peak_byte
 
 
 def dimension(field: str) -> str:
-    """The dimension of a field of a GPU by its name: "bytes" for "size_bytes", "number" where the name has no unit."""
+    """Return the dimension of a GPU's field by its name: "bytes" for "size_bytes", "number" where it has no unit."""
     if re.search(r"bytes_per_(sm|block)$", field):  # a limit of that thing, not a rate
         return "bytes"
     return next((suffix for suffix in _SUFFIXES if field.endswith("_" + suffix)), "number")
 
 
 def short(field: str) -> str:
-    """The field's name without its unit, as GPU files and --set may write it: "size" for "size_bytes"."""
+    """Return the field's name without its unit, as GPU files and --set may write it: "size" for "size_bytes"."""
     suffix = dimension(field)
     return field.replace("_bytes", "") if suffix == "bytes" else field.removesuffix("_" + suffix)
 
 
 def convert(number: float, unit: str, field: str, key: str) -> float:
-    """Convert `number` from `unit` to the unit of the field. An empty `unit` means that it is in that unit already.
+    """Convert `number` from `unit` to the unit of the field. An empty `unit` stands for the unit of the field.
 
-    Raises GemmsimError for an unknown unit and for one of another dimension.
+    Raises GemmsimError, which names `key`, for an unknown unit and for a unit of another dimension.
     """
     wanted = dimension(field)
     usable = list(_FACTORS[wanted])

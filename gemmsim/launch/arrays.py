@@ -1,4 +1,4 @@
-"""Arrays that a kernel is called with: their NumPy types, their largest size, and what they hold."""
+"""Makes the arrays with which a kernel is called, and limits their size."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ PERIODIC_ABOVE = 1 << 20  # elements of an array; see `Contents`
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What an array holds when the kernel starts; it stands for the array as the value of an `Argument`.
+    """Says what an array holds when the kernel starts. It is the `value` of an `Argument` until the array is made.
 
     value     the value of every element; None: random numbers, see `random_array`
-    periodic  whether an array of more than PERIODIC_ABOVE elements repeats one period, see `support.periodic_array`
+    periodic  whether an array of more than PERIODIC_ABOVE elements repeats one block of elements, which saves time and
+              memory, see `support.periodic_array`
     """
 
     value: float | None = None

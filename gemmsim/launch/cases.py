@@ -1,6 +1,6 @@
-"""Makes launches of the ladder, that is, of the built-in kernels, each of which is a rung.
+"""Makes launches of the built-in kernels. Together they are called the ladder, and each of them a rung.
 
-A case says which rung is meant, with which constants (tunables), problem size and type.
+A `LadderCase` names the kernel, its constants (tunables), the problem size and the type.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LadderCase:
-    """One GEMM, C = alpha A @ B + beta C, by a rung of the ladder.
+    """One GEMM, C = alpha A @ B + beta C, by a built-in kernel.
 
-    kernel                name of the rung
-    dtype                 type of A and B; None: the rung's default
-    tunables              {name: value} of the tunables that differ from the rung's defaults
-    dynamic_shared_bytes  bytes of dynamic shared memory that a block gets beyond what the rung takes
+    kernel                name of the kernel
+    dtype                 type of A and B; None: the kernel's default
+    tunables              {name: value} of the tunables that differ from the kernel's defaults
+    dynamic_shared_bytes  bytes of dynamic shared memory that a block gets beyond what the kernel takes
     seed                  what the generator of the random matrices starts from; where beta is 0, a C of floats is
                           filled with NaN instead, so that a kernel that reads it gives itself away
     warm_caches           whether L2 begins as an identical launch just before has left it; else it begins empty
@@ -49,7 +49,7 @@ class LadderCase:
 
 
 def ladder_launch(case: LadderCase, gpu: GpuSpec, settings: Settings = USUAL_SETTINGS) -> LaunchSpec:
-    """Make the launch of a case on a GPU. Raises GemmsimError, one line, for whatever does not fit the rung."""
+    """Make the launch of a case on a GPU. Raises GemmsimError, one line, for whatever the built-in kernel refuses."""
     info = kernel_info(case.kernel)
     m, n, k = case.m, case.n, case.k
     tunables = checked_tunables(info, case.tunables)
@@ -76,7 +76,10 @@ def ladder_launch(case: LadderCase, gpu: GpuSpec, settings: Settings = USUAL_SET
 def _arguments(
     info: KernelInfo, case: LadderCase, dtype: str, zeros: dict[str, tuple[str, tuple[int, ...]]]
 ) -> tuple[Argument, ...]:
-    """The arguments of a rung in order: random matrices and bias, the scalars, and the arrays of zeros it asks for."""
+    """Make the arguments of a built-in kernel, in its order.
+
+    zeros  {name: (dtype, shape)} of the arrays of zeros that the kernel asks for, besides matrices, bias and scalars
+    """
     m, n, k = case.m, case.n, case.k
     result = info.result_dtype(dtype)
     scalars = {"alpha": case.alpha, "beta": case.beta}
@@ -96,14 +99,14 @@ def _arguments(
 
 
 def gemm_check(info: KernelInfo, alpha: float, beta: float) -> GemmCheck:
-    """How the C of a rung is checked; positions in it count the rung's arguments."""
+    """Say how the C of a built-in kernel is checked. The positions in the result are indices of its arguments."""
     a, b, c = (info.arguments.index(name) for name in "ABC")
     bias = info.arguments.index("bias") if "bias" in info.arguments else None
     return GemmCheck(a, b, c, alpha, beta, info.b_transposed, bias, info.relu, info.operand_roundoff)
 
 
 def ladder_source(info: KernelInfo, tunables: dict[str, int], args: Sequence[Argument]) -> PythonKernel:
-    """The source of a rung with all of its tunables, for arguments of these types."""
+    """Return the source of a built-in kernel, with values for all of its tunables and for the types of `args`."""
     return PythonKernel(
         path=kernel_path(info),
         function=info.build.__name__,
@@ -114,14 +117,14 @@ def ladder_source(info: KernelInfo, tunables: dict[str, int], args: Sequence[Arg
 
 
 def signature(args: Sequence[Argument]) -> tuple[ArgType, ...]:
-    """The types that a kernel is compiled for."""
+    """Return the types of the arguments, for which a kernel is compiled."""
     return tuple(ArgType(argument.dtype, len(argument.shape)) for argument in args)
 
 
 def checked_tunables(info: KernelInfo, wanted: dict[str, int]) -> dict[str, int]:
-    """All tunables of a rung with their values: those in `wanted`, and the defaults of the others.
+    """Return all tunables of a built-in kernel with their values: from `wanted`, or else the default.
 
-    Raises GemmsimError for a tunable or a value that the rung does not have.
+    Raises GemmsimError for a tunable or a value that the kernel does not have.
     """
     known = {tunable.name: tunable for tunable in info.tunables}
     for key, value in wanted.items():
@@ -135,9 +138,9 @@ def checked_tunables(info: KernelInfo, wanted: dict[str, int]) -> dict[str, int]
 
 
 def checked_dtype(info: KernelInfo, wanted: str | None) -> str:
-    """The type of A and B: `wanted`, or the rung's default where that is None.
+    """Return the type of A and B: `wanted`, or the built-in kernel's default where `wanted` is None.
 
-    Raises GemmsimError for a type that the rung does not take.
+    Raises GemmsimError for a type that the kernel does not take.
     """
     if wanted is None:
         return info.dtypes[0]

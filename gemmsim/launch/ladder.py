@@ -1,4 +1,4 @@
-"""Finds the ladder, which is the built-in kernels: the repository's folder `kernels/`, installed as `gemmsim_kernels`.
+"""Finds the built-in kernels (the ladder): the repository's folder `kernels/`, installed as `gemmsim_kernels`.
 
 A checkout uses its own folder, whatever else is installed. An installed gemmsim uses the package that came with it. A
 package called `kernels`, such as the one on PyPI, is never imported.
@@ -22,13 +22,13 @@ PACKAGE = "gemmsim_kernels"
 
 
 def kernel_infos() -> dict[str, KernelInfo]:
-    """What is known of each built-in kernel, by name, in the ladder's order. Imports neither numba nor numpy."""
+    """Return the `KernelInfo` of each built-in kernel, by name, in their order. Imports neither numba nor numpy."""
     infos: dict[str, KernelInfo] = _module("registry").KERNELS
     return infos
 
 
 def kernel_info(name: str) -> KernelInfo:
-    """What is known of the built-in kernel `name`. Raises GemmsimError where there is no such kernel."""
+    """Return the `KernelInfo` of the built-in kernel `name`. Raises GemmsimError where there is no such kernel."""
     if found := _alone(name):
         return found
     infos = kernel_infos()
@@ -38,12 +38,12 @@ def kernel_info(name: str) -> KernelInfo:
 
 
 def kernel_path(info: KernelInfo) -> Path:
-    """The Python file that defines the kernel."""
+    """Return the Python file that defines a built-in kernel."""
     return Path(str(sys.modules[info.build.__module__].__file__))
 
 
 def _alone(name: str) -> KernelInfo | None:
-    """What is known of the rung `name`, from the file of that name alone; None where there is no such file or rung."""
+    """Read a built-in kernel's `KernelInfo` from the file of its name alone; None where there is no such kernel."""
     package = _package()
     if not name.isidentifier() or not any(Path(folder, f"{name}.py").is_file() for folder in package.__path__):
         return None

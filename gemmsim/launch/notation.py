@@ -53,7 +53,7 @@ def parse_argument(text: str) -> Argument:
 
 
 def problem_size(size: int | None, m: int | None, n: int | None, k: int | None) -> tuple[int, int, int] | None:
-    """The problem size (m, n, k) from --size, or from --m, --n and --k; None where none of them was given."""
+    """Return the problem size (m, n, k) from --size, or from --m, --n and --k; None where none of them was given."""
     given = {"--m": m, "--n": n, "--k": k}
     for name, value in {"--size": size, **given}.items():
         if value is not None and value < 1:

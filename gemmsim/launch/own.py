@@ -1,4 +1,4 @@
-"""Kernels of the user's own: finds the source that TARGET names, and the arguments that are the matrices of a GEMM."""
+"""Finds the source of a kernel of the user's own, and which of its arguments are the matrices of a GEMM."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def split_target(target: str) -> tuple[str, str]:
 
 
 def own_source(target: str, entry: str | None, args: Sequence[Argument] = ()) -> tuple[KernelSource, str]:
-    """The source that TARGET names, for these arguments, and what to call the kernel in a report.
+    """Return the source that TARGET names, for arguments of the types of `args`, and the kernel's name for reports.
 
-    TARGET is `FILE.py:function` or a .cu, .ptx or .cubin file. Of the latter, `entry` names the kernel; it may be None
-    where the file holds only one. Raises GemmsimError where the file cannot be read or is of no known kind.
+    TARGET is `FILE.py:function` or a .cu, .ptx or .cubin file. In such a file, `entry` names the kernel; it may be None
+    where the file holds only one kernel. Raises GemmsimError where the file cannot be read or is of no known kind.
     """
     file, function = split_target(target)
     if function and entry:
@@ -34,10 +34,11 @@ def own_source(target: str, entry: str | None, args: Sequence[Argument] = ()) ->
 def check_of_arrays(
     args: Sequence[Argument], sizes: tuple[int, int, int] | None, alpha: float, beta: float
 ) -> tuple[GemmCheck, tuple[int, int, int]]:
-    """How C is checked, and (M, N, K).
+    """Return how C is checked, and (M, N, K).
 
-    The first three arrays among `args` are taken as A, B and C. They have two dimensions; where `sizes` (M, N, K) are
-    given, they may be flat. Raises GemmsimError where there are fewer arrays, or their shapes are not those of a GEMM.
+    The first three arrays among `args` are taken as A, B and C. They must have two dimensions, or, where `sizes`
+    (M, N, K) are given, may be flat. Raises GemmsimError where there are fewer arrays, or their shapes are not those of
+    a GEMM.
     """
     arrays = [position for position, argument in enumerate(args) if argument.shape]
     if len(arrays) < 3:

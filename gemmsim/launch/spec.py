@@ -1,4 +1,4 @@
-"""`LaunchSpec`: one launch to predict, with everything that the user decided resolved and checked."""
+"""Defines `LaunchSpec`, one launch to predict, in which all that the user asked for is resolved and checked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEFAULT_MAX_INSTRUCTIONS = 2_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What reports call the kernel.
+    """The names and sizes that reports give for the kernel.
 
     kernel    "tiled", or the name of the function or entry of the user's own kernel
     title     one line that says what the kernel is, "" where there is none
@@ -41,7 +41,7 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class GemmCheck:
-    """How C is checked: it is compared with alpha * A @ B + beta * C in float64.
+    """How the matrix C that a kernel computed is checked: by comparison with alpha * A @ B + beta * C in float64.
 
     a, b, c           positions of A, B and C in `Launch.args`
     b_transposed      whether the argument holds B's transpose, [n, k]
@@ -67,7 +67,7 @@ class GemmCheck:
 class Settings:
     """How a prediction is worked out.
 
-    full              whether every block is executed, not a sample of them
+    full              whether every block is executed; else only a sample of the blocks is
     max_instructions  warp instructions that are executed before the run is given up as endless; GemmsimError below 1
     use_cache         whether a kernel that was compiled before is taken from the cache
     engine            what runs the model of the SM: "simpy", "native" (a compiled loop), or "auto" for SimPy where it

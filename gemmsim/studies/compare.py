@@ -20,8 +20,8 @@ from gemmsim.support.processes import available_cpus, workers
 class Task:
     """One launch of a comparison.
 
-    name  what the comparison calls the launch
-    spec  the launch to analyse, or why there is none
+    name  the name of the launch in the comparison
+    spec  the launch to analyse, or a `Skipped` that says why there is none
     """
 
     name: str
@@ -38,9 +38,9 @@ def task_of(name: str, gpu: str, make: Callable[[], LaunchSpec]) -> Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a task.
+    """The result of one task.
 
-    result  the analysed launch, or why there is none
+    result  the analysed launch, or a `Skipped` that says why there is none
     warned  the warnings that its analysis gave, one line each
     """
 
@@ -54,9 +54,9 @@ def compare(
     jobs: int | None = None,
     progress: Callable[[Outcome], None] = lambda outcome: None,
 ) -> Comparison:
-    """Analyse `tasks`, all of one size and with the same caches, and compare them in their order.
+    """Analyse `tasks` and compare them in their order. All must have one problem size and the same caches.
 
-    by_gpu    whether the rows of a group are GPUs, not kernels
+    by_gpu    whether GPUs are compared; else kernels are
     jobs      how many processes work at once; None: one for each CPU at hand; 1: this process does the work
     progress  called in this process with each outcome, as it comes
 

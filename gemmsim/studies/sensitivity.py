@@ -1,4 +1,4 @@
-"""Says how much time of one launch each number of a GPU saves where it is 10 % better."""
+"""Says how much faster one launch would be if a number of the GPU were 10 % better, for each number in turn."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def sensitivity(
 ) -> Sensitivity:
     """Predict the time of a launch with each number of its GPU better by `share` (0.1 is 10 %), one at a time.
 
-    The kernel is executed once. For a number that changes only the time, the launch is timed again. For one that
-    changes counts, such as the size of a cache, it is counted again first; it is executed again only where other blocks
-    would be executed.
+    The kernel is executed once. For each number, the launch is timed again. Where the number changes counts too, as the
+    size of a cache does, the memory accesses are counted again first. The kernel is executed again only where other
+    blocks would be executed.
 
-    progress  called with how many numbers are done, and how many there are
+    progress  called with how many of the GPU's numbers are done, and how many there are
 
     Raises GemmsimError as `api.count` does, and for a share that is not between 0 and 1.
     """
@@ -65,7 +65,10 @@ def sensitivity(
 
 
 def uses(program: Program, gpu: GpuSpec, key: str) -> bool:
-    """Whether a program's time can change with the number `key`: not where it is of a pipe that no instruction uses."""
+    """Return whether the GPU's number `key` can change a program's time.
+
+    It cannot where the number belongs to a pipe that no instruction of the program uses.
+    """
     section, name, *_ = key.split(".")
     pipes = {pipe for one in program.instructions for pipe in port_pipes(port_of(one.opcode, program.arch), gpu.pipes)}
     always = ("cbu", "adu", "lsu")  # branches, barriers and address units have the latencies and rates of these pipes

@@ -14,7 +14,7 @@ from gemmsim.support.errors import GemmsimError
 def timeline(spec: LaunchSpec, blocks: int | None = None) -> TimelineReport:
     """Record what the warps of the busiest SM do.
 
-    blocks  how many of the SM's blocks are recorded, the first ones; None: as many as it holds at once
+    blocks  how many of the SM's blocks are recorded, from its first on; None: as many as the SM holds at once
 
     Raises GemmsimError as `api.analyze` does, and where the settings ask for the native engine.
     """

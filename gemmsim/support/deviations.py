@@ -1,4 +1,4 @@
-"""Lists effects that no model here covers yet. Every report prints them; validate/deviations.md explains them."""
+"""Lists effects that gemmsim does not model yet. Every report prints them; validate/deviations.md explains them."""
 
 from __future__ import annotations
 

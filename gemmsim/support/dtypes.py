@@ -1,4 +1,4 @@
-"""The element types of kernel arguments. Everything that depends on such a type is looked up in this one table."""
+"""Lists the element types of kernel arguments in one table, with everything that depends on such a type."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class DType:
     """One element type.
 
-    numpy_name     NumPy's name of the type of arrays that hold it; an array of bf16 holds uint16 bit patterns
+    numpy_name     NumPy's name for the type; "uint16" for bf16, whose arrays hold bit patterns
     item_bytes     size of one element in bytes
     unit_roundoff  largest relative error of rounding to this type; 0 for integers
     """

@@ -11,6 +11,6 @@ class GemmsimError(Exception):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint to end an error with: ` (did you mean 'tiled'?)`, or "" where no known word is similar to `word`."""
+    """Return a hint for the end of a message: ` (did you mean 'tiled'?)`, or "" where no known word is like `word`."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     return f" (did you mean '{close[0]}'?)" if close else ""

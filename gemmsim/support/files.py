@@ -1,4 +1,4 @@
-"""Writes files that no reader ever sees in part."""
+"""Writes files such that no reader ever sees a file that is only partly written."""
 
 from __future__ import annotations
 

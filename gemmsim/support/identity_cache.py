@@ -1,6 +1,6 @@
 """Caches results of functions by the identity of the arguments.
 
-With it, several launches of one program lower it, decode it and so on only once.
+Where one program is launched several times, this cache makes that it is decoded and lowered only once.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Makes large arrays whose content repeats, and which take memory only where they are touched.
 
-A prediction does not depend on the values in a large matrix, as long as these differ from one another. Such a matrix is
-therefore one period of elements that is mapped again and again. It costs no time to fill, a page that is never read
-does not exist, and a page that is written to becomes a copy of its own. This needs Linux; elsewhere the period is
-copied as often as the array is long.
+A prediction does not depend on the values in a large matrix, as long as they differ from one another. Such a matrix is
+therefore one period of elements that is mapped into memory again and again. It costs no time to fill. A page that is
+never read takes no memory, and a page that is written to becomes a copy of its own. The mapping needs Linux; elsewhere
+the period is copied until the array is full.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _FAILED = ctypes.c_void_p(-1).value
 
 
 class PeriodicArray(np.ndarray[Any, Any]):
-    """An array that `periodic_array` has mapped.
+    """An array whose content `periodic_array` has mapped into memory.
 
-    `remake` makes another array with the content that this one had at first. It is None in views, in copies and in
+    `remake` makes another array with the content that this array had at first. It is None in views, in copies and in
     arrays of plain memory. Beyond the end of the array, the rest of its last page and the page after it may be read.
     """
 
@@ -37,7 +37,7 @@ class PeriodicArray(np.ndarray[Any, Any]):
 
 
 def periodic_array(period: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """An array of `shape`, in C order, that repeats the elements of `period` (one dimension, PERIOD_BYTES long).
+    """Make an array of `shape`, in C order, that repeats the elements of `period` (one dimension, PERIOD_BYTES long).
 
     Raises ValueError for a period of another length.
     """

@@ -1,4 +1,4 @@
-"""Starts worker processes. None of them outlives the work, and Ctrl-C ends them without a message of their own."""
+"""Starts worker processes, which end with the work at the latest. Ctrl-C ends them without a message from each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def leave_soon() -> None:
 
 
 def available_cpus() -> int:
-    """How many CPUs this process may use."""
+    """Return how many CPUs this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""`Provenance`: how much a predicted number can be trusted."""
+"""Defines `Provenance`, which says how much a predicted number can be trusted."""
 
 from __future__ import annotations
 

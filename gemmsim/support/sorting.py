@@ -1,4 +1,7 @@
-"""Sorts rows of several columns of integers, several times as fast as `np.lexsort`, and finds distinct rows."""
+"""Sorts and finds distinct rows of integer tables, several times as fast as `np.lexsort`.
+
+A table is given as its columns, one array [n] each; row i has element i of every column.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,9 @@ from numpy.typing import NDArray
 
 
 def order_by(*columns: NDArray) -> NDArray[np.int64]:
-    """Indices that sort rows by the first column, then by the next, and so on; equal rows keep their order.
+    """Return indices that sort the rows by the first column, then by the next, and so on; equal rows keep their order.
 
-    Each column is integers [n]. It is fast where a row and its index fit into one number of 63 bits: these numbers are
-    sorted then.
+    Each column is integers [n]. Sorting is fast where a row and its index can be packed into one number of 63 bits.
     """
     size = len(columns[0])
     packed = _packed(*columns, np.arange(size))
@@ -21,7 +23,7 @@ def order_by(*columns: NDArray) -> NDArray[np.int64]:
 
 
 def new_rows(*columns: NDArray) -> NDArray[np.bool_]:
-    """Whether each row differs from the row before it: bool [n], for columns [n]; True for the first row."""
+    """Return whether each row differs from the row before it: bool [n], for columns [n]; True for the first row."""
     new = np.ones(len(columns[0]), bool)
     new[1:] = columns[0][1:] != columns[0][:-1]
     for column in columns[1:]:
@@ -30,7 +32,7 @@ def new_rows(*columns: NDArray) -> NDArray[np.bool_]:
 
 
 def distinct(*columns: NDArray) -> list[NDArray[np.int64]]:
-    """The distinct rows, in ascending order: for each column of integers [n], an int64 array [distinct rows]."""
+    """Return the distinct rows, in ascending order: for each column of integers [n], an int64 array [distinct rows]."""
     packed = _packed(*columns)
     if packed is None:
         order = np.lexsort(columns[::-1])
@@ -47,10 +49,12 @@ def distinct(*columns: NDArray) -> list[NDArray[np.int64]]:
 
 
 def _packed(*columns: NDArray) -> tuple[NDArray[np.int64], list[int]] | None:
-    """Return (keys, spans): a number for each row, int64 [n], such that keys sort as rows do; and each column's range.
+    """Pack each row into one number, and return (keys, spans).
 
-    A column's range is the number of values from its least to its greatest. The result is None where the keys would
-    take more than 63 bits.
+    keys   the numbers, int64 [n]; in ascending order of their keys, the rows are sorted
+    spans  for each column, its greatest value less its least, plus 1
+
+    The result is None where the keys would take more than 63 bits.
     """
     key, room, spans = np.zeros(len(columns[0]), np.int64), 1, []
     for column in columns:
@@ -65,9 +69,9 @@ def _packed(*columns: NDArray) -> tuple[NDArray[np.int64], list[int]] | None:
 
 
 def distinct_rows(rows: NDArray) -> NDArray:
-    """The distinct rows of `rows` [n, columns], sorted.
+    """Return the distinct rows of `rows` [n, columns], sorted.
 
-    NumPy is asked for indices too, because it then does not check whether `rows` is a masked array. Importing masked
+    NumPy is asked for indices too, because then it does not check whether `rows` is a masked array. Importing masked
     arrays takes as long as the whole cache model of a small launch.
     """
     return np.unique(rows, axis=0, return_index=True)[0]

@@ -1,4 +1,4 @@
-"""The size of a warp, which is the same on every NVIDIA GPU so far."""
+"""Defines the size of a warp, which is the same on every NVIDIA GPU so far."""
 
 from __future__ import annotations
 

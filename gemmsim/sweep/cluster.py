@@ -16,7 +16,7 @@ SECONDS_TO_CONNECT = 30
 def run_cluster(jobs: Sequence[tuple[Job, str]], address: str) -> Generator[Done, None, None]:
     """Yield the results of jobs, each given with its key, as they come from a cluster.
 
-    address  of the cluster's scheduler: "tcp://host:8786"
+    address  the address of the cluster's scheduler: "tcp://host:8786"
 
     Every worker needs gemmsim, of this version, and the kernel's files at the same paths. Raises GemmsimError where
     there is no scheduler, no worker, or no dask.
@@ -47,7 +47,7 @@ def run_cluster(jobs: Sequence[tuple[Job, str]], address: str) -> Generator[Done
 
 
 def _done(future: Any, by_key: dict[str, Job]) -> Done:
-    """What became of a job. `run_job` raises nothing: an exception means that the job ended several workers."""
+    """Return a job's result. As `run_job` raises nothing, an exception means that the job ended several workers."""
     key = str(future.key).removeprefix("gemmsim-")
     error = future.exception()
     if error is None:

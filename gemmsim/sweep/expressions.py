@@ -33,7 +33,7 @@ _COMPARED: dict[type, Callable[[int, int], bool]] = {
 
 
 def evaluate(text: str, names: Mapping[str, int]) -> int:
-    """The value of `text`; a condition gives 0 or 1. Raises GemmsimError for text that is not an expression."""
+    """Return the value of `text`; a condition gives 0 or 1. Raises GemmsimError for text that is not an expression."""
     if len(text) > MOST_CHARACTERS:
         raise GemmsimError(f"an expression of {len(text)} characters: at most {MOST_CHARACTERS}")
     try:

@@ -18,8 +18,8 @@ from gemmsim.launch.spec import LaunchSpec
 from gemmsim.studies.compare import Outcome, Task, run_task
 from gemmsim.support.version import MODEL_VERSION
 
-# Folders that no prediction depends on, as they read requests and show results; and `presets`, as the numbers of a GPU
-# have a hash of their own.
+# Folders that `model_hash` leaves out. No prediction depends on those that read requests and show results, and the
+# numbers in `presets` have a hash of their own.
 _NO_MODEL = ("cli", "report", "testing", "presets")
 
 
@@ -28,7 +28,7 @@ class Job:
     """One combination of a sweep. It is small and can be sent to another process or machine.
 
     point  what the combination is: kernel, tunables, size and GPU
-    task   the launch to predict, or why there is none
+    task   the launch to predict, or a reason why there is none
     """
 
     point: Point
@@ -39,12 +39,11 @@ class Job:
 
 
 def keys_of(jobs: Iterable[Job]) -> list[str]:
-    """The key of each job: a hash of the launch, the kernel's source, the GPU's numbers and the models.
+    """Return the key of each job: a hash of the launch, the kernel's source, the GPU's numbers and the models.
 
-    It is a SHA-256, written as 64 hexadecimal digits.
-
-    Whatever changes one of them makes another key, so that a result that is out of date is never found. Raises
-    GemmsimError where the kernel's files cannot be read; those of each kernel are read once.
+    The hash is a SHA-256, written as 64 hexadecimal digits. Where one of the four changes, the key changes, so that a
+    result that is out of date is never found. The files of a kernel are read once, however many jobs it has. Raises
+    GemmsimError where they cannot be read.
     """
     hashes: dict[tuple[KernelSource, str], str] = {}
     found = []
@@ -61,19 +60,22 @@ def keys_of(jobs: Iterable[Job]) -> list[str]:
 
 
 def key_of(job: Job) -> str:
-    """The key of one job, see `keys_of`."""
+    """Return the key of one job, see `keys_of`."""
     return keys_of([job])[0]
 
 
 def _common_source(kernel: KernelSource) -> KernelSource:
-    """The kernel without what differs between combinations of a sweep, which `_asked` and `Point` have instead."""
+    """Return the kernel without types, tunables and entry, which may differ between combinations of a sweep.
+
+    The key of a job has them nevertheless, from `_asked` and `Point`.
+    """
     if isinstance(kernel, PythonKernel):
         return replace(kernel, signature=(), tunables=None)
     return replace(kernel, entry=None)
 
 
 def _asked(spec: LaunchSpec) -> dict[str, object]:
-    """What decides a prediction besides the kernel's files, the GPU and the model: {name: text, number or list}."""
+    """Return the launch's part of a job's key: {name: text, number or list} of grid, arguments, settings and so on."""
     launch, settings = spec.launch, asdict(spec.settings)
     del settings["use_cache"]
     return {
@@ -91,10 +93,10 @@ def _asked(spec: LaunchSpec) -> dict[str, object]:
 
 @cache
 def model_hash() -> str:
-    """SHA-256 of the code and the tables that predictions depend on, as 64 hexadecimal digits.
+    """Return the SHA-256 of the code and the tables that predictions depend on, as 64 hexadecimal digits.
 
-    It is part of a job's key. A result that was stored before a change of the code or tables is therefore not found,
-    even where MODEL_VERSION is the same.
+    This hash is part of a job's key. A result that was stored before a change of the code or tables is therefore not
+    found, even where MODEL_VERSION is the same.
     """
     folder = Path(gemmsim.__file__).parent
     digest = hashlib.sha256()

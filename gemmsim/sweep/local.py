@@ -1,4 +1,4 @@
-"""Runs jobs on this machine in processes of their own. A process that is ended takes only its own job with it."""
+"""Runs the jobs of a sweep in several processes of this machine. If one is ended from outside, only its job is lost."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def run_local(jobs: Sequence[Keyed], processes: int | None = None) -> Generator[
 def _until_broken(
     waiting: deque[Keyed], processes: int, at_once: int, suspects: deque[Keyed]
 ) -> Generator[Done, None, None]:
-    """Take jobs from `waiting`, run them in so many `processes`, and yield results until a process is ended.
+    """Take jobs from `waiting`, run them in `processes` processes, and yield results until a process is ended.
 
-    at_once   how many jobs are under way at most; with more jobs than processes, none of these is ever idle
+    at_once   how many jobs are under way at most; where this is more than `processes`, no process waits for a job
     suspects  gets the jobs that were under way when a process was ended; the others stay in `waiting`
     """
     under_way: dict[Future[Done], Keyed] = {}

@@ -1,4 +1,4 @@
-"""Runs a sweep, from its jobs to its ranking. What is stored already is not predicted again."""
+"""Runs the jobs of a sweep and sorts the results by time. A job whose result is stored is not predicted again."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def sweep(
     started: Callable[[int, int], None] = lambda reused, total: None,
     progress: Callable[[SweepResult], None] = lambda result: None,
 ) -> Sweep:
-    """Predict `jobs` and rank the results.
+    """Predict `jobs` and sort the results by time.
 
-    pruned    the combinations that cannot launch, for the ranking to name
+    pruned    the combinations that cannot launch, which the result lists too
     axes      names of the tunables that are varied
     runner    runs the jobs (see `local`, `cluster`)
     store     keeps each result before `progress` sees it
@@ -35,7 +35,7 @@ def sweep(
     started   called once, with how many results are in the store and how many jobs there are in all
     progress  called with each new result
 
-    Whatever interrupts this, KeyboardInterrupt included, leaves every finished result in the store.
+    Where the sweep is interrupted, for example by KeyboardInterrupt, every finished result is in the store.
     """
     if not jobs:
         kinds = "; ".join(f"{one.kind}: {one.reason}" for one in pruned[:1])

@@ -1,4 +1,4 @@
-"""Makes all combinations of a sweep, and finds by arithmetic, without compiling, those that cannot be launched."""
+"""Makes all combinations of a sweep, and sorts out, without compiling, combinations that cannot be launched."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ MOST_BLOCKS = (2**31 - 1, 65535, 65535)  # x, y, z: CUDA programming guide, tech
 def products(axes: Mapping[str, Sequence[int]], times: int) -> list[dict[str, int]]:
     """Return every combination of the values of the axes, as {name of an axis: value}; the last axis varies fastest.
 
-    times  how often the caller uses each combination: GemmsimError where that makes more than MOST_COMBINATIONS
+    times  how often the caller uses each combination (once for each size and GPU)
+
+    Raises GemmsimError for more than MOST_COMBINATIONS in all.
     """
     count = times
     for values in axes.values():
@@ -48,13 +50,13 @@ def ladder_jobs(
     where: Sequence[str] = (),
     settings: Settings = USUAL_SETTINGS,
 ) -> tuple[list[Job], list[Pruned]]:
-    """Return jobs for the combinations of a rung that may launch, and the other combinations, each with the reason.
+    """Return jobs for the combinations of a built-in kernel that may launch, and the others, each with the reason.
 
     template  gives kernel, dtype and caches; its size and tunables are replaced
     axes      {name of a tunable: values that it takes}
     where     conditions that a combination must meet (see `expressions`)
 
-    Raises GemmsimError for a dtype, tunable or value that the rung does not have.
+    Raises GemmsimError for a dtype, tunable or value that the kernel does not have.
     """
     info = kernel_info(template.kernel)
     dtype = checked_dtype(info, template.dtype)
@@ -90,7 +92,7 @@ def unmet(where: Sequence[str], names: Mapping[str, int]) -> tuple[str, str] | N
 def unlaunchable(
     grid: Sequence[int], block: Sequence[int], dynamic_shared_bytes: int, gpu: GpuSpec
 ) -> tuple[str, str] | None:
-    """Return (kind, reason) where the GPU refuses such a launch, whatever the kernel; None where it may launch."""
+    """Return (kind, reason) where the GPU refuses any kernel with this grid, block and shared memory; else None."""
     threads = block[0] * block[1] * block[2]
     if min(*grid, *block) < 1:
         return "grid", f"a grid of {_by(grid)} blocks of {_by(block)} threads has none"

@@ -1,6 +1,6 @@
-"""Stores results in an SQLite file, each in a transaction of its own: whatever ends a sweep, finished results stay.
+"""Stores results of sweeps in an SQLite file, each in a transaction of its own, so that an interrupt loses none.
 
-The columns are for people and their queries; only `data` is read back.
+gemmsim reads only the column `data` back. The other columns are for people and their queries.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ CREATE TABLE result (
 
 
 class Store:
-    """Results of sweeps in a file, or in memory if `path` is None. Raises GemmsimError for a file of another kind."""
+    """Keeps results of sweeps in a file, or in memory where `path` is None.
+
+    Raises GemmsimError for a file of another kind.
+    """
 
     def __init__(self, path: Path | None) -> None:
         self._name = str(path) if path else ":memory:"
@@ -63,7 +66,7 @@ class Store:
         self._file.close()
 
     def load(self, keys: Iterable[str]) -> dict[str, SweepResult]:
-        """The stored results of `keys`, by key. Those that failed are left out: they are worth another try."""
+        """Return the stored results of `keys`, by key. Failed jobs are left out, so that they are tried again."""
         found = {}
         for key in keys:
             row = self._file.execute(
@@ -74,7 +77,7 @@ class Store:
         return found
 
     def save(self, result: SweepResult) -> None:
-        """Store a result. It replaces an earlier one of the same key."""
+        """Store a result. It replaces an earlier result of the same key."""
         point, prediction = result.point, result.prediction
         values = (
             result.key,

@@ -1,4 +1,4 @@
-"""Predicts one combination of a sweep, in any process or on any machine. What goes wrong becomes part of the result."""
+"""Predicts one combination of a sweep, in any process or on any machine. An error becomes part of the result."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _one_at_a_time = threading.Lock()
 
 @dataclass(frozen=True)
 class Done:
-    """The result of a finished job; `warned` has the warnings that its prediction gave, one line each."""
+    """The result of a finished job, and in `warned` the warnings that its prediction gave, one line each."""
 
     result: SweepResult
     warned: tuple[str, ...] = ()
 
 
 def run_job(job: Job, key: str) -> Done:
-    """Predict `job`; nothing is raised, as the result says what went wrong.
+    """Predict `job`. Raises nothing: where something goes wrong, the result says what.
 
     key  the job's key on the machine that started the sweep; where the job has another key here, files differ between
          the machines, and the job fails
@@ -82,7 +82,7 @@ def _prediction(launch: LaunchSummary, point: Point) -> Prediction:
 
 
 def _cannot_launch(job: Job) -> bool:
-    """Whether a refused job compiles, but needs more registers or shared memory than its GPU has for a block."""
+    """Return whether a refused job compiles, but needs more registers or shared memory than its GPU has for a block."""
     from gemmsim.compile import compile_kernel, default_cache
 
     spec = job.task.spec

@@ -1,4 +1,7 @@
-"""Assertions on a predicted launch. A failure names the source lines and draws the lanes and their sectors or banks."""
+"""Defines assertions on a predicted launch.
+
+A failure names the source lines and draws the lanes and their sectors or banks.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,7 @@ def assert_no_races(trace: Trace) -> None:
 
 
 def assert_clean(trace: Trace) -> None:
-    """Fails for all that the sanitizer finds: races, bad addresses, reads of what nothing wrote, uneven barriers."""
+    """Fails for anything that the sanitizer finds: races, bad addresses, unwritten data read, uneven barriers."""
     __tracebackhide__ = True
     _assert_none(trace, list(trace.sanitized.findings))
 
@@ -80,7 +83,7 @@ def assert_correct(trace: Trace) -> None:
 
 
 def assert_no_spills(trace: Trace) -> None:
-    """Fails for an access to local memory, where registers are spilled and arrays of a thread are kept."""
+    """Fails for any access to local memory. Spilled registers lie there, but also arrays of a thread."""
     __tracebackhide__ = True
     selection, rows = _accesses(trace, None, "local")
     head = f"local memory is used: {trace.report.evidence.program.local_bytes} bytes a thread"
@@ -88,16 +91,19 @@ def assert_no_spills(trace: Trace) -> None:
 
 
 def _accesses(trace: Trace, at: int | str | None, space: str) -> tuple[Selection, list[LineTraffic]]:
-    """The lines that `at` selects (None: all), and those of their rows that access the memory `space`."""
+    """Return the lines that `at` selects (None: all), and the traffic of their instructions that access `space`.
+
+    space  "global", "local" or "shared"
+    """
     selection = everything(trace.report) if at is None else select(trace.report, at)
     return selection, [row for row in selection.rows if row.space == space and row.requests]
 
 
 def _assert_no_rows(head: str, selection: Selection, rows: list[LineTraffic], form: str) -> None:
-    """Fails where there are rows. The message draws them, the worst first.
+    """Fails where `rows` is not empty. The message names and draws each row's instruction, the worst first.
 
     head  first line of the message
-    form  what is said of a row, a format that may use the names of its `numbers`
+    form  format of the text for a row; {requests}, {sectors}, {ideal}, {wavefronts} and {conflicts} are filled in
     """
     __tracebackhide__ = True
     if not rows:

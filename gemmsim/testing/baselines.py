@@ -1,4 +1,4 @@
-"""Compares traces with baselines, JSON files in the folder `gemmsim_baselines/` next to the test's file."""
+"""Compares predicted launches with baselines, JSON files in the folder `gemmsim_baselines/` next to the test's file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOLDER = "gemmsim_baselines"
 
 @dataclass(frozen=True)
 class BaselineChecker:
-    """Compares traces of one test with their baselines.
+    """Compares the predicted launches (`Trace`) of one test with their baselines.
 
     test    the test's file
     node    the test's name with its parameters
@@ -27,15 +27,15 @@ class BaselineChecker:
     update: bool
 
     def path(self, name: str = "") -> Path:
-        """The file of a baseline. Each test has files of its own, so that tests can run in parallel."""
+        """Return the file of the baseline `name`. Each test has files of its own, so that tests can run in parallel."""
         parts = (self.test.stem, self.node, *([name] if name else []))
         return self.test.parent / FOLDER / (re.sub(r"[^\w.-]+", "_", ".".join(parts)).strip("_")[:200] + ".json")
 
     def __call__(self, trace: Trace, *quantities: str, name: str = "") -> None:
         """Fail where a quantity of `trace` moved further than its baseline allows; with `update`, write the baseline.
 
-        quantities  what a baseline gets when it is written: names as in `gemmsim check`, or counters; where none are
-                    given, those of the former baseline or else the usual ones
+        quantities  names of the quantities (see `gemmsim check`) or counters that a baseline gets when it is written;
+                    where none are given, those of the former baseline, or else of `gemmsim.checks.baseline.DEFAULT`
         name        tells several baselines of one test apart
 
         The file holds the tolerances, which may be changed there; --gemmsim-update keeps them.

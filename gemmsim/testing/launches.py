@@ -1,4 +1,4 @@
-"""The object that the fixture `analyze` gives: it makes a launch of what a test says, and predicts it."""
+"""Defines `Analyzer`, which the fixture `analyze` gives to a test: it makes launches and predicts them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SUFFIXES = (".cu", ".ptx", ".cubin")
 
 
 class Options(TypedDict, total=False):
-    """Options that a test gives by the names and with the values that they have in `gemmsim analyze`."""
+    """Options that a test may give; their names and values are those of `gemmsim analyze`."""
 
     size: int | None
     m: int | None
@@ -47,8 +47,8 @@ class Analyzer:
 
     gpu     the GPU to predict for, where a call names no other
     folder  the folder in which a file that a test names is looked for first; next comes the current folder
-    known   what was predicted before, by the `repr` of the LaunchSpec; it has only launches whose arguments were all
-            given as text
+    known   earlier predictions, by the `repr` of the LaunchSpec; only of launches whose arguments were all given as
+            text
     """
 
     gpu: GpuSpec | str
@@ -69,7 +69,7 @@ class Analyzer:
         gpu: GpuSpec | str | None = None,
         **options: Unpack[Options],
     ) -> Trace:
-        """Predict a launch; `options` mean what they mean to `gemmsim analyze`.
+        """Predict a launch; `options` mean the same as in `gemmsim analyze`.
 
         kernel   "tiled" (gemmsim list kernels), "my.py:my_gemm", "my.cu", or a numba.cuda function
         args     one for each parameter: "f32[256,256]" (random), "i32=256", a NumPy array or a NumPy scalar

@@ -1,4 +1,4 @@
-"""The pytest plugin (entry point pytest11). It imports nothing of gemmsim until one of its fixtures is used."""
+"""Defines the pytest plugin (entry point pytest11), which imports nothing of gemmsim until a fixture is used."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def analyze(request: pytest.FixtureRequest, gpu: Any, _gemmsim_known: dict[Any, 
 
 @pytest.fixture
 def gemmsim_baseline(request: pytest.FixtureRequest) -> BaselineChecker:
-    """A function that holds a trace against the values stored next to the test: gemmsim_baseline(trace)."""
+    """A function that compares a prediction with the values stored next to the test: gemmsim_baseline(trace)."""
     from gemmsim.testing.baselines import BaselineChecker
 
     return BaselineChecker(request.path, request.node.name, bool(request.config.getoption("--gemmsim-update")))
@@ -78,7 +78,7 @@ def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, righ
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
-    """Put the drawing into a section of its own, because pytest shortens the message of an assertion."""
+    """Show the drawing in its own section of the test's report, because pytest shortens the message of an assertion."""
     outcome = yield
     drawing = item.config.stash.get(_DRAWINGS, None)
     if drawing:

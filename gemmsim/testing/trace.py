@@ -1,4 +1,4 @@
-"""A predicted launch as a test sees it: its quantities are attributes, and its lines are found by number or text."""
+"""Defines `Trace`, a predicted launch with its quantities as attributes, and `Lines`, some source lines of it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Value(float):
     __str__ = __repr__
 
     def failure(self, comparison: str) -> tuple[list[str], list[str]]:
-        """What pytest shows where a comparison such as "4 == 0" does not hold: (lines, drawing).
+        """Return (lines, drawing), which pytest shows where a comparison such as "4 == 0" does not hold.
 
-        There are only a few lines, as pytest cuts off all after the eighth. The drawing, as lines of text, is of the
-        worst access of the source line that contributes most to the number.
+        There are only a few lines, as pytest cuts off all lines after the eighth. The drawing, as lines of text, is of
+        the worst access of the source line that contributes most to the number.
         """
         selection = self.reading.selection
         at = f" at {selection.where!r}" if selection.where else ""
@@ -65,9 +65,9 @@ class Trace:
         return f"<Trace of {self.report.labels.kernel} on {self.report.evidence.gpu.name}>"
 
     def at(self, where: int | str) -> Lines:
-        """The memory accesses of the source lines with this number, or with this text in them (spaces do not count).
+        """Return the source lines with this number, or with this text in them (spaces do not count).
 
-        Raises GemmsimError, which names the lines that access memory, where none of them matches.
+        Only lines that access memory are found. Raises GemmsimError, which names these lines, where none matches.
         """
         __tracebackhide__ = True
         try:
@@ -76,7 +76,7 @@ class Trace:
             raise GemmsimError(str(error)) from None
 
     def counter(self, name: str) -> Value:
-        """One of Nsight Compute's counters, by its full name."""
+        """Return the value of one of Nsight Compute's counters, by its full name."""
         if name not in self.report.evidence.counters:
             known = self.report.evidence.counters
             raise GemmsimError(f"no counter '{name}'{nearest(name, known)}: gemmsim list metrics names them")
@@ -84,7 +84,7 @@ class Trace:
 
     @cached_property
     def sanitized(self) -> Sanitized:
-        """What the sanitizer finds in this launch. The first use of this attribute executes the launch once more."""
+        """The sanitizer's findings in this launch. The first use of this attribute executes the launch once more."""
         return api.sanitize(self.spec)
 
     def __getattr__(self, name: str) -> Value:
