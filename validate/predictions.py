@@ -1,7 +1,8 @@
 """Checks that predictions change only together with MODEL_VERSION, by digests of a few launches in predictions.json.
 
 `python -m gemmsim_validate.predictions` renews the file. It refuses where predictions have changed but MODEL_VERSION
-has not, so that two models never share a version. Results of a sweep rely on that, as does whoever compares reports.
+has not, so that two models never share a version. Stored results of a sweep, and readers who compare reports, rely on
+that.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import click
 from gemmsim.support.version import MODEL_VERSION
 
 FILE = Path(__file__).parent / "predictions.json"
-# (kernel, M = N = K, GPU, caches). Together they cover each architecture, each way to memory, tensor cores, and a
-# launch of which only some blocks are executed.
+# Launches as (kernel, M = N = K, GPU, caches). Together they cover each architecture, each way to memory, tensor cores,
+# and a launch of which only some blocks are executed.
 LAUNCHES = (
     ("tiled", 64, "h200", "cold"),
     ("tiled", 64, "h200", "warm"),
@@ -36,7 +37,7 @@ DIGITS = 9  # significant digits that count: further ones may differ between pro
 
 
 def digests() -> dict[str, str]:
-    """Return the SHA-256 of what is predicted of each launch, by its name, such as "tiled 64 h200 cold".
+    """Return the SHA-256 of the prediction of each launch, by the launch's name, such as "tiled 64 h200 cold".
 
     The launches run the compiled programs that ship, so it makes no difference which compiler is installed here.
     """

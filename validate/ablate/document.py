@@ -1,4 +1,4 @@
-"""Presents an ablation as sections, which every format renders, and as data for JSON."""
+"""Presents an `Ablation` as sections, which every output format renders, and as data for JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .effects import CHANGED_PCT, Ablation, Effect
 
 TITLE = "Ablation"
 SCHEMA_VERSION = 1
-KERNELS_SHOWN = 3  # in the row of each mechanism
+KERNELS_SHOWN = 3  # kernels named in the table row of each mechanism
 NOTHING = "nothing"
 DEFINITIONS = (
     "What the error of the predicted times becomes where one mechanism of the timing model is switched off and all "
@@ -64,7 +64,7 @@ def _mechanisms(found: Ablation) -> Table:
 
 
 def as_data(found: Ablation) -> dict[str, Any]:
-    """Return everything that the other formats show, and the change of every kernel's time, as data for JSON."""
+    """Return what the document's sections show, and the change of every kernel's time, as data for JSON."""
     return {
         "schema_version": SCHEMA_VERSION,
         "gemmsim": __version__,

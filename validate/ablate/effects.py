@@ -21,9 +21,10 @@ class Effect:
 
     figures  figures of the errors of the times that are predicted without the mechanism, as `gemmsim-validate compare`
              defines them
-    change   by how many points the mean of the absolute errors changes; above 0 where the model is worse without it
+    change   by how many percentage points the mean of the absolute errors changes; above 0 where the model is worse
+             without the mechanism
     changed  the number of cases whose predicted time changes by more than `CHANGED_PCT`
-    kernels  (name, mean change of its predicted times in percent) of each kernel, the largest change first
+    kernels  for each kernel: (name, mean change of its predicted times in percent), the largest change first
     """
 
     mechanism: Mechanism
@@ -35,7 +36,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Ablation:
-    """The result of an ablation.
+    """The result of an ablation, which switches off one mechanism of the timing model at a time.
 
     cases    the cases that were timed, judged with all mechanisms on
     figures  figures of the errors with all mechanisms on
@@ -50,9 +51,9 @@ class Ablation:
 
 
 def ablation(cases: Sequence[Case], timed: Mapping[str, Timed], mechanisms: Sequence[Mechanism]) -> Ablation | None:
-    """Return the effects of the mechanisms; None where no case has both a prediction and a measured time.
+    """Return the effect of switching each mechanism off; None where no case has a predicted and a measured time.
 
-    `timed` holds the times of each case by its id.
+    `timed` holds the predicted times of each case by the case's id.
     """
     failed = tuple((case, timed[case.id].error) for case in cases if timed[case.id].error)
     rows = [case for case in cases if not timed[case.id].error]
@@ -64,7 +65,7 @@ def ablation(cases: Sequence[Case], timed: Mapping[str, Timed], mechanisms: Sequ
     for mechanism in mechanisms:
         without_us = {case.id: timed[case.id].without_us[mechanism.key] for case in rows}
         after = time_figures(_judged(rows, without_us))
-        assert after  # not None, as these are the cases of `before`
+        assert after  # not None, as the cases are those of `before`, which have times
         changes = {case.id: 100 * (without_us[case.id] / timed[case.id].time_us - 1) for case in rows}
         changed = sum(abs(change) > CHANGED_PCT for change in changes.values())
         effects.append(Effect(mechanism, after, after.mean - figures.mean, changed, _by_kernel(rows, changes)))

@@ -1,4 +1,4 @@
-"""Lists the mechanisms of the timing model that can be switched off, from the table `mechanisms.toml` and SWITCHES."""
+"""Lists the mechanisms of the timing model that can be switched off: those of `mechanisms.toml` and of SWITCHES."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ BY_KEY = {mechanism.key: mechanism for mechanism in MECHANISMS}
 
 
 def chosen(keys: tuple[str, ...]) -> tuple[Mechanism, ...]:
-    """Return the mechanisms with these keys, or all mechanisms where no key is given, in the order of the table.
+    """Return the mechanisms with these keys, or all mechanisms where no key is given, in the order of the TOML file.
 
     Raises GemmsimError for a key that is unknown.
     """

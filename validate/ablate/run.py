@@ -1,4 +1,7 @@
-"""Counts each case once, then times it with all mechanisms on and with each one off; several cases run at a time."""
+"""Predicts the time of each case with all mechanisms on and with each one off; several cases run at a time.
+
+A case is executed and its memory traffic counted once; only the timing model runs again for each mechanism.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,9 @@ class Timed:
     """The predicted times of one case.
 
     error       why the case could not be timed; "" where it could
-    time_us     the time with all mechanisms on, which is the one that `gemmsim-validate compare` predicts
-    without_us  the time without a mechanism, by the mechanism's key
-    seconds     how long counting and timing the case took
+    time_us     the time with all mechanisms on, as `gemmsim-validate compare` predicts it
+    without_us  mechanism's key -> the time in microseconds with that mechanism off
+    seconds     how long all predictions of the case took on this machine
     """
 
     error: str = ""
@@ -33,13 +36,13 @@ class Timed:
 
 
 def fits(case: Case, sizes: Sequence[int] = SIZES) -> bool:
-    """Whether the case is a timed rung of the ladder on an H200 whose M = N = K is one of `sizes`."""
+    """Whether the case is a kernel of the ladder that was timed on an H200 at an M = N = K among `sizes`."""
     timed_rung = case.kind == "measured" and case.rung and bool(case.compared_time)
     return case.gpu == "h200" and timed_rung and case.is_square and case.n in sizes
 
 
 def ablate(case: Case, keys: Sequence[str]) -> Timed:
-    """Time one case with all mechanisms on, and with each of those that `keys` name switched off in turn."""
+    """Predict one case's time with all mechanisms on, and with each mechanism named in `keys` off in turn."""
     from gemmsim.api import count
 
     from ..records.replay import launch_of
@@ -62,13 +65,13 @@ def ablate_all(
     jobs: int,
     progress: Callable[[Case, Timed], None] = lambda case, timed: None,
 ) -> dict[str, Timed]:
-    """Time the cases in `jobs` processes, and return their times by case id, in the order of `cases`.
+    """Predict the cases' times in `jobs` processes; return them by case id, in the order of `cases`.
 
-    A case that cannot be timed has a `Timed` with an error. `progress` is called with each case and its times as soon
-    as it has been timed.
+    A case that cannot be predicted has a `Timed` with an error. `progress` is called with each case and its times as
+    soon as these are known.
     """
     given = list(cases)
-    # The longest comes first, so that no process is left with it at the end.
+    # The longest case comes first, so that no process is left with it at the end.
     longest_first = sorted(given, key=lambda case: -case.m * case.n * case.k)
     found = {}
     for case, timed in map_unordered(partial(ablate, keys=tuple(keys)), longest_first, jobs):

@@ -1,4 +1,4 @@
-"""Makes switches, functions that change some of the timing model's inputs so that a mechanism has no effect."""
+"""Makes switches: functions that change some inputs of the timing model so that one mechanism has no effect."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from gemmsim.trace.types import Launch, WarpTrace
 class Inputs:
     """The inputs of the timing model for one launch that was counted.
 
-    `shapes` are the shapes of the launch's memory records, from which `cost` was computed. Only switches use them.
+    A memory record is one access of one warp. `shapes` describes the access patterns of the launch's memory records;
+    `cost`, what each record costs, was computed from it. Only switches use `shapes`.
     """
 
     program: Program
@@ -38,7 +39,7 @@ class Inputs:
 
     @classmethod
     def of(cls, counted: Counted, request: LaunchSpec) -> Inputs:
-        """Return the inputs that `api.analyze` gives to the timing model."""
+        """Return the inputs that `api.analyze` gives to the timing model for the launch `request`."""
         traffic, trace = counted.traffic, counted.execution.trace
         resident = counted.occupancy.blocks_per_sm
         return cls(counted.program, request.launch, trace, traffic.shapes, traffic.cost, request.gpu, resident)
@@ -55,10 +56,10 @@ Switch = Callable[[Inputs], Inputs]
 
 
 def gpu_numbers(values: Mapping[str, float | str]) -> Switch:
-    """Return a switch that sets numbers of the GPU, which are named by full keys such as "l2.hit_latency_cycles".
+    """Return a switch that sets numbers of the GPU, named by keys such as "l2.hit_latency_cycles", to `values`.
 
-    A value that is a string is the key of another number, whose value is taken. The rules that values of GPU files must
-    obey are not checked here.
+    Where a value is a string, it is the key of another number of the GPU, and that number is taken. The rules that
+    values of GPU files must obey are not checked here.
     """
 
     def switch(given: Inputs) -> Inputs:
@@ -77,7 +78,7 @@ def options(chosen: TimingOptions) -> Switch:
 def control_bits(change: Callable[[Control], Control]) -> Switch:
     """Return a switch that applies `change` to the control bits of all instructions.
 
-    The instructions have been executed by then, so only their timing changes.
+    The instructions have been executed before the switch acts, so only their timing changes.
     """
 
     def switch(given: Inputs) -> Inputs:
@@ -89,7 +90,7 @@ def control_bits(change: Callable[[Control], Control]) -> Switch:
 
 
 def costs(change: Callable[[Inputs], RecordCost]) -> Switch:
-    """Return a switch that replaces the costs of the memory records by those that `change` returns."""
+    """Return a switch that replaces the costs of the memory records by the costs that `change` returns."""
     return lambda given: replace(given, cost=change(given))
 
 
@@ -98,19 +99,19 @@ def _u16(array: NDArray[np.int64]) -> NDArray[np.uint16]:
 
 
 def one_tag_cycle(given: Inputs) -> RecordCost:
-    """Return costs with which no request takes the tag stage for more than a cycle."""
+    """Return costs with which no memory request occupies the tag stage of L1 for more than one cycle."""
     return replace(given.cost, tag_cycles=given.cost.tag_cycles.clip(max=1))
 
 
 def even_tag_banks(given: Inputs) -> RecordCost:
-    """Return costs with which the lines of a request are spread evenly over the tag banks."""
+    """Return costs with which the cache lines of a request are spread evenly over the tag banks of L1."""
     shapes, before = given.shapes, given.cost.tag_cycles
     evenly = -(-shapes.coalesced.lines // given.gpu.l1.tag_lines_per_cycle)[shapes.of_record]
     return replace(given.cost, tag_cycles=_u16(np.where(before > 0, evenly, 0)))
 
 
 def no_bank_conflicts(given: Inputs) -> RecordCost:
-    """Return costs with which shared-memory accesses take the wavefronts that their width needs, and no more."""
+    """Return costs with which a shared-memory access takes no more wavefronts than its width needs."""
     shapes, cost = given.shapes, given.cost
     least = shapes.least[shapes.of_record]
     fewer = np.where(shapes.shared[shapes.of_record], np.minimum(cost.wavefronts, least), cost.wavefronts)
@@ -118,7 +119,10 @@ def no_bank_conflicts(given: Inputs) -> RecordCost:
 
 
 def no_l1_hits(given: Inputs) -> RecordCost:
-    """Return costs with which L1 never hits: L2 serves all sectors of global accesses, and DRAM no more than before."""
+    """Return costs with which L1 never hits: L2 serves all sectors of global accesses.
+
+    The sectors that DRAM serves stay as they are.
+    """
     shapes, cost = given.shapes, given.cost
     sectors = np.where(shapes.shared, 0, shapes.coalesced.sectors)[shapes.of_record]
     return replace(cost, l2_sectors=_u16(np.maximum(cost.l2_sectors, sectors)))
@@ -135,9 +139,10 @@ def no_dram(given: Inputs) -> RecordCost:
 
 
 def lines_apart(given: Inputs) -> Inputs:
-    """Return inputs in which every memory record has a line of its own, so that no hit finds its line still on the way.
+    """Return inputs in which every memory record has a cache line of its own.
 
-    The timing model uses the addresses for nothing else: the costs already say which accesses hit and which conflict.
+    No hit then finds its line still on the way. The timing model uses the addresses for nothing else, as the costs
+    already say which accesses hit and which conflict.
     """
     numbers = np.arange(len(given.trace.record_base), dtype=np.uint64)
     return replace(given, trace=replace(given.trace, record_base=numbers << np.uint64(LINE_SHIFT)))

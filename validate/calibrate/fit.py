@@ -3,8 +3,8 @@
 Each launch is executed and counted once; then the SM model alone predicts its time. The fit minimises the squares of
 the errors in the logarithm of time, with a robust loss (soft L1). Each parameter is fitted as a factor on its value,
 and the factor stays within bounds. The model is linearised in the logarithms of the parameters. A fit that leaves some
-cases out therefore needs no further simulation, except to predict these cases with the values that it finds. A weak
-pull towards the present values decides what the times leave open.
+cases out therefore needs no further simulation, except to predict these cases with the fitted values. Where the times
+do not decide a parameter, a weak pull keeps it near its present value.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ Factors = dict[str, float]
 # To see a parameter's influence on the times, its value is raised by this share. The model counts whole cycles, which
 # would hide the influence of a smaller step.
 _STEP = 0.1
-_SCALE = 0.1  # errors beyond 10 % count less than their square
+_SCALE = 0.1  # in the soft L1 loss, errors beyond 10 % count less than their square
 _PULL = 0.02  # a parameter that is off by a factor of e costs as much as a case that is off by 2 %
-# This is not fitted. The carve-out decides how much of L1 is cache: if it changed, all would have to be counted again.
+# A parameter that is not fitted. The carve-out decides how much of L1 is cache: if it changed, the memory traffic of
+# every launch would have to be counted again.
 NOT_TIMING = ("shared.carveout_headroom",)
-# The second parameter gets the factor of the first, as the far half of L2 is never nearer than the near one.
+# fitted parameter -> the parameter tied to it, which gets the same factor: the far half of L2 is never nearer than the
+# near half.
 TIED = {"l2.hit_latency_cycles": "l2.far_latency_cycles"}
-KNOWN = ("vendor", "measured", "set")  # values with such a status are fitted only where they are asked for
+KNOWN = ("vendor", "measured", "set")  # parameters whose value has such a status are fitted only on request
 _AT_MOST_ONE = ("dram.achievable_fraction",)
 
 
@@ -42,8 +44,10 @@ class Calibration:
     factors       parameter -> factor by which its present value is multiplied
     before        errors with the present values
     fitted        errors with the fitted values
-    without_rung  errors with values that were fitted without the case's rung; empty where all cases are of one rung
-    without_size  errors with values that were fitted without the case's size; empty where all cases are of one size
+    without_rung  errors with values that were fitted without the cases of the same kernel of the ladder; empty where
+                  all cases are of one kernel
+    without_size  errors with values that were fitted without the cases of the same size; empty where all cases are of
+                  one size
     """
 
     factors: Factors
@@ -56,9 +60,9 @@ class Calibration:
 def parameters(gpu: GpuSpec, wanted: Sequence[str] = (), everything: bool = False) -> list[str]:
     """Return the keys of the parameters to fit.
 
-    These are `wanted` where that is not empty. Otherwise they are the parameters that are marked calibratable: all of
-    them where `everything` is true, else those whose status is not in KNOWN. Raises GemmsimError for a key in `wanted`
-    that is not marked calibratable.
+    Where `wanted` is not empty, its keys are returned. Otherwise the result has the parameters that the GPU's file
+    marks calibratable: all of them where `everything` is true, else those whose status is not in KNOWN. Raises
+    GemmsimError for a key in `wanted` that is not marked calibratable.
     """
     excluded = {*NOT_TIMING, *TIED.values()}
     allowed = [key for key, value in gpu.provenance.items() if value.calibratable and key not in excluded]
@@ -71,9 +75,9 @@ def parameters(gpu: GpuSpec, wanted: Sequence[str] = (), everything: bool = Fals
 
 
 def scaled(gpu: GpuSpec, base: str, factors: Mapping[str, float]) -> GpuSpec:
-    """Return the GPU with the parameters in `factors`, and those tied to them, multiplied by their factors.
+    """Return the GPU with the parameters in `factors`, and the parameters tied to them, multiplied by their factors.
 
-    A fraction is limited to 1. `gpu` is the GPU that the preset or file `base` describes.
+    A parameter that is a fraction is limited to 1. `gpu` is the GPU that the preset or file `base` describes.
     """
     overrides = []
     for key, factor in moved_by(factors).items():
@@ -85,7 +89,7 @@ def scaled(gpu: GpuSpec, base: str, factors: Mapping[str, float]) -> GpuSpec:
 
 
 def moved_by(factors: Mapping[str, float]) -> Factors:
-    """Return the factors with those of tied parameters added."""
+    """Return `factors` with the factors of the tied parameters (see TIED) added."""
     return {**factors, **{TIED[key]: factor for key, factor in factors.items() if key in TIED}}
 
 
@@ -105,8 +109,8 @@ def calibrate(
 ) -> Calibration:
     """Fit the parameters `keys` of `gpu`, each by a factor from 1 / limit to limit on its value.
 
-    `gpu` is the GPU that the preset or file `base` describes. `say` is called with a line for each thing that is being
-    done. Raises GemmsimError where there is too little to fit.
+    `gpu` is the GPU that the preset or file `base` describes. `say` is called with a line of text before each step.
+    Raises GemmsimError where there are fewer than two samples, or no keys.
     """
     if len(samples) < 2 or not keys:
         raise GemmsimError(f"{len(samples)} cases and {len(keys)} parameters: nothing to fit")
@@ -139,7 +143,7 @@ def _least_squares(first: NDArray[np.float64], influence: NDArray[np.float64], b
 
     first      [case], the logarithm of predicted / measured with the present values
     influence  [case, parameter], the derivative of `first` by the logarithm of the parameter
-    bound      the largest absolute value that an x may have
+    bound      the largest absolute value that an element of x may have
     """
     try:
         from scipy.optimize import least_squares
@@ -167,7 +171,7 @@ def _left_out(
 ) -> dict[str, float]:
     """Return the error of each case, by its id, with values that were fitted without the cases of its group.
 
-    `groups` names the group of each sample. The result is empty where there is one group only.
+    `groups` names the group of each sample, such as its size. The result is empty where there is only one group.
     """
     if len(set(groups)) < 2:
         return {}

@@ -1,4 +1,7 @@
-"""Turns records into samples of a calibration: each is executed and counted once, then timed for each GPU tried."""
+"""Turns cases into samples of a calibration.
+
+A case is executed and its memory traffic counted once; its time is then predicted for each GPU that the fit tries.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from ..records.replay import launch_of
 
 @dataclass(frozen=True)
 class Sample:
-    """One case with its measured time `measured_us`; predict(gpu) returns its predicted time, in microseconds too."""
+    """One case with its measured time; `predict` returns its predicted time for a GPU. Both are in microseconds."""
 
     id: str
     rung: str
@@ -25,11 +28,11 @@ class Sample:
 
 
 def case_sample(case: Case, gpu: GpuSpec, max_instructions: int | None = None) -> Sample:
-    """Execute a case that was timed, count it for `gpu`, and return it as a sample.
+    """Execute a case, count its memory traffic on `gpu`, and return it as a sample.
 
-    The sample's `predict` runs only the timing model.
+    The case must have a measured time. The sample's `predict` runs only the timing model.
 
-    max_instructions  how many warp instructions are simulated for a time; None: as many as `gemmsim analyze` does
+    max_instructions  how many warp instructions the timing model simulates; None: as many as `gemmsim analyze` does
     """
     request = replace(launch_of(case), gpu=gpu, warm_caches=case.warm(case.calibrated_time))
     counted = count(request)

@@ -1,4 +1,4 @@
-"""Shows a calibration as a table in plain text."""
+"""Shows a `Calibration` as a table in plain text."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .fit import Calibration, as_float
 
 
 def mean_error_pct(errors: Mapping[str, float]) -> float:
-    """Return the mean absolute error in percent; `errors` holds the errors by case, as in `Calibration`."""
+    """Return the mean absolute error in percent; `errors` holds predicted / measured - 1 of each case by its id."""
     return 100 * float(np.mean([abs(error) for error in errors.values()]))
 
 
 def table(found: Calibration, gpu: GpuSpec) -> str:
-    """Return a text that shows what was fitted, and the errors before the fit, after it, and on cases left out of it.
+    """Return a text with the fitted values and the errors before the fit, after it, and on cases left out of it.
 
     `gpu` is the GPU before the fit.
     """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ProfiledRung:
-    """The rung of the ladder that the user says was profiled; `kernel` is None where the user names no rung."""
+    """The kernel of the ladder that the user says was profiled; `kernel` is None where the user names none."""
 
     kernel: str | None
     size: str | None
@@ -75,7 +75,7 @@ def command(
 def _record_and_prediction(
     launch: ProfiledLaunch, profiled: ProfiledRung, gpu_name: str | None
 ) -> tuple[dict[str, Any], dict[str, float]]:
-    """Return the record of the launch, and the counters that are predicted for it, by name."""
+    """Return the record of the launch, and the values predicted for it by counter name."""
     from gemmsim.api import analyze
     from gemmsim.gpu import load_gpu
     from gemmsim.launch.cases import LadderCase, ladder_launch

@@ -1,4 +1,4 @@
-"""gemmsim-validate ladder: prints the measured ladder as a Markdown table."""
+"""gemmsim-validate ladder: prints the measured times of the ladder's kernels as a Markdown table."""
 
 from __future__ import annotations
 

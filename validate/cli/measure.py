@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cases:
-    """What the user wants measured: specs as text, and kernels, all of them at each of `sizes` and with `dtype`."""
+    """What the user wants measured: specs as text, and kernels, each of them at every size of `sizes` with `dtype`."""
 
     specs: tuple[str, ...]
     kernels: tuple[str, ...]
@@ -29,7 +29,7 @@ class Cases:
     dtype: str | None
 
     def parsed(self) -> list[Spec]:
-        """Return all that is wanted as specs. Raises GemmsimError, one line, for a text that is no spec."""
+        """Return a `Spec` for each case that is wanted. Raises GemmsimError, one line, for a text that is no spec."""
         from ..measure.spec import parse_spec
 
         if self.kernels and not self.sizes:

@@ -1,4 +1,4 @@
-"""gemmsim-validate microbench: measures what a GPU preset needs, and writes a file for --gpu."""
+"""gemmsim-validate microbench: measures the numbers of this GPU that a preset needs, and writes a file for --gpu."""
 
 from __future__ import annotations
 

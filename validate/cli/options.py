@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Defines command-line options that several subcommands share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ jobs_option = click.option(
 
 
 def emit(text: str, output: Path | None) -> None:
-    """Write a command's text to a file, or to stdout where there is none."""
+    """Write a command's text to the file `output`, or to stdout where that is None."""
     from ..records.files import write_bytes
 
     if output is None:

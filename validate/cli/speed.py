@@ -1,4 +1,4 @@
-"""gemmsim-validate speed: measures the time and memory of predictions by size, and where the time goes."""
+"""gemmsim-validate speed: measures the time and memory of predictions by size, and how long each step takes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .options import emit, output_option
 
 RUNGS = ("naive", "tiled", "warptiled", "async_pipelined", "tensorcore_pipelined")
 SIZES = (256, 512, 1024, 2048, 4096, 8192, 16384)
-PROFILED_SIZES = (256, 4096)  # `tiled` is profiled at the first size, the slowest rung at the second
+PROFILED_SIZES = (256, 4096)  # `tiled` is profiled at the first size, the slowest kernel of the ladder at the second
 
 
 @click.command()

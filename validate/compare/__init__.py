@@ -1,1 +1,1 @@
-"""Holds predictions against records: replays records, judges the errors, and renders figures of accuracy."""
+"""Compares predictions with records: predicts each recorded launch, judges the errors, and shows how large they are."""

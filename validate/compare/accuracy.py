@@ -1,6 +1,6 @@
 """Reads and writes `accuracy.json`, the committed errors of every case, and finds errors that have become worse.
 
-By it, a test notices a change that makes predictions worse.
+A test uses this to notice a change of the code that makes predictions worse.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from .judge import Judged
 PATH = Path(__file__).parents[1] / "accuracy.json"
 SCHEMA_VERSION = 1
 # A mean error counts as worse when it exceeds the committed one by more than the sum of SLACK, in percent or points,
-# and the share SLACK_SHARE of the committed one.
+# and the share SLACK_SHARE of the committed mean.
 SLACK, SLACK_SHARE = 0.3, 0.05
-# A single case counts as worse when its error grows by more than this, in percent or points.
+# A single case counts as worse when its absolute error grows by more than this, in percent or points.
 CASE_SLACK = 8.0
 
 
 def errors_of(row: Judged) -> dict[str, float]:
     """Return a case's signed errors in percent or points, by counter; the error of the time has the name "time".
 
-    Exact counters are left out, as they are gates: they must agree.
+    Exact counters are left out, as they must agree with the measurement anyway.
     """
     found = {n.name: round(n.error_pct, 2) for n in row.numbers if n.kind == "modelled" and isfinite(n.error)}
     if row.time:
@@ -61,8 +61,8 @@ def read(path: Path = PATH) -> dict[str, dict[str, float]]:
 def worse(judged: Sequence[Judged], committed: Mapping[str, Mapping[str, float]]) -> list[str]:
     """Return one line for each error that has become worse than the committed one.
 
-    The errors that are compared are, for each counter, those of the cases that `judged` and `committed` both have, and
-    their mean.
+    For each counter, the cases that both `judged` and `committed` have are compared: first the mean of their absolute
+    errors, then the error of each case.
     """
     found = []
     names = {name for errors in committed.values() for name in errors}

@@ -1,6 +1,7 @@
 """Guesses from the counters why a predicted time is wrong.
 
-Each rule returns a line that names a cause, or "" where it does not hold. The first rule that holds gives the guess.
+Each rule is a function that returns a line naming a cause, or "" where the rule does not hold. The first rule that
+holds gives the guess.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ def _overhead(row: Judged) -> str:
 
 
 def _warm(row: Judged) -> str:
-    """Name warm caches as the cause where the time under the profiler has at most half the error.
+    """Name warm caches as the cause where the time of the profiled launch is predicted with at most half the error.
 
-    Launches in a row are predicted with warm caches, the profiler's launch with cold ones.
+    Launches that were timed in a row are predicted with warm caches, the profiled launch with cold caches.
     """
     profiled = _number(row, LAUNCH_TIME)
     if not profiled or not row.time or not row.case.warm(row.time_way):

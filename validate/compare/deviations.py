@@ -21,8 +21,8 @@ class Deviation:
     number        the number of the deviation's paragraph in deviations.md
     record        "folder/id" of the record
     counter       the name of the counter
-    least, most   the signed error of the counter lies between these while the deviation is there, in percent or points
-    points        whether errors are in points, as they are where the counter is a percentage
+    least, most   the range in which the counter's signed error lies while the deviation exists, in percent or points
+    points        whether errors are in percentage points: true where the counter itself is a percentage
     """
 
     number: int
@@ -43,11 +43,11 @@ class Deviation:
         return ours - theirs if self.points else 100 * relative_error(ours, theirs)
 
     def is_there(self, error: float) -> bool:
-        """Whether an error shows that the deviation is still there."""
+        """Whether the deviation still exists: `error` lies in its range."""
         return self.least <= error <= self.most
 
 
 @cache
 def known_deviations(path: Path = PATH) -> tuple[Deviation, ...]:
-    """Return the deviations of a file, in its order."""
+    """Return the deviations in the order in which the file lists them."""
     return tuple(Deviation(**row) for row in tomllib.loads(path.read_text(encoding="utf-8"))["deviation"])

@@ -1,4 +1,4 @@
-"""Presents a comparison as sections, which every format renders."""
+"""Presents a comparison of predictions with records as sections, which every output format renders."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DEFINITIONS = (
 
 
 def sections(judged: Sequence[Judged]) -> tuple[Section, ...]:
-    """Return the sections of the whole comparison."""
+    """Return the sections of the document on all judged cases."""
     found = [Section("What is compared", (*DEFINITIONS, _coverage(judged)))]
     failed = [row for row in judged if row.prediction.error]
     if failed:
@@ -73,7 +73,7 @@ def gpus_of(judged: Sequence[Judged]) -> str:
 
 
 def times_of(judged: Sequence[Judged]) -> str:
-    """Return as text how many cases are compared with times taken in each way, such as "12 against rotated"."""
+    """Return, as text, the number of cases compared with each way of timing (see TIMES): "12 against rotated"."""
     counts = {way: sum(row.time_way == way for row in judged) for way in TIMES}
     return ", ".join(f"{count} against {way.replace('_', ' ')}" for way, count in counts.items() if count)
 
@@ -91,7 +91,7 @@ def _times(rows: Sequence[Judged]) -> Table:
 
 
 def _by_size(groups: dict[str, list[Judged]]) -> dict[str, list[Judged]]:
-    """Sort the groups by their names, but by size where these are sizes such as "1024" or "1000x500x77"."""
+    """Sort the groups by name; groups named by a size, such as "1024" or "1000x500x77", are sorted by its number."""
     return dict(
         sorted(groups.items(), key=lambda item: (int(item[0].split("x")[0]) if item[0][:1].isdigit() else 0, item[0]))
     )

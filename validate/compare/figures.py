@@ -12,11 +12,11 @@ from .judge import Judged, Number
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of absolute errors, in percent or points.
+    """Statistics of the absolute errors of some cases, in percent or points.
 
     cases       how many errors there are
-    p90         the 90th percentile
-    bias        mean of the errors with their signs
+    p90         the 90th percentile of the absolute errors
+    bias        mean of the signed errors
     worst_case  id of the case with the largest error
     """
 
@@ -28,16 +28,16 @@ class Figures:
     worst_case: str
 
     def texts(self) -> tuple[str, str, str, str]:
-        """Return the mean, 90th percentile, worst and bias as tables show them."""
+        """Return the mean, the 90th percentile, the worst error and the bias as texts for a table."""
         return f"{self.mean:.1f}", f"{self.p90:.1f}", f"{self.worst:.1f}", f"{self.bias:+.1f}"
 
 
 @dataclass(frozen=True)
 class Order:
-    """How well the order of kernels by time was predicted, for one GPU, size and source.
+    """How well the order of kernels by time was predicted, for one group of cases.
 
-    group    the GPU, size and so on, as text (see `ladder_of`)
-    kernels  the number of kernels
+    group    name of the group: its GPU, size and so on (see `ladder_of`)
+    kernels  the number of kernels in the group
     tau      Kendall's tau of the predicted and the measured order
     swapped  pairs of kernels whose order was predicted wrong, as texts
     """
@@ -61,7 +61,7 @@ def figures(errors: Sequence[tuple[str, float]]) -> Figures:
 
 
 def time_figures(judged: Iterable[Judged]) -> Figures | None:
-    """Return the figures of the errors of the times; None where no case has a time."""
+    """Return the figures of the errors of the predicted times; None where no case has a time."""
     errors = [(row.case.id, row.time.error_pct) for row in judged if row.time]
     return figures(errors) if errors else None
 
@@ -82,7 +82,7 @@ def grouped(judged: Iterable[Judged], key: Callable[[Judged], str]) -> dict[str,
 
 
 def ladder_of(row: Judged) -> str:
-    """Return the name of the group of cases in which the kernels of a case are ranked by their time.
+    """Return the name of the group to which a case belongs when kernels are ordered by their time.
 
     The cases of a group share GPU, clocks, data type, size, the way of timing and the source of the measurement.
     """
@@ -93,7 +93,7 @@ def ladder_of(row: Judged) -> str:
 
 
 def orders(judged: Iterable[Judged], at_least: int = 3) -> list[Order]:
-    """Return the order of each ranking that has at least `at_least` cases."""
+    """Return an `Order` for each group of cases (see `ladder_of`) that has at least `at_least` cases with a time."""
     found = []
     for group, rows in grouped((row for row in judged if row.time), ladder_of).items():
         if len(rows) >= at_least:
@@ -105,8 +105,8 @@ def orders(judged: Iterable[Judged], at_least: int = 3) -> list[Order]:
 def _order(group: str, times: Sequence[tuple[str, Number]]) -> Order:
     """Compare the predicted with the measured order of the kernels whose names and times are in `times`.
 
-    The tau is Kendall's tau a: the number of concordant pairs less that of discordant ones, divided by that of all
-    pairs. A pair with equal times is neither.
+    Tau is Kendall's tau a: the number of concordant pairs less the number of discordant pairs, divided by the number of
+    all pairs. A pair with equal times is neither concordant nor discordant.
     """
     score, swapped = 0, []
     for (first, a), (second, b) in combinations(times, 2):

@@ -31,7 +31,7 @@ class Number:
 
     @property
     def agrees(self) -> bool:
-        """Whether the error is within the noise of a hardware counter."""
+        """Whether the absolute error is at most NOISE, the noise of a hardware counter."""
         return abs(self.error) <= NOISE
 
     @property
@@ -42,10 +42,10 @@ class Number:
 
 @dataclass(frozen=True)
 class Judged:
-    """A case with its prediction and the errors of that.
+    """A case with its prediction and the prediction's errors.
 
     time      the time, predicted and measured; None where the launch was only counted, or could not be predicted
-    time_way  which of TIMES the prediction is compared with; "" where `time` is None
+    time_way  the way of timing (one of TIMES) with which the prediction is compared; "" where `time` is None
     numbers   the counters that were both predicted and measured
     """
 
@@ -67,7 +67,7 @@ class Judged:
 
 
 def judge(case: Case, prediction: Prediction) -> Judged:
-    """Return a case with its prediction and the errors of that."""
+    """Compare a case's prediction with its measurement; return both with the errors."""
     if prediction.error:
         return Judged(case, prediction, None, "", ())
     way = case.compared_time

@@ -1,4 +1,4 @@
-"""Defines which counters are compared, and how. docs/accuracy.md shows these definitions."""
+"""Defines which counters are compared with the hardware's, and how. docs/accuracy.md shows these definitions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXACT = (
     "sm__maximum_warps_per_active_cycle_pct",
     "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio",
 )
-# These are counted exactly by our rules, but the hardware's counter also includes arbitration, or the driver chooses
+# Our rules count these counters exactly, but the hardware's counter also includes arbitration, or the driver chooses
 # the value by a rule that is not published (gemmsim/memory/caches/carveout.py). They are shown, but need not agree.
 NOISY = (
     "launch__shared_mem_config_size",
@@ -47,9 +47,9 @@ class Modelled:
 
     name    the metric's name in Nsight Compute
     label   what tables call the metric
-    points  whether the error is a difference of percentages; else it is relative
-    goal    mean error that the project aims at, in percent or points; None where it has set no goal
-    least   measured values below this are left out: they are background traffic and not the kernel's
+    points  whether the error is a difference of percentages; otherwise it is relative
+    goal    mean error that the project aims at, in percent or points; None where the project has set no goal
+    least   measured values below this are left out, as they are background traffic and not the kernel's
     """
 
     name: str

@@ -1,4 +1,7 @@
-"""Predicts records, several at a time, and keeps predictions on disk while nothing that they depend on changes."""
+"""Predicts the launches of records, several at a time, and keeps the predictions on disk.
+
+A kept prediction is used again while nothing that it depends on has changed.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +22,22 @@ from gemmsim.support.processes import map_unordered
 from ..records.case import Case
 from ..records.files import CUDA_FOLDER, write_bytes
 
-# These distributions compile CUDA C++, decode machine code, and execute it.
+# Python distributions that compile CUDA C++, decode machine code, and execute it.
 TOOLCHAIN = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvdisasm", "numba", "numpy")
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What is kept of the report that predicts a case.
+    """The part of a case's report that a comparison needs, and that is kept on disk.
 
     error        why the case could not be predicted; "" where it could. With an error, all fields but `seconds` are
                  empty
-    time_us      predicted time, with warm caches where the case's launches were timed in a row. If such a case has
-                 counters, all other fields are of a launch with cold caches
+    time_us      predicted time, with warm caches where the case's launches were timed in a row. If such a case also has
+                 counters, all other fields describe a launch with cold caches
     overhead_us  the part of `time_us` that the launch itself takes
-    verified     whether C was computed right; None where that was not checked
-    stalls       reason -> cycles per instruction that warps wait for it
-    sass         memory or matrix instruction, such as "LDS.128" -> how many the program has
+    verified     whether the simulated launch computed C right; None where that was not checked
+    stalls       stall reason -> cycles per instruction for which warps wait because of it
+    sass         memory or matrix instruction, such as "LDS.128" -> how often it stands in the program
     seconds      how long the prediction took
     """
 
@@ -98,9 +101,9 @@ def predict_all(
 
     A case that cannot be predicted has a `Prediction` with an error.
 
-    folder    where predictions are kept; None: nothing is kept
+    folder    folder in which predictions are kept; None: nothing is kept
     jobs      how many processes predict at once
-    progress  is called with each case, its prediction, and whether that was found in the folder
+    progress  is called with each case, its prediction, and whether the prediction was found in the folder
     """
     found: dict[str, Prediction] = {}
     missing: list[Case] = []
@@ -134,7 +137,7 @@ def _by_program(cases: Iterable[Case]) -> list[list[Case]]:
 
 
 def _expected_seconds(case: Case) -> float:
-    """Return roughly how many seconds a prediction takes, as of November 2026."""
+    """Return roughly how many seconds the prediction of a case takes, as of November 2026."""
     return 0.5 + max(case.m, case.n, case.k) / 4096
 
 
@@ -156,7 +159,7 @@ def key_of(case: Case) -> str:
 
 @cache
 def source_digest() -> str:
-    """Return a hash of all source and data files of gemmsim, and of the modules here that make launches of records."""
+    """Return a hash of gemmsim's source and data files, and of the modules here that turn records into launches."""
     digest = hashlib.sha256()
     root = Path(gemmsim.__file__).parent
     files = [path for path in root.rglob("*") if path.suffix in (".py", ".toml")]

@@ -1,1 +1,1 @@
-"""Sections and tables, of which documents are made, and their rendering as plain text, Markdown and HTML."""
+"""Makes documents of sections and tables, and renders them as plain text, Markdown and HTML."""

@@ -1,4 +1,4 @@
-"""Defines what a document is made of, whatever its format: headings, paragraphs and tables."""
+"""Defines `Section` and `Table`, of which a document is made before it is rendered in any format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Table:
 
     columns  the names of the columns
     rows     the texts of each row, one for each column
-    numeric  which columns, counted from 0, are aligned to the right
+    numeric  indices of the columns, from 0, that are aligned to the right
     """
 
     columns: tuple[str, ...]
@@ -30,5 +30,5 @@ class Section:
 
 
 def table(columns: Iterable[str], rows: Iterable[tuple[str, ...]], numeric: Iterable[int] = ()) -> Table:
-    """Make a `Table` from any iterables."""
+    """Make a `Table` from iterables of its columns, rows and numeric columns."""
     return Table(tuple(columns), tuple(rows), frozenset(numeric))

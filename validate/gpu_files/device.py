@@ -6,7 +6,7 @@ import re
 
 from gemmsim.gpu.load import preset_names
 
-# Boards with such a word in their name have the chip name of a preset, but other clocks or another memory.
+# A board with such a word in its name shares its chip's name with a preset, but has other clocks or another memory.
 _OTHER_BOARDS = ("laptop", "mobile", "pcie", "nvl", "maxq", "super")
 
 

@@ -18,10 +18,10 @@ class Entry:
     """One value of a GPU file.
 
     key           section and field of GpuSpec, such as "l2.hit_latency_cycles"
-    value         in the unit of that field
+    value         the value, in the unit of that field
     source        where the value comes from, in words
-    status        as GPU files have it: "measured", "calibrated", ...
-    calibratable  whether the file marks it as a parameter that `gemmsim-validate calibrate` may fit
+    status        how well the value is known, as GPU files say it: "measured", "calibrated", ...
+    calibratable  whether the file marks the value as a parameter that `gemmsim-validate calibrate` may fit
     """
 
     key: str
@@ -57,7 +57,7 @@ def gpu_file(title: str, extends: str, entries: Iterable[Entry], comment: str, r
 
 
 def _rounded(value: float | int) -> float | int:
-    """Round to four significant digits, as no measurement here is better than that."""
+    """Round to four significant digits, as no measurement of this package is more precise."""
     if isinstance(value, int):
         return value
     rounded = float(f"{value:.4g}")

@@ -1,1 +1,1 @@
-"""Makes the table of the measured ladder from records."""
+"""Makes a table of the ladder's kernels, with their measured times, from records."""

@@ -1,4 +1,4 @@
-"""Shows the ladder's rows as a Markdown table."""
+"""Shows the rows of the ladder's table (`LadderRow`) in Markdown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _COLUMNS = ("rung", "dtype", "registers", "shared memory", "occupancy", "time", 
 
 
 def markdown(rows: Sequence[LadderRow], size: int, gpu: str) -> str:
-    """Return the Markdown table of rows that were measured at M = N = K = size on the GPU named `gpu`."""
+    """Return a Markdown table of `rows`, which must have been measured at M = N = K = size on the GPU named `gpu`."""
     columns = (*_COLUMNS, *(f"multiply-adds, {arch}" for arch in SHARE_GPUS))
     lines = markdown_table(table(columns, map(_cells, rows), numeric=range(2, len(columns))))
     return "\n".join([f"M = N = K = {size} on {gpu}, measured.", "", *lines]) + "\n"

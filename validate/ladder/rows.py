@@ -1,7 +1,8 @@
 """Makes the rows of the ladder's table: registers, shared memory, occupancy, time, and the time of cuBLAS.
 
-No number is written by hand. Times come from records, resources from the program that was measured, and the share of
-multiply-adds in the loop over K from executing the rung on the simulator.
+Each row describes one rung, which is a kernel of the ladder. No number is written by hand. Times come from records,
+resources from the program that was measured, and the share of multiply-adds in the loop over K from executing the rung
+on the simulator.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ from gemmsim.support.errors import GemmsimError
 from ..records.case import Case
 
 SHARE_GPUS = {"sm_80": "a100-80gb", "sm_90": "h200"}
-SHARE_SIZE = 256  # any size will do, as the code of a loop does not depend on it
-# Rung -> the case of cuBLAS that has its arithmetic, where that is not `cublas` of the rung's dtype.
+SHARE_SIZE = 256  # M = N = K at which shares are counted; any size will do, as a loop's code does not depend on it
+# Kernel of the ladder -> the cuBLAS case with the same arithmetic, where that is not `cublas` of the kernel's dtype.
 _REFERENCES = {"tf32_tensorcore": "cublas_tf32"}
 
 
 @dataclass(frozen=True, slots=True)
 class LadderRow:
-    """One rung at one size.
+    """One row of the ladder's table: a kernel of the ladder at one size.
 
     registers       registers of a thread
-    shared_bytes    shared memory of a block
-    occupancy_pct   theoretical occupancy
+    shared_bytes    shared memory of a block in bytes
+    occupancy_pct   theoretical occupancy in percent
     time_us         median time of a launch
     cublas_us       median time of cuBLAS at this size; None where it was not measured
     product_shares  architecture -> share of multiply-adds among the instructions that the loop over K issues
@@ -51,11 +52,11 @@ class LadderRow:
 def ladder_rows(
     cases: Iterable[Case], size: int, shares: Callable[[str, str, dict[str, int]], dict[str, float]]
 ) -> list[LadderRow]:
-    """Return one row for each rung and dtype that have a record at M = N = K = size, in the ladder's order.
+    """Return a row for each rung and dtype that have a record at M = N = K = size, in the ladder's order.
 
-    Where a rung has several records, the one with its default tunables counts; if there is none, the fastest one does,
-    and the row's name tells its tunables. `shares` is called with a rung's name, dtype and tunables, and returns its
-    `product_shares`. Raises GemmsimError where no rung has a record.
+    Where a rung has several records, the record with the default tunables counts. Where it has no such record, the
+    fastest one counts, and the row's name tells the tunables. `shares` is called with a rung's name, dtype and
+    tunables, and returns its `product_shares`. Raises GemmsimError where no rung has a record.
     """
     timed = [case for case in cases if case.is_square and case.n == size and case.calibrated_time_us is not None]
     rungs = [case for case in timed if case.rung and case.kind == "measured"]
@@ -73,7 +74,7 @@ def ladder_rows(
 
 
 def product_shares(name: str, dtype: str, tunables: dict[str, int]) -> dict[str, float]:
-    """Return the share of multiply-adds in a rung's loop over K, by architecture (see `LadderRow`).
+    """Return the share of multiply-adds in a ladder kernel's loop over K, by architecture (see `LadderRow`).
 
     An architecture that the rung cannot be compiled for is left out.
     """

@@ -18,12 +18,12 @@ MANIFEST = "manifest.json"
 
 @dataclass(frozen=True)
 class Bundle:
-    """What a bundle holds.
+    """The content of a bundle.
 
-    folder           where it lies
+    folder           the bundle's folder
     arch             the architecture that its cubins are for, such as "sm_90"
-    gpu              the preset that predicts the GPU
-    cases            records (see record.schema.json) without results
+    gpu              name of the preset of the GPU to measure on
+    cases            the cases to measure: records (see record.schema.json) without results
     counters_wanted  ids of the cases that are to be profiled
     probe            file name of the placement probe's cubin
     """

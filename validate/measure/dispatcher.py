@@ -1,4 +1,4 @@
-"""Launches a rung's @cuda.jit function through numba, to see whether numba runs here what gemmsim simulates."""
+"""Launches a ladder kernel's @cuda.jit function through numba, to see if it runs the code that gemmsim simulates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def dispatcher_check(
 ) -> dict[str, Any]:
     """Compare numba's own compilation of a case's kernel with the code that gemmsim simulates.
 
-    The kernel is compiled and launched as a user of numba would do it. The outcome stands in the record's field
+    The kernel is compiled and launched as a user of numba would do it. The returned outcome becomes the record's field
     `dispatcher`.
 
     A kernel that takes bf16 is compiled but not launched, as NumPy has no such type to tell numba of.

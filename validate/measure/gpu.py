@@ -1,4 +1,7 @@
-"""The GPU of this machine: context, stream, events and arrays by numba.cuda, and cubins by the driver API."""
+"""Gives access to this machine's GPU.
+
+Context, stream, events and arrays come from numba.cuda; cubins are loaded and launched by the driver API.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _RUNTIME = ("numpy", "numba", "numba-cuda", "cuda-bindings", "cuda-core", "torch
 
 @dataclass(frozen=True)
 class Call:
-    """A kernel to launch, with its arguments packed; `parameters` keeps the values alive that `pointers` point to."""
+    """A kernel to launch, with packed arguments; `parameters` keeps alive the values that `pointers` point to."""
 
     function: Any
     grid: tuple[int, int, int]
@@ -103,7 +106,7 @@ class Gpu:
         return copy
 
     def load(self, cubin: bytes, symbol: str, dynamic_shared_bytes: int = 0) -> Any:
-        """Load the kernel `symbol` of a cubin, allow it so much dynamic shared memory, and return its handle."""
+        """Load the kernel `symbol` of a cubin, allow it that much dynamic shared memory, and return its handle."""
         module = self._check(self.driver.cuModuleLoadData(cubin))
         self._modules.append(module)
         function = self._check(self.driver.cuModuleGetFunction(module, symbol.encode()))
@@ -114,7 +117,7 @@ class Gpu:
     def allow_shared(self, function: Any, dynamic_shared_bytes: int) -> None:
         """Allow a kernel `dynamic_shared_bytes` of dynamic shared memory.
 
-        That is needed where static and dynamic shared memory together exceed 48 KiB, and does no harm elsewhere.
+        The call is needed where static and dynamic shared memory together exceed 48 KiB, and does no harm elsewhere.
         """
         which = self.driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         self._check(self.driver.cuFuncSetAttribute(function, which, dynamic_shared_bytes))

@@ -20,7 +20,7 @@ _ALGORITHM = -1  # CUBLAS_GEMM_DEFAULT
 
 
 class Library:
-    """cuBLAS by way of a Python binding.
+    """Calls cuBLAS through a Python binding.
 
     version  distribution and version of the binding
     """
@@ -106,7 +106,7 @@ class Library:
 
 
 def _as_tensor(torch: Any, array: Any, problem: Mapping[str, Any], name: str) -> Any:
-    """Return a tensor on the memory of one of numba's device arrays, which has bf16 as bit patterns."""
+    """Return a PyTorch tensor that shares the memory of a device array of numba, which holds bf16 as bit patterns."""
     dtype = problem["result_dtype" if name == "C" else "dtype"]
     if dtype != "bf16":
         return torch.as_tensor(array, device="cuda")

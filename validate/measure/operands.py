@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from gemmsim.launch.arrays import NUMPY_DTYPES, random_array
 from gemmsim.support.dtypes import DTYPES
 
-FULL_CHECK = 1024  # every element of C is checked where M, N and K are no larger
-SAMPLED_ROWS = 64  # so many rows of C are checked where M, N or K is larger
+FULL_CHECK = 1024  # every element of C is checked where none of M, N and K is larger than this
+SAMPLED_ROWS = 64  # the number of rows of C that are checked where M, N or K is larger than FULL_CHECK
 _SCALARS: dict[str, Any] = {"f32": ctypes.c_float, "f64": ctypes.c_double, "i32": ctypes.c_int32}
 
 
@@ -58,7 +58,7 @@ def _random(dtype: str, shape: tuple[int, ...], seed: int) -> NDArray[Any]:
 def parameters(abi: str, names: Sequence[str], problem: Mapping[str, Any], arrays: Mapping[str, Any]) -> list[Any]:
     """Return the values that a kernel takes as ctypes, in the order of its arguments `names`.
 
-    A device array in `arrays` becomes 5 + 2 ndim words by the ABI "numba", and its address by the ABI "c".
+    With the ABI "numba", a device array in `arrays` becomes 5 + 2 ndim words. With the ABI "c", it becomes its address.
     """
     scalar = _SCALARS[problem["result_dtype"]]
     values: list[Any] = []
@@ -90,7 +90,7 @@ def check(problem: Mapping[str, Any], host: Host, result: NDArray[Any]) -> dict[
     """Check `result`, the C that a kernel computed, and return the record's `correctness`.
 
     FULL_CHECK and SAMPLED_ROWS say which elements are checked. The allowed error is the bound of a K-term sum (Higham,
-    section 3.1), as in `gemmsim analyze`, and one rounding more where C is narrower than the sums.
+    section 3.1), as in `gemmsim analyze`; one rounding is added where C has a narrower dtype than the sums.
     """
     m, n, k = (problem[key] for key in ("m", "n", "k"))
     dtype, kind = problem["dtype"], problem["result_dtype"]

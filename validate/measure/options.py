@@ -1,4 +1,4 @@
-"""The options with which the cases of a bundle are measured."""
+"""Defines the options with which the cases of a bundle are measured."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Options:
     """Options with which cases are measured.
 
-    no_counters        whether Nsight Compute is left out
-    jit                whether the @cuda.jit functions are launched through numba too
+    no_counters        whether the cases are only timed, without counters by Nsight Compute
+    jit                whether the @cuda.jit functions are also launched through numba (see `dispatcher_check`)
     samples            the number of samples in each series of times
     profile_timeout_s  how long one run of ncu may take
     """

@@ -1,4 +1,7 @@
-"""Finds which SM each block of a case's grid goes to, by a probe kernel of which as many blocks fit on an SM."""
+"""Finds which SM each block of a case's grid goes to.
+
+A probe kernel runs in place of the case's kernel; as many of its blocks fit on an SM as of the case's.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes a bundle of cases to measure, for which no GPU is needed.
+"""Makes a bundle of cases to measure; this needs no GPU.
 
 Each kernel is compiled once, by the compiler whose code gemmsim simulates.
 """
@@ -28,8 +28,9 @@ PROBE_SOURCE = Path(__file__).with_name("placement.cu")
 def prepare(specs: Iterable[Spec], arch: str, gpu: str, folder: Path) -> Bundle:
     """Write the bundle of `specs` for the architecture `arch` ("sm_90") to a folder, and return it.
 
-    `gpu` is the preset that predicts the cases. Raises GemmsimError, one line, for a case that does not fit its rung or
-    a kernel that does not compile; the folder then has no manifest.
+    `gpu` is the preset that predicts the cases. Raises GemmsimError, one line, for a case of an unknown kernel, or
+    with a dtype, tunable or size that the kernel does not take, or where a kernel does not compile; the folder then has
+    no manifest.
     """
     subjects: dict[str, dict[str, Any]] = {}
     cases: dict[str, dict[str, Any]] = {}
@@ -58,7 +59,7 @@ def prepare(specs: Iterable[Spec], arch: str, gpu: str, folder: Path) -> Bundle:
 
 
 def _compiled(rung: Rung, arch: str, folder: Path) -> dict[str, Any]:
-    """Compile a rung, write its cubin to the folder, and return the `subject` of its records."""
+    """Compile a kernel of the ladder, write its cubin to the folder, and return the field `subject` of its records."""
     info = rung.info
     operand, result = ArgType(rung.dtype, 2), rung.result_dtype
     types = {"A": operand, "B": operand, "C": ArgType(result, 2), "bias": ArgType(result, 1)}
@@ -94,7 +95,7 @@ def _library_case(spec: Spec) -> dict[str, Any]:
     if dtype not in CUBLAS_DTYPES:
         raise GemmsimError(f"dtype {dtype}: cublas takes {', '.join(CUBLAS_DTYPES)}")
     stored = "f32" if dtype == "tf32" else dtype
-    # cuBLAS returns halves for halves; their sums are in fp32.
+    # cuBLAS returns a C of halves for operands of halves; it makes the sums in fp32.
     problem = {
         "m": spec.m, "n": spec.n, "k": spec.k, "dtype": stored, "result_dtype": CUBLAS_DTYPES[dtype],
         "alpha": 1, "beta": 0, "operand_roundoff": 2.0**-11 if dtype == "tf32" else 0,

@@ -1,6 +1,6 @@
 """Measures a bundle on this machine's GPU and writes a file of records.
 
-A run can be continued: what the file already holds is not measured again.
+A run can be continued: a case that has a complete record in the file is not measured again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .placement import placement
 if TYPE_CHECKING:
     from .gpu import Gpu
 
-CASES_PER_PROFILE = 32  # cases that one run of ncu profiles; where one of them hangs, they all have no counters
+CASES_PER_PROFILE = 32  # cases that one run of ncu profiles; where one of them hangs, none of them gets counters
 
 
 def measure(bundle: Bundle, gpu: Gpu, output: Path, options: Options, child: Sequence[str]) -> list[dict[str, Any]]:
@@ -33,7 +33,7 @@ def measure(bundle: Bundle, gpu: Gpu, output: Path, options: Options, child: Seq
 
     The records are written to the file `output` after each case. `child` is the command that launches cases once (see
     `launch_once`), without its last argument, the file of their ids. An error of one case is written to its record, and
-    the others go on. Raises GemmsimError where the bundle is for another GPU.
+    the other cases go on. Raises GemmsimError where the bundle is for another GPU.
     """
     wanted = bundle.arch.removeprefix("sm_")
     if f"{gpu.capability[0]}{gpu.capability[1]}" != wanted:
@@ -57,7 +57,7 @@ def measure(bundle: Bundle, gpu: Gpu, output: Path, options: Options, child: Seq
 
 
 class _Session:
-    """Measures the cases of one run, which share loaded cubins, the placement probe and the library."""
+    """Measures the cases of one run, which share loaded cubins, the placement probe and cuBLAS."""
 
     def __init__(self, bundle: Bundle, gpu: Gpu, options: Options) -> None:
         self.bundle, self.gpu, self.options = bundle, gpu, options
@@ -66,7 +66,7 @@ class _Session:
         self._placements: dict[str, dict[str, Any] | None] = {}
 
     def one(self, case: Mapping[str, Any]) -> dict[str, Any]:
-        """Measure a case but for its counters, and return its record, whose `errors` say what could not be measured."""
+        """Measure a case except its counters; return its record, whose `errors` say what could not be measured."""
         record = copy.deepcopy(dict(case))
         record |= {"date": datetime.date.today().isoformat(), "machine": self.gpu.machine, "errors": []}
         step = "set up"
@@ -220,7 +220,7 @@ def _unavailable(records: dict[str, dict[str, Any]], names: Sequence[str], why: 
 
 
 def _finished(record: Mapping[str, Any], case: Mapping[str, Any]) -> bool:
-    """Whether a record of this case needs no new run: it is of the same machine code, and nothing in it failed."""
+    """Whether the case's record needs no new run: its machine code is that of the case, and nothing in it failed."""
     same = all(record["subject"].get(key) == value for key, value in case["subject"].items())
     return same and "time" in record and not record.get("errors")
 

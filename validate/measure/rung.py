@@ -1,4 +1,4 @@
-"""Fills in what a record says of a rung of the ladder: its id, problem and launch, from the rung's own description."""
+"""Makes the id, problem and launch of a record of a rung (a kernel of the ladder) from the rung's `KernelInfo`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Rung:
     """A rung of the ladder with the dtypes and tunables of one case.
 
-    tunables  the values of all its tunables
-    zeros     name -> (dtype, shape) of its arguments that are arrays of zeros
+    tunables  the values of all tunables of the rung, by name
+    zeros     name -> (dtype, shape) of each argument of the kernel that is an array of zeros
     """
 
     info: KernelInfo
@@ -31,9 +31,9 @@ class Rung:
 
 
 def rung_of(spec: Spec) -> tuple[Rung, dict[str, Any]]:
-    """Return the rung of a spec, and its record without results: `id`, `problem` and `launch`.
+    """Return the `Rung` of a spec, and its record without results: `id`, `problem` and `launch`.
 
-    Raises GemmsimError, one line, for whatever does not fit the rung.
+    Raises GemmsimError, one line, for an unknown rung, or a dtype, tunable or size that the rung does not take.
     """
     info = kernel_info(spec.kernel)
     tunables = checked_tunables(info, spec.tunables)

@@ -53,6 +53,6 @@ def _size(text: str, size: str) -> tuple[int, int, int]:
 
 
 def case_id(kernel: str, dtype: str, tunables: dict[str, int], m: int, n: int, k: int) -> str:
-    """Return the id of a record among those of its GPU, such as "tiled-f32-tile=16-256x256x256"."""
+    """Return the id of a record, unique among its GPU's records, such as "tiled-f32-tile=16-256x256x256"."""
     chosen = ",".join(f"{name}={value}" for name, value in tunables.items())
     return "-".join(part for part in (kernel, dtype, chosen, f"{m}x{n}x{k}") if part)

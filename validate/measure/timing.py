@@ -13,11 +13,11 @@ from gemmsim.support.errors import GemmsimError
 if TYPE_CHECKING:
     from .gpu import Gpu
 
-# Launches of so long in all come before the first sample, as clocks take milliseconds to rise from idle.
+# The warm-up launches before the first sample take this long in all, as clocks take milliseconds to rise from idle.
 WARM_UP_US = 50_000.0
-# A sample takes at least so long, so that the resolution of events and the gaps between samples are below 0.1 % of it.
+# The least duration of a sample: the resolution of events and the gaps between samples are then below 0.1 % of it.
 SAMPLE_US = 2_000.0
-# Launches shorter than this are replayed as a graph, as the host could not launch them fast enough.
+# Launches shorter than this are replayed as a CUDA graph, as the host could not launch them one by one fast enough.
 GRAPH_BELOW_US = 60.0
 MAX_LAUNCHES = 600
 
@@ -37,7 +37,7 @@ class Plan:
 def plan(launch_us: float, copies: int) -> Plan:
     """Return the plan for launches of about `launch_us` that take turns on `copies` sets of operands.
 
-    A graph replays the same launches each time, so it launches equally often on each set.
+    A CUDA graph replays the same launches each time, so a sample then has equally many launches on each set.
     """
     launches = min(MAX_LAUNCHES, max(1, math.ceil(SAMPLE_US / max(launch_us, 0.1))))
     graph = launch_us < GRAPH_BELOW_US
@@ -124,8 +124,8 @@ def summary(times_us: Sequence[float]) -> dict[str, Any]:
 def copies_beyond_cache(set_bytes: int, l2_bytes: int, free_bytes: int) -> int:
     """Return how many sets of operands must take turns so that none is still in L2 at its next turn.
 
-    It is at least two, also where one set alone exceeds L2, but at most 512 and only as many as fit into half of the
-    free memory. Where two do not fit, it is 1.
+    The number is at least 2, even where one set alone exceeds L2. It is at most 512, and the sets must fit into half of
+    the free memory. Where not even two sets fit, the number is 1.
     """
     wanted = max(2, math.ceil(2.5 * l2_bytes / set_bytes))
     return max(1, min(wanted, 512, int(0.5 * free_bytes) // set_bytes))

@@ -13,14 +13,14 @@ from gemmsim.support.warp import WARP_LANES
 from .bench import Bench, Found, Raw, cycles_per_step
 from .ptx import fold, unrolled
 
-CHAINS = 4  # independent chains in a warp where the interval is measured
+CHAINS = 4  # independent chains of instructions in a warp when the interval is measured
 SUB_PARTITIONS = 4
 ROUNDS = 64
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One instruction that is measured, a row of `operations.toml`, which says what the fields mean."""
+    """One instruction to measure, as `operations.toml` lists it; that file says what the fields mean."""
 
     step: str
     prefix: str
@@ -30,7 +30,7 @@ class Operation:
     least_arch: int = 75
 
     def on_chain(self, number: int) -> str:
-        """Return the instruction on the chain of that number, as PTX."""
+        """Return the instruction as PTX, on the registers of the dependent chain `number`."""
         registers = [f"%{self.prefix}{self.words * number + i}" for i in range(self.words)]
         return self.step.replace("<chain>", registers[0] if self.words == 1 else "{" + ", ".join(registers) + "}")
 
@@ -99,7 +99,7 @@ def run(bench: Bench, arch: str) -> Raw:
 
 
 def values(raw: Raw) -> list[Found]:
-    """Return the values of a preset. An interval is the least of those with 1, 2 and 4 warps of a sub-partition."""
+    """Return the values of a preset. An interval is the least one measured, with 1, 2 or 4 warps in a sub-partition."""
     found = []
     best = {name: min(one["interval"].values()) for name, one in raw.items()}
     for name, one in raw.items():
@@ -110,7 +110,7 @@ def values(raw: Raw) -> list[Found]:
     if "hmma_1688" in best and "hmma_16816" in best:
         share = best["hmma_1688"] / best["hmma_16816"]
         found.append(Found("mma.half_work_share", share, "independent hmma_1688 over hmma_16816"))
-    # Where there are two pipes for FFMA, it issues to both, so the interval of each is twice that of FFMA.
+    # Where there are two pipes for FFMA, it issues to both, so the interval of each pipe is twice the measured one.
     if "ffma" in best and best["ffma"] < 1.5:
         found.append(Found("pipes.fmalite.issue_interval_cycles", 2 * best["ffma"], "independent ffma to two pipes"))
     return found

@@ -9,15 +9,15 @@ from .ptx import fold, kernel
 
 UNROLL = 8
 THREADS = 1024
-_BYTES = 16  # that a thread loads at once
+_BYTES = 16  # bytes that a thread loads at once
 
 
 def kernels(arch: str) -> dict[str, str]:
     """Return kernels in which every thread loads 16 bytes again and again and combines what it has loaded.
 
-    A load goes to data + (16 (thread + i threads) & (1024 other - 1)), where `thread` is the thread's number in the
-    grid, `i` counts its loads, and `threads` is the number of threads in the grid. Together, the threads read a
-    footprint of `other` KiB.
+    A load goes to the address data + (16 * (thread + i * threads) & (1024 * other - 1)), where `thread` is the thread's
+    number in the grid, `i` counts its loads, and `threads` is the number of threads in the grid. Together, the threads
+    read a footprint of `other` KiB.
     """
     found = {}
     for name, cache in (("l1", ""), ("l2", ".cg")):
@@ -49,9 +49,9 @@ def kernels(arch: str) -> dict[str, str]:
 
 
 def run(bench: Bench, arch: str) -> Raw:
-    """Measure how long reads of a number of bytes take, in cycles on one SM or in microseconds on all SMs.
+    """Measure how long it takes to read a number of bytes, in cycles on one SM or in microseconds on all SMs.
 
-    Footprints are powers of two, and the kernels take them in KiB.
+    The memory that the threads read again and again is a power of two, and is passed to the kernels in KiB.
     """
     raw: Raw = {}
     small = bench.upload(np.zeros(1 << 20, np.uint64))  # 8 MiB

@@ -1,4 +1,4 @@
-"""Runs the kernels of a group on a GPU, and defines the form of what a group finds."""
+"""Runs the kernels of a group on a GPU, and defines `Found`, a value that a group has measured."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Found:
     """One value of a GPU preset.
 
     key    section and field of GpuSpec, such as "l2.hit_latency_cycles"; "" where no preset has such a field
-    value  in the field's unit; a list where the field is a tuple
-    what   how it was measured, for the value's source
+    value  the value in the field's unit; a list where the field is a tuple
+    what   how the value was measured, in words for the GPU file
     """
 
     key: str
@@ -36,7 +36,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Warps:
-    """What the warps of a launch wrote, one element for each: the clock before and after the timed part, and the SM."""
+    """What the warps of a launch wrote: the clock before and after the timed part, and the SM, each as shape [warp]."""
 
     start: NDArray[np.int64]
     stop: NDArray[np.int64]
@@ -44,19 +44,19 @@ class Warps:
 
     @property
     def cycles(self) -> int:
-        """Cycles from the first clock of any warp to the last, for a launch on one SM, as each SM has its own clock."""
+        """The cycles from the warps' first clock to their last; only for a launch on one SM, as each SM has a clock."""
         return int(self.stop.max() - self.start.min())
 
 
 class Bench:
     """A GPU with the kernels of the groups loaded.
 
-    A kernel is launched by its entry's name and takes (out, data, count, other), of which `out` is made here: see
-    `ptx`. Grids and blocks have one dimension, and the device array `data` may be None.
+    A kernel is launched by its entry's name and takes (out, data, count, other), as `ptx` describes; this class makes
+    `out`. Grids and blocks have one dimension, and the device array `data` may be None.
 
     memory_bytes           free device memory
-    max_shared_bytes       shared memory that a block can have at most
-    dram_peak_bytes_per_s  bandwidth of DRAM by memory clock and bus width; None where they are unknown
+    max_shared_bytes       the most shared memory that a block can have
+    dram_peak_bytes_per_s  bandwidth of DRAM, computed from memory clock and bus width; None where they are unknown
     """
 
     REPEATS = 5
@@ -78,15 +78,15 @@ class Bench:
     ) -> Warps:
         """Launch a kernel a few times, and return what the warps of the fastest launch wrote.
 
-        The other launches waited for something else, such as a cold cache.
+        The slower launches are dropped, as they waited for something that is not measured, such as a cold cache.
         """
         tries = [self._once(entry, grid, block, data, count, other, shared_bytes) for _ in range(self.REPEATS)]
         return min(tries, key=lambda warps: int((warps.stop - warps.start).max()))
 
     def launch_words(self, entry: str, data: Any, count: int, words: int) -> NDArray[np.int64]:
-        """Launch a kernel on one warp, and return the 64-bit words that it wrote, of which there are `words`.
+        """Launch a kernel on one warp, and return the `words` 64-bit words that it wrote.
 
-        This is for a kernel that writes more than the WORDS_PER_WARP words that others write.
+        This serves a kernel that writes more than the usual WORDS_PER_WARP words.
         """
         out = self.gpu.upload(np.zeros(words, np.int64))
         self.gpu.launch(self._call(entry, 1, 32, out, data, count, 0, 0))
@@ -106,8 +106,8 @@ class Bench:
     ) -> float:
         """Return the device time of one launch in microseconds.
 
-        It is the least of a few tries, each of which makes `launches` launches in a row; several are made as a CUDA
-        graph.
+        The time is the least of a few tries. Each try makes `launches` launches in a row; where that is more than one,
+        they are made as a CUDA graph.
         """
         call = self._call(entry, grid, block, self._out(grid, block), data, count, other, 0)
 
@@ -150,9 +150,9 @@ def address(array: Any) -> int:
 
 
 def cycles_per_step(bench: Bench, entry: str, block: int, data: Any, count: int) -> float:
-    """Return the cycles that one step of an unrolled kernel takes on an SM, with those of the loop left out.
+    """Return the cycles that one step of an unrolled kernel takes on an SM, without the cycles of the loop.
 
-    They come from the difference of two kernels that repeat the step differently often (see `ptx`).
+    They come from the difference of two kernels that repeat the step a different number of times (see `ptx`).
     """
     few, many = (bench.launch(f"{entry}_{n}", 1, block, data, count).cycles for n in UNROLLS)
     return (many - few) / (count * (UNROLLS[1] - UNROLLS[0]))

@@ -18,10 +18,10 @@ MANIFEST = "microbench.json"
 
 @dataclass(frozen=True)
 class MicroBundle:
-    """What a folder of microbenchmarks holds.
+    """The content of a folder of compiled microbenchmarks.
 
     modules    group -> (cubin, names of its entries)
-    toolchain  distribution -> version, of what compiled them
+    toolchain  Python distribution -> version, for those that compiled the microbenchmarks
     """
 
     arch: str
@@ -32,7 +32,7 @@ class MicroBundle:
 def prepare(arch: str, folder: Path, groups: Iterable[str] = tuple(GROUPS)) -> None:
     """Assemble the groups for the architecture `arch` ("sm_90") and write them to a folder.
 
-    That needs the compiler, but no GPU.
+    This needs the compiler, but no GPU.
     """
     from gemmsim.compile.link import link
     from gemmsim.compile.toolchain import tool_versions

@@ -1,4 +1,4 @@
-"""The groups of microbenchmarks, in the order in which they run."""
+"""Lists the groups of microbenchmarks in the order in which they run."""
 
 from __future__ import annotations
 

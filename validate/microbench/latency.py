@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .bench import Bench, Found, Raw, address, cycles_per_step
 from .ptx import UNROLLS, fold, kernel, unrolled
 
-LINE_WORDS = 16  # 64-bit words in a line
+LINE_WORDS = 16  # 64-bit words in a cache line
 L1_BYTES = 8 << 10  # memory that a chase through L1 covers
 L2_BYTES = 4 << 20  # memory that a chase through L2 covers
 VISITED = 4096  # lines that a chase through L2 or DRAM visits; one through L1 visits all of its memory
@@ -32,7 +32,7 @@ def kernels(arch: str) -> dict[str, str]:
         lambda i: "ld.global.v2.u64 {%d0, %d1}, [%d0]; xor.b64 %d2, %d2, %d1;",
         "cvt.u32.u64 %r1, %d2;" + _last() + fold(["%r1"]),
     )
-    # Each access is timed by itself: a store to shared memory makes the second clock wait for it.
+    # Each load is timed by itself: a store to shared memory makes the second clock wait for it.
     found["each_cg"] = kernel(
         "each_cg",
         "mov.u64 %d0, %data; mov.u64 %d4, %out; add.u64 %d4, %d4, 32;",
@@ -76,10 +76,10 @@ def _shared(bits: int, words: int) -> dict[str, str]:
 
 
 def ring(base: int, size_bytes: int, visited: int, seed: int = 0) -> NDArray[np.uint64]:
-    """Return the contents of `size_bytes` of memory at the address `base`, as 64-bit words.
+    """Return the contents, as 64-bit words, of `size_bytes` of memory at the address `base` for a pointer chase.
 
-    `visited` lines all over it, in random order, each hold the address of the next; the first line is one of them, and
-    the chase begins there.
+    The chase visits `visited` cache lines in random order, spread over the memory; each holds the address of the next.
+    It begins at the first line of the memory.
     """
     lines = size_bytes // (8 * LINE_WORDS)
     random = np.random.default_rng(seed)
@@ -101,7 +101,7 @@ def _some(random: np.random.Generator, lines: int, visited: int) -> NDArray[np.i
 
 
 def run(bench: Bench, arch: str) -> Raw:
-    """Measure cycles per load: means of chases through shared memory, L1 and L2, and each load in L2 and DRAM."""
+    """Measure the cycles per load of chases, as means for shared memory, L1 and L2, and each load in L2 and DRAM."""
     raw: Raw = {}
     for bits in WIDTHS:
         raw[f"shared_{bits}"] = cycles_per_step(bench, f"chase_shared_{bits}", 32, None, 64)
@@ -126,7 +126,7 @@ def _on_device(bench: Bench, size_bytes: int, visited: int) -> Any:
 
 
 def _each(bench: Bench, data: Any, count: int, warm: bool = True) -> list[int]:
-    """Return the cycles of each load of a chase; reading the clock and a store are included in them."""
+    """Return the cycles of each load of a chase; they include reading the clock and a store."""
     if warm:
         bench.launch_words("each_cg", data, count, 4 + count)
     words = bench.launch_words("each_cg", data, count, 4 + count)
@@ -134,7 +134,7 @@ def _each(bench: Bench, data: Any, count: int, warm: bool = True) -> list[int]:
 
 
 def near_and_far(each: list[int]) -> tuple[float, float]:
-    """Return the centres of the two clusters of latencies, which are equal where there is only one cluster.
+    """Return the centres of the two clusters of latencies in `each`; both are equal where there is only one.
 
     Outliers such as TLB misses are left out.
     """
@@ -152,8 +152,8 @@ def near_and_far(each: list[int]) -> tuple[float, float]:
 def values(raw: Raw) -> list[Found]:
     """Return the values of a preset.
 
-    Where each load is timed by itself, reading the clock and a store always add the same time. It is the mean of these
-    times less the mean of the chase.
+    Where each load is timed by itself, reading the clock and a store always add the same time. This added time is the
+    mean of the loads timed by themselves less the mean of the chase, and is subtracted.
     """
     shared = [raw[f"shared_{bits}"] for bits in WIDTHS]
     # A 32-bit pointer needs arithmetic on a GPU with 64-bit addresses, so its latency is taken to be the 64-bit one.

@@ -22,9 +22,9 @@ WAIT:
     @%p1 bra WAIT;"""
     return {
         "spin": kernel("spin", "", spin, fold(["%other"])),
-        # Fills an SM's shared memory together with the dynamic part of the launch, so that blocks follow one another.
+        # A block fills an SM's shared memory, with the dynamic part of the launch, so that blocks follow one another.
         "alone": kernel("alone", "", spin, fold(["%other"]), shared_bytes=_MOST_SHARED - 1024),
-        # Spins for a known time of the wall clock, which tells the frequency of the SM clock.
+        # This kernel spins for a known time of the wall clock, which tells the frequency of the SM clock.
         "wall": kernel(
             "wall",
             "mov.u64 %d2, %globaltimer;",
@@ -40,7 +40,7 @@ WAIT:
 
 
 def run(bench: Bench, arch: str) -> Raw:
-    """Measure the times of kernels that spin, the SM clock by the wall clock, and the gaps between blocks."""
+    """Measure how long kernels take that spin, the SM clock by the wall clock, and the gaps between blocks."""
     raw: Raw = {"clock_mhz": bench.clock_mhz(), "spin_us": {}}
     for cycles in SPINS:
         raw["spin_us"][str(cycles)] = bench.time_us("spin", bench.sms, 32, None, 1, cycles, LAUNCHES)
@@ -55,7 +55,7 @@ def run(bench: Bench, arch: str) -> Raw:
 def gaps(start: np.ndarray, stop: np.ndarray, sm: np.ndarray, warps_per_block: int) -> list[int]:
     """Return the cycles from each block's last clock to the first clock of the next block on its SM.
 
-    `start`, `stop` and `sm` have one element for each warp (see `Warps`), and an SM runs one block at a time.
+    `start`, `stop` and `sm` have one element for each warp (see `Warps`). An SM must run only one block at a time.
     """
     first = start.reshape(-1, warps_per_block).min(axis=1)
     last = stop.reshape(-1, warps_per_block).max(axis=1)
@@ -65,7 +65,7 @@ def gaps(start: np.ndarray, stop: np.ndarray, sm: np.ndarray, warps_per_block: i
         order = np.argsort(first[where == one])
         begins, ends = first[where == one][order], last[where == one][order]
         between = begins[1:] - ends[:-1]
-        found += [int(gap) for gap in between if gap > 0]  # blocks that ran side by side have none
+        found += [int(gap) for gap in between if gap > 0]  # blocks that ran side by side have no gap
     return found
 
 

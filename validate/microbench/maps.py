@@ -1,4 +1,7 @@
-"""Makes lane maps: which bytes the 32 lanes of a shared-memory access address, always at multiples of its size."""
+"""Makes lane maps, which say which bytes the 32 lanes of a shared-memory access address.
+
+A lane's address is always a multiple of the access's size.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ REGION_BYTES = 16 << 10  # all offsets are below this power of two
 
 
 def lane_maps(size_bytes: int) -> dict[str, NDArray[np.int64]]:
-    """Return maps by name, each with the byte offset of every lane, for accesses of 4, 8 or 16 bytes."""
+    """Return lane maps by name, each with the byte offset of every lane; `size_bytes`, of an access, is 4, 8 or 16."""
     lane = np.arange(WARP_LANES)
     elements = REGION_BYTES // size_bytes
     maps = {"broadcast": 0 * lane, "pairs": lane >> 1, "pairs_of_2": (lane & 1) | (lane >> 2 << 1), "fours": lane >> 2}
@@ -20,8 +23,8 @@ def lane_maps(size_bytes: int) -> dict[str, NDArray[np.int64]]:
     random = np.random.default_rng(7)
     maps |= {f"random_{i}": random.integers(0, elements, WARP_LANES) for i in range(4)}
     rows, columns = lane >> 3, lane & 7
-    # The first two address 8 x 8 tiles with rows of 32 words, whose columns are exclusive-ored with the row or rotated
-    # by it. The next two address a column of a padded tile.
+    # xor_swizzle and rotated address tiles with rows of 32 elements, whose columns are exclusive-ored with the row or
+    # rotated by it. column_of_33 and column_of_36 address a column of a padded tile.
     maps |= {"xor_swizzle": 32 * columns + (columns ^ rows), "rotated": 32 * columns + ((columns + rows) & 31)}
     maps |= {"column_of_33": 33 * lane, "column_of_36": 36 * lane, "quad_rows": 32 * rows + columns}
     return {name: (np.asarray(index) % elements) * size_bytes for name, index in maps.items()}

@@ -15,12 +15,12 @@ from .groups import GROUPS
 
 
 def found_in(raw: dict[str, Any]) -> list[Found]:
-    """Return the values that the samples of all groups give, also those for which no preset has a field."""
+    """Return the values that the samples of all groups give, including values for which no preset has a field."""
     return [found for name, samples in raw["samples"].items() for found in GROUPS[name].values(samples)]
 
 
 def base_preset(raw: dict[str, Any]) -> str:
-    """Return the preset to extend: that of the GPU, else the one of its architecture with the nearest number of SMs.
+    """Return the preset to extend: the GPU's own, else that of the same architecture with the nearest number of SMs.
 
     Raises GemmsimError where no preset is of this architecture.
     """
@@ -36,7 +36,7 @@ def base_preset(raw: dict[str, Any]) -> str:
 def preset(raw: dict[str, Any], extends: str) -> str:
     """Return the text of the GPU file that extends the preset or file `extends` by the measured values.
 
-    The number of SMs and the bytes of L2 that the driver states are in it where they differ from those of `extends`.
+    Where the number of SMs or the bytes of L2 that the driver states differ from those of `extends`, the file has them.
     """
     base = load_gpu(extends)
     machine = raw["machine"]
@@ -58,7 +58,7 @@ def preset(raw: dict[str, Any], extends: str) -> str:
 
 
 def summary(raw: dict[str, Any], extends: str) -> str:
-    """Return a text with the measured values beside those of `extends`.
+    """Return a text with the measured values beside those of the preset or file `extends`.
 
     It also lists the shared-memory accesses that the bank model gets wrong.
     """

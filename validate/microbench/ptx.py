@@ -1,9 +1,9 @@
-"""PTX of the timed loop that all microbenchmarks share: `frame.ptx`, in which `<name>` is replaced by text.
+"""Makes the PTX of microbenchmarks from `frame.ptx`, the timed loop that all share, by replacing each `<name>`.
 
 A kernel takes (out, data, count, other). Each warp writes four 64-bit words to out[warp]: the clock before, the clock
 after, the SM and the sink. A step is repeated `n` times in a loop of `count` rounds. Two kernels with different `n` are
 timed: the difference of their times, divided by the difference of their steps, is the time of a step without the loop's
-own instructions. The compiler does not unroll any further.
+own instructions. The compiler does not unroll the loop any further.
 """
 
 from __future__ import annotations
@@ -59,5 +59,5 @@ def _frame() -> str:
 
 
 def fold(registers: list[str]) -> str:
-    """Return PTX that makes %sink depend on the b32 registers."""
+    """Return PTX that makes %sink depend on the b32 registers named in `registers`."""
     return "\n".join(f"xor.b32 %sink, %sink, {register};" for register in registers)

@@ -1,4 +1,4 @@
-"""Runs all groups on this machine's GPU, and writes the raw samples with a description of the machine."""
+"""Runs all microbenchmarks on this machine's GPU, and writes the raw samples with a description of the machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VERSION = 1
 def run(bundle: MicroBundle, bench: Bench, machine: dict[str, Any], output: Path) -> dict[str, Any]:
     """Measure the groups of a bundle and return the samples with a description of the machine.
 
-    They are written to `output` after each group. The error of a group that fails is noted, and the others go on.
+    The samples are written to `output` after each group. Where a group fails, its error is noted and the others go on.
     Raises GemmsimError where the bundle is for another architecture.
     """
     wanted = "".join(map(str, machine["compute_capability"]))

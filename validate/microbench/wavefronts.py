@@ -1,4 +1,4 @@
-"""Measures wavefronts of shared loads and stores by lane map, and of global loads by stride.
+"""Measures the wavefronts of shared loads and stores for each lane map, and of global loads for each stride.
 
 Many equal requests in a row give cycles per request. The cycles of a request with 32-way conflicts say how many
 wavefronts the data stage takes in a cycle; the wavefronts of any request are its cycles times that number.
@@ -21,9 +21,9 @@ WARPS = 16
 ROUNDS = 16
 GLOBAL_STRIDES = (1, 2, 3, 4, 8, 16, 32, 33)  # in units of the access's size
 _AHEAD = 8  # loads that a warp has under way at once
-# The table at %data has a word for each lane, the lane's offset into the array.
+# The table at %data has one word for each lane: the lane's byte offset into the array.
 _LANE_OFFSET = "mul.wide.u32 %d0, %lane, 4; add.u64 %d0, %d0, %data; ld.global.u32 %r0, [%d0];"
-# Global loads read behind the table, which has 128 bytes.
+# Global loads read the memory behind the table, which takes 128 bytes.
 _PLACE = "cvt.u64.u32 %d1, %r0; add.u64 %d1, %d1, %data; add.u64 %d1, %d1, 128;"
 
 
@@ -63,7 +63,7 @@ def _braced(registers: list[str]) -> str:
 def _use(group: list[str], i: int) -> str:
     """Return PTX that combines what the i-th step loaded, so that the compiler cannot leave the loads out.
 
-    A barrier of the warp keeps the compiler from moving so many loads ahead that they need too many registers.
+    It has a barrier of the warp. Without it, the compiler moves so many loads ahead that they need too many registers.
     """
     used = "".join(f" xor.b32 %r{2 + j}, %r{2 + j}, {name};" for j, name in enumerate(group))
     return used + (" bar.warp.sync -1;" if i % _AHEAD == _AHEAD - 1 else "")
@@ -99,8 +99,8 @@ def _cycles(bench: Bench, entry: str, data: Any) -> float:
 def values(raw: Raw) -> list[Found]:
     """Return two rates of the data stage.
 
-    Its wavefronts per cycle come from 32-way conflicts, where nothing else limits, and its cycles per request from
-    requests of one wavefront.
+    The wavefronts per cycle come from 32-way conflicts, where nothing else limits the rate. The cycles per request come
+    from requests of one wavefront.
     """
     conflict, single = raw["lds_32"]["stride_32"], raw["lds_32"]["stride_1"]
     return [
@@ -110,7 +110,7 @@ def values(raw: Raw) -> list[Found]:
 
 
 def against_model(raw: Raw) -> list[tuple[str, str, float, int]]:
-    """Return (kind, map, measured wavefronts, wavefronts by gemmsim.memory.requests.banks) of every shared access."""
+    """Return (kind, map, measured wavefronts, wavefronts by gemmsim.memory.requests.banks) for each shared access."""
     from gemmsim.memory.requests.banks import wavefronts
 
     rate = 32 / raw["lds_32"]["stride_32"]

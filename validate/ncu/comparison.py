@@ -1,4 +1,4 @@
-"""Holds a launch that Nsight Compute profiled against a prediction, and makes a record of it."""
+"""Compares a launch that Nsight Compute profiled with a prediction, and makes a record of the launch."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Row:
 
 
 def compared(predicted: Mapping[str, float | None], measured: Mapping[str, float]) -> list[Row]:
-    """Return the metrics that are both predicted and measured, in the order of METRICS. The time in ns is among them.
+    """Return a row for each metric, the time in ns among them, that is both predicted and measured, as METRICS orders.
 
-    Raises GemmsimError where there are none.
+    Raises GemmsimError where no metric is both.
     """
     rows = []
     for name in (*METRICS, *sorted(set(predicted) - set(METRICS))):
@@ -56,7 +56,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def record(launch: ProfiledLaunch, case: Mapping[str, Any], gpu: str, arch: str) -> dict[str, Any]:
-    """Make the record (see record.schema.json) of an imported launch, whose id, subject and problem are in `case`.
+    """Return the record (see record.schema.json) of an imported launch; `case` holds its id, subject and problem.
 
     The profiler's own time is among the counters. It was taken under the profiler's cache control, so it is not put
     into the record's `time`.

@@ -72,7 +72,7 @@ def select(launches: Sequence[ProfiledLaunch], pattern: str | None, index: int |
     """Return the one launch that the user means.
 
     pattern  a regular expression that the kernel's name must match; None: every kernel fits
-    index    which of the launches that fit, from 0; None: the last one, as the first ones may be warm-ups
+    index    index from 0 among the launches that fit; None: the last one is meant, as the first ones may be warm-ups
     """
     try:
         fitting = [one for one in launches if pattern is None or re.search(pattern, one.kernel)]

@@ -1,4 +1,4 @@
-"""Chooses which of Nsight Compute's metrics we ask for, and which of them a record keeps."""
+"""Chooses which metrics Nsight Compute is asked for, and which of them a record keeps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from gemmsim.report.metrics import METRICS
 
-# A section adapts to the GPU: it brings the pipes, stall reasons and launch figures that this GPU has.
+# A section of ncu adapts to the GPU: it brings the pipes, stall reasons and launch figures that this GPU has.
 SECTIONS = (
     "LaunchStats",
     "Occupancy",
@@ -17,7 +17,7 @@ SECTIONS = (
     "WarpStateStats",
     "InstructionStats",
 )
-# Further metrics that the timing model is compared with; METRICS does not have them.
+# Further metrics, beyond METRICS, with which the timing model is compared.
 _BEYOND_THE_TABLE = (
     "l1tex__data_bank_reads.avg.pct_of_peak_sustained_active",
     "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_active",
@@ -46,7 +46,7 @@ _DROPPED_PATTERN = re.compile(
 
 
 def wanted_metrics() -> list[str]:
-    """Return the metrics to ask for beside SECTIONS, without those named launch__, which every launch has anyway."""
+    """Return the metrics to ask for beside SECTIONS, without the launch__ metrics, which every launch has anyway."""
     return sorted({name for name in (*METRICS, *_BEYOND_THE_TABLE) if not name.startswith("launch__")})
 
 

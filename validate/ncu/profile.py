@@ -32,7 +32,7 @@ _UNKNOWN = re.compile(
 class Profiler:
     """How ncu is called: its path `tool`, and the metrics and sections that it is asked for.
 
-    `drop_unknown` drops those that ncu says it does not know.
+    `drop_unknown` drops the metrics and sections that ncu says it does not know.
     """
 
     tool: str
@@ -41,12 +41,12 @@ class Profiler:
 
     @classmethod
     def find(cls) -> Profiler | None:
-        """Return a profiler with the ncu in PATH, else with that of the CUDA toolkit; None where there is neither."""
+        """Return a profiler with the ncu in PATH, else with the CUDA toolkit's ncu; None where neither is found."""
         places = [shutil.which("ncu"), *sorted(map(str, Path("/usr/local").glob("cuda*/bin/ncu")), reverse=True)]
         return next((cls(place) for place in places if place and Path(place).is_file()), None)
 
     def version(self) -> str:
-        """Return the tool with its version, such as "ncu 2025.3.1"."""
+        """Return the tool's name and version, such as "ncu 2025.3.1"."""
         done = subprocess.run([self.tool, "--version"], capture_output=True, text=True, check=False)
         words = re.findall(r"Version (\S+)", done.stdout)
         return f"ncu {words[0]}" if words else "ncu"
@@ -81,7 +81,7 @@ def profile(
 
     `child` is a command that launches cases. Its last argument, which is added here, is a FILE of their ids. The child
     appends the id of each case that it has launched to FILE.launched, so that a case that fails there does not shift
-    the others. Raises GemmsimError where ncu may not or cannot profile.
+    the others. Raises GemmsimError where ncu cannot profile, or has no permission to.
     """
     with tempfile.TemporaryDirectory() as folder:
         wanted, report = Path(folder) / "cases", Path(folder) / "report"

@@ -1,4 +1,4 @@
-"""Reads Nsight Compute's raw page as CSV, which `ncu --csv --page raw --print-units base` prints."""
+"""Reads the CSV of Nsight Compute's raw page, which `ncu --csv --page raw --print-units base` prints."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _PER = ("/block", "/thread", "/SM", "/sm")
 class ProfiledLaunch:
     """One launch that Nsight Compute profiled.
 
-    grid, block  their sizes; empty where the file does not state them
+    grid, block  the sizes of grid and block; empty where the file does not state them
     device       the GPU's name; empty where the file does not state it
-    metrics      in base units: bytes, nanoseconds, Hz
+    metrics      metric -> value in base units: bytes, nanoseconds, Hz
     """
 
     kernel: str

@@ -1,4 +1,4 @@
-"""Reads records as `Case`s: which launch was measured on which GPU, how long it took, and what was counted.
+"""Reads records as `Case`s, which say what was launched on which GPU, how long it took, and what was counted.
 
 A record of kind "measured" is kept with the machine code that ran, so that its replay needs no compiler and does not
 depend on one. A record of kind "published" names its source; CUDA C++ of our own in `cuda/` stands for its kernel.
@@ -17,7 +17,7 @@ from .files import FOLDER, cubin_path, read_records
 # Ways in which times were taken. A prediction is compared with the first of them that a case has. Times of launches
 # whose operands are in no cache come first.
 TIMES = ("rotated", "published", "back_to_back", "single_launch")
-# A calibration and the tables of times take the first of these instead.
+# A calibration and the tables of times take the first of these ways that a case has instead.
 CALIBRATED_TO = ("back_to_back", "published", "rotated")
 
 
@@ -40,11 +40,11 @@ class Case:
     kind       "measured" or "published"
     name       name of the kernel; `rung` says whether it is a rung of the ladder
     gpu        name of the preset that predicts the launch
-    grid, block  zeros where they are unknown, as for a library's kernel
-    times      by the way they were taken: "back_to_back", "rotated", "single_launch", "published"
+    grid, block  sizes of grid and block; zeros where they are unknown, as for a library's kernel
+    times      way of timing ("back_to_back", "rotated", "single_launch" or "published") -> the times taken in that way
     counters   Nsight Compute metric -> value in base units; empty where the launch was only timed
-    cubin      path of the zlib-compressed machine code that ran; None where that is not our own code
-    data       the whole record
+    cubin      path of the zlib-compressed machine code that ran; None where the code is not our own
+    data       the whole record, as JSON data
     """
 
     id: str
@@ -67,12 +67,12 @@ class Case:
 
     @property
     def compared_time(self) -> str:
-        """Which of TIMES a prediction is compared with; "" where the case has none."""
+        """The way of timing (one of TIMES) with which a prediction is compared; "" where the case has no times."""
         return next((way for way in TIMES if way in self.times), "")
 
     @property
     def calibrated_time(self) -> str:
-        """Which of CALIBRATED_TO a calibration fits; "" where the case has none."""
+        """The way of timing (one of CALIBRATED_TO) to which a calibration fits; "" where the case has no such times."""
         return next((way for way in CALIBRATED_TO if way in self.times), "")
 
     @property
@@ -113,7 +113,7 @@ def load_cases(folder: Path = FOLDER / "h200") -> tuple[Case, ...]:
 
 
 def load_file(path: Path) -> tuple[Case, ...]:
-    """Return the cases of one file, in its order; their cubins lie in `cubins/` beside it."""
+    """Return the cases of one file in the file's order; their cubins must lie in the folder `cubins/` beside it."""
     records = read_records(path)
     try:
         return tuple(_case(record, path.parent) for record in records)

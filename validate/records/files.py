@@ -1,6 +1,6 @@
 """Reads and writes files of records, and the machine code that is kept beside them.
 
-Nothing here needs NumPy, so that a GPU's machine can write records without having gemmsim installed.
+This module does without NumPy, so that a GPU's machine can write records without having gemmsim installed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def write_records(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file whose folder is made where it is missing; no reader ever sees half of the file."""
+    """Write a file, and make its folder where it is missing; no reader ever sees half of the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, data)
 

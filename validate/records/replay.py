@@ -78,8 +78,8 @@ def _arguments(case: Case, names: list[str]) -> dict[str, Argument]:
         ("bias", result, (n,)),
     ):
         if name in names:
-            # Published kernels compute beta * C even where beta is 0. Our own must not read C then, and NaN shows it
-            # if they do.
+            # Published kernels compute beta * C even where beta is 0. Our own must not read C then; a C of NaN shows
+            # any that does.
             unread = name == "C" and not beta and result in ("f16", "f32", "f64") and case.kind == "measured"
             contents = Contents(math.nan) if unread else Contents()
             arguments[name] = array_argument(f"matrix {name} of {case.id}", kind, dims, contents)

@@ -1,4 +1,4 @@
-"""Chooses which records are predicted."""
+"""Chooses which records are predicted: those whose code gemmsim can execute."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .files import FOLDER
 def replayable_cases(folders: Sequence[Path] = ()) -> tuple[Case, ...]:
     """Return all cases in the folders whose code is ours, in the folders' order.
 
-    Without folders, these are cases of the records that ship. Records of other code, which are cuBLAS's, cannot be
+    Without folders, the cases come from the records that ship. Records of cuBLAS, whose code is not ours, cannot be
     replayed and are left out.
     """
     chosen = folders or [path for path in sorted(FOLDER.iterdir()) if path.is_dir() and any(path.glob("*.json"))]

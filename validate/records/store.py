@@ -1,4 +1,4 @@
-"""Puts the records of a run into a folder of records: one file for each kernel, the cubins beside them."""
+"""Puts the records of a run into a folder of records, which has one file for each kernel and their cubins beside."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def store(run: Path, bundle: Path, into: Path) -> tuple[int, list[str]]:
 def keep_cubins(run: Path, bundle: Path, into: Path | None = None) -> None:
     """Copy the cubins of the records in the file `run` from the folder `bundle`, and compress them.
 
-    They go to `cubins/` in the folder `into`, or beside the file where that is None.
+    The copies go to `cubins/` in the folder `into`; where that is None, to `cubins/` beside the file `run`.
     """
     for sha256 in {record["subject"].get("cubin_sha256") for record in read_records(run)} - {None}:
         target = cubin_path(into or run.parent, sha256)

@@ -1,4 +1,4 @@
-"""Measures the time and memory of predictions, each in a fresh process, and where the time of one goes."""
+"""Measures the time and memory of predictions, each in a fresh process, and the time of each step of one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from gemmsim.support.errors import GemmsimError
 
-GOAL_SECONDS, GOAL_MB = 5.0, 1000.0  # for any rung, with warm caches, on two cores
+GOAL_SECONDS, GOAL_MB = 5.0, 1000.0  # most for predicting any kernel of the ladder, with warm caches, on two cores
 STEPS_MODULE = f"{__package__}.steps"
 
 
@@ -36,7 +36,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What the process that predicted one rung at one size, M = N = K, took."""
+    """What one prediction took, of a kernel of the ladder at M = N = K = size; a cell of the table."""
 
     kernel: str
     size: int
@@ -56,8 +56,8 @@ class Profile:
 def measured(command: Sequence[str], limit_s: float) -> Run:
     """Run a command, which is ended after `limit_s` seconds, and return what it took.
 
-    That needs wait4, which Windows lacks. Linux counts the memory that this process has when it starts the command as
-    the command's, so `peak_mb` is never less than that.
+    This needs wait4, which Windows lacks. Linux counts the memory that this process has when it starts the command as
+    the command's, so `peak_mb` is never less than this process's memory.
     """
     with tempfile.TemporaryFile() as errors:
         begin = time.perf_counter()
@@ -95,7 +95,7 @@ def quickest(command: Sequence[str], rounds: int, limit_s: float) -> Run:
 
 
 def analyze_command(kernel: str, size: int, gpu: str) -> list[str]:
-    """Return the command line that predicts a rung at M = N = K = size."""
+    """Return the command line that predicts a kernel of the ladder at M = N = K = size."""
     return [sys.executable, "-m", "gemmsim", "analyze", "--kernel", kernel, "--size", str(size), "--gpu", gpu]
 
 
@@ -107,9 +107,9 @@ def table(
     limit_s: float,
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[Cell]:
-    """Predict all rungs at all sizes, and return what that took.
+    """Predict each of `kernels` at each of `sizes`, and return the time and memory of each prediction.
 
-    Before that, each rung is predicted once at the smallest size, to fill all caches.
+    Before that, each kernel is predicted once at the smallest size, to fill all caches.
     """
     cells = []
     for kernel in kernels:
@@ -122,9 +122,9 @@ def table(
 
 
 def profile(kernel: str, size: int, gpu: str, rounds: int) -> Profile:
-    """Predict a rung `rounds` times, each time in a fresh process; return the steps that took the least CPU time.
+    """Predict a kernel `rounds` times, each in a fresh process; return the steps of the run with the least CPU time.
 
-    One more prediction comes before these to fill all caches, and does not count.
+    One more prediction is made first, to fill all caches, and does not count.
     """
     command = [sys.executable, "-m", STEPS_MODULE, kernel, str(size), gpu]
     found = []

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-# The functions that `api.analyze` calls, by their names there, and the names of the steps.
+# The functions that `api.analyze` calls, by their names in that module, and the names of the steps.
 CALLS = {
     "compile_kernel": "find the compiled kernel, decode it",
     "plan": "load the executor, execute probes and choose blocks",
@@ -23,11 +23,11 @@ CALLS = {
 
 
 class Steps:
-    """CPU seconds by step. Where a step calls another one, that time counts for the other."""
+    """Collects the CPU seconds of each step. Where a step calls another one, the called step's time is its own."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
-        self._last = 0.0  # CPU time of the process: all before now is the first step's
+        self._last = 0.0  # CPU time of the process at the last call of `done`: all before now belongs to the first step
 
     def done(self, name: str) -> None:
         """Count the CPU time since the last call of `done` for the step `name`."""
@@ -52,7 +52,7 @@ class Steps:
 
 
 def main(kernel: str, size: int, gpu: str) -> None:
-    """Predict a rung of the ladder and print its steps."""
+    """Predict a kernel of the ladder, and print the prediction's steps with their CPU seconds."""
     steps = Steps()
     steps.done("start Python")
     import numpy  # noqa: F401
