@@ -1,4 +1,4 @@
-"""Compares the C that the simulated kernel computed with NumPy in float64."""
+"""Compares the C that the simulated kernel computed with a reference that NumPy computes in float64."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _AT_ONCE = 1024  # elements whose magnitudes are computed in one step
 def verify(run: Execution, launch: Launch, check: GemmCheck | None) -> Verification:
     """Compare every element of C that was stored with alpha * A @ B + beta * C in float64.
 
-    Where the check says so, a bias is added and max(0, ...) is taken of the sum.
+    Where `check` says so, the reference adds a bias, and takes max(0, ...) of the sum.
 
     The error allowed is the a-priori bound of a K-term sum, (K + 3) u sum|a b| (Higham, "Accuracy and Stability of
     Numerical Algorithms", section 3.1, u the unit roundoff of C's type), element by element. Where A and B are rounded
@@ -61,7 +61,7 @@ def verify(run: Execution, launch: Launch, check: GemmCheck | None) -> Verificat
 
 
 class _Operand:
-    """An argument's array. A part becomes float64 when it is read, so that a large array is never copied whole."""
+    """The array of one argument. A part becomes float64 when it is read, so no large array is copied whole."""
 
     def __init__(self, argument: Argument) -> None:
         self.dtype = argument.dtype
@@ -84,9 +84,10 @@ def _compare(
     check: GemmCheck,
     dtype: str,
 ) -> tuple[float, float, bool]:
-    """(largest absolute error, largest |reference|, whether all errors are inside the bound) over the stored elements.
+    """Return (largest absolute error, largest |reference|, whether all errors are inside the bound) of stored elements.
 
-    Only rows with stored elements are computed, and of a group of rows only the columns in which any of them stored.
+    The reference is computed only for rows with stored elements, and for a group of rows only in the columns in which
+    any of these rows has a stored element.
     """
     rows = np.flatnonzero(stored.any(axis=1))
     worst = scale = 0.0
@@ -105,8 +106,8 @@ def _compare(
         expected = np.maximum(expected, 0) if check.relu else expected
         error = np.where(stored[at], np.abs(after[at].astype(np.float64) - expected), 0)
         allowed = partial(_allowed, check=check, k=k, roundoff=DTYPES[dtype].unit_roundoff)
-        # sum|a b| is no less than |sum a b|, which is at hand and suffices for most elements. The magnitude of these is
-        # not computed.
+        # sum|a b| is no less than |sum a b|, which is at hand and suffices for most elements. Their magnitude is not
+        # computed.
         doubtful = np.nonzero(~(error <= allowed(np.abs(product), terms)))
         if len(doubtful[0]) > product.size // _DOUBTFUL_SHARE:
             magnitude = (np.abs(rows_a) @ np.abs(columns_b))[doubtful]
@@ -120,17 +121,17 @@ def _compare(
 def _allowed(
     magnitude: NDArray[np.float64], terms: NDArray[np.float64], check: GemmCheck, k: int, roundoff: float
 ) -> NDArray[np.float64]:
-    """The error allowed for each element, as an array of the shape of `magnitude`.
+    """Return the error allowed for each element, as an array of the shape of `magnitude`.
 
     magnitude  sum of |a b| over an element's products
-    terms      sum of the absolute values of what is added to them, beta * C and the bias
+    terms      |beta * C| + |bias|, the terms that are added to the products
     """
     scaled, rounded = abs(check.alpha) * magnitude, (1 + check.operand_roundoff) ** 2
     return (k + 3) * roundoff * (rounded * scaled + terms) + (rounded - 1) * scaled
 
 
 def _magnitude(a: NDArray[np.float64], b: NDArray[np.float64], row: NDArray, column: NDArray) -> NDArray[np.float64]:
-    """The sum of |a b| for each element (row[i], column[i]) of the product, float64 [len(row)]."""
+    """Return the sum of |a b| for each element (row[i], column[i]) of the product, float64 [len(row)]."""
     parts = [
         np.einsum("ij,ji->i", np.abs(a[row[i : i + _AT_ONCE]]), np.abs(b[:, column[i : i + _AT_ONCE]]))
         for i in range(0, len(row), _AT_ONCE)

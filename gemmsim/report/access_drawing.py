@@ -15,7 +15,7 @@ def draw(sample: AccessSample, arrays: tuple[ArrayArgument, ...] = (), worst: bo
     """Draw one access of a sample below a heading, in lines of at most 74 columns.
 
     arrays  the launch's arrays, so that elements can be named
-    worst   whether it is the sample's worst access, else its most frequent one
+    worst   whether to draw the sample's worst access; else its most frequent one is drawn
     """
     access = sample.worst if worst else sample.representative
     active = sum(address is not None for address in access.addresses)
@@ -34,7 +34,7 @@ def _of(count: int, word: str) -> str:
 
 
 def _sectors(access: WarpAccess, arrays: dict[int, ArrayArgument]) -> list[str]:
-    """A row for each sector, which shows the lanes that touch it and the elements that lie there."""
+    """Return a line for each sector, which shows the lanes that touch it and the array elements that lie in it."""
     array = arrays.get(access.argument) if access.argument is not None else None
     rows = []
     for number, address in enumerate(access.sector_addresses):
@@ -57,7 +57,7 @@ def _elements(access: WarpAccess, array: ArrayArgument | None, lanes: list[int])
 
 
 def _banks(sample: AccessSample, access: WarpAccess) -> list[str]:
-    """A row for each wavefront, with a column for each bank: the lane that it serves, ** where several share a word."""
+    """Return a line for each wavefront, with a column for each bank: the lane served, ** where several share a word."""
     words = max(1, sample.width_bytes // _WORD_BYTES)
     rows = []
     for number in sorted({wavefront for wavefront in access.wavefront if wavefront >= 0}):

@@ -1,4 +1,4 @@
-"""Renders the findings of the sanitizer as text and as plain data."""
+"""Renders the findings of the sanitizer as text, JSON, and dicts and lists."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ FATAL = frozenset({Defect.OUT_OF_BOUNDS, Defect.MISALIGNED, Defect.FAULT})
 
 
 def fatal(outcome: Sanitized) -> bool:
-    """Whether the launch would fail on a GPU before its end."""
+    """Tell whether the sanitized launch would fail on a GPU before its end."""
     return outcome.stopped or any(finding.defect in FATAL for finding in outcome.findings)
 
 
 def shown_path(file: str) -> str:
-    """The path of a source file as reports show it: relative to the working directory where it lies below that."""
+    """Return a source file's path as reports show it: relative to the working directory where it lies inside."""
     path = Path(file)
     return os.path.relpath(path) if path.is_absolute() and path.is_relative_to(Path.cwd()) else file
 
 
 def place(site: Site) -> str:
-    """Where a site is: kernels/tiled.py:33, or its offset in the machine code."""
+    """Say where the site of a finding is: kernels/tiled.py:33, or its offset in the machine code."""
     return f"{shown_path(site.line.file)}:{site.line.line}" if site.line else site.where
 
 
 def one_line(finding: Finding) -> str:
-    """A finding in one line: its defect, source lines and threads."""
+    """Render a finding in one line: its defect, source lines and threads."""
     sites = [f"{place(s)} (thread {_dims(s.thread)} {s.does})" for s in (finding.at, finding.other) if s]
     where = f" at {_address(finding)}" if finding.address is not None else ""
     return f"{finding.defect}{where}: {' and '.join(sites)}, block {_dims(finding.block)}, {_times(finding.count)}"
 
 
 def lines(finding: Finding, width: int = WIDTH) -> list[str]:
-    """All that is known of a finding, in lines of at most `width` columns."""
+    """Render all that is known of a finding, in lines of at most `width` columns."""
     head = f"{finding.defect}: {finding.sentence}"
     where = f"block {_dims(finding.block)}, {_times(finding.count)}"
     if finding.address is not None:
@@ -57,7 +57,7 @@ def lines(finding: Finding, width: int = WIDTH) -> list[str]:
 
 
 def summary(outcome: Sanitized) -> str:
-    """One line: which blocks were executed, and how many findings there are."""
+    """Say in one line which blocks were executed, and how many findings there are."""
     n, executed = len(outcome.findings), outcome.blocks
     looked = "every block" if executed == outcome.blocks_total else f"{executed} of {outcome.blocks_total} blocks"
     found = "nothing found" if n == 0 else "1 finding" if n == 1 else f"{n} findings"
@@ -67,18 +67,18 @@ def summary(outcome: Sanitized) -> str:
 
 
 def render(outcome: Sanitized) -> str:
-    """The text of all findings, with the summary in the last line."""
+    """Render all findings as text, with the summary in the last line."""
     blocks = ["\n".join(lines(finding)) for finding in outcome.findings]
     return "\n\n".join([*blocks, summary(outcome)]) + "\n"
 
 
 def render_json(outcome: Sanitized) -> str:
-    """JSON of the findings alone, for a launch that would fail and therefore has no report."""
+    """Render the findings alone as JSON, for a launch that would fail and therefore has no report."""
     return json_text({"sanitizer": as_dict(outcome)})
 
 
 def as_dict(outcome: Sanitized) -> dict[str, Any]:
-    """The value of the key "sanitizer" of a JSON report; its schema describes it."""
+    """Return the value of the key "sanitizer" of a JSON report, which `report.schema.json` describes."""
     return {
         "blocks_executed": outcome.blocks,
         "blocks_total": outcome.blocks_total,

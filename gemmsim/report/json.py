@@ -1,7 +1,7 @@
 """Renders a Report as JSON, by the schema in `report.schema.json`.
 
 A new field is added here and to the schema. Where a field changes its meaning or goes, `SCHEMA_VERSION` and the version
-in the schema are raised, too; a new field leaves them as they are.
+in the schema are raised, too. A new field alone does not raise them.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from gemmsim.support.version import MODEL_VERSION
 
 
 def render(report: Report) -> str:
-    """The report as indented JSON, in which numbers that are unknown or infinite are null."""
+    """Render the report as indented JSON, in which numbers that are unknown or infinite are null."""
     return json_text(as_dict(report))
 
 
 def as_dict(report: Report) -> dict[str, Any]:
-    """The report as nested dicts and lists; `report.schema.json` describes every key."""
+    """Return the report as nested dicts and lists; `report.schema.json` describes every key."""
     evidence = report.evidence
     timing = evidence.timing
     loop, local = k_loop(evidence.program, evidence.executed), local_traffic(evidence)

@@ -1,4 +1,4 @@
-"""Renders what a notebook shows of a report: its verdict and evidence as HTML tables.
+"""Renders the verdict and the evidence of a report as HTML tables, for a notebook.
 
 The HTML has no scripts, which a notebook may block. `Report` calls this module, so the module takes parts of a report
 and does not import `Report`.
@@ -28,7 +28,7 @@ def summary(
     findings: Sequence[str],
     advice: Sequence[Advice],
 ) -> str:
-    """The HTML of one cell's output, in which every text is escaped. The parameters are fields of `Report`."""
+    """Render the HTML of one cell's output, in which every text is escaped. The parameters are fields of `Report`."""
     timing = evidence.timing
     size = problem_size(labels.m, labels.n, labels.k)
     line = evidence.roofline

@@ -1,4 +1,4 @@
-"""Defines `Report`, which has everything that a renderer needs. Renderers read nothing else."""
+"""Defines `Report`, which has everything that a renderer of one launch needs. Renderers read nothing else."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SamplingReport:
 
 @dataclass(frozen=True)
 class Report:
-    """What ran (`labels`, `evidence`), and what was concluded from it.
+    """The report of one launch: what ran (`labels`, `evidence`), and what was concluded from it.
 
     arguments       a text for each argument of the launch: "f32[256,256]", "f32=1.0"
     findings        problems that the executor met (out of bounds, races, ...), one line each

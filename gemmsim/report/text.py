@@ -50,7 +50,7 @@ def render(report: Report) -> str:
 
 
 def _fit(line: str, indent: str) -> list[str]:
-    """Wrap a line that is too long, with its rest indented. The lines of tables are made to fit and pass unchanged."""
+    """Wrap a line that is too long, and indent its rest. The lines of tables are made to fit and stay as they are."""
     if len(indent + line) <= WIDTH:
         return [(indent + line).rstrip()]
     hang = indent + " " * (len(line) - len(line.lstrip()) + 2)
@@ -154,7 +154,7 @@ _SHARED = ("line", "instruction", "requests", "wavefr/req", "wavefronts", "confl
 
 
 def _line_cells(row: LineTraffic) -> tuple[str, ...]:
-    """The cells of the table row of one source line, below the heads _SHARED or _GLOBAL."""
+    """Return the cells of one source line's row in a table whose head is `_SHARED` or `_GLOBAL`."""
     first = (str(row.line.line) if row.line else "?", f"{row.static_count} {row.mnemonic}", number(row.requests))
     wavefronts = number(row.wavefronts)
     if row.space == "shared":
@@ -169,7 +169,7 @@ def _each(total: float, requests: float) -> str:
 
 
 def _counters(report: Report) -> list[str]:
-    """Every counter that is not 0 and that no other section shows, under Nsight Compute's name."""
+    """List every counter that is not 0 and that no other section shows, under Nsight Compute's name."""
     provenance = report.evidence.provenance
     rows = []
     for name, value in report.evidence.counters.items():

@@ -14,8 +14,8 @@ from gemmsim.analysis.studies.launch_summary import LaunchSummary
 class Row:
     """One launch of a group.
 
-    speed_up  time of the row before over this row's time, None for a group's first row
-    why       causes of the difference between these two times
+    speed_up  time of the row before divided by this row's time, None for a group's first row
+    why       causes of the difference between the two rows' times
     """
 
     launch: LaunchSummary
@@ -25,7 +25,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Group:
-    """Rows whose times may be compared: of one GPU, dtype and precision, or of one kernel and dtype on several GPUs."""
+    """Launches whose times may be compared.
+
+    They are of one GPU, dtype and precision, or of one kernel and dtype on several GPUs.
+    """
 
     title: str
     rows: tuple[Row, ...]
@@ -45,7 +48,7 @@ class Comparison:
     """Launches of one problem size.
 
     by_gpu       whether the rows of a group are GPUs; else they are kernels
-    skipped      what could not run
+    skipped      the kernels that could not run, each with its GPU and the reason
     warm_caches  whether L2 held at the start what an identical launch had left in it
     """
 
@@ -59,7 +62,7 @@ class Comparison:
 
     @property
     def size(self) -> str:
-        """The problem size: "M=256 N=256 K=256"."""
+        """The problem size as text: "M=256 N=256 K=256"."""
         return f"M={self.m} N={self.n} K={self.k}"
 
     @property
@@ -79,7 +82,7 @@ def compare_launches(
     by_gpu: bool,
     warm_caches: bool = False,
 ) -> Comparison:
-    """Sort launches into groups. Groups are in the order of their first members, members in the order given."""
+    """Sort launches into groups. Groups are in the order of their first launches, launches in the order given."""
     members: dict[str, list[LaunchSummary]] = {}
     for launch in launches:
         members.setdefault(_kernel_title(launch) if by_gpu else _arithmetic_title(launch), []).append(launch)

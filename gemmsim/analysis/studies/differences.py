@@ -1,9 +1,9 @@
 """Says why one launch takes less time than another. Each rule is a function that returns None where it finds nothing.
 
 A rule looks at the pair from the slower side: what limited that launch, and how much of it the faster launch is spared.
-A unit can be a cause where it was about as busy as the busiest unit of the slower launch. Waiting has a weight in
-proportion to the part of the time in which the busiest unit did not work. The weights only rank the causes; they do not
-predict what each is worth.
+Less work for a unit can be a cause where the unit was about as busy as the busiest unit of the slower launch. Waiting
+has a weight in proportion to the part of the time in which the busiest unit did not work. The weights only rank the
+causes; they do not predict how much time each cause is worth.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Part = tuple[str, Callable[[LaunchSummary], float], str]
 class Quantity:
     """A number that was read from both launches of a pair.
 
-    what           its name
+    what           name of the number
     unit           "" for a count, else "byte", "%", "us", "/us" or "ratio"
     before, after  its value for the pair's `below` and for its `above`
     """
@@ -46,12 +46,12 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One reason for the difference of two times.
+    """One reason why two launches differ in time.
 
     rule       name of the function that found it
-    quantity   what changed
-    detail     the part of it that changed most, None where there is none
-    weight_us  microseconds by which causes are ranked, see the module's first lines
+    quantity   the number that changed
+    detail     the factor of `quantity` that changed most, None where there is none
+    weight_us  microseconds by which causes are ranked: see the module's docstring
     """
 
     rule: str
@@ -88,15 +88,16 @@ class Pair:
         return Quantity(what, unit, read(self.below), read(self.above))
 
     def drop(self, read: Callable[[LaunchSummary], float]) -> float:
-        """ln(slow / fast) of what `read` says, so that the drops of factors add up to the drop of their product.
+        """Return ln(slow / fast), where slow and fast are what `read` returns for the slower and for the faster launch.
 
-        Infinite where `read` says 0 for the faster launch alone, 0 where it says 0 for the slower one.
+        So the drops of factors add up to the drop of their product. The drop is infinite where `read` returns 0 for the
+        faster launch alone, and 0 where it returns 0 for the slower launch.
         """
         slow, fast = read(self.slow), read(self.fast)
         return math.log(slow / fast) if slow > 0 and fast > 0 else math.inf if slow > 0 else 0.0
 
     def spared_us(self, unit: str) -> float:
-        """How many microseconds less the faster launch needs a unit; 0 where that unit did not limit the slower one."""
+        """Return how many microseconds less the faster launch needs a unit; 0 where it did not limit the slower one."""
         slow, fast = self.slow.use(unit), self.fast.use(unit)
         if slow is None or slow.share_pct < NEAR_BUSIEST * self.slow.busiest.share_pct:
             return 0.0
@@ -104,7 +105,7 @@ class Pair:
 
 
 def l1_data(pair: Pair) -> Cause | None:
-    """Finds fewer wavefronts in the data stage of L1 and shared memory; names the space that lost most of them."""
+    """Tell whether the data stage of L1 and shared memory has fewer wavefronts; name the space that lost most."""
     # The lsu pipe is the same stage, of a busy SM instead of the mean of all SMs.
     unit, works = max(((DATA_STAGE, "wavefronts"), (LSU, "instructions")), key=lambda one: pair.spared_us(one[0]))
     space = max(SPACES, key=lambda name: pair.slow.spaces[name].wavefronts - pair.fast.spaces[name].wavefronts)
@@ -121,14 +122,14 @@ def l1_data(pair: Pair) -> Cause | None:
 
 
 def l2(pair: Pair) -> Cause | None:
-    """Finds fewer sectors between L1 and L2, because fewer were asked for, or because more of them were found in L1."""
+    """Tell whether fewer sectors move between L1 and L2: because fewer are asked for, or more are found in L1."""
     asked: Part = ("sectors asked of L1", _l1_sectors, "")
     sent: Part = ("of those sent on", lambda r: 100 * _ratio(_l2_sectors(r), _l1_sectors(r)), "%")
     return _less_work(pair, "l2", (L2, "sectors"), ("L2 sectors", _l2_sectors, ""), asked, sent)
 
 
 def dram(pair: Pair) -> Cause | None:
-    """Finds fewer bytes from and to DRAM, because fewer were asked of L2, or because more of them were found there."""
+    """Tell whether fewer bytes move from and to DRAM: because fewer are asked of L2, or more are found in L2."""
     asked: Part = ("sectors asked of L2", _l2_sectors, "")
     sent: Part = ("of those sent on", lambda r: 100 * _ratio(r.dram_sectors, _l2_sectors(r)), "%")
     whole: Part = ("DRAM bytes", lambda r: r.dram_sectors * SECTOR_BYTES, "byte")
@@ -136,7 +137,7 @@ def dram(pair: Pair) -> Cause | None:
 
 
 def issue(pair: Pair) -> Cause | None:
-    """Finds fewer warp instructions. The detail is the kind of instruction of which most went away."""
+    """Tell whether fewer warp instructions issue. The detail is the kind of instruction of which most went away."""
     kinds = pair.slow.kinds
     kind = max(kinds, key=lambda name: kinds[name] - pair.fast.kinds.get(name, 0.0))
     cause = _less_work(pair, "issue", (ISSUE, "instructions"), ("warp instructions", lambda r: r.warp_instructions, ""))
@@ -146,7 +147,7 @@ def issue(pair: Pair) -> Cause | None:
 
 
 def pipe(pair: Pair) -> Cause | None:
-    """Finds fewer instructions for the execution pipe that is spared most time."""
+    """Tell whether the execution pipe that is spared most time executes fewer instructions."""
     units = [use.unit for use in pair.slow.uses if use.unit.endswith(" pipe") and use.unit != LSU]
     unit = max(units, key=pair.spared_us, default=None)
     if unit is None:
@@ -155,7 +156,10 @@ def pipe(pair: Pair) -> Cause | None:
 
 
 def waiting(pair: Pair) -> Cause | None:
-    """Finds less time in one stall reason, weighted by the share of the time in which the busiest unit did not work."""
+    """Tell for which stall reason warps wait less time.
+
+    The weight is that time multiplied by the share of the time in which the busiest unit did not work.
+    """
     reasons = [reason for reason in pair.slow.waits_us if reason not in _NO_CAUSE]
 
     def spared(reason: str) -> float:
@@ -177,10 +181,10 @@ def resident_warps(pair: Pair) -> Cause | None:
 
 
 def idle_sms(pair: Pair) -> Cause | None:
-    """Finds fewer SMs without a block, or without one in the last wave.
+    """Tell whether fewer SMs stand without a block, be it throughout or in the last wave.
 
-    Where the slower launch has a block for each SM and one of the two is a single wave, there is no such cause: that
-    one may be a persistent kernel, which shares out its work itself.
+    Where the slower launch has a block for each SM and either launch is a single wave, there is no such cause: the
+    launch of a single wave may be a persistent kernel, which shares out its work itself.
     """
     slow, fast = pair.slow, pair.fast
     small = slow.blocks < slow.sm_count
@@ -194,7 +198,7 @@ def idle_sms(pair: Pair) -> Cause | None:
 
 
 def launch_overhead(pair: Pair) -> Cause | None:
-    """Finds less time of the launch in which the kernel does not run."""
+    """Tell whether the launch overhead is smaller: the part of the time in which the kernel does not run."""
 
     def overhead(launch: LaunchSummary) -> float:
         return launch.time_us - launch.kernel_us
@@ -221,7 +225,7 @@ RULES: tuple[Callable[[Pair], Cause | None], ...] = (
 def causes(below: LaunchSummary, above: LaunchSummary) -> tuple[Cause, ...]:
     """Say why two launches differ in time: at most CAUSES causes, the largest weight first.
 
-    There are none where both take the same time, or no rule finds anything.
+    There are none where both launches take the same time, or no rule finds a cause.
     """
     pair = Pair(below, above)
     difference = pair.slow.time_us - pair.fast.time_us
@@ -237,11 +241,14 @@ def _changed(quantity: Quantity) -> bool:
 
 
 def _less_work(pair: Pair, rule: str, unit: tuple[str, str], whole: Part, *parts: Part) -> Cause | None:
-    """The cause that a unit has less to do in the faster launch, None where the unit did not limit the slower launch.
+    """Return the cause that a unit has less to do in the faster launch.
 
-    unit   (its name, what it works on); where the launches are of two GPUs, the cause may be a faster unit instead
-    whole  how to read the work that went away
-    parts  how to read the factors of that work, of which the one that fell most is the detail
+    None where the unit did not limit the slower launch. Where the launches are of two GPUs, the cause may be a faster
+    unit instead.
+
+    unit   (name of the unit, what it works on)
+    whole  how to read the unit's work from a launch
+    parts  how to read each factor of that work; the factor that fell most becomes the cause's detail
     """
     name, works = unit
     weight = pair.spared_us(name)
@@ -257,9 +264,9 @@ def _less_work(pair: Pair, rule: str, unit: tuple[str, str], whole: Part, *parts
 
 
 def _rate(pair: Pair, unit: str, works: str) -> Quantity | None:
-    """How much work the unit does in a microsecond, where the faster launch owes more to that than to less work.
+    """Return how much work a unit does in a microsecond, where that gains the faster launch more than less work does.
 
-    None otherwise, and where both launches are of one GPU.
+    Otherwise, and where both launches are of one GPU, the result is None.
     """
     if pair.below.gpu == pair.above.gpu:
         return None
@@ -274,7 +281,7 @@ def _rate(pair: Pair, unit: str, works: str) -> Quantity | None:
 
 
 def _filled(launch: LaunchSummary) -> float:
-    """The share of SMs with work if each took one block a round, over all rounds, from 0 to 1.
+    """Return the share of SMs with work, 0 to 1: the mean over all rounds if each SM took one block a round.
 
     64 blocks on 108 SMs fill 59 %; 109 blocks take two rounds and fill 50 %.
     """

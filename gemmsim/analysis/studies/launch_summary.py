@@ -22,9 +22,9 @@ class Use:
     """How a launch used one unit of the GPU.
 
     unit       its name, as in `Utilisation`
-    share_pct  what it did, in percent of its peak
+    share_pct  work of the unit, in percent of its peak
     busy_us    time that this work takes the unit at its peak
-    work       how much it did, in what the unit counts (see `summarise`)
+    work       how much the unit did: warp instructions, wavefronts or sectors, see `summarise`
     """
 
     unit: str
@@ -34,7 +34,7 @@ class Use:
 
     @property
     def rate_per_us(self) -> float:
-        """How much work the unit can do in a microsecond."""
+        """How much work the unit can do in a microsecond at its peak."""
         return self.work / self.busy_us if self.busy_us else 0.0
 
 
@@ -126,7 +126,7 @@ class LaunchSummary:
 
     @property
     def limited_by(self) -> str:
-        """The bottleneck in few words, for a column of a table: "L2 72%", "40/100 SMs idle", "long_scoreboard"."""
+        """The bottleneck in a few words, for a column of a table: "L2 72%", "40/100 SMs idle", "long_scoreboard"."""
         kind, share = self.bottleneck.kind, self.bottleneck.share_pct
         if kind == "launch":
             return f"launch overhead {share:.0f}%"
@@ -142,7 +142,7 @@ class LaunchSummary:
 def summarise(
     name: str, labels: Labels, dtype: str, evidence: Evidence, bottleneck: Bottleneck, verified: Verification
 ) -> LaunchSummary:
-    """The summary of a launch.
+    """Sum up a launch.
 
     The work of issue slots and pipes is counted in warp instructions, that of the data stage in wavefronts, that of L2
     and DRAM in sectors.
@@ -208,6 +208,6 @@ def _work(evidence: Evidence) -> dict[str, float]:
 
 
 def space_traffic(evidence: Evidence, space: str) -> SpaceTraffic:
-    """Requests, sectors, wavefronts, conflicts and L2 sectors of a memory space, summed over all its instructions."""
+    """Sum up requests, sectors, wavefronts, conflicts and L2 sectors of all instructions that access a memory space."""
     rows = [row for row in evidence.traffic if row.space == space]
     return SpaceTraffic(*(float(sum(getattr(row, one.name) for row in rows)) for one in fields(SpaceTraffic)))

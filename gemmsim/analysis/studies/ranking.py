@@ -9,9 +9,9 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One combination that a sweep tries.
+    """One combination of kernel, tunables, size, dtype and GPU that a sweep tries.
 
-    kernel     name of the rung or of the user's kernel
+    kernel     name of a kernel of gemmsim's ladder, or of the user's kernel
     tunables   name -> value
     m, n, k    problem size, None where the user's kernel was given no size
     dtype      of A and B; "" where the kernel's arguments say it
@@ -34,13 +34,13 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a sweep keeps of a report. The units are in the names.
+    """The numbers that a sweep keeps of the report of one launch. Units are in the names.
 
     time_us       includes the launch overhead
     tflops, percent_of_peak  rate of the 2 m n k operations that a GEMM needs, or of those executed where no size was
                   given; None where no floating-point operations are counted
     limiter       kind of the bottleneck
-    limited_by    the bottleneck in few words
+    limited_by    the bottleneck in a few words
     limiter_text  the bottleneck in a sentence
     blocks        of the grid
     waves         generations of resident blocks
@@ -68,7 +68,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """The outcome of one combination.
+    """The outcome of one combination, a `Point`, of a sweep.
 
     key      identifies request, kernel source, GPU and model (see `sweep.job`)
     reason   why there is no prediction, one line; "" where there is one
@@ -85,9 +85,9 @@ class SweepResult:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """A combination that cannot be launched, which was found without compiling it.
+    """A combination of a sweep that cannot be launched, which was found without compiling it.
 
-    kind    what forbids it
+    kind    name of the rule or limit that forbids the launch
     reason  why it cannot be launched, one line
     """
 
@@ -98,7 +98,7 @@ class Pruned:
 
 @dataclass(frozen=True)
 class Ranking:
-    """The predictions for one size on one GPU, the fastest first."""
+    """The predictions of a sweep for one size on one GPU, the fastest first."""
 
     point: Point  # the fastest combination
     results: tuple[SweepResult, ...]
@@ -116,7 +116,7 @@ class Sweep:
     pruned   combinations that cannot be launched, which was found without compiling them
     refused  combinations that cannot be launched, which was found after compiling them
     failed   combinations that could not be predicted
-    reused   how many results had been kept from earlier sweeps
+    reused   how many results were taken from earlier sweeps instead of being predicted again
     """
 
     axes: tuple[str, ...]
@@ -128,7 +128,7 @@ class Sweep:
 
     @property
     def results(self) -> tuple[SweepResult, ...]:
-        """All predictions, ranking by ranking."""
+        """The results with a prediction, of one `Ranking` after the other."""
         return tuple(result for ranking in self.rankings for result in ranking.results)
 
     @property
@@ -141,12 +141,12 @@ class Sweep:
 
     @property
     def wrong(self) -> tuple[SweepResult, ...]:
-        """The results whose C is wrong."""
+        """The results of launches whose C is wrong."""
         return tuple(one for one in self.results if one.prediction and one.prediction.verified is False)
 
 
 def rank(axes: Sequence[str], results: Sequence[SweepResult], pruned: Sequence[Pruned], reused: int) -> Sweep:
-    """Rank results by time, for each size and GPU; sizes and GPUs keep the order of their first results."""
+    """Rank results by time, for each size and GPU apart. Sizes and GPUs keep the order of their first results."""
     members: dict[tuple[object, ...], list[SweepResult]] = {}
     for result in results:
         if result.prediction is not None:

@@ -25,7 +25,7 @@ class Changes(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What is known of one number of a GPU's description.
+    """The facts known of one number of a GPU's description.
 
     better   which direction makes a launch faster
     changes  what must be run again when the number changes
@@ -121,11 +121,11 @@ RULES: dict[str, Rule] = {
 
 
 def rule_of(key: str) -> Rule:
-    """The rule for a full key such as "l2.size_bytes" or "pipes.alu.latency_cycles".
+    """Return the rule for a full key such as "l2.size_bytes" or "pipes.alu.latency_cycles".
 
     The numbers of the section "peak" are only figures to compare with. All others are looked up in `RULES` by section
-    and name, "pipes.alu.latency_cycles" as "pipes.latency_cycles". A key that is not there ends with "_cycles" or
-    "_us": less is then better, and changes the time alone.
+    and name, "pipes.alu.latency_cycles" as "pipes.latency_cycles". A key that `RULES` lacks must end with "_cycles" or
+    "_us": a smaller number is then better, and changes the time alone.
     """
     section, *_, name = key.split(".")
     if section == "peak":
@@ -135,7 +135,7 @@ def rule_of(key: str) -> Rule:
 
 
 def varied_keys() -> list[str]:
-    """The keys of the numbers of which one direction is better, in the order of `GpuSpec`."""
+    """Return the keys of the numbers of a GPU for which one direction is better, in the order of `GpuSpec`."""
     return [key for key in types() if rule_of(key).better != Better.NEITHER]
 
 
@@ -143,10 +143,10 @@ def varied_keys() -> list[str]:
 class Effect:
     """The effect of making one number of the GPU better.
 
-    key            the full key
-    before, after  the number in its field's own unit; of a list, its first value
+    key            full key of the number, such as "l2.size_bytes"
+    before, after  the number in its field's own unit; where it is a list, the list's first value
     unit           unit in the GPU file; before / unit_factor is in this unit
-    change_pct     by how much the number changed; more than was asked for where it must be a whole number
+    change_pct     percent by which the number changed; more than was asked for where it must be a whole number
     time_us        time of the launch with the better number
     saved_us       time that the better number saves
     saved_pct      saved_us in percent of the time without the change
@@ -167,11 +167,11 @@ class Effect:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """All effects on one launch, the largest saving first.
+    """The effects of all numbers of the GPU on one launch, the largest saving first.
 
     asked_pct  by how many percent each number was made better
     time_us    time of the launch without changes
-    skipped    {key: why it was not tried}
+    skipped    {key of a number: why it was not tried}
     """
 
     labels: Labels
@@ -185,7 +185,7 @@ class Sensitivity:
     def scatter_pct(self) -> float:
         """The largest percentage by which a better number made the launch slower.
 
-        A better number does not do that by itself, but it can make warps issue in another order. A saving that is no
-        larger than this percentage may come from the order, too.
+        A better number does not slow a launch by itself, but it can make warps issue in another order. A saving that is
+        no larger than this percentage may come from the order, too.
         """
         return max(0.0, *(-effect.saved_pct for effect in self.effects))

@@ -1,4 +1,4 @@
-"""Advises what to change. Each rule is one function, which returns None where it has nothing to say."""
+"""Advises what to change. Each rule is one function, which returns None where it has no advice."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOW_OCCUPANCY_PCT = 50.0  # of the warps that an SM can hold
 
 
 def uncoalesced_access(evidence: Evidence) -> Advice | None:
-    """Names the source line that moves most sectors in excess of those that packed accesses would need."""
+    """Advise on the source line that moves most sectors in excess of those that packed accesses would need."""
     rows = [row for row in by_line(evidence) if row.space in ("global", "local") and row.ideal_sectors and row.requests]
     worst = max(rows, key=lambda row: row.sectors - row.ideal_sectors, default=None)
     if worst is None or worst.sectors < WASTED_SECTORS * worst.ideal_sectors:
@@ -43,7 +43,7 @@ def uncoalesced_access(evidence: Evidence) -> Advice | None:
 
 
 def bank_conflicts(evidence: Evidence) -> Advice | None:
-    """Names the source line with most wavefronts of shared memory that only bank conflicts cause."""
+    """Advise on the source line with most wavefronts of shared memory that only bank conflicts cause."""
     rows = [row for row in by_line(evidence) if row.space == "shared" and row.wavefronts]
     worst = max(rows, key=lambda row: row.conflicts, default=None)
     if worst is None or worst.conflicts < CONFLICT_SHARE * worst.wavefronts:
@@ -62,7 +62,7 @@ def bank_conflicts(evidence: Evidence) -> Advice | None:
 
 
 def integer_arithmetic(evidence: Evidence) -> Advice | None:
-    """Advises where integer instructions take a large part of the issue slots."""
+    """Advise a change where integer instructions take a large part of the issue slots."""
     kinds = by_class(evidence)
     share = _share(kinds, MixClass.INTEGER)
     if share < INTEGER_SHARE or not kinds.get(MixClass.FMA):
@@ -77,7 +77,7 @@ def integer_arithmetic(evidence: Evidence) -> Advice | None:
 
 
 def fma_density(evidence: Evidence) -> Advice | None:
-    """Advises where few instructions multiply and add, which limits the rate whatever the memory does."""
+    """Advise a change where few instructions multiply and add, which limits the rate whatever the memory does."""
     kinds = by_class(evidence)
     share = _share(kinds, MixClass.FMA)
     if not share or share >= FMA_SHARE:
@@ -92,7 +92,7 @@ def fma_density(evidence: Evidence) -> Advice | None:
 
 
 def register_tiling(evidence: Evidence) -> Advice | None:
-    """Advises where shared memory is read often for each multiply-add."""
+    """Advise a change where shared memory is read often for each multiply-add."""
     fma = by_class(evidence).get(MixClass.FMA, 0)
     rows = [row for row in by_line(evidence) if row.space == "shared" and row.op == "ld"]
     loads = sum(row.requests for row in rows)
@@ -109,7 +109,7 @@ def register_tiling(evidence: Evidence) -> Advice | None:
 
 
 def low_occupancy(evidence: Evidence) -> Advice | None:
-    """Advises where few warps are resident; says what would admit one more block."""
+    """Advise a change where few warps are resident on an SM; say what would make room for one more block."""
     occupancy = evidence.occupancy
     if occupancy.theoretical_pct >= LOW_OCCUPANCY_PCT:
         return None
@@ -127,7 +127,7 @@ def low_occupancy(evidence: Evidence) -> Advice | None:
 
 
 def tail_wave(evidence: Evidence) -> Advice | None:
-    """Advises where the last wave of blocks leaves SMs idle."""
+    """Advise a change where the last wave of blocks leaves SMs idle."""
     waves = evidence.timing.waves
     if waves <= 1 or waves / math.ceil(waves) >= TAIL_EFFICIENCY:
         return None
@@ -142,7 +142,7 @@ def tail_wave(evidence: Evidence) -> Advice | None:
 
 
 def idle_sms(evidence: Evidence) -> Advice | None:
-    """Advises where there are fewer blocks than SMs."""
+    """Advise a change where there are fewer blocks than SMs."""
     count = evidence.gpu.sm.count
     if evidence.blocks >= count:
         return None
@@ -169,7 +169,7 @@ RULES: tuple[Callable[[Evidence], Advice | None], ...] = (
 
 
 def advise(evidence: Evidence) -> tuple[Advice, ...]:
-    """The advice of all rules, in the order of RULES."""
+    """Return the advice of all rules, in the order of RULES."""
     return tuple(advice for rule in RULES if (advice := rule(evidence)) is not None)
 
 

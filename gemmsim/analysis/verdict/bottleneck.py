@@ -15,10 +15,10 @@ KINDS = {ISSUE: "issue", DATA_STAGE: "l1_data", L2: "l2", DRAM: "dram"}
 def find_bottleneck(evidence: Evidence) -> Bottleneck:
     """Find what holds a launch back. The `kind` of the result is the first of these that applies.
 
-    "launch"      launch overhead takes more than half of the time
-    KINDS, "pipe"  the busiest unit is at least 60 % busy: one of KINDS, or "pipe" for an execution pipe
-    "small_grid"  there are fewer blocks than SMs
-    "latency"     nothing is busy: warps wait
+    "launch"       launch overhead takes more than half of the time
+    KINDS, "pipe"  the busiest unit is at least 60 % busy: its kind in KINDS, or "pipe" for an execution pipe
+    "small_grid"   there are fewer blocks than SMs
+    "latency"      no unit is that busy: warps wait
     """
     timing = evidence.timing
     overhead_pct = 100 * evidence.gpu.launch.overhead_us / timing.duration_us
@@ -39,7 +39,7 @@ def find_bottleneck(evidence: Evidence) -> Bottleneck:
 
 
 def _binding(uses: tuple[Utilisation, ...]) -> Utilisation:
-    """The busiest unit; instead of a pipe, the unit of KINDS that is about as busy, because the pipe waits for it."""
+    """Return the busiest unit. A unit of KINDS about as busy goes before a pipe, because the pipe waits for it."""
     near = [use for use in uses if use.share_pct >= uses[0].share_pct - SAME_PCT]
     return next((use for use in near if use.unit in KINDS), near[0])
 

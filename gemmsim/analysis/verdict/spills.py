@@ -1,6 +1,6 @@
 """Finds the cost of local memory.
 
-It holds spilled registers, and arrays that the compiler could not keep in registers.
+Local memory holds spilled registers, and arrays that the compiler could not keep in registers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SPILL_SHARE = 0.02  # of warp instructions, L1 sectors or L2 sectors; below it t
 class LocalTraffic:
     """Traffic of local memory over the whole launch, and its share of all traffic.
 
-    bytes_a_thread     bytes of local memory of a thread
+    bytes_a_thread     bytes of local memory that each thread has
     loads, stores      warp instructions (LDL, STL), each a request to L1
     sectors            32-byte sectors asked of L1
     l2_sectors         those of them that went on to L2
@@ -37,7 +37,7 @@ class LocalTraffic:
 
 
 def local_traffic(evidence: Evidence) -> LocalTraffic | None:
-    """The local memory traffic of a launch, None where no instruction used local memory."""
+    """Return the local memory traffic of a launch, None where no instruction used local memory."""
     rows = [row for row in evidence.traffic if row.space == "local" and row.requests]
     if not rows:
         return None
@@ -67,7 +67,7 @@ def local_sentence(traffic: LocalTraffic, sector_bytes: int) -> str:
 
 
 def spills(evidence: Evidence) -> Advice | None:
-    """Advises where local memory takes a part of the traffic or of the issue slots."""
+    """Advise a change where local memory takes a part of the traffic or of the issue slots."""
     found = local_traffic(evidence)
     if found is None or max(found.instruction_share, found.l1_share, found.l2_share) < SPILL_SHARE:
         return None

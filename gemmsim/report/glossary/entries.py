@@ -28,19 +28,19 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing explained.
+    """The explanation of one metric, stall reason or term.
 
     name        a metric's full name, a stall reason or a term
     title       a name for people
-    unit        unit of its value, "" for a count and where it has no value
-    definition  what it is
-    formula     how it is calculated, in words
+    unit        unit of the value, "" for a count and where there is no value
+    definition  what the metric, stall reason or term is
+    formula     how the value is calculated, in words
     worked      lines with the formula, in which `<name>` stands for a number of the run: see `values.fill`
     good        which values are good, and which are a reason to act
     fix         what to change where the value is bad
     see         names of other entries
     sources     where to read more
-    aliases     other names under which it is found
+    aliases     other names under which `lookup` finds the entry
     """
 
     name: str
@@ -63,11 +63,11 @@ class Entry:
 
 
 def lookup(name: str) -> Entry:
-    """The entry of a metric, stall reason or term, by its name or an alias.
+    """Find the entry of a metric, stall reason or term by its name or an alias.
 
     Case, a plural s, spaces and hyphens do not matter. A name may be cut short, with or without dots at its end, where
-    only one entry begins so. Raises GemmsimError for an unknown name, naming the nearest, and for a beginning that
-    several entries share, naming them.
+    only one entry begins so. Raises GemmsimError for an unknown name and for a beginning that several entries share.
+    The error names the nearest entries, or those that share the beginning.
     """
     wanted = _plain(name)
     if wanted in _INDEX:
@@ -90,7 +90,7 @@ def of_kind(kind: Kind) -> tuple[Entry, ...]:
 
 
 def _plain(name: str) -> str:
-    """The spelling by which names are compared: `Bank conflicts` and `bank-conflict` become `bank_conflict`.
+    """Return the spelling by which names are compared: `Bank conflicts` and `bank-conflict` become `bank_conflict`.
 
     Metric names, which have double underscores, keep a final s.
     """
@@ -135,7 +135,7 @@ def _metrics() -> dict[str, Entry]:
 
 
 def _stalls() -> dict[str, Entry]:
-    """The entries of the stall reasons and of the metric of each reason, which share their texts."""
+    """Make the entries of the stall reasons and of each reason's metric; reason and metric share their texts."""
     rows = _read("stalls")
     shared = rows.pop("every")
     found = {}

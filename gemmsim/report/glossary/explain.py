@@ -16,7 +16,7 @@ from gemmsim.support.provenance import Provenance
 
 
 def render_text(entry: Entry, report: Report | None = None) -> str:
-    """The entry as ASCII text of at most 80 columns; only a name that is longer makes a longer line."""
+    """Render the entry as ASCII text of at most 80 columns; only a name that is longer makes a longer line."""
     lines = [entry.title] if entry.title == entry.name else [entry.title, f"{INDENT}{entry.name}{_unit(entry)}"]
     sections = [
         ("What it is", [entry.definition]),
@@ -36,7 +36,7 @@ def render_text(entry: Entry, report: Report | None = None) -> str:
 
 
 def render_json(entry: Entry, report: Report | None = None) -> str:
-    """JSON of the entry's fields, and under "run" of the numbers of a launch where there is a report of one."""
+    """Render the entry's fields as JSON; with a report, the key "run" holds the numbers of its launch."""
     fields = asdict(entry)
     del fields["worked"]  # a template; "run" has it filled in
     if report is not None:
@@ -53,7 +53,7 @@ def render_json(entry: Entry, report: Report | None = None) -> str:
 
 
 def render_index() -> str:
-    """A list of all stall reasons and terms, each with the first sentence of what it is."""
+    """List all stall reasons and terms, each with the first sentence of its definition."""
     lines = ["gemmsim explain NAME, of a metric (gemmsim list metrics) or one of these"]
     for kind, heading in ((Kind.STALL, "STALL REASONS"), (Kind.TERM, "TERMS")):
         lines += ["", heading]
@@ -85,9 +85,9 @@ def _numbers(entry: Entry, report: Report) -> list[str]:
 
 
 def _provenance(entry: Entry, report: Report) -> str:
-    """The provenance of an entry's value.
+    """Return the provenance of an entry's value.
 
-    Stall reasons come from the timing model and are no counters; they have the provenance of the cycles.
+    Stall reasons come from the timing model and are no counters, so their provenance is that of the counter of cycles.
     """
     known = report.evidence.provenance
     return str(known.get(entry.value_name, known.get("sm__cycles_active.max", Provenance.MODELLED)))

@@ -17,9 +17,9 @@ _ACCESS = re.compile(r"mem_(global|local|shared)(?:_op_(ld|st|atom|red))?")
 
 
 def places(entry: Entry, report: Report) -> list[str]:
-    """One text for each source line that contributes most to the entry's number, the largest contribution first.
+    """Return one text for each of the source lines that contribute most to the entry's number, the largest first.
 
-    There is none for an entry that belongs to no line.
+    An entry whose number cannot be split by source line has none.
     """
     stalled = _STALLED.search(entry.value_name)
     if stalled:
@@ -29,7 +29,10 @@ def places(entry: Entry, report: Report) -> list[str]:
 
 
 def _waiting(report: Report, reason: int) -> list[str]:
-    """A text for each source line at whose instructions warps waited most for a reason, given as its index."""
+    """Return a text for each source line at which warps waited most for a stall reason.
+
+    `reason` is its index in `STALL_REASONS`.
+    """
     program = report.evidence.program
     held: dict[str, float] = {}
     text: dict[str, str] = {}

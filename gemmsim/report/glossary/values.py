@@ -28,7 +28,7 @@ LIMITERS = {
 
 
 def worked_lines(entry: Entry, values: Mapping[str, Value]) -> list[str]:
-    """The entry's `worked` lines with the numbers of a run, without those that need a number that the run lacks."""
+    """Fill the entry's `worked` lines with the numbers of a run; lines whose numbers the run lacks are left out."""
     return [line for template in entry.worked if (line := fill(template, values)) is not None]
 
 
@@ -37,7 +37,7 @@ def names_in(template: str) -> list[str]:
 
 
 def fill(template: str, values: Mapping[str, Value]) -> str | None:
-    """The template with each `<name>` replaced by its value; None where a value is missing or not a number."""
+    """Replace each `<name>` in a template by its value; return None where a value is missing or not a number."""
     if any(name not in values or values[name] != values[name] for name in names_in(template)):
         return None
     return _PLACE.sub(lambda match: _text(values[match.group(1)]), template)
@@ -48,9 +48,9 @@ def _text(value: Value) -> str:
 
 
 def values_of(report: Report) -> dict[str, Value]:
-    """The values of every counter, by its own name, and of all other numbers of which entries speak.
+    """Return {name: value} of every counter and of all other numbers that entries mention.
 
-    The units of these are in their names or in the entries.
+    A counter has its own name. The unit of every other number is in its name or in the entries.
     """
     evidence = report.evidence
     found: dict[str, Value] = dict(evidence.counters)
@@ -94,7 +94,7 @@ def _flat(thing: Any, prefix: str = "") -> Iterator[tuple[str, Value]]:
 
 
 def _over(a: float, b: float) -> float:
-    """a / b. Where b is 0 the result is NaN, so that lines with it are left out."""
+    """Return a / b. Where b is 0 the result is NaN, so that `worked` lines with it are left out."""
     return a / b if b else math.nan
 
 
@@ -243,7 +243,7 @@ def _roofline(report: Report) -> dict[str, Value]:
 
 
 def _shares(report: Report) -> dict[str, Value]:
-    """How busy units are, in percent of their peak; `data_stage` is a share from 0 to 1."""
+    """Return how busy units are: names ending in `_pct` in percent of the peak, `data_stage` as a share from 0 to 1."""
     uses = {use.unit: use.share_pct for use in utilisations(report.evidence)}
     named = {"data_stage_pct": DATA_STAGE, "issue_pct": ISSUE, "l2_pct": L2, "dram_pct": DRAM}
     found: dict[str, Value] = {name: uses[unit] for name, unit in named.items() if unit in uses}

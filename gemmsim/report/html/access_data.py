@@ -1,4 +1,4 @@
-"""Writes the accesses of a Report in few bytes: rows of numbers that recur (offsets, banks, ...) are stored once."""
+"""Writes the accesses of a Report in few bytes: lists of numbers that recur (offsets, banks, ...) are stored once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemmsim.report.report import Report
 
 
 class Lists:
-    """Distinct rows of numbers. `add` returns the index of a row, which it stores where it is new."""
+    """Distinct lists of numbers. `add` returns the index of a list, and stores the list where it is new."""
 
     def __init__(self) -> None:
         self.rows: list[list[int | None]] = []
@@ -45,10 +45,10 @@ def sample_data(sample: AccessSample, report: Report, lists: Lists) -> dict[str,
 
 
 def _access(access: WarpAccess, arrays: dict[int, ArrayArgument], lists: Lists) -> dict[str, Any]:
-    """One access of a warp, as the page reads it.
+    """Return one access of a warp in the form that the page's script reads.
 
     Addresses and sectors are counted from the lowest address, rounded down to 128 bytes, and elements from the lowest
-    element, so that more rows are equal. None stands for an inactive lane.
+    element, so that more lists are equal. None stands for an inactive lane.
     """
     base = min(address for address in access.addresses if address is not None)
     base -= base % 128
@@ -97,10 +97,10 @@ def block_data(view: BlockView, lists: Lists, with_threads: bool) -> dict[str, A
 
 
 def _thread(access: ThreadAccess, lists: Lists) -> dict[str, Any]:
-    """What the threads of a block access by one instruction, as the page reads it.
+    """Return what the threads of a block access by one instruction, in the form that the page's script reads.
 
     "warps" has an entry for each warp: 0 for one that never made the access, else [lowest element or address,
-    index of a row of `Lists` with the lanes' elements or addresses counted from the lowest, number of executions].
+    index of a list of `Lists` with the lanes' elements or addresses counted from the lowest, number of executions].
     """
     warps: list[Any] = []
     for row, times in zip(access.first.tolist(), access.accesses.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""Collects the data of the HTML page: those of the JSON report, and what the page's drawings need."""
+"""Collects the data of the HTML page: the JSON report, and the data that the page draws."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_LINES = 20_000  # source lines shown of one file
 
 
 class Detail(IntEnum):
-    """How much of the machine code and of the threads goes into the page; each leaves out more than the one before."""
+    """How much of the machine code and of the threads goes into the page; each leaves out more than its predecessor."""
 
     FULL = 0
     EXECUTED_CODE = 1
@@ -33,9 +33,9 @@ class Detail(IntEnum):
 
 
 def page_data(report: Report, detail: Detail = Detail.FULL) -> dict[str, Any]:
-    """What the web page shows, as plain dicts and lists.
+    """Return the data that the web page shows, as plain dicts and lists.
 
-    "report" is what `--format json` prints. "lists" holds rows of numbers, to which "samples" and "block" refer by
+    "report" is what `--format json` prints. "lists" holds lists of numbers, to which "samples" and "block" refer by
     index. `detail` says what of "code" and "block" is left out.
     """
     evidence = report.evidence
@@ -84,7 +84,7 @@ def _shown(costs: tuple[InstructionCost, ...], detail: Detail) -> list[Instructi
 
 
 def _code(cost: InstructionCost) -> list[Any]:
-    """One instruction as a list, without the zeros at its end.
+    """Return one instruction as a list, without the zeros at its end.
 
     The list is [index, text, executed, stall share, stall, requests, sectors, wavefronts, conflicts].
     """
@@ -96,7 +96,7 @@ def _code(cost: InstructionCost) -> list[Any]:
 
 
 def _source(report: Report, costs: tuple[InstructionCost, ...]) -> list[dict[str, Any]]:
-    """An entry for each source file, the one with most stalls first; instructions without a line come last.
+    """Return an entry for each source file, the file with most stalls first; instructions without a line come last.
 
     "text" holds the lines from the first to the last that made code. "lines" holds, for each line that made code, its
     instructions and the sums of their costs.

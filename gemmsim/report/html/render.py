@@ -29,7 +29,7 @@ _SCRIPTS = (
 
 
 def render(report: Report) -> str:
-    """The HTML page of a report, with the most `Detail` that keeps it within `MOST_BYTES`, or else with the least."""
+    """Render a report as an HTML page, with the most `Detail` that keeps it within `MOST_BYTES`, or else the least."""
     for detail in Detail:
         page = _page(report, page_data(report, detail))
         if len(page.encode()) <= MOST_BYTES:

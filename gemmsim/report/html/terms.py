@@ -10,7 +10,10 @@ from gemmsim.report.report import Report
 
 
 def terms(report: Report) -> dict[str, dict[str, Any]]:
-    """Name -> {title, unit, text: pairs (heading, text)} of stall reasons, terms, and the metrics of the report."""
+    """Return {name: {title, unit, text}} of stall reasons, terms, and the metrics of the report.
+
+    The value of "text" is a list of pairs (heading, text).
+    """
     values = values_of(report)
     counters = report.evidence.counters
     return {

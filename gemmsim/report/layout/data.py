@@ -11,12 +11,12 @@ from typing import Any
 
 
 def json_text(data: Any) -> str:
-    """`data` as indented JSON. Numbers that are unknown or infinite become null: JSON has neither NaN nor infinity."""
+    """Render `data` as indented JSON. Numbers that are unknown or infinite become null, as JSON has neither."""
     return json.dumps(plain(data), indent=2, allow_nan=False) + "\n"
 
 
 def plain(value: Any) -> Any:
-    """Turn `value` into what JSON has: null for unknown and infinite numbers, integers for whole numbers."""
+    """Turn `value` into values that JSON has: null for unknown and infinite numbers, integers for whole numbers."""
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -29,7 +29,7 @@ def plain(value: Any) -> Any:
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """CSV with a header and a line for each row. The columns are all keys, in the order in which they first occur.
+    """Render rows as CSV, with a header. The columns are all keys of the rows, in the order in which they first occur.
 
     A cell is empty where its row has no such key, and where the value is None or not finite.
     """

@@ -12,7 +12,7 @@ GAP = "  "  # between the columns of a table
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], align: str, width: int = BODY) -> list[str]:
-    """The lines of a table with aligned columns, none where there are no rows.
+    """Lay out a table with aligned columns; return its lines, none where there are no rows.
 
     align  "<" or ">" for each column
     width  the last column is cut where a line would have more characters
@@ -30,21 +30,21 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], align: str, width:
 
 
 def indented_table(head: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> list[str]:
-    """The lines of `table`, each with `INDENT` before it."""
+    """Lay out a table as `table` does; return its lines, each with `INDENT` before it."""
     return [f"{INDENT}{line}" for line in table(head, rows, align)]
 
 
 def paragraph(text: str) -> list[str]:
-    """`text` wrapped into lines of at most `WIDTH` columns, without indentation."""
+    """Wrap `text` into lines of at most `WIDTH` columns, without indentation."""
     return textwrap.wrap(text, WIDTH)
 
 
 def indented(text: str) -> list[str]:
-    """`text` wrapped and indented; the lines after the first are indented further."""
+    """Wrap and indent `text`; the lines after the first are indented further."""
     return textwrap.wrap(text, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT * 3)
 
 
 def bar(share: float, width: int) -> str:
-    """A bar of hashes, as long as `share` (0 to 1) of `width` columns; at least one where the share is not 0."""
+    """Draw a bar of hashes, as long as `share` (0 to 1) of `width` columns; at least one where the share is not 0."""
     filled = min(width, round(share * width))
     return "#" * max(filled, 1 if share > 0 else 0)

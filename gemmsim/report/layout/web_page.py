@@ -18,12 +18,12 @@ _ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026", 0x202
 
 
 def web_page(package: str, scripts: Sequence[str], texts: Mapping[str, str], data: Any) -> str:
-    """`template.html` of a package with its marks replaced.
+    """Return `template.html` of a package with its marks, such as @TITLE@, replaced.
 
-    package  holds template.html, style.css and the scripts
+    package  name of the package that holds template.html, style.css and the scripts
     scripts  file names, in the order in which they run, inside one function
     texts    mark ("TITLE" for "@TITLE@") -> plain text, which is escaped here
-    data     goes in as JSON
+    data     what the scripts read; embedded as JSON
     """
 
     def text(name: str) -> str:
@@ -39,17 +39,17 @@ def web_page(package: str, scripts: Sequence[str], texts: Mapping[str, str], dat
         "@DATA@": embedded(data),
     }
     page = text("template.html")
-    # The template is split at the marks instead of replacing one after another: the data may hold a mark's text.
+    # The template is split at the marks instead of replacing one after another, since the data may hold a mark's text.
     for mark in pieces:
         page = page.replace(mark, f"\0{mark}\0")
     return "".join(pieces.get(part, part) for part in page.split("\0"))
 
 
 def embedded(data: Any) -> str:
-    """`data` as JSON that can stand inside a script element whatever its strings hold."""
+    """Render `data` as JSON that can stand inside a script element whatever its strings hold."""
     return json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False).translate(_ESCAPES)
 
 
 def _hash(text: str) -> str:
-    """The name by which a Content-Security-Policy permits an inline element with this text."""
+    """Return the name by which a Content-Security-Policy permits an inline element with this text."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -10,7 +10,7 @@ ENGINE_NAMES = {"simpy": "SimPy", "native": "the native engine"}
 
 
 def number(value: float | None) -> str:
-    """Whole numbers with separators, others with four significant digits; unknown and infinite ones in words."""
+    """Write whole numbers with separators, others with four significant digits, unknown and infinite ones in words."""
     if value is None or math.isnan(value):
         return "unknown"
     if math.isinf(value):
@@ -21,7 +21,7 @@ def number(value: float | None) -> str:
 
 
 def duration(us: float) -> str:
-    """A time given in microseconds, with three or four significant digits: 12.3 us, 1.234 ms."""
+    """Write a time given in microseconds, with three or four significant digits: 12.3 us, 1.234 ms."""
     for limit, unit in ((1e6, "s"), (1e3, "ms")):
         if us >= limit:
             return f"{us / limit:.4g} {unit}"
@@ -29,11 +29,11 @@ def duration(us: float) -> str:
 
 
 def problem_size(m: int | None, n: int | None, k: int | None) -> str:
-    """The size as it follows a kernel's name, ", M=256 N=256 K=256"; "" where the launch is not known to be a GEMM."""
+    """Write the size as it follows a kernel's name, ", M=256 N=256 K=256"; return "" where no size is known."""
     return f", M={m} N={n} K={k}" if m else ""
 
 
 def launch_name(labels: Labels) -> str:
-    """The name of a launch: "tiled, M=256 N=256 K=256, tile=32"."""
+    """Return the name of a launch: "tiled, M=256 N=256 K=256, tile=32"."""
     tunables = "".join(f", {key}={value}" for key, value in labels.tunables.items())
     return f"{labels.kernel}{problem_size(labels.m, labels.n, labels.k)}{tunables}"

@@ -1,4 +1,4 @@
-"""Makes what all pictures share: figures without global state, files, a style for grey print and for the colour-blind.
+"""Makes figures and image files for all pictures, without global state, in a style for grey print and the colour-blind.
 
 The colours are those of M. Okabe and K. Ito (Color Universal Design, 2008). No fact is shown by colour alone: each line
 has its own dashes and marker, each bar and cell its number. matplotlib is an optional dependency, so it is imported
@@ -29,7 +29,7 @@ FORMATS = ("png", "svg", "pdf")
 
 
 def new_figure(width_inches: float, height_inches: float) -> Figure:
-    """An empty figure. Raises GemmsimError where matplotlib is not installed."""
+    """Make an empty figure. Raises GemmsimError where matplotlib is not installed."""
     require_matplotlib()
     from matplotlib.figure import Figure
 
@@ -37,7 +37,7 @@ def new_figure(width_inches: float, height_inches: float) -> Figure:
 
 
 def require_matplotlib() -> None:
-    """Raises GemmsimError where matplotlib is not installed."""
+    """Raise GemmsimError where matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -45,7 +45,7 @@ def require_matplotlib() -> None:
 
 
 def figure_format(path: str) -> str:
-    """The format by the end of a file's name: "png" for "a.PNG". Raises GemmsimError for one that is not in FORMATS."""
+    """Return the format that a file's name ends with: "png" for "a.PNG". Raises GemmsimError for one not in FORMATS."""
     suffix = Path(path).suffix.lower().removeprefix(".")
     if suffix not in FORMATS:
         known = ", ".join(f".{name}" for name in FORMATS)
@@ -54,7 +54,7 @@ def figure_format(path: str) -> str:
 
 
 def figure_bytes(figure: Figure, file_format: str) -> bytes:
-    """A file's content. The same figure gives the same bytes. The metadata have the title, for screen readers."""
+    """Render a figure as a file's content, whose metadata have the title. The same figure gives the same bytes."""
     import matplotlib
 
     title = figure.get_label() or "gemmsim"
@@ -76,7 +76,7 @@ def plain(axes: Any) -> None:
 
 
 def heading(figure: Figure, title: str, subtitle: str) -> None:
-    """Put title and subtitle above everything; the figure's label becomes the title in the metadata."""
+    """Put title and subtitle at the top of a figure; its label becomes the title in the metadata of its file."""
     fits = int(figure.get_figwidth() * CHARACTERS_PER_INCH)
     lines = [line for text in (title, subtitle) for line in textwrap.wrap(text, fits)]
     figure.suptitle("\n".join(lines), fontsize=FONT_SIZE + 1, x=0.01, ha="left")
@@ -84,7 +84,7 @@ def heading(figure: Figure, title: str, subtitle: str) -> None:
 
 
 def amount(size_bytes: float) -> str:
-    """A size in words: 4.19 MB."""
+    """Write a size in bytes with its unit: 4.19 MB."""
     for limit, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
         if size_bytes >= limit:
             return f"{size_bytes / limit:.3g} {unit}"

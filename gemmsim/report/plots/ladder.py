@@ -1,4 +1,4 @@
-"""Draws a comparison as bars: how fast each launch is, how much faster than the one before, and what limits it."""
+"""Draws a `Comparison` as bars: how fast each launch is, how much faster than the launch before, what limits it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BARS_SHARE = 0.42  # of the width, for the longest bar; the rest is for the text
 
 
 def ladder_figure(comparison: Comparison) -> Figure:
-    """Draw a part for each group, with a bar for each of its rows. Raises GemmsimError where matplotlib is missing."""
+    """Draw a part for each `Group`, with a bar for each launch. Raises GemmsimError where matplotlib is missing."""
     groups = comparison.groups
     rows = [len(group.rows) for group in groups]
     figure = new_figure(9.0, 0.7 + GROUP_INCHES * len(groups) + BAR_INCHES * sum(rows))

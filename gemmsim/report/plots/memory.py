@@ -107,7 +107,7 @@ def _label(flow: Flow) -> str:
 
 
 def _short(count: float) -> str:
-    """A count in words: 1.31 M, or 32,768."""
+    """Write a count with few digits: 1.31 M, or 32,768."""
     for power, unit in ((12, "T"), (9, "G"), (6, "M")):
         if count >= 10**power:
             return f"{count / 10**power:.3g} {unit}"

@@ -66,7 +66,7 @@ def _verdict(line: Roofline) -> str:
 
 
 def _span(line: Roofline) -> tuple[float, float]:
-    """The smallest and the largest intensity shown: all ridge points and finite intensities, with room around them."""
+    """Return the (smallest, largest) intensity shown: all ridge points and finite intensities lie between them."""
     shown = [level.ridge_flops_per_byte for level in line.levels]
     shown += [level.intensity_flops_per_byte for level in line.levels if math.isfinite(level.intensity_flops_per_byte)]
     return min(shown) / ROOM, max(shown) * ROOM
@@ -90,7 +90,7 @@ def _level(axes: Any, number: int, level: Level, line: Roofline, left: float) ->
 
 
 def _names(axes: Any, line: Roofline) -> None:
-    """Write the levels' names below their points. Points close to one another share a name: "L2, DRAM"."""
+    """Write the memory levels' names below their points. Points close to one another share a name: "L2, DRAM"."""
     near: list[list[Level]] = []
     for level in sorted(line.levels, key=lambda level: level.intensity_flops_per_byte):
         if not math.isfinite(level.intensity_flops_per_byte):

@@ -23,7 +23,7 @@ Reader = Callable[[Point], str]
 
 @dataclass(frozen=True)
 class _Measure:
-    """What a picture of a sweep shows: a unit, and how to read a result's value in that unit."""
+    """The quantity that a picture of a sweep shows: its unit, and how to read its value from a result."""
 
     unit: str
     value: Callable[[SweepResult], float]
@@ -58,9 +58,10 @@ def sweep_scaling_figure(sweep: Sweep) -> Figure:
 
 
 def heat_tables(sweep: Sweep) -> tuple[HeatTable, ...]:
-    """The tables of a sweep, by what varies in it.
+    """Make the tables of a sweep, by how many tunables vary in it.
 
-    Two or more tunables: a table for each size and GPU over the two that vary most, with the best over all others.
+    Two or more tunables: a table for each size and GPU over the two tunables that vary most; each cell has the best
+    result over all other tunables.
     One tunable: one table of that tunable over sizes, GPUs and dtypes. None: one table of sizes over GPUs or dtypes.
     Raises GemmsimError where fewer than two things vary, or nothing was predicted.
     """
@@ -90,7 +91,7 @@ def heat_tables(sweep: Sweep) -> tuple[HeatTable, ...]:
 def _tabulated(
     title: str, columns: tuple[str, Reader], rows: tuple[str, Reader], results: Sequence[SweepResult], measure: _Measure
 ) -> HeatTable:
-    """The table that has, for each pair of a column and a row, the best of the results there.
+    """Make the table that has, for each pair of a column and a row, the best of the results with these labels.
 
     columns, rows  (name of the axis, how to read a point's label on it)
     """
@@ -108,7 +109,7 @@ def _tabulated(
 
 
 def _measure(sweep: Sweep) -> _Measure:
-    """The measure of a sweep: TFLOP/s where every result has them, else microseconds.
+    """Choose what a picture of a sweep shows: TFLOP/s where every result has them, else microseconds.
 
     Raises GemmsimError where nothing was predicted.
     """
@@ -128,5 +129,5 @@ def _size(point: Point) -> str:
 
 
 def _sorted(values: set[str]) -> list[str]:
-    """The texts in alphabetic order, except that numbers in them go by value: "256 on h200", "1024 on h200"."""
+    """Sort texts alphabetically, except that numbers in them go by value: "256 on h200", "1024 on h200"."""
     return sorted(values, key=lambda text: [(0, int(p), "") if p.isdigit() else (1, 0, p) for p in _PARTS.split(text)])

@@ -1,6 +1,6 @@
 """Draws results: heat maps of tables, and curves over problem sizes.
 
-Both take plain data, so that a sweep, a comparison or a notebook can use them.
+The functions take plain data, so that a sweep, a comparison or a notebook can call them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_CELLS = 40  # in a row or a column; digits do not fit into smaller cells
 class HeatTable:
     """A table with a value for each pair of a column (x) and a row (y).
 
-    x_name, y_name      what the columns and the rows are
+    x_name, y_name      what the columns and the rows stand for
     x_labels, y_labels  of each column and row, in order
     cells               [rows][columns], None where there is no result
     unit                of the values
@@ -51,7 +51,7 @@ class HeatTable:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A line of a scaling figure. points: (problem size, value), by ascending size."""
+    """A line of a scaling figure. `points` are (problem size, value), by ascending size."""
 
     name: str
     points: tuple[tuple[float, float], ...]
@@ -60,7 +60,7 @@ class Curve:
 def heat_figure(title: str, subtitle: str, tables: Sequence[HeatTable]) -> Figure:
     """Draw a heat map for each table: cells are coloured by value and show it as a number; the best one is framed.
 
-    Raises GemmsimError for an empty table, for what is too large to read, and where matplotlib is missing.
+    Raises GemmsimError for an empty table, for tables too large to read, and where matplotlib is missing.
     """
     if not tables or any(value is None for value in map(_best_value, tables)):
         raise GemmsimError("no heat map: the table has no results")
@@ -174,7 +174,7 @@ def _digits(value: float) -> str:
 
 
 def _spread(sizes: list[float]) -> list[float]:
-    """The sizes that get a label: each 1/14 or more of the logarithmic axis from the one before, so that none touch."""
+    """Choose the sizes that get a label: each 1/14 or more of the logarithmic axis from the last, so none touch."""
     if len(sizes) < 2:
         return sizes
     apart = (sizes[-1] / sizes[0]) ** (1 / 14)

@@ -17,7 +17,10 @@ _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def render_text(comparison: Comparison) -> str:
-    """A table for each group, then what made the difference from row to row; ASCII, at most 80 columns."""
+    """Render a table for each group, then what made each launch faster or slower than the one in the row above.
+
+    The text is ASCII of at most 80 columns.
+    """
     lines = [f"{comparison.size}: predicted, not measured; caches {_caches(comparison)}"]
     for group in comparison.groups:
         rows = [_cells(row, comparison.by_gpu) for row in group.rows]
@@ -46,7 +49,7 @@ def _caches(comparison: Comparison) -> str:
 
 
 def render_markdown(comparison: Comparison) -> str:
-    """A table for each group, with the reasons in its last column."""
+    """Render a table for each group, with the causes of each difference in time in its last column."""
     lines = [f"{comparison.size}, predicted, not measured; caches {_caches(comparison)}."]
     for group in comparison.groups:
         lines += ["", f"**{_group_title(group)}**", ""]
@@ -84,7 +87,7 @@ def _cells(row: Row, by_gpu: bool) -> tuple[str, ...]:
 
 
 def _reasons(group: Group, by_gpu: bool) -> list[str]:
-    """A paragraph for each row but the first: `coalesced 2.43x: global wavefronts 70.9 G -> 8.9 G (-87%)`."""
+    """Write a paragraph for each row but the first: `coalesced 2.43x: global wavefronts 70.9 G -> 8.9 G (-87%)`."""
     lines = []
     for row in group.rows:
         if row.speed_up is None:

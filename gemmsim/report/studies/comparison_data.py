@@ -13,7 +13,7 @@ SCHEMA_VERSION = 2
 
 
 def as_json(comparison: Comparison) -> str:
-    """The comparison as JSON, by the schema in `comparison.schema.json`."""
+    """Render the comparison as JSON, by the schema in `comparison.schema.json`."""
     data = {
         "schema_version": SCHEMA_VERSION,
         "model_version": MODEL_VERSION,
@@ -45,7 +45,7 @@ def as_json(comparison: Comparison) -> str:
 
 
 def as_csv(comparison: Comparison) -> str:
-    """CSV with a line for each launch, which names the reasons without their numbers."""
+    """Render CSV with a line for each launch, which names the causes of its speed-up without their numbers."""
     rows = [
         {"group": group.title, **_summary(row), "why": "; ".join(cause.quantity.what for cause in row.why)}
         for group in comparison.groups
@@ -55,7 +55,7 @@ def as_csv(comparison: Comparison) -> str:
 
 
 def _summary(row: Row) -> dict[str, Any]:
-    """What JSON and CSV both say of a launch."""
+    """Return the fields of a launch that JSON and CSV have in common."""
     launch = row.launch
     return {
         "name": launch.name,

@@ -19,7 +19,10 @@ BAR = 12  # columns of the longest bar
 
 
 def render_text(found: Sensitivity) -> str:
-    """The numbers that change the time, the largest saving first, then the others; ASCII, at most 80 columns."""
+    """List the numbers of the GPU that change the time, the largest saving first, then the others.
+
+    The text is ASCII of at most 80 columns.
+    """
     launch = f"{launch_name(found.labels)} on {found.gpu}"
     lines = paragraph(f"{launch}: {duration(found.time_us)}, predicted, not measured")
     lines += ["", f"EACH NUMBER {found.asked_pct:g} % BETTER, ALONE"]
@@ -62,7 +65,7 @@ def render_csv(found: Sensitivity) -> str:
 
 
 def render_json(found: Sensitivity) -> str:
-    """The sensitivity as JSON, by the schema in `sensitivity.schema.json`."""
+    """Render the sensitivity as JSON, by the schema in `sensitivity.schema.json`."""
     labels = found.labels
     data = {
         "schema_version": SCHEMA_VERSION,
@@ -83,19 +86,19 @@ def render_json(found: Sensitivity) -> str:
 
 
 def key_in_file(key: str) -> str:
-    """The key as GPU files and --set write it: "l2.size" for "l2.size_bytes"."""
+    """Return the key as GPU files and --set write it: "l2.size" for "l2.size_bytes"."""
     section, _, name = key.rpartition(".")
     return f"{section}.{short(name)}"
 
 
 def _change(effect: Effect) -> tuple[str, str, str, str]:
-    """The cells (from, to, unit, change in percent) of an effect, in the unit of the GPU file."""
+    """Return the cells (from, to, unit, change in percent) of an effect, in the unit of the GPU file."""
     before, after = (f"{value / effect.unit_factor:.5g}" for value in (effect.before, effect.after))
     return before, after, "" if effect.unit == "1" else effect.unit, f"{effect.change_pct:+.0f}%"
 
 
 def _by_section(keys: list[str]) -> list[str]:
-    """The lines that list `keys`, with a paragraph for each section of the GPU file."""
+    """Return the lines that list `keys`, with a paragraph for each section of the GPU file."""
     sections: dict[str, list[str]] = {}
     for key in keys:
         section, _, name = key_in_file(key).partition(".")

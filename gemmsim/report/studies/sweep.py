@@ -19,11 +19,12 @@ MOST_REASONS = 5  # failed combinations that are listed
 
 @dataclass(frozen=True)
 class _Column:
-    """One column of a ranking.
+    """One column of the table that shows a `Ranking`.
 
     head      its heading
-    cell      what it says of a prediction
-    left_out  where a line would be too long, columns are left out in the order of this number; 0: it always stays
+    cell      function that writes the column's entry for a prediction
+    left_out  where a line would be too long, columns are left out in ascending order of this number; a column with 0
+              always stays
     """
 
     head: str
@@ -42,7 +43,10 @@ _COLUMNS = (
 
 
 def render_text(sweep: Sweep, top: int | None) -> str:
-    """The `top` fastest results of each size and GPU (None: all), then what was left out; ASCII, at most 80 columns."""
+    """Render the `top` fastest results of each size and GPU (None: all), then the combinations without a prediction.
+
+    The text is ASCII of at most 80 columns.
+    """
     lines = paragraph(_summary(sweep))
     for ranking in sweep.rankings:
         shown = ranking.results[:top]
@@ -61,7 +65,7 @@ def render_text(sweep: Sweep, top: int | None) -> str:
 
 
 def render_markdown(sweep: Sweep, top: int | None) -> str:
-    """What `render_text` says, in Markdown and with all columns."""
+    """Render what `render_text` does, but in Markdown and with all columns."""
     lines = [_summary(sweep)]
     for ranking in sweep.rankings:
         shown = ranking.results[:top]
@@ -75,12 +79,12 @@ def render_markdown(sweep: Sweep, top: int | None) -> str:
 
 
 def render_csv(sweep: Sweep, top: int | None) -> str:
-    """CSV with a line for every combination and a column for each tunable; those without a prediction come last."""
+    """Render CSV with a line for each combination, those without a prediction last, and a column for each tunable."""
     return csv_text(_rows(sweep))
 
 
 def render_json(sweep: Sweep, top: int | None) -> str:
-    """Every combination as JSON, by the schema in `sweep.schema.json`."""
+    """Render every combination as JSON, by the schema in `sweep.schema.json`."""
     data = {
         "schema_version": SCHEMA_VERSION,
         "model_version": MODEL_VERSION,
@@ -126,7 +130,7 @@ def _title(ranking: Ranking, axes: Sequence[str]) -> str:
 
 
 def _shown_axes(sweep: Sweep, ranking: Ranking) -> list[str]:
-    """The names of those varied tunables that differ among the ranking's results."""
+    """Return the names of the varied tunables whose values differ among the ranking's results."""
     values: dict[str, set[int]] = {}
     for one in ranking.results:
         for name, value in one.point.tunables.items():
@@ -149,7 +153,7 @@ def _cells(
 
 
 def _fitting(axes: Sequence[str], shown: Sequence[SweepResult]) -> tuple[_Column, ...]:
-    """The columns for which a line of 80 characters has room."""
+    """Choose the columns for which a line of 80 characters has room."""
     columns: tuple[_Column, ...] = _COLUMNS
     while True:
         heads = ["99", *axes, "1.00x of", *(column.head for column in columns[:-1])]
@@ -167,7 +171,10 @@ def _fitting(axes: Sequence[str], shown: Sequence[SweepResult]) -> tuple[_Column
 
 
 def _left_out(sweep: Sweep) -> list[tuple[str, list[str]]]:
-    """(heading, entries) of what was left out, failed or has a wrong C: numbers of combinations, and examples."""
+    """Return (heading, entries) for combinations that were left out, that failed, and whose C is wrong.
+
+    The entries are counts of combinations, and examples.
+    """
     found = []
     without = []
     kinds: dict[str, list[Pruned]] = {}
@@ -197,7 +204,7 @@ def _example(point: Point, reason: str) -> str:
 
 
 def _rows(sweep: Sweep) -> list[dict[str, Any]]:
-    """The rows of the CSV file, one for each combination."""
+    """Return the rows of the CSV file, one for each combination."""
     rows = []
     for ranking in sweep.rankings:
         for place, one in enumerate(ranking.results, 1):

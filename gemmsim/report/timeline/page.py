@@ -34,7 +34,7 @@ def _data(report: TimelineReport, window: Window) -> dict[str, Any]:
 
 
 def _warp(report: TimelineReport, stay: WarpStay, window: Window) -> list[Any] | None:
-    """One warp, as [name, sub-partition, first cycle, states, memory]; None where it is not there in the window.
+    """Return a warp as [name, sub-partition, first cycle, states, memory]; None where it has no cycle in the window.
 
     states  (cycles, reason, instruction) of one state after the other, in one flat list
     memory  (begin, cycles, instruction, level) of each memory instruction, in one flat list

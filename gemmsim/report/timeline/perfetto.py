@@ -2,7 +2,8 @@
 
 The format is "Trace Event Format" (Google, 2016), of which Perfetto reads these parts: M names processes and threads, X
 is a slice with a duration (slices of a thread nest), b and e are the ends of an asynchronous slice (these may overlap),
-and C is a counter. The format's times are microseconds. A cycle, which is less than a nanosecond, is shown as one.
+and C is a counter. The format's times are microseconds. A cycle, which is less than a nanosecond, is shown as one
+microsecond.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Event = dict[str, Any]
 
 
 def render(report: TimelineReport, window: Window) -> str:
-    """The JSON of the trace, with an event on each line."""
+    """Render the timeline as the JSON of a trace, with an event on each line."""
     head = {
         "displayTimeUnit": "ns",
         "otherData": {"title": report.title, "scope": report.scope, "clock": "1 us stands for 1 SM cycle"},
@@ -81,7 +82,7 @@ def _said(text: InstructionText) -> dict[str, Any]:
 
 
 def _counters(report: TimelineReport, window: Window) -> Iterator[Event]:
-    """How many memory instructions of each level are under way, at each cycle in which that changes."""
+    """Yield events that count the memory instructions of each level under way, at each cycle where a count changes."""
     flights = np.concatenate([within(stay.memory, window) for stay in report.timeline.warps])
     for level, name in enumerate(LEVELS):
         mine = flights[flights[:, 3] == level]

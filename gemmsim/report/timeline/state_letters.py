@@ -31,5 +31,5 @@ NO_WARP = " "
 
 
 def spoken(reason: str) -> str:
-    """A stall reason in words: "long scoreboard"; "issues" for "selected"."""
+    """Write a stall reason in words: "long scoreboard"; "issues" for "selected"."""
     return "issues" if reason == "selected" else reason.replace("_", " ")

@@ -16,7 +16,7 @@ _SELECTED = STALL_REASONS.index("selected")
 
 
 def render(report: TimelineReport, window: Window, most_warps: int) -> str:
-    """The rows of the first `most_warps` warps, and below them rows that count all warps."""
+    """Render the rows of the first `most_warps` warps, and below them two rows that sum up all warps."""
     step = -(-window.cycles // (WIDTH - LABEL))
     edges = np.append(np.arange(window.first, window.stop, step, dtype=np.int64), window.stop)
     rows = _warp_rows(report, window, edges)
@@ -32,7 +32,7 @@ def render(report: TimelineReport, window: Window, most_warps: int) -> str:
 
 
 def _warp_rows(report: TimelineReport, window: Window, edges: NDArray[np.int64]) -> dict[str, str]:
-    """The row of each warp that is there in the window; a column shows the state that has most of its cycles."""
+    """Return {name: row} of each warp on the SM in the window; a column shows the state with most of its cycles."""
     rows: dict[str, str] = {}
     for stay in report.timeline.warps:
         states = within(stay.states, window)
@@ -63,9 +63,10 @@ def _axis(edges: NDArray[np.int64]) -> list[str]:
 
 
 def _below(report: TimelineReport, window: Window, edges: NDArray[np.int64]) -> list[str]:
-    """Two rows in tenths, and what they mean: how busy issue slots were, how many memory instructions were under way.
+    """Return two rows of digits, in tenths, and a line that explains them.
 
-    The second row is relative to the largest number that were under way in any column of the window.
+    The first row says how busy issue slots were, the second how many memory instructions were under
+    way, relative to the largest number that were under way in any column of the window.
     """
     stays = report.timeline.warps
     cycles = np.diff(edges)

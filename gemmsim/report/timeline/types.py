@@ -1,4 +1,4 @@
-"""Defines `TimelineReport`, which has everything that the renderers of a timeline read."""
+"""Defines `TimelineReport`, which has everything that the renderers of a timeline read, and `Window`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gemmsim.sm.timeline import Timeline, WarpStay
 
 @dataclass(frozen=True, slots=True)
 class InstructionText:
-    """How pictures show a static instruction.
+    """The texts with which pictures of a timeline show a static instruction.
 
     sass    its machine code as text
     line    number of its source line, None where unknown
@@ -35,7 +35,7 @@ class TimelineReport:
     sm_count         number of SMs of the GPU
     blocks_per_sm    how many blocks the busiest SM runs in all
     warps_per_block  warps of one block of the launch
-    instructions     one for each static instruction of the program
+    instructions     one `InstructionText` for each static instruction of the program
     """
 
     labels: Labels
@@ -71,7 +71,7 @@ class TimelineReport:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The cycles [first, stop) that are shown."""
+    """The cycles [first, stop) of a timeline that are shown."""
 
     first: int
     stop: int
@@ -82,7 +82,7 @@ class Window:
 
 
 def within(rows: NDArray[np.int32], window: Window) -> NDArray[np.int32]:
-    """The rows (begin, end, ...) whose intervals overlap the window, with `begin` and `end` cut to it."""
+    """Select the rows (begin, end, ...) whose intervals overlap the window, and cut `begin` and `end` to it."""
     touching = rows[(rows[:, 1] > window.first) & (rows[:, 0] < window.stop)].copy()
     touching[:, 0] = touching[:, 0].clip(window.first)
     touching[:, 1] = touching[:, 1].clip(None, window.stop)
@@ -90,13 +90,13 @@ def within(rows: NDArray[np.int32], window: Window) -> NDArray[np.int32]:
 
 
 def per_column(begin: NDArray[np.int32], end: NDArray[np.int32], edges: NDArray[np.int64]) -> NDArray[np.float64]:
-    """How many cycles of all intervals [begin, end) lie between each edge and the next, float64 [len(edges) - 1]."""
+    """Count the cycles of all intervals [begin, end) between each edge and the next, as float64 [len(edges) - 1]."""
     before = _before(begin, edges) - _before(end, edges)
     return np.diff(before)
 
 
 def _before(points: NDArray[np.int32], edges: NDArray[np.int64]) -> NDArray[np.float64]:
-    """For each edge, the sum of its distances to all points before it."""
+    """Return, for each edge, the sum of its distances to all points before it."""
     ordered = np.sort(points).astype(np.float64)
     sums = np.concatenate([[0.0], np.cumsum(ordered)])
     below = np.searchsorted(ordered, edges)
@@ -104,7 +104,10 @@ def _before(points: NDArray[np.int32], edges: NDArray[np.int64]) -> NDArray[np.f
 
 
 def fitting(report: TimelineReport, window: Window, most_intervals: int) -> Window:
-    """The window, shortened at its end where it has more than `most_intervals` intervals."""
+    """Shorten a window at its end so that at most `most_intervals` intervals (states, memory) begin in it.
+
+    At least one cycle of the window stays.
+    """
     stays = report.timeline.warps
     begins = np.concatenate([within(rows, window)[:, 0] for stay in stays for rows in (stay.states, stay.memory)])
     if len(begins) <= most_intervals:
