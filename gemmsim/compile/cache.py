@@ -1,4 +1,4 @@
-"""Keeps compiled kernels on disk, one file for each.
+"""Keeps the programs of compiled kernels on disk, one file for each.
 
 A file is written under a temporary name and then renamed, so that no process ever reads half of one. Its checksum shows
 whether it is damaged; a damaged file counts as absent.
@@ -22,7 +22,7 @@ _DIGEST_BYTES = 32
 
 
 class CacheWarning(UserWarning):
-    """Warns that the cache cannot be used. The result is right all the same, but it takes longer."""
+    """Warns that the cache cannot be used. Results are right without it, but take longer."""
 
 
 @dataclass(frozen=True, slots=True)

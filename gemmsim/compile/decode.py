@@ -36,7 +36,7 @@ def decode_cubin(
 
     entry      symbol or readable name of the kernel; needed where the cubin holds several
     arch       the architecture that the caller expects ("sm_90"); a cubin for another one is an error
-    abi        "c" or "numba": how array arguments are passed (`Program.abi`); None: the symbol tells
+    abi        "c" or "numba": how array arguments are passed (`Program.abi`); None: the symbol decides it
     name       name to show to people; None: the readable part of the symbol
     toolchain  {tool: version} to record in the program; None: the installed versions
 
@@ -137,7 +137,7 @@ def _instructions(kernel: Kernel, listing: str) -> tuple[Instruction, ...]:
 
 
 def _sources(instructions: tuple[Instruction, ...]) -> dict[str, str]:
-    """Read {file: text} of every file that a source line names and that can be read here."""
+    """Return {file: text} of every file that a source line of `instructions` names and that can be read here."""
     found = {}
     for file in sorted({place.file for instruction in instructions for place in instruction.sources}):
         try:

@@ -30,7 +30,7 @@ _FORMAT_SIZED = 4  # EIFMT_SVAL: a 16-bit size and then so many bytes; an attrib
 
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel of a cubin. Fields that `Program` has, too, are described there.
+    """One kernel of a cubin. `Program` describes the fields that both have.
 
     symbol_index  its number in the cubin's symbol table
     code          its machine code, 16 bytes for each instruction
@@ -55,7 +55,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Cubin:
-    """What a cubin holds.
+    """The content of a cubin.
 
     arch         "sm_90"
     global_data  initial content of all device globals, see `Program.global_data`
@@ -86,7 +86,8 @@ class _Section:
 
 
 def read_cubin(cubin: bytes) -> Cubin:
-    """Parse a cubin. Raises GemmsimError, one line, for anything that is not a whole cubin of sm_75 or later."""
+    """Parse a cubin. Raises GemmsimError, with a message of one line, for data that is not a whole cubin of sm_75 or
+    later."""
     if cubin[:4] != b"\x7fELF":
         raise GemmsimError("not a cubin: the file does not start with the ELF magic number")
     try:
@@ -148,7 +149,7 @@ def _symbols(table: bytes, names: bytes) -> list[_Symbol]:
 
 
 def _global_image(by_name: dict[str, _Section]) -> tuple[dict[int, int], bytes]:
-    """Make an image of all device globals: initialised data, and then zeros.
+    """Make one image of the initial content of all device globals: initialised data, and then zeros.
 
     Returns {section index: the section's byte offset in the image}, and the image.
     """
@@ -214,7 +215,8 @@ def _kernel(
 def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield (attribute, value) of each record of a `.nv.info` section.
 
-    A record has a format and an attribute, and then, as the format says, a size and a value or a value of two bytes.
+    A record has a format and an attribute. Then, as the format says, comes either a size and a value, or a value of two
+    bytes.
     """
     position = 0
     while position < len(data):

@@ -1,4 +1,4 @@
-"""The front door: makes a Program of any kernel source for an architecture, or finds it in the cache."""
+"""Makes a `Program` of any kernel source for an architecture, or finds it in the cache. Callers start here."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from gemmsim.support.errors import GemmsimError
 def compile_kernel(source: KernelSource, arch: str, cache: Cache | None) -> Program:
     """Return the program that `source` makes for an architecture such as "sm_90".
 
-    It is looked for in `cache` (None: always compile) and among the programs that ship with the package, and compiled
-    and decoded only where neither has it. Where it is found, neither numba nor CUDA libraries nor the user's module are
-    imported.
-    Raises GemmsimError, one line, for whatever the source, the architecture or the installation makes impossible.
+    The program is looked for in `cache` (None: always compile) and among the programs that ship with the package. The
+    source is compiled and decoded only where neither has it. Where the program is found, neither numba nor CUDA
+    libraries nor the user's module are imported.
+    Raises GemmsimError, with a message of one line, where the source, the architecture or the installation does not
+    allow it.
     """
     if not re.fullmatch(r"sm_\d+", arch):
         raise GemmsimError(f"'{arch}' is no architecture: write sm_80, sm_90, ...")
@@ -42,9 +43,9 @@ def compile_kernel(source: KernelSource, arch: str, cache: Cache | None) -> Prog
 
 @lru_cache(4)
 def _cached(cache: Cache, key: str) -> Program:
-    """Return the program under this key in `cache`; the last few stay in memory.
+    """Return the program under this key in `cache`. The last few programs stay in memory.
 
-    Raises KeyError where there is none. An exception is not kept in memory, so the next call looks again.
+    Raises KeyError where the cache has none. A failure is not kept in memory, so the next call looks again.
     """
     program = cache.load(key)
     if program is None:

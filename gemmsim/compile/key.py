@@ -1,4 +1,4 @@
-"""Makes the cache key of a kernel: a hash of everything that can change its `Program`, none of which is imported."""
+"""Makes the cache key of a kernel: a hash of everything that can change its `Program`. None of it is imported."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def cache_key(source: KernelSource, arch: str, versions: dict[str, str]) -> str:
 def shipped_key(source: PythonKernel, arch: str) -> str:
     """Return the key of a kernel that ships compiled, which depends neither on the tools nor on the kernel's folder.
 
-    The tools need not count: a test compiles the shipped programs again and compares them.
+    The tools need not enter the key: a test compiles the shipped programs again and compares them.
     """
     return shipped_keys(source, (arch,))[arch]
 
@@ -71,7 +71,8 @@ def shipped_keys(source: PythonKernel, archs: Iterable[str]) -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def _decoder() -> str:
-    """Hash the files that turn a cubin into a `Program`: after a change in them, older results must not be found."""
+    """Hash the source files of gemmsim that turn a cubin into a `Program`: after a change in them, the cache must not
+    give older programs."""
     folder = Path(__file__).resolve().parent
     names = ("program.py", "parse.py", "blocks.py", "opcodes.py", "opcodes.toml", "serialize.py")
     isa = [folder.parent / "isa" / name for name in names]
@@ -90,7 +91,7 @@ def _contents(files: set[Path], folder: Path) -> dict[str, str]:
 
 
 def _python_files(path: Path) -> set[Path]:
-    """Return the file, and the files of its folder that it imports, directly or not."""
+    """Return the Python file `path`, and the files of its folder that it imports, directly or not."""
     found: set[Path] = set()
     waiting = [path]
     while waiting:

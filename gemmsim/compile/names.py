@@ -1,4 +1,5 @@
-"""Makes readable kernel names: `sgemm` of `_Z5sgemmILi32EEvPKfPfi`, `tiled` of numba's `_ZN7kernels5tiledB2v1B...`."""
+"""Makes readable kernel names from symbols: `sgemm` of `_Z5sgemmILi32EEvPKfPfi`, `tiled` of numba's
+`_ZN7kernels5tiledB2v1B...`."""
 
 from __future__ import annotations
 

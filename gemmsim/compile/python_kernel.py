@@ -136,7 +136,8 @@ def _load(source: PythonKernel) -> ModuleType:
 
 
 def _run(source: PythonKernel) -> ModuleType:
-    """Load the file as a new module each time: numba keeps a device function's code for the first architecture only."""
+    """Load the file of `source` as a new module at each call: numba keeps the code of a device function for the first
+    architecture only."""
     folder = str(source.path.parent)
     if source.module is not None:
         spec = importlib.util.find_spec(source.module)

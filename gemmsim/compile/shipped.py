@@ -1,4 +1,5 @@
-"""Finds the programs that ship with the package, for machines without a compiler, in the kernels' folder `programs`.
+"""Finds the compiled programs that ship with the package for machines without a compiler, in the kernels' folder
+`programs`.
 
 `index.json` there says which file holds the program of which key, and with which tools all were made. A changed kernel
 has another key (`key.shipped_key`), so that the program of its former text is never used.
@@ -47,10 +48,11 @@ def read_index(folder: Path) -> Index:
 
 
 def shipped_program(source: KernelSource, arch: str, installed: dict[str, str]) -> Program | None:
-    """Return the program that compiling `source` would give; None where it did not ship or other tools are installed.
+    """Return the program that compiling `source` would give; None where the package has none or other tools are
+    installed.
 
-    installed  {tool: version} of the tools here. Where they can compile but are of other versions than the index names,
-               their own result is wanted; where tools are missing, the shipped program is.
+    installed  {tool: version} of the tools here. Where they can compile but have other versions than the index
+               names, their own result is wanted. Where tools are missing, the shipped program is wanted.
 
     Raises GemmsimError, with the compiler's reason, for a kernel that it refused when the programs were made.
     """
@@ -76,7 +78,8 @@ def can_compile(installed: dict[str, str]) -> bool:
 
 
 def _sources(program: Program, folder: Path) -> dict[str, str]:
-    """Read {file: text} of the files that source lines name from the kernels' folder; the key assures that they fit."""
+    """Read {file: text} of the files that source lines name from the kernels' folder; the key ensures that they are the
+    files that were compiled."""
     names = sorted({place.file for one in program.instructions for place in one.sources})
     found = {name: folder / Path(name).name for name in names}
     return {name: path.read_text(encoding="utf-8") for name, path in found.items() if path.is_file()}

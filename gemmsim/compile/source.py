@@ -1,4 +1,4 @@
-"""Describes what can be compiled as plain data, for which neither numba nor the user's module is imported."""
+"""Describes kernel sources as plain data, without importing numba or the user's module."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class PtxKernel:
     """A kernel in PTX.
 
     entry  symbol or readable name of the kernel; None where there is only one
-    abi    "c" or "numba", see `Program.abi`; None: the kernel's name tells
+    abi    "c" or "numba", see `Program.abi`; None: the kernel's name decides it
     """
 
     text: str
@@ -112,7 +112,7 @@ def kernel_file(
 ) -> KernelSource:
     """Read the kernel in a file, the suffix of which says what it is: .py, .cu, .ptx or .cubin.
 
-    entry                the kernel's name, as the class of that kind of source takes it
+    entry                the kernel's name: `function` of `PythonKernel`, `entry` of the other classes
     signature, tunables  for .py, see `PythonKernel`
     options              for .cu, see `CudaKernel`
 

@@ -80,12 +80,13 @@ def _from_metadata(package: str) -> str | None:
 
 
 def missing(what: str) -> GemmsimError:
-    """Make the error that says that `what`, a part of the toolchain, is missing."""
+    """Return the error that says that `what`, a part of the toolchain, is missing."""
     return GemmsimError(f"{what} is not installed, so this kernel cannot be compiled or decoded here: {_INSTALL}")
 
 
 def find_nvdisasm() -> Path:
-    """Find the nvdisasm of the wheel or, where that is not installed, on PATH. Raises GemmsimError for none."""
+    """Find the nvdisasm of the wheel or, where that is not installed, on PATH. Raises GemmsimError where neither is
+    there."""
     name = "nvdisasm.exe" if os.name == "nt" else "nvdisasm"
     for path in _files("nvidia-cuda-nvdisasm"):
         if path.name == name and path.is_file():
@@ -108,7 +109,7 @@ def header_folders() -> tuple[Path, ...]:
 
 @cache
 def _files(package: str) -> tuple[Path, ...]:
-    """Return a distribution's files, which are kept: headers are thousands of files, and asked for with each kernel."""
+    """Return a distribution's files. The list is kept: there are thousands of headers, and each kernel needs it."""
     import importlib.metadata
 
     try:

@@ -11,9 +11,9 @@ _JUMPS = (Kind.BRANCH, Kind.INDEXED_BRANCH, Kind.CALL, Kind.RETURN, Kind.EXIT)
 def basic_blocks(instructions: tuple[Instruction, ...]) -> tuple[BasicBlock, ...]:
     """Return the basic blocks in the order of their addresses.
 
-    A call is taken to continue at its target or behind itself, a return behind any call, and an indexed branch without
-    listed targets at any block. BSSY only names the place where threads meet again: it ends no block, but the place
-    that it names begins one.
+    After a call, its target or the instruction behind the call may run; after a return, the instruction behind any
+    call; after an indexed branch without listed targets, any block. BSSY only names the place where threads meet again:
+    it ends no block, but the place that it names begins one.
     """
     if not instructions:
         return ()
@@ -36,7 +36,8 @@ def basic_blocks(instructions: tuple[Instruction, ...]) -> tuple[BasicBlock, ...
 
 
 def _kind(instruction: Instruction) -> Kind:
-    """Return the kind of an instruction: PLAIN for an opcode that the table lacks, as code that is only read may."""
+    """Return the `Kind` of an instruction: PLAIN for an opcode that the table lacks (code that is only decoded may have
+    one)."""
     row = OPCODES.get(instruction.opcode)
     return Kind.PLAIN if row is None else row.kind
 

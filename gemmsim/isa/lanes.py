@@ -1,8 +1,8 @@
-"""Defines the little algebra that opcode semantics are written in: one value in each of a warp's 32 lanes.
+"""Defines `Lanes`, the values on which opcode semantics are written: one value in each of a warp's 32 lanes.
 
 A semantic function (see `gemmsim.isa.semantics`) is plain Python over `Lanes` values, and it runs on two kinds of them.
 The LLVM values of `gemmsim.trace.llvm.lane_operations` turn one call of the function into vector code. The tests have a
-slow readable twin of these on NumPy arrays, and check that both give equal results.
+slow readable class of `Lanes` on NumPy arrays, and check that both kinds give equal results.
 
 Types are "u32", "s32", "u64", "s64", "f32", "f64" and "b" (a truth value). Arithmetic wraps around. `>>` is arithmetic
 on signed types. Comparisons follow the type. Shift amounts must be below the width. Python integers and floats are
@@ -31,25 +31,25 @@ class Lanes(ABC):
 
     @abstractmethod
     def lift(self, value: int | float) -> Lanes:
-        """Return the constant `value` in every lane, with the type of this value."""
+        """Return the constant `value` in every lane, with the type of `self`."""
 
     @abstractmethod
     def invert(self) -> Lanes: ...
 
     @abstractmethod
     def bitcast(self, type_: str) -> Lanes:
-        """Return the same bits, read as another type of the same width."""
+        """Return the bits of these values, read as another type of the same width."""
 
     @abstractmethod
     def convert(self, type_: str) -> Lanes:
-        """Return the same value in another type.
+        """Return these values converted to another type.
 
         Signed integers are extended by their sign and unsigned ones by zeros, or truncated; floats are rounded.
         """
 
     @abstractmethod
     def select(self, yes: Lanes, no: Lanes) -> Lanes:
-        """Return `yes` in the lanes where this truth value holds, else `no`."""
+        """Return `yes` in the lanes where `self`, a truth value, holds, else `no`."""
 
     @abstractmethod
     def fma(self, b: Lanes, c: Lanes) -> Lanes:

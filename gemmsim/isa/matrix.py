@@ -14,9 +14,10 @@ _COLUMNS = 8
 
 @dataclass(frozen=True, slots=True)
 class MatrixMultiply:
-    """C [rows, 8] += A [rows, depth] @ B [depth, 8], computed by one warp.
+    """One matrix multiply-add of one warp: C [rows, 8] += A [rows, depth] @ B [depth, 8].
 
-    precision  of A and B: "tensor_fp16", "tensor_bf16", "tensor_tf32", "tensor_fp64" or "tensor_int8"
+    precision  type of the elements of A and B: "tensor_fp16", "tensor_bf16", "tensor_tf32", "tensor_fp64" or
+               "tensor_int8"
     shape      the modifier that says rows and depth ("16816": 16 rows, 8 columns, depth 16)
     """
 
@@ -27,12 +28,13 @@ class MatrixMultiply:
 
     @property
     def operations(self) -> int:
-        """Arithmetic operations of the warp. A multiply-add counts two."""
+        """The number of arithmetic operations of the warp, in which a multiply-add counts two."""
         return 2 * self.rows * _COLUMNS * self.depth
 
 
 def matrix_multiply(instruction: Instruction) -> MatrixMultiply | None:
-    """Return what `instruction` multiplies; None where it multiplies no matrices, or its shape is not in the table."""
+    """Return the multiplication that `instruction` makes; None where it multiplies no matrices, or its shape is not in
+    the table."""
     row = row_of(instruction)
     found = [modifier for modifier in instruction.modifiers if modifier in row.shapes]
     if len(found) != 1:

@@ -1,6 +1,6 @@
-"""Reads the table of opcodes, `opcodes.toml`, as typed rows: what lowers an opcode, where it issues, what it counts as.
+"""Reads the table of opcodes, `opcodes.toml`, as `Opcode` rows: what lowers an opcode, where it issues, how it counts.
 
-Whatever has to know something about an opcode asks its row. The rows name functions and pipes of other packages by
+Code that must know something about an opcode asks its row. The rows name functions and pipes of other packages by
 text, since this package imports none of them; a test checks that they exist.
 """
 
@@ -57,7 +57,7 @@ class MemoryAccess:
 
     space      memory space of its address; a "generic" address may lie in any of the other spaces
     operation  load, store, atomic with ("atom") or without ("red") a result, or "ldgsts", which copies from global to
-               shared memory; its space is that of its source
+               shared memory; `space` is then that of the source
     """
 
     space: Literal["global", "shared", "local", "generic"]
@@ -76,20 +76,21 @@ class MemoryAccess:
 
 @dataclass(frozen=True, slots=True)
 class Opcode:
-    """A row of the table.
+    """What gemmsim knows of one opcode: a row of the table `opcodes.toml`.
 
     name              "IMAD"
     lowering          "module.function" below `gemmsim.trace.lower`; empty where nothing executes the opcode yet
-    port              what it asks for when it issues (`gemmsim.sm.pipes`); empty where it needs no pipe
-    port_from_sm_100  its port from sm_100 on, where that is another one; else empty
-    mix               class in the instruction mix
+    port              pipe or port that it needs to issue (`gemmsim.sm.pipes`); empty where it needs none
+    port_from_sm_100  its port from sm_100 on, where that differs from `port`; else empty
+    mix               its class in the instruction mix that reports show
     kind              what it does besides computing and accessing memory
     memory            how it accesses memory; None where that is not through L1 or shared memory
     precision         precision of its operations and matrices: "fp32", "tensor_bf16"; empty where none are counted
     operations        arithmetic operations of each thread (Nsight Compute's count); 0 where none are counted
-    slots             issue intervals of its pipe that it occupies; for the tensor pipe, see `gemmsim.sm.pipes`
+    slots             number of issue intervals for which it occupies its pipe; for the tensor pipe, see
+                      `gemmsim.sm.pipes`
     passes_barrier    False where it waits at a barrier at which its pipe's other instructions need not wait; else True
-    half_work         shapes (modifiers) with half the multiply-adds of the whole one, on which `GpuSpec.mma` has times
+    half_work         modifiers of shapes with half the multiply-adds of the shape for which `GpuSpec.mma` has times
     shapes            {modifier: (rows of A, depth)} of a matrix multiplication
     variants          {modifier: the opcode's row with that modifier}, for the modifiers that change something
     """
@@ -110,14 +111,15 @@ class Opcode:
     variants: Mapping[str, Opcode] = field(default_factory=dict)
 
     def modified_by(self, modifiers: Collection[str]) -> Opcode:
-        """Return the opcode's row with these modifiers, of which at most one changes something."""
+        """Return the opcode's row as `modifiers` change it. At most one of them may change something."""
         if not self.variants:
             return self
         return next((self.variants[m] for m in modifiers if m in self.variants), self)
 
 
 def opcode_row(opcode: str, modifiers: Collection[str] = ()) -> Opcode:
-    """Return the row of `opcode`, as `modifiers` change it. Raises GemmsimError for an opcode that the table lacks."""
+    """Return the `Opcode` of the mnemonic `opcode`, as `modifiers` change it. Raises GemmsimError for an opcode that
+    the table lacks."""
     row = OPCODES.get(opcode)
     if row is None:
         hint = nearest(opcode, OPCODES)
@@ -126,7 +128,7 @@ def opcode_row(opcode: str, modifiers: Collection[str] = ()) -> Opcode:
 
 
 def row_of(instruction: Instruction) -> Opcode:
-    """Return the row of an instruction's opcode, as its modifiers change it. Raises the errors of `opcode_row`."""
+    """Return the `Opcode` of an instruction, as its modifiers change it. Raises what `opcode_row` raises."""
     return opcode_row(instruction.opcode, instruction.modifiers)
 
 

@@ -1,7 +1,7 @@
 """Parses the text of a SASS instruction, as nvdisasm prints it, to an `Instruction` with typed operands.
 
 The grammar is what nvdisasm 13 prints for sm_75 to sm_120; the CUDA Binary Utilities documentation names the opcodes,
-but not the operands. Anything else raises `GemmsimError`: an operand is never guessed.
+but not the operands. Text outside this grammar raises `GemmsimError`: an operand is never guessed.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ def branch_labels(instruction: Instruction) -> dict[str, int]:
 def decode_control(encoding: int) -> Control:
     """Return the scheduling bits of a 128-bit encoding.
 
-    They are stall [108:105], yield [109], write barrier [112:110], read barrier [115:113], wait mask [121:116] and
-    reuse [125:122], a layout that has not changed since Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
-    Microbenchmarking", 2018, section 2.1. The yield bit is active low: 0 asks the scheduler to prefer another warp,
+    Their places are stall [108:105], yield [109], write barrier [112:110], read barrier [115:113], wait mask [121:116]
+    and reuse [125:122], a layout that has not changed since Jia et al., "Dissecting the NVIDIA Volta GPU Architecture
+    via Microbenchmarking", 2018, section 2.1. The yield bit is active low: 0 asks the scheduler to prefer another warp,
     which is `yield_hint=True` here. Barrier number 7 means that there is none.
     """
     write, read = encoding >> 110 & 7, encoding >> 113 & 7
@@ -147,9 +147,9 @@ def parse_operand(text: str, encoding: int = 0, labels: Mapping[str, int] | None
 
 @lru_cache(maxsize=1 << 14)
 def _by_text_alone(text: str) -> Operand | None:
-    """Return the operand that `text` stands for; None for labels and floating-point literals, which need more than it.
+    """Return the operand that `text` stands for; None for labels and floating-point literals, which need more.
 
-    A program has few different operands, so they are kept.
+    A program has few different operands, so the results are kept.
     """
     if _INTEGER.fullmatch(text):
         return Operand(OperandKind.IMMEDIATE, value=int(text, 16))
@@ -170,7 +170,7 @@ def _label(label: str, labels: Mapping[str, int]) -> int:
 
 
 def _parse_named(text: str) -> Operand:
-    """Parse an operand that may have a sign, complement or bars: register, predicate, constant, address or special."""
+    """Parse a register, predicate, constant, address or special operand, which may have a sign, complement or bars."""
     body, negate, invert, absolute = text, False, False, False
     if body[:1] == "-":
         body, negate = body[1:], True

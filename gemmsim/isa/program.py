@@ -1,4 +1,4 @@
-"""Holds decoded machine code, which is what the GPU would run, as immutable data.
+"""Defines `Program` and its parts: decoded machine code, which is what the GPU would run, as immutable data.
 
 A `Program` is one kernel of one cubin after decoding: instructions with operands, predicates and the compiler's control
 bits, basic blocks, source lines, and the resources that decide occupancy. It holds no object of the toolchain, so it
@@ -48,7 +48,7 @@ class Operand:
     uniform    ADDRESS, CONSTANT: the uniform register that is added to the base, `ZERO` where there is none
     scale      ADDRESS: factor on the base register (4 of `R3.X4`)
     wide       ADDRESS: whether the base register is a 64-bit pair (`R2.64`)
-    negate, absolute, invert   whether it is printed as `-x`, as `|x|`, and as `~x` or `!p`
+    negate, absolute, invert   whether the operand is printed as `-x`, as `|x|`, and as `~x` or `!p`
     suffix     what follows the name, without the dot and without `reuse`: "64", "H0_H0", "B1", ...
     name       SPECIAL: its name ("SR_TID.X"). ADDRESS: kind of its descriptor ("desc", "gdesc") or empty. CONSTANT:
                "cx" where it is bindless. IMMEDIATE: the literal where it is printed as floating point, and "set" for a
@@ -166,13 +166,13 @@ class Program:
     name, symbol       readable name ("tiled"), and the name in the cubin
     arch               architecture ("sm_90")
     abi                "numba" where an array argument is 5 + 2*ndim words, "c" where it is one pointer
-    registers          registers of a thread, as the driver would report them
-    static_shared_bytes, barriers   shared memory and barriers of a block
-    local_bytes        local memory of a thread: stack and spills
+    registers          number of registers of a thread, as the driver would report it
+    static_shared_bytes, barriers   bytes of shared memory and number of barriers of a block
+    local_bytes        bytes of local memory of a thread: stack and spills
     parameter_base     byte offset of the parameters in constant bank 0
     constants          {bank: initial content} of the other constant banks
     max_threads        most threads of a block, the kernel's launch bound; None where there is none
-    toolchain          {tool: version} of what made it
+    toolchain          {tool: version} of the tools that made the program
     source             {file name: text} of the files that source lines name, where they could be read
     cubin_sha256       hash of the whole cubin
     reserved_shared_bytes  bytes at the bottom of the shared window that the system uses (sm_90 and later: the kernel's

@@ -43,7 +43,7 @@ def programs_to_bytes(programs: Sequence[Program], *, smallest: bool = False) ->
 
 
 def program_from_bytes(data: bytes, arch: str | None = None) -> Program | None:
-    """Read the program for `arch`, or the first one where `arch` is None; None where the data has no such program.
+    """Return the program for `arch` in `data` (None: the first one); None where the data has no such program.
 
     Raises GemmsimError for data that `programs_to_bytes` of this version did not write.
     """

@@ -7,7 +7,7 @@ The annotations of a function are the types of its operands, in the order in whi
 
 The return annotation lists up to three results. The signs `-x`, `|x|`, `~x` and `!p` have been applied to an operand
 before the function gets it. Only the integer `-x` arrives as ~x, because the carry of a + ~b + 1 is part of the result:
-the operand `negations` says how many such ones are still to be added.
+the operand `negations` says how often 1 must still be added.
 
 Sources: the PTX ISA manual for the operations that SASS opcodes implement, the CUDA binary utilities manual for the
 opcode names, and comparison with an H200 (tests/records) where neither says enough.

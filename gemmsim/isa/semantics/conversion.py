@@ -1,4 +1,4 @@
-"""Conversions between integers and floats, and rounding: I2F, F2I, F2F, F2FP, FRND.
+"""Defines conversions between integers and floats, and rounding: I2F, F2I, F2F, F2FP, FRND.
 
 The rounding modes are 0 nearest even, 1 floor, 2 ceiling, 3 truncate, and 4 round to odd, after which a second rounding
 gives what one rounding would.
@@ -39,7 +39,8 @@ def i2f_u32(a: u32) -> f32:
 
 @op
 def i2f_64(a: u64, signed: imm, mode: imm) -> f32:
-    """Convert an integer in any rounding mode. The nearest float32 is at most one step from the one that is wanted."""
+    """Convert a 64-bit integer to float32 in any rounding mode. The nearest float32 is at most one step from the
+    result."""
     negative = signed.ne(0) & (a.bitcast("s64") < 0)
     magnitude = negative.select(a.lift(0) - a, a)
     near = magnitude.convert("f32")
@@ -113,7 +114,7 @@ def f32_to_f64(a: f32) -> f64:
 
 @op
 def frnd(a: f32, mode: imm) -> f32:
-    """Round to an integral value. NaN becomes the canonical NaN."""
+    """FRND: round a float32 to an integral value. NaN becomes the canonical NaN."""
     x = _rounded(a, mode)
     return x.ne(x).select(x.bitcast("u32").lift(0x7FFFFFFF).bitcast("f32"), x)
 

@@ -1,4 +1,4 @@
-"""Double precision: DFMA, DADD, DMUL."""
+"""Defines what double precision opcodes compute: DFMA, DADD, DMUL."""
 
 from __future__ import annotations
 

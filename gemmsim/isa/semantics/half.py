@@ -1,4 +1,5 @@
-"""Packed half precision. Integer arithmetic widens halves to float32, because not every CPU can convert them."""
+"""Defines what packed half precision opcodes compute. Integer arithmetic widens halves to float32, because not every
+CPU can convert them."""
 
 from __future__ import annotations
 
@@ -62,14 +63,15 @@ def _packed(name: str, widen: Callable[[Lanes], Lanes], narrow: Callable[[Lanes]
 
 
 def two_sum(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
-    """Return the rounded sum a + b, and its error: what is to be added for the exact sum (Knuth)."""
+    """Return the rounded sum a + b, and its error: exact sum minus rounded sum (Knuth)."""
     total = a + b
     there = total - a
     return total, (a - (total - there)) + (b - there)
 
 
 def _round_to_odd(total: Lanes, error: Lanes) -> Lanes:
-    """Return total + error as float32: truncated, and with the last bit set where something was lost."""
+    """Return total + error as float32, rounded to odd: truncated, with the last bit set where truncation lost
+    something."""
     near = total.convert("f32")
     bits, back = near.bitcast("u32"), near.convert("f64")
     positive = total.bitcast("s64") >= 0

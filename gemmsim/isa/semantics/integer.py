@@ -1,4 +1,4 @@
-"""Integer arithmetic: IADD3, IMAD, LEA, SHF, IMNMX and friends, scalar and uniform alike."""
+"""Defines what integer opcodes compute (IADD3, IMAD, LEA, SHF, IMNMX and others), in vector and uniform forms."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def iadd64(a: u64, b: u64, c: u64, negations: imm) -> u64:
 
 @op
 def imad(a: u32, b: u32, c: u32, negations: imm) -> u32:
-    """a*b + c. `negations` belongs to c; -(a*b) is lowered as a product with a negated factor."""
+    """IMAD: a*b + c. `negations` belongs to c; -(a*b) is lowered as a product with a negated factor."""
     return a * b + c + negations
 
 
@@ -156,7 +156,8 @@ def amount_of(n: Lanes, wrap: Lanes, width: int) -> Lanes:
 
 @op
 def shf_l(low: u32, n: u32, high: u32, width: imm, wrap: imm, hi: imm) -> u32:
-    """SHF.L. `width`, 32 or 64, is the width of the data, which limits the amount."""
+    """SHF.L: shift the 64-bit value high:low to the left. `width`, 32 or 64, is the width of the data, which limits the
+    amount."""
     narrow, wide = amount_of(n, wrap, 32), amount_of(n, wrap, 64)
     amount = width.eq(32).select(narrow, wide)
     shifted = shift_left(funnel(low, high), amount)

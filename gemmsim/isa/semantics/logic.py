@@ -1,4 +1,4 @@
-"""Bitwise logic and byte permutes: LOP3, PRMT, SEL."""
+"""Defines what bitwise logic, byte permutes and choices compute: LOP3, PRMT, SEL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gives access to the micro-operations of all modules of this package."""
+"""Collects the micro-operations that the modules of this package register."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemmsim.isa.semantics.registry import OPS, Op
 def load() -> dict[str, Op]:
     """Return {name: micro-operation}, sorted by name.
 
-    The order decides the numbers in the compiled executor, which is kept between runs: it must not depend on which of
-    these modules happens to be imported first.
+    The order decides the numbers of micro-operations in the compiled executor, which is kept between runs. So it must
+    not depend on which module happens to be imported first.
     """
     return dict(sorted(OPS.items()))

@@ -1,4 +1,4 @@
-"""Comparisons and predicate logic: ISETP, FSETP, DSETP, PLOP3, P2R, R2P."""
+"""Defines comparisons and predicate logic: ISETP, FSETP, DSETP, PLOP3, P2R, R2P."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _setp(name: str, type_: str, comparison: Callable[[Lanes, Lanes], Lanes]) ->
 def _setp_ex(name: str, type_: str, comparison: Callable[[Lanes, Lanes, Lanes], Lanes]) -> None:
     """Register a comparison with .EX, which compares the high words of 64-bit values.
 
-    In it, `low` is the result of comparing the low words.
+    The operand `low` of the comparison is the result of comparing the low words.
     """
 
     def setp_ex(a, b, p: pred, low: pred, invert: imm, how: imm) -> tuple[pred, pred]:  # type: ignore[no-untyped-def]

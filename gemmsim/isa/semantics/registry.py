@@ -19,7 +19,7 @@ MAX_RESULTS = 3
 
 @dataclass(frozen=True)
 class Op:
-    """One micro-operation: its name, its semantic function, the types it takes and the types it returns."""
+    """One micro-operation on lanes: its name, its semantic function, and the types of its operands and results."""
 
     name: str
     function: Callable[..., Any]

@@ -1,4 +1,5 @@
-"""Single precision: FFMA, FADD, FMUL, FMNMX, FSEL, MUFU. With .FTZ they flush subnormal numbers to zero."""
+"""Defines what single precision opcodes compute: FFMA, FADD, FMUL, FMNMX, FSEL, MUFU. With .FTZ they flush subnormal
+numbers to zero."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ _forms("ffma", 3, lambda a, b, c: a.fma(b, c))
 
 @op
 def saturate(x: f32) -> f32:
-    """Clamp to [0, 1], as the modifier .SAT asks. NaN gives 0."""
+    """Clamp x to [0, 1], as the modifier .SAT asks. NaN gives 0."""
     low = (x > 0).select(x, x.lift(0))
     return (low < 1).select(low, x.lift(1))
 
@@ -122,7 +123,7 @@ def fsel(a: f32, b: f32, p: pred, ftz: imm) -> f32:
 
 @op
 def flush_f32(a: f32) -> f32:
-    """Flush a subnormal number to zero, which lowering puts before comparisons and conversions with .FTZ."""
+    """Flush a subnormal number to zero. Lowering puts this operation before comparisons and conversions with .FTZ."""
     return flush(a)
 
 
