@@ -13,8 +13,8 @@ from gemmsim.isa.program import SourceLine
 from gemmsim.support.version import __version__
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-_ROOT = "%SRCROOT%"  # the usual name of where a repository was checked out
-# Descriptions of what may be wrong with a kernel without anybody having named an expectation.
+_ROOT = "%SRCROOT%"  # the usual name for the folder of a checkout
+# Descriptions of defects of a kernel that are reported even where the user gave no expectation.
 _DEFECTS = {
     "race": "Two threads use the same bytes of shared memory and no barrier lies between.",
     "unwaited copy": "Shared memory is used while an asynchronous copy to it may still be under way.",

@@ -88,8 +88,8 @@ def _ends(cycles: str) -> tuple[int, int]:
 def _window(report: TimelineReport, ends: tuple[int, int] | None, most_intervals: int | None) -> Window:
     """Return the range of cycles to show: from `ends[0]` to before `ends[1]`, or all where `ends` is None.
 
-    most_intervals  how many intervals (stretches of cycles in which a warp does one thing) the output may hold, None
-                    for any number; where there would be more, the range ends sooner, and stderr says where
+    most_intervals  how many intervals (stretches of cycles of one warp's state or memory access) the output may hold,
+                    None for any number; where there would be more, the range ends sooner, and stderr says where
     """
     from gemmsim.report.timeline.types import Window, fitting
 

@@ -5,8 +5,8 @@ Adding a GPU
 1. Copy the preset of its nearest relative in `presets/` to `presets/<name>.toml`; the file's name is the GPU's. Nothing
    is registered anywhere else.
 2. `extends = "sm_90"` takes what depends on the compute capability alone from `presets/arch/sm_90.toml`, which extends
-   `presets/arch/base.toml`, where what all architectures share stands once. A preset may restate any of these. Where
-   the architecture is new, write its file first.
+   `presets/arch/base.toml`, which holds the values that all architectures share. A preset may restate any of these
+   values. Where the architecture is new, write its file first.
 3. Every value is `key = { value = 40, unit = "MiB", source = "...", status = "vendor" }`. The key is a field of
    `spec.py` with or without the unit at its end. Status is
      vendor      NVIDIA says so (name the document);

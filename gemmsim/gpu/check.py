@@ -12,7 +12,7 @@ from gemmsim.gpu.spec import GpuSpec
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.warp import WARP_LANES
 
-MAY_BE_ZERO = (  # beginnings of keys
+MAY_BE_ZERO = (  # keys that begin so may be 0
     "peak.",
     "shared.reserved_bytes_per_block",
     "shared.carveouts_bytes",

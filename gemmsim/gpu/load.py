@@ -19,7 +19,7 @@ from gemmsim.support.errors import GemmsimError, nearest
 
 DEFAULT_GPU = "a100-80gb"
 PRESETS = Path(__file__).parent / "presets"
-MAX_LAYERS = 8  # a longer chain of `extends` is a file that extends itself
+MAX_LAYERS = 8  # a longer chain of `extends` is taken for a file that extends itself
 
 
 @cache
@@ -122,7 +122,7 @@ def _number(value: Value) -> float:
 
 
 def _build(name: str, title: str, arch: str, values: dict[str, Value]) -> GpuSpec:
-    timed = ("issue_interval_cycles", "latency_cycles")  # what a GPU file says of a pipe that the GPU has
+    timed = ("issue_interval_cycles", "latency_cycles")  # a GPU file gives these for every pipe that the GPU has
     pipes_here = {key.split(".")[1] for key in values if key.startswith("pipes.") and key.endswith(timed)} | set(PIPES)
     absent = tuple(f"pipes.{pipe}." for pipe in OPTIONAL_PIPES if pipe not in pipes_here)
     keys = [key for key in types() if not key.startswith(absent)] if absent else list(types())

@@ -226,7 +226,7 @@ class Value:
     source        text that says where the value comes from
     status        "vendor", "measured", "calibrated", "copied" or "estimated" (gemmsim/gpu/__init__.py); "set" by --set
     found_on      the architectures on which the value was found; empty: the one that the file is about
-    records       what a calibrated value was fitted to; empty for others
+    records       names of the measurements that a calibrated value was fitted to; empty for other values
     calibratable  whether a calibration may fit the value
     """
 

@@ -26,7 +26,7 @@ _SUFFIXES = sorted(_FACTORS, key=len, reverse=True)  # longest first: `peak_byte
 
 def dimension(field: str) -> str:
     """Return the dimension of a GPU's field by its name: "bytes" for "size_bytes", "number" where it has no unit."""
-    if re.search(r"bytes_per_(sm|block)$", field):  # a limit of that thing, not a rate
+    if re.search(r"bytes_per_(sm|block)$", field):  # a size for each SM or block, not a rate
         return "bytes"
     return next((suffix for suffix in _SUFFIXES if field.endswith("_" + suffix)), "number")
 

@@ -16,7 +16,7 @@ from gemmsim.trace.types import Argument, Launch
 MAX_ARRAY_BYTES = 8 * 2**30  # a larger array might not fit into the memory of the machine that simulates
 
 NUMPY_DTYPES = {name: np.dtype(dtype.numpy_name) for name, dtype in DTYPES.items()}
-PERIODIC_ABOVE = 1 << 20  # elements of an array; see `Contents`
+PERIODIC_ABOVE = 1 << 20  # in elements of an array; see `Contents`
 
 
 @dataclass(frozen=True, slots=True)

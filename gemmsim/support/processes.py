@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 INTERRUPTED = 130  # exit status after Ctrl-C: 128 + SIGINT
-PATIENCE_S = 5.0  # from an interrupt to the end of the process, see `leave_soon`
+PATIENCE_S = 5.0  # from an interrupt until `leave_soon` ends the process
 
 
 def leave_soon() -> None:

@@ -16,9 +16,9 @@ from types import TracebackType
 from gemmsim.analysis.studies.ranking import Point, Prediction, Status, SweepResult
 from gemmsim.support.errors import GemmsimError
 
-APPLICATION_ID = 0x67656D73  # "gems"
+APPLICATION_ID = 0x67656D73  # marks the file as one of gemmsim: "gems" in ASCII
 SCHEMA_VERSION = 1
-SECONDS_TO_WAIT = 60.0  # for another process that writes
+SECONDS_TO_WAIT = 60.0  # how long to wait while another process writes to the file
 
 _SCHEMA = """
 CREATE TABLE result (

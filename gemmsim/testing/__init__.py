@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 
-_HOMES = {"Analyzer": "launches", "Trace": "trace"}  # all others are in `assertions`
+_HOMES = {"Analyzer": "launches", "Trace": "trace"}  # the other names are in `assertions`
 
 
 def __getattr__(name: str) -> Any:
