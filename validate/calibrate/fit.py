@@ -1,4 +1,4 @@
-"""Fits parameters of the timing model to measured times, and says how well the fit does on cases that it has not seen.
+"""Fits parameters of the timing model to measured times, and says how well the fit predicts cases left out of it.
 
 Each launch is executed and counted once; then the SM model alone predicts its time. The fit minimises the squares of
 the errors in the logarithm of time, with a robust loss (soft L1). Each parameter is fitted as a factor on its value,

@@ -1,4 +1,4 @@
-"""gemmsim-validate measure: compiles cases for another machine, measures them there, or does both at once."""
+"""gemmsim-validate measure: compiles cases into a bundle, measures a bundle on a GPU, or does both at once."""
 
 from __future__ import annotations
 

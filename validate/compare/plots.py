@@ -1,4 +1,4 @@
-"""Draws predicted against measured times, and errors against sizes, with matplotlib (the extra `plot`)."""
+"""Plots predicted against measured times, and errors against sizes, with matplotlib (the extra `plot`)."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ class LadderRow:
     registers       registers of a thread
     shared_bytes    shared memory of a block in bytes
     occupancy_pct   theoretical occupancy in percent
-    time_us         median time of a launch
-    cublas_us       median time of cuBLAS at this size; None where it was not measured
+    time_us         median time of a launch in microseconds
+    cublas_us       median time of cuBLAS at this size in microseconds; None where it was not measured
     product_shares  architecture -> share of multiply-adds among the instructions that the loop over K issues
     """
 

@@ -1,4 +1,4 @@
-"""`python -m validate.measure --bundle FOLDER -o FILE` measures on a machine without gemmsim installed.
+"""`python -m validate.measure --bundle FOLDER -o FILE` measures a bundle on a machine without gemmsim installed.
 
 It imports only light parts of the checkout, numba-cuda and NumPy, but neither click nor SimPy nor a compiler.
 """

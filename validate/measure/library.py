@@ -26,7 +26,7 @@ class Library:
     """
 
     def __init__(self, gpu: Gpu) -> None:
-        """Raises GemmsimError, one line, where none of the bindings is installed."""
+        """Choose the first binding that is installed. Raises GemmsimError, one line, where none is."""
         for module, distribution in BINDINGS.items():
             try:
                 self._module = importlib.import_module(module)

@@ -1,4 +1,4 @@
-"""Reads clocks and the driver's version from NVML. Without NVML, each answer is None, and measuring goes on."""
+"""Reads clocks and the driver's version from NVML. Without NVML, clocks and version are None, and measuring goes on."""
 
 from __future__ import annotations
 

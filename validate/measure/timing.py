@@ -24,7 +24,7 @@ MAX_LAUNCHES = 600
 
 @dataclass(frozen=True)
 class Plan:
-    """How the samples of one series are taken.
+    """Says how the samples of one series of times are taken.
 
     graph  whether the launches of a sample are replayed as a CUDA graph
     """

@@ -1,4 +1,4 @@
-"""`python -m validate.microbench --bundle FOLDER -o RAW` measures on a machine without gemmsim installed."""
+"""`python -m validate.microbench --bundle FOLDER -o RAW` runs a bundle on a machine without gemmsim installed."""
 
 from __future__ import annotations
 

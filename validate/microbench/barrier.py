@@ -1,4 +1,4 @@
-"""Measures what a barrier costs: an SM counts the arriving warps one after another, then lets them go on."""
+"""Measures the cycles that a barrier takes, in which an SM counts the arriving warps one by one, then releases them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def run(bench: Bench, arch: str) -> Raw:
 
 
 def values(raw: Raw) -> list[Found]:
-    """Fit a line through cycles against warps: its slope is one arrival, and its value at no warps is the release."""
+    """Fit a line through cycles against warps: its slope is one arrival, its value at 0 warps the release."""
     warps = np.array([int(count) for count in raw], float)
     slope, rest = np.polyfit(warps, np.array(list(raw.values()), float), 1)
     what = f"barriers of {int(warps.min())} to {int(warps.max())} warps take {rest:.1f} + {slope:.2f} w cycles"

@@ -72,7 +72,7 @@ def gaps(start: np.ndarray, stop: np.ndarray, sm: np.ndarray, warps_per_block: i
 def values(raw: Raw) -> list[Found]:
     """Fit a line through launch times against cycles; return the values of a preset.
 
-    The slope of the line tells the clock, and its value at no cycles the overhead of a launch.
+    The slope of the line tells the SM clock; its value at 0 cycles is the overhead of a launch.
     """
     cycles = np.array([int(count) for count in raw["spin_us"]], float)
     slope, overhead = np.polyfit(cycles, np.array(list(raw["spin_us"].values()), float), 1)

@@ -1,1 +1,1 @@
-"""Measures how long predictions take, how much memory they need, and where their time goes."""
+"""Measures how long predictions take, how much memory they need, and how long each step takes."""

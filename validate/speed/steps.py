@@ -38,7 +38,7 @@ class Steps:
     def timed(self, name: str, before: str, call: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function that does what `call` does and counts its time for the step `name`.
 
-        The time until it is called counts for the step `before`.
+        The CPU time from the last call of `done` until that function is called counts for the step `before`.
         """
 
         def timed(*args: Any, **kwargs: Any) -> Any:
