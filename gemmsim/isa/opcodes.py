@@ -23,7 +23,7 @@ ACCESS_BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "32": 4, "64": 8, "128": 1
 
 
 class MixClass(StrEnum):
-    """Classes of the instruction mix, as reports name them."""
+    """The classes into which reports divide the executed instructions, each by its name there."""
 
     FMA = "multiply-add"
     FLOAT = "other floating point"

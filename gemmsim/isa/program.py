@@ -18,7 +18,7 @@ ZERO = -1
 
 
 class OperandKind(StrEnum):
-    """What an operand names."""
+    """The kinds of things that an operand can name."""
 
     REGISTER = "R"
     UNIFORM_REGISTER = "UR"

@@ -118,9 +118,9 @@ class Executor:
     def probe(self, blocks: Sequence[int]) -> Sketch:
         """Execute `blocks` in order and return a `Sketch` of what they did.
 
-        Only `trace_slice` runs: it computes what the trace depends on, and stores nothing to the arguments' arrays.
-        Where it stops because that does not suffice (`words.STALE`), the whole program runs, in this call and all later
-        ones.
+        Runs `trace_slice`, which computes only what the trace depends on and stores nothing to the arguments' arrays.
+        When sanitizing, and from the first call on in which that does not suffice (`words.STALE`), runs the whole
+        program.
         """
         code = self.trace_slice if self.slice_suffices else self.code
         assert code is not None

@@ -133,8 +133,8 @@ def lea_hi_sx32(a: u32, b: u32, x: pred, shift: imm, negations: imm) -> tuple[u3
 
 
 def _lea_high(pair: Lanes, b: Lanes, x: Lanes, shift: Lanes, negations: Lanes) -> tuple[Lanes, Lanes]:
-    """Bit 0 of `negations` says that the shifted 64-bit value is to be negated, bit 1 that b was negated, and bit 2
-    that the shifted value is to be inverted (the form with .X)."""
+    """Compute LEA.HI. Bit 0 of `negations` says that the shifted 64-bit value is to be negated, bit 1 that b was
+    negated, and bit 2 that the shifted value is to be inverted (the form with .X)."""
     shifted = shift_left(pair, zext(shift))
     negated = (~shifted) + 1
     value = (negations & 1).ne(0).select(negated, (negations & 4).ne(0).select(~shifted, shifted)) >> 32

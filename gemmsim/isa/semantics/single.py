@@ -24,7 +24,7 @@ def canonical(x: Lanes) -> Lanes:
 
 
 def _forms(name: str, types: int, formula: Callable[..., Lanes]) -> None:
-    """Register `name` and `name_ftz`, functions of `types` operands (two or three)."""
+    """Register `formula`, of `types` operands (two or three), as `name` and, flushing subnormals, as `name_ftz`."""
 
     def plain(*args: Lanes) -> Lanes:
         return canonical(formula(*args))
