@@ -21,7 +21,7 @@ def fatal(outcome: Sanitized) -> bool:
 
 
 def shown_path(file: str) -> str:
-    """Return a source file's path as reports show it: relative to the working directory where it lies inside."""
+    """Return a source file's path as reports show it: relative to the working directory if it lies below that."""
     path = Path(file)
     return os.path.relpath(path) if path.is_absolute() and path.is_relative_to(Path.cwd()) else file
 

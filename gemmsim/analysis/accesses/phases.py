@@ -30,7 +30,7 @@ def phases_of(
 
     The trace does not say in which iteration a record was made. Where a warp executes an instruction n times an
     iteration, its record number `occurrence` is taken to belong to iteration (occurrence / n). Where a guard suppressed
-    some of the accesses, the suppressed ones are taken to be those of the last iterations.
+    some of the accesses, the suppressed ones are taken to be the last accesses.
     """
     phase = _phase_numbers(touched.records, loop, iterations)
     last = iterations + 1  # 0 is before the loop

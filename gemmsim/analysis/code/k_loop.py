@@ -50,8 +50,8 @@ def k_loop(program: Program, executed: Sequence[float]) -> KLoop | None:
     executed  warp-level executions of each instruction, parallel to `program.instructions`
 
     Loops nest. The loop over K is the one that reads the tiles of A and B. A loop over the k of one tile may lie inside
-    it, and in a persistent block a loop over the tiles of C lies around it. So the smallest loops that hold
-    both products and reads of global memory are preferred, where there are any. Returns None where no loop computed
+    it, and in a persistent block a loop over the tiles of C lies around it. So the smallest loops that hold both
+    products and reads of global memory are preferred, where there are any. The result is None where none computed
     products.
     """
     products = [class_of(one) is MixClass.FMA for one in program.instructions]

@@ -50,7 +50,7 @@ class Cause:
 
     rule       name of the function that found it
     quantity   the number that changed
-    detail     the factor of `quantity` that changed most, None where there is none
+    detail     the part or factor of `quantity` that changed most, None where there is none
     weight_us  microseconds by which causes are ranked: see the module's docstring
     """
 
@@ -156,9 +156,9 @@ def pipe(pair: Pair) -> Cause | None:
 
 
 def waiting(pair: Pair) -> Cause | None:
-    """Tell for which stall reason warps wait less time.
+    """Tell in which stall reason the warps of the faster launch are spared most time.
 
-    The weight is that time multiplied by the share of the time in which the busiest unit did not work.
+    The weight is the spared time multiplied by the share of the time in which the busiest unit did not work.
     """
     reasons = [reason for reason in pair.slow.waits_us if reason not in _NO_CAUSE]
 

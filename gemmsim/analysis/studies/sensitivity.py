@@ -167,7 +167,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """The effects of all numbers of the GPU on one launch, the largest saving first.
+    """The effects of all numbers that were tried on one launch, the largest saving first.
 
     asked_pct  by how many percent each number was made better
     time_us    time of the launch without changes

@@ -11,7 +11,7 @@ from typing import Any
 
 
 def json_text(data: Any) -> str:
-    """Render `data` as indented JSON. Numbers that are unknown or infinite become null, as JSON has neither."""
+    """Render `data` as indented JSON. NaN and infinite numbers, which JSON does not have, become null."""
     return json.dumps(plain(data), indent=2, allow_nan=False) + "\n"
 
 
@@ -29,9 +29,10 @@ def plain(value: Any) -> Any:
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Render rows as CSV, with a header. The columns are all keys of the rows, in the order in which they first occur.
+    """Render rows as CSV, with a header and a line for each row.
 
-    A cell is empty where its row has no such key, and where the value is None or not finite.
+    The columns are all keys of the rows, in the order in which they first occur. A cell is empty
+    where its row has no such key, and where the value is None or not finite.
     """
     text = io.StringIO()
     writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")

@@ -29,7 +29,7 @@ def duration(us: float) -> str:
 
 
 def problem_size(m: int | None, n: int | None, k: int | None) -> str:
-    """Write the size as it follows a kernel's name, ", M=256 N=256 K=256"; return "" where no size is known."""
+    """Write the size as it follows a kernel's name, ", M=256 N=256 K=256"; "" where it is not known to be a GEMM."""
     return f", M={m} N={n} K={k}" if m else ""
 
 

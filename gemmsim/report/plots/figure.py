@@ -54,7 +54,10 @@ def figure_format(path: str) -> str:
 
 
 def figure_bytes(figure: Figure, file_format: str) -> bytes:
-    """Render a figure as a file's content, whose metadata have the title. The same figure gives the same bytes."""
+    """Render a figure as a file's content. The same figure gives the same bytes.
+
+    The metadata have the title, for screen readers.
+    """
     import matplotlib
 
     title = figure.get_label() or "gemmsim"
