@@ -54,7 +54,7 @@ def key_of(name: str, sources: Iterable[Path], cpu: str) -> str:
 
 
 def stem_of(name: str) -> str:
-    """Return the beginning that the names of all files of one function, variant and signature share.
+    """Return how the names of all files begin that are kept for one function, variant and signature.
 
     name  "module.function", variant and signature, as in `key_of`
     """

@@ -99,8 +99,9 @@ def block_data(view: BlockView, lists: Lists, with_threads: bool) -> dict[str, A
 def _thread(access: ThreadAccess, lists: Lists) -> dict[str, Any]:
     """Return what the threads of a block access by one instruction, in the form that the page's script reads.
 
-    "warps" has an entry for each warp: 0 for one that never made the access, else [lowest element or address,
-    index of a list of `Lists` with the lanes' elements or addresses counted from the lowest, number of executions].
+    "warps" has one entry a warp: 0 if the warp never made the access, else [base, index, executions]. `base` is the
+    lowest element or address that a lane accesses, `index` says which list of `lists` holds each lane's distance from
+    `base`, and `executions` is how often the warp executes the instruction.
     """
     warps: list[Any] = []
     for row, times in zip(access.first.tolist(), access.accesses.tolist(), strict=True):

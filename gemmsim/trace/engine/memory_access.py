@@ -220,7 +220,10 @@ def _shared(context, registers, op, mask, warp, rows, size):
 
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
 def _local(context, registers, op, mask, warp, rows, size):
-    """Access local memory, in which words with one index k of the 32 threads of a warp lie side by side."""
+    """Load from local memory or store to it, as `op` says.
+
+    Word k of thread 0 is followed by word k of thread 1, and so on through the 32 threads of the warp.
+    """
     stack_words = get_i64(context, words.LOCAL_WORDS)
     status = blame(context, rows, mask, size, np.uint64(stack_words * 4), np.int64(words.OUT_OF_BOUNDS))
     if status != 0:

@@ -196,7 +196,7 @@ class Context:
         return Source(self.row(operand, 2), ALL, ALL if operand.negate or operand.invert else 0)
 
     def single(self, operand: Operand) -> Source:
-        """Make a float32 source of an operand, with its sign and absolute value applied."""
+        """Turn an operand into the float32 source of a micro-operation; its modifiers `-x` and `|x|` are applied."""
         if operand.suffix:
             raise self.unsupported(f"operand modifier '.{operand.suffix}'")
         return Source(self.row(operand), ~_SIGN & ALL if operand.absolute else ALL, _SIGN if operand.negate else 0)
@@ -241,7 +241,7 @@ class Context:
 
     @contextmanager
     def guarded(self, guard: Source) -> Iterator[None]:
-        """Within this context manager, `guard` guards the micro-operations in place of the instruction's own guard."""
+        """Predicate what is lowered within this context manager on `guard`, and not on the instruction's own guard."""
         self._guard = guard
         yield
         self._guard = None
