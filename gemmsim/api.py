@@ -15,13 +15,14 @@ from gemmsim.analysis.code.operations import floating_point_operations
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.limits.occupancy import Occupancy, theoretical_occupancy
 from gemmsim.analysis.limits.roofline import Roofline, roofline
+from gemmsim.analysis.results import check_results
 from gemmsim.analysis.verdict.advice import advise
 from gemmsim.analysis.verdict.bottleneck import find_bottleneck
-from gemmsim.analysis.verify import verify
 from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
-from gemmsim.launch.spec import LaunchSpec
+from gemmsim.launch.spec import LaunchSpec, Settings
+from gemmsim.memory.caches.l2 import L2State
 from gemmsim.memory.serve import serve
 from gemmsim.memory.types import Traffic
 from gemmsim.report.report import Report, SamplingReport
@@ -31,9 +32,13 @@ from gemmsim.support.deviations import NOT_MODELLED
 from gemmsim.support.provenance import Provenance
 from gemmsim.support.version import __version__
 from gemmsim.trace.async_copies import without_destinations
-from gemmsim.trace.blocks.choice import plan
-from gemmsim.trace.execute import Executor, Stopped
-from gemmsim.trace.types import Argument, Execution, Launch, WarpTrace
+from gemmsim.trace.blocks.choice import FULL_BELOW, of_busiest_sm, plan
+from gemmsim.trace.blocks.classes import with_relation
+from gemmsim.trace.execute import Executor
+from gemmsim.trace.launch_data.grid_workspace import check_cooperative
+from gemmsim.trace.launch_data.module_data import placed_variables
+from gemmsim.trace.stopped import Stopped
+from gemmsim.trace.types import Argument, Execution, Launch, PlacedVariable, shown_type
 
 if TYPE_CHECKING:  # not every prediction needs these, so they are imported where they are used
     from gemmsim.analysis.accesses.types import AccessSample, BlockView
@@ -51,6 +56,8 @@ class Counted:
     traffic    what the memory accesses of those blocks asked of shared memory, caches and DRAM
     pointers   device address of each array argument, None for a scalar
     sm_count   number of SMs of the GPU
+    continued  whether L2 began as the launch before, another one, had left it
+    variables  where the variables of the kernel's module lie
     """
 
     launch: Launch
@@ -60,26 +67,38 @@ class Counted:
     traffic: Traffic
     pointers: tuple[int | None, ...]
     sm_count: int
+    continued: bool = False
+    variables: tuple[PlacedVariable, ...] = ()
 
 
-def count(spec: LaunchSpec, program: Program | None = None) -> Counted:
+def count(spec: LaunchSpec, program: Program | None = None, begins: L2State | None = None) -> Counted:
     """Compile a kernel, execute its launch and count what it asks of the memory.
 
     program  the compiled kernel, where it is known already
+    begins   what L2 holds when the launch begins; None: what `spec.warm_caches` says
 
     Raises GemmsimError, with one clear line, where the kernel or the launch does not allow it.
     """
     gpu, settings = spec.gpu, spec.settings
     if program is None:
-        program = _compiled(spec)
+        program = compiled(spec)
     occupancy = _occupancy(program, spec)
-    executor = Executor(program, spec.launch_with_arrays(), settings.max_instructions)
-    chosen = plan(executor, occupancy.blocks_per_sm, gpu.sm.count, settings.full)
+    fit = occupancy.blocks_per_sm * gpu.sm.count
+    check_cooperative(program, spec.launch, fit, gpu.name)
+    executor = Executor(program, spec.launch_with_arrays(), settings.max_instructions, resident=fit)
+    chosen = plan(executor, occupancy.blocks_per_sm, gpu.sm.count, settings.full, settings.full_below)
     execution = executor.run(chosen.blocks, chosen.weight, chosen.streams)
-    execution = replace(execution, trace=without_destinations(program, execution.trace))
-    traffic = _served(program, spec, execution.trace, occupancy)
+    if better := of_busiest_sm(chosen, execution.trace, gpu.sm.count, occupancy.blocks_per_sm):
+        execution = executor.run(better.blocks, better.weight, better.streams)
+    trace = with_relation(execution.trace, executor.launch, chosen.classes) if chosen.classes else execution.trace
+    execution = replace(execution, trace=without_destinations(program, trace))
+    traffic = _served(program, spec, execution, occupancy, begins)
     pointers = tuple(executor.memory.pointers)
-    return Counted(executor.launch, program, occupancy, execution, traffic, pointers, gpu.sm.count)
+    continued = begins is not None and not execution.sampled  # the estimate from a sample begins with an empty L2
+    variables = placed_variables(program, executor.memory)
+    return Counted(
+        *(executor.launch, program, occupancy, execution, traffic, pointers, gpu.sm.count, continued, variables)
+    )
 
 
 def recount(counted: Counted, spec: LaunchSpec) -> Counted:
@@ -98,7 +117,7 @@ def recount(counted: Counted, spec: LaunchSpec) -> Counted:
         return count(spec)
     if occupancy.blocks_per_sm != counted.occupancy.blocks_per_sm:
         return count(spec)
-    traffic = _served(counted.program, spec, counted.execution.trace, occupancy)
+    traffic = _served(counted.program, spec, counted.execution, occupancy)
     return replace(counted, occupancy=occupancy, traffic=traffic)
 
 
@@ -109,14 +128,33 @@ def sanitize(spec: LaunchSpec) -> Sanitized:
     """
     from gemmsim.trace.sanitize import sanitize as sanitize_blocks
 
-    program = _compiled(spec)
-    executor = Executor(program, spec.launch_with_arrays(), spec.settings.max_instructions, sanitizing=True)
-    resident = _occupancy(program, spec).blocks_per_sm
+    program, settings = compiled(spec), spec.settings
+    launch, resident = spec.launch_with_arrays(), _occupancy(program, spec).blocks_per_sm
+    fit = resident * spec.gpu.sm.count
+    check_cooperative(program, spec.launch, fit, spec.gpu.name)
+    checked = Executor(program, launch, settings.max_instructions, sanitizing=True, resident=fit)
     try:
-        blocks = plan(executor, resident, spec.gpu.sm.count, spec.settings.full).blocks
+        executor = Executor(program, launch, settings.max_instructions, resident=fit)
+        blocks = plan(executor, resident, spec.gpu.sm.count, settings.full, settings.full_below).blocks
     except Stopped as stopped:
-        blocks = (stopped.block,)
-    return sanitize_blocks(executor, blocks)
+        blocks = _blocks_beside(checked, stopped.block, settings)
+    return sanitize_blocks(checked, blocks)
+
+
+def _blocks_beside(checked: Executor, stopped: int, settings: Settings) -> tuple[int, ...]:
+    """Choose the blocks to look at where an ordinary execution of the block `stopped` ends early.
+
+    A wrong access ends an ordinary execution; a sanitizing one, `checked`, goes on past it. So that says how much there
+    is to execute: the whole grid where `plan` would take all of it, else only the block `stopped`.
+    """
+    blocks = checked.launch.blocks
+    try:
+        total = int(checked.probe([stopped]).executed.sum()) * blocks
+    except Stopped:  # a barrier that is never complete, for example
+        return (stopped,)
+    limit = FULL_BELOW if settings.full_below is None else settings.full_below
+    whole = total <= settings.max_instructions and (settings.full or total <= limit)
+    return tuple(range(blocks)) if whole else (stopped,)
 
 
 def analyze(spec: LaunchSpec, accesses: bool = True) -> Report:
@@ -149,16 +187,21 @@ def conclude(counted: Counted, spec: LaunchSpec, accesses: bool = True) -> Repor
         labels=spec.labels,
         evidence=evidence,
         arguments=tuple(_describe(argument) for argument in launch.args),
-        verified=verify(counted.execution, launch, spec.verify),
+        verified=check_results(counted.execution, launch, spec),
         sampling=executed,
         bottleneck=find_bottleneck(evidence),
         advice=advise(evidence),
-        notes=(*counted.traffic.notes, *timing.notes, *_calibration_note(spec.gpu)),
+        notes=(*_origin_note(counted.program), *counted.traffic.notes, *timing.notes, *_calibration_note(spec.gpu)),
         not_modelled=NOT_MODELLED,
         versions={"gemmsim": __version__, **counted.program.toolchain},
         access_samples=samples,
         block_view=view,
+        printed=counted.execution.printed,
     )
+
+
+def _origin_note(program: Program) -> tuple[str, ...]:
+    return (f"the machine code is {program.origin}",) if program.origin else ()
 
 
 def _calibration_note(gpu: GpuSpec) -> tuple[str, ...]:
@@ -174,16 +217,24 @@ def _closer_look(counted: Counted, spec: LaunchSpec) -> tuple[tuple[AccessSample
 
     labels, trace = spec.labels, counted.execution.trace
     shapes, pointers = counted.traffic.shapes, counted.pointers
-    return sample_accesses(counted.program, counted.launch, trace, shapes, pointers, spec.verify, labels.size)
+    which = spec.verify, labels.size, counted.variables
+    return sample_accesses(counted.program, counted.launch, trace, shapes, pointers, *which)
 
 
-def _compiled(spec: LaunchSpec) -> Program:
+def compiled(spec: LaunchSpec) -> Program:
+    """Return the compiled kernel of a launch, from the cache where it is there."""
     return compile_kernel(spec.kernel, spec.gpu.arch, default_cache() if spec.settings.use_cache else None)
 
 
-def _served(program: Program, spec: LaunchSpec, trace: WarpTrace, occupancy: Occupancy) -> Traffic:
+def _served(
+    program: Program, spec: LaunchSpec, execution: Execution, occupancy: Occupancy, begins: L2State | None = None
+) -> Traffic:
     l1_bytes = spec.gpu.l1.unified_bytes - occupancy.carveout_bytes
-    return serve(program, spec.launch, trace, spec.gpu, l1_bytes, occupancy.blocks_per_sm, spec.warm_caches)
+    launch, resident = spec.launch, occupancy.blocks_per_sm
+    traffic = serve(program, launch, execution.trace, spec.gpu, l1_bytes, resident, begins or spec.warm_caches)
+    if execution.one_order:  # hardware may take another order, and then counts differ
+        traffic = replace(traffic, provenance=dict.fromkeys(traffic.provenance, Provenance.MODELLED))
+    return traffic
 
 
 def _occupancy(program: Program, spec: LaunchSpec) -> Occupancy:
@@ -219,6 +270,7 @@ def _evidence(counted: Counted, spec: LaunchSpec, timing: Timing) -> Evidence:
         block=launch.block,
         dynamic_shared_bytes=launch.dynamic_shared_bytes,
         warm_caches=spec.warm_caches,
+        continued_caches=counted.continued,
         executed=tuple(np.asarray(trace.weight @ trace.executed).tolist()),
         traffic=traffic.instructions,
         counters=counters,
@@ -267,6 +319,7 @@ def _roofline(counted: Counted, spec: LaunchSpec, timing: Timing) -> Roofline:
 
 
 def _describe(argument: Argument) -> str:
+    name = f"{argument.name}: " if argument.name else ""
     if argument.shape:
-        return f"{argument.dtype}[{','.join(map(str, argument.shape))}]"
-    return f"{argument.dtype}={argument.value}"
+        return f"{name}{shown_type(argument)}"
+    return f"{name}{argument.dtype}={argument.value}"

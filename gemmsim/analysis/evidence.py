@@ -27,6 +27,7 @@ class Evidence:
     traffic               one `InstructionTraffic` for each memory instruction that was executed
     counters              Nsight Compute's metric name -> value; provenance has the same keys
     warm_caches           whether L2 held at the start what an identical launch had left in it
+    continued_caches      whether L2 held at the start what another launch had left in it
     """
 
     program: Program
@@ -42,6 +43,12 @@ class Evidence:
     roofline: Roofline
     timing: Timing
     warm_caches: bool = False
+    continued_caches: bool = False
+
+    @property
+    def caches(self) -> str:
+        """How L2 begins: "cold", "warm" or "continued"."""
+        return "continued" if self.continued_caches else "warm" if self.warm_caches else "cold"
 
     @property
     def blocks(self) -> int:

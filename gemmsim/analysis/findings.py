@@ -40,10 +40,10 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The outcome of comparing C with NumPy in float64.
+    """The outcome of comparing arrays after a launch with NumPy in float64, or with arrays from a file.
 
-    ok              whether C is right, None where nothing was compared
-    relative_error  max |C - reference| / max |reference| over the elements compared, None where nothing was compared
+    ok              whether they are right, None where nothing was compared
+    relative_error  max |array - reference| / max |reference| of the elements compared, None where there are none
     text            one line for people: what was compared, or why nothing was
     """
 

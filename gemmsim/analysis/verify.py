@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gemmsim.analysis.findings import Verification
 from gemmsim.launch.spec import GemmCheck
+from gemmsim.support.bit_patterns import to_numbers
 from gemmsim.support.dtypes import DTYPES
 from gemmsim.trace.types import Argument, Execution, Launch
 
@@ -42,22 +43,21 @@ def verify(run: Execution, launch: Launch, check: GemmCheck | None) -> Verificat
     assert after is not None and stored is not None
     m = a.array.shape[0]
     n = b.array.shape[1]
-    after, stored = after.reshape(m, n), stored.reshape(m, n)
+    after, stored = to_numbers(before.dtype, after).reshape(m, n), stored.reshape(m, n)
     count = int(stored.sum())
     if not run.sampled and count != m * n:
         return Verification(False, None, f"NO: {m * n - count} of {m * n} elements of C were never stored")
     if not count:
         return Verification(False, None, "NO: no element of C was stored")
     bias = None if check.bias is None else _Operand(launch.args[check.bias])[:]
-    old = np.asarray(before.value).reshape(m, n)
-    worst, scale, inside = _compare(a, b, old, bias, after, stored, check, before.dtype)
+    old = to_numbers(before.dtype, np.asarray(before.value)).reshape(m, n)
+    worst, scale, first = _compare(a, b, old, bias, after, stored, check, before.dtype)
     relative = worst / scale if scale else worst
     of = f"{count} of {m * n} elements of C (the blocks sampled)" if run.sampled else f"all {m * n} elements of C"
-    if inside:
+    if not first:
         return Verification(True, relative, f"yes, relative error {relative:.1e}, {of}")
-    return Verification(
-        False, relative, f"NO: relative error {relative:.1e}, beyond what {before.dtype} sums explain, {of}"
-    )
+    beyond = f"NO: relative error {relative:.1e}, beyond what {before.dtype} sums explain, {of}"
+    return Verification(False, relative, f"{beyond}; the first: {first} was wanted")
 
 
 class _Operand:
@@ -69,9 +69,7 @@ class _Operand:
 
     def __getitem__(self, part: Any) -> NDArray[np.float64]:
         array = self.array[part]
-        if self.dtype == "bf16":
-            array = (array.astype(np.uint32) << 16).view(np.float32)
-        return array.astype(np.float64)
+        return to_numbers(self.dtype, array).astype(np.float64)
 
 
 def _compare(
@@ -83,15 +81,17 @@ def _compare(
     stored: NDArray[np.bool_],
     check: GemmCheck,
     dtype: str,
-) -> tuple[float, float, bool]:
-    """Return (largest absolute error, largest |reference|, whether all errors are inside the bound) of stored elements.
+) -> tuple[float, float, str]:
+    """Return (largest absolute error, largest |reference|, the first element that is wrong) of stored elements.
+
+    The third is text, as in "C[3,17] is 1.5, 1.25", and empty where all errors are inside the bound.
 
     The reference is computed only for rows with stored elements, and for a group of rows only in the columns in which
     any of these rows has a stored element.
     """
     rows = np.flatnonzero(stored.any(axis=1))
     worst = scale = 0.0
-    inside = True
+    first = ""
     k = a.array.shape[1]
     for some in np.array_split(rows, max(1, rows.size * k // _CHUNK_ELEMENTS)):
         columns = np.flatnonzero(stored[some].any(axis=0))
@@ -113,9 +113,13 @@ def _compare(
             magnitude = (np.abs(rows_a) @ np.abs(columns_b))[doubtful]
         else:
             magnitude = _magnitude(rows_a, columns_b, *doubtful)
-        inside = inside and bool((error[doubtful] <= allowed(magnitude, terms[doubtful])).all())
+        wrong = np.flatnonzero(~(error[doubtful] <= allowed(magnitude, terms[doubtful])))
+        if wrong.size and not first:
+            row, column = (int(index[wrong[0]]) for index in doubtful)
+            place = some[row], columns[column]
+            first = f"C[{place[0]},{place[1]}] is {after[place]:.9g}, {expected[row, column]:.9g}"
         worst, scale = max(worst, float(error.max())), max(scale, float(np.abs(expected).max()))
-    return worst, scale, inside
+    return worst, scale, first
 
 
 def _allowed(

@@ -25,5 +25,5 @@ def _outcome(finding: Finding) -> Outcome:
 
 
 def verified_outcome(verified: Verification) -> list[Outcome]:
-    """Return one outcome, which says whether the matrix C is right; [] where C was not checked."""
-    return [] if verified.ok is None else [Outcome("verified", verified.ok, f"C is right: {verified.text}")]
+    """Return one outcome, which says whether the result is right; [] where it was not checked."""
+    return [] if verified.ok is None else [Outcome("verified", verified.ok, f"the result is right: {verified.text}")]

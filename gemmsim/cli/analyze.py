@@ -12,8 +12,9 @@ import click
 
 from gemmsim.cli.group import gathered
 from gemmsim.cli.options import FAILED, TimedLaunchOptions, format_option, output_option, plot_option
-from gemmsim.cli.output import emit
+from gemmsim.cli.output import emit, show_printed, write_file
 from gemmsim.cli.plots import wanted_plots, write_plots
+from gemmsim.support.errors import GemmsimError
 
 PICTURES = ("roofline", "memory")
 
@@ -22,10 +23,16 @@ PICTURES = ("roofline", "memory")
 @gathered("options", TimedLaunchOptions)
 @plot_option(PICTURES)
 @click.option("--sanitize", is_flag=True, help="Look for races, bad addresses and uneven barriers, too.")
+@click.option("--save", metavar="FILE.npz", help="Write every array as it is after the run, by name.")
 @format_option("text", "json")
 @output_option
 def command(
-    options: TimedLaunchOptions, plots: tuple[str, ...], output_format: str, output: str | None, sanitize: bool
+    options: TimedLaunchOptions,
+    plots: tuple[str, ...],
+    output_format: str,
+    output: str | None,
+    sanitize: bool,
+    save: str | None,
 ) -> int:
     """Predict what one kernel launch does.
 
@@ -34,7 +41,8 @@ def command(
     gemmsim analyze my.py:my_gemm --grid 8,8 --block 32,32 \\
         --arg 'f32[256,256]' --arg 'f32[256,256]' --arg 'f32[256,256]=0'
 
-    TARGET is FILE.py:function (numba.cuda), FILE.cu, FILE.ptx or FILE.cubin.
+    TARGET is FILE.py:function (numba.cuda), FILE.cu, FILE.ptx, a cubin, a
+    fatbin, or an executable, library or object file made by nvcc.
     A Python file is imported: its code runs on this machine.
     """
     from gemmsim import api
@@ -43,11 +51,20 @@ def command(
 
     spec = requested_launch(options)
     wanted = wanted_plots(plots, PICTURES)
+    if save is not None and not save.endswith(".npz"):
+        raise GemmsimError(f"--save {save}: expected the name of an .npz file")
     outcome = api.sanitize(spec) if sanitize else None
     if outcome and hazards.fatal(outcome):  # the launch would fail on a GPU, so that there is nothing to predict
         emit(hazards.render_json(outcome) if output_format == "json" else hazards.render(outcome), output)
         return FAILED
-    report = api.analyze(spec, accesses=False)  # neither the text nor JSON shows single accesses
+    counted = api.count(spec)
+    show_printed(counted.execution.printed)
+    if save is not None:
+        from gemmsim.launch.checks import array_names
+        from gemmsim.report.saved_arrays import npz_bytes
+
+        write_file(npz_bytes(array_names(spec.launch.args, spec.verify), counted.execution), save)
+    report = api.conclude(counted, spec, accesses=False)  # neither the text nor JSON shows single accesses
     if outcome:
         report = replace(report, findings=tuple(map(hazards.one_line, outcome.findings)), sanitized=outcome)
     if wanted:

@@ -9,7 +9,7 @@ import click
 
 from gemmsim.cli.group import gathered
 from gemmsim.cli.options import FAILED, LaunchOptions, format_option, output_option
-from gemmsim.cli.output import emit
+from gemmsim.cli.output import emit, show_printed
 from gemmsim.support.errors import GemmsimError
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def _outcomes(
             reason = "not known, the launch would fail on a GPU"
             return outcomes + [Outcome(e.name, False, f"{e}: {reason}") for e in wanted]
     report = api.analyze(spec)
+    show_printed(report.printed)
     outcomes += verified_outcome(report.verified)
     outcomes += [expectation.evaluate(e, report) for e in wanted]
     return outcomes + (_baseline(report, baseline, update) if baseline else [])

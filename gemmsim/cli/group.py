@@ -13,13 +13,15 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import click
 
 from gemmsim.support.errors import GemmsimError, nearest
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+# Metadata of a field with a default_factory that makes another dataclass of this kind, whose fields options fill.
+NESTED = {"nested": True}
 
 USAGE_OR_ENVIRONMENT = 2
 INTERRUPTED = 130  # the value in gemmsim.support.processes, which takes long to import
@@ -65,23 +67,42 @@ def gathered(name: str, record: type[Any]) -> Decorator:
     """Make a decorator for a click command, which then gets several options as one dataclass, its argument `name`.
 
     Each option fills the field of the dataclass `record` that has the option's name. The options of fields made by
-    `filled_by` are also added to the command, in the order of the fields.
+    `filled_by` are also added to the command, in the order of the fields; those of a `NESTED` dataclass in its place.
     """
-    fields = dataclasses.fields(record)
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
         def with_record(**values: Any) -> Any:
-            values[name] = record(**{field.name: values.pop(field.name) for field in fields if field.name in values})
+            values[name] = _filled(record, values)
             return command(**values)
 
         found: Callable[..., Any] = with_record
-        for field in reversed(fields):
-            if "option" in field.metadata:
-                found = field.metadata["option"](found)
+        for option in reversed(_options(record)):
+            found = option(found)
         return found
 
     return decorate
+
+
+def _filled(record: type[Any], values: dict[str, Any]) -> Any:
+    """Make a `record` of those of `values` that belong to its fields, and take them out of `values`."""
+    given = {}
+    for field in dataclasses.fields(record):
+        if "nested" in field.metadata:
+            given[field.name] = _filled(cast(type[Any], field.default_factory), values)
+        elif field.name in values:
+            given[field.name] = values.pop(field.name)
+    return record(**given)
+
+
+def _options(record: type[Any]) -> list[Decorator]:
+    options = []
+    for field in dataclasses.fields(record):
+        if "nested" in field.metadata:
+            options += _options(cast(type[Any], field.default_factory))
+        elif "option" in field.metadata:
+            options.append(field.metadata["option"])
+    return options
 
 
 def exit_status(cli: click.Command, program: str, args: Sequence[str]) -> int:
@@ -91,6 +112,7 @@ def exit_status(cli: click.Command, program: str, args: Sequence[str]) -> int:
             warnings.showwarning = _warn
             status = cli.main(args=list(args), prog_name=program, standalone_mode=False)
     except GemmsimError as error:
+        click.echo(getattr(error, "printed", ""), nl=False, err=True)  # what the kernel printed before it was stopped
         return _fail(str(error))
     except click.ClickException as error:
         return _fail(f"{error.format_message()} ({program} --help shows what is known)")

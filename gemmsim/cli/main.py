@@ -11,6 +11,7 @@ from gemmsim.support.version import __version__
 
 COMMANDS = {
     "analyze": "Predict counters, occupancy, stalls and time of one kernel launch.",
+    "launches": "Predict several launches in order, on one memory and one L2.",
     "compare": "Hold the rungs of the ladder, or several GPUs, side by side, and say why.",
     "sweep": "Rank tile sizes and other tunables over sizes and GPUs, by predicted time.",
     "sensitivity": "Say which number of the GPU, 10 % better, saves how much time.",
@@ -19,6 +20,7 @@ COMMANDS = {
     "report": "The prediction as one HTML file, with drawings to step through.",
     "timeline": "Show what the warps of one SM do, cycle by cycle: text, HTML, Perfetto.",
     "list": "List the built-in kernels, the GPU presets or the metrics.",
+    "decode": "List the kernels of a file, what they need, and what gemmsim lacks for them.",
     "doctor": "Check what this installation can do, and say what is missing.",
 }
 

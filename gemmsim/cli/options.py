@@ -7,11 +7,12 @@ as `analyze.py`. `compare` and `sweep` describe many launches at once and have d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import click
 
-from gemmsim.cli.group import Decorator, filled_by
+from gemmsim.cli.compiling import CompileOptions
+from gemmsim.cli.group import NESTED, Decorator, filled_by
 
 DEFAULT_GPU = "a100-80gb"
 FAILED = 1  # exit status where an expectation does not hold or C is wrong
@@ -38,7 +39,15 @@ dtype_option = click.option(
 gpu_sets_option = click.option(
     "--set", "gpu_sets", multiple=True, metavar="KEY=VALUE", help="Change the GPU: l2.size=25MiB."
 )
-verify_option = click.option("--verify", type=click.Choice(["gemm"]), help="Arguments are A, B, C: check C.")
+arg_option = click.option(
+    "--arg", "args", multiple=True, metavar="TYPE[SHAPE]=VALUE", help="A parameter: f32[256,256], i32=8, {...}."
+)
+array_option = click.option(
+    "--array", "arrays", multiple=True, metavar="NAME:TYPE[SHAPE]", help="An array that &NAME in --arg refers to."
+)
+verify_option = click.option(
+    "--verify", metavar="gemm|FORMULA", help="gemm: arguments are A, B, C; else 'D = relu(A @ B.T + bias)'."
+)
 jobs_option = click.option("--jobs", type=int, metavar="N", help="Processes at once.  [default: CPUs]")
 no_cache_option = click.option("--no-cache", is_flag=True, help="Compile again.")
 caches_option = click.option(
@@ -89,8 +98,9 @@ class LaunchOptions:
     target: str | None = filled_by(target_argument)
     kernel: str | None = filled_by(kernel_option)
     entry: str | None = filled_by(
-        click.option("--entry", metavar="NAME", help="Entry of a .cu, .ptx or .cubin, e.g. 'sgemm<128,8>'.")
+        click.option("--entry", metavar="NAME", help="Kernel of a .cu, .ptx or binary file: 'sgemm<128,8>'.")
     )
+    compiling: CompileOptions = field(default_factory=CompileOptions, metadata=NESTED)
     size: int | None = filled_by(size_option)
     m: int | None = filled_by(m_option)
     n: int | None = filled_by(n_option)
@@ -115,11 +125,35 @@ class LaunchOptions:
     shared: int = filled_by(
         click.option("--shared", type=int, default=0, metavar="BYTES", help="Dynamic shared memory a block."), 0
     )
-    args: tuple[str, ...] = filled_by(
-        click.option("--arg", "args", multiple=True, metavar="TYPE[SHAPE]=VALUE", help="A parameter: f32[256,256]."),
+    cooperative: bool = filled_by(
+        click.option(
+            "--cooperative", is_flag=True, help="A cooperative launch: all blocks must fit on the GPU at once."
+        ),
+        default=False,
+    )
+    args: tuple[str, ...] = filled_by(arg_option, ())
+    arrays: tuple[str, ...] = filled_by(array_option, ())
+    symbols: tuple[str, ...] = filled_by(
+        click.option(
+            "--symbol", "symbols", multiple=True, metavar="NAME=VALUE", help="A __constant__ variable: scale=f32=2."
+        ),
         (),
     )
     verify: str | None = filled_by(verify_option)
+    accumulate: str | None = filled_by(
+        click.option("--accumulate", metavar="TYPE", help="In which the kernel adds up, for --verify FORMULA: f16.")
+    )
+    reference: tuple[str, ...] = filled_by(
+        click.option(
+            "--reference", multiple=True, metavar="FILE.npz|NAME=FILE", help="Compare arrays with these after the run."
+        ),
+        (),
+    )
+    tolerance: float | None = filled_by(
+        click.option(
+            "--tolerance", type=float, metavar="X", help="Of FORMULA and --reference: part of the largest value."
+        )
+    )
     full: bool = filled_by(
         click.option("--full", is_flag=True, help="Execute every block instead of a sample."), default=False
     )
@@ -200,8 +234,9 @@ class SweepOptions:
     )
     dtype: str | None = filled_by(dtype_option)
     entry: str | None = filled_by(
-        click.option("--entry", metavar="NAME", help="Of a .cu, .ptx or .cubin: 'sgemm<{bm},{bn}>'.")
+        click.option("--entry", metavar="NAME", help="Of a .cu, .ptx or binary file: 'sgemm<{bm},{bn}>'.")
     )
+    compiling: CompileOptions = field(default_factory=CompileOptions, metadata=NESTED)
     grid: str | None = filled_by(
         click.option("--grid", metavar="X,Y,Z", help="Blocks, for a kernel of your own: '{n//bn},{m//bm}'.")
     )
@@ -216,6 +251,7 @@ class SweepOptions:
     args: tuple[str, ...] = filled_by(
         click.option("--arg", "args", multiple=True, metavar="TYPE[SHAPE]=VALUE", help="A parameter: 'f32[{m},{k}]'.")
     )
+    arrays: tuple[str, ...] = filled_by(array_option)
     verify: str | None = filled_by(verify_option)
     caches: str = filled_by(caches_option)
     engine: str = filled_by(engine_option)

@@ -20,6 +20,11 @@ def emit(text: str, path: str | None) -> None:
         write_file(text.encode(), path)
 
 
+def show_printed(text: str) -> None:
+    """Write what a kernel printed to stderr, where nothing that a program reads is."""
+    click.echo(text, nl=False, err=True)
+
+
 def write_file(content: bytes, path: str) -> None:
     """Write `content` to the file `path`; no reader ever sees a part of it alone. Raises GemmsimError if it fails."""
     try:

@@ -9,7 +9,7 @@ import click
 
 from gemmsim.cli.group import gathered
 from gemmsim.cli.options import FAILED, TimedLaunchOptions
-from gemmsim.cli.output import emit
+from gemmsim.cli.output import emit, show_printed
 from gemmsim.support.errors import GemmsimError
 
 
@@ -32,6 +32,7 @@ def command(options: TimedLaunchOptions, output: str | None) -> int:
     from gemmsim.report.html.render import render
 
     report = analyze(requested_launch(options))
+    show_printed(report.printed)
     page = render(report)
     emit(page, output)
     if output is not None:

@@ -2,34 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 
 from gemmsim.cli.options import LaunchOptions
 from gemmsim.gpu import GpuSpec, load_gpu
+from gemmsim.launch.argument_text import parse_arguments
 from gemmsim.launch.cases import LadderCase, ladder_launch
-from gemmsim.launch.notation import needed_size, parse_argument, parse_dims, parse_tunables, problem_size
+from gemmsim.launch.checks import array_names, file_check, formula_check
+from gemmsim.launch.items import Arguments
+from gemmsim.launch.notation import needed_size, parse_dims, parse_tunables, problem_size
 from gemmsim.launch.own import check_of_arrays, own_source
-from gemmsim.launch.spec import DEFAULT_MAX_INSTRUCTIONS, Labels, LaunchSpec, Settings
+from gemmsim.launch.spec import DEFAULT_MAX_INSTRUCTIONS, FileCheck, FormulaCheck, Labels, LaunchSpec, Settings
 from gemmsim.support.errors import GemmsimError
-from gemmsim.trace.types import Argument, Launch
+from gemmsim.trace.types import Launch
 
 
 def requested_launch(options: LaunchOptions) -> LaunchSpec:
     """Make the launch that a command's options describe. Raises GemmsimError, one line, where they describe none."""
     check_one_kernel(options.kernel, options.target, "analyze")
-    args = [parse_argument(text) for text in options.args]
+    args = parse_arguments(options.args, options.arrays, options.symbols)
     return launch_on(load_gpu(options.gpu, options.gpu_sets), args, options)
 
 
-def launch_on(gpu: GpuSpec, args: Sequence[Argument], options: LaunchOptions) -> LaunchSpec:
+def launch_on(gpu: GpuSpec, args: Arguments, options: LaunchOptions) -> LaunchSpec:
     """Make the launch that `options` describe, but with `gpu` and `args` instead of the GPU and arguments in them."""
     size = problem_size(options.size, options.m, options.n, options.k)
     limit = DEFAULT_MAX_INSTRUCTIONS if options.max_instructions is None else options.max_instructions
     settings = Settings(options.full, limit, not options.no_cache, options.engine)
     if options.kernel is None:
-        return _own_launch(gpu, tuple(args), options, size, settings)
-    own = {"--grid": options.grid, "--block": options.block, "--arg": args, "--entry": options.entry}
+        return _own_launch(gpu, args, options, size, settings)
+    own = {
+        "--grid": options.grid,
+        "--block": options.block,
+        "--array" if options.arrays else "--arg": args.args,
+        "--symbol": args.symbols,
+        "--entry": options.entry,
+        "--cooperative": options.cooperative,
+    }
     refuse_own(options.kernel, own)
+    if options.verify not in (None, "gemm"):
+        raise GemmsimError(
+            f"--verify '{options.verify}' is for a kernel of your own: a built-in kernel is always checked"
+        )
     case = LadderCase(
         options.kernel,
         *needed_size(size),
@@ -41,7 +56,8 @@ def launch_on(gpu: GpuSpec, args: Sequence[Argument], options: LaunchOptions) ->
         seed=options.seed,
         warm_caches=options.caches == "warm",
     )
-    return ladder_launch(case, gpu, settings)
+    spec = ladder_launch(case, gpu, settings)
+    return replace(spec, checks=_file_checks(options, array_names(spec.launch.args, spec.verify)))
 
 
 def check_one_kernel(kernel: str | None, target: str | None, command: str) -> None:
@@ -67,7 +83,7 @@ def refuse_dtype(dtype: str | None) -> None:
 
 def _own_launch(
     gpu: GpuSpec,
-    args: tuple[Argument, ...],
+    arguments: Arguments,
     options: LaunchOptions,
     size: tuple[int, int, int] | None,
     settings: Settings,
@@ -79,11 +95,16 @@ def _own_launch(
     if grid is None or block is None:
         missing = "--grid" if grid is None else "--block"
         raise GemmsimError(f"{missing} is missing: {target} needs --grid X,Y,Z and --block X,Y,Z")
-    launch = Launch(parse_dims(grid, "--grid"), parse_dims(block, "--block"), args, options.shared)
-    check = None
+    dims = parse_dims(grid, "--grid"), parse_dims(block, "--block")
+    launch = Launch(*dims, arguments.args, options.shared, arguments.parameters, options.cooperative, arguments.symbols)
+    check, checks = None, _file_checks(options, array_names(arguments.args))
     if options.verify == "gemm":
-        check, size = check_of_arrays(args, size, options.alpha, options.beta)
-    source, name = own_source(target, options.entry, args)
+        check, size = check_of_arrays(arguments.args, size, options.alpha, options.beta)
+    elif options.verify is not None:
+        numbers = {"alpha": options.alpha, "beta": options.beta}
+        formula = formula_check(options.verify, arguments.args, numbers, options.accumulate, options.tolerance)
+        checks = (formula, *checks)
+    source, name = own_source(target, options.entry, arguments.passed(), *options.compiling.given())
     m, n, k = size or (None, None, None)
     return LaunchSpec(
         kernel=source,
@@ -91,7 +112,12 @@ def _own_launch(
         gpu=gpu,
         labels=Labels(name, target, m, n, k),
         verify=check,
+        checks=checks,
         settings=settings,
         warm_caches=options.caches == "warm",
         seed=options.seed,
     )
+
+
+def _file_checks(options: LaunchOptions, names: Mapping[str, int]) -> tuple[FormulaCheck | FileCheck, ...]:
+    return tuple(file_check(text, names, options.tolerance) for text in options.reference)

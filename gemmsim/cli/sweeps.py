@@ -14,9 +14,10 @@ from gemmsim.cli.options import LaunchOptions, SweepOptions
 from gemmsim.cli.requests import launch_on, refuse_dtype, refuse_own
 from gemmsim.compile.source import PythonKernel
 from gemmsim.gpu import GpuSpec, load_gpu
+from gemmsim.launch.argument_text import parse_arguments
 from gemmsim.launch.cases import LadderCase
 from gemmsim.launch.ladder import kernel_info
-from gemmsim.launch.notation import parse_argument, parse_assignments, parse_dims
+from gemmsim.launch.notation import parse_assignments, parse_dims
 from gemmsim.launch.own import own_source, split_target
 from gemmsim.launch.spec import LaunchSpec, Settings
 from gemmsim.studies.compare import task_of
@@ -72,7 +73,13 @@ def sweep_jobs(options: SweepOptions) -> tuple[list[Job], list[Pruned], list[str
     gpus = [load_gpu(name, options.gpu_sets) for name in names]
     if options.kernel is None:
         return *_file_jobs(options, axes, derived, sizes, gpus), list(axes)
-    own = {"--entry": options.entry, "--grid": options.grid, "--block": options.block, "--arg": options.args}
+    own = {
+        "--entry": options.entry,
+        "--grid": options.grid,
+        "--block": options.block,
+        "--arg": options.args,
+        "--array": options.arrays,
+    }
     refuse_own(options.kernel, own | {"--verify": options.verify})
     if not sizes:
         raise GemmsimError("no problem size: give --size N, as in --size 1024,2048")
@@ -113,12 +120,14 @@ def _file_jobs(
         else:
             jobs.append(Job(point, task_of(point.kernel, gpu.name, partial(_own_launch, launch, gpu, chosen))))
     if jobs:
-        own_source(str(options.target), None)  # a file that cannot be read fails the sweep, not each combination
+        own_source(
+            str(options.target), None, (), options.compiling.compiler
+        )  # a file that cannot be read fails the sweep, not each combination
     return jobs, pruned
 
 
 def _own_launch(options: LaunchOptions, gpu: GpuSpec, tunables: dict[str, int]) -> LaunchSpec:
-    spec = launch_on(gpu, [parse_argument(text) for text in options.args], options)
+    spec = launch_on(gpu, parse_arguments(options.args, options.arrays), options)
     kernel = spec.kernel
     if isinstance(kernel, PythonKernel) and tunables:
         kernel = replace(kernel, tunables=tuple(tunables.items()))
@@ -137,6 +146,11 @@ def _filled(options: SweepOptions, names: Mapping[str, int], size: Size | None) 
     return LaunchOptions(
         target=options.target,
         entry=fill(options.entry, names) if options.entry else None,
+        compiling=replace(
+            options.compiling,
+            define=tuple(fill(one, names) for one in options.compiling.define),
+            compile_options=tuple(fill(one, names) for one in options.compiling.compile_options),
+        ),
         m=m,
         n=n,
         k=k,
@@ -144,6 +158,7 @@ def _filled(options: SweepOptions, names: Mapping[str, int], size: Size | None) 
         block=_counts(options.block, names, "--block"),
         shared=int(shared),
         args=tuple(fill(one, names) for one in options.args),
+        arrays=tuple(fill(one, names) for one in options.arrays),
         verify=options.verify,
         caches=options.caches,
         no_cache=options.no_cache,

@@ -1,61 +1,98 @@
-"""Compiles CUDA C++ to a cubin with NVRTC, without a GPU or a driver."""
+"""Compiles CUDA C++ to a cubin with NVRTC or nvcc, without a GPU or a driver."""
 
 from __future__ import annotations
 
-import re
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
 
+from gemmsim.compile.declarations import declarations, device_macros, kernels
+from gemmsim.compile.elf import kernel_symbols
+from gemmsim.compile.entries import find_entry, matching
+from gemmsim.compile.host_code import OPTIONS, compile_beside_host_code
+from gemmsim.compile.includes import include_folders, user_headers
+from gemmsim.compile.nvrtc import Outcome, nvrtc_compile
 from gemmsim.compile.source import CudaKernel
-from gemmsim.compile.toolchain import header_folders, missing
-from gemmsim.support.errors import GemmsimError
+from gemmsim.compile.toolchain import header_folders
+from gemmsim.support.errors import GemmsimError, nearest
+
+_NAME_MAP = "__nv_name_map("  # NVRTC's name for the place of an entry that it cannot find
 
 
 def compile_cuda(source: CudaKernel, arch: str) -> tuple[bytes, str | None]:
     """Compile `source` for `arch`; returns the cubin, and the symbol of the source's entry (None where it names none).
 
     An entry that is a template with its arguments (`sgemm<128,128,8>`) is instantiated. Raises GemmsimError with the
-    first line of NVRTC's log that tells of an error, or for a missing toolchain.
+    first line of the compiler's log that tells of an error, or for a missing toolchain.
     """
-    try:
-        from cuda.bindings import nvrtc
-    except ImportError:
-        raise missing("NVRTC (cuda.bindings)") from None
+    if source.compiler == "nvcc":
+        from gemmsim.compile.nvcc import compile_with_nvcc
+
+        return compile_with_nvcc(source, arch)
     options = [*source.options, "--generate-line-info", f"--include-path={source.path.parent}"]
     options += [f"--include-path={folder}" for folder in header_folders()]
     if not any(option.startswith(("-arch", "--gpu-architecture")) for option in source.options):
         options.append(f"--gpu-architecture={arch}")
-    try:
-        program = _checked(nvrtc, nvrtc.nvrtcCreateProgram(source.text.encode(), str(source.path).encode(), 0, [], []))
-    except RuntimeError:  # cuda.bindings found no library to load
-        raise missing("NVRTC") from None
-    try:
-        if source.entry is not None:
-            _checked(nvrtc, nvrtc.nvrtcAddNameExpression(program, source.entry.encode()))
-        (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
-        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            raise GemmsimError(f"NVRTC cannot compile '{source.path.name}' for {arch}: {_first_error(nvrtc, program)}")
-        symbol = None
-        if source.entry is not None:
-            symbol = _checked(nvrtc, nvrtc.nvrtcGetLoweredName(program, source.entry.encode())).decode()
-        cubin = b" " * _checked(nvrtc, nvrtc.nvrtcGetCUBINSize(program))
-        if not cubin:
-            raise GemmsimError(f"NVRTC made no cubin of '{source.path.name}': -arch needs a real architecture, sm_90")
-        _checked(nvrtc, nvrtc.nvrtcGetCUBIN(program, cubin))
-        return cubin, symbol
-    finally:
-        nvrtc.nvrtcDestroyProgram(program)
+    outcome, hint = _compile(source, options)
+    if outcome.cubin is None and outcome.first_error.startswith(_NAME_MAP):
+        return _by_part_of_name(source, options)
+    if outcome.cubin is None:
+        said = _advised(outcome.first_error) + hint
+        raise GemmsimError(f"NVRTC cannot compile '{source.path.name}' for {arch}: {said}")
+    if not outcome.cubin:
+        raise GemmsimError(f"NVRTC made no cubin of '{source.path.name}': -arch needs a real architecture, sm_90")
+    if source.entry is None and not kernel_symbols(outcome.cubin):
+        raise GemmsimError(f"'{source.path.name}' holds no kernel (no __global__ function){_templates(source)}")
+    return outcome.cubin, outcome.symbol
 
 
-def _checked(nvrtc: Any, result: tuple[Any, ...]) -> Any:
-    status, *values = result
-    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        raise GemmsimError(f"NVRTC failed: {status.name}")
-    return values[0] if values else None
+def _compile(source: CudaKernel, options: list[str]) -> tuple[Outcome, str]:
+    """Return what NVRTC makes of the source, and words for the end of an error's message."""
+    outcome = nvrtc_compile(source.text, source.path, source.entry, options, {})
+    if outcome.cubin is not None or outcome.first_error.startswith(_NAME_MAP):
+        return outcome, ""
+    return _beside_host_code(source, options)
 
 
-def _first_error(nvrtc: Any, program: Any) -> str:
-    log = b" " * _checked(nvrtc, nvrtc.nvrtcGetProgramLogSize(program))
-    _checked(nvrtc, nvrtc.nvrtcGetProgramLog(program, log))
-    lines = [line.strip() for line in log.rstrip(b"\0").decode(errors="replace").splitlines() if line.strip()]
-    telling = [line for line in lines if re.search(r"\berror\b", line)]
-    return (telling or lines or ["no message"])[0]
+def _by_part_of_name(source: CudaKernel, options: list[str]) -> tuple[bytes, str]:
+    """Compile a source whose entry is no name that NVRTC knows: it may lack namespaces, or be a part of a name.
+
+    Raises GemmsimError where no kernel or several have such a name.
+    """
+    entry, file = source.entry or "", f"'{source.path.name}'"
+    base, bracket, arguments = entry.partition("<")
+    for name, template in _kernels(source):
+        if template and bracket and name.endswith(f"::{base}"):
+            outcome, _hint = _compile(replace(source, entry=f"{name}<{arguments}"), options)
+            if outcome.cubin and outcome.symbol:
+                return outcome.cubin, outcome.symbol
+    outcome, _hint = _compile(replace(source, entry=None), options)
+    symbols = kernel_symbols(outcome.cubin) if outcome.cubin else ()
+    templates = [name for name, template in _kernels(source) if template]
+    if templates and (entry in (name.rpartition("::")[2] for name in templates) or not matching(entry, symbols)):
+        raise GemmsimError(f"{file} has no kernel '{entry}'{nearest(base, templates)}{_templates(source)}")
+    return outcome.cubin or b"", find_entry(entry, symbols, file)
+
+
+def _kernels(source: CudaKernel) -> list[tuple[str, bool]]:
+    return list(kernels(source.text, declarations(source.text, device_macros([source.text]))))
+
+
+def _templates(source: CudaKernel) -> str:
+    names = dict.fromkeys(name for name, template in _kernels(source) if template)
+    return f": a template needs its arguments, --entry 'NAME<...>'; there are {', '.join(names)}" if names else ""
+
+
+def _beside_host_code(source: CudaKernel, options: list[str]) -> tuple[Outcome, str]:
+    folders = (source.path.parent, *include_folders(source.options))
+    headers = user_headers(source.text, source.path, folders)
+
+    def compile_once(text: str, given: Mapping[str, str]) -> Outcome:
+        return nvrtc_compile(text, source.path, source.entry, [*options, *OPTIONS], given)
+
+    return compile_beside_host_code(source.text, source.path, headers, compile_once)
+
+
+def _advised(error: str) -> str:
+    if "cannot open source file" not in error:
+        return error
+    return error + (" (pip install nvidia-cuda-crt)" if '"crt/' in error else ": give its folder with -I")

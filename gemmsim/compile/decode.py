@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from gemmsim.compile.addresses import Addresses
 from gemmsim.compile.elf import Cubin, Kernel, read_cubin
+from gemmsim.compile.entries import find_entry
 from gemmsim.compile.names import is_numba_symbol, readable_name
 from gemmsim.compile.toolchain import disassemble, tool_versions
 from gemmsim.isa.blocks import basic_blocks
 from gemmsim.isa.parse import parse_instruction
 from gemmsim.isa.program import INSTRUCTION_BYTES, Instruction, Program, SourceLine
-from gemmsim.support.errors import GemmsimError, nearest
+from gemmsim.support.errors import GemmsimError
 
 _SECTION = re.compile(r"\s*\.section\s+\.text\.([^,\s]+)")
 _INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;\s*$")
@@ -34,7 +36,7 @@ def decode_cubin(
 ) -> Program:
     """Decode one kernel of a cubin.
 
-    entry      symbol or readable name of the kernel; needed where the cubin holds several
+    entry      the kernel, as `entries.find_entry` takes it; None where the cubin holds only one
     arch       the architecture that the caller expects ("sm_90"); a cubin for another one is an error
     abi        "c" or "numba": how array arguments are passed (`Program.abi`); None: the symbol decides it
     name       name to show to people; None: the readable part of the symbol
@@ -46,13 +48,57 @@ def decode_cubin(
     if arch is not None and parsed.arch != arch.rstrip("af"):
         raise GemmsimError(f"the cubin is for {parsed.arch}, but the GPU asked for is {arch}: compile it for {arch}")
     kernel = _select(parsed, entry)
+    sections = _sections(_disassembled(cubin, [function.symbol_index for function in kernel.functions]))
+    program = _program(parsed, kernel, sections, hashlib.sha256(cubin).hexdigest(), abi)
+    tools = tool_versions() if toolchain is None else toolchain
+    return replace(program, name=name or program.name, toolchain=tools)
+
+
+def decode_kernels(cubin: bytes, symbols: Collection[str]) -> Iterator[tuple[str, Program | GemmsimError]]:
+    """Yield each of the kernels `symbols` of a cubin, decoded, or the error that says why it cannot be.
+
+    The cubin is disassembled only once, and `Program.toolchain` stays empty. Raises GemmsimError for a damaged cubin or
+    where nvdisasm is not installed.
+    """
+    parsed = read_cubin(cubin)
+    kernels = [kernel for kernel in parsed.kernels if kernel.symbol in symbols]
+    functions = {function.symbol_index for kernel in kernels for function in kernel.functions}
+    sections = _sections(_disassembled(cubin, sorted(functions) if len(kernels) == 1 else None))
+    digest = hashlib.sha256(cubin).hexdigest()
+    for kernel in kernels:
+        try:
+            yield kernel.symbol, _program(parsed, kernel, sections, digest, None)
+        except GemmsimError as error:
+            yield kernel.symbol, error
+
+
+def _disassembled(cubin: bytes, symbol_indices: Sequence[int] | None) -> str:
     with tempfile.TemporaryDirectory(prefix="gemmsim-") as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)
-        listing = disassemble(path, kernel.symbol_index)
-    instructions = _instructions(kernel, listing)
+        return disassemble(path, symbol_indices)
+
+
+def _sections(listing: str) -> dict[str, list[str]]:
+    """Return {symbol: lines of its code's section} of nvdisasm's listing."""
+    sections: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in listing.splitlines():
+        if section := _SECTION.match(line):
+            lines = sections.setdefault(section[1].strip('"'), [])
+        lines.append(line)
+    return sections
+
+
+def _program(parsed: Cubin, kernel: Kernel, sections: Mapping[str, list[str]], digest: str, abi: str | None) -> Program:
+    """Decode one kernel. `sections` are those of the cubin, listed by `_sections`; `digest` is the cubin's hash."""
+    rows, labels = _rows(kernel, sections)
+    addresses = Addresses(labels, kernel.variables)
+    for _, text, _ in rows:
+        addresses.note(text)
+    instructions = _instructions(kernel, rows, addresses.labels)
     return Program(
-        name=name or readable_name(kernel.symbol),
+        name=readable_name(kernel.symbol),
         symbol=kernel.symbol,
         arch=parsed.arch,
         abi=abi or ("numba" if is_numba_symbol(kernel.symbol) else "c"),
@@ -64,54 +110,51 @@ def decode_cubin(
         barriers=kernel.barriers,
         parameters=kernel.parameters,
         parameter_base=kernel.parameter_base,
-        constants=kernel.constants,
+        constants=kernel.constants | addresses.bank,
         max_threads=kernel.max_threads,
-        toolchain=tool_versions() if toolchain is None else toolchain,
         source=_sources(instructions),
-        cubin_sha256=hashlib.sha256(cubin).hexdigest(),
+        cubin_sha256=digest,
         reserved_shared_bytes=kernel.reserved_shared_bytes,
-        global_data=parsed.global_data,
-        relocations=kernel.relocations,
+        global_data=kernel.global_data,
+        relocations=(*kernel.relocations, *addresses.relocations),
+        global_bytes=kernel.global_bytes,
+        symbols=kernel.variables,
+        externals=kernel.externals,
     )
 
 
 def _select(cubin: Cubin, entry: str | None) -> Kernel:
-    listed = ", ".join(kernel.symbol for kernel in cubin.kernels)
-    if entry is None:
-        if len(cubin.kernels) > 1:
-            raise GemmsimError(f"the cubin holds {len(cubin.kernels)} kernels, choose one as the entry: {listed}")
-        return cubin.kernels[0]
-    for kernel in cubin.kernels:
-        if kernel.symbol == entry:
-            return kernel
-    named = [kernel for kernel in cubin.kernels if readable_name(kernel.symbol) == entry]
-    if len(named) == 1:
-        return named[0]
-    if named:
-        symbols = ", ".join(kernel.symbol for kernel in named)
-        raise GemmsimError(f"'{entry}' names {len(named)} kernels, choose by symbol: {symbols}")
-    known = [readable_name(kernel.symbol) for kernel in cubin.kernels]
-    raise GemmsimError(f"the cubin has no kernel '{entry}'{nearest(entry, known)}; it holds: {listed}")
+    symbol = find_entry(entry, [kernel.symbol for kernel in cubin.kernels], "the cubin")
+    return next(kernel for kernel in cubin.kernels if kernel.symbol == symbol)
 
 
-def _instructions(kernel: Kernel, listing: str) -> tuple[Instruction, ...]:
-    """Parse the instructions in the kernel's part of nvdisasm's listing.
+_Row = tuple[int, str, tuple[SourceLine, ...]]  # byte offset of an instruction, its text, and its source lines
 
-    All labels are collected before the first instruction is parsed, since branches go forward too.
+
+def _rows(kernel: Kernel, sections: Mapping[str, list[str]]) -> tuple[list[_Row], dict[str, int]]:
+    """Find the instructions of the kernel and of its functions in nvdisasm's listing, in the order of `kernel.code`.
+
+    Returns the instructions, and {label: byte offset in `kernel.code`}. All labels are collected before the first
+    instruction is parsed, since branches go forward too.
     """
-    labels = dict(kernel.symbols)
-    rows: list[tuple[int, str, tuple[SourceLine, ...]]] = []
+    labels, rows = dict(kernel.symbols), list[_Row]()
+    for function in kernel.functions:
+        rows += _listed(sections.get(function.name, []), function.start, labels)
+    return rows, labels
+
+
+def _listed(listing: list[str], start: int, labels: dict[str, int]) -> list[_Row]:
+    """Find the instructions in the listing of a section of code, which begins at byte offset `start`.
+
+    Adds the section's labels to `labels`.
+    """
+    rows: list[_Row] = []
     waiting: list[str] = []
     sources: tuple[SourceLine, ...] = ()
     fresh = True  # whether the next source comment starts a new chain of inlined calls
-    inside = False
-    for line in listing.splitlines():
-        if section := _SECTION.match(line):
-            inside = section[1].strip('"') == kernel.symbol
-        elif not inside:
-            continue
-        elif match := _INSTRUCTION.match(line):
-            offset = int(match[1], 16)
+    for line in listing:
+        if match := _INSTRUCTION.match(line):
+            offset = start + int(match[1], 16)
             labels.update((label, offset) for label in waiting)
             waiting.clear()
             rows.append((offset, match[2], sources))
@@ -125,15 +168,24 @@ def _instructions(kernel: Kernel, listing: str) -> tuple[Instruction, ...]:
             fresh = False
         elif match := _LABEL.match(line):
             waiting.append(match[1])
+    return rows
+
+
+def _instructions(kernel: Kernel, rows: list[_Row], labels: Mapping[str, int]) -> tuple[Instruction, ...]:
+    """Parse the instructions. Raises GemmsimError, which names all that cannot be read."""
     if [offset for offset, _, _ in rows] != list(range(0, len(kernel.code), INSTRUCTION_BYTES)):
         count = len(kernel.code) // INSTRUCTION_BYTES
         raise GemmsimError(f"nvdisasm listed {len(rows)} instructions of '{kernel.symbol}', its code holds {count}")
-    return tuple(
-        parse_instruction(
-            offset, text, int.from_bytes(kernel.code[offset : offset + INSTRUCTION_BYTES], "little"), lines, labels
-        )
-        for offset, text, lines in rows
-    )
+    parsed, problems = [], []
+    for offset, text, lines in rows:
+        encoding = int.from_bytes(kernel.code[offset : offset + INSTRUCTION_BYTES], "little")
+        try:
+            parsed.append(parse_instruction(offset, text, encoding, lines, labels))
+        except GemmsimError as error:
+            problems.append(str(error))
+    if problems:
+        raise GemmsimError("; ".join(problems))
+    return tuple(parsed)
 
 
 def _sources(instructions: tuple[Instruction, ...]) -> dict[str, str]:

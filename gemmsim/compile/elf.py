@@ -14,17 +14,22 @@ from dataclasses import dataclass, field
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
-from gemmsim.isa.program import Parameter, Relocation
+from gemmsim.compile.image import STT_FUNC, CodeSection, ElfSymbol, Module, Section, image_of
+from gemmsim.isa.program import Parameter, Relocation, Symbol
 from gemmsim.support.errors import GemmsimError
 
 EM_CUDA = 190  # e_machine of the ELF specification's registry
 _STO_CUDA_ENTRY = 0x10  # bit of st_other that marks a kernel
-_STT_FUNC, _SHT_NOBITS = 2, 8
+_SHT_NOBITS = 8
 _RESERVED_SHARED_BYTES = 1024  # system use, at the bottom of the window (CUDA programming guide, table of limits)
 
 _MAX_THREADS, _PARAM_CBANK, _REQNTID, _FRAME_SIZE, _MIN_STACK_SIZE = 0x05, 0x0A, 0x10, 0x11, 0x12
 _UNKNOWN_SIZE = 0xFFFFFFFF  # what CUDA 13.5 writes as the minimum stack size of kernels that call functions
 _KPARAM_INFO, _CBANK_PARAM_SIZE, _REGCOUNT, _NUM_BARRIERS = 0x17, 0x19, 0x2F, 0x4C
+_LARGE_KPARAM_INFO = 0x45  # in place of _KPARAM_INFO where the parameters take more than 4 KiB
+# Which of these pyelftools raises depends on the field that is damaged.
+_DAMAGE = (ELFError, struct.error, ValueError, IndexError, KeyError, UnicodeDecodeError, AttributeError, TypeError,
+           OverflowError, EOFError, AssertionError)  # fmt: skip
 _FORMAT_SIZED = 4  # EIFMT_SVAL: a 16-bit size and then so many bytes; an attribute of another format has four bytes
 
 
@@ -32,14 +37,15 @@ _FORMAT_SIZED = 4  # EIFMT_SVAL: a 16-bit size and then so many bytes; an attrib
 class Kernel:
     """One kernel of a cubin. `Program` describes the fields that both have.
 
-    symbol_index  its number in the cubin's symbol table
-    code          its machine code, 16 bytes for each instruction
-    symbols       {function: byte offset in `code`}
+    code       the machine code of the kernel and behind it that of the functions that it may call, 16 bytes for each
+               instruction
+    functions  the sections of the code, the kernel's own first
+    symbols    {function: byte offset in `code`}
     """
 
     symbol: str
-    symbol_index: int
     code: bytes
+    functions: tuple[CodeSection, ...]
     symbols: dict[str, int]
     registers: int
     static_shared_bytes: int
@@ -51,38 +57,21 @@ class Kernel:
     max_threads: int | None
     constants: dict[int, bytes] = field(default_factory=dict)
     relocations: tuple[Relocation, ...] = ()
+    global_data: bytes = b""
+    global_bytes: int = 0
+    variables: tuple[Symbol, ...] = ()
+    externals: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Cubin:
     """The content of a cubin.
 
-    arch         "sm_90"
-    global_data  initial content of all device globals, see `Program.global_data`
+    arch  "sm_90"
     """
 
     arch: str
     kernels: tuple[Kernel, ...]
-    global_data: bytes
-
-
-@dataclass(frozen=True)
-class _Symbol:
-    name: str
-    kind: int
-    other: int
-    section: int
-    value: int
-
-
-@dataclass(frozen=True)
-class _Section:
-    index: int
-    name: str
-    data: bytes
-    size: int
-    align: int
-    info: int
 
 
 def read_cubin(cubin: bytes) -> Cubin:
@@ -94,10 +83,18 @@ def read_cubin(cubin: bytes) -> Cubin:
         return _read(ELFFile(io.BytesIO(cubin)), len(cubin))
     except GemmsimError:
         raise
-    except (ELFError, struct.error, ValueError, IndexError, KeyError, UnicodeDecodeError, AttributeError, TypeError,
-            OverflowError, EOFError, AssertionError) as error:  # fmt: skip
-        # Which of these pyelftools raises depends on the field that is damaged.
+    except _DAMAGE as error:
         raise GemmsimError(f"the cubin is truncated or damaged ({type(error).__name__}: {error})") from None
+
+
+def kernel_symbols(cubin: bytes) -> tuple[str, ...]:
+    """Return the symbols of a cubin's kernels; a cubin may have none. Raises GemmsimError for a damaged cubin."""
+    try:
+        elf = ELFFile(io.BytesIO(cubin))
+        symbols = _symbols(*(elf.get_section_by_name(name).data() for name in (".symtab", ".strtab")))
+    except _DAMAGE as error:
+        raise GemmsimError(f"the cubin is truncated or damaged ({type(error).__name__}: {error})") from None
+    return tuple(symbol.name for symbol in symbols if _is_kernel(symbol))
 
 
 def _read(elf: ELFFile, file_bytes: int) -> Cubin:
@@ -114,23 +111,25 @@ def _read(elf: ELFFile, file_bytes: int) -> Cubin:
             raise GemmsimError(f"the cubin is truncated: section {index} ends beyond the file's {file_bytes} bytes")
         data = b"" if nobits else section.data()
         sections.append(
-            _Section(index, section.name, data, header["sh_size"], max(1, header["sh_addralign"]), header["sh_info"])
+            Section(index, section.name, data, header["sh_size"], max(1, header["sh_addralign"]), header["sh_info"])
         )
     by_name = {section.name: section for section in sections}
-    symbols = _symbols(by_name[".symtab"].data, by_name[".strtab"].data)
+    module = Module(tuple(sections), tuple(_symbols(by_name[".symtab"].data, by_name[".strtab"].data)))
     sm = _sm(elf)
     if sm < 75:
         raise GemmsimError(f"the cubin is for sm_{sm}; gemmsim reads sm_75 and later")
-    placed, global_data = _global_image(by_name)
-    info = by_name[".nv.info"].data if ".nv.info" in by_name else b""
     kernels = tuple(
-        _kernel(symbol, symbols, sections, by_name, info, sm, placed)
-        for symbol in symbols
-        if symbol.kind == _STT_FUNC and symbol.other & _STO_CUDA_ENTRY and 0 < symbol.section < len(sections)
+        _kernel(symbol, module, by_name, sm)
+        for symbol in module.symbols
+        if _is_kernel(symbol) and symbol.section < len(sections)
     )
     if not kernels:
         raise GemmsimError("the cubin holds no kernel (no __global__ function)")
-    return Cubin(f"sm_{sm}", kernels, global_data)
+    return Cubin(f"sm_{sm}", kernels)
+
+
+def _is_kernel(symbol: ElfSymbol) -> bool:
+    return symbol.kind == STT_FUNC and bool(symbol.other & _STO_CUDA_ENTRY) and symbol.section > 0
 
 
 def _sm(elf: ELFFile) -> int:
@@ -139,47 +138,23 @@ def _sm(elf: ELFFile) -> int:
     return int(flags >> 8 & 0xFF if elf["e_ident"]["EI_ABIVERSION"] >= 8 else flags & 0xFF)
 
 
-def _symbols(table: bytes, names: bytes) -> list[_Symbol]:
+def _symbols(table: bytes, names: bytes) -> list[ElfSymbol]:
     """Read the ELF64 symbols, which pyelftools cannot do: it drops the bits of st_other that CUDA uses."""
     symbols = []
-    for name, kind, other, section, value, _size in struct.iter_unpack("<IBBHQQ", table):
+    for name, kind, other, section, value, size in struct.iter_unpack("<IBBHQQ", table):
         text = names[name : names.index(b"\0", name)].decode()
-        symbols.append(_Symbol(text, kind & 15, other, section, value))
+        symbols.append(ElfSymbol(text, kind & 15, other, section, value, size))
     return symbols
 
 
-def _global_image(by_name: dict[str, _Section]) -> tuple[dict[int, int], bytes]:
-    """Make one image of the initial content of all device globals: initialised data, and then zeros.
-
-    Returns {section index: the section's byte offset in the image}, and the image.
-    """
-    placed, image = {}, b""
-    for name in (".nv.global.init", ".nv.global"):
-        if section := by_name.get(name):
-            image += bytes(-len(image) % section.align)
-            placed[section.index] = len(image)
-            image += section.data or bytes(section.size)
-    return placed, image
-
-
-def _kernel(
-    symbol: _Symbol,
-    symbols: list[_Symbol],
-    sections: list[_Section],
-    by_name: dict[str, _Section],
-    module_info: bytes,
-    sm: int,
-    placed: dict[int, int],
-) -> Kernel:
+def _kernel(symbol: ElfSymbol, module: Module, by_name: dict[str, Section], sm: int) -> Kernel:
     name = symbol.name
-    text = sections[symbol.section]
-    if len(text.data) % 16:
-        raise GemmsimError(f"the code of '{name}' is {len(text.data)} bytes, not a multiple of 16")
+    info, symbols = by_name[".nv.info"].data if ".nv.info" in by_name else b"", module.symbols
     if f".nv.info.{name}" not in by_name:
         raise GemmsimError(f"the cubin has no section .nv.info.{name}: its parameters are unknown")
     per_symbol = {
         attribute: struct.unpack("<II", value)[1]
-        for attribute, value in _attributes(module_info)
+        for attribute, value in _attributes(info)
         if attribute in (_REGCOUNT, _FRAME_SIZE, _MIN_STACK_SIZE)
         and symbols[struct.unpack_from("<I", value)[0]].name == name
     }
@@ -190,13 +165,13 @@ def _kernel(
     x, y, z = struct.unpack_from("<III", threads) if threads else (0, 0, 0)
     shared = by_name[f".nv.shared.{name}"].size if f".nv.shared.{name}" in by_name else 0
     reserved = _RESERVED_SHARED_BYTES if sm >= 90 else 0  # from sm_90 on the section includes it
-    constants, relocations = _constants(name, sections, symbols, placed)
+    image = image_of(symbol, module, sm)
     return Kernel(
         symbol=name,
-        symbol_index=symbols.index(symbol),
-        code=text.data,
-        symbols={s.name: s.value for s in symbols if s.section == text.index and s.name and s.kind == _STT_FUNC},
-        registers=per_symbol.get(_REGCOUNT, text.info >> 24),
+        code=image.code,
+        functions=image.functions,
+        symbols=image.labels,
+        registers=per_symbol.get(_REGCOUNT, module.sections[symbol.section].info >> 24),
         static_shared_bytes=max(0, shared - reserved),
         reserved_shared_bytes=reserved,
         local_bytes=max(
@@ -207,8 +182,12 @@ def _kernel(
         parameters=_parameters(attributes),
         parameter_base=base,
         max_threads=x * y * z or None,
-        constants=constants,
-        relocations=relocations,
+        constants=image.constants,
+        relocations=image.relocations,
+        global_data=image.global_data,
+        global_bytes=image.global_bytes,
+        variables=image.variables,
+        externals=image.externals,
     )
 
 
@@ -238,29 +217,7 @@ def _parameters(attributes: list[tuple[int, bytes]]) -> tuple[Parameter, ...]:
         if attribute == _KPARAM_INFO:  # index, ordinal, offset, then size in bits [31:18] of the last word
             _index, ordinal, offset, word = struct.unpack("<IHHI", value)
             found.append(Parameter(ordinal, offset, word >> 18))
+        elif attribute == _LARGE_KPARAM_INFO:  # the same, but the last word is the size
+            _index, ordinal, offset, size = struct.unpack("<IHHI", value)
+            found.append(Parameter(ordinal, offset, size))
     return tuple(sorted(found, key=lambda parameter: parameter.ordinal))
-
-
-def _constants(
-    name: str, sections: list[_Section], symbols: list[_Symbol], placed: dict[int, int]
-) -> tuple[dict[int, bytes], tuple[Relocation, ...]]:
-    """Read the constant banks {bank: content}, and which words in them hold addresses of device globals.
-
-    placed  {section index: the section's byte offset in the image of device globals}
-
-    Bank 0 is left out: it holds the launch parameters.
-    """
-    banks, relocations = {}, []
-    for section in sections:
-        bank_text, _, owner = section.name.removeprefix(".nv.constant").partition(".")
-        if section.name.startswith(".nv.constant") and bank_text.isdigit() and bank_text != "0" and owner in ("", name):
-            banks[int(bank_text)] = section.data
-            for prefix, layout in ((".rel", "<QII"), (".rela", "<QIIq")):
-                for table in (s for s in sections if s.name == prefix + section.name):
-                    for offset, _kind, index, *addend in struct.iter_unpack(layout, table.data):
-                        target = symbols[index]
-                        if target.section in placed:
-                            at = placed[target.section] + target.value
-                            inline = 0 if addend else struct.unpack_from("<Q", section.data, offset)[0]
-                            relocations.append(Relocation(int(bank_text), offset, at + (addend or [inline])[0]))
-    return banks, tuple(relocations)

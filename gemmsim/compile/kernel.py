@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from gemmsim.compile.cache import Cache
+from gemmsim.compile.compilers import compiler_versions
 from gemmsim.compile.key import cache_key
 from gemmsim.compile.shipped import shipped_program
 from gemmsim.compile.source import CudaKernel, KernelSource, PtxKernel, PythonKernel
@@ -71,16 +72,27 @@ def build_kernel(source: KernelSource, arch: str) -> Built:
         cubin = compile_python(source, arch)
         program = decode_cubin(cubin, arch=arch, abi="numba")
         return Built(rename_sources(program, source.shown_names(program.source)), cubin)
+    if isinstance(source, CudaKernel | PtxKernel):
+        cubin, entry, versions = cubin_of(source, arch)
+        abi, name = ("c", source.entry) if isinstance(source, CudaKernel) else (source.abi, None)
+        return Built(decode_cubin(cubin, entry, arch, abi, name, versions), cubin)
+    from gemmsim.compile.binary import choose
+    from gemmsim.compile.cubin_tools import made_by
+
+    chosen = choose(source.data, source.entry, arch, source.path.name)
+    here = ("nvidia-nvjitlink", "nvidia-cuda-nvdisasm") if chosen.made_here else ("nvidia-cuda-nvdisasm",)
+    versions = {name: version for name, version in tool_versions().items() if name in here}
+    made = {} if chosen.made_here else made_by(chosen.cubin)
+    program = decode_cubin(chosen.cubin, chosen.symbol, None, source.abi, toolchain=made | versions)
+    return Built(replace(program, origin=chosen.origin), chosen.cubin)
+
+
+def cubin_of(source: CudaKernel | PtxKernel, arch: str) -> tuple[bytes, str | None, dict[str, str]]:
+    """Compile `source` for `arch`; return the cubin, the entry in it (None: its only kernel), and {tool: version}."""
     if isinstance(source, CudaKernel):
         from gemmsim.compile.cuda_kernel import compile_cuda
 
-        cubin, symbol = compile_cuda(source, arch)
-        return Built(decode_cubin(cubin, symbol, arch, abi="c", name=source.entry), cubin)
-    if isinstance(source, PtxKernel):
-        from gemmsim.compile.link import link
+        return *compile_cuda(source, arch), compiler_versions(source.compiler)
+    from gemmsim.compile.link import link
 
-        cubin = link([source.text], arch)
-        return Built(decode_cubin(cubin, source.entry, arch, source.abi), cubin)
-    # Other tools than the installed ones may have made a ready cubin; only the disassembler is the installed one.
-    versions = {name: version for name, version in tool_versions().items() if name == "nvidia-cuda-nvdisasm"}
-    return Built(decode_cubin(source.data, source.entry, arch, source.abi, toolchain=versions), source.data)
+    return link([source.text], arch), source.entry, tool_versions()

@@ -6,23 +6,22 @@ import ast
 import hashlib
 import json
 import os
-import re
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
+from gemmsim.compile.compilers import compiler_versions
+from gemmsim.compile.includes import include_folders, user_headers
 from gemmsim.compile.source import CubinKernel, CudaKernel, KernelSource, PtxKernel, PythonKernel
 from gemmsim.support.errors import GemmsimError
-
-_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
 def cache_key(source: KernelSource, arch: str, versions: dict[str, str]) -> str:
     """Return the cache key of a kernel, 64 hexadecimal digits.
 
     It is a hash of source text, argument types, options, architecture, tool versions and decoder. The local modules
-    that a Python file imports count too, and the files that CUDA C++ includes by quotes, directly or not. Of headers
-    that lie elsewhere only the version of the tool they belong to counts.
+    that a Python file imports count too, and the files that CUDA C++ includes from its own folder or one that an option
+    names, directly or not. Of headers that lie elsewhere only the version of the tool they belong to counts.
     """
     kind = type(source).__name__
     parts: dict[str, object] = {"kind": kind, "arch": arch, "versions": versions, "decoder": _decoder()}
@@ -40,12 +39,14 @@ def cache_key(source: KernelSource, arch: str, versions: dict[str, str]) -> str:
             "path": str(source.path),
             "entry": source.entry,
             "options": source.options,
-            "files": _contents(_included(source.text, source.path.parent), source.path.parent),
+            "compiler": [source.compiler, compiler_versions(source.compiler)],
+            "files": _contents(_included(source), source.path.parent),
         }
     elif isinstance(source, PtxKernel):
         parts |= {"text": source.text, "entry": source.entry, "abi": source.abi}
     elif isinstance(source, CubinKernel):
-        parts |= {"data": hashlib.sha256(source.data).hexdigest(), "entry": source.entry, "abi": source.abi}
+        data = hashlib.sha256(source.data).hexdigest()
+        parts |= {"data": data, "name": source.path.name, "entry": source.entry, "abi": source.abi}
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -77,7 +78,7 @@ def _decoder() -> str:
     names = ("program.py", "parse.py", "blocks.py", "opcodes.py", "opcodes.toml", "serialize.py")
     isa = [folder.parent / "isa" / name for name in names]
     digest = hashlib.sha256()
-    for file in (*sorted(folder.glob("*.py")), *isa):
+    for file in (*sorted(folder.glob("*.py")), *sorted(folder.glob("*.toml")), *isa):
         digest.update(file.read_bytes())
     return digest.hexdigest()
 
@@ -126,14 +127,6 @@ def _local_module(folder: Path, name: str) -> Path | None:
     return None
 
 
-def _included(text: str, folder: Path) -> set[Path]:
-    found: set[Path] = set()
-    waiting = [(text, folder)]
-    while waiting:
-        current, place = waiting.pop()
-        for name in _INCLUDE.findall(current):
-            file = (place / name).resolve()
-            if file.is_file() and file not in found:
-                found.add(file)
-                waiting.append((file.read_text(encoding="utf-8", errors="replace"), file.parent))
-    return found
+def _included(source: CudaKernel) -> set[Path]:
+    folders = (source.path.parent, *include_folders(source.options))
+    return {header.path for header in user_headers(source.text, source.path, folders)}

@@ -13,7 +13,7 @@ def link(parts: Sequence[Any], arch: str, max_registers: int | None = None, *, l
     """Link `parts` to a cubin for `arch` ("sm_90"), with the options that numba's linker passes and line information.
 
     parts          each is PTX text or, with `lto`, LTO-IR as bytes, or cuda.core's ObjectCode, which numba-cuda returns
-                   for what it compiles with NVRTC (the arithmetic of f16 and bf16)
+                   for what it compiles with NVRTC (the arithmetic of f16 and bf16), or a relocatable cubin as bytes
     max_registers  most registers of a thread; None: the linker decides
     lto            whether to optimise at link time
 
@@ -35,6 +35,8 @@ def link(parts: Sequence[Any], arch: str, max_registers: int | None = None, *, l
 def _object(part: Any, object_code: Any) -> Any:
     if isinstance(part, str):
         return object_code.from_ptx(part.encode())
+    if isinstance(part, bytes) and part.startswith(b"\x7fELF"):
+        return object_code.from_cubin(part)
     if isinstance(part, bytes):
         return object_code.from_ltoir(part)
     if isinstance(part, object_code):

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from gemmsim.compile.magic import holds_device_code
 from gemmsim.support.dtypes import DTYPES
 from gemmsim.support.errors import GemmsimError, nearest
 
@@ -67,13 +68,15 @@ class CudaKernel:
     text       the source text
     path       its file: its name in messages and source lines; includes are searched in its folder
     entry      kernel name or name expression (`sgemm<128,128,8>`); None where there is only one kernel
-    options    for NVRTC ("-DTILE=32", "--use_fast_math", "-I/my/include"); "-arch=sm_90a" replaces the architecture
+    options    for the compiler ("-DTILE=32", "--use_fast_math", "-I/folder"); "-arch=sm_90a" replaces the architecture
+    compiler   "nvrtc" or "nvcc"
     """
 
     text: str
     path: Path
     entry: str | None = None
     options: tuple[str, ...] = ()
+    compiler: str = "nvrtc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,12 @@ class PtxKernel:
 
 @dataclass(frozen=True, slots=True)
 class CubinKernel:
-    """A kernel in a compiled cubin, whose bytes are `data`. `entry` and `abi` are as in `PtxKernel`."""
+    """A kernel in a file with device code: a cubin, a fatbin, an executable, a shared library, an object file.
+
+    data   the file's content
+    entry  the kernel's name, see `entries.find_entry`; None where the file holds only one kernel
+    abi    as in `PtxKernel`
+    """
 
     data: bytes
     path: Path
@@ -109,22 +117,21 @@ def kernel_file(
     signature: tuple[ArgType, ...] = (),
     options: tuple[str, ...] = (),
     tunables: tuple[tuple[str, int], ...] | None = None,
+    compiler: str = "nvrtc",
 ) -> KernelSource:
-    """Read the kernel in a file, the suffix of which says what it is: .py, .cu, .ptx or .cubin.
+    """Read the kernel in a file. Its suffix says what it is: .py, .cu or .ptx; anything else must hold device code.
 
     entry                the kernel's name: `function` of `PythonKernel`, `entry` of the other classes
     signature, tunables  for .py, see `PythonKernel`
-    options              for .cu, see `CudaKernel`
+    options, compiler    for .cu, see `CudaKernel`
 
-    Raises GemmsimError for a file that cannot be read, another suffix, or a Python file without a function name.
+    Raises GemmsimError for a file that cannot be read or is of another kind, or a Python file without a function name.
     """
     suffix = path.suffix.lower()
-    if suffix not in (".py", ".cu", ".ptx", ".cubin"):
-        kinds = "FILE.py:function, FILE.cu, FILE.ptx and FILE.cubin"
-        raise GemmsimError(f"'{path}' is no kernel file: gemmsim reads {kinds}")
+    source = suffix in (".py", ".cu", ".ptx")
     try:
         data = path.read_bytes()
-        text = "" if suffix == ".cubin" else data.decode()
+        text = data.decode() if source else ""
     except OSError as error:
         raise GemmsimError(f"cannot read '{path}': {error.strerror}") from None
     except UnicodeDecodeError:
@@ -134,7 +141,10 @@ def kernel_file(
             raise GemmsimError(f"'{path}' needs a function: {path.name}:function")
         return PythonKernel(path.resolve(), entry, signature, tunables)
     if suffix == ".cu":
-        return CudaKernel(text, path.resolve(), entry, options)
+        return CudaKernel(text, path.resolve(), entry, options, compiler)
     if suffix == ".ptx":
         return PtxKernel(text, path.resolve(), entry)
+    if suffix != ".cubin" and not holds_device_code(data):
+        kinds = "FILE.py:function, FILE.cu, FILE.ptx, cubins, fatbins, and executables, libraries and objects of nvcc"
+        raise GemmsimError(f"'{path}' is no kernel file: gemmsim reads {kinds}")
     return CubinKernel(data, path.resolve(), entry)

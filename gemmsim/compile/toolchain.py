@@ -21,7 +21,7 @@ PACKAGES = (
 )  # fmt: skip
 # Distributions with headers that kernels include, and a file that shows which folder to include from. nvidia-cuda-crt
 # may be missing.
-_HEADERS = {
+HEADER_PACKAGES = {
     "nvidia-cuda-runtime": "cuda_runtime.h",
     "nvidia-cuda-cccl": "cub/cub.cuh",
     "nvidia-cuda-crt": "crt/mma.h",
@@ -88,7 +88,7 @@ def find_nvdisasm() -> Path:
     """Find the nvdisasm of the wheel or, where that is not installed, on PATH. Raises GemmsimError where neither is
     there."""
     name = "nvdisasm.exe" if os.name == "nt" else "nvdisasm"
-    for path in _files("nvidia-cuda-nvdisasm"):
+    for path in installed_files("nvidia-cuda-nvdisasm"):
         if path.name == name and path.is_file():
             return path
     found = shutil.which("nvdisasm")
@@ -100,15 +100,15 @@ def find_nvdisasm() -> Path:
 def header_folders() -> tuple[Path, ...]:
     """Find the folders of the CUDA headers that are installed as wheels, for `#include <cuda_fp16.h>` and the like."""
     folders = []
-    for package, marker in _HEADERS.items():
-        for path in _files(package):
+    for package, marker in HEADER_PACKAGES.items():
+        for path in installed_files(package):
             if path.as_posix().endswith(f"/{marker}"):
                 folders.append(path.parents[marker.count("/")])
     return tuple(dict.fromkeys(folders))
 
 
 @cache
-def _files(package: str) -> tuple[Path, ...]:
+def installed_files(package: str) -> tuple[Path, ...]:
     """Return a distribution's files. The list is kept: there are thousands of headers, and each kernel needs it."""
     import importlib.metadata
 
@@ -119,15 +119,17 @@ def _files(package: str) -> tuple[Path, ...]:
     return tuple(Path(str(file.locate())) for file in files)
 
 
-def disassemble(cubin: Path, symbol_index: int) -> str:
-    """Return nvdisasm's listing, with source lines, of one function's section.
+def disassemble(cubin: Path, symbol_indices: Sequence[int] | None) -> str:
+    """Return nvdisasm's listing, with source lines, of the sections of some functions or of all.
 
-    symbol_index  the function's number in the cubin's symbol table
+    symbol_indices  the functions' numbers in the cubin's symbol table; None: every function
 
     Raises GemmsimError where nvdisasm is missing or refuses the file.
     """
     tool = find_nvdisasm()
-    arguments = ["--print-code", "--print-line-info-inline", "--cuda-function-index", str(symbol_index), str(cubin)]
+    arguments = ["--print-code", "--print-line-info-inline", str(cubin)]
+    if symbol_indices is not None:
+        arguments += ["--cuda-function-index", ",".join(map(str, symbol_indices))]
     try:
         done = subprocess.run([str(tool), *arguments], capture_output=True, text=True, check=False, timeout=300)
     except OSError as error:

@@ -116,6 +116,8 @@ class Mma:
     Instructions with half the work are HMMA.1688 in fp16, HMMA.1684 in TF32 and IMMA.16816.
     """
 
+    half_accumulator_share: float  # issue interval with fp16 accumulators, over that with fp32 ones
+
     half_work_share: float  # issue interval of an instruction with half the work, over that of the whole
     half_work_latency_cycles: float
     imma_interval_cycles: float  # IMMA.16832

@@ -1,4 +1,4 @@
-"""Says what the matrix instructions HMMA, IMMA and DMMA multiply, and how many matrices LDSM and STSM move."""
+"""Says what HMMA, QMMA, IMMA, BMMA and DMMA multiply, and how many matrices LDSM and STSM move."""
 
 from __future__ import annotations
 
@@ -16,20 +16,23 @@ _COLUMNS = 8
 class MatrixMultiply:
     """One matrix multiply-add of one warp: C [rows, 8] += A [rows, depth] @ B [depth, 8].
 
-    precision  type of the elements of A and B: "tensor_fp16", "tensor_bf16", "tensor_tf32", "tensor_fp64" or
-               "tensor_int8"
+    precision  type of the elements of A and B: "tensor_fp16", "tensor_bf16", "tensor_tf32", "tensor_fp64",
+               "tensor_fp8", "tensor_int8", "tensor_int4" or "tensor_b1"
     shape      the modifier that says rows and depth ("16816": 16 rows, 8 columns, depth 16)
+    sparse     whether half of the elements of each row of A are zeros that no register holds
     """
 
     rows: int
     depth: int
     precision: str
     shape: str
+    sparse: bool = False
 
     @property
     def operations(self) -> int:
-        """The number of arithmetic operations of the warp, in which a multiply-add counts two."""
-        return 2 * self.rows * _COLUMNS * self.depth
+        """The number of arithmetic operations of the warp, in which a multiply-add counts two. Multiplications by the
+        zeros of a sparse A are not carried out and do not count."""
+        return 2 * self.rows * _COLUMNS * self.depth // (2 if self.sparse else 1)
 
 
 def matrix_multiply(instruction: Instruction) -> MatrixMultiply | None:
@@ -40,7 +43,7 @@ def matrix_multiply(instruction: Instruction) -> MatrixMultiply | None:
     if len(found) != 1:
         return None
     rows, depth = row.shapes[found[0]]
-    return MatrixMultiply(rows, depth, row.precision, found[0])
+    return MatrixMultiply(rows, depth, row.precision, found[0], "SP" in instruction.modifiers)
 
 
 def matrix_count(modifiers: Collection[str]) -> int:

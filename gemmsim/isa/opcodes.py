@@ -20,6 +20,11 @@ from gemmsim.support.errors import GemmsimError, nearest
 TABLE_FILE = Path(__file__).with_suffix(".toml")
 # The bytes that each lane accesses, by the modifier that says so; an access without such a modifier takes 4.
 ACCESS_BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "32": 4, "64": 8, "128": 16}
+# The same of atomics, which say the type of what they combine.
+ATOMIC_BYTES = {
+    **{"U64": 8, "S64": 8, "F64": 8, "F32x2": 8, "F32x4": 16},
+    **{f"{half}x{count}": 2 * count for half in ("F16", "BF16") for count in (2, 4, 8)},
+}
 
 
 class MixClass(StrEnum):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from gemmsim.isa.program import ZERO, Control, Instruction, Operand, OperandKind, SourceLine
+from gemmsim.isa.program import ADDRESS_BANK, ZERO, Control, Instruction, Operand, OperandKind, SourceLine
 from gemmsim.support.errors import GemmsimError
 
 _KINDS = {kind.value: kind for kind in (
@@ -19,12 +19,16 @@ _KINDS = {kind.value: kind for kind in (
     OperandKind.BARRIER,
 )}  # fmt: skip
 _REGISTER = re.compile(r"(?P<kind>UR|UP|R|P|B)(?P<index>\d+|Z|T)(?P<suffix>(?:\.\w+)*)")
-_SPECIAL = re.compile(r"(?:SR_\w+|SRZ|U?PR|U?SB\d+|gsb\d+|ATEXIT_PC|THREAD_STATE_ENUM)(?:\.\w+)*")
+_SPECIAL = re.compile(
+    r"(?:SR_\w+|SRZ|U?PR|U?SB\d+|gsb\d+|(?:ARRAY_)?(?:[123]D|CUBE)|ATEXIT_PC|THREAD_STATE_ENUM)(?:\.\w+)*"
+)
 _INTEGER = re.compile(r"-?0x[0-9a-f]+")
 _FLOAT = re.compile(r"[+-]?(?:\d+(?:\.\d*)?(?:e[+-]?\d+)?|INF|[QS]?NAN)")
 _CONSTANT = re.compile(r"(?P<space>cx?)\[(?P<bank>[^\]]+)\]\[(?P<offset>[^\]]*)\](?P<suffix>(?:\.\w+)*)")
 _ADDRESS = re.compile(r"(?:(?P<space>[a-z]+)\[UR(?P<descriptor>\d+|Z)\])?(?:\[(?P<body>[^\]]*)\])?")
 _TARGET = re.compile(r"`\((?P<label>[^)]*)\)")
+_HALF_ADDRESS = re.compile(r"32@(?:lo|hi)\(.*\)")  # half an address, which the linker or the loader writes
+IN_ADDRESS_BANK = "address of "  # before the text of a half address that is not known before the launch, in `labels`
 _BITS = re.compile(r"\{(?P<bits>\d+(?:,\d+)*)?\}")
 _NOTE = re.compile(r"\s*\(\*.*?\*\)")  # nvdisasm's remarks: (*"SpillRefill"*), (*"BRANCH_TARGETS .L_x_1,.L_x_2"*)
 _BRANCH_TARGETS = re.compile(r"BRANCH_TARGETS (?P<labels>[^\"*]*)")
@@ -44,7 +48,8 @@ def parse_instruction(
     text      the instruction without the semicolon at its end
     encoding  the 128-bit word
     sources   its source lines, innermost first
-    labels    {branch label: byte offset in the kernel}
+    labels    {branch label: byte offset in the kernel}, and for each half of an address (`32@lo(table)`) its text: the
+              value or, with IN_ADDRESS_BANK before the text, its byte offset in `ADDRESS_BANK`
 
     Branch targets that nvdisasm lists after an indexed branch (BRX) become TARGET operands after the printed ones.
     """
@@ -79,7 +84,12 @@ def branch_labels(instruction: Instruction) -> dict[str, int]:
     names = _TARGET.findall(_NOTE.sub("", instruction.text))
     names += [label.strip() for label in listed["labels"].split(",")] if listed else []
     targets = [operand.value for operand in instruction.operands if operand.kind is OperandKind.TARGET]
-    return dict(zip(names, targets, strict=False))
+    halves = {
+        (IN_ADDRESS_BANK if one.bank == ADDRESS_BANK else "") + one.name: one.value
+        for one in instruction.operands
+        if one.kind is OperandKind.IMMEDIATE and _HALF_ADDRESS.fullmatch(one.name)
+    }
+    return dict(zip(names, targets, strict=False)) | halves
 
 
 def decode_control(encoding: int) -> Control:
@@ -141,19 +151,28 @@ def parse_operand(text: str, encoding: int = 0, labels: Mapping[str, int] | None
     if operand is not None:
         return operand
     if target := _TARGET.fullmatch(text):
-        return Operand(OperandKind.TARGET, value=_label(target["label"], labels or {}))
+        return Operand(OperandKind.TARGET, value=_label("branch target", target["label"], labels or {}))
+    if _HALF_ADDRESS.fullmatch(text):
+        at = (labels or {}).get(IN_ADDRESS_BANK + text)
+        if at is not None:
+            return Operand(OperandKind.IMMEDIATE, value=at, bank=ADDRESS_BANK, name=text)
+        return Operand(OperandKind.IMMEDIATE, value=_label("address", text, labels or {}), name=text)
     return Operand(OperandKind.IMMEDIATE, value=encoding >> 32 & 0xFFFFFFFF, name=text)
 
 
 @lru_cache(maxsize=1 << 14)
 def _by_text_alone(text: str) -> Operand | None:
-    """Return the operand that `text` stands for; None for labels and floating-point literals, which need more.
+    """Return the operand that `text` stands for; None for labels, addresses and float literals, which need more.
 
     A program has few different operands, so the results are kept.
     """
     if _INTEGER.fullmatch(text):
         return Operand(OperandKind.IMMEDIATE, value=int(text, 16))
-    if _TARGET.fullmatch(text) or all(_FLOAT.fullmatch(part) for part in text.split(",")):
+    if (
+        _TARGET.fullmatch(text)
+        or _HALF_ADDRESS.fullmatch(text)
+        or all(_FLOAT.fullmatch(part) for part in text.split(","))
+    ):
         return None
     if bits := _BITS.fullmatch(text):  # a set of scoreboards, as in DEPBAR {2,1}
         numbers = [int(bit) for bit in bits["bits"].split(",")] if bits["bits"] else []
@@ -161,12 +180,12 @@ def _by_text_alone(text: str) -> Operand | None:
     return _parse_named(text)
 
 
-def _label(label: str, labels: Mapping[str, int]) -> int:
+def _label(what: str, label: str, labels: Mapping[str, int]) -> int:
     if label in labels:
         return labels[label]
     if _INTEGER.fullmatch(label):
         return int(label, 16)
-    raise GemmsimError(f"branch target '{label}' is not in the kernel")
+    raise GemmsimError(f"{what} '{label}' is not in the kernel")
 
 
 def _parse_named(text: str) -> Operand:

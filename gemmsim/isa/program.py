@@ -43,16 +43,18 @@ class Operand:
                the base register, `ZERO` where there is none
     value      IMMEDIATE: the integer as printed (signed; mask it to the width that the opcode wants) or, of a float
                literal, the 32 bits of the encoding's immediate field (upper half of a double, both halves of a packed
-               pair). CONSTANT, TARGET: byte offset. ADDRESS: displacement in bytes, signed
-    bank       CONSTANT: its bank. ADDRESS, bindless CONSTANT: the uniform register of the descriptor
+               pair). CONSTANT, TARGET: byte offset. ADDRESS: displacement in bytes, signed. IMMEDIATE with the bank
+               `ADDRESS_BANK`: byte offset of the word in that bank
+    bank       CONSTANT: its bank. ADDRESS, bindless CONSTANT: the uniform register of the descriptor. IMMEDIATE:
+               `ADDRESS_BANK` where it is half the address of a device global, which the launch fixes; else 0
     uniform    ADDRESS, CONSTANT: the uniform register that is added to the base, `ZERO` where there is none
     scale      ADDRESS: factor on the base register (4 of `R3.X4`)
     wide       ADDRESS: whether the base register is a 64-bit pair (`R2.64`)
     negate, absolute, invert   whether the operand is printed as `-x`, as `|x|`, and as `~x` or `!p`
     suffix     what follows the name, without the dot and without `reuse`: "64", "H0_H0", "B1", ...
     name       SPECIAL: its name ("SR_TID.X"). ADDRESS: kind of its descriptor ("desc", "gdesc") or empty. CONSTANT:
-               "cx" where it is bindless. IMMEDIATE: the literal where it is printed as floating point, and "set" for a
-               set of bits `{2,0}`
+               "cx" where it is bindless. IMMEDIATE: the literal where it is printed as floating point, "set" for a
+               set of bits `{2,0}`, and the text of half an address that the loader writes (`32@lo(table)`)
     """
 
     kind: OperandKind
@@ -138,13 +140,53 @@ class Parameter:
     size_bytes: int
 
 
+# Numbers that stand in the place of a constant bank's number in `Relocation` and `Place`. GLOBAL_DATA is the image of
+# the module's device globals. ADDRESS_BANK is no bank of the GPU: it holds the addresses of device globals that the
+# loader would write into immediates of the code, 8 bytes for each.
+GLOBAL_DATA = -1
+ADDRESS_BANK = 32
+
+
 @dataclass(frozen=True, slots=True)
 class Relocation:
-    """The 8-byte word at `offset_bytes` of a constant bank is the address of `Program.global_data` + `addend_bytes`."""
+    """The 8-byte word at `offset_bytes` of a bank is the address of the image of device globals + `addend_bytes`.
+
+    bank  number of a constant bank, `ADDRESS_BANK`, or `GLOBAL_DATA` for a word of the image itself. In bank 0 the
+          word is one that the driver fills
+    """
 
     bank: int
     offset_bytes: int
     addend_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a variable: a byte offset in a constant bank or, where `bank` is `GLOBAL_DATA`, in the image."""
+
+    bank: int
+    offset_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A `__device__` or `__constant__` variable of the module.
+
+    name    its name in the cubin
+    shown   its name as people write it: the last part of a mangled name
+    places  where its content lies: one place, or two for a `__constant__` variable, which lies in its bank and, for
+            code that takes its address, in the image of device globals
+    """
+
+    name: str
+    shown: str
+    size_bytes: int
+    places: tuple[Place, ...]
+
+    @property
+    def constant(self) -> bool:
+        """Whether it is a `__constant__` variable."""
+        return any(place.bank != GLOBAL_DATA for place in self.places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +219,14 @@ class Program:
     cubin_sha256       hash of the whole cubin
     reserved_shared_bytes  bytes at the bottom of the shared window that the system uses (sm_90 and later: the kernel's
                        data starts at this address); `static_shared_bytes` does not contain them
-    global_data        initial content of the module's device globals (`__device__` variables, tables of math functions)
-    relocations        words of `constants` that hold addresses into `global_data`
+    global_data        initial content of the module's device globals (`__device__` variables, tables of math functions,
+                       texts of printf and assert); this is the image up to `global_bytes`, of which the rest is zero
+    relocations        words of `constants` and of the image that hold addresses in the image
+    origin             where ready machine code was taken from: "the sm_80 cubin in prog"; empty for compiled sources
+    global_bytes       size of the image of device globals
+    symbols            the variables of the module, sorted by name
+    externals          functions that the code calls and the module lacks (vprintf, malloc, ...); the address of number
+                       i is 16 i bytes behind the code
     """
 
     name: str
@@ -201,3 +249,16 @@ class Program:
     reserved_shared_bytes: int = 0
     global_data: bytes = b""
     relocations: tuple[Relocation, ...] = ()
+    origin: str = ""
+    global_bytes: int = 0
+    symbols: tuple[Symbol, ...] = ()
+    externals: tuple[str, ...] = ()
+
+    @property
+    def usual_parameter_base(self) -> int:
+        """Where parameters begin in constant bank 0 on this architecture. Those of more than 4 KiB begin elsewhere.
+
+        The fields that the driver fills in front of the parameters depend on the architecture alone.
+        """
+        number = int("".join(filter(str.isdigit, self.arch)) or 0)
+        return 0x380 if number >= 100 else 0x210 if number >= 90 else 0x160

@@ -16,7 +16,16 @@ from typing import Any
 
 from gemmsim.isa.blocks import basic_blocks
 from gemmsim.isa.parse import branch_labels, parse_instruction
-from gemmsim.isa.program import INSTRUCTION_BYTES, Instruction, Parameter, Program, Relocation, SourceLine
+from gemmsim.isa.program import (
+    INSTRUCTION_BYTES,
+    Instruction,
+    Parameter,
+    Place,
+    Program,
+    Relocation,
+    SourceLine,
+    Symbol,
+)
 from gemmsim.support.errors import GemmsimError
 
 MAGIC = b"gemmsim-programs"
@@ -78,7 +87,17 @@ def _document(program: Program) -> dict[str, Any]:
         "global_data": _pack(program.global_data),
         "relocations": [astuple(relocation) for relocation in program.relocations],
     }
-    return document | ({"source": program.source} if program.source else {})
+    # What most programs lack is left out where it is empty, so that files written before it existed can still be read.
+    rare: dict[str, Any] = {
+        "source": program.source,
+        "origin": program.origin,
+        "global_bytes": program.global_bytes,
+        "symbols": [
+            (one.name, one.shown, one.size_bytes, [astuple(place) for place in one.places]) for one in program.symbols
+        ],
+        "externals": program.externals,
+    }
+    return document | {name: value for name, value in rare.items() if value}
 
 
 def _program(document: dict[str, Any], encodings: bytes) -> Program:
@@ -94,10 +113,17 @@ def _program(document: dict[str, Any], encodings: bytes) -> Program:
         instructions=code,
         blocks=basic_blocks(code),
         source=document.get("source", {}),
+        origin=document.get("origin", ""),
         parameters=tuple(Parameter(*row) for row in document["parameters"]),
         constants={int(bank): _unpack(text) for bank, text in document["constants"].items()},
         global_data=_unpack(document["global_data"]),
         relocations=tuple(Relocation(*row) for row in document["relocations"]),
+        global_bytes=document.get("global_bytes", 0),
+        symbols=tuple(
+            Symbol(name, shown, size, tuple(Place(*place) for place in places))
+            for name, shown, size, places in document.get("symbols", ())
+        ),
+        externals=tuple(document.get("externals", ())),
     )
 
 

@@ -1,20 +1,13 @@
-"""Reads a launch as it is written on a command line and in tests: arguments, dimensions, sizes and KEY=VALUE."""
+"""Reads a launch as it is written on a command line and in tests: dimensions, sizes and KEY=VALUE."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-import numpy as np
+from gemmsim.support.errors import GemmsimError
 
-from gemmsim.launch.arrays import NUMPY_DTYPES, Contents, array_argument
-from gemmsim.support.dtypes import FLOATS
-from gemmsim.support.errors import GemmsimError, nearest
-from gemmsim.trace.types import Argument
-
-_ARGUMENT = re.compile(r"(?P<dtype>\w+)(\[(?P<shape>[^\]]*)\])?(=(?P<value>.*))?", re.DOTALL)
 _COUNT = re.compile(r"\s*[0-9]+\s*")
-_FORMS = "expected f32[256,256] (random), f32[256,256]=0, i32=256 or f32=1.0"
 
 
 def parse_dims(text: str, option: str) -> tuple[int, int, int]:
@@ -29,27 +22,6 @@ def parse_dims(text: str, option: str) -> tuple[int, int, int]:
     if min(dims) < 1:
         raise GemmsimError(f"{option} '{text}' has a size below 1: every dimension must be at least 1")
     return dims[0], dims[1], dims[2]
-
-
-def parse_argument(text: str) -> Argument:
-    """Read one --arg; an array without a value will hold random numbers. Raises GemmsimError where it is malformed."""
-    match = _ARGUMENT.fullmatch(text.strip())
-    if match is None:
-        raise GemmsimError(f"--arg '{text}' is malformed: {_FORMS}")
-    dtype, shape_text, value_text = match["dtype"], match["shape"], match["value"]
-    if dtype not in NUMPY_DTYPES:
-        raise GemmsimError(
-            f"--arg '{text}': unknown type '{dtype}'{nearest(dtype, NUMPY_DTYPES)}: known are {', '.join(NUMPY_DTYPES)}"
-        )
-    if shape_text is None:
-        if value_text is None:
-            raise GemmsimError(f"--arg '{text}': a scalar needs a value, as in {dtype}=1")
-        return Argument(dtype, (), _number(text, dtype, value_text))
-    words = shape_text.split(",")
-    if not all(map(_COUNT.fullmatch, words)) or min(map(int, words)) < 1:
-        raise GemmsimError(f"--arg '{text}': shape [{shape_text}] must be positive integers, as in {dtype}[256,256]")
-    value = None if value_text is None else _number(text, dtype, value_text)
-    return array_argument(f"--arg '{text}'", dtype, tuple(map(int, words)), Contents(value, periodic=False))
 
 
 def problem_size(size: int | None, m: int | None, n: int | None, k: int | None) -> tuple[int, int, int] | None:
@@ -101,17 +73,3 @@ def parse_tunables(texts: Iterable[str], option: str) -> dict[str, int]:
             raise GemmsimError(f"{option} {key}={value}: '{value}' is not an integer")
         chosen[key] = int(value)
     return chosen
-
-
-def _number(text: str, dtype: str, value: str) -> float | int:
-    try:
-        if dtype in FLOATS:
-            return float(value)
-        number = int(value, 0)
-    except ValueError:
-        kind = "a number" if dtype in FLOATS else "an integer"
-        raise GemmsimError(f"--arg '{text}': '{value}' is not {kind}") from None
-    limits = np.iinfo(NUMPY_DTYPES[dtype])
-    if not limits.min <= number <= limits.max:
-        raise GemmsimError(f"--arg '{text}': {number} does not fit {dtype}, which holds {limits.min} to {limits.max}")
-    return number

@@ -19,16 +19,33 @@ def split_target(target: str) -> tuple[str, str]:
     return (file, function) if colon and Path(file).suffix.lower() == ".py" else (target, "")
 
 
-def own_source(target: str, entry: str | None, args: Sequence[Argument] = ()) -> tuple[KernelSource, str]:
+def own_source(
+    target: str,
+    entry: str | None,
+    args: Sequence[Argument] | None = (),
+    compiler: str | None = None,
+    options: tuple[str, ...] = (),
+) -> tuple[KernelSource, str]:
     """Return the source that TARGET names, for arguments of the types of `args`, and the kernel's name for reports.
 
-    TARGET is `FILE.py:function` or a .cu, .ptx or .cubin file. In such a file, `entry` names the kernel; it may be None
-    where the file holds only one kernel. Raises GemmsimError where the file cannot be read or is of no known kind.
+    args      the array or scalar of each parameter; None where one is a struct, which a numba kernel does not take
+    compiler  of a .cu file, "nvrtc" or "nvcc"; None: NVRTC
+    options   for the compiler of a .cu file
+
+    TARGET is `FILE.py:function`, or a .cu, .ptx or binary file as `compile.kernel_file` reads them. In such a file,
+    `entry` names the kernel; it may be None where the file holds only one kernel. Raises GemmsimError where the file
+    cannot be read or is of no known kind.
     """
     file, function = split_target(target)
     if function and entry:
-        raise GemmsimError(f"--entry is for .cu, .ptx and .cubin: {target} names its function already")
-    return kernel_file(Path(file), function or entry, signature(args)), function or entry or Path(file).stem
+        raise GemmsimError(f"--entry is for .cu, .ptx and binary files: {target} names its function already")
+    if args is None and function:
+        raise GemmsimError(f"{target}: a numba kernel takes arrays and scalars, not structs or addresses in arrays")
+    if (compiler or options) and Path(file).suffix.lower() != ".cu":
+        given = f"--compiler {compiler}" if compiler else options[0]
+        raise GemmsimError(f"{given} is for .cu files; {target} is none")
+    source = kernel_file(Path(file), function or entry, signature(args or ()), options, compiler=compiler or "nvrtc")
+    return source, function or entry or Path(file).stem
 
 
 def check_of_arrays(

@@ -12,6 +12,8 @@ from gemmsim.trace.types import Launch
 
 if TYPE_CHECKING:
     from gemmsim.compile.source import KernelSource
+    from gemmsim.launch.array_files import FileContents
+    from gemmsim.launch.formula import Formula
 
 DEFAULT_MAX_INSTRUCTIONS = 2_000_000_000
 
@@ -64,10 +66,39 @@ class GemmCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class FormulaCheck:
+    """How an array is checked against a formula in float64.
+
+    formula     what the array should hold
+    accumulate  type in which the kernel adds up ("f16"); None: f64 where an array is f64, exact for integers, else f32
+    tolerance   largest error allowed, as a part of the largest value; None: what the rounding of sums of this length
+                explains, see `analysis.formula_values`
+    """
+
+    formula: Formula
+    accumulate: str | None = None
+    tolerance: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileCheck:
+    """How arrays are compared with those of a file.
+
+    arrays     (position in `Launch.args`, name, where the array stands in the file) of each array compared
+    tolerance  largest error allowed, as a part of the largest value; None: what another order of summation explains
+    """
+
+    arrays: tuple[tuple[int, str, FileContents], ...]
+    tolerance: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """How a prediction is worked out.
 
-    full              whether every block is executed; else only a sample of the blocks is
+    full              whether every block is executed; else a sample of the blocks is, where the launch is large
+    full_below        warp instructions below which a launch counts as small, and every block is executed too; None for
+                      `trace.blocks.choice.FULL_BELOW`, 0 to have small launches sampled as well
     max_instructions  warp instructions that are executed before the run is given up as endless; GemmsimError below 1
     use_cache         whether a kernel that was compiled before is taken from the cache
     engine            what runs the model of the SM: "simpy", "native" (a compiled loop), or "auto" for SimPy where it
@@ -78,6 +109,7 @@ class Settings:
     max_instructions: int = DEFAULT_MAX_INSTRUCTIONS
     use_cache: bool = True
     engine: str = "auto"
+    full_below: int | None = None
 
     def __post_init__(self) -> None:
         if self.max_instructions < 1:
@@ -94,7 +126,8 @@ class LaunchSpec:
     kernel       what to compile
     launch       grid, block and arguments; an array may be given as `arrays.Contents`, which says how to fill it
     gpu          the GPU to predict for
-    verify       how C is checked, None where it is not
+    verify       how C of a GEMM is checked, None where it is not
+    checks       further checks of arrays after the launch
     warm_caches  whether L2 begins as an identical launch just before has left it; else it begins empty
     seed         what the generator of the random arrays starts from; GemmsimError below 0
     """
@@ -107,6 +140,7 @@ class LaunchSpec:
     settings: Settings = USUAL_SETTINGS
     warm_caches: bool = False
     seed: int = 0
+    checks: tuple[FormulaCheck | FileCheck, ...] = ()
 
     def __post_init__(self) -> None:
         if self.seed < 0:

@@ -78,11 +78,17 @@ def _instructions(
         out.add(metric, threads[opcode == name].sum(), EXACT)
     kinds = [OPCODES[i.opcode].kind for i in program.instructions]
     # Matrix loads and stores have counters of their own.
+    # Generic instructions, too: there they count by their opcode, whichever memory they reach.
+    memories = [(index, OPCODES[i.opcode].memory) for index, i in enumerate(program.instructions)]
+    generic = {index: memory.operation for index, memory in memories if memory and memory.space == "generic"}
     of_matrices = {index for index, kind in enumerate(kinds) if kind is Kind.MATRIX_ROWS}
     for space, op in (*_THROUGH_L1, *(("shared", op) for op in _SHARED)):
-        some = [r for r in _of(rows, space, op) if r.index not in of_matrices]
-        number = sum(executed[r.index] for r in some)
+        some = {r.index for r in _of(rows, space, op)} - of_matrices - generic.keys()
+        number = sum(executed[index] for index in some)
         out.add(f"smsp__inst_executed_op_{space}_{op}.sum", number, EXACT)
+    for op in ("ld", "st") if generic else ():
+        number = sum(executed[index] for index, its in generic.items() if its == op)
+        out.add(f"smsp__inst_executed_op_generic_{op}.sum", number, EXACT)
     copies = sum(executed[r.index] for r in _of(rows, "global", "ldgsts"))
     out.add("smsp__inst_executed_op_ldgsts.sum", copies, EXACT)
     out.add("smsp__inst_executed_op_ldsm.sum", executed[opcode == "LDSM"].sum(), EXACT)

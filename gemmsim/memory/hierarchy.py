@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.memory.caches.l1 import replay_l1
+from gemmsim.memory.caches.l2 import L2Start, L2State
 from gemmsim.memory.caches.merging import merged_share
-from gemmsim.memory.grid.block_steps import block_steps_of
-from gemmsim.memory.grid.footprint import estimate
+from gemmsim.memory.grid.block_places import block_places
+from gemmsim.memory.grid.footprint import Wave, estimate
 from gemmsim.memory.grid.l1_requests import l1_requests_of
 from gemmsim.memory.grid.placement import place
 from gemmsim.memory.grid.residents import residents_of_grid
@@ -44,6 +45,7 @@ class CacheResults:
     l2_requests     requests of the whole launch that L2 serves, of up to four sectors of a line each
     traffic         sectors that DRAM reads and writes
     notes           what was assumed
+    l2_after        what L2 holds when the launch has ended; None where that is not known
     """
 
     l2: NDArray[np.uint16]
@@ -56,6 +58,7 @@ class CacheResults:
     l2_requests: float
     traffic: DramTraffic
     notes: tuple[str, ...]
+    l2_after: L2State | None
 
 
 def simulate_caches(
@@ -66,33 +69,31 @@ def simulate_caches(
     gpu: GpuSpec,
     l1_bytes: int,
     resident_blocks_per_sm: int,
-    warm: bool = False,
+    begins: L2Start = False,
 ) -> CacheResults:
     """Replay a trace that has every block of the grid, or estimate the caches' work from one that has some of them.
 
     shapes    the `Shapes` of the trace, that is its (instruction, pattern) pairs
     accesses  the executed memory instructions, by static index
     l1_bytes  L1 cache of one SM
-    warm      whether L2 begins as an identical launch has left it
+    begins    how L2 begins
     """
     coalesced, instructions = shapes.coalesced, trace.executed.shape[1]
-    executed = l1_requests_of(trace, shapes, accesses)
-    requests = executed.first_blocks(trace.counted_blocks)
-    blocks, weights = trace.blocks[: trace.counted_blocks], trace.weight[: trace.counted_blocks]
-    steps = block_steps_of(trace, launch, executed)
+    requests = l1_requests_of(trace, shapes, accesses)
+    blocks, weights, relation = trace.blocks, trace.weight, trace.relation
     placement = place(launch.blocks, gpu.sm, resident_blocks_per_sm)
-    whole = len(blocks) == launch.blocks and bool((weights == 1).all())
-    if whole:
-        residents = residents_of_grid(blocks, placement, instructions)
+    wave = Wave(gpu.sm.count * resident_blocks_per_sm, gpu.l2, begins is True)
+    if relation is None:
+        residents = residents_of_grid(blocks, placement)
+        footprint = None
     else:
         block = requests.of_blocks(np.arange(len(blocks)))
         sample = SampledBlocks(blocks, weights, np.bincount(block, coalesced.lines[requests.shape], len(blocks)))
-        residents = residents_of_sample(sample, launch, steps, placement, resident_blocks_per_sm)
-    wave = gpu.sm.count * resident_blocks_per_sm
-    footprint = in_background(
-        lambda: estimate(trace, launch, executed, coalesced, steps, wave, gpu.l2, warm),
-        worth_a_thread=not whole and len(executed.pc) > _WORTH_A_THREAD,
-    )
+        residents = residents_of_sample(sample, relation, placement, resident_blocks_per_sm)
+        footprint = in_background(
+            lambda: estimate(relation, requests, coalesced, instructions, wave),
+            worth_a_thread=len(requests.pc) > _WORTH_A_THREAD,
+        )
     l1 = replay_l1(requests, residents, coalesced, l1_bytes, gpu.l1.ways)
     made = requests.of_blocks(np.bincount(residents.block, residents.times, minlength=len(blocks)))
     asked, hit = coalesced.sectors[requests.shape], l1.hits / made
@@ -109,15 +110,17 @@ def simulate_caches(
         return out
 
     to_fetch = by_instruction(fetched)
-    if whole:
-        generation = requests.of_blocks(blocks) // wave
-        l2 = replayed_l2_sectors(requests, l1.to_l2, generation, np.unique(residents.sm), gpu.l2, instructions, warm)
+    if footprint is None:
+        generation = requests.of_blocks(blocks) // wave.blocks
+        l2 = replayed_l2_sectors(requests, l1.to_l2, generation, np.unique(residents.sm), gpu.l2, instructions, begins)
     else:
         brought = round_to_sectors(fetched, requests.pc).astype(np.int64)
-        l2 = estimated_l2_sectors(launch, requests, coalesced, brought, to_fetch, footprint(), gpu.l2, warm)
+        l2 = estimated_l2_sectors(launch, requests, coalesced, brought, to_fetch, footprint(), gpu.l2, begins)
     read = np.minimum(l2.footprint.read_sectors, to_fetch)
     merges = gpu.l2.merged_requests if len(gpu.sm.gpc_sms) > 1 else 1
-    merged = merged_share(launch, steps, placement, resident_blocks_per_sm, merges)
+    merged, used = np.zeros(instructions), np.unique(requests.pc)
+    places = block_places(trace, requests, min(launch.blocks, wave.blocks))
+    merged[used] = merged_share(places[:, used], placement, resident_blocks_per_sm, merges)
     merged[[index for index, access in accesses.items() if access.space == "local"]] = 0.0  # each thread has its own
     is_read = (requests.operation == READ) | (requests.operation == READ_PAST_L1)
     l2_requests = weight @ (l1.l2_requests / made * np.where(is_read, 1 - merged[requests.pc], 1.0))
@@ -132,4 +135,5 @@ def simulate_caches(
         l2_requests=float(l2_requests),
         traffic=DramTraffic(float(read.sum()), l2.footprint.written_sectors),
         notes=l2.notes,
+        l2_after=l2.state,
     )

@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import L2
 from gemmsim.memory.caches.l1 import L2Requests
-from gemmsim.memory.caches.l2 import replay_l2
+from gemmsim.memory.caches.l2 import L2Start, L2State, replay_l2
 from gemmsim.memory.grid.footprint import Footprint
 from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.memory.grid.sector_assignment import assign_to_tiles, sectors_new_to_block
 from gemmsim.memory.requests.coalescer import SECTOR_BYTES, Coalesced
-from gemmsim.support.dtypes import DTYPES
 from gemmsim.trace.types import Launch
 
 _L1_SAMPLED = (
@@ -27,6 +26,11 @@ _L2_BOUND = (
     "few where L2 cannot hold what blocks share"
 )
 
+_L2_LEFT_OUT = (
+    "L2: as the launch is sampled, it begins with an empty L2 instead of what the launch before left there: too many "
+    "DRAM reads"
+)
+
 
 @dataclass(frozen=True)
 class L2Sectors:
@@ -36,12 +40,14 @@ class L2Sectors:
     in_flight  bool [requests] whether sectors that the request finds in L2 are still on their way from DRAM
     footprint  what DRAM reads and writes in the whole launch, by instruction
     notes      what was assumed
+    state      what L2 holds when the launch has ended; None where that is not known, because the launch was sampled
     """
 
     dram: NDArray[np.uint16]
     in_flight: NDArray[np.bool_]
     footprint: Footprint
     notes: tuple[str, ...] = ()
+    state: L2State | None = None
 
 
 def replayed_l2_sectors(
@@ -51,7 +57,7 @@ def replayed_l2_sectors(
     sms: NDArray[np.int64],
     l2: L2,
     instructions: int,
-    warm: bool,
+    begins: L2Start,
 ) -> L2Sectors:
     """Replay L2 with the requests of all blocks of the grid.
 
@@ -62,10 +68,10 @@ def replayed_l2_sectors(
     # Blocks of a wave move in step: where one of them makes DRAM read, the others soon ask for the same.
     key = (generation * instructions + requests.pc) * (1 << 32) + requests.execution_number()
     _, group = np.unique(key, return_inverse=True)
-    replayed = replay_l2(to_l2, group.reshape(-1), l2, sms % l2.partitions, warm)
+    replayed = replay_l2(to_l2, group.reshape(-1), l2, sms % l2.partitions, begins)
     read = np.bincount(requests.pc, replayed.missed, minlength=instructions).astype(np.float64)
     footprint = Footprint(read, np.zeros(0), float(replayed.written_back))
-    return L2Sectors(replayed.missed, replayed.in_flight, footprint)
+    return L2Sectors(replayed.missed, replayed.in_flight, footprint, state=replayed.state)
 
 
 def estimated_l2_sectors(
@@ -76,17 +82,19 @@ def estimated_l2_sectors(
     asked: NDArray[np.float64],
     footprint: Footprint | None,
     l2: L2,
-    warm: bool,
+    begins: L2Start,
 ) -> L2Sectors:
     """Estimate what DRAM does for each request, from the footprint of the grid (None: it is not known).
 
     fetched  int64 [requests] sectors that L2 is to deliver for each request
     asked    float64 [instructions] sectors that L2 is to deliver in the whole launch
     """
-    notes = (_L1_SAMPLED, _L2_BOUND if footprint is None else _L2_SAMPLED)
+    notes: tuple[str, ...] = (_L1_SAMPLED, _L2_BOUND if footprint is None else _L2_SAMPLED)
+    if isinstance(begins, L2State):
+        notes = (*notes, _L2_LEFT_OUT)
     if footprint is None:
         # What blocks share is in each partition of L2.
-        footprint = _arrays_once(launch, asked, l2.size_bytes // l2.partitions if warm else 0)
+        footprint = _arrays_once(launch, asked, l2.size_bytes // l2.partitions if begins is True else 0)
     share = np.divide(footprint.read_sectors, asked, out=np.zeros_like(asked), where=asked > 0)
     share = np.minimum(share, 1.0)
     brought = sectors_new_to_block(fetched, requests, coalesced, l2.fetch_bytes // SECTOR_BYTES)
@@ -102,7 +110,7 @@ def _arrays_once(launch: Launch, asked: NDArray[np.float64], held_bytes: int) ->
 
     held_bytes  L2 capacity that a launch before has filled: arrays that fit into it together are not read at all
     """
-    bytes_of_arrays = sum(int(np.prod(a.shape)) * DTYPES[a.dtype].item_bytes for a in launch.args if a.shape)
+    bytes_of_arrays = sum(a.extent_bytes for a in launch.args if a.shape)
     total = float(asked.sum())
     if bytes_of_arrays <= held_bytes:
         bytes_of_arrays = 0

@@ -7,17 +7,25 @@ from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
+from gemmsim.memory.caches.l2 import L2Start
 from gemmsim.memory.counters import counters_of
 from gemmsim.memory.hierarchy import CacheResults, simulate_caches
-from gemmsim.memory.requests.access import Access, access_of
+from gemmsim.memory.requests.access import Access
 from gemmsim.memory.requests.coalescer import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE
+from gemmsim.memory.requests.generic import Split, split_by_space
 from gemmsim.memory.requests.shapes import Shapes, shapes_of
 from gemmsim.memory.requests.tags import look_up
 from gemmsim.memory.types import InstructionTraffic, RecordCost, Traffic
 from gemmsim.support.errors import GemmsimError
+from gemmsim.support.provenance import Provenance
 from gemmsim.trace.types import Launch, WarpTrace
 
 _WRITES = ("st", "atom", "red")
+_THREADS = "thread_inst_executed"  # part of the names of counters of threads
+_DATA_DECIDES = (
+    "numbers of threads: the content of arrays decides which threads execute some instructions; blocks that were not "
+    "executed are taken to have as many as the executed ones"
+)
 
 
 def serve(
@@ -27,33 +35,31 @@ def serve(
     gpu: GpuSpec,
     l1_bytes: int,
     resident_blocks_per_sm: int,
-    warm_caches: bool = False,
+    begins: L2Start = False,
 ) -> Traffic:
     """Replay the memory records of `trace` through coalescer, banks, L1, L2 and DRAM.
 
     l1_bytes                L1 cache of one SM: what the shared-memory carve-out leaves
     resident_blocks_per_sm  blocks that an SM holds at once
-    warm_caches             L2 begins as an identical launch just before has left it; else it is empty, as L1 always is
+    begins                  how L2 begins; L1 is always empty
 
     Raises GemmsimError where the GPU's lines or sectors are not of 128 and 32 bytes.
     """
     _check(gpu, resident_blocks_per_sm)
-    accesses = _accesses(program, trace)
+    split = split_by_space(program, trace)
+    whole, trace, accesses = trace, split.trace, split.accesses
     shapes = shapes_of(trace, accesses)
-    caches = simulate_caches(trace, launch, shapes, accesses, gpu, l1_bytes, resident_blocks_per_sm, warm_caches)
+    caches = simulate_caches(trace, launch, shapes, accesses, gpu, l1_bytes, resident_blocks_per_sm, begins)
     of_record = shapes.of_record
-    counted = slice(int(trace.record_start[trace.counted_blocks * trace.warps_per_block]))
-    tags, missing = np.zeros((2, len(of_record)), np.int64)
-    tags[counted], missing[counted] = look_up(trace.record_base[counted], of_record[counted], shapes.lanes, gpu.l1)
+    tags, missing = look_up(trace.record_base, of_record, shapes.lanes, gpu.l1)
     wavefronts = np.where(caches.l2 > 0, missing, shapes.lanes.wavefronts[of_record])
     partial_lines = _partial_lines(accesses, shapes)[of_record]
-    wavefronts[counted.stop :] = partial_lines[counted.stop :] = 0
-    rows = _rows(trace, accesses, shapes, caches, tags, wavefronts)
-    weight = trace.weight[: trace.counted_blocks]
+    rows = _rows(split, shapes, caches, tags, wavefronts)
+    relation = trace.relation
     counters = counters_of(
         program,
-        executed=weight @ trace.executed[: len(weight)],
-        threads_executed=weight @ trace.threads_executed[: len(weight)],
+        executed=whole.weight @ whole.executed,
+        threads_executed=relation.threads.astype(np.float64) if relation else whole.weight @ whole.threads_executed,
         rows=rows,
         l2_requests=caches.l2_requests,
         dram=caches.traffic,
@@ -66,7 +72,11 @@ def serve(
         in_flight=caches.in_flight,
         partial_lines=partial_lines,
     )
-    return Traffic(counters.value, counters.provenance, rows, cost, shapes, caches.notes)
+    provenance, notes = counters.provenance, caches.notes
+    if relation and relation.data_decides:
+        provenance = {name: Provenance.MODELLED if _THREADS in name else how for name, how in provenance.items()}
+        notes = (*notes, _DATA_DECIDES)
+    return Traffic(counters.value, provenance, rows, cost, shapes, notes, caches.l2_after)
 
 
 def _check(gpu: GpuSpec, resident_blocks_per_sm: int) -> None:
@@ -78,13 +88,6 @@ def _check(gpu: GpuSpec, resident_blocks_per_sm: int) -> None:
             )
     if resident_blocks_per_sm < 1:
         raise GemmsimError(f"no block fits on an SM of {gpu.name}: resident blocks must be at least 1")
-
-
-def _accesses(program: Program, trace: WarpTrace) -> dict[int, Access]:
-    """Return how each executed memory instruction accesses memory, by its static index."""
-    executed = np.flatnonzero(trace.executed.any(axis=0)).tolist()
-    found = {index: access_of(program.instructions[index]) for index in executed}
-    return {index: access for index, access in found.items() if access is not None}
 
 
 def _partial_lines(accesses: dict[int, Access], shapes: Shapes) -> NDArray[np.uint8]:
@@ -101,18 +104,18 @@ def _partial_lines(accesses: dict[int, Access], shapes: Shapes) -> NDArray[np.ui
 
 
 def _rows(
-    trace: WarpTrace,
-    accesses: dict[int, Access],
+    split: Split,
     shapes: Shapes,
     caches: CacheResults,
     tags: NDArray[np.int64],
     wavefronts: NDArray[np.int64],
 ) -> tuple[InstructionTraffic, ...]:
-    """Return the traffic of each executed memory instruction.
+    """Return the traffic of each executed memory instruction in each space.
 
     tags        int64 [records] cycles of L1's tag stage
     wavefronts  int64 [records] cycles of its data stage
     """
+    trace, accesses = split.trace, split.accesses
     instructions = trace.executed.shape[1]
     weight = np.repeat(trace.weight, np.diff(trace.record_start[:: trace.warps_per_block]))
     of_shape = np.bincount(shapes.of_record, weight, minlength=len(shapes.pc))
@@ -144,5 +147,6 @@ def _rows(
         values = {name: float(column[index]) for name, column in columns.items()}
         if access.space == "shared":
             values |= dict.fromkeys(("sectors", "tag_lookups", "ideal_sectors"), 0.0)
-        rows.append(InstructionTraffic(index, access.space, access.op, access.width_bytes, **values))
+        instruction = int(split.instruction[index])
+        rows.append(InstructionTraffic(instruction, access.space, access.op, access.width_bytes, **values))
     return tuple(rows)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.memory.caches.l2 import L2State
 from gemmsim.memory.requests.shapes import Shapes
 from gemmsim.support.provenance import Provenance
 
@@ -19,7 +20,7 @@ class InstructionTraffic:
     space            "global", "shared" or "local"
     op               "ld", "st", "atom", "red" or "ldgsts" (space of its source)
     width_bytes      bytes a lane
-    requests         executions with an active lane
+    requests         executions with an active lane (in `space`, where the instruction is generic)
     sectors          32-byte sectors that the requests touch
     tag_lookups      128-byte lines that are looked up in L1
     wavefronts       cycles of the data stage
@@ -57,8 +58,6 @@ class InstructionTraffic:
 class RecordCost:
     """What each memory record of a trace cost. Each array has one element a record, as `WarpTrace.record_pc` has.
 
-    The elements are 0 for records of blocks whose weight is 0 (see `WarpTrace.counted_blocks`).
-
     wavefronts     uint16 cycles of the L1/shared data stage
     tag_cycles     uint16 cycles of the tag stage (0 for shared memory)
     l2_sectors     uint16 sectors that went to L2 (L1 misses, and all stores)
@@ -93,10 +92,13 @@ class Traffic:
 
     counters      value of each Nsight Compute metric, for the whole launch
     provenance    how far each of these counters can be relied on, with the same keys
-    instructions  one row for each executed memory instruction, by index
+    instructions  one row for each executed memory instruction, by index; a generic one has a row for each space that it
+                  reaches
     cost          what each memory record of the trace cost
-    shapes        the (instruction, pattern) pairs of the trace, and what a request of each touches
+    shapes        the (instruction, pattern) pairs of the trace, and what a request of each touches; instructions are
+                  numbered as in `requests.generic.Split`
     notes         what was assumed
+    l2_after      what L2 holds when the launch has ended; None where that is not known, because the launch was sampled
     """
 
     counters: dict[str, float]
@@ -105,3 +107,4 @@ class Traffic:
     cost: RecordCost
     shapes: Shapes
     notes: tuple[str, ...] = ()
+    l2_after: L2State | None = None

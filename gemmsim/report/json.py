@@ -39,7 +39,7 @@ def as_dict(report: Report) -> dict[str, Any]:
             "block": evidence.block,
             "dynamic_shared_bytes": evidence.dynamic_shared_bytes,
             "arguments": report.arguments,
-            "caches": "warm" if evidence.warm_caches else "cold",
+            "caches": evidence.caches,
         },
         "bottleneck": asdict(report.bottleneck),
         "time": {

@@ -43,6 +43,7 @@ class Report:
     access_samples  accesses of each memory instruction that was executed, lane by lane
     block_view      one block, thread by thread and iteration by iteration; None where that was not asked for
     sanitized       all that is known of the findings; None where the sanitizer did not run
+    printed         what the executed blocks printed by printf; no part of what is rendered
     """
 
     labels: Labels
@@ -59,6 +60,7 @@ class Report:
     access_samples: tuple[AccessSample, ...] = ()
     block_view: BlockView | None = None
     sanitized: Sanitized | None = None
+    printed: str = ""
 
     def _repr_html_(self) -> str:
         """The HTML that Jupyter shows."""

@@ -21,8 +21,11 @@ from gemmsim.support.provenance import Provenance
 LABEL = 10  # columns of the verdict's labels
 MIN_STALL_SHARE = 0.01
 EXPLAINED_STALLS = 3
-COLD_CACHES = "caches cold: L1 and L2 are empty at the start, as Nsight Compute leaves them"
-WARM_CACHES = "caches warm: L2 begins as an identical launch just before left it; L1 is empty"
+CACHES = {
+    "cold": "caches cold: L1 and L2 are empty at the start, as Nsight Compute leaves them",
+    "warm": "caches warm: L2 begins as an identical launch just before left it; L1 is empty",
+    "continued": "caches continued: L2 begins as the launch before left it; L1 is empty",
+}
 
 
 def render(report: Report) -> str:
@@ -251,7 +254,7 @@ def _method(report: Report) -> list[str]:
         f"timed on one SM: {timing.simulated_instructions:,} of {report.evidence.warp_instructions:,.0f} warp "
         f"instructions, by {ENGINE_NAMES[timing.engine]}",
     ]
-    lines.append(WARM_CACHES if report.evidence.warm_caches else COLD_CACHES)
+    lines.append(CACHES[report.evidence.caches])
     lines += dict.fromkeys([*sampling.notes, *timing.notes, *report.notes])  # each once
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     return lines + ([f"with {versions}"] if versions else [])

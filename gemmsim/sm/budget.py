@@ -110,14 +110,21 @@ class Simulator:
         return _with_iterations(short, iteration.scaled(left_out), of_last.scaled(left_out), resident)
 
     def _pick(self, blocks: int) -> list[list[int]]:
-        """Choose `blocks` blocks, each a list of its warps: the recorded ones in turn, so that the last recorded one
-        comes last.
+        """Choose `blocks` blocks, each a list of its warps.
 
-        Where blocks differ, the last block of a column of the grid has most to do, because it adds up what the others
-        found (split-K), and the busiest SM gets it.
+        Recorded blocks that stand for equally many others come in turn, so that the last recorded one comes last: the
+        last block of a column of the grid has most to do, because it adds up what the others found (split-K), and the
+        busiest SM gets it. Else each block comes as often as its share of the grid asks for.
         """
-        recorded = self._streams.blocks.tolist()
-        return [recorded[(i - blocks) % len(recorded)] for i in range(blocks)]
+        recorded, weight = self._streams.blocks.tolist(), self._streams.weight
+        if (weight == weight[0]).all() or blocks <= len(recorded):
+            return [recorded[(i - blocks) % len(recorded)] for i in range(blocks)]
+        share, given, chosen = weight / weight.sum(), np.zeros(len(weight)), []
+        for number in range(1, blocks + 1):
+            most_due = int(np.argmax(share * number - given))
+            given[most_due] += 1
+            chosen.append(recorded[most_due])
+        return chosen
 
     def _length(self, warp: int) -> int:
         return len(self._streams.pcs(warp))

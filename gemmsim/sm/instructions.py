@@ -153,7 +153,15 @@ def _access(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:
     else:
         width = 2 if "128" in modifiers else 1 if "64" in modifiers else 0
     shared = memory.space == "shared"
-    return {
+    fields: dict[str, float] = {}
+    if memory.space == "generic":  # what the addresses reach is known at each access only
+        fields = {
+            "generic": 1,
+            "shared_latency_cycles": gpu.shared.load_latency_cycles[width],
+            "shared_narrow_cycles": gpu.shared.load_latency_cycles[0],
+            "shared_sources_cycles": _sources_read(gpu.sources_read, True, memory.load, memory.copy)[width],
+        }
+    return fields | {
         "writes_registers": memory.load,
         "copies": memory.copy,
         "hit_latency_cycles": (gpu.shared.load_latency_cycles if shared else gpu.l1.hit_latency_cycles)[width],

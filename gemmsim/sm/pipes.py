@@ -22,6 +22,18 @@ from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.opcodes import MemoryAccess, Opcode, opcode_row
 from gemmsim.support.errors import GemmsimError
 
+# Integers of other widths run at the times of int8. IMMA.16864 in int4 and BMMA.168256 read as many registers as
+# IMMA.16832 in int8, and vendors' peaks are in proportion (a100-wp: 624, 1248 and 4992 TOP/s). QMMA runs at those of
+# HMMA: vendors' peaks for fp8 are twice those for fp16 (ada-wp, blackwell-wp), as is the work of QMMA.16832.
+_BY_INT8 = ("tensor_int8", "tensor_int4", "tensor_b1")
+# The shape of a sparse instruction with half the work of that whose times `GpuSpec.mma` has.
+_SPARSE_HALF_WORK = {
+    "tensor_fp16": "16816",
+    "tensor_bf16": "16816",
+    "tensor_tf32": "1688",
+    "tensor_int8": "16832",
+    "tensor_int4": "16864",
+}
 _UNIFIED_INTEGER_FROM = 100  # from sm_100 on, integer multiply-adds run in both halves
 
 
@@ -50,9 +62,10 @@ def pipe_slots(opcode: str, modifiers: Collection[str], gpu: GpuSpec) -> float:
         return row.slots
     interval = gpu.pipes["tensor"].issue_interval_cycles
     share = gpu.mma.half_work_share if _half_work(row, modifiers) else 1.0
+    share *= gpu.mma.half_accumulator_share if "F16" in modifiers else 1.0
     if row.precision == "tensor_fp64":
         return gpu.mma.dmma_interval_cycles / interval
-    return share * gpu.mma.imma_interval_cycles / interval if row.precision == "tensor_int8" else share
+    return share * gpu.mma.imma_interval_cycles / interval if row.precision in _BY_INT8 else share
 
 
 def matrix_latency_cycles(opcode: str, modifiers: Collection[str], gpu: GpuSpec) -> float:
@@ -62,10 +75,16 @@ def matrix_latency_cycles(opcode: str, modifiers: Collection[str], gpu: GpuSpec)
         return gpu.mma.dmma_latency_cycles
     if _half_work(row, modifiers):
         return gpu.mma.half_work_latency_cycles
-    return gpu.mma.imma_latency_cycles if row.precision == "tensor_int8" else gpu.pipes["tensor"].latency_cycles
+    return gpu.mma.imma_latency_cycles if row.precision in _BY_INT8 else gpu.pipes["tensor"].latency_cycles
 
 
 def _half_work(row: Opcode, modifiers: Collection[str]) -> bool:
+    """Return whether the instruction has half the multiply-adds of the one on whose times its own are based.
+
+    A sparse one takes as long as a dense one of half its depth (vendors' peaks for sparse matrices are twice as high).
+    """
+    if "SP" in modifiers:
+        return _SPARSE_HALF_WORK.get(row.precision, "") in modifiers
     return any(modifier in row.half_work for modifier in modifiers)
 
 

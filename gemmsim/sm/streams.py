@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gemmsim.isa.program import Program
 from gemmsim.memory.requests.coalescer import LINE_SHIFT
+from gemmsim.memory.requests.generic import space_of
 from gemmsim.memory.types import RecordCost
 from gemmsim.native.function import NativeFunction
 from gemmsim.sm.instructions import InstructionTable
@@ -62,18 +63,48 @@ class RecordedStreams:
 
     def __init__(self, program: Program, table: InstructionTable, trace: WarpTrace, cost: RecordCost) -> None:
         self._trace = trace
-        self._columns = (cost.wavefronts, cost.tag_cycles, cost.l2_sectors, cost.dram_sectors, cost.in_flight)
+        self._columns: tuple[NDArray, ...] = (
+            cost.wavefronts,
+            cost.tag_cycles,
+            cost.l2_sectors,
+            cost.dram_sectors,
+            cost.in_flight,
+        )
         self._partial_lines = cost.partial_lines
         self._to_l1 = (table.rows["writes_registers"] | table.rows["copies"]) > 0
         self._on_path = table.rows["kind"] == Kind.MEMORY
+        self._join_spaces(program)
         self._recorded = np.array([memory_opcode(i.opcode) is not None for i in program.instructions], bool)
         start = trace.pc_start.reshape(-1)
         per = trace.warps_per_block
         lengths = np.diff(start).reshape(-1, per) if len(start) > 1 else np.zeros((0, per), np.int64)
         # int64 [blocks, warps_per_block]: warps (row numbers of the trace) of each block that has a stream
         self.blocks: NDArray[np.int64] = np.flatnonzero(lengths.sum(axis=1) > 0)[:, None] * per + np.arange(per)
+        # float64 [blocks]: how many blocks of the grid each of them stands for
+        self.weight: NDArray[np.float64] = trace.weight[self.blocks[:, 0] // per]
         if not len(self.blocks):
             raise GemmsimError("the trace has no instruction streams; execute at least one block with streams recorded")
+
+    def _join_spaces(self, program: Program) -> None:
+        """Join the records that one execution of a generic access leaves in several spaces: the first gets the costs of
+        all. `_leading` is then the records that are left, None where nothing was joined.
+        """
+        trace, self._leading = self._trace, None
+        memories = [memory_opcode(i.opcode) for i in program.instructions]
+        generic = np.array([memory is not None and memory.space == "generic" for memory in memories], np.bool_)
+        if len(trace.record_pc) < 2 or not generic[trace.record_pc].any():
+            return
+        same = np.append(False, trace.record_pc[1:] == trace.record_pc[:-1]) & generic[trace.record_pc]
+        same[trace.record_start[trace.record_start < len(same)]] = False
+        # Records of one execution come in the order of the spaces, and have no lane in common.
+        space, mask = space_of(trace.record_base), trace.patterns.active_mask[trace.record_pattern]
+        follows = same & np.append(False, (space[1:] > space[:-1]) & (mask[1:] & mask[:-1] == 0))
+        if not follows.any():
+            return
+        self._leading = np.flatnonzero(~follows)
+        of = np.cumsum(~follows) - 1
+        self._columns = tuple(_summed(column, of, self._leading) for column in self._columns)
+        self._partial_lines = _summed(self._partial_lines, of, self._leading)
 
     def pcs(self, warp: int) -> NDArray[np.int32]:
         """Return what a warp of the trace executes: int32 [executed] static instruction indices."""
@@ -145,16 +176,33 @@ class RecordedStreams:
         It is -1 where no lane was active, and -2 for an instruction that never leaves a record.
         """
         first, last = int(self._trace.record_start[warp]), int(self._trace.record_start[warp + 1])
-        record_pc = self._trace.record_pc[first:last]
+        numbers = np.arange(first, last)
+        if self._leading is not None:
+            numbers = self._leading[np.searchsorted(self._leading, first) : np.searchsorted(self._leading, last)]
+        record_pc = self._trace.record_pc[numbers]
         positions = np.flatnonzero(self._recorded[pcs])
         record = np.full(len(pcs), -2, np.int64)
         record[positions] = -1
         if len(positions) == len(record_pc) and np.array_equal(pcs[positions], record_pc):
-            record[positions] = np.arange(first, last)
+            record[positions] = numbers
             return record
-        found = _match(positions, pcs, record_pc, first, record)
+        found = _match(positions, pcs, record_pc, 0, record)
+        matched = record >= 0
+        record[matched] = numbers[record[matched]]
         if found < len(record_pc):
             raise GemmsimError(
-                f"memory record {first + found} (instruction {record_pc[found]}) is not in the stream of warp {warp}"
+                f"memory record {numbers[found]} (instruction {record_pc[found]}) is not in the stream of warp {warp}"
             )
         return record
+
+
+def _summed(column: NDArray, of: NDArray[np.int64], leading: NDArray[np.int64]) -> NDArray:
+    """Return a column of costs in which the records `leading` have the sums of the records that each stands for.
+
+    of  int64 [records]: which of `leading` stands for each record
+    """
+    sums = np.zeros(len(leading), np.int64)
+    np.add.at(sums, of, column)
+    joined = column.astype(np.int64)
+    joined[leading] = sums
+    return joined

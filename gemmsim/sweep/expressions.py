@@ -44,8 +44,15 @@ def evaluate(text: str, names: Mapping[str, int]) -> int:
 
 
 def fill(template: str, names: Mapping[str, int]) -> str:
-    """Replace each expression in braces by its value: `sgemm<{bm},{bn}>` becomes `sgemm<128,64>`."""
-    return re.sub(r"\{([^{}]*)\}", lambda found: str(evaluate(found[1], names)), template)
+    """Replace each expression in braces by its value: `sgemm<{bm},{bn}>` becomes `sgemm<128,64>`.
+
+    Two braces stand for one, as a struct needs them: `{{i32={m}, f32[{m}]}}` becomes `{i32=8, f32[8]}`.
+    """
+
+    def filled(found: re.Match[str]) -> str:
+        return found[0][0] if found[1] is None else str(evaluate(found[1], names))
+
+    return re.sub(r"\{\{|\{([^{}]*)\}|\}\}", filled, template)
 
 
 def _value(node: ast.expr, text: str, names: Mapping[str, int]) -> int:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gemmsim.launch.python_items import by_value, typed
     from gemmsim.testing.assertions import (
         assert_clean,
         assert_coalesced,
@@ -41,10 +42,18 @@ __all__ = [
     "assert_no_races",
     "assert_no_spills",
     "assert_occupancy",
+    "by_value",
+    "typed",
 ]
 
 
-_HOMES = {"Analyzer": "launches", "Trace": "trace"}  # the other names are in `assertions`
+# The module of each name; the other names are in `assertions`.
+_HOMES = {
+    "Analyzer": "gemmsim.testing.launches",
+    "Trace": "gemmsim.testing.trace",
+    "by_value": "gemmsim.launch.python_items",
+    "typed": "gemmsim.launch.python_items",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -52,4 +61,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     import importlib
 
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES.get(name, 'assertions')}"), name)
+    return getattr(importlib.import_module(_HOMES.get(name, f"{__name__}.assertions")), name)

@@ -79,7 +79,7 @@ def assert_correct(trace: Trace) -> None:
     """Fails unless C was checked and is what NumPy computes in double precision."""
     __tracebackhide__ = True
     if trace.report.verified.ok is not True:
-        raise AssertionError(f"C is not verified: {trace.report.verified.text}")
+        raise AssertionError(f"the result is not verified: {trace.report.verified.text}")
 
 
 def assert_no_spills(trace: Trace) -> None:

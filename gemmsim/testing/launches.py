@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gemmsim.api import analyze
+from gemmsim.cli.compiling import CompileOptions
 from gemmsim.cli.options import LaunchOptions
 from gemmsim.cli.requests import launch_on
 from gemmsim.gpu import GpuSpec, load_gpu
-from gemmsim.launch.arrays import NUMPY_DTYPES
-from gemmsim.launch.notation import parse_argument
+from gemmsim.launch.python_items import python_arguments
 from gemmsim.support.errors import GemmsimError
 from gemmsim.testing.trace import Trace
-from gemmsim.trace.types import Argument
 
-_SUFFIXES = (".cu", ".ptx", ".cubin")
+_SUFFIXES = (".cu", ".ptx", ".cubin", ".fatbin", ".so", ".o")
 
 
 class Options(TypedDict, total=False):
@@ -32,8 +28,18 @@ class Options(TypedDict, total=False):
     k: int | None
     dtype: str | None
     entry: str | None
+    compiler: str | None
+    include: tuple[str, ...]
+    define: tuple[str, ...]
+    std: str | None
+    fast_math: bool
+    maxrregcount: int | None
+    compile_options: tuple[str, ...]
     shared: int
     verify: str | None
+    accumulate: str | None
+    reference: tuple[str, ...]
+    tolerance: float | None
     alpha: float
     beta: float
     seed: int
@@ -64,7 +70,9 @@ class Analyzer:
         *,
         grid: int | Sequence[int] | None = None,
         block: int | Sequence[int] | None = None,
-        args: Sequence[str | NDArray | np.generic] = (),
+        args: Sequence[object] | Mapping[str, object] = (),
+        arrays: Mapping[str, object] | None = None,
+        symbols: Mapping[str, object] | None = None,
         tunables: dict[str, int] | None = None,
         gpu: GpuSpec | str | None = None,
         **options: Unpack[Options],
@@ -72,22 +80,39 @@ class Analyzer:
         """Predict a launch; `options` mean the same as in `gemmsim analyze`.
 
         kernel   "tiled" (gemmsim list kernels), "my.py:my_gemm", "my.cu", or a numba.cuda function
-        args     one for each parameter: "f32[256,256]" (random), "i32=256", a NumPy array or a NumPy scalar
+        args     one for each parameter: text as after --arg ("f32[256,256]", "i32=256", "{...}"), a NumPy array or
+                 scalar, a struct (ctypes, structured NumPy, `by_value`), a list of arrays for an array of pointers;
+                 or a mapping {name: argument}
+        arrays   {name: array} of arrays that are no parameters, but are referred to as "&NAME"
+        symbols  {name: content} of variables of the kernel's module that the host sets
 
         Raises GemmsimError, with one clear line, for a launch that cannot be made or executed.
         """
         name, target = self._name(kernel)
+        names = {one.name for one in fields(CompileOptions)}
+        typed_options: dict[str, Any] = dict(options)
+        compiling = CompileOptions(**{key: typed_options.pop(key) for key in names & typed_options.keys()})
         typed = LaunchOptions(
             target=target,
             kernel=name,
             kernel_sets=tuple(f"{key}={value}" for key, value in (tunables or {}).items()),
             grid=_dims(grid),
             block=_dims(block),
-            **options,
+            compiling=compiling,
+            **typed_options,
         )
         wanted = self.gpu if gpu is None else gpu
-        spec = launch_on(load_gpu(wanted) if isinstance(wanted, str) else wanted, _arguments(args), typed)
-        if not all(isinstance(arg, str) for arg in args):
+        spec = launch_on(
+            load_gpu(wanted) if isinstance(wanted, str) else wanted,
+            python_arguments(args, arrays or {}, symbols or {}),
+            typed,
+        )
+        given = (
+            *(args.values() if isinstance(args, Mapping) else args),
+            *(arrays or {}).values(),
+            *(symbols or {}).values(),
+        )
+        if not all(isinstance(arg, str) for arg in given):
             return Trace(spec, analyze(spec))
         key = repr(spec)
         if key not in self.known:
@@ -120,17 +145,3 @@ def _dims(dims: int | Sequence[int] | None) -> str | None:
     if dims is None:
         return None
     return ",".join(map(str, (dims,) if isinstance(dims, int) else dims))
-
-
-def _arguments(args: Sequence[str | NDArray | np.generic]) -> list[Argument]:
-    return [parse_argument(arg) if isinstance(arg, str) else _argument(arg) for arg in args]
-
-
-def _argument(value: Any) -> Argument:
-    if not isinstance(value, np.ndarray | np.generic):
-        form = "text such as 'i32=256', or a NumPy scalar such as np.int32(256)"
-        raise GemmsimError(f"argument {value!r}: its type is not known; give {form}, or a NumPy array")
-    names = [name for name, known in NUMPY_DTYPES.items() if known == value.dtype and name != "bf16"]
-    if not names:
-        raise GemmsimError(f"an array of {value.dtype}: known are {', '.join(NUMPY_DTYPES)}")
-    return Argument(names[0], value.shape, value if value.shape else value.item())

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gemmsim import api
 from gemmsim.checks.expectation import explain, place
 from gemmsim.checks.quantities import OF_LAUNCH, OF_LINES, Reading, read
 from gemmsim.checks.selection import Selection, everything, select
+from gemmsim.launch.checks import array_names
 from gemmsim.launch.spec import LaunchSpec
 from gemmsim.report.report import Report
+from gemmsim.support.bit_patterns import to_numbers
 from gemmsim.support.errors import GemmsimError, nearest
 from gemmsim.trace.sanitizer.findings import Sanitized
 
@@ -86,6 +91,20 @@ class Trace:
     def sanitized(self) -> Sanitized:
         """The sanitizer's findings in this launch. The first use of this attribute executes the launch once more."""
         return api.sanitize(self.spec)
+
+    @cached_property
+    def arrays(self) -> dict[str, NDArray]:
+        """The arrays after the run, by name. The first use of this attribute executes the launch once more.
+
+        Types that NumPy lacks are there as numbers: bf16 as float32, fp8 as float64, 4-bit integers as int8, one an
+        element. Where only a part of the grid was executed, elements that it did not store to are as they were before.
+        """
+        counted = api.count(self.spec)
+        names = array_names(counted.launch.args, self.spec.verify)
+        found = {name: counted.execution.outputs[at] for name, at in names.items()}
+        return {
+            name: to_numbers(counted.launch.args[names[name]].dtype, np.asarray(one)) for name, one in found.items()
+        }
 
     def __getattr__(self, name: str) -> Value:
         if name.startswith("_") or name not in (*OF_LINES, *OF_LAUNCH):

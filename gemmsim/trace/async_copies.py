@@ -29,8 +29,10 @@ def without_destinations(program: Program, trace: WarpTrace) -> WarpTrace:
         return trace
     remains = ~dropped
     before = np.concatenate([[0], np.cumsum(remains)])
+    relation = trace.relation
     return replace(
         trace,
+        relation=relation and replace(relation, record_mover=relation.record_mover[remains]),
         record_start=before[trace.record_start],
         record_pc=trace.record_pc[remains],
         record_pattern=trace.record_pattern[remains],

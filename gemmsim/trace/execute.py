@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +12,24 @@ from gemmsim.isa.program import Program
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro, words
+from gemmsim.trace.block_state import BlockState
 from gemmsim.trace.engine.faults import describe
 from gemmsim.trace.engine.trace_buffers import Buffers
-from gemmsim.trace.engine.variants import ACROSS_LANES, executor_for
-from gemmsim.trace.launch_data.constant_bank import constant_bank, stack_bytes
+from gemmsim.trace.engine.variants import ACROSS_LANES, executor_for, residents_executor_for
+from gemmsim.trace.launch_data.constant_bank import stack_bytes
+from gemmsim.trace.launch_data.constant_banks import ConstantBanks
 from gemmsim.trace.launch_data.device_memory import DeviceMemory
-from gemmsim.trace.lower import MicroProgram, lower
+from gemmsim.trace.launch_data.grid_workspace import grid_workspace
+from gemmsim.trace.launch_data.module_data import device_globals, variables_after
+from gemmsim.trace.launch_data.parameter_window import parameter_window
+from gemmsim.trace.launch_data.special_registers import special_registers
+from gemmsim.trace.lower import MicroProgram
+from gemmsim.trace.residents import ONE_ORDER, Residents
+from gemmsim.trace.runtime.external_calls import ExternalCalls, call_of
 from gemmsim.trace.sanitizer.shadow_state import ShadowState
 from gemmsim.trace.slicing.program_slice import program_slice
+from gemmsim.trace.stopped import Stopped
+from gemmsim.trace.turns import takes_turns, with_turns
 from gemmsim.trace.types import Execution, Launch, Sketch, WarpTrace
 
 ALL = 0xFFFFFFFF
@@ -45,49 +55,53 @@ def execute(
     return Executor(program, launch, max_instructions).run(chosen, weight, streams)
 
 
-class Stopped(GemmsimError):  # noqa: N818 - a block was stopped, at its limit or by a bad address
-    """Says that a block cannot be finished. `status` is what `run_block` returned, `block` the block's linear id."""
-
-    def __init__(self, message: str, status: int, block: int) -> None:
-        super().__init__(message)
-        self.status, self.block = status, block
-
-
 class Executor:
     """Executes blocks of one launch. It holds the launch's memory and lowered code, and the state of the current block.
 
     max_instructions  warp instructions after which a run is given up
     sanitizing        whether the executor looks for races and other defects (`gemmsim.trace.sanitize`)
+    resident          how many blocks fit on the GPU at once, None where all of them do. It matters only to blocks that
+                      wait for each other or share out work, and therefore run interleaved (`gemmsim.trace.turns`).
     """
 
     def __init__(
-        self, program: Program, launch: Launch, max_instructions: int = 2_000_000_000, sanitizing: bool = False
+        self,
+        program: Program,
+        launch: Launch,
+        max_instructions: int = 2_000_000_000,
+        sanitizing: bool = False,
+        resident: int | None = None,
     ) -> None:
         self.program, self.launch, self.budget = program, launch, max_instructions
-        self.micro: MicroProgram = lower(program)
-        self.memory = DeviceMemory(launch.args)
-        self.bank = constant_bank(program, launch, tuple(self.memory.pointers))
+        self.micro: MicroProgram = with_turns(program)
+        symbols = dict(launch.symbols)
+        image_at = partial(device_globals, program, symbols) if program.global_bytes else None
+        self.memory = DeviceMemory(launch.args, (*grid_workspace(program), *parameter_window(program)), image_at)
+        self.externals = ExternalCalls(program, launch)
+        self.banks = ConstantBanks(program, launch, symbols, self.memory)
         warps = launch.warps_per_block
         self.code = np.ascontiguousarray(self.micro.code)
-        self.run_block = executor_for(bool(np.isin(self.code[:, micro.OP], ACROSS_LANES).any()), sanitizing)
-        self.initial = self._initial_registers(warps)
-        self.registers = self.initial.copy()
+        self.across_lanes = bool(np.isin(self.code[:, micro.OP], ACROSS_LANES).any())
+        self.run_block = executor_for(self.across_lanes, sanitizing)
         own_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes
         self.shared_bytes = program.reserved_shared_bytes + -(-own_bytes // _SHARED_UNIT_BYTES) * _SHARED_UNIT_BYTES
-        self.shared = np.zeros(self.shared_bytes // 4, np.uint32)
-        self.local = np.zeros((warps, stack_bytes(program) // 4, WARP_LANES), np.uint32)
-        self.banks = self._constant_banks()
-        self.warps = np.zeros((warps, words.WARP_WORDS), np.int64)
-        self.barriers = np.zeros(words.OUTCOME + words.BARRIER_WORDS, np.int64)
+        self.initial = self._initial_registers(warps)
+        self.shadow = ShadowState(program, launch, self.code, self.shared_bytes) if sanitizing else None
+        self.state, self.local_slots = self._new_state(), LOCAL_SLOTS
         live = [min(WARP_LANES, launch.threads_per_block - WARP_LANES * w) for w in range(warps)]
         self.alive = np.array([(1 << n) - 1 for n in live], np.int64)
         self.stale = np.zeros(len(self.memory.starts), np.uint64)
         self.context = self._context(warps)
         self.slice_suffices = not sanitizing
         self.probe_buffers: Buffers | None = None
-        self.shadow = ShadowState(program, launch, self.code, self.shared_bytes) if sanitizing else None
         if self.shadow:
             self.shadow.fill(self.context)
+        self.residents: Residents | None = None
+        if takes_turns(self.micro):
+            run = residents_executor_for(sanitizing)
+            fit = launch.blocks if resident is None else resident
+            ended = self.shadow.end_turn if self.shadow else None
+            self.residents = Residents(fit, self.context, run, self._new_state, self._begin, self._recover, ended)
 
     def run(
         self, blocks: Sequence[int], weight: Sequence[float] | None = None, streams: Sequence[bool] | None = None
@@ -100,8 +114,22 @@ class Executor:
         Raises GemmsimError for an access outside the arguments, a misaligned access, a barrier that cannot complete,
         and a kernel that exceeds its budget; each names the instruction, its source line, block and warp.
         """
-        trace = self.trace(blocks, weight, streams)
-        return Execution(trace, self.memory.arrays(), self.memory.stored(), len(blocks) != self.launch.blocks)
+        try:
+            trace = self.trace(blocks, weight, streams)
+        except Stopped as stopped:
+            stopped.printed = self.externals.printed
+            raise
+        one_order = self.residents is not None and len(blocks) > 1
+        return Execution(
+            trace=trace,
+            outputs=self.memory.arrays(),
+            written=self.memory.stored(),
+            sampled=len(blocks) != self.launch.blocks,
+            notes=((ONE_ORDER,) if one_order else ()) + self.externals.notes,
+            one_order=one_order,
+            variables=variables_after(self.program, self.memory),
+            printed=self.externals.printed,
+        )
 
     def trace(
         self, blocks: Sequence[int], weight: Sequence[float] | None = None, streams: Sequence[bool] | None = None
@@ -125,12 +153,12 @@ class Executor:
         code = self.trace_slice if self.slice_suffices else self.code
         assert code is not None
         try:
-            return self._sketch(code, blocks)
+            return self.sketch(code, blocks)
         except Stopped as stopped:
             if stopped.status != words.STALE:
                 raise
         self.slice_suffices = False
-        return self._sketch(self.code, blocks)
+        return self.sketch(self.code, blocks)
 
     def counts(self, blocks: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
         """Count how often `blocks` execute each instruction, and by how many threads.
@@ -140,8 +168,14 @@ class Executor:
         """
         if self.count_slice is None or self.shadow is not None:
             return None
-        found = self._sketch(self.count_slice, blocks)
+        found = self.sketch(self.count_slice, blocks)
         return found.executed, found.threads_executed
+
+    def run_in_order(self) -> None:
+        """Let blocks run one after the other, even if their program would have them run interleaved."""
+        self.residents = None
+        for slot, address in self.state.addresses().items():
+            self.context[slot] = address
 
     @cached_property
     def trace_slice(self) -> NDArray[np.uint32] | None:
@@ -153,29 +187,43 @@ class Executor:
         """The part of the lowered code that decides which instructions run; None where global memory does."""
         return program_slice(self.micro, False)
 
-    def _sketch(self, code: NDArray[np.uint32], blocks: Sequence[int]) -> Sketch:
+    def sketch(self, code: NDArray[np.uint32], blocks: Sequence[int], fresh: bool = True) -> Sketch:
+        """Execute `code`, the program or a slice of it, for `blocks` in order, and return a `Sketch` of what they did.
+
+        fresh  whether memory is restored to its initial content first
+        """
         if self.probe_buffers is None:
             self.probe_buffers = Buffers(self.launch.warps_per_block, self.micro.accesses, self.budget)
         self.buffers = self.probe_buffers
         self.buffers.clear(self.budget)
         self.stale[:] = 0
         self.context[words.CODE_AT] = code.ctypes.data
+        self.externals.silent = True
         try:
-            return self.buffers.sketch(*self._blocks(blocks, np.zeros(len(blocks), bool)))
+            return self.buffers.sketch(*self._blocks(blocks, np.zeros(len(blocks), bool), fresh))
         finally:
             self.context[words.CODE_AT] = self.code.ctypes.data
+            self.externals.silent = False
             self.stale[:] = 0
 
-    def _blocks(self, blocks: Sequence[int], streams: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _blocks(
+        self, blocks: Sequence[int], streams: NDArray[np.bool_], fresh: bool = True
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Execute `blocks` in order, and append their trace to the buffers.
 
         streams  bool [blocks]: whether the block's instruction stream is recorded
+        fresh    whether memory is restored to its initial content first
 
         Returns how often each block executed each instruction, and by how many threads, int64 [blocks, instructions].
         """
-        self.memory.restore()
+        if fresh:
+            self.memory.restore()
+            self.externals.forget()
         executed = np.zeros((len(blocks), len(self.program.instructions)), np.int64)
         threads = np.zeros_like(executed)
+        if self.residents:
+            self.residents.run(blocks, streams, executed, threads, lambda: self.buffers.fill(self.context))
+            return executed, threads
         for number, block in enumerate(blocks):
             self._block(int(block), number, executed[number], threads[number], bool(streams[number]))
         return executed, threads
@@ -183,9 +231,7 @@ class Executor:
     def _context(self, warps: int) -> NDArray[np.uint64]:
         """Make the context, an array of words for the compiled executor (`gemmsim.trace.words`).
 
-        The words that are the same for all blocks are filled in.
-
-        The context holds the addresses of arrays; `self` keeps these arrays alive.
+        The words that are the same for all blocks are filled in. `self` keeps alive the arrays that they name.
         """
         context, memory = np.zeros(words.CONTEXT_SLOTS, np.uint64), self.memory
         arrays = {
@@ -197,39 +243,24 @@ class Executor:
             words.ALLOCATION_PLACE: memory.places,
             words.ALLOCATION_LENT: memory.lent,
             words.ALLOCATION_STALE: self.stale,
-            words.SHARED_AT: self.shared,
-            words.LOCAL_AT: self.local,
-            words.BANKS_AT: self.banks,
+            words.BANKS_AT: self.banks.table,
             words.CODE_AT: self.code,
             words.START_AT: self.micro.start,
-            words.REGISTERS_AT: self.registers,
-            words.WARPS_AT: self.warps,
-            words.BARRIERS_AT: self.barriers,
         }
         numbers = {
             words.ALLOCATIONS: len(memory.starts),
             words.SHARED_BYTES: self.shared_bytes,
-            words.LOCAL_WORDS: self.local.shape[1],
+            words.LOCAL_WORDS: self.state.local.shape[1],
             words.WARPS: warps,
             words.ACCESSES: self.micro.accesses,
-            words.ROW_WORDS: self.registers.shape[1],
+            words.ROW_WORDS: self.initial.shape[1],
+            words.ENTRIES: len(self.micro.start) - 1,
         }
         for slot, array in arrays.items():
             context[slot] = array.ctypes.data
-        for slot, number in numbers.items():
+        for slot, number in (self.state.addresses() | numbers).items():
             context[slot] = number
         return context
-
-    def _constant_banks(self) -> NDArray[np.uint64]:
-        """Return uint64 [banks, 2]: the address in this process and the size in bytes of each constant bank."""
-        self._bank_arrays: dict[int, NDArray] = {
-            n: np.frombuffer(data + bytes(16), np.uint8) for n, data in self.program.constants.items()
-        }
-        self._bank_arrays[0] = self.bank
-        banks = np.zeros((max(self._bank_arrays) + 1, 2), np.uint64)
-        for number, array in self._bank_arrays.items():
-            banks[number] = array.ctypes.data, array.nbytes if number == 0 else array.nbytes - 16
-        return banks
 
     def _initial_registers(self, warps: int) -> NDArray[np.uint32]:
         rows = np.zeros((warps, self.micro.rows, WARP_LANES), np.uint32)
@@ -237,20 +268,8 @@ class Executor:
         for row, word in self.micro.literals:
             rows[:, row] = word
         for constant in self.micro.constants:
-            rows[:, constant.row] = self._constant(constant.bank, constant.offset_bytes)
-        x, y, z = self.launch.block
-        thread = np.arange(warps * WARP_LANES, dtype=np.uint32).reshape(warps, WARP_LANES)
-        known = {
-            "SR_TID.X": thread % x,
-            "SR_TID.Y": thread // x % y,
-            "SR_TID.Z": thread // (x * y),
-            "SR_LANEID": thread % WARP_LANES,
-            "SR_CgaCtaId": np.zeros_like(thread),  # no cluster launch: every block is block 0 of its own
-            "SR_SWINHI": np.full_like(thread, words.SHARED_WINDOW),
-            "SR_LTMASK": (np.uint32(1) << thread % WARP_LANES) - np.uint32(1),
-            "SR_EQMASK": np.uint32(1) << thread % WARP_LANES,
-        }
-        assert z
+            rows[:, constant.row] = self.banks.word(constant.bank, constant.offset_bytes)
+        known = special_registers(self.program, self.launch, self.shared_bytes)
         for name, row in self.micro.specials.items():
             if name in known:
                 rows[:, row] = known[name]
@@ -258,55 +277,65 @@ class Executor:
                 raise GemmsimError(f"kernel '{self.program.name}' reads {name}, which gemmsim does not provide")
         return rows.reshape(warps, -1)
 
-    def _constant(self, bank: int, offset: int) -> int:
-        if bank == 0:
-            return int(self.bank[offset // 4])
-        data = self.program.constants.get(bank, b"")
-        if offset + 4 > len(data):
-            raise GemmsimError(
-                f"kernel '{self.program.name}' reads constant bank {bank} at {offset:#x}, "
-                f"but the cubin holds {len(data)} bytes of it"
-            )
-        return int.from_bytes(data[offset : offset + 4], "little")
-
     def _block(self, block: int, number: int, executed: NDArray, threads: NDArray, record_pcs: bool) -> None:
         """Execute the block with the linear id `block`, and append its trace as that of block `number` of the trace.
 
         executed, threads  int64 [instructions]: the block's executions, by warps and by threads, are added to them
         record_pcs         whether the block's instruction stream is recorded
         """
-        warps, grid = self.launch.warps_per_block, self.launch.grid
-        self.registers[:] = self.initial
-        rows = self.registers.reshape(warps, -1, WARP_LANES)
-        position = {"X": block % grid[0], "Y": block // grid[0] % grid[1], "Z": block // (grid[0] * grid[1])}
-        for axis, value in position.items():
-            if (row := self.micro.specials.get(f"SR_CTAID.{axis}")) is not None:
-                rows[:, row] = value
-        self.shared[:] = 0
-        self.warps[:] = 0
-        self.warps[:, words.ACTIVE] = self.warps[:, words.ALIVE] = self.alive
-        self.barriers[:] = 0
-        if self.shadow:
-            self.shadow.begin_block()
+        self._begin(self.state, block)
         context = self.context
-        self.buffers.counters[words.WARP_BASE] = number * warps
-        context[words.LOCAL_SLOT] = block % LOCAL_SLOTS
+        self.buffers.counters[words.WARP_BASE] = number * self.launch.warps_per_block
         context[words.EXECUTED_AT], context[words.THREADS_AT] = executed.ctypes.data, threads.ctypes.data
         context[words.STREAM] = record_pcs
         while True:
             self.buffers.fill(context)
             status = self.run_block(np.uint64(context.ctypes.data))
             if self.shadow:
-                self.shadow.end_block(block)
+                self.shadow.end_turn(block)
             if status == words.FINISHED:
                 return
-            counters = self.buffers.counters
-            if status == words.LENT:
-                self.memory.own(int(counters[words.FAULT_LANE]))
-            elif status == words.GROW:
-                self.buffers.grow()
-            elif status == words.STALE:
-                raise Stopped("a program slice reads what it did not store", status, block)
-            else:
-                message = describe(status, counters, self.program, block, self.budget, self.memory, self.shared_bytes)
-                raise Stopped(message, status, block)
+            self._recover(status, block, self.state)
+
+    def _new_state(self) -> BlockState:
+        shadow = self.shadow.new_block() if self.shadow else None
+        return BlockState(self.initial, self.shared_bytes, stack_bytes(self.program), self.micro.accesses, shadow)
+
+    def _begin(self, state: BlockState, block: int) -> None:
+        """Let the block with the linear id `block` begin in `state`, and choose its stacks in local memory."""
+        grid, specials = self.launch.grid, self.micro.specials
+        position = {"X": block % grid[0], "Y": block // grid[0] % grid[1], "Z": block // (grid[0] * grid[1])}
+        known = {axis: row for axis in position if (row := specials.get(f"SR_CTAID.{axis}")) is not None}
+        state.begin(self.initial, {row: position[axis] for axis, row in known.items()}, self.alive)
+        self.context[words.LOCAL_SLOT] = block % LOCAL_SLOTS
+
+    def _recover(self, status: int, block: int, state: BlockState) -> None:
+        """Do what the status of a block asks for, so that the block can go on. Raises Stopped where it cannot."""
+        counters, self.state = self.buffers.counters, state
+        if status == words.LENT:
+            self.memory.own(int(counters[words.FAULT_LANE]))
+        elif status == words.GROW:
+            self.buffers.grow()
+        elif status == words.EXTERNAL:
+            self._call_external(block, state)
+        elif status == words.UNRELATED:
+            instruction = self.program.instructions[int(counters[words.FAULT_INSTRUCTION])]
+            raise Stopped(f"how other blocks differ is lost at '{instruction.text}'", status, block)
+        elif status == words.STALE:
+            raise Stopped("a program slice reads what it did not store", status, block)
+        elif status == words.STUCK and self.residents:
+            counters[[words.FAULT_INSTRUCTION, words.FAULT_WARP, words.FAULT_LANE]] = *self.residents.polled(), 0
+            raise Stopped(self.residents.describe_wait(self.program, block, self.launch.blocks), status, block)
+        else:
+            message = describe(status, counters, self.program, block, self.budget, self.memory, self.shared_bytes)
+            raise Stopped(message, status, block)
+
+    def _call_external(self, block: int, state: BlockState) -> None:
+        """Do the work of a function that the program lacks, for the warp that stopped at it; then it can go on."""
+        warp = int(self.buffers.counters[words.FAULT_WARP])
+        function = int(self.code[state.warps[warp, words.PC], micro.DETAIL])
+        if stop := self.externals.serve(call_of(self.program, function, block, warp, state, self.memory)):
+            # A program slice does not compute the arguments: let the whole program say what is wrong.
+            sliced = int(self.context[words.CODE_AT]) != self.code.ctypes.data
+            raise Stopped(stop, words.STALE if sliced else words.TRAP, block)
+        state.warps[warp, words.PC] += 1

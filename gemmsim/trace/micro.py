@@ -30,6 +30,9 @@ COLUMNS = 32
 UNIFORM = 1  # writes a uniform register or predicate: the active mask does not apply
 FIRST = 2  # first of its instruction
 UNGUARDED = 4
+TAKES_TURN = 8  # a global atomic before which the block gives way to others (`gemmsim.trace.turns`)
+POLLS = 16  # a load after which the block gives way to others where it found what it found before
+ANNOUNCES = 32  # an access to global memory for which another block may wait, so that a program slice keeps it
 
 # ACCESS: bytes that a lane accesses, flags, memory space, and kind of access
 SIZE_MASK, SIGNED_BIT, PARTIAL_BIT = 0x1F, 0x20, 0x40  # PARTIAL: bytes beyond the first are not checked for bounds
@@ -40,13 +43,17 @@ UNMOVED_BIT = 0x800
 SPACE_SHIFT, SPACE_MASK, KIND_SHIFT = 8, 7, 12
 GLOBAL, SHARED, LOCAL, GENERIC, CONSTANT = range(5)
 LOAD, STORE, ATOMIC = range(3)
-# DETAIL of an atomic: operation, type << TYPE_SHIFT, and whether subnormals are flushed
-ADD, MIN, MAX, AND, OR, XOR, EXCHANGE, INCREMENT, DECREMENT, COMPARE, COMPARE_FLAG = range(11)
-UNSIGNED, SIGNED, FLOAT = range(3)
-TYPE_SHIFT, TYPE_MASK, FLUSH_BIT = 4, 3, 0x40
+# DETAIL of an atomic: operation, type << TYPE_SHIFT, whether subnormals are flushed, and whether each word is combined
+# by itself. Words of types HALF and BRAIN hold two numbers, of IEEE binary16 and of bfloat16.
+ADD, MIN, MAX, AND, OR, XOR, EXCHANGE, INCREMENT, DECREMENT, COMPARE, COMPARE_FLAG, ARRIVAL = range(12)
+UNSIGNED, SIGNED, FLOAT, HALF, BRAIN = range(5)
+OPERATION_MASK, TYPE_SHIFT, TYPE_MASK, FLUSH_BIT, WORDWISE_BIT = 15, 4, 7, 0x80, 0x100
 
 # DETAIL of a barrier: what a BAR does
 SYNC, ARRIVE, REDUCE_AND, REDUCE_OR, REDUCE_POPC = range(5)
+
+# DETAIL of a trap behind the code, which a call or return to an address without code runs into; else it is 0
+NOWHERE = 1
 
 # DETAIL of a nop that closes a group of asynchronous copies (LDGDEPBAR) or waits for groups (DEPBAR.LE)
 COMMIT, WAIT = 1, 2
@@ -56,6 +63,7 @@ SHUFFLES = {"IDX": 0, "UP": 1, "DOWN": 2, "BFLY": 3}
 VOTES = {"ALL": 4, "ANY": 5, "EQ": 6}
 FIRST_LANE, MATCH_ANY, MATCH_ALL = 7, 8, 9
 REDUCTIONS = {"SUM": 10, "AND": 11, "OR": 12, "XOR": 13, "MIN": 14, "MAX": 15, "MIN.S32": 16, "MAX.S32": 17}
+TRANSPOSE = 18
 
 # Operations that are not lane arithmetic. They are numbered in this order, after the lane operations, and the loop that
 # executes them relies on it: those from "exit" to "barrier" end a path for the threads that execute them, those listed
@@ -69,6 +77,7 @@ CONTROL = (
     "jump",  # to the byte offset in a register
     "converge",  # BSYNC
     "warpsync",
+    "give_way",  # another warp of the block runs next
     "barrier",
     "access",
     "begin",  # BSSY
@@ -76,6 +85,7 @@ CONTROL = (
     "barrier_outcome",
     "exchange",
     "trap",
-    "load_matrix",
+    "external",  # a call of number DETAIL of `Program.externals`, whose work Python does
+    "move_matrix",
     "multiply_matrix",
 )

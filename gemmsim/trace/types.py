@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.support.dtypes import DTYPES
 from gemmsim.support.warp import WARP_LANES
 
 
@@ -15,18 +18,82 @@ def active_lanes(masks: NDArray[np.uint32]) -> NDArray[np.bool_]:
     return (masks[..., None] >> np.arange(WARP_LANES, dtype=np.uint32)) & 1 == 1
 
 
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A place that holds a device address of 8 bytes, which is known only when the arrays have their places.
+
+    at_byte     where the place begins, in the parameter or in the array that holds it
+    array       position in `Launch.args` of the array whose address it is
+    plus_bytes  what is added to the address of that array's first element
+    """
+
+    at_byte: int
+    array: int
+    plus_bytes: int = 0
+
+
 @dataclass(frozen=True)
 class Argument:
-    """One kernel argument.
+    """An array in device memory, or a scalar.
 
-    dtype   f16, bf16, f32, f64, i8, i32, i64, u8, u32, u64
-    shape   () for a scalar; C-contiguous array otherwise
-    value   the scalar's value, or the array's initial content (bf16 as its uint16 bit patterns)
+    dtype          one of `support.dtypes.DTYPES`
+    shape          () for a scalar; else the array's shape in items: 4-bit integers have two elements an item
+    value          the scalar's value, or the array's initial content: items of the type's `numpy_name`
+    name           what messages, references and files call it, "" where it has no name
+    strides_bytes  for each dimension the bytes from one item to the next; None: C-contiguous
+    offset_bytes   bytes of its memory that lie before the first item
+    addresses      places in the array that hold addresses of arrays
     """
 
     dtype: str
     shape: tuple[int, ...]
     value: object
+    name: str = ""
+    strides_bytes: tuple[int, ...] | None = None
+    offset_bytes: int = 0
+    addresses: tuple[Address, ...] = ()
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """For each dimension the bytes from one item to the next."""
+        if self.strides_bytes is not None:
+            return self.strides_bytes
+        item = DTYPES[self.dtype].item_bytes
+        return tuple(item * math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
+
+    @property
+    def extent_bytes(self) -> int:
+        """The bytes from the first item's first byte to the last item's last byte, gaps between rows included."""
+        item = DTYPES[self.dtype].item_bytes
+        return item + sum((n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True))
+
+    @property
+    def memory_bytes(self) -> int:
+        """The bytes of device memory that the array takes, those before its first item included."""
+        return self.offset_bytes + self.extent_bytes
+
+    @property
+    def plain(self) -> bool:
+        """Whether the array is C-contiguous, begins where its memory begins, and holds no addresses."""
+        return self.strides_bytes is None and not self.offset_bytes and not self.addresses
+
+
+def shown_type(argument: Argument) -> str:
+    """Return type and shape in elements, as in "f32[256,128]" or "s4[64,64]"."""
+    *outer, last = argument.shape
+    return f"{argument.dtype}[{','.join(map(str, (*outer, last * DTYPES[argument.dtype].packed)))}]"
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A kernel parameter that is passed by value: a struct, a pointer into an array, or raw bytes.
+
+    content    its bytes, with zeros where addresses go
+    addresses  the places that hold addresses of arrays
+    """
+
+    content: bytes
+    addresses: tuple[Address, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -34,14 +101,27 @@ class Launch:
     """A kernel launch.
 
     grid, block           (x, y, z): blocks of the grid, threads of a block
-    args                  the kernel's arguments in order
+    args                  the arrays in device memory, and the scalars
     dynamic_shared_bytes  dynamic shared memory of each block
+    parameters            the kernel's parameters in order: a position in `args`, which passes that scalar or that
+                          array's address, or bytes; None where each of `args` is one parameter
+    cooperative           whether all blocks must be resident at once, as in a cooperative launch
+    symbols               (name, value) of `__device__` and `__constant__` variables that the host sets beforehand
     """
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     args: tuple[Argument, ...]
     dynamic_shared_bytes: int = 0
+    parameters: tuple[int | Packed, ...] | None = None
+    cooperative: bool = False
+
+    @property
+    def passed(self) -> tuple[int | Packed, ...]:
+        """The kernel's parameters in order, as `parameters` describes them."""
+        return tuple(range(len(self.args))) if self.parameters is None else self.parameters
+
+    symbols: tuple[tuple[str, Argument], ...] = ()
 
     @property
     def threads_per_block(self) -> int:
@@ -72,6 +152,26 @@ class Patterns:
 
 
 @dataclass(frozen=True)
+class Relation:
+    """Says what every block of a grid did, where only some were executed (`gemmsim.trace.engine.differences`).
+
+    like          int64 [grid blocks] index into the trace's blocks of the one that each block is like: it executes the
+                  same instructions, and its accesses have the same shapes
+    record_mover  int32 [records] row of `offset_bytes` that moves each record of the trace
+    offset_bytes  int64 [movers, grid blocks] bytes from an address of the block that it is like to its own address
+    threads       int64 [instructions] thread-level executions of all blocks of the grid together
+    data_decides  whether the content of arrays decides which threads execute an instruction, so that `threads` holds
+                  only if it does so in all blocks alike
+    """
+
+    like: NDArray[np.int64]
+    record_mover: NDArray[np.int32]
+    offset_bytes: NDArray[np.int64]
+    threads: NDArray[np.int64]
+    data_decides: bool
+
+
+@dataclass(frozen=True)
 class WarpTrace:
     """The trace of some blocks of a launch.
 
@@ -87,6 +187,7 @@ class WarpTrace:
     record_base       uint64 [records] byte address, a multiple of 128
     pc_start          int64 [warps + 1] as record_start, but for items of pc; all zero where streams were not recorded
     pc                int32 [issued] static instruction index of every warp instruction executed, in program order
+    relation          what the blocks of the grid did that were not executed; None where all were
 
     An instruction leaves one record where any lane accesses memory. There are two exceptions. LDGSTS leaves a record of
     the global addresses that it reads (of the lanes that copy more than zeros), and then a record of the shared
@@ -109,15 +210,7 @@ class WarpTrace:
     pc_start: NDArray[np.int64]
     pc: NDArray[np.int32]
     patterns: Patterns
-
-    @property
-    def counted_blocks(self) -> int:
-        """The number of blocks up to the last one whose weight is not 0.
-
-        Blocks of weight 0 are executed only to see where the neighbours of a block access memory. The cost of their
-        single requests is not needed; for such blocks at the end of a sample it is not computed.
-        """
-        return int(np.flatnonzero(self.weight)[-1]) + 1
+    relation: Relation | None = None
 
 
 @dataclass(frozen=True)
@@ -135,6 +228,27 @@ class Sketch:
     patterns: Patterns
 
 
+@dataclass(frozen=True, slots=True)
+class PlacedVariable:
+    """A `__device__` or `__constant__` variable of a kernel's module, in device memory."""
+
+    name: str
+    address: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Variable:
+    """What a `__device__` variable of a kernel's module holds.
+
+    content  uint8 [bytes]
+    stored   whether the kernel stored to any of them
+    """
+
+    content: NDArray[np.uint8]
+    stored: bool
+
+
 @dataclass(frozen=True)
 class Execution:
     """What an execution of blocks returns: trace and results.
@@ -143,6 +257,10 @@ class Execution:
     outputs   for each argument its array after the run (None for scalars)
     written   for each argument a bool array of its shape, True where the kernel stored (None for scalars)
     sampled   whether only a part of the grid was executed
+    notes     what was assumed
+    one_order whether blocks ran in one of several orders that hardware might take, so that counts may differ there
+    variables {name: content after the run} of the source's `__device__` variables
+    printed   what the kernel printed, in the order in which the simulated threads did
     """
 
     trace: WarpTrace
@@ -150,3 +268,6 @@ class Execution:
     written: tuple[NDArray[np.bool_] | None, ...]
     sampled: bool
     notes: tuple[str, ...] = field(default=())
+    one_order: bool = False
+    variables: Mapping[str, Variable] = field(default_factory=dict)
+    printed: str = ""

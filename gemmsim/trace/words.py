@@ -5,6 +5,8 @@ from __future__ import annotations
 # The words of a warp. Its paths follow from PATHS_AT on.
 PC, ACTIVE, ALIVE, STATE, PATH_COUNT, PATHS_AT = 0, 1, 2, 3, 4, 8
 MEETINGS, LAST_MET = 5, 6  # how often divergent paths have met, and which threads did the last time
+# What `gemmsim.trace.engine.polling` remembers of the warp: flags, and the instruction of its last marked access
+TURN_FLAGS, TURN_INSTRUCTION_SHIFT = 7, 3
 READY, WAITING, DONE = range(3)  # STATE
 # A path of a warp: threads that do not run now, and why. PATH_NEED depends on PATH_REASON: the threads that the path
 # waits for (WAIT_WARP, WAIT_COLLECTIVE), the row of the convergence barrier (WAIT_CONVERGENCE), or the number of the
@@ -32,6 +34,12 @@ TRAP = 7
 PARTIAL_WARP = 8
 LENT = 9  # a store to a lent allocation, whose number is in FAULT_LANE, is next: copy the allocation and call again
 STALE = 10  # a program slice reads from an allocation to which it has left out a store: run the whole program
+GIVES_WAY = 11  # the block lets other resident blocks run before it goes on
+SPINS = 12  # as GIVES_WAY, because it only repeats accesses that find what they found before
+STUCK = 13  # all resident blocks spin, and nothing changes any more; only Python sets this status
+EXTERNAL = 14  # the warp has met the micro-operation "external": do its work, advance the warp, and call again
+LOST = 15  # a call or return leads to FAULT_ADDRESS, where there is no code; FAULT_LANE is that instruction's index
+UNRELATED = 16  # how other blocks differ from the one that runs is not known (`gemmsim.trace.engine.differences`)
 
 # Counters (int64)
 ISSUED, SEGMENTS, RECORDS, PATTERNS, BUDGET_LEFT = range(5)
@@ -52,7 +60,22 @@ TOUCHED_AT, ALLOCATION_LENT, ALLOCATION_STALE = 38, 39, 40  # see `gemmsim.trace
 # The rest is for the sanitizing executor only (see `gemmsim.trace.sanitizer.checks`).
 CLOCKS_AT, GATES_AT, WARP_SHADOWS_AT, SHADOW_AT, FINDINGS_AT = range(41, 46)
 GRANULE_SHIFT, OWN_SHARED_BYTES, BLOCK_THREADS = 46, 47, 48
-CONTEXT_SLOTS = 49
+# The next words are for blocks that run interleaved (see `gemmsim.trace.engine.run_residents`).
+RESIDENTS_AT, RESIDENTS, CURRENT, TURNS, NOW, SPINS_IN_A_ROW, SPIN_LIMIT = range(49, 56)
+POLLS_AT = 56  # for each warp and memory operation a digest of what it found last
+ENTRIES = 57  # instructions and external functions: an address of code is 16 times the number of one of them
+# For the executor that relates blocks (`gemmsim.trace.engine.differences`): the vector of each record, and its tables
+RECORD_MOVER_AT, DIFFERENCES_AT = 58, 59
+CONTEXT_SLOTS = 60
+
+# The words of a resident block. The words of the context that are different for each block follow from STATE_WORDS on,
+# in the order of STATE_CONTEXT.
+LIVE, CLOCK, LAST_TURN, SPINNING, SPIN_WARP, RESIDENT_WARP_BASE, STATE_WORDS = range(7)
+STATE_CONTEXT = (
+    *(REGISTERS_AT, WARPS_AT, BARRIERS_AT, SHARED_AT, LOCAL_AT, LOCAL_SLOT, EXECUTED_AT, THREADS_AT, STREAM),
+    *(POLLS_AT, CLOCKS_AT, GATES_AT, WARP_SHADOWS_AT, SHADOW_AT),
+)
+RESIDENT_WORDS = STATE_WORDS + len(STATE_CONTEXT)
 
 # A pattern is a row of uint64: 32 offsets, then the words named here.
 PATTERN_MASK, PATTERN_HIGH, PATTERN_ALIGNMENT, PATTERN_KIND = 32, 33, 34, 35

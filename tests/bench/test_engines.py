@@ -10,7 +10,6 @@ from gemmsim.isa.program import Program
 from gemmsim.memory.caches.l1 import replay_l1
 from gemmsim.memory.caches.l2 import replay_l2
 from gemmsim.memory.grid import footprint
-from gemmsim.memory.grid.block_steps import block_steps_of
 from gemmsim.memory.grid.l1_requests import l1_requests_of
 from gemmsim.memory.grid.placement import place
 from gemmsim.memory.grid.residents import residents_of_grid
@@ -92,11 +91,12 @@ def test_footprint(size: int, rate: Rate) -> None:
     request, done = launch_of("tiled", size), counted("tiled", size)
     trace, launch, shapes = done.execution.trace, request.launch, done.traffic.shapes
     requests = l1_requests_of(trace, shapes, accesses_of(done.program, trace))
-    steps = block_steps_of(trace, launch, requests)
-    wave = request.gpu.sm.count * done.occupancy.blocks_per_sm
+    assert trace.relation is not None
+    relation, instructions = trace.relation, trace.executed.shape[1]
+    wave = footprint.Wave(request.gpu.sm.count * done.occupancy.blocks_per_sm, request.gpu.l2, warm=False)
 
     def run() -> object:
-        return footprint.estimate(trace, launch, requests, shapes.coalesced, steps, wave, request.gpu.l2)
+        return footprint.estimate(relation, requests, shapes.coalesced, instructions, wave)
 
     assert rate(run, launch.blocks, "blocks", rounds=3) is not None
 

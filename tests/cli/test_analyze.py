@@ -47,6 +47,7 @@ def workspace(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> P
     monkeypatch.setenv("GEMMSIM_CACHE_DIR", str(cache))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my.py").write_text(KERNELS)
+    (tmp_path / "my.txt").write_text("no kernel")
     return tmp_path
 
 
@@ -137,6 +138,7 @@ X = ["--arg", "f32[100]"]
         (["my.py:dubble", *OWN[1:], *X, "--arg", "i32=100"], "no function 'dubble' (did you mean 'double'?)"),
         (["my.py:not_a_kernel", *OWN[1:]], "not a kernel"),
         (["absent.cu", *OWN[1:]], "cannot read 'absent.cu'"),
+        (["absent.txt", *OWN[1:]], "cannot read 'absent.txt'"),
         (["my.txt", *OWN[1:]], "gemmsim reads FILE.py:function"),
         (["my.py:endless", *OWN[1:], "--arg", "f32[2]=0", "--max-instructions", "10000"], "10000"),
     ],
@@ -156,8 +158,8 @@ def test_truncated_and_foreign_cubins(workspace: Path, capsys: pytest.CaptureFix
     cubin = build_kernel(source, "sm_90").cubin
     (workspace / "whole.cubin").write_bytes(cubin)
     (workspace / "cut.cubin").write_bytes(cubin[: len(cubin) // 2])
-    for file, word in (("whole.cubin", "sm_90"), ("cut.cubin", "truncated")):
-        assert main(["analyze", file, *OWN[1:], *X, "--arg", "i32=100", "--gpu", "a100"]) == 2
+    for file, gpu, word in (("whole.cubin", "a100", "sm_90"), ("cut.cubin", "h200", "truncated")):
+        assert main(["analyze", file, *OWN[1:], *X, "--arg", "i32=100", "--gpu", gpu]) == 2
         err = capsys.readouterr().err
         assert err.startswith("error: ") and err.count("\n") == 1 and word in err
 
@@ -186,7 +188,8 @@ def test_unwritable_cache_only_costs_time(workspace: Path) -> None:
     "hide",
     [
         "import sys; sys.modules['cuda.core'] = None",
-        "import gemmsim.compile.toolchain as t; t._files = lambda package: []",  # no nvdisasm wheel, and none on PATH
+        # Neither the wheel of nvdisasm nor an nvdisasm on PATH is there.
+        "import gemmsim.compile.toolchain as t; t.installed_files = lambda package: ()",
     ],
 )
 def test_no_toolchain_is_one_clear_line(hide: str, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def test_what_holds_is_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*TILED, *expectations, "--expect", "occupancy>=50", "--sanitize"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "ok    sanitizer: nothing found; every block executed"
-    assert lines[1].startswith("ok    C is right: yes, relative error ")
+    assert lines[1].startswith("ok    the result is right: yes, relative error ")
     assert lines[2:] == [
         "ok    bank_conflicts == 0: it is 0",
         "ok    sectors_per_request at 31 <= 4: it is 4",
@@ -49,7 +49,7 @@ def test_a_wrong_c_is_1(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
     launch = ["check", str(source), "--grid", "1", "--block", "64", *arrays, "--verify", "gemm"]
     assert main([*launch, "--expect", "registers > 0"]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("FAIL  C is right: NO: ") and lines[-1] == "1 of 2 hold"
+    assert lines[0].startswith("FAIL  the result is right: NO: ") and lines[-1] == "1 of 2 hold"
 
 
 def test_findings_fail_and_nothing_else_is_predicted_of_a_launch_that_dies(capsys: pytest.CaptureFixture[str]) -> None:

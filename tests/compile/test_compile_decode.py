@@ -127,7 +127,7 @@ def test_entry_selection() -> None:
         decode_cubin(cubin)
     with pytest.raises(GemmsimError, match=r"no kernel 'frist' \(did you mean 'first'\?\); it holds: "):
         decode_cubin(cubin, "frist")
-    with pytest.raises(GemmsimError, match="'many' names 2 kernels, choose by symbol: _Z4many"):
+    with pytest.raises(GemmsimError, match="'many' names 2 kernels of the cubin, say more of the name: void many"):
         decode_cubin(cubin, "many")
     with pytest.raises(GemmsimError, match="is for sm_90, but the GPU asked for is sm_80: compile it for sm_80"):
         decode_cubin(cubin, "first", arch="sm_80")
@@ -139,6 +139,8 @@ def test_entry_selection() -> None:
         ("zoo", "zoo", False),
         ("_Z5sgemmILi32EEvPKfPfi", "sgemm", False),
         ("_ZN4mine5sgemmILi2EEEvPf", "sgemm", False),
+        ("_ZZ1kPfE13local_counter", "local_counter", False),
+        ("_ZZN2ns1kILi4EEEvPfE4E12x", "E12x", False),
         ("_ZN1k11plain_tiledB3v11B128cw51cXTLSUwv1sDUaKthqaNgoKmjg", "plain_tiled", True),
         ("_ZN15gemmsim_kernels5tiled5build12_3clocals_3e5tiledB2v1B96cw51cX", "tiled", True),
     ],
@@ -186,7 +188,7 @@ def test_damage_is_read_or_refused_but_never_crashes(data: st.DataObject) -> Non
 
 def test_without_nvdisasm(monkeypatch: pytest.MonkeyPatch) -> None:
     cubin = cuda(TWO, entry="first").cubin
-    monkeypatch.setattr(toolchain, "_files", lambda package: [])
+    monkeypatch.setattr(toolchain, "installed_files", lambda package: [])
     monkeypatch.setenv("PATH", "")
     with pytest.raises(GemmsimError, match=r"^nvdisasm is not installed, .* pip install .*nvidia-cuda-nvdisasm"):
         decode_cubin(cubin, "first")
@@ -195,7 +197,7 @@ def test_without_nvdisasm(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nvdisasm_from_path(monkeypatch: pytest.MonkeyPatch) -> None:
     cubin = cuda(TWO, entry="first").cubin
     folder = toolchain.find_nvdisasm().parent
-    monkeypatch.setattr(toolchain, "_files", lambda package: [])
+    monkeypatch.setattr(toolchain, "installed_files", lambda package: [])
     monkeypatch.setenv("PATH", str(folder))
     assert isinstance(decode_cubin(cubin, "first"), Program)
 

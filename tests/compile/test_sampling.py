@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from gemmsim.api import Counted, count, time
-from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.compile.source import ArgType, PythonKernel
 from gemmsim.gpu import load_gpu
 from gemmsim.launch.cases import LadderCase, ladder_launch, ladder_source
@@ -17,8 +16,7 @@ from gemmsim.launch.ladder import kernel_info
 from gemmsim.launch.spec import Labels, LaunchSpec, Settings
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.provenance import Provenance
-from gemmsim.trace.blocks import choice, probe
-from gemmsim.trace.execute import Executor
+from gemmsim.trace.blocks import choice
 from gemmsim.trace.types import Argument, Launch
 
 GPU = load_gpu("a100")
@@ -101,7 +99,8 @@ def uneven(a, b, c):
 '''
 
 
-def test_blocks_that_differ_are_all_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_whose_data_decide_form_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """40 blocks, each of which repeats a loop as often as an array says: as many classes as numbers in it."""
     monkeypatch.setattr(choice, "FULL_BELOW", 0)
     (tmp_path / "k.py").write_text(KERNELS)
     blocks = 40
@@ -110,30 +109,17 @@ def test_blocks_that_differ_are_all_executed(tmp_path: Path, monkeypatch: pytest
     args = tuple(Argument({"f": "f32", "i": "i32"}[a.dtype.kind], a.shape, a) for a in arrays)
     source = PythonKernel(tmp_path / "k.py", "uneven", (ArgType("i32", 1), ArgType("f32", 1), ArgType("f32", 2)))
     launch = Launch((blocks, 1, 1), (32, 1, 1), args)
-    run = count(LaunchSpec(source, launch, GPU, Labels("uneven"))).execution
-    assert not run.sampled
-    np.testing.assert_array_equal(run.outputs[2][:, 7], lengths)
+    sample, full = (
+        count(LaunchSpec(source, launch, GPU, Labels("uneven"), settings=Settings(all_of_it)))
+        for all_of_it in (False, True)
+    )
+    weight = sample.execution.trace.weight
+    assert len(weight) == len(set(lengths.tolist())) and weight.sum() == blocks
+    np.testing.assert_array_equal(full.execution.outputs[2][:, 7], lengths)
+    exact = [name for name, how in full.traffic.provenance.items() if how is Provenance.EXACT]
+    assert {n: sample.traffic.counters[n] for n in exact} == {n: full.traffic.counters[n] for n in exact}
     with pytest.raises(GemmsimError, match="a sample cannot stand for"):
         count(LaunchSpec(source, launch, GPU, Labels("uneven"), settings=Settings(max_instructions=3000)))
-
-
-@pytest.mark.parametrize("kernel", ["tiled", "split_k"])  # alike everywhere; blocks that depend on others
-def test_probes_side_by_side_find_the_same(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    request = ladder_launch(LadderCase(kernel, 512, 512, 512), load_gpu("h200"))
-    program = compile_kernel(request.kernel, "sm_90", default_cache())
-    monkeypatch.setattr(choice, "FULL_BELOW", 0)
-
-    def planned(worth: int) -> tuple[choice.Plan, list[int]]:
-        monkeypatch.setattr(probe, "_WORTH_A_THREAD", worth)
-        monkeypatch.setattr("gemmsim.support.processes.available_cpus", lambda: 3)
-        known: dict[int, object] = {}
-        monkeypatch.setattr(probe, "Executor", lambda *args: known.setdefault(len(known), Executor(*args)))
-        return choice.plan(Executor(program, request.launch_with_arrays()), 2, 132), list(known)
-
-    alone, side_by_side = planned(1 << 40), planned(0)
-    assert alone[0] == side_by_side[0]
-    assert alone[1] == []
-    assert side_by_side[1] == [0, 1]  # the two that help the first
 
 
 @pytest.mark.parametrize("kernel", ["tiled", "register_blocked", "blocktile_1d", "dgemm", "dgemm_tensorcore", "igemm"])

@@ -53,7 +53,16 @@ def test_every_field_of_the_spec_has_a_rule_and_no_rule_is_of_another() -> None:
 
 def test_names_agree_with_which_way_is_better() -> None:
     for key in varied_keys():
-        less = ("latency", "interval", "overhead", "_cycles", "reserved", "work_share", "after_shared")
+        less = (
+            "latency",
+            "interval",
+            "overhead",
+            "_cycles",
+            "reserved",
+            "work_share",
+            "accumulator_share",
+            "after_shared",
+        )
         more = ("per_cycle", "window", "most_wait", "flush_interval")
         expected = any(word in key for word in less) and not any(word in key for word in more)
         assert (rule_of(key).better == Better.LESS) == expected, key

@@ -15,10 +15,12 @@ MOST_LINES, MEDIAN_LINES, LINES_OF_NINE_TENTHS = 350, 120, 220
 FUNCTION_LINES, PARAMETERS = 80, 8
 
 RUNG = "a rung is one text, the kernel inside it included, so that a reader has all of it before him"
+HOT = "in one function, the hot loop keeps its counters in registers"
 DEVICE = "a device function of a rung: numba.cuda has no records"
 # Functions that are longer than FUNCTION_LINES, and those with more than PARAMETERS parameters, as file:function.
 LONG = {
-    "gemmsim/trace/engine/run_warp.py:warp_runner": "in one function, the hot loop keeps its counters in registers",
+    "gemmsim/trace/engine/run_warp.py:warp_runner": HOT,
+    "gemmsim/trace/engine/run_warp.py:warp_runner.run_warp": HOT,
     "kernels/async_pipelined.py:build": RUNG,
     "kernels/hgemm_warptiled.py:build": RUNG,
     "kernels/split_k.py:build": RUNG,
@@ -36,6 +38,7 @@ WIDE = {
     "kernels/tensorcore_tiles.py:tiles.by_elements": DEVICE,
     "kernels/warptile.py:parts.fetch": DEVICE,
     "kernels/warptile.py:parts.place": DEVICE,
+    "validate/wild/own/matmul.py:matmul": DEVICE,
 }
 
 

@@ -26,8 +26,8 @@ def f64(value: float) -> tuple[int, int]:
     return low, high
 
 
-def _program(text: str) -> Program:
-    texts = [text, "EXIT"]
+def _program(text: str | list[str]) -> Program:
+    texts = [*([text] if isinstance(text, str) else text), "EXIT"]
     instructions = tuple(parse_instruction(16 * i, t, 0) for i, t in enumerate(texts))
     return Program("test", "test", "sm_90", "c", instructions, (), 64, 1024, 0, 1, (), 0x210)
 
@@ -44,8 +44,8 @@ def _row(context: Context, name: str) -> int:
     return base + int(name[len(kind) :])
 
 
-def run(text: str, **given: object) -> dict[str, np.ndarray]:
-    """Execute `text` for one full warp; returns every register name asked for later by indexing the result.
+def run(text: str | list[str], **given: object) -> dict[str, np.ndarray]:
+    """Execute `text`, one instruction or several, for one full warp; returns all registers by name.
 
     given   R1=5, UR2=7, P0=True: a word (or one a lane); predicates are truth values. Others start at 0.
     """
@@ -58,7 +58,7 @@ def run(text: str, **given: object) -> dict[str, np.ndarray]:
             words = np.where(words, ALL, 0)
         rows[_row(context, name)] = words.astype(np.int64) & ALL
     executor.trace([0])
-    after = executor.registers.reshape(-1, 32)
+    after = executor.state.registers.reshape(-1, 32)
     names = [f"{kind}{i}" for kind, count in (("R", 64), ("UR", 60), ("P", 7), ("UP", 7)) for i in range(count)]
     return {name: after[_row(context, name)].copy() for name in names}
 

@@ -12,7 +12,9 @@ from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-NOT_INSTALLED = {"ncu-report"}  # only `gemmsim-validate import-ncu` of a .ncu-rep file wants it
+# Only `gemmsim-validate import-ncu` of a .ncu-rep file wants the first, `--compiler nvcc` the second, and
+# `gemmsim-validate wild` of Triton's kernels the third.
+NOT_INSTALLED = {"ncu-report", "nvidia-cuda-nvcc", "triton"}
 LINES = [
     line for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines() if not line.startswith("#")
 ]

@@ -14,6 +14,7 @@ import gemmsim.testing.launches  # noqa: F401
 
 pytest_plugins = ["pytester"]
 pytest.importorskip("numba.cuda", reason="the kernels of these tests are compiled")
+pytest.importorskip("numba").core.registry.cpu_target.target_context.refresh()  # imports what numba loads late
 
 GOOD = """
 import numpy as np

@@ -17,7 +17,11 @@ COMMANDS = {
     "microbench": "Measure what a GPU preset needs, and write a file for --gpu.",
     "import-ncu": "Show a launch that Nsight Compute profiled beside its prediction.",
     "calibrate": "Fit parameters of the timing model to records.",
+    "sampling": "Hold samples of blocks against full executions.",
     "speed": "Print the time and memory of predictions by size.",
+    "opcodes": "Compare each scalar instruction with a GPU, bit for bit.",
+    "wild-bundle": "Compile twenty kernels of public repositories, to be measured on a GPU.",
+    "wild": "Run kernels of public repositories and compare results with NumPy's.",
     "store": "Put measured records and their machine code into a folder of records.",
 }
 

@@ -60,7 +60,6 @@ def parameters(abi: str, names: Sequence[str], problem: Mapping[str, Any], array
 
     With the ABI "numba", a device array in `arrays` becomes 5 + 2 ndim words. With the ABI "c", it becomes its address.
     """
-    scalar = _SCALARS[problem["result_dtype"]]
     values: list[Any] = []
     for name in names:
         if name in arrays:
@@ -70,6 +69,7 @@ def parameters(abi: str, names: Sequence[str], problem: Mapping[str, Any], array
         else:
             default = {"alpha": 1, "beta": 0}[name]
             number = problem.get(name, default)
+            scalar = _SCALARS[problem["result_dtype"]]
             values.append(scalar(int(number) if problem["result_dtype"] == "i32" else float(number)))
     return values
 

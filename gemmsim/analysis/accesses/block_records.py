@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.analysis.accesses.types import ArrayArgument
-from gemmsim.isa.program import Program
 from gemmsim.launch.spec import GemmCheck
 from gemmsim.memory.requests.access import Access
 from gemmsim.memory.requests.shapes import Shapes
-from gemmsim.trace.types import Launch, WarpTrace
+from gemmsim.trace.types import Launch, PlacedVariable, WarpTrace
 
 
 @dataclass(frozen=True)
@@ -66,11 +65,17 @@ class ArrayRecords:
 
 @dataclass(frozen=True)
 class Arrays:
-    """The array arguments of a launch. Each lies at byte addresses [start, stop), which are int64 [arrays]."""
+    """The array arguments of a launch, and behind them variables of the kernel's module.
+
+    Each lies at byte addresses [start, stop), which are int64 [arrays].
+
+    given  how many of them are arguments
+    """
 
     arguments: tuple[ArrayArgument, ...]
     start: NDArray[np.int64]
     stop: NDArray[np.int64]
+    given: int
 
     def holding(self, address: int) -> int | None:
         """Return the index of the array that holds the byte `address`, None where no array holds it."""
@@ -79,7 +84,11 @@ class Arrays:
 
 
 def arrays_of(
-    launch: Launch, pointers: Sequence[int | None], check: GemmCheck | None, sizes: tuple[int, int, int] | None
+    launch: Launch,
+    pointers: Sequence[int | None],
+    check: GemmCheck | None,
+    sizes: tuple[int, int, int] | None,
+    variables: Sequence[PlacedVariable] = (),
 ) -> Arrays:
     """Find the array arguments of a launch. `sample.sample_accesses` describes the other parameters."""
     names: dict[int, str] = {}
@@ -96,13 +105,20 @@ def arrays_of(
         if pointer is None:
             continue
         item_bytes = np.asarray(argument.value).itemsize
-        wanted = shapes.get(position, argument.shape)
-        shape = wanted if math.prod(wanted) == math.prod(argument.shape) else argument.shape
-        name = names.get(position, f"arg {position}")
+        # The drawings count elements from the array's start, which gives their index only where none lie apart.
+        laid_out = argument.shape if argument.strides_bytes is None else (argument.extent_bytes // item_bytes,)
+        wanted = shapes.get(position, laid_out)
+        shape = wanted if math.prod(wanted) == math.prod(laid_out) else laid_out
+        name = names.get(position, argument.name or f"arg {position}")
         found.append(ArrayArgument(position, name, argument.dtype, tuple(shape), item_bytes))
         start.append(pointer)
-        stop.append(pointer + math.prod(argument.shape) * item_bytes)
-    return Arrays(tuple(found), np.array(start, np.int64), np.array(stop, np.int64))
+        stop.append(pointer + argument.extent_bytes)
+    given = len(found)
+    for number, variable in enumerate(variables):  # of unknown type: their elements are bytes
+        found.append(ArrayArgument(len(launch.args) + number, variable.name, "u8", (variable.size_bytes,), 1))
+        start.append(variable.address)
+        stop.append(variable.address + variable.size_bytes)
+    return Arrays(tuple(found), np.array(start, np.int64), np.array(stop, np.int64), given)
 
 
 def heaviest(trace: WarpTrace, grid: tuple[int, int, int]) -> int:
@@ -142,15 +158,15 @@ def block_records(trace: WarpTrace, shapes: Shapes, number: int) -> BlockRecords
     )
 
 
-def array_records(program: Program, block: BlockRecords, accesses: dict[int, Access], arrays: Arrays) -> ArrayRecords:
+def array_records(block: BlockRecords, accesses: dict[int, Access], arrays: Arrays) -> ArrayRecords:
     """Select the block's records that access an array argument. A record's base address decides which array it is."""
-    width = np.zeros(len(program.instructions), np.int64)
-    load = np.zeros(len(program.instructions), bool)
+    numbers = max(accesses, default=0) + 1
+    width, load = np.zeros(numbers, np.int64), np.zeros(numbers, bool)
     for index, access in accesses.items():
         width[index], load[index] = access.width_bytes, access.op in ("ld", "ldgsts")
     # A record's base is rounded down to 128 bytes, and arrays start at multiples of more.
     falls_in = np.full(len(block.pc), -1, np.int64)
-    for number, (start, stop) in enumerate(zip(arrays.start, arrays.stop, strict=True)):
+    for number, (start, stop) in enumerate(zip(arrays.start[: arrays.given], arrays.stop, strict=False)):
         falls_in[(block.base >= start) & (block.base < stop)] = number
     records, array = block.where(falls_in >= 0), falls_in[falls_in >= 0]
     return ArrayRecords(records, array, arrays.start[array], width[records.pc], load[records.pc])

@@ -32,6 +32,8 @@ def phases_of(
     iteration, its record number `occurrence` is taken to belong to iteration (occurrence / n). Where a guard suppressed
     some of the accesses, the suppressed ones are taken to be the last accesses.
     """
+    if not len(touched.array):
+        return ()
     phase = _phase_numbers(touched.records, loop, iterations)
     last = iterations + 1  # 0 is before the loop
     shown = (phase < MOST_PHASES) | (phase >= last - 1)

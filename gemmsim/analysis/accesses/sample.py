@@ -25,12 +25,13 @@ from gemmsim.analysis.code.k_loop import k_loop
 from gemmsim.analysis.code.source_lines import line_text, source_line
 from gemmsim.isa.program import Program
 from gemmsim.launch.spec import GemmCheck
-from gemmsim.memory.requests.access import Access, access_of
-from gemmsim.memory.requests.coalescer import SECTOR_BYTES
+from gemmsim.memory.requests.access import Access
+from gemmsim.memory.requests.coalescer import LINE_BYTES, SECTOR_BYTES
+from gemmsim.memory.requests.generic import Split, split_by_space
 from gemmsim.memory.requests.lane_wavefronts import lane_banks, lane_wavefronts
 from gemmsim.memory.requests.shapes import Shapes
 from gemmsim.support.warp import WARP_LANES
-from gemmsim.trace.types import Launch, WarpTrace, active_lanes
+from gemmsim.trace.types import Launch, PlacedVariable, WarpTrace, active_lanes
 
 # (pattern, access) -> bank and wavefront of each lane
 _BanksAndWavefronts = dict[tuple[int, Access], tuple[tuple[int, ...], tuple[int, ...]]]
@@ -44,6 +45,7 @@ def sample_accesses(
     pointers: Sequence[int | None],
     check: GemmCheck | None = None,
     sizes: tuple[int, int, int] | None = None,
+    variables: Sequence[PlacedVariable] = (),
 ) -> tuple[tuple[AccessSample, ...], BlockView]:
     """Return (an `AccessSample` for each memory instruction that was executed, the `BlockView` of one block).
 
@@ -53,15 +55,19 @@ def sample_accesses(
     pointers  device address of each argument's array, None for scalars
     check     says which arguments are A, B and C; None where that is not known
     sizes     M, N and K of the GEMM, None where the launch is not known to be one
+    variables  variables of the kernel's module; those that were accessed are named like arrays
     """
-    accesses = {pc: found for pc in np.unique(shapes.pc).tolist() if (found := access_of(program.instructions[pc]))}
+    split = split_by_space(program, trace)
+    trace, accesses = split.trace, {pc: split.accesses[pc] for pc in np.unique(shapes.pc).tolist()}
     chosen = heaviest(trace, launch.grid)
-    arrays = arrays_of(launch, pointers, check, sizes)
-    source = _Source(program, trace, shapes, block_records(trace, shapes, chosen), arrays)
-    loop = k_loop(program, (trace.weight @ trace.executed).tolist())
+    base = np.unique(trace.record_base).astype(np.int64)  # rounded down to a line
+    touched = [v for v in variables if ((base > v.address - LINE_BYTES) & (base < v.address + v.size_bytes)).any()]
+    arrays = arrays_of(launch, pointers, check, sizes, touched)
+    source = _Source(program, split, shapes, block_records(trace, shapes, chosen), arrays)
+    loop = k_loop(program, (trace.weight @ trace.executed)[: len(program.instructions)].tolist())
     iterations = math.ceil(trace.executed[chosen, loop.stop - 1] / trace.warps_per_block) if loop else 0
     phases = phases_of(
-        array_records(program, source.block, accesses, arrays),
+        array_records(source.block, accesses, arrays),
         trace.patterns,
         arrays.arguments,
         range(loop.start, loop.stop) if loop else None,
@@ -86,11 +92,15 @@ class _Source:
     """Builds samples from the trace and from the records of the block that drawings show, which is `block`."""
 
     program: Program
-    trace: WarpTrace
+    split: Split
     shapes: Shapes
     block: BlockRecords
     arrays: Arrays
     known: _BanksAndWavefronts = field(default_factory=dict)  # worked out before: unrolled code repeats patterns
+
+    @property
+    def trace(self) -> WarpTrace:
+        return self.split.trace
 
     def sample(self, pc: int, access: Access) -> AccessSample:
         shapes = self.shapes
@@ -101,10 +111,11 @@ class _Source:
             usual = int(of_pc[0])
         worst = int(of_pc[np.argmax(cost[of_pc])])
         representative = self._warp_access(usual, access)
-        instruction = self.program.instructions[pc]
+        index = int(self.split.instruction[pc])
+        instruction = self.program.instructions[index]
         line = source_line(self.program, instruction)
         return AccessSample(
-            index=pc,
+            index=index,
             mnemonic=instruction.mnemonic,
             line=line,
             text=line_text(self.program, line),
@@ -194,4 +205,9 @@ class _Source:
         first = np.full((warps, WARP_LANES), -1, np.int64)
         first[block.warp[begin]] = np.where(active, address, -1)
         accesses = np.bincount(block.warp[mine], minlength=warps)
-        return ThreadAccess(pc, None if found is None else arrays.arguments[found].position, first, accesses)
+        return ThreadAccess(
+            int(self.split.instruction[pc]),
+            None if found is None else arrays.arguments[found].position,
+            first,
+            accesses,
+        )

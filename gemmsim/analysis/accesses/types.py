@@ -18,7 +18,7 @@ from gemmsim.isa.program import SourceLine
 class ArrayArgument:
     """An array that the kernel was given.
 
-    position    its index among the launch's arguments
+    position    its index among the launch's arguments; behind them come variables of the kernel's module
     name        "A", "B", "C" or "bias" where the launch is known to be a GEMM, else "arg 0"
     shape       as the launch gives it; for a flat array of a GEMM, the matrix's (rows, columns)
     item_bytes  size of an element

@@ -14,7 +14,7 @@ def compiler_facts(evidence: Evidence, lines: tuple[LineTraffic, ...]) -> tuple[
     if evidence.program.local_bytes:
         facts.append(
             f"{evidence.program.local_bytes} bytes of local memory a thread: "
-            "registers were spilled, or a local array is indexed at run time"
+            "registers were spilled, a local array is indexed at run time, or printf finds its arguments there"
         )
     return tuple(facts)
 

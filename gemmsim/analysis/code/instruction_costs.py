@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from gemmsim.analysis.code.source_lines import source_line
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.isa.program import SourceLine
+from gemmsim.memory.types import InstructionTraffic
 from gemmsim.sm.types import STALL_REASONS
 
 
@@ -38,11 +39,13 @@ class InstructionCost:
 def instruction_costs(evidence: Evidence) -> tuple[InstructionCost, ...]:
     """Return the cost of each instruction of the program, in program order."""
     program, samples = evidence.program, evidence.timing.stall_samples
-    traffic = {row.index: row for row in evidence.traffic}
+    traffic: dict[int, list[InstructionTraffic]] = {}  # several for a generic instruction that reaches several spaces
+    for row in evidence.traffic:
+        traffic.setdefault(row.index, []).append(row)
     total = float(samples.sum())
     found = []
     for index, instruction in enumerate(program.instructions):
-        waited, row = samples[index], traffic.get(index)
+        waited, rows = samples[index], traffic.get(index, [])
         found.append(
             InstructionCost(
                 index=index,
@@ -51,10 +54,10 @@ def instruction_costs(evidence: Evidence) -> tuple[InstructionCost, ...]:
                 executed=evidence.executed[index],
                 stall_share=float(waited.sum()) / total if total else 0.0,
                 stall=STALL_REASONS[int(waited.argmax())] if waited.any() else "",
-                requests=row.requests if row else 0.0,
-                sectors=row.sectors if row else 0.0,
-                wavefronts=row.wavefronts if row else 0.0,
-                conflicts=row.conflicts if row and row.space == "shared" else 0.0,
+                requests=sum(row.requests for row in rows),
+                sectors=sum(row.sectors for row in rows),
+                wavefronts=sum(row.wavefronts for row in rows),
+                conflicts=sum(row.conflicts for row in rows if row.space == "shared"),
             )
         )
     return tuple(found)

@@ -46,8 +46,14 @@ def reuse(evidence: Evidence) -> Reuse | None:
         if class_of(instruction) is MixClass.FMA:
             products += WARP_LANES * count * _products(instruction)
         access = access_of(instruction)
-        if access is not None and access.op == "ld" and access.space in words:
-            words[access.space] += access.width_bytes * access.lanes / WORD_BYTES * count
+        if access is None or access.op != "ld":
+            continue
+        memory = row_of(instruction).memory
+        made = {access.space: count}
+        if memory is not None and memory.space == "generic":
+            made = {row.space: row.requests for row in evidence.traffic if row.index == index}
+        for space in words.keys() & made.keys():
+            words[space] += access.width_bytes * access.lanes / WORD_BYTES * made[space]
     return Reuse(products, words["shared"], words["global"])
 
 

@@ -12,16 +12,20 @@ from dataclasses import dataclass
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.support.errors import GemmsimError, nearest
 
-# Precision -> field of `GpuSpec.peak`.
+# Precision -> field of `GpuSpec.peak`, and how many times as high its peak is. Vendors give twice the peak of fp16 for
+# fp8, and twice that of int8 for int4 (ada-wp, blackwell-wp); for single bits eight times that of int8 (a100-wp).
 PRECISIONS = {
-    "fp32": "fp32_flops",
-    "fp64": "fp64_flops",
-    "fp16": "fp16_flops",
-    "tensor_fp16": "tensor_fp16_flops",
-    "tensor_bf16": "tensor_bf16_flops",
-    "tensor_tf32": "tensor_tf32_flops",
-    "tensor_fp64": "tensor_fp64_flops",
-    "tensor_int8": "tensor_int8_ops",
+    "fp32": ("fp32_flops", 1),
+    "fp64": ("fp64_flops", 1),
+    "fp16": ("fp16_flops", 1),
+    "tensor_fp16": ("tensor_fp16_flops", 1),
+    "tensor_bf16": ("tensor_bf16_flops", 1),
+    "tensor_tf32": ("tensor_tf32_flops", 1),
+    "tensor_fp64": ("tensor_fp64_flops", 1),
+    "tensor_int8": ("tensor_int8_ops", 1),
+    "tensor_fp8": ("tensor_fp16_flops", 2),
+    "tensor_int4": ("tensor_int8_ops", 2),
+    "tensor_b1": ("tensor_int8_ops", 8),
 }
 COMPUTE = "compute"
 
@@ -93,7 +97,8 @@ def roofline(
     """
     if precision not in PRECISIONS:
         raise GemmsimError(f"unknown precision '{precision}'{nearest(precision, PRECISIONS)}")
-    peak = float(getattr(gpu.peak, PRECISIONS[precision]))
+    field, times = PRECISIONS[precision]
+    peak = float(getattr(gpu.peak, field)) * times
     if not peak:
         raise GemmsimError(f"{gpu.name} has no {precision} unit")
     moved = {"dram": dram_bytes, "l2": l2_bytes, "l1": l1_bytes}

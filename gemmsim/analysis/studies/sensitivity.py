@@ -102,6 +102,7 @@ RULES: dict[str, Rule] = {
     "dram.achievable_fraction": _RATE,
     "dram.size_bytes": _LIMIT,
     "mma.half_work_share": _LATENCY,
+    "mma.half_accumulator_share": _LATENCY,
     "mio.queue_entries": _RATE,
     "mio.shared_entries": _RATE,
     "register_file.read_window_cycles": _RATE,

@@ -54,7 +54,7 @@ def _packed(name: str, widen: Callable[[Lanes], Lanes], narrow: Callable[[Lanes]
         # The product of two halves is exact in float64. The sum is rounded to odd, so that the rounding to a half is
         # the only one that counts.
         product, addend = widen(x).convert("f64") * widen(y).convert("f64"), widen(z).convert("f64")
-        return narrow(_round_to_odd(*two_sum(product, addend)))
+        return narrow(round_to_odd(*two_sum(product, addend)))
 
     def hfma2(a: u32, b: u32, c: u32) -> u32:
         return (lane(a >> 16, b >> 16, c >> 16) << 16) | lane(a & 0xFFFF, b & 0xFFFF, c & 0xFFFF)
@@ -69,7 +69,7 @@ def two_sum(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
     return total, (a - (total - there)) + (b - there)
 
 
-def _round_to_odd(total: Lanes, error: Lanes) -> Lanes:
+def round_to_odd(total: Lanes, error: Lanes) -> Lanes:
     """Return total + error as float32, rounded to odd: truncated, with the last bit set where truncation lost
     something."""
     near = total.convert("f32")
@@ -81,7 +81,21 @@ def _round_to_odd(total: Lanes, error: Lanes) -> Lanes:
     return (over | under).select(beyond.select(bits - 1, bits) | 1, bits).bitcast("f32")
 
 
+def _flushed_half(x: Lanes) -> Lanes:
+    """Convert a float32, rounded to odd, to a half; with a zero in place of a result below the least normal half.
+
+    What counts is the result rounded to eleven bits, whatever its exponent: from 2^-14 - 2^-26 on it is 2^-14.
+    """
+    bits = x.bitcast("u32")
+    return ((bits & 0x7FFFFFFF) < 0x387FF000).select((bits >> 16) & 0x8000, single_to_half(x))
+
+
+def _flushed_single(h: Lanes) -> Lanes:
+    return half_to_single((h & 0x7C00).eq(0).select(h & 0x8000, h))
+
+
 _packed("f16", half_to_single, single_to_half)
+_packed("f16_ftz", _flushed_single, _flushed_half)
 _packed("bf16", brain_to_single, single_to_brain)
 
 

@@ -48,6 +48,15 @@ def iadd64(a: u64, b: u64, c: u64, negations: imm) -> u64:
 
 
 @op
+def iadd64_carry(a: u64, b: u64, x: pred, negations: imm) -> tuple[u64, pred]:
+    """IADD.64 with a carry in (.X) or out: the sum, and whether it exceeds 64 bits."""
+    partial = a + b
+    total = partial + carry(x) + zext(negations)
+    # A complement stands for a negated operand, so at most one of the addends 1 wraps around after a + b did.
+    return total, (partial < a) | (total < partial)
+
+
+@op
 def imad(a: u32, b: u32, c: u32, negations: imm) -> u32:
     """IMAD: a*b + c. `negations` belongs to c; -(a*b) is lowered as a product with a negated factor."""
     return a * b + c + negations
@@ -209,6 +218,12 @@ def flo_u32(a: u32, distance: imm) -> u32:
     zeros = a.count("ctlz")
     place = distance.ne(0).select(zeros, a.lift(31) - zeros)
     return a.eq(0).select(a.lift(0xFFFFFFFF), place)
+
+
+@op
+def flipped_if_negative(a: s32) -> s32:
+    """Return ~a of a negative integer: its highest one is the highest bit that differs from the sign, as FLO asks."""
+    return (a < 0).select(~a, a)
 
 
 @op

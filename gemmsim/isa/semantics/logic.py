@@ -70,6 +70,13 @@ def prmt(a: u32, selector: u32, c: u32) -> u32:
 
 
 @op
+def selector_of_mode(selector: u32, low: imm, high: imm) -> u32:
+    """Return the PRMT selector that a mode gives for `selector` modulo 4: one of four halves, two in each immediate."""
+    pair = (selector & 2).ne(0).select(high, low)
+    return (selector & 1).ne(0).select(pair >> 16, pair & 0xFFFF)
+
+
+@op
 def sel(a: u32, b: u32, p: pred) -> u32:
     return p.select(a, b)
 

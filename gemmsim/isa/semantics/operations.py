@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from functools import cache
 
-from gemmsim.isa.semantics import conversion, double, half, integer, logic, predicate, single  # noqa: F401
+from gemmsim.isa.semantics import (  # noqa: F401
+    conversion,
+    double,
+    half,
+    integer,
+    logic,
+    packed,
+    predicate,
+    rounding,
+    single,
+    small,
+    transcendental,
+)
 from gemmsim.isa.semantics.registry import OPS, Op
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gemmsim.isa.lanes import Lanes
-from gemmsim.isa.semantics.registry import imm, op, pred, u32
+from gemmsim.isa.semantics.registry import f64, imm, op, pred, u32
 
 AND, OR, XOR = 0, 1, 2  # how a comparison combines with the third predicate
 
@@ -55,6 +55,18 @@ for _type in ("f32", "f64"):  # all are false where an operand is NaN
     _setp("eq", _type, lambda a, b: a.eq(b))
     _setp("lg", _type, lambda a, b: (a < b) | (b < a))
     _setp("num", _type, lambda a, b: a.eq(a) & b.eq(b))
+
+
+@op
+def dsetp_minmax(a: f64, b: f64, smaller: imm) -> tuple[pred, pred]:
+    """DSETP.MIN and .MAX: whether a is the smaller or larger of two doubles, and whether b, a NaN, is to become quiet.
+
+    -0 is below +0, and a number is chosen over NaN. Of two NaN neither is chosen.
+    """
+    less = (a < b) | (a.eq(b) & (a.bitcast("s64") < b.bitcast("s64")))
+    more = (b < a) | (a.eq(b) & (b.bitcast("s64") < a.bitcast("s64")))
+    first = smaller.ne(0).select(less, more) | (b.ne(b) & a.eq(a))
+    return first, a.ne(a) & b.ne(b)
 
 
 @op

@@ -1,13 +1,12 @@
-"""Defines what single precision opcodes compute: FFMA, FADD, FMUL, FMNMX, FSEL, MUFU. With .FTZ they flush subnormal
-numbers to zero."""
+"""Defines what single precision opcodes compute: FFMA, FADD, FMUL, FMNMX, FSEL. With .FTZ they flush subnormal numbers
+to zero."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from gemmsim.isa.lanes import Lanes
-from gemmsim.isa.semantics.half import two_sum
-from gemmsim.isa.semantics.registry import f32, imm, op, pred
+from gemmsim.isa.semantics.registry import f32, imm, op, pred, u32
 
 CANONICAL_NAN = 0x7FFFFFFF  # what NVIDIA GPUs return for every NaN result (PTX ISA, "Floating-Point Instructions")
 
@@ -23,14 +22,34 @@ def canonical(x: Lanes) -> Lanes:
     return ((bits & 0x7FFFFFFF) > 0x7F800000).select(bits.lift(CANONICAL_NAN), bits).bitcast("f32")
 
 
-def _forms(name: str, types: int, formula: Callable[..., Lanes]) -> None:
-    """Register `formula`, of `types` operands (two or three), as `name` and, flushing subnormals, as `name_ftz`."""
+SCALE, _LEAST_SCALED = 2.0**40, 0x14800000  # and 2.0**40 times the least normal number, 2.0**-86, as its bits
+
+
+def flush_result(x: Lanes, scaled: Lanes) -> Lanes:
+    """Return x, with a zero of the same sign where the result is below the least normal number.
+
+    What counts is the result rounded to 24 bits, whatever its exponent (H200, `gemmsim-validate opcodes`): x itself may
+    be the least normal number, since it was rounded to fewer bits. So it is told by `scaled`, the same result computed
+    from operands that were multiplied by `SCALE`.
+    """
+    bits = x.bitcast("u32")
+    small = (scaled.bitcast("u32") & 0x7FFFFFFF) < _LEAST_SCALED
+    return small.select(bits & 0x80000000, bits).bitcast("f32")
+
+
+def _forms(name: str, types: int, formula: Callable[..., Lanes], scaled: Callable[..., Lanes] | None = None) -> None:
+    """Register `formula`, of `types` operands (two or three), as `name` and, flushing subnormals, as `name_ftz`.
+
+    scaled  computes `SCALE` times the result; None where results below the least normal number are exact
+    """
 
     def plain(*args: Lanes) -> Lanes:
         return canonical(formula(*args))
 
     def flushing(*args: Lanes) -> Lanes:
-        return flush(canonical(formula(*(flush(a) for a in args))))
+        given = [flush(a) for a in args]
+        result = canonical(formula(*given))
+        return flush(result) if scaled is None else flush_result(result, scaled(*given))
 
     for compute, suffix in ((plain, ""), (flushing, "_ftz")):
         if types == 2:
@@ -54,8 +73,8 @@ def _of_three(compute: Callable[..., Lanes]) -> Callable[..., Lanes]:
 
 
 _forms("fadd", 2, lambda a, b: a + b)
-_forms("fmul", 2, lambda a, b: a * b)
-_forms("ffma", 3, lambda a, b, c: a.fma(b, c))
+_forms("fmul", 2, lambda a, b: a * b, lambda a, b: (a * SCALE) * b)
+_forms("ffma", 3, lambda a, b, c: a.fma(b, c), lambda a, b, c: (a * SCALE).fma(b, c * SCALE))
 
 
 @op
@@ -63,28 +82,6 @@ def saturate(x: f32) -> f32:
     """Clamp x to [0, 1], as the modifier .SAT asks. NaN gives 0."""
     low = (x > 0).select(x, x.lift(0))
     return (low < 1).select(low, x.lift(1))
-
-
-@op
-def ffma_directed(a: f32, b: f32, c: f32, mode: imm) -> f32:
-    """FFMA rounded down (1), up (2) or to zero (3), which the compiler's slow paths of division and square root need.
-
-    The product is exact in float64. The error of the sum says on which side of the sum the true value lies.
-    """
-    product, addend = a.convert("f64") * b.convert("f64"), c.convert("f64")
-    total, error = two_sum(product, addend)
-    near = total.convert("f32")
-    back, bits = near.convert("f64"), near.bitcast("u32")
-    over = (back > total) | (back.eq(total) & (error < 0))
-    under = (back < total) | (back.eq(total) & (error > 0))
-    negative = bits.bitcast("s32") < 0
-    toward_zero, outward = bits - 1, bits + 1
-    wants_less, wants_more = mode.eq(1) | (mode.eq(3) & ~negative), mode.eq(2) | (mode.eq(3) & negative)
-    moved = (wants_less & over).select(negative.select(outward, toward_zero), bits)
-    moved = (wants_more & under).select(negative.select(toward_zero, outward), moved)
-    exact_zero = total.eq(0) & error.eq(0) & mode.eq(1) & ((product.bitcast("s64") < 0) | (addend.bitcast("s64") < 0))
-    moved = exact_zero.select(bits.lift(0x80000000), moved)  # x - x is -0 when rounding down
-    return canonical(moved.bitcast("f32"))
 
 
 @op
@@ -104,15 +101,23 @@ def fchk(a: f32, b: f32) -> pred:
 
 
 @op
-def fmnmx(a: f32, b: f32, smaller: pred, ftz: imm) -> f32:
-    """FMNMX: minNum or maxNum of IEEE-754. Where one operand is NaN the other is the result; -0 is below +0."""
+def fmnmx(a: f32, b: f32, smaller: pred, ftz: imm, nan: imm) -> f32:
+    """FMNMX: minNum or maxNum of IEEE-754. Where one operand is NaN the other is the result or, with .NAN, NaN; -0 is
+    below +0."""
     a = ftz.ne(0).select(flush(a), a)
     b = ftz.ne(0).select(flush(b), b)
     a_less = (a < b) | (a.eq(b) & (a.bitcast("s32") < b.bitcast("s32")))
     least, most = a_less.select(a, b), a_less.select(b, a)
     picked = smaller.select(least, most)
-    picked = a.ne(a).select(b, b.ne(b).select(a, picked))
+    keep = nan.ne(0)
+    picked = a.ne(a).select(keep.select(a, b), b.ne(b).select(keep.select(b, a), picked))
     return canonical(picked)
+
+
+@op
+def xor_signs(value: u32, a: u32, b: u32) -> u32:
+    """Replace the sign of `value` by the exclusive or of those of a and b, as .XORSIGN asks. NaN stays as it is."""
+    return ((value & 0x7FFFFFFF) > 0x7F800000).select(value, (value & 0x7FFFFFFF) | ((a ^ b) & 0x80000000))
 
 
 @op
@@ -125,21 +130,3 @@ def fsel(a: f32, b: f32, p: pred, ftz: imm) -> f32:
 def flush_f32(a: f32) -> f32:
     """Flush a subnormal number to zero. Lowering puts this operation before comparisons and conversions with .FTZ."""
     return flush(a)
-
-
-def _mufu(name: str, formula: Callable[[Lanes], Lanes]) -> None:
-    # The function unit flushes subnormal numbers, with or without .FTZ. Where PTX does not want that, the compiler
-    # scales the operands.
-    def mufu(a: f32) -> f32:
-        return flush(canonical(formula(flush(a))))
-
-    op(mufu, f"mufu_{name}")
-
-
-# The hardware's tables are good to about one unit in the last place (CUDA C++ Programming Guide, intrinsic functions);
-# here the correctly rounded value stands for them (a known deviation).
-_mufu("rcp", lambda a: a.lift(1) / a)
-_mufu("rsq", lambda a: a.lift(1) / a.function("sqrt"))
-_mufu("sqrt", lambda a: a.function("sqrt"))
-_mufu("ex2", lambda a: a.function("exp2"))
-_mufu("lg2", lambda a: a.function("log2"))

@@ -56,16 +56,15 @@ class ShapeLines:
     The base of a request lies in one of four sectors of its line, which decides how the request's sectors fall into
     lines. So there are four lists of lines for each shape: list 4 * shape + b is for a base in sector b.
 
-    operation, pc  int64 [shapes] operation and static instruction index of each shape. The replay reads them here and
-                   not by request, because the small arrays stay in this machine's caches.
-    start          int64 [4 * shapes + 1] list i has the lines start[i]:start[i + 1] of the following arrays
-    line           int64 [4 * sectors of all shapes] number of the line, counted from that of the base
-    sectors        int64 [4 * sectors of all shapes] sectors of the line that are asked for, as bits
-    whole          int64 [4 * sectors of all shapes] sectors of the line of which every byte is asked for, as bits
+    operation  int64 [shapes] operation of each shape. The replay reads it here and not by request, because the small
+               array stays in this machine's caches.
+    start      int64 [4 * shapes + 1] list i has the lines start[i]:start[i + 1] of the following arrays
+    line       int64 [4 * sectors of all shapes] number of the line, counted from that of the base
+    sectors    int64 [4 * sectors of all shapes] sectors of the line that are asked for, as bits
+    whole      int64 [4 * sectors of all shapes] sectors of the line of which every byte is asked for, as bits
     """
 
     operation: NDArray[np.int64]
-    pc: NDArray[np.int64]
     start: NDArray[np.int64]
     line: NDArray[np.int64]
     sectors: NDArray[np.int64]
@@ -112,9 +111,9 @@ def replay_l1(
         start=np.zeros(np.count_nonzero(np.diff(residents.sm, prepend=-1)) + 1, np.int64),
     )
     shapes, parts = len(coalesced.sectors), 4 * len(coalesced.sector_offset)
-    operation, pc = np.zeros((2, shapes), np.int64)
-    operation[requests.shape], pc[requests.shape] = requests.operation, requests.pc
-    lines = ShapeLines(operation, pc, np.zeros(4 * shapes + 1, np.int64), *np.zeros((3, parts), np.int64))
+    operation = np.zeros(shapes, np.int64)
+    operation[requests.shape] = requests.operation
+    lines = ShapeLines(operation, np.zeros(4 * shapes + 1, np.int64), *np.zeros((3, parts), np.int64))
     entries = np.full((sets, ways), -1, np.int64)
     counted = np.zeros((len(requests.pc), 2), np.int64)
     _replay(requests, residents, coalesced, lines, entries, counted, to_l2)

@@ -19,7 +19,7 @@ def replay(requests, residents, coalesced, lines, entries, counted, to_l2):  # t
     requests   `grid.l1_requests.L1Requests`
     residents  `grid.residents.ResidentGroups`
     coalesced  `requests.coalescer.Coalesced`
-    lines      `l1.ShapeLines`, of which `operation` and `pc` are filled
+    lines      `l1.ShapeLines`, of which `operation` is filled
     entries    int64 [sets, ways] line * 16 + valid sectors, -1 where empty; the most recent way first
     counted    int64 [requests, 2] sectors that hit, and lines asked of L2
     to_l2      `l1.L2Requests` with enough room
@@ -54,7 +54,7 @@ def _request(requests, residents, lines, entries, counted, to_l2, member, i):  #
     """
     count = to_l2.start[-1]
     shape = np.int64(requests.shape[i])
-    base = requests.base_sector[i] + residents.offset_sectors[residents.offset_row[member], lines.pc[shape]]
+    base = requests.base_sector[i] + residents.offset_sectors[residents.offset_row[member], requests.mover[i]]
     index = 4 * shape + (base & 3)
     operation, times = lines.operation[shape], residents.times[member]
     for j in range(lines.start[index], lines.start[index + 1]):
@@ -80,7 +80,7 @@ def _request(requests, residents, lines, entries, counted, to_l2, member, i):  #
 def _fill_lines(coalesced, lines):  # type: ignore[no-untyped-def]
     """Fill `start`, `line`, `sectors` and `whole` of `lines`."""
     n = np.int64(0)
-    for shape in range(len(lines.pc)):
+    for shape in range(len(lines.operation)):
         for base in range(4):
             lines.start[4 * shape + base] = n
             j, end = coalesced.sector_start[shape], coalesced.sector_start[shape + 1]
@@ -95,7 +95,7 @@ def _fill_lines(coalesced, lines):  # type: ignore[no-untyped-def]
                     j += 1
                 lines.line[n], lines.sectors[n], lines.whole[n] = line, asked, whole
                 n += 1
-    lines.start[4 * len(lines.pc)] = n
+    lines.start[4 * len(lines.operation)] = n
 
 
 @njit(inline="always")

@@ -1,11 +1,12 @@
 """The L2 cache: which of the sectors that the L1s ask for hit, and what goes to DRAM.
 
 L2 has 128-byte lines of four 32-byte sectors and LRU replacement. It begins empty (Nsight Compute flushes it before the
-kernel) or as an identical launch has left it. The SMs' requests are taken one line each in turn. The order of the SMs
-changes from turn to turn, so that no SM, and none of a few neighbours, is always the one that finds what they share
-absent. A read fetches the sectors that are missing, in aligned pieces of the GPU's `L2.fetch_bytes`. A write allocates
-without fetching, because L2 keeps track of the bytes it was given, and counts as a hit (NVIDIA forum, topic 257458: a
-store is always a hit in L2). An atomic fetches and writes. A replaced line writes its dirty sectors back.
+kernel), as an identical launch has left it, or as another launch has. The SMs' requests are taken one line each in
+turn. The order of the SMs changes from turn to turn, so that no SM, and none of a few neighbours, is always the one
+that finds what they share absent. A read fetches the sectors that are missing, in aligned pieces of the GPU's
+`L2.fetch_bytes`. A write allocates without fetching, because L2 keeps track of the bytes it was given, and counts as a
+hit (NVIDIA forum, topic 257458: a store is always a hit in L2). An atomic fetches and writes. A replaced line writes
+its dirty sectors back.
 
 Where L2 has two partitions, each has half of the lines and is near to half of the SMs. A read looks in the near one. If
 that lacks the line and is not its home, the read asks the home and keeps a copy, so what SMs of both halves read takes
@@ -27,6 +28,7 @@ from gemmsim.gpu.spec import L2
 from gemmsim.memory.caches.l1 import L2Requests
 from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.coalescer import LINE_BYTES, SECTOR_BYTES
+from gemmsim.support.errors import GemmsimError
 
 _replay = native_loop("caches/l2_loop", "replay", "caches/lru", "requests/cache_operations")
 
@@ -49,6 +51,10 @@ class L2State:
     partitions: int
 
 
+# How L2 begins: empty (False), as an identical launch just before leaves it (True), or with these lines.
+L2Start = bool | L2State
+
+
 @dataclass(frozen=True)
 class L2Replay:
     """What L2 did with the requests of the L1s.
@@ -57,29 +63,38 @@ class L2Replay:
     in_flight     bool [L1 requests] whether sectors that the request found in L2 were still on their way from DRAM, for
                   a request of the same group
     written_back  how many dirty sectors were replaced
+    state         what L2 holds after the last request
     """
 
     missed: NDArray[np.uint16]
     in_flight: NDArray[np.bool_]
     written_back: int
+    state: L2State
 
 
 def replay_l2(
-    to_l2: L2Requests, group: NDArray[np.int64], l2: L2, near: NDArray[np.int64], warm: bool = False
+    to_l2: L2Requests, group: NDArray[np.int64], l2: L2, near: NDArray[np.int64], begins: L2Start = False
 ) -> L2Replay:
     """Run what the L1s sent through L2.
 
-    group  int64 [L1 requests] a number that is the same for requests made at about the same time
-    near   int64 [SMs in use] the partition that each SM is near to
-    warm   run everything twice, and count the second time
+    group   int64 [L1 requests] a number that is the same for requests made at about the same time
+    near    int64 [SMs in use] the partition that each SM is near to
+    begins  how L2 begins; True: run everything twice, and count the second time. Lines that are given stay as they are
+
+    Raises GemmsimError where the lines are of an L2 of another size.
     """
     sets = max(1, l2.size_bytes // (LINE_BYTES * l2.ways * l2.partitions)) * l2.partitions
     shape = (sets, l2.ways)
-    tags, valid, dirty = np.full(shape, -1, np.int64), np.zeros(shape, np.uint8), np.zeros(shape, np.uint8)
+    if isinstance(begins, L2State):
+        if begins.tags.shape != shape or begins.partitions != l2.partitions:
+            raise GemmsimError("an L2 cannot begin with the lines of an L2 of another size")
+        tags, valid, dirty = begins.tags.copy(), begins.valid.copy(), begins.dirty.copy()
+    else:
+        tags, valid, dirty = np.full(shape, -1, np.int64), np.zeros(shape, np.uint8), np.zeros(shape, np.uint8)
     missed, in_flight = np.zeros(len(group), np.uint16), np.zeros(len(group), np.bool_)
     written = 0
-    for _ in range(2 if warm else 1):
+    for _ in range(2 if begins is True else 1):
         missed[:], in_flight[:] = 0, False
         state = L2State(tags, valid, dirty, np.full(shape, -1, np.int64), l2.partitions)
         written = _replay(to_l2, group, near, l2.fetch_bytes // SECTOR_BYTES, state, missed, in_flight)
-    return L2Replay(missed, in_flight, int(written))
+    return L2Replay(missed, in_flight, int(written), state)

@@ -19,32 +19,28 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.memory.grid.block_steps import BlockSteps, coordinates
 from gemmsim.memory.grid.placement import Placement
 from gemmsim.support.sorting import distinct_rows
-from gemmsim.trace.types import Launch
 
 
 def merged_share(
-    launch: Launch, steps: BlockSteps, placement: Placement, resident_blocks_per_sm: int, merged_requests: int
+    places: NDArray[np.int64], placement: Placement, resident_blocks_per_sm: int, merged_requests: int
 ) -> NDArray[np.float64]:
     """Return the share of each instruction's reads that join another SM's on their way to L2: float64 [instructions].
 
-    It is 0 where the steps between blocks are not known.
-
+    places           int64 [blocks, instructions] where each block of the first generation, which stands for all, begins
+                     to access memory with each instruction: blocks with the same place want the same data
     merged_requests  how many requests may become one; with 1 none merge
     """
-    share = np.zeros(steps.step_bytes.shape[1])
-    if merged_requests < 2 or not all(steps.known):
+    share = np.zeros(places.shape[1])
+    if merged_requests < 2:
         return share
-    sms = len(placement.gpc)
-    blocks = min(launch.blocks, sms * resident_blocks_per_sm)  # the first generation stands for all
+    blocks, sms = len(places), len(placement.gpc)
     sm = placement.sm[:blocks]
-    at = coordinates(np.arange(blocks), launch.grid)
-    moves, of_move = np.unique(steps.step_bytes.T, axis=0, return_inverse=True)
-    for number, move in enumerate(moves):
+    kinds, of_kind = np.unique(places - places[:1], axis=1, return_inverse=True)
+    for number, place in enumerate(kinds.T):
         # An SM asks L2 once for the same data, because then its L1 has it.
-        place = distinct_rows(np.stack([placement.gpc[sm], at @ move, sm], axis=1))
-        _, asking = np.unique(place[:, :2], axis=0, return_counts=True)
-        share[of_move.reshape(-1) == number] = 1 - (-(-asking // merged_requests)).sum() / asking.sum()
-    return share / min(resident_blocks_per_sm, -(-launch.blocks // sms))
+        asks = distinct_rows(np.stack([placement.gpc[sm], place, sm], axis=1))
+        _, asking = np.unique(asks[:, :2], axis=0, return_counts=True)
+        share[of_kind.reshape(-1) == number] = 1 - (-(-asking // merged_requests)).sum() / asking.sum()
+    return share / min(resident_blocks_per_sm, -(-len(placement.sm) // sms))

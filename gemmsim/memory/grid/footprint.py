@@ -1,10 +1,9 @@
 """Estimates the work of L2 and DRAM where not every block was executed, from what each wave of blocks touches.
 
-The sectors that the executed blocks accessed, moved by the step of each instruction along the grid axes, give those of
-every block. Blocks run in waves (all that are resident at once), and L2 is taken to be LRU with a wave as the unit of
+The sectors that the executed blocks accessed, moved by what their relation to the other blocks says, are those of every
+block. Blocks run in waves (all that are resident at once), and L2 is taken to be LRU with a wave as the unit of
 time. Within a wave a sector is fetched once. A sector that an earlier wave touched is still there if the distinct
-sectors touched since then fit in L2. A block that was not executed is taken to be like the executed block of the
-largest weight.
+sectors touched since then fit in L2.
 
 Where L2 has two partitions, what SMs of both halves read is in it twice (see `l2`). This reduces the capacity.
 
@@ -24,13 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import L2
-from gemmsim.memory.grid.block_steps import BlockSteps, coordinates
 from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1
 from gemmsim.memory.requests.coalescer import SECTOR_BYTES, Coalesced
 from gemmsim.support.sorting import distinct, order_by
-from gemmsim.trace.types import Launch, WarpTrace
+from gemmsim.trace.types import Relation
 
 _MAX_VISITS = 40_000_000  # visits of sectors, which take about half a second
 _UNITS = (32, 16, 8, 4, 2)  # how many neighbouring sectors may be treated as one
@@ -81,41 +79,42 @@ class Visits:
     blocks: NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class Wave:
+    """What the estimate must know of the GPU.
+
+    blocks  blocks that are resident on it at once
+    l2      its L2
+    warm    whether an identical launch, which is not counted, runs just before
+    """
+
+    blocks: int
+    l2: L2
+    warm: bool
+
+
 def estimate(
-    trace: WarpTrace,
-    launch: Launch,
+    relation: Relation,
     requests: L1Requests,
     coalesced: Coalesced,
-    block_steps: BlockSteps,
-    blocks_per_wave: int,
-    l2: L2,
-    warm: bool = False,
+    instructions: int,
+    wave: Wave,
 ) -> Footprint | None:
-    """Estimate the footprint of a launch; None where a grid axis in use has no known step, or where the addresses lie
-    too far apart.
+    """Estimate the footprint of a launch; None where the addresses lie too far apart.
 
-    requests         the requests of the whole trace
-    blocks_per_wave  blocks that are resident on the GPU at once
-    warm             whether an identical launch, which is not counted, runs just before
+    requests      the requests of the executed blocks
+    instructions  how many static instructions the program has
     """
-    like = np.full(launch.blocks, int(np.argmax(trace.weight)), np.int64)  # executed block that each block is like
-    like[trace.blocks] = np.arange(len(trace.blocks))
-    at = coordinates(np.arange(launch.blocks), launch.grid)
-    steps = at - at[trace.blocks[like]]
-    if any(steps[:, axis].any() and not block_steps.known[axis] for axis in range(3)):
-        return None
-    # Instructions with the same step along every axis move together: their sectors are visited as one list.
-    groups, group = np.unique(block_steps.step_bytes.T // SECTOR_BYTES, axis=0, return_inverse=True)
-    lists = _lists(trace, requests, coalesced, group.reshape(-1), len(groups))
-    offsets = steps @ groups.T
-    visits = _visits(like, offsets, np.arange(launch.blocks) // blocks_per_wave)
-    instructions = trace.executed.shape[1]
+    blocks = (len(requests.start) - 1) // requests.warps_per_block
+    lists = _lists(requests, coalesced, blocks, len(relation.offset_bytes))
     if not len(lists.sector):
         return Footprint(np.zeros(instructions), np.zeros(instructions), 0.0)
+    offsets = relation.offset_bytes.T // SECTOR_BYTES
+    visits = _visits(relation.like, offsets, np.arange(len(relation.like)) // wave.blocks, np.diff(lists.start) > 0)
     low, high = int(lists.sector.min()) + int(offsets.min()), int(lists.sector.max()) + int(offsets.max())
     if high + 1 - low > _MAX_RANGE:
         return None
-    return _follow(lists, visits, l2, instructions, launches=2 if warm else 1)
+    return _follow(lists, visits, wave.l2, instructions, launches=2 if wave.warm else 1)
 
 
 def _follow(lists: Sectors, visits: Visits, l2: L2, instructions: int, launches: int) -> Footprint:
@@ -165,45 +164,46 @@ def _every(lists: Sectors, every: int, low: int) -> Sectors:
     return Sectors(start, lists.sector[chosen] - low, lists.pc[chosen], lists.operation[chosen])
 
 
-def _lists(
-    trace: WarpTrace, requests: L1Requests, coalesced: Coalesced, group: NDArray[np.int64], groups: int
-) -> Sectors:
-    """Make the lists of what the executed blocks touched: list block * groups + g has what the instructions of group g
-    touched in block `block`.
-
-    group  int64 [instructions] group of each instruction: those of one group move together
+def _lists(requests: L1Requests, coalesced: Coalesced, blocks: int, movers: int) -> Sectors:
+    """Make the lists of what the executed blocks touched: list block * movers + m has what the requests with the mover
+    m touched in block `block`.
     """
-    block = requests.of_blocks(np.arange(len(trace.blocks)))
-    pc_of_shape, operation_of_pc = np.zeros(len(coalesced.sectors), np.int64), np.zeros(len(group), np.int64)
+    block = requests.of_blocks(np.arange(blocks))
+    pc_of_shape = np.zeros(len(coalesced.sectors), np.int64)
+    operation_of_pc = np.zeros(int(requests.pc.max(initial=0)) + 1, np.int64)
     pc_of_shape[requests.shape], operation_of_pc[requests.pc] = requests.pc, requests.operation
     # Warps repeat each other's requests: drop the repeats before each request becomes its sectors.
-    block, shape, base = distinct(block, requests.shape, requests.base_sector)
+    number, shape, base = distinct(block * movers + requests.mover, requests.shape, requests.base_sector)
     count = coalesced.sectors[shape]
     request = np.repeat(np.arange(len(shape)), count)
     within = np.arange(len(request)) - np.repeat(np.cumsum(count) - count, count)
     pc = pc_of_shape[shape[request]]
     sector = base[request] + coalesced.sector_offset[coalesced.sector_start[shape[request]] + within]
-    number, pc, sector = distinct(block[request] * groups + group[pc], pc, sector)
-    start = np.searchsorted(number, np.arange(len(trace.blocks) * groups + 1))
+    number, pc, sector = distinct(number[request], pc, sector)
+    start = np.searchsorted(number, np.arange(blocks * movers + 1))
     operation = operation_of_pc[pc]
     return Sectors(start, sector, pc, np.where(operation == READ_PAST_L1, READ, operation))
 
 
-def _visits(like: NDArray[np.int64], offsets: NDArray[np.int64], wave: NDArray[np.int64]) -> Visits:
+def _visits(
+    like: NDArray[np.int64], offsets: NDArray[np.int64], wave: NDArray[np.int64], used: NDArray[np.bool_]
+) -> Visits:
     """Return the visits of each wave, without repeats: blocks of one wave that touch the same sectors find them in L2.
 
     like     int64 [blocks] executed block that each block is like
-    offsets  int64 [blocks, groups] sectors from the addresses of that block to those of each block
+    offsets  int64 [blocks, movers] sectors from the addresses of that block to those of each block
     wave     int64 [blocks] wave of each block
+    used     bool [executed blocks * movers] whether each list has anything in it
     """
-    groups = offsets.shape[1]
+    movers = offsets.shape[1]
     columns = []
-    for g in range(groups):
-        places, place = np.unique(offsets[:, g], return_inverse=True)
+    for m in range(movers):
+        places, place = np.unique(offsets[:, m], return_inverse=True)
         key = (wave * (int(like.max()) + 1) + like) * len(places) + place.reshape(-1)
         _, first, blocks = np.unique(key, return_index=True, return_counts=True)
-        columns.append(np.stack([wave[first], like[first] * groups + g, offsets[first, g], blocks]))
+        columns.append(np.stack([wave[first], like[first] * movers + m, offsets[first, m], blocks]))
     wave, number, offset, blocks = np.concatenate(columns, axis=1)
+    wave, number, offset, blocks = (column[used[number]] for column in (wave, number, offset, blocks))
     order = np.argsort(wave, kind="stable")
     return Visits(wave[order], number[order], offset[order], blocks[order])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ class L1Requests:
     shape            int32 [requests] index into `Shapes`
     operation        uint8 [requests] READ, WRITE, ATOMIC or READ_PAST_L1
     pc               int32 [requests] static instruction index
+    mover            int32 [requests] row of the offsets that move its address to those of other blocks (`Relation`)
     start            int64 [warps + 1] warp w has the requests start[w]:start[w + 1]
     warps_per_block  warps w of block b (an index into the trace's blocks) are those with w // warps_per_block == b
     """
@@ -36,6 +37,7 @@ class L1Requests:
     shape: NDArray[np.int32]
     operation: NDArray[np.uint8]
     pc: NDArray[np.int32]
+    mover: NDArray[np.int32]
     start: NDArray[np.int64]
     warps_per_block: int
 
@@ -46,20 +48,6 @@ class L1Requests:
     def of_warps(self, values: NDArray) -> NDArray:
         """Give each request the value of its warp: from `values` [warps] to [requests]."""
         return np.repeat(values, np.diff(self.start))
-
-    def first_blocks(self, blocks: int) -> L1Requests:
-        """Return the requests of the first `blocks` blocks of the trace; nothing is copied."""
-        start = self.start[: blocks * self.warps_per_block + 1]
-        some = slice(int(start[-1]))
-        return replace(
-            self,
-            record=self.record[some],
-            base_sector=self.base_sector[some],
-            shape=self.shape[some],
-            operation=self.operation[some],
-            pc=self.pc[some],
-            start=start,
-        )
 
     def execution_number(self) -> NDArray[np.int64]:
         """Return how often the warp of each request has executed its instruction before: int64 [requests]."""
@@ -83,6 +71,7 @@ def l1_requests_of(trace: WarpTrace, shapes: Shapes, accesses: dict[int, Access]
         shape=shapes.of_record[record],
         operation=operation[record].astype(np.uint8),
         pc=trace.record_pc[record],
+        mover=trace.relation.record_mover[record] if trace.relation else np.zeros(len(record), np.int32),
         start=np.searchsorted(record, trace.record_start).astype(np.int64),
         warps_per_block=trace.warps_per_block,
     )

@@ -29,7 +29,7 @@ class ResidentGroups:
     times         int64 [members] how many equal members this one stands for: its hits and misses count so often, or
                   not at all if 0
     phase         float64 [members] share of its requests that the member skips when it begins, and makes at the end
-    offset_sectors  int64 [rows, instructions] sectors that are added to the addresses of each instruction
+    offset_sectors  int64 [rows, movers] sectors that are added to the addresses of requests, by `L1Requests.mover`
     """
 
     sm: NDArray[np.int64]
@@ -41,12 +41,8 @@ class ResidentGroups:
     offset_sectors: NDArray[np.int64]
 
 
-def residents_of_grid(blocks: NDArray[np.int64], placement: Placement, instructions: int) -> ResidentGroups:
-    """Return the groups of a grid whose blocks were all executed.
-
-    blocks        int64 [blocks] linear ids of the trace's blocks
-    instructions  how many static instructions the program has
-    """
+def residents_of_grid(blocks: NDArray[np.int64], placement: Placement) -> ResidentGroups:
+    """Return the groups of a grid whose blocks were all executed; `blocks` are the linear ids of the trace's blocks."""
     sm, generation = placement.sm[blocks], placement.generation[blocks]
     order = np.lexsort((blocks, generation, sm))
     sm, generation = sm[order], generation[order]
@@ -58,7 +54,7 @@ def residents_of_grid(blocks: NDArray[np.int64], placement: Placement, instructi
         offset_row=np.zeros_like(order),
         times=np.ones(len(order), np.int64),
         phase=phase_of(blocks[order], generation),
-        offset_sectors=np.zeros((1, instructions), np.int64),
+        offset_sectors=np.zeros((1, 1), np.int64),
     )
 
 

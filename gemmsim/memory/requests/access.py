@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gemmsim.isa.matrix import MATRIX_ROW_BYTES, matrix_count
-from gemmsim.isa.opcodes import ACCESS_BYTES, Kind, row_of
+from gemmsim.isa.opcodes import ACCESS_BYTES, ATOMIC_BYTES, Kind, row_of
 from gemmsim.isa.program import Instruction
 from gemmsim.support.warp import WARP_LANES
 
+# An access of 256 bits (sm_100 and later) is recorded as two of 128.
+_WIDTHS = ACCESS_BYTES | ATOMIC_BYTES | {"256": 16}
 _ROWS = 8  # lanes that give an address for each matrix of LDSM and STSM
 
 
@@ -21,7 +23,9 @@ class Access:
     width_bytes  bytes a lane
     routable     False where the lanes of a load can never merge into fewer wavefronts than its width needs (LDSM)
     lanes        how many lanes give an address: 8 for each matrix of LDSM and STSM, else all
-    bypasses     whether it is an LDGSTS whose data goes past L1 (cp.async.cg)
+    bypasses     whether what it reads goes past L1: an LDGSTS that says so (cp.async.cg), or a load that must see what
+                 other SMs have stored (ld.cg, ld.volatile, and ld.acquire and ld.relaxed of the GPU's scope or wider).
+                 L1 is not coherent, so PTX has such loads served by L2 (PTX ISA, "Cache Operators").
     """
 
     space: str
@@ -45,7 +49,7 @@ class Access:
 def access_of(instruction: Instruction) -> Access | None:
     """Return how `instruction` accesses memory; None where it does not.
 
-    Generic accesses are taken to be to global memory: the kernels modelled here use them for nothing else.
+    The space of a generic access is given as "global"; `generic.split_by_space` tells where it goes.
     """
     row = row_of(instruction)
     if row.memory is None:
@@ -54,5 +58,8 @@ def access_of(instruction: Instruction) -> Access | None:
     op, modifiers = row.memory.operation, instruction.modifiers
     if row.kind is Kind.MATRIX_ROWS:
         return Access(space, op, MATRIX_ROW_BYTES, routable=False, lanes=_ROWS * matrix_count(modifiers))
-    width = next((ACCESS_BYTES[m] for m in modifiers if m in ACCESS_BYTES), 4)
-    return Access(space, op, width, bypasses=row.memory.copy and "BYPASS" in modifiers)
+    width = next((_WIDTHS[m] for m in modifiers if m in _WIDTHS), 4)
+    if row.memory.copy:
+        return Access(space, op, width, bypasses="BYPASS" in modifiers)
+    strong = space == "global" and op == "ld" and "STRONG" in modifiers and not {"CTA", "SM"} & {*modifiers}
+    return Access(space, op, width, bypasses=strong)

@@ -6,7 +6,7 @@ section("verdict", "Verdict", (box) => {
     card(`${number(time.us)} us`, `predicted, ${number(time.launch_overhead_us)} us of it launch overhead`, "gpu__time_duration.sum"),
     card(speed, line.percent_of_attainable === null ? "operations unknown" : `${line.percent_of_attainable.toFixed(0)} % of what the roofline allows`),
     card(percent(occupancy.achieved_pct), `occupancy achieved, ${percent(occupancy.theoretical_pct, 0)} possible`, "sm__warps_active.avg.pct_of_peak_sustained_active"),
-    card(report.verified.ok === null ? "not checked" : report.verified.ok ? "C is right" : "C is wrong", report.verified.text)));
+    card(report.verified.ok === null ? "not checked" : report.verified.ok ? "the result is right" : "the result is wrong", report.verified.text)));
   const dims = (three) => three.slice(0, three[2] === 1 ? 2 : 3).join(" x ");
   const left = sampling.full ? "every block executed" : `${number(sampling.blocks_executed)} of ${number(sampling.blocks_total)} blocks executed`;
   box.append(el("p", { class: "soft" }, `${report.gpu.title} (${report.gpu.arch}), grid ${dims(report.launch.grid)}, block ${dims(report.launch.block)}, `

@@ -49,6 +49,8 @@ class Instruction(Record):
     sources_read_cycles  from issue until its registers may be overwritten, on an idle SM
     base_wavefronts      wavefronts of a conflict-free access of its width, which `hit_latency_cycles` contains
     shared_load          whether it passes the address unit at a shared load's rate
+    generic              whether its addresses are generic, so that an access of it may reach shared memory; if it does,
+                         the fields that begin with `shared_` below count in place of those without
     barrier, barrier_warps, barrier_waits  of Kind.BARRIER: its number, the warps expected (0: the whole block), whether
                          the warp waits there
     reads_scoreboards, reads_registers  whether it waits for any scoreboard; whether it needs any port of the register
@@ -66,6 +68,8 @@ class Instruction(Record):
     hit_latency_cycles   cycles from load to use, where it hits L1 or is in shared memory
     narrow_latency_cycles  of a load from shared memory: cycles from load to use of a 32-bit load that takes one
                          wavefront; 0 of others
+    shared_latency_cycles, shared_narrow_cycles, shared_sources_cycles  of a generic access to shared memory: as
+                         `hit_latency_cycles`, `narrow_latency_cycles` and `sources_read_cycles`; 0 of others
     pipe_slots           issue intervals of its pipe that it occupies
     """
 
@@ -86,6 +90,7 @@ class Instruction(Record):
     sources_read_cycles: int
     base_wavefronts: int
     shared_load: int
+    generic: int
     barrier: int
     barrier_warps: int
     barrier_waits: int
@@ -109,6 +114,9 @@ class Instruction(Record):
     pair_returns: int
     hit_latency_cycles: float
     narrow_latency_cycles: float
+    shared_latency_cycles: float
+    shared_narrow_cycles: float
+    shared_sources_cycles: float
     pipe_slots: float
 
 

@@ -37,10 +37,13 @@ def request(
         l2_sectors = 0
         dram_sectors = 0
         in_flight = 0
-    address_cycles = spec.shared_address_cycles if row.shared_load else spec.address_cycles
+    loads = row.writes_registers > 0 or row.copies > 0
+    # A generic access without work for the tag stage has gone to shared memory.
+    in_shared = row.generic > 0 and cost.tag_cycles == 0 and cost.wavefronts > 0
+    shared_load = row.shared_load > 0 or (in_shared and loads)
+    address_cycles = spec.shared_address_cycles if shared_load else spec.address_cycles
     idle_arrival = now + spec.issue_to_address_cycles + address_cycles
     addressed = _enter(spec, memory, part, address_cycles, now)
-    loads = row.writes_registers > 0 or row.copies > 0
     begin = addressed  # when the request begins at the latest stage that it has reached
     if cost.tag_cycles > 0:
         begin = book(memory.tags, now, begin, float(cost.tag_cycles))
@@ -61,14 +64,18 @@ def request(
         handed_over = addressed
     part.address_free = handed_over
     warp.release = ceil(handed_over)
-    warp.sources_read = ceil(now + row.sources_read_cycles + addressed - idle_arrival + leaves - begin)
+    read_cycles = row.shared_sources_cycles if in_shared else float(row.sources_read_cycles)
+    warp.sources_read = ceil(now + read_cycles + addressed - idle_arrival + leaves - begin)
     if not loads:
         if out_cycles > 0:
             sent = max(end, leaves)
             end = max(_write_behind(spec, memory, sent, l2_sectors, dram_sectors, now), leaves + out_cycles)
         warp.done = ceil(end)
         return
-    latency = _hit_latency(spec, row, cost)
+    if in_shared:
+        latency = _shared_latency(spec, cost, row.shared_latency_cycles, row.shared_narrow_cycles)
+    else:
+        latency = _hit_latency(spec, row, cost)
     if l2_sectors > 0:
         latency += _miss_cycles(spec, memory, row, end, l2_sectors, dram_sectors, in_flight > 0, now)
     warp.done = ceil(now + latency + (begin - idle_arrival))
@@ -114,12 +121,19 @@ def _pass_data_stage(
 
 def _hit_latency(spec: Spec, row: Instruction, cost: AccessCost) -> float:
     """Return the load-to-use cycles of a hit on an idle SM; more wavefronts or passes of the tag stage add more."""
-    longer = (cost.wavefronts - row.base_wavefronts) * spec.wavefront_cycles
-    if row.shared_load:  # what it takes by itself, however many wavefronts a cycle all warps together get
-        further = (cost.wavefronts - 1) * spec.wavefront_latency_cycles
-        longer = row.narrow_latency_cycles + further - row.hit_latency_cycles
-    longer = max(longer, cost.tag_cycles - 1.0)
+    if row.shared_load:
+        return _shared_latency(spec, cost, row.hit_latency_cycles, row.narrow_latency_cycles)
+    longer = max((cost.wavefronts - row.base_wavefronts) * spec.wavefront_cycles, cost.tag_cycles - 1.0)
     return row.hit_latency_cycles + longer if longer > 0 else row.hit_latency_cycles
+
+
+def _shared_latency(spec: Spec, cost: AccessCost, hit_cycles: float, narrow_cycles: float) -> float:
+    """Return the load-to-use cycles of a load from shared memory on an idle SM: what it takes by itself, however many
+    wavefronts a cycle all warps together get.
+
+    hit_cycles, narrow_cycles  of a conflict-free load of its width, and of a 32-bit one
+    """
+    return max(hit_cycles, narrow_cycles + (cost.wavefronts - 1) * spec.wavefront_latency_cycles)
 
 
 def _miss_cycles(

@@ -1,10 +1,11 @@
-"""Executes operations that look across the lanes of a warp: SHFL, VOTE, MATCH, REDUX (as in the PTX ISA), and R2UR."""
+"""Executes operations that look across the lanes of a warp: SHFL, VOTE, MATCH, REDUX, MOVM (as in the PTX
+ISA), and R2UR."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, WORD, subroutine
+from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, WORD, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.llvm.primitives import (
     equal_lanes,
@@ -65,6 +66,8 @@ def exchange(registers, op, mask):
         if kind == micro.MATCH_ALL:
             splat_row(result, every if every == mask else np.uint32(0), mask)
             splat_row(second, _FULL if every == mask else np.uint32(0), mask)
+    elif kind == micro.TRANSPOSE:
+        _transpose(source, result, row_of(registers, op, micro.THIRD_RESULT), mask)
     else:
         splat_row(result, _reduce(kind, source, mask), written)
     return np.int64(0)
@@ -93,6 +96,20 @@ def _reduce(kind, source, mask):
             else:
                 total = max(total, value)
     return np.uint32(total)
+
+
+@subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, WORD)
+def _transpose(source, result, copied, mask):
+    """Transpose an 8 x 8 matrix of 16-bit elements: lane 4 r + t holds elements 2 t and 2 t + 1 of row r."""
+    for lane in range(32):  # words go to the row `copied` first, because source and result may be one register
+        row, first = lane >> 2, 8 * (lane & 3)
+        shift = np.uint32(16 * (row & 1))
+        low = (get_u32(source, first + (row >> 1)) >> shift) & np.uint32(0xFFFF)
+        high = (get_u32(source, first + 4 + (row >> 1)) >> shift) & np.uint32(0xFFFF)
+        set_u32(copied, lane, low | high << np.uint32(16))
+    for lane in range(32):
+        if has(mask, lane):
+            set_u32(result, lane, get_u32(copied, lane))
 
 
 @subroutine(WORD, INDEX, ADDRESS, ADDRESS, WORD, ADDRESS, ADDRESS, ADDRESS)

@@ -6,6 +6,8 @@ trace buffers.
 
 from __future__ import annotations
 
+import numpy as np
+
 from gemmsim.native.numba_parts import ADDRESS, INDEX, subroutine
 from gemmsim.trace import words
 from gemmsim.trace.engine.barriers import open_complete_barriers
@@ -34,9 +36,13 @@ def _begin_segment(context, number):
     return 0
 
 
-def run_block_for(across_lanes: bool, sanitizing: bool):
-    """Make `run_block` of one variant, for numba to compile; `variants.executor_for` says what the two flags mean."""
-    run_warp = warp_runner(across_lanes, sanitizing)
+def run_block_for(across_lanes: bool, sanitizing: bool, relating: bool = False, interleaving: bool = False):
+    """Make `run_block` of one variant, for numba to compile; `executor_for` says what the first three flags mean.
+
+    interleaving  whether the block gives way to other resident blocks (`gemmsim.trace.engine.run_residents`). Each of
+                  its warps then runs until it waits, ends or gives way, before `run_block` returns.
+    """
+    run_warp = warp_runner(across_lanes, sanitizing, relating, interleaving)
 
     def run_block(context):
         """Run a block until it ends or cannot go on; returns a status named in `gemmsim.trace.words`.
@@ -45,7 +51,7 @@ def run_block_for(across_lanes: bool, sanitizing: bool):
                  can recover, such as GROW, another call continues where this one stopped.
         """
         while True:
-            ran = False
+            ran, gave_way, spins = False, False, True
             for number in range(get_i64(context, words.WARPS)):
                 warp = moved(get_u64(context, words.WARPS_AT), 8 * words.WARP_WORDS * number)
                 registers = moved(get_u64(context, words.REGISTERS_AT), 4 * get_i64(context, words.ROW_WORDS) * number)
@@ -59,8 +65,14 @@ def run_block_for(across_lanes: bool, sanitizing: bool):
                 status = _begin_segment(context, number)
                 if status == 0:
                     status = run_warp(context, warp, registers, number)
+                if interleaving:
+                    spins &= status == words.SPINS
+                    if status == words.GIVES_WAY or status == words.SPINS:
+                        gave_way, status = True, np.int64(0)
                 if status != 0:
                     return status
+            if interleaving and gave_way:
+                return words.SPINS if spins else words.GIVES_WAY
             if not ran:
                 opened = open_complete_barriers(context)
                 if sanitizing:

@@ -13,10 +13,14 @@ import numpy as np
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.engine.barriers import arrive, read_outcome
+from gemmsim.trace.engine.differences.accesses import note_movers, relate_access
+from gemmsim.trace.engine.differences.effects import relate
+from gemmsim.trace.engine.differences.vectors import lane_step
 from gemmsim.trace.engine.exchange import exchange
 from gemmsim.trace.engine.matrix import execute_matrix
 from gemmsim.trace.engine.memory_access import access
 from gemmsim.trace.engine.paths import add_path, next_path
+from gemmsim.trace.engine.polling import LONGEST_TURN, access_in_turn, give_way
 from gemmsim.trace.llvm.lane_operations import lane_operation
 from gemmsim.trace.llvm.primitives import (
     equal_lanes,
@@ -35,7 +39,7 @@ from gemmsim.trace.llvm.primitives import (
     true_lanes,
 )
 from gemmsim.trace.lower.context import CONTROL_NUMBER, OP_NUMBER
-from gemmsim.trace.sanitizer.checks import check_access, check_matrix_load
+from gemmsim.trace.sanitizer.checks import check_access, check_matrix_move
 from gemmsim.trace.sanitizer.ordering import (
     note_arrival,
     note_copy_group,
@@ -49,8 +53,9 @@ from gemmsim.trace.sanitizer.ordering import (
 _LANE_OPERATIONS = len(OP_NUMBER)  # their numbers are below those of all other micro-operations
 _NOP, _IDLE, _BRANCH, _DIVERGENT = (CONTROL_NUMBER[n] for n in ("nop", "idle", "branch", "branch_divergent"))
 _EXIT, _JUMP, _CONVERGE, _BARRIER = (CONTROL_NUMBER[n] for n in ("exit", "jump", "converge", "barrier"))
+_GIVE_WAY = CONTROL_NUMBER["give_way"]
 _ACCESS, _BEGIN, _LEAVE, _OUTCOME = (CONTROL_NUMBER[n] for n in ("access", "begin", "leave", "barrier_outcome"))
-_TRAP, _LOAD_MATRIX = CONTROL_NUMBER["trap"], CONTROL_NUMBER["load_matrix"]
+_TRAP, _EXTERNAL, _MOVE_MATRIX = (CONTROL_NUMBER[n] for n in ("trap", "external", "move_matrix"))
 _FULL = np.uint32(0xFFFFFFFF)
 
 
@@ -58,20 +63,39 @@ _FULL = np.uint32(0xFFFFFFFF)
 def _jump(context, warp, registers, op, mask):
     """Let the threads in `mask` continue at the byte offsets that a row holds, plus a constant.
 
-    Threads with the same offset become a path of their own; the last of these paths runs next.
+    Threads with the same offset become a path of their own; the last of these paths runs next. Where there is no code
+    at an offset, the path continues at the trap behind the code.
     """
-    row, rest = row_of(registers, op, micro.SOURCE), mask
+    row, rest, entries = row_of(registers, op, micro.SOURCE), mask, get_i64(context, words.ENTRIES)
     while True:
         offset = get_u32(row, first_set(rest))
         group = equal_lanes(row, offset) & rest
         instruction = (np.int64(offset) + get_n32(op, micro.IMMEDIATE)) & 0xFFFFFFFF
-        pc = get_i32(get_u64(context, words.START_AT), instruction >> 4)
+        number = instruction >> 4
+        # Nothing calls the kernel itself, at address 0: that is a null pointer.
+        if number == 0 or number >= entries or instruction & 15 != 0:
+            set_i64(get_u64(context, words.COUNTERS_AT), words.FAULT_LANE, get_n32(op, micro.INSTRUCTION))
+            set_i64(get_u64(context, words.COUNTERS_AT), words.FAULT_ADDRESS, instruction)
+            number = entries
+        pc = get_i32(get_u64(context, words.START_AT), number)
         rest = rest & ~group
         if rest == 0:
             set_i64(warp, words.PC, pc)
             set_i64(warp, words.ACTIVE, group)
             return
         add_path(warp, pc, group, words.RUNNABLE, 0)
+
+
+@subroutine(NOTHING, ADDRESS, ADDRESS, INDEX, WORD, INDEX)
+def _wait_in_groups(warp, row, pc, mask, reason):
+    """Set the threads in `mask` aside, those that name the same threads as a path, to wait for the threads that they
+    name in `row`."""
+    rest = mask
+    while rest != 0:
+        named = get_u32(row, first_set(rest))
+        group = equal_lanes(row, named) & rest
+        add_path(warp, pc, group, reason, np.int64(named))
+        rest = rest & ~group
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, INDEX, INDEX, INDEX)
@@ -108,10 +132,13 @@ def _path_end(sanitizing: bool):
         elif kind == _BARRIER:
             if not arrive(context, warp, registers, op, pc + 1, mask):
                 add_path(warp, pc + 1, mask, words.RUNNABLE, 0)
+        elif kind == _GIVE_WAY:
+            add_path(warp, pc + 1, mask, words.RUNNABLE, 0)
+            set_i64(warp, words.ACTIVE, 0)
+            return False
         else:  # WARPSYNC
             reason = words.WAIT_COLLECTIVE if get_u32(op, micro.DETAIL) != 0 else words.WAIT_WARP
-            wanted = get_n32(row_of(registers, op, micro.SOURCE), first_set(mask))
-            add_path(warp, pc + 1, mask, reason, wanted)
+            _wait_in_groups(warp, row_of(registers, op, micro.SOURCE), pc + 1, mask, reason)
         if sanitizing:
             note_opened_barriers(context)
         if kind != _JUMP and not next_path(warp, registers):
@@ -141,7 +168,9 @@ def _rare_operation(across_lanes: bool):
         elif kind == _OUTCOME:
             read_outcome(context, registers, op, mask)
         elif kind == _TRAP:
-            status = np.int64(words.TRAP)
+            status = np.int64(words.LOST) if get_u32(op, micro.DETAIL) == micro.NOWHERE else np.int64(words.TRAP)
+        elif kind == _EXTERNAL:
+            status = np.int64(words.EXTERNAL)
         elif across_lanes:  # it is an exchange
             status = exchange(registers, op, mask)
         return status
@@ -149,10 +178,11 @@ def _rare_operation(across_lanes: bool):
     return execute_rare
 
 
-def warp_runner(across_lanes: bool, sanitizing: bool):
-    """Make `run_warp`, the inner loop, for a variant of the executor (see `gemmsim.trace.engine.variants`)."""
+def warp_runner(across_lanes: bool, sanitizing: bool, relating: bool, interleaving: bool):
+    """Make `run_warp`, the inner loop, for a variant of the executor (see `gemmsim.trace.engine.run_block`)."""
     # `run_warp` is long because its loop is the hot one: in one function, its counters stay in machine registers.
     end_path, execute_rare = _path_end(sanitizing), _rare_operation(across_lanes)
+    execute_access = access_in_turn if interleaving else access
 
     @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX)
     def run_warp(context, warp, registers, number):
@@ -166,11 +196,16 @@ def warp_runner(across_lanes: bool, sanitizing: bool):
         issue_limit = get_i64(context, words.PC_LIMIT) if streams else np.int64(1) << 62
         issued, budget = get_i64(counters, words.ISSUED), get_i64(counters, words.BUDGET_LEFT)
         pc, active, status = get_i64(warp, words.PC), np.uint32(get_i64(warp, words.ACTIVE)), np.int64(0)
+        turn_end = budget - LONGEST_TURN
         while True:
             op = moved(code, 4 * micro.COLUMNS * pc)
             flags, kind, mask = get_u32(op, micro.FLAGS), get_n32(op, micro.OP), active
             if flags & micro.UNGUARDED == 0:
                 mask &= true_lanes(row_of(registers, op, micro.GUARD), get_u32(op, micro.GUARD_XOR))
+            if interleaving:
+                status = give_way(warp, flags, mask, budget <= turn_end)
+                if status != 0:
+                    break
             if flags & micro.FIRST != 0:
                 full = issued >= issue_limit
                 full = full or get_i64(counters, words.RECORDS) >= get_i64(context, words.RECORD_LIMIT)
@@ -184,15 +219,23 @@ def warp_runner(across_lanes: bool, sanitizing: bool):
                 if streams:
                     set_i32(pcs, issued, instruction)
                     issued += 1
+            if relating:
+                status = relate(context, registers, op, active, mask)
+                if status != 0:
+                    break
             if sanitizing and mask != 0:
                 if kind == _ACCESS:
                     mask = check_access(context, registers, op, mask, active, number)
-                elif across_lanes and kind == _LOAD_MATRIX and mask == _FULL:
-                    mask = check_matrix_load(context, registers, op, active, number)
+                elif across_lanes and kind == _MOVE_MATRIX and mask == _FULL:
+                    mask = check_matrix_move(context, registers, op, active, number)
             if mask == 0:
                 pc += 1
             elif kind < _LANE_OPERATIONS:
-                lane_operation(op, registers, _FULL if flags & micro.UNIFORM != 0 else mask)
+                written = _FULL if flags & micro.UNIFORM != 0 else mask
+                if relating:
+                    lane_step(op, registers, written)
+                else:
+                    lane_operation(op, registers, written)
                 pc += 1
             elif kind == _BRANCH:
                 taken = true_lanes(row_of(registers, op, micro.SOURCE), get_u32(op, micro.SOURCE_FLIP)) & mask
@@ -218,11 +261,17 @@ def warp_runner(across_lanes: bool, sanitizing: bool):
                 pc, active = get_i64(warp, words.PC), np.uint32(get_i64(warp, words.ACTIVE))
             else:
                 if kind == _ACCESS:
-                    status = access(context, registers, op, mask, number)
-                elif across_lanes and kind >= _LOAD_MATRIX:
+                    records = get_i64(counters, words.RECORDS) if relating else np.int64(0)
+                    status = execute_access(context, registers, op, mask, number)
+                    if relating and status == 0:
+                        relate_access(context, registers, op, mask, records)
+                elif across_lanes and kind >= _MOVE_MATRIX:
                     status = np.int64(words.PARTIAL_WARP)
                     if mask == _FULL:
-                        status = execute_matrix(context, registers, op, number, kind == _LOAD_MATRIX)
+                        records = get_i64(counters, words.RECORDS) if relating else np.int64(0)
+                        status = execute_matrix(context, registers, op, number, kind == _MOVE_MATRIX)
+                        if relating:
+                            note_movers(context, records, np.int64(0))
                 elif kind > _ACCESS:
                     status = execute_rare(context, registers, op, active, mask)
                 elif sanitizing and kind == _NOP:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.support.errors import GemmsimError
+from gemmsim.support.free_memory import free_memory_bytes
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import words
 from gemmsim.trace.types import Patterns, Sketch, WarpTrace, active_lanes
@@ -15,6 +16,8 @@ from gemmsim.trace.types import Patterns, Sketch, WarpTrace, active_lanes
 # Only pages that are touched cost memory, so the buffers start large and rarely grow.
 _FIRST_CAPACITY = 1 << 22
 _LONG_SEGMENT = 64  # where segments hold more items on average, copying them one by one is cheaper than item by item
+# What sorting the records and the models of memory and time add to the 16 bytes of a record
+_MORE_BYTES_A_RECORD = 48
 _MOST_RECORDS = 3  # that one instruction leaves: a generic access may reach global, shared and local memory
 
 
@@ -32,7 +35,7 @@ class Buffers:
         self.pc = np.empty(4 * capacity, np.int32)
         self.last = np.full((warps, accesses, words.LAST_WORDS), -1, np.int32)
         self.record_pc, self.record_pattern = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
-        self.record_base = np.empty(capacity, np.uint64)
+        self.record_base, self.record_mover = np.empty(capacity, np.uint64), np.empty(capacity, np.int32)
         self.patterns = np.zeros((256, words.PATTERN_WORDS), np.uint64)
         self.table = np.full(words.HASH_SLOTS, -1, np.int32)
 
@@ -56,6 +59,7 @@ class Buffers:
             words.RECORD_PC_AT: self.record_pc,
             words.RECORD_PATTERN_AT: self.record_pattern,
             words.RECORD_BASE_AT: self.record_base,
+            words.RECORD_MOVER_AT: self.record_mover,
             words.SEGMENT_WARP_AT: self.segment_warp,
             words.SEGMENT_START_AT: self.segment_start,
             words.SEGMENT_RECORD_AT: self.segment_record,
@@ -76,8 +80,9 @@ class Buffers:
         if c[words.ISSUED] >= len(self.pc):
             self.pc = _doubled(self.pc)
         if c[words.RECORDS] >= len(self.record_pc) - _MOST_RECORDS:
+            _check_memory(2 * len(self.record_pc))
             self.record_pc, self.record_pattern = _doubled(self.record_pc), _doubled(self.record_pattern)
-            self.record_base = _doubled(self.record_base)
+            self.record_base, self.record_mover = _doubled(self.record_base), _doubled(self.record_mover)
         if c[words.PATTERNS] >= len(self.patterns) - _MOST_RECORDS - 1:
             if 2 * len(self.patterns) > words.HASH_SLOTS // 2:
                 raise GemmsimError(
@@ -100,6 +105,12 @@ class Buffers:
         records = int(self.counters[words.RECORDS])
         pc, pattern, base = self.record_pc[:records], self.record_pattern[:records], self.record_base[:records]
         return Sketch(executed, threads, pc, pattern, base, self.known_patterns())
+
+    def by_warp(self, of_records: NDArray, warps: int) -> NDArray:
+        """Return values of records, which are in the order of execution, in the order of `WarpTrace`."""
+        c, segments = self.counters, int(self.counters[words.SEGMENTS])
+        first = self.segment_record[:segments]
+        return _ByWarp(self.segment_warp[:segments], first, int(c[words.RECORDS]), warps).sorted(of_records)
 
     def finish(
         self,
@@ -131,6 +142,16 @@ class Buffers:
             pcs.start,
             pcs.sorted(self.pc),
             patterns,
+        )
+
+
+def _check_memory(records: int) -> None:
+    """Raises GemmsimError where this machine has too little memory for a trace of so many records."""
+    free = free_memory_bytes()
+    if free is not None and free < records * _MORE_BYTES_A_RECORD:
+        raise GemmsimError(
+            f"the blocks that are executed access memory more than {records // 2:,} times, and the "
+            f"{free / 2**30:.0f} GiB that are free here do not hold what is kept of each: analyse a smaller problem"
         )
 
 

@@ -1,41 +1,75 @@
-"""Describes an address in messages by the array argument and the element that lie there."""
+"""Describes an address in messages by the array argument and the element, or the device global, that lies there."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
+from gemmsim.isa.program import GLOBAL_DATA, Program
 from gemmsim.support.dtypes import DTYPES
-from gemmsim.trace.launch_data.device_memory import FIRST_ADDRESS, PAGE_BYTES
-from gemmsim.trace.types import Argument
+from gemmsim.trace.launch_data.device_memory import FAR, FIRST_ADDRESS, PAGE_BYTES, DeviceMemory, reach_bytes
+from gemmsim.trace.types import Argument, shown_type
 
 
-def describe_address(args: Sequence[Argument], address: int) -> str:
+def describe_address(args: Sequence[Argument], address: int, program: Program) -> str:
     """Say what lies at an address, as in "argument 1 (f32[256,256]), element [256, 0]: right past its end".
 
-    An element past the end of an array is named as if the array had more rows.
+    An element past the end of an array is named as if the array had more rows. An address behind the arguments is named
+    by the device globals of `program`, as in "device global 'bias' (256 bytes), byte 16".
     """
     start = FIRST_ADDRESS
     for number, argument in enumerate(args):
         if not argument.shape:
             continue
-        item = DTYPES[argument.dtype].item_bytes
-        size = math.prod(argument.shape) * item
-        reach = -(-size // PAGE_BYTES) * PAGE_BYTES + PAGE_BYTES
-        name = f"argument {number} ({argument.dtype}[{','.join(map(str, argument.shape))}])"
+        size = argument.memory_bytes
+        reach = reach_bytes(size)
         if start - PAGE_BYTES // 2 <= address < start + reach - PAGE_BYTES // 2:
-            offset, place = address - start, []
-            element, rest = divmod(offset, item)
-            for length in reversed(argument.shape[1:]):
-                element, index = divmod(element, length)
-                place.append(index)
-            text = f"{name}, element [{', '.join(map(str, (element, *reversed(place))))}]"
-            if rest:
-                text += f" + {rest} bytes"
-            if offset >= size:
-                text += f": {offset - size} bytes past its end" if offset > size else ": right past its end"
-            elif offset < 0:
-                text += f": {-offset} bytes before its start"
-            return text
+            return _describe(number, argument, address - start)
         start += reach
-    return "far from every argument"
+    return _device_global(program, start, address) or FAR
+
+
+def owner_of(memory: DeviceMemory, program: Program, address: int) -> str:
+    """Say behind which argument or device global an address that nothing owns lies, and how far."""
+    owner = memory.owner(address)
+    return owner if owner != FAR else _device_global(program, memory.globals_address, address) or FAR
+
+
+def _device_global(program: Program, start: int, address: int) -> str:
+    """Say where an address lies in the image of device globals that begins at `start`; "" where it is not near it."""
+    places = sorted(
+        (
+            (place.offset_bytes, symbol)
+            for symbol in program.symbols
+            for place in symbol.places
+            if place.bank == GLOBAL_DATA and start + place.offset_bytes <= address
+        ),
+        key=lambda pair: pair[0],
+    )
+    if not places or address >= start + program.global_bytes + PAGE_BYTES // 2:
+        return ""
+    at, symbol = places[-1]
+    byte = address - start - at
+    past = f": {byte - symbol.size_bytes + 1} bytes past its last byte" if byte >= symbol.size_bytes else ""
+    return f"device global '{symbol.shown}' ({symbol.size_bytes} bytes), byte {byte}{past}"
+
+
+def _describe(number: int, argument: Argument, offset: int) -> str:
+    """Describe the byte `offset` bytes behind the start of an argument's memory."""
+    item, size = DTYPES[argument.dtype].item_bytes, argument.memory_bytes
+    text = f"argument {argument.name or number} ({shown_type(argument)})"
+    if argument.plain:
+        place = []
+        element, rest = divmod(offset, item)
+        for length in reversed(argument.shape[1:]):
+            element, index = divmod(element, length)
+            place.append(index)
+        text += f", element [{', '.join(map(str, (element, *reversed(place))))}]"
+        if rest:
+            text += f" + {rest} bytes"
+    else:
+        text += f", byte {offset - argument.offset_bytes} from its first element"
+    if offset >= size:
+        text += f": {offset - size} bytes past its end" if offset > size else ": right past its end"
+    elif offset < 0:
+        text += f": {-offset} bytes before its start"
+    return text

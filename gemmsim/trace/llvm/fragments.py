@@ -8,13 +8,15 @@ interleaved, are eight rows of eight.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from llvmlite import ir
 from numba.core.cgutils import alloca_once, for_range
 
+from gemmsim.isa.semantics.half import round_to_odd, single_to_half
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, instruction
-from gemmsim.trace.llvm.lane_operations import VECTOR, declare
+from gemmsim.trace.llvm.lane_operations import VECTOR, LlvmLanes, declare
 
 _I32, _I64, _F64 = ir.IntType(32), ir.IntType(64), ir.DoubleType()
 _ROW = ir.VectorType(_F64, 8)
@@ -54,6 +56,21 @@ def _half(builder: Any, bits: Any) -> Any:
     return builder.bitcast(builder.or_(builder.select(special, top, finite), sign), _SINGLES)
 
 
+def _byte(builder: Any, bits: Any, kind: str) -> Any:
+    """Convert the float in the low byte of each word, "e5m2" or "e4m3", to float32, exactly.
+
+    The first is the upper half of a binary16. The second becomes one that is 2**8 too small, since its exponent has
+    another bias; it has no infinities, and its one magnitude that is no number has all bits set.
+    """
+    if kind == "e5m2":
+        return _half(builder, builder.shl(bits, _splat(_WORDS, 8)))
+    magnitude, sign = builder.and_(bits, _splat(_WORDS, 0x7F)), builder.and_(bits, _splat(_WORDS, 0x80))
+    half = builder.or_(builder.shl(magnitude, _splat(_WORDS, 7)), builder.shl(sign, _splat(_WORDS, 8)))
+    scaled = builder.fmul(_half(builder, half), _splat(_SINGLES, 2.0**8))
+    number = builder.icmp_unsigned("<", magnitude, _splat(_WORDS, 0x7F))
+    return builder.select(number, scaled, _splat(_SINGLES, math.nan))
+
+
 def _elements(builder: Any, words: Any, kind: str) -> list[Any]:
     """Convert a register's elements; returns for each place in the word the exact <32 x double> of all lanes."""
     if kind == "tf32":  # the hardware reads 19 bits of the 32
@@ -63,12 +80,14 @@ def _elements(builder: Any, words: Any, kind: str) -> list[Any]:
         singles = [builder.bitcast(low, _SINGLES), builder.bitcast(high, _SINGLES)]
     elif kind == "f16":
         singles = [_half(builder, words), _half(builder, builder.lshr(words, _splat(_WORDS, 16)))]
+    elif kind in ("e4m3", "e5m2"):
+        singles = [_byte(builder, builder.lshr(words, _splat(_WORDS, 8 * j)), kind) for j in range(4)]
     else:
-        found = []
-        for j in range(4):
-            left = builder.shl(words, _splat(_WORDS, 24 - 8 * j))
-            shift = builder.ashr if kind == "s8" else builder.lshr
-            found.append(builder.sitofp(shift(left, _splat(_WORDS, 24)), _DOUBLES))
+        found, bits = [], int(kind[1:])
+        for j in range(32 // bits):
+            left = builder.shl(words, _splat(_WORDS, 32 - bits - bits * j))
+            shift = builder.ashr if kind[0] == "s" else builder.lshr
+            found.append(builder.sitofp(shift(left, _splat(_WORDS, 32 - bits)), _DOUBLES))
         return found
     return [builder.fpext(single, _DOUBLES) for single in singles]
 
@@ -104,6 +123,10 @@ spread_bf16, turn_bf16 = _spreader("bf16", False), _spreader("bf16", True)
 spread_tf32, turn_tf32 = _spreader("tf32", False), _spreader("tf32", True)
 spread_s8, turn_s8 = _spreader("s8", False), _spreader("s8", True)
 spread_u8, turn_u8 = _spreader("u8", False), _spreader("u8", True)
+spread_s4, turn_s4 = _spreader("s4", False), _spreader("s4", True)
+spread_u4, turn_u4 = _spreader("u4", False), _spreader("u4", True)
+spread_e4m3, turn_e4m3 = _spreader("e4m3", False), _spreader("e4m3", True)
+spread_e5m2, turn_e5m2 = _spreader("e5m2", False), _spreader("e5m2", True)
 spread_f64, turn_f64 = _spreader("f64", False), _spreader("f64", True)
 
 
@@ -117,7 +140,8 @@ def _apart(builder: Any, values: Any) -> list[Any]:
 
 
 def _accumulator(kind: str) -> Any:
-    """Make load(to, rows), which writes two registers of C to the address `to`, as eight rows of eight float64."""
+    """Make load(to, rows), which writes two registers of C (of halves, one) to the address `to`, as eight rows of eight
+    float64."""
 
     def load(builder: Any, to: Any, rows: Any) -> None:
         if kind == "f64":
@@ -129,8 +153,13 @@ def _accumulator(kind: str) -> Any:
                 ),
             )
             return
-        values = _together(builder, _words(builder, rows), _words(builder, rows, 1))
         wide = ir.VectorType(_F64, 64)
+        if kind == "f16":  # one register holds both columns
+            halves = _words(builder, rows)
+            both = (_half(builder, halves), _half(builder, builder.lshr(halves, _splat(_WORDS, 16))))
+            _put(builder, to, builder.fpext(_together(builder, *both), wide))
+            return
+        values = _together(builder, _words(builder, rows), _words(builder, rows, 1))
         if kind == "s32":
             _put(builder, to, builder.sitofp(values, wide))
         else:
@@ -139,18 +168,23 @@ def _accumulator(kind: str) -> Any:
     return instruction(NOTHING, ADDRESS, ADDRESS)(load)
 
 
-load_f32, load_s32, load_f64 = (_accumulator(kind) for kind in ("f32", "s32", "f64"))
+load_f32, load_f16, load_s32, load_f64 = (_accumulator(kind) for kind in ("f32", "f16", "s32", "f64"))
 
 
 def _result(kind: str) -> Any:
     """Make store(rows, from), the reverse of `load`: it writes eight rows of eight float64 to two registers of C.
 
-    The numbers are rounded to nearest (f32), wrapped (s32) or saturated.
+    The numbers are rounded to nearest (f32 and f16), wrapped (s32) or saturated.
     """
 
     def store(builder: Any, rows: Any, source: Any) -> None:
         wide = ir.VectorType(_F64, 64)
         values = builder.load(builder.inttoptr(source, wide.as_pointer()), align=8)
+        if kind == "f16":
+            low, high = (_half_bits(builder, part) for part in _apart(builder, values))
+            word = builder.or_(low, builder.shl(high, _splat(_WORDS, 16)))
+            builder.store(word, builder.inttoptr(rows, _WORDS.as_pointer()), align=4)
+            return
         for j, part in enumerate(_apart(builder, values)):
             if kind == "f64":
                 bits = builder.bitcast(part, VECTOR["u64"])
@@ -173,6 +207,14 @@ def _result(kind: str) -> Any:
     return instruction(NOTHING, ADDRESS, ADDRESS)(store)
 
 
+def _half_bits(builder: Any, values: Any) -> Any:
+    """Round 32 float64 to binary16, to nearest even, and return their bits in the low half of words."""
+    lanes = LlvmLanes(builder, "f64", values)
+    rounded = single_to_half(round_to_odd(lanes, lanes.lift(0.0)))
+    assert isinstance(rounded, LlvmLanes)
+    return rounded.value
+
+
 def _bounded(builder: Any, values: Any) -> Any:
     for limit, beyond in ((-(2.0**31), "<"), (2.0**31 - 1, ">")):
         bound = _splat(_DOUBLES, limit)
@@ -180,7 +222,8 @@ def _bounded(builder: Any, values: Any) -> Any:
     return values
 
 
-store_f32, store_s32, store_saturated, store_f64 = (_result(kind) for kind in ("f32", "s32", "saturated", "f64"))
+store_f32, store_f16, store_s32 = (_result(kind) for kind in ("f32", "f16", "s32"))
+store_saturated, store_f64 = _result("saturated"), _result("f64")
 
 
 _ROWS_AT_ONCE = 4  # of C: as many as hide the latency of an addition
@@ -225,4 +268,16 @@ def _spread_row(builder: Any, scalar: Any) -> Any:
     return builder.shuffle_vector(one, ir.Constant(_ROW, ir.Undefined), ir.Constant(ir.VectorType(_I32, 8), None))
 
 
-product_1, product_2, product_4 = (_product(elements) for elements in (1, 2, 4))
+product_1, product_2, product_4, product_8 = (_product(elements) for elements in (1, 2, 4, 8))
+
+
+@instruction(NOTHING, ADDRESS, ADDRESS, ADDRESS)
+def add_scaled(builder: Any, to: Any, factor: Any, row: Any) -> None:
+    """add_scaled(to, factor, row): add the row of eight float64 at `row`, times the float64 at `factor`, to that at
+    `to`."""
+    fma = declare(builder.module, "llvm.fma.v8f64", _ROW, [_ROW] * 3)
+    place = builder.inttoptr(to, _ROW.as_pointer())
+    left = builder.load(builder.inttoptr(factor, _F64.as_pointer()))
+    right = builder.load(builder.inttoptr(row, _ROW.as_pointer()), align=8)
+    value = builder.call(fma, [_spread_row(builder, left), right, builder.load(place, align=8)])
+    builder.store(value, place, align=8)

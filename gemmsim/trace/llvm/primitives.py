@@ -15,7 +15,7 @@ from numba.core import types
 from numba.core.cgutils import alloca_once
 
 from gemmsim.native.numba_parts import ADDRESS, DOUBLE, INDEX, NOTHING, SINGLE, TRUTH, WORD, instruction
-from gemmsim.trace.llvm.lane_operations import VECTOR, is_full, lanes_of, splat, store_rows
+from gemmsim.trace.llvm.lane_operations import VECTOR, declare, is_full, lanes_of, splat, store_rows
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 
@@ -185,6 +185,52 @@ def copy_row(builder: Any, to: Any, source: Any, mask: Any) -> None:
 def splat_row(builder: Any, to: Any, value: Any, mask: Any) -> None:
     """splat_row(to, value, mask): write one word to the lanes of the mask."""
     store_rows(builder, [(_row(builder, to), splat(builder, value))], mask)
+
+
+@instruction(NOTHING, ADDRESS, ADDRESS, WORD)
+def sum_row(builder: Any, to: Any, source: Any, value: Any) -> None:
+    """sum_row(to, from, value): write the words of a row, each plus `value`."""
+    total = builder.add(builder.load(_row(builder, source), align=4), splat(builder, value))
+    builder.store(total, _row(builder, to), align=4)
+
+
+@instruction(WORD, ADDRESS, ADDRESS, INDEX, TRUTH, INDEX)
+def moved_row(builder: Any, to: Any, source: Any, by: Any, signed: Any, bits: Any) -> Any:
+    """moved_row(to, from, by, signed, bits): write the words of a row, each plus `by`, a number that may be negative.
+
+    Returns the lanes in which the sum is still a number of so many bits, signed or not as the words are taken to be.
+    """
+    wide, one = VECTOR["u64"], ir.Constant(_I64, 1)
+    words = builder.load(_row(builder, source), align=4)
+    values = builder.select(signed, builder.sext(words, wide), builder.zext(words, wide))
+    total = builder.add(values, splat(builder, by))
+    builder.store(builder.trunc(total, VECTOR["u32"]), _row(builder, to), align=4)
+    half = builder.shl(one, builder.sub(bits, one))
+    from_bottom = builder.add(total, splat(builder, builder.select(signed, half, ir.Constant(_I64, 0))))
+    return lanes_of(builder, builder.icmp_unsigned("<", from_bottom, splat(builder, builder.shl(half, one))))
+
+
+@instruction(WORD, ADDRESS, ADDRESS, WORD)
+def alike_lanes(builder: Any, first: Any, second: Any, bits: Any) -> Any:
+    """alike_lanes(first, second, bits): the lanes in which two rows agree in these bits."""
+    a, b = (builder.load(_row(builder, row), align=4) for row in (first, second))
+    different = builder.and_(builder.xor(a, b), splat(builder, bits))
+    return lanes_of(builder, builder.icmp_unsigned("==", different, ir.Constant(VECTOR["u32"], None)))
+
+
+@instruction(NOTHING, ADDRESS, ADDRESS, WORD, WORD)
+def masked_row(builder: Any, to: Any, source: Any, keep: Any, set_bits: Any) -> None:
+    """masked_row(to, from, keep, set): write the words of a row, with the bits `keep` kept and the bits `set` set."""
+    kept = builder.and_(builder.load(_row(builder, source), align=4), splat(builder, keep))
+    builder.store(builder.or_(kept, splat(builder, set_bits)), _row(builder, to), align=4)
+
+
+@instruction(WORD, ADDRESS)
+def ones_of_row(builder: Any, row: Any) -> Any:
+    """ones_of_row(row): the bits that are set in the word of any lane."""
+    name = "llvm.vector.reduce.or.v32i32"
+    reduce = declare(builder.module, name, _I32, [VECTOR["u32"]])
+    return builder.call(reduce, [builder.load(_row(builder, row), align=4)])
 
 
 @instruction(INDEX, WORD)

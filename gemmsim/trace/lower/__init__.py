@@ -4,6 +4,6 @@
 """
 
 from gemmsim.trace.lower.context import Constant, MicroProgram
-from gemmsim.trace.lower.lowering import lower
+from gemmsim.trace.lower.lowering import lower, missing
 
-__all__ = ["Constant", "MicroProgram", "lower"]
+__all__ = ["Constant", "MicroProgram", "lower", "missing"]

@@ -12,15 +12,17 @@ from numpy.typing import NDArray
 from gemmsim.isa.opcodes import OPCODES
 from gemmsim.isa.program import ZERO, Instruction, Operand, OperandKind, Program
 from gemmsim.isa.semantics.operations import load
-from gemmsim.support.errors import GemmsimError
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro
+from gemmsim.trace.lower.gaps import UnsupportedError, unsupported
 
 ALL = 0xFFFFFFFF
 UNIFORM_REGISTERS = 64 + 192  # sm_100 and later address up to 255
 TEMPORARIES = 16
 CONVERGENCE_BARRIERS = 16
 _SIGN = 0x80000000
+# Offset in constant bank 0 of the number of SMs, and the first base of parameters of the layout that sm_100 introduced
+_SMS_AT, _NEW_LAYOUT_FROM = {False: 0x10C, True: 0x2D0}, 0x380
 
 OP_NUMBER = {name: number for number, name in enumerate(load())}
 CONTROL_NUMBER = {name: len(OP_NUMBER) + number for number, name in enumerate(micro.CONTROL)}
@@ -96,18 +98,15 @@ class Context:
         self.constants: dict[tuple[int, int, int], int] = {}
         self.literals: dict[tuple[int, ...], int] = {}
         self.specials: dict[str, int] = {}
+        self.counters: dict[str, int] = {}
         self.instruction: Instruction = program.instructions[0]
         self._guard: Source | None = None  # replaces the instruction's own guard, see `guarded`
 
-    def unsupported(self, what: str) -> GemmsimError:
-        i, p = self.instruction, self.program
-        return GemmsimError(
-            f"{what} in '{i.text}' at {i.offset:#06x} of kernel '{p.name}' ({p.arch}): "
-            "gemmsim has no semantics for it yet"
-        )
+    def unsupported(self, what: str) -> UnsupportedError:
+        return unsupported(what, self.instruction, self.program)
 
     def modifiers(self, *allowed: str) -> set[str]:
-        """Return the instruction's modifiers. Raises GemmsimError for one that is not among `allowed`."""
+        """Return the instruction's modifiers. Raises UnsupportedError for one that is not among `allowed`."""
         modifiers = set(self.instruction.modifiers)
         if extra := modifiers - set(allowed):
             raise self.unsupported(f"modifier .{sorted(extra)[0]}")
@@ -127,6 +126,9 @@ class Context:
         return row
 
     def constant(self, bank: int, offset: int, words: int) -> int:
+        base = self.program.parameter_base
+        if (bank, offset) == (0, _SMS_AT[self.program.usual_parameter_base >= _NEW_LAYOUT_FROM]) and offset < base:
+            raise self.unsupported("the number of SMs (%nsmid), which is not known when a kernel is executed,")
         key = (bank, offset, words)
         if key not in self.constants:
             self.constants[key] = self._allocate(words)
@@ -145,6 +147,12 @@ class Context:
             self.specials[name] = self._allocate(1)
         return self.specials[name]
 
+    def counter(self, name: str) -> int:
+        """Return the first of two rows that hold a 64-bit number of a warp, which starts at 0 in each block."""
+        if name not in self.counters:
+            self.counters[name] = self._allocate(2)
+        return self.counters[name]
+
     def row(self, operand: Operand, words: int = 1) -> int:
         """Return the row that the operand reads, or the first row of an operand of several `words`."""
         kind = operand.kind
@@ -157,6 +165,10 @@ class Context:
         if kind == OperandKind.CONSTANT:
             if operand.index != ZERO or operand.uniform != ZERO:
                 raise self.unsupported("indexed constant as an operand")
+            return self.constant(operand.bank, operand.value, words)
+        if kind == OperandKind.IMMEDIATE and operand.bank:  # half an address, which is known at launch
+            if words != 1:
+                raise self.unsupported("address")
             return self.constant(operand.bank, operand.value, words)
         if kind == OperandKind.IMMEDIATE:
             if words == 2:
@@ -282,7 +294,7 @@ class Context:
             row[at] = value & ALL
         row[micro.INSTRUCTION], row[micro.FLAGS] = self.instruction.index, flags
         row[micro.ACCESS], row[micro.DETAIL] = access, detail
-        if op in ("access", "load_matrix"):
+        if op in ("access", "move_matrix"):
             row[micro.SLOT] = self.accesses
             self.accesses += 1
         self.code.append(row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gemmsim.isa.program import INSTRUCTION_BYTES, Operand, OperandKind
+from gemmsim.isa.program import INSTRUCTION_BYTES, Operand, OperandKind, Program
 from gemmsim.trace import micro
 from gemmsim.trace.lower.context import Context, Source, is_predicate
 
@@ -13,6 +13,20 @@ def nop(context: Context) -> None:
     """Lower fences and hints. The executor completes each instruction of a warp, asynchronous copies included, before
     the next one, so nothing is left to do for them."""
     context.emit("nop")
+
+
+def pause(context: Context) -> None:
+    """Lower YIELD and NANOSLEEP, which stand in loops that wait.
+
+    Warps of a block wait for each other at an mbarrier by such a loop, so that another warp runs next. Programs without
+    mbarriers wait by instructions that the executor knows.
+    """
+    context.emit("give_way" if has_mbarriers(context.program) else "nop")
+
+
+def has_mbarriers(program: Program) -> bool:
+    """Return whether warps of a block wait for each other at barriers in shared memory (mbarrier of sm_80 to sm_89)."""
+    return any(i.opcode == "ATOMS" and "ARRIVE" in i.modifiers for i in program.instructions)
 
 
 def _condition(context: Context) -> Source:
@@ -44,32 +58,73 @@ def brx(context: Context) -> None:
 
 
 def call(context: Context) -> None:
-    """CALL.REL.NOINC is a jump: the code before it has put the return address into a register. Where an operand is a
-    register, it holds the callee's offset from the function that the label names."""
-    modifiers = context.modifiers("REL", "NOINC")
+    """CALL.NOINC is a jump: the code before it has put the return address into a register.
+
+    The operand of CALL.ABS is the callee's address or the label of the callee. CALL.REL names a label; where it has a
+    register too, that holds the callee's offset from the function that the label names.
+    """
+    modifiers = context.modifiers("REL", "ABS", "NOINC")
     *registers, target = context.instruction.operands
-    if "REL" not in modifiers or target.kind != OperandKind.TARGET:
+    if "ABS" in modifiers and target.kind != OperandKind.TARGET and not registers:
+        context.emit("jump", (), (context.bits(target),), (0,))
+    elif target.kind != OperandKind.TARGET or len(modifiers & {"REL", "ABS"}) != 1:
         raise context.unsupported("call form")
-    if registers:
+    elif registers:
         context.emit("jump", (), (context.bits(registers[0]),), (target.value,))
     else:
         context.emit("branch", (), (context.true,))
 
 
 def ret(context: Context) -> None:
-    """RET.REL.NODEC Ra `(f) jumps to the offset Ra from the function f."""
-    modifiers = context.modifiers("REL", "NODEC")
+    """RET.REL.NODEC Ra `(f) jumps to the offset Ra from the function f, RET.ABS.NODEC Ra d to the address Ra + d."""
+    modifiers = context.modifiers("REL", "ABS", "NODEC")
     register, target = context.instruction.operands
-    if "REL" not in modifiers or target.kind != OperandKind.TARGET:
+    if target.kind != (OperandKind.TARGET if "REL" in modifiers else OperandKind.IMMEDIATE):
         raise context.unsupported("return form")
     context.emit("jump", (), (context.bits(register),), (target.value,))
 
 
-def exit_(context: Context) -> None:
+def lepc(context: Context) -> None:
+    """LEPC Rd[, label] loads the address of a label into a register pair; without a label it is its own address."""
     context.modifiers()
-    if context.instruction.operands:
+    d, *labels = context.instruction.operands
+    at = labels[0].value if labels else context.instruction.offset
+    if labels and labels[0].kind != OperandKind.TARGET:
         raise context.unsupported("operand form")
-    context.emit("exit")
+    context.write(d, "mov64", (Source(context.literal(at, at >> 32)),))
+
+
+# The registers in which functions take their arguments and the return address, and leave their result. They were read
+# off the code that the CUDA 13 toolchain makes for each architecture.
+FIRST_ARGUMENT, RETURN_ADDRESS = 4, 20
+
+
+def external(context: Context, number: int) -> None:
+    """Lower function `number` of `Program.externals` as if its code were one instruction behind the kernel's."""
+    context.emit("external", (FIRST_ARGUMENT,), detail=number)
+    context.emit("jump", (), (Source(RETURN_ADDRESS),), (0,))
+
+
+def nowhere(context: Context) -> None:
+    """Lower what a call or return runs into that leads to an address where there is no code."""
+    context.emit("trap", detail=micro.NOWHERE)
+
+
+def exit_(context: Context) -> None:
+    """EXIT, or EXIT P, which ends the threads for which both the guard and P hold."""
+    context.modifiers()
+    operands = context.instruction.operands
+    if not operands:
+        context.emit("exit")
+        return
+    (condition,) = operands
+    given = context.instruction.predicate
+    context.emit("nop")  # the first micro-operation has the guard by which the instruction's threads are counted
+    with context.guarded(context.true):
+        guard = context.predicate(given) if given else context.true
+        both = context.compute(0, "plop3", (guard, context.predicate(condition), context.true), (0x80, 0))
+    with context.guarded(both):
+        context.emit("exit")
 
 
 def bssy(context: Context) -> None:
@@ -100,14 +155,16 @@ def bmov(context: Context) -> None:
 
 
 def warpsync(context: Context) -> None:
-    """WARPSYNC mask, or WARPSYNC.ALL, waits for the named threads. After WARPSYNC.COLLECTIVE mask, label all named
-    threads execute what follows together, wherever they come from; ENDCOLLECTIVE sends each on to its own label."""
-    modifiers = context.modifiers("ALL", "COLLECTIVE")
+    """WARPSYNC mask, or WARPSYNC.ALL, waits for the named threads; those whose masks differ go on in groups of their
+    own, which is all that .EXCLUSIVE asks. After WARPSYNC.COLLECTIVE mask, label all named threads execute what follows
+    together, wherever they come from; ENDCOLLECTIVE sends each on to its own label."""
+    modifiers = context.modifiers("ALL", "COLLECTIVE", "EXCLUSIVE")
     operands = list(context.instruction.operands)
     if "COLLECTIVE" in modifiers:
-        mask, label = operands
+        *masks, label = operands  # with ALL there is no mask
+        threads = context.bits(masks[0]) if masks else Source(context.literal(ALL_THREADS))
         context.emit("mov", (context.resume,), (Source(context.literal(label.value)),))
-        context.emit("warpsync", (), (context.bits(mask),), detail=1)
+        context.emit("warpsync", (), (threads,), detail=1)
         return
     mask_row = context.literal(ALL_THREADS) if not operands else context.row(operands[0])
     context.emit("warpsync", (), (Source(mask_row),))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from gemmsim.isa.program import ZERO, Operand
 from gemmsim.trace.lower.context import Context, Source, is_predicate, is_uniform, negations
 
+_PACKED = ("16x2", "U16x2", "S16x2", "8x4", "U8x4", "S8x4")
+
 
 def split(context: Context) -> tuple[Operand, list[Operand], list[Operand], list[Operand]]:
     """Split the operands: destination, predicates written, sources, and predicates read (those after the sources)."""
@@ -19,14 +21,26 @@ def split(context: Context) -> tuple[Operand, list[Operand], list[Operand], list
 
 
 def add3(context: Context) -> None:
-    modifiers = context.modifiers("X", "64", "U32")
+    modifiers = context.modifiers("X", "64", "U32", "S32", "ISAT", *_PACKED)
     d, written, s, read = split(context)
+    if modifiers & {"ISAT", *_PACKED}:
+        a, b = (context.bits(o) for o in s)
+        packed = next((m.lstrip("US") for m in modifiers if m in _PACKED), "saturated")
+        context.write(d, f"viadd_{packed}", (a, b), (negations(*s),))
+        return
     s = [*s, Operand(d.kind)] if len(s) == 2 else s
     immediates = (negations(*s),)
     if "64" in modifiers:
-        if read or any(p.index != ZERO for p in written):
-            raise context.unsupported("carry of a 64-bit add")
-        context.write(d, "iadd64", tuple(context.wide(o) for o in s), immediates)
+        wide = tuple(context.wide(o) for o in s)
+        if not read and all(p.index == ZERO for p in written):
+            context.write(d, "iadd64", wide, immediates)
+        elif len(read) > 1 or len(written) > 1 or s[2].index != ZERO:
+            raise context.unsupported("carry of this form of a 64-bit add")
+        else:
+            flag = context.result(written[0]) if written else context.sink
+            carry = context.predicate(read[0]) if read else context.false
+            low = (context.result(d), flag)
+            context.emit("iadd64_carry", low, (*wide[:2], carry), immediates, uniform=is_uniform(d))
         return
     sources = tuple(context.bits(o) for o in s)
     if not read and all(context.result(p) == context.sink for p in written):
@@ -105,12 +119,20 @@ def shf(context: Context) -> None:
 
 
 def minmax(context: Context) -> None:
-    modifiers = context.modifiers("U32", "S32", "S64", "U64")
-    d, (a, b), smaller = _minmax_operands(context, 2)
-    kind = next(iter(modifiers), "S32").lower()
-    if not kind.endswith("64"):
-        context.write(d, f"imnmx_{kind}", (context.bits(a), context.bits(b), smaller))
+    modifiers = context.modifiers("U32", "S32", "S64", "U64", *_PACKED, "RELU")
+    d, (a, b), (smaller,) = _minmax_operands(context, 2)
+    relu = "RELU" in modifiers
+    if packed := modifiers & set(_PACKED):
+        (kind,) = packed
+        how = (int(kind[0] == "S"), int(relu))
+        context.write(d, f"vimnmx_{kind[1:]}", (context.bits(a), context.bits(b), smaller), how)
         return
+    kind = next((m for m in modifiers if m != "RELU"), "S32").lower()
+    if not kind.endswith("64"):
+        _at_least_zero(context, d, f"imnmx_{kind}", (context.bits(a), context.bits(b), smaller), relu)
+        return
+    if relu:
+        raise context.unsupported("modifier .RELU")
     # a < b is computed as two instructions do, ISETP.U32 on the low words and ISETP.EX on the high ones; then a choice.
     first, second = context.wide(a), context.wide(b)
     low = context.compute(0, "setp_lt_u32", (first, second, context.true), (0, 0))
@@ -121,18 +143,51 @@ def minmax(context: Context) -> None:
     context.write(d, "sel64", (first, second, less))
 
 
+def _at_least_zero(context: Context, d: Operand, op: str, sources: tuple[Source, ...], relu: bool) -> None:
+    """Write the result of `op` to `d`; with `relu` 0 in place of a negative one."""
+    if relu:
+        context.write(d, "at_least_zero", (context.compute(0, op, sources),))
+    else:
+        context.write(d, op, sources)
+
+
+def minmax3(context: Context) -> None:
+    """VIMNMX3 gives the smallest or largest of three values; each predicate asks for the smaller of a pair."""
+    modifiers = context.modifiers("U32", "S32", "U16x2", "S16x2", "RELU")
+    d, sources, predicates = _minmax_operands(context, 3)
+    smaller = [predicates[0], predicates[-1]]
+    relu, packed = "RELU" in modifiers, bool(modifiers & {"U16x2", "S16x2"})
+    kind = "u32" if "U32" in modifiers else "s32"
+    value = context.bits(sources[0])
+    for number, source in enumerate(sources[1:]):
+        pair, last = (value, context.bits(source), smaller[number]), number == 1
+        if packed:
+            how = (int("S16x2" in modifiers), int(relu and last))
+            value = context.compute(0, "vimnmx_16x2", pair, how)
+        else:
+            value = context.compute(0, f"imnmx_{kind}", pair)
+    context.write(d, "at_least_zero" if relu and not packed else "mov", (value,))
+
+
 def add_minmax(context: Context) -> None:
     """VIADDMNMX gives the smaller or the larger of a + b and c."""
-    modifiers = context.modifiers("U32")
-    d, (a, b, c), smaller = _minmax_operands(context, 3)
-    total = context.compute(0, "iadd3", (context.bits(a), context.bits(b), context.false), (negations(a, b),))
+    modifiers = context.modifiers("U32", "S32", "RELU", "U16x2", "S16x2")
+    d, (a, b, c), (smaller,) = _minmax_operands(context, 3)
     if c.negate:
         raise context.unsupported("negated operand")
-    context.write(d, "imnmx_u32" if "U32" in modifiers else "imnmx_s32", (total, context.bits(c), smaller))
+    relu = "RELU" in modifiers
+    if modifiers & {"U16x2", "S16x2"}:
+        pair = context.compute(0, "viadd_16x2", (context.bits(a), context.bits(b)), (negations(a, b),))
+        how = (int("S16x2" in modifiers), int(relu))
+        context.write(d, "vimnmx_16x2", (pair, context.bits(c), smaller), how)
+        return
+    total = context.compute(0, "iadd3", (context.bits(a), context.bits(b), context.false), (negations(a, b),))
+    op = "imnmx_u32" if "U32" in modifiers else "imnmx_s32"
+    _at_least_zero(context, d, op, (total, context.bits(c), smaller), relu)
 
 
-def _minmax_operands(context: Context, count: int) -> tuple[Operand, list[Operand], Source]:
-    """Split the operands into destination, `count` sources, and the predicate that asks for the smaller value.
+def _minmax_operands(context: Context, count: int) -> tuple[Operand, list[Operand], list[Source]]:
+    """Split the operands into destination, `count` sources, and the predicates that ask for the smaller value.
 
     From sm_100 on nvdisasm prints two more predicates that are written, and one that is read; none of them is in use.
     """
@@ -141,12 +196,16 @@ def _minmax_operands(context: Context, count: int) -> tuple[Operand, list[Operan
     while is_predicate(operands[0]):
         written.append(operands.pop(0))
     d, *sources = operands[: count + 1]
-    smaller, *last = operands[count + 1 :]
-    if any(p.index != ZERO for p in written) or any(p.index != ZERO or not p.invert for p in last):
+    smaller = operands[count + 1 :]
+    if written:
+        *smaller, last = smaller
+        if last.index != ZERO or not last.invert:
+            raise context.unsupported("predicate operand")
+    if not smaller or any(p.index != ZERO for p in written):
         raise context.unsupported("predicate operand")
     if count == 2 and any(o.negate for o in sources):
         raise context.unsupported("negated operand")
-    return d, sources, context.predicate(smaller)
+    return d, sources, [context.predicate(p) for p in smaller]
 
 
 def unary(context: Context) -> None:
@@ -159,19 +218,24 @@ def unary(context: Context) -> None:
 
 
 def flo(context: Context) -> None:
+    """FLO gives the highest bit that is set or, of a negative integer, that is not set."""
     modifiers = context.modifiers("U32", "SH")
-    if "U32" not in modifiers:
-        raise context.unsupported("signed FLO")
     d, written, (a,), read = split(context)
     if any(p.index >= 0 for p in written) or read or a.negate:
         raise context.unsupported("operand form")
-    context.write(d, "flo_u32", (context.bits(a),), (int("SH" in modifiers),))
+    source = context.bits(a)
+    if "U32" not in modifiers:
+        source = context.compute(0, "flipped_if_negative", (source,))
+    context.write(d, "flo_u32", (source,), (int("SH" in modifiers),))
 
 
 def sgxt(context: Context) -> None:
-    modifiers = context.modifiers("U32")
+    modifiers = context.modifiers("U32", "W")
     d, a, bits = context.instruction.operands
-    context.write(d, "sgxt", (context.bits(a), context.bits(bits)), (int("U32" not in modifiers),))
+    amount = context.bits(bits)
+    if "W" in modifiers:
+        amount = context.compute(0, "lop3_c0", (amount, Source(context.literal(31)), context.false))
+    context.write(d, "sgxt", (context.bits(a), amount), (int("U32" not in modifiers),))
 
 
 def bmsk(context: Context) -> None:
@@ -181,15 +245,25 @@ def bmsk(context: Context) -> None:
 
 
 def idp(context: Context) -> None:
-    modifiers = list(context.instruction.modifiers)
-    if modifiers[:1] != ["4A"] or set(modifiers[1:]) - {"S8", "U8"}:
+    """IDP.4A and IDP.2A: a modifier names the type of each factor, and S8 or S16 is meant where there is none."""
+    form, *modifiers = context.instruction.modifiers
+    kinds = [m for m in modifiers if m in ("S8", "U8", "S16", "U16")]
+    if form not in ("4A", "2A") or set(modifiers) - {*kinds, "LO", "HI"}:
         raise context.unsupported("modifier")
-    kinds = (modifiers[1:] * 2)[:2] or ["S8", "S8"]
-    _without_signs(context, "idp4a", tuple(int(k == "S8") for k in kinds))
+    first, second = [int(k[0] == "S") for k in (kinds * 2)[:2] or ["S8", "S8"]]
+    if form == "4A":
+        _without_signs(context, "idp4a", (first, second))
+    else:
+        _without_signs(context, "idp2a", (first, second, int("HI" in modifiers)))
 
 
 def vabsdiff(context: Context) -> None:
     _without_signs(context, "vabsdiff", (int("U32" not in context.modifiers("U32")),))
+
+
+def vabsdiff4(context: Context) -> None:
+    modifiers = context.modifiers("U8", "S8", "ACC")
+    _without_signs(context, "vabsdiff4", (int("U8" not in modifiers), int("ACC" in modifiers)))
 
 
 def _without_signs(context: Context, op: str, immediates: tuple[int, ...]) -> None:

@@ -12,13 +12,14 @@ _BOOLEAN = {"AND": AND, "OR": OR, "XOR": XOR}
 
 
 def lop3(context: Context) -> None:
-    """Lower LOP3.LUT [P,] Rd, Ra, Rb, Rc, table[, Q]. P becomes true where a bit of the result is set or Q is true."""
-    context.modifiers("LUT")
+    """Lower LOP3.LUT [P,] Rd, Ra, Rb, Rc, table[, Q]. P becomes true where a bit of the result is set or Q is true;
+    with .PAND where both hold."""
+    both = "PAND" in context.modifiers("LUT", "PAND")
     operands = list(context.instruction.operands)
     predicate = operands.pop(0) if is_predicate(operands[0]) else None
     combined = operands.pop() if is_predicate(operands[-1]) else None
-    if combined and combined.index == ZERO and combined.invert:
-        combined = None  # !PT adds nothing
+    if combined and combined.index == ZERO and combined.invert != both:
+        combined = None  # neither "or !PT" nor "and PT" changes anything
     d, a, b, c, table = operands
     flag = context.result(predicate) if predicate else context.sink
     results = (context.result(d), context.scratch(0).row if combined else flag)
@@ -29,22 +30,44 @@ def lop3(context: Context) -> None:
     else:
         context.emit("lop3", results, sources, (table.value,), uniform=uniform)
     if combined:
-        either = (context.scratch(0), context.predicate(combined), context.false)
-        context.emit("plop3", (flag, context.sink), either, (0xFC, 0), uniform=uniform)
+        together = (context.scratch(0), context.predicate(combined), context.false)
+        context.emit("plop3", (flag, context.sink), together, (0xC0 if both else 0xFC, 0), uniform=uniform)
 
 
 def plop3(context: Context) -> None:
     context.modifiers("LUT")
     p, q, a, b, c, first, second = context.instruction.operands
-    sources = tuple(context.predicate(o) for o in (a, b, c))
+    sources = tuple(_truth(context, o) for o in (a, b, c))
     results = (context.result(p), context.result(q))
     context.emit("plop3", results, sources, (first.value, second.value), uniform=is_uniform(p))
 
 
+def _truth(context: Context, operand: Operand) -> Source:
+    """Make the source of a predicate, or of a register's sign bit (R0.SIGN), which is tested as a predicate is."""
+    if operand.suffix != "SIGN":
+        return context.predicate(operand)
+    return Source(context.row(operand), ALL, ALL if operand.negate or operand.invert else 0)
+
+
+# The selectors that stand for a selector of 0, 1, 2 and 3 in PRMT's modes (PTX ISA, prmt).
+_SELECTORS = {
+    "F4E": (0x3210, 0x4321, 0x5432, 0x6543),
+    "B4E": (0x5670, 0x6701, 0x7012, 0x0123),
+    "RC8": (0x0000, 0x1111, 0x2222, 0x3333),
+    "ECL": (0x3210, 0x3211, 0x3222, 0x3333),
+    "ECR": (0x0000, 0x1110, 0x2210, 0x3210),
+    "RC16": (0x1010, 0x3232, 0x1010, 0x3232),
+}
+
+
 def prmt(context: Context) -> None:
-    context.modifiers()
+    modifiers = context.modifiers(*_SELECTORS)
     d, a, selector, c = context.instruction.operands
-    context.write(d, "prmt", (context.bits(a), context.bits(selector), context.bits(c)))
+    chosen = context.bits(selector)
+    for mode in modifiers:
+        zero, one, two, three = _SELECTORS[mode]
+        chosen = context.compute(0, "selector_of_mode", (chosen,), (zero | one << 16, two | three << 16))
+    context.write(d, "prmt", (context.bits(a), chosen, context.bits(c)))
 
 
 def sel(context: Context) -> None:
@@ -110,58 +133,120 @@ def isetp(context: Context) -> None:
     context.emit(name, results, sources, (int(invert), _combination(context)), uniform=is_uniform(p))
 
 
-def fsetp(context: Context) -> None:
-    modifiers = context.modifiers(*_FLOAT, "FTZ", *_BOOLEAN)
-    p, q, a, b, third = context.instruction.operands
-    sources = [context.single(a), context.single(b)]
-    if "FTZ" in modifiers:
+def _singles(context: Context, operands: tuple[Operand, ...]) -> list[Source]:
+    """Make the sources of a comparison of float32; with .FTZ subnormal numbers are flushed first."""
+    sources = [context.single(o) for o in operands]
+    if "FTZ" in context.instruction.modifiers:
         sources = [context.compute(i, "flush_f32", (source,)) for i, source in enumerate(sources)]
-    _compare_floats(context, "f32", (p, q), sources, third)
+    return sources
+
+
+def fsetp(context: Context) -> None:
+    context.modifiers(*_FLOAT, "FTZ", *_BOOLEAN)
+    p, q, a, b, third = context.instruction.operands
+    _compare_floats(context, "f32", (context.result(p), context.result(q)), _singles(context, (a, b)), third)
+
+
+def fset(context: Context) -> None:
+    """FSET gives all ones where a comparison holds or, with .BF, 1.0; else 0."""
+    modifiers = context.modifiers(*_FLOAT, "FTZ", *_BOOLEAN, "BF")
+    d, a, b, third = context.instruction.operands
+    holds = context.scratch(4)
+    _compare_floats(context, "f32", (holds.row, context.sink), _singles(context, (a, b)), third)
+    one = Source(context.literal(0x3F800000 if "BF" in modifiers else ALL))
+    context.write(d, "sel", (one, context.false, holds))
 
 
 def dsetp(context: Context) -> None:
-    context.modifiers(*_FLOAT, *_BOOLEAN)
+    modifiers = context.modifiers(*_FLOAT, *_BOOLEAN, "MIN", "MAX")
     p, q, a, b, third = context.instruction.operands
-    _compare_floats(context, "f64", (p, q), [context.double(a), context.double(b)], third)
+    results = (context.result(p), context.result(q))
+    sources = [context.double(a), context.double(b)]
+    if modifiers & {"MIN", "MAX"}:
+        if third.index != ZERO or third.invert:
+            raise context.unsupported("predicate operand")
+        context.emit("dsetp_minmax", results, tuple(sources), (int("MIN" in modifiers),), uniform=is_uniform(p))
+    else:
+        _compare_floats(context, "f64", results, sources, third)
+
+
+def _halves(context: Context, operands: tuple[Operand, ...]) -> list[Source]:
+    """Make the sources of a comparison of packed halves, in temporary rows from 2 on; with .FTZ they are flushed."""
+    sources = [half_source(context, o, 2 + i) for i, o in enumerate(operands)]
+    if "FTZ" in context.instruction.modifiers:
+        sources = [context.compute(2 + i, "flush_f16", (source,)) for i, source in enumerate(sources)]
+    return sources
+
+
+def _compare_half(context: Context, result: int, sources: list[Source], third: Operand, high: int) -> None:
+    """Compare the low or the high halves of packed sources, and write the predicate to row `result`."""
+    widen = "bf16_to_f32" if "BF16_V2" in context.instruction.modifiers else "f16_to_f32"
+    wide = [context.compute(i, widen, (source,), (high,)) for i, source in enumerate(sources)]
+    _compare_floats(context, "f32", (result, context.sink), wide, third)
 
 
 def hsetp2(context: Context) -> None:
-    """HSETP2 P, PT, a, b, PT compares the low halves after the operands' swizzles."""
-    modifiers = context.modifiers(*_FLOAT, "BF16_V2", *_BOOLEAN)
+    """HSETP2 P, Q, a, b, C compares the low halves for P and the high halves for Q, after the operands' swizzles."""
+    context.modifiers(*_FLOAT, "BF16_V2", "FTZ", *_BOOLEAN)
     p, q, a, b, third = context.instruction.operands
+    sources = _halves(context, (a, b))
+    # The first result waits in a temporary row, since the third predicate may be the register that it goes to.
+    low = context.scratch(4)
+    _compare_half(context, low.row, sources, third, 0)
     if context.result(q) != context.sink:
-        raise context.unsupported("second predicate of HSETP2")
-    widen = "bf16_to_f32" if "BF16_V2" in modifiers else "f16_to_f32"
-    sources = [context.compute(i, widen, (half_source(context, o, 2 + i),), (0,)) for i, o in enumerate((a, b))]
-    _compare_floats(context, "f32", (p, q), sources, third)
+        _compare_half(context, context.result(q), sources, third, 1)
+    context.emit("plop3", (context.result(p), context.sink), (low, context.true, context.true), (0xF0, 0))
+
+
+def hset2(context: Context) -> None:
+    """HSET2 gives for each half all ones where a comparison holds or, with .BF, 1.0; else 0."""
+    modifiers = context.modifiers(*_FLOAT, "BF16_V2", "FTZ", *_BOOLEAN, "BF")
+    d, a, b, third = context.instruction.operands
+    sources = _halves(context, (a, b))
+    holds = [context.scratch(4), context.scratch(5)]
+    for half in (0, 1):
+        _compare_half(context, holds[half].row, sources, third, half)
+    one = 0x3F80 if "BF16_V2" in modifiers else 0x3C00
+    context.write(d, "set_halves", tuple(holds), (one if "BF" in modifiers else 0xFFFF,))
 
 
 def _compare_floats(
-    context: Context, type_: str, written: tuple[Operand, Operand], sources: list[Source], third: Operand
+    context: Context, type_: str, results: tuple[int, int], sources: list[Source], third: Operand
 ) -> None:
+    """Compare two floats of `type_` as the modifiers ask, and write both predicates to the rows `results`."""
     comparison = next(m for m in context.instruction.modifiers if m in _FLOAT)
     name, swap, invert = _FLOAT[comparison]
     a, b = reversed(sources) if swap else sources
-    results = tuple(context.result(p) for p in written)
     immediates = (int(invert), _combination(context))
     operands = (a, b, context.predicate(third))
-    context.emit(f"setp_{name}_{type_}", results, operands, immediates, uniform=is_uniform(written[0]))
+    uniform = is_uniform(context.instruction.operands[0])
+    context.emit(f"setp_{name}_{type_}", results, operands, immediates, uniform=uniform)
+
+
+_BYTES = {"B0": 0, "B1": 8, "B2": 16, "B3": 24}  # first bit of a byte of a register
 
 
 def p2r(context: Context) -> None:
-    """P2R Rd, PR, Ra, mask sets the bits in `mask` to the predicates; the other bits are those of Ra."""
-    context.modifiers()
+    """P2R Rd, PR, Ra, mask sets the bits in `mask` to the predicates; the other bits are those of Ra. With .B1 to .B3
+    the predicates go to the byte of that number."""
+    modifiers = context.modifiers(*_BYTES)
+    first = next((_BYTES[m] for m in modifiers), 0)
     d, _, a, mask = context.instruction.operands
     context.write(d, "mov", (context.bits(a),))
     for bit in range(7):
         if mask.value >> bit & 1:
             source = context.bits(Operand(d.kind, d.index))
-            context.write(d, "with_bit", (source, Source(context.predicate_base + bit)), (bit,))
+            context.write(d, "with_bit", (source, Source(context.predicate_base + bit)), (first + bit,))
 
 
 def r2p(context: Context) -> None:
-    context.modifiers()
+    """R2P PR, Ra[.B1], mask sets the predicates in `mask` to bits of Ra, or of one of its bytes."""
+    modifiers = context.modifiers(*_BYTES)
     _, a, mask = context.instruction.operands
+    if a.negate or a.absolute or a.suffix not in ("", *_BYTES):
+        raise context.unsupported("operand form")
+    first = _BYTES.get(a.suffix, 0) + next((_BYTES[m] for m in modifiers), 0)
+    source = Source(context.row(a), ALL, ALL if a.invert else 0)
     for bit in range(7):
         if mask.value >> bit & 1:
-            context.emit("bit_of", (context.predicate_base + bit,), (context.bits(a),), (bit,))
+            context.emit("bit_of", (context.predicate_base + bit,), (source,), (first + bit,))

@@ -1,13 +1,14 @@
-"""Lowers loads, stores, asynchronous copies and atomics of global, shared, local and generic memory."""
+"""Lowers loads, stores, asynchronous copies of global, shared, local and generic memory."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 from gemmsim.isa.opcodes import ACCESS_BYTES, OPCODES
 from gemmsim.isa.program import ZERO, Operand, OperandKind
 from gemmsim.trace import micro
-from gemmsim.trace.lower.context import Context, Source, is_predicate
+from gemmsim.trace.lower.context import Context, Source
 from gemmsim.trace.micro import GENERIC, GLOBAL, LOCAL, SHARED
 
 _SPACES = {"global": GLOBAL, "shared": SHARED, "local": LOCAL, "generic": GENERIC}
@@ -16,16 +17,7 @@ _HINTS = {
     *("E", "SYS", "GPU", "CTA", "SM", "VC", "STRONG", "WEAK", "CONSTANT", "RELAXED", "PRIVATE", "U", "BYPASS"),
     *("EF", "EL", "LU", "EU", "NA", "LTC64B", "LTC128B", "LTC256B", "ENL2"),
 }
-_OPERATIONS = {
-    **{"ADD": micro.ADD, "MIN": micro.MIN, "MAX": micro.MAX, "AND": micro.AND, "OR": micro.OR, "XOR": micro.XOR},
-    **{"EXCH": micro.EXCHANGE, "CAS": micro.COMPARE, "INC": micro.INCREMENT, "DEC": micro.DECREMENT},
-    "CAST": micro.COMPARE_FLAG,
-}
-_TYPES = {  # bytes, type
-    **{"U32": (4, micro.UNSIGNED), "S32": (4, micro.SIGNED), "F32": (4, micro.FLOAT), "64": (8, micro.UNSIGNED)},
-    **{"U64": (8, micro.UNSIGNED), "S64": (8, micro.SIGNED), "F64": (8, micro.FLOAT)},
-}
-_INTEGERS_32 = {micro.INCREMENT, micro.DECREMENT}
+_HALVES = frozenset(("256",))
 # Temporary rows of an asynchronous copy; an address takes two of them, the data up to four.
 _ADDRESS, _DATA, _LEFT_OUT, _GUARD, _TO = 0, 2, 6, 7, 8
 
@@ -44,7 +36,7 @@ def access_word(context: Context, space: int, kind: int, extra: frozenset[str] =
     return size | signed | space << micro.SPACE_SHIFT | kind << micro.KIND_SHIFT
 
 
-def _space(context: Context) -> int:
+def space_of(context: Context) -> int:
     memory = OPCODES[context.instruction.opcode].memory
     assert memory is not None, "only opcodes that access memory are lowered here"
     return _SPACES[memory.space]
@@ -71,18 +63,57 @@ def address(context: Context, operand: Operand, space: int, to: int = _ADDRESS) 
 
 
 def load(context: Context) -> None:
-    space = _space(context)
+    space = space_of(context)
+    if "256" in context.instruction.modifiers:
+        *halves, where = context.instruction.operands
+        how = access_word(context, space, micro.LOAD, _HALVES) & ~micro.SIZE_MASK | 16
+        addresses = _both_halves(context, where)
+        for half, at in zip(reversed(halves), addresses, strict=True):  # the upper half is named first
+            context.emit("access", (context.result(half),), (at,), access=how)
+        return
     how = access_word(context, space, micro.LOAD)
-    d, where = context.instruction.operands
-    context.emit("access", (context.result(d),), (address(context, where, space),), access=how)
+    d, where, *predicates = context.instruction.operands
+    source, loading = address(context, where, space), None
+    if predicates:
+        loading = _zeros_unless(context, d, predicates, -(-(how & micro.SIZE_MASK) // 4))
+    with context.guarded(loading) if loading else nullcontext():
+        context.emit("access", (context.result(d),), (source,), access=how)
+
+
+def _zeros_unless(context: Context, d: Operand, predicates: list[Operand], words: int) -> Source:
+    """LDG Rd, [address], P, in cuBLAS, loads zeros where P is false: write zeros to `words` registers from `d` on.
+
+    Returns the predicate of the threads that do load, those for which the instruction's guard and P hold.
+    """
+    (condition,) = predicates
+    given = context.instruction.predicate
+    with context.guarded(context.true):
+        guard = context.predicate(given) if given else context.true
+        loading = context.compute(_GUARD, "plop3", (guard, context.predicate(condition), context.true), (0x80, 0))
+    for word in range(words):
+        zeroed = context.result(replace(d, index=d.index + word)) if d.index != ZERO else context.sink
+        context.emit("mov", (zeroed,), (context.false,))
+    return loading
 
 
 def store(context: Context) -> None:
-    space = _space(context)
+    space = space_of(context)
+    if "256" in context.instruction.modifiers:
+        target, *halves = context.instruction.operands
+        how = access_word(context, space, micro.STORE, _HALVES) & ~micro.SIZE_MASK | 16
+        for half, at in zip(halves, _both_halves(context, target), strict=True):
+            context.emit("access", (), (at, Source(context.row(half))), access=how)
+        return
     how = access_word(context, space, micro.STORE)
     to, value = context.instruction.operands
     where = address(context, to, space)
     context.emit("access", (), (where, Source(context.row(value))), access=how)
+
+
+def _both_halves(context: Context, operand: Operand) -> tuple[Source, Source]:
+    """Emit the addresses of both halves of an access of 256 bits, which is executed and recorded as two of 128."""
+    upper = replace(operand, value=operand.value + 16)
+    return address(context, operand, GLOBAL), address(context, upper, GLOBAL, _TO)
 
 
 def copy_async(context: Context) -> None:
@@ -118,29 +149,3 @@ def copy_async(context: Context) -> None:
             part = (context.scratch(_DATA + word), left_out)
             context.compute(_DATA + word, "first_bytes", part, (size - 4 * word,))
     context.emit("access", (), (address(context, to, SHARED, _TO), data), access=store_word | micro.ASYNC_BIT)
-
-
-def atomic(context: Context) -> None:
-    """Lower ATOMG and ATOMS [P,] [Rd,] [address], Ra[, Rb], and RED [address], Ra."""
-    space, modifiers = _space(context), context.instruction.modifiers
-    allowed = frozenset((*_OPERATIONS, *_TYPES, "FTZ", "RN", "SPIN", "POPC"))
-    access_word(context, space, micro.ATOMIC, allowed)
-    operation = next((_OPERATIONS[m] for m in modifiers if m in _OPERATIONS), None)
-    size, kind = next((_TYPES[m] for m in modifiers if m in _TYPES), (4, micro.UNSIGNED))
-    if operation is None or (kind == micro.FLOAT and operation != micro.ADD):
-        raise context.unsupported("atomic operation")
-    if operation in _INTEGERS_32 and (size, kind) != (4, micro.UNSIGNED):
-        raise context.unsupported("atomic operation")
-    operands = [o for o in context.instruction.operands if not is_predicate(o)]
-    flags = [context.result(o) for o in context.instruction.operands if is_predicate(o)]
-    if len(flags) > 1 or (operation != micro.COMPARE_FLAG and flags not in ([], [context.sink])):
-        raise context.unsupported("predicate result")
-    at = next(i for i, o in enumerate(operands) if o.kind == OperandKind.ADDRESS)
-    result = context.result(operands[0]) if at == 1 else context.sink
-    values = [Source(context.row(o)) for o in operands[at + 1 :]]
-    if "POPC" in modifiers:  # ATOMS.POPC.INC adds one for each thread that executes it
-        operation, values = micro.ADD, [Source(context.literal(1))]
-    where = address(context, operands[at], space)
-    detail = operation | kind << micro.TYPE_SHIFT | (micro.FLUSH_BIT if "FTZ" in modifiers else 0)
-    how = size | space << micro.SPACE_SHIFT | micro.ATOMIC << micro.KIND_SHIFT
-    context.emit("access", (result, *flags), (where, *values), access=how, detail=detail)

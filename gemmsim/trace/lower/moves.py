@@ -22,21 +22,41 @@ def mov(context: Context) -> None:
         context.write(d, "mov", (context.bits(a),))
 
 
+# What CLOCK and GLOBALTIMER advance by (cycles, ns) each time that a warp reads one of them. Time is not known while a
+# kernel is executed, so that only their order is right: kernels that wait for a time to pass do come to an end.
+_TICK = 32
+_CLOCKS = ("SR_CLOCKLO", "SR_CLOCKHI", "SR_GLOBALTIMERLO", "SR_GLOBALTIMERHI")
+
+
 def s2r(context: Context) -> None:
     context.modifiers()
     d, a = context.instruction.operands
-    row = context.zero if a.name == "SRZ" else context.special(a.name)
-    context.write(d, "mov", (Source(row),))
+    context.write(d, "mov", (_special(context, a.name),))
 
 
 def cs2r(context: Context) -> None:
-    modifiers = context.modifiers("32")
+    """CS2R Rd, SR reads a special register, of the clocks both words; CS2R.32 reads one word."""
+    modifiers = context.modifiers("32", "64")
     d, a = context.instruction.operands
-    if a.name.startswith(("SR_CLOCK", "SR_GLOBALTIMER")):
-        raise context.unsupported(f"special register {a.name}: a functional run has no time")
-    if a.name != "SRZ":
-        raise context.unsupported(f"special register {a.name}")
-    context.write(d, "mov" if "32" in modifiers else "mov64", (context.false,))
+    if "32" in modifiers:
+        context.write(d, "mov", (_special(context, a.name),))
+    elif a.name == "SRZ" or a.name in ("SR_CLOCKLO", "SR_GLOBALTIMERLO"):
+        context.write(d, "mov64", (_special(context, a.name),))
+    else:
+        raise context.unsupported(f"both words of special register {a.name}")
+
+
+def _special(context: Context, name: str) -> Source:
+    """Return the source of a special register. Where it is a clock, the clock goes on."""
+    if name == "SRZ":
+        return context.false
+    if name not in _CLOCKS:
+        return Source(context.special(name))
+    clock = context.counter(name[:-2])
+    if name.endswith("LO"):
+        tick = (Source(clock), Source(context.literal(_TICK, 0)), context.false)
+        context.emit("iadd64", (clock,), tick, (0,), uniform=True)
+    return Source(clock + int(name.endswith("HI")))
 
 
 def ldc(context: Context) -> None:
@@ -57,21 +77,24 @@ def ldc(context: Context) -> None:
             to = result if result == context.sink else result + word
             context.emit("mov", (to,), (row,), uniform=is_uniform(d))
         return
-    if size in _NARROW_BYTES:
-        raise context.unsupported(f"modifier .{size} with an index")
     register = Source(context.row(Operand(OperandKind.REGISTER, a.index)))
     other = Source(context.row(Operand(OperandKind.UNIFORM_REGISTER, a.uniform)))
     where = context.compute(0, "address32", (register, other), (1, a.value))
-    how = 4 * _WORDS[size] | micro.CONSTANT << micro.SPACE_SHIFT
+    how = 4 * _WORDS.get(size, 1) | micro.CONSTANT << micro.SPACE_SHIFT
     context.emit("access", (context.result(d),), (where,), uniform=is_uniform(d), access=how, detail=a.bank)
+    if size in _NARROW_BYTES:  # a whole word was read
+        field = (0, 8 * _NARROW_BYTES[size], int(size[0] == "S"))
+        context.write(d, "bit_field", (Source(context.result(d)),), field)
 
 
 def r2ur(context: Context) -> None:
-    """R2UR URd, Ra gives the value of the first active lane. The compiler uses it where all lanes agree."""
+    """R2UR [P,] URd, Ra gives the value of the first active lane, and in P whether all active lanes have that value."""
     context.modifiers("FILL")
     *written, d, a = context.instruction.operands
-    if any(context.result(p) != context.sink for p in written):
-        raise context.unsupported("predicate result")
+    for p in written:
+        if context.result(p) != context.sink:
+            agree = (context.temporary, context.result(p))
+            context.emit("exchange", agree, (context.bits(a),), detail=MATCH_ALL)
     context.emit("exchange", (context.result(d),), (context.bits(a),), uniform=True, detail=FIRST_LANE)
 
 
@@ -103,11 +126,37 @@ def vote(context: Context) -> None:
 
 def match(context: Context) -> None:
     """MATCH.ANY Rd, Ra gives each lane the mask of the lanes with its value. MATCH.ALL Pd, Rd, Ra gives the mask of all
-    active lanes where all agree, else 0."""
-    modifiers = context.modifiers("ANY", "ALL")
+    active lanes where all agree, else 0. With .U64 both words of a pair must agree."""
+    modifiers = context.modifiers("ANY", "ALL", "U64", "U32")
     *results, a = context.instruction.operands
     how = MATCH_ALL if "ALL" in modifiers else MATCH_ANY
-    context.emit("exchange", _value_and_flag(context, results), (context.bits(a),), detail=how)
+    value, flag = _value_and_flag(context, results)
+    if "U64" not in modifiers:
+        context.emit("exchange", (value, flag), (context.bits(a),), detail=how)
+        return
+    pair = context.wide(a)
+    for word in (0, 1):
+        part = Source(pair.row + word, pair.keep, pair.flip)
+        context.emit("exchange", (context.temporary + word, context.temporary + 2 + word), (part,), detail=how)
+    words = (context.scratch(0), context.scratch(1), context.false)
+    context.emit("lop3_c0", (value,), words)
+    if "ALL" in modifiers:
+        flags = (context.scratch(2), context.scratch(3), context.true)
+        context.emit("plop3", (flag, context.sink), flags, (0x80, 0))
+
+
+def elect(context: Context) -> None:
+    """ELECT P, URd, C gives the lowest active lane in URd, and sets P in that lane."""
+    context.modifiers()
+    p, d, condition = context.instruction.operands
+    if condition.index != ZERO or condition.invert:
+        raise context.unsupported("predicate operand")
+    mask = (context.temporary, context.temporary + 1)
+    context.emit("exchange", mask, (context.true,), uniform=True, detail=VOTES["ANY"])
+    lowest = context.compute(0, "flo_u32", (context.compute(0, "brev", (context.scratch(0),)),), (1,))
+    here = (lowest, Source(context.special("SR_LANEID")), context.true)
+    context.emit("setp_eq_u32", (context.result(p), context.sink), here, (0, 0))
+    context.write(d, "mov", (lowest,))
 
 
 def redux(context: Context) -> None:

@@ -62,7 +62,7 @@ def check_access(context, registers, op, mask, active, warp):
 
 
 @subroutine(WORD, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX)
-def check_matrix_load(context, registers, op, active, warp):
+def check_matrix_move(context, registers, op, active, warp):
     """Check a matrix load. For each of its matrices, 8 lanes each give the address of a row of 16 bytes.
 
     Returns the mask of all lanes where the load may be executed, and 0 where an address is wrong.

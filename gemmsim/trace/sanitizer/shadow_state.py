@@ -34,8 +34,39 @@ _SENTENCES = {
 }
 
 
+class BlockShadow:
+    """Holds what the sanitizing executor remembers of one block while it runs.
+
+    warps     warps of the block
+    granules  granules of its shared memory
+    """
+
+    def __init__(self, warps: int, granules: int) -> None:
+        self._clocks = np.zeros((shadow.MAX_WARPS, shadow.MAX_WARPS), np.int64)
+        self._gates = np.zeros((words.BLOCK_BARRIERS, shadow.GATE_WORDS), np.int64)
+        self._warps = np.zeros((warps, shadow.WARP_SHADOW_WORDS), np.int64)
+        self._granules = np.zeros((granules, shadow.SHADOW_WORDS), np.int64)
+
+    def begin(self) -> None:
+        """Forget the previous block: mark nothing as written, and no warp as having seen another's clock."""
+        self._clocks[:] = np.eye(shadow.MAX_WARPS, dtype=np.int64)
+        for array in (self._gates, self._granules, self._warps):
+            array[:] = 0
+        self._warps[:, shadow.WAITED] = 1 << 62
+
+    def addresses(self) -> dict[int, int]:
+        """Return for each word of the context that names one of these arrays the array's address."""
+        arrays = {
+            words.CLOCKS_AT: self._clocks,
+            words.GATES_AT: self._gates,
+            words.WARP_SHADOWS_AT: self._warps,
+            words.SHADOW_AT: self._granules,
+        }
+        return {slot: array.ctypes.data for slot, array in arrays.items()}
+
+
 class ShadowState:
-    """Holds what the sanitizing executor remembers of a launch's blocks and finds in them.
+    """Holds what the sanitizing executor finds in a launch's blocks.
 
     code          uint32 [micro-operations, micro.COLUMNS], the program as it is executed
     shared_bytes  shared memory of a block, in whole units of allocation
@@ -45,36 +76,21 @@ class ShadowState:
         self.program, self.launch = program, launch
         self._own_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes
         self._granule_shift = _granule_shift(code)
-        self._clocks = np.zeros((shadow.MAX_WARPS, shadow.MAX_WARPS), np.int64)
-        self._gates = np.zeros((words.BLOCK_BARRIERS, shadow.GATE_WORDS), np.int64)
-        self._warps = np.zeros((launch.warps_per_block, shadow.WARP_SHADOW_WORDS), np.int64)
-        self._granules = np.zeros(((shared_bytes >> self._granule_shift) + 1, shadow.SHADOW_WORDS), np.int64)
+        self._granules = (shared_bytes >> self._granule_shift) + 1
         self._table = np.zeros(shadow.HEADER_WORDS + shadow.FINDING_WORDS * shadow.MAX_FINDINGS, np.int64)
         self._blocks: list[int] = []  # the block in which each row of the table was met
 
     def fill(self, context: NDArray[np.uint64]) -> None:
-        """Write the addresses of the arrays and the launch's numbers into the context (`gemmsim.trace.words`)."""
-        arrays = {
-            words.CLOCKS_AT: self._clocks,
-            words.GATES_AT: self._gates,
-            words.WARP_SHADOWS_AT: self._warps,
-            words.SHADOW_AT: self._granules,
-            words.FINDINGS_AT: self._table,
-        }
-        for slot, array in arrays.items():
-            context[slot] = array.ctypes.data
+        """Write the table's address and the launch's numbers into the context (`gemmsim.trace.words`)."""
+        context[words.FINDINGS_AT] = self._table.ctypes.data
         context[words.GRANULE_SHIFT] = self._granule_shift
         context[words.OWN_SHARED_BYTES] = self.program.reserved_shared_bytes + self._own_bytes
         context[words.BLOCK_THREADS] = self.launch.threads_per_block
 
-    def begin_block(self) -> None:
-        """Forget the previous block: mark nothing as written, and no warp as having seen another's clock."""
-        self._clocks[:] = np.eye(shadow.MAX_WARPS, dtype=np.int64)
-        for array in (self._gates, self._granules, self._warps):
-            array[:] = 0
-        self._warps[:, shadow.WAITED] = 1 << 62
+    def new_block(self) -> BlockShadow:
+        return BlockShadow(self.launch.warps_per_block, self._granules)
 
-    def end_block(self, block: int) -> None:
+    def end_turn(self, block: int) -> None:
         """Note that what was found since the last call was found in `block`."""
         self._blocks += [block] * (int(self._table[shadow.FOUND]) - len(self._blocks))
 
@@ -126,7 +142,7 @@ class ShadowState:
         if shared:
             address -= self.program.reserved_shared_bytes
         else:
-            detail = describe_address(self.launch.args, address)
+            detail = describe_address(self.launch.args, address, self.program)
         if defect == shadow.OUTSIDE:
             ends = f"the {self._own_bytes} bytes of shared memory of the block" if shared else "every array argument"
             sentence = f"an access outside {ends}"
@@ -151,7 +167,7 @@ def _granule_shift(code: NDArray[np.uint32]) -> int:
 
     They are the bytes of the program's narrowest access to shared memory, or 16 where it has no such access.
     """
-    how = code[np.isin(code[:, micro.OP], (CONTROL_NUMBER["access"], CONTROL_NUMBER["load_matrix"])), micro.ACCESS]
+    how = code[np.isin(code[:, micro.OP], (CONTROL_NUMBER["access"], CONTROL_NUMBER["move_matrix"])), micro.ACCESS]
     space = (how >> micro.SPACE_SHIFT) & micro.SPACE_MASK
     sizes = how[np.isin(space, (micro.SHARED, micro.GENERIC))] & micro.SIZE_MASK
     return int(sizes.min()).bit_length() - 1 if len(sizes) else 4

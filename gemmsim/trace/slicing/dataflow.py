@@ -10,7 +10,7 @@ from gemmsim.isa.semantics.operations import load
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro
 from gemmsim.trace.lower.context import CONTROL_NUMBER, OP_NUMBER
-from gemmsim.trace.lower.tensor import F64
+from gemmsim.trace.lower.tensor import F64, HALF, SPARSE_BIT
 
 _BY_NUMBER = {number: name for name, number in CONTROL_NUMBER.items()}
 _SPACES = {micro.GLOBAL: 0, micro.SHARED: 2, micro.LOCAL: 4, micro.GENERIC: 6, micro.CONSTANT: 0}
@@ -77,7 +77,7 @@ def step_of(words: list[int], number: int, warp_rows: int) -> Step:
             step.reads |= bits << words[column] // WARP_LANES
         return step
     name = _BY_NUMBER[words[micro.OP]]
-    {"access": _access, "load_matrix": _access, "multiply_matrix": _matrix, "exchange": _exchange}.get(name, _control)(
+    {"access": _access, "move_matrix": _access, "multiply_matrix": _matrix, "exchange": _exchange}.get(name, _control)(
         step, words, number
     )
     return step
@@ -105,7 +105,7 @@ def _access(step: Step, words: list[int], number: int) -> None:
     space, kind = _SPACES[how >> micro.SPACE_SHIFT & micro.SPACE_MASK], how >> micro.KIND_SHIFT
     registers = max(1, (how & micro.SIZE_MASK) // 4)
     step.control |= _source(words, 0, 2)
-    if _BY_NUMBER[words[micro.OP]] == "load_matrix":
+    if _BY_NUMBER[words[micro.OP]] == "move_matrix" and kind == micro.LOAD:
         step.writes, step.spaces = _row(words, micro.RESULT, words[micro.DETAIL] & 7), space
     elif kind == micro.LOAD:
         step.writes, step.spaces = _row(words, micro.RESULT, registers), space
@@ -123,9 +123,11 @@ def _matrix(step: Step, words: list[int], number: int) -> None:
     A fragment is taken to have 8 registers. Where it has fewer, at worst some rows behind it matter needlessly.
     """
     wide = 2 if words[micro.SECOND_IMMEDIATE] == F64 else 1
-    groups = words[micro.THIRD_IMMEDIATE] >> 3
-    step.writes = _row(words, micro.RESULT, 2 * groups * wide)
+    groups, accumulators = words[micro.THIRD_IMMEDIATE] >> 3, 1 if words[micro.SECOND_IMMEDIATE] == HALF else 2
+    step.writes = _row(words, micro.RESULT, accumulators * groups * wide)
     step.reads = _source(words, 0, 8 * wide) | _source(words, 1, 8 * wide) | _source(words, 2, 2 * groups * wide)
+    if words[micro.DETAIL] & SPARSE_BIT:
+        step.reads |= _source(words, 3)  # metadata
 
 
 def stack_rows(code: list[list[int]], steps: list[Step], first: int) -> int:
@@ -191,6 +193,8 @@ def _control(step: Step, words: list[int], number: int) -> None:
         step.next = (words[micro.TARGET],) if taken else (number + 1, words[micro.TARGET])
     elif name == "jump":
         step.next = None
+    elif name == "external":
+        step.writes = _row(words, micro.RESULT, 2)
     elif name in ("exit", "trap") and not step.unguarded:
         step.next = ()
     elif name == "barrier":

@@ -38,6 +38,8 @@ def program_slice(program: MicroProgram, accesses: bool = True) -> NDArray[np.ui
     warp_rows = sum(rows_of(rows.start, len(rows)) for rows in program.warp_rows)
     rows = program.code.tolist()
     steps = [step_of(row, number, warp_rows) for number, row in enumerate(rows)]
+    for row, step in zip(rows, steps, strict=True):
+        step.effect |= bool(row[micro.FLAGS] & micro.ANNOUNCES)  # another block may wait for it
     on_stack = stack_rows(rows, steps, program.rows)
     if not accesses:
         for step in steps:

@@ -15,7 +15,7 @@ from gemmsim.isa.program import Operand, OperandKind, Program
 from gemmsim.launch.spec import GemmCheck
 from gemmsim.memory.requests.access import access_of
 from gemmsim.memory.requests.shapes import shapes_of
-from gemmsim.trace.types import Argument, Launch
+from gemmsim.trace.types import Argument, Launch, PlacedVariable
 
 A, B, C = 1 << 40, 2 << 40, 3 << 40
 LOAD_A, LOAD_B, STORE_SHARED, MULTIPLY, BRANCH, STORE_C = range(6)
@@ -159,3 +159,17 @@ def test_arrays_of_a_gemm_are_named(name: str, position: int) -> None:
     view = looked_at()[1]
     assert [(array.name, array.position) for array in view.arrays][position] == (name, position)
     assert len(view.arrays) == 3  # the scalar is none
+
+
+def test_a_variable_of_the_module_is_named_like_an_array() -> None:
+    """A load of 32 floats, 16 bytes into a variable that begins 64 bytes behind a line, by the number of its byte."""
+    code, at = program("LDG.E"), (1 << 40) + 64
+    trace = warp_trace(1, {0: [[(0, [at + 16 + 4 * lane for lane in ALL])]]})
+    shapes = shapes_of(trace, {0: access_of(code.instructions[0])})
+    argument = Argument("f32", (8,), np.zeros(8, np.float32))
+    variables = (PlacedVariable("table", at, 256), PlacedVariable("far", at + 4096, 4))
+    launch = Launch((1, 1, 1), (32, 1, 1), (argument,))
+    (sample,), view = sample_accesses(code, launch, trace, shapes, (A << 1,), variables=variables)
+    assert [(array.position, array.name) for array in view.arrays] == [(0, "arg 0"), (1, "table")]
+    assert sample.representative.argument == 1
+    assert sample.representative.elements[:3] == ((16,), (20,), (24,))

@@ -69,6 +69,23 @@ def test_rounded_operands_explain_more(r: float, ok: bool) -> None:
     assert checked([[2, 2], [1, -4]], GemmCheck(0, 1, 2, operand_roundoff=r), a).ok is ok
 
 
+def test_the_first_wrong_element_is_named() -> None:
+    """C is [[2, 2], [1, -4]]; both elements of the second row are wrong."""
+    found = checked([[2, 2], [1.5, -3]], GemmCheck(0, 1, 2))
+    assert found.ok is False and found.text.endswith("; the first: C[1,0] is 1.5, 1 was wanted")
+
+
+@pytest.mark.parametrize(("bits", "ok"), [(0x4040, True), (0x4060, False)])
+def test_a_result_of_bf16_is_bit_patterns(bits: int, ok: bool) -> None:
+    """1 * 3 = 3, which is 0x4040; 0x4060 is 3.5."""
+    values = np.ones((1, 1), np.float32), np.full((1, 1), 3, np.float32), np.zeros((1, 1), np.uint16)
+    after = np.array([[bits]], np.uint16)
+    run = Execution(WarpTrace.__new__(WarpTrace), (None, None, after), (None, None, np.ones((1, 1), bool)), False)
+    kinds = ("f32", "f32", "bf16")
+    args = tuple(Argument(kind, (1, 1), value) for kind, value in zip(kinds, values, strict=True))
+    assert verify(run, Launch((1, 1, 1), (1, 1, 1), args), GemmCheck(0, 1, 2)).ok is ok
+
+
 def test_a_wrong_element_is_wrong_with_rounded_operands() -> None:
     assert checked([[2.01, 2], [1, -4]], GemmCheck(0, 1, 2, operand_roundoff=2.0**-11)).ok is False
 

@@ -14,7 +14,7 @@ from gemmsim.trace.lower.lowering import LOWERING
 EXECUTED = sorted(name for name, row in OPCODES.items() if row.lowering)
 # Moves, constants, exchange between lanes, and cache control: the only opcodes that are no work of another class.
 OTHER = sorted(
-    "CCTL CS2R LDC LDCU MATCH MOV P2R R2P R2UR REDUX S2R S2UR SHFL ULDC UMOV UP2UR UR2UP VOTE VOTEU".split()  # noqa: SIM905
+    "CCTL CS2R LDC LDCU MATCH MOV MOVM P2R QSPC R2P R2UR REDUX S2R S2UR SHFL ULDC UMOV UP2UR UR2UP VOTE VOTEU".split()  # noqa: SIM905
 )
 # "Throughput of native arithmetic instructions" and the roofline's operations: a multiply-add counts two, packed halves
 # double that.
@@ -52,7 +52,7 @@ def test_executed_once_without_a_pipe(opcode: str) -> None:
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
-        ("FFMA UFFMA HFMA2 DFMA IDP HMMA IMMA DMMA", MixClass.FMA),
+        ("FFMA UFFMA HFMA2 DFMA IDP HMMA QMMA IMMA BMMA DMMA", MixClass.FMA),
         ("UFADD UFMUL UFSETP HSETP2 HMNMX2 UI2F UI2FP", MixClass.FLOAT),
         ("IMAD VIADDMNMX UVIADDMNMX UVIMNMX UIADD UIABS BREV UBREV UFLO UPOPC VABSDIFF", MixClass.INTEGER),
         ("FENCE ERRBAR CGAERRBAR ENDCOLLECTIVE NANOSLEEP BPT B2R", MixClass.CONTROL),
@@ -75,14 +75,15 @@ def test_operations_are_those_that_nsight_compute_counts() -> None:
     assert counted == {name: (kind, n) for kind, each in OPERATIONS.items() for name, n in each.items()}
     assert sorted(_ARITHMETIC) == sorted(counted)
     matrices = {name: row.precision for name, row in OPCODES.items() if row.shapes}
-    assert matrices == {"HMMA": "tensor_fp16", "IMMA": "tensor_int8", "DMMA": "tensor_fp64"}
+    narrow = {"QMMA": "tensor_fp8", "IMMA": "tensor_int8", "BMMA": "tensor_b1"}
+    assert matrices == {"HMMA": "tensor_fp16", "DMMA": "tensor_fp64", **narrow}
     products = {name for name, row in OPCODES.items() if row.mix is MixClass.FMA and row.lowering}
     assert products - set(counted) - set(matrices) == {"IDP", "UFFMA"}  # integers, and one result a warp
 
 
 def test_memory_is_accessed_by_lowerings_for_memory_only() -> None:
     for name, row in OPCODES.items():
-        to_memory = row.lowering.startswith("memory.") or row.kind is Kind.MATRIX_ROWS
+        to_memory = row.lowering.startswith(("memory.", "atomics.a")) or row.kind is Kind.MATRIX_ROWS
         assert to_memory == (row.memory is not None), name
         assert row.memory is None or row.port == "lsu", name
         assert (row.mix in (MixClass.GLOBAL, MixClass.SHARED)) == (to_memory or name == "LDGDEPBAR"), name

@@ -237,7 +237,7 @@ def test_votes() -> None:
     ("text", "what"),
     [
         ("WGMMA.FOO R0, R1", "opcode WGMMA"),
-        ("FADD.RP R0, R1, R2", "modifier .RP"),
+        ("FADD.ROUNDED R0, R1, R2", "modifier .ROUNDED"),
         ("IADD3.WIDE R0, R1, R2, R3", "modifier .WIDE"),
     ],
 )

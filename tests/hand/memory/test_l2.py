@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from trace_builder import Accesses, Lanes, launch, program, warp_trace
 
 from gemmsim.gpu.load import load_gpu
+from gemmsim.memory.caches.l2 import L2Start
 from gemmsim.memory.caches.lru import home_of
 from gemmsim.memory.serve import serve
 from gemmsim.memory.types import Traffic
+from gemmsim.support.errors import GemmsimError
 
 GPU = load_gpu("h200")
 LOAD, STORE, ADD = range(3)
@@ -21,7 +24,7 @@ def line(number: int) -> Lanes:
     return [128 * number + 4 * lane for lane in range(32)]
 
 
-def served(*blocks: list[Accesses], lines: int = 2, warm: bool = False) -> Traffic:
+def served(*blocks: list[Accesses], lines: int = 2, warm: L2Start = False) -> Traffic:
     """One block a SM, no L1, an L2 of one partition, one set of `lines` lines, no requests that merge."""
     gpu = replace(GPU, l2=replace(GPU.l2, size_bytes=128 * lines, ways=lines, partitions=1, merged_requests=1))
     return serve(PROGRAM, launch((len(blocks), 1, 1)), warp_trace(3, dict(enumerate(blocks))), gpu, 0, 1, warm)
@@ -139,3 +142,17 @@ def test_warm_writes_back_what_the_launch_before_left_dirty() -> None:
     kept = [[(LOAD, line(1)), (LOAD, line(2)), (STORE, line(0))]]
     assert served(kept).counters["dram__sectors_write.sum"] == 0
     assert served(kept, warm=True).counters["dram__sectors_write.sum"] == 4
+
+
+def test_a_launch_finds_in_l2_what_another_left() -> None:
+    """The first launch writes line 0 and reads 1. The second finds 0; reading 2 replaces 1, and reading 1 replaces 0,
+    which is dirty since the first launch."""
+    left = served([[(STORE, line(0)), (LOAD, line(1))]]).l2_after
+    assert left is not None
+    for _ in range(2):  # what was left is not changed by the launch that begins with it
+        traffic = served([[(LOAD, line(0)), (LOAD, line(2)), (LOAD, line(1))]], warm=left)
+        assert traffic.cost.dram_sectors.tolist() == [0, 4, 4]
+        assert not traffic.cost.in_flight.any()
+        assert traffic.counters["dram__sectors_write.sum"] == 4
+    with pytest.raises(GemmsimError, match="another size"):
+        served([[(LOAD, line(0))]], lines=3, warm=left)

@@ -9,13 +9,12 @@ from trace_builder import Accesses, Lanes, launch, program, warp_trace
 
 from gemmsim.gpu import load_gpu
 from gemmsim.memory.caches.merging import merged_share
-from gemmsim.memory.grid.block_steps import BlockSteps
 from gemmsim.memory.grid.placement import place
 from gemmsim.memory.serve import serve
 
 H200 = load_gpu("h200")
 # Instruction 0 reads the same for all blocks of a row of the grid (A), 1 for all of a column (B), 2 for no two (C).
-STEPS = BlockSteps(np.array([[0, 128, 128], [4096, 0, 4096], [0, 0, 0]]), (True, True, True))
+STEPS = np.array([[0, 128, 128], [4096, 0, 4096]])  # bytes for a block further along x and along y
 LOAD, STORE = range(2)
 
 
@@ -24,8 +23,11 @@ def sm(*gpcs: int):  # type: ignore[no-untyped-def]
 
 
 def share(grid: tuple[int, int], gpcs: tuple[int, ...], resident: int = 1, requests: int = 4) -> list[float]:
-    placed = place(grid[0] * grid[1], sm(*gpcs), resident)
-    return merged_share(launch((*grid, 1)), STEPS, placed, resident, requests).tolist()
+    blocks = grid[0] * grid[1]
+    placed = place(blocks, sm(*gpcs), resident)
+    number = np.arange(min(blocks, sum(gpcs) * resident))
+    places = np.stack([number % grid[0], number // grid[0]], axis=1) @ STEPS
+    return merged_share(places, placed, resident, requests).tolist()
 
 
 def test_four_of_a_gpc_are_one() -> None:
@@ -50,11 +52,8 @@ def test_several_blocks_of_an_sm_keep_it_out_of_step() -> None:
     assert share((8, 1), (4, 4), resident=2)[0] == 0.75  # there is one an SM
 
 
-def test_nothing_is_known() -> None:
-    placed = place(8, sm(4, 4), 1)
-    unknown = replace(STEPS, known=(True, False, True))
-    assert not merged_share(launch((4, 2, 1)), unknown, placed, 1, 4).any()
-    assert not merged_share(launch((4, 2, 1)), STEPS, placed, 1, 1).any()
+def test_without_merging_nothing_merges() -> None:
+    assert share((4, 2), (4, 4), requests=1) == [0, 0, 0]
 
 
 def test_counters() -> None:

@@ -18,13 +18,13 @@ from gemmsim.memory.serve import serve
 from gemmsim.memory.types import Traffic
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.provenance import Provenance
-from gemmsim.trace.types import Argument, Launch, WarpTrace
+from gemmsim.trace.types import Argument, Launch, Relation, WarpTrace
 
 GPU = load_gpu("h200")
 LOAD_A, LOAD_B, STORE_C = range(3)
 GEMM = program("LDG.E", "LDG.E", "STG.E")
 A, B, C = 1 << 20, 2 << 20, 3 << 20
-SAMPLE = {(1, 1): 128.0, (2, 1): 0.0, (1, 2): 0.0}  # (x, y) -> weight
+SAMPLE = (1, 1)  # the block that is executed, as (x, y)
 
 
 def gemm_block(n: int, x: int, y: int) -> list[Accesses]:
@@ -42,13 +42,23 @@ def gemm_block(n: int, x: int, y: int) -> list[Accesses]:
 
 
 @cache
-def gemm_trace(n: int, blocks: tuple[tuple[int, int], ...], weight: tuple[float, ...]) -> WarpTrace:
-    return warp_trace(3, {x + n // 32 * y: gemm_block(n, x, y) for x, y in blocks}, weight)
+def gemm_trace(n: int, only: tuple[int, int] | None) -> WarpTrace:
+    """All blocks, or only one, with what is known of the others from it."""
+    gx, gy = n // 32, n // 4
+    if only is None:
+        return warp_trace(3, {x + gx * y: gemm_block(n, x, y) for y in range(gy) for x in range(gx)})
+    trace = warp_trace(3, {only[0] + gx * only[1]: gemm_block(n, *only)}, [float(gx * gy)])
+    right, down = np.arange(gx * gy) % gx - only[0], np.arange(gx * gy) // gx - only[1]
+    rows, columns = 4 * n * 4 * down, 4 * 32 * right  # bytes
+    moves = np.stack([0 * rows, rows, columns, rows + columns])  # for A, B and C
+    threads = gx * gy * trace.threads_executed[0]
+    relation = Relation(np.zeros(gx * gy, np.int64), trace.record_pc + 1, moves, threads, False)
+    return replace(trace, relation=relation)
 
 
 def gemm(
     n: int,
-    only: dict[tuple[int, int], float] | None = None,
+    only: tuple[int, int] | None = None,
     l2_bytes: int = 1 << 20,
     sms: int = 3,
     warm: bool = False,
@@ -56,10 +66,8 @@ def gemm(
     resident: int = 2,
     partitions: int = 1,
 ) -> Traffic:
-    """An n x n GEMM on a small GPU, all blocks or those (x, y) with their weights."""
-    grid = (n // 32, n // 4, 1)
-    chosen = only or {(x, y): 1.0 for y in range(grid[1]) for x in range(grid[0])}
-    trace = gemm_trace(n, tuple(chosen), tuple(chosen.values()))
+    """An n x n GEMM on a small GPU, all blocks or only the one at (x, y)."""
+    grid, trace = (n // 32, n // 4, 1), gemm_trace(n, only)
     gpu = replace(GPU, sm=replace(GPU.sm, count=sms), l2=replace(GPU.l2, size_bytes=l2_bytes, partitions=partitions))
     arguments = tuple(Argument("f32", (n, n), None) for _ in range(3))
     return serve(GEMM, Launch(grid, (32, 4, 1), arguments), trace, gpu, l1_bytes, resident, warm)
@@ -143,7 +151,7 @@ class TestWhole:
 
 
 class TestSampled:
-    """n = 128: 4 x 32 blocks. One stands for all; its neighbours only show where the others access memory."""
+    """n = 128: 4 x 32 blocks. One is executed, and what the others do is known from it."""
 
     def test_counted_exactly(self) -> None:
         whole, sampled = gemm(128), gemm(128, SAMPLE)
@@ -187,18 +195,18 @@ class TestSampled:
         assert sampled[name] == a  # the sample stands for waves that come later than the first
 
     def test_record_costs_follow_the_estimate(self) -> None:
-        sampled = gemm(128, {(1, 1): 126.0, (2, 1): 1.0, (1, 2): 1.0}, l1_bytes=4096)
+        sampled = gemm(128, SAMPLE, l1_bytes=4096)
         reads = sum(row.l2_sectors for row in sampled.instructions if row.op == "ld")
         share = sampled.counters["dram__sectors_read.sum"] / reads
         executed = sampled.cost
         assert (executed.dram_sectors <= 2 * executed.l2_sectors).all()  # two sectors are fetched at once
-        loads = executed.l2_sectors.sum() - 3 * 4 * 4  # less the stores of three blocks of four warps
+        loads = executed.l2_sectors.sum() - 4 * 4  # less the stores of four warps
         assert executed.dram_sectors.sum() == pytest.approx(share * loads, rel=0.05)
 
     def test_where_one_wave_has_all_blocks_they_wait_together(self) -> None:
         """128 blocks: on 132 SMs loads that miss L1 wait for DRAM, their own fetch or another block's. On 3 SMs
         most of what a later wave reads is in L2 from an earlier one, and only the rest is waited for."""
-        stores = 3 * 4  # of three executed blocks of four warps; nothing waits for those
+        stores = 4  # of four warps; nothing waits for those
         one_wave, many = (gemm(128, SAMPLE, sms=sms, l1_bytes=4096).cost for sms in (132, 3))
         loads = (one_wave.l2_sectors > 0).sum() - stores
         waiting = one_wave.in_flight.sum() + (one_wave.dram_sectors > 0).sum()
@@ -223,26 +231,19 @@ class TestSampled:
         whole, sampled = (gemm(128, only, l2_bytes, warm=True, l1_bytes=4096).counters[name] for only in (None, SAMPLE))
         assert sampled == pytest.approx(whole, abs=0.15 * gemm(128, None, l2_bytes, l1_bytes=4096).counters[name])
 
-    def test_warm_bound(self) -> None:
-        """Where other blocks are unknown: no reads where the arrays, 192 KB, fit in L2; else as in a cold launch."""
-        unknown = {(1, 1): 128.0}
-        reads = [
-            gemm(128, unknown, l2_kib << 10, warm=True).counters["dram__sectors_read.sum"] for l2_kib in (191, 192)
-        ]
-        assert reads == [3 * 128 * 128 * 4 / 32, 0]
-
-    def test_a_bound_where_the_other_blocks_are_unknown(self) -> None:
-        sampled = gemm(128, {(1, 1): 128.0})
-        assert any("too few" in note for note in sampled.notes)
-        assert sampled.counters["dram__sectors_read.sum"] == 3 * 128 * 128 * 4 / 32  # the arrays
-
-    def test_a_step_that_is_not_constant_is_no_step(self) -> None:
-        """Block 1 reads lines in the other order: nothing is known of blocks 2 and 3."""
-        here = [[(LOAD_A, [128 * i] * 32) for i in range(4)]]
-        there = [[(LOAD_A, [1024 - 128 * i] * 32) for i in range(4)]]
-        trace = warp_trace(3, {0: here, 1: there}, [2.0, 2.0])
-        traffic = serve(GEMM, launch((4, 1, 1)), trace, GPU, 65536, 1)
-        assert any("unknown" in note for note in traffic.notes)
+    def test_a_bound_where_addresses_lie_too_far_apart(self) -> None:
+        """The blocks of a row are 2^50 bytes apart: DRAM reads the arrays, 192 KB, unless a launch before has left
+        them in L2, and the report says that this is a bound."""
+        trace = gemm_trace(128, SAMPLE)
+        assert trace.relation is not None
+        far = np.where(np.arange(128) % 4 == 0, 0, 1 << 50)
+        far = replace(trace, relation=replace(trace.relation, offset_bytes=trace.relation.offset_bytes + far))
+        arguments = tuple(Argument("f32", (128, 128), None) for _ in range(3))
+        for l2_kib, warm, read in ((192, False, 6144), (191, True, 6144), (192, True, 0)):
+            gpu = replace(GPU, l2=replace(GPU.l2, size_bytes=l2_kib << 10, partitions=1))
+            traffic = serve(GEMM, Launch((4, 32, 1), (32, 4, 1), arguments), far, gpu, 64 << 10, 2, warm)
+            assert traffic.counters["dram__sectors_read.sum"] == read
+            assert any("too few" in note for note in traffic.notes)
 
 
 def test_rounding_keeps_sums_and_whole_numbers() -> None:
@@ -261,6 +262,7 @@ def loads_by(pc: list[int], base_sector: list[int], shape: list[int], start: lis
         shape=np.array(shape, np.int32),
         operation=np.full(count, READ, np.uint8),
         pc=np.array(pc, np.int32),
+        mover=np.zeros(count, np.int32),
         start=np.array(start),
         warps_per_block=2,
     )
@@ -275,7 +277,8 @@ def test_a_tile_comes_from_dram_as_a_whole_or_not_at_all() -> None:
     assert (found[:, 0] == found[:, 1]).all()  # the warps of a block alike
     assert found[0, 0].tolist() == [0, 4, 4, 0, 0]  # a quarter of four tiles: one
     assert found[1, 0].tolist() == [0, 4, 4, 0, 0]
-    assert assign_to_tiles(np.zeros(0, np.int64), share, requests.first_blocks(0)).tolist() == []
+    none = loads_by([], [], [], [0, 0, 0])
+    assert assign_to_tiles(np.zeros(0, np.int64), share, none).tolist() == []
 
 
 def test_what_an_access_brings_where_64_bytes_are_fetched() -> None:
@@ -287,21 +290,3 @@ def test_what_an_access_brings_where_64_bytes_are_fetched() -> None:
     # pairs: 0-1, 2-3, the line's two; 100-101, 102-103, 104-105
     assert sectors_new_to_block(asked, requests, patterns, 2).tolist() == [2, 0, 2, 4, 2, 2, 0, 2]
     assert sectors_new_to_block(asked, requests, patterns, 1).tolist() == asked.tolist()
-
-
-def test_blocks_that_stand_for_none_cost_nothing() -> None:
-    """One more of them at the end of a sample changes nothing, and its accesses have no costs."""
-    blocks, weight = tuple(SAMPLE), tuple(SAMPLE.values())
-    n = 128
-    once, twice = (
-        serve(GEMM, launch((n // 32, n // 4, 1), 128), gemm_trace(n, b, w), GPU, 64 << 10, 2)
-        for b, w in ((blocks, weight), ((*blocks, (0, 3)), (*weight, 0.0)))
-    )
-    assert once.counters == twice.counters and once.instructions == twice.instructions
-    trace = gemm_trace(n, (*blocks, (0, 3)), (*weight, 0.0))
-    counted = int(trace.record_start[trace.warps_per_block])  # those of the first block, which stands for all
-    for name in ("wavefronts", "tag_cycles", "l2_sectors", "dram_sectors", "in_flight"):
-        column = getattr(twice.cost, name)
-        assert len(column) == len(trace.record_pc) and not column[counted:].any()
-        assert (column[:counted] == getattr(once.cost, name)[:counted]).all()
-    assert twice.cost.wavefronts[:counted].all()

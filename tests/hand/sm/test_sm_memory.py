@@ -80,6 +80,26 @@ def test_load_to_use_latency(mnemonic, wavefronts, latency):
     assert issues(code, cost=RecordCycles(wavefronts, 0, 0, 0)).cycles(0)[1] == 1 + latency
 
 
+@pytest.mark.parametrize(
+    ("mnemonic", "cost", "latency"),
+    [("LD.E", RecordCycles(1, 0, 0, 0), 24), ("LD.E", RecordCycles(1, 1, 0, 0), 32),
+     ("LD.E.128", RecordCycles(4, 0, 0, 0), 24 + 6), ("LD.E.128", RecordCycles(4, 1, 0, 0), 38)],
+)  # fmt: skip
+def test_a_generic_load_takes_the_time_of_the_memory_that_it_reaches(mnemonic, cost, latency):
+    code = program(ins(mnemonic, 1, write=0), ins("FFMA", 1, wait=1), EXIT)
+    assert issues(code, cost=cost).cycles(0)[1] == 1 + latency
+
+
+def test_generic_accesses_of_shared_memory_pass_like_shared_ones():
+    """Loads and stores one after the other, of four warps: the same cycles as with LDS and STS."""
+
+    def cycles(load_name, store_name):
+        code = program(*[ins(load_name, 1, write=0, read=1), ins(store_name, 1, read=2, wait=1)] * 6, EXIT)
+        return simulate(code, 4, cost=RecordCycles(2, 0, 0, 0)).cycles
+
+    assert cycles("LD.E", "ST.E") == cycles("LDS", "STS")
+
+
 # Huerta et al., MICRO'25, table 1 (Ampere, a request every 2 cycles to the shared stages): issue cycles of the sixth to
 # eighth memory instruction of each active sub-partition, whose first five issue in cycles 2 to 6.
 TABLE_1 = {

@@ -255,7 +255,10 @@ def test_kernels_with_tensor_instructions_run_at_the_clock_for_them(mnemonic, cl
     [
         ("HMMA.16816.F32", 1.0, 24.0), ("HMMA.1688.F32", 0.5, 16.0), ("HMMA.1688.F32.TF32", 1.0, 24.0),
         ("HMMA.1684.F32.TF32", 0.5, 16.0), ("IMMA.16832.S8.S8", 1.25, 25.0), ("IMMA.16816.S8.S8", 0.625, 16.0),
-        ("DMMA.884", 2.0, 26.0),
+        ("DMMA.884", 2.0, 26.0), ("HMMA.16816.F16", 0.75, 24.0), ("QMMA.16832.F16.E4M3.E4M3", 0.75, 24.0),
+        ("HMMA.SP.16832.F32", 1.0, 24.0), ("HMMA.SP.16816.F32.BF16", 0.5, 16.0), ("HMMA.SP.16816.F32.TF32", 1.0, 24.0),
+        ("IMMA.16864.S4.S4", 1.25, 25.0), ("IMMA.16832.U4.U4", 0.625, 16.0), ("IMMA.SP.16864.S8.S8", 1.25, 25.0),
+        ("BMMA.168256.AND.POPC", 1.25, 25.0), ("BMMA.168128.AND.POPC", 0.625, 16.0),
     ],
 )  # fmt: skip
 def test_tensor_instructions_by_their_shape(name, slots, latency):
@@ -263,7 +266,7 @@ def test_tensor_instructions_by_their_shape(name, slots, latency):
     opcode, *modifiers = name.split(".")
     mma = replace(
         GPU.mma, half_work_share=0.5, half_work_latency_cycles=16.0, imma_interval_cycles=10.0,
-        imma_latency_cycles=25.0, dmma_interval_cycles=16.0, dmma_latency_cycles=26.0,
+        imma_latency_cycles=25.0, dmma_interval_cycles=16.0, dmma_latency_cycles=26.0, half_accumulator_share=0.75,
     )  # fmt: skip
     gpu = replace(GPU, mma=mma, pipes=GPU.pipes | {"tensor": pipe("tensor", 8, 24)})
     assert pipe_slots(opcode, modifiers, gpu) == slots

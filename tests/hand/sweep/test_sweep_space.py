@@ -155,6 +155,7 @@ def test_expressions_refused(text: str, message: str) -> None:
 
 def test_templates() -> None:
     assert fill("sgemm<{bm},{n // bm}>", NAMES) == "sgemm<64,4>"
+    assert fill("{{i32={bm}, {{f32[{n // bm},{bm}]}}}}", NAMES) == "{i32=64, {f32[4,64]}}"
 
 
 def test_keys_hold_the_request_the_gpu_and_the_model(monkeypatch: pytest.MonkeyPatch) -> None:

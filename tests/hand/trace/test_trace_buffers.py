@@ -5,9 +5,12 @@ from __future__ import annotations
 from itertools import chain
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gemmsim.support.errors import GemmsimError
+from gemmsim.trace import words
 from gemmsim.trace.engine import trace_buffers
 
 
@@ -40,3 +43,18 @@ def test_what_is_in_order_is_not_copied() -> None:
     assert np.shares_memory(one_by_one.sorted(items), items)
     in_turn = trace_buffers._ByWarp(np.array([0, 1, 0], np.int32), np.array([0, 2, 5]), 8, 2)
     assert in_turn.sorted(items).tolist() == [0, 1, 5, 6, 7, 2, 3, 4]
+
+
+def test_a_trace_that_memory_cannot_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Room for twice as many records is needed, 48 bytes each besides the buffers' own."""
+    buffers = trace_buffers.Buffers(1, 1, 100)
+    records = len(buffers.record_pc)
+    buffers.counters[words.RECORDS] = records
+    monkeypatch.setattr(trace_buffers, "free_memory_bytes", lambda: 96 * records - 1)
+    with pytest.raises(GemmsimError, match="more than 4,194,304 times, and the 0 GiB that are free"):
+        buffers.grow()
+    assert len(buffers.record_pc) == records
+    for enough in (96 * records, None):  # None: the system does not say
+        monkeypatch.setattr(trace_buffers, "free_memory_bytes", lambda enough=enough: enough)
+        buffers.grow()
+    assert len(buffers.record_pc) == 2 * records

@@ -1,0 +1,112 @@
+"""Divides the blocks of a grid into classes of blocks that do the same at other addresses (`trace.differences`).
+
+Nothing is assumed about how a kernel maps blocks to its work: one block of each class, its leader, is executed, and
+what the others of the class do is known from it.
+
+Where an atomic instruction returns what it found, a block may depend on those before it (the last block of a tile to
+arrive collects the sums of all). Then columns are compared: a column is the blocks of one place in x and y, all along
+z, which run in order. That is right if each column has words of its own for its atomics, which is checked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from gemmsim.trace import words
+from gemmsim.trace.differences.leader import BlockClass, relate
+from gemmsim.trace.execute import Executor
+from gemmsim.trace.stopped import Stopped
+from gemmsim.trace.types import Launch, Relation, WarpTrace
+
+# Warp instructions that the leaders of all classes may execute together; it takes about ten seconds.
+_MOST_INSTRUCTIONS = 120_000_000
+_GIVEN_UP = (words.UNRELATED, words.STALE, words.BUDGET)
+_FEW_CLASSES, _MOST_CLASSES = 4, 256  # so few classes may execute more, since nothing less would do
+
+
+def classes_of(executor: Executor) -> tuple[BlockClass, ...] | None:
+    """Return the classes of all blocks, or None where they are too many, or where a block depends on others."""
+    launch = executor.launch
+    left, found, instructions = np.arange(launch.blocks), [], 0
+    leader = middle(launch.grid)
+    while len(left):
+        try:
+            found.append(relate(executor, leader, left))
+        except Stopped as stopped:
+            if stopped.status in _GIVEN_UP:
+                return None
+            raise
+        left = np.setdiff1d(left, found[-1].members, assume_unique=True)
+        instructions += int(found[-1].executed.sum())
+        if len(left):
+            leader = int(left[len(left) // 2])
+            if _too_many(len(found), instructions):
+                return None
+    return tuple(found)
+
+
+def column_classes_of(executor: Executor) -> tuple[BlockClass, ...] | None:
+    """Return the classes of all blocks as `classes_of` does, where the blocks of a column depend on one another.
+
+    A column that stands for others does so at each place along z: its blocks lead classes with the same columns.
+    """
+    gx, gy, gz = executor.launch.grid
+    left, found, instructions = np.arange(gx * gy), [], 0
+    leader = middle((gx, gy, 1))
+    while len(left):
+        columns = left
+        try:
+            for _ in range(
+                2
+            ):  # all places along z must have the same columns: what is dropped at one leaves the others
+                level: list[BlockClass] = []
+                for z in range(gz):
+                    level.append(relate(executor, leader + gx * gy * z, columns + gx * gy * z, z))
+                    columns = level[-1].members - gx * gy * z
+        except Stopped as stopped:
+            if stopped.status in _GIVEN_UP:
+                return None
+            raise
+        if any(len(c.members) != len(columns) for c in level):
+            return None
+        found += level
+        left = np.setdiff1d(left, columns, assume_unique=True)
+        instructions += sum(int(c.executed.sum()) for c in level)
+        if len(left):
+            leader = int(left[len(left) // 2])
+            if _too_many(len(found), instructions):
+                return None
+    return tuple(found)
+
+
+def _too_many(classes: int, instructions: int) -> bool:
+    """Whether so many classes have been found, whose leaders execute so many warp instructions, that it is given up."""
+    return classes >= _MOST_CLASSES or (classes > _FEW_CLASSES and instructions > _MOST_INSTRUCTIONS)
+
+
+def middle(grid: tuple[int, int, int]) -> int:
+    """Return a block that is at no edge of the grid, along each axis where there is such a place."""
+    x, y, z = (min(1, n - 1) for n in grid)
+    return x + grid[0] * (y + grid[1] * z)
+
+
+def with_relation(trace: WarpTrace, launch: Launch, classes: tuple[BlockClass, ...]) -> WarpTrace:
+    """Return the trace of the leaders of `classes` with the relation of all blocks to them."""
+    by_leader = {c.leader: c for c in classes}
+    ordered = [by_leader[block] for block in trace.blocks.tolist()]
+    like = np.zeros(launch.blocks, np.int64)
+    offset_bytes = np.zeros((max(len(c.offset_bytes) for c in ordered), launch.blocks), np.int64)
+    for number, c in enumerate(ordered):
+        like[c.members] = number
+        offset_bytes[: len(c.offset_bytes), c.members] = c.offset_bytes
+    movers = np.concatenate([c.record_mover for c in ordered])
+    assert len(movers) == len(trace.record_pc), "a leader and its execution have different records"
+    threads = sum((c.threads for c in ordered), np.zeros(trace.executed.shape[1], np.int64))
+    return replace(trace, relation=Relation(like, movers, offset_bytes, threads, any(c.data_decides for c in ordered)))
+
+
+def leaders_of(classes: tuple[BlockClass, ...]) -> dict[int, float]:
+    """Return {leader: how many blocks its class has}."""
+    return {c.leader: float(len(c.members)) for c in classes}

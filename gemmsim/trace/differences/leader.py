@@ -1,0 +1,280 @@
+"""Runs one block, the leader, and finds the blocks that do the same at other addresses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.support.warp import WARP_LANES
+from gemmsim.trace import micro
+from gemmsim.trace import words as executor_words
+from gemmsim.trace.differences.rules import rules_of
+from gemmsim.trace.engine.differences import words
+from gemmsim.trace.engine.variants import executor_for
+from gemmsim.trace.launch_data.device_memory import FIRST_ADDRESS
+from gemmsim.trace.lower.context import CONTROL_NUMBER
+from gemmsim.trace.stopped import Stopped
+from gemmsim.trace.types import Sketch, active_lanes
+
+if TYPE_CHECKING:
+    from gemmsim.trace.execute import Executor
+
+_VECTOR_BYTES = 1 << 28  # for all vectors; only those in use take this machine's memory
+_MOST_VECTORS = 1 << 16
+_MEMO_SLOTS, _CONTENT_SLOTS = 1 << 20, 1 << 18
+# What a GEMM computes from its data differs by block, too. Far fewer are needed for what leads to an address.
+_MOST_EVALUATIONS, _MOST_LOADS, _MOST_OF_DATA = 20_000, 512, 4_000
+_FAR = 1 << 40  # more than any word
+_AXES = ("X", "Y", "Z")
+
+
+@dataclass(frozen=True)
+class BlockClass:
+    """Blocks that execute the same instructions as their leader, with the same access shapes at other addresses.
+
+    leader        linear id of the block that was executed
+    members       int64 [members] linear ids, ascending, the leader's among them
+    record_mover  int32 [records] row of `offset_bytes` that moves the address of each record of the leader; the records
+                  are in the order of `WarpTrace`, and row 0 moves nothing
+    offset_bytes  int64 [movers, members] bytes from an address of the leader to that of each member
+    threads       int64 [instructions] thread-level executions of all members together
+    executed      int64 [instructions] warp-level executions of the leader, and so of each member
+    data_decides  whether the content of arrays decides which threads execute some instruction, so that `threads` holds
+                  only if the members' data do so as the leader's
+    """
+
+    leader: int
+    members: NDArray[np.int64]
+    record_mover: NDArray[np.int32]
+    offset_bytes: NDArray[np.int64]
+    threads: NDArray[np.int64]
+    executed: NDArray[np.int64]
+    data_decides: bool
+
+
+class Tables:
+    """Holds the tables of `gemmsim.trace.differences` for one leader and the blocks that it is compared with.
+
+    executor  runs the leader
+    blocks    int64 [blocks] linear ids; the first one is the leader's
+    """
+
+    def __init__(self, executor: Executor, blocks: NDArray[np.int64]) -> None:
+        padded = -(-len(blocks) // WARP_LANES) * WARP_LANES
+        capacity = min(_MOST_VECTORS, _VECTOR_BYTES // (4 * padded))
+        self.blocks = blocks
+        self.vectors = np.empty((max(capacity, 8), padded), np.int32)
+        self.lowest, self.highest = np.zeros((2, len(self.vectors)), np.int64)
+        self._data = np.zeros(len(self.vectors), np.uint8)
+        self._bits = np.zeros(len(self.vectors), np.uint32)
+        self._same, self._aligned = np.zeros((2, len(self.vectors)), np.uint8)
+        self.excluded = np.zeros(padded, np.uint8)
+        self.threads = np.zeros((words.MAX_THREAD_ROWS, 4), np.int64)
+        self.shadow = np.zeros_like(executor.state.registers).view(np.int32)
+        self._shared = np.zeros_like(executor.state.shared)
+        self._local = np.zeros_like(executor.state.local)
+        self._content = np.full(_CONTENT_SLOTS, -1, np.int32)
+        self._keys = np.zeros(_MEMO_SLOTS, np.uint64)
+        self._values = np.zeros((_MEMO_SLOTS, words.RESULTS), np.int32)
+        self._scratch = np.zeros(executor.state.registers.shape[1], np.uint32)
+        self._saved = np.zeros((words.RESULTS, WARP_LANES), np.uint32)
+        self._outcome = np.zeros((words.RESULTS, padded), np.uint32)
+        self._rules = rules_of(executor.micro)
+        self.own = np.zeros(words.OWN_WORDS, np.int64)
+        self.vectors[0], self._same[0] = 0, 1
+        self.vectors[words.UNKNOWN], self.vectors[words.UNKNOWN, 0] = 1, 0
+        self.lowest[words.UNKNOWN], self.highest[words.UNKNOWN] = -_FAR, _FAR
+        self._bits[words.UNKNOWN] = 0xFFFFFFFF
+        self.own[words.USED] = words.UNKNOWN + 1
+        self.own[words.EVALUATIONS_LEFT], self.own[words.LOADS_LEFT] = _MOST_EVALUATIONS, _MOST_LOADS
+        self.own[words.DATA_LEFT] = _MOST_OF_DATA
+        self._fill(executor)
+        self._start(executor)
+
+    def _fill(self, executor: Executor) -> None:
+        arrays: dict[int, NDArray] = {
+            words.VECTORS_AT: self.vectors,
+            words.LOWEST_AT: self.lowest,
+            words.HIGHEST_AT: self.highest,
+            words.BITS_AT: self._bits,
+            words.DATA_AT: self._data,
+            words.CONTENT_AT: self._content,
+            words.MEMO_KEYS_AT: self._keys,
+            words.MEMO_VALUES_AT: self._values,
+            words.SAME_AT: self._same,
+            words.ALIGNED_AT: self._aligned,
+            words.EXCLUDED_AT: self.excluded,
+            words.RULES_AT: self._rules,
+            words.SCRATCH_AT: self._scratch,
+            words.SAVED_AT: self._saved,
+            words.OUTCOME_AT: self._outcome,
+            words.SHARED_AT: self._shared,
+            words.LOCAL_AT: self._local,
+            words.THREADS_AT: self.threads,
+        }
+        numbers = {
+            words.BLOCKS: self.vectors.shape[1],
+            words.CAPACITY: len(self.vectors),
+            words.CONTENT_SLOTS: _CONTENT_SLOTS,
+            words.MEMO_SLOTS: _MEMO_SLOTS,
+            words.SHADOW_OFFSET: self.shadow.ctypes.data - executor.state.registers.ctypes.data,
+        }
+        for slot, array in arrays.items():
+            self.own[slot] = array.ctypes.data
+        for slot, number in numbers.items():
+            self.own[slot] = number
+
+    def _start(self, executor: Executor) -> None:
+        """Make the vectors of SR_CTAID, the only registers in which blocks differ when they start."""
+        gx, gy, _ = executor.launch.grid
+        rows = self.shadow.reshape(len(self.shadow), -1, WARP_LANES)
+        places = (self.blocks % gx, self.blocks // gx % gy, self.blocks // (gx * gy))
+        for axis, place in zip(_AXES, places, strict=True):
+            row, used = executor.micro.specials.get(f"SR_CTAID.{axis}"), int(self.own[words.USED])
+            if row is None or not (place != place[0]).any():
+                continue
+            self.vectors[used] = 0
+            self.vectors[used, : len(place)] = place - place[0]
+            self.lowest[used], self.highest[used] = self.vectors[used].min(), self.vectors[used].max()
+            self._bits[used] = np.bitwise_or.reduce(self.vectors[used].view(np.uint32))
+            self.own[words.USED] = used + 1
+            rows[:, row] = used
+
+
+def relate(executor: Executor, leader: int, others: NDArray[np.int64], place: int | None = None) -> BlockClass:
+    """Run the block `leader`, and find which of `others` (linear ids) are in its class.
+
+    place  None for a block that depends on no other one. Else the leader's place in its column of blocks, whose earlier
+           blocks were leaders just before; `others` have the same place in theirs. What an atomic finds in global
+           memory is then taken to be the same in all columns. That is so if each column has words of its own, with
+           the same initial content, which is checked.
+
+    Raises `execute.Stopped` with the status UNRELATED where the differences between blocks cannot be followed, and with
+    another status where the leader cannot be executed.
+    """
+    tables = Tables(executor, np.concatenate([[leader], others[others != leader]]))
+    tables.own[words.IN_COLUMNS] = place is not None
+    sketch = _run(executor, leader, tables.own, not place)
+    found = executor.buffers.record_mover[: len(sketch.record_pc)]
+    member = tables.excluded[: len(tables.blocks)] == 0
+    numbers, movers = np.unique(np.concatenate([[0], found]), return_inverse=True)
+    movers = movers.reshape(-1)[1:]
+    offset_bytes = tables.vectors[numbers, : len(tables.blocks)].astype(np.int64)
+    member &= _inside(executor, sketch, movers, offset_bytes)
+    movers, offset_bytes = _with_stacks(executor, sketch, movers, offset_bytes, tables.blocks)
+    if place is not None and not _own_words(executor, sketch, movers, offset_bytes[:, member]):
+        raise Stopped("columns of blocks share words for atomics", executor_words.UNRELATED, leader)
+    threads = sketch.threads_executed[0] * int(member.sum())
+    for row in tables.threads[: int(tables.own[words.THREADS_USED])].tolist():
+        change = int(tables.vectors[row[words.THREAD_VECTOR], : len(member)][member].sum(dtype=np.int64))
+        sign = 1 if row[words.THREAD_INVERTED] else -1
+        threads[row[words.THREAD_INSTRUCTION]] += sign * row[words.THREAD_COUNT] * change
+    order = np.argsort(tables.blocks[member])
+    return BlockClass(
+        leader,
+        tables.blocks[member][order],
+        executor.buffers.by_warp(movers, executor.launch.warps_per_block).astype(np.int32),
+        offset_bytes[:, member][:, order],
+        threads,
+        sketch.executed[0],
+        bool(tables.own[words.DATA_DECIDES]),
+    )
+
+
+def _run(executor: Executor, leader: int, tables: NDArray[np.int64], fresh: bool) -> Sketch:
+    """Execute the trace slice of the leader with the variant of the executor that follows differences."""
+    if executor.trace_slice is None:
+        raise Stopped("the program cannot be sliced", executor_words.UNRELATED, leader)
+    usual = executor.run_block, executor.residents
+    executor.run_block, executor.residents = executor_for(executor.across_lanes, relating=True), None
+    executor.context[executor_words.DIFFERENCES_AT] = tables.ctypes.data
+    for slot, address in executor.state.addresses().items():  # blocks that ran interleaved had states of their own
+        executor.context[slot] = address
+    try:
+        return executor.sketch(executor.trace_slice, [leader], fresh)
+    finally:
+        executor.run_block, executor.residents = usual
+
+
+def _with_stacks(
+    executor: Executor,
+    sketch: Sketch,
+    movers: NDArray[np.int64],
+    offset_bytes: NDArray[np.int64],
+    blocks: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return `movers` and `offset_bytes` with a row for local memory, where each block has stacks of its own."""
+    base = sketch.record_base
+    local = (base >= executor_words.LOCAL_BASE) & (base < FIRST_ADDRESS)
+    if not local.any():
+        return movers, offset_bytes
+    slots = blocks % executor.local_slots
+    moved = (slots - slots[0]) * executor.state.local.size * 4
+    return np.where(local, len(offset_bytes), movers), np.concatenate([offset_bytes, moved[None]])
+
+
+def _inside(
+    executor: Executor, sketch: Sketch, movers: NDArray[np.int64], offset_bytes: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return for each block whether all of its global accesses are inside the same arrays as the leader's.
+
+    movers        int64 [records] row of `offset_bytes` that moves each record's address
+    offset_bytes  int64 [movers, blocks]
+
+    A block that leaves the arrays becomes a leader, and its execution then says what is wrong.
+    """
+    memory, patterns = executor.memory, sketch.patterns
+    active, top = active_lanes(patterns.active_mask), np.iinfo(np.int64).max
+    low = np.where(active, patterns.offsets_bytes, top).min(axis=1, initial=top)
+    high = np.where(active, patterns.offsets_bytes, 0).max(axis=1, initial=0)
+    chosen = np.flatnonzero(movers)
+    pattern, base = sketch.record_pattern[chosen], sketch.record_base[chosen].astype(np.int64)
+    first = base + low[pattern]
+    last = (
+        base
+        + high[pattern]
+        + access_bytes(executor.micro.code, len(executor.program.instructions))[sketch.record_pc[chosen]]
+    )
+    starts = memory.starts.astype(np.int64)
+    array = np.searchsorted(starts, first, side="right") - 1
+    inside = np.ones(offset_bytes.shape[1], np.bool_)
+    for mover, where in np.unique(np.stack([movers[chosen], array]), axis=1).T.tolist():
+        here = (movers[chosen] == mover) & (array == where)
+        moved = offset_bytes[mover]
+        inside &= first[here].min() + moved >= starts[where]
+        inside &= last[here].max() + moved <= starts[where] + int(memory.sizes[where])
+    return inside
+
+
+def _own_words(executor: Executor, sketch: Sketch, movers: NDArray[np.int64], offset_bytes: NDArray[np.int64]) -> bool:
+    """Whether each block updates words of its own with the atomics whose old value it uses, with equal initial content.
+
+    movers, offset_bytes  as in `_inside`, but of the members of the leader's class only
+    """
+    code = executor.trace_slice
+    assert code is not None
+    atomic = (code[:, micro.OP] == CONTROL_NUMBER["access"]) & (code[:, micro.ACCESS] & micro.UNMOVED_BIT == 0)
+    atomic &= code[:, micro.ACCESS] >> micro.KIND_SHIFT == micro.ATOMIC
+    atomic &= code[:, micro.ACCESS] >> micro.SPACE_SHIFT & micro.SPACE_MASK != micro.SHARED
+    for n in np.flatnonzero(np.isin(sketch.record_pc, np.unique(code[atomic, micro.INSTRUCTION]))).tolist():
+        moved = offset_bytes[movers[n]]
+        if len(np.unique(moved)) != len(moved):
+            return False
+        lanes = active_lanes(sketch.patterns.active_mask[sketch.record_pattern[n]])
+        offsets = sketch.patterns.offsets_bytes[sketch.record_pattern[n]][lanes]
+        found = executor.memory.initial_words(int(sketch.record_base[n]) + np.add.outer(moved, offsets))
+        if (found != found[:1]).any():
+            return False
+    return True
+
+
+def access_bytes(code: NDArray[np.uint32], instructions: int) -> NDArray[np.int64]:
+    """Return how many bytes a lane accesses, at most, in each instruction: int64 [instructions]."""
+    size = (code[:, micro.ACCESS] & micro.SIZE_MASK).astype(np.int64)
+    size[code[:, micro.ACCESS] & micro.PARTIAL_BIT != 0] = 1
+    found = np.zeros(instructions, np.int64)
+    np.maximum.at(found, code[:, micro.INSTRUCTION], size)
+    return found

@@ -1,0 +1,242 @@
+"""Makes vectors of differences, one element for each block, and keeps each distinct vector once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
+from gemmsim.trace import micro
+from gemmsim.trace import words as executor
+from gemmsim.trace.engine.differences import words
+from gemmsim.trace.llvm.lane_operations import lane_operation
+from gemmsim.trace.llvm.primitives import (
+    get_i32,
+    get_i64,
+    get_n32,
+    get_u8,
+    get_u32,
+    get_u64,
+    moved,
+    row_of,
+    set_i32,
+    set_i64,
+    set_u8,
+    set_u32,
+    set_u64,
+    sum_row,
+)
+
+# mypy: disable-error-code="no-untyped-def"
+
+_FULL = np.uint32(0xFFFFFFFF)
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_WORD_RANGE = np.int64(1) << 32
+
+
+@subroutine(NOTHING, ADDRESS, ADDRESS, WORD)
+def lane_step(op, registers, mask):
+    """Execute a micro-operation on lanes. All of its functions are compiled again wherever `lane_operation` stands, so
+    all callers of this variant of the executor come here."""
+    lane_operation(op, registers, mask)
+
+
+@subroutine(ADDRESS, ADDRESS, ADDRESS)
+def mixed(key, word):
+    """Return `key`, a hash, with one more word taken in."""
+    key = (key ^ word) * _MIX
+    return key ^ (key >> np.uint64(29))
+
+
+@subroutine(INDEX, ADDRESS, INDEX)
+def key_slot(key, last):
+    """Return the slot of a hash table with the last slot `last` at which the search for a key begins."""
+    return np.int64(key & np.uint64(last))
+
+
+@subroutine(ADDRESS, ADDRESS, INDEX)
+def vector_at(own, number):
+    return moved(get_u64(own, words.VECTORS_AT), 4 * get_i64(own, words.BLOCKS) * number)
+
+
+@subroutine(INDEX, ADDRESS)
+def intern(own):
+    """Return the number of the vector that equals the candidate, which stands behind the last vector in use.
+
+    A candidate that is new becomes a vector. Its elements for blocks that are excluded already do not matter, and are
+    set to 0. Returns UNKNOWN where there is no room for another vector.
+    """
+    blocks, used = get_i64(own, words.BLOCKS), get_i64(own, words.USED)
+    candidate, excluded = vector_at(own, used), get_u64(own, words.EXCLUDED_AT)
+    low, high, bits, key = np.int64(0), np.int64(0), np.uint32(0), np.uint64(blocks)
+    for b in range(blocks):
+        if get_u8(excluded, b) != 0:
+            set_u32(candidate, b, np.uint32(0))
+        element = get_i32(candidate, b)
+        low, high = min(low, element), max(high, element)
+        bits |= get_u32(candidate, b)
+        key = mixed(key, np.uint64(element))
+    if low == 0 and high == 0:
+        return np.int64(0)
+    table, last = get_u64(own, words.CONTENT_AT), get_i64(own, words.CONTENT_SLOTS) - 1
+    slot = key_slot(key, last)
+    while get_i32(table, slot) >= 0:
+        other = vector_at(own, get_i32(table, slot))
+        same = np.int64(0)
+        while same < blocks and get_u32(other, same) == get_u32(candidate, same):
+            same += 1
+        if same == blocks:
+            return get_i32(table, slot)
+        slot = (slot + 1) & last
+    if used + 2 >= get_i64(own, words.CAPACITY):
+        return np.int64(words.UNKNOWN)
+    set_i32(table, slot, used)
+    set_i64(get_u64(own, words.LOWEST_AT), used, low)
+    set_i64(get_u64(own, words.HIGHEST_AT), used, high)
+    set_u32(get_u64(own, words.BITS_AT), used, bits)
+    set_i64(own, words.USED, used + 1)
+    return used
+
+
+@subroutine(INDEX, ADDRESS, INDEX, INDEX)
+def subtracted(own, first, second):
+    """Return the number of the vector `first` - `second`."""
+    blocks, candidate = get_i64(own, words.BLOCKS), vector_at(own, get_i64(own, words.USED))
+    for b in range(blocks):
+        set_u32(candidate, b, get_u32(vector_at(own, first), b) - get_u32(vector_at(own, second), b))
+    return intern(own)
+
+
+@subroutine(NOTHING, ADDRESS, INDEX)
+def must_be_zero(own, number):
+    """Exclude from the leader's class all blocks whose element of this vector is not 0."""
+    same, excluded = get_u64(own, words.SAME_AT), get_u64(own, words.EXCLUDED_AT)
+    if get_u8(same, number) == 0:
+        set_u8(same, number, 1)
+        if number == words.UNKNOWN:
+            set_i64(own, words.LOST_AT, get_i64(own, words.AT))
+        for b in range(get_i64(own, words.BLOCKS)):
+            if get_i32(vector_at(own, number), b) != 0:
+                set_u8(excluded, b, 1)
+
+
+@subroutine(NOTHING, ADDRESS, INDEX)
+def must_be_aligned(own, number):
+    """Exclude from the leader's class all blocks whose element of this vector is not a multiple of 128 (bytes)."""
+    aligned, excluded = get_u64(own, words.ALIGNED_AT), get_u64(own, words.EXCLUDED_AT)
+    if get_u8(aligned, number) == 0:
+        set_u8(aligned, number, 1)
+        for b in range(get_i64(own, words.BLOCKS)):
+            if get_i32(vector_at(own, number), b) & 127 != 0:
+                set_u8(excluded, b, 1)
+
+
+@subroutine(NOTHING, ADDRESS, INDEX, INDEX)
+def must_stay_a_word(own, number, value):
+    """Exclude all blocks in which `value`, an unsigned word, plus the element of this vector is negative or too large.
+
+    The bounds of the vector are first taken over the blocks that are not excluded yet.
+    """
+    lowest, highest = get_u64(own, words.LOWEST_AT), get_u64(own, words.HIGHEST_AT)
+    excluded, vector = get_u64(own, words.EXCLUDED_AT), vector_at(own, number)
+    low, high = np.int64(0), np.int64(0)
+    for b in range(get_i64(own, words.BLOCKS)):
+        if get_u8(excluded, b) == 0:
+            element = get_i32(vector, b)
+            if value + element < 0 or value + element >= _WORD_RANGE:
+                set_u8(excluded, b, 1)
+            else:
+                low, high = min(low, element), max(high, element)
+    set_i64(lowest, number, low)
+    set_i64(highest, number, high)
+
+
+@subroutine(TRUTH, ADDRESS, ADDRESS, ADDRESS, INDEX)
+def _comes_from_data(own, rule, registers, lane):
+    """Whether any source of a micro-operation differs because of words that were loaded."""
+    shadow, found = moved(registers, get_i64(own, words.SHADOW_OFFSET)), False
+    for i in range(get_i64(rule, words.SOURCES)):
+        number = get_i32(shadow, get_i64(rule, words.SOURCE_AT + i) + lane)
+        found |= get_u8(get_u64(own, words.DATA_AT), number) != 0
+    return found
+
+
+@subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, ADDRESS, INDEX, ADDRESS)
+def evaluate(own, rule, registers, op, lane, numbers):
+    """Execute a micro-operation for one lane in every block; 32 blocks at a time take the places of a warp's lanes.
+
+    numbers  address of int32 [RESULTS], which are set to the vectors of the results
+
+    Where the guard differs by block, results are what the rows hold in blocks for which it does not hold.
+    """
+    data = _comes_from_data(own, rule, registers, lane)
+    budget = words.DATA_LEFT if data else words.EVALUATIONS_LEFT
+    left, used = get_i64(own, budget), get_i64(own, words.USED)
+    set_i64(own, budget, left - 1)
+    if left <= 0:
+        for j in range(get_i64(rule, words.RESULTS_COUNT)):
+            set_i32(numbers, j, np.int64(words.UNKNOWN))
+        return
+    blocks, vectors = get_i64(own, words.BLOCKS), get_u64(own, words.VECTORS_AT)
+    scratch, outcome = get_u64(own, words.SCRATCH_AT), get_u64(own, words.OUTCOME_AT)
+    shadow = moved(registers, get_i64(own, words.SHADOW_OFFSET))
+    guard, inverted = get_n32(op, micro.GUARD) + lane, get_u32(op, micro.GUARD_XOR)
+    guarded = get_u32(op, micro.FLAGS) & micro.UNGUARDED == 0 and get_i32(shadow, guard) != 0
+    results = get_i64(rule, words.RESULTS_COUNT)
+    for first in range(0, blocks, 32):
+        for i in range(get_i64(rule, words.SOURCES)):
+            at = get_i64(rule, words.SOURCE_AT + i)
+            vector = moved(vectors, 4 * (blocks * get_i32(shadow, at + lane) + first))
+            sum_row(moved(scratch, 4 * at), vector, get_u32(registers, at + lane))
+        lane_step(op, scratch, _FULL)
+        for j in range(results):
+            at = get_i64(rule, words.RESULT_AT + j)
+            out = moved(outcome, 4 * (blocks * j + first))
+            sum_row(out, moved(scratch, 4 * at), np.uint32(0))
+            if guarded:
+                old = moved(vectors, 4 * (blocks * get_i32(shadow, at + lane) + first))
+                holds = moved(vectors, 4 * (blocks * get_i32(shadow, guard) + first))
+                for b in range(32):
+                    # numba adds words as 64-bit numbers
+                    condition = np.uint32(get_u32(registers, guard) + get_u32(holds, b)) ^ inverted
+                    if condition >> np.uint32(31) == 0:
+                        set_u32(out, b, get_u32(registers, at + lane) + get_u32(old, b))
+    for j in range(results):
+        out, candidate = moved(outcome, 4 * blocks * j), vector_at(own, get_i64(own, words.USED))
+        leader = np.uint32(0) - get_u32(out, 0)
+        for first in range(0, blocks, 32):
+            sum_row(moved(candidate, 4 * first), moved(out, 4 * first), leader)
+        set_i32(numbers, j, intern(own))
+    if data:
+        for number in range(used, get_i64(own, words.USED)):
+            set_u8(get_u64(own, words.DATA_AT), number, 1)
+
+
+@subroutine(INDEX, ADDRESS, ADDRESS)
+def memo_slot(own, key):
+    """Return where the memo keeps `key`, or the empty slot where it may be put. A memo that is half full is emptied."""
+    keys, last = get_u64(own, words.MEMO_KEYS_AT), get_i64(own, words.MEMO_SLOTS) - 1
+    if 2 * get_i64(own, words.MEMO_USED) > last:
+        set_i64(own, words.MEMO_USED, 0)
+        for slot in range(last + 1):
+            set_u64(keys, slot, np.uint64(0))
+    slot = key_slot(key, last)
+    while get_u64(keys, slot) != np.uint64(0) and get_u64(keys, slot) != key:
+        slot = (slot + 1) & last
+    return slot
+
+
+@subroutine(ADDRESS, ADDRESS, ADDRESS)
+def shadow_row(own, row):
+    """Return the address of the shadow of a row of registers: int32 [32], a vector's number for each lane."""
+    return moved(row, get_i64(own, words.SHADOW_OFFSET))
+
+
+@subroutine(ADDRESS, ADDRESS, ADDRESS, ADDRESS, INDEX)
+def shadow_of(own, registers, op, column):
+    """Return the address of the shadow of the row whose word offset is in that column of a micro-operation."""
+    return shadow_row(own, row_of(registers, op, column))
+
+
+@subroutine(ADDRESS, ADDRESS)
+def tables_of(context):
+    return get_u64(context, executor.DIFFERENCES_AT)

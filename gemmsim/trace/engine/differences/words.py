@@ -1,0 +1,37 @@
+"""Names the words in which the compiled code of this room finds its tables, each by its index; all have 64 bits."""
+
+from __future__ import annotations
+
+BLOCKS = 0  # elements of a vector: the leader's, which is 0, then one for each other block, then zeros up to 32
+VECTORS_AT, USED, CAPACITY = 1, 2, 3  # int32 [capacity, blocks]; so many are in use, of which number 0 is zero
+LOWEST_AT, HIGHEST_AT = 4, 5  # int64 [capacity]: the least and the largest element of each vector
+BITS_AT = 25  # uint32 [capacity]: the bits that are set in any element of each vector
+CONTENT_AT, CONTENT_SLOTS = 6, 7  # int32 hash table of vectors by content; -1 where empty
+MEMO_KEYS_AT, MEMO_VALUES_AT, MEMO_SLOTS, MEMO_USED = 8, 9, 10, 11  # uint64 keys (0: empty), int32 [slots, RESULTS]
+SAME_AT, ALIGNED_AT = 12, 13  # uint8 [capacity]: elements must be 0, or multiples of 128, in the leader's class
+EXCLUDED_AT = 24  # uint8 [blocks]: blocks that are not in the leader's class
+RULES_AT = 14  # int64 [micro-operations, RULE_WORDS]
+SCRATCH_AT, SAVED_AT, OUTCOME_AT = 15, 16, 17  # rows of a warp, RESULTS rows, and int32 [RESULTS, blocks]
+SHADOW_OFFSET = 18  # bytes from a register's row to its shadow
+SHARED_AT, LOCAL_AT, DIFFERENT = 19, 20, 21  # shadows of shared and local memory; whether any is not zero
+THREADS_AT, THREADS_USED = 22, 23  # int64 [MAX_THREAD_ROWS, 4], see `THREAD_INSTRUCTION`
+EVALUATIONS_LEFT, LOADS_LEFT = 26, 27  # after so many new vectors, and new vectors of loaded words, results are UNKNOWN
+AT, LOST_AT = 28, 29  # address of the micro-operation that runs, and of the first for which it mattered what is UNKNOWN
+DATA_DECIDES = 30  # whether guards are UNKNOWN: then numbers of threads are not known in other blocks
+DATA_AT, DATA_LEFT = 32, 33  # uint8 [capacity]: vectors that come from loaded words; how many more may be made of them
+IN_COLUMNS = 31  # whether what an atomic finds in global memory is the same in all blocks, see `leader.relate`
+OWN_WORDS = 34
+UNKNOWN = 1  # number of the vector that stands for differences that are not followed: it is 0 for the leader alone
+
+# The rule of a micro-operation on lanes (`rules`)
+SOURCES, RESULTS_COUNT = 0, 1  # numbers of rows that it reads and writes
+SIGNED, CHECKED, EXACT_IF = 2, 3, 4  # bits for source rows, result rows, source rows
+SOURCE_AT, NEEDS, LIMIT_BITS, RESULT_AT = 5, 15, 25, 35
+BITWISE = 41  # whether each bit of its only result depends on the same bit of the sources alone
+MAX_SOURCE_ROWS, RESULTS = 10, 6
+RULE_WORDS = 42
+
+# Threads for which the guard of an instruction holds, where that differs by block. In a block these are as many as in
+# the leader, minus (plus, where the guard is inverted) COUNT times the element of the vector.
+THREAD_INSTRUCTION, THREAD_VECTOR, THREAD_INVERTED, THREAD_COUNT = range(4)
+MAX_THREAD_ROWS = 4096

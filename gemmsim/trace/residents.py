@@ -1,0 +1,168 @@
+"""Runs blocks that are resident together interleaved, and notices where they wait for each other forever.
+
+The compiled loop `gemmsim.trace.engine.run_residents` switches between the blocks. Here blocks begin, as soon as one of
+those before them has ended and made room, and here a deadlock is found: all resident blocks spin, and all of them come
+back to a state in which they were before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.isa.program import Program
+from gemmsim.native.function import NativeFunction
+from gemmsim.trace import words
+from gemmsim.trace.block_state import BlockState
+
+ONE_ORDER = (
+    "blocks wait for each other or share out work: they ran interleaved, by the number of instructions that each has "
+    "executed; on hardware, time decides how often a wait is repeated and which block does which part; the time that "
+    "blocks wait for each other is not modelled"
+)
+
+
+class Residents:
+    """The blocks that are on the GPU at once.
+
+    limit    how many blocks fit
+    context  the words that the compiled executor reads (`gemmsim.trace.words`)
+    run      `run_residents`
+    make     makes the state of another block
+    begin    makes a state that of the block with this linear id, which has not run yet
+    ended    is called with the linear id of each block after its turn, where the executor stops after each turn
+    recover  does what a status asks for, so that the executor can go on with the block with this linear id, whose state
+             it gets too; raises where it cannot
+    """
+
+    def __init__(
+        self,
+        limit: int,
+        context: NDArray[np.uint64],
+        run: NativeFunction,
+        make: Callable[[], BlockState],
+        begin: Callable[[BlockState, int], None],
+        recover: Callable[[int, int, BlockState], None],
+        ended: Callable[[int], None] | None = None,
+    ) -> None:
+        self.limit, self.context, self._run = limit, context, run
+        self._make, self._begin, self._recover, self._ended = make, begin, recover, ended
+        self._states: list[BlockState] = []
+        self._known: list[tuple[NDArray, ...]] | None = None
+        self.turns = 0  # how often blocks have given way since they were made
+        self._words = context.view(np.int64)
+
+    def run(
+        self,
+        blocks: Sequence[int],
+        streams: NDArray[np.bool_],
+        executed: NDArray[np.int64],
+        threads: NDArray[np.int64],
+        before: Callable[[], None],
+    ) -> None:
+        """Run `blocks` (linear ids) to their ends. They begin in this order.
+
+        streams            bool [blocks]: whether the block's instruction stream is recorded
+        executed, threads  int64 [blocks, instructions]: executions by warps and by threads are added to them
+        before             is called before each call of the compiled loop
+        """
+        count = min(self.limit, len(blocks))
+        while len(self._states) < count:
+            self._states.append(self._make())
+        self._rows = np.zeros((count, words.RESIDENT_WORDS), np.int64)
+        self.blocks, self._streams, self._executed, self._threads = blocks, streams, executed, threads
+        self._number = list(range(count))  # which of `blocks` each resident is
+        for resident in range(count):
+            self._rows[resident, words.LAST_TURN] = resident
+            self._start(resident)
+        now = self._words
+        self.context[words.RESIDENTS_AT] = self._rows.ctypes.data
+        now[words.RESIDENTS], now[words.CURRENT], now[words.TURNS] = count, -1, count
+        now[words.NOW] = now[words.SPINS_IN_A_ROW] = 0
+        self._rounds, self._known = 0, None
+        live = count
+        while live:
+            now[words.SPIN_LIMIT] = live
+            before()
+            status = self._run(np.uint64(self.context.ctypes.data))
+            current = int(now[words.CURRENT])
+            if self._ended:
+                ran = current if current >= 0 else int(self._rows[:, words.LAST_TURN].argmax())
+                self._ended(int(blocks[self._number[ran]]))
+            if status in (words.SPINS, words.GIVES_WAY):
+                if now[words.SPINS_IN_A_ROW] >= live:
+                    self._seek_change()
+            elif status == words.FINISHED:
+                live -= not self._follow(current)
+            else:
+                self._recover(status, int(blocks[self._number[current]]), self._states[current])
+        self.turns += int(now[words.TURNS]) - count
+
+    def _start(self, resident: int) -> None:
+        number, row, state = self._number[resident], self._rows[resident], self._states[resident]
+        block = int(self.blocks[number])
+        self._begin(state, block)
+        values = state.addresses() | {
+            words.LOCAL_SLOT: int(self.context[words.LOCAL_SLOT]),
+            words.EXECUTED_AT: self._executed[number].ctypes.data,
+            words.THREADS_AT: self._threads[number].ctypes.data,
+            words.STREAM: int(self._streams[number]),
+        }
+        row[words.STATE_WORDS :] = [values.get(slot, 0) for slot in words.STATE_CONTEXT]
+        row[words.LIVE], row[words.SPINNING] = 1, 0
+        row[words.RESIDENT_WARP_BASE] = number * len(state.warps)
+
+    def _follow(self, resident: int) -> bool:
+        """Let the next block begin in the place of one that has ended; returns whether there is one."""
+        self._words[words.CURRENT], self._words[words.SPINS_IN_A_ROW] = -1, 0
+        self._rounds, self._known = 0, None
+        following = max(self._number) + 1
+        if following >= len(self.blocks):
+            self._rows[resident, words.LIVE] = 0
+            return False
+        self._number[resident] = following
+        self._start(resident)
+        return True
+
+    def _seek_change(self) -> None:
+        """Look whether anything has changed since an earlier round, in which all blocks did nothing but spin, too.
+
+        Rounds are compared with round 1, 2, 4, 8 and so on, so that a cycle of any length is found (R. P. Brent, "An
+        improved Monte Carlo factorization algorithm", 1980).
+        """
+        self._words[words.SPINS_IN_A_ROW] = 0
+        live = [state for state, row in zip(self._states, self._rows, strict=False) if row[words.LIVE]]
+        self._rounds += 1
+        if self._known is not None and all(
+            np.array_equal(a, b)
+            for state, known in zip(live, self._known, strict=True)
+            for a, b in zip(state.snapshot(), known, strict=True)
+        ):
+            first = min(np.flatnonzero(self._rows[:, words.LIVE]).tolist(), key=self._number.__getitem__)
+            self._words[words.CURRENT] = first
+            self._recover(words.STUCK, int(self.blocks[self._number[first]]), self._states[first])
+        if self._rounds & (self._rounds - 1) == 0:
+            self._known = [state.snapshot() for state in live]
+
+    def polled(self) -> tuple[int, int]:
+        """Return the index of the instruction with which block CURRENT spins, and its warp."""
+        current = int(self._words[words.CURRENT])
+        warp = int(self._rows[current, words.SPIN_WARP])
+        return int(self._states[current].warps[warp, words.TURN_FLAGS] >> words.TURN_INSTRUCTION_SHIFT), warp
+
+    def describe_wait(self, program: Program, block: int, grid_blocks: int) -> str:
+        """Say where the resident blocks wait, `block` first."""
+        rows = self._rows[self._rows[:, words.LIVE] != 0]
+        number, warp = self.polled()
+        instruction = program.instructions[number]
+        line = f"line {instruction.sources[-1].line} of {instruction.sources[-1].file}, " if instruction.sources else ""
+        others = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
+        begun = max(self._number) + 1
+        left = f": {grid_blocks} blocks, {self.limit} fit" if begun < len(self.blocks) else ""
+        return (
+            f"kernel '{program.name}' never ends: block {block}{others} wait{'' if others else 's'} for a value that "
+            f"no {'resident ' if left else ''}block will write{left} ({line}'{instruction.text}' at "
+            f"{instruction.offset:#06x}, warp {warp})"
+        )

@@ -1,0 +1,100 @@
+"""Classes of blocks: what is known of a block from the leader of its class is what it does when it is executed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gemmsim_validate.sampling import corpus
+
+from gemmsim.compile import compile_kernel, default_cache
+from gemmsim.compile.source import CudaKernel
+from gemmsim.gpu import load_gpu
+from gemmsim.launch.cases import LadderCase, ladder_launch
+from gemmsim.launch.spec import LaunchSpec, Settings
+from gemmsim.trace.blocks.classes import classes_of
+from gemmsim.trace.differences.leader import BlockClass
+from gemmsim.trace.execute import Executor
+from gemmsim.trace.types import Argument, Launch, WarpTrace, active_lanes
+
+GPU = load_gpu("a100")
+SOURCE = Path(__file__).parents[1] / "sources" / "block_numbers.cu"
+EXPRESSIONS = re.findall(r"^KERNEL\((\w+)", SOURCE.read_text(), re.MULTILINE)
+# More classes than one come from edges, from trips of loops that differ, and from branches on the block's number.
+ORDERS = [
+    ("row-major 2-D, 32", 1),
+    ("grouped, 32", 1),
+    ("snake, 32", None),
+    ("Hilbert, 32", None),
+    ("hashed, 32", None),
+    ("table, 32", 1),
+    ("every third block idle, 32", 2),
+    ("triangular A, 32", 8),
+    ("persistent, 32", None),
+]
+
+
+def executor_of(spec: LaunchSpec) -> Executor:
+    program = compile_kernel(spec.kernel, spec.gpu.arch, default_cache())
+    return Executor(program, spec.launch_with_arrays())
+
+
+def addresses(trace: WarpTrace, moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The addresses of each record, and whether each lane is active: both [records, 32]."""
+    base = (trace.record_base.astype(np.int64) + moved)[:, None]
+    return base + trace.patterns.offsets_bytes[trace.record_pattern], active_lanes(
+        trace.patterns.active_mask[trace.record_pattern]
+    )
+
+
+def check(executor: Executor, found: BlockClass) -> None:
+    leader = executor.trace([found.leader])
+    threads = np.zeros_like(found.threads)
+    for place, block in enumerate(found.members.tolist()):
+        trace = executor.trace([block])
+        assert (trace.executed[0] == found.executed).all() and (trace.record_pc == leader.record_pc).all()
+        threads += trace.threads_executed[0]
+        here, active = addresses(trace, np.zeros(len(trace.record_pc), np.int64))
+        expected, same = addresses(leader, found.offset_bytes[found.record_mover, place])
+        assert (active == same).all()
+        assert (here >> 5 == expected >> 5)[active].all()  # sectors
+        one_place = np.where(active, here, 1 << 62).min(axis=1) == np.where(active, here, 0).max(axis=1)
+        assert (here == expected)[active & ~one_place[:, None]].all()
+    assert (threads == found.threads).all()
+
+
+@pytest.mark.parametrize(("text", "classes"), ORDERS)
+def test_orders_of_tiles(text: str, classes: int | None) -> None:
+    case = next(iter(corpus.cases([text], 256, ragged=False)))
+    executor = executor_of(corpus.launch_spec(case, GPU, Settings()))
+    found = classes_of(executor)
+    assert found is not None
+    assert classes is None or len(found) == classes
+    members = np.sort(np.concatenate([c.members for c in found]))
+    assert (members == np.arange(executor.launch.blocks)).all()
+    for one in found:
+        check(executor, one)
+
+
+@pytest.mark.parametrize("kernel", EXPRESSIONS)
+def test_expressions_of_the_block_number(kernel: str) -> None:
+    """Shifts across words, products, quotients and bits: what the rules of `differences.rules` are about."""
+    source = CudaKernel(SOURCE.read_text(), SOURCE, kernel)
+    args = (Argument("f32", (4096,), np.zeros(4096, np.float32)), Argument("u32", (), 7), Argument("i32", (), 300))
+    executor = Executor(compile_kernel(source, "sm_80", default_cache()), Launch((64, 1, 1), (64, 1, 1), args))
+    found = classes_of(executor)
+    assert found is not None
+    assert (np.sort(np.concatenate([c.members for c in found])) == np.arange(64)).all()
+    for one in found:
+        check(executor, one)
+
+
+@pytest.mark.parametrize("kernel", ["tiled", "naive", "blocktile_2d", "tensorcore_pipelined"])
+def test_ragged_edges(kernel: str) -> None:
+    executor = executor_of(ladder_launch(LadderCase(kernel, 200, 333, 40), GPU))
+    found = classes_of(executor)
+    assert found is not None and len(found) > 1
+    for one in found:
+        check(executor, one)

@@ -1,0 +1,151 @@
+"""Packed and saturating integers, exchanges, special registers and control against results worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from opcode_harness import ALL, one, run
+
+from gemmsim.support.errors import GemmsimError
+
+T, F = True, False
+M = 0x80000000
+
+CASES = [
+    ("VIADD.16x2 R0, R1, R2", {"R1": 0x0001FFFF, "R2": 0x00020001}, {"R0": 0x00030000}),  # no carry between halves
+    ("VIADD.16x2 R0, R1, -R2", {"R1": 0x00050001, "R2": 0x00020002}, {"R0": 0x0003FFFF}),
+    ("VIADD.U8x4 R0, R1, -R2", {"R1": 0x05040302, "R2": 0x01010103}, {"R0": 0x040302FF}),
+    ("VIADD.S32.ISAT R0, R1, R2", {"R1": 0x7FFFFFFF, "R2": 1}, {"R0": 0x7FFFFFFF}),
+    ("VIADD.S32.ISAT R0, R1, -R2", {"R1": 0, "R2": M}, {"R0": 0x7FFFFFFF}),
+    ("VIADD.S32.ISAT R0, R1, R2", {"R1": M, "R2": ALL}, {"R0": M}),
+    ("VIMNMX.S16x2 R0, R1, R2, PT", {"R1": 0xFFFF0001, "R2": 0x00017FFF}, {"R0": 0xFFFF0001}),
+    ("VIMNMX.U16x2 R0, R1, R2, PT", {"R1": 0xFFFF0001, "R2": 0x00017FFF}, {"R0": 0x00010001}),
+    ("VIMNMX.S16x2.RELU R0, R1, R2, !PT", {"R1": 0xFFFF0001, "R2": 0x80000007}, {"R0": 7}),
+    ("VIMNMX.U8x4 R0, R1, R2, !PT", {"R1": 0x01FF0380, "R2": 0x0201047F}, {"R0": 0x02FF0480}),
+    ("VIMNMX.RELU R0, R1, R2, PT", {"R1": ALL, "R2": 5}, {"R0": 0}),
+    ("VIMNMX3 R0, R1, R2, R3, PT", {"R1": 5, "R2": ALL, "R3": 7}, {"R0": ALL}),
+    ("VIMNMX3.U32 R0, R1, R2, R3, !PT", {"R1": 5, "R2": ALL, "R3": 7}, {"R0": ALL}),
+    ("IADD.64 R0, P0, R2, R4", {"R2": ALL, "R3": ALL, "R4": 1, "R5": 0}, {"R0": 0, "R1": 0, "P0": T}),
+    ("IADD.64.X R0, R2, R4, P0", {"R2": ALL, "R3": 0, "R4": 0, "P0": T}, {"R0": 0, "R1": 1}),
+    ("IADD.64 RZ, P0, R2, -R4", {"R2": 5, "R4": 6}, {"P0": F}),  # a borrow
+    ("IDP.2A.LO.S16.S8 R0, R1, R2, R3", {"R1": 0x0002FFFF, "R2": 0x0000FE03, "R3": 1}, {"R0": ALL - 5}),  # -3 - 4 + 1
+    ("IDP.2A.HI.U16.U8 R0, R1, R2, R3", {"R1": 0x0002FFFF, "R2": 0x02010000, "R3": 0}, {"R0": 0x10003}),
+    ("VABSDIFF4.U8.ACC R0, R1, R2, R3", {"R1": 0x01020304, "R2": 0x04030201, "R3": 10}, {"R0": 18}),
+    ("VABSDIFF4.U8 R0, R1, R2, R3", {"R1": 0x01FF0304, "R2": 0x04000201, "R3": 10}, {"R0": 0x03FF0103}),
+    ("FLO R0, R1", {"R1": 0xFFFFFF7F}, {"R0": 7}),  # the highest bit unlike the sign
+    ("FLO.SH R0, R1", {"R1": ALL}, {"R0": ALL}),
+    ("SGXT.W R0, R1, R2", {"R1": 0x1FF, "R2": 40}, {"R0": ALL}),  # 40 modulo 32 is 8
+    ("PRMT.F4E R0, R1, R2, R3", {"R1": 0x33221100, "R2": 1, "R3": 0x77665544}, {"R0": 0x44332211}),
+    ("PRMT.B4E R0, R1, R2, R3", {"R1": 0x33221100, "R2": 0, "R3": 0x77665544}, {"R0": 0x55667700}),
+    ("PRMT.RC8 R0, R1, R2, R3", {"R1": 0x33221100, "R2": 2, "R3": 0}, {"R0": 0x22222222}),
+    ("PRMT.ECL R0, R1, R2, R3", {"R1": 0x33221100, "R2": 2, "R3": 0}, {"R0": 0x33222222}),
+    ("PRMT.ECR R0, R1, R2, R3", {"R1": 0x33221100, "R2": 2, "R3": 0}, {"R0": 0x22221100}),
+    ("PRMT.RC16 R0, R1, R2, R3", {"R1": 0x33221100, "R2": 5, "R3": 0}, {"R0": 0x33223322}),
+    ("LOP3.LUT.PAND P0, R0, R1, R2, RZ, 0xc0, P1", {"R1": 3, "R2": 1, "P1": F}, {"R0": 1, "P0": F}),
+    ("LOP3.LUT.PAND P0, R0, R1, R2, RZ, 0xc0, P1", {"R1": 3, "R2": 1, "P1": T}, {"R0": 1, "P0": T}),
+    # the sign bits of three registers: negative, positive, positive is row 4 of the table
+    ("PLOP3.LUT P0, PT, R1.SIGN, R2.SIGN, R3.SIGN, 0x10, 0x0", {"R1": M, "R2": 1, "R3": 1}, {"P0": T}),
+    ("PLOP3.LUT P0, PT, R1.SIGN, R2.SIGN, R3.SIGN, 0x10, 0x0", {"R1": 1, "R2": 1, "R3": 1}, {"P0": F}),
+    ("P2R.B1 R0, PR, R1, 0x7f", {"R1": 0x12345678, "P0": T, "P3": T}, {"R0": 0x12340978}),
+    ("R2P PR, R1.B2, 0x7", {"R1": 0x00050000, "P1": T}, {"P0": T, "P1": F, "P2": T}),
+    ("UVIADD UR0, UR1, 0x5", {"UR1": 4}, {"UR0": 9}),
+    ("S2R R0, SR_GEMASK", {}, {"lane 3": ALL << 3 & ALL}),
+    ("S2R R0, SR_GTMASK", {}, {"lane 3": ALL << 4 & ALL}),
+    ("S2R R0, SR_LEMASK", {}, {"lane 3": 15}),
+    ("S2R R0, SR_VIRTCFG", {}, {"R0": 64 << 8}),
+    ("S2R R0, SR_VIRTUALSMID", {}, {"R0": 0}),
+    ("S2R R0, SR_SMEMSZ", {}, {"R0": 1024}),
+    ("CS2R.32 R0, SR_CLOCKLO", {}, {"R0": 32}),
+    ("CS2R R0, SR_GLOBALTIMERLO", {}, {"R0": 32, "R1": 0}),
+    ("CS2R.32 R0, SR_CLOCKHI", {}, {"R0": 0}),
+    *((text, {"R0": 7}, {"R0": 7}) for text in ("PREEXIT", "ACQBULK", "PMTRIG 0x8", "USETMAXREG.DEALLOC 0x28")),
+]
+
+
+@pytest.mark.parametrize(("text", "given", "expected"), CASES, ids=lambda v: v if isinstance(v, str) else "")
+def test_by_hand(text: str, given: dict[str, int], expected: dict[str, object]) -> None:
+    after = run(text, **given)
+    for name, value in expected.items():
+        row = after["R0" if name == "lane 3" else name]
+        if name == "lane 3":
+            assert int(row[3]) == value
+            continue
+        assert (row == row[0]).all()
+        got = bool(row[0]) if isinstance(value, bool) else int(row[0])
+        assert got == value, (name, hex(got))
+
+
+def test_match_of_pairs_compares_both_words() -> None:
+    lane = np.arange(32)
+    after = run("MATCH.ANY.U64 R0, R2", R2=lane % 2, R3=lane // 16)["R0"]
+    same = [sum(1 << j for j in lane if j % 2 == i % 2 and j // 16 == i // 16) for i in lane]
+    assert after.tolist() == same
+    assert one("MATCH.ALL.U64 P0, R0, R2", "P0", R2=5, R3=lane // 16) is False
+    assert one("MATCH.ALL.U64 P0, R0, R2", "R0", R2=5, R3=lane // 16) == 0
+    assert one("MATCH.ALL.U64 P0, R0, R2", "R0", R2=5, R3=9) == ALL
+
+
+def test_elect_chooses_the_lowest_lane() -> None:
+    after = run("ELECT P0, UR4, PT")
+    assert int(after["UR4"][0]) == 0
+    assert (after["P0"] != 0).tolist() == [True] + [False] * 31
+    late = np.arange(32) >= 9
+    after = run("@P1 ELECT P0, UR4, PT", P1=late)
+    assert int(after["UR4"][0]) == 9
+    assert np.flatnonzero(after["P0"]).tolist() == [9]
+
+
+def test_r2ur_says_whether_all_lanes_agree() -> None:
+    lane = np.arange(32)
+    after = run("R2UR P0, UR4, R1", R1=lane // 31 + 5)
+    assert int(after["UR4"][0]) == 5 and not after["P0"].any()
+    assert (run("R2UR P0, UR4, R1", R1=6)["P0"] != 0).all()
+
+
+def test_exit_with_a_condition_ends_the_threads_of_both() -> None:
+    lane = np.arange(32)
+    after = run(["@P0 EXIT P3", "MOV R0, 0x1"], P0=lane % 2 == 0, P3=lane < 8)["R0"]
+    np.testing.assert_array_equal(after, np.where((lane % 2 == 0) & (lane < 8), 0, 1))
+
+
+def test_clocks_advance_with_each_reading() -> None:
+    after = run(["CS2R R2, SR_CLOCKLO", "S2UR UR4, SR_CLOCKLO", "CS2R.32 R5, SR_GLOBALTIMERLO"])
+    assert (int(after["R2"][0]), int(after["UR4"][0]), int(after["R5"][0])) == (32, 64, 32)
+
+
+def test_exclusive_groups_go_on_one_after_the_other() -> None:
+    """Lanes that name themselves and their neighbours run in groups; each group sees only its own lanes."""
+    lane = np.arange(32)
+    groups = np.where(lane < 8, 0xFF, 0xFFFFFF00)
+    after = run(["WARPSYNC.EXCLUSIVE R1", "REDUX.SUM UR4, R2", "MOV R0, UR4"], R1=groups, R2=1)["R0"]
+    np.testing.assert_array_equal(after, np.where(lane < 8, 8, 24))
+
+
+def test_narrow_constants_with_an_index() -> None:
+    """The grid's width, which is 1, is at 0xc of constant bank 0, behind a zero."""
+    assert one("LDC.U8 R0, c[0x0][R1]", "R0", R1=0xC) == 1
+    assert one("LDC.U8 R0, c[0x0][R1]", "R0", R1=0xA) == 0
+    assert one("LDC.S16 R0, c[0x0][R1+0x4]", "R0", R1=0x7) == 256
+
+
+def test_a_load_with_a_predicate_gives_zeros_where_it_is_false() -> None:
+    lane = np.arange(32)
+    code = ["STS.64 [R4], R2", "@P1 LDS.64 R0, [R4], P0"]
+    given = {"R0": 5, "R1": 6, "R2": 100 + lane, "R3": 200 + lane, "R4": 8 * lane}
+    after = run(code, P0=lane < 8, P1=lane < 16, **given)
+    np.testing.assert_array_equal(after["R0"], np.where(lane < 8, 100 + lane, np.where(lane < 16, 0, 5)))
+    np.testing.assert_array_equal(after["R1"], np.where(lane < 8, 200 + lane, np.where(lane < 16, 0, 6)))
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("S2R R0, SR_PM0", "SR_PM0"),
+        ("CS2R R0, SR_PM0", "both words of special register SR_PM0"),
+        ("MOV R0, c[0x0][0x10c]", "number of SMs"),
+        ("VIMNMX.S64.RELU R0, R2, R4, PT", "modifier .RELU"),
+    ],
+)
+def test_refused(text: str, what: str) -> None:
+    with pytest.raises(GemmsimError, match=what):
+        run(text)

@@ -1,0 +1,124 @@
+"""Makes of a case what gemmsim executes: a kernel's source or cubin, and its launch."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from gemmsim.compile.source import CubinKernel, CudaKernel, KernelSource, PythonKernel
+from gemmsim.launch.argument_text import parse_arguments
+from gemmsim.launch.cases import signature
+from gemmsim.support.errors import GemmsimError
+from gemmsim.trace.types import Argument, Launch
+
+from .extract import extracted
+from .formula import evaluate, filled
+from .host import host_launch
+from .manifest import Case
+from .nvcc import compile_cubin, including, nvcc, run
+from .triton_compiler import HIDDEN_PARAMETERS, compile_triton
+
+OWN = Path(__file__).parent / "own"  # kernels of our own, which the manifest names as repository "gemmsim"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A kernel and its launch, without the arrays' contents.
+
+    given      the arguments of the manifest
+    positions  for each of `given` its index among the arguments of `launch`; None where the compiler made it a constant
+    """
+
+    source: KernelSource
+    launch: Launch
+    given: tuple[Argument, ...]
+    positions: tuple[int | None, ...]
+
+
+def source_file(case: Case, root: Path) -> Path:
+    """Return the kernel's file. Raises GemmsimError where the checkout lacks it."""
+    path = case.repository.checkout(root) / case.file
+    if case.file.startswith("own/"):
+        path = OWN / case.file.removeprefix("own/")
+    if not path.is_file():
+        raise GemmsimError(f"no checkout: '{path}' is missing; take {case.repository.name} at {case.repository.commit}")
+    return path.resolve()
+
+
+def prepared(case: Case, arch: str, root: Path, folder: Path) -> Prepared:
+    """Compile what gemmsim does not compile itself, and make the launch.
+
+    root    folder with the checkouts
+    folder  where files are put that are made on the way
+
+    Raises GemmsimError where a file is missing or a compiler refuses it.
+    """
+    path = source_file(case, root)
+    names = {**case.sizes, "ROOT": str(case.repository.checkout(root).resolve()), "OWN": str(OWN)}
+    options = [filled(option, names) for option in case.options]
+    before = [filled(line, names) for line in case.before]
+    arguments = parse_arguments([filled(text, names) for text in case.args])
+    args = given = arguments.args
+    grid, block = (_dims(formulas, names) for formulas in (case.grid, case.block))
+    shared = evaluate(case.shared, names)
+    positions: tuple[int | None, ...] = tuple(range(len(args)))
+    source: KernelSource
+    if case.compiler == "nvcc":
+        cubin = compile_cubin(including(path, case.entry, before), folder, arch, [f"-I{path.parent}", *options])
+        source = CubinKernel(cubin, path, case.entry, "c")
+    elif case.compiler == "nvrtc":
+        options = [f"-I{path.parent}", *options]
+        text, shown = path.read_text(encoding="utf-8", errors="replace"), path
+        if before:
+            text, shown = including(path, "", before), folder / "wild.cu"
+        source = CudaKernel(text, shown, case.entry, tuple(options))
+    elif case.compiler == "numba":
+        source = PythonKernel(_python_file(case, path, folder), case.entry, signature(args))
+    elif case.compiler == "triton":
+        made = compile_triton(_python_file(case, path, folder), case.entry, case.triton or {}, args, names, arch)
+        if made.scratch_bytes:
+            raise GemmsimError(f"the kernel needs {made.scratch_bytes} bytes of Triton's global scratch memory a block")
+        source = CubinKernel(made.cubin, path, made.symbol, "c")
+        block, shared = (made.threads, 1, 1), made.shared_bytes
+        count = 0
+        found: list[int | None] = []
+        for passed in made.passed:
+            found.append(count if passed else None)
+            count += passed
+        positions = tuple(found)
+        args = tuple(argument for argument, passed in zip(args, made.passed, strict=True) if passed)
+        args += (Argument("i64", (), 0),) * HIDDEN_PARAMETERS
+    else:
+        wrapper = folder / "wild.cu"
+        wrapper.write_text(including(path, "", before), encoding="utf-8")
+        said = host_launch(wrapper, [evaluate(name, names) for name in "MNK"], folder, arch, options)
+        source = CubinKernel(said.executable.read_bytes(), said.executable, case.entry, "c")
+        launch = Launch(said.grid, said.block, args, said.shared_bytes, (said.parameter,))
+        return Prepared(source, launch, given, positions)
+    launch = Launch(grid, block, args, shared, arguments.parameters, case.cooperative)
+    return Prepared(source, launch, given, positions)
+
+
+def compiler_version(compiler: str) -> str:
+    """Return the version of nvcc or Triton, or of the package that holds another compiler; "" where it is unknown."""
+    if compiler == "nvcc":
+        found = re.search(r"V(\d[\d.]*)", run([nvcc(), "--version"], "nvcc does not run"))
+        return found[1] if found else ""
+    package = {"nvrtc": "nvidia-cuda-nvrtc", "numba": "numba-cuda"}.get(compiler, compiler)
+    return metadata.version(package)
+
+
+def _python_file(case: Case, path: Path, folder: Path) -> Path:
+    """Return the file that defines the kernel: a copy of the definitions that the case takes, or the file itself."""
+    if not case.take:
+        return path
+    copy = folder / f"{path.stem.replace('-', '_')}.py"
+    copy.write_text(extracted(path, case.take, case.before), encoding="utf-8")
+    return copy
+
+
+def _dims(formulas: tuple[str | int, ...], names: dict[str, int | str]) -> tuple[int, int, int]:
+    values = [evaluate(formula, names) for formula in formulas] + [1] * (3 - len(formulas))
+    return values[0], values[1], values[2]

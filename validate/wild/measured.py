@@ -1,0 +1,53 @@
+"""Sets the kernels of `measured.toml`, as an H200 ran them, beside their predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean, median
+
+from ..compare.judge import Judged
+from ..documents.sections import Section, table
+
+RECORDS = Path(__file__).with_name("records")
+
+
+def measured_section(judged: Sequence[Judged]) -> Section:
+    """Return the section: for each launch the exact counters that agree, and the time.
+
+    judged  all records of the folder RECORDS with their predictions
+    """
+    rows = []
+    for one in sorted(judged, key=lambda one: one.case.id):
+        size = f"{one.title}, {one.case.size}"
+        if one.prediction.error or one.time is None:
+            rows.append((size, "-", one.prediction.error or "not timed", "", "", ""))
+            continue
+        exact = [number for number in one.numbers if number.kind == "exact"]
+        off = [f"{number.name} {number.error_pct:+.1f} %" for number in exact if not number.agrees]
+        agree = f"{len(exact) - len(off)} of {len(exact)}"
+        times = (f"{one.time.predicted:.1f}", f"{one.time.measured:.1f}", f"{one.time.error_pct:+.1f}")
+        rows.append((size, agree, ", ".join(off), *times))
+    columns = ("kernel, M = N = K", "exact counters equal", "not equal", "predicted us", "measured us", "error %")
+    return Section("Kernels of others on an H200", _text(judged), table(columns, rows, numeric=(1, 3, 4, 5)))
+
+
+def _text(judged: Sequence[Judged]) -> tuple[str, ...]:
+    exact = [number for one in judged for number in one.numbers if number.kind == "exact"]
+    equal = sum(number.agrees for number in exact)
+    errors = [abs(one.time.error_pct) for one in judged if one.time is not None]
+    kernels = len({one.title for one in judged})
+    found = f"{equal} of {len(exact)} exact counters are equal within the noise of a counter, 0.5 %."
+    if errors:
+        found += (
+            f" Times are off by {mean(errors):.1f} % on average, {median(errors):.1f} % in the median, "
+            f"{max(errors):.1f} % at worst."
+        )
+    return (
+        f"{len(judged)} launches of {kernels} kernels that others wrote, or that Triton compiled, for sm_90, without "
+        f"wgmma. {found}",
+        "No number of the GPU and no rule of a model was chosen by these records, and none may be. "
+        "`validate/wild/records` holds them with the machine code that ran; `gemmsim-validate compare "
+        "validate/wild/records` shows all counters, `gemmsim-validate wild-bundle` compiles the kernels again.",
+        "Times are of launches whose operands are in no cache; the counters are Nsight Compute's.",
+    )

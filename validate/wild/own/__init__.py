@@ -1,0 +1,1 @@
+"""Kernels and programs of gemmsim's own that the manifest names."""
