@@ -380,13 +380,26 @@ def brain(bits: int) -> np.float32:
     return np.uint32((bits & 0xFFFF) << 16).view(np.float32)
 
 
+def _narrowed(wide: int) -> int:
+    """Float64 bits to those of a float32. A NaN keeps its sign and the top of its fraction, and becomes quiet."""
+    if wide & (1 << 63) - 1 > 0x7FF << 52:
+        return wide >> 63 << 31 | 0x7FC00000 | wide >> 29 & 0x7FFFFF
+    with np.errstate(all="ignore"):
+        return bits32(np.float32(np.uint64(wide).view(np.float64)))
+
+
+def _widened(single: int) -> int:
+    """Float32 bits to those of a float64. A NaN keeps its sign and its fraction, and becomes quiet."""
+    if single & M32 >> 1 > 0xFF << 23:
+        return single >> 31 << 63 | 0x7FF8 << 48 | (single & 0x7FFFFF) << 29
+    return bits64(np.uint32(single).view(np.float32))
+
+
 def conversions(a: int, b: int, c: int) -> list[int]:
     x, w = signed(a), b << 32 | a
     f, d = np.uint32(a).view(np.float32), np.uint64(w).view(np.float64)
     s, top = signed(w, 64), 1 << 63
     h = half(a)
-    with np.errstate(all="ignore"):
-        narrow = np.float32(d)
     return [
         bits32(_int_to_float(a)),
         bits32(_int_to_float(x)),
@@ -414,8 +427,8 @@ def conversions(a: int, b: int, c: int) -> list[int]:
         _float_to_int(d, 32, False, np.rint, 1 << 31),
         _float_to_int(d, 64, True, math.trunc, top),
         _float_to_int(d, 64, False, math.floor, top),
-        bits32(narrow),
-        bits64(f) if not math.isnan(f) else 0x7FFFFFFFE0000000,
+        _narrowed(w),
+        _widened(a),
         half_bits(f),
         bits32(h),
         bits32(half(a >> 16)),
