@@ -130,3 +130,19 @@ def fsel(a: f32, b: f32, p: pred, ftz: imm) -> f32:
 def flush_f32(a: f32) -> f32:
     """Flush a subnormal number to zero. Lowering puts this operation before comparisons and conversions with .FTZ."""
     return flush(a)
+
+
+@op
+def order_key(x: f32, last: imm) -> u32:
+    """Return an integer that orders float32 as numbers, -0 before 0. NaN is the last where `last`, else the first."""
+    bits = x.bitcast("u32")
+    key = (bits >> 31).ne(0).select(~bits, bits | 0x80000000)
+    end = last.ne(0).select(bits.lift(0xFFFFFFFF), bits.lift(0))
+    return x.ne(x).select(end, key)
+
+
+@op
+def number_of_key(key: u32) -> u32:
+    """Return the float32 of which `order_key` made this key."""
+    bits = (key >> 31).ne(0).select(key & 0x7FFFFFFF, ~key)
+    return key.eq(0).select(key.lift(0x7FFFFFFF), bits)

@@ -38,7 +38,10 @@ def _condition(context: Context) -> Source:
 
 
 def bra(context: Context) -> None:
-    modifiers = context.modifiers("U", "DIV", "CONV")
+    modifiers = context.modifiers("U", "DIV", "CONV", "ANY")
+    if "ANY" in modifiers:
+        _bra_any(context)
+        return
     if not modifiers & {"DIV", "CONV"}:
         context.emit("branch", (), (_condition(context),))
         return
@@ -47,6 +50,17 @@ def bra(context: Context) -> None:
     named = [o for o in context.instruction.operands if o.kind != OperandKind.TARGET]
     mask = context.bits(named[0]) if named else Source(context.literal(ALL_THREADS))
     context.emit("branch_divergent", (), (mask,), detail=int("CONV" in modifiers))
+
+
+def _bra_any(context: Context) -> None:
+    """@P BRA.U.ANY branches with all lanes that are together where P holds in any of them."""
+    given = context.instruction.predicate
+    context.emit("nop")  # the first micro-operation has the guard by which the instruction's threads are counted
+    with context.guarded(context.true):
+        holds = context.predicate(given) if given else context.true
+        found = (context.sink, context.temporary)
+        context.emit("exchange", found, (holds,), uniform=True, detail=micro.VOTES["ANY"])
+        context.emit("branch", (), (context.scratch(0),))
 
 
 def brx(context: Context) -> None:

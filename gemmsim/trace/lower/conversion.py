@@ -11,19 +11,19 @@ from gemmsim.trace.lower.floating import DIRECTIONS, ROUNDINGS, half_of
 
 _INTEGERS = ("U8", "S8", "U16", "S16", "U32", "S32", "U64", "S64")
 _HALVES = ("F16", "BF16")
-_FIELDS = {"": 0, "B0": 0, "B1": 8, "B2": 16, "B3": 24, "H0": 0, "H1": 16}  # first bit of a part of a register
+FIELDS = {"": 0, "B0": 0, "B1": 8, "B2": 16, "B3": 24, "H0": 0, "H1": 16}  # first bit of a part of a register
 
 
 def _integer_source(context: Context, operand: Operand, kind: str) -> Source:
     """Make the source of an integer of type `kind` ("S8"): 32 bits, or a register pair where the type has 64."""
     if kind.endswith("64"):
         return context.wide(operand)
-    if operand.negate or operand.suffix not in _FIELDS:
+    if operand.negate or operand.suffix not in FIELDS:
         raise context.unsupported("operand form")
     bits = int(kind[1:])
     if bits == 32:
         return context.bits(operand)
-    field = (_FIELDS[operand.suffix], bits, int(kind[0] == "S"))
+    field = (FIELDS[operand.suffix], bits, int(kind[0] == "S"))
     return context.compute(0, "bit_field", (Source(context.row(operand)),), field)
 
 

@@ -190,14 +190,14 @@ def _minmax_operands(context: Context, count: int) -> tuple[Operand, list[Operan
     """Split the operands into destination, `count` sources, and the predicates that ask for the smaller value.
 
     From sm_100 on nvdisasm prints two more predicates that are written, and one that is read; none of them is in use.
+    VIMNMX has the two behind its destination, and nothing more that is read.
     """
     operands = list(context.instruction.operands)
-    written = []
-    while is_predicate(operands[0]):
-        written.append(operands.pop(0))
-    d, *sources = operands[: count + 1]
-    smaller = operands[count + 1 :]
-    if written:
+    before = _leading_predicates(operands)
+    d = operands.pop(0)
+    written = before + _leading_predicates(operands)
+    sources, smaller = operands[:count], operands[count:]
+    if before:
         *smaller, last = smaller
         if last.index != ZERO or not last.invert:
             raise context.unsupported("predicate operand")
@@ -206,6 +206,14 @@ def _minmax_operands(context: Context, count: int) -> tuple[Operand, list[Operan
     if count == 2 and any(o.negate for o in sources):
         raise context.unsupported("negated operand")
     return d, sources, [context.predicate(p) for p in smaller]
+
+
+def _leading_predicates(operands: list[Operand]) -> list[Operand]:
+    """Remove the predicates at the head of `operands`, and return them."""
+    count = next((i for i, operand in enumerate(operands) if not is_predicate(operand)), len(operands))
+    leading = operands[:count]
+    del operands[:count]
+    return leading
 
 
 def unary(context: Context) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gemmsim.isa.program import ZERO, Operand
+from gemmsim.isa.program import ZERO, Operand, OperandKind
 from gemmsim.isa.semantics.logic import COMMON_TABLES
 from gemmsim.isa.semantics.predicate import AND, OR, XOR
 from gemmsim.trace.lower.context import ALL, Context, Source, is_predicate, is_uniform
@@ -228,25 +228,35 @@ _BYTES = {"B0": 0, "B1": 8, "B2": 16, "B3": 24}  # first bit of a byte of a regi
 
 def p2r(context: Context) -> None:
     """P2R Rd, PR, Ra, mask sets the bits in `mask` to the predicates; the other bits are those of Ra. With .B1 to .B3
-    the predicates go to the byte of that number."""
+    the predicates go to the byte of that number. UP2UR does the same with uniform ones."""
     modifiers = context.modifiers(*_BYTES)
     first = next((_BYTES[m] for m in modifiers), 0)
-    d, _, a, mask = context.instruction.operands
+    d, _, *given = context.instruction.operands
+    a, mask = given or (Operand(OperandKind.REGISTER), Operand(OperandKind.IMMEDIATE, value=0x7F))
+    predicates = _predicates(context, mask)
     context.write(d, "mov", (context.bits(a),))
     for bit in range(7):
         if mask.value >> bit & 1:
             source = context.bits(Operand(d.kind, d.index))
-            context.write(d, "with_bit", (source, Source(context.predicate_base + bit)), (first + bit,))
+            context.write(d, "with_bit", (source, Source(predicates + bit)), (first + bit,))
+
+
+def _predicates(context: Context, mask: Operand) -> int:
+    """Return the row of the first predicate, uniform or not, of an instruction whose operand `mask` chooses some."""
+    if mask.kind != OperandKind.IMMEDIATE:
+        raise context.unsupported("mask in a register")
+    return context.uniform_predicate_base if context.instruction.opcode[0] == "U" else context.predicate_base
 
 
 def r2p(context: Context) -> None:
-    """R2P PR, Ra[.B1], mask sets the predicates in `mask` to bits of Ra, or of one of its bytes."""
+    """R2P PR, Ra[.B1], mask sets the predicates in `mask` to bits of Ra, or of one of its bytes; UR2UP likewise."""
     modifiers = context.modifiers(*_BYTES)
     _, a, mask = context.instruction.operands
     if a.negate or a.absolute or a.suffix not in ("", *_BYTES):
         raise context.unsupported("operand form")
     first = _BYTES.get(a.suffix, 0) + next((_BYTES[m] for m in modifiers), 0)
     source = Source(context.row(a), ALL, ALL if a.invert else 0)
+    predicates, uniform = _predicates(context, mask), is_uniform(a)
     for bit in range(7):
         if mask.value >> bit & 1:
-            context.emit("bit_of", (context.predicate_base + bit,), (source,), (first + bit,))
+            context.emit("bit_of", (predicates + bit,), (source,), (first + bit,), uniform=uniform)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gemmsim.isa.program import ZERO, Operand, OperandKind
+from gemmsim.isa.semantics.predicate import AND, OR
 from gemmsim.trace import micro
 from gemmsim.trace.lower.context import Context, Source, is_predicate, is_uniform
 from gemmsim.trace.micro import FIRST_LANE, MATCH_ALL, MATCH_ANY, REDUCTIONS, SHUFFLES, VOTES
@@ -12,7 +13,7 @@ _NARROW_BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2}
 
 
 def mov(context: Context) -> None:
-    modifiers = context.modifiers("64")
+    modifiers = context.modifiers("64", "SPILL")  # MOV.SPILL keeps a uniform register that R2UR.FILL restores
     d, a, *mask = context.instruction.operands
     if mask and mask[0].value != 0xF:
         raise context.unsupported("lane mask")
@@ -88,14 +89,17 @@ def ldc(context: Context) -> None:
 
 
 def r2ur(context: Context) -> None:
-    """R2UR [P,] URd, Ra gives the value of the first active lane, and in P whether all active lanes have that value."""
-    context.modifiers("FILL")
+    """R2UR [P,] URd, Ra gives the value of the first active lane. P is set in the lanes whose own value differs; with
+    .OR, P stays set where it was. A loop with one pass for each value is made of it: a lane goes on until none of its
+    values differs."""
+    modifiers = context.modifiers("FILL", "BROADCAST", "OR")
     *written, d, a = context.instruction.operands
+    context.emit("exchange", (context.temporary,), (context.bits(a),), uniform=True, detail=FIRST_LANE)
     for p in written:
-        if context.result(p) != context.sink:
-            agree = (context.temporary, context.result(p))
-            context.emit("exchange", agree, (context.bits(a),), detail=MATCH_ALL)
-    context.emit("exchange", (context.result(d),), (context.bits(a),), uniform=True, detail=FIRST_LANE)
+        before, how = (context.predicate(p), OR) if "OR" in modifiers else (context.true, AND)
+        differs = (context.scratch(0), context.bits(a), before)
+        context.emit("setp_eq_u32", (context.result(p), context.sink), differs, (1, how))
+    context.write(d, "mov", (context.scratch(0),))
 
 
 def shfl(context: Context) -> None:
@@ -160,7 +164,10 @@ def elect(context: Context) -> None:
 
 
 def redux(context: Context) -> None:
-    """REDUX URd, Ra combines the values of all active lanes, by AND where no modifier says how."""
+    """REDUX URd, Ra combines the values of all active lanes, by AND where no modifier says how; CREDUX likewise."""
+    if "F32" in context.instruction.modifiers:
+        _redux_floats(context)
+        return
     modifiers = context.modifiers("SUM", "OR", "XOR", "MIN", "MAX", "S32")
     operation = next((m for m in context.instruction.modifiers if m in REDUCTIONS), "AND")
     if operation in ("MIN", "MAX") and "S32" in modifiers:
@@ -168,3 +175,20 @@ def redux(context: Context) -> None:
     d, a = context.instruction.operands
     detail = REDUCTIONS[operation]
     context.emit("exchange", (context.result(d),), (context.bits(a),), uniform=is_uniform(d), detail=detail)
+
+
+def _redux_floats(context: Context) -> None:
+    """CREDUX.MAX.F32 URd, Ra gives the largest number of all active lanes; MINABS and MAXABS compare magnitudes. NaN is
+    passed over where not all lanes have it; with .NAN it is the result."""
+    modifiers = context.modifiers("MIN", "MAX", "MINABS", "MAXABS", "F32", "NAN")
+    name = next(m for m in context.instruction.modifiers if m[:3] in ("MIN", "MAX"))
+    d, a = context.instruction.operands
+    smallest, value = name.startswith("MIN"), context.single(a)
+    if name.endswith("ABS"):
+        value = Source(value.row, value.keep & 0x7FFFFFFF)
+    # Integers in the order of the numbers: NaN is at the end at which it is chosen last or, with .NAN, first.
+    last = smallest == ("NAN" not in modifiers)
+    key = context.compute(0, "order_key", (value,), (int(last),))
+    detail = REDUCTIONS["MIN" if smallest else "MAX"]
+    context.emit("exchange", (context.temporary,), (key,), uniform=True, detail=detail)
+    context.write(d, "number_of_key", (context.scratch(0),))

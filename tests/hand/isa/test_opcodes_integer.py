@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from opcode_harness import ALL, one, run
+from opcode_harness import ALL, f32, one, run
 
 from gemmsim.support.errors import GemmsimError
 
@@ -22,6 +22,8 @@ CASES = [
     ("VIMNMX.U16x2 R0, R1, R2, PT", {"R1": 0xFFFF0001, "R2": 0x00017FFF}, {"R0": 0x00010001}),
     ("VIMNMX.S16x2.RELU R0, R1, R2, !PT", {"R1": 0xFFFF0001, "R2": 0x80000007}, {"R0": 7}),
     ("VIMNMX.U8x4 R0, R1, R2, !PT", {"R1": 0x01FF0380, "R2": 0x0201047F}, {"R0": 0x02FF0480}),
+    ("VIMNMX.U32 R0, PT, PT, R1, R2, !PT", {"R1": 5, "R2": ALL}, {"R0": ALL}),  # as sm_100 prints it
+    ("VIMNMX R0, PT, PT, R1, R2, PT", {"R1": 5, "R2": ALL}, {"R0": ALL}),
     ("VIMNMX.RELU R0, R1, R2, PT", {"R1": ALL, "R2": 5}, {"R0": 0}),
     ("VIMNMX3 R0, R1, R2, R3, PT", {"R1": 5, "R2": ALL, "R3": 7}, {"R0": ALL}),
     ("VIMNMX3.U32 R0, R1, R2, R3, !PT", {"R1": 5, "R2": ALL, "R3": 7}, {"R0": ALL}),
@@ -95,11 +97,84 @@ def test_elect_chooses_the_lowest_lane() -> None:
     assert np.flatnonzero(after["P0"]).tolist() == [9]
 
 
-def test_r2ur_says_whether_all_lanes_agree() -> None:
+def test_r2ur_says_which_lanes_differ() -> None:
     lane = np.arange(32)
-    after = run("R2UR P0, UR4, R1", R1=lane // 31 + 5)
-    assert int(after["UR4"][0]) == 5 and not after["P0"].any()
-    assert (run("R2UR P0, UR4, R1", R1=6)["P0"] != 0).all()
+    after = run("R2UR P0, UR4, R1", R1=lane // 30 + 5, P0=lane < 4)
+    assert int(after["UR4"][0]) == 5
+    np.testing.assert_array_equal(after["P0"] != 0, lane >= 30)
+    after = run("R2UR.OR P0, UR4, R1", R1=lane // 30 + 5, P0=lane < 4)  # P0 stays set
+    np.testing.assert_array_equal(after["P0"] != 0, (lane >= 30) | (lane < 4))
+    after = run("@P1 R2UR P0, URZ, R1", R1=lane // 30 + 5, P0=lane < 4, P1=lane >= 30)  # both active ones agree
+    np.testing.assert_array_equal(after["P0"] != 0, lane < 4)
+    assert one("R2UR.FILL UR4, R1", "UR4", R1=lane + 3) == one("R2UR.BROADCAST UR4, R1", "UR4", R1=lane + 3) == 3
+
+
+def test_a_loop_with_one_pass_for_each_pair_of_values() -> None:
+    """A warp copies pairs that differ from lane to lane through uniform registers, as compilers write it."""
+    lane = np.arange(32)
+    low, high = lane % 3, lane % 2
+    loop = [
+        "PLOP3.LUT P0, PT, PT, PT, PT, 0x80, 0x8",
+        "@P0 R2UR P1, UR4, R1",
+        "@P0 R2UR.OR P1, UR5, R2",
+        "IADD3 R5, R5, 0x1, RZ",
+        "@P0 MOV R3, UR4",
+        "@P0 MOV R4, UR5",
+        "@P0 PLOP3.LUT P0, PT, P1, PT, PT, 0x80, 0x8",
+        "@P0 BRA.U.ANY `(0x10)",
+    ]
+    after = run(loop, R1=low, R2=high)
+    np.testing.assert_array_equal(after["R3"], low)
+    np.testing.assert_array_equal(after["R4"], high)
+    assert (after["R5"] == 6).all()  # all lanes go round as often as there are pairs
+
+
+@pytest.mark.parametrize("first", [0, 1, 31, 32])
+def test_a_branch_of_all_lanes_where_any_holds(first: int) -> None:
+    lane = np.arange(32)
+    after = run(["@P0 BRA.U.ANY `(0x20)", "MOV R0, 0x1", "MOV R1, 0x2"], P0=lane >= first)
+    assert (after["R0"] == (first == 32)).all() and (after["R1"] == 2).all()
+    assert (run(["@!P0 BRA.U.ANY `(0x20)", "MOV R0, 0x1", "NOP"], P0=lane >= first)["R0"] == (first == 0)).all()
+
+
+def test_uniform_predicates_and_registers() -> None:
+    given = {"UP0": True, "UP3": True, "UP6": True, "P1": True}
+    assert one("UP2UR UR4, UPR, UR5, 0x7f", "UR4", UR5=0xFFFFFF80, **given) == 0xFFFFFFC9
+    assert one("UP2UR UR4, UPR, URZ, 0x9", "UR4", **given) == 0b1001
+    assert one("UP2UR.B1 UR4, UPR, URZ, 0x48", "UR4", **given) == 0b1001000 << 8
+    assert one("UP2UR UR4, UPR", "UR4", **given) == 0b1001001
+    after = run("UR2UP UPR, UR4, 0x6", UR4=0b1000, **given, UP1=True)
+    assert [bool(after[f"UP{i}"].any()) for i in range(7)] == [True, False, False, True, False, False, True]
+    with pytest.raises(GemmsimError, match="mask in a register"):
+        run("UP2UR UR4, UPR, UR6, UR8")
+    assert one("MOV.SPILL R5, UR7", "R5", UR7=0xDEADBEEF) == 0xDEADBEEF
+
+
+F32_REDUCTIONS = [  # of 1, -3, 0 and what else is given
+    ("MAX.F32", np.nan, 1.0), ("MIN.F32", np.nan, -3.0), ("MINABS.F32", np.nan, 0.0), ("MAXABS.F32", np.nan, 3.0),
+    ("MAX.F32.NAN", np.nan, np.nan), ("MIN.F32.NAN", np.nan, np.nan), ("MAX.F32.NAN", 2.0, 2.0),
+    ("MIN.F32", -np.inf, -np.inf), ("MAX.F32", np.inf, np.inf), ("MAXABS.F32", -np.inf, np.inf),
+    ("MIN.F32", 1e-45, -3.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("how", "more", "expected"), F32_REDUCTIONS)
+def test_reductions_of_floats(how: str, more: float, expected: float) -> None:
+    values = np.resize(np.array([1.0, -3.0, 0.0, more], np.float32), 32)
+    found = one(f"CREDUX.{how} UR4, R1", "UR4", R1=values.view(np.uint32))
+    assert found == (0x7FFFFFFF if np.isnan(expected) else f32(expected))
+
+
+def test_reductions_of_few_lanes() -> None:
+    lane = np.arange(32)
+    assert one("CREDUX.MAX UR4, R1", "UR4", R1=lane - 4) == ALL
+    assert one("CREDUX.MAX.S32 UR4, R1", "UR4", R1=lane - 4) == 27
+    signed = np.where(lane % 2, f32(-0.0), 0)
+    assert one("CREDUX.MIN.F32 UR4, R1", "UR4", R1=signed) == f32(-0.0)
+    assert one("CREDUX.MAX.F32 UR4, R1", "UR4", R1=signed) == 0
+    assert one("CREDUX.MAX.F32 UR4, R1", "UR4", R1=0xFFC00001) == 0x7FFFFFFF
+    active = run("@P0 CREDUX.MAX.F32 UR4, R1", R1=(lane.astype(np.float32)).view(np.uint32), P0=lane < 7)["UR4"]
+    assert (active == f32(6.0)).all()
 
 
 def test_exit_with_a_condition_ends_the_threads_of_both() -> None:
@@ -144,6 +219,7 @@ def test_a_load_with_a_predicate_gives_zeros_where_it_is_false() -> None:
         ("CS2R R0, SR_PM0", "both words of special register SR_PM0"),
         ("MOV R0, c[0x0][0x10c]", "number of SMs"),
         ("VIMNMX.S64.RELU R0, R2, R4, PT", "modifier .RELU"),
+        ("VIMNMX R0, P0, PT, R1, R2, PT", "predicate operand"),
     ],
 )
 def test_refused(text: str, what: str) -> None:
