@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from gemmsim.compile.grid_group import UNRESOLVED, grid_functions
 from gemmsim.compile.link import link
 from gemmsim.compile.source import ArgType, PythonKernel
 from gemmsim.compile.toolchain import missing, tool_versions
@@ -68,7 +69,18 @@ def compile_numba(kernel: Any, signature: tuple[ArgType, ...], arch: str) -> byt
             )
     except Exception as error:  # numba raises dozens of types, and all say that it cannot compile this function
         raise GemmsimError(f"numba cannot compile '{name}' for {arch}: {_reason(error)}") from error
-    return link(parts, f"{arch}{suffix}", options.get("max_registers"), lto=lto)
+    return _linked(parts, f"{arch}{suffix}", options.get("max_registers"), lto)
+
+
+def _linked(parts: Sequence[Any], arch: str, max_registers: int | None, lto: bool) -> bytes:
+    """Link what numba made of a kernel; where it uses `cuda.cg`, with the functions of grids. numba tells only its own
+    linker that they are needed."""
+    try:
+        return link(parts, arch, max_registers, lto=lto)
+    except GemmsimError as error:
+        if UNRESOLVED not in str(error):
+            raise
+    return link([*parts, grid_functions(arch)], arch, max_registers, lto=lto)
 
 
 def _numba_cuda() -> Any:

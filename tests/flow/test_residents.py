@@ -7,9 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cubins import SOURCES
 from programs import cuda_program
 
 from gemmsim.cli.main import main
+from gemmsim.compile import ArgType, PythonKernel
+from gemmsim.compile.kernel import build_kernel
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace import words
 from gemmsim.trace.execute import Executor
@@ -111,7 +114,7 @@ def test_a_lock() -> None:
 
 
 def test_crossed_locks_never_open() -> None:
-    with pytest.raises(GemmsimError, match="block 0 and 1 more wait for a value that no block will write") as caught:
+    with pytest.raises(GemmsimError, match=r"block 0 and 1 more wait for a value that no block will write") as caught:
         run("crossed", 2, (32, 1, 1), np.zeros(2, np.int32), np.zeros(2, np.int32))
     assert f"line {line('crossed:wait')} of" in str(caught.value)
 
@@ -153,6 +156,21 @@ def test_grid_sync(arch: str) -> None:
         GemmsimError, match=r"block 0 and 7 more wait for .*: 9 blocks, 8 fit \(line \d+ of .*grid_sync"
     ):
         too_few.run(range(9))
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
+def test_grid_sync_of_numba(arch: str) -> None:
+    """Row k is k more than row 0, which is mirrored in every second row. With one block fewer it never ends."""
+    source = PythonKernel(SOURCES / "python_kernels.py", "mirrored_rows", (ArgType("i32", 2),))
+    program = build_kernel(source, arch).program
+    x = np.zeros((6, 192), np.int32)
+    x[0] = np.arange(192) ** 2
+    launch = Launch((3, 1, 1), (64, 1, 1), (Argument("i32", x.shape, x),))
+    found = output(Executor(program, launch).run(range(3)), 0)
+    for row in range(6):
+        np.testing.assert_array_equal(found[row], x[0][:: 1 - 2 * (row % 2)] + row)
+    with pytest.raises(GemmsimError, match=r"block 0 and 1 more wait for a value .*: 3 blocks, 2 fit"):
+        Executor(program, launch, 20_000_000, False, 2).run(range(3))
 
 
 @pytest.mark.parametrize(("cooperative", "entry"), [(True, "rotate"), (False, "grid_total")])
