@@ -17,7 +17,7 @@ from gemmsim_validate.gpu_files.device import preset_of
 from gemmsim_validate.measure import timing
 from gemmsim_validate.measure.bundle import Bundle, read_bundle
 from gemmsim_validate.measure.dispatcher import machine_code
-from gemmsim_validate.measure.operands import check, host_operands, parameters
+from gemmsim_validate.measure.operands import check, host_operands, parameters, struct_parameter
 from gemmsim_validate.measure.options import Options
 from gemmsim_validate.measure.prepare import prepare
 from gemmsim_validate.measure.run import launch_once, measure
@@ -171,6 +171,17 @@ def test_parameters_of_either_abi() -> None:
     vector = {"bias": FakeGpu().upload(np.zeros(5, np.float32))}
     numba = [value.value for value in parameters("numba", ["bias", "beta"], PROBLEM, vector)]
     assert numba == [None, None, 5, 4, vector["bias"].values.ctypes.data, 5, 4, 0.0]
+
+
+def test_a_struct_holds_the_addresses_of_arrays() -> None:
+    arrays = {name: FakeGpu().upload(np.zeros(4, np.float32)) for name in ("A", "C")}
+    places = [{"at_byte": 4, "argument": 1, "plus_bytes": 0}, {"at_byte": 16, "argument": 0, "plus_bytes": 8}]
+    struct = {"bytes": "07000000" + "00" * 8 + "05000000" + "00" * 8, "addresses": places}
+    (value,) = struct_parameter(struct, ["A", "C"], arrays)
+    a, c = (arrays[name].values.ctypes.data for name in ("A", "C"))
+    assert bytes(value) == (7).to_bytes(4, "little") + c.to_bytes(8, "little") + b"\5\0\0\0" + (a + 8).to_bytes(
+        8, "little"
+    )
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64", "f16", "bf16", "i8"])

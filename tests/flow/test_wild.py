@@ -181,6 +181,29 @@ def test_addresses_in_a_parameter_that_a_program_printed():
     assert found.content == (7).to_bytes(8, "little") + bytes(16) + b"\1\2"
 
 
+def test_a_struct_of_a_record_is_the_kernels_one_parameter():
+    from gemmsim_validate.records.replay import struct_of
+    from gemmsim_validate.wild.bundle import recorded_struct
+
+    from gemmsim.trace.types import Address, Packed
+
+    parameter = Packed(b"\7\0\0\0" + bytes(12), (Address(8, 2, 16),))
+    record = {"struct": recorded_struct((parameter,))}
+    assert record["struct"] == {
+        "bytes": "07" + "00" * 15,
+        "addresses": [{"at_byte": 8, "argument": 2, "plus_bytes": 16}],
+    }
+    assert struct_of(record) == (parameter,)
+    assert struct_of({}) is None
+
+
+def test_a_bundle_of_no_kernel_is_refused(tmp_path):
+    from gemmsim_validate.wild.bundle import make_bundle
+
+    with pytest.raises(GemmsimError, match="has no kernel like nothing"):
+        make_bundle(read_manifest(), tmp_path, tmp_path, ["nothing*"])
+
+
 def test_the_measured_kernels_are_judged():
     from gemmsim_validate.compare.judge import Judged, Number
     from gemmsim_validate.compare.predict import Prediction
@@ -190,7 +213,7 @@ def test_the_measured_kernels_are_judged():
 
     cases = replayable_cases([RECORDS])
     chosen = {kernel["name"] for kernel in tomllib.loads(MEASURED.read_text())["kernel"]}
-    assert {case.name for case in cases} <= chosen and len(chosen) == 20
+    assert {case.name for case in cases} <= chosen and len(chosen) == 45
     assert len(cases) >= 32 and all(case.counters and case.times for case in cases)
     numbers = (Number("a", "exact", 10, 10, 0.0), Number("b", "exact", 11, 10, 0.1), Number("c", "noisy", 1, 2, -0.5))
     judged = [Judged(cases[0], Prediction(time_us=1), Number("time", "time", 9, 10, -0.1), "rotated", numbers)]

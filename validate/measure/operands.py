@@ -74,6 +74,15 @@ def parameters(abi: str, names: Sequence[str], problem: Mapping[str, Any], array
     return values
 
 
+def struct_parameter(struct: Mapping[str, Any], names: Sequence[str], arrays: Mapping[str, Any]) -> list[Any]:
+    """Return the one parameter of a kernel that takes a struct by value: its bytes, with the arrays' addresses."""
+    content = bytearray.fromhex(struct["bytes"])
+    for place in struct["addresses"]:
+        address = arrays[names[place["argument"]]].__cuda_array_interface__["data"][0] + place["plus_bytes"]
+        content[place["at_byte"] : place["at_byte"] + 8] = address.to_bytes(8, "little")
+    return [(ctypes.c_char * len(content)).from_buffer(content)]
+
+
 def _array(array: Any, abi: str) -> list[Any]:
     address = ctypes.c_void_p(array.__cuda_array_interface__["data"][0])
     if abi == "c":

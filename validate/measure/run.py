@@ -151,7 +151,10 @@ def launcher(
 ) -> Callable[[], None]:
     """Return a function that enqueues the record's kernel, which is loaded as `function`, on the device arrays."""
     launch = record["launch"]
-    values = operands.parameters(record["subject"]["abi"], launch["arguments"], record["problem"], arrays)
+    if "struct" in launch:
+        values = operands.struct_parameter(launch["struct"], launch["arguments"], arrays)
+    else:
+        values = operands.parameters(record["subject"]["abi"], launch["arguments"], record["problem"], arrays)
     call = gpu.call(function, launch["grid"], launch["block"], launch.get("dynamic_shared_bytes", 0), values)
     return lambda: gpu.launch(call)
 

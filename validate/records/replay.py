@@ -12,7 +12,7 @@ from gemmsim.launch.arrays import Contents, array_argument
 from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.launch.spec import GemmCheck, Labels, LaunchSpec
 from gemmsim.support.errors import GemmsimError
-from gemmsim.trace.types import Argument, Launch
+from gemmsim.trace.types import Address, Argument, Launch, Packed
 
 from .case import Case
 from .files import CUDA_FOLDER, read_cubin
@@ -31,16 +31,24 @@ def launch_of(case: Case, seed: int = 0) -> LaunchSpec:
     launch = case.data["launch"]
     names = launch.get("arguments", DEFAULT_ARGUMENTS)
     arguments = _arguments(case, names)
+    args = tuple(arguments[name] for name in names)
     return LaunchSpec(
         kernel=_kernel(case),
-        launch=Launch(
-            case.grid, case.block, tuple(arguments[name] for name in names), launch.get("dynamic_shared_bytes", 0)
-        ),
+        launch=Launch(case.grid, case.block, args, launch.get("dynamic_shared_bytes", 0), struct_of(launch)),
         gpu=_gpu(case.gpu, tuple(case.data.get("settings", ()))),
         labels=Labels(case.name, "", case.m, case.n, case.k, case.tunables),
         verify=_check(case.data["problem"], names),
         seed=seed,
     )
+
+
+def struct_of(launch: dict[str, Any]) -> tuple[Packed, ...] | None:
+    """Return the kernel's one parameter where it is a struct; None where each argument is a parameter."""
+    if "struct" not in launch:
+        return None
+    struct = launch["struct"]
+    places = (Address(one["at_byte"], one["argument"], one["plus_bytes"]) for one in struct["addresses"])
+    return (Packed(bytes.fromhex(struct["bytes"]), tuple(places)),)
 
 
 @cache

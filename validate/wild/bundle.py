@@ -10,12 +10,14 @@ import tempfile
 import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 from gemmsim.compile.kernel import Built, build_kernel
 from gemmsim.compile.source import CudaKernel
 from gemmsim.support.errors import GemmsimError
+from gemmsim.trace.types import Packed
 
 from ..measure.bundle import MANIFEST, Bundle, manifest
 from ..measure.prepare import PROBE_SOURCE
@@ -29,17 +31,22 @@ ARCH, GPU = "sm_90", "h200"
 _SCRATCH = {"scratch": {"dtype": "i32", "shape": [1]}}  # what Triton's kernels get for memory that they do not use
 
 
-def make_bundle(cases: Sequence[Case], root: Path, folder: Path) -> Bundle:
+def make_bundle(cases: Sequence[Case], root: Path, folder: Path, patterns: Sequence[str] = ()) -> Bundle:
     """Write the bundle of `measured.toml` to a folder, and return it.
 
-    cases  all of the manifest
-    root   folder with the checkouts
+    cases     all of the manifest
+    root      folder with the checkouts
+    patterns  names of kernels of `measured.toml`, with wildcards; none means all
 
-    Raises GemmsimError where a kernel is not in the manifest, or cannot be compiled.
+    Raises GemmsimError where a kernel is not in the manifest, or cannot be compiled, and where no name fits.
     """
     by_id = {case.id: case for case in cases}
     records = []
-    for wanted in tomllib.loads(MEASURED.read_text(encoding="utf-8"))["kernel"]:
+    kernels = tomllib.loads(MEASURED.read_text(encoding="utf-8"))["kernel"]
+    chosen = [one for one in kernels if not patterns or any(fnmatch(one["name"], pattern) for pattern in patterns)]
+    if not chosen:
+        raise GemmsimError(f"{MEASURED.name} has no kernel like {', '.join(patterns)}")
+    for wanted in chosen:
         if wanted["case"] not in by_id:
             raise GemmsimError(f"{MEASURED.name}: the manifest has no case '{wanted['case']}'")
         for size in wanted["sizes"]:
@@ -56,19 +63,22 @@ def _record(case: Case, wanted: dict[str, Any], size: int, root: Path, folder: P
     """Compile a case at a size, write its cubin, and return its record without results."""
     case = replace(case, sizes={**case.sizes, "M": size, "N": size, "K": size})
     with tempfile.TemporaryDirectory(prefix="gemmsim-wild-") as name:
-        made = prepared(case, ARCH, root, Path(name))
+        made = prepared(case, ARCH, root, Path(name), lines=False)
         built = build_kernel(made.source, ARCH)
     sha256 = hashlib.sha256(built.cubin).hexdigest()
     write_bytes(folder / cubin_name(sha256), built.cubin)
     zeros = dict(_SCRATCH) if "scratch" in wanted["arguments"] else {}
-    if wanted.get("reads_c"):
-        zeros["C"] = {"dtype": wanted["result"], "shape": [size, size]}
+    name_of_source = "C" if wanted.get("reads_c") else "source" if "source" in wanted["arguments"] else ""
+    if name_of_source:
+        zeros[name_of_source] = {"dtype": wanted["result"], "shape": [size, size]}
     launch: dict[str, Any] = {
         "grid": list(made.launch.grid),
         "block": list(made.launch.block),
         "dynamic_shared_bytes": made.launch.dynamic_shared_bytes,
         "arguments": wanted["arguments"],
     }
+    if made.launch.parameters is not None:
+        launch["struct"] = recorded_struct(made.launch.parameters)
     return {
         "id": case_id(wanted["name"], wanted["dtype"], {}, size, size, size),
         "kind": "measured",
@@ -80,8 +90,9 @@ def _record(case: Case, wanted: dict[str, Any], size: int, root: Path, folder: P
             "k": size,
             "dtype": wanted["dtype"],
             "result_dtype": wanted["result"],
-            "alpha": 1,
+            "alpha": wanted.get("alpha", 1),
             "beta": 0,
+            "b_transposed": wanted.get("b_transposed", False),
             "operand_roundoff": wanted.get("operand_roundoff", 0),
         },
         "launch": launch | ({"zeros": zeros} if zeros else {}),
@@ -95,18 +106,29 @@ def _record(case: Case, wanted: dict[str, Any], size: int, root: Path, folder: P
     }
 
 
+def recorded_struct(parameters: Sequence[int | Packed]) -> dict[str, Any]:
+    """Return the kernel's one parameter, a struct, as a record holds it."""
+    (parameter,) = parameters
+    assert isinstance(parameter, Packed)
+    places = [
+        {"at_byte": one.at_byte, "argument": one.array, "plus_bytes": one.plus_bytes} for one in parameter.addresses
+    ]
+    return {"bytes": parameter.content.hex(), "addresses": places}
+
+
 def _subject(case: Case, name: str, built: Built, sha256: str) -> dict[str, Any]:
     program = built.program
+    compiler = "nvcc" if case.compiler == "host" else case.compiler
     return {
         "name": name,
         "rung": False,
         "tunables": {},
-        "abi": "c",
+        "abi": "numba" if case.compiler == "numba" else "c",
         "symbol": program.symbol,
         "arch": ARCH,
         "cubin_sha256": sha256,
         "registers": program.registers,
         "static_shared_bytes": program.static_shared_bytes,
         "local_bytes": program.local_bytes,
-        "toolchain": {**program.toolchain, case.compiler: compiler_version(case.compiler)},
+        "toolchain": {**program.toolchain, compiler: compiler_version(compiler)},
     }

@@ -39,7 +39,7 @@ def host_launch(source: Path, sizes: Sequence[int], folder: Path, arch: str, opt
     Raises GemmsimError where it does not compile, or prints something else.
     """
     program = folder / "wild"
-    usual = [f"-arch={arch}", "-std=c++17", "-lineinfo", "-w", "-cudart=static", "-no-compress"]
+    usual = [f"-arch={arch}", "-std=c++17", "-w", "-cudart=static", "-no-compress"]
     run([nvcc(), *usual, *options, "-o", str(program), str(source)], f"nvcc cannot compile it for {arch}")
     lines = dict(line.split(" ", 1) for line in run([str(program), *map(str, sizes)], "the program fails").splitlines())
     try:

@@ -17,8 +17,8 @@ from .extract import extracted
 from .formula import evaluate, filled
 from .host import host_launch
 from .manifest import Case
-from .nvcc import compile_cubin, including, nvcc, run
-from .triton_compiler import HIDDEN_PARAMETERS, compile_triton
+from .nvcc import compile_cubin, including, line_options, nvcc, run
+from .triton_compiler import HIDDEN_PARAMETERS, compile_triton, line_information
 
 OWN = Path(__file__).parent / "own"  # kernels of our own, which the manifest names as repository "gemmsim"
 
@@ -47,11 +47,12 @@ def source_file(case: Case, root: Path) -> Path:
     return path.resolve()
 
 
-def prepared(case: Case, arch: str, root: Path, folder: Path) -> Prepared:
+def prepared(case: Case, arch: str, root: Path, folder: Path, lines: bool = True) -> Prepared:
     """Compile what gemmsim does not compile itself, and make the launch.
 
     root    folder with the checkouts
     folder  where files are put that are made on the way
+    lines   whether line information is wanted, which names files of this machine
 
     Raises GemmsimError where a file is missing or a compiler refuses it.
     """
@@ -66,7 +67,8 @@ def prepared(case: Case, arch: str, root: Path, folder: Path) -> Prepared:
     positions: tuple[int | None, ...] = tuple(range(len(args)))
     source: KernelSource
     if case.compiler == "nvcc":
-        cubin = compile_cubin(including(path, case.entry, before), folder, arch, [f"-I{path.parent}", *options])
+        options = [f"-I{path.parent}", *options, *line_options(lines)]
+        cubin = compile_cubin(including(path, case.entry, before), folder, arch, options)
         source = CubinKernel(cubin, path, case.entry, "c")
     elif case.compiler == "nvrtc":
         options = [f"-I{path.parent}", *options]
@@ -77,7 +79,9 @@ def prepared(case: Case, arch: str, root: Path, folder: Path) -> Prepared:
     elif case.compiler == "numba":
         source = PythonKernel(_python_file(case, path, folder), case.entry, signature(args))
     elif case.compiler == "triton":
-        made = compile_triton(_python_file(case, path, folder), case.entry, case.triton or {}, args, names, arch)
+        file = _python_file(case, path, folder)
+        with line_information(lines):
+            made = compile_triton(file, case.entry, case.triton or {}, args, names, arch)
         if made.scratch_bytes:
             raise GemmsimError(f"the kernel needs {made.scratch_bytes} bytes of Triton's global scratch memory a block")
         source = CubinKernel(made.cubin, path, made.symbol, "c")
@@ -93,6 +97,7 @@ def prepared(case: Case, arch: str, root: Path, folder: Path) -> Prepared:
     else:
         wrapper = folder / "wild.cu"
         wrapper.write_text(including(path, "", before), encoding="utf-8")
+        options = [*options, *line_options(lines)]
         said = host_launch(wrapper, [evaluate(name, names) for name in "MNK"], folder, arch, options)
         source = CubinKernel(said.executable.read_bytes(), said.executable, case.entry, "c")
         launch = Launch(said.grid, said.block, args, said.shared_bytes, (said.parameter,))

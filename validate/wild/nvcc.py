@@ -38,7 +38,6 @@ def compile_cubin(text: str, folder: Path, arch: str, options: Sequence[str]) ->
         "-cubin",
         f"-arch={arch}",
         "-std=c++17",
-        "-lineinfo",
         "-w",
         *options,
         "-o",
@@ -47,6 +46,11 @@ def compile_cubin(text: str, folder: Path, arch: str, options: Sequence[str]) ->
     ]
     run(command, f"nvcc cannot compile it for {arch}")
     return cubin.read_bytes()
+
+
+def line_options(lines: bool) -> list[str]:
+    """Return nvcc's option for line information, which also puts the paths of all source files into the cubin."""
+    return ["-lineinfo"] if lines else []
 
 
 def run(command: Sequence[str], failed: str) -> str:

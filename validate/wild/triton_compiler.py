@@ -12,7 +12,8 @@ Settings of a kernel in the manifest, as `[kernel.triton]`:
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,22 @@ def compile_triton(
         passed=tuple(passed),
         scratch_bytes=getattr(about, "global_scratch_size", 0) or 0,
     )
+
+
+@contextmanager
+def line_information(wanted: bool) -> Iterator[None]:
+    """Within this context manager, Triton puts line information into cubins, or leaves it out."""
+    try:
+        from triton import knobs
+    except ImportError:  # compile_triton says so
+        yield
+        return
+    before = knobs.compilation.disable_line_info
+    knobs.compilation.disable_line_info = not wanted
+    try:
+        yield
+    finally:
+        knobs.compilation.disable_line_info = before
 
 
 def _loaded(path: Path) -> Any:
