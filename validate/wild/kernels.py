@@ -68,7 +68,10 @@ def prepared(case: Case, arch: str, root: Path, folder: Path, lines: bool = True
     source: KernelSource
     if case.compiler == "nvcc":
         options = [f"-I{path.parent}", *options, *line_options(lines)]
-        cubin = compile_cubin(including(path, case.entry, before), folder, arch, options)
+        # A failed assertion names its file, so that the file's path is in the cubin: let it be that in the repository.
+        (folder / "checkout").symlink_to(case.repository.checkout(root).resolve())
+        text = including(Path("checkout", case.file), case.entry, before)
+        cubin = compile_cubin(text, folder, arch, options)
         source = CubinKernel(cubin, path, case.entry, "c")
     elif case.compiler == "nvrtc":
         options = [f"-I{path.parent}", *options]

@@ -29,10 +29,10 @@ def including(file: Path, entry: str, before: Sequence[str]) -> str:
 def compile_cubin(text: str, folder: Path, arch: str, options: Sequence[str]) -> bytes:
     """Compile CUDA C++ to a cubin for `arch`. Raises GemmsimError with the first line of nvcc's that says "error".
 
-    folder  where the text and the cubin are put
+    folder  where the text and the cubin are put, and where nvcc runs, so that files are named from there
     """
-    source, cubin = folder / "wild.cu", folder / "wild.cubin"
-    source.write_text(text, encoding="utf-8")
+    cubin = folder / "wild.cubin"
+    (folder / "wild.cu").write_text(text, encoding="utf-8")
     command = [
         nvcc(),
         "-cubin",
@@ -41,10 +41,10 @@ def compile_cubin(text: str, folder: Path, arch: str, options: Sequence[str]) ->
         "-w",
         *options,
         "-o",
-        str(cubin),
-        str(source),
+        cubin.name,
+        "wild.cu",
     ]
-    run(command, f"nvcc cannot compile it for {arch}")
+    run(command, f"nvcc cannot compile it for {arch}", folder)
     return cubin.read_bytes()
 
 
@@ -53,12 +53,12 @@ def line_options(lines: bool) -> list[str]:
     return ["-lineinfo"] if lines else []
 
 
-def run(command: Sequence[str], failed: str) -> str:
-    """Run a command and return what it wrote to standard output.
+def run(command: Sequence[str], failed: str, folder: Path | None = None) -> str:
+    """Run a command, in `folder` if it is given, and return what it wrote to standard output.
 
     Raises GemmsimError, which begins with `failed`, where it fails, with the first line that says "error".
     """
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     if done.returncode:
         lines = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
         telling = [line for line in lines if "error" in line or "fatal" in line]
