@@ -1,24 +1,29 @@
-"""Says what HMMA, QMMA, IMMA, BMMA and DMMA multiply, and how many matrices LDSM and STSM move."""
+"""Says what HMMA, QMMA, IMMA, BMMA, DMMA and Hopper's HGMMA, QGMMA, IGMMA multiply, and how many matrices LDSM and STSM
+move."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from gemmsim.isa.opcodes import row_of
-from gemmsim.isa.program import Instruction
+from gemmsim.isa.opcodes import Kind, row_of
+from gemmsim.isa.program import ZERO, Instruction
 
+WARPGROUP_WARPS = 4  # each multiplies 16 of the 64 rows of A
 MATRIX_ROW_BYTES = 16  # bytes in a row of an 8 x 8 matrix of 16-bit elements, as LDSM and STSM move them
 _COLUMNS = 8
+_WARPGROUP_SHAPE = re.compile(r"64x(?P<columns>\d+)x(?P<depth>\d+)")
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixMultiply:
-    """One matrix multiply-add of one warp: C [rows, 8] += A [rows, depth] @ B [depth, 8].
+    """One matrix multiply-add of one warp: C [rows, columns] += A [rows, depth] @ B [depth, columns].
 
     precision  type of the elements of A and B: "tensor_fp16", "tensor_bf16", "tensor_tf32", "tensor_fp64",
                "tensor_fp8", "tensor_int8", "tensor_int4" or "tensor_b1"
-    shape      the modifier that says rows and depth ("16816": 16 rows, 8 columns, depth 16)
+    shape      the modifier that says rows and depth ("16816": 16 rows, 8 columns, depth 16; "64x128x16": 16 rows of
+               the 64 that the four warps of a warpgroup multiply, 128 columns, depth 16)
     sparse     whether half of the elements of each row of A are zeros that no register holds
     """
 
@@ -27,23 +32,36 @@ class MatrixMultiply:
     precision: str
     shape: str
     sparse: bool = False
+    columns: int = _COLUMNS
 
     @property
     def operations(self) -> int:
         """The number of arithmetic operations of the warp, in which a multiply-add counts two. Multiplications by the
         zeros of a sparse A are not carried out and do not count."""
-        return 2 * self.rows * _COLUMNS * self.depth // (2 if self.sparse else 1)
+        return 2 * self.rows * self.columns * self.depth // (2 if self.sparse else 1)
 
 
 def matrix_multiply(instruction: Instruction) -> MatrixMultiply | None:
     """Return the multiplication that `instruction` makes; None where it multiplies no matrices, or its shape is not in
     the table."""
     row = row_of(instruction)
+    if row.kind is Kind.WARPGROUP_MULTIPLY:
+        return _warpgroup_multiply(instruction, row.precision)
     found = [modifier for modifier in instruction.modifiers if modifier in row.shapes]
     if len(found) != 1:
         return None
     rows, depth = row.shapes[found[0]]
     return MatrixMultiply(rows, depth, row.precision, found[0], "SP" in instruction.modifiers)
+
+
+def _warpgroup_multiply(instruction: Instruction, precision: str) -> MatrixMultiply | None:
+    """Return one warp's part of a multiplication. One whose result is dropped closes a group and multiplies nothing."""
+    found = next(filter(None, map(_WARPGROUP_SHAPE.fullmatch, instruction.modifiers)), None)
+    if found is None or instruction.operands[0].index == ZERO:
+        return None
+    sparse = "SP" in instruction.modifiers
+    rows = 64 // WARPGROUP_WARPS
+    return MatrixMultiply(rows, int(found["depth"]), precision, found[0], sparse, int(found["columns"]))
 
 
 def matrix_count(modifiers: Collection[str]) -> int:

@@ -54,6 +54,8 @@ class Kind(StrEnum):
     SCOREBOARD_WAIT = "scoreboard_wait"  # waits until at most so many operations of a scoreboard are under way
     MATRIX_ROWS = "matrix_rows"  # a lane's address is that of a row of an 8 x 8 matrix of 16-bit elements
     SHUFFLE = "shuffle"
+    WARPGROUP_MULTIPLY = "warpgroup_multiply"  # multiplies a quarter of a warpgroup's matrices, asynchronously
+    WARPGROUP_WAIT = "warpgroup_wait"  # waits until at most so many groups of such multiplications are under way
 
 
 @dataclass(frozen=True, slots=True)

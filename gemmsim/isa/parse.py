@@ -25,7 +25,9 @@ _SPECIAL = re.compile(
 _INTEGER = re.compile(r"-?0x[0-9a-f]+")
 _FLOAT = re.compile(r"[+-]?(?:\d+(?:\.\d*)?(?:e[+-]?\d+)?|INF|[QS]?NAN)")
 _CONSTANT = re.compile(r"(?P<space>cx?)\[(?P<bank>[^\]]+)\]\[(?P<offset>[^\]]*)\](?P<suffix>(?:\.\w+)*)")
-_ADDRESS = re.compile(r"(?:(?P<space>[a-z]+)\[UR(?P<descriptor>\d+|Z)\])?(?:\[(?P<body>[^\]]*)\])?")
+_ADDRESS = re.compile(
+    r"(?:(?P<space>[a-z]+)\[UR(?P<descriptor>\d+|Z)\](?P<how>(?:\.[a-z]+[AB])*))?(?:\[(?P<body>[^\]]*)\])?"
+)
 _TARGET = re.compile(r"`\((?P<label>[^)]*)\)")
 _HALF_ADDRESS = re.compile(r"32@(?:lo|hi)\(.*\)")  # half an address, which the linker or the loader writes
 IN_ADDRESS_BANK = "address of "  # before the text of a half address that is not known before the launch, in `labels`
@@ -249,7 +251,7 @@ def _parse_constant(match: re.Match[str]) -> Operand | None:
 
 
 def _parse_address(match: re.Match[str]) -> Operand | None:
-    base, uniform, value, scale, wide, suffix = ZERO, ZERO, 0, 1, False, ""
+    base, uniform, value, scale, wide, suffix = ZERO, ZERO, 0, 1, False, (match["how"] or "")[1:]
     for term in (match["body"] or "0x0").split("+"):
         register = _REGISTER.fullmatch(term)
         if register and register["kind"] == "R":

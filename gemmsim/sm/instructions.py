@@ -68,6 +68,11 @@ def instruction_table(
 
 def _issue(instruction: Decoded, port: str, gpu: GpuSpec) -> dict[str, float]:
     opcode, control = row_of(instruction), instruction.control
+    if opcode.kind == OpcodeKind.WARPGROUP_MULTIPLY:
+        raise GemmsimError(
+            f"'{instruction.text}' at {instruction.offset:#06x}: the time of Hopper's asynchronous matrix "
+            "multiplication (wgmma) is not modelled yet; its results and counts are"
+        )
     on_memory = opcode.memory is not None and opcode.memory.space != "shared"
     kind = Kind.MEMORY if port == "lsu" else _KINDS.get(opcode.kind, Kind.PLAIN)
     # A stall count of 0 is not a second issue in the same cycle; the yield hint keeps the warp from issuing in the next

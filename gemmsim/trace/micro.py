@@ -88,4 +88,5 @@ CONTROL = (
     "external",  # a call of number DETAIL of `Program.externals`, whose work Python does
     "move_matrix",
     "multiply_matrix",
+    "multiply_warpgroup",  # one warp's quarter of a multiplication whose factors lie in shared memory
 )

@@ -9,6 +9,7 @@ from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutin
 from gemmsim.trace import micro, words
 from gemmsim.trace.engine.memory_access import blame, record
 from gemmsim.trace.engine.multiply import multiply_matrix
+from gemmsim.trace.engine.warpgroup import multiply_warpgroup
 from gemmsim.trace.llvm.primitives import (
     get_n32,
     get_u16,
@@ -20,15 +21,17 @@ from gemmsim.trace.llvm.primitives import (
     set_u16,
     set_u32,
 )
+from gemmsim.trace.lower.context import CONTROL_NUMBER
 
 # mypy: disable-error-code="no-untyped-def"
 
 _FULL = np.uint32(0xFFFFFFFF)
+_MULTIPLY_WARPGROUP = CONTROL_NUMBER["multiply_warpgroup"]
 
 
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX, TRUTH)
 def execute_matrix(context, registers, op, warp, moves):
-    """Execute a `move_matrix` (where `moves`) or a `multiply_matrix`, in which all lanes take part.
+    """Execute a `move_matrix` (where `moves`) or a multiplication, in which all lanes take part.
 
     context, registers, op  addresses, as `memory_access.access` takes them
 
@@ -36,6 +39,8 @@ def execute_matrix(context, registers, op, warp, moves):
     """
     if moves:
         return _move_matrix(context, registers, op, warp)
+    if get_n32(op, micro.OP) == _MULTIPLY_WARPGROUP:
+        return multiply_warpgroup(context, registers, op, warp)
     multiply_matrix(registers, op)
     return np.int64(0)
 

@@ -12,7 +12,9 @@ from gemmsim.native.function import NativeFunction
 from gemmsim.trace.lower.context import CONTROL_NUMBER
 
 # Micro-operations that `executor_for(across_lanes=False)` lacks
-ACROSS_LANES = tuple(CONTROL_NUMBER[name] for name in ("exchange", "move_matrix", "multiply_matrix"))
+ACROSS_LANES = tuple(
+    CONTROL_NUMBER[name] for name in ("exchange", "move_matrix", "multiply_matrix", "multiply_warpgroup")
+)
 
 
 @cache

@@ -12,7 +12,7 @@ _TENSOR_MEMORY = "the tensor memory of sm_100, tcgen05"
 # opcode -> what it belongs to
 _FAMILIES = {
     **dict.fromkeys("TEX TLD TLD4 TMML TXD TXQ SULD SUST SUATOM SURED SUQUERY".split(), _TEXTURES),  # noqa: SIM905
-    **dict.fromkeys("HGMMA IGMMA QGMMA BGMMA WARPGROUP WARPGROUPSET".split(), _WGMMA),  # noqa: SIM905
+    **dict.fromkeys("BGMMA WARPGROUPSET".split(), _WGMMA),  # noqa: SIM905
     **dict.fromkeys("UTMALDG UTMASTG UTMAREDG UTMAPF UTMACCTL UTMACMDFLUSH".split(), _TMA),  # noqa: SIM905
     **dict.fromkeys("UBLKCP UBLKRED UBLKPF".split(), _TMA),  # noqa: SIM905
     "SYNCS": _BARRIERS,

@@ -24,13 +24,27 @@ from gemmsim.trace.lower import (
     moves,
     small_floats,
     tensor,
+    warpgroup,
 )
 from gemmsim.trace.lower.context import Constant, Context, MicroProgram
 from gemmsim.trace.lower.families import described
 from gemmsim.trace.lower.gaps import Gap, UnsupportedError, merged
 
 _KEPT = 4  # programs
-_MODULES = (atomics, control, conversion, floating, half, integer, logic, memory, moves, small_floats, tensor)
+_MODULES = (
+    atomics,
+    control,
+    conversion,
+    floating,
+    half,
+    integer,
+    logic,
+    memory,
+    moves,
+    small_floats,
+    tensor,
+    warpgroup,
+)
 _FUNCTIONS = {
     f"{module.__name__.rpartition('.')[2]}.{name}": function
     for module in _MODULES

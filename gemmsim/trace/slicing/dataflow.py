@@ -77,9 +77,7 @@ def step_of(words: list[int], number: int, warp_rows: int) -> Step:
             step.reads |= bits << words[column] // WARP_LANES
         return step
     name = _BY_NUMBER[words[micro.OP]]
-    {"access": _access, "move_matrix": _access, "multiply_matrix": _matrix, "exchange": _exchange}.get(name, _control)(
-        step, words, number
-    )
+    _BY_NAME.get(name, _control)(step, words, number)
     return step
 
 
@@ -128,6 +126,14 @@ def _matrix(step: Step, words: list[int], number: int) -> None:
     step.reads = _source(words, 0, 8 * wide) | _source(words, 1, 8 * wide) | _source(words, 2, 2 * groups * wide)
     if words[micro.DETAIL] & SPARSE_BIT:
         step.reads |= _source(words, 3)  # metadata
+
+
+def _warpgroup(step: Step, words: list[int], number: int) -> None:
+    """Set what a warpgroup's multiplication writes and reads in `step`: registers, descriptors and shared memory."""
+    accumulators = (2 if words[micro.SECOND_IMMEDIATE] == HALF else 4) * (words[micro.THIRD_IMMEDIATE] >> 3)
+    step.writes = _row(words, micro.RESULT, accumulators)
+    step.reads = _source(words, 0, 4) | _source(words, 1, 2) | _source(words, 2, accumulators) | _source(words, 3)
+    step.spaces = _SPACES[micro.SHARED]
 
 
 def stack_rows(code: list[list[int]], steps: list[Step], first: int) -> int:
@@ -202,3 +208,10 @@ def _control(step: Step, words: list[int], number: int) -> None:
     elif name == "barrier_outcome":
         step.effect, step.overwrites = False, overwrites
         step.writes = _row(words, micro.RESULT) | _row(words, micro.RESULT + 1)
+
+
+# Micro-operations that are neither arithmetic of lanes nor control
+_BY_NAME = {
+    **{"access": _access, "move_matrix": _access, "exchange": _exchange},
+    **{"multiply_matrix": _matrix, "multiply_warpgroup": _warpgroup},
+}

@@ -73,9 +73,11 @@ def test_operations_are_those_that_nsight_compute_counts() -> None:
     counted = {name: (row.precision, row.operations) for name, row in OPCODES.items() if row.operations}
     assert counted == {name: (kind, n) for kind, each in OPERATIONS.items() for name, n in each.items()}
     assert sorted(_ARITHMETIC) == sorted(counted)
-    matrices = {name: row.precision for name, row in OPCODES.items() if row.shapes}
+    warpgroup = (Kind.WARPGROUP_MULTIPLY,)
+    matrices = {name: row.precision for name, row in OPCODES.items() if row.shapes or row.kind in warpgroup}
     narrow = {"QMMA": "tensor_fp8", "IMMA": "tensor_int8", "BMMA": "tensor_b1"}
-    assert matrices == {"HMMA": "tensor_fp16", "DMMA": "tensor_fp64", **narrow}
+    hopper = {"HGMMA": "tensor_fp16", "QGMMA": "tensor_fp8", "IGMMA": "tensor_int8"}
+    assert matrices == {"HMMA": "tensor_fp16", "DMMA": "tensor_fp64", **narrow, **hopper}
     products = {name for name, row in OPCODES.items() if row.mix is MixClass.FMA and row.lowering}
     assert products - set(counted) - set(matrices) == {"IDP", "UFFMA"}  # integers, and one result a warp
 

@@ -29,7 +29,7 @@ from gemmsim.trace.llvm.primitives import (
     splat_row,
 )
 from gemmsim.trace.lower.context import CONTROL_NUMBER, OP_NUMBER
-from gemmsim.trace.lower.tensor import F64
+from gemmsim.trace.lower.tensor import F64, HALF
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -38,6 +38,7 @@ _FULL = np.uint32(0xFFFFFFFF)
 _NOP, _BARRIER, _OUTCOME = (CONTROL_NUMBER[n] for n in ("nop", "barrier", "barrier_outcome"))
 _BEGIN, _EXCHANGE = (CONTROL_NUMBER[n] for n in ("begin", "exchange"))
 _MOVE_MATRIX, _MULTIPLY = (CONTROL_NUMBER[n] for n in ("move_matrix", "multiply_matrix"))
+_MULTIPLY_WARPGROUP = CONTROL_NUMBER["multiply_warpgroup"]
 _BRANCH, _DIVERGENT, _JUMP = (CONTROL_NUMBER[n] for n in ("branch", "branch_divergent", "jump"))
 _LEAVING, _WARPSYNC = (CONTROL_NUMBER[n] for n in ("leave", "warpsync"))
 _FRAGMENT_ROWS = 8  # of a factor, at most
@@ -134,6 +135,22 @@ def _relate_matrix(own, registers, op):
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS)
+def _relate_warpgroup(own, registers, op):
+    """Set the shadows of a warpgroup's product: where registers, descriptors or anything in shared memory may differ,
+    it is not known."""
+    wide = 2 if get_u32(op, micro.SECOND_IMMEDIATE) == np.uint32(HALF) else 4
+    rows = wide * (get_n32(op, micro.THIRD_IMMEDIATE) >> 3)
+    different = get_i64(own, words.DIFFERENT) != 0
+    for source, count in ((0, 4), (1, 2), (2, rows), (3, 1)):
+        shadow = shadow_of(own, registers, op, micro.SOURCE + micro.SOURCE_COLUMNS * source)
+        for row in range(count):
+            different = different or ones_of_row(moved(shadow, 128 * row)) != 0
+    for row in range(rows):
+        shadow = moved(shadow_of(own, registers, op, micro.RESULT), 128 * row)
+        splat_row(shadow, np.uint32(words.UNKNOWN) if different else np.uint32(0), _FULL)
+
+
+@subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS)
 def _relate_matrix_move(own, registers, op):
     """Set the shadows of what a matrix load or store writes: where anything in shared memory differs, it is unknown."""
     how, rows = get_n32(op, micro.ACCESS), get_n32(op, micro.DETAIL) & 7
@@ -204,6 +221,8 @@ def relate(context, registers, op, active, mask):
         _relate_exchange(own, registers, op, mask)
     elif kind == _MULTIPLY:
         _relate_matrix(own, registers, op)
+    elif kind == _MULTIPLY_WARPGROUP:
+        _relate_warpgroup(own, registers, op)
     elif kind == _MOVE_MATRIX:
         same_for_all(own, source, mask)
         _relate_matrix_move(own, registers, op)
