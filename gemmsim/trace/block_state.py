@@ -19,6 +19,7 @@ class BlockState:
     warps      int64 [warps, words.WARP_WORDS]
     barriers   int64, the block's barriers and the outcome of the last reduction
     polls      uint64 [warps, memory operations], for `gemmsim.trace.engine.polling`
+    phases     int32 [shared bytes / 8], how many phases an mbarrier at each place has completed
     shadow     what the sanitizer remembers of the block; None without it
     """
 
@@ -37,6 +38,7 @@ class BlockState:
         self.warps = np.zeros((warps, words.WARP_WORDS), np.int64)
         self.barriers = np.zeros(words.OUTCOME + words.BARRIER_WORDS, np.int64)
         self.polls = np.zeros((warps, max(accesses, 1)), np.uint64)
+        self.phases = np.zeros(shared_bytes // 8, np.int32)
         self.shadow = shadow
 
     def begin(self, initial: NDArray[np.uint32], position: dict[int, int], alive: NDArray[np.int64]) -> None:
@@ -55,6 +57,7 @@ class BlockState:
         self.warps[:, words.ACTIVE] = self.warps[:, words.ALIVE] = alive
         self.barriers[:] = 0
         self.polls[:] = 0
+        self.phases[:] = 0
         if self.shadow:
             self.shadow.begin()
 
@@ -67,6 +70,7 @@ class BlockState:
             words.SHARED_AT: self.shared,
             words.LOCAL_AT: self.local,
             words.POLLS_AT: self.polls,
+            words.PHASES_AT: self.phases,
         }
         found = {slot: array.ctypes.data for slot, array in arrays.items()}
         return found | self.shadow.addresses() if self.shadow else found

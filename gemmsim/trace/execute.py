@@ -31,6 +31,7 @@ from gemmsim.trace.slicing.program_slice import program_slice
 from gemmsim.trace.stopped import Stopped
 from gemmsim.trace.turns import takes_turns, with_turns
 from gemmsim.trace.types import Execution, Launch, Sketch, WarpTrace
+from gemmsim.trace.waiting import UNTIMED, has_asynchronous_barriers, waits_at_mbarriers
 
 ALL = 0xFFFFFFFF
 LOCAL_SLOTS = 512  # so many stacks (local memory) of blocks there are; a block's id modulo this number selects its own
@@ -125,7 +126,9 @@ class Executor:
             outputs=self.memory.arrays(),
             written=self.memory.stored(),
             sampled=len(blocks) != self.launch.blocks,
-            notes=((ONE_ORDER,) if one_order else ()) + self.externals.notes,
+            notes=((ONE_ORDER,) if one_order else ())
+            + ((UNTIMED,) if has_asynchronous_barriers(self.program) else ())
+            + self.externals.notes,
             one_order=one_order,
             variables=variables_after(self.program, self.memory),
             printed=self.externals.printed,
@@ -323,6 +326,8 @@ class Executor:
             raise Stopped(f"how other blocks differ is lost at '{instruction.text}'", status, block)
         elif status == words.STALE:
             raise Stopped("a program slice reads what it did not store", status, block)
+        elif status in (words.STUCK, words.DEADLOCK) and (waits := waits_at_mbarriers(self.program, self.micro, state)):
+            raise Stopped(f"{waits} (block {block} of kernel '{self.program.name}')", status, block)
         elif status == words.STUCK and self.residents:
             counters[[words.FAULT_INSTRUCTION, words.FAULT_WARP, words.FAULT_LANE]] = *self.residents.polled(), 0
             raise Stopped(self.residents.describe_wait(self.program, block, self.launch.blocks), status, block)

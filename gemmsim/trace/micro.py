@@ -58,6 +58,11 @@ NOWHERE = 1
 # DETAIL of a nop that closes a group of asynchronous copies (LDGDEPBAR) or waits for groups (DEPBAR.LE)
 COMMIT, WAIT = 1, 2
 
+# DETAIL of an mbarrier operation. ARRIVE_AT takes a number of arrivals and a number of bytes; IMMEDIATE then holds
+# flags. TEST and TRY tell whether a phase is complete; a wait goes back by SECOND_IMMEDIATE micro-operations.
+INITIALISE, ARRIVE_AT, TEST, TRY = range(4)
+DROPS, COMPLETES = 1, 2  # flags: later phases expect as many arrivals less; the bytes have come, and are not expected
+
 # DETAIL of an exchange between lanes
 SHUFFLES = {"IDX": 0, "UP": 1, "DOWN": 2, "BFLY": 3}
 VOTES = {"ALL": 4, "ANY": 5, "EQ": 6}
@@ -85,6 +90,7 @@ CONTROL = (
     "barrier_outcome",
     "exchange",
     "trap",
+    "mbarrier",
     "external",  # a call of number DETAIL of `Program.externals`, whose work Python does
     "move_matrix",
     "multiply_matrix",

@@ -43,7 +43,7 @@ def sanitize(executor: Executor, blocks: Sequence[int]) -> Sanitized:
     assert shadow is not None
     if has_mbarriers(executor.program):
         raise GemmsimError(
-            f"kernel '{executor.program.name}' waits at mbarriers (ATOMS.ARRIVE), whose order the search for races "
+            f"kernel '{executor.program.name}' waits at mbarriers, whose order the search for races "
             "does not follow yet: leave out the sanitizer"
         )
     shadow.forget_findings()

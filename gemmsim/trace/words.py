@@ -21,6 +21,9 @@ BARRIER_ARRIVED, BARRIER_TRUE, BARRIER_REDUCES = range(3)
 BARRIER_WORDS, BLOCK_BARRIERS = 4, 16
 OUTCOME = BARRIER_WORDS * BLOCK_BARRIERS
 OUTCOME_TRUE, OUTCOME_HOLDS = 0, 1
+# Behind them: how often anything happened for which a warp may wait at an mbarrier, and whether the time limit of each
+# mbarrier.try_wait counts as over (`gemmsim.trace.engine.mbarrier`)
+EVENTS, TIMED_OUT = OUTCOME + 2, OUTCOME + 3
 
 # Status returned by `run_block`
 FINISHED = 0
@@ -40,6 +43,7 @@ STUCK = 13  # all resident blocks spin, and nothing changes any more; only Pytho
 EXTERNAL = 14  # the warp has met the micro-operation "external": do its work, advance the warp, and call again
 LOST = 15  # a call or return leads to FAULT_ADDRESS, where there is no code; FAULT_LANE is that instruction's index
 UNRELATED = 16  # how other blocks differ from the one that runs is not known (`gemmsim.trace.engine.differences`)
+WAITS = 17  # the warp's path waits at an mbarrier; only between `run_warp` and `run_block`
 
 # Counters (int64)
 ISSUED, SEGMENTS, RECORDS, PATTERNS, BUDGET_LEFT = range(5)
@@ -66,14 +70,15 @@ POLLS_AT = 56  # for each warp and memory operation a digest of what it found la
 ENTRIES = 57  # instructions and external functions: an address of code is 16 times the number of one of them
 # For the executor that relates blocks (`gemmsim.trace.engine.differences`): the vector of each record, and its tables
 RECORD_MOVER_AT, DIFFERENCES_AT = 58, 59
-CONTEXT_SLOTS = 60
+PHASES_AT = 60  # int32 for each 8 bytes of shared memory: phases that an mbarrier there has completed
+CONTEXT_SLOTS = 61
 
 # The words of a resident block. The words of the context that are different for each block follow from STATE_WORDS on,
 # in the order of STATE_CONTEXT.
 LIVE, CLOCK, LAST_TURN, SPINNING, SPIN_WARP, RESIDENT_WARP_BASE, STATE_WORDS = range(7)
 STATE_CONTEXT = (
     *(REGISTERS_AT, WARPS_AT, BARRIERS_AT, SHARED_AT, LOCAL_AT, LOCAL_SLOT, EXECUTED_AT, THREADS_AT, STREAM),
-    *(POLLS_AT, CLOCKS_AT, GATES_AT, WARP_SHADOWS_AT, SHADOW_AT),
+    *(POLLS_AT, PHASES_AT, CLOCKS_AT, GATES_AT, WARP_SHADOWS_AT, SHADOW_AT),
 )
 RESIDENT_WORDS = STATE_WORDS + len(STATE_CONTEXT)
 

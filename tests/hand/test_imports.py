@@ -107,9 +107,10 @@ INSIDE = {
         "sanitizer": {"micro", "types", "words", "llvm", "lower", "launch_data"},
         "engine": {"micro", "types", "words", "llvm", "lower", "launch_data", "sanitizer"},
         "runtime": {"block_state", "types", "words", "lower", "launch_data"},
+        "waiting": {"block_state", "micro", "words", "lower"},
         "execute": {
             *("micro", "types", "words", "lower", "slicing", "launch_data", "sanitizer", "engine"),
-            *("block_state", "residents", "runtime", "stopped", "turns"),
+            *("block_state", "residents", "runtime", "stopped", "turns", "waiting"),
         },
         "sanitize": {"micro", "words", "lower", "sanitizer", "stopped", "execute"},
         "differences": {"micro", "types", "words", "lower", "launch_data", "engine", "stopped", "execute"},

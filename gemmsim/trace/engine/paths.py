@@ -31,6 +31,18 @@ def add_path(warp, pc, mask, reason, need):
     set_i64(warp, words.PATH_COUNT, count + 1)
 
 
+@subroutine(NOTHING, ADDRESS)
+def set_aside_first(warp):
+    """Set the path that runs aside, so that all paths that were set aside before it run first."""
+    count, paths = get_i64(warp, words.PATH_COUNT), moved(warp, 8 * words.PATHS_AT)
+    for word in range(words.PATH_WORDS * count - 1, -1, -1):
+        set_i64(paths, word + words.PATH_WORDS, get_i64(paths, word))
+    set_i64(warp, words.PATH_COUNT, 0)
+    add_path(warp, get_i64(warp, words.PC), get_i64(warp, words.ACTIVE), words.RUNNABLE, 0)
+    set_i64(warp, words.PATH_COUNT, count + 1)
+    set_i64(warp, words.ACTIVE, 0)
+
+
 @subroutine(TRUTH, ADDRESS, ADDRESS)
 def next_path(warp, registers):
     """Continue with the path, of those that can run, that was set aside last; return whether there is one.

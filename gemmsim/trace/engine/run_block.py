@@ -11,12 +11,17 @@ import numpy as np
 from gemmsim.native.numba_parts import ADDRESS, INDEX, subroutine
 from gemmsim.trace import words
 from gemmsim.trace.engine.barriers import open_complete_barriers
+from gemmsim.trace.engine.mbarrier import path_runner
 from gemmsim.trace.engine.paths import next_path
 from gemmsim.trace.engine.run_warp import warp_runner
 from gemmsim.trace.llvm.primitives import get_i64, get_u64, moved, set_i32, set_i64
 from gemmsim.trace.sanitizer.ordering import note_meeting, note_opened_barriers
 
 # mypy: disable-error-code="no-untyped-def"
+
+# So often in a row all warps may wait at mbarriers while nothing happens. Then nothing will: after the first time, the
+# waits have a time limit, so that a warp could have done something else.
+_LONGEST_WAIT = 1000
 
 
 @subroutine(INDEX, ADDRESS, INDEX)
@@ -42,7 +47,7 @@ def run_block_for(across_lanes: bool, sanitizing: bool, relating: bool = False, 
     interleaving  whether the block gives way to other resident blocks (`gemmsim.trace.engine.run_residents`). Each of
                   its warps then runs until it waits, ends or gives way, before `run_block` returns.
     """
-    run_warp = warp_runner(across_lanes, sanitizing, relating, interleaving)
+    run_paths = path_runner(warp_runner(across_lanes, sanitizing, relating, interleaving))
 
     def run_block(context):
         """Run a block until it ends or cannot go on; returns a status named in `gemmsim.trace.words`.
@@ -50,8 +55,10 @@ def run_block_for(across_lanes: bool, sanitizing: bool, relating: bool = False, 
         context  address of the block's words, which `gemmsim.trace.words` names. After a status from which the block
                  can recover, such as GROW, another call continues where this one stopped.
         """
+        barriers, rounds = get_u64(context, words.BARRIERS_AT), np.int64(0)
         while True:
-            ran, gave_way, spins = False, False, True
+            ran, gave_way, spins, waits = False, False, True, False
+            events = get_i64(barriers, words.EVENTS)
             for number in range(get_i64(context, words.WARPS)):
                 warp = moved(get_u64(context, words.WARPS_AT), 8 * words.WARP_WORDS * number)
                 registers = moved(get_u64(context, words.REGISTERS_AT), 4 * get_i64(context, words.ROW_WORDS) * number)
@@ -64,15 +71,25 @@ def run_block_for(across_lanes: bool, sanitizing: bool, relating: bool = False, 
                     note_meeting(context, number)
                 status = _begin_segment(context, number)
                 if status == 0:
-                    status = run_warp(context, warp, registers, number)
+                    status = run_paths(context, warp, registers, number)
                 if interleaving:
-                    spins &= status == words.SPINS
-                    if status == words.GIVES_WAY or status == words.SPINS:
-                        gave_way, status = True, np.int64(0)
+                    spins &= status == words.SPINS or status == words.WAITS
+                if status == words.WAITS:
+                    waits, status = True, np.int64(0)
+                if interleaving and (status == words.GIVES_WAY or status == words.SPINS):
+                    gave_way, status = True, np.int64(0)
                 if status != 0:
                     return status
-            if interleaving and gave_way:
-                return words.SPINS if spins else words.GIVES_WAY
+            still = events == get_i64(barriers, words.EVENTS)  # nothing has come for which any warp waits
+            if interleaving and (gave_way or (waits and still)):
+                return words.SPINS if spins and still else words.GIVES_WAY
+            if not still:
+                rounds = np.int64(0)
+            elif waits:
+                set_i64(barriers, words.TIMED_OUT, 1)
+                rounds += 1
+            if rounds == _LONGEST_WAIT:
+                return words.DEADLOCK
             if not ran:
                 opened = open_complete_barriers(context)
                 if sanitizing:

@@ -18,6 +18,7 @@ from gemmsim.trace.engine.differences.effects import relate
 from gemmsim.trace.engine.differences.vectors import lane_step
 from gemmsim.trace.engine.exchange import exchange
 from gemmsim.trace.engine.matrix import execute_matrix
+from gemmsim.trace.engine.mbarrier import operate
 from gemmsim.trace.engine.memory_access import access
 from gemmsim.trace.engine.paths import add_path, next_path
 from gemmsim.trace.engine.polling import LONGEST_TURN, access_in_turn, give_way
@@ -56,6 +57,7 @@ _EXIT, _JUMP, _CONVERGE, _BARRIER = (CONTROL_NUMBER[n] for n in ("exit", "jump",
 _GIVE_WAY = CONTROL_NUMBER["give_way"]
 _ACCESS, _BEGIN, _LEAVE, _OUTCOME = (CONTROL_NUMBER[n] for n in ("access", "begin", "leave", "barrier_outcome"))
 _TRAP, _EXTERNAL, _MOVE_MATRIX = (CONTROL_NUMBER[n] for n in ("trap", "external", "move_matrix"))
+_MBARRIER = CONTROL_NUMBER["mbarrier"]
 _FULL = np.uint32(0xFFFFFFFF)
 
 
@@ -169,6 +171,8 @@ def _rare_operation(across_lanes: bool):
             read_outcome(context, registers, op, mask)
         elif kind == _TRAP:
             status = np.int64(words.LOST) if get_u32(op, micro.DETAIL) == micro.NOWHERE else np.int64(words.TRAP)
+        elif kind == _MBARRIER:
+            status = operate(context, registers, op, mask)
         elif kind == _EXTERNAL:
             status = np.int64(words.EXTERNAL)
         elif across_lanes:  # it is an exchange

@@ -1,4 +1,4 @@
-"""Lowers atomics of global, shared and generic memory, and the arrivals at a barrier in shared memory (mbarrier)."""
+"""Lowers atomics of global, shared and generic memory, to which belong arrivals at mbarriers up to sm_89."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gemmsim.isa.program import OperandKind
 from gemmsim.trace import micro, words
 from gemmsim.trace.lower.context import Context, Source, is_predicate
 from gemmsim.trace.lower.memory import access_word, address, space_of
-from gemmsim.trace.micro import GENERIC, GLOBAL, SHARED
+from gemmsim.trace.micro import GENERIC, GLOBAL
 
 _OPERATIONS = {
     **{"ADD": micro.ADD, "MIN": micro.MIN, "MAX": micro.MAX, "AND": micro.AND, "OR": micro.OR, "XOR": micro.XOR},
@@ -112,16 +112,3 @@ def qspc(context: Context) -> None:
         (Source(where.row + 1), Source(window), context.true),
         (0, 0),
     )
-
-
-def arrives(context: Context) -> None:
-    """ARRIVES.LDGSTSBAR.64 [shared] arrives at an mbarrier once the thread's earlier asynchronous copies are complete.
-
-    The executor completes a copy at once, so that this is an arrival.
-    """
-    if context.modifiers("LDGSTSBAR", "64") != {"LDGSTSBAR", "64"}:
-        raise context.unsupported("arrival")
-    (operand,) = context.instruction.operands
-    where = address(context, operand, SHARED)
-    how = 8 | SHARED << micro.SPACE_SHIFT | micro.ATOMIC << micro.KIND_SHIFT
-    context.emit("access", (context.sink,), (where, context.false), access=how, detail=micro.ARRIVAL)

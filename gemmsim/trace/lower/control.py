@@ -25,8 +25,8 @@ def pause(context: Context) -> None:
 
 
 def has_mbarriers(program: Program) -> bool:
-    """Return whether warps of a block wait for each other at barriers in shared memory (mbarrier of sm_80 to sm_89)."""
-    return any(i.opcode == "ATOMS" and "ARRIVE" in i.modifiers for i in program.instructions)
+    """Return whether warps of a block wait for each other at barriers in shared memory (mbarrier)."""
+    return any(i.opcode == "SYNCS" or (i.opcode == "ATOMS" and "ARRIVE" in i.modifiers) for i in program.instructions)
 
 
 def _condition(context: Context) -> Source:

@@ -203,6 +203,11 @@ def _control(step: Step, words: list[int], number: int) -> None:
         step.writes = _row(words, micro.RESULT, 2)
     elif name in ("exit", "trap") and not step.unguarded:
         step.next = ()
+    elif name == "mbarrier":
+        step.control |= _source(words, 0, 2) | _source(words, 1) | _source(words, 2)
+        step.writes = (
+            _row(words, micro.RESULT, 2) if words[micro.DETAIL] == micro.ARRIVE_AT else _row(words, micro.RESULT)
+        )
     elif name == "barrier":
         step.control |= _source(words, 0) | _source(words, 1) | _source(words, 2)
     elif name == "barrier_outcome":

@@ -219,7 +219,6 @@ def test_store_matrix(count: int, trans: bool) -> None:
         ("MOVM.U4TO8.M832 R1, R4", "modifier"),
         ("TEX.SCR.LZ RZ, R0, R2, R15, 0x0, 0x58, 2D, 0x1", r"opcode TEX \(textures and surfaces"),
         ("BGMMA.64x8x256.AND.POPC R24, gdesc[UR4], R24, gsb0", r"opcode BGMMA \(Hopper's asynchronous matrix"),
-        ("SYNCS.EXCH.64 URZ, [UR8], UR4", r"opcode SYNCS \(Hopper's barriers"),
     ],
 )
 def test_what_has_no_semantics_is_refused(text: str, what: str) -> None:

@@ -84,7 +84,7 @@ def test_operations_are_those_that_nsight_compute_counts() -> None:
 
 def test_memory_is_accessed_by_lowerings_for_memory_only() -> None:
     for name, row in OPCODES.items():
-        to_memory = row.lowering.startswith(("memory.", "atomics.a")) or row.kind is Kind.MATRIX_ROWS
+        to_memory = row.lowering.startswith(("memory.", "atomics.a", "mbarrier.a")) or row.kind is Kind.MATRIX_ROWS
         assert to_memory == (row.memory is not None), name
         assert row.memory is None or row.port == "lsu", name
         assert (row.mix in (MixClass.GLOBAL, MixClass.SHARED)) == (to_memory or name == "LDGDEPBAR"), name

@@ -36,7 +36,7 @@ from gemmsim.trace.lower.tensor import F64, HALF
 _LANE_OPERATIONS = len(OP_NUMBER)
 _FULL = np.uint32(0xFFFFFFFF)
 _NOP, _BARRIER, _OUTCOME = (CONTROL_NUMBER[n] for n in ("nop", "barrier", "barrier_outcome"))
-_BEGIN, _EXCHANGE = (CONTROL_NUMBER[n] for n in ("begin", "exchange"))
+_BEGIN, _EXCHANGE, _MBARRIER = (CONTROL_NUMBER[n] for n in ("begin", "exchange", "mbarrier"))
 _MOVE_MATRIX, _MULTIPLY = (CONTROL_NUMBER[n] for n in ("move_matrix", "multiply_matrix"))
 _MULTIPLY_WARPGROUP = CONTROL_NUMBER["multiply_warpgroup"]
 _BRANCH, _DIVERGENT, _JUMP = (CONTROL_NUMBER[n] for n in ("branch", "branch_divergent", "jump"))
@@ -172,6 +172,15 @@ def _relate_matrix_move(own, registers, op):
                 set_i32(at, word, np.int64(words.UNKNOWN))
 
 
+@subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, WORD)
+def _relate_mbarrier(own, registers, op, mask):
+    """Note that all that an operation on mbarriers reads must not differ; then its results do not differ."""
+    for column in (micro.SOURCE, micro.SECOND_SOURCE, micro.THIRD_SOURCE):
+        same_for_all(own, shadow_of(own, registers, op, column), mask)
+    for word in range(2 if get_n32(op, micro.DETAIL) == micro.ARRIVE_AT else 1):
+        splat_row(moved(shadow_of(own, registers, op, micro.RESULT), 128 * word), np.uint32(0), mask)
+
+
 @subroutine(TRUTH, ADDRESS, ADDRESS, ADDRESS, WORD)
 def _same_lanes(own, registers, op, active):
     """Whether the guard is the same for all lanes: then it is one of the whole block, and not of threads at an edge."""
@@ -217,6 +226,8 @@ def relate(context, registers, op, active, mask):
         splat_row(shadow_of(own, registers, op, micro.SECOND_RESULT), np.uint32(0), mask)
     elif kind == _BEGIN:
         splat_row(shadow_of(own, registers, op, micro.RESULT), np.uint32(0), active)
+    elif kind == _MBARRIER:
+        _relate_mbarrier(own, registers, op, mask)
     elif kind == _EXCHANGE:
         _relate_exchange(own, registers, op, mask)
     elif kind == _MULTIPLY:
