@@ -70,6 +70,9 @@ FIRST_LANE, MATCH_ANY, MATCH_ALL = 7, 8, 9
 REDUCTIONS = {"SUM": 10, "AND": 11, "OR": 12, "XOR": 13, "MIN": 14, "MAX": 15, "MIN.S32": 16, "MAX.S32": 17}
 TRANSPOSE = 18
 
+# Formats of the factors of a matrix multiplication, in the order of how many elements a register holds: 1, 2, 4, 8, 32
+TF32, F16, BF16, S8, U8, E4M3, E5M2, S4, U4, B1 = range(10)
+
 # Operations that are not lane arithmetic. They are numbered in this order, after the lane operations, and the loop that
 # executes them relies on it: those from "exit" to "barrier" end a path for the threads that execute them, those listed
 # after "access" are rare, and those of matrices come last.

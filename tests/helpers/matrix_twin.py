@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,25 +134,46 @@ def sparse_a(words: NDArray[np.uint32], kind: str, depth: int, metadata: NDArray
     return full
 
 
-def cut_sum(pairs: list[tuple[float, float]], c: float) -> float:
-    """The sum of products and c as an H200's HMMA computes it, before the result is rounded to its type.
+_LEAST_EXPONENT = {"f16": -14, "e5m2": -14, "e4m3": -6}  # of subnormal numbers; -126 for other types, and for zero
 
-    All terms of the instruction are aligned to the largest one. The exponent of a product is the sum of those of its
-    factors, so that it may be one too small. What lies more than 25 places below is cut off, and the rest is added
-    exactly.
+
+def exponent(x: float, kind: str) -> int:
+    return max(math.frexp(x)[1] - 1, _LEAST_EXPONENT.get(kind, -126)) if x else -126
+
+
+def cut_sum(pairs: list[tuple[float, float]], c: float, kinds: tuple[str, str, str], places: int = 25) -> float:
+    """The sum of products and c as a tensor core computes it, before the result is rounded to its type.
+
+    kinds   types of the first factors, of the second ones, and of c
+    places  the terms are cut so many binary places below the largest exponent; an H200's HMMA cuts 25
+
+    The exponent of a product is the sum of those of its factors, so that it may be one too small. What remains of the
+    terms is added exactly.
     """
-    terms = [(x * y, math.frexp(x)[1] + math.frexp(y)[1] - 2) for x, y in pairs if x and y]
-    terms += [(c, math.frexp(c)[1] - 1)] if c else []
-    if not terms:
-        return 0.0
-    unit = 2.0 ** (max(exponent for _, exponent in terms) - 25)
-    return sum(math.trunc(term / unit) for term, _ in terms) * unit
+    if not all(map(math.isfinite, [c, *(x for pair in pairs for x in pair)])):
+        with np.errstate(invalid="ignore"):
+            return float(sum((np.float64(x) * np.float64(y) for x, y in pairs), np.float64(c)))
+    terms = [(Fraction(x) * Fraction(y), exponent(x, kinds[0]) + exponent(y, kinds[1])) for x, y in pairs]
+    terms.append((Fraction(c), exponent(c, kinds[2])))
+    unit = Fraction(2) ** (max(exponent for _, exponent in terms) - places)
+    return float(sum(math.trunc(term / unit) for term, _ in terms) * unit)
 
 
-def cut_to_single(value: float) -> np.float32:
-    """The float32 next to `value` on the side of zero."""
-    near = np.float32(value)
-    return np.nextafter(near, np.float32(0)) if abs(float(near)) > abs(value) else near
+def cut_to_single(value: float, fraction_bits: int = 23) -> int:
+    """The bits of the float32 next to `value` on the side of zero, of which so many bits of the fraction are kept."""
+    if math.isnan(value):
+        return 0x7FFFFFFF
+    with np.errstate(over="ignore"):
+        near = np.float32(value)
+    if abs(float(near)) > abs(value) and abs(value) < 2.0**128:
+        near = np.nextafter(near, np.float32(0))
+    return int(near.view(np.uint32)) >> (23 - fraction_bits) << (23 - fraction_bits)
+
+
+def to_half(value: float) -> int:
+    """The bits of the binary16 next to `value`."""
+    with np.errstate(over="ignore"):
+        return 0x7FFF if math.isnan(value) else int(np.float16(value).view(np.uint16))
 
 
 def product(a: NDArray, b: NDArray) -> NDArray:

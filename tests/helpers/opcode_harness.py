@@ -26,10 +26,10 @@ def f64(value: float) -> tuple[int, int]:
     return low, high
 
 
-def _program(text: str | list[str]) -> Program:
+def _program(text: str | list[str], arch: str) -> Program:
     texts = [*([text] if isinstance(text, str) else text), "EXIT"]
     instructions = tuple(parse_instruction(16 * i, t, 0) for i, t in enumerate(texts))
-    return Program("test", "test", "sm_90", "c", instructions, (), 64, 1024, 0, 1, (), 0x210)
+    return Program("test", "test", arch, "c", instructions, (), 64, 1024, 0, 1, (), 0x210)
 
 
 def _row(context: Context, name: str) -> int:
@@ -44,12 +44,12 @@ def _row(context: Context, name: str) -> int:
     return base + int(name[len(kind) :])
 
 
-def run(text: str | list[str], **given: object) -> dict[str, np.ndarray]:
+def run(text: str | list[str], arch: str = "sm_90", **given: object) -> dict[str, np.ndarray]:
     """Execute `text`, one instruction or several, for one full warp; returns all registers by name.
 
     given   R1=5, UR2=7, P0=True: a word (or one a lane); predicates are truth values. Others start at 0.
     """
-    program = _program(text)
+    program = _program(text, arch)
     context, executor = Context(program), Executor(program, Launch((1, 1, 1), (32, 1, 1), ()))
     rows = executor.initial.reshape(-1, 32)
     for name, value in given.items():

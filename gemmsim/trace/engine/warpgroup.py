@@ -31,8 +31,9 @@ from gemmsim.trace.llvm.primitives import (
     set_u64,
     true_lanes,
 )
-from gemmsim.trace.lower.tensor import BF16, FORMAT_MASK, FORMAT_SHIFT, HALF, TF32
+from gemmsim.trace.lower.tensor import FORMAT_MASK, FORMAT_SHIFT, HALF
 from gemmsim.trace.lower.warpgroup import A_IN_REGISTERS, A_TRANSPOSED, B_TRANSPOSED
+from gemmsim.trace.micro import BF16, TF32
 
 # mypy: disable-error-code="no-untyped-def"
 

@@ -9,6 +9,7 @@ interleaved, are eight rows of eight.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from llvmlite import ir
@@ -17,6 +18,7 @@ from numba.core.cgutils import alloca_once, for_range
 from gemmsim.isa.semantics.half import round_to_odd, single_to_half
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, instruction
 from gemmsim.trace.llvm.lane_operations import VECTOR, LlvmLanes, declare
+from gemmsim.trace.micro import BF16, E4M3, E5M2, F16, S4, S8, TF32, U4, U8
 
 _I32, _I64, _F64 = ir.IntType(32), ir.IntType(64), ir.DoubleType()
 _ROW = ir.VectorType(_F64, 8)
@@ -27,7 +29,7 @@ _TURNED = [4 * g + t for t in range(4) for g in range(8)]
 _TOGETHER = [32 * j + lane for lane in range(32) for j in range(2)]
 
 
-def _words(builder: Any, rows: Any, number: int = 0) -> Any:
+def words_of(builder: Any, rows: Any, number: int = 0) -> Any:
     """Load the 32 words of the row that is `number` rows after the row at the address `rows`."""
     address = builder.add(rows, ir.Constant(_I64, 128 * number))
     return builder.load(builder.inttoptr(address, _WORDS.as_pointer()), align=4)
@@ -41,7 +43,7 @@ def _splat(type_: Any, value: int | float) -> Any:
     return ir.Constant(type_, [value] * type_.count)
 
 
-def _half(builder: Any, bits: Any) -> Any:
+def half_number(builder: Any, bits: Any) -> Any:
     """Convert IEEE binary16, in the low half of each word, to float32, exactly.
 
     Once its bits are shifted into place, the exponent is 112 too small, which is mended. Infinities and NaN, whose
@@ -63,71 +65,93 @@ def _byte(builder: Any, bits: Any, kind: str) -> Any:
     another bias; it has no infinities, and its one magnitude that is no number has all bits set.
     """
     if kind == "e5m2":
-        return _half(builder, builder.shl(bits, _splat(_WORDS, 8)))
+        return half_number(builder, builder.shl(bits, _splat(_WORDS, 8)))
     magnitude, sign = builder.and_(bits, _splat(_WORDS, 0x7F)), builder.and_(bits, _splat(_WORDS, 0x80))
     half = builder.or_(builder.shl(magnitude, _splat(_WORDS, 7)), builder.shl(sign, _splat(_WORDS, 8)))
-    scaled = builder.fmul(_half(builder, half), _splat(_SINGLES, 2.0**8))
+    scaled = builder.fmul(half_number(builder, half), _splat(_SINGLES, 2.0**8))
     number = builder.icmp_unsigned("<", magnitude, _splat(_WORDS, 0x7F))
     return builder.select(number, scaled, _splat(_SINGLES, math.nan))
 
 
+def singles(builder: Any, words: Any, kind: str) -> list[Any]:
+    """Convert a register's floats; returns for each place in the word the exact <32 x float> of all lanes."""
+    if kind == "tf32":  # the hardware reads 19 bits of the 32
+        return [builder.bitcast(builder.and_(words, _splat(_WORDS, 0xFFFFE000)), _SINGLES)]
+    if kind == "bf16":
+        low, high = builder.shl(words, _splat(_WORDS, 16)), builder.and_(words, _splat(_WORDS, 0xFFFF0000))
+        return [builder.bitcast(low, _SINGLES), builder.bitcast(high, _SINGLES)]
+    if kind == "f16":
+        return [half_number(builder, words), half_number(builder, builder.lshr(words, _splat(_WORDS, 16)))]
+    return [_byte(builder, builder.lshr(words, _splat(_WORDS, 8 * j)), kind) for j in range(4)]
+
+
 def _elements(builder: Any, words: Any, kind: str) -> list[Any]:
     """Convert a register's elements; returns for each place in the word the exact <32 x double> of all lanes."""
-    if kind == "tf32":  # the hardware reads 19 bits of the 32
-        singles = [builder.bitcast(builder.and_(words, _splat(_WORDS, 0xFFFFE000)), _SINGLES)]
-    elif kind == "bf16":
-        low, high = builder.shl(words, _splat(_WORDS, 16)), builder.and_(words, _splat(_WORDS, 0xFFFF0000))
-        singles = [builder.bitcast(low, _SINGLES), builder.bitcast(high, _SINGLES)]
-    elif kind == "f16":
-        singles = [_half(builder, words), _half(builder, builder.lshr(words, _splat(_WORDS, 16)))]
-    elif kind in ("e4m3", "e5m2"):
-        singles = [_byte(builder, builder.lshr(words, _splat(_WORDS, 8 * j)), kind) for j in range(4)]
-    else:
-        found, bits = [], int(kind[1:])
-        for j in range(32 // bits):
-            left = builder.shl(words, _splat(_WORDS, 32 - bits - bits * j))
-            shift = builder.ashr if kind[0] == "s" else builder.lshr
-            found.append(builder.sitofp(shift(left, _splat(_WORDS, 32 - bits)), _DOUBLES))
-        return found
-    return [builder.fpext(single, _DOUBLES) for single in singles]
+    if kind[0] not in "su":
+        return [builder.fpext(single, _DOUBLES) for single in singles(builder, words, kind)]
+    found, bits = [], int(kind[1:])
+    for j in range(32 // bits):
+        left = builder.shl(words, _splat(_WORDS, 32 - bits - bits * j))
+        shift = builder.ashr if kind[0] == "s" else builder.lshr
+        found.append(builder.sitofp(shift(left, _splat(_WORDS, 32 - bits)), _DOUBLES))
+    return found
+
+
+def turned(builder: Any, values: Any) -> Any:
+    """Put the 32 values of an element of B in the order in which the eight columns of each k lie side by side."""
+    return builder.shuffle_vector(values, values, ir.Constant(_WORDS, _TURNED))
+
+
+def by_format(kinds: Mapping[int, str], write: Callable[..., None]) -> Any:
+    """Make body(builder, format, to, rows), which does what `write(builder, kind, to, rows)` does for that format."""
+
+    def body(builder: Any, format_: Any, to: Any, rows: Any) -> None:
+        end = builder.append_basic_block("written")
+        choice = builder.switch(format_, end)
+        for number, kind in kinds.items():
+            block = builder.append_basic_block(kind)
+            choice.add_case(ir.Constant(_I64, number), block)
+            builder.position_at_end(block)
+            write(builder, kind, to, rows)
+            builder.branch(end)
+        builder.position_at_end(end)
+
+    return body
 
 
 def _doubles(builder: Any, rows: Any) -> Any:
     """Load the float64 numbers of the register pair whose rows begin at the address `rows`, one for each lane."""
     wide = VECTOR["u64"]
-    low, high = (builder.zext(_words(builder, rows, i), wide) for i in range(2))
+    low, high = (builder.zext(words_of(builder, rows, i), wide) for i in range(2))
     return builder.bitcast(builder.or_(low, builder.shl(high, _splat(wide, 32))), _DOUBLES)
 
 
-def _spreader(kind: str, turned: bool) -> Any:
-    """Make spread(to, rows), which writes the elements of a register to the address `to` as float64.
+_KINDS = {F16: "f16", BF16: "bf16", TF32: "tf32", S8: "s8", U8: "u8", E4M3: "e4m3", E5M2: "e5m2", S4: "s4", U4: "u4"}
 
-    Each place in the word takes 256 bytes: the 32 lanes in their order (for A), or `turned` (for B).
+
+def _spreader(turns: bool) -> Any:
+    """Make write(builder, kind, to, rows), which writes the elements of a register to the address `to` as float64.
+
+    Each place in the word takes 256 bytes: the 32 lanes in their order (for A), or turned (for B).
     """
 
-    def spread(builder: Any, to: Any, rows: Any) -> None:
-        if kind == "f64":
-            elements = [_doubles(builder, rows)]
-        else:
-            elements = _elements(builder, _words(builder, rows), kind)
-        if turned:
-            elements = [builder.shuffle_vector(words, words, ir.Constant(_WORDS, _TURNED)) for words in elements]
+    def write(builder: Any, kind: str, to: Any, rows: Any) -> None:
+        elements = [_doubles(builder, rows)] if kind == "f64" else _elements(builder, words_of(builder, rows), kind)
         for j, element in enumerate(elements):
-            _put(builder, builder.add(to, ir.Constant(_I64, 256 * j)), element)
+            place = builder.add(to, ir.Constant(_I64, 256 * j))
+            _put(builder, place, turned(builder, element) if turns else element)
 
-    return instruction(NOTHING, ADDRESS, ADDRESS)(spread)
+    return write
 
 
-spread_f16, turn_f16 = _spreader("f16", False), _spreader("f16", True)
-spread_bf16, turn_bf16 = _spreader("bf16", False), _spreader("bf16", True)
-spread_tf32, turn_tf32 = _spreader("tf32", False), _spreader("tf32", True)
-spread_s8, turn_s8 = _spreader("s8", False), _spreader("s8", True)
-spread_u8, turn_u8 = _spreader("u8", False), _spreader("u8", True)
-spread_s4, turn_s4 = _spreader("s4", False), _spreader("s4", True)
-spread_u4, turn_u4 = _spreader("u4", False), _spreader("u4", True)
-spread_e4m3, turn_e4m3 = _spreader("e4m3", False), _spreader("e4m3", True)
-spread_e5m2, turn_e5m2 = _spreader("e5m2", False), _spreader("e5m2", True)
-spread_f64, turn_f64 = _spreader("f64", False), _spreader("f64", True)
+def _of_doubles(turns: bool) -> Any:
+    write = _spreader(turns)
+    return instruction(NOTHING, ADDRESS, ADDRESS)(lambda builder, to, rows: write(builder, "f64", to, rows))
+
+
+spread = instruction(NOTHING, INDEX, ADDRESS, ADDRESS)(by_format(_KINDS, _spreader(False)))
+turn = instruction(NOTHING, INDEX, ADDRESS, ADDRESS)(by_format(_KINDS, _spreader(True)))
+spread_f64, turn_f64 = _of_doubles(False), _of_doubles(True)
 
 
 def _together(builder: Any, first: Any, second: Any) -> Any:
@@ -155,11 +179,11 @@ def _accumulator(kind: str) -> Any:
             return
         wide = ir.VectorType(_F64, 64)
         if kind == "f16":  # one register holds both columns
-            halves = _words(builder, rows)
-            both = (_half(builder, halves), _half(builder, builder.lshr(halves, _splat(_WORDS, 16))))
+            halves = words_of(builder, rows)
+            both = (half_number(builder, halves), half_number(builder, builder.lshr(halves, _splat(_WORDS, 16))))
             _put(builder, to, builder.fpext(_together(builder, *both), wide))
             return
-        values = _together(builder, _words(builder, rows), _words(builder, rows, 1))
+        values = _together(builder, words_of(builder, rows), words_of(builder, rows, 1))
         if kind == "s32":
             _put(builder, to, builder.sitofp(values, wide))
         else:
@@ -181,7 +205,7 @@ def _result(kind: str) -> Any:
         wide = ir.VectorType(_F64, 64)
         values = builder.load(builder.inttoptr(source, wide.as_pointer()), align=8)
         if kind == "f16":
-            low, high = (_half_bits(builder, part) for part in _apart(builder, values))
+            low, high = (half_bits(builder, part) for part in _apart(builder, values))
             word = builder.or_(low, builder.shl(high, _splat(_WORDS, 16)))
             builder.store(word, builder.inttoptr(rows, _WORDS.as_pointer()), align=4)
             return
@@ -207,7 +231,7 @@ def _result(kind: str) -> Any:
     return instruction(NOTHING, ADDRESS, ADDRESS)(store)
 
 
-def _half_bits(builder: Any, values: Any) -> Any:
+def half_bits(builder: Any, values: Any) -> Any:
     """Round 32 float64 to binary16, to nearest even, and return their bits in the low half of words."""
     lanes = LlvmLanes(builder, "f64", values)
     rounded = single_to_half(round_to_odd(lanes, lanes.lift(0.0)))
@@ -269,15 +293,3 @@ def _spread_row(builder: Any, scalar: Any) -> Any:
 
 
 product_1, product_2, product_4, product_8 = (_product(elements) for elements in (1, 2, 4, 8))
-
-
-@instruction(NOTHING, ADDRESS, ADDRESS, ADDRESS)
-def add_scaled(builder: Any, to: Any, factor: Any, row: Any) -> None:
-    """add_scaled(to, factor, row): add the row of eight float64 at `row`, times the float64 at `factor`, to that at
-    `to`."""
-    fma = declare(builder.module, "llvm.fma.v8f64", _ROW, [_ROW] * 3)
-    place = builder.inttoptr(to, _ROW.as_pointer())
-    left = builder.load(builder.inttoptr(factor, _F64.as_pointer()))
-    right = builder.load(builder.inttoptr(row, _ROW.as_pointer()), align=8)
-    value = builder.call(fma, [_spread_row(builder, left), right, builder.load(place, align=8)])
-    builder.store(value, place, align=8)

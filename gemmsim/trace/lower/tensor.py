@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from gemmsim.isa.matrix import MATRIX_ROW_BYTES, MatrixMultiply, matrix_count, matrix_multiply
 from gemmsim.isa.program import OperandKind
+from gemmsim.isa.tensor_sums import tensor_sum
 from gemmsim.trace import micro
 from gemmsim.trace.lower.context import Context, Source
 from gemmsim.trace.lower.memory import address
-from gemmsim.trace.micro import SHARED
+from gemmsim.trace.micro import B1, BF16, E4M3, E5M2, F16, S4, S8, SHARED, TF32, U4, U8
 
-# Formats of A and B, in the order of how many elements a register holds: 1, 2, 4, 8 and 32
-TF32, F16, BF16, S8, U8, E4M3, E5M2, S4, U4, B1 = range(10)
 F32, F64, HALF, S32, S32_SATURATED = range(5)  # formats of the accumulator
 # DETAIL of a multiplication: formats of A and B, then whether A is sparse and bits are combined by exclusive or, then
-# which lanes of four hold the metadata
-FORMAT_SHIFT, FORMAT_MASK, SPARSE_BIT, XOR_BIT, SELECTOR_SHIFT = 4, 15, 0x100, 0x200, 12
+# which lanes of four hold the metadata. For floats whose sums are cut: how many places below the largest exponent, and
+# the registers of A of a row that make one step; for a sparse A, as many as there were if it were dense.
+FORMAT_SHIFT, FORMAT_MASK, SPARSE_BIT, XOR_BIT, SELECTOR_SHIFT, SELECTOR_MASK = 4, 15, 0x100, 0x200, 12, 15
+CUT_SHIFT, CUT_MASK, STEP_SHIFT = 16, 63, 24
+_REGISTER_BYTES = 16  # of a row of A, or a column of B, that a register holds in its four lanes
 TRANSPOSED = 8
 _FORMATS = {"S8": S8, "U8": U8, "S4": S4, "U4": U4, "E4M3": E4M3, "E5M2": E5M2}
 
@@ -113,7 +115,9 @@ def _emit(
         if metadata.kind != OperandKind.REGISTER or selector.kind != OperandKind.IMMEDIATE:
             raise context.unsupported("operand form")
         sparse = (Source(context.row(metadata)),)
-        extra |= SPARSE_BIT | selector.value << SELECTOR_SHIFT
+        extra |= SPARSE_BIT | (selector.value & SELECTOR_MASK) << SELECTOR_SHIFT
+    if accumulator in (F32, HALF):
+        extra |= _cut(context, shape)
     for source, suffixes in zip(sources, (("", "ROW"), ("", "COL"), ("",)), strict=True):
         if source.kind != OperandKind.REGISTER or source.negate or source.absolute or source.suffix not in suffixes:
             raise context.unsupported("operand form")
@@ -121,3 +125,10 @@ def _emit(
     immediates = (shape.depth, accumulator, shape.rows)
     detail = format_a | format_b << FORMAT_SHIFT | extra
     context.emit("multiply_matrix", (context.result(d),), (*abc, *sparse), immediates, detail=detail)
+
+
+def _cut(context: Context, shape: MatrixMultiply) -> int:
+    """Return what of DETAIL says how the products of floats are summed."""
+    how = tensor_sum(context.program.arch, shape.precision)
+    registers = how.step_bytes // _REGISTER_BYTES * (2 if shape.sparse else 1)
+    return how.fraction_bits << CUT_SHIFT | registers << STEP_SHIFT

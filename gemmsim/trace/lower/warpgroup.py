@@ -14,7 +14,8 @@ from __future__ import annotations
 from gemmsim.isa.matrix import MatrixMultiply, matrix_multiply
 from gemmsim.isa.program import ZERO, Operand, OperandKind
 from gemmsim.trace.lower.context import Context, Source, is_predicate
-from gemmsim.trace.lower.tensor import BF16, E4M3, E5M2, F16, F32, FORMAT_SHIFT, HALF, S8, S32, S32_SATURATED, TF32, U8
+from gemmsim.trace.lower.tensor import F32, FORMAT_SHIFT, HALF, S32, S32_SATURATED
+from gemmsim.trace.micro import BF16, E4M3, E5M2, F16, S8, TF32, U8
 
 # DETAIL of a multiplication: formats of A and B as those of a `multiply_matrix`, then these bits
 A_IN_REGISTERS, A_TRANSPOSED, B_TRANSPOSED = 0x100, 0x200, 0x400
