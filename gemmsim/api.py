@@ -32,7 +32,7 @@ from gemmsim.support.deviations import NOT_MODELLED
 from gemmsim.support.provenance import Provenance
 from gemmsim.support.version import __version__
 from gemmsim.trace.async_copies import without_destinations
-from gemmsim.trace.blocks.choice import FULL_BELOW, of_busiest_sm, plan
+from gemmsim.trace.blocks.choice import FULL_BELOW, plan, with_shares
 from gemmsim.trace.blocks.classes import with_relation
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.launch_data.grid_workspace import check_cooperative
@@ -88,10 +88,11 @@ def count(spec: LaunchSpec, program: Program | None = None, begins: L2State | No
     executor = Executor(program, spec.launch_with_arrays(), settings.max_instructions, resident=fit)
     chosen = plan(executor, occupancy.blocks_per_sm, gpu.sm.count, settings.full, settings.full_below)
     execution = executor.run(chosen.blocks, chosen.weight, chosen.streams)
-    if better := of_busiest_sm(chosen, execution.trace, gpu.sm.count, occupancy.blocks_per_sm):
-        execution = executor.run(better.blocks, better.weight, better.streams)
+    dealt = with_shares(chosen, execution.trace, gpu.sm.count, occupancy.blocks_per_sm)
+    if dealt.streams != chosen.streams:
+        execution = executor.run(dealt.blocks, dealt.weight, dealt.streams)
     trace = with_relation(execution.trace, executor.launch, chosen.classes) if chosen.classes else execution.trace
-    execution = replace(execution, trace=without_destinations(program, trace))
+    execution = replace(execution, trace=without_destinations(program, replace(trace, shares=dealt.shares)))
     traffic = _served(program, spec, execution, occupancy, begins)
     pointers = tuple(executor.memory.pointers)
     continued = begins is not None and not execution.sampled  # the estimate from a sample begins with an empty L2

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.sm.drive import drive, engine_for
@@ -16,6 +17,7 @@ from gemmsim.sm.spec import Rates
 from gemmsim.sm.state import State
 from gemmsim.sm.streams import RecordedStreams, WarpStream
 from gemmsim.sm.totals import Totals
+from gemmsim.trace.types import SmShare
 
 ENDS = 2  # iterations of a cut loop that are simulated with the rest of the block: the first and the last
 LEAST_STEADY = 4  # this many iterations in a row show what one costs in the steady state
@@ -27,14 +29,18 @@ Parts = dict[int, list[tuple[int, int]]]  # warp of the trace -> parts [start, s
 class _Cut:
     """How the main loops of warps are cut, so that only some of their iterations are simulated.
 
-    loops   the main loop of each warp that has one, by the warp's row in the trace
-    count   iterations that each of these loops has at least
-    steady  how many of them are simulated in a row, to find what one costs in the steady state
+    loops     the main loop of each warp that has one, by the warp's row in the trace
+    left_out  how many iterations are left out of each of these loops
+    steady    how many iterations are simulated in a row, to find what one costs in the steady state
     """
 
     loops: dict[int, Loop]
-    count: int
+    left_out: dict[int, int]
     steady: int
+
+    @property
+    def most_left_out(self) -> int:
+        return max(self.left_out.values())
 
     @property
     def measured(self) -> int:
@@ -50,6 +56,7 @@ class _Cut:
 class Simulator:
     """Runs blocks of a trace on one SM and keeps count of what it simulated; `notes` says what it did not.
 
+    share   what this SM executes, where blocks have unequal work
     engine  the engine that is wanted, one of `drive.ENGINES`; after `run` the one that it chose, "simpy" or "native"
     """
 
@@ -62,10 +69,12 @@ class Simulator:
         observer: Observer | None = None,
         oldest_block_first: bool = True,
         engine: str = "auto",
+        share: SmShare | None = None,
     ) -> None:
         self._table, self._gpu, self._streams, self._clock_hz = table, gpu, streams, clock_hz
         self._observer, self._oldest_block_first = observer, oldest_block_first
         self.engine = engine
+        self._dealt = None if share is None else streams.rows(share.blocks)
         self._loops: dict[int, Loop | None] = {}
         self.simulated_instructions = 0
         self.simulated_cycles = 0.0
@@ -73,12 +82,16 @@ class Simulator:
 
     def instructions(self, blocks: int) -> int:
         """Return how many warp instructions `blocks` blocks execute from their beginning to their end."""
-        return sum(self._length(warp) for block in self._pick(blocks) for warp in block)
+        return sum(map(self.length, self.pick(blocks)))
+
+    def length(self, block: list[int]) -> int:
+        """Return how many warp instructions a block of `pick` executes."""
+        return sum(map(self._length, block))
 
     def fits(self, blocks: int, resident: int, budget: int) -> bool:
         """Return whether `run` simulates `blocks` blocks in full, or at least with their loops cut."""
         total = self.instructions(blocks)
-        return total <= budget or self._cut(self._pick(blocks), resident, budget) is not None
+        return total <= budget or self._cut(self.pick(blocks), resident, budget) is not None
 
     def run(self, blocks: int, resident: int, active_sms: int, last_active_sms: int, budget: int) -> Totals:
         """Return the totals of an SM that runs `blocks` blocks, `resident` at a time, while `active_sms` SMs share L2
@@ -87,10 +100,11 @@ class Simulator:
         Blocks that fit the budget are simulated in full. Else the main loop of each warp is cut to its first and last
         iteration, and the cost of one iteration of all resident warps in the steady state is added for each iteration
         left out. Where the last blocks are fewer than `resident`, their iterations are measured with so few blocks,
-        while `last_active_sms` SMs share L2 and DRAM. Where no loops can be cut to fit the budget, the beginning of
-        each warp is simulated and scaled by instructions.
+        while `last_active_sms` SMs share L2 and DRAM; where blocks have unequal work, those with most are measured,
+        `resident` of them together and one alone. Where no loops can be cut to fit the budget, the beginning of each
+        warp is simulated and scaled by instructions.
         """
-        chosen = self._pick(blocks)
+        chosen = self.pick(blocks)
         total = self.instructions(blocks)
         self.engine = engine_for(self.engine, min(total, budget), self._observer is not None)
         if total <= budget:
@@ -98,25 +112,33 @@ class Simulator:
         cut = self._cut(chosen, resident, budget)
         if cut is None:
             return self._prefix(chosen, resident, active_sms, budget / total)
-        iteration = self._iteration(chosen[:resident], resident, active_sms, cut)
+        iteration = self._iteration(self._together(chosen, resident), resident, active_sms, cut)
+        short = self._simulate(chosen, resident, active_sms, self._parts(cut))
+        left_out = cut.most_left_out
+        self.notes.append(
+            f"{left_out} of {left_out + ENDS} iterations of the main loop extrapolated from {cut.measured} in its "
+            f"steady state ({resident} blocks)"
+        )
+        if self._dealt is not None:
+            alone = self._iteration(self._together(chosen, 1), 1, active_sms, cut)
+            each = [max(cut.left_out.get(warp, 0) for warp in block) for block in chosen]
+            return _with_iterations_of_each(short, each, iteration, alone, resident)
         last = blocks % resident
         of_last = self._iteration(chosen[-last:], last, last_active_sms, cut) if last else iteration
-        short = self._simulate(chosen, resident, active_sms, self._parts(cut))
-        left_out = cut.count - ENDS
-        self.notes.append(
-            f"{left_out} of {cut.count} iterations of the main loop extrapolated from {cut.measured} in its steady "
-            f"state ({resident} blocks)"
-        )
         return _with_iterations(short, iteration.scaled(left_out), of_last.scaled(left_out), resident)
 
-    def _pick(self, blocks: int) -> list[list[int]]:
+    def pick(self, blocks: int) -> list[list[int]]:
         """Choose `blocks` blocks, each a list of its warps.
 
+        Where it is known what the SM executes, all of it is chosen, or blocks at even distances of it. Else:
         Recorded blocks that stand for equally many others come in turn, so that the last recorded one comes last: the
         last block of a column of the grid has most to do, because it adds up what the others found (split-K), and the
         busiest SM gets it. Else each block comes as often as its share of the grid asks for.
         """
         recorded, weight = self._streams.blocks.tolist(), self._streams.weight
+        if self._dealt is not None:
+            places = (np.arange(blocks) + 0.5) / blocks * len(self._dealt)
+            return [recorded[row] for row in self._dealt[places.astype(np.int64)]]
         if (weight == weight[0]).all() or blocks <= len(recorded):
             return [recorded[(i - blocks) % len(recorded)] for i in range(blocks)]
         share, given, chosen = weight / weight.sum(), np.zeros(len(weight)), []
@@ -139,23 +161,32 @@ class Simulator:
         for warp in set(warps) - self._loops.keys():
             self._loops[warp] = find_loop(self._streams.pcs(warp))
         looping = {warp: loop for warp in warps if (loop := self._loops[warp]) is not None}
-        last = len(blocks) % resident
-        in_steady_state = [*blocks[:resident], *(blocks[-last:] if last else ())]
+        last = len(blocks) % resident if self._dealt is None else 0
+        others = self._together(blocks, 1) if self._dealt is not None else blocks[-last:] if last else []
+        in_steady_state = [*self._together(blocks, resident), *others]
         at_once = [warp for block in in_steady_state for warp in block if warp in looping]
         an_iteration = sum(looping[warp].length for warp in at_once)
         if not an_iteration:
             return None
+        # Of blocks with equal work the same number of iterations is left out of each warp: a warp that loops longer
+        # keeps more of them.
         count = min(loop.count for loop in looping.values())
-        left_out = count - ENDS
-        short = sum(self._length(w) - (left_out * looping[w].length if w in looping else 0) for w in warps)
+        left_out = {w: (count if self._dealt is None else loop.count) - ENDS for w, loop in looping.items()}
+        short = sum(self._length(w) - (left_out[w] * looping[w].length if w in looping else 0) for w in warps)
         before = sum(looping[warp].start for warp in at_once)
-        steady = min(count, (budget - short - before) // an_iteration)
-        return _Cut(looping, count, steady) if steady >= LEAST_STEADY and left_out > 0 else None
+        steady = min(*(looping[warp].count for warp in at_once), (budget - short - before) // an_iteration)
+        cut = _Cut(looping, left_out, steady)
+        return cut if steady >= LEAST_STEADY and cut.most_left_out > 0 else None
+
+    def _together(self, blocks: list[list[int]], resident: int) -> list[list[int]]:
+        """Return the `resident` blocks among `blocks` whose loops are measured in their steady state."""
+        if self._dealt is not None:
+            return sorted(blocks, key=self.length, reverse=True)[:resident]
+        return blocks[:resident]
 
     def _parts(self, cut: _Cut) -> Parts:
-        # The same number of iterations is left out of each warp: a warp that loops longer keeps more of them.
         return {
-            warp: without_middle(loop, self._length(warp), loop.count - cut.count + ENDS, 0)
+            warp: without_middle(loop, self._length(warp), loop.count - cut.left_out[warp], 0)
             for warp, loop in cut.loops.items()
         }
 
@@ -233,3 +264,45 @@ def _with_iterations(short: Totals, full: Totals, last: Totals, resident: int) -
         # A stall is counted when it ends, so one that spans a snapshot can make a difference of two negative.
         stall_cycles=total.stall_cycles.clip(min=0.0),
     )
+
+
+def _with_iterations_of_each(
+    short: Totals, left_out: Sequence[int], together: Totals, alone: Totals, resident: int
+) -> Totals:
+    """Add to `short`, the totals of blocks whose loops were cut, the iterations that were left out of each block.
+
+    left_out  how many iterations were left out of each block, in the order in which blocks begin
+    together  what one iteration of each of `resident` blocks costs that run together
+    alone     what an iteration of a block costs that runs alone
+    """
+    ends = _ends_of_loops(left_out, resident, together.cycles, alone.cycles)
+    more = replace(together, cycles=0.0, block_ends=np.zeros(len(ends)))
+    total = short.plus(more, sum(left_out) / resident)
+    return replace(
+        total,
+        cycles=short.cycles + ends.max(),
+        block_ends=short.block_ends + np.sort(ends),
+        stall_cycles=total.stall_cycles.clip(min=0.0),
+    )
+
+
+def _ends_of_loops(iterations: Sequence[int], resident: int, together: float, alone: float) -> NDArray[np.float64]:
+    """Return when each block has done its iterations: float64 [blocks], in cycles.
+
+    Blocks begin in order, `resident` at a time, and do their iterations side by side. In the time in which each of k
+    blocks does one, `alone` cycles pass for k = 1, `together` for k = `resident`, and in between in proportion.
+    """
+    ends, now = np.zeros(len(iterations)), 0.0
+    left: dict[int, float] = {}
+    waiting = list(range(len(iterations)))[::-1]
+    while left or waiting:
+        while waiting and len(left) < resident:
+            block = waiting.pop()
+            left[block] = float(iterations[block])
+        done = min(left.values())
+        now += done * (alone + (together - alone) * (len(left) - 1) / max(1, resident - 1))
+        left = {block: rest - done for block, rest in left.items()}
+        for block in [block for block, rest in left.items() if rest <= 0]:
+            ends[block] = now
+            del left[block]
+    return ends

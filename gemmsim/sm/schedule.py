@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.opcodes import row_of
 from gemmsim.isa.program import Program
@@ -11,11 +14,12 @@ from gemmsim.memory.types import RecordCost
 from gemmsim.sm.budget import Simulator
 from gemmsim.sm.instructions import instruction_table
 from gemmsim.sm.observer import Observer
+from gemmsim.sm.share import active_sms, blocks_of_last_sm
 from gemmsim.sm.streams import RecordedStreams
 from gemmsim.sm.totals import Totals
 from gemmsim.sm.types import STALL_REASONS, Timing
 from gemmsim.support.errors import GemmsimError
-from gemmsim.trace.types import Launch, WarpTrace
+from gemmsim.trace.types import Launch, SmShare, WarpTrace
 
 # How many generations of resident blocks are simulated: the first of these that the budget allows. The blocks of the
 # first generation start together; later ones drift apart, and the loads of one overlap with the arithmetic of another.
@@ -54,7 +58,8 @@ def schedule(
     resident_blocks_per_sm: int,
     options: TimingOptions = TimingOptions(),
 ) -> Timing:
-    """Predict the time of `launch` from one SM: the busiest, which gets ceil(grid blocks / SMs) blocks.
+    """Predict the time of `launch` from one SM, the one that ends last. It gets the blocks of one of `trace.shares` or,
+    where all SMs do about the same, ceil(grid blocks / SMs) blocks.
 
     The blocks whose instruction streams the trace recorded are run on it, repeated where they are fewer than needed.
     Where that is more than `options.max_instructions`, the first few stand for all, and loops are cut short (see
@@ -69,16 +74,15 @@ def schedule(
         )
     table = instruction_table(program, gpu, options.register_ports, options.math_behind_barriers)
     clock_hz = options.sm_clock_hz or _clock_hz(program, trace, gpu)
-    simulator = Simulator(
-        table,
-        gpu,
-        RecordedStreams(program, table, trace, cost),
-        clock_hz,
-        options.observer,
-        options.oldest_block_first,
-        options.engine,
-    )
-    total = _total(launch.blocks, gpu, resident_blocks_per_sm, simulator, options.max_instructions)
+    streams = RecordedStreams(program, table, trace, cost)
+    budget, candidates = options.max_instructions, []
+    for share in trace.shares or (None,):
+        simulator = Simulator(
+            table, gpu, streams, clock_hz, options.observer, options.oldest_block_first, options.engine, share
+        )
+        total = _total(launch.blocks, share, gpu, resident_blocks_per_sm, simulator, budget)
+        candidates.append((total, simulator))
+    total, simulator = max(candidates, key=lambda one: one[0].cycles)
     waves = launch.blocks / (resident_blocks_per_sm * gpu.sm.count)
     return _timing(total, waves, resident_blocks_per_sm * launch.warps_per_block, gpu, clock_hz, simulator)
 
@@ -94,42 +98,51 @@ def _clock_hz(program: Program, trace: WarpTrace, gpu: GpuSpec) -> float:
     return gpu.clock.sm_tensor_load_hz if trace.executed[:, lowers].any() else gpu.clock.sm_load_hz
 
 
-def _total(grid_blocks: int, gpu: GpuSpec, most_resident: int, simulator: Simulator, budget: int) -> Totals:
-    """Return the totals of the busiest SM, from one simulation: of all its blocks where the budget allows, else of the
-    first of them.
+def _total(
+    grid_blocks: int, share: SmShare | None, gpu: GpuSpec, most_resident: int, simulator: Simulator, budget: int
+) -> Totals:
+    """Return the totals of the SM that ends last, from one simulation: of all its blocks where the budget allows, else
+    of some of them.
     """
-    per_sm = -(-grid_blocks // gpu.sm.count)
+    per_sm = blocks_of_last_sm(grid_blocks, share, gpu)
     resident = min(most_resident, per_sm)
-    active_sms = min(gpu.sm.count, grid_blocks)
     choices = (min(per_sm, generations * resident + per_sm % resident) for generations in GENERATIONS)
     sizes = [per_sm] if simulator.instructions(per_sm) <= budget else list(choices)
     blocks = next((size for size in sizes if simulator.fits(size, resident, budget)), sizes[-1])
     left = grid_blocks - (per_sm - per_sm % resident) * gpu.sm.count  # blocks of the last, incomplete generation
-    total = simulator.run(blocks, resident, active_sms, min(max(left, 1), gpu.sm.count), budget)
-    if blocks == per_sm:
-        return total
-    simulator.notes.append(
-        f"{per_sm} blocks an SM, {resident} at once: {blocks} simulated, the others take as long as they"
-    )
-    return _continued(total, per_sm, resident)
+    active, last_active = active_sms(grid_blocks, share, gpu), min(max(left, 1), gpu.sm.count)
+    total = simulator.run(blocks, resident, active, last_active, budget)
+    if blocks < per_sm:
+        simulator.notes.append(
+            f"{per_sm} blocks an SM, {resident} at once: {blocks} simulated, the others take as long as they"
+        )
+    if share is None:
+        return total if blocks == per_sm else _continued(total, np.ones(blocks), per_sm, resident)
+    simulator.notes.append(f"blocks have unequal work; the SM that ends last gets {per_sm} of them")
+    simulated = np.array([simulator.length(block) for block in simulator.pick(blocks)], np.float64)
+    return _continued(total, simulated, float(share.work.sum()), resident)
 
 
-def _continued(first: Totals, blocks: int, resident: int) -> Totals:
-    """Extend `first`, the totals of an SM's first blocks, to `blocks` blocks, which start as others leave, `resident`
+def _continued(first: Totals, simulated: NDArray[np.float64], work: float, resident: int) -> Totals:
+    """Extend `first`, the totals of some of an SM's blocks, to all its blocks, which start as others leave, `resident`
     at a time.
 
-    In between, a generation takes as long as it did after the first one had left and before the last one ran dry.
-    All else grows with the number of blocks.
+    In between, a generation takes as long as it did after the first one had left and before the last one ran dry, in
+    proportion to its work. All else grows with the work.
+
+    simulated  float64 [blocks]: the work of the blocks of `first`, in any unit
+    work       that of all blocks, in that unit
     """
-    ends = first.block_ends
+    ends, done = first.block_ends, np.cumsum(simulated)
     generations = len(ends) // resident
     if generations < 3:
-        a_block = ends[generations * resident - 1] / (generations * resident)
+        last = generations * resident - 1
+        of_one = ends[last] / done[last]
     else:  # between two moments at which as many blocks are under way
-        last = (generations - 1) * resident
-        a_block = (ends[last - 1] - ends[resident - 1]) / (last - resident)
-    cycles = first.cycles + (blocks - len(ends)) * a_block
-    return replace(first.scaled(blocks / len(ends)), cycles=float(cycles))
+        last = (generations - 1) * resident - 1
+        of_one = (ends[last] - ends[resident - 1]) / (done[last] - done[resident - 1])
+    cycles = first.cycles + (work - done[-1]) * of_one
+    return replace(first.scaled(work / done[-1]), cycles=float(cycles))
 
 
 def _timing(

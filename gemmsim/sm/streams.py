@@ -106,6 +106,10 @@ class RecordedStreams:
         self._columns = tuple(_summed(column, of, self._leading) for column in self._columns)
         self._partial_lines = _summed(self._partial_lines, of, self._leading)
 
+    def rows(self, blocks: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the rows of `self.blocks` with the streams of `blocks`, executed blocks of the grid: int64 [n]."""
+        return np.searchsorted(self._trace.blocks[self.blocks[:, 0] // self._trace.warps_per_block], blocks)
+
     def pcs(self, warp: int) -> NDArray[np.int32]:
         """Return what a warp of the trace executes: int32 [executed] static instruction indices."""
         return self._trace.pc[self._trace.pc_start[warp] : self._trace.pc_start[warp + 1]]

@@ -15,6 +15,7 @@ from gemmsim.memory.types import RecordCost
 from gemmsim.sm.drive import drive
 from gemmsim.sm.instructions import instruction_table
 from gemmsim.sm.observer import Observer
+from gemmsim.sm.share import active_sms, blocks_of_last_sm
 from gemmsim.sm.spec import Rates
 from gemmsim.sm.state import State
 from gemmsim.sm.streams import RecordedStreams
@@ -134,7 +135,8 @@ def record(
 
     Raises GemmsimError for more blocks than that SM gets.
     """
-    per_sm = -(-launch.blocks // gpu.sm.count)
+    share = trace.shares[0] if trace.shares else None
+    per_sm = blocks_of_last_sm(launch.blocks, share, gpu)
     resident = min(most_resident, per_sm)
     wanted = resident if extent.blocks is None else extent.blocks
     if not 1 <= wanted <= per_sm:
@@ -144,14 +146,16 @@ def record(
     table = instruction_table(program, gpu)
     streams = RecordedStreams(program, table, trace, cost)
     recorded = streams.blocks.tolist()
-    chosen = [recorded[number % len(recorded)] for number in range(wanted)]
+    order = range(len(recorded)) if share is None else streams.rows(share.blocks).tolist()
+    rows = [order[number % len(order)] for number in range(wanted)]
+    chosen = [recorded[row] for row in rows]
     lengths = {warp: len(streams.pcs(warp)) for block in chosen for warp in block}
     total = sum(lengths[warp] for block in chosen for warp in block)
     fraction = min(1.0, extent.max_instructions / total) if total else 1.0
     parts = {warp: [(0, math.ceil(length * fraction))] for warp, length in lengths.items()}
     pieces = [streams.cut(warps, parts) for warps in recorded]
     recorder = Recorder()
-    rates = Rates.share(gpu, min(gpu.sm.count, launch.blocks), clock_hz)
-    shown = [pieces[number % len(recorded)] for number in range(wanted)]
+    rates = Rates.share(gpu, active_sms(launch.blocks, share, gpu), clock_hz)
+    shown = [pieces[row] for row in rows]
     drive(State(table, gpu, rates, shown, resident, watched=True), "simpy", recorder)
     return recorder.timeline(wanted, resident, fraction)

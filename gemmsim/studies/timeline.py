@@ -7,6 +7,7 @@ from gemmsim.api import count, time
 from gemmsim.isa.program import Program
 from gemmsim.launch.spec import LaunchSpec
 from gemmsim.report.timeline.types import InstructionText, TimelineReport
+from gemmsim.sm.share import blocks_of_last_sm
 from gemmsim.sm.timeline import Extent, record
 from gemmsim.support.errors import GemmsimError
 
@@ -33,7 +34,7 @@ def timeline(spec: LaunchSpec, blocks: int | None = None) -> TimelineReport:
         clock_hz=timing.sm_clock_hz,
         kernel_cycles=timing.cycles,
         sm_count=gpu.sm.count,
-        blocks_per_sm=-(-launch.blocks // gpu.sm.count),
+        blocks_per_sm=blocks_of_last_sm(launch.blocks, trace.shares[0] if trace.shares else None, gpu),
         warps_per_block=launch.warps_per_block,
         timeline=recorded,
         instructions=_instructions(program),

@@ -172,6 +172,20 @@ class Relation:
 
 
 @dataclass(frozen=True)
+class SmShare:
+    """What an SM executes that may be the last to end.
+
+    blocks      int64 [n] for each of its blocks, in the order in which they begin: an executed block that does as much
+    work        int64 [n] warp instructions of each of its blocks; those of `blocks` may be a little more or fewer
+    active_sms  how many SMs have work until this one ends, on average
+    """
+
+    blocks: NDArray[np.int64]
+    work: NDArray[np.int64]
+    active_sms: int
+
+
+@dataclass(frozen=True)
 class WarpTrace:
     """The trace of some blocks of a launch.
 
@@ -188,6 +202,8 @@ class WarpTrace:
     pc_start          int64 [warps + 1] as record_start, but for items of pc; all zero where streams were not recorded
     pc                int32 [issued] static instruction index of every warp instruction executed, in program order
     relation          what the blocks of the grid did that were not executed; None where all were
+    shares            what the SMs execute that may be the last to end, the one with most work first; none where all SMs
+                      do about the same
 
     An instruction leaves one record where any lane accesses memory. There are two exceptions. LDGSTS leaves a record of
     the global addresses that it reads (of the lanes that copy more than zeros), and then a record of the shared
@@ -211,6 +227,7 @@ class WarpTrace:
     pc: NDArray[np.int32]
     patterns: Patterns
     relation: Relation | None = None
+    shares: tuple[SmShare, ...] = ()
 
 
 @dataclass(frozen=True)

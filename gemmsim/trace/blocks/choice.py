@@ -17,15 +17,15 @@ from gemmsim.isa.opcodes import MemoryAccess, row_of
 from gemmsim.isa.program import ZERO, Instruction, Operand, OperandKind, Program
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.blocks.classes import classes_of, column_classes_of, leaders_of, middle
+from gemmsim.trace.blocks.dispatch import shares_of_last_sms
 from gemmsim.trace.differences.leader import BlockClass
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.turns import polls
-from gemmsim.trace.types import Launch, WarpTrace
+from gemmsim.trace.types import Launch, SmShare, WarpTrace
 
 _GLOBAL_ATOMICS = (MemoryAccess("global", "atom"), MemoryAccess("generic", "atom"))
 # A launch of fewer warp instructions is executed in full, which takes half a second or so of one core.
 FULL_BELOW = 12_000_000
-_BUSIER = 1.02  # an SM that executes so many times as much as the one that is timed is timed in its place
 _MOST_TIMED = 4  # blocks whose instruction stream is recorded
 
 
@@ -37,12 +37,16 @@ class Plan:
     weight   how many blocks of the grid each of `blocks` stands for
     streams  whether the instruction stream of each of `blocks` is recorded
     classes  the classes that `blocks` lead; none where they are all blocks of the grid
+    columns  whether an SM gets the blocks of a column in turn, which differ because they depend on one another
+    shares   what the SMs execute that may be the last to end; none where all SMs do about the same
     """
 
     blocks: tuple[int, ...]
     weight: tuple[float, ...]
     streams: tuple[bool, ...]
     classes: tuple[BlockClass, ...] = ()
+    columns: bool = False
+    shares: tuple[SmShare, ...] = ()
 
 
 def plan(executor: Executor, resident: int, sms: int, full: bool = False, full_below: int | None = None) -> Plan:
@@ -80,10 +84,12 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False, full_b
     elif not dependent:
         classes = classes_of(executor)
     if classes is not None and sum(int(c.executed.sum()) for c in classes) <= max_instructions:
-        heaviest = max(classes, key=_work).leader
-        # The blocks of a column differ, and an SM gets all of them in turn.
-        column = [c.leader for c in classes if c.leader % (gx * gy) == heaviest % (gx * gy)]
-        return _sample(classes, column if depth > 1 else _timed(classes, launch.blocks, resident, sms))
+        if depth > 1:
+            heaviest = max(classes, key=_work).leader
+            column = [c.leader for c in classes if c.leader % (gx * gy) == heaviest % (gx * gy)]
+            return _sample(classes, column, columns=True)
+        shares = _shares(classes, launch.blocks, sms, resident)
+        return _sample(classes, _blocks_of(shares) or _timed(classes, resident), shares=shares)
     if total > max_instructions:
         raise GemmsimError(
             f"the blocks of kernel '{program.name}' differ in ways that a sample cannot stand for, and all of them "
@@ -92,23 +98,20 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False, full_b
     return _all_blocks(launch, resident, sms, dependent)
 
 
-def of_busiest_sm(made: Plan, trace: WarpTrace, sms: int, resident: int) -> Plan | None:
-    """Return `made`, a plan of all blocks, with the streams of the SM that executes most; None if these are in it.
-
-    The launch lasts as long as that SM. Block b is taken to run on SM b % sms.
+def with_shares(made: Plan, trace: WarpTrace, sms: int, resident: int) -> Plan:
+    """Return `made`, a plan of all blocks, with the streams of the SMs that may end last, if blocks have unequal work.
 
     trace  what the blocks of `made` did
     """
-    if made.classes:
-        return None
-    blocks = np.array(made.blocks)
-    work = np.bincount(blocks % sms, trace.executed.sum(axis=1), minlength=sms)
-    timed = int(blocks[np.flatnonzero(made.streams)[0]]) % sms
-    busiest = int(np.argmax(work))
-    if work[busiest] <= _BUSIER * work[timed]:
-        return None
-    streams = tuple(b % sms == busiest and b // sms < resident for b in made.blocks)
-    return replace(made, streams=streams)
+    if made.classes or made.columns:
+        return made
+    shares = shares_of_last_sms(trace.executed.sum(axis=1), np.array(made.blocks), sms, resident)
+    timed = _blocks_of(shares)
+    return replace(made, shares=shares, streams=tuple(b in timed for b in made.blocks)) if shares else made
+
+
+def _blocks_of(shares: Iterable[SmShare]) -> set[int]:
+    return {block for share in shares for block in share.blocks.tolist()}
 
 
 def _work(blocks: BlockClass) -> int:
@@ -139,32 +142,35 @@ def _all_blocks(launch: Launch, resident: int, sms: int, dependent: bool) -> Pla
     gx, gy, gz = launch.grid
     sm = gx * gy * (gz - 1) % sms if dependent else 0
     streams = [b % sms == sm and b // sms < resident for b in range(launch.blocks)]
-    return Plan(tuple(range(launch.blocks)), (1.0,) * launch.blocks, tuple(streams))
+    return Plan(tuple(range(launch.blocks)), (1.0,) * launch.blocks, tuple(streams), columns=dependent)
 
 
-def _timed(classes: tuple[BlockClass, ...], blocks: int, resident: int, sms: int) -> list[int]:
-    """Choose the leaders that are timed, as many as an SM holds at once and `_MOST_TIMED` at most.
+def _shares(classes: tuple[BlockClass, ...], blocks: int, sms: int, resident: int) -> tuple[SmShare, ...]:
+    """Return what the SMs execute that may be the last to end, by the classes of all blocks."""
+    leader, work = np.zeros((2, blocks), np.int64)
+    for c in classes:
+        leader[c.members], work[c.members] = c.leader, c.executed.sum()
+    return shares_of_last_sms(work, leader, sms, resident)
 
-    Blocks are taken in the order of what they execute, and those at even distances from one another are chosen. Where
-    all blocks run at once, the launch lasts as long as the SM that gets most; block b runs on SM b % sms.
+
+def _timed(classes: tuple[BlockClass, ...], resident: int) -> list[int]:
+    """Choose the leaders that are timed where all have equal work, as many as an SM holds at once and `_MOST_TIMED` at
+    most.
+
+    Blocks are taken in the order of what they execute, and those at even distances from one another are chosen.
     """
     ordered = sorted(classes, key=lambda c: int(c.executed.sum()))
-    if blocks <= resident * sms:
-        leader, work = np.zeros((2, blocks), np.int64)
-        for c in classes:
-            leader[c.members], work[c.members] = c.leader, c.executed.sum()
-        busiest = int(np.argmax(np.bincount(np.arange(blocks) % sms, work)))
-        return list(set(leader[busiest::sms].tolist()))
     ends = np.cumsum([len(c.members) for c in ordered])
     slots = max(1, min(resident, _MOST_TIMED))
     places = (np.arange(slots) + 0.5) / slots * ends[-1]
-    chosen = {int(n) for n in np.searchsorted(ends, places, side="right")}
-    working = [ordered[n] for n in chosen if _work(ordered[n])]
-    return [c.leader for c in working] or [max(classes, key=_work).leader]
+    return [ordered[n].leader for n in {int(n) for n in np.searchsorted(ends, places, side="right")}]
 
 
-def _sample(classes: tuple[BlockClass, ...], timed: Collection[int]) -> Plan:
+def _sample(
+    classes: tuple[BlockClass, ...], timed: Collection[int], columns: bool = False, shares: tuple[SmShare, ...] = ()
+) -> Plan:
     """Make the plan that executes the leaders of `classes`, and records the instruction streams of those in `timed`."""
     chosen = leaders_of(classes)
     blocks = sorted(chosen)
-    return Plan(tuple(blocks), tuple(chosen[b] for b in blocks), tuple(b in timed for b in blocks), classes)
+    streams = tuple(b in timed for b in blocks)
+    return Plan(tuple(blocks), tuple(chosen[b] for b in blocks), streams, classes, columns, shares)

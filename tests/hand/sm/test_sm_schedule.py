@@ -8,7 +8,7 @@ import pytest
 from sm_builder import EXIT, GPU, HALVES, cost_of, ins, pipe, program, time_of, trace_of
 
 from gemmsim.isa.program import Program
-from gemmsim.sm.budget import Simulator, _Cut
+from gemmsim.sm.budget import Simulator, _Cut, _ends_of_loops
 from gemmsim.sm.instructions import instruction_table
 from gemmsim.sm.loops import Loop, find_loop, without_middle
 from gemmsim.sm.pipes import matrix_latency_cycles, pipe_slots
@@ -133,7 +133,7 @@ def test_what_fits_the_budget_is_simulated_block_after_block():
 def test_later_blocks_take_as_long_as_those_between_the_first_and_the_last_generation():
     ends = np.array([10.0, 12, 19, 20, 31, 33, 40, 44])
     first = Totals(44.0, np.full((1, 2), 16.0), np.array([80.0]), {"alu": 8.0}, ends)
-    total = _continued(first, blocks=12, resident=2)
+    total = _continued(first, np.ones(8), 12.0, resident=2)
     assert total.cycles == 44 + 4 * (33 - 12) / 4  # four left between the second's end and the sixth's
     assert (total.issued == 120).all()
     assert (total.stall_cycles == 24).all()
@@ -143,8 +143,8 @@ def test_later_blocks_take_as_long_as_those_between_the_first_and_the_last_gener
 def test_two_generations_and_one_have_less_to_go_by():
     ends = np.array([10.0, 12, 19, 20])
     first = Totals(20.0, np.zeros((1, 2)), np.zeros(1), {}, ends)
-    assert _continued(first, blocks=6, resident=2).cycles == 30
-    assert _continued(replace(first, block_ends=ends[:2], cycles=12.0), blocks=4, resident=2).cycles == 24
+    assert _continued(first, np.ones(4), 6.0, resident=2).cycles == 30
+    assert _continued(replace(first, block_ends=ends[:2], cycles=12.0), np.ones(2), 4.0, resident=2).cycles == 24
 
 
 @pytest.mark.parametrize(("grid", "generations"), [(500, 4), (490, 4)])
@@ -295,3 +295,12 @@ def test_the_steady_state_is_measured_in_the_middle(monkeypatch):
     iteration = simulator._iteration([[0]], 1, 1, cut)
     assert seen == [(9 + 17 * 7, 9 + 49 * 7)]
     assert iteration.cycles == 7
+
+
+def test_iterations_of_unequal_blocks_take_as_long_as_those_beside_them_allow():
+    # Three blocks at a time: 10 cycles an iteration alone, 30 of three, 20 of two.
+    ends = _ends_of_loops([4, 1, 2, 1], 3, together=30.0, alone=10.0)
+    # All do one (30), the fourth begins in the second one's place; then 30 again, and the first does two alone.
+    assert ends.tolist() == [80, 30, 60, 60]
+    assert _ends_of_loops([5, 0, 0], 3, together=30.0, alone=25.0).tolist() == [125, 0, 0]
+    assert _ends_of_loops([2, 3], 1, together=7.0, alone=7.0).tolist() == [14, 35]
