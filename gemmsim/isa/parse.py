@@ -20,7 +20,7 @@ _KINDS = {kind.value: kind for kind in (
 )}  # fmt: skip
 _REGISTER = re.compile(r"(?P<kind>UR|UP|R|P|B)(?P<index>\d+|Z|T)(?P<suffix>(?:\.\w+)*)")
 _SPECIAL = re.compile(
-    r"(?:SR_\w+|SRZ|U?PR|U?SB\d+|gsb\d+|(?:ARRAY_)?(?:[123]D|CUBE)|ATEXIT_PC|THREAD_STATE_ENUM)(?:\.\w+)*"
+    r"(?:SR_\w+|SRZ|U?PR|U?SB\d+|gsb\d+|(?:ARRAY_)?(?:[123]D|CUBE)|Rpc|ATEXIT_PC|THREAD_STATE_ENUM)(?:\.\w+)*"
 )
 _INTEGER = re.compile(r"-?0x[0-9a-f]+")
 _FLOAT = re.compile(r"[+-]?(?:\d+(?:\.\d*)?(?:e[+-]?\d+)?|INF|[QS]?NAN)")

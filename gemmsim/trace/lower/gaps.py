@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from gemmsim.isa.opcodes import OPCODES, Kind, MixClass
 from gemmsim.isa.program import Instruction, Program
 from gemmsim.support.errors import GemmsimError
 
@@ -18,6 +19,7 @@ class Gap:
     text      the first instruction of the kernel that needs it, as nvdisasm prints it
     offset    the byte offset of that instruction in the kernel
     count     number of instructions of the kernel that need it
+    needed    what other instructions need of this one ("its result"); empty where the kernel computes the same without
     """
 
     what: str
@@ -25,6 +27,7 @@ class Gap:
     text: str
     offset: int
     count: int = 1
+    needed: str = ""
 
     @property
     def name(self) -> str:
@@ -41,18 +44,54 @@ class UnsupportedError(GemmsimError):
         if len(self.gaps) == 1:
             message = (
                 f"{first.what} in '{first.text}' at {first.offset:#06x} of kernel '{kernel}' ({arch}): "
-                "gemmsim has no semantics for it yet"
+                f"gemmsim has no semantics for it yet, and it {_passed_over(first)}"
             )
         else:
             listed = "; ".join(f"{gap.name}, '{gap.text}' at {gap.offset:#06x}" for gap in self.gaps)
-            message = f"kernel '{kernel}' ({arch}) needs {len(self.gaps)} things without semantics yet: {listed}"
+            message = (
+                f"kernel '{kernel}' ({arch}) needs {len(self.gaps)} things without semantics yet: {listed}; "
+                f"{_all_passed_over(self.gaps)}"
+            )
         super().__init__(message)
+
+
+def _passed_over(gap: Gap) -> str:
+    if gap.needed:
+        return f"cannot be passed over: other instructions need {gap.needed}"
+    return "could be passed over: the kernel computes the same without it"
+
+
+def _all_passed_over(gaps: Sequence[Gap]) -> str:
+    able = [gap.name for gap in gaps if not gap.needed]
+    if not able:
+        return "none of them can be passed over: other instructions need what they do"
+    return f"could be passed over, since the kernel computes the same without: {', '.join(able)}"
+
+
+# Opcodes that prefetch or set aside cache lines, or stop for a debugger: nothing that is computed depends on them.
+_HINTS = frozenset("CCTLL CCTLT UTMAPF UBLKPF UTMACCTL PLD BPT".split())  # noqa: SIM905
+
+
+def _needed(instruction: Instruction) -> str:
+    """Return what other instructions need of this one; nothing where it is a hint."""
+    row = OPCODES.get(instruction.opcode)
+    if instruction.opcode in _HINTS:
+        return ""
+    if row is None:
+        return "what it does"
+    if row.memory is not None and not row.memory.load:
+        return "what it stores"
+    if row.kind in (Kind.BRANCH, Kind.INDEXED_BRANCH, Kind.CALL, Kind.RETURN, Kind.EXIT):
+        return "its threads where it leads"
+    return "the order that it keeps" if row.mix is MixClass.CONTROL else "its result"
 
 
 def unsupported(what: str, instruction: Instruction, program: Program) -> UnsupportedError:
     """Return the error that says that `instruction` needs `what`, which has no semantics."""
     return UnsupportedError(
-        [Gap(what, instruction.mnemonic, instruction.text, instruction.offset)], program.name, program.arch
+        [Gap(what, instruction.mnemonic, instruction.text, instruction.offset, needed=_needed(instruction))],
+        program.name,
+        program.arch,
     )
 
 

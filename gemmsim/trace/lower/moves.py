@@ -23,6 +23,21 @@ def mov(context: Context) -> None:
         context.write(d, "mov", (context.bits(a),))
 
 
+def rpcmov(context: Context) -> None:
+    """RPCMOV.32 moves half of Rpc, a register of 64 bits that each thread has for its return address, to or from a
+    register. Compilers keep other values there, too."""
+    context.modifiers("32")
+    d, a = context.instruction.operands
+    name = d.name + a.name
+    if name not in ("Rpc.LO", "Rpc.HI"):
+        raise context.unsupported("operand form")
+    row = context.counter("RPC") + (name == "Rpc.HI")
+    if d.name:
+        context.emit("mov", (row,), (context.bits(a),))
+    else:
+        context.write(d, "mov", (Source(row),))
+
+
 # What CLOCK and GLOBALTIMER advance by (cycles, ns) each time that a warp reads one of them. Time is not known while a
 # kernel is executed, so that only their order is right: kernels that wait for a time to pass do come to an end.
 _TICK = 32

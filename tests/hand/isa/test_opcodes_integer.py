@@ -177,6 +177,17 @@ def test_reductions_of_few_lanes() -> None:
     assert (active == f32(6.0)).all()
 
 
+def test_the_register_of_the_return_address_keeps_values() -> None:
+    lane = np.arange(32)
+    moves = ["RPCMOV.32 Rpc.LO, R1", "@P0 RPCMOV.32 Rpc.HI, R2", "RPCMOV.32 R3, Rpc.LO", "RPCMOV.32 R4, Rpc.HI"]
+    after = run(moves, R1=lane + 7, R2=lane + 9, R4=1, P0=lane < 4)
+    np.testing.assert_array_equal(after["R3"], lane + 7)
+    np.testing.assert_array_equal(after["R4"], np.where(lane < 4, lane + 9, 0))
+    for text, said in (("RPCMOV.64 R2, Rpc", "modifier .64"), ("RPCMOV.32 R2, R3", "operand form")):
+        with pytest.raises(GemmsimError, match=said):
+            run(text)
+
+
 def test_exit_with_a_condition_ends_the_threads_of_both() -> None:
     lane = np.arange(32)
     after = run(["@P0 EXIT P3", "MOV R0, 0x1"], P0=lane % 2 == 0, P3=lane < 8)["R0"]
