@@ -73,6 +73,7 @@ INSIDE = {
     },
     "sm": {
         "types": set(),
+        "share": set(),
         "spec": set(),
         "pipes": set(),
         "units": {"spec", "types"},
@@ -88,8 +89,8 @@ INSIDE = {
         "drive": {"native_drive", "observer", "simpy_drive", "state"},
         "loops": set(),
         "budget": {"drive", "instructions", "loops", "observer", "spec", "state", "streams", "totals"},
-        "schedule": {"budget", "instructions", "observer", "streams", "totals", "types"},
-        "timeline": {"drive", "instructions", "observer", "spec", "state", "streams", "units"},
+        "schedule": {"budget", "instructions", "observer", "share", "streams", "totals", "types"},
+        "timeline": {"drive", "instructions", "observer", "share", "spec", "state", "streams", "units"},
     },
     "trace": {
         "micro": set(),
