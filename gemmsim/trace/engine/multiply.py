@@ -43,38 +43,27 @@ def multiply_matrix(registers, op):
         _multiply(registers, op)
 
 
-@subroutine(NOTHING, INDEX, ADDRESS, ADDRESS)
-def _spread(format_, to, register):
-    """Write the elements of a register of A as float64 to the address `to`, in the order of lanes."""
-    fragments.spread(format_, to, register)
-
-
-@subroutine(NOTHING, INDEX, ADDRESS, ADDRESS)
-def _turn(format_, to, register):
-    """Write the elements of a register of B as float64 to the address `to`, with the eight columns of each row k side
-    by side."""
-    fragments.turn(format_, to, register)
-
-
 @subroutine(NOTHING, INDEX, INDEX, ADDRESS, ADDRESS)
-def _factor(format_, places, to, register):
-    """Write the elements of a register of A to `to`: as terms of sums that are cut, where `places` is not 0."""
+def factor(format_, places, to, register):
+    """Write the elements of a register of A to the address `to`, in the order of lanes: as terms of sums that are cut,
+    where `places` is not 0, or as float64."""
     if places != 0:
         cut_sums.spread_terms(format_, to, register)
     else:
-        _spread(format_, to, register)
+        fragments.spread(format_, to, register)
 
 
 @subroutine(NOTHING, INDEX, INDEX, ADDRESS, ADDRESS)
-def _turned_factor(format_, places, to, register):
+def turned_factor(format_, places, to, register):
+    """Write a register of B likewise, with the eight columns of each row k side by side."""
     if places != 0:
         cut_sums.turn_terms(format_, to, register)
     else:
-        _turn(format_, to, register)
+        fragments.turn(format_, to, register)
 
 
 @subroutine(NOTHING, INDEX, ADDRESS, ADDRESS)
-def _load_accumulator(format_, to, rows):
+def load_accumulator(format_, to, rows):
     if format_ >= S32:
         fragments.load_s32(to, rows)
     elif format_ == HALF:
@@ -84,7 +73,7 @@ def _load_accumulator(format_, to, rows):
 
 
 @subroutine(NOTHING, INDEX, ADDRESS, ADDRESS)
-def _store_accumulator(format_, rows, values):
+def store_accumulator(format_, rows, values):
     if format_ == S32_SATURATED:
         fragments.store_saturated(rows, values)
     elif format_ == S32:
@@ -111,30 +100,26 @@ def _multiply(registers, op):
     words_a, words_b = row_of(registers, op, micro.SOURCE), row_of(registers, op, micro.SECOND_SOURCE)
     words_c, result = row_of(registers, op, micro.THIRD_SOURCE), row_of(registers, op, micro.RESULT)
     for register in range(held * groups):
-        _factor(format_a, places, moved(a, register_bytes * register), moved(words_a, 128 * register))
+        factor(format_a, places, moved(a, register_bytes * register), moved(words_a, 128 * register))
     for step in range(steps):
-        _turned_factor(format_b, places, moved(b, register_bytes * step), moved(words_b, 128 * step))
+        turned_factor(format_b, places, moved(b, register_bytes * step), moved(words_b, 128 * step))
     metadata = scratch(16)  # a copy: the result may be written over them
     if sparse:
         copy_row(metadata, row_of(registers, op, _FOURTH_SOURCE), _FULL)
     for i in range(groups):
         before, after = moved(words_c, accumulator_bytes * i), moved(result, accumulator_bytes * i)
-        _load_accumulator(accumulator, c, before)
+        load_accumulator(accumulator, c, before)
         rows_a, stride = moved(a, register_bytes * i), register_bytes * groups
         if sparse:
             put_in_places(op, metadata, dense, rows_a, i, register_bytes)
             rows_a, stride = dense, register_bytes
         if places != 0:
             add_cut(detail, accumulator, c, rows_a, b, steps, stride)
-        elif shift == 0:
-            fragments.product_1(c, rows_a, b, steps, stride)
-        elif shift == 1:
-            fragments.product_2(c, rows_a, b, steps, stride)
         elif shift == 2:
             fragments.product_4(c, rows_a, b, steps, stride)
         else:
             fragments.product_8(c, rows_a, b, steps, stride)
-        _store_accumulator(accumulator, after, c)
+        store_accumulator(accumulator, after, c)
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS)

@@ -12,7 +12,8 @@ import numpy as np
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace import micro, words
-from gemmsim.trace.engine.multiply import _load_accumulator, _spread, _store_accumulator, _turn
+from gemmsim.trace.engine.cut_sum import C_WORDS, add_cut, block_bytes, cut_places
+from gemmsim.trace.engine.multiply import factor, load_accumulator, store_accumulator, turned_factor
 from gemmsim.trace.llvm import fragments
 from gemmsim.trace.llvm.primitives import (
     copy_row,
@@ -129,12 +130,13 @@ def multiply_warpgroup(context, registers, op, warp):
     detail, accumulator = get_n32(op, micro.DETAIL), get_n32(op, micro.SECOND_IMMEDIATE)
     format_a, format_b = detail & FORMAT_MASK, (detail >> FORMAT_SHIFT) & FORMAT_MASK
     shift = 0 if format_a == TF32 else 1 if format_a <= BF16 else 2
-    register_bytes = np.int64(256) << shift  # bytes that a register's elements take as float64
+    places = cut_places(detail)
+    register_bytes = (np.int64(256) if places == 0 else block_bytes(format_a)) << shift  # of its elements
     accumulator_bytes = np.int64(_ROW_BYTES) if accumulator == HALF else np.int64(2 * _ROW_BYTES)
-    fragment, a, b, c = scratch(4 * 16), scratch(4 * 128), scratch(2 * 128), scratch(64)
+    fragment, a, b, c = scratch(4 * 16), scratch(4 * 128), scratch(2 * 128), scratch(C_WORDS)
     status = _factor_a(context, registers, op, warp, fragment)
     for register in range(4):
-        _spread(format_a, moved(a, register_bytes * register), moved(fragment, _ROW_BYTES * register))
+        factor(format_a, places, moved(a, register_bytes * register), moved(fragment, _ROW_BYTES * register))
     descriptor = lane_address(row_of(registers, op, micro.SECOND_SOURCE), 0)
     adds = true_lanes(row_of(registers, op, _FOURTH_SOURCE), get_u32(op, _FOURTH_SOURCE + _FLIP)) == _FULL
     words_c, result = row_of(registers, op, micro.THIRD_SOURCE), row_of(registers, op, micro.RESULT)
@@ -145,19 +147,17 @@ def multiply_warpgroup(context, registers, op, warp):
             return status
         _flip(fragment, 2, get_u32(op, micro.SECOND_SOURCE + _FLIP))
         for register in range(2):
-            _turn(format_b, moved(b, register_bytes * register), moved(fragment, _ROW_BYTES * register))
+            turned_factor(format_b, places, moved(b, register_bytes * register), moved(fragment, _ROW_BYTES * register))
         for half in range(2):
             place = accumulator_bytes * (2 * eight + half)
             for element in range(64):
                 set_f64(c, element, 0.0)
             if adds:
-                _load_accumulator(accumulator, c, moved(words_c, place))
+                load_accumulator(accumulator, c, moved(words_c, place))
             rows_a = moved(a, register_bytes * half)
-            if shift == 0:
-                fragments.product_1(c, rows_a, b, 2, 2 * register_bytes)
-            elif shift == 1:
-                fragments.product_2(c, rows_a, b, 2, 2 * register_bytes)
+            if places != 0:
+                add_cut(detail, accumulator, c, rows_a, b, 2, 2 * register_bytes)
             else:
                 fragments.product_4(c, rows_a, b, 2, 2 * register_bytes)
-            _store_accumulator(accumulator, moved(result, place), c)
+            store_accumulator(accumulator, moved(result, place), c)
     return status

@@ -18,7 +18,7 @@ from numba.core.cgutils import alloca_once, for_range
 from gemmsim.isa.semantics.half import round_to_odd, single_to_half
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, instruction
 from gemmsim.trace.llvm.lane_operations import VECTOR, LlvmLanes, declare
-from gemmsim.trace.micro import BF16, E4M3, E5M2, F16, S4, S8, TF32, U4, U8
+from gemmsim.trace.micro import S4, S8, U4, U8
 
 _I32, _I64, _F64 = ir.IntType(32), ir.IntType(64), ir.DoubleType()
 _ROW = ir.VectorType(_F64, 8)
@@ -86,9 +86,7 @@ def singles(builder: Any, words: Any, kind: str) -> list[Any]:
 
 
 def _elements(builder: Any, words: Any, kind: str) -> list[Any]:
-    """Convert a register's elements; returns for each place in the word the exact <32 x double> of all lanes."""
-    if kind[0] not in "su":
-        return [builder.fpext(single, _DOUBLES) for single in singles(builder, words, kind)]
+    """Convert a register's integers; returns for each place in the word the <32 x double> of all lanes."""
     found, bits = [], int(kind[1:])
     for j in range(32 // bits):
         left = builder.shl(words, _splat(_WORDS, 32 - bits - bits * j))
@@ -126,7 +124,7 @@ def _doubles(builder: Any, rows: Any) -> Any:
     return builder.bitcast(builder.or_(low, builder.shl(high, _splat(wide, 32))), _DOUBLES)
 
 
-_KINDS = {F16: "f16", BF16: "bf16", TF32: "tf32", S8: "s8", U8: "u8", E4M3: "e4m3", E5M2: "e5m2", S4: "s4", U4: "u4"}
+_KINDS = {S8: "s8", U8: "u8", S4: "s4", U4: "u4"}
 
 
 def _spreader(turns: bool) -> Any:
@@ -292,4 +290,4 @@ def _spread_row(builder: Any, scalar: Any) -> Any:
     return builder.shuffle_vector(one, ir.Constant(_ROW, ir.Undefined), ir.Constant(ir.VectorType(_I32, 8), None))
 
 
-product_1, product_2, product_4, product_8 = (_product(elements) for elements in (1, 2, 4, 8))
+product_1, product_4, product_8 = (_product(elements) for elements in (1, 4, 8))

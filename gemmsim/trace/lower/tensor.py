@@ -117,7 +117,7 @@ def _emit(
         sparse = (Source(context.row(metadata)),)
         extra |= SPARSE_BIT | (selector.value & SELECTOR_MASK) << SELECTOR_SHIFT
     if accumulator in (F32, HALF):
-        extra |= _cut(context, shape)
+        extra |= cut(context, shape)
     for source, suffixes in zip(sources, (("", "ROW"), ("", "COL"), ("",)), strict=True):
         if source.kind != OperandKind.REGISTER or source.negate or source.absolute or source.suffix not in suffixes:
             raise context.unsupported("operand form")
@@ -127,7 +127,7 @@ def _emit(
     context.emit("multiply_matrix", (context.result(d),), (*abc, *sparse), immediates, detail=detail)
 
 
-def _cut(context: Context, shape: MatrixMultiply) -> int:
+def cut(context: Context, shape: MatrixMultiply) -> int:
     """Return what of DETAIL says how the products of floats are summed."""
     how = tensor_sum(context.program.arch, shape.precision)
     registers = how.step_bytes // _REGISTER_BYTES * (2 if shape.sparse else 1)

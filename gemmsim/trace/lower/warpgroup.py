@@ -14,7 +14,7 @@ from __future__ import annotations
 from gemmsim.isa.matrix import MatrixMultiply, matrix_multiply
 from gemmsim.isa.program import ZERO, Operand, OperandKind
 from gemmsim.trace.lower.context import Context, Source, is_predicate
-from gemmsim.trace.lower.tensor import F32, FORMAT_SHIFT, HALF, S32, S32_SATURATED
+from gemmsim.trace.lower.tensor import F32, FORMAT_SHIFT, HALF, S32, S32_SATURATED, cut
 from gemmsim.trace.micro import BF16, E4M3, E5M2, F16, S8, TF32, U8
 
 # DETAIL of a multiplication: formats of A and B as those of a `multiply_matrix`, then these bits
@@ -117,6 +117,7 @@ def _emit(context: Context, format_a: int, format_b: int, accumulator: int) -> N
     flip_b = _SIGNS[format_b] if "negB" in flags else 0
     a = Source(context.row(left[0] if left else pair), flip=flip_a)
     detail = format_a | format_b << FORMAT_SHIFT | (A_IN_REGISTERS if left else 0)
+    detail |= cut(context, shape) if accumulator in (F32, HALF) else 0
     detail |= (A_TRANSPOSED if "tnspA" in flags else 0) | (B_TRANSPOSED if "tnspB" in flags else 0)
     if flags & {"tnspA", "tnspB"} and format_a not in (F16, BF16):
         raise context.unsupported("transposed matrix of elements other than 16 bits")
