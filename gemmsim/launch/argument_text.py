@@ -19,10 +19,12 @@ from gemmsim.launch.items import (
     Reference,
     Struct,
     Table,
+    TensorMap,
     Values,
     assemble,
 )
 from gemmsim.launch.layout_text import parse_layout
+from gemmsim.launch.tensor_map_text import parse_tile
 from gemmsim.launch.text_reader import TextReader
 from gemmsim.support.dtypes import DTYPES, FLOATS
 from gemmsim.support.errors import GemmsimError, nearest
@@ -35,6 +37,7 @@ _VECTOR = re.compile(r"(?P<dtype>\w+)x(?P<lanes>[234])")
 _NUMBER = re.compile(r"[^\s,;(){}\[\]]+")
 _FILE = re.compile(r'"([^"]+)"|([^,(){}"\s]+)')
 _COUNT = re.compile(r"\s*[0-9]+\s*")
+_SETTING = re.compile(r"[^,()]+")
 _FORMS = "expected f32[256,256] (random), f32[256,256]=0, i32=256 or f32=1.0"
 _MEMBERS = "an array such as f32[256,256], a value such as i32=256, &NAME, {...} or bytes=N"
 
@@ -115,10 +118,12 @@ class _Reader(TextReader):
             return self.raw()
         if word[0] == "ptr":
             return self.pointers(name)
+        if word[0] == "tensormap":
+            return self.tensor_map()
         vector = _VECTOR.fullmatch(word[0])
         dtype, lanes = (vector["dtype"], int(vector["lanes"])) if vector else (word[0], 1)
         if dtype not in DTYPES:
-            known = (*DTYPES, "ptr", "bytes")
+            known = (*DTYPES, "ptr", "bytes", "tensormap")
             raise GemmsimError(
                 f"{self.what}: unknown type '{dtype}'{nearest(dtype, known)}: known are {', '.join(known)}"
             )
@@ -212,6 +217,22 @@ class _Reader(TextReader):
         if not isinstance(whole, Reference):
             raise self.malformed(f"ptr[{count}]= takes an array, a reference such as &A, or a list in parentheses")
         return Table(count, whole, name)
+
+    def tensor_map(self) -> TensorMap:
+        """Read (WHOLE, box=64x128, KEY=VALUE ...): WHOLE is an array, a reference to one, or an argument's number."""
+        self.need("(", "behind tensormap")
+        number = self.take(_COUNT)
+        whole = Reference(f"arg{number[0].strip()}") if number else self.item()
+        if not isinstance(whole, Array | Reference):
+            raise self.malformed("tensormap(...) begins with an array, a reference such as &A, or an argument's number")
+        given: list[str] = []
+        while not self.sign(")"):
+            self.need(",", "in tensormap(...)")
+            word = self.take(_SETTING)
+            if word is None:
+                raise self.malformed("expected KEY=VALUE in tensormap(...), as in box=64x128")
+            given.append(word[0])
+        return TensorMap(whole, parse_tile(given, self.what))
 
     def file_array(self, name: str) -> Array:
         file = file_contents(self.file(), name, self.what)

@@ -6,16 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gemmsim.launch.arrays import NUMPY_DTYPES
+from gemmsim.launch.parameter_bytes import Bytes, joined, overlaid, pointer
+from gemmsim.launch.tensor_maps import Tile, encoded
 from gemmsim.support.bit_patterns import is_bit_type, to_items
 from gemmsim.support.errors import GemmsimError, nearest
 from gemmsim.trace.types import Address, Argument, Packed, shown_type
-
-POINTER_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,15 @@ class Table:
     name: str = ""
 
 
-Item = Array | Reference | Values | Struct | Raw | InMemory | Table
+@dataclass(frozen=True, slots=True)
+class TensorMap:
+    """A CUtensorMap by value: how TMA reads and writes an array, or a reference to one, in tiles."""
+
+    whole: Array | Reference
+    tile: Tile
+
+
+Item = Array | Reference | Values | Struct | Raw | InMemory | Table | TensorMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,15 +166,6 @@ def argument_name(argument: Argument, position: int) -> str:
     return argument.name or f"arg{position}"
 
 
-@dataclass(slots=True)
-class _Bytes:
-    """The bytes of an item by value, the places in them that hold addresses, and its alignment in bytes."""
-
-    content: bytearray
-    addresses: list[Address] = field(default_factory=list)
-    alignment: int = 1
-
-
 class _Assembly:
     """Collects the arrays of all items first, so that references find them, and then makes the parameters.
 
@@ -201,6 +200,8 @@ class _Assembly:
                 if isinstance(whole, Array):
                     named = replace(whole.argument, name=inner or path)
                     self.collect(Array(named), f"{path}.0", what)
+            case TensorMap(Array() as whole):
+                self.collect(whole, f"{path}.0", what)
 
     def collect_all(self, arrays: Sequence[Given]) -> None:
         """Give every array that is no parameter its place among the arguments."""
@@ -241,28 +242,34 @@ class _Assembly:
             return Argument(item.dtype, items.shape, items)
         return Argument("u8", items.shape, items, addresses=tuple(made.addresses))
 
-    def pack(self, item: Item, path: str, what: str) -> _Bytes:
+    def pack(self, item: Item, path: str, what: str) -> Bytes:
         """Return an item by value."""
         match item:
             case Array():
-                return _pointer(Address(0, self.positions[path]))
+                return pointer(Address(0, self.positions[path]))
             case Reference():
-                return _pointer(self._address(item, what))
+                return pointer(self._address(item, what))
             case Values(dtype, numbers, lanes):
                 items = to_items(dtype, np.array(numbers, _exact(dtype)))
                 size = items.itemsize
-                return _Bytes(bytearray(items.tobytes()), [], size if lanes == 3 else min(16, size * lanes))
+                return Bytes(bytearray(items.tobytes()), [], size if lanes == 3 else min(16, size * lanes))
             case Struct(members):
-                return _joined([self.pack(one, f"{path}.{n}", what) for n, one in enumerate(members)])
+                return joined([self.pack(one, f"{path}.{n}", what) for n, one in enumerate(members)])
             case Raw(content, places):
-                return _overlaid(content, [(at, self.pack(one, f"{path}.{at:#x}", what)) for at, one in places], what)
+                return overlaid(content, [(at, self.pack(one, f"{path}.{at:#x}", what)) for at, one in places], what)
             case InMemory(content):
                 made = self.pack(content, f"{path}.0", what)
                 self._hold(self.positions[path], "u8", np.frombuffer(bytes(made.content), np.uint8), made.addresses)
-                return _pointer(Address(0, self.positions[path]))
+                return pointer(Address(0, self.positions[path]))
             case Table(count, whole):
                 self._fill_table(path, count, whole, what)
-                return _pointer(Address(0, self.positions[path]))
+                return pointer(Address(0, self.positions[path]))
+
+            case TensorMap(whole, tile):
+                inner = (
+                    Address(0, self.positions[f"{path}.0"]) if isinstance(whole, Array) else self._address(whole, what)
+                )
+                return Bytes(bytearray(encoded(tile, self.args[inner.array], inner.plus_bytes, what)), [inner], 64)
 
     def _fill_table(self, path: str, count: int, whole: Array | Reference, what: str) -> None:
         if isinstance(whole, Reference):
@@ -302,6 +309,7 @@ class _Assembly:
         if name in self.names:
             raise GemmsimError(f"{what}: two arrays are called '{name}'")
         self.names[name] = self.positions[path] = position
+        self.names.setdefault(path, position)
         # An argument without a name is called by its position, which need not be said again.
         self.args.append(argument if name == argument_name(argument, position) else replace(argument, name=name))
 
@@ -309,34 +317,3 @@ class _Assembly:
 def _exact(dtype: str) -> np.dtype | None:
     """NumPy's type of numbers that are not rounded on the way to an array of `dtype`; None where NumPy may choose."""
     return NUMPY_DTYPES[dtype] if dtype[0] in "iu" and dtype != "u4" else None
-
-
-def _pointer(address: Address) -> _Bytes:
-    return _Bytes(bytearray(POINTER_BYTES), [address], POINTER_BYTES)
-
-
-def _joined(members: list[_Bytes]) -> _Bytes:
-    whole = _Bytes(bytearray())
-    for member in members:
-        _pad(whole.content, member.alignment)
-        start = len(whole.content)
-        whole.addresses += [replace(one, at_byte=one.at_byte + start) for one in member.addresses]
-        whole.content += member.content
-        whole.alignment = max(whole.alignment, member.alignment)
-    _pad(whole.content, whole.alignment)
-    return whole
-
-
-def _pad(content: bytearray, alignment: int) -> None:
-    content.extend(bytes(-len(content) % alignment))
-
-
-def _overlaid(content: bytes, places: list[tuple[int, _Bytes]], what: str) -> _Bytes:
-    whole = _Bytes(bytearray(content))
-    for at, member in places:
-        stop = at + len(member.content)
-        if stop > len(content):
-            raise GemmsimError(f"{what}: {at:#x} to {stop:#x} lies beyond the {len(content)} bytes that are given")
-        whole.content[at:stop] = member.content
-        whole.addresses += [replace(one, at_byte=one.at_byte + at) for one in member.addresses]
-    return whole

@@ -73,6 +73,10 @@ def serve(
         partial_lines=partial_lines,
     )
     provenance, notes = counters.provenance, caches.notes
+    if any(i.opcode == "SYNCS" and "PHASECHK" in i.modifiers for i in program.instructions):
+        # A wait at an mbarrier is one instruction here. On hardware it is repeated when its time limit is over.
+        repeated = ("smsp__inst_executed.sum", *(name for name in counters.value if _THREADS in name))
+        provenance = provenance | dict.fromkeys(repeated, Provenance.MODELLED)
     if relation and relation.data_decides:
         provenance = {name: Provenance.MODELLED if _THREADS in name else how for name, how in provenance.items()}
         notes = (*notes, _DATA_DECIDES)

@@ -31,7 +31,7 @@ from gemmsim.trace.slicing.program_slice import program_slice
 from gemmsim.trace.stopped import Stopped
 from gemmsim.trace.turns import takes_turns, with_turns
 from gemmsim.trace.types import Execution, Launch, Sketch, WarpTrace
-from gemmsim.trace.waiting import UNTIMED, has_asynchronous_barriers, waits_at_mbarriers
+from gemmsim.trace.waiting import notes_of, waits_at_mbarriers
 
 ALL = 0xFFFFFFFF
 LOCAL_SLOTS = 512  # so many stacks (local memory) of blocks there are; a block's id modulo this number selects its own
@@ -126,9 +126,7 @@ class Executor:
             outputs=self.memory.arrays(),
             written=self.memory.stored(),
             sampled=len(blocks) != self.launch.blocks,
-            notes=((ONE_ORDER,) if one_order else ())
-            + ((UNTIMED,) if has_asynchronous_barriers(self.program) else ())
-            + self.externals.notes,
+            notes=((ONE_ORDER,) if one_order else ()) + notes_of(self.program) + self.externals.notes,
             one_order=one_order,
             variables=variables_after(self.program, self.memory),
             printed=self.externals.printed,

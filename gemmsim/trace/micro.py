@@ -14,7 +14,7 @@ GUARD = 1  # word offset of the guard predicate's row
 GUARD_XOR = 2  # all ones where the guard is inverted
 RESULT, SECOND_RESULT, THIRD_RESULT = 3, 4, 5  # word offsets of the rows written
 # Columns 6 to 20 hold up to five sources, each as (word offset of its row, and mask, xor mask).
-SOURCE, SECOND_SOURCE, THIRD_SOURCE = 6, 9, 12
+SOURCE, SECOND_SOURCE, THIRD_SOURCE, FOURTH_SOURCE, FIFTH_SOURCE = 6, 9, 12, 15, 18
 SOURCE_FLIP, THIRD_FLIP = 8, 14  # xor masks of the first and the third source
 SOURCE_COLUMNS = 3
 IMMEDIATE, SECOND_IMMEDIATE, THIRD_IMMEDIATE = 21, 22, 23
@@ -63,6 +63,13 @@ COMMIT, WAIT = 1, 2
 INITIALISE, ARRIVE_AT, TEST, TRY = range(4)
 DROPS, COMPLETES = 1, 2  # flags: later phases expect as many arrivals less; the bytes have come, and are not expected
 
+# DETAIL of a bulk copy: direction, and dimensions of the tile, 0 for a run of bytes. IMMEDIATE is the DETAIL of an
+# atomic with COMBINES where the copy combines with what is there; SECOND_IMMEDIATE is the bytes of an element of a run.
+COPY_LOAD, COPY_STORE = range(2)
+DIRECTION_MASK, RANK_SHIFT, COMBINES = 1, 4, 0x1000
+# Why a bulk copy cannot be executed (BAD_COPY): what FAULT_LANE then holds
+NO_MAP, OTHER_RANK, INTERLEAVED, FILLED, CONVERTED, BEYOND, UNALIGNED, OUTSIDE_SHARED, NO_BARRIER = range(9)
+
 # DETAIL of an exchange between lanes
 SHUFFLES = {"IDX": 0, "UP": 1, "DOWN": 2, "BFLY": 3}
 VOTES = {"ALL": 4, "ANY": 5, "EQ": 6}
@@ -94,6 +101,7 @@ CONTROL = (
     "exchange",
     "trap",
     "mbarrier",
+    "copy_in_bulk",
     "external",  # a call of number DETAIL of `Program.externals`, whose work Python does
     "move_matrix",
     "multiply_matrix",

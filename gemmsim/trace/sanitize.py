@@ -23,6 +23,7 @@ from gemmsim.isa.program import Instruction, OperandKind, Program
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace import micro, words
 from gemmsim.trace.execute import Executor
+from gemmsim.trace.lower.bulk import copies_in_bulk
 from gemmsim.trace.lower.context import CONTROL_NUMBER
 from gemmsim.trace.lower.control import has_mbarriers
 from gemmsim.trace.sanitizer.findings import Defect, Finding, Sanitized, Site
@@ -37,14 +38,14 @@ def sanitize(executor: Executor, blocks: Sequence[int]) -> Sanitized:
     """Execute `blocks` with an executor that was made with sanitizing=True, and return what it found.
 
     Findings between the same two source lines are joined. Raises GemmsimError where the budget runs out, and
-    for a kernel with mbarriers.
+    for a kernel with mbarriers or bulk copies.
     """
     shadow = executor.shadow
     assert shadow is not None
-    if has_mbarriers(executor.program):
+    if has_mbarriers(executor.program) or copies_in_bulk(executor.program):
         raise GemmsimError(
-            f"kernel '{executor.program.name}' waits at mbarriers, whose order the search for races "
-            "does not follow yet: leave out the sanitizer"
+            f"kernel '{executor.program.name}' waits at mbarriers or copies in bulk (TMA), whose order the search for "
+            "races does not follow yet: leave out the sanitizer"
         )
     shadow.forget_findings()
     stopped: list[Finding] = []

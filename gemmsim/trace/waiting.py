@@ -12,11 +12,12 @@ from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro, words
 from gemmsim.trace.block_state import BlockState
 from gemmsim.trace.lower import MicroProgram
+from gemmsim.trace.lower.bulk import copies_in_bulk
 from gemmsim.trace.lower.context import CONTROL_NUMBER
 
 _COUNT, _BYTES_BITS = (1 << 20) - 1, 22  # fields of an mbarrier: see `gemmsim.trace.engine.mbarrier`
 _SHOWN = 4  # barriers that a message names
-UNTIMED = (
+_UNTIMED = (
     "warps wait at mbarriers (SYNCS): how long is not modelled, so that the predicted time is that of the instructions "
     "without these waits; a wait counts as one instruction"
 )
@@ -33,9 +34,16 @@ class _Wait:
     at: int
 
 
-def has_asynchronous_barriers(program: Program) -> bool:
-    """Return whether a program has mbarriers of sm_90 and later."""
-    return any(i.opcode == "SYNCS" for i in program.instructions)
+_UNCOUNTED = (
+    "bulk copies (TMA) are executed, and not counted: the sectors of L2 and DRAM lack what they read and write, and "
+    "the predicted time lacks the time that they take"
+)
+
+
+def notes_of(program: Program) -> tuple[str, ...]:
+    """Return what is left out of a prediction of a program with mbarriers of sm_90 and later, or with bulk copies."""
+    mbarriers = any(i.opcode == "SYNCS" for i in program.instructions)
+    return (_UNTIMED,) * mbarriers + (_UNCOUNTED,) * copies_in_bulk(program)
 
 
 def waits_at_mbarriers(program: Program, lowered: MicroProgram, state: BlockState) -> str:

@@ -43,6 +43,7 @@ STUCK = 13  # all resident blocks spin, and nothing changes any more; only Pytho
 EXTERNAL = 14  # the warp has met the micro-operation "external": do its work, advance the warp, and call again
 LOST = 15  # a call or return leads to FAULT_ADDRESS, where there is no code; FAULT_LANE is that instruction's index
 UNRELATED = 16  # how other blocks differ from the one that runs is not known (`gemmsim.trace.engine.differences`)
+BAD_COPY = 18  # a bulk copy cannot be executed: FAULT_LANE says why (`gemmsim.trace.micro`)
 WAITS = 17  # the warp's path waits at an mbarrier; only between `run_warp` and `run_block`
 
 # Counters (int64)

@@ -6,10 +6,23 @@ from numpy.typing import NDArray
 
 from gemmsim.isa.opcodes import row_of
 from gemmsim.isa.program import Program
-from gemmsim.trace import words
+from gemmsim.trace import micro, words
 from gemmsim.trace.launch_data.address_names import owner_of
 from gemmsim.trace.launch_data.constant_bank import stack_bytes
 from gemmsim.trace.launch_data.device_memory import DeviceMemory
+
+_BAD_COPIES = {
+    micro.NO_MAP: "there is no tensor map at {address:#x}, which is outside of all arrays and parameters",
+    micro.OTHER_RANK: "the tensor map at {address:#x} does not have as many dimensions as the instruction copies",
+    micro.INTERLEAVED: "the tensor map at {address:#x} has an interleaved layout, which gemmsim does not copy",
+    micro.FILLED: "the tensor map at {address:#x} fills with NaN, whose bits are not known to gemmsim",
+    micro.CONVERTED: "the tensor map at {address:#x} has a type that TMA converts (f32.ftz, tf32): not here",
+    micro.BEYOND: "a bulk copy reaches address {address:#x}, which is {owner}",
+    micro.UNALIGNED: "a bulk copy needs a multiple of 16 as address in global memory, not {address:#x}",
+    micro.OUTSIDE_SHARED: "a bulk copy at address {address:#x} of shared memory is not aligned, or leaves its "
+    "{shared_bytes} bytes",
+    micro.NO_BARRIER: "there can be no mbarrier at address {address:#x} of shared memory",
+}
 
 
 def describe(
@@ -34,6 +47,9 @@ def describe(
             f"lane {lane} leaves the {stack_bytes(program)} bytes of its stack (local memory): address {address:#x} "
             f"({where})"
         )
+    if status == words.BAD_COPY:
+        owner = owner_of(memory, program, address)
+        return f"{_BAD_COPIES[lane].format(address=address, owner=owner, shared_bytes=shared_bytes)} ({where})"
     messages = {
         words.OUT_OF_BOUNDS: f"out-of-bounds access by lane {lane}: address {address:#x} is "
         f"{owner_of(memory, program, address)}",

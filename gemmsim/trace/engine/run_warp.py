@@ -13,6 +13,7 @@ import numpy as np
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.engine.barriers import arrive, read_outcome
+from gemmsim.trace.engine.bulk_copies import copy_in_bulk
 from gemmsim.trace.engine.differences.accesses import note_movers, relate_access
 from gemmsim.trace.engine.differences.effects import relate
 from gemmsim.trace.engine.differences.vectors import lane_step
@@ -57,7 +58,7 @@ _EXIT, _JUMP, _CONVERGE, _BARRIER = (CONTROL_NUMBER[n] for n in ("exit", "jump",
 _GIVE_WAY = CONTROL_NUMBER["give_way"]
 _ACCESS, _BEGIN, _LEAVE, _OUTCOME = (CONTROL_NUMBER[n] for n in ("access", "begin", "leave", "barrier_outcome"))
 _TRAP, _EXTERNAL, _MOVE_MATRIX = (CONTROL_NUMBER[n] for n in ("trap", "external", "move_matrix"))
-_MBARRIER = CONTROL_NUMBER["mbarrier"]
+_MBARRIER, _COPY_IN_BULK = (CONTROL_NUMBER[n] for n in ("mbarrier", "copy_in_bulk"))
 _FULL = np.uint32(0xFFFFFFFF)
 
 
@@ -173,6 +174,8 @@ def _rare_operation(across_lanes: bool):
             status = np.int64(words.LOST) if get_u32(op, micro.DETAIL) == micro.NOWHERE else np.int64(words.TRAP)
         elif kind == _MBARRIER:
             status = operate(context, registers, op, mask)
+        elif kind == _COPY_IN_BULK:
+            status = copy_in_bulk(context, registers, op, mask)
         elif kind == _EXTERNAL:
             status = np.int64(words.EXTERNAL)
         elif across_lanes:  # it is an exchange

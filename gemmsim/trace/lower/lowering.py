@@ -14,6 +14,7 @@ from gemmsim.support.identity_cache import cached_by_identity
 from gemmsim.trace import micro
 from gemmsim.trace.lower import (
     atomics,
+    bulk,
     control,
     conversion,
     floating,
@@ -34,6 +35,7 @@ from gemmsim.trace.lower.gaps import Gap, UnsupportedError, merged
 _KEPT = 4  # programs
 _MODULES = (
     atomics,
+    bulk,
     control,
     conversion,
     floating,

@@ -203,6 +203,15 @@ def _control(step: Step, words: list[int], number: int) -> None:
         step.writes = _row(words, micro.RESULT, 2)
     elif name in ("exit", "trap") and not step.unguarded:
         step.next = ()
+    elif name == "copy_in_bulk":
+        # A load fills shared memory, of which a store reads. What each is told matters: mbarriers count its bytes.
+        step.effect, step.access = False, True
+        step.control |= _source(words, 0) | _source(words, 1, 2) | _source(words, 2) | _source(words, 3)
+        step.control |= _source(words, 4, words[micro.DETAIL] >> micro.RANK_SHIFT & 7)
+        if words[micro.DETAIL] & micro.DIRECTION_MASK == micro.COPY_LOAD:
+            step.stores = _SPACES[micro.SHARED]
+        else:
+            step.spaces = _SPACES[micro.SHARED]
     elif name == "mbarrier":
         step.control |= _source(words, 0, 2) | _source(words, 1) | _source(words, 2)
         step.writes = (

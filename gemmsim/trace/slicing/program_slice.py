@@ -25,6 +25,9 @@ from gemmsim.trace import micro
 from gemmsim.trace.lower.context import CONTROL_NUMBER, MicroProgram
 from gemmsim.trace.slicing.dataflow import Step, rows_of, stack_rows, step_of
 
+# Micro-operations for which warps wait, and which a slice without accesses would lose
+_UNCOUNTED = [CONTROL_NUMBER[name] for name in ("mbarrier", "copy_in_bulk")]
+
 
 @cached_by_identity(8)
 def program_slice(program: MicroProgram, accesses: bool = True) -> NDArray[np.uint32] | None:
@@ -40,6 +43,8 @@ def program_slice(program: MicroProgram, accesses: bool = True) -> NDArray[np.ui
     steps = [step_of(row, number, warp_rows) for number, row in enumerate(rows)]
     for row, step in zip(rows, steps, strict=True):
         step.effect |= bool(row[micro.FLAGS] & micro.ANNOUNCES)  # another block may wait for it
+    if not accesses and np.isin(program.code[:, micro.OP], _UNCOUNTED).any():
+        return None
     on_stack = stack_rows(rows, steps, program.rows)
     if not accesses:
         for step in steps:

@@ -39,6 +39,7 @@ _NOP, _BARRIER, _OUTCOME = (CONTROL_NUMBER[n] for n in ("nop", "barrier", "barri
 _BEGIN, _EXCHANGE, _MBARRIER = (CONTROL_NUMBER[n] for n in ("begin", "exchange", "mbarrier"))
 _MOVE_MATRIX, _MULTIPLY = (CONTROL_NUMBER[n] for n in ("move_matrix", "multiply_matrix"))
 _MULTIPLY_WARPGROUP = CONTROL_NUMBER["multiply_warpgroup"]
+_COPY_IN_BULK = CONTROL_NUMBER["copy_in_bulk"]
 _BRANCH, _DIVERGENT, _JUMP = (CONTROL_NUMBER[n] for n in ("branch", "branch_divergent", "jump"))
 _LEAVING, _WARPSYNC = (CONTROL_NUMBER[n] for n in ("leave", "warpsync"))
 _FRAGMENT_ROWS = 8  # of a factor, at most
@@ -181,6 +182,20 @@ def _relate_mbarrier(own, registers, op, mask):
         splat_row(moved(shadow_of(own, registers, op, micro.RESULT), 128 * word), np.uint32(0), mask)
 
 
+@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD)
+def _relate_bulk_copy(own, registers, op, mask):
+    """Note what must not differ for a bulk copy to be the same but for its data and the coordinates of its tile.
+
+    Returns UNRELATED where a load's data matter, as they are not followed; else 0.
+    """
+    for column in (micro.SOURCE, micro.SECOND_SOURCE, micro.THIRD_SOURCE, micro.FOURTH_SOURCE):
+        same_for_all(own, shadow_of(own, registers, op, column), mask)
+    same_for_all(own, moved(shadow_of(own, registers, op, micro.SECOND_SOURCE), 128), mask)
+    loads = get_n32(op, micro.DETAIL) & micro.DIRECTION_MASK == micro.COPY_LOAD
+    moves = get_n32(op, micro.ACCESS) & micro.UNMOVED_BIT == 0
+    return np.int64(executor.UNRELATED if loads and moves else 0)
+
+
 @subroutine(TRUTH, ADDRESS, ADDRESS, ADDRESS, WORD)
 def _same_lanes(own, registers, op, active):
     """Whether the guard is the same for all lanes: then it is one of the whole block, and not of threads at an edge."""
@@ -226,6 +241,8 @@ def relate(context, registers, op, active, mask):
         splat_row(shadow_of(own, registers, op, micro.SECOND_RESULT), np.uint32(0), mask)
     elif kind == _BEGIN:
         splat_row(shadow_of(own, registers, op, micro.RESULT), np.uint32(0), active)
+    elif kind == _COPY_IN_BULK:
+        status = _relate_bulk_copy(own, registers, op, mask)
     elif kind == _MBARRIER:
         _relate_mbarrier(own, registers, op, mask)
     elif kind == _EXCHANGE:
