@@ -21,6 +21,7 @@ from gemmsim.analysis.verdict.bottleneck import find_bottleneck
 from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
+from gemmsim.isa.tensor_sums import sum_roundoff
 from gemmsim.launch.spec import LaunchSpec, Settings
 from gemmsim.memory.caches.l2 import L2State
 from gemmsim.memory.serve import serve
@@ -188,7 +189,7 @@ def conclude(counted: Counted, spec: LaunchSpec, accesses: bool = True) -> Repor
         labels=spec.labels,
         evidence=evidence,
         arguments=tuple(_describe(argument) for argument in launch.args),
-        verified=check_results(counted.execution, launch, spec),
+        verified=check_results(counted.execution, launch, spec, sum_roundoff(counted.program)),
         sampling=executed,
         bottleneck=find_bottleneck(evidence),
         advice=advise(evidence),

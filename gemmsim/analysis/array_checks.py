@@ -22,12 +22,14 @@ _CHUNK_ELEMENTS = 1 << 22  # elements of an operand that are read at a time, so 
 _ORDER_ROUNDOFFS = 256
 
 
-def check_array(run: Execution, launch: Launch, check: FormulaCheck | FileCheck) -> Verification:
+def check_array(
+    run: Execution, launch: Launch, check: FormulaCheck | FileCheck, sum_roundoff: float = 0.0
+) -> Verification:
     """Check one array against a formula, or arrays against those of a file."""
-    return _formula(run, launch, check) if isinstance(check, FormulaCheck) else _file(run, launch, check)
+    return _formula(run, launch, check, sum_roundoff) if isinstance(check, FormulaCheck) else _file(run, launch, check)
 
 
-def _formula(run: Execution, launch: Launch, check: FormulaCheck) -> Verification:
+def _formula(run: Execution, launch: Launch, check: FormulaCheck, sum_roundoff: float) -> Verification:
     formula, argument = check.formula, launch.args[check.formula.output]
     name = formula.text.partition("=")[0].strip()
     after, stored = _after(run, launch, formula.output)
@@ -36,7 +38,7 @@ def _formula(run: Execution, launch: Launch, check: FormulaCheck) -> Verificatio
         return Verification(False, None, f"NO: {missing} of {stored.size} elements of {name} were never stored")
     if not stored.any():
         return Verification(False, None, f"NO: no element of {name} was stored")
-    evaluator = Evaluator(launch.args, _roundoff(launch, check))
+    evaluator = Evaluator(launch.args, _roundoff(launch, check, sum_roundoff))
     shape = (1,) * (2 - after.ndim) + after.shape
     after, stored = after.reshape(shape), stored.reshape(shape)
     differences = Differences()
@@ -63,15 +65,15 @@ def _formula(run: Execution, launch: Launch, check: FormulaCheck) -> Verificatio
     return _verdict(name, found, stored.size, run.sampled, f"as in '{formula.text}'")
 
 
-def _roundoff(launch: Launch, check: FormulaCheck) -> float:
-    """Return the unit roundoff of the type in which the kernel adds up; 0 for integers."""
+def _roundoff(launch: Launch, check: FormulaCheck, least: float) -> float:
+    """Return the unit roundoff of the type in which the kernel adds up, but at least `least`; 0 for integers."""
     if check.accumulate is not None:
         return DTYPES[check.accumulate].unit_roundoff
     dtypes = {launch.args[leaf.position].dtype for leaf in leaves(check.formula.value)}
     dtypes.add(launch.args[check.formula.output].dtype)
     if "f64" in dtypes:
         return DTYPES["f64"].unit_roundoff
-    return DTYPES["f32"].unit_roundoff if dtypes & set(FLOATS) else 0.0
+    return max(DTYPES["f32"].unit_roundoff, least) if dtypes & set(FLOATS) else 0.0
 
 
 def _stored_as(

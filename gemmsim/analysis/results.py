@@ -8,16 +8,18 @@ from gemmsim.launch.spec import LaunchSpec
 from gemmsim.trace.types import Execution, Launch
 
 
-def check_results(run: Execution, launch: Launch, spec: LaunchSpec) -> Verification:
+def check_results(run: Execution, launch: Launch, spec: LaunchSpec, sum_roundoff: float = 0.0) -> Verification:
     """Check the arrays after a run in all ways that `spec` asks for.
+
+    sum_roundoff  error that the kernel's tensor cores make where they sum; 0 where the results' types explain it
 
     The result is right where every check holds. Its text has a sentence for each check, or for each that does not hold.
     """
-    found = [verify(run, launch, spec.verify)] if spec.verify else []
+    found = [verify(run, launch, spec.verify, sum_roundoff)] if spec.verify else []
     if spec.checks:  # most launches have none, and need not wait for the import
         from gemmsim.analysis.array_checks import check_array
 
-        found += [check_array(run, launch, check) for check in spec.checks]
+        found += [check_array(run, launch, check, sum_roundoff) for check in spec.checks]
     if not found:
         return verify(run, launch, None)
     if len(found) == 1:

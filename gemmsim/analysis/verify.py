@@ -21,14 +21,15 @@ _DOUBTFUL_SHARE = 32  # where more than one element in 32 is doubtful, the magni
 _AT_ONCE = 1024  # elements whose magnitudes are computed in one step
 
 
-def verify(run: Execution, launch: Launch, check: GemmCheck | None) -> Verification:
+def verify(run: Execution, launch: Launch, check: GemmCheck | None, sum_roundoff: float = 0.0) -> Verification:
     """Compare every element of C that was stored with alpha * A @ B + beta * C in float64.
 
     Where `check` says so, the reference adds a bias, and takes max(0, ...) of the sum.
 
     The error allowed is the a-priori bound of a K-term sum, (K + 3) u sum|a b| (Higham, "Accuracy and Stability of
-    Numerical Algorithms", section 3.1, u the unit roundoff of C's type), element by element. Where A and B are rounded
-    first, to a unit roundoff r, each product is wrong by at most a factor of (1 + r)^2 more. max(0, ...) adds no error.
+    Numerical Algorithms", section 3.1), element by element; u is the unit roundoff of C's type, or `sum_roundoff`, by
+    which tensor cores cut, where that is more. Where A and B are rounded first, to a unit roundoff r, each product is
+    wrong by at most a factor of (1 + r)^2 more. max(0, ...) adds no error.
     """
     if check is None:
         return Verification(None, None, "not checked: no --verify was asked for")
@@ -51,7 +52,8 @@ def verify(run: Execution, launch: Launch, check: GemmCheck | None) -> Verificat
         return Verification(False, None, "NO: no element of C was stored")
     bias = None if check.bias is None else _Operand(launch.args[check.bias])[:]
     old = to_numbers(before.dtype, np.asarray(before.value)).reshape(m, n)
-    worst, scale, first = _compare(a, b, old, bias, after, stored, check, before.dtype)
+    roundoff = max(DTYPES[before.dtype].unit_roundoff, sum_roundoff)
+    worst, scale, first = _compare(a, b, old, bias, after, stored, check, roundoff)
     relative = worst / scale if scale else worst
     of = f"{count} of {m * n} elements of C (the blocks sampled)" if run.sampled else f"all {m * n} elements of C"
     if not first:
@@ -80,7 +82,7 @@ def _compare(
     after: NDArray,
     stored: NDArray[np.bool_],
     check: GemmCheck,
-    dtype: str,
+    roundoff: float,
 ) -> tuple[float, float, str]:
     """Return (largest absolute error, largest |reference|, the first element that is wrong) of stored elements.
 
@@ -105,7 +107,7 @@ def _compare(
             expected, terms = expected + bias[columns], terms + np.abs(bias[columns])
         expected = np.maximum(expected, 0) if check.relu else expected
         error = np.where(stored[at], np.abs(after[at].astype(np.float64) - expected), 0)
-        allowed = partial(_allowed, check=check, k=k, roundoff=DTYPES[dtype].unit_roundoff)
+        allowed = partial(_allowed, check=check, k=k, roundoff=roundoff)
         # sum|a b| is no less than |sum a b|, which is at hand and suffices for most elements. Their magnitude is not
         # computed.
         doubtful = np.nonzero(~(error <= allowed(np.abs(product), terms)))

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from gemmsim.isa.matrix import matrix_multiply
+from gemmsim.isa.program import Program
+
+_SINGLE_BITS = 23
 TABLE_FILE = Path(__file__).with_suffix(".toml")
 
 
@@ -36,3 +40,11 @@ def tensor_sum(arch: str, precision: str) -> TensorSum:
     if precision == "tensor_fp8":
         bits = row.get("fp8_fraction_bits", bits)
     return TensorSum(bits, row["step_bytes"])
+
+
+def sum_roundoff(program: Program) -> float:
+    """Return the largest relative error by which the tensor cores cut the terms and sums of `program`, where they keep
+    fewer bits than fp32 has; 0 where they do not."""
+    found = [multiply.precision for one in program.instructions if (multiply := matrix_multiply(one)) is not None]
+    kept = [tensor_sum(program.arch, precision).fraction_bits for precision in set(found) if precision == "tensor_fp8"]
+    return max((2.0**-bits for bits in kept if bits < _SINGLE_BITS), default=0.0)

@@ -111,3 +111,14 @@ def test_the_bound_is_that_of_absolute_values(share: int, monkeypatch: pytest.Mo
         run = Execution(WarpTrace.__new__(WarpTrace), (None, None, after), (None, None, np.ones((2, 1), bool)), False)
         launch = Launch((1, 1, 1), (1, 1, 1), tuple(Argument("f32", x.shape, x) for x in arrays))
         assert verify(run, launch, GemmCheck(0, 1, 2)).ok is right
+
+
+def test_tensor_cores_that_keep_few_bits_explain_larger_errors() -> None:
+    """K = 2: an error of 5 * 2**-13 of sum |a b| is allowed; |a b| of C[0, 0] sum up to 2."""
+    run = Execution(WarpTrace.__new__(WarpTrace), (None, None, A @ B), (None, None, np.ones((2, 2), bool)), False)
+    args = tuple(Argument("f32", x.shape, x) for x in (A, B, np.zeros((2, 2), np.float32)))
+    launch, check = Launch((1, 1, 1), (1, 1, 1), args), GemmCheck(0, 1, 2)
+    for error, right in ((10, True), (11, False)):
+        run.outputs[2][0, 0] = 2 + error * 2.0**-13  # type: ignore[index]
+        assert verify(run, launch, check, 2.0**-13).ok is right
+        assert not verify(run, launch, check).ok

@@ -8,7 +8,9 @@ from matrix_twin import BITS, c_places, cut_sum, cut_to_single, matrix_a, matrix
 from numpy.typing import NDArray
 from opcode_harness import f32, run
 
-from gemmsim.isa.tensor_sums import tensor_sum
+from gemmsim.isa.parse import parse_instruction
+from gemmsim.isa.program import Program
+from gemmsim.isa.tensor_sums import sum_roundoff, tensor_sum
 
 INF, NAN = float("inf"), float("nan")
 TINY = 2.0**-24  # the least binary16
@@ -70,6 +72,21 @@ def test_steps_and_places_of_architectures() -> None:
     assert [one_sum(*far, -(2.0**26), arch) for arch in ("sm_80", "sm_90")] == [f32(1.0), 0]
     near = [2.0**12, -(2.0**12), 0.5], [2.0**12, 2.0**12, 1.0]
     assert [one_sum(*near, 0.0, arch) for arch in ("sm_75", "sm_86", "sm_90")] == [0, 0, f32(0.5)]
+
+
+@pytest.mark.parametrize(
+    ("text", "arch", "expected"),
+    [
+        ("QMMA.16832.F32.E4M3.E4M3 R0, R4.ROW, R8.COL, R0", "sm_89", 2.0**-13),
+        ("QMMA.16832.F32.E4M3.E4M3 R0, R4.ROW, R8.COL, R0", "sm_120", 0.0),
+        ("QGMMA.64x8x32.F32.E4M3.E4M3 R24, gdesc[UR4], R24", "sm_90", 2.0**-13),
+        ("HMMA.16816.F32 R0, R4, R8, R0", "sm_89", 0.0),
+        ("FFMA R0, R1, R2, R3", "sm_89", 0.0),
+    ],
+)
+def test_how_far_off_a_kernels_sums_may_be(text: str, arch: str, expected: float) -> None:
+    instructions = (parse_instruction(0, text, 0),)
+    assert sum_roundoff(Program("test", "test", arch, "c", instructions, (), 64, 0, 0, 1, (), 0x210)) == expected
 
 
 # instruction, types of A and B, rows, depth, accumulator, architecture
