@@ -36,6 +36,7 @@ from gemmsim.trace.async_copies import without_destinations
 from gemmsim.trace.blocks.choice import FULL_BELOW, plan, with_shares
 from gemmsim.trace.blocks.classes import with_relation
 from gemmsim.trace.execute import Executor
+from gemmsim.trace.launch_data.clusters import clusters_of
 from gemmsim.trace.launch_data.grid_workspace import check_cooperative
 from gemmsim.trace.launch_data.module_data import placed_variables
 from gemmsim.trace.stopped import Stopped
@@ -84,7 +85,7 @@ def count(spec: LaunchSpec, program: Program | None = None, begins: L2State | No
     if program is None:
         program = compiled(spec)
     occupancy = _occupancy(program, spec)
-    fit = occupancy.blocks_per_sm * gpu.sm.count
+    fit = _at_once(program, spec, occupancy)
     check_cooperative(program, spec.launch, fit, gpu.name)
     executor = Executor(program, spec.launch_with_arrays(), settings.max_instructions, resident=fit)
     chosen = plan(executor, occupancy.blocks_per_sm, gpu.sm.count, settings.full, settings.full_below)
@@ -131,8 +132,9 @@ def sanitize(spec: LaunchSpec) -> Sanitized:
     from gemmsim.trace.sanitize import sanitize as sanitize_blocks
 
     program, settings = compiled(spec), spec.settings
-    launch, resident = spec.launch_with_arrays(), _occupancy(program, spec).blocks_per_sm
-    fit = resident * spec.gpu.sm.count
+    occupancy = _occupancy(program, spec)
+    launch, resident = spec.launch_with_arrays(), occupancy.blocks_per_sm
+    fit = _at_once(program, spec, occupancy)
     check_cooperative(program, spec.launch, fit, spec.gpu.name)
     checked = Executor(program, launch, settings.max_instructions, sanitizing=True, resident=fit)
     try:
@@ -240,14 +242,22 @@ def _served(
 
 
 def _occupancy(program: Program, spec: LaunchSpec) -> Occupancy:
-    launch = spec.launch
+    launch, clusters = spec.launch, clusters_of(program, spec.launch)
     return theoretical_occupancy(
         program.registers,
         program.static_shared_bytes + launch.dynamic_shared_bytes,
         launch.threads_per_block,
         spec.gpu,
         grid_blocks=launch.blocks,
+        cluster_blocks=clusters.blocks if clusters.explicit else None,
     )
+
+
+def _at_once(program: Program, spec: LaunchSpec, occupancy: Occupancy) -> int:
+    """Return how many blocks of the launch the GPU holds at once."""
+    if occupancy.clusters_at_once is not None:
+        return occupancy.clusters_at_once * clusters_of(program, spec.launch).blocks
+    return occupancy.blocks_per_sm * spec.gpu.sm.count
 
 
 def _evidence(counted: Counted, spec: LaunchSpec, timing: Timing) -> Evidence:
@@ -270,6 +280,7 @@ def _evidence(counted: Counted, spec: LaunchSpec, timing: Timing) -> Evidence:
         gpu=spec.gpu,
         grid=launch.grid,
         block=launch.block,
+        cluster=launch.cluster or program.cluster,
         dynamic_shared_bytes=launch.dynamic_shared_bytes,
         warm_caches=spec.warm_caches,
         continued_caches=counted.continued,

@@ -21,6 +21,7 @@ class Evidence:
     """What all stages found out about one launch of one program on one GPU.
 
     grid, block           (x, y, z)
+    cluster               (x, y, z) blocks of a cluster; None where the launch has none
     dynamic_shared_bytes  dynamic shared memory of a block
     executed              warp-level executions of each static instruction over the whole launch, parallel to
                           `program.instructions`
@@ -44,6 +45,7 @@ class Evidence:
     timing: Timing
     warm_caches: bool = False
     continued_caches: bool = False
+    cluster: tuple[int, int, int] | None = None
 
     @property
     def caches(self) -> str:

@@ -131,6 +131,11 @@ class LaunchOptions:
         ),
         default=False,
     )
+    cluster: str | None = filled_by(
+        click.option(
+            "--cluster", metavar="X,Y,Z", help="Blocks of a cluster, for a kernel of your own (from sm_90 on)."
+        )
+    )
     args: tuple[str, ...] = filled_by(arg_option, ())
     arrays: tuple[str, ...] = filled_by(array_option, ())
     symbols: tuple[str, ...] = filled_by(

@@ -39,6 +39,7 @@ def launch_on(gpu: GpuSpec, args: Arguments, options: LaunchOptions) -> LaunchSp
         "--symbol": args.symbols,
         "--entry": options.entry,
         "--cooperative": options.cooperative,
+        "--cluster": options.cluster,
     }
     refuse_own(options.kernel, own)
     if options.verify not in (None, "gemm"):
@@ -96,7 +97,10 @@ def _own_launch(
         missing = "--grid" if grid is None else "--block"
         raise GemmsimError(f"{missing} is missing: {target} needs --grid X,Y,Z and --block X,Y,Z")
     dims = parse_dims(grid, "--grid"), parse_dims(block, "--block")
-    launch = Launch(*dims, arguments.args, options.shared, arguments.parameters, options.cooperative, arguments.symbols)
+    cluster = parse_dims(options.cluster, "--cluster") if options.cluster is not None else None
+    launch = Launch(
+        *(*dims, arguments.args, options.shared, arguments.parameters, options.cooperative, arguments.symbols, cluster)
+    )
     check, checks = None, _file_checks(options, array_names(arguments.args))
     if options.verify == "gemm":
         check, size = check_of_arrays(arguments.args, size, options.alpha, options.beta)

@@ -120,6 +120,8 @@ def _program(parsed: Cubin, kernel: Kernel, sections: Mapping[str, list[str]], d
         global_bytes=kernel.global_bytes,
         symbols=kernel.variables,
         externals=kernel.externals,
+        cluster=kernel.cluster,
+        max_cluster_blocks=kernel.max_cluster_blocks,
     )
 
 

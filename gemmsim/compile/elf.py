@@ -26,6 +26,7 @@ _RESERVED_SHARED_BYTES = 1024  # system use, at the bottom of the window (CUDA p
 _MAX_THREADS, _PARAM_CBANK, _REQNTID, _FRAME_SIZE, _MIN_STACK_SIZE = 0x05, 0x0A, 0x10, 0x11, 0x12
 _UNKNOWN_SIZE = 0xFFFFFFFF  # what CUDA 13.5 writes as the minimum stack size of kernels that call functions
 _KPARAM_INFO, _CBANK_PARAM_SIZE, _REGCOUNT, _NUM_BARRIERS = 0x17, 0x19, 0x2F, 0x4C
+_CTA_PER_CLUSTER, _MAX_CLUSTER_RANK = 0x3D, 0x3F
 _LARGE_KPARAM_INFO = 0x45  # in place of _KPARAM_INFO where the parameters take more than 4 KiB
 # Which of these pyelftools raises depends on the field that is damaged.
 _DAMAGE = (ELFError, struct.error, ValueError, IndexError, KeyError, UnicodeDecodeError, AttributeError, TypeError,
@@ -61,6 +62,8 @@ class Kernel:
     global_bytes: int = 0
     variables: tuple[Symbol, ...] = ()
     externals: tuple[str, ...] = ()
+    cluster: tuple[int, int, int] | None = None
+    max_cluster_blocks: int | None = None
 
 
 @dataclass(frozen=True)
@@ -188,6 +191,10 @@ def _kernel(symbol: ElfSymbol, module: Module, by_name: dict[str, Section], sm: 
         global_bytes=image.global_bytes,
         variables=image.variables,
         externals=image.externals,
+        cluster=struct.unpack_from("<III", single[_CTA_PER_CLUSTER]) if _CTA_PER_CLUSTER in single else None,
+        max_cluster_blocks=(
+            struct.unpack_from("<I", single[_MAX_CLUSTER_RANK])[0] if _MAX_CLUSTER_RANK in single else None
+        ),
     )
 
 

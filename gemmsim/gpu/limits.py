@@ -6,12 +6,39 @@ checked against `launch__occupancy_limit_*` of an H200 and published reports of 
 
 from __future__ import annotations
 
-from gemmsim.gpu.spec import GpuSpec
+from gemmsim.gpu.spec import GpuSpec, Sm
 from gemmsim.support.warp import WARP_LANES
+
+_TPC_SMS = 2
 
 
 def round_up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
+
+
+def gpc_sizes(sm: Sm) -> tuple[int, ...]:
+    """Return the number of SMs of each GPC. If those of the GPU file do not add up to its number of SMs, because that
+    was changed, the last GPCs get fewer, or there is one GPC more.
+    """
+    sizes, left = [], sm.count
+    for size in sm.gpc_sms:
+        sizes.append(min(size, left))
+        left -= sizes[-1]
+    return tuple(size for size in (*sizes, left) if size)
+
+
+def clusters_at_once(blocks_per_sm: int, cluster_blocks: int, gpu: GpuSpec) -> int:
+    """Return how many clusters the GPU holds at once, where an SM holds `blocks_per_sm` of their blocks.
+
+    All blocks of a cluster are in one GPC (CUDA C++ Programming Guide, "Thread Block Clusters"). On an H200 there are
+    no more of them than the GPC has SMs, however many fit an SM, and each TPC of the SMs that are served early
+    (`sm.early_sms`) holds clusters by itself. That gives cudaOccupancyMaxActiveClusters there for 12 sizes with 1, 2,
+    5 and 8 blocks an SM (tests/records).
+    """
+    first, *others = gpc_sizes(gpu.sm)
+    early = min(gpu.sm.early_sms, first) if others else 0
+    groups = [first - early, *others, *[_TPC_SMS] * (early // _TPC_SMS)]
+    return sum(sms * blocks_per_sm // cluster_blocks for sms in groups if sms >= cluster_blocks)
 
 
 def warps_per_block(threads_per_block: int) -> int:

@@ -54,6 +54,7 @@ class Shared:
     wavefronts_per_cycle: float  # rate of the data stage
     request_interval_cycles: float  # the data stage takes at most one request, shared or global, in so many cycles
     wavefront_latency_cycles: float  # added to the latency of a load by each wavefront after the first
+    remote_load_latency_cycles: float  # from load to use of another block's memory of the cluster, one wavefront
     carveout_headroom: float  # shared memory is sized for this many times the resident blocks (carveout.py)
     carveout_few_blocks: int  # no headroom where at most so many blocks fit by their threads
 
@@ -182,6 +183,7 @@ class Barrier:
     flush_store_cycles: float  # added to flush_cycles by each wavefront of stores since the last flush
     flush_most_store_cycles: float  # the most that all wavefronts of stores together add
     flush_interval_cycles: float  # a barrier that opens sooner than this after a flush causes no flush
+    cluster_cycles: float  # added to release_cycles by the barrier of a cluster
 
 
 @dataclass(frozen=True, slots=True)

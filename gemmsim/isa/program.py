@@ -225,6 +225,8 @@ class Program:
     origin             where ready machine code was taken from: "the sm_80 cubin in prog"; empty for compiled sources
     global_bytes       size of the image of device globals
     symbols            the variables of the module, sorted by name
+    cluster            (x, y, z): blocks of a cluster, where the kernel says so (`__cluster_dims__`); else None
+    max_cluster_blocks most blocks of a cluster, where the kernel says so (`__launch_bounds__`); else None
     externals          functions that the code calls and the module lacks (vprintf, malloc, ...); the address of number
                        i is 16 i bytes behind the code
     """
@@ -253,6 +255,8 @@ class Program:
     global_bytes: int = 0
     symbols: tuple[Symbol, ...] = ()
     externals: tuple[str, ...] = ()
+    cluster: tuple[int, int, int] | None = None
+    max_cluster_blocks: int | None = None
 
     @property
     def usual_parameter_base(self) -> int:

@@ -96,6 +96,8 @@ def _document(program: Program) -> dict[str, Any]:
             (one.name, one.shown, one.size_bytes, [astuple(place) for place in one.places]) for one in program.symbols
         ],
         "externals": program.externals,
+        "cluster": program.cluster,
+        "max_cluster_blocks": program.max_cluster_blocks,
     }
     return document | {name: value for name, value in rare.items() if value}
 
@@ -124,6 +126,8 @@ def _program(document: dict[str, Any], encodings: bytes) -> Program:
             for name, shown, size, places in document.get("symbols", ())
         ),
         externals=tuple(document.get("externals", ())),
+        cluster=tuple(document["cluster"]) if "cluster" in document else None,
+        max_cluster_blocks=document.get("max_cluster_blocks"),
     )
 
 

@@ -22,7 +22,10 @@ from gemmsim.support.errors import GemmsimError, nearest
 from gemmsim.trace.types import Launch
 
 _OF_PLAN = ("arrays", "launch")
-_OF_LAUNCH = ("kernel", "entry", "grid", "block", "shared", "cooperative", "args", "symbols", "repeat", "verify")
+_OF_LAUNCH = (
+    *("kernel", "entry", "grid", "block", "cluster", "shared", "cooperative"),
+    *("args", "symbols", "repeat", "verify"),
+)
 _OF_VERIFY = ("a", "b", "c", "alpha", "beta", "m", "n", "k")
 _MOST_REPEATS = 1000
 
@@ -87,7 +90,8 @@ def _launch(
     shared_bytes = _number(what, entry, "shared", 0, 1 << 30)
     cooperative = entry.get("cooperative", False) is True
     parameters, variables = arguments.parameters, arguments.symbols
-    launch = Launch(dims[0], dims[1], arguments.args, shared_bytes, parameters, cooperative, variables)
+    cluster = parse_dims(_dims(what, entry, "cluster"), f"{what}: cluster") if "cluster" in entry else None
+    launch = Launch(dims[0], dims[1], arguments.args, shared_bytes, parameters, cooperative, variables, cluster)
     verify = entry.get("verify")
     checks: tuple[FormulaCheck, ...] = ()
     check: GemmCheck | None = None

@@ -55,6 +55,7 @@ def counters_of(
     shuffles = float(executed[[OPCODES[i.opcode].kind is Kind.SHUFFLE for i in program.instructions]].sum())
     _l1(out, rows, shuffles)
     _shared(out, rows, shuffles)
+    _distributed(out, rows)
     _l2(out, rows, l2_requests)
     _dram(out, dram)
     return out
@@ -137,6 +138,17 @@ def _shared(out: Counters, rows: tuple[InstructionTraffic, ...], shuffles: float
     bytes_a_wavefront = _ratio(_sum(shared, "used_bytes"), wavefronts)
     out.add("smsp__sass_average_data_bytes_per_wavefront_mem_shared.ratio", bytes_a_wavefront, EXACT)
     out.add("smsp__sass_average_data_bytes_per_wavefront_mem_shared.pct", 100 * bytes_a_wavefront / LINE_BYTES, EXACT)
+
+
+def _distributed(out: Counters, rows: tuple[InstructionTraffic, ...]) -> None:
+    """Count the accesses to shared memory of other blocks of a cluster. No counter was compared with a GPU's."""
+    reached = [r for r in rows if r.space == "dshared"]
+    if not reached:
+        return
+    for op in ("ld", "st"):
+        requests = _sum(_of(reached, "dshared", op), "requests")
+        out.add(f"l1tex__t_requests_pipe_lsu_mem_dshared_op_{op}.sum", requests, MODELLED)
+    out.add("l1tex__t_bytes_pipe_lsu_mem_dshared.sum", _sum(reached, "used_bytes"), MODELLED)
 
 
 def _l2(out: Counters, rows: tuple[InstructionTraffic, ...], requests: float) -> None:

@@ -12,7 +12,7 @@ from gemmsim.memory.counters import counters_of
 from gemmsim.memory.hierarchy import CacheResults, simulate_caches
 from gemmsim.memory.requests.access import Access
 from gemmsim.memory.requests.coalescer import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE
-from gemmsim.memory.requests.generic import Split, split_by_space
+from gemmsim.memory.requests.generic import Split, is_remote, split_by_space
 from gemmsim.memory.requests.shapes import Shapes, shapes_of
 from gemmsim.memory.requests.tags import look_up
 from gemmsim.memory.types import InstructionTraffic, RecordCost, Traffic
@@ -71,6 +71,7 @@ def serve(
         dram_sectors=caches.dram,
         in_flight=caches.in_flight,
         partial_lines=partial_lines,
+        remote=is_remote(trace.record_base),
     )
     provenance, notes = counters.provenance, caches.notes
     if any(i.opcode == "SYNCS" and "PHASECHK" in i.modifiers for i in program.instructions):
@@ -99,9 +100,7 @@ def _partial_lines(accesses: dict[int, Access], shapes: Shapes) -> NDArray[np.ui
     coalesced = shapes.coalesced
     shape = np.repeat(np.arange(len(shapes.pc)), coalesced.sectors)
     line = coalesced.sector_offset // SECTORS_PER_LINE
-    writes = np.isin(
-        shapes.pc, [i for i, access in accesses.items() if access.space != "shared" and access.op in _WRITES]
-    )
+    writes = np.isin(shapes.pc, [i for i, access in accesses.items() if not access.on_chip and access.op in _WRITES])
     partial = writes[shape] & ~coalesced.sector_whole
     lines = np.unique(np.stack([shape[partial], line[partial]]), axis=1)[0]
     return np.bincount(lines, minlength=len(shapes.pc)).astype(np.uint8)
@@ -149,7 +148,7 @@ def _rows(
     rows = []
     for index, access in accesses.items():
         values = {name: float(column[index]) for name, column in columns.items()}
-        if access.space == "shared":
+        if access.on_chip:
             values |= dict.fromkeys(("sectors", "tag_lookups", "ideal_sectors"), 0.0)
         instruction = int(split.instruction[index])
         rows.append(InstructionTraffic(instruction, access.space, access.op, access.width_bytes, **values))

@@ -17,7 +17,7 @@ class InstructionTraffic:
     """Memory behaviour of one static instruction over the whole launch (weights applied).
 
     index            static instruction index
-    space            "global", "shared" or "local"
+    space            "global", "shared", "local" or "dshared" (see `Access.space`)
     op               "ld", "st", "atom", "red" or "ldgsts" (space of its source)
     width_bytes      bytes a lane
     requests         executions with an active lane (in `space`, where the instruction is generic)
@@ -64,6 +64,7 @@ class RecordCost:
     dram_sectors   uint16 sectors that went on to DRAM
     in_flight      bool whether sectors that were found in L2 were still on their way from DRAM, for another request
     partial_lines  uint8 lines in which the record writes sectors in part (0 where it does not write)
+    remote         uint8 1 where the record is of another block's shared memory, else 0
     """
 
     wavefronts: NDArray[np.uint16]
@@ -72,6 +73,7 @@ class RecordCost:
     dram_sectors: NDArray[np.uint16]
     in_flight: NDArray[np.bool_]
     partial_lines: NDArray[np.uint8]
+    remote: NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "launch": {
             "grid": evidence.grid,
             "block": evidence.block,
+            "cluster": evidence.cluster,
             "dynamic_shared_bytes": evidence.dynamic_shared_bytes,
             "arguments": report.arguments,
             "caches": evidence.caches,

@@ -69,9 +69,10 @@ def _verdict(report: Report) -> list[str]:
     overhead = f", {gpu.launch.overhead_us:.1f} us of it launch overhead"
     achieved = evidence.roofline.achieved_flops
     rate = f", {achieved / 1e12:.2f} TFLOP/s" if achieved and evidence.roofline.flops else ""
+    clusters = f" in clusters of {_dims(evidence.cluster)}" if evidence.cluster else ""
     return [
         f"{launch_name(labels)} on {gpu.title} ({gpu.arch})",
-        f"grid {_dims(evidence.grid)}, block {_dims(evidence.block)}: predicted, not measured",
+        f"grid {_dims(evidence.grid)}{clusters}, block {_dims(evidence.block)}: predicted, not measured",
         "",
         _labelled("time", f"{timing.duration_us:,.1f} us{overhead}{rate}"),
         _labelled("", f"{timing.cycles:,.0f} cycles at {timing.sm_clock_hz / 1e9:.3f} GHz"),
@@ -139,10 +140,13 @@ def _roofline(report: Report) -> list[str]:
 def _lines(report: Report) -> list[str]:
     rows = by_line(report.evidence)
     lines: list[str] = []
-    for space in ("global", "local", "shared"):
-        head = _SHARED if space == "shared" else _GLOBAL
+    for space in ("global", "local", "shared", "dshared"):
+        head = _SHARED if space in _ON_CHIP else _GLOBAL
         if cells := [_line_cells(row) for row in rows if row.space == space]:
-            lines += ([""] if lines else []) + [f"{space} memory", *table(head, cells, "<<>>>>>"[: len(head)])]
+            lines += ([""] if lines else []) + [
+                _ON_CHIP.get(space, f"{space} memory"),
+                *table(head, cells, "<<>>>>>"[: len(head)]),
+            ]
     if local := local_traffic(report.evidence):
         lines += ["", f"* {local_sentence(local, report.evidence.gpu.l1.sector_bytes)}"]
     seen = {row.line.line: row.text for row in rows if row.line and row.text}
@@ -154,13 +158,14 @@ def _lines(report: Report) -> list[str]:
 
 _GLOBAL = ("line", "instruction", "requests", "sectors/req", "ideal", "wavefronts", "L1 hit")
 _SHARED = ("line", "instruction", "requests", "wavefr/req", "wavefronts", "conflicts")
+_ON_CHIP = {"shared": "shared memory", "dshared": "shared memory of other blocks of the cluster"}
 
 
 def _line_cells(row: LineTraffic) -> tuple[str, ...]:
     """Return the cells of one source line's row in a table whose head is `_SHARED` or `_GLOBAL`."""
     first = (str(row.line.line) if row.line else "?", f"{row.static_count} {row.mnemonic}", number(row.requests))
     wavefronts = number(row.wavefronts)
-    if row.space == "shared":
+    if row.space in _ON_CHIP:
         return (*first, _each(row.wavefronts, row.requests), wavefronts, number(row.conflicts))
     hit = f"{100 * row.l1_hit_sectors / row.sectors:.1f}%" if row.sectors and row.op == "ld" else "-"
     sectors, ideal = _each(row.sectors, row.requests), _each(row.ideal_sectors, row.requests)
@@ -223,6 +228,7 @@ def _occupancy(report: Report) -> list[str]:
         f"theoretical {occupancy.theoretical_pct:.0f}% ({occupancy.warps_per_sm} warps, {occupancy.blocks_per_sm} "
         f"blocks an SM), achieved {timing.achieved_occupancy_pct:.1f}%, {timing.waves:.2f} waves",
         *table(("blocks an SM by", "", ""), rows, "<><"),
+        *([f"clusters at once {occupancy.clusters_at_once}"] if occupancy.clusters_at_once is not None else []),
         f"shared memory carve-out {occupancy.carveout_bytes // 1024} KiB of {unified_kib} KiB",
     ]
 

@@ -105,7 +105,7 @@ def _issue(instruction: Decoded, port: str, gpu: GpuSpec) -> dict[str, float]:
     if kind == Kind.MEMORY:
         fields |= _access(instruction, gpu)
     if kind == Kind.BARRIER:
-        fields |= _barrier(instruction)
+        fields |= _barrier(instruction, gpu)
     return fields
 
 
@@ -209,7 +209,10 @@ def _drain(instruction: Decoded) -> tuple[int, int]:
     return scoreboard, most
 
 
-def _barrier(instruction: Decoded) -> dict[str, float]:
+def _barrier(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:
+    """Work out the fields of a barrier. That of a cluster is timed as one more of the block."""
+    if instruction.opcode == "UCGABAR_WAIT":
+        return {"barrier": gpu.sm.max_barriers_per_block, "barrier_warps": 0, "barrier_waits": True}
     numbers = [o.value for o in instruction.operands if o.kind == OperandKind.IMMEDIATE]
     if not numbers:
         at = f"'{instruction.text}' at {instruction.offset:#x}"

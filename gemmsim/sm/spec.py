@@ -48,7 +48,7 @@ class Spec(Record):
     sub_partitions: int
     pipes: int
     pipe_intervals: Reals  # cycles between two instructions, one a pipe
-    barriers_per_block: int
+    barriers_per_block: int  # those that have names, and the cluster's
     queue_entries: int
     shared_queue_entries: int
     line_instructions: int
@@ -84,6 +84,8 @@ class Spec(Record):
     flush_store_cycles: float
     flush_most_store_cycles: float
     flush_interval_cycles: float
+    cluster_cycles: float
+    remote_load_cycles: float
 
 
 def spec_of(gpu: GpuSpec, rates: Rates, oldest_block_first: bool, intervals_at: int) -> NDArray[np.void]:
@@ -96,7 +98,7 @@ def spec_of(gpu: GpuSpec, rates: Rates, oldest_block_first: bool, intervals_at: 
         "sub_partitions": gpu.sm.sub_partitions,
         "pipes": len(gpu.pipes),
         "pipe_intervals": intervals_at,
-        "barriers_per_block": gpu.sm.max_barriers_per_block,
+        "barriers_per_block": gpu.sm.max_barriers_per_block + 1,
         "queue_entries": mio.queue_entries,
         "shared_queue_entries": mio.shared_entries,
         "line_instructions": fetch.line_bytes // INSTRUCTION_BYTES,
@@ -133,6 +135,8 @@ def spec_of(gpu: GpuSpec, rates: Rates, oldest_block_first: bool, intervals_at: 
         "flush_store_cycles": gpu.barrier.flush_store_cycles,
         "flush_most_store_cycles": gpu.barrier.flush_most_store_cycles,
         "flush_interval_cycles": gpu.barrier.flush_interval_cycles,
+        "cluster_cycles": gpu.barrier.cluster_cycles,
+        "remote_load_cycles": shared.remote_load_latency_cycles,
     }
     spec = allocate(Spec)
     for name in dtype_of(Spec).names or ():

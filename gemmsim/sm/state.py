@@ -104,7 +104,7 @@ class State:
         )
 
     def _fill_blocks(self, resident: int) -> None:
-        self._arrived = np.zeros((resident, self._gpu.sm.max_barriers_per_block), np.int64)
+        self._arrived = np.zeros((resident, self._gpu.sm.max_barriers_per_block + 1), np.int64)
         self._arriving = np.zeros((resident, self._fetches), np.int64)
         self._blocks = allocate(Block, resident)
         self._blocks["leaves"] = NEVER

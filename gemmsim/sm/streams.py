@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gemmsim.isa.program import Program
 from gemmsim.memory.requests.coalescer import LINE_SHIFT
-from gemmsim.memory.requests.generic import space_of
+from gemmsim.memory.requests.generic import order_of
 from gemmsim.memory.types import RecordCost
 from gemmsim.native.function import NativeFunction
 from gemmsim.sm.instructions import InstructionTable
@@ -32,11 +32,12 @@ class RecordCycles(NamedTuple):
     in_flight: int = 0
     fetch: int = 0
     partial_lines: int = 0
+    remote: int = 0
 
 
 NO_RECORD = RecordCycles(0, 0, 0, 0)  # without an active lane an instruction passes the queue and asks for nothing
-_TAGS, _L2, _FETCH, _PARTIAL = (
-    RecordCycles._fields.index(name) for name in ("tag_cycles", "l2_sectors", "fetch", "partial_lines")
+_TAGS, _L2, _FETCH, _PARTIAL, _REMOTE = (
+    RecordCycles._fields.index(name) for name in ("tag_cycles", "l2_sectors", "fetch", "partial_lines", "remote")
 )
 _match = NativeFunction("gemmsim.sm.match_loop", "match", [Path(__file__).with_name("match_loop.py")])
 _UNRECORDED = RecordCycles(1, 0, 0, 0)  # shuffles pass the data stage once and leave no memory record
@@ -70,7 +71,7 @@ class RecordedStreams:
             cost.dram_sectors,
             cost.in_flight,
         )
-        self._partial_lines = cost.partial_lines
+        self._partial_lines, self._remote = cost.partial_lines, cost.remote
         self._to_l1 = (table.rows["writes_registers"] | table.rows["copies"]) > 0
         self._on_path = table.rows["kind"] == Kind.MEMORY
         self._join_spaces(program)
@@ -97,14 +98,15 @@ class RecordedStreams:
         same = np.append(False, trace.record_pc[1:] == trace.record_pc[:-1]) & generic[trace.record_pc]
         same[trace.record_start[trace.record_start < len(same)]] = False
         # Records of one execution come in the order of the spaces, and have no lane in common.
-        space, mask = space_of(trace.record_base), trace.patterns.active_mask[trace.record_pattern]
-        follows = same & np.append(False, (space[1:] > space[:-1]) & (mask[1:] & mask[:-1] == 0))
+        place, mask = order_of(trace.record_base), trace.patterns.active_mask[trace.record_pattern]
+        follows = same & np.append(False, (place[1:] > place[:-1]) & (mask[1:] & mask[:-1] == 0))
         if not follows.any():
             return
         self._leading = np.flatnonzero(~follows)
         of = np.cumsum(~follows) - 1
         self._columns = tuple(_summed(column, of, self._leading) for column in self._columns)
         self._partial_lines = _summed(self._partial_lines, of, self._leading)
+        self._remote = _summed(self._remote, of, self._leading)
 
     def rows(self, blocks: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the rows of `self.blocks` with the streams of `blocks`, executed blocks of the grid: int64 [n]."""
@@ -170,6 +172,7 @@ class RecordedStreams:
             for field, column in enumerate(self._columns):
                 costs[:, field] = column[record]
             costs[:, _PARTIAL] = self._partial_lines[record]
+            costs[:, _REMOTE] = self._remote[record]
             costs[:, _FETCH] = (self._trace.record_base[record] >> np.uint64(LINE_SHIFT)).astype(np.int64)
         costs[record == -1], costs[record == -2] = NO_RECORD, _UNRECORDED
         return costs

@@ -17,7 +17,7 @@ class BlockState:
     shared     uint32, the block's shared memory
     local      uint32 [warps, words of a thread's stack, 32]
     warps      int64 [warps, words.WARP_WORDS]
-    barriers   int64, the block's barriers and the outcome of the last reduction
+    barriers   int64, the block's barriers, the outcome of the last reduction, and its part of the cluster's barrier
     polls      uint64 [warps, memory operations], for `gemmsim.trace.engine.polling`
     phases     int32 [shared bytes / 8], how many phases an mbarrier at each place has completed
     shadow     what the sanitizer remembers of the block; None without it
@@ -36,7 +36,7 @@ class BlockState:
         self.shared = np.zeros(shared_bytes // 4, np.uint32)
         self.local = np.zeros((warps, stack_bytes // 4, WARP_LANES), np.uint32)
         self.warps = np.zeros((warps, words.WARP_WORDS), np.int64)
-        self.barriers = np.zeros(words.OUTCOME + words.BARRIER_WORDS, np.int64)
+        self.barriers = np.zeros(words.BARRIER_WORDS * (words.CLUSTER_BARRIER + 1), np.int64)
         self.polls = np.zeros((warps, max(accesses, 1)), np.uint64)
         self.phases = np.zeros(shared_bytes // 8, np.int32)
         self.shadow = shadow

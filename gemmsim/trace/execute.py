@@ -9,22 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.isa.program import Program
-from gemmsim.support.errors import GemmsimError
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro, words
 from gemmsim.trace.block_state import BlockState
 from gemmsim.trace.engine.faults import describe
 from gemmsim.trace.engine.trace_buffers import Buffers
 from gemmsim.trace.engine.variants import ACROSS_LANES, executor_for, residents_executor_for
+from gemmsim.trace.initial_registers import block_registers, initial_registers
+from gemmsim.trace.launch_data.clusters import blocks_meet, clusters_of
 from gemmsim.trace.launch_data.constant_bank import stack_bytes
 from gemmsim.trace.launch_data.constant_banks import ConstantBanks
 from gemmsim.trace.launch_data.device_memory import DeviceMemory
 from gemmsim.trace.launch_data.grid_workspace import grid_workspace
 from gemmsim.trace.launch_data.module_data import device_globals, variables_after
 from gemmsim.trace.launch_data.parameter_window import parameter_window
-from gemmsim.trace.launch_data.special_registers import special_registers
 from gemmsim.trace.lower import MicroProgram
-from gemmsim.trace.residents import ONE_ORDER, Residents
+from gemmsim.trace.residents import AS_ONE_BLOCK, ONE_ORDER, Residents, Room
 from gemmsim.trace.runtime.external_calls import ExternalCalls, call_of
 from gemmsim.trace.sanitizer.shadow_state import ShadowState
 from gemmsim.trace.slicing.program_slice import program_slice
@@ -33,7 +33,6 @@ from gemmsim.trace.turns import takes_turns, with_turns
 from gemmsim.trace.types import Execution, Launch, Sketch, WarpTrace
 from gemmsim.trace.waiting import notes_of, waits_at_mbarriers
 
-ALL = 0xFFFFFFFF
 LOCAL_SLOTS = 512  # so many stacks (local memory) of blocks there are; a block's id modulo this number selects its own
 # Shared memory is handed out in these units (CUDA C++ Programming Guide, compute capabilities). Compilers read beyond
 # an array's end within one of them.
@@ -74,7 +73,9 @@ class Executor:
         resident: int | None = None,
     ) -> None:
         self.program, self.launch, self.budget = program, launch, max_instructions
-        self.micro: MicroProgram = with_turns(program)
+        self.clusters = clusters_of(program, launch)
+        self.blocks_meet = blocks_meet(program, self.clusters)
+        self.micro: MicroProgram = with_turns(program, self.blocks_meet)
         symbols = dict(launch.symbols)
         image_at = partial(device_globals, program, symbols) if program.global_bytes else None
         self.memory = DeviceMemory(launch.args, (*grid_workspace(program), *parameter_window(program)), image_at)
@@ -86,7 +87,7 @@ class Executor:
         self.run_block = executor_for(self.across_lanes, sanitizing)
         own_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes
         self.shared_bytes = program.reserved_shared_bytes + -(-own_bytes // _SHARED_UNIT_BYTES) * _SHARED_UNIT_BYTES
-        self.initial = self._initial_registers(warps)
+        self.initial = initial_registers(program, launch, self.micro, self.banks, self.shared_bytes)
         self.shadow = ShadowState(program, launch, self.code, self.shared_bytes) if sanitizing else None
         self.state, self.local_slots = self._new_state(), LOCAL_SLOTS
         live = [min(WARP_LANES, launch.threads_per_block - WARP_LANES * w) for w in range(warps)]
@@ -98,11 +99,12 @@ class Executor:
         if self.shadow:
             self.shadow.fill(self.context)
         self.residents: Residents | None = None
-        if takes_turns(self.micro):
+        if takes_turns(self.micro) or self.blocks_meet:
             run = residents_executor_for(sanitizing)
             fit = launch.blocks if resident is None else resident
+            room = Room(fit if takes_turns(self.micro) else self.clusters.blocks, self.clusters)
             ended = self.shadow.end_turn if self.shadow else None
-            self.residents = Residents(fit, self.context, run, self._new_state, self._begin, self._recover, ended)
+            self.residents = Residents(room, self.context, run, self._new_state, self._begin, self._recover, ended)
 
     def run(
         self, blocks: Sequence[int], weight: Sequence[float] | None = None, streams: Sequence[bool] | None = None
@@ -120,13 +122,18 @@ class Executor:
         except Stopped as stopped:
             stopped.printed = self.externals.printed
             raise
-        one_order = self.residents is not None and len(blocks) > 1
+        one_order = self.residents is not None and len(blocks) > 1 and takes_turns(self.micro)
         return Execution(
             trace=trace,
             outputs=self.memory.arrays(),
             written=self.memory.stored(),
             sampled=len(blocks) != self.launch.blocks,
-            notes=((ONE_ORDER,) if one_order else ()) + notes_of(self.program) + self.externals.notes,
+            notes=(
+                *((ONE_ORDER,) if one_order else ()),
+                *((AS_ONE_BLOCK,) if self.blocks_meet else ()),
+                *notes_of(self.program),
+                *self.externals.notes,
+            ),
             one_order=one_order,
             variables=variables_after(self.program, self.memory),
             printed=self.externals.printed,
@@ -256,27 +263,13 @@ class Executor:
             words.ACCESSES: self.micro.accesses,
             words.ROW_WORDS: self.initial.shape[1],
             words.ENTRIES: len(self.micro.start) - 1,
+            words.CLUSTER_BLOCKS: self.clusters.blocks,
         }
         for slot, array in arrays.items():
             context[slot] = array.ctypes.data
         for slot, number in (self.state.addresses() | numbers).items():
             context[slot] = number
         return context
-
-    def _initial_registers(self, warps: int) -> NDArray[np.uint32]:
-        rows = np.zeros((warps, self.micro.rows, WARP_LANES), np.uint32)
-        rows[:, self.micro.ones] = ALL
-        for row, word in self.micro.literals:
-            rows[:, row] = word
-        for constant in self.micro.constants:
-            rows[:, constant.row] = self.banks.word(constant.bank, constant.offset_bytes)
-        known = special_registers(self.program, self.launch, self.shared_bytes)
-        for name, row in self.micro.specials.items():
-            if name in known:
-                rows[:, row] = known[name]
-            elif name not in ("SR_CTAID.X", "SR_CTAID.Y", "SR_CTAID.Z"):
-                raise GemmsimError(f"kernel '{self.program.name}' reads {name}, which gemmsim does not provide")
-        return rows.reshape(warps, -1)
 
     def _block(self, block: int, number: int, executed: NDArray, threads: NDArray, record_pcs: bool) -> None:
         """Execute the block with the linear id `block`, and append its trace as that of block `number` of the trace.
@@ -304,11 +297,10 @@ class Executor:
 
     def _begin(self, state: BlockState, block: int) -> None:
         """Let the block with the linear id `block` begin in `state`, and choose its stacks in local memory."""
-        grid, specials = self.launch.grid, self.micro.specials
-        position = {"X": block % grid[0], "Y": block // grid[0] % grid[1], "Z": block // (grid[0] * grid[1])}
-        known = {axis: row for axis in position if (row := specials.get(f"SR_CTAID.{axis}")) is not None}
-        state.begin(self.initial, {row: position[axis] for axis, row in known.items()}, self.alive)
+        state.begin(self.initial, block_registers(self.micro, self.launch, self.clusters, block), self.alive)
         self.context[words.LOCAL_SLOT] = block % LOCAL_SLOTS
+        if self.clusters.blocks > 1:
+            self.context[words.SHARED_BASE] = self.clusters.rank(block) << words.RANK_SHIFT
 
     def _recover(self, status: int, block: int, state: BlockState) -> None:
         """Do what the status of a block asks for, so that the block can go on. Raises Stopped where it cannot."""
@@ -328,7 +320,8 @@ class Executor:
             raise Stopped(f"{waits} (block {block} of kernel '{self.program.name}')", status, block)
         elif status == words.STUCK and self.residents:
             counters[[words.FAULT_INSTRUCTION, words.FAULT_WARP, words.FAULT_LANE]] = *self.residents.polled(), 0
-            raise Stopped(self.residents.describe_wait(self.program, block, self.launch.blocks), status, block)
+            waits = self.residents.describe_wait(self.program, self.micro.code, block, self.launch.blocks)
+            raise Stopped(waits, status, block)
         else:
             message = describe(status, counters, self.program, block, self.budget, self.memory, self.shared_bytes)
             raise Stopped(message, status, block)

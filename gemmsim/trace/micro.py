@@ -49,7 +49,7 @@ ADD, MIN, MAX, AND, OR, XOR, EXCHANGE, INCREMENT, DECREMENT, COMPARE, COMPARE_FL
 UNSIGNED, SIGNED, FLOAT, HALF, BRAIN = range(5)
 OPERATION_MASK, TYPE_SHIFT, TYPE_MASK, FLUSH_BIT, WORDWISE_BIT = 15, 4, 7, 0x80, 0x100
 
-# DETAIL of a barrier: what a BAR does
+# DETAIL of a barrier: what a BAR does; that of a cluster's barrier is SYNC (it waits) or ARRIVE
 SYNC, ARRIVE, REDUCE_AND, REDUCE_OR, REDUCE_POPC = range(5)
 
 # DETAIL of a trap behind the code, which a call or return to an address without code runs into; else it is 0
@@ -93,6 +93,7 @@ CONTROL = (
     "converge",  # BSYNC
     "warpsync",
     "give_way",  # another warp of the block runs next
+    "cluster_barrier",  # UCGABAR_ARV, UCGABAR_WAIT
     "barrier",
     "access",
     "begin",  # BSSY

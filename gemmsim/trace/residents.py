@@ -8,6 +8,7 @@ back to a state in which they were before.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from gemmsim.isa.program import Program
 from gemmsim.native.function import NativeFunction
 from gemmsim.trace import words
 from gemmsim.trace.block_state import BlockState
+from gemmsim.trace.cluster_waits import wait_in_clusters
+from gemmsim.trace.launch_data.clusters import Clusters
 
 ONE_ORDER = (
     "blocks wait for each other or share out work: they ran interleaved, by the number of instructions that each has "
@@ -23,11 +26,21 @@ ONE_ORDER = (
     "blocks wait for each other is not modelled"
 )
 
+AS_ONE_BLOCK = "blocks of a cluster ran together; for the time, all of them come to the cluster's barrier at once"
+
+
+@dataclass(frozen=True)
+class Room:
+    """How many blocks may be on the GPU at once, and how they form clusters, of which each begins as a whole."""
+
+    blocks: int
+    clusters: Clusters
+
 
 class Residents:
     """The blocks that are on the GPU at once.
 
-    limit    how many blocks fit
+    room     how many blocks fit, and their clusters
     context  the words that the compiled executor reads (`gemmsim.trace.words`)
     run      `run_residents`
     make     makes the state of another block
@@ -39,7 +52,7 @@ class Residents:
 
     def __init__(
         self,
-        limit: int,
+        room: Room,
         context: NDArray[np.uint64],
         run: NativeFunction,
         make: Callable[[], BlockState],
@@ -47,7 +60,9 @@ class Residents:
         recover: Callable[[int, int, BlockState], None],
         ended: Callable[[int], None] | None = None,
     ) -> None:
-        self.limit, self.context, self._run = limit, context, run
+        size = room.clusters.blocks
+        self.limit, self.clusters = max(room.blocks // size, 1) * size, room.clusters
+        self.context, self._run = context, run
         self._make, self._begin, self._recover, self._ended = make, begin, recover, ended
         self._states: list[BlockState] = []
         self._known: list[tuple[NDArray, ...]] | None = None
@@ -62,7 +77,8 @@ class Residents:
         threads: NDArray[np.int64],
         before: Callable[[], None],
     ) -> None:
-        """Run `blocks` (linear ids) to their ends. They begin in this order.
+        """Run `blocks` (linear ids), which are whole clusters, to their ends. Clusters begin in the order of their
+        numbers, blocks without clusters in the order given.
 
         streams            bool [blocks]: whether the block's instruction stream is recorded
         executed, threads  int64 [blocks, instructions]: executions by warps and by threads are added to them
@@ -73,7 +89,10 @@ class Residents:
             self._states.append(self._make())
         self._rows = np.zeros((count, words.RESIDENT_WORDS), np.int64)
         self.blocks, self._streams, self._executed, self._threads = blocks, streams, executed, threads
-        self._number = list(range(count))  # which of `blocks` each resident is
+        self._number = [0] * count  # which of `blocks` each resident is
+        self._order, self._begun = self._in_clusters(blocks), 0
+        # For each cluster the addresses of its blocks' rows, 0 for blocks that have ended
+        self._places = np.zeros((count // self.clusters.blocks, self.clusters.blocks), np.uint64)
         for resident in range(count):
             self._rows[resident, words.LAST_TURN] = resident
             self._start(resident)
@@ -95,13 +114,28 @@ class Residents:
                 if now[words.SPINS_IN_A_ROW] >= live:
                     self._seek_change()
             elif status == words.FINISHED:
-                live -= not self._follow(current)
+                self._follow(current)
+                live = int(self._rows[:, words.LIVE].sum())
             else:
                 self._recover(status, int(blocks[self._number[current]]), self._states[current])
         self.turns += int(now[words.TURNS]) - count
 
+    def _in_clusters(self, blocks: Sequence[int]) -> list[int]:
+        """Return which of `blocks` begins as first, second and so on: those of a cluster in a row, by their ranks."""
+        size = self.clusters.blocks
+        if size == 1:
+            return list(range(len(blocks)))
+        numbers, ranks = self.clusters.places(np.asarray(blocks, np.int64))
+        order = np.lexsort((ranks, numbers))
+        whole = len(blocks) % size == 0 and (ranks[order].reshape(-1, size) == np.arange(size)).all()
+        assert whole, "blocks of a cluster that meet are executed together"
+        return order.tolist()
+
     def _start(self, resident: int) -> None:
-        number, row, state = self._number[resident], self._rows[resident], self._states[resident]
+        """Let the next block begin as resident number `resident`."""
+        number = self._number[resident] = self._order[self._begun]
+        self._begun += 1
+        row, state = self._rows[resident], self._states[resident]
         block = int(self.blocks[number])
         self._begin(state, block)
         values = state.addresses() | {
@@ -110,21 +144,25 @@ class Residents:
             words.THREADS_AT: self._threads[number].ctypes.data,
             words.STREAM: int(self._streams[number]),
         }
+        cluster, rank = divmod(resident, self.clusters.blocks)
+        if self.clusters.blocks > 1:
+            self._places[cluster, rank] = row.ctypes.data
+            values[words.CLUSTER_AT] = self._places[cluster].ctypes.data
+            values[words.SHARED_BASE] = rank << words.RANK_SHIFT
         row[words.STATE_WORDS :] = [values.get(slot, 0) for slot in words.STATE_CONTEXT]
         row[words.LIVE], row[words.SPINNING] = 1, 0
         row[words.RESIDENT_WARP_BASE] = number * len(state.warps)
 
-    def _follow(self, resident: int) -> bool:
-        """Let the next block begin in the place of one that has ended; returns whether there is one."""
+    def _follow(self, resident: int) -> None:
+        """Note that a block has ended. Where it was the last of its cluster, let the next one begin in its place."""
         self._words[words.CURRENT], self._words[words.SPINS_IN_A_ROW] = -1, 0
         self._rounds, self._known = 0, None
-        following = max(self._number) + 1
-        if following >= len(self.blocks):
-            self._rows[resident, words.LIVE] = 0
-            return False
-        self._number[resident] = following
-        self._start(resident)
-        return True
+        cluster, rank = divmod(resident, self.clusters.blocks)
+        self._rows[resident, words.LIVE] = self._places[cluster, rank] = 0
+        places = range(resident - rank, resident - rank + self.clusters.blocks)
+        if self._begun < len(self._order) and not self._rows[places.start : places.stop, words.LIVE].any():
+            for place in places:
+                self._start(place)
 
     def _seek_change(self) -> None:
         """Look whether anything has changed since an earlier round, in which all blocks did nothing but spin, too.
@@ -152,15 +190,18 @@ class Residents:
         warp = int(self._rows[current, words.SPIN_WARP])
         return int(self._states[current].warps[warp, words.TURN_FLAGS] >> words.TURN_INSTRUCTION_SHIFT), warp
 
-    def describe_wait(self, program: Program, block: int, grid_blocks: int) -> str:
-        """Say where the resident blocks wait, `block` first."""
+    def describe_wait(self, program: Program, code: NDArray[np.uint32], block: int, grid_blocks: int) -> str:
+        """Say where the resident blocks wait, `block` first. `code` is the lowered program."""
         rows = self._rows[self._rows[:, words.LIVE] != 0]
+        live = np.flatnonzero(self._rows[:, words.LIVE]).tolist()
+        waiting = {int(self.blocks[self._number[n]]): self._states[n] for n in live}
+        if said := wait_in_clusters(program, code, waiting, self.clusters):
+            return said
         number, warp = self.polled()
         instruction = program.instructions[number]
         line = f"line {instruction.sources[-1].line} of {instruction.sources[-1].file}, " if instruction.sources else ""
         others = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
-        begun = max(self._number) + 1
-        left = f": {grid_blocks} blocks, {self.limit} fit" if begun < len(self.blocks) else ""
+        left = f": {grid_blocks} blocks, {self.limit} fit" if self._begun < len(self.blocks) else ""
         return (
             f"kernel '{program.name}' never ends: block {block}{others} wait{'' if others else 's'} for a value that "
             f"no {'resident ' if left else ''}block will write{left} ({line}'{instruction.text}' at "

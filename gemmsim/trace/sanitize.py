@@ -47,6 +47,11 @@ def sanitize(executor: Executor, blocks: Sequence[int]) -> Sanitized:
             f"kernel '{executor.program.name}' waits at mbarriers or copies in bulk (TMA), whose order the search for "
             "races does not follow yet: leave out the sanitizer"
         )
+    if executor.blocks_meet:
+        raise GemmsimError(
+            f"kernel '{executor.program.name}': blocks of its clusters reach each other's shared memory, which the "
+            "search for races does not follow yet: leave out the sanitizer"
+        )
     shadow.forget_findings()
     stopped: list[Finding] = []
     try:

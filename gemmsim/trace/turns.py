@@ -26,14 +26,18 @@ _SPACES = ("global", "generic")
 
 
 @cached_by_identity(4)
-def with_turns(program: Program) -> MicroProgram:
+def with_turns(program: Program, blocks_meet: bool = False) -> MicroProgram:
     """Return the lowered program, with TAKES_TURN and POLLS in the flags of the accesses that the module names.
+
+    blocks_meet  whether blocks of a cluster reach each other's shared memory, so that any load of a loop that does
+                 nothing but load and compare may wait for another block
 
     Where there are any, strong stores and all atomics on global memory get ANNOUNCES. A program that has none of them
     is returned as `lower` returns it.
     """
     lowered, loops = lower(program), _in_loops(program)
-    flags = [0] * len(program.instructions)
+    flags = [micro.POLLS if waits else 0 for waits in (_waiting_loads(program) if blocks_meet else ())]
+    flags = flags or [0] * len(program.instructions)
     for number, instruction in enumerate(program.instructions):
         memory = row_of(instruction).memory
         if memory is None or memory.space not in _SPACES or not loops[number]:
@@ -58,6 +62,48 @@ def with_turns(program: Program) -> MicroProgram:
 def takes_turns(lowered: MicroProgram) -> bool:
     """Whether `with_turns` has marked anything, so that blocks must run interleaved."""
     return bool((lowered.code[:, micro.FLAGS] & (micro.TAKES_TURN | micro.POLLS)).any())
+
+
+def _waiting_loads(program: Program) -> NDArray[np.bool_]:
+    """Return bool [instructions]: whether each is a load, not from global memory alone, in a loop that only waits.
+
+    Such a loop has no barrier and stores nothing, and the address of the load stays what it is.
+    """
+    found = np.zeros(len(program.instructions), np.bool_)
+    for number, instruction in enumerate(program.instructions):
+        targets = [o.value // INSTRUCTION_BYTES for o in instruction.operands if o.kind is OperandKind.TARGET]
+        if row_of(instruction).kind is not Kind.BRANCH or not targets or targets[0] > number:
+            continue
+        body = range(targets[0], number + 1)
+        rows = [row_of(program.instructions[n]) for n in body]
+        if any(r.kind in (Kind.BARRIER, Kind.CALL) or r.name.startswith("UCGABAR") for r in rows):
+            continue
+        if any(r.memory is not None and r.memory.operation != "ld" for r in rows):
+            continue
+        written = {o for n in body for o in _written(program.instructions[n])}
+        for n, row in zip(body, rows, strict=True):
+            if row.memory is not None and row.memory.space in ("shared", "generic"):
+                found[n] = not written & _address_registers(program.instructions[n])
+    return found
+
+
+def _written(instruction: Instruction) -> set[tuple[bool, int]]:
+    """Return (whether it is uniform, number) of the registers that an instruction may write."""
+    kinds = (OperandKind.REGISTER, OperandKind.UNIFORM_REGISTER)
+    first = next((o for o in instruction.operands if o.kind in kinds and o.index != ZERO), None)
+    if first is None:
+        return set()
+    wide = 4 if "128" in instruction.modifiers else 2 if {"64", "WIDE"} & {*instruction.modifiers} else 1
+    return {(first.kind is OperandKind.UNIFORM_REGISTER, first.index + n) for n in range(wide)}
+
+
+def _address_registers(instruction: Instruction) -> set[tuple[bool, int]]:
+    found = set()
+    for operand in instruction.operands:
+        if operand.kind is OperandKind.ADDRESS:
+            found |= {(False, operand.index + n) for n in range(2) if operand.index != ZERO}
+            found |= {(True, operand.uniform + n) for n in range(2) if operand.uniform != ZERO}
+    return found
 
 
 def _announces(memory: MemoryAccess, instruction: Instruction) -> bool:

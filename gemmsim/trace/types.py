@@ -107,6 +107,8 @@ class Launch:
                           array's address, or bytes; None where each of `args` is one parameter
     cooperative           whether all blocks must be resident at once, as in a cooperative launch
     symbols               (name, value) of `__device__` and `__constant__` variables that the host sets beforehand
+    cluster               (x, y, z): blocks of a cluster, as the launch asks for; None where it does not ask, and the
+                          kernel decides (`Program.cluster`)
     """
 
     grid: tuple[int, int, int]
@@ -122,6 +124,7 @@ class Launch:
         return tuple(range(len(self.args))) if self.parameters is None else self.parameters
 
     symbols: tuple[tuple[str, Argument], ...] = ()
+    cluster: tuple[int, int, int] | None = None
 
     @property
     def threads_per_block(self) -> int:
@@ -211,7 +214,9 @@ class WarpTrace:
     lanes are in, in the order global, shared, local.
 
     Bases below 2**32 are of shared memory, those of global memory start at 0x7F00_0000_0000, and those of local memory
-    lie between.
+    lie between. Of shared memory, bases from 2**28 on are of another block's of the cluster: that of rank r begins at
+    2**28 + r * 2**24. An access that reaches several blocks leaves a record for each, its own block's first, then in
+    the order of ranks.
     """
 
     warps_per_block: int

@@ -90,7 +90,7 @@ def _address(lowered: MicroProgram, instruction: Instruction, lane_words: np.nda
     operand = next(o for o in instruction.operands if o.kind is OperandKind.ADDRESS)
     base = 0 if operand.index == ZERO else int(lane_words[operand.index])
     more = 0 if operand.uniform == ZERO else int(lane_words[lowered.warp_rows[0].start + operand.uniform])
-    return (base + more + operand.value) & 0xFFFFFFFF
+    return (base + more + operand.value) & ((1 << words.RANK_SHIFT) - 1)  # in the block's own shared memory
 
 
 def _told(state: BlockState, group: list[_Wait]) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 # The words of a warp. Its paths follow from PATHS_AT on.
-PC, ACTIVE, ALIVE, STATE, PATH_COUNT, PATHS_AT = 0, 1, 2, 3, 4, 8
+PC, ACTIVE, ALIVE, STATE, PATH_COUNT, PATHS_AT = 0, 1, 2, 3, 4, 10
 MEETINGS, LAST_MET = 5, 6  # how often divergent paths have met, and which threads did the last time
 # What `gemmsim.trace.engine.polling` remembers of the warp: flags, and the instruction of its last marked access
 TURN_FLAGS, TURN_INSTRUCTION_SHIFT = 7, 3
+# Which threads have arrived at the cluster's barrier since it opened, and which have not waited after they arrived
+CLUSTER_ARRIVED, CLUSTER_DUE = 8, 9
 READY, WAITING, DONE = range(3)  # STATE
 # A path of a warp: threads that do not run now, and why. PATH_NEED depends on PATH_REASON: the threads that the path
 # waits for (WAIT_WARP, WAIT_COLLECTIVE), the row of the convergence barrier (WAIT_CONVERGENCE), or the number of the
@@ -24,6 +26,10 @@ OUTCOME_TRUE, OUTCOME_HOLDS = 0, 1
 # Behind them: how often anything happened for which a warp may wait at an mbarrier, and whether the time limit of each
 # mbarrier.try_wait counts as over (`gemmsim.trace.engine.mbarrier`)
 EVENTS, TIMED_OUT = OUTCOME + 2, OUTCOME + 3
+# The block's part of its cluster's barrier lies behind these: how many paths wait at it, and which instruction,
+# plus 1, came to it out of turn, with its warp above bit 32.
+CLUSTER_BARRIER = BLOCK_BARRIERS + 1
+CLUSTER_WAITING, CLUSTER_MISUSED = 0, 3
 
 # Status returned by `run_block`
 FINISHED = 0
@@ -45,6 +51,8 @@ LOST = 15  # a call or return leads to FAULT_ADDRESS, where there is no code; FA
 UNRELATED = 16  # how other blocks differ from the one that runs is not known (`gemmsim.trace.engine.differences`)
 BAD_COPY = 18  # a bulk copy cannot be executed: FAULT_LANE says why (`gemmsim.trace.micro`)
 WAITS = 17  # the warp's path waits at an mbarrier; only between `run_warp` and `run_block`
+OUT_OF_TURN = 18  # a thread arrived twice at the cluster's barrier, or waited at it before it arrived
+ENDED_BLOCK = 19  # an access to the shared memory of a block of the cluster that has ended
 
 # Counters (int64)
 ISSUED, SEGMENTS, RECORDS, PATTERNS, BUDGET_LEFT = range(5)
@@ -72,14 +80,18 @@ ENTRIES = 57  # instructions and external functions: an address of code is 16 ti
 # For the executor that relates blocks (`gemmsim.trace.engine.differences`): the vector of each record, and its tables
 RECORD_MOVER_AT, DIFFERENCES_AT = 58, 59
 PHASES_AT = 60  # int32 for each 8 bytes of shared memory: phases that an mbarrier there has completed
-CONTEXT_SLOTS = 61
+# For clusters: where the block's own shared memory begins in the cluster's window, how many blocks a cluster has, and
+# for each of them the address of its words as a resident block, 0 where it does not run. CLUSTER_AT is 0 where blocks
+# run one by one.
+SHARED_BASE, CLUSTER_BLOCKS, CLUSTER_AT = 61, 62, 63
+CONTEXT_SLOTS = 64
 
 # The words of a resident block. The words of the context that are different for each block follow from STATE_WORDS on,
 # in the order of STATE_CONTEXT.
 LIVE, CLOCK, LAST_TURN, SPINNING, SPIN_WARP, RESIDENT_WARP_BASE, STATE_WORDS = range(7)
 STATE_CONTEXT = (
     *(REGISTERS_AT, WARPS_AT, BARRIERS_AT, SHARED_AT, LOCAL_AT, LOCAL_SLOT, EXECUTED_AT, THREADS_AT, STREAM),
-    *(POLLS_AT, PHASES_AT, CLOCKS_AT, GATES_AT, WARP_SHADOWS_AT, SHADOW_AT),
+    *(POLLS_AT, PHASES_AT, CLOCKS_AT, GATES_AT, WARP_SHADOWS_AT, SHADOW_AT, SHARED_BASE, CLUSTER_AT),
 )
 RESIDENT_WORDS = STATE_WORDS + len(STATE_CONTEXT)
 
@@ -94,6 +106,9 @@ HASH_SLOTS = 1 << 18  # twice the most patterns that a trace may have
 
 # High words of the generic addresses of shared and local memory
 SHARED_WINDOW, LOCAL_WINDOW = 0x7D00, 0x7D01
+# The shared memory of the cluster's block number r begins in that window at r << RANK_SHIFT. Records of a block's own
+# shared memory begin at 0; those of other blocks' are placed from REMOTE_BASE on, each block's at its place there.
+RANK_SHIFT, REMOTE_BASE = 24, 1 << 28
 # The records of local accesses place the lane-interleaved stacks from this address on. An address below 2**32 is of
 # shared memory.
 LOCAL_BASE = 0x7E00_0000_0000

@@ -47,6 +47,7 @@ GPU = replace(
         wavefronts_per_cycle=1.0,
         request_interval_cycles=1.0,
         wavefront_latency_cycles=2.0,
+        remote_load_latency_cycles=90.0,
     ),
     l1=replace(
         _A100.l1,
@@ -70,7 +71,7 @@ GPU = replace(
         "cbu": pipe("cbu", 1, 10),
     },
     mio=Mio(5, 0, 7, 4),
-    barrier=Barrier(0, 20, 0, 0, 0, 3),
+    barrier=Barrier(0, 20, 0, 0, 0, 3, 40),
     fetch=replace(_A100.fetch, near_line_cycles=0.0, far_line_cycles=0.0),
     launch=replace(_A100.launch, overhead_us=2.0, block_start_cycles=1.0),
 )
@@ -205,7 +206,7 @@ def trace_of(code: Program, streams: list[list[int]], warps_per_block: int) -> W
 
 def cost_of(trace: WarpTrace, cost: RecordCycles) -> RecordCost:
     n = len(trace.record_pc)
-    return RecordCost(*(np.full(n, value, np.uint16) for value in (*cost[:5], cost.partial_lines)))
+    return RecordCost(*(np.full(n, value, np.uint16) for value in (*cost[:5], cost.partial_lines, cost.remote)))
 
 
 def time_of(

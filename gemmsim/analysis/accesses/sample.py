@@ -58,7 +58,10 @@ def sample_accesses(
     variables  variables of the kernel's module; those that were accessed are named like arrays
     """
     split = split_by_space(program, trace)
-    trace, accesses = split.trace, {pc: split.accesses[pc] for pc in np.unique(shapes.pc).tolist()}
+    trace, found = split.trace, {pc: split.accesses[pc] for pc in np.unique(shapes.pc).tolist()}
+    accesses = {
+        pc: access for pc, access in found.items() if access.space != "dshared"
+    }  # no array holds what these reach
     chosen = heaviest(trace, launch.grid)
     base = np.unique(trace.record_base).astype(np.int64)  # rounded down to a line
     touched = [v for v in variables if ((base > v.address - LINE_BYTES) & (base < v.address + v.size_bytes)).any()]

@@ -8,6 +8,7 @@ from gemmsim.gpu.limits import (
     blocks_by_registers,
     blocks_by_shared,
     blocks_by_warps,
+    clusters_at_once,
     round_up,
     shared_bytes_allocated,
     warps_per_block,
@@ -32,6 +33,7 @@ class Occupancy:
     allocated_shared_bytes  shared memory that a block takes: rounded up, reserved bytes included
     waves_per_sm            blocks of the grid divided by the blocks that all SMs hold at once:
                             launch__waves_per_multiprocessor; None where the grid is not known
+    clusters_at_once        clusters that the GPU holds at once; None where the launch has none
     registers_cliff         the fewest registers that a thread must save for an SM to hold one more block; None where
                             saving does not help
     shared_cliff_bytes      the fewest bytes of shared memory that a block must save for an SM to hold one more
@@ -51,6 +53,7 @@ class Occupancy:
     waves_per_sm: float | None
     registers_cliff: int | None
     shared_cliff_bytes: int | None
+    clusters_at_once: int | None = None
 
 
 def theoretical_occupancy(
@@ -60,6 +63,7 @@ def theoretical_occupancy(
     gpu: GpuSpec,
     carveout_bytes: int | None = None,
     grid_blocks: int | None = None,
+    cluster_blocks: int | None = None,
 ) -> Occupancy:
     """Compute the occupancy of a launch whose blocks have `threads_per_block` threads.
 
@@ -67,10 +71,10 @@ def theoretical_occupancy(
     shared_bytes    of a block, static and dynamic
     carveout_bytes  the SM's shared memory configuration; None: the one that the driver picks (`choose_carveout`)
     grid_blocks     blocks of the launch, for `waves_per_sm`
+    cluster_blocks  blocks of a cluster; None where the launch has no clusters
 
-    Raises GemmsimError where not even one block fits.
-    Two limits are not modelled: named barriers (there is no counter of that limit at hand), and that a cluster's blocks
-    must fit together.
+    Raises GemmsimError where not even one block fits, or not even one cluster.
+    Named barriers are a limit that is not modelled: there is no counter of that limit at hand.
     """
     _check(registers, shared_bytes, threads_per_block, gpu)
     if carveout_bytes is None:
@@ -85,6 +89,10 @@ def theoretical_occupancy(
     if not blocks:
         raise GemmsimError(f"no block fits an SM whose shared memory is configured to {carveout_bytes} bytes")
     warps = blocks * warps_per_block(threads_per_block)
+    clusters = None if cluster_blocks is None else clusters_at_once(blocks, cluster_blocks, gpu)
+    if clusters == 0:
+        raise GemmsimError(f"no cluster of {cluster_blocks} such blocks fits a GPC of {gpu.name}")
+    at_once = gpu.sm.count * blocks if clusters is None or cluster_blocks is None else clusters * cluster_blocks
     return Occupancy(
         limit_blocks=limits["blocks"],
         limit_warps=limits["warps"],
@@ -96,9 +104,10 @@ def theoretical_occupancy(
         limiters=tuple(name for name, limit in limits.items() if limit == blocks),
         carveout_bytes=carveout_bytes,
         allocated_shared_bytes=shared_bytes_allocated(shared_bytes, gpu),
-        waves_per_sm=None if grid_blocks is None else grid_blocks / (gpu.sm.count * blocks),
+        waves_per_sm=None if grid_blocks is None else grid_blocks / at_once,
         registers_cliff=_registers_cliff(registers, shared_bytes, threads_per_block, blocks + 1, gpu),
         shared_cliff_bytes=_shared_cliff(registers, shared_bytes, threads_per_block, blocks + 1, gpu),
+        clusters_at_once=clusters,
     )
 
 

@@ -61,7 +61,7 @@ def l1_requests_of(trace: WarpTrace, shapes: Shapes, accesses: dict[int, Access]
     """Return the requests of a trace to global and local memory. Those to shared memory are left out."""
     operation_of_pc = np.full(trace.executed.shape[1], -1, np.int8)
     for index, access in accesses.items():
-        if access.space != "shared":
+        if not access.on_chip:
             operation_of_pc[index] = READ_PAST_L1 if access.bypasses else _OPERATIONS[access.op]
     operation = operation_of_pc[trace.record_pc]
     record = np.flatnonzero(operation >= 0)

@@ -22,6 +22,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.gpu.limits import gpc_sizes
 from gemmsim.gpu.spec import Sm
 
 _DRAWN_GENERATIONS = 16  # later generations repeat these
@@ -47,7 +48,7 @@ class Placement:
 
 def place(blocks: int, sm: Sm, resident_blocks_per_sm: int) -> Placement:
     """Place the blocks of a grid on SMs."""
-    gpcs = _gpcs(sm)
+    gpcs = gpc_sizes(sm)
     slots = sm.count * resident_blocks_per_sm
     first = np.array(_fill(min(blocks, slots), gpcs, sm), np.int64)
     later = blocks - len(first)
@@ -56,17 +57,6 @@ def place(blocks: int, sm: Sm, resident_blocks_per_sm: int) -> Placement:
         drawn = [_drawn_generation(sm.count, resident_blocks_per_sm, number) for number in numbers]
         first = np.concatenate([first, np.resize(np.concatenate(drawn), later)])
     return Placement(first, np.arange(blocks) // slots, np.repeat(np.arange(len(gpcs)), gpcs))
-
-
-def _gpcs(sm: Sm) -> tuple[int, ...]:
-    """Return the number of SMs of each GPC. If those of the GPU file do not add up to its number of SMs, because that
-    was changed, the last GPCs get fewer, or there is one GPC more.
-    """
-    sizes, left = [], sm.count
-    for size in sm.gpc_sms:
-        sizes.append(min(size, left))
-        left -= sizes[-1]
-    return tuple(size for size in (*sizes, left) if size)
 
 
 @lru_cache(maxsize=64)

@@ -18,7 +18,7 @@ _ROWS = 8  # lanes that give an address for each matrix of LDSM and STSM
 class Access:
     """What one static memory instruction asks for.
 
-    space        "global", "local" or "shared"
+    space        "global", "local", "shared", or "dshared" (shared memory of another block of the cluster)
     op           "ld", "st", "atom", "red" or "ldgsts" (global to shared; space is that of its source)
     width_bytes  bytes a lane
     routable     False where the lanes of a load can never merge into fewer wavefronts than its width needs (LDSM)
@@ -36,6 +36,11 @@ class Access:
     bypasses: bool = False
 
     @property
+    def on_chip(self) -> bool:
+        """Whether the access is to shared memory, its own block's or another's, and so to no cache."""
+        return self.space in ("shared", "dshared")
+
+    @property
     def copies(self) -> bool:
         """Whether the instruction copies from global to shared memory."""
         return self.op == "ldgsts"
@@ -43,7 +48,7 @@ class Access:
     @property
     def merges(self) -> bool:
         """Whether the instruction's lanes may merge into fewer wavefronts than its width needs (rule 2 of `banks`)."""
-        return self.op == "ld" and self.routable and self.space == "shared"
+        return self.op == "ld" and self.routable and self.on_chip
 
 
 def access_of(instruction: Instruction) -> Access | None:

@@ -18,9 +18,10 @@ from gemmsim.isa.program import Program
 from gemmsim.memory.requests.access import Access, access_of
 from gemmsim.trace.launch_data.device_memory import FIRST_ADDRESS
 from gemmsim.trace.types import WarpTrace
+from gemmsim.trace.words import RANK_SHIFT, REMOTE_BASE
 
-SPACES = ("global", "shared", "local")
-_SHARED_BELOW = 1 << 32  # see `WarpTrace`
+SPACES = ("global", "shared", "local", "dshared")  # the last one is shared memory of other blocks of the cluster
+_OWN_BELOW, _SHARED_BELOW = REMOTE_BASE, 1 << 32  # see `WarpTrace`
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,21 @@ def split_by_space(program: Program, trace: WarpTrace) -> Split:
 
 def space_of(base: NDArray[np.uint64]) -> NDArray[np.int8]:
     """Return the space of records as an index into `SPACES`, from their base addresses: int8 [records]."""
-    return np.where(base >= FIRST_ADDRESS, 0, np.where(base < _SHARED_BELOW, 1, 2)).astype(np.int8)
+    on_chip = np.where(base < _OWN_BELOW, 1, 3)
+    return np.where(base >= FIRST_ADDRESS, 0, np.where(base < _SHARED_BELOW, on_chip, 2)).astype(np.int8)
+
+
+def is_remote(base: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    """Return 1 for records of the shared memory of other blocks, from their base addresses, else 0: uint8 [records]."""
+    return (space_of(base) == SPACES.index("dshared")).astype(np.uint8)
+
+
+def order_of(base: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return where records stand among those of one execution, ascending: int64 [records]."""
+    last = 1 << 32
+    block = (base - np.uint64(_OWN_BELOW)) >> np.uint64(RANK_SHIFT)
+    of_space = np.array([0, 1, last, 2])[space_of(base)]
+    return of_space + np.where(of_space == 2, block, np.uint64(0)).astype(np.int64)
 
 
 def _is_generic(program: Program, index: int) -> bool:

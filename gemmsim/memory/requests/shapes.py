@@ -85,7 +85,7 @@ def _measure(
     offsets = patterns.offsets_bytes[pattern]
     active = active_lanes(patterns.active_mask[pattern])
     widths = of_shapes(lambda a: a.width_bytes, np.int64)
-    shared = of_shapes(lambda a: a.space == "shared", np.bool_)
+    shared = of_shapes(lambda a: a.on_chip, np.bool_)
     floors = of_shapes(lambda a: floor_wavefronts(a.width_bytes, a.lanes), np.int64)
     written = np.where(of_shapes(lambda a: a.copies and not a.bypasses, np.bool_), floors, 0)
     waves, least = np.zeros(len(pc), np.int64), floors
@@ -103,7 +103,7 @@ def _measure(
         piece=offsets // np.maximum(widths, WORD_BYTES)[:, None],
         groups=np.maximum(widths // WORD_BYTES, 1),
         shares=of_shapes(lambda a: not a.copies, np.bool_),
-        by_pass=of_shapes(lambda a: a.space != "shared" and a.op in ("ld", "ldgsts") and not a.bypasses, np.bool_),
+        by_pass=of_shapes(lambda a: not a.on_chip and a.op in ("ld", "ldgsts") and not a.bypasses, np.bool_),
         written=written,
         wavefronts=waves + written,
     )

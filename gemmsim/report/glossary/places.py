@@ -61,7 +61,7 @@ def _is_op(row: LineTraffic, op: str | None) -> bool:
 
 
 def _cost(row: LineTraffic) -> str:
-    if row.space == "shared":
+    if row.space in ("shared", "dshared"):
         rest = f"{number(row.wavefronts)} wavefronts, {number(row.conflicts)} conflicts"
     else:
         rest = f"{number(row.sectors)} sectors, {number(row.ideal_sectors)} if packed"

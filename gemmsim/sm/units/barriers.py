@@ -37,7 +37,8 @@ def open_if_complete(sm: Sm, block: Block, slot: int, barrier: int, expected: in
         return
     block.arrived[barrier] = 0
     flushed = False
-    opens = ceil(now + sm.spec.release_cycles)
+    of_cluster = barrier == sm.spec.barriers_per_block - 1  # its other blocks are taken to arrive at the same time
+    opens = ceil(now + sm.spec.release_cycles + (sm.spec.cluster_cycles if of_cluster else 0.0))
     for w in range(slot * sm.warps_per_block, (slot + 1) * sm.warps_per_block):
         warp = sm.warps[w]
         if warp.state == GONE or warp.behind == 0 or warp.barrier != barrier:

@@ -126,6 +126,7 @@ class AccessCost(Record):
     fetch  accesses of a block with the same number above 0 want the same data: the first of them asks L2, and the
            others wait until it arrives; 0: the access asks by itself every time
     partial_lines  of a store: how many lines have sectors that it writes in part
+    remote  above 0 where it reaches the shared memory of another block of the cluster
     """
 
     wavefronts: int
@@ -135,3 +136,4 @@ class AccessCost(Record):
     in_flight: int
     fetch: int
     partial_lines: int
+    remote: int

@@ -74,6 +74,8 @@ def request(
         return
     if in_shared:
         latency = _shared_latency(spec, cost, row.shared_latency_cycles, row.shared_narrow_cycles)
+        if cost.remote > 0:
+            latency = _shared_latency(spec, cost, spec.remote_load_cycles, spec.remote_load_cycles)
     else:
         latency = _hit_latency(spec, row, cost)
     if l2_sectors > 0:

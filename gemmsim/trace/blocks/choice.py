@@ -16,11 +16,11 @@ import numpy as np
 from gemmsim.isa.opcodes import MemoryAccess, row_of
 from gemmsim.isa.program import ZERO, Instruction, Operand, OperandKind, Program
 from gemmsim.support.errors import GemmsimError
-from gemmsim.trace.blocks.classes import classes_of, column_classes_of, leaders_of, middle
+from gemmsim.trace.blocks.classes import classes_of, cluster_classes_of, column_classes_of, leaders_of, middle
 from gemmsim.trace.blocks.dispatch import shares_of_last_sms
 from gemmsim.trace.differences.leader import BlockClass
 from gemmsim.trace.execute import Executor
-from gemmsim.trace.turns import polls
+from gemmsim.trace.turns import polls, takes_turns
 from gemmsim.trace.types import Launch, SmShare, WarpTrace
 
 _GLOBAL_ATOMICS = (MemoryAccess("global", "atom"), MemoryAccess("generic", "atom"))
@@ -62,13 +62,20 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False, full_b
     program, launch, max_instructions = executor.program, executor.launch, executor.budget
     gx, gy, gz = launch.grid
     dependent = _order_matters(program)
-    if executor.residents and (gz == 1 or not dependent or polls(executor.micro)):
+    meeting = executor.blocks_meet and not takes_turns(executor.micro)
+    if (
+        executor.residents
+        and not meeting
+        and (executor.blocks_meet or gz == 1 or not dependent or polls(executor.micro))
+    ):
         # What a block does depends on when the others do what they do.
         return _all_blocks(launch, resident, sms, dependent=False)
     depth = gz if dependent else 1
     grid = (gx, gy, 1) if dependent else launch.grid
     probed = [middle(grid) + gx * gy * z for z in range(depth)]
-    total = int(executor.probe(probed).executed.sum()) * launch.blocks // depth
+    if meeting:
+        probed = executor.clusters.members(executor.clusters.places(np.array(probed[:1]))[0])[0].tolist()
+    total = int(executor.probe(probed).executed.sum()) * launch.blocks // len(probed)
     if full or total <= (FULL_BELOW if full_below is None else full_below) or launch.blocks <= 8:
         if total > max_instructions:
             raise GemmsimError(
@@ -77,7 +84,9 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False, full_b
             )
         return _all_blocks(launch, resident, sms, dependent)
     classes = None
-    if dependent and gz > 1:
+    if meeting:
+        classes = None if dependent else cluster_classes_of(executor)
+    elif dependent and gz > 1:
         classes = column_classes_of(executor)
         if classes is not None:
             executor.run_in_order()

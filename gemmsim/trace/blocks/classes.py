@@ -81,6 +81,39 @@ def column_classes_of(executor: Executor) -> tuple[BlockClass, ...] | None:
     return tuple(found)
 
 
+def cluster_classes_of(executor: Executor) -> tuple[BlockClass, ...] | None:
+    """Return the classes of all blocks as `classes_of` does, where the blocks of a cluster meet.
+
+    A cluster that stands for others does so with each of its blocks: these lead classes with the same clusters. Each
+    leader runs alone, because a trace slice needs nothing that another block has stored. Where it does need that, the
+    executor stops, and no classes are found.
+    """
+    clusters = executor.clusters
+    size, all_members = clusters.blocks, clusters.members(np.arange(executor.launch.blocks // clusters.blocks))
+    left, found, instructions = np.arange(len(all_members)), [], 0
+    leader = int(clusters.places(np.array([middle(executor.launch.grid)]))[0][0])
+    while len(left):
+        alike = left
+        try:
+            for _ in range(2):  # all ranks must have the same clusters: what is dropped at one leaves the others
+                level: list[BlockClass] = []
+                for rank in range(size):
+                    level.append(relate(executor, int(all_members[leader, rank]), all_members[alike, rank]))
+                    alike = np.sort(clusters.places(level[-1].members)[0])
+        except Stopped:  # what a block waits for may come from another one; if it is a fault, all blocks show it
+            return None
+        if any(len(c.members) != len(alike) for c in level):
+            return None
+        found += level
+        left = np.setdiff1d(left, alike, assume_unique=True)
+        instructions += sum(int(c.executed.sum()) for c in level)
+        if len(left):
+            leader = int(left[len(left) // 2])
+            if _too_many(len(found), instructions):
+                return None
+    return tuple(found)
+
+
 def _too_many(classes: int, instructions: int) -> bool:
     """Whether so many classes have been found, whose leaders execute so many warp instructions, that it is given up."""
     return classes >= _MOST_CLASSES or (classes > _FEW_CLASSES and instructions > _MOST_INSTRUCTIONS)

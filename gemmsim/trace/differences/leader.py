@@ -128,12 +128,14 @@ class Tables:
             self.own[slot] = number
 
     def _start(self, executor: Executor) -> None:
-        """Make the vectors of SR_CTAID, the only registers in which blocks differ when they start."""
+        """Make the vectors of the only registers in which blocks differ when they start: their place in the grid, and
+        their rank in the cluster."""
         gx, gy, _ = executor.launch.grid
         rows = self.shadow.reshape(len(self.shadow), -1, WARP_LANES)
         places = (self.blocks % gx, self.blocks // gx % gy, self.blocks // (gx * gy))
-        for axis, place in zip(_AXES, places, strict=True):
-            row, used = executor.micro.specials.get(f"SR_CTAID.{axis}"), int(self.own[words.USED])
+        ranks = executor.clusters.places(self.blocks)[1]
+        for name, place in zip((*map("SR_CTAID.{}".format, _AXES), "SR_CgaCtaId"), (*places, ranks), strict=True):
+            row, used = executor.micro.specials.get(name), int(self.own[words.USED])
             if row is None or not (place != place[0]).any():
                 continue
             self.vectors[used] = 0
@@ -191,6 +193,7 @@ def _run(executor: Executor, leader: int, tables: NDArray[np.int64], fresh: bool
     usual = executor.run_block, executor.residents
     executor.run_block, executor.residents = executor_for(executor.across_lanes, relating=True), None
     executor.context[executor_words.DIFFERENCES_AT] = tables.ctypes.data
+    executor.context[executor_words.CLUSTER_AT] = 0  # the leader runs without the others of its cluster
     for slot, address in executor.state.addresses().items():  # blocks that ran interleaved had states of their own
         executor.context[slot] = address
     try:

@@ -69,6 +69,58 @@ def arrive(context, warp, registers, op, pc, mask):
     return how != micro.ARRIVE
 
 
+@subroutine(ADDRESS, ADDRESS)
+def cluster_part(context):
+    """Return the address of the words of the block's part of its cluster's barrier."""
+    return moved(get_u64(context, words.BARRIERS_AT), 8 * words.BARRIER_WORDS * words.CLUSTER_BARRIER)
+
+
+@subroutine(TRUTH, ADDRESS, ADDRESS, ADDRESS, INDEX, WORD)
+def meet_cluster(context, warp, op, pc, mask):
+    """Execute UCGABAR_ARV or UCGABAR_WAIT for the threads in `mask`; returns whether they wait.
+
+    Threads that wait are set aside as a path of the warp, which continues at `pc`. A thread that arrives twice without
+    a wait between, or waits before it arrives, is noted; the block then stops with OUT_OF_TURN.
+    """
+    arrives, lanes, barrier = get_n32(op, micro.DETAIL) == micro.ARRIVE, np.int64(mask), cluster_part(context)
+    arrived, due = get_i64(warp, words.CLUSTER_ARRIVED), get_i64(warp, words.CLUSTER_DUE)
+    wrong = due & lanes if arrives else lanes & ~due
+    if wrong != 0:
+        number = (np.int64(warp) - get_i64(context, words.WARPS_AT)) // (8 * words.WARP_WORDS)
+        set_i64(barrier, words.CLUSTER_MISUSED, number << 32 | get_n32(op, micro.INSTRUCTION) + 1)
+    if arrives:
+        set_i64(warp, words.CLUSTER_ARRIVED, arrived | lanes)
+        set_i64(warp, words.CLUSTER_DUE, due | lanes)
+        return False
+    set_i64(warp, words.CLUSTER_DUE, due & ~lanes)
+    if arrived & lanes == 0:  # the barrier has opened since
+        return False
+    set_i64(barrier, words.CLUSTER_WAITING, get_i64(barrier, words.CLUSTER_WAITING) + 1)
+    add_path(warp, pc, mask, words.WAIT_BLOCK, words.CLUSTER_BARRIER)
+    return True
+
+
+@subroutine(TRUTH, ADDRESS)
+def all_arrived(context):
+    """Whether all threads of the block that have not ended have arrived at the cluster's barrier."""
+    for w in range(get_i64(context, words.WARPS)):
+        warp = moved(get_u64(context, words.WARPS_AT), 8 * words.WARP_WORDS * w)
+        if get_i64(warp, words.ALIVE) & ~get_i64(warp, words.CLUSTER_ARRIVED) != 0:
+            return False
+    return True
+
+
+@subroutine(NOTHING, ADDRESS)
+def open_cluster_part(context):
+    """Open the cluster's barrier for the threads of the block."""
+    for w in range(get_i64(context, words.WARPS)):
+        warp = moved(get_u64(context, words.WARPS_AT), 8 * words.WARP_WORDS * w)
+        set_i64(warp, words.CLUSTER_ARRIVED, 0)
+    misused = get_i64(cluster_part(context), words.CLUSTER_MISUSED)
+    release(context, words.CLUSTER_BARRIER)
+    set_i64(cluster_part(context), words.CLUSTER_MISUSED, misused)
+
+
 @subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, WORD)
 def read_outcome(context, registers, op, mask):
     """Execute B2R.RESULT, which reads the outcome of a barrier's reduction.
@@ -86,7 +138,8 @@ def open_complete_barriers(context):
     """Open the barriers at which every living thread has arrived. Call it when no warp can run.
 
     Returns how many barriers opened; 0 where all threads have ended, -1 where threads wait for others that never
-    arrive.
+    arrive. The barrier of a cluster opens here where blocks run one by one: it then keeps the warps of a block in
+    order, which is all that the program slices need that are executed so.
     """
     warps, alive, waiting = get_u64(context, words.WARPS_AT), np.int64(0), np.int64(0)
     for w in range(get_i64(context, words.WARPS)):
@@ -101,4 +154,8 @@ def open_complete_barriers(context):
         if get_i64(barrier, words.BARRIER_ARRIVED) == alive:
             release(context, number)
             opened += 1
+    waiting = get_i64(cluster_part(context), words.CLUSTER_WAITING)
+    if opened == 0 and waiting != 0 and get_u64(context, words.CLUSTER_AT) == np.uint64(0) and all_arrived(context):
+        open_cluster_part(context)
+        opened += 1
     return opened if opened > 0 else np.int64(-1)

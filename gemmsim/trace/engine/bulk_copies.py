@@ -282,7 +282,9 @@ def copy_in_bulk(context, registers, op, mask):
     status = _fill(context, registers, op, plan, lane)
     if status != 0:
         return status
-    rows, shared = np.int64(1), get_u64(plan, _SHARED)
+    rows, own = np.int64(1), get_u64(context, words.SHARED_BASE)  # the copy reaches the block's own memory only
+    shared = get_u64(plan, _SHARED) - own
+    set_u64(plan, _SHARED, shared)
     for d in range(1, get_i64(plan, _RANK)):
         rows *= get_i64(plan, _BOX + d)
     whole = rows * get_i64(plan, _BOX) * get_i64(plan, _ITEM)
@@ -292,7 +294,7 @@ def copy_in_bulk(context, registers, op, mask):
     moves = get_n32(op, micro.ACCESS) & micro.UNMOVED_BIT == 0
     if direction == micro.COPY_LOAD:
         barrier = np.uint64(get_u32(row_of(registers, op, micro.FOURTH_SOURCE), lane))
-        if barrier & np.uint64(7) != np.uint64(0) or moved(barrier, 8) > get_u64(context, words.SHARED_BYTES):
+        if barrier & np.uint64(7) != np.uint64(0) or moved(barrier - own, 8) > get_u64(context, words.SHARED_BYTES):
             return _refused(context, np.int64(micro.NO_BARRIER), barrier)
         if moves:
             status = _copy(context, plan, rows, True)

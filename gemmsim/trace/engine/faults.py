@@ -55,6 +55,9 @@ def describe(
         f"{owner_of(memory, program, address)}",
         words.MISALIGNED: f"misaligned access by lane {lane}: address {address:#x}",
         words.SHARED_RANGE: f"lane {lane} leaves the {shared_bytes} bytes of shared memory: address {address:#x}",
+        words.ENDED_BLOCK: "an access to the shared memory of a block of the cluster that has ended",
+        words.OUT_OF_TURN: "a thread arrives twice at the cluster's barrier without a wait between, or waits before it "
+        "arrives",
         words.DEADLOCK: "threads wait for each other forever (a barrier that not all of them reach)",
         words.TRAP: "the kernel traps (a failed assertion)",
         words.LOST: f"a call or return goes to address {address:#x}, where there is no function",

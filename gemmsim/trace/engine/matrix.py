@@ -7,7 +7,7 @@ import numpy as np
 from gemmsim.isa.matrix import MATRIX_ROW_BYTES
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
 from gemmsim.trace import micro, words
-from gemmsim.trace.engine.memory_access import blame, record
+from gemmsim.trace.engine.memory_access import blame, place_newest, record
 from gemmsim.trace.engine.multiply import multiply_matrix
 from gemmsim.trace.engine.warpgroup import multiply_warpgroup
 from gemmsim.trace.llvm.primitives import (
@@ -57,13 +57,16 @@ def _move_matrix(context, registers, op, warp):
     addresses = row_of(registers, op, micro.SOURCE)
     asked = np.uint32(_FULL >> np.uint32(32 - 8 * matrices))
     shape = record(context, addresses, asked, op, warp)
-    limit = get_u64(context, words.SHARED_BYTES)
-    last = lane_address(addresses, 0) - get_u64(shape, 0) + get_u64(shape, words.PATTERN_HIGH)
-    if moved(last, MATRIX_ROW_BYTES) > limit or get_u64(shape, words.PATTERN_ALIGNMENT) & np.uint64(15) != np.uint64(0):
-        return blame(context, addresses, asked, np.int64(MATRIX_ROW_BYTES), limit, np.int64(words.SHARED_RANGE))
+    limit, base = get_u64(context, words.SHARED_BYTES), get_u64(context, words.SHARED_BASE)
+    low = lane_address(addresses, 0) - get_u64(shape, 0)
+    last, size = low - base + get_u64(shape, words.PATTERN_HIGH), np.int64(MATRIX_ROW_BYTES)
+    misaligned = get_u64(shape, words.PATTERN_ALIGNMENT) & np.uint64(15) != np.uint64(0)
+    if low < base or moved(last, MATRIX_ROW_BYTES) > limit or misaligned:
+        return blame(context, addresses, asked, size, base, limit, np.int64(words.SHARED_RANGE))
+    place_newest(context, low - base)
     if get_n32(op, micro.ACCESS) & micro.UNMOVED_BIT != 0:
         return np.int64(0)
-    shared = get_u64(context, words.SHARED_AT)
+    shared = get_u64(context, words.SHARED_AT) - base
     if get_n32(op, micro.ACCESS) >> micro.KIND_SHIFT == micro.LOAD:
         _load(shared, addresses, row_of(registers, op, micro.RESULT), matrices, transposed)
     else:

@@ -13,6 +13,7 @@ import numpy as np
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, WORD, subroutine
 from gemmsim.trace import micro, words
+from gemmsim.trace.engine.clusters import BARRIERS, PHASES, SHARED, of_block
 from gemmsim.trace.engine.memory_access import blame
 from gemmsim.trace.engine.paths import next_path, set_aside_first
 from gemmsim.trace.llvm.primitives import (
@@ -22,6 +23,7 @@ from gemmsim.trace.llvm.primitives import (
     get_u32,
     get_u64,
     has,
+    inside,
     lane_address,
     moved,
     row_of,
@@ -38,12 +40,17 @@ _EXPECTED_AT, _BYTES_AT, _MISSING_AT, _PARITY_AT = (np.uint64(n) for n in (1, 21
 _COUNT, _BYTES = np.uint64((1 << 20) - 1), np.uint64((1 << 22) - 1)  # masks of the fields
 _EXPECTED_BITS, _LOW = np.uint64(((1 << 20) - 1) << 1), np.uint64(0xFFFFFFFF)
 _FULL = np.uint32(0xFFFFFFFF)
+_IN_BLOCK = np.uint64((1 << words.RANK_SHIFT) - 1)  # the bits of an address that say where it is in a block's memory
 
 
 @subroutine(NOTHING, ADDRESS)
 def note_event(context):
     """Note that something has happened for which a warp of the block may have waited."""
-    barriers = get_u64(context, words.BARRIERS_AT)
+    _note_event(get_u64(context, words.BARRIERS_AT))
+
+
+@subroutine(NOTHING, ADDRESS)
+def _note_event(barriers):
     set_i64(barriers, words.EVENTS, get_i64(barriers, words.EVENTS) + 1)
     set_i64(barriers, words.TIMED_OUT, 0)
 
@@ -52,10 +59,16 @@ def note_event(context):
 def arrive_at(context, address, arrivals, more_bytes, drops):
     """Let threads arrive at the mbarrier at `address` of shared memory, and change the bytes that it expects.
 
+    address     in the cluster's window; the mbarrier may be another block's, if that block runs
     more_bytes  bytes that are expected in addition; minus the number of bytes that have come
     drops       whether later phases expect as many arrivals less, too
     """
-    at = moved(get_u64(context, words.SHARED_AT), np.int64(address))
+    offset, shared = address & _IN_BLOCK, get_u64(context, words.SHARED_AT)
+    phases, barriers = get_u64(context, words.PHASES_AT), get_u64(context, words.BARRIERS_AT)
+    if address - offset != get_u64(context, words.SHARED_BASE):
+        shared, phases = of_block(context, address - offset, SHARED), of_block(context, address - offset, PHASES)
+        barriers = of_block(context, address - offset, BARRIERS)
+    at = shared + offset
     state = get_u64(at, 0)
     expected, missing = state >> _EXPECTED_AT & _COUNT, (state >> _MISSING_AT) + arrivals & _COUNT
     bytes_left, parity = (state >> _BYTES_AT) + more_bytes & _BYTES, state >> _PARITY_AT
@@ -63,11 +76,11 @@ def arrive_at(context, address, arrivals, more_bytes, drops):
         expected = expected + arrivals & _COUNT
     if missing == np.uint64(0) and bytes_left == np.uint64(0):
         missing, parity = expected, parity ^ np.uint64(1)
-        phases, number = get_u64(context, words.PHASES_AT), np.int64(address >> np.uint64(3))
+        number = np.int64(offset >> np.uint64(3))
         set_i32(phases, number, get_i32(phases, number) + 1)
     counts = expected << _EXPECTED_AT | missing << _MISSING_AT
     set_u64(at, 0, state & np.uint64(1) | counts | bytes_left << _BYTES_AT | parity << _PARITY_AT)
-    note_event(context)
+    _note_event(barriers)
 
 
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, ADDRESS)
@@ -81,7 +94,8 @@ def _check(context, registers, op, mask, rows):
     parities, done = row_of(registers, op, micro.SECOND_SOURCE), np.uint32(0)
     for lane in range(32):
         if has(mask, lane):
-            state = get_u64(moved(get_u64(context, words.SHARED_AT), np.int64(lane_address(rows, lane))), 0)
+            offset = lane_address(rows, lane) & _IN_BLOCK
+            state = get_u64(get_u64(context, words.SHARED_AT) + offset, 0)
             if state >> _PARITY_AT != np.uint64(get_u32(parities, lane) >> np.uint32(31)):
                 done |= np.uint32(1) << np.uint32(lane)
     if done == mask or gives_up(context, op) != 0:
@@ -98,6 +112,22 @@ def gives_up(context, op):
     return np.int64(1) if get_n32(op, micro.DETAIL) == micro.TEST else timed_out
 
 
+@subroutine(INDEX, ADDRESS, ADDRESS, WORD)
+def _check_others(context, rows, mask):
+    """Check the addresses of mbarriers of other blocks of the cluster; returns 0 or the status of a fault."""
+    limit, status = get_u64(context, words.SHARED_BYTES), np.int64(0)
+    for lane in range(32):
+        if status == 0 and has(mask, lane):
+            base = lane_address(rows, lane) & ~_IN_BLOCK
+            one = np.uint32(1) << np.uint32(lane)
+            in_cluster = base >> np.uint64(words.RANK_SHIFT) < get_u64(context, words.CLUSTER_BLOCKS)
+            allowed = limit if in_cluster else np.uint64(0)
+            status = blame(context, rows, one, 8, base, allowed, np.int64(words.SHARED_RANGE))
+            if status == 0 and of_block(context, base, SHARED) == np.uint64(0):
+                status = np.int64(words.ENDED_BLOCK)
+    return status
+
+
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD)
 def operate(context, registers, op, mask):
     """Execute a micro-operation on mbarriers for the lanes in `mask`, lane after lane.
@@ -105,7 +135,11 @@ def operate(context, registers, op, mask):
     Returns 0, WAITS, or the status of a fault. The result of an arrival is the mbarrier's state before it.
     """
     rows, kind = row_of(registers, op, micro.SOURCE), get_n32(op, micro.DETAIL)
-    status = blame(context, rows, mask, 8, get_u64(context, words.SHARED_BYTES), np.int64(words.SHARED_RANGE))
+    base, limit = get_u64(context, words.SHARED_BASE), get_u64(context, words.SHARED_BYTES)
+    own = inside(rows, base, _IN_BLOCK + np.uint64(1)) if kind == micro.ARRIVE_AT else _FULL
+    status = blame(context, rows, mask & own, 8, base, limit, np.int64(words.SHARED_RANGE))
+    if status == 0 and mask & ~own != 0:
+        status = _check_others(context, rows, mask & ~own)
     if status != 0:
         return status
     if kind >= micro.TEST:
@@ -116,11 +150,13 @@ def operate(context, registers, op, mask):
         if not has(mask, lane):
             continue
         address = lane_address(rows, lane)
-        at = moved(get_u64(context, words.SHARED_AT), np.int64(address))
+        at = get_u64(context, words.SHARED_AT) + (address & _IN_BLOCK)
+        if not has(own, lane):
+            at = of_block(context, address & ~_IN_BLOCK, SHARED) + (address & _IN_BLOCK)
         if kind == micro.INITIALISE:
             set_u32(at, 0, get_u32(data, lane))
             set_u32(at, 1, get_u32(more, lane))
-            set_i32(get_u64(context, words.PHASES_AT), np.int64(address >> np.uint64(3)), 0)
+            set_i32(get_u64(context, words.PHASES_AT), np.int64((address & _IN_BLOCK) >> np.uint64(3)), 0)
             note_event(context)
             continue
         state, more_bytes = get_u64(at, 0), np.uint64(get_u32(more, lane))

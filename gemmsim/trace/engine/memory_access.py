@@ -11,6 +11,7 @@ import numpy as np
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace import micro, words
+from gemmsim.trace.engine.clusters import SHARED, of_block
 from gemmsim.trace.engine.move import move
 from gemmsim.trace.launch_data.device_memory import PIECE_SHIFT
 from gemmsim.trace.llvm.primitives import (
@@ -123,16 +124,18 @@ def record(context, rows, mask, op, warp):
     return moved(get_u64(context, words.PATTERNS_AT), pattern * (words.PATTERN_WORDS * 8))
 
 
-@subroutine(INDEX, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
-def blame(context, rows, mask, size, limit, beyond):
-    """Find the first lane that is misaligned or reaches beyond `limit`, and write it and its address into the counters.
+@subroutine(INDEX, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, ADDRESS, INDEX)
+def blame(context, rows, mask, size, base, limit, beyond):
+    """Find the first lane that is misaligned, or that is not within `limit` bytes from `base` on, and write it and its
+    address into the counters.
 
     Returns MISALIGNED, or the status `beyond`, or 0 where no lane is wrong.
     """
     for lane in range(32):
         address = lane_address(rows, lane)
         misaligned = address & np.uint64(size - 1) != np.uint64(0)
-        if has(mask, lane) and (misaligned or moved(address, size) > limit):
+        outside = address - base > limit or moved(address - base, size) > limit
+        if has(mask, lane) and (misaligned or outside):
             set_i64(get_u64(context, words.COUNTERS_AT), words.FAULT_LANE, lane)
             set_u64(get_u64(context, words.COUNTERS_AT), words.FAULT_ADDRESS, address)
             return np.int64(words.MISALIGNED) if misaligned else np.int64(beyond)
@@ -160,7 +163,7 @@ def _global(context, registers, op, mask, warp, rows, size):
         return np.int64(words.LENT)
     row = record(context, rows, mask, op, warp)
     if get_u64(row, words.PATTERN_ALIGNMENT) & np.uint64(size - 1) != np.uint64(0):
-        return blame(context, rows, mask, size, np.uint64(0xFFFFFFFFFFFFFFFF), np.int64(0))
+        return blame(context, rows, mask, size, np.uint64(0), np.uint64(0xFFFFFFFFFFFFFFFF), np.int64(0))
     checked = np.int64(1) if get_u32(op, micro.ACCESS) & micro.PARTIAL_BIT != 0 else size
     first = first_set(mask)
     low = lane_address(rows, first) - get_u64(row, first)  # the record's base: the lowest address, rounded down
@@ -198,23 +201,50 @@ def _global(context, registers, op, mask, warp, rows, size):
     return np.int64(0)
 
 
-@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
-def _shared(context, registers, op, mask, warp, rows, size):
+@subroutine(NOTHING, ADDRESS, ADDRESS)
+def place_newest(context, base):
+    """Give the newest record another base."""
+    newest = get_i64(get_u64(context, words.COUNTERS_AT), words.RECORDS) - 1
+    set_u64(get_u64(context, words.RECORD_BASE_AT), newest, base)
+
+
+@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX, ADDRESS)
+def _shared(context, registers, op, mask, warp, rows, size, base):
+    """Access the shared memory that begins at `base` in the cluster's window: the block's own or another block's."""
     row = record(context, rows, mask, op, warp)
     first, limit = first_set(mask), get_u64(context, words.SHARED_BYTES)
-    last = lane_address(rows, first) - get_u64(row, first) + get_u64(row, words.PATTERN_HIGH)
-    if moved(last, size) > limit or get_u64(row, words.PATTERN_ALIGNMENT) & np.uint64(size - 1) != np.uint64(0):
-        return blame(context, rows, mask, size, limit, np.int64(words.SHARED_RANGE))
-    move(
-        registers,
-        op,
-        mask,
-        rows,
-        get_u64(context, words.SHARED_AT),
-        np.int64(4),
-        np.uint64(0),
-        get_i64(row, words.PATTERN_KIND),
-    )
+    low = lane_address(rows, first) - get_u64(row, first)  # the record's base: the lowest address, rounded down
+    last = low - base + get_u64(row, words.PATTERN_HIGH)
+    misaligned = get_u64(row, words.PATTERN_ALIGNMENT) & np.uint64(size - 1) != np.uint64(0)
+    if low < base or moved(last, size) > limit or misaligned:
+        return blame(context, rows, mask, size, base, limit, np.int64(words.SHARED_RANGE))
+    at = get_u64(context, words.SHARED_AT)
+    if base != np.uint64(0) or get_u64(context, words.SHARED_BASE) != base:
+        own = get_u64(context, words.SHARED_BASE) == base
+        place_newest(context, low - base if own else low + np.uint64(words.REMOTE_BASE))
+        if not own and get_n32(op, micro.ACCESS) & micro.UNMOVED_BIT == 0:
+            at = of_block(context, base, SHARED)
+            if at == np.uint64(0):
+                return np.int64(words.ENDED_BLOCK)
+    move(registers, op, mask, rows, at - base, np.int64(4), np.uint64(0), get_i64(row, words.PATTERN_KIND))
+    return np.int64(0)
+
+
+@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS, INDEX)
+def _in_cluster(context, registers, op, mask, warp, rows, size):
+    """Access shared memory by addresses in the cluster's window: the block's own first, then block by block."""
+    own = get_u64(context, words.SHARED_BASE)
+    rest, blocks = mask, max(get_i64(context, words.CLUSTER_BLOCKS), np.int64(1))
+    for turn in range(-1, blocks):
+        base = own if turn < 0 else np.uint64(turn) << np.uint64(words.RANK_SHIFT)
+        now = rest & inside(rows, base, np.uint64(1 << words.RANK_SHIFT)) if blocks > 1 else rest
+        if now != 0:
+            status = _shared(context, registers, op, now, warp, rows, size, base)
+            if status != 0:
+                return status
+            rest = rest & ~now
+    if rest != 0:
+        return blame(context, rows, rest, size, own, get_u64(context, words.SHARED_BYTES), np.int64(words.SHARED_RANGE))
     return np.int64(0)
 
 
@@ -225,7 +255,8 @@ def _local(context, registers, op, mask, warp, rows, size):
     Word k of thread 0 is followed by word k of thread 1, and so on through the 32 threads of the warp.
     """
     stack_words = get_i64(context, words.LOCAL_WORDS)
-    status = blame(context, rows, mask, size, np.uint64(stack_words * 4), np.int64(words.OUT_OF_BOUNDS))
+    stack_bytes = np.uint64(stack_words * 4)
+    status = blame(context, rows, mask, size, np.uint64(0), stack_bytes, np.int64(words.OUT_OF_BOUNDS))
     if status != 0:
         return status
     slot = get_i64(context, words.LOCAL_SLOT) * get_i64(context, words.WARPS) * stack_words
@@ -276,7 +307,7 @@ def access(context, registers, op, mask, warp):
     if space == micro.GLOBAL:
         return _global(context, registers, op, mask, warp, rows, size)
     if space == micro.SHARED:
-        return _shared(context, registers, op, mask, warp, rows, size)
+        return _shared(context, registers, op, mask, warp, rows, size, get_u64(context, words.SHARED_BASE))
     if space == micro.LOCAL:
         return _local(context, registers, op, mask, warp, rows, size)
     if space == micro.CONSTANT:
@@ -290,7 +321,7 @@ def access(context, registers, op, mask, warp):
     if mask != 0:
         status = _global(context, registers, op, mask, warp, rows, size)
     if shared != 0 and status == 0:
-        status = _shared(context, registers, op, shared, warp, rows, size)
+        status = _in_cluster(context, registers, op, shared, warp, rows, size)
     if local != 0 and status == 0:
         status = _local(context, registers, op, local, warp, rows, size)
     return status

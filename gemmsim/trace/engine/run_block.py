@@ -10,7 +10,7 @@ import numpy as np
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, subroutine
 from gemmsim.trace import words
-from gemmsim.trace.engine.barriers import open_complete_barriers
+from gemmsim.trace.engine.barriers import cluster_part, open_complete_barriers
 from gemmsim.trace.engine.mbarrier import path_runner
 from gemmsim.trace.engine.paths import next_path
 from gemmsim.trace.engine.run_warp import warp_runner
@@ -39,6 +39,23 @@ def _begin_segment(context, number):
     set_i64(get_u64(context, words.SEGMENT_RECORD_AT), segment, get_i64(counters, words.RECORDS))
     set_i64(counters, words.SEGMENTS, segment + 1)
     return 0
+
+
+@subroutine(INDEX, ADDRESS, INDEX)
+def _end(context, opened):
+    """Return the status of a block of which no warp can run. `opened`: 0 where all have ended, -1 where some wait."""
+    barrier = cluster_part(context)
+    out_of_turn = get_i64(barrier, words.CLUSTER_MISUSED)
+    if out_of_turn != 0:
+        set_i64(get_u64(context, words.COUNTERS_AT), words.FAULT_INSTRUCTION, (out_of_turn & 0xFFFFFFFF) - 1)
+        set_i64(get_u64(context, words.COUNTERS_AT), words.FAULT_WARP, out_of_turn >> 32)
+        return words.OUT_OF_TURN
+    if opened == 0:
+        return words.FINISHED
+    waits_for_others = get_i64(barrier, words.CLUSTER_WAITING) != 0 and get_u64(context, words.CLUSTER_AT) != np.uint64(
+        0
+    )
+    return words.SPINS if waits_for_others else words.DEADLOCK
 
 
 def run_block_for(across_lanes: bool, sanitizing: bool, relating: bool = False, interleaving: bool = False):
@@ -95,6 +112,6 @@ def run_block_for(across_lanes: bool, sanitizing: bool, relating: bool = False, 
                 if sanitizing:
                     note_opened_barriers(context)
                 if opened <= 0:
-                    return words.FINISHED if opened == 0 else words.DEADLOCK
+                    return _end(context, opened)
 
     return run_block

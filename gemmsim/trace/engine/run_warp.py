@@ -12,7 +12,7 @@ import numpy as np
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace import micro, words
-from gemmsim.trace.engine.barriers import arrive, read_outcome
+from gemmsim.trace.engine.barriers import arrive, meet_cluster, read_outcome
 from gemmsim.trace.engine.bulk_copies import copy_in_bulk
 from gemmsim.trace.engine.differences.accesses import note_movers, relate_access
 from gemmsim.trace.engine.differences.effects import relate
@@ -55,7 +55,7 @@ from gemmsim.trace.sanitizer.ordering import (
 _LANE_OPERATIONS = len(OP_NUMBER)  # their numbers are below those of all other micro-operations
 _NOP, _IDLE, _BRANCH, _DIVERGENT = (CONTROL_NUMBER[n] for n in ("nop", "idle", "branch", "branch_divergent"))
 _EXIT, _JUMP, _CONVERGE, _BARRIER = (CONTROL_NUMBER[n] for n in ("exit", "jump", "converge", "barrier"))
-_GIVE_WAY = CONTROL_NUMBER["give_way"]
+_GIVE_WAY, _CLUSTER_BARRIER = CONTROL_NUMBER["give_way"], CONTROL_NUMBER["cluster_barrier"]
 _ACCESS, _BEGIN, _LEAVE, _OUTCOME = (CONTROL_NUMBER[n] for n in ("access", "begin", "leave", "barrier_outcome"))
 _TRAP, _EXTERNAL, _MOVE_MATRIX = (CONTROL_NUMBER[n] for n in ("trap", "external", "move_matrix"))
 _MBARRIER, _COPY_IN_BULK = (CONTROL_NUMBER[n] for n in ("mbarrier", "copy_in_bulk"))
@@ -134,6 +134,9 @@ def _path_end(sanitizing: bool):
             add_path(warp, pc + 1, mask, words.WAIT_CONVERGENCE, get_n32(op, micro.RESULT))
         elif kind == _BARRIER:
             if not arrive(context, warp, registers, op, pc + 1, mask):
+                add_path(warp, pc + 1, mask, words.RUNNABLE, 0)
+        elif kind == _CLUSTER_BARRIER:
+            if not meet_cluster(context, warp, op, pc + 1, mask):
                 add_path(warp, pc + 1, mask, words.RUNNABLE, 0)
         elif kind == _GIVE_WAY:
             add_path(warp, pc + 1, mask, words.RUNNABLE, 0)

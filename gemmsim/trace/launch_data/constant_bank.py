@@ -13,20 +13,28 @@ from gemmsim.support.dtypes import DTYPES
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.identity_cache import cached_by_identity
 from gemmsim.trace import words
+from gemmsim.trace.launch_data.clusters import Clusters, clusters_of
 from gemmsim.trace.launch_data.device_memory import place_addresses
 from gemmsim.trace.types import Launch, Packed
 
 # Byte offsets in constant bank 0 of blockDim, gridDim and the top of the stack, read off the code that the CUDA 13
 # toolchain makes for each architecture. Parameters that start at 0x380 belong to sm_100 and later.
 _LAYOUT = {False: (0x0, 0xC, 0x28), True: (0x360, 0x370, 0x37C)}
-_NEW_LAYOUT_FROM = 0x380
+_NEW_LAYOUT_FROM, _CLUSTERS_FROM = 0x380, 0x210  # first bases of parameters: those of sm_100 and of sm_90
 BANK_BYTES = 0x1000 + 0x380
 # Offsets at which the code reads the high words of generic addresses: of shared memory (sm_75 to sm_89; later there is
 # SR_SWINHI) and of local memory.
 _SHARED_WINDOW_AT, _LOCAL_WINDOW_AT, _NEW_LOCAL_WINDOW_AT = 0x1C, 0x24, 0x2FC
 # Offsets of the bytes of dynamic shared memory of a block, and of those of shared memory that the system reserves. From
-# sm_100 on the code subtracts 0xa0 times the size of the cluster, which is 1, from 0x2ac.
+# sm_100 on the code subtracts 0xa0 times SR_CgaSize, which is taken to be 1, from 0x2ac.
 _DYNAMIC_SHARED_AT, _RESERVED_SHARED_AT = {False: 0x2C, True: 0x2AC - 0xA0}, {False: 0x114, True: 0x16C}
+# Offsets of what a kernel reads of its cluster: whether one was asked for, its shape, the reciprocals of its sides, the
+# number of clusters along each axis, and the number of its blocks. An H200's driver fills them so (tests/records).
+_EXPLICIT_AT, _SHAPE_AT, _RECIPROCALS_AT, _COUNTS_AT, _BLOCKS_AT = range(5)
+_CLUSTER_AT = {
+    False: (0x140, 0x144, 0x150, 0x15C, 0x188),
+    True: (0x36C, 0x2A0 - 0xA0, 0x2B0 - 0xA0, 0x2C0 - 0xA0, 0x2CC - 0xA0),
+}
 # The driver gives this much to a thread whose stack the compiler cannot bound (recursion, function pointers): it is the
 # default of cudaLimitStackSize.
 _DEFAULT_STACK_BYTES = 1024
@@ -58,6 +66,8 @@ def constant_bank(program: Program, launch: Launch, pointers: tuple[int | None, 
     else:
         struct.pack_into("<I", bank, _SHARED_WINDOW_AT, words.SHARED_WINDOW)
         struct.pack_into("<I", bank, _LOCAL_WINDOW_AT, words.LOCAL_WINDOW)
+    if program.usual_parameter_base >= _CLUSTERS_FROM:
+        _place_cluster(bank, clusters_of(program, launch), _CLUSTER_AT[newer])
     values = [word for one in launch.passed for word in _words(program, launch, one, pointers)]
     if [len(value) for value in values] != [parameter.size_bytes for parameter in program.parameters]:
         raise GemmsimError(_mismatch(program, launch, values))
@@ -65,6 +75,19 @@ def constant_bank(program: Program, launch: Launch, pointers: tuple[int | None, 
         at = program.parameter_base + parameter.offset_bytes
         bank[at : at + len(value)] = value
     return np.frombuffer(bytes(bank), np.uint32).copy()
+
+
+def _place_cluster(bank: bytearray, clusters: Clusters, at: tuple[int, ...]) -> None:
+    """Write what a kernel reads of its cluster.
+
+    Kernels multiply a block's place by the reciprocal and drop the fraction. The nearest float to the reciprocal gives
+    the right cluster in each grid that CUDA allows.
+    """
+    struct.pack_into("<I", bank, at[_EXPLICIT_AT], clusters.explicit)
+    struct.pack_into("<3I", bank, at[_SHAPE_AT], *clusters.shape)
+    struct.pack_into("<3f", bank, at[_RECIPROCALS_AT], *(1 / side for side in clusters.shape))
+    struct.pack_into("<3I", bank, at[_COUNTS_AT], *clusters.counts)
+    struct.pack_into("<I", bank, at[_BLOCKS_AT], clusters.blocks)
 
 
 def _words(program: Program, launch: Launch, passed: int | Packed, pointers: tuple[int | None, ...]) -> list[bytes]:

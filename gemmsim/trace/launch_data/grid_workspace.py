@@ -19,8 +19,8 @@ WORKSPACE = "the grid's workspace"
 _WORKSPACE_BYTES = 256
 _NEW_LAYOUT_FROM = 0x380  # parameters that start here belong to sm_100 and later
 _SM_90_FROM = 0x210
-# From sm_100 on the offsets depend on the size of a cluster: so many bytes less for each of its blocks.
-_BYTES_A_CLUSTER_BLOCK = 0xA0
+# From sm_100 on the code subtracts so many bytes from the offsets for each unit of SR_CgaSize, which is 1 here.
+_BYTES_A_CLUSTER_SIZE = 0xA0
 
 
 def _mentioned(program: Program) -> tuple[int, int]:
@@ -53,7 +53,7 @@ def grid_workspace(program: Program) -> tuple[Argument, ...]:
 
 def place_workspace(bank: NDArray[np.uint32], program: Program, address: int) -> None:
     """Write the workspace's address into constant bank 0, uint32 words."""
-    cluster = _BYTES_A_CLUSTER_BLOCK if program.usual_parameter_base >= _NEW_LAYOUT_FROM else 0
+    cluster = _BYTES_A_CLUSTER_SIZE if program.usual_parameter_base >= _NEW_LAYOUT_FROM else 0
     high, low = _mentioned(program)
     bank[(high - cluster) // 4], bank[(low - cluster) // 4] = address >> 32, address & 0xFFFFFFFF
 

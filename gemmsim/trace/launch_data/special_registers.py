@@ -22,8 +22,8 @@ def special_registers(program: Program, launch: Launch, shared_bytes: int) -> di
 
     shared_bytes  shared memory of a block, with what the system reserves
 
-    Blocks are executed one after the other, as if on one SM: SR_VIRTUALSMID is 0. Without clusters each block is the
-    only one of its cluster.
+    Blocks are executed one after the other, as if on one SM: SR_VIRTUALSMID is 0. SR_CgaSize says which of two sizes of
+    clusters of one launch a block's is (sm_100 and later); there is only one here.
     """
     x, y, _ = launch.block
     thread = np.arange(launch.warps_per_block * WARP_LANES, dtype=np.uint32).reshape(-1, WARP_LANES)
@@ -44,7 +44,6 @@ def special_registers(program: Program, launch: Launch, shared_bytes: int) -> di
         "SR_VIRTCFG": zero + np.uint32(_SM_WARPS.get(program.arch, 64) << _WARP_SHIFT),
         "SR_VIRTUALSMID": zero,
         "SR_SMEMSZ": zero + np.uint32(shared_bytes),
-        "SR_CgaCtaId": zero,
         "SR_CgaSize": np.ones_like(thread),
         "SR_SWINHI": np.full_like(thread, words.SHARED_WINDOW),
         "SR_LMEMHIOFF": zero,  # the lowest address of the stack, with which code compiled with -G compares R1

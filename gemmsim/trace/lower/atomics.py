@@ -27,7 +27,7 @@ _ALLOWED = frozenset((*_OPERATIONS, *_TYPES, "FTZ", "RN", "SPIN", "POPC"))
 # Operations that a type allows. Others of 16 bytes or of floats are not known.
 _OF_FLOATS, _OF_HALVES = {micro.ADD}, {micro.ADD, micro.MIN, micro.MAX}
 _OF_128_BITS, _OF_32_BITS = {micro.EXCHANGE, micro.COMPARE}, {micro.INCREMENT, micro.DECREMENT}
-_ADDRESS_IS_GLOBAL, _GUARD = 8, 9  # temporary rows
+_ADDRESS_IS_GLOBAL, _GUARD, _RANK = 8, 9, 10  # temporary rows
 
 
 def atomic(context: Context) -> None:
@@ -91,24 +91,24 @@ def _global_lanes(context: Context, where: Source) -> Source:
 
 
 def qspc(context: Context) -> None:
-    """QSPC.E.S P, RZ, [address] says whether a generic address is of shared memory, QSPC.E.L whether of local.
-
-    QSPC.E.D asks for the shared memory of another block of the cluster, which no address here is of.
-    """
+    """QSPC.E.S P, RZ, [address] says whether a generic address is of the block's shared memory, QSPC.E.D whether of
+    that of any block of its cluster, its own among them, QSPC.E.L whether of local memory."""
     modifiers = context.modifiers("E", "S", "L", "G", "D")
     flag, _, operand = context.instruction.operands
     where = address(context, operand, GENERIC)
-    if "D" in modifiers:
-        context.write(flag, "mov", (context.false,))
-        return
     if "G" in modifiers:
         _global_lanes(context, where)
         context.write(flag, "mov", (context.scratch(_ADDRESS_IS_GLOBAL),))
         return
-    window = context.literal(words.SHARED_WINDOW if "S" in modifiers else words.LOCAL_WINDOW)
+    here = context.true
+    if "S" in modifiers:
+        rank = context.compute(_RANK, "bit_field", (where,), (words.RANK_SHIFT, 8, 0))
+        own = Source(context.special("SR_CgaCtaId"))
+        here = context.compute(_RANK, "setp_eq_u32", (rank, own, context.true), (0, 0))
+    window = context.literal(words.LOCAL_WINDOW if "L" in modifiers else words.SHARED_WINDOW)
     context.emit(
         "setp_eq_u32",
         (context.result(flag), context.sink),
-        (Source(where.row + 1), Source(window), context.true),
+        (Source(where.row + 1), Source(window), here),
         (0, 0),
     )

@@ -208,6 +208,18 @@ def bar(context: Context) -> None:
     context.emit("barrier", (), (context.bits(number), context.bits(count), predicate), detail=how)
 
 
+def cluster_arrive(context: Context) -> None:
+    """UCGABAR_ARV arrives at the barrier of the block's cluster."""
+    context.modifiers()
+    context.emit("cluster_barrier", detail=micro.ARRIVE)
+
+
+def cluster_wait(context: Context) -> None:
+    """UCGABAR_WAIT waits until all threads of the cluster have arrived that have not ended."""
+    context.modifiers()
+    context.emit("cluster_barrier", detail=micro.SYNC)
+
+
 def b2r(context: Context) -> None:
     """B2R.RESULT Rd[, Pd] reads the outcome of the last BAR.RED."""
     context.modifiers("RESULT")

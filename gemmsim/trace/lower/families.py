@@ -4,14 +4,12 @@ from __future__ import annotations
 
 _TEXTURES = "textures and surfaces: arguments cannot be texture objects"
 _WGMMA = "Hopper's asynchronous matrix multiplication, wgmma"
-_CLUSTERS = "barriers of a thread block cluster"
 _TENSOR_MEMORY = "the tensor memory of sm_100, tcgen05"
 
 # opcode -> what it belongs to
 _FAMILIES = {
     **dict.fromkeys("TEX TLD TLD4 TMML TXD TXQ SULD SUST SUATOM SURED SUQUERY".split(), _TEXTURES),  # noqa: SIM905
     **dict.fromkeys("BGMMA WARPGROUPSET".split(), _WGMMA),  # noqa: SIM905
-    **dict.fromkeys("UCGABAR_ARV UCGABAR_WAIT".split(), _CLUSTERS),  # noqa: SIM905
     **dict.fromkeys("LDTM STTM UTCHMMA UTCQMMA UTCIMMA UTCOMMA UTCBAR UTCATOMSWS UTCCP".split(), _TENSOR_MEMORY),  # noqa: SIM905
 }
 

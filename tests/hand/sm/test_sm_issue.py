@@ -251,3 +251,24 @@ def test_a_pipe_that_is_never_idle_keeps_the_fraction_of_its_interval():
     assert busy == [START + (3 * n + 1) // 2 for n in range(40)]
     paused = issues(program(*[ins("LOP3", 4)] * 3, EXIT), gpu=gpu).cycles(0)[:3]
     assert paused == [START, START + 4, START + 8]
+
+
+def test_the_barrier_of_a_cluster_opens_later_than_one_of_the_block():
+    """Warp 1 comes 30 cycles later. Only the wait holds warp 0; warp 2 ends. It opens 40 cycles later than BAR."""
+    code = program(ins("FFMA", 30), ins("UCGABAR_ARV", 1), ins("UCGABAR_WAIT", 1), ins("ULDC", 1), EXIT)
+    plain = program(ins("FFMA", 30), ins("UCGABAR_ARV", 1), ins("BAR.SYNC", 1), ins("ULDC", 1), EXIT)
+    streams = [[1, 2, 3, 4], [0, 1, 2, 3, 4], [0, 4]]
+    seen, known = issues(code, streams=streams), issues(plain, streams=streams)
+    assert seen.cycles(0)[:2] == [1, 2]
+    assert [seen.cycles(w)[:2] for w in range(3)] == [known.cycles(w)[:2] for w in range(3)]
+    assert known.cycles(0)[2] == known.cycles(1)[2] + 20  # opens 20 cycles after the last arrival
+    assert seen.cycles(0)[2] == seen.cycles(1)[2] + 20 + 40
+
+
+@pytest.mark.parametrize(("warps", "cycles"), [(1, 80.3), (4, 86.3), (8, 94.8)])
+def test_the_barrier_of_a_cluster_takes_the_cycles_measured_on_hopper(warps, cycles):
+    """Of four blocks; of two it takes 4 cycles less on the H200, of eight 4 more (tests/records/h200_clusters.json)."""
+    gpu = replace(GPU, barrier=load_gpu("h200").barrier)
+    code = program(*[ins("UCGABAR_ARV", 1), ins("UCGABAR_WAIT", 1)] * 9, EXIT)
+    found = issues(code, warps=warps, gpu=gpu).cycles(0)
+    assert (found[17] - found[1]) / 8 == pytest.approx(cycles, abs=2.5)

@@ -83,7 +83,8 @@ def test_load_to_use_latency(mnemonic, wavefronts, latency):
 @pytest.mark.parametrize(
     ("mnemonic", "cost", "latency"),
     [("LD.E", RecordCycles(1, 0, 0, 0), 24), ("LD.E", RecordCycles(1, 1, 0, 0), 32),
-     ("LD.E.128", RecordCycles(4, 0, 0, 0), 24 + 6), ("LD.E.128", RecordCycles(4, 1, 0, 0), 38)],
+     ("LD.E.128", RecordCycles(4, 0, 0, 0), 24 + 6), ("LD.E.128", RecordCycles(4, 1, 0, 0), 38),
+     ("LD.E", RecordCycles(1, 0, 0, 0, remote=1), 90), ("LD.E.128", RecordCycles(4, 0, 0, 0, remote=1), 90 + 6)],
 )  # fmt: skip
 def test_a_generic_load_takes_the_time_of_the_memory_that_it_reaches(mnemonic, cost, latency):
     code = program(ins(mnemonic, 1, write=0), ins("FFMA", 1, wait=1), EXIT)

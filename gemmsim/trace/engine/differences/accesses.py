@@ -214,7 +214,7 @@ def _move_in_block(context, registers, op, mask, rows, local):
         if kind != micro.STORE:
             _set_results(own, registers, op, mask, np.int64(0))
         return
-    delta, stride = get_u64(own, words.SHARED_AT), np.int64(4)
+    delta, stride = get_u64(own, words.SHARED_AT) - get_u64(context, executor.SHARED_BASE), np.int64(4)
     if local:
         slot = get_i64(context, executor.LOCAL_SLOT) * get_i64(context, executor.WARPS)
         slot *= get_i64(context, executor.LOCAL_WORDS)

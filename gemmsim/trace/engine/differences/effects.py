@@ -151,11 +151,12 @@ def _relate_warpgroup(own, registers, op):
         splat_row(shadow, np.uint32(words.UNKNOWN) if different else np.uint32(0), _FULL)
 
 
-@subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS)
-def _relate_matrix_move(own, registers, op):
+@subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, ADDRESS)
+def _relate_matrix_move(context, own, registers, op):
     """Set the shadows of what a matrix load or store writes: where anything in shared memory differs, it is unknown."""
     how, rows = get_n32(op, micro.ACCESS), get_n32(op, micro.DETAIL) & 7
     moves, loads = how & micro.UNMOVED_BIT == 0, how >> micro.KIND_SHIFT == micro.LOAD
+    base = get_i64(context, executor.SHARED_BASE)
     different = get_i64(own, words.DIFFERENT) != 0
     if loads:
         number = np.uint32(words.UNKNOWN) if moves and different else np.uint32(0)
@@ -168,7 +169,7 @@ def _relate_matrix_move(own, registers, op):
     if moves and different:
         set_i64(own, words.DIFFERENT, 1)
         for lane in range(8 * rows):  # each of these lanes has the address of a row of 16 bytes
-            at = moved(get_u64(own, words.SHARED_AT), get_n32(row_of(registers, op, micro.SOURCE), lane))
+            at = moved(get_u64(own, words.SHARED_AT), get_n32(row_of(registers, op, micro.SOURCE), lane) - base)
             for word in range(4):
                 set_i32(at, word, np.int64(words.UNKNOWN))
 
@@ -253,5 +254,5 @@ def relate(context, registers, op, active, mask):
         _relate_warpgroup(own, registers, op)
     elif kind == _MOVE_MATRIX:
         same_for_all(own, source, mask)
-        _relate_matrix_move(own, registers, op)
+        _relate_matrix_move(context, own, registers, op)
     return status
