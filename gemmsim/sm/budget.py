@@ -20,6 +20,8 @@ from gemmsim.sm.totals import Totals
 from gemmsim.trace.types import SmShare
 
 ENDS = 2  # iterations of a cut loop that are simulated with the rest of the block: the first and the last
+_MIXING = 0.6180339887498949  # multiples of the golden section are spread evenly between whole numbers
+_DONE = 1e-9  # iterations; fewer than these are a rounding error
 LEAST_STEADY = 4  # this many iterations in a row show what one costs in the steady state
 
 Parts = dict[int, list[tuple[int, int]]]  # warp of the trace -> parts [start, stop) of its stream to simulate
@@ -101,8 +103,8 @@ class Simulator:
         iteration, and the cost of one iteration of all resident warps in the steady state is added for each iteration
         left out. Where the last blocks are fewer than `resident`, their iterations are measured with so few blocks,
         while `last_active_sms` SMs share L2 and DRAM; where blocks have unequal work, those with most are measured,
-        `resident` of them together and one alone. Where no loops can be cut to fit the budget, the beginning of each
-        warp is simulated and scaled by instructions.
+        `resident` of them together and one alone, and what is returned is of all the SM's blocks. Where no loops can be
+        cut to fit the budget, the beginning of each warp is simulated and scaled by instructions.
         """
         chosen = self.pick(blocks)
         total = self.instructions(blocks)
@@ -121,7 +123,10 @@ class Simulator:
         )
         if self._dealt is not None:
             alone = self._iteration(self._together(chosen, 1), 1, active_sms, cut)
-            each = [max(cut.left_out.get(warp, 0) for warp in block) for block in chosen]
+            every = self.pick(len(self._dealt))
+            each = [max(cut.left_out.get(warp, 0) for warp in block) for block in every]
+            lengths = [sum(self._cut_length(warp, cut) for block in some for warp in block) for some in (every, chosen)]
+            short = replace(short.scaled(lengths[0] / lengths[1]), block_ends=np.zeros(len(every)))
             return _with_iterations_of_each(short, each, iteration, alone, resident)
         last = blocks % resident
         of_last = self._iteration(chosen[-last:], last, last_active_sms, cut) if last else iteration
@@ -130,15 +135,18 @@ class Simulator:
     def pick(self, blocks: int) -> list[list[int]]:
         """Choose `blocks` blocks, each a list of its warps.
 
-        Where it is known what the SM executes, all of it is chosen, or blocks at even distances of it. Else:
-        Recorded blocks that stand for equally many others come in turn, so that the last recorded one comes last: the
-        last block of a column of the grid has most to do, because it adds up what the others found (split-K), and the
-        busiest SM gets it. Else each block comes as often as its share of the grid asks for.
+        Where it is known what the SM executes, all of it is chosen, or blocks at even distances of it. These come in
+        mixed order: where each has more to do than the one before, a few of them would not show how quick they are.
+        Else recorded blocks that stand for equally many others come in turn, so that the last recorded one comes last:
+        the last block of a column of the grid has most to do, because it adds up what the others found (split-K), and
+        the busiest SM gets it. Else each block comes as often as its share of the grid asks for.
         """
         recorded, weight = self._streams.blocks.tolist(), self._streams.weight
         if self._dealt is not None:
-            places = (np.arange(blocks) + 0.5) / blocks * len(self._dealt)
-            return [recorded[row] for row in self._dealt[places.astype(np.int64)]]
+            places = ((np.arange(blocks) + 0.5) / blocks * len(self._dealt)).astype(np.int64)
+            if blocks < len(self._dealt):
+                places = places[np.argsort(np.arange(blocks) * _MIXING % 1)]
+            return [recorded[row] for row in self._dealt[places]]
         if (weight == weight[0]).all() or blocks <= len(recorded):
             return [recorded[(i - blocks) % len(recorded)] for i in range(blocks)]
         share, given, chosen = weight / weight.sum(), np.zeros(len(weight)), []
@@ -172,11 +180,15 @@ class Simulator:
         # keeps more of them.
         count = min(loop.count for loop in looping.values())
         left_out = {w: (count if self._dealt is None else loop.count) - ENDS for w, loop in looping.items()}
-        short = sum(self._length(w) - (left_out[w] * looping[w].length if w in looping else 0) for w in warps)
+        short = sum(self._cut_length(warp, _Cut(looping, left_out, 0)) for warp in warps)
         before = sum(looping[warp].start for warp in at_once)
         steady = min(*(looping[warp].count for warp in at_once), (budget - short - before) // an_iteration)
         cut = _Cut(looping, left_out, steady)
         return cut if steady >= LEAST_STEADY and cut.most_left_out > 0 else None
+
+    def _cut_length(self, warp: int, cut: _Cut) -> int:
+        """Return how many instructions of a warp are simulated where its loop is cut."""
+        return self._length(warp) - (cut.left_out[warp] * cut.loops[warp].length if warp in cut.loops else 0)
 
     def _together(self, blocks: list[list[int]], resident: int) -> list[list[int]]:
         """Return the `resident` blocks among `blocks` whose loops are measured in their steady state."""
@@ -271,17 +283,16 @@ def _with_iterations_of_each(
 ) -> Totals:
     """Add to `short`, the totals of blocks whose loops were cut, the iterations that were left out of each block.
 
-    left_out  how many iterations were left out of each block, in the order in which blocks begin
+    left_out  how many iterations are left out of each block, in the order in which they begin
     together  what one iteration of each of `resident` blocks costs that run together
     alone     what an iteration of a block costs that runs alone
     """
     ends = _ends_of_loops(left_out, resident, together.cycles, alone.cycles)
-    more = replace(together, cycles=0.0, block_ends=np.zeros(len(ends)))
-    total = short.plus(more, sum(left_out) / resident)
+    total = short.plus(replace(together, block_ends=np.zeros(len(ends))), sum(left_out) / resident)
     return replace(
         total,
         cycles=short.cycles + ends.max(),
-        block_ends=short.block_ends + np.sort(ends),
+        block_ends=np.sort(ends) + short.cycles * np.arange(1, len(ends) + 1) / len(ends),
         stall_cycles=total.stall_cycles.clip(min=0.0),
     )
 
@@ -289,20 +300,24 @@ def _with_iterations_of_each(
 def _ends_of_loops(iterations: Sequence[int], resident: int, together: float, alone: float) -> NDArray[np.float64]:
     """Return when each block has done its iterations: float64 [blocks], in cycles.
 
-    Blocks begin in order, `resident` at a time, and do their iterations side by side. In the time in which each of k
-    blocks does one, `alone` cycles pass for k = 1, `together` for k = `resident`, and in between in proportion.
+    Blocks begin in order, `resident` at a time. Where k of them run, they do k iterations in a number of cycles that
+    grows from `alone` for k = 1 to `together` for k = `resident` in proportion: the oldest k times as many of them as
+    the youngest, the second oldest k - 1 times, but none more than a block alone would do.
     """
     ends, now = np.zeros(len(iterations)), 0.0
-    left: dict[int, float] = {}
+    left: dict[int, float] = {}  # iterations of the blocks that run, the oldest first
     waiting = list(range(len(iterations)))[::-1]
     while left or waiting:
         while waiting and len(left) < resident:
             block = waiting.pop()
             left[block] = float(iterations[block])
-        done = min(left.values())
-        now += done * (alone + (together - alone) * (len(left) - 1) / max(1, resident - 1))
-        left = {block: rest - done for block, rest in left.items()}
-        for block in [block for block, rest in left.items() if rest <= 0]:
+        running = len(left)
+        cycles = alone + (together - alone) * (running - 1) / max(1, resident - 1)
+        rates = [min(1 / alone, 2 * (running - age) / (running + 1) / cycles) for age in range(running)]
+        step = min(rest / rate for rest, rate in zip(left.values(), rates, strict=True))
+        now += step
+        after = {block: rest - step * rate for (block, rest), rate in zip(left.items(), rates, strict=True)}
+        left = {block: rest for block, rest in after.items() if rest > _DONE}
+        for block in after.keys() - left.keys():
             ends[block] = now
-            del left[block]
     return ends

@@ -112,13 +112,14 @@ def _total(
     left = grid_blocks - (per_sm - per_sm % resident) * gpu.sm.count  # blocks of the last, incomplete generation
     active, last_active = active_sms(grid_blocks, share, gpu), min(max(left, 1), gpu.sm.count)
     total = simulator.run(blocks, resident, active, last_active, budget)
-    if blocks < per_sm:
+    if len(total.block_ends) < per_sm:
         simulator.notes.append(
             f"{per_sm} blocks an SM, {resident} at once: {blocks} simulated, the others take as long as they"
         )
     if share is None:
         return total if blocks == per_sm else _continued(total, np.ones(blocks), per_sm, resident)
     simulator.notes.append(f"blocks have unequal work; the SM that ends last gets {per_sm} of them")
+    blocks = len(total.block_ends)
     simulated = np.array([simulator.length(block) for block in simulator.pick(blocks)], np.float64)
     return _continued(total, simulated, float(share.work.sum()), resident)
 

@@ -298,9 +298,19 @@ def test_the_steady_state_is_measured_in_the_middle(monkeypatch):
 
 
 def test_iterations_of_unequal_blocks_take_as_long_as_those_beside_them_allow():
-    # Three blocks at a time: 10 cycles an iteration alone, 30 of three, 20 of two.
-    ends = _ends_of_loops([4, 1, 2, 1], 3, together=30.0, alone=10.0)
-    # All do one (30), the fourth begins in the second one's place; then 30 again, and the first does two alone.
-    assert ends.tolist() == [80, 30, 60, 60]
-    assert _ends_of_loops([5, 0, 0], 3, together=30.0, alone=25.0).tolist() == [125, 0, 0]
-    assert _ends_of_loops([2, 3], 1, together=7.0, alone=7.0).tolist() == [14, 35]
+    # Two blocks do two iterations in 30 cycles: the older 4 / 3, the younger 2 / 3, that is one in 22.5 and in 45.
+    ends = _ends_of_loops([4, 1], 2, together=30.0, alone=15.0)
+    assert ends.tolist() == pytest.approx([45 + 2 * 15, 45])  # the older has done two by 45
+    # The older is at most as quick as alone, one in 25 cycles; the younger ends after 45. The third
+    # has done 30 / 45 of its iteration when the first ends, and is alone for the rest.
+    ends = _ends_of_loops([3, 1, 1], 2, together=30.0, alone=25.0)
+    assert ends.tolist() == pytest.approx([75, 45, 75 + 25 / 3])
+    assert _ends_of_loops([5, 0, 0], 3, together=30.0, alone=25.0).tolist() == pytest.approx([125, 0, 0])
+    assert _ends_of_loops([2, 3], 1, together=7.0, alone=7.0).tolist() == pytest.approx([14, 35])
+
+
+def test_staggered_blocks_leave_no_block_alone_for_long():
+    # 16 blocks of 60 iterations, five at a time, an iteration of five in 50 cycles: 192 of these. In step, the 16th
+    # would run alone after 180 of them.
+    ends = _ends_of_loops([60] * 16, 5, together=50.0, alone=25.0)
+    assert 192 * 50 < ends.max() < 180 * 50 + 60 * 25
