@@ -6,6 +6,7 @@ import json
 import shutil
 import stat
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -99,6 +100,15 @@ def test_operands_rotate(bundle: Bundle, tmp_path: Path) -> None:
     assert len(set(a)) == copies
     rotated = a[-copies:]
     assert len(set(rotated)) == copies  # consecutive launches never share operands
+
+
+def test_each_kernel_of_a_cubin_is_launched(bundle: Bundle, tmp_path: Path) -> None:
+    """A file of several kernels is one cubin, in which each record names its own."""
+    one = bundle.cases[0]
+    other = {**one, "id": f"{one['id']}-other", "subject": {**one["subject"], "symbol": "gemm_v2"}}
+    gpu = FakeGpu()
+    measure(replace(bundle, cases=(one, other)), gpu, tmp_path / "run.json", TIMES_ONLY, [])
+    assert {call.function for call in gpu.launches} == {one["subject"]["symbol"], "gemm_v2", "placement"}
 
 
 def test_short_launches_are_replayed_as_graphs() -> None:

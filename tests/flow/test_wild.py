@@ -213,8 +213,9 @@ def test_the_measured_kernels_are_judged():
 
     cases = replayable_cases([RECORDS])
     chosen = {kernel["name"] for kernel in tomllib.loads(MEASURED.read_text())["kernel"]}
-    assert {case.name for case in cases} <= chosen and len(chosen) == 45
-    assert len(cases) >= 32 and all(case.counters and case.times for case in cases)
+    timed_wrongly = {"nicolaswilde_v2", "nicolaswilde_v3"}  # as V1, with which they share a cubin: to be measured again
+    assert {case.name for case in cases} == chosen - timed_wrongly and len(chosen) == 45
+    assert len(cases) == 86 and all(case.counters and case.times for case in cases)
     numbers = (Number("a", "exact", 10, 10, 0.0), Number("b", "exact", 11, 10, 0.1), Number("c", "noisy", 1, 2, -0.5))
     judged = [Judged(cases[0], Prediction(time_us=1), Number("time", "time", 9, 10, -0.1), "rotated", numbers)]
     judged.append(Judged(cases[1], Prediction(error="no"), None, "", ()))

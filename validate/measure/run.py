@@ -106,10 +106,11 @@ class _Session:
         return launcher(self.bundle, self.gpu, record, arrays, self._function(record))
 
     def _function(self, record: Mapping[str, Any]) -> Any:
-        sha256 = record["subject"]["cubin_sha256"]
-        if sha256 not in self._functions:
-            self._functions[sha256] = self.gpu.load(self.bundle.cubin(sha256), record["subject"]["symbol"])
-        function = self._functions[sha256]
+        sha256, symbol = record["subject"]["cubin_sha256"], record["subject"]["symbol"]
+        key = f"{sha256} {symbol}"  # a cubin may hold several kernels
+        if key not in self._functions:
+            self._functions[key] = self.gpu.load(self.bundle.cubin(sha256), symbol)
+        function = self._functions[key]
         shared = record["launch"].get("dynamic_shared_bytes", 0)
         if shared:
             self.gpu.allow_shared(function, shared)

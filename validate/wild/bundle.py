@@ -61,7 +61,7 @@ def make_bundle(cases: Sequence[Case], root: Path, folder: Path, patterns: Seque
 
 def _record(case: Case, wanted: dict[str, Any], size: int, root: Path, folder: Path) -> dict[str, Any]:
     """Compile a case at a size, write its cubin, and return its record without results."""
-    case = replace(case, sizes={**case.sizes, "M": size, "N": size, "K": size})
+    case = replace(case, sizes={**case.sizes, "M": size, "N": size, "K": size}, architectures=(ARCH,))
     with tempfile.TemporaryDirectory(prefix="gemmsim-wild-") as name:
         made = prepared(case, ARCH, root, Path(name), lines=False)
         built = build_kernel(made.source, ARCH)

@@ -8,8 +8,9 @@ array: bits 40 to 47 are the array's number, those below are added to its addres
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+import tempfile
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from gemmsim.support.errors import GemmsimError
@@ -22,30 +23,37 @@ _MARK, _NUMBER_AT, _OFFSET = 0x7A, 40, (1 << 40) - 1
 
 @dataclass(frozen=True)
 class HostLaunch:
-    """What a program said: its file, and the launch of its kernel."""
+    """What a program said: its file's content, and the launch of its kernel."""
 
-    executable: Path
+    executable: bytes
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared_bytes: int
     parameter: Packed
 
 
-def host_launch(source: Path, sizes: Sequence[int], folder: Path, arch: str, options: Sequence[str]) -> HostLaunch:
-    """Compile `source` with nvcc for `arch` and run it with `sizes`, which needs no GPU.
+@lru_cache(maxsize=2)
+def host_launch(
+    text: str, sizes: tuple[int, ...], architectures: tuple[str, ...], options: tuple[str, ...]
+) -> HostLaunch:
+    """Compile a program with nvcc, with machine code for all `architectures`, and run it with `sizes`.
 
-    folder  where the program is put
-
-    Raises GemmsimError where it does not compile, or prints something else.
+    The host code takes most of the compiler's time, and is the same for all of them: hence one program, which is kept.
+    Running it needs no GPU. Raises GemmsimError where it does not compile, or prints something else.
     """
-    program = folder / "wild"
-    usual = [f"-arch={arch}", "-std=c++17", "-w", "-cudart=static", "-no-compress"]
-    run([nvcc(), *usual, *options, "-o", str(program), str(source)], f"nvcc cannot compile it for {arch}")
-    lines = dict(line.split(" ", 1) for line in run([str(program), *map(str, sizes)], "the program fails").splitlines())
+    codes = [f"-gencode=arch={arch.replace('sm_', 'compute_')},code={arch}" for arch in architectures]
+    usual = ["-std=c++17", "-w", "-cudart=static", "-no-compress", "-o", "wild", "wild.cu"]
+    with tempfile.TemporaryDirectory(prefix="gemmsim-wild-") as name:
+        folder = Path(name)
+        (folder / "wild.cu").write_text(text, encoding="utf-8")
+        run([nvcc(), *codes, *options, *usual], f"nvcc cannot compile it for {', '.join(architectures)}", folder)
+        printed = run([str(folder / "wild"), *map(str, sizes)], "the program fails")
+        executable = (folder / "wild").read_bytes()
+    lines = dict(line.split(" ", 1) for line in printed.splitlines())
     try:
         grid, block = (_dims(lines[key]) for key in ("grid", "block"))
         content = bytes.fromhex(lines["parameter"])
-        return HostLaunch(program, grid, block, int(lines["shared"]), packed(content))
+        return HostLaunch(executable, grid, block, int(lines["shared"]), packed(content))
     except (KeyError, ValueError) as error:
         raise GemmsimError(f"the program does not say how its kernel is launched: {error}") from None
 

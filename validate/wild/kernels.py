@@ -98,11 +98,10 @@ def prepared(case: Case, arch: str, root: Path, folder: Path, lines: bool = True
         args = tuple(argument for argument, passed in zip(args, made.passed, strict=True) if passed)
         args += (Argument("i64", (), 0),) * HIDDEN_PARAMETERS
     else:
-        wrapper = folder / "wild.cu"
-        wrapper.write_text(including(path, "", before), encoding="utf-8")
-        options = [*options, *line_options(lines)]
-        said = host_launch(wrapper, [evaluate(name, names) for name in "MNK"], folder, arch, options)
-        source = CubinKernel(said.executable.read_bytes(), said.executable, case.entry, "c")
+        wanted = case.architectures if arch in case.architectures else (arch,)
+        values = tuple(evaluate(name, names) for name in "MNK")
+        said = host_launch(including(path, "", before), values, wanted, (*options, *line_options(lines)))
+        source = CubinKernel(said.executable, path, case.entry, "c")
         launch = Launch(said.grid, said.block, args, said.shared_bytes, (said.parameter,))
         return Prepared(source, launch, given, positions)
     launch = Launch(grid, block, args, shared, arguments.parameters, case.cooperative)
