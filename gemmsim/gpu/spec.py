@@ -128,6 +128,21 @@ class Mma:
 
 
 @dataclass(frozen=True, slots=True)
+class Warpgroup:
+    """Times of a warpgroup's asynchronous multiplications (wgmma: HGMMA, QGMMA, IGMMA), which Hopper alone has.
+
+    Each sub-partition multiplies 16 of the 64 rows of A. Whatever the type, a row of A and a column of B have 32 bytes.
+    """
+
+    queue_entries: int  # multiplications that a sub-partition holds whose work has not begun; then none can issue
+    operand_bytes_per_cycle: float  # of A and B, read from shared memory for all four sub-partitions together
+    columns_per_cycle: float  # of B, which a sub-partition's tensor pipe multiplies with its rows of A
+    least_cycles: float  # from one multiplication to the next, however few columns they have
+    start_cycles: float  # from issue until the tensor pipe begins, where it is idle and A is in registers
+    finish_cycles: float  # from the tensor pipe's last cycle until a warp that waits goes on
+
+
+@dataclass(frozen=True, slots=True)
 class Mio:
     """Queues and units (MIO) that a memory instruction passes between issue and the data stage of the SM.
 
@@ -262,6 +277,7 @@ class GpuSpec:
     l2: L2
     dram: Dram
     mma: Mma
+    warpgroup: Warpgroup
     mio: Mio
     sources_read: SourcesRead
     register_file: RegisterFile

@@ -8,9 +8,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from gemmsim.isa.opcodes import Kind, row_of
-from gemmsim.isa.program import ZERO, Instruction
+from gemmsim.isa.program import ZERO, Instruction, OperandKind
 
-WARPGROUP_WARPS = 4  # each multiplies 16 of the 64 rows of A
+WARPGROUP_WARPS = 4
+WARPGROUP_ROWS = 64  # of A, of which each warp multiplies 16
+WARPGROUP_DEPTH_BYTES = 32  # of a row of A, and of a column of B, whatever their type
 MATRIX_ROW_BYTES = 16  # bytes in a row of an 8 x 8 matrix of 16-bit elements, as LDSM and STSM move them
 _COLUMNS = 8
 _WARPGROUP_SHAPE = re.compile(r"64x(?P<columns>\d+)x(?P<depth>\d+)")
@@ -60,8 +62,22 @@ def _warpgroup_multiply(instruction: Instruction, precision: str) -> MatrixMulti
     if found is None or instruction.operands[0].index == ZERO:
         return None
     sparse = "SP" in instruction.modifiers
-    rows = 64 // WARPGROUP_WARPS
+    rows = WARPGROUP_ROWS // WARPGROUP_WARPS
     return MatrixMultiply(rows, int(found["depth"]), precision, found[0], sparse, int(found["columns"]))
+
+
+def warpgroup_columns(instruction: Instruction) -> int:
+    """Return the columns of B that an HGMMA, QGMMA or IGMMA multiplies: 0 for one that only closes a group."""
+    shape = matrix_multiply(instruction)
+    return shape.columns if shape else 0
+
+
+def warpgroup_bytes(instruction: Instruction) -> tuple[int, int]:
+    """Return how many bytes of A and of B an HGMMA, QGMMA or IGMMA reads from shared memory, for its four warps
+    together."""
+    columns = warpgroup_columns(instruction)
+    from_registers = columns == 0 or instruction.operands[1].kind == OperandKind.REGISTER
+    return 0 if from_registers else WARPGROUP_ROWS * WARPGROUP_DEPTH_BYTES, columns * WARPGROUP_DEPTH_BYTES
 
 
 def matrix_count(modifiers: Collection[str]) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.isa.matrix import WARPGROUP_WARPS, warpgroup_bytes
 from gemmsim.isa.opcodes import OPCODES, Kind
 from gemmsim.isa.program import Program
 from gemmsim.memory.requests.coalescer import LINE_BYTES, SECTOR_BYTES
@@ -56,6 +57,7 @@ def counters_of(
     _l1(out, rows, shuffles)
     _shared(out, rows, shuffles)
     _distributed(out, rows)
+    _multiplications(out, program, executed)
     _l2(out, rows, l2_requests)
     _dram(out, dram)
     return out
@@ -149,6 +151,19 @@ def _distributed(out: Counters, rows: tuple[InstructionTraffic, ...]) -> None:
         requests = _sum(_of(reached, "dshared", op), "requests")
         out.add(f"l1tex__t_requests_pipe_lsu_mem_dshared_op_{op}.sum", requests, MODELLED)
     out.add("l1tex__t_bytes_pipe_lsu_mem_dshared.sum", _sum(reached, "used_bytes"), MODELLED)
+
+
+def _multiplications(out: Counters, program: Program, executed: NDArray[np.float64]) -> None:
+    """Add the wavefronts by which wgmma reads its operands, equal to an H200's in 30 launches profiled."""
+    multiplies = [i for i in program.instructions if OPCODES[i.opcode].kind is Kind.WARPGROUP_MULTIPLY]
+    if not multiplies:
+        return
+    read_bytes = sum(executed[i.index] / WARPGROUP_WARPS * sum(warpgroup_bytes(i)) for i in multiplies)
+    wavefronts = read_bytes / LINE_BYTES  # a wavefront is as wide as a line
+    out.add("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum", wavefronts, EXACT)
+    # Modelled, because fences for wgmma (FENCE.VIEW.ASYNC) take wavefronts on an H200 that nothing here counts.
+    for metric in ("l1tex__data_pipe_lsu_wavefronts_mem_shared.sum", "l1tex__data_pipe_lsu_wavefronts.sum"):
+        out.add(metric, out.value[metric] + wavefronts, MODELLED)
 
 
 def _l2(out: Counters, rows: tuple[InstructionTraffic, ...], requests: float) -> None:

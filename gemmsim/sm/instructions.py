@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import GpuSpec, SourcesRead
+from gemmsim.isa.matrix import warpgroup_bytes
 from gemmsim.isa.opcodes import Kind as OpcodeKind
 from gemmsim.isa.opcodes import Opcode, row_of
 from gemmsim.isa.program import Instruction as Decoded
 from gemmsim.isa.program import OperandKind, Program
 from gemmsim.native.records import dtype_of, fields_of
 from gemmsim.sm.operands import NO_READS, NO_WRITES, reads, results_of, returns_of, two_passes, uniform_rows, windows
-from gemmsim.sm.pipes import matrix_latency_cycles, memory_opcode, pipe_slots, port_of, port_pipes
-from gemmsim.sm.units.instruction import SCOREBOARDS, Instruction, Kind, Reason
+from gemmsim.sm.pipes import matrix_latency_cycles, memory_opcode, multiply_cycles, pipe_slots, port_of, port_pipes
+from gemmsim.sm.units.instruction import GROUPS, SCOREBOARDS, Instruction, Kind, Reason
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.identity_cache import cached_by_identity
 from gemmsim.support.warp import WARP_LANES
@@ -23,7 +24,10 @@ from gemmsim.support.warp import WARP_LANES
 _KINDS = {
     OpcodeKind.BARRIER: Kind.BARRIER,
     OpcodeKind.COPY_GROUP: Kind.COPY_FENCE,
+    OpcodeKind.WARPGROUP_MULTIPLY: Kind.MULTIPLY,
 }  # for instructions that do not go to memory; those of any other kind are PLAIN
+_DRAINING = (OpcodeKind.SCOREBOARD_WAIT, OpcodeKind.WARPGROUP_WAIT)
+_GROUP_ENDS = "gsb0"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,11 +72,6 @@ def instruction_table(
 
 def _issue(instruction: Decoded, port: str, gpu: GpuSpec) -> dict[str, float]:
     opcode, control = row_of(instruction), instruction.control
-    if opcode.kind == OpcodeKind.WARPGROUP_MULTIPLY:
-        raise GemmsimError(
-            f"'{instruction.text}' at {instruction.offset:#06x}: the time of Hopper's asynchronous matrix "
-            "multiplication (wgmma) is not modelled yet; its results and counts are"
-        )
     on_memory = opcode.memory is not None and opcode.memory.space != "shared"
     kind = Kind.MEMORY if port == "lsu" else _KINDS.get(opcode.kind, Kind.PLAIN)
     # A stall count of 0 is not a second issue in the same cycle; the yield hint keeps the warp from issuing in the next
@@ -85,7 +84,7 @@ def _issue(instruction: Decoded, port: str, gpu: GpuSpec) -> dict[str, float]:
         latency = matrix_latency_cycles(opcode.name, instruction.modifiers, gpu)
     throttle = "LG_THROTTLE" if on_memory else "MIO_THROTTLE" if port == "lsu" else "MATH_PIPE_THROTTLE"
     waits = _wait_mask(instruction)
-    scoreboard, most = _drain(instruction) if opcode.kind == OpcodeKind.SCOREBOARD_WAIT else (-1, 0)
+    scoreboard, most = _drain(instruction) if opcode.kind in _DRAINING else (-1, 0)
     fields: dict[str, float] = {
         "kind": kind,
         "delay": delay,
@@ -106,6 +105,24 @@ def _issue(instruction: Decoded, port: str, gpu: GpuSpec) -> dict[str, float]:
         fields |= _access(instruction, gpu)
     if kind == Kind.BARRIER:
         fields |= _barrier(instruction, gpu)
+    if kind == Kind.MULTIPLY:
+        fields |= _multiplication(instruction, gpu)
+    return fields
+
+
+def _multiplication(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:
+    unit, (of_a, of_b) = gpu.warpgroup, warpgroup_bytes(instruction)
+    cycles = multiply_cycles(instruction, gpu)
+    fields: dict[str, float] = {
+        "operand_cycles": (of_a + of_b) / unit.operand_bytes_per_cycle,
+        "first_operand_cycles": of_a / unit.operand_bytes_per_cycle,
+        "multiply_cycles": max(unit.least_cycles, cycles) if cycles else 0.0,
+        "result_reason": Reason["GMMA"],
+    }
+    if any(operand.name == _GROUP_ENDS for operand in instruction.operands):
+        if instruction.control.write_barrier is not None:
+            raise GemmsimError(f"'{instruction.text}' at {instruction.offset:#x}: a group's end with a scoreboard")
+        fields["write_scoreboard"] = GROUPS
     return fields
 
 
@@ -124,6 +141,8 @@ def _passes_barrier(opcode: Opcode, port: str, gpu: GpuSpec) -> bool:
 
 
 def _slots(instruction: Decoded, port: str, gpu: GpuSpec) -> float:
+    if port == "warpgroup":
+        return multiply_cycles(instruction, gpu) / gpu.pipes["tensor"].issue_interval_cycles
     slots = pipe_slots(instruction.opcode, instruction.modifiers, gpu)
     if port != "uniform":
         return slots
@@ -198,11 +217,13 @@ def _wait_mask(instruction: Decoded) -> int:
 def _drain(instruction: Decoded) -> tuple[int, int]:
     """Return the scoreboard that a DEPBAR drains (-1: it names none), and how many operations may stay outstanding.
 
-    For `DEPBAR.LE SB0, 0x1` that is (0, 1).
+    For `DEPBAR.LE SB0, 0x1` that is (0, 1), for `WARPGROUP.DEPBAR.LE gsb0, 0x1` (GROUPS, 1).
     """
     scoreboard, most = -1, 0
     for operand in instruction.operands:
-        if operand.kind == OperandKind.SPECIAL and operand.name.startswith("SB"):
+        if operand.name == _GROUP_ENDS:
+            scoreboard = GROUPS
+        elif operand.kind == OperandKind.SPECIAL and operand.name.startswith("SB"):
             scoreboard = int(operand.name[2:])
         elif operand.kind == OperandKind.IMMEDIATE and operand.name != "set":
             most = operand.value

@@ -8,6 +8,7 @@ The pipes have Nsight Compute's names (profiling guide, "Pipelines"); they are t
     xu        transcendentals and conversions        uniform   the uniform datapath
     lsu       loads, stores, shuffles; its issue interval is the address unit's
     adu       special registers, constants by LDC, barriers (how long they wait: `Barrier` of the GPU)
+              The port "warpgroup", of wgmma, is the tensor pipe behind a queue of its own
     cbu       branches; its latency is that from a taken branch to the next instruction
 
 Both FP32 halves serve the port "fma". `fmalite` and `fp16` may be missing from a GPU: FP32 then has one half, and half
@@ -19,7 +20,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from gemmsim.gpu.spec import GpuSpec
+from gemmsim.isa.matrix import warpgroup_columns
 from gemmsim.isa.opcodes import MemoryAccess, Opcode, opcode_row
+from gemmsim.isa.program import Instruction
 from gemmsim.support.errors import GemmsimError
 
 # Integers of other widths run at the times of int8. IMMA.16864 in int4 and BMMA.168256 read as many registers as
@@ -88,6 +91,11 @@ def _half_work(row: Opcode, modifiers: Collection[str]) -> bool:
     return any(modifier in row.half_work for modifier in modifiers)
 
 
+def multiply_cycles(instruction: Instruction, gpu: GpuSpec) -> float:
+    """Return for how many cycles each tensor pipe works on a wgmma, as Nsight Compute counts them."""
+    return warpgroup_columns(instruction) / gpu.warpgroup.columns_per_cycle
+
+
 def memory_opcode(opcode: str) -> MemoryAccess | None:
     """Return how `opcode` accesses memory through L1 or shared memory; None where it does not."""
     return opcode_row(opcode).memory
@@ -103,7 +111,7 @@ def port_pipes(port: str, pipes: Collection[str]) -> tuple[str, ...]:
     if port == "fp16" and "fp16" not in pipes:
         port = "fma"
     # fmalite first: FP32 work that leaves the heavy half to the integer multiplies loses nothing.
-    wanted = ("fmalite", "fmaheavy") if port == "fma" else (port,)
+    wanted = ("fmalite", "fmaheavy") if port == "fma" else ("tensor",) if port == "warpgroup" else (port,)
     found = tuple(name for name in wanted if name in pipes)
     if not found:
         raise GemmsimError(f"the GPU description has no pipe '{port}'; it has {', '.join(sorted(pipes))}")

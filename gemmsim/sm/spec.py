@@ -50,6 +50,7 @@ class Spec(Record):
     pipe_intervals: Reals  # cycles between two instructions, one a pipe
     barriers_per_block: int  # those that have names, and the cluster's
     queue_entries: int
+    multiply_queue_entries: int
     shared_queue_entries: int
     line_instructions: int
     first_level_lines: int
@@ -78,6 +79,8 @@ class Spec(Record):
     dram_latency_cycles: float
     near_line_cycles: float
     far_line_cycles: float
+    multiply_start_cycles: float
+    multiply_finish_cycles: float
     arrival_cycles: float
     release_cycles: float
     flush_cycles: float
@@ -100,6 +103,9 @@ def spec_of(gpu: GpuSpec, rates: Rates, oldest_block_first: bool, intervals_at: 
         "pipe_intervals": intervals_at,
         "barriers_per_block": gpu.sm.max_barriers_per_block + 1,
         "queue_entries": mio.queue_entries,
+        "multiply_queue_entries": gpu.warpgroup.queue_entries,
+        "multiply_start_cycles": gpu.warpgroup.start_cycles,
+        "multiply_finish_cycles": gpu.warpgroup.finish_cycles,
         "shared_queue_entries": mio.shared_entries,
         "line_instructions": fetch.line_bytes // INSTRUCTION_BYTES,
         "first_level_lines": fetch.first_level_bytes // fetch.line_bytes,

@@ -15,10 +15,10 @@ from gemmsim.sm.spec import Rates, spec_of
 from gemmsim.sm.streams import WarpStream
 from gemmsim.sm.totals import Totals
 from gemmsim.sm.units.events import MOST_EVENTS
-from gemmsim.sm.units.instruction import REASONS, SCOREBOARDS, AccessCost, Reason
+from gemmsim.sm.units.instruction import ALL_SCOREBOARDS, REASONS, AccessCost, Reason
 from gemmsim.sm.units.instruction_cache import InstructionCache
+from gemmsim.sm.units.issue_queue import IssueQueue
 from gemmsim.sm.units.machine import NEVER, Block, Event, MemoryPath, Sm, Snapshot, Stream, SubPartition, Warp
-from gemmsim.sm.units.memory_queue import MemoryQueue
 from gemmsim.sm.units.pipes import Pipe, Pipes, Port
 from gemmsim.sm.units.register_ports import CACHED_OPERANDS, RegisterPorts
 from gemmsim.sm.units.server import RESERVE, Room, Server
@@ -112,7 +112,7 @@ class State:
         self._set(blocks=self._blocks, resident=resident)
 
     def _fill_warps(self, places: int) -> None:
-        self._scoreboards = np.zeros((3, places, SCOREBOARDS), np.int64)
+        self._scoreboards = np.zeros((3, places, ALL_SCOREBOARDS), np.int64)
         self._warps = allocate(Warp, places)
         for field, values in zip(("scoreboards", "reasons", "outstanding_counts"), self._scoreboards, strict=True):
             self._warps[field] = row_addresses(values)
@@ -129,13 +129,15 @@ class State:
             for field, user in zip(("first", "second"), users, strict=False):
                 self._ports[field][:, number] = user
         self._releases = np.zeros((parts, self._gpu.mio.queue_entries + 1), np.int64)
+        self._begins = np.zeros((parts, self._gpu.warpgroup.queue_entries + 1), np.int64)
         self._reused = np.tile(np.array([0, -1], np.int64), (parts, CACHED_OPERANDS))
         units: dict[str, tuple[type[Record], dict[str, NDArray[np.int64] | int]]] = {
             "pipes": (
                 Pipes,
                 {"pipes": row_addresses(self._pipes), "ports": row_addresses(self._ports), "port_count": len(names)},
             ),
-            "queue": (MemoryQueue, {"releases": row_addresses(self._releases)}),
+            "queue": (IssueQueue, {"releases": row_addresses(self._releases)}),
+            "multiplications": (IssueQueue, {"releases": row_addresses(self._begins)}),
             "read_ports": (RegisterPorts, {"reused": row_addresses(self._reused)}),
             "write_ports": (WritePorts, {"room": address_of(self._room)}),
         }
@@ -201,7 +203,7 @@ class State:
         """Allocate the lists whose length nothing bounds, with room for `room.entries` entries each."""
         entries = int(self._room["entries"][0])
         self._gaps = np.zeros((len(self._servers), entries, 2))
-        self._outstanding = np.zeros((len(self._warps), SCOREBOARDS, entries), np.int64)
+        self._outstanding = np.zeros((len(self._warps), ALL_SCOREBOARDS, entries), np.int64)
         self._returns = allocate(LoadReturn, len(self._parts) * entries).reshape(len(self._parts), entries)
         self._servers["bounds"] = row_addresses(self._gaps)
         self._warps["outstanding"] = row_addresses(self._outstanding)

@@ -19,6 +19,7 @@ STALL_REASONS = (
     "lg_throttle",
     "math_pipe_throttle",
     "branch_resolve",
+    "gmma",
     "dispatch_stall",
     "drain",
     "membar",

@@ -70,8 +70,11 @@ def uses(program: Program, gpu: GpuSpec, key: str) -> bool:
     It cannot where the number belongs to a pipe that no instruction of the program uses.
     """
     section, name, *_ = key.split(".")
-    pipes = {pipe for one in program.instructions for pipe in port_pipes(port_of(one.opcode, program.arch), gpu.pipes)}
+    ports = {port_of(one.opcode, program.arch) for one in program.instructions}
+    pipes = {pipe for port in ports for pipe in port_pipes(port, gpu.pipes)}
     always = ("cbu", "adu", "lsu")  # branches, barriers and address units have the latencies and rates of these pipes
+    if section == "warpgroup":
+        return "warpgroup" in ports
     if section == "mma":
         return "tensor" in pipes
     return section != "pipes" or name in pipes or name in always

@@ -1,4 +1,5 @@
-"""wgmma, compiled from inline PTX and executed, against a slow twin of the PTX ISA's layouts, bit for bit."""
+"""wgmma, compiled from inline PTX and executed: bit for bit against a slow twin of the PTX ISA's layouts, and against
+what an H200 left in memory (`tests/records/h200_wgmma.npz`)."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from wgmma_twin import accumulators, expected
 pytest.importorskip("cuda.bindings")
 
 from gemmsim.analysis.code.operations import floating_point_operations
-from gemmsim.api import count
+from gemmsim.api import count, time
 from gemmsim.compile import CudaKernel
 from gemmsim.compile.cuda_kernel import compile_cuda
 from gemmsim.compile.decode import decode_cubin
@@ -135,6 +136,22 @@ def test_operations_are_counted_once_for_the_warpgroup() -> None:
     assert found.precision == "tensor_fp16" and found.total == 2 * 256 * 384 * 128
     multiplies = [i for i in gemm_program().instructions if matrix_multiply(i) is not None]
     assert sum(int(done.trace.executed[:, i.index].sum()) for i in multiplies) == 4 * 256 * 384 * 128 // (64 * 128 * 16)
+
+
+def test_counters_of_an_h200() -> None:
+    """Nsight Compute's, of this GEMM at 512: wavefronts of operands, and the tensor pipes' instructions and cycles."""
+    gpu = load_gpu("h200")
+    text = CudaKernel(GEMM.read_text(), GEMM, "wgmma_gemm", HOPPER)
+    spec = LaunchSpec(text, gemm_launch(512, 512, 512), gpu, Labels("gemm"))
+    counted = count(spec)
+    assert counted.traffic.counters["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum"] == 49_152
+    assert counted.traffic.counters["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"] == 32_768
+    multiplies = [i.index for i in gemm_program().instructions if matrix_multiply(i) is not None]
+    assert counted.execution.trace.executed[:, multiplies].sum() == 4096
+    timing = time(counted, spec)
+    active = timing.pipe_utilisation_pct["tensor"] / 100 * timing.cycles * 4 * gpu.sm.count
+    assert active == pytest.approx(262_144, rel=0.001)
+    assert timing.stalls["gmma"] > 0.3
 
 
 def test_products_are_left_out_of_what_decides_the_trace() -> None:

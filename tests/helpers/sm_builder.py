@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from gemmsim.gpu.load import load_gpu
-from gemmsim.gpu.spec import Barrier, GpuSpec, Mio, Pipe
+from gemmsim.gpu.spec import Barrier, GpuSpec, Mio, Pipe, Warpgroup
 from gemmsim.isa.program import Control, Instruction, Operand, OperandKind, Program
 from gemmsim.memory.types import RecordCost
 from gemmsim.native.records import AnyRecord, address_of, allocate
@@ -70,6 +70,7 @@ GPU = replace(
         "adu": pipe("adu", 1, 20),
         "cbu": pipe("cbu", 1, 10),
     },
+    warpgroup=Warpgroup(2, 128.0, 2.0, 5.0, 10.0, 3.0),
     mio=Mio(5, 0, 7, 4),
     barrier=Barrier(0, 20, 0, 0, 0, 3, 40),
     fetch=replace(_A100.fetch, near_line_cycles=0.0, far_line_cycles=0.0),

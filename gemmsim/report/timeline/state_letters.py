@@ -17,6 +17,7 @@ STATES: dict[str, tuple[str, str]] = {
     "lg_throttle": ("g", "#7B241C"),
     "math_pipe_throttle": ("p", "#D98880"),
     "branch_resolve": ("b", "#8C7B00"),
+    "gmma": ("G", "#2E8B8B"),
     "dispatch_stall": ("d", "#8E7CC3"),
     "drain": ("D", "#4B2E83"),
     "membar": ("M", "#A64D79"),

@@ -6,7 +6,7 @@ from math import ceil
 
 from gemmsim.sm.units.barriers import open_if_complete
 from gemmsim.sm.units.events import ENDED, STARTED, hold_until, tell
-from gemmsim.sm.units.instruction import SCOREBOARDS, Reason
+from gemmsim.sm.units.instruction import ALL_SCOREBOARDS, Reason
 from gemmsim.sm.units.instruction_cache import fetch_line
 from gemmsim.sm.units.machine import GONE, NEVER, WAITING, Sm, Warp
 
@@ -51,7 +51,7 @@ def _start_warp(sm: Sm, block: int, slot: int, stream: int, now: int) -> None:
     warp.barrier = -1
     warp.behind = 0
     warp.opens = 0
-    for s in range(SCOREBOARDS):
+    for s in range(ALL_SCOREBOARDS):
         warp.scoreboards[s] = 0
         warp.outstanding_counts[s] = 0
     tell(sm, STARTED, warp.ready, warp.ready, slot, warp.pc, sm.begun)

@@ -9,7 +9,9 @@ from gemmsim.sm.types import STALL_REASONS
 
 Reason = IntEnum("Reason", {name.upper(): index for index, name in enumerate(STALL_REASONS)})  # type: ignore[misc]
 REASONS = len(STALL_REASONS)
-SCOREBOARDS = 6  # that a warp has
+SCOREBOARDS = 6  # that an instruction's control bits name
+GROUPS = SCOREBOARDS  # the number of one more, which counts the groups of a warp's asynchronous multiplications
+ALL_SCOREBOARDS = SCOREBOARDS + 1
 MEMORY_PORT = 0  # the number of the port to the memory queue, in every program
 
 
@@ -20,6 +22,7 @@ class Kind(IntEnum):
     MEMORY = 1  # goes through the MIO queue and the SM's data stage
     BARRIER = 2  # waits for the other warps of the block
     COPY_FENCE = 3  # LDGDEPBAR: its scoreboard is released when the warp's earlier LDGSTS have arrived
+    MULTIPLY = 4  # HGMMA, QGMMA, IGMMA: goes on while the warp does other things
 
 
 class ReadMode(IntEnum):
@@ -38,7 +41,8 @@ class Instruction(Record):
     delay, taken_delay   cycles to the warp's next issue: if the next instruction is the one below, and if the warp
                          continues elsewhere (it took a branch)
     wait_mask            scoreboards that must be free before it issues
-    drain_scoreboard, drain_most  of a DEPBAR: the scoreboard that it waits for, and how many operations may be
+    drain_scoreboard, drain_most  of a DEPBAR: the scoreboard (GROUPS among them) that it waits for, and how
+                         many operations may be
                          outstanding on it
     write_scoreboard, read_scoreboard  the scoreboard that it holds until its result arrives, and the one that it holds
                          until its sources are read
@@ -71,6 +75,9 @@ class Instruction(Record):
     shared_latency_cycles, shared_narrow_cycles, shared_sources_cycles  of a generic access to shared memory: as
                          `hit_latency_cycles`, `narrow_latency_cycles` and `sources_read_cycles`; 0 of others
     pipe_slots           issue intervals of its pipe that it occupies
+    operand_cycles, first_operand_cycles  of Kind.MULTIPLY: cycles in which A and B are read from shared memory, those
+                         of A alone, which is read first
+    multiply_cycles      of Kind.MULTIPLY: cycles from the one whose work the tensor pipe begins to the next
     """
 
     port: int
@@ -118,6 +125,9 @@ class Instruction(Record):
     shared_narrow_cycles: float
     shared_sources_cycles: float
     pipe_slots: float
+    operand_cycles: float
+    first_operand_cycles: float
+    multiply_cycles: float
 
 
 class AccessCost(Record):

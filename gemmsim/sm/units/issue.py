@@ -6,15 +6,17 @@ from gemmsim.sm.units.barriers import arrive, wait_for_barrier
 from gemmsim.sm.units.blocks import end_warp, fetch_for
 from gemmsim.sm.units.events import ACCESSED, ISSUED, level_of, stall, take_snapshot, tell
 from gemmsim.sm.units.instruction import MEMORY_PORT, Instruction, Kind, Reason
+from gemmsim.sm.units.issue_queue import hold_entry
 from gemmsim.sm.units.machine import AT_BARRIER, WAITING, Sm, SubPartition, Warp
 from gemmsim.sm.units.memory_path import request
-from gemmsim.sm.units.memory_queue import hold_entry
 from gemmsim.sm.units.pipes import take_pipe
 from gemmsim.sm.units.register_ports import hold_issue, read_registers
 from gemmsim.sm.units.scoreboards import hold_scoreboard, wait_for_scoreboards
+from gemmsim.sm.units.warpgroup import multiply
 from gemmsim.sm.units.write_ports import expect_return, write_results
 
 _MEMORY, _BARRIER_KIND, _COPY_FENCE = int(Kind.MEMORY), int(Kind.BARRIER), int(Kind.COPY_FENCE)
+_MULTIPLY = int(Kind.MULTIPLY)
 _WAIT, _NOT_SELECTED = int(Reason["WAIT"]), int(Reason["NOT_SELECTED"])
 _BRANCH_RESOLVE, _DRAIN = int(Reason["BRANCH_RESOLVE"]), int(Reason["DRAIN"])
 _DISPATCH_STALL = int(Reason["DISPATCH_STALL"])
@@ -67,6 +69,9 @@ def _explain_delay(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now
 def _execute(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: int) -> None:
     """Let the instruction take its pipe, or a place in the memory queue; set `done` and `sources_read` of the warp."""
     spec = sm.spec
+    if row.kind == _MULTIPLY:
+        warp.done = multiply(spec, sm.memory, part, row, now)
+        return
     if row.kind != _MEMORY:
         take_pipe(spec, part.pipes, row.port, row.pipe_slots, now)
         if row.reads_registers:
@@ -79,7 +84,7 @@ def _execute(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: int)
     cost = sm.streams[warp.stream].costs[warp.accesses]
     warp.accesses += 1
     request(spec, sm.memory, part, warp, row, cost, sm.blocks[warp.block].arriving, now)
-    hold_entry(spec, part.queue, part.pipes.ports[MEMORY_PORT], warp.release, now)
+    hold_entry(part.queue, spec.queue_entries, part.pipes.ports[MEMORY_PORT], warp.release, now)
     tell(sm, ACCESSED, now, warp.done, warp.slot, warp.pc, level_of(cost))
     expect_return(spec, part.write_ports, row, warp.done)
     if row.copies:

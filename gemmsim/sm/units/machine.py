@@ -6,7 +6,7 @@ from gemmsim.native.records import Ints, Reals, Record, Rows, Shorts
 from gemmsim.sm.spec import Spec
 from gemmsim.sm.units.instruction import AccessCost, Instruction
 from gemmsim.sm.units.instruction_cache import InstructionCache
-from gemmsim.sm.units.memory_queue import MemoryQueue
+from gemmsim.sm.units.issue_queue import IssueQueue
 from gemmsim.sm.units.pipes import Pipe, Pipes
 from gemmsim.sm.units.register_ports import RegisterPorts
 from gemmsim.sm.units.server import Room, Server
@@ -107,14 +107,18 @@ class SubPartition(Record):
     last_rank     `Warp.rank` of the warp that issued last
     last_issue    the cycle of that issue
     address_free  the cycle from which its address unit takes the next memory instruction
+    operands_free the cycle from which operands of its next asynchronous multiplication (wgmma) are read
+    queue, multiplications  its queues of memory instructions, and of such multiplications
     """
 
     wakes: int
     last_rank: int
     last_issue: int
     address_free: float
+    operands_free: float
     pipes: Pipes
-    queue: MemoryQueue
+    queue: IssueQueue
+    multiplications: IssueQueue
     read_ports: RegisterPorts
     write_ports: WritePorts
 

@@ -72,11 +72,16 @@ def take_pipe(spec: Spec, unit: Pipes, number: int, slots: float, now: int) -> N
         # Used without a pause, a pipe with a fractional interval keeps the fraction: its average rate is exact.
         pipe.free = (pipe.free if pipe.free > now - 1 else float(now)) + cycles
         if cycles > 1:
-            for other in range(unit.port_count):
-                user = unit.ports[other]
-                if user.pipes > 0 and (user.first == chosen or user.second == chosen):
-                    block_until(user, now, _free_at(unit, user))
+            block_users(unit, chosen, -1, now)
         return
+
+
+def block_users(unit: Pipes, chosen: int, besides: int, now: int) -> None:
+    """Block the ports that pipe `chosen` serves, but for port `besides`, until one of their pipes is free."""
+    for number in range(unit.port_count):
+        user = unit.ports[number]
+        if number != besides and user.pipes > 0 and (user.first == chosen or user.second == chosen):
+            block_until(user, now, _free_at(unit, user))
 
 
 def _free_at(unit: Pipes, port: Port) -> int:

@@ -11,7 +11,7 @@ waits for the group, the operands are then those at the end, and the results are
 
 from __future__ import annotations
 
-from gemmsim.isa.matrix import MatrixMultiply, matrix_multiply
+from gemmsim.isa.matrix import WARPGROUP_DEPTH_BYTES, MatrixMultiply, matrix_multiply
 from gemmsim.isa.program import ZERO, Operand, OperandKind
 from gemmsim.trace.lower.context import Context, Source, is_predicate
 from gemmsim.trace.lower.tensor import F32, FORMAT_SHIFT, HALF, S32, S32_SATURATED, cut
@@ -19,7 +19,6 @@ from gemmsim.trace.micro import BF16, E4M3, E5M2, F16, S8, TF32, U8
 
 # DETAIL of a multiplication: formats of A and B as those of a `multiply_matrix`, then these bits
 A_IN_REGISTERS, A_TRANSPOSED, B_TRANSPOSED = 0x100, 0x200, 0x400
-DEPTH_BYTES = 32  # bytes of a row of A, and of a column of B, whatever their type
 _FORMATS = {"S8": S8, "U8": U8, "E4M3": E4M3, "E5M2": E5M2}
 _SIGNS = {TF32: 0x80000000, F16: 0x80008000, BF16: 0x80008000, E4M3: 0x80808080, E5M2: 0x80808080}
 _ELEMENT_BYTES = {TF32: 4, F16: 2, BF16: 2}
@@ -98,7 +97,7 @@ def _emit(context: Context, format_a: int, format_b: int, accumulator: int) -> N
     if shape is None:
         context.emit("nop")
         return
-    if shape.depth * _ELEMENT_BYTES.get(format_a, 1) != DEPTH_BYTES:
+    if shape.depth * _ELEMENT_BYTES.get(format_a, 1) != WARPGROUP_DEPTH_BYTES:
         raise context.unsupported("shape")
     operands = [o for o in context.instruction.operands if o.kind != OperandKind.SPECIAL]
     condition = context.predicate(operands.pop()) if is_predicate(operands[-1]) else context.true

@@ -1,14 +1,17 @@
-"""A sub-partition's queue of memory instructions: an entry is held from issue until the data stage takes it."""
+"""A sub-partition's queues of instructions that have issued and wait for a unit.
+
+An entry of the queue of memory instructions is held until the data stage takes it, one of the queue of a warpgroup's
+multiplications until the tensor pipe does.
+"""
 
 from __future__ import annotations
 
 from gemmsim.native.records import Ints, Record
-from gemmsim.sm.spec import Spec
 from gemmsim.sm.units.pipes import Port, block_until
 
 
-class MemoryQueue(Record):
-    """The queue of one sub-partition.
+class IssueQueue(Record):
+    """A queue of one sub-partition.
 
     first, length  where in `releases` the oldest entry is, and how many entries are held
     releases       the cycle at which each entry is free again, in the order of issue: a ring with room for one entry
@@ -20,15 +23,15 @@ class MemoryQueue(Record):
     releases: Ints
 
 
-def hold_entry(spec: Spec, queue: MemoryQueue, port: Port, release: int, now: int) -> None:
-    """Hold an entry from cycle `now`, in which its instruction issues, until cycle `release`. The release must not lie
-    before that of any earlier entry.
+def hold_entry(queue: IssueQueue, entries: int, port: Port, release: int, now: int) -> None:
+    """Hold one of the `entries` of a queue from cycle `now`, in which its instruction issues, until cycle `release`.
+    The release must not lie before that of any earlier entry.
     """
-    room = spec.queue_entries + 1
+    room = entries + 1
     while queue.length > 0 and queue.releases[queue.first] <= now:
         queue.first = (queue.first + 1) % room
         queue.length -= 1
     queue.releases[(queue.first + queue.length) % room] = release
     queue.length += 1
-    if queue.length == spec.queue_entries:
+    if queue.length == entries:
         block_until(port, now, queue.releases[queue.first])

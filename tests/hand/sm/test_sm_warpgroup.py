@@ -1,0 +1,109 @@
+"""wgmma by hand: a test GPU whose data stage delivers 128 bytes a cycle and whose tensor pipe takes two columns.
+
+A multiplication of 64 columns reads A in 16 cycles and B in 16, begins 10 + 16 cycles after its issue, and multiplies
+for 32. A warp that waits goes on 3 cycles later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from sm_builder import EXIT, GPU, START, ins, issues, pipe, program, simulate
+
+from gemmsim.gpu.spec import GpuSpec
+from gemmsim.isa.parse import parse_operand
+from gemmsim.isa.program import Instruction
+from gemmsim.sm.units.instruction import Reason
+from gemmsim.support.errors import GemmsimError
+
+TENSOR = replace(GPU, pipes=GPU.pipes | {"tensor": pipe("tensor", 4, 20)})
+NO_LEAST = replace(TENSOR, warpgroup=replace(TENSOR.warpgroup, least_cycles=0.0))
+
+
+def multiply(columns: int, ends: bool = True, a: str = "", stall: int = 1) -> Instruction:
+    text = f"R24, {a}gdesc[UR4], R24{', gsb0' if ends else ''}"
+    return ins(f"HGMMA.64x{columns}x16.F32", stall, operands=tuple(map(parse_operand, text.split(", "))))
+
+
+def wait(most: int) -> Instruction:
+    return ins("WARPGROUP.DEPBAR.LE", operands=(parse_operand("gsb0"), parse_operand(f"{most:#x}")))
+
+
+def cycles(*code: Instruction, warps: int = 4, gpu: GpuSpec = TENSOR) -> list[int]:
+    """The cycles after the first issue at which warp 0 issues the others."""
+    return [cycle - START for cycle in issues(program(*code, EXIT, arch="sm_90a"), warps=warps, gpu=gpu).cycles(0)][1:]
+
+
+def test_a_warp_goes_on_and_waits_for_the_end_of_the_group() -> None:
+    begin = 10 + 16
+    assert cycles(multiply(64), ins("IADD3"), wait(0)) == [1, begin + 32 + 3, begin + 32 + 4]
+
+
+def test_a_from_registers_is_not_read_from_shared_memory() -> None:
+    assert cycles(multiply(64, a="R4, "), wait(0))[0] == 10 + 32 + 3
+
+
+def test_the_tensor_pipe_bounds_wide_multiplications() -> None:
+    # reads take 16 + 32 of 64 cycles
+    assert cycles(multiply(128, ends=False), multiply(128), wait(0))[1] == 26 + 2 * 64 + 3
+
+
+def test_reading_the_operands_bounds_narrow_ones() -> None:
+    # 16 columns: 8 cycles of the tensor pipe, 16 + 4 of reading: the second is read from cycle 20 on
+    assert cycles(multiply(16, ends=False), multiply(16), wait(0), gpu=NO_LEAST)[1] == 20 + 26 + 8 + 3
+
+
+def test_few_columns_take_the_least_time() -> None:
+    # 8 columns from registers: 4 cycles of the tensor pipe, which begins the next after 5
+    assert cycles(multiply(8, False, "R4, "), multiply(8, True, "R4, "), wait(0))[1] == 10 + 2 * 5 + 3
+
+
+def test_at_most_so_many_groups_stay_under_way() -> None:
+    first, second = 26 + 32 + 3, 26 + 64 + 3
+    assert cycles(multiply(64), multiply(64), wait(1), wait(0)) == [1, first, second, second + 1]
+
+
+def test_a_group_is_all_since_the_one_before() -> None:
+    # the second group has two multiplications
+    code = (multiply(64), multiply(64, ends=False), multiply(64), wait(1), wait(0))
+    assert cycles(*code)[2:4] == [26 + 32 + 3, 26 + 96 + 3]
+
+
+def test_an_empty_multiplication_ends_a_group_and_takes_nothing() -> None:
+    close = ins("HGMMA.64x8x16.F16", 1, operands=tuple(map(parse_operand, ("RZ", "gdesc[URZ]", "RZ", "!UPT", "gsb0"))))
+    assert cycles(multiply(64, ends=False), close, wait(0))[1] == 26 + 32 + 3
+
+
+def test_the_queue_holds_two_that_have_not_begun() -> None:
+    # They begin at 26, 58, 90. The third waits until the first begins, the fourth until the second does.
+    assert cycles(*[multiply(64)] * 4)[:3] == [1, 26, 58]
+
+
+def test_warpgroups_take_turns_at_the_tensor_pipe() -> None:
+    one, two = (simulate(program(multiply(64), wait(0), EXIT, arch="sm_90a"), n, gpu=TENSOR).cycles for n in (4, 8))
+    assert two == one + 32
+
+
+def test_a_wait_is_a_stall_of_its_own_and_the_pipe_is_busy_as_long_as_it_multiplies() -> None:
+    totals = simulate(program(multiply(64), wait(0), EXIT, arch="sm_90a"), 4, gpu=TENSOR)
+    assert totals.stall_cycles[:, Reason["GMMA"]].tolist() == [0, 4 * (26 + 32 + 3 - 1), 0]
+    assert totals.busy_cycles["tensor"] == 32
+    assert totals.busy_cycles["lsu"] == 16 + 16  # of the data stage
+
+
+def test_hmma_waits_until_the_tensor_pipe_is_free() -> None:
+    assert cycles(multiply(64), ins("HMMA.16816.F32"))[0] == 26 + 32
+
+
+def test_shared_accesses_wait_behind_operands() -> None:
+    # A wavefront that would pass at once waits where the four warps' quarters of the operands pass.
+    load = [ins("LDS", write=0), ins("IADD3", wait=1)]
+    alone, behind = cycles(*load)[0], cycles(multiply(64), *load)[1]
+    assert behind > alone + 20
+
+
+def test_a_group_that_ends_with_a_scoreboard_is_refused() -> None:
+    text = tuple(map(parse_operand, ("R24", "gdesc[UR4]", "R24", "gsb0")))
+    with pytest.raises(GemmsimError, match="scoreboard"):
+        issues(program(ins("HGMMA.64x64x16.F32", write=2, operands=text), EXIT, arch="sm_90a"), gpu=TENSOR)
