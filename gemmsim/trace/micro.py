@@ -37,8 +37,7 @@ ANNOUNCES = 32  # an access to global memory for which another block may wait, s
 # ACCESS: bytes that a lane accesses, flags, memory space, and kind of access
 SIZE_MASK, SIGNED_BIT, PARTIAL_BIT = 0x1F, 0x20, 0x40  # PARTIAL: bytes beyond the first are not checked for bounds
 ASYNC_BIT = 0x80  # the store of an asynchronous copy
-# An access with this bit is checked and recorded, but nothing is loaded or stored. A shuffle with this bit must not
-# read a lane that takes no part in it.
+# An access with this bit is checked and recorded, but nothing is loaded or stored.
 UNMOVED_BIT = 0x800
 SPACE_SHIFT, SPACE_MASK, KIND_SHIFT = 8, 7, 12
 GLOBAL, SHARED, LOCAL, GENERIC, CONSTANT = range(5)

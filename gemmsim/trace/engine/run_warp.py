@@ -182,7 +182,7 @@ def _rare_operation(across_lanes: bool):
         elif kind == _EXTERNAL:
             status = np.int64(words.EXTERNAL)
         elif across_lanes:  # it is an exchange
-            status = exchange(registers, op, mask)
+            exchange(registers, op, mask)
         return status
 
     return execute_rare

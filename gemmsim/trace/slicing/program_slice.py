@@ -11,8 +11,8 @@ matters then reads from an array with such a store, the executor stops (`words.S
 memory at fixed places of the stack is followed like registers.
 
 The rows of a lane are followed along the paths that its thread can take. Rows that all paths of a warp share (uniform
-registers) matter everywhere. Where a shuffle that matters reads a lane that takes no part, the executor stops as well.
-Whatever is not known counts as mattering.
+registers) matter everywhere. A shuffle reads no lane that takes no part in it. Whatever is not known counts as
+mattering.
 """
 
 from __future__ import annotations
@@ -55,7 +55,6 @@ def program_slice(program: MicroProgram, accesses: bool = True) -> NDArray[np.ui
     globally = np.isin(code[:, micro.ACCESS] >> micro.SPACE_SHIFT & micro.SPACE_MASK, (micro.GLOBAL, micro.GENERIC))
     if not accesses and any(steps[number].access for number in np.flatnonzero(globally & needed).tolist()):
         return None
-    code[needed & (code[:, micro.OP] == CONTROL_NUMBER["exchange"]), micro.ACCESS] |= micro.UNMOVED_BIT
     for number in np.flatnonzero(~needed).tolist():
         if steps[number].access and accesses:
             code[number, micro.ACCESS] |= micro.UNMOVED_BIT

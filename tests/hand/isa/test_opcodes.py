@@ -226,6 +226,24 @@ def test_shuffles(text: str, expected: np.ndarray) -> None:
     np.testing.assert_array_equal(run(text, R1=100 + np.arange(32))["R0"], expected)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SHFL.IDX PT, R0, R1, 0x14, 0x1f", np.zeros(16)),
+        ("SHFL.IDX PT, R0, R1, 0x3, 0x1f", np.full(16, 103)),
+        ("SHFL.BFLY PT, R0, R1, 0x10, 0x1f", np.zeros(16)),
+        ("SHFL.DOWN PT, R0, R1, 0x8, 0x1f", np.where(np.arange(16) < 8, 108 + np.arange(16), 0)),
+        ("SHFL.UP PT, R0, R1, 0x4, RZ", 100 + np.where(np.arange(16) < 4, np.arange(16), np.arange(16) - 4)),
+    ],
+)
+@pytest.mark.parametrize("before", [[], ["@!P0 EXIT"]])
+def test_shuffles_read_0_from_lanes_that_take_no_part(text: str, expected: np.ndarray, before: list[str]) -> None:
+    """An H200 gave these values, for lanes from 16 on that were elsewhere and for lanes that had ended."""
+    lanes = np.arange(32)
+    after = run([*before, text if before else f"@P0 {text}"], R1=100 + lanes, R0=7, P0=lanes < 16)["R0"]
+    np.testing.assert_array_equal(after, np.append(expected, np.full(16, 7)))
+
+
 def test_votes() -> None:
     some = np.arange(32) < 5
     assert one("VOTE.ANY R0, PT, P1", "R0", P1=some) == 0b11111
