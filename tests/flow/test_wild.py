@@ -138,9 +138,9 @@ def test_definitions_are_taken_out_of_a_file_that_cannot_run(tmp_path):
         extracted(file, ["other"])
 
 
-def test_fp8_values():
-    assert decoded(np.array([0x00, 0x01, 0x38, 0x7E, 0xB8], np.uint8), "fp8e4nv").tolist() == [0, 2**-9, 1, 448, -1]
-    assert decoded(np.array([0x01, 0x3C, 0x7B, 0x7C], np.uint8), "fp8e5").tolist() == [2**-16, 1, 57344, np.inf]
+def test_values_of_types_that_numpy_lacks():
+    assert decoded(np.array([0x00, 0x01, 0x38, 0x7E, 0xB8], np.uint8), "e4m3").tolist() == [0, 2**-9, 1, 448, -1]
+    assert decoded(np.array([0x3F80, 0xC000], np.uint16), "bf16").tolist() == [1, -2]
 
 
 def test_the_error_allowed_of_a_product():
@@ -154,6 +154,23 @@ def test_the_error_allowed_of_a_product():
     assert compare(wanted, np.array([22 + 0.9 * allowed])) == ""
     assert "1 of 1 elements" in compare(wanted, np.array([22 + 1.1 * allowed]))
     assert "nan" in compare(wanted, np.array([np.nan]))
+
+
+def test_the_error_allowed_of_a_product_of_fp8():
+    """Each of 32 products and the sum before them is cut 13 places below the largest of them, and so is their sum."""
+    a = np.full((1, 64), 0x38, np.uint8)  # 1 in e4m3
+    a[0, 32] = 0x48  # 4
+    args = [Argument("e4m3", (1, 64), a), Argument("e4m3", (64, 1), np.full((64, 1), 0x38, np.uint8))]
+    args.append(Argument("f32", (1, 1), np.zeros((1, 1))))
+    check = {"kind": "gemm", "m": 1, "n": 1, "k": 64, "a": 0, "b": 1, "c": 2}
+    (wanted,) = expected(Before(args, check, {}))
+    assert wanted.values.tolist() == [67]
+    lost = 33 * 2**-13 * 1  # of the first 32 products
+    lost += 2**-13 * (32 + lost)  # of their sum
+    lost += 33 * 2**-13 * (32 + lost)
+    lost += 2**-13 * (67 + lost)
+    rounding = (2 * 67 + 1) * 2**-24 * 67
+    assert float(np.asarray(wanted.allowed)[0]) == pytest.approx(lost + rounding)
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")

@@ -39,6 +39,7 @@ WIDE = {
     "kernels/warptile.py:parts.fetch": DEVICE,
     "kernels/warptile.py:parts.place": DEVICE,
     "validate/wild/own/matmul.py:matmul": DEVICE,
+    "validate/wild/own/matmul_descriptors.py:matmul": DEVICE,
 }
 
 

@@ -6,6 +6,10 @@ import numpy as np
 
 from .reference import Array, Before, Expected, roundoff, smallest
 
+# Tensor cores of sm_89 and sm_90 add so many products of fp8 at once, with so many places below the largest of them; as
+# many places of the sum remain (gemmsim/isa/tensor_sums.toml).
+_FP8_STEP, _FP8_PLACES = 32, 13
+
 
 def gemm(before: Before) -> list[Expected]:
     """Compute C = f(alpha A B + beta C + bias) for one or more products.
@@ -47,10 +51,24 @@ def gemm(before: Before) -> list[Expected]:
     else:
         # The tensor cores cut off where the scalar units round, which is twice the error of rounding.
         allowed = 2 * (k + 3) * accumulator * terms + own * np.abs(result) + 2 * operand * magnitude + smallest(stored)
+    if before.dtype("a") in ("e4m3", "e5m2"):
+        allowed = allowed + abs(alpha) * _cut_of_fp8(a, b)
     order = before.check.get("c_order", "row")
     if order == "col":
         result, allowed = result.swapaxes(1, 2), allowed.swapaxes(1, 2)
     return [Expected(before.position("c"), stored, result.ravel(), allowed.ravel())]
+
+
+def _cut_of_fp8(a: Array, b: Array) -> Array:
+    """Return the most that tensor cores can cut of the sums of a product of fp8 matrices."""
+    total = lost = np.zeros((a.shape[0], a.shape[1], b.shape[2]))
+    for first in range(0, a.shape[2], _FP8_STEP):
+        some = slice(first, first + _FP8_STEP)
+        largest = np.abs(a[:, :, some, None] * b[:, None, some, :]).max(axis=2)
+        lost = lost + (_FP8_STEP + 1) * 2.0**-_FP8_PLACES * np.maximum(largest, np.abs(total) + lost)
+        total = total + a[:, :, some] @ b[:, some, :]
+        lost = lost + 2.0**-_FP8_PLACES * (np.abs(total) + lost)
+    return lost
 
 
 def _matrices(before: Before, key: str, batch: int, rows: int, columns: int, order_of: str | None = None) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from importlib import metadata
@@ -18,7 +19,7 @@ from .formula import evaluate, filled
 from .host import host_launch
 from .manifest import Case
 from .nvcc import compile_cubin, including, line_options, nvcc, run
-from .triton_compiler import HIDDEN_PARAMETERS, compile_triton, line_information
+from .triton_compiler import compile_triton, line_information
 
 OWN = Path(__file__).parent / "own"  # kernels of our own, which the manifest names as repository "gemmsim"
 
@@ -60,11 +61,12 @@ def prepared(case: Case, arch: str, root: Path, folder: Path, lines: bool = True
     names = {**case.sizes, "ROOT": str(case.repository.checkout(root).resolve()), "OWN": str(OWN)}
     options = [filled(option, names) for option in case.options]
     before = [filled(line, names) for line in case.before]
-    arguments = parse_arguments([filled(text, names) for text in case.args])
-    args = given = arguments.args
+    texts = [filled(text, names) for text in case.args]
+    arguments = parse_arguments(texts)
+    given = arguments.args
     grid, block = (_dims(formulas, names) for formulas in (case.grid, case.block))
     shared = evaluate(case.shared, names)
-    positions: tuple[int | None, ...] = tuple(range(len(args)))
+    positions: tuple[int | None, ...] = tuple(range(len(given)))
     source: KernelSource
     if case.compiler == "nvcc":
         options = [f"-I{path.parent}", *options, *line_options(lines)]
@@ -80,31 +82,22 @@ def prepared(case: Case, arch: str, root: Path, folder: Path, lines: bool = True
             text, shown = including(path, "", before), folder / "wild.cu"
         source = CudaKernel(text, shown, case.entry, tuple(options))
     elif case.compiler == "numba":
-        source = PythonKernel(_python_file(case, path, folder), case.entry, signature(args))
+        source = PythonKernel(_python_file(case, path, folder), case.entry, signature(given))
     elif case.compiler == "triton":
         file = _python_file(case, path, folder)
         with line_information(lines):
-            made = compile_triton(file, case.entry, case.triton or {}, args, names, arch)
-        if made.scratch_bytes:
-            raise GemmsimError(f"the kernel needs {made.scratch_bytes} bytes of Triton's global scratch memory a block")
+            made = compile_triton(file, case.entry, case.triton or {}, texts, names, arch, math.prod(grid))
         source = CubinKernel(made.cubin, path, made.symbol, "c")
-        block, shared = (made.threads, 1, 1), made.shared_bytes
-        count = 0
-        found: list[int | None] = []
-        for passed in made.passed:
-            found.append(count if passed else None)
-            count += passed
-        positions = tuple(found)
-        args = tuple(argument for argument, passed in zip(args, made.passed, strict=True) if passed)
-        args += (Argument("i64", (), 0),) * HIDDEN_PARAMETERS
+        block, shared, positions = (made.threads, 1, 1), made.shared_bytes, made.positions
+        arguments = parse_arguments(made.parameters)
     else:
         wanted = case.architectures if arch in case.architectures else (arch,)
         values = tuple(evaluate(name, names) for name in "MNK")
         said = host_launch(including(path, "", before), values, wanted, (*options, *line_options(lines)))
         source = CubinKernel(said.executable, path, case.entry, "c")
-        launch = Launch(said.grid, said.block, args, said.shared_bytes, (said.parameter,))
+        launch = Launch(said.grid, said.block, given, said.shared_bytes, (said.parameter,))
         return Prepared(source, launch, given, positions)
-    launch = Launch(grid, block, args, shared, arguments.parameters, case.cooperative)
+    launch = Launch(grid, block, arguments.args, shared, arguments.parameters, case.cooperative)
     return Prepared(source, launch, given, positions)
 
 

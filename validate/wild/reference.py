@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.support.bit_patterns import to_numbers
 from gemmsim.support.dtypes import DTYPES
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Argument
@@ -55,10 +56,10 @@ class Before:
     def array(self, key: str) -> Array:
         """The array argument that `key` names, as flat float64."""
         argument = self.args[self.position(key)]
-        return decoded(np.asarray(argument.value), self.check.get(f"{key}_type", argument.dtype)).ravel()
+        return decoded(np.asarray(argument.value), argument.dtype).ravel()
 
     def dtype(self, key: str) -> str:
-        return str(self.check.get(f"{key}_type", self.args[self.position(key)].dtype))
+        return self.args[self.position(key)].dtype
 
     def size(self, key: str, default: int | None = None) -> int:
         value = self.check.get(key, default)
@@ -72,34 +73,13 @@ class Before:
 
 def decoded(values: NDArray[Any], dtype: str) -> Array:
     """Return the numbers that an array of a type holds, as float64."""
-    if dtype == "bf16":
-        return (values.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
-    if dtype in ("fp8e4nv", "fp8e5"):
-        return _fp8_values(dtype)[values.astype(np.uint8)]
-    return values.astype(np.float64)
-
-
-def _fp8_values(dtype: str) -> Array:
-    """Return the value of each of the 256 bit patterns (OCP 8-bit Floating Point Specification, revision 1.0)."""
-    mantissa_bits, bias = (3, 7) if dtype == "fp8e4nv" else (2, 15)
-    bits = np.arange(256)
-    exponent, mantissa = (bits & 0x7F) >> mantissa_bits, bits & ((1 << mantissa_bits) - 1)
-    scale = 1 << mantissa_bits
-    value = np.where(
-        exponent == 0, mantissa / scale * 2.0 ** (1 - bias), (1 + mantissa / scale) * 2.0 ** (exponent - bias)
-    )
-    if dtype == "fp8e4nv":
-        value[(bits & 0x7F) == 0x7F] = np.nan
-    else:
-        value[exponent == 31] = np.where(mantissa[exponent == 31] == 0, np.inf, np.nan)
-    return np.where(bits & 0x80, -value, value)
+    return to_numbers(dtype, values).astype(np.float64)
 
 
 def roundoff(dtype: str) -> float:
-    own = {"fp8e4nv": 2.0**-4, "fp8e5": 2.0**-3}
-    return own[dtype] if dtype in own else DTYPES[dtype].unit_roundoff
+    return DTYPES[dtype].unit_roundoff
 
 
 def smallest(dtype: str) -> float:
     """Return half the distance between the smallest numbers of a type, the error of rounding near 0."""
-    return {"f16": 2.0**-25, "fp8e4nv": 2.0**-10, "fp8e5": 2.0**-17}.get(dtype, 0.0)
+    return {"f16": 2.0**-25, "e4m3": 2.0**-10, "e5m2": 2.0**-17}.get(dtype, 0.0)
