@@ -9,8 +9,9 @@ import hashlib
 import os
 import stat
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from gemmsim.compile.cache import CacheWarning, opened, sealed
@@ -37,6 +38,20 @@ class MachineCode:
     object: bytes
 
 
+def stored(name: str, sources: Sequence[Path], cpu: str, make: Callable[[], MachineCode]) -> MachineCode:
+    """Return the machine code of a function: what is stored, else what `make` returns, which is then stored.
+
+    The other arguments are those of `key_of`.
+    """
+    place, key = folder(), key_of(name, sources, cpu)
+    code = load(key, place) if unchanged(sources) else None
+    if code is None:
+        code = make()
+        if unchanged(sources):
+            save(key, place, code)
+    return code
+
+
 def key_of(name: str, sources: Iterable[Path], cpu: str) -> str:
     """Return the name of the file that holds a function's machine code.
 
@@ -46,11 +61,34 @@ def key_of(name: str, sources: Iterable[Path], cpu: str) -> str:
     """
     digest = hashlib.sha256()
     for path in sources:
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
+        digest.update(_digest_of(path))
     settings = {k: v for k, v in os.environ.items() if k.startswith("NUMBA_") and k not in _NO_MATTER}
     versions = versions_of(("numba", "llvmlite"))
     digest.update(repr((name, cpu, versions, sorted(settings.items()))).encode())
     return f"{stem_of(name)}.{digest.hexdigest()[:32]}"
+
+
+def unchanged(sources: Iterable[Path]) -> bool:
+    """Return whether source files are what they were when this process began to import modules of this package.
+
+    Where one has changed, this process may have imported it before, and others after that. What it then compiles is
+    not what any key says, and is not to be stored, nor is stored code that others compiled to be loaded.
+    """
+    return all(_SEEN.setdefault(path, state := _state_of(path)) == state for path in sources)
+
+
+def _state_of(path: Path) -> tuple[int, int, int]:
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+# Source file -> its state when this module was imported, of others when they were first asked for
+_SEEN = {path: _state_of(path) for path in PACKAGE.rglob("*.py")}
+
+
+@cache
+def _digest_of(path: Path) -> bytes:
+    return hashlib.sha256(path.read_bytes()).digest()
 
 
 def stem_of(name: str) -> str:

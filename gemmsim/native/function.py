@@ -6,11 +6,15 @@ import ctypes
 import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gemmsim.native import code_store
 from gemmsim.native.arguments import RESULTS, ArgumentType, c_types, c_values, describe
 from gemmsim.native.records import Record
+
+if TYPE_CHECKING:
+    from gemmsim.native.code_store import MachineCode
+    from gemmsim.native.loader import Loaded
 
 Call = Callable[..., Any]
 _RETURNED = (0, -2)  # numba's statuses: a value, or None
@@ -28,6 +32,7 @@ class NativeFunction:
 
     def __init__(self, module: str, function: str, sources: Sequence[Path], variant: tuple[int, ...] = ()) -> None:
         self._module, self._function, self._sources, self._variant = module, function, sources, variant
+        self._codes: dict[tuple[ArgumentType, ...], tuple[Loaded, MachineCode]] = {}
         self._makers: dict[tuple[ArgumentType, ...], Callable[..., Call]] = {}
 
     def __call__(self, *arguments: Any) -> Any:
@@ -40,30 +45,43 @@ class NativeFunction:
         """
         return self._maker((record, *integers))(record.address)
 
+    def address(self, signature: tuple[ArgumentType, ...]) -> int:
+        """Return the address of the machine code for arguments of these types (`arguments.describe`, or "uint32").
+
+        Code that numba compiled can call it. It is valid as long as this object lives.
+        """
+        if signature not in self._codes:
+            self._codes[signature] = self._load(signature)
+        return self._codes[signature][0].addresses[0]
+
     def _maker(self, arguments: Sequence[Any]) -> Callable[..., Call]:
         signature = tuple(map(describe, arguments))
         if signature not in self._makers:
-            self._makers[signature] = self._load(signature)
+            self._makers[signature] = self._bind(signature)
         return self._makers[signature]
 
-    def _load(self, signature: tuple[ArgumentType, ...]) -> Callable[..., Call]:
-        """Load the machine code for a signature, and return a function that binds its first arguments.
-
-        The bound function is called with the other arguments. It has a place in memory of its own for the result.
-        """
+    def _load(self, signature: tuple[ArgumentType, ...]) -> tuple[Loaded, MachineCode]:
+        """Load the machine code for a signature; compile it where there is none."""
         from gemmsim.native.loader import Loaded, cpu  # imported here because many runs need no machine code
 
-        place = code_store.folder()
-        key = code_store.key_of(f"{self._module}.{self._function} {self._variant} {signature}", self._sources, cpu())
-        code = code_store.load(key, place)
-        if code is None:
+        def make() -> MachineCode:
             from gemmsim.native.build import build
 
             made = getattr(importlib.import_module(self._module), self._function)
-            code = build(made(*self._variant) if self._variant else made, signature)
-            code_store.save(key, place, code)
-        loaded = Loaded(code)
-        function = ctypes.CFUNCTYPE(ctypes.c_int32, *c_types(signature))(loaded.address)
+            return build(made(*self._variant) if self._variant else made, signature)
+
+        name = f"{self._module}.{self._function} {self._variant} {signature}"
+        code = code_store.stored(name, self._sources, cpu(), make)
+        return Loaded([code]), code
+
+    def _bind(self, signature: tuple[ArgumentType, ...]) -> Callable[..., Call]:
+        """Return a function that binds the first arguments of the machine code for a signature.
+
+        The bound function is called with the other arguments. It has a place in memory of its own for the result.
+        """
+        address = self.address(signature)
+        loaded, code = self._codes[signature]
+        function = ctypes.CFUNCTYPE(ctypes.c_int32, *c_types(signature))(address)
         result_type, nothing = RESULTS[code.returns], code.returns == "none"
 
         def make(*first: Any) -> Call:

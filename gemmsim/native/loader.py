@@ -1,13 +1,16 @@
-"""Loads machine code with llvmlite, as numba itself does."""
+"""Loads machine code with llvmlite, as numba itself does, and makes it of LLVM modules."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from llvmlite import binding
 
 from gemmsim.native.code_store import MachineCode
+
+_LEVEL = 3  # of optimisation
 
 
 @cache
@@ -22,13 +25,30 @@ def cpu() -> str:
     return f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
 
 
-class Loaded:
-    """An object file in memory. The `address` of its function is valid as long as this object lives."""
+def compiled(module: str) -> bytes:
+    """Optimise an LLVM module, given as text, and return the object file for this machine's CPU."""
+    machine = _target().create_target_machine(
+        cpu=binding.get_host_cpu_name(),
+        features=binding.get_host_cpu_features().flatten(),
+        opt=_LEVEL,
+        reloc="default",
+        codemodel="jitdefault",
+        jit=True,
+    )
+    parsed = binding.parse_assembly(module)
+    passes = binding.create_pass_builder(machine, binding.create_pipeline_tuning_options(_LEVEL))
+    passes.getModulePassManager().run(parsed, passes)
+    return bytes(machine.emit_object(parsed))
 
-    def __init__(self, code: MachineCode) -> None:
+
+class Loaded:
+    """Object files in memory. The `addresses` of their functions are valid as long as this object lives."""
+
+    def __init__(self, codes: Sequence[MachineCode]) -> None:
         self._engine = binding.create_mcjit_compiler(
             binding.parse_assembly(""), _target().create_target_machine(jit=True)
         )
-        self._engine.add_object_file(binding.ObjectFileRef.from_data(code.object))
+        for code in codes:
+            self._engine.add_object_file(binding.ObjectFileRef.from_data(code.object))
         self._engine.finalize_object()
-        self.address = self._engine.get_function_address(code.symbol)
+        self.addresses = [self._engine.get_function_address(code.symbol) for code in codes]

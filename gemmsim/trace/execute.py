@@ -13,8 +13,9 @@ from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro, words
 from gemmsim.trace.block_state import BlockState
 from gemmsim.trace.engine.faults import describe
+from gemmsim.trace.engine.parts import linked
 from gemmsim.trace.engine.trace_buffers import Buffers
-from gemmsim.trace.engine.variants import ACROSS_LANES, executor_for, residents_executor_for
+from gemmsim.trace.engine.variants import executor_for, residents_executor_for
 from gemmsim.trace.initial_registers import block_registers, initial_registers
 from gemmsim.trace.launch_data.clusters import blocks_meet, clusters_of
 from gemmsim.trace.launch_data.constant_bank import stack_bytes
@@ -75,7 +76,7 @@ class Executor:
         self.program, self.launch, self.budget = program, launch, max_instructions
         self.clusters = clusters_of(program, launch)
         self.blocks_meet = blocks_meet(program, self.clusters)
-        self.micro: MicroProgram = with_turns(program, self.blocks_meet)
+        self.micro: MicroProgram = linked(with_turns(program, self.blocks_meet))
         symbols = dict(launch.symbols)
         image_at = partial(device_globals, program, symbols) if program.global_bytes else None
         self.memory = DeviceMemory(launch.args, (*grid_workspace(program), *parameter_window(program)), image_at)
@@ -83,8 +84,7 @@ class Executor:
         self.banks = ConstantBanks(program, launch, symbols, self.memory)
         warps = launch.warps_per_block
         self.code = np.ascontiguousarray(self.micro.code)
-        self.across_lanes = bool(np.isin(self.code[:, micro.OP], ACROSS_LANES).any())
-        self.run_block = executor_for(self.across_lanes, sanitizing)
+        self.run_block = executor_for(sanitizing)
         own_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes
         self.shared_bytes = program.reserved_shared_bytes + -(-own_bytes // _SHARED_UNIT_BYTES) * _SHARED_UNIT_BYTES
         self.initial = initial_registers(program, launch, self.micro, self.banks, self.shared_bytes)

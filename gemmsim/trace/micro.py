@@ -24,6 +24,7 @@ TARGET = 26  # micro-operation to continue at
 ACCESS = 27  # what a memory operation does, see below
 DETAIL = 28  # which operation of its kind, see below
 SLOT = 29  # number of a memory operation among the program's memory operations
+FUNCTION = 30  # address, 64 bits, of its machine code, where that is compiled by itself (`trace.engine.parts`)
 COLUMNS = 32
 
 # FLAGS
@@ -81,7 +82,7 @@ TF32, F16, BF16, S8, U8, E4M3, E5M2, S4, U4, B1 = range(10)
 
 # Operations that are not lane arithmetic. They are numbered in this order, after the lane operations, and the loop that
 # executes them relies on it: those from "exit" to "barrier" end a path for the threads that execute them, those listed
-# after "access" are rare, and those of matrices come last.
+# after "access" are rare. Those from "exchange" on are compiled by themselves, and those of matrices come last.
 CONTROL = (
     "nop",
     "idle",  # stands for a row of instructions that do nothing, as many as IMMEDIATE says; the path continues at TARGET
@@ -98,11 +99,11 @@ CONTROL = (
     "begin",  # BSSY
     "leave",  # BREAK
     "barrier_outcome",
-    "exchange",
     "trap",
+    "external",  # a call of number DETAIL of `Program.externals`, whose work Python does
+    "exchange",
     "mbarrier",
     "copy_in_bulk",
-    "external",  # a call of number DETAIL of `Program.externals`, whose work Python does
     "move_matrix",
     "multiply_matrix",
     "multiply_warpgroup",  # one warp's quarter of a multiplication whose factors lie in shared memory

@@ -84,7 +84,8 @@ PHASES_AT = 60  # int32 for each 8 bytes of shared memory: phases that an mbarri
 # for each of them the address of its words as a resident block, 0 where it does not run. CLUSTER_AT is 0 where blocks
 # run one by one.
 SHARED_BASE, CLUSTER_BLOCKS, CLUSTER_AT = 61, 62, 63
-CONTEXT_SLOTS = 64
+ATOMIC_DELTA = 64  # what the atomic that is executed adds to its addresses to get those in this process
+CONTEXT_SLOTS = 65
 
 # The words of a resident block. The words of the context that are different for each block follow from STATE_WORDS on,
 # in the order of STATE_CONTEXT.
@@ -98,7 +99,10 @@ RESIDENT_WORDS = STATE_WORDS + len(STATE_CONTEXT)
 # A pattern is a row of uint64: 32 offsets, then the words named here.
 PATTERN_MASK, PATTERN_HIGH, PATTERN_ALIGNMENT, PATTERN_KIND = 32, 33, 34, 35
 PATTERN_WORDS = 40
-PATTERN_SCATTERED, PATTERN_BROADCAST, PATTERN_ROW = range(3)  # PATTERN_KIND; lane l of a ROW is 4 l bytes behind lane 0
+# PATTERN_KIND: lane l of a ROW is 4 l bytes behind lane 0; STACKED are the addresses of local memory, where a thread's
+# next word is STACK_STRIDE bytes further.
+PATTERN_SCATTERED, PATTERN_BROADCAST, PATTERN_ROW, PATTERN_STACKED = range(4)
+STACK_STRIDE = 128
 # For each memory operation of a warp so many patterns are remembered: the last one for each word of a 128-byte line at
 # which the address of its first lane was.
 LAST_WORDS = 32

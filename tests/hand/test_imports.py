@@ -70,6 +70,7 @@ INSIDE = {
         "compiled": {"numba_parts", "records"},
         "build": {"arguments", "code_store", "compiled", "numba_start"},
         "function": {"arguments", "build", "code_store", "loader", "records"},
+        "written": {"code_store", "loader"},
     },
     "sm": {
         "types": set(),

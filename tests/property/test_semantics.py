@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit, uint32, uint64
 from numpy_lanes import NumpyLanes
 
 from gemmsim.isa.semantics.operations import load
 from gemmsim.isa.semantics.registry import Op
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro
-from gemmsim.trace.llvm.lane_operations import lane_operation
+from gemmsim.trace.engine.parts import lane_operations
 
 OPS = load()
 ALL = 0xFFFFFFFF
@@ -24,12 +25,8 @@ WORD = st.one_of(st.sampled_from(EDGES), st.integers(0, ALL))
 # These functions come from the C library here and, where the CPU has AVX-512, from NumPy's own vector code there. The
 # two differ in the last bit of about 1 % of the results.
 LAST_BIT_MAY_DIFFER = {"mufu_ex2", "mufu_lg2"}
+_SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32)
 ROWS = 16  # two words for each of up to five sources, then up to three results of two words
-
-
-@njit([f"void({t}, {t}, u4)" for t in ("u8",)])
-def _execute(code, state, mask):  # type: ignore[no-untyped-def]
-    lane_operation(uint64(code), uint64(state), uint32(mask))
 
 
 def _twin(op: Op, rows: np.ndarray, immediates: list[int]) -> list[np.ndarray]:
@@ -58,9 +55,8 @@ def _twin(op: Op, rows: np.ndarray, immediates: list[int]) -> list[np.ndarray]:
     return [word.astype(np.uint32) for word in words]
 
 
-def _compiled(number: int, op: Op, rows: np.ndarray, immediates: list[int], mask: int) -> list[np.ndarray]:
+def _compiled(op: Op, rows: np.ndarray, immediates: list[int], mask: int) -> list[np.ndarray]:
     code = np.zeros(micro.COLUMNS, np.uint32)
-    code[micro.OP] = number
     for i in range(len(op.sources)):
         at = micro.SOURCE + micro.SOURCE_COLUMNS * i
         code[at : at + 3] = 2 * i * WARP_LANES, ALL, 0
@@ -69,7 +65,8 @@ def _compiled(number: int, op: Op, rows: np.ndarray, immediates: list[int], mask
         code[micro.RESULT + i] = (first + 2 * i) * WARP_LANES
     code[micro.IMMEDIATE : micro.IMMEDIATE + len(immediates)] = immediates
     state = np.ascontiguousarray(rows)
-    _execute(code.ctypes.data, state.ctypes.data, mask)
+    (address,) = lane_operations().addresses([op.name])
+    _SIGNATURE(address)(code.ctypes.data, state.ctypes.data, mask)
     words = []
     for i, type_ in enumerate(op.results):
         words += [state[first + 2 * i], state[first + 2 * i + 1]] if type_.endswith("64") else [state[first + 2 * i]]
@@ -92,7 +89,7 @@ def test_compiled_equals_numpy(name: str, data: st.DataObject) -> None:
     active = np.array([mask >> lane & 1 == 1 for lane in range(32)])
     before = rows.copy()
     expected = _twin(op, rows, immediates)
-    computed = _compiled(list(OPS).index(name), op, rows, immediates, mask)
+    computed = _compiled(op, rows, immediates, mask)
     old, row = [], 2 * 5
     for type_ in op.results:
         old += [before[row], before[row + 1]] if type_.endswith("64") else [before[row]]

@@ -191,7 +191,7 @@ def _run(executor: Executor, leader: int, tables: NDArray[np.int64], fresh: bool
     if executor.trace_slice is None:
         raise Stopped("the program cannot be sliced", executor_words.UNRELATED, leader)
     usual = executor.run_block, executor.residents
-    executor.run_block, executor.residents = executor_for(executor.across_lanes, relating=True), None
+    executor.run_block, executor.residents = executor_for(relating=True), None
     executor.context[executor_words.DIFFERENCES_AT] = tables.ctypes.data
     executor.context[executor_words.CLUSTER_AT] = 0  # the leader runs without the others of its cluster
     for slot, address in executor.state.addresses().items():  # blocks that ran interleaved had states of their own

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
+from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.engine.combine import combined
 from gemmsim.trace.engine.mbarrier import arrive_at
@@ -274,8 +274,7 @@ def _fill(context, registers, op, plan, lane):
     return np.int64(0)
 
 
-@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD)
-def copy_in_bulk(context, registers, op, mask):
+def copy_in_bulk(context, registers, op, mask, warp):
     """Execute a bulk copy, once for the threads in `mask`. Returns 0 or a status."""
     plan, lane, direction = scratch(_PLAN_WORDS), first_set(mask), get_n32(op, micro.DETAIL) & micro.DIRECTION_MASK
     tile = get_n32(op, micro.DETAIL) >> micro.RANK_SHIFT & 7 != 0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, DOUBLE, INDEX, NOTHING, WORD, subroutine
-from gemmsim.trace import micro
+from gemmsim.native.numba_parts import ADDRESS, DOUBLE, INDEX, NOTHING, subroutine
+from gemmsim.trace import micro, words
 from gemmsim.trace.llvm.primitives import (
     as_double,
     as_float,
@@ -31,18 +31,16 @@ _LOW_COUNT, _HIGH_COUNT = np.uint64((1 << 30) - 1), np.uint64((1 << 31) - 1)  # 
 _ROUND = 2.0**52
 
 
-@subroutine(NOTHING, ADDRESS, ADDRESS, WORD, ADDRESS, ADDRESS, INDEX)
-def combine(op, registers, mask, rows, delta, size):
+def combine(context, registers, op, mask, warp):
     """Execute an atomic for the lanes in `mask`, lane after lane.
 
     The result is the old value in memory (PTX ISA: atom). The result of COMPARE_FLAG is whether the exchange was made,
     as a number and as a predicate.
 
-    op, registers  address of the micro-operation, and of the warp's rows
-    rows           address of the two rows with the lanes' addresses
-    delta          what is added to them to get the addresses in this process
-    size           bytes of a lane
+    context, registers, op  addresses, as `memory_access.access` takes them
     """
+    rows, delta = row_of(registers, op, micro.SOURCE), get_u64(context, words.ATOMIC_DELTA)
+    size = get_n32(op, micro.ACCESS) & micro.SIZE_MASK
     result = row_of(registers, op, micro.RESULT)
     data, second = row_of(registers, op, micro.SECOND_SOURCE), row_of(registers, op, micro.THIRD_SOURCE)
     detail, flag = get_n32(op, micro.DETAIL), row_of(registers, op, micro.SECOND_RESULT)
@@ -74,6 +72,7 @@ def combine(op, registers, mask, rows, delta, size):
         else:
             set_u32(at, 0, np.uint32(new & _LOW))
         set_u32(result, lane, np.uint32(old & _LOW))
+    return np.int64(0)
 
 
 @subroutine(NOTHING, INDEX, ADDRESS, ADDRESS, ADDRESS, ADDRESS, INDEX)

@@ -28,11 +28,12 @@ _ANY, _EQUAL = micro.VOTES["ANY"], micro.VOTES["EQ"]
 _SUM, _AND, _OR, _XOR, _MIN, _SIGNED_MIN = (micro.REDUCTIONS[n] for n in ("SUM", "AND", "OR", "XOR", "MIN", "MIN.S32"))
 
 
-@subroutine(NOTHING, ADDRESS, ADDRESS, WORD)
-def exchange(registers, op, mask):
+def exchange(context, registers, op, mask, warp):
     """Execute an exchange among the lanes in `mask`.
 
-    registers, op  address of the warp's rows (`gemmsim.trace.micro`), and address of the micro-operation
+    context, registers, op  addresses, as `memory_access.access` takes them
+
+    Returns 0: it always succeeds.
     """
     kind = get_n32(op, micro.DETAIL)
     source, flip = row_of(registers, op, micro.SOURCE), get_u32(op, micro.SOURCE_FLIP)
@@ -66,6 +67,7 @@ def exchange(registers, op, mask):
         _transpose(source, result, row_of(registers, op, micro.THIRD_RESULT), mask)
     else:
         splat_row(result, _reduce(kind, source, mask), written)
+    return np.int64(0)
 
 
 @subroutine(WORD, INDEX, ADDRESS, WORD)

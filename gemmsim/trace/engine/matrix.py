@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from gemmsim.isa.matrix import MATRIX_ROW_BYTES
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
+from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.engine.memory_access import blame, place_newest, record
-from gemmsim.trace.engine.multiply import multiply_matrix
-from gemmsim.trace.engine.warpgroup import multiply_warpgroup
 from gemmsim.trace.llvm.primitives import (
     get_n32,
     get_u16,
@@ -21,37 +19,20 @@ from gemmsim.trace.llvm.primitives import (
     set_u16,
     set_u32,
 )
-from gemmsim.trace.lower.context import CONTROL_NUMBER
 
 # mypy: disable-error-code="no-untyped-def"
 
 _FULL = np.uint32(0xFFFFFFFF)
-_MULTIPLY_WARPGROUP = CONTROL_NUMBER["multiply_warpgroup"]
 
 
-@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX, TRUTH)
-def execute_matrix(context, registers, op, warp, moves):
-    """Execute a `move_matrix` (where `moves`) or a multiplication, in which all lanes take part.
-
-    context, registers, op  addresses, as `memory_access.access` takes them
-
-    Returns 0 or a fault status.
-    """
-    if moves:
-        return _move_matrix(context, registers, op, warp)
-    if get_n32(op, micro.OP) == _MULTIPLY_WARPGROUP:
-        return multiply_warpgroup(context, registers, op, warp)
-    multiply_matrix(registers, op)
-    return np.int64(0)
-
-
-@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX)
-def _move_matrix(context, registers, op, warp):
+def move_matrix(context, registers, op, mask, warp):
     """Load or store 8 x 8 matrices, for each of which eight lanes hold the addresses of its rows.
 
     Element (r, c) is in lane 4 r + c / 2, or, where the matrix is transposed, in lane 4 c + r / 2. Returns 0 or a fault
     status.
     """
+    if mask != _FULL:
+        return np.int64(words.PARTIAL_WARP)
     detail = get_n32(op, micro.DETAIL)
     matrices, transposed = detail & 7, detail >> 3
     addresses = row_of(registers, op, micro.SOURCE)

@@ -128,8 +128,7 @@ def _check_others(context, rows, mask):
     return status
 
 
-@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD)
-def operate(context, registers, op, mask):
+def operate(context, registers, op, mask, warp):
     """Execute a micro-operation on mbarriers for the lanes in `mask`, lane after lane.
 
     Returns 0, WAITS, or the status of a fault. The result of an arrival is the mbarrier's state before it.

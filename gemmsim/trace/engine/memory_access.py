@@ -191,7 +191,7 @@ def _global(context, registers, op, mask, warp, rows, size):
             return np.int64(words.STALE)
         if not moves and kind != micro.LOAD:
             set_u64(stale, found, np.uint64(1))
-        move(registers, op, now, rows, place - start, np.int64(4), written + position - place, shape)
+        move(context, registers, op, now, rows, place - start, written + position - place, shape)
         if stores:
             for lane in range(32):
                 if has(now, lane):
@@ -226,7 +226,7 @@ def _shared(context, registers, op, mask, warp, rows, size, base):
             at = of_block(context, base, SHARED)
             if at == np.uint64(0):
                 return np.int64(words.ENDED_BLOCK)
-    move(registers, op, mask, rows, at - base, np.int64(4), np.uint64(0), get_i64(row, words.PATTERN_KIND))
+    move(context, registers, op, mask, rows, at - base, np.uint64(0), get_i64(row, words.PATTERN_KIND))
     return np.int64(0)
 
 
@@ -270,7 +270,7 @@ def _local(context, registers, op, mask, warp, rows, size):
             set_u32(rows, lane + 32, np.uint32(at >> np.uint64(32)))
     record(context, rows, mask, op, warp)
     delta = get_u64(context, words.LOCAL_AT) - np.uint64(words.LOCAL_BASE + slot * 128)
-    move(registers, op, mask, rows, delta, np.int64(128), np.uint64(0), np.int64(words.PATTERN_SCATTERED))
+    move(context, registers, op, mask, rows, delta, np.uint64(0), np.int64(words.PATTERN_STACKED))
     return np.int64(0)
 
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, WORD, subroutine
 from gemmsim.trace import micro, words
-from gemmsim.trace.engine.combine import combine
 from gemmsim.trace.llvm.primitives import (
+    call_part,
     copy_row,
     first_set,
     get_n32,
@@ -21,18 +21,18 @@ from gemmsim.trace.llvm.primitives import (
     set_u8,
     set_u16,
     set_u32,
+    set_u64,
     splat_row,
 )
 
 # mypy: disable-error-code="no-untyped-def"
 
 
-@subroutine(NOTHING, ADDRESS, ADDRESS, WORD, ADDRESS, ADDRESS, INDEX, ADDRESS, INDEX)
-def move(registers, op, mask, rows, delta, stride, written, shape):
+@subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, WORD, ADDRESS, ADDRESS, ADDRESS, INDEX)
+def move(context, registers, op, mask, rows, delta, written, shape):
     """Load, store or combine for the lanes in `mask`, whose addresses are in the two rows at `rows`.
 
     delta     what is added to a simulated address to get the address in this process at which its content lies
-    stride    bytes from one 32-bit word of a thread to the thread's next
     written   what is added to the simulated address to get its byte of `DeviceMemory.written`; 0 where stores are not
               noted
     shape     PATTERN_KIND of the addresses
@@ -41,6 +41,7 @@ def move(registers, op, mask, rows, delta, stride, written, shape):
     if how & micro.UNMOVED_BIT != 0:
         return
     size, kind = how & micro.SIZE_MASK, how >> micro.KIND_SHIFT
+    stride = np.int64(words.STACK_STRIDE) if shape == words.PATTERN_STACKED else np.int64(4)
     result, data = row_of(registers, op, micro.RESULT), row_of(registers, op, micro.SECOND_SOURCE)
     if kind == micro.LOAD:
         if shape == words.PATTERN_BROADCAST and size >= 4:
@@ -53,7 +54,8 @@ def move(registers, op, mask, rows, delta, stride, written, shape):
             _load(result, mask, rows, delta, stride, size, how & micro.SIGNED_BIT)
         return
     if kind == micro.ATOMIC:
-        combine(op, registers, mask, rows, delta, size)
+        set_u64(context, words.ATOMIC_DELTA, delta)
+        call_part(context, registers, op, mask, np.int64(0))
     elif shape == words.PATTERN_ROW and size == 4:
         copy_row(lane_address(rows, 0) + delta, data, mask)
     else:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, subroutine
-from gemmsim.trace import micro
+from gemmsim.trace import micro, words
 from gemmsim.trace.engine.cut_sum import C_WORDS, add_cut, block_bytes, cut_places
 from gemmsim.trace.engine.sparse import elements_shift, put_in_places
 from gemmsim.trace.llvm import cut_sums, fragments
@@ -29,18 +29,20 @@ _FULL = np.uint32(0xFFFFFFFF)
 _FOURTH_SOURCE = micro.SOURCE + 3 * micro.SOURCE_COLUMNS
 
 
-@subroutine(NOTHING, ADDRESS, ADDRESS)
-def multiply_matrix(registers, op):
-    """Execute a `multiply_matrix` for all lanes.
+def multiply_matrix(context, registers, op, mask, warp):
+    """Execute a `multiply_matrix`, in which all lanes take part; returns 0 or a fault status.
 
-    registers, op  address of the warp's rows (`gemmsim.trace.micro`), and address of the micro-operation
+    context, registers, op  addresses, as `memory_access.access` takes them
     """
+    if mask != _FULL:
+        return np.int64(words.PARTIAL_WARP)
     if get_n32(op, micro.SECOND_IMMEDIATE) == F64:
         _multiply_double(registers, op)
     elif get_n32(op, micro.DETAIL) & FORMAT_MASK == B1:
         _multiply_bits(registers, op)
     else:
         _multiply(registers, op)
+    return np.int64(0)
 
 
 @subroutine(NOTHING, INDEX, INDEX, ADDRESS, ADDRESS)

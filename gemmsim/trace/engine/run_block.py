@@ -58,13 +58,13 @@ def _end(context, opened):
     return words.SPINS if waits_for_others else words.DEADLOCK
 
 
-def run_block_for(across_lanes: bool, sanitizing: bool, relating: bool = False, interleaving: bool = False):
-    """Make `run_block` of one variant, for numba to compile; `executor_for` says what the first three flags mean.
+def run_block_for(sanitizing: bool, relating: bool = False, interleaving: bool = False):
+    """Make `run_block` of one variant, for numba to compile; `executor_for` says what the first two flags mean.
 
     interleaving  whether the block gives way to other resident blocks (`gemmsim.trace.engine.run_residents`). Each of
                   its warps then runs until it waits, ends or gives way, before `run_block` returns.
     """
-    run_paths = path_runner(warp_runner(across_lanes, sanitizing, relating, interleaving))
+    run_paths = path_runner(warp_runner(sanitizing, relating, interleaving))
 
     def run_block(context):
         """Run a block until it ends or cannot go on; returns a status named in `gemmsim.trace.words`.

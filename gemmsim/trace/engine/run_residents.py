@@ -114,7 +114,7 @@ def _open_cluster(context, number):
 
 def run_residents_for(sanitizing: bool):
     """Make `run_residents` of one variant, for numba to compile (see `gemmsim.trace.engine.variants`)."""
-    run_block = subroutine(INDEX, ADDRESS)(run_block_for(True, sanitizing, relating=False, interleaving=True))
+    run_block = subroutine(INDEX, ADDRESS)(run_block_for(sanitizing, relating=False, interleaving=True))
 
     def run_residents(context):
         """Run resident blocks in turn until one of them ends or cannot go on; returns its status.

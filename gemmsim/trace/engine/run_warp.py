@@ -1,7 +1,7 @@
 """Holds the compiled executor's inner loop: a warp runs until it waits at a barrier of the block, ends, or must stop.
 
 Divergent paths of a warp run one at a time and meet again at convergence barriers (BSSY, BSYNC), as on Volta and later.
-`warp_runner`, `_path_end` and `_rare_operation` each make a function for one variant of the executor.
+`warp_runner` and `_path_end` each make a function for one variant of the executor.
 """
 
 from __future__ import annotations
@@ -13,18 +13,13 @@ import numpy as np
 from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.engine.barriers import arrive, meet_cluster, read_outcome
-from gemmsim.trace.engine.bulk_copies import copy_in_bulk
 from gemmsim.trace.engine.differences.accesses import note_movers, relate_access
 from gemmsim.trace.engine.differences.effects import relate
-from gemmsim.trace.engine.differences.vectors import lane_step
-from gemmsim.trace.engine.exchange import exchange
-from gemmsim.trace.engine.matrix import execute_matrix
-from gemmsim.trace.engine.mbarrier import operate
 from gemmsim.trace.engine.memory_access import access
 from gemmsim.trace.engine.paths import add_path, next_path
 from gemmsim.trace.engine.polling import LONGEST_TURN, access_in_turn, give_way
-from gemmsim.trace.llvm.lane_operations import lane_operation
 from gemmsim.trace.llvm.primitives import (
+    call_part,
     equal_lanes,
     first_set,
     get_i32,
@@ -32,6 +27,7 @@ from gemmsim.trace.llvm.primitives import (
     get_n32,
     get_u32,
     get_u64,
+    lane_operation,
     moved,
     population,
     row_of,
@@ -57,8 +53,7 @@ _NOP, _IDLE, _BRANCH, _DIVERGENT = (CONTROL_NUMBER[n] for n in ("nop", "idle", "
 _EXIT, _JUMP, _CONVERGE, _BARRIER = (CONTROL_NUMBER[n] for n in ("exit", "jump", "converge", "barrier"))
 _GIVE_WAY, _CLUSTER_BARRIER = CONTROL_NUMBER["give_way"], CONTROL_NUMBER["cluster_barrier"]
 _ACCESS, _BEGIN, _LEAVE, _OUTCOME = (CONTROL_NUMBER[n] for n in ("access", "begin", "leave", "barrier_outcome"))
-_TRAP, _EXTERNAL, _MOVE_MATRIX = (CONTROL_NUMBER[n] for n in ("trap", "external", "move_matrix"))
-_MBARRIER, _COPY_IN_BULK = (CONTROL_NUMBER[n] for n in ("mbarrier", "copy_in_bulk"))
+_TRAP, _EXCHANGE, _MOVE_MATRIX = (CONTROL_NUMBER[n] for n in ("trap", "exchange", "move_matrix"))
 _FULL = np.uint32(0xFFFFFFFF)
 
 
@@ -157,41 +152,32 @@ def _path_end(sanitizing: bool):
     return end_path
 
 
-@cache
-def _rare_operation(across_lanes: bool):
-    @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, WORD)
-    def execute_rare(context, registers, op, active, mask):
-        """Execute a rare micro-operation, which `micro.CONTROL` lists after "access"; returns 0 or a fault status."""
-        kind, status = get_n32(op, micro.OP), np.int64(0)
-        if kind == _BEGIN:
-            splat_row(row_of(registers, op, micro.RESULT), active, active)
-        elif kind == _LEAVE:
-            leaving = true_lanes(row_of(registers, op, micro.SOURCE), get_u32(op, micro.SOURCE_FLIP)) & mask
-            if leaving != 0:  # all threads that wait at the convergence barrier see that these do not come
-                row = row_of(registers, op, micro.RESULT)
-                members = get_u32(row, first_set(leaving))
-                splat_row(row, members & ~leaving, members)
-        elif kind == _OUTCOME:
-            read_outcome(context, registers, op, mask)
-        elif kind == _TRAP:
-            status = np.int64(words.LOST) if get_u32(op, micro.DETAIL) == micro.NOWHERE else np.int64(words.TRAP)
-        elif kind == _MBARRIER:
-            status = operate(context, registers, op, mask)
-        elif kind == _COPY_IN_BULK:
-            status = copy_in_bulk(context, registers, op, mask)
-        elif kind == _EXTERNAL:
-            status = np.int64(words.EXTERNAL)
-        elif across_lanes:  # it is an exchange
-            exchange(registers, op, mask)
-        return status
-
-    return execute_rare
+@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, WORD)
+def _execute_rare(context, registers, op, active, mask):
+    """Execute a rare micro-operation, which `micro.CONTROL` lists from "begin" to "external"; returns 0 or
+    a status."""
+    kind, status = get_n32(op, micro.OP), np.int64(0)
+    if kind == _BEGIN:
+        splat_row(row_of(registers, op, micro.RESULT), active, active)
+    elif kind == _LEAVE:
+        leaving = true_lanes(row_of(registers, op, micro.SOURCE), get_u32(op, micro.SOURCE_FLIP)) & mask
+        if leaving != 0:  # all threads that wait at the convergence barrier see that these do not come
+            row = row_of(registers, op, micro.RESULT)
+            members = get_u32(row, first_set(leaving))
+            splat_row(row, members & ~leaving, members)
+    elif kind == _OUTCOME:
+        read_outcome(context, registers, op, mask)
+    elif kind == _TRAP:
+        status = np.int64(words.LOST) if get_u32(op, micro.DETAIL) == micro.NOWHERE else np.int64(words.TRAP)
+    else:
+        status = np.int64(words.EXTERNAL)
+    return status
 
 
-def warp_runner(across_lanes: bool, sanitizing: bool, relating: bool, interleaving: bool):
+def warp_runner(sanitizing: bool, relating: bool, interleaving: bool):
     """Make `run_warp`, the inner loop, for a variant of the executor (see `gemmsim.trace.engine.run_block`)."""
     # `run_warp` is long because its loop is the hot one: in one function, its counters stay in machine registers.
-    end_path, execute_rare = _path_end(sanitizing), _rare_operation(across_lanes)
+    end_path = _path_end(sanitizing)
     execute_access = access_in_turn if interleaving else access
 
     @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX)
@@ -236,16 +222,13 @@ def warp_runner(across_lanes: bool, sanitizing: bool, relating: bool, interleavi
             if sanitizing and mask != 0:
                 if kind == _ACCESS:
                     mask = check_access(context, registers, op, mask, active, number)
-                elif across_lanes and kind == _MOVE_MATRIX and mask == _FULL:
+                elif kind == _MOVE_MATRIX and mask == _FULL:
                     mask = check_matrix_move(context, registers, op, active, number)
             if mask == 0:
                 pc += 1
             elif kind < _LANE_OPERATIONS:
                 written = _FULL if flags & micro.UNIFORM != 0 else mask
-                if relating:
-                    lane_step(op, registers, written)
-                else:
-                    lane_operation(op, registers, written)
+                lane_operation(op, registers, written)
                 pc += 1
             elif kind == _BRANCH:
                 taken = true_lanes(row_of(registers, op, micro.SOURCE), get_u32(op, micro.SOURCE_FLIP)) & mask
@@ -275,15 +258,13 @@ def warp_runner(across_lanes: bool, sanitizing: bool, relating: bool, interleavi
                     status = execute_access(context, registers, op, mask, number)
                     if relating and status == 0:
                         relate_access(context, registers, op, mask, records)
-                elif across_lanes and kind >= _MOVE_MATRIX:
-                    status = np.int64(words.PARTIAL_WARP)
-                    if mask == _FULL:
-                        records = get_i64(counters, words.RECORDS) if relating else np.int64(0)
-                        status = execute_matrix(context, registers, op, number, kind == _MOVE_MATRIX)
-                        if relating:
-                            note_movers(context, records, np.int64(0))
+                elif kind >= _EXCHANGE:
+                    records = get_i64(counters, words.RECORDS) if relating else np.int64(0)
+                    status = call_part(context, registers, op, mask, number)
+                    if relating:
+                        note_movers(context, records, np.int64(0))
                 elif kind > _ACCESS:
-                    status = execute_rare(context, registers, op, active, mask)
+                    status = _execute_rare(context, registers, op, active, mask)
                 elif sanitizing and kind == _NOP:
                     note_copy_group(context, op, number)
                 if status != 0:

@@ -1,47 +1,64 @@
-"""Chooses the variant of the compiled executor that a kernel needs.
-
-A variant has or lacks the operations across lanes, and has or lacks the sanitizer's checks. Each is compiled by itself.
-"""
+"""Chooses the variant of the compiled executor that a launch needs. Each is compiled by itself."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
 from gemmsim.native.function import NativeFunction
-from gemmsim.trace.lower.context import CONTROL_NUMBER
 
-# Micro-operations that `executor_for(across_lanes=False)` lacks
-ACROSS_LANES = tuple(
-    CONTROL_NUMBER[name] for name in ("exchange", "move_matrix", "multiply_matrix", "multiply_warpgroup")
-)
+_ROOT = Path(__file__).resolve().parents[3]
+_IMPORT = re.compile(r"^from (gemmsim[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
 
 
 @cache
-def executor_for(across_lanes: bool, sanitizing: bool = False, relating: bool = False) -> NativeFunction:
+def executor_for(sanitizing: bool = False, relating: bool = False) -> NativeFunction:
     """Return `run_block` of one variant as a compiled function.
 
-    across_lanes  whether it has the operations that look across lanes (shuffles, matrices). Most kernels do not use
-                  them, and they take seconds to compile the first time.
-    sanitizing    whether it has the checks of `gemmsim.trace.sanitizer`; without it the code has none of them
-    relating      whether it follows how other blocks differ (`gemmsim.trace.engine.differences`); not when sanitizing
+    sanitizing  whether it has the checks of `gemmsim.trace.sanitizer`; without it the code has none of them
+    relating    whether it follows how other blocks differ (`gemmsim.trace.engine.differences`); not when sanitizing
     """
-    return NativeFunction(
-        "gemmsim.trace.engine.run_block", "run_block_for", _sources(), (across_lanes, sanitizing, relating)
-    )
+    name = "gemmsim.trace.engine.run_block"
+    return NativeFunction(name, "run_block_for", sources_of(name), (sanitizing, relating))
 
 
 @cache
 def residents_executor_for(sanitizing: bool = False) -> NativeFunction:
-    """Return `run_residents`, with or without the sanitizer's checks, as a compiled function.
-
-    It always has the operations across lanes, because most kernels whose blocks wait for each other use them.
-    """
-    return NativeFunction("gemmsim.trace.engine.run_residents", "run_residents_for", _sources(), (sanitizing,))
+    """Return `run_residents`, with or without the sanitizer's checks, as a compiled function."""
+    name = "gemmsim.trace.engine.run_residents"
+    return NativeFunction(name, "run_residents_for", sources_of(name), (sanitizing,))
 
 
 @cache
-def _sources() -> tuple[Path, ...]:
-    """Return all files that may be compiled into `run_block`; its machine code is kept until one of them changes."""
-    package = Path(__file__).resolve().parents[2]
-    return tuple(path for part in ("isa", "native", "trace") for path in sorted((package / part).rglob("*.py")))
+def sources_of(module: str) -> tuple[Path, ...]:
+    """Return the files that may be compiled into a function of this module: its own, what it imports, and so on."""
+    found: dict[Path, None] = {}
+    for name in ("gemmsim.native.build", module):
+        if file := _file_of(name):
+            _add_sources(file, found)
+    return tuple(sorted(found))
+
+
+def _add_sources(file: Path, found: dict[Path, None]) -> None:
+    if file not in found:
+        found[file] = None
+        for imported in _imports(file):
+            _add_sources(imported, found)
+
+
+@cache
+def _imports(file: Path) -> tuple[Path, ...]:
+    """Return the files of this package that a file imports."""
+    found: list[Path | None] = []
+    for module, names in _IMPORT.findall(file.read_text(encoding="utf-8")):
+        found.append(its_file := _file_of(module))
+        if its_file is None or its_file.name == "__init__.py":
+            found += [_file_of(f"{module}.{name}") for name in re.findall(r"\w+", names)]
+    return tuple(path for path in found if path)
+
+
+def _file_of(module: str) -> Path | None:
+    """Return the file of a module or package, None where there is none of this name."""
+    place = _ROOT / module.replace(".", "/")
+    return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()), None)

@@ -124,9 +124,10 @@ def _factor_a(context, registers, op, warp, to):
     return status
 
 
-@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX)
-def multiply_warpgroup(context, registers, op, warp):
+def multiply_warpgroup(context, registers, op, mask, warp):
     """Execute a `multiply_warpgroup` for all lanes of warp number `warp` of its block; returns 0 or a fault status."""
+    if mask != _FULL:
+        return np.int64(words.PARTIAL_WARP)
     detail, accumulator = get_n32(op, micro.DETAIL), get_n32(op, micro.SECOND_IMMEDIATE)
     format_a, format_b = detail & FORMAT_MASK, (detail >> FORMAT_SHIFT) & FORMAT_MASK
     shift = 0 if format_a == TF32 else 1 if format_a <= BF16 else 2

@@ -1,8 +1,8 @@
 """Turns the semantic functions of `gemmsim.isa.semantics` into compiled functions on 32-lane LLVM vectors, one for each
 micro-operation on lanes.
 
-Each semantic function is called once with `LlvmLanes` values, which write LLVM instructions instead of computing. numba
-compiles the result as part of the executor, so a cold start does not have to infer the types of 150 functions.
+Each semantic function is called once with `LlvmLanes` values, which write LLVM instructions instead of computing. The
+result is compiled by itself, when the first program comes that has the micro-operation (`gemmsim.trace.engine.parts`).
 """
 
 from __future__ import annotations
@@ -10,12 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
 from gemmsim.isa.lanes import WIDTH_BITS, Lanes
 from gemmsim.isa.semantics.operations import load
-from gemmsim.isa.semantics.registry import Op
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro
 
@@ -211,18 +208,14 @@ class _Row:
         return [(self.pointer(column), bits.convert("u32").value), (self.pointer(column, 1), high)]
 
 
-_SIGNATURE = ir.FunctionType(ir.VoidType(), [_I32.as_pointer(), _I32.as_pointer(), _I32])
+# f(its row in the code, the warp's rows, mask of the lanes that write results)
+SIGNATURE = ir.FunctionType(ir.VoidType(), [_I32.as_pointer(), _I32.as_pointer(), _I32])
 
 
-def _function(module: Any, op: Op) -> Any:
-    """Build the LLVM function of a micro-operation: f(its row in the code, the warp's rows, mask of lanes that write).
-
-    Each micro-operation has a function of its own, never inlined, because LLVM's passes over one function that holds
-    all of them take several times longer.
-    """
-    function = ir.Function(module, _SIGNATURE, f"lane_{op.name}")
-    function.linkage = "internal"
-    function.attributes.add("noinline")
+def written(name: str) -> ir.Module:
+    """Return an LLVM module that holds the function of the micro-operation `name`, under this name."""
+    module, op = ir.Module(), load()[name]
+    function = ir.Function(module, SIGNATURE, name)
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     code, registers, mask = function.args
     row = _Row(builder, code, registers)
@@ -233,29 +226,4 @@ def _function(module: Any, op: Op) -> Any:
     rows = [r for i, (t, v) in enumerate(zip(op.results, values, strict=True)) for r in row.result(i, t, v)]
     store_rows(builder, rows, mask)
     builder.ret_void()
-    return function
-
-
-@intrinsic
-def lane_operation(typingctx: Any, code: Any, registers: Any, execute: Any) -> Any:
-    """lane_operation(code_address, registers_address, execute_mask) executes one micro-operation on lanes.
-
-    code_address       uint64, address of the micro-operation in the code: its row of `micro.COLUMNS` words
-    registers_address  uint64, address of the state of the warp: its rows of 32 words
-    execute_mask       uint32, the lanes that write results; the others keep what their rows hold
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        functions = [_function(builder.module, op) for op in load().values()]
-        table_type = ir.ArrayType(_SIGNATURE.as_pointer(), len(functions))
-        table = ir.GlobalVariable(builder.module, table_type, "lane_table")
-        table.linkage, table.global_constant = "internal", True
-        table.initializer = ir.Constant(table_type, functions)
-        words = _I32.as_pointer()
-        code_pointer = builder.inttoptr(args[0], words)
-        number = builder.load(builder.gep(code_pointer, [ir.Constant(_I64, micro.OP)]))
-        function = builder.load(builder.gep(table, [ir.Constant(_I64, 0), builder.zext(number, _I64)]))
-        builder.call(function, [code_pointer, builder.inttoptr(args[1], words), args[2]])
-        return context.get_dummy_value()
-
-    return types.void(types.uint64, types.uint64, types.uint32), generate
+    return module

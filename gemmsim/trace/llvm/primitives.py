@@ -15,7 +15,8 @@ from numba.core import types
 from numba.core.cgutils import alloca_once
 
 from gemmsim.native.numba_parts import ADDRESS, DOUBLE, INDEX, NOTHING, SINGLE, TRUTH, WORD, instruction
-from gemmsim.trace.llvm.lane_operations import VECTOR, declare, is_full, lanes_of, splat, store_rows
+from gemmsim.trace import micro
+from gemmsim.trace.llvm.lane_operations import SIGNATURE, VECTOR, declare, is_full, lanes_of, splat, store_rows
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 
@@ -75,6 +76,36 @@ def row_of(builder: Any, registers: Any, op: Any, column: Any) -> Any:
     """row_of(registers, op, column): address of the row whose word offset is in that column of a micro-operation."""
     word = builder.load(_element(builder, op, column, 32))
     return builder.add(registers, builder.shl(builder.zext(word, _I64), ir.Constant(_I64, 2)))
+
+
+def _function(builder: Any, op: Any, type_: Any) -> Any:
+    """Return a pointer to the machine code of a micro-operation that is compiled by itself."""
+    place = _element(builder, op, ir.Constant(_I64, micro.FUNCTION), 32)
+    address = builder.load(builder.bitcast(place, _I64.as_pointer()), align=4)
+    return builder.inttoptr(address, type_.as_pointer())
+
+
+@instruction(NOTHING, ADDRESS, ADDRESS, WORD)
+def lane_operation(builder: Any, op: Any, registers: Any, mask: Any) -> None:
+    """lane_operation(op, registers, mask): execute a micro-operation on lanes; only those in the mask write results."""
+    words = [builder.inttoptr(value, _I32.as_pointer()) for value in (op, registers)]
+    builder.call(_function(builder, op, SIGNATURE), [*words, mask])
+
+
+# numba's calling convention: places for the result and for what is raised, then the arguments; returns a status.
+_PART = ir.FunctionType(
+    _I32, [_I64.as_pointer(), ir.IntType(8).as_pointer().as_pointer(), _I64, _I64, _I64, _I32, _I64]
+)
+
+
+@instruction(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX)
+def call_part(builder: Any, context: Any, registers: Any, op: Any, mask: Any, warp: Any) -> Any:
+    """call_part(context, registers, op, mask, warp): execute a micro-operation by the function that
+    `gemmsim.trace.engine.parts` has for it; returns 0 or a status. The arguments are those of `memory_access.access`.
+    """
+    result, raised = alloca_once(builder, _I64), alloca_once(builder, ir.IntType(8).as_pointer())
+    builder.call(_function(builder, op, _PART), [result, raised, context, registers, op, mask, warp])
+    return builder.load(result)
 
 
 @instruction(ADDRESS, ADDRESS, INDEX)

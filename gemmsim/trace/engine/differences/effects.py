@@ -10,8 +10,8 @@ from gemmsim.trace import words as executor
 from gemmsim.trace.engine.differences import words
 from gemmsim.trace.engine.differences.lane_differences import guard_differs, relate_lanes
 from gemmsim.trace.engine.differences.vectors import must_be_zero, shadow_of, tables_of
-from gemmsim.trace.engine.exchange import exchange
 from gemmsim.trace.llvm.primitives import (
+    call_part,
     copy_row,
     equal_lanes,
     first_set,
@@ -100,7 +100,7 @@ def _relate_exchange(own, registers, op, mask):
         for column in (micro.SECOND_SOURCE, micro.THIRD_SOURCE):
             copy_row(row_of(scratch, op, column), row_of(registers, op, column), _FULL)
         copy_row(row_of(scratch, op, micro.SOURCE), source, _FULL)
-        exchange(scratch, op, mask)
+        call_part(np.uint64(0), scratch, op, mask, np.int64(0))
         copy_row(result, row_of(scratch, op, micro.RESULT), mask)
         splat_row(shadow_of(own, registers, op, micro.SECOND_RESULT), np.uint32(0), mask)
         return

@@ -10,7 +10,6 @@ from gemmsim.trace import words as executor
 from gemmsim.trace.engine.differences import words
 from gemmsim.trace.engine.differences.vectors import (
     evaluate,
-    lane_step,
     memo_slot,
     mixed,
     shadow_of,
@@ -28,6 +27,7 @@ from gemmsim.trace.llvm.primitives import (
     get_u32,
     get_u64,
     has,
+    lane_operation,
     masked_row,
     moved,
     moved_row,
@@ -112,7 +112,7 @@ def _steady(own, rule, registers, op, lanes):
         return np.uint32(0)
     scratch, saved = get_u64(own, words.SCRATCH_AT), get_u64(own, words.SAVED_AT)
     _fill(own, rule, registers, np.int64(0), np.int64(0), lanes)
-    lane_step(op, scratch, _FULL)
+    lane_operation(op, scratch, _FULL)
     checked = get_i64(rule, words.CHECKED)
     for j in range(get_i64(rule, words.RESULTS_COUNT)):
         if checked >> j & 1 != 0:
@@ -121,7 +121,7 @@ def _steady(own, rule, registers, op, lanes):
         if lanes == 0:
             return lanes
         lanes &= _fill(own, rule, registers, differing, corner, lanes)
-        lane_step(op, scratch, _FULL)
+        lane_operation(op, scratch, _FULL)
         for j in range(get_i64(rule, words.RESULTS_COUNT)):
             if checked >> j & 1 != 0:
                 found = moved(scratch, 4 * get_i64(rule, words.RESULT_AT + j))
@@ -206,7 +206,7 @@ def _relate_bits(own, rule, registers, op, lanes):
     for turn in range(2):
         _fill(own, rule, registers, np.int64(0), np.int64(0), lanes)
         masked_row(moved(scratch, at), source, lower, np.uint32(0) if turn == 0 else ~lower)
-        lane_step(op, scratch, _FULL)
+        lane_operation(op, scratch, _FULL)
         copy_row(moved(zeros, 128 * turn), moved(scratch, result), _FULL)
     splat_row(constants, np.uint32(0), _FULL)
     equal = alike_lanes(zeros, ones, ~lower) & lanes

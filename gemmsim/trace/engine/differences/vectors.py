@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
+from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
 from gemmsim.trace import micro
 from gemmsim.trace import words as executor
 from gemmsim.trace.engine.differences import words
-from gemmsim.trace.llvm.lane_operations import lane_operation
 from gemmsim.trace.llvm.primitives import (
     get_i32,
     get_i64,
@@ -16,6 +15,7 @@ from gemmsim.trace.llvm.primitives import (
     get_u8,
     get_u32,
     get_u64,
+    lane_operation,
     moved,
     row_of,
     set_i32,
@@ -31,13 +31,6 @@ from gemmsim.trace.llvm.primitives import (
 _FULL = np.uint32(0xFFFFFFFF)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _WORD_RANGE = np.int64(1) << 32
-
-
-@subroutine(NOTHING, ADDRESS, ADDRESS, WORD)
-def lane_step(op, registers, mask):
-    """Execute a micro-operation on lanes. All of its functions are compiled again wherever `lane_operation` stands, so
-    all callers of this variant of the executor come here."""
-    lane_operation(op, registers, mask)
 
 
 @subroutine(ADDRESS, ADDRESS, ADDRESS)
@@ -187,7 +180,7 @@ def evaluate(own, rule, registers, op, lane, numbers):
             at = get_i64(rule, words.SOURCE_AT + i)
             vector = moved(vectors, 4 * (blocks * get_i32(shadow, at + lane) + first))
             sum_row(moved(scratch, 4 * at), vector, get_u32(registers, at + lane))
-        lane_step(op, scratch, _FULL)
+        lane_operation(op, scratch, _FULL)
         for j in range(results):
             at = get_i64(rule, words.RESULT_AT + j)
             out = moved(outcome, 4 * (blocks * j + first))
