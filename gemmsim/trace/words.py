@@ -85,14 +85,16 @@ PHASES_AT = 60  # int32 for each 8 bytes of shared memory: phases that an mbarri
 # run one by one.
 SHARED_BASE, CLUSTER_BLOCKS, CLUSTER_AT = 61, 62, 63
 ATOMIC_DELTA = 64  # what the atomic that is executed adds to its addresses to get those in this process
-CONTEXT_SLOTS = 65
+MBARRIERS_AT, WATCHED_AT = 65, 66  # for the sanitizing executor, too
+CONTEXT_SLOTS = 67
 
 # The words of a resident block. The words of the context that are different for each block follow from STATE_WORDS on,
 # in the order of STATE_CONTEXT.
 LIVE, CLOCK, LAST_TURN, SPINNING, SPIN_WARP, RESIDENT_WARP_BASE, STATE_WORDS = range(7)
 STATE_CONTEXT = (
     *(REGISTERS_AT, WARPS_AT, BARRIERS_AT, SHARED_AT, LOCAL_AT, LOCAL_SLOT, EXECUTED_AT, THREADS_AT, STREAM),
-    *(POLLS_AT, PHASES_AT, CLOCKS_AT, GATES_AT, WARP_SHADOWS_AT, SHADOW_AT, SHARED_BASE, CLUSTER_AT),
+    *(POLLS_AT, PHASES_AT, CLOCKS_AT, GATES_AT, WARP_SHADOWS_AT, SHADOW_AT, MBARRIERS_AT, SHARED_BASE),
+    CLUSTER_AT,
 )
 RESIDENT_WORDS = STATE_WORDS + len(STATE_CONTEXT)
 

@@ -15,6 +15,11 @@ def nop(context: Context) -> None:
     context.emit("nop")
 
 
+def fence(context: Context) -> None:
+    """FENCE.VIEW.ASYNC is fence.proxy.async. Only the sanitizer uses it."""
+    context.emit("nop", detail=micro.FENCE_PROXY if "ASYNC" in context.instruction.modifiers else 0)
+
+
 def pause(context: Context) -> None:
     """Lower YIELD and NANOSLEEP, which stand in loops that wait.
 
@@ -237,7 +242,8 @@ def bpt(context: Context) -> None:
 
 
 def commit_copies(context: Context) -> None:
-    """LDGDEPBAR makes a group of the copies since the last group, which SB0 counts. Only the sanitizer uses it."""
+    """LDGDEPBAR and UTMACMDFLUSH make a group of the copies since the last group, which SB0 counts. Only the sanitizer
+    uses it."""
     context.emit("nop", detail=micro.COMMIT)
 
 

@@ -63,9 +63,9 @@ def arrives(context: Context) -> None:
         at = address(context, where, SHARED)
         context.emit("access", (context.sink,), (at, context.false), access=how, detail=micro.ARRIVAL)
     elif modifiers == {"LDGSTSBAR", "64", "ARVCNT"}:
-        _emit_arrival(context, where, nothing, nothing, (1, 0), 0)
+        _emit_arrival(context, where, nothing, nothing, (1, 0), micro.AFTER_COPIES)
     elif modifiers == {"LDGSTSBAR", "64", "TRANSCNT"}:
-        _emit_arrival(context, where, nothing, nothing, (0, 1), micro.COMPLETES)
+        _emit_arrival(context, where, nothing, nothing, (0, 1), micro.COMPLETES | micro.AFTER_COPIES)
     else:
         raise context.unsupported("arrival")
 
