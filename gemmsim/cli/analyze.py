@@ -22,7 +22,7 @@ PICTURES = ("roofline", "memory")
 @click.command("analyze")
 @gathered("options", TimedLaunchOptions)
 @plot_option(PICTURES)
-@click.option("--sanitize", is_flag=True, help="Look for races, bad addresses and uneven barriers, too.")
+@click.option("--sanitize", is_flag=True, help="Look for races, missing waits, bad addresses and uneven barriers, too.")
 @click.option("--save", metavar="FILE.npz", help="Write every array as it is after the run, by name.")
 @format_option("text", "json")
 @output_option

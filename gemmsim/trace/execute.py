@@ -76,7 +76,7 @@ class Executor:
         self.program, self.launch, self.budget = program, launch, max_instructions
         self.clusters = clusters_of(program, launch)
         self.blocks_meet = blocks_meet(program, self.clusters)
-        self.micro: MicroProgram = linked(with_turns(program, self.blocks_meet))
+        self.micro: MicroProgram = linked(with_turns(program, self.blocks_meet), sanitizing)
         symbols = dict(launch.symbols)
         image_at = partial(device_globals, program, symbols) if program.global_bytes else None
         self.memory = DeviceMemory(launch.args, (*grid_workspace(program), *parameter_window(program)), image_at)
@@ -89,6 +89,8 @@ class Executor:
         self.shared_bytes = program.reserved_shared_bytes + -(-own_bytes // _SHARED_UNIT_BYTES) * _SHARED_UNIT_BYTES
         self.initial = initial_registers(program, launch, self.micro, self.banks, self.shared_bytes)
         self.shadow = ShadowState(program, launch, self.code, self.shared_bytes) if sanitizing else None
+        if self.shadow:
+            self.code = self.shadow.code
         self.state, self.local_slots = self._new_state(), LOCAL_SLOTS
         live = [min(WARP_LANES, launch.threads_per_block - WARP_LANES * w) for w in range(warps)]
         self.alive = np.array([(1 << n) - 1 for n in live], np.int64)

@@ -34,6 +34,7 @@ UNGUARDED = 4
 TAKES_TURN = 8  # a global atomic before which the block gives way to others (`gemmsim.trace.turns`)
 POLLS = 16  # a load after which the block gives way to others where it found what it found before
 ANNOUNCES = 32  # an access to global memory for which another block may wait, so that a program slice keeps it
+WATCHED = 64  # touches registers that wgmma uses; only when sanitizing (`gemmsim.trace.sanitizer.flights`)
 
 # ACCESS: bytes that a lane accesses, flags, memory space, and kind of access
 SIZE_MASK, SIGNED_BIT, PARTIAL_BIT = 0x1F, 0x20, 0x40  # PARTIAL: bytes beyond the first are not checked for bounds
@@ -55,16 +56,17 @@ SYNC, ARRIVE, REDUCE_AND, REDUCE_OR, REDUCE_POPC = range(5)
 # DETAIL of a trap behind the code, which a call or return to an address without code runs into; else it is 0
 NOWHERE = 1
 
-# DETAIL of a nop that closes a group of asynchronous copies (LDGDEPBAR) or waits for groups (DEPBAR.LE)
-COMMIT, WAIT = 1, 2
+# DETAIL of a nop that orders accesses, for the sanitizer: it closes a group of asynchronous copies (LDGDEPBAR) or waits
+# for groups (DEPBAR.LE), is a fence of the asynchronous proxy, closes a group of wgmma, waits for some, or fences
+# registers
+COMMIT, WAIT, FENCE_PROXY, COMMIT_PRODUCTS, WAIT_PRODUCTS, FENCE_PRODUCTS = range(1, 7)
 
 # DETAIL of an mbarrier operation. ARRIVE_AT takes a number of arrivals and a number of bytes; IMMEDIATE then holds
 # flags. TEST and TRY tell whether a phase is complete; a wait goes back by SECOND_IMMEDIATE micro-operations.
 INITIALISE, ARRIVE_AT, TEST, TRY = range(4)
-# DETAIL of what orders groups of a warpgroup's multiplications: END_GROUP closes one, AWAIT_GROUPS waits until the
-# warps of the warpgroup have closed all but IMMEDIATE of those that this warp has closed.
-END_GROUP, AWAIT_GROUPS = 4, 5
-DROPS, COMPLETES = 1, 2  # flags: later phases expect as many arrivals less; the bytes have come, and are not expected
+# Flags: later phases expect as many arrivals less; the bytes have come, and are not expected; the thread's asynchronous
+# copies (cp.async) are complete before it arrives
+DROPS, COMPLETES, AFTER_COPIES = 1, 2, 4
 
 # DETAIL of a bulk copy: direction, and dimensions of the tile, 0 for a run of bytes. IMMEDIATE is the DETAIL of an
 # atomic with COMBINES where the copy combines with what is there; SECOND_IMMEDIATE is the bytes of an element of a run.
@@ -107,7 +109,6 @@ CONTROL = (
     "exchange",
     "mbarrier",
     "copy_in_bulk",
-    "order_groups",
     "move_matrix",
     "multiply_matrix",
     "multiply_warpgroup",  # one warp's quarter of a multiplication whose factors lie in shared memory

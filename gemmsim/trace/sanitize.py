@@ -1,13 +1,15 @@
 """Executes blocks with the sanitizing executor and says what is wrong with the kernel.
 
-It finds races, copies that nobody waited for, reads of shared memory that nobody wrote, accesses out of bounds or
-misaligned, and barriers that not all threads reach. A forbidden access is left out, and the block goes on. What stops a
-block (threads that wait forever, a trap) ends the run. Only the blocks that are executed are looked at.
+It finds races, copies and wgmma that nobody waited for, missing fences, mbarriers whose phases or bytes do not add up,
+reads of shared memory that nobody wrote, accesses out of bounds or misaligned, and barriers that not all threads reach.
+A forbidden access is left out, and the block goes on. What stops a block (threads that wait forever, a trap) ends the
+run. Only the blocks that are executed are looked at.
 
 A new kind of finding touches these places:
 
 sanitizer/shadow.py        its number in the table of findings (FINDING_DEFECT)
-sanitizer/checks.py        the check that reports it (checks at barriers: sanitizer/ordering.py)
+sanitizer/checks.py        the check that reports it (at barriers: ordering.py; of shared memory: granules.py; at
+                           mbarriers, of TMA and wgmma: engine/watched; of wgmma's registers: flights.py)
 sanitizer/findings.py      its name for people, a member of `Defect`
 sanitizer/shadow_state.py  from the number to the `Defect` and the sentence: `_DEFECTS`, `_SENTENCES` and `_finding`
 `_without_false_findings`  here: what is no defect, or follows from another finding
@@ -23,12 +25,11 @@ from gemmsim.isa.program import Instruction, OperandKind, Program
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace import micro, words
 from gemmsim.trace.execute import Executor
-from gemmsim.trace.lower.bulk import copies_in_bulk
 from gemmsim.trace.lower.context import CONTROL_NUMBER
-from gemmsim.trace.lower.control import has_mbarriers
 from gemmsim.trace.sanitizer.findings import Defect, Finding, Sanitized, Site
 from gemmsim.trace.sanitizer.shadow_state import ShadowState
 from gemmsim.trace.stopped import Stopped
+from gemmsim.trace.waiting import waits_of
 
 _SHARED_ATOMIC = MemoryAccess("shared", "atom")
 _SWAP_WITHIN = 12  # instructions from the load of an atomic operation to its compare-and-swap
@@ -37,15 +38,15 @@ _SWAP_WITHIN = 12  # instructions from the load of an atomic operation to its co
 def sanitize(executor: Executor, blocks: Sequence[int]) -> Sanitized:
     """Execute `blocks` with an executor that was made with sanitizing=True, and return what it found.
 
-    Findings between the same two source lines are joined. Raises GemmsimError where the budget runs out, and
-    for a kernel with mbarriers or bulk copies.
+    Findings between the same two source lines are joined. Raises GemmsimError where the budget runs out, and for a
+    kernel with mbarriers as sm_80 has them.
     """
     shadow = executor.shadow
     assert shadow is not None
-    if has_mbarriers(executor.program) or copies_in_bulk(executor.program):
+    if any(i.opcode == "ATOMS" and "ARRIVE" in i.modifiers for i in executor.program.instructions):
         raise GemmsimError(
-            f"kernel '{executor.program.name}' waits at mbarriers or copies in bulk (TMA), whose order the search for "
-            "races does not follow yet: leave out the sanitizer"
+            f"kernel '{executor.program.name}' waits at mbarriers by atomic instructions (ATOMS.ARRIVE), whose order "
+            "the search for races does not follow: leave out the sanitizer, or compile it for sm_90"
         )
     if executor.blocks_meet:
         raise GemmsimError(
@@ -79,13 +80,21 @@ def _without_false_findings(program: Program, findings: list[Finding]) -> list[F
         for site in (finding.at, finding.other)
         if site and site.does == "reads"
     }
+    miscounted = any(finding.defect is Defect.BYTES_EXPECTED for finding in findings)
     return [
         finding
         for finding in findings
         if not (finding.defect is Defect.RACE and _of_one_atomic(program, finding))
         and not (finding.defect is Defect.UNINITIALISED and finding.at.instruction.offset in racing)
         and not (finding.defect is Defect.DIVERGENT_BARRIER and _same_barrier(finding.at, finding.other))
+        and not (miscounted and _follows(finding))
     ]
+
+
+def _follows(finding: Finding) -> bool:
+    """Whether a finding may follow from a phase that ended too early, as other bytes came than were expected."""
+    copied = finding.other is not None and finding.other.instruction.opcode.startswith(("UTMA", "UBLK"))
+    return finding.defect is Defect.PHASE or (finding.defect is Defect.UNWAITED_COPY and copied)
 
 
 def _of_one_atomic(program: Program, finding: Finding) -> bool:
@@ -126,6 +135,10 @@ def _merged(findings: list[Finding]) -> list[Finding]:
 def _fault(executor: Executor, shadow: ShadowState, fault: Stopped) -> Finding:
     """Make the finding that says what stopped a block."""
     counters = executor.buffers.counters
+    sentence = str(fault).partition(" (block")[0]
+    if fault.status in (words.DEADLOCK, words.STUCK) and (waits := _mbarrier_waits(executor, shadow)):
+        at, other = waits
+        return Finding(Defect.PHASE, sentence, shadow.position(fault.block), "", None, 0, at, other, "", 1)
     if fault.status == words.DEADLOCK:
         waiting = _waiting(executor, shadow)
         at, other = waiting[0], next((site for site in waiting if site.where != waiting[0].where), None)
@@ -133,8 +146,19 @@ def _fault(executor: Executor, shadow: ShadowState, fault: Stopped) -> Finding:
         return Finding(defect, sentence, shadow.position(fault.block), "", None, 0, at, other, "", 1)
     warp, lane = int(counters[words.FAULT_WARP]), int(counters[words.FAULT_LANE])
     at = shadow.site("executes", int(counters[words.FAULT_INSTRUCTION]), warp, lane)
-    sentence = str(fault).partition(" (block")[0]
     return Finding(Defect.FAULT, sentence, shadow.position(fault.block), "", None, 0, at, None, "", 1)
+
+
+def _mbarrier_waits(executor: Executor, shadow: ShadowState) -> tuple[Site, Site | None] | None:
+    """Return a thread that waits at an mbarrier, and the last arrival at that one; None where no thread does."""
+    state = executor.state
+    for wait in waits_of(executor.program, executor.micro, state):
+        if wait.mbarrier:
+            at = shadow.site("waits", wait.instruction.index, wait.warp, (wait.lanes & -wait.lanes).bit_length() - 1)
+            assert state.shadow is not None
+            last = state.shadow.last_arrival(wait.at)
+            return at, shadow.site_of(last, "arrives") if last else None
+    return None
 
 
 def _waiting(executor: Executor, shadow: ShadowState) -> list[Site]:

@@ -17,7 +17,6 @@ from gemmsim.trace.lower.context import CONTROL_NUMBER
 
 _COUNT, _BYTES_BITS = (1 << 20) - 1, 22  # fields of an mbarrier: see `gemmsim.trace.engine.mbarrier`
 _SHOWN = 4  # barriers that a message names
-_WARPGROUP = -1  # in place of the number of a barrier
 _UNTIMED = (
     "warps wait at mbarriers (SYNCS): how long is not modelled, so that the predicted time is that of the instructions "
     "without these waits; a wait counts as one instruction"
@@ -25,9 +24,8 @@ _UNTIMED = (
 
 
 @dataclass(frozen=True)
-class _Wait:
-    """Threads of a warp that wait at an instruction: at an mbarrier's address, or (mbarrier False) at barrier `at`, or
-    (`at` is _WARPGROUP) for the other warps of the warpgroup."""
+class Wait:
+    """Threads of a warp that wait at an instruction: at an mbarrier's address, or (mbarrier False) at barrier `at`."""
 
     warp: int
     lanes: int
@@ -50,10 +48,10 @@ def notes_of(program: Program) -> tuple[str, ...]:
 
 def waits_at_mbarriers(program: Program, lowered: MicroProgram, state: BlockState) -> str:
     """Return what the block waits for, "" where no thread waits at an mbarrier."""
-    waits = [wait for warp in range(len(state.warps)) for wait in _waits(program, lowered, state, warp)]
-    if not any(wait.mbarrier or wait.at == _WARPGROUP for wait in waits):
+    waits = waits_of(program, lowered, state)
+    if not any(wait.mbarrier for wait in waits):
         return ""
-    groups: dict[tuple[bool, int, int], list[_Wait]] = {}
+    groups: dict[tuple[bool, int, int], list[Wait]] = {}
     for wait in sorted(waits, key=lambda one: not one.mbarrier):
         groups.setdefault((not wait.mbarrier, wait.at, wait.instruction.offset), []).append(wait)
     told = [_told(state, group) for group in groups.values()]
@@ -61,7 +59,12 @@ def waits_at_mbarriers(program: Program, lowered: MicroProgram, state: BlockStat
     return f"threads wait for each other forever: {'; '.join(told[:_SHOWN])}{more}"
 
 
-def _waits(program: Program, lowered: MicroProgram, state: BlockState, number: int) -> Iterator[_Wait]:
+def waits_of(program: Program, lowered: MicroProgram, state: BlockState) -> list[Wait]:
+    """Return which threads of a block wait at mbarriers or barriers, warp by warp."""
+    return [wait for warp in range(len(state.warps)) for wait in _waits(program, lowered, state, warp)]
+
+
+def _waits(program: Program, lowered: MicroProgram, state: BlockState, number: int) -> Iterator[Wait]:
     warp = state.warps[number].tolist()
     paths = [warp[words.PATHS_AT + words.PATH_WORDS * n :][: words.PATH_WORDS] for n in range(warp[words.PATH_COUNT])]
     if warp[words.ACTIVE]:
@@ -69,13 +72,11 @@ def _waits(program: Program, lowered: MicroProgram, state: BlockState, number: i
     rows = state.registers[number].reshape(-1, WARP_LANES)
     for pc, lanes, reason, need in paths:
         if reason == words.WAIT_BLOCK:
-            yield _Wait(number, lanes, _instruction(program, lowered, pc - 1), False, need)
-        elif lowered.code[pc, micro.OP] == CONTROL_NUMBER["order_groups"]:
-            yield _Wait(number, lanes, _instruction(program, lowered, pc), False, _WARPGROUP)
+            yield Wait(number, lanes, _instruction(program, lowered, pc - 1), False, need)
         elif reason == words.RUNNABLE and (found := _checked(lowered, pc)) is not None:
             instruction = _instruction(program, lowered, found)
             lane = (lanes & -lanes).bit_length() - 1
-            yield _Wait(number, lanes, instruction, True, _address(lowered, instruction, rows[:, lane]))
+            yield Wait(number, lanes, instruction, True, _address(lowered, instruction, rows[:, lane]))
 
 
 def _instruction(program: Program, lowered: MicroProgram, pc: int) -> Instruction:
@@ -97,17 +98,18 @@ def _address(lowered: MicroProgram, instruction: Instruction, lane_words: np.nda
     return (base + more + operand.value) & ((1 << words.RANK_SHIFT) - 1)  # in the block's own shared memory
 
 
-def _told(state: BlockState, group: list[_Wait]) -> str:
+def _told(state: BlockState, group: list[Wait]) -> str:
     first = group[0]
     source = first.instruction.sources[-1] if first.instruction.sources else None
     line = f"line {source.line} of {source.file}, " if source else ""
     who = _numbers(sorted({wait.warp for wait in group}))
     alone = len(group) == 1 and first.lanes.bit_count() < WARP_LANES
-    some = f"{first.lanes.bit_count()} threads of " if alone else ""
+    count = first.lanes.bit_count()
+    some = f"{count} thread{'s' * (count > 1)} of " if alone else ""
     where = f"{some}warp{'s' * (',' in who or '-' in who)} {who} ({line}'{first.instruction.text}' at "
-    where += f"{first.instruction.offset:#06x})"
-    if first.at == _WARPGROUP:
-        return f"warps of a warpgroup that do not come to the same multiplications hold {where}"
+    inner = [str(one.line) for one in reversed(first.instruction.sources[:-1])]
+    inlined = f", inlined from line{'s' * (len(inner) > 1)} {', '.join(inner)}" if inner else ""
+    where += f"{first.instruction.offset:#06x}{inlined})"
     if not first.mbarrier:
         arrived = int(state.barriers[words.BARRIER_WORDS * first.at + words.BARRIER_ARRIVED])
         return f"barrier {first.at}, at which {arrived} threads have arrived, holds {where}"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 # The words of a warp. Its paths follow from PATHS_AT on.
-PC, ACTIVE, ALIVE, STATE, PATH_COUNT, PATHS_AT = 0, 1, 2, 3, 4, 11
+PC, ACTIVE, ALIVE, STATE, PATH_COUNT, PATHS_AT = 0, 1, 2, 3, 4, 10
 MEETINGS, LAST_MET = 5, 6  # how often divergent paths have met, and which threads did the last time
 # What `gemmsim.trace.engine.polling` remembers of the warp: flags, and the instruction of its last marked access
 TURN_FLAGS, TURN_INSTRUCTION_SHIFT = 7, 3
 # Which threads have arrived at the cluster's barrier since it opened, and which have not waited after they arrived
 CLUSTER_ARRIVED, CLUSTER_DUE = 8, 9
-GROUPS = 10  # how many groups of multiplications of its warpgroup it has closed
 READY, WAITING, DONE = range(3)  # STATE
 # A path of a warp: threads that do not run now, and why. PATH_NEED depends on PATH_REASON: the threads that the path
 # waits for (WAIT_WARP, WAIT_COLLECTIVE), the row of the convergence barrier (WAIT_CONVERGENCE), or the number of the
@@ -51,7 +50,7 @@ EXTERNAL = 14  # the warp has met the micro-operation "external": do its work, a
 LOST = 15  # a call or return leads to FAULT_ADDRESS, where there is no code; FAULT_LANE is that instruction's index
 UNRELATED = 16  # how other blocks differ from the one that runs is not known (`gemmsim.trace.engine.differences`)
 BAD_COPY = 18  # a bulk copy cannot be executed: FAULT_LANE says why (`gemmsim.trace.micro`)
-WAITS = 17  # the path waits at an mbarrier or for its warpgroup; only between `run_warp` and `run_block`
+WAITS = 17  # the warp's path waits at an mbarrier; only between `run_warp` and `run_block`
 OUT_OF_TURN = 18  # a thread arrived twice at the cluster's barrier, or waited at it before it arrived
 ENDED_BLOCK = 19  # an access to the shared memory of a block of the cluster that has ended
 
@@ -86,14 +85,16 @@ PHASES_AT = 60  # int32 for each 8 bytes of shared memory: phases that an mbarri
 # run one by one.
 SHARED_BASE, CLUSTER_BLOCKS, CLUSTER_AT = 61, 62, 63
 ATOMIC_DELTA = 64  # what the atomic that is executed adds to its addresses to get those in this process
-CONTEXT_SLOTS = 65
+MBARRIERS_AT, WATCHED_AT = 65, 66  # for the sanitizing executor, too
+CONTEXT_SLOTS = 67
 
 # The words of a resident block. The words of the context that are different for each block follow from STATE_WORDS on,
 # in the order of STATE_CONTEXT.
 LIVE, CLOCK, LAST_TURN, SPINNING, SPIN_WARP, RESIDENT_WARP_BASE, STATE_WORDS = range(7)
 STATE_CONTEXT = (
     *(REGISTERS_AT, WARPS_AT, BARRIERS_AT, SHARED_AT, LOCAL_AT, LOCAL_SLOT, EXECUTED_AT, THREADS_AT, STREAM),
-    *(POLLS_AT, PHASES_AT, CLOCKS_AT, GATES_AT, WARP_SHADOWS_AT, SHADOW_AT, SHARED_BASE, CLUSTER_AT),
+    *(POLLS_AT, PHASES_AT, CLOCKS_AT, GATES_AT, WARP_SHADOWS_AT, SHADOW_AT, MBARRIERS_AT, SHARED_BASE),
+    CLUSTER_AT,
 )
 RESIDENT_WORDS = STATE_WORDS + len(STATE_CONTEXT)
 

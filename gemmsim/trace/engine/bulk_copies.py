@@ -38,9 +38,9 @@ from gemmsim.trace.llvm.primitives import (
 
 # Words of a plan, which says what a copy does. Of each dimension, innermost first, follow size, stride in bytes,
 # elements of the tile, step from one of these to the next, and coordinate.
-_BASE, _RANK, _ITEM, _SWIZZLE, _SHARED, _COMBINE, _ALLOCATION = range(7)
+_BASE, _RANK, _ITEM, _SWIZZLE, SHARED, _COMBINE, _ALLOCATION = range(7)
 _SIZE, _STRIDE, _BOX, _STEP, _PLACE = 8, 13, 18, 23, 28
-_PLAN_WORDS = 33
+BYTES, BARRIER, PLAN_WORDS = 33, 34, 35
 # Of each type of a tensor map: bytes, 0 where TMA converts it; and type in an atomic
 _ITEM_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 0, 8, 2)
 _INTEGERS = (micro.UNSIGNED, micro.UNSIGNED, micro.UNSIGNED, micro.SIGNED, micro.UNSIGNED, micro.SIGNED)
@@ -233,7 +233,7 @@ def _copy(context, plan, rows, loads):
         status = _find(context, plan, address, first, last)
         if status != 0:
             return status
-        in_shared = moved(get_u64(plan, _SHARED), row * row_bytes)
+        in_shared = moved(get_u64(plan, SHARED), row * row_bytes)
         if loads:
             if inside and get_u64(get_u64(context, words.ALLOCATION_STALE), get_i64(plan, _ALLOCATION)) != np.uint64(0):
                 return np.int64(words.STALE)
@@ -250,7 +250,7 @@ def _fill(context, registers, op, plan, lane):
     set_i64(plan, _RANK, detail >> micro.RANK_SHIFT & 7)
     set_i64(plan, _COMBINE, get_n32(op, micro.IMMEDIATE))
     set_i64(plan, _ALLOCATION, -1)
-    set_u64(plan, _SHARED, np.uint64(get_u32(row_of(registers, op, micro.SOURCE), lane)))
+    set_u64(plan, SHARED, np.uint64(get_u32(row_of(registers, op, micro.SOURCE), lane)))
     address = lane_address(row_of(registers, op, micro.SECOND_SOURCE), lane)
     if get_i64(plan, _RANK) != 0:
         status = _read_map(context, address, plan)
@@ -274,31 +274,48 @@ def _fill(context, registers, op, plan, lane):
     return np.int64(0)
 
 
-def copy_in_bulk(context, registers, op, mask, warp):
-    """Execute a bulk copy, once for the threads in `mask`. Returns 0 or a status."""
-    plan, lane, direction = scratch(_PLAN_WORDS), first_set(mask), get_n32(op, micro.DETAIL) & micro.DIRECTION_MASK
+@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX, ADDRESS)
+def prepare(context, registers, op, lane, plan):
+    """Make the plan of a copy, PLAN_WORDS words, and check what it says of shared memory. Returns 0 or a status.
+
+    SHARED and BYTES of the plan then are place and size in shared memory, BARRIER is the place of a load's mbarrier.
+    """
     tile = get_n32(op, micro.DETAIL) >> micro.RANK_SHIFT & 7 != 0
     status = _fill(context, registers, op, plan, lane)
     if status != 0:
         return status
     rows, own = np.int64(1), get_u64(context, words.SHARED_BASE)  # the copy reaches the block's own memory only
-    shared = get_u64(plan, _SHARED) - own
-    set_u64(plan, _SHARED, shared)
+    shared = get_u64(plan, SHARED) - own
+    set_u64(plan, SHARED, shared)
     for d in range(1, get_i64(plan, _RANK)):
         rows *= get_i64(plan, _BOX + d)
     whole = rows * get_i64(plan, _BOX) * get_i64(plan, _ITEM)
+    set_i64(plan, BYTES, whole)
     alignment = np.uint64(127) if tile else np.uint64(15)
     if shared & alignment != np.uint64(0) or moved(shared, whole) > get_u64(context, words.SHARED_BYTES):
         return _refused(context, np.int64(micro.OUTSIDE_SHARED), shared)
-    moves = get_n32(op, micro.ACCESS) & micro.UNMOVED_BIT == 0
-    if direction == micro.COPY_LOAD:
+    if get_n32(op, micro.DETAIL) & micro.DIRECTION_MASK == micro.COPY_LOAD:
         barrier = np.uint64(get_u32(row_of(registers, op, micro.FOURTH_SOURCE), lane))
         if barrier & np.uint64(7) != np.uint64(0) or moved(barrier - own, 8) > get_u64(context, words.SHARED_BYTES):
             return _refused(context, np.int64(micro.NO_BARRIER), barrier)
+        set_u64(plan, BARRIER, barrier - own)
+    return status
+
+
+def copy_in_bulk(context, registers, op, mask, warp):
+    """Execute a bulk copy, once for the threads in `mask`. Returns 0 or a status."""
+    plan = scratch(PLAN_WORDS)
+    status = prepare(context, registers, op, first_set(mask), plan)
+    if status != 0:
+        return status
+    rows = get_i64(plan, BYTES) // max(np.int64(1), get_i64(plan, _BOX) * get_i64(plan, _ITEM))
+    moves = get_n32(op, micro.ACCESS) & micro.UNMOVED_BIT == 0
+    if get_n32(op, micro.DETAIL) & micro.DIRECTION_MASK == micro.COPY_LOAD:
         if moves:
             status = _copy(context, plan, rows, True)
         if status == 0:
-            arrive_at(context, barrier, np.uint64(0), np.uint64(0) - np.uint64(whole), 0)
+            barrier = get_u64(context, words.SHARED_BASE) + get_u64(plan, BARRIER)
+            arrive_at(context, barrier, np.uint64(0), np.uint64(0) - get_u64(plan, BYTES), 0)
         return status
     allocation = _allocation(context, get_u64(plan, _BASE), np.int64(1))
     if allocation < 0:

@@ -18,29 +18,47 @@ from gemmsim.trace import micro
 from gemmsim.trace.engine.variants import sources_of
 from gemmsim.trace.lower.context import CONTROL_NUMBER, OP_NUMBER, MicroProgram
 
-# Micro-operation -> the module here and the function that executes it, which all take the same arguments.
+# Micro-operation -> the module and the function that executes it, which all take the same arguments.
 _PARTS = {
-    "exchange": ("exchange", "exchange"),
-    "mbarrier": ("mbarrier", "operate"),
-    "copy_in_bulk": ("bulk_copies", "copy_in_bulk"),
-    "order_groups": ("warpgroup_order", "order_groups"),
-    "move_matrix": ("matrix", "move_matrix"),
-    "multiply_matrix": ("multiply", "multiply_matrix"),
-    "multiply_warpgroup": ("warpgroup", "multiply_warpgroup"),
+    "exchange": ("engine.exchange", "exchange"),
+    "mbarrier": ("engine.mbarrier", "operate"),
+    "copy_in_bulk": ("engine.bulk_copies", "copy_in_bulk"),
+    "move_matrix": ("engine.matrix", "move_matrix"),
+    "multiply_matrix": ("engine.multiply", "multiply_matrix"),
+    "multiply_warpgroup": ("engine.warpgroup", "multiply_warpgroup"),
 }
-_ATOMIC = ("combine", "combine")
+# When sanitizing, those that also check
+_WATCHED = {
+    "mbarrier": ("engine.watched.mbarriers", "operate_watched"),
+    "copy_in_bulk": ("engine.watched.bulk", "copy_watched"),
+    "multiply_warpgroup": ("engine.watched.matrices", "multiply_watched"),
+}
+_ATOMIC = ("engine.combine", "combine")
 _ARGUMENTS = ("uint64", "uint64", "uint64", "uint32", "int64")
 
 
-@cached_by_identity(8)
-def linked(program: MicroProgram) -> MicroProgram:
+def linked(program: MicroProgram, sanitizing: bool = False) -> MicroProgram:
     """Return the program with the address of its machine code in each micro-operation that is compiled by itself."""
+    return _linked_watched(program) if sanitizing else _linked(program)
+
+
+@cached_by_identity(8)
+def _linked(program: MicroProgram) -> MicroProgram:
+    return _with_addresses(program, _PARTS)
+
+
+@cached_by_identity(2)
+def _linked_watched(program: MicroProgram) -> MicroProgram:
+    return _with_addresses(program, _PARTS | _WATCHED)
+
+
+def _with_addresses(program: MicroProgram, parts: dict[str, tuple[str, str]]) -> MicroProgram:
     code = program.code.copy()
     operations, accesses = code[:, micro.OP], code[:, micro.OP] == CONTROL_NUMBER["access"]
     names = [name for name, number in OP_NUMBER.items() if number in set(np.unique(operations).tolist())]
     for name, address in zip(names, lane_operations().addresses(names), strict=True):
         _link(code, operations == OP_NUMBER[name], address)
-    for name, part in _PARTS.items():
+    for name, part in parts.items():
         if (chosen := operations == CONTROL_NUMBER[name]).any():
             _link(code, chosen, _part(*part).address(_ARGUMENTS))
     if (chosen := accesses & (code[:, micro.ACCESS] >> micro.KIND_SHIFT == micro.ATOMIC)).any():
@@ -54,7 +72,7 @@ def _link(code: np.ndarray, chosen: np.ndarray, address: int) -> None:
 
 @cache
 def _part(module: str, function: str) -> NativeFunction:
-    name = f"gemmsim.trace.engine.{module}"
+    name = f"gemmsim.trace.{module}"
     return NativeFunction(name, function, sources_of(name))
 
 

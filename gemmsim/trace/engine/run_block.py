@@ -14,6 +14,7 @@ from gemmsim.trace.engine.barriers import cluster_part, open_complete_barriers
 from gemmsim.trace.engine.mbarrier import path_runner
 from gemmsim.trace.engine.paths import next_path
 from gemmsim.trace.engine.run_warp import warp_runner
+from gemmsim.trace.engine.watched.mbarriers import note_end
 from gemmsim.trace.llvm.primitives import get_i64, get_u64, moved, set_i32, set_i64
 from gemmsim.trace.sanitizer.ordering import note_meeting, note_opened_barriers
 
@@ -106,12 +107,16 @@ def run_block_for(sanitizing: bool, relating: bool = False, interleaving: bool =
                 set_i64(barriers, words.TIMED_OUT, 1)
                 rounds += 1
             if rounds == _LONGEST_WAIT:
+                if sanitizing:
+                    note_end(context)
                 return words.DEADLOCK
             if not ran:
                 opened = open_complete_barriers(context)
                 if sanitizing:
                     note_opened_barriers(context)
                 if opened <= 0:
+                    if sanitizing:
+                        note_end(context)
                     return _end(context, opened)
 
     return run_block

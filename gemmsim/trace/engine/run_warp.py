@@ -38,9 +38,11 @@ from gemmsim.trace.llvm.primitives import (
 )
 from gemmsim.trace.lower.context import CONTROL_NUMBER, OP_NUMBER
 from gemmsim.trace.sanitizer.checks import check_access, check_matrix_move
+from gemmsim.trace.sanitizer.flights import watch_registers
 from gemmsim.trace.sanitizer.ordering import (
+    note_active,
     note_arrival,
-    note_copy_group,
+    note_effect,
     note_exit,
     note_meeting,
     note_opened_barriers,
@@ -224,6 +226,10 @@ def warp_runner(sanitizing: bool, relating: bool, interleaving: bool):
                     mask = check_access(context, registers, op, mask, active, number)
                 elif kind == _MOVE_MATRIX and mask == _FULL:
                     mask = check_matrix_move(context, registers, op, active, number)
+                elif kind > _EXCHANGE:
+                    note_active(context, active)
+                if flags & micro.WATCHED != 0:
+                    watch_registers(context, op, number, first_set(mask))
             if mask == 0:
                 pc += 1
             elif kind < _LANE_OPERATIONS:
@@ -266,7 +272,7 @@ def warp_runner(sanitizing: bool, relating: bool, interleaving: bool):
                 elif kind > _ACCESS:
                     status = _execute_rare(context, registers, op, active, mask)
                 elif sanitizing and kind == _NOP:
-                    note_copy_group(context, op, number)
+                    note_effect(context, op, number)
                 if status != 0:
                     break
                 pc += 1

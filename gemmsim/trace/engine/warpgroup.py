@@ -71,6 +71,13 @@ def chunk_at(descriptor, transposed, line, chunk):
     return (unit ^ (turn & within)) << np.uint64(4)
 
 
+@subroutine(ADDRESS, ADDRESS, TRUTH, INDEX, INDEX)
+def fragment_chunk_at(descriptor, transposed, eight, number):
+    """Return the shared address of chunk `number` (0 to 15) of eight rows of A or columns of B."""
+    line, chunk = (number, eight) if transposed else (8 * eight + (number & 7), number >> 3)
+    return chunk_at(descriptor, transposed, line, chunk)
+
+
 @subroutine(INDEX, ADDRESS, ADDRESS, TRUTH, INDEX, ADDRESS, INDEX)
 def _gather(context, descriptor, transposed, eight, to, step):
     """Write a fragment of a factor, eight rows of A or columns of B, as two registers to `to` and `step` bytes behind.
@@ -81,8 +88,7 @@ def _gather(context, descriptor, transposed, eight, to, step):
     """
     shared, limit = get_u64(context, words.SHARED_AT), get_u64(context, words.SHARED_BYTES)
     for number in range(16):
-        line, chunk = (number, eight) if transposed else (8 * eight + (number & 7), number >> 3)
-        at = chunk_at(descriptor, transposed, line, chunk)
+        at = fragment_chunk_at(descriptor, transposed, eight, number)
         if moved(at, 16) > limit:
             set_i64(get_u64(context, words.COUNTERS_AT), words.FAULT_LANE, 0)
             set_u64(get_u64(context, words.COUNTERS_AT), words.FAULT_ADDRESS, at)

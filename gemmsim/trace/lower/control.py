@@ -15,6 +15,11 @@ def nop(context: Context) -> None:
     context.emit("nop")
 
 
+def fence(context: Context) -> None:
+    """FENCE.VIEW.ASYNC is fence.proxy.async. Only the sanitizer uses it."""
+    context.emit("nop", detail=micro.FENCE_PROXY if "ASYNC" in context.instruction.modifiers else 0)
+
+
 def pause(context: Context) -> None:
     """Lower YIELD and NANOSLEEP, which stand in loops that wait.
 
@@ -205,10 +210,7 @@ def bar(context: Context) -> None:
     else:
         raise context.unsupported("barrier form")
     number, count = [*operands, Operand(OperandKind.REGISTER)][:2]
-    threads = context.bits(count)
-    if number.kind == count.kind == OperandKind.REGISTER and number.index == count.index:  # it holds both
-        threads = context.compute(0, "bit_field", (threads,), (16, 16, 0))
-    context.emit("barrier", (), (context.bits(number), threads, predicate), detail=how)
+    context.emit("barrier", (), (context.bits(number), context.bits(count), predicate), detail=how)
 
 
 def cluster_arrive(context: Context) -> None:
@@ -240,7 +242,8 @@ def bpt(context: Context) -> None:
 
 
 def commit_copies(context: Context) -> None:
-    """LDGDEPBAR makes a group of the copies since the last group, which SB0 counts. Only the sanitizer uses it."""
+    """LDGDEPBAR and UTMACMDFLUSH make a group of the copies since the last group, which SB0 counts. Only the sanitizer
+    uses it."""
     context.emit("nop", detail=micro.COMMIT)
 
 

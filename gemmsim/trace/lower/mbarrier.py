@@ -18,7 +18,7 @@ _ONE_WITH_BYTES: tuple[int | str, int | str] = (1, "register")
 
 
 def syncs(context: Context) -> None:
-    """Lower SYNCS.EXCH (mbarrier.init), .ARRIVE (arrive, expect_tx, complete_tx), .PHASECHK (waits), .CCTL (inval).
+    """Lower SYNCS.EXCH (mbarrier.init), .ARRIVE (arrive, expect_tx, complete_tx), .PHASECHK (waits), .CCTL.IV (inval).
 
     An instruction begins with a micro-operation that does nothing, so that a wait that goes on is counted once.
     """
@@ -35,7 +35,7 @@ def syncs(context: Context) -> None:
         _arrive(context, modifiers[2:])
     elif modifiers[:2] == ("PHASECHK", "TRANS64"):
         _check(context, modifiers[2:])
-    elif modifiers not in (("CCTL", "IV"), ("CCTL", "IVALL")):
+    elif modifiers != ("CCTL", "IV"):
         raise context.unsupported("operation on an mbarrier")
 
 
@@ -63,9 +63,9 @@ def arrives(context: Context) -> None:
         at = address(context, where, SHARED)
         context.emit("access", (context.sink,), (at, context.false), access=how, detail=micro.ARRIVAL)
     elif modifiers == {"LDGSTSBAR", "64", "ARVCNT"}:
-        _emit_arrival(context, where, nothing, nothing, (1, 0), 0)
+        _emit_arrival(context, where, nothing, nothing, (1, 0), micro.AFTER_COPIES)
     elif modifiers == {"LDGSTSBAR", "64", "TRANSCNT"}:
-        _emit_arrival(context, where, nothing, nothing, (0, 1), micro.COMPLETES)
+        _emit_arrival(context, where, nothing, nothing, (0, 1), micro.COMPLETES | micro.AFTER_COPIES)
     else:
         raise context.unsupported("arrival")
 

@@ -6,8 +6,7 @@ and URb+3. Where P is false, Rc does not count. `gsb0` closes a group (wgmma.com
 waits until at most n groups are under way. A multiplication without destination only closes a group.
 
 Each warp of the four executes its 16 rows when it comes to the instruction: whatever a correct program does before it
-waits for the group, the operands are then those at the end, and the results are not looked at before. A wait for a
-group also waits until the other warps have executed theirs (`gemmsim.trace.engine.warpgroup_order`).
+waits for the group, the operands are then those at the end, and the results are not looked at before.
 """
 
 from __future__ import annotations
@@ -16,10 +15,21 @@ from gemmsim.isa.matrix import WARPGROUP_DEPTH_BYTES, MatrixMultiply, matrix_mul
 from gemmsim.isa.program import ZERO, Operand, OperandKind
 from gemmsim.trace.lower.context import Context, Source, is_predicate
 from gemmsim.trace.lower.tensor import F32, FORMAT_SHIFT, HALF, S32, S32_SATURATED, cut
-from gemmsim.trace.micro import AWAIT_GROUPS, BF16, E4M3, E5M2, END_GROUP, F16, S8, TF32, U8
+from gemmsim.trace.micro import (
+    BF16,
+    COMMIT_PRODUCTS,
+    E4M3,
+    E5M2,
+    F16,
+    FENCE_PRODUCTS,
+    S8,
+    TF32,
+    U8,
+    WAIT_PRODUCTS,
+)
 
 # DETAIL of a multiplication: formats of A and B as those of a `multiply_matrix`, then these bits
-A_IN_REGISTERS, A_TRANSPOSED, B_TRANSPOSED = 0x100, 0x200, 0x400
+A_IN_REGISTERS, A_TRANSPOSED, B_TRANSPOSED, CLOSES_GROUP = 0x100, 0x200, 0x400, 0x800
 _FORMATS = {"S8": S8, "U8": U8, "E4M3": E4M3, "E5M2": E5M2}
 _SIGNS = {TF32: 0x80000000, F16: 0x80008000, BF16: 0x80008000, E4M3: 0x80808080, E5M2: 0x80808080}
 _ELEMENT_BYTES = {TF32: 4, F16: 2, BF16: 2}
@@ -48,12 +58,13 @@ def igmma(context: Context) -> None:
 def warpgroup(context: Context) -> None:
     """WARPGROUP.ARRIVE orders what follows behind accesses to registers; WARPGROUP.DEPBAR.LE gsb0, n waits."""
     modifiers = context.modifiers("ARRIVE", "DEPBAR", "LE")
-    if modifiers not in ({"ARRIVE"}, {"DEPBAR", "LE"}):
+    if modifiers == {"ARRIVE"}:
+        context.emit("nop", detail=FENCE_PRODUCTS)
+    elif modifiers == {"DEPBAR", "LE"}:
+        _, left = context.instruction.operands
+        context.emit("nop", immediates=(left.value,), detail=WAIT_PRODUCTS)
+    else:
         raise context.unsupported("form of WARPGROUP")
-    context.emit("nop")  # so that a wait that goes on is counted once
-    if "DEPBAR" in modifiers:
-        (most,) = (o.value for o in context.instruction.operands if o.kind == OperandKind.IMMEDIATE)
-        context.emit("order_groups", immediates=(most,), detail=AWAIT_GROUPS)
 
 
 def set_registers(context: Context) -> None:
@@ -97,15 +108,10 @@ def _formats(context: Context) -> tuple[int, int]:
 
 
 def _emit(context: Context, format_a: int, format_b: int, accumulator: int) -> None:
-    _multiply(context, format_a, format_b, accumulator)
-    if any(operand.name == "gsb0" for operand in context.instruction.operands):
-        context.emit("order_groups", detail=END_GROUP)
-
-
-def _multiply(context: Context, format_a: int, format_b: int, accumulator: int) -> None:
     shape = _shape(context)
+    closes = any(o.kind == OperandKind.SPECIAL for o in context.instruction.operands)  # gsb0
     if shape is None:
-        context.emit("nop")
+        context.emit("nop", detail=COMMIT_PRODUCTS if closes else 0)
         return
     if shape.depth * _ELEMENT_BYTES.get(format_a, 1) != WARPGROUP_DEPTH_BYTES:
         raise context.unsupported("shape")
@@ -127,6 +133,7 @@ def _multiply(context: Context, format_a: int, format_b: int, accumulator: int) 
     a = Source(context.row(left[0] if left else pair), flip=flip_a)
     detail = format_a | format_b << FORMAT_SHIFT | (A_IN_REGISTERS if left else 0)
     detail |= cut(context, shape) if accumulator in (F32, HALF) else 0
+    detail |= CLOSES_GROUP if closes else 0
     detail |= (A_TRANSPOSED if "tnspA" in flags else 0) | (B_TRANSPOSED if "tnspB" in flags else 0)
     if flags & {"tnspA", "tnspB"} and format_a not in (F16, BF16):
         raise context.unsupported("transposed matrix of elements other than 16 bits")

@@ -1,38 +1,29 @@
-"""Checks each access before the sanitizing executor executes it: its bounds and alignment, and in shared memory also
-races, copies that nobody waited for and reads of what nobody wrote.
-
-Shared memory has a shadow. It remembers of each granule (a few bytes, see `shadow`) the last write and two readers of
-different warps. A read is compared with that write, and a write with that write and both readers. Two accesses that are
-not ordered (`ordering.ordered`) race, unless both are atomic or the later one writes the bytes that are there already;
-compute-sanitizer, too, calls a write of the same value harmless. Two lanes of one store race where they write different
-values to one place.
-
-Two readers of a granule are enough where all barriers are of the whole block. With barriers of some warps a race with a
-third reader can be missed. No race is reported where there is none.
+"""Checks each access of threads before the sanitizing executor executes it: its bounds and alignment, and in shared
+memory also races, copies that nobody waited for and reads of what nobody wrote (`granules`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
+from gemmsim.native.numba_parts import ADDRESS, INDEX, TRUTH, WORD, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.llvm.primitives import (
     equal_lanes,
     get_i64,
     get_n32,
-    get_u8,
     get_u32,
     get_u64,
     has,
     lane_address,
     moved,
     row_of,
-    set_i64,
 )
 from gemmsim.trace.sanitizer import shadow
 from gemmsim.trace.sanitizer.finding_table import report, stamp_of
-from gemmsim.trace.sanitizer.ordering import COPY_NOT_WAITED, clocks_of, copy_state, meetings_of, ordered, shadow_of
+from gemmsim.trace.sanitizer.granules import check_granules, next_serial
+from gemmsim.trace.sanitizer.knowledge import clock_of
+from gemmsim.trace.sanitizer.ordering import begin_copy, meetings_of
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -116,13 +107,13 @@ def _within(address, size, start, length):
 @subroutine(WORD, ADDRESS, ADDRESS, ADDRESS, WORD, WORD, INDEX, ADDRESS)
 def _shared(context, registers, op, mask, active, warp, rows):
     access, fine = get_n32(op, micro.ACCESS), mask
-    size, kind, header = access & micro.SIZE_MASK, _kind_of(access), get_u64(context, words.FINDINGS_AT)
-    set_i64(header, shadow.SERIAL, get_i64(header, shadow.SERIAL) + 1)
+    size, kind = access & micro.SIZE_MASK, _kind_of(access)
+    next_serial(context)
     limit, own_bytes = get_u64(context, words.SHARED_BYTES), get_u64(context, words.OWN_SHARED_BYTES)
-    stamp = stamp_of(get_i64(clocks_of(context, warp), warp), warp, 0, kind, get_n32(op, micro.INSTRUCTION))
+    stamp = stamp_of(clock_of(context, warp), warp, 0, kind, get_n32(op, micro.INSTRUCTION))
     stamp_with = np.int64(active) << 32 | meetings_of(context, warp) & 0xFFFFFFFF
     if kind == shadow.COPY:
-        stamp_with = get_i64(shadow_of(context, warp), shadow.GROUP)
+        stamp_with = begin_copy(context, warp)
     before = np.uint64(0xFFFFFFFFFFFFFFFF)
     for lane in range(32):
         if not has(mask, lane):
@@ -137,78 +128,5 @@ def _shared(context, registers, op, mask, active, warp, rows):
             fine = fine & ~(np.uint32(1) << np.uint32(lane))
         elif (kind != shadow.READ or address != before) and address < own_bytes:
             before = address
-            _check_granules(context, registers, op, np.int64(address), stamp_of_lane, stamp_with, active)
+            check_granules(context, registers, op, np.int64(address), stamp_of_lane, stamp_with, active)
     return fine
-
-
-@subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, INDEX, INDEX, INDEX, WORD)
-def _check_granules(context, registers, op, address, stamp, stamp_with, active):
-    """Check one lane's access to shared memory, granule after granule, and note the access in the shadow."""
-    size = get_n32(op, micro.ACCESS) & micro.SIZE_MASK
-    warp, lane = (stamp >> shadow.WARP_SHIFT) & 31, (stamp >> shadow.LANE_SHIFT) & 31
-    kind, shift = (stamp >> shadow.KIND_SHIFT) & 3, get_i64(context, words.GRANULE_SHIFT)
-    serial = get_i64(get_u64(context, words.FINDINGS_AT), shadow.SERIAL)
-    for granule in range(address >> shift, (address + size - 1 >> shift) + 1):
-        entry = moved(get_u64(context, words.SHADOW_AT), 8 * shadow.SHADOW_WORDS * granule)
-        last, defect = get_i64(entry, shadow.WRITE), np.int64(-1)
-        last_kind = (last >> shadow.KIND_SHIFT) & 3
-        if last == 0:
-            if kind in (shadow.READ, shadow.ATOMIC):
-                report(context, shadow.UNWRITTEN, stamp, 0, address, size)
-        elif kind != shadow.ATOMIC or last_kind != shadow.ATOMIC:
-            last_with = get_i64(entry, shadow.WRITE_WITH)
-            if get_i64(entry, shadow.WRITE_SERIAL) == serial and kind != shadow.READ:
-                if not _same_data(registers, op, lane, (last >> shadow.LANE_SHIFT) & 31, size):
-                    defect = np.int64(shadow.RACE)
-            elif not ordered(context, last, last_with, warp, lane, active):
-                if last_kind == shadow.COPY and copy_state(context, last, last_with, warp) == COPY_NOT_WAITED:
-                    defect = np.int64(shadow.UNWAITED)
-                elif kind in (shadow.READ, shadow.ATOMIC) or not _unchanged(context, registers, op, lane, address):
-                    defect = np.int64(shadow.RACE)
-        if defect >= 0:
-            report(context, defect, stamp, last, address, size)
-        if kind == shadow.READ:
-            _note_reader(context, entry, stamp, stamp_with, active)
-        else:
-            for slot in range(shadow.READER, shadow.SECOND_READER_WITH, 2):
-                reader = get_i64(entry, slot)
-                if reader != 0 and not ordered(context, reader, get_i64(entry, slot + 1), warp, lane, active):
-                    report(context, shadow.RACE, stamp, reader, address, size)
-            set_i64(entry, shadow.WRITE, stamp)
-            set_i64(entry, shadow.WRITE_WITH, stamp_with)
-            set_i64(entry, shadow.WRITE_SERIAL, serial)
-            set_i64(entry, shadow.READER, 0)
-            set_i64(entry, shadow.SECOND_READER, 0)
-
-
-@subroutine(NOTHING, ADDRESS, ADDRESS, INDEX, INDEX, WORD)
-def _note_reader(context, entry, stamp, stamp_with, active):
-    """Note a reader in the shadow in place of an earlier one, so that the two readers there are of different warps."""
-    warp, lane = (stamp >> shadow.WARP_SHIFT) & 31, (stamp >> shadow.LANE_SHIFT) & 31
-    for slot in range(shadow.READER, shadow.SECOND_READER_WITH, 2):
-        reader = get_i64(entry, slot)
-        replaced = reader == 0 or (reader >> shadow.WARP_SHIFT) & 31 == warp
-        if replaced or ordered(context, reader, get_i64(entry, slot + 1), warp, lane, active):
-            set_i64(entry, slot, stamp)
-            set_i64(entry, slot + 1, stamp_with)
-            return
-
-
-@subroutine(TRUTH, ADDRESS, ADDRESS, INDEX, INDEX, INDEX)
-def _same_data(registers, op, lane, other, size):
-    """Whether two lanes of a store write the same value."""
-    data, same = row_of(registers, op, micro.SECOND_SOURCE), True
-    for word in range(size + 3 >> 2):
-        same &= get_u32(data, 32 * word + lane) == get_u32(data, 32 * word + other)
-    return same
-
-
-@subroutine(TRUTH, ADDRESS, ADDRESS, ADDRESS, INDEX, INDEX)
-def _unchanged(context, registers, op, lane, address):
-    """Whether a lane's store writes the bytes that are at `address` already."""
-    data, same = row_of(registers, op, micro.SECOND_SOURCE), True
-    there = moved(get_u64(context, words.SHARED_AT), address)
-    for byte in range(get_n32(op, micro.ACCESS) & micro.SIZE_MASK):
-        word = get_n32(data, 32 * (byte >> 2) + lane)
-        same &= np.int64(get_u8(there, byte)) == (word >> 8 * (byte & 3)) & 255
-    return same

@@ -50,4 +50,5 @@ def report(context, defect, stamp, other, address, size):
     set_i64(row, shadow.FINDING_OTHER, other)
     set_i64(row, shadow.FINDING_ADDRESS, address)
     set_i64(row, shadow.FINDING_BYTES, size)
+    set_i64(row, shadow.FINDING_WITH, get_i64(table, shadow.OTHER_WITH))
     set_i64(table, shadow.FOUND, found + 1)

@@ -17,6 +17,10 @@ class Defect(StrEnum):
 
     RACE = "race"
     UNWAITED_COPY = "unwaited copy"
+    UNWAITED_PRODUCT = "unwaited wgmma"
+    MISSING_FENCE = "missing fence"
+    PHASE = "mbarrier phase"
+    BYTES_EXPECTED = "expected bytes"
     UNINITIALISED = "uninitialised read"
     OUT_OF_BOUNDS = "out of bounds"
     MISALIGNED = "misaligned"
@@ -28,7 +32,9 @@ class Defect(StrEnum):
 class Site:
     """One thread at one instruction.
 
-    does     "reads", "writes", "updates" (atomic), "copies to", "waits at", "ends at", "executes"
+    does     "reads", "writes", "updates" (atomic), "copies to", "copies from", "multiplies" (wgmma), "waits at", "ends
+             at", "executes", "arrives", "waits", "completes a phase", "expects bytes", "initialises",
+             "uses" (an mbarrier)
     line     innermost source line, None where the code has none
     text     what stands in that line, "" where it could not be read
     thread   (x, y, z) in its block

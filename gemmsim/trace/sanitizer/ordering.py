@@ -1,9 +1,7 @@
 """Keeps track of what orders a block's accesses: barriers, waits for copies, and threads of a warp that meet again.
 
-Each warp has a clock of its own. Of every other warp's clock it knows the value up to which it has seen that warp pass
-a barrier (vector clocks; Flanagan and Freund, PLDI 2009, use them the same way). An access stamped (warp, clock) comes
-before what a warp does now if that warp has seen the clock. When a barrier opens, the warps that waited at it learn all
-clocks that the warps which arrived at it knew.
+When a barrier opens, the warps that waited at it learn all that the warps which arrived at it knew (`knowledge`). What
+orders accesses at mbarriers is in `gemmsim.trace.engine.watched.mbarriers`.
 """
 
 from __future__ import annotations
@@ -15,10 +13,11 @@ from gemmsim.trace import micro, words
 from gemmsim.trace.llvm.primitives import first_set, get_i64, get_n32, get_u64, has, moved, population, row_of, set_i64
 from gemmsim.trace.sanitizer import shadow
 from gemmsim.trace.sanitizer.finding_table import report, stamp_of
+from gemmsim.trace.sanitizer.flights import note_warpgroup
+from gemmsim.trace.sanitizer.knowledge import agent_of, clocks_of, fence, join, shadow_of, tick
 
 # mypy: disable-error-code="no-untyped-def"
 
-_NEVER = 1 << 62
 # The state of a copy, as seen by what a warp does now:
 # COPY_COMPLETE    it is complete
 # COPY_NOT_WAITED  nobody has waited for it, although this warp started it or a barrier lies between its start and now
@@ -26,16 +25,16 @@ _NEVER = 1 << 62
 COPY_COMPLETE, COPY_NOT_WAITED, COPY_UNORDERED = 2, 0, 1
 
 
-@subroutine(ADDRESS, ADDRESS, INDEX)
-def clocks_of(context, warp):
-    """Return the address of the clocks that a warp knows: MAX_WARPS words, one for each warp, its own among them."""
-    return moved(get_u64(context, words.CLOCKS_AT), 8 * shadow.MAX_WARPS * warp)
+@subroutine(NOTHING, ADDRESS, WORD)
+def note_active(context, active):
+    """Note which lanes are together, for the parts that are compiled by themselves (`engine.parts`)."""
+    set_i64(get_u64(context, words.FINDINGS_AT), shadow.ACTIVE, np.int64(active))
 
 
-@subroutine(ADDRESS, ADDRESS, INDEX)
-def shadow_of(context, warp):
-    """Return the address of the words that the sanitizer keeps of a warp (`shadow` names them)."""
-    return moved(get_u64(context, words.WARP_SHADOWS_AT), 8 * shadow.WARP_SHADOW_WORDS * warp)
+@subroutine(WORD, ADDRESS)
+def active_of(context):
+    """Return the lanes of the path that runs."""
+    return np.uint32(get_i64(get_u64(context, words.FINDINGS_AT), shadow.ACTIVE))
 
 
 @subroutine(INDEX, ADDRESS, INDEX)
@@ -45,15 +44,13 @@ def meetings_of(context, warp):
 
 
 @subroutine(INDEX, ADDRESS, INDEX, INDEX, INDEX)
-def copy_state(context, stamp, group, warp):
-    """Return the state (COPY_COMPLETE, ...) that the copy with this stamp and group has for what `warp` does now."""
-    owner = (stamp >> shadow.WARP_SHIFT) & 31
-    own, seen = shadow_of(context, owner), get_i64(clocks_of(context, warp), owner)
-    if group < get_i64(own, shadow.GROUPS_DONE):
-        forgotten = group + shadow.RING <= get_i64(own, shadow.GROUP)  # a copy that the ring has forgotten is complete
-        if owner == warp or forgotten or get_i64(own, shadow.WAITED + group % shadow.RING) <= seen:
-            return COPY_COMPLETE
-    return COPY_NOT_WAITED if owner == warp or stamp >> shadow.CLOCK_SHIFT <= seen else COPY_UNORDERED
+def copy_state(context, stamp, stamp_with, warp):
+    """Return the state (COPY_COMPLETE, ...) that the copy (cp.async) with this stamp has for what `warp` does now."""
+    owner, known = (stamp >> shadow.WARP_SHIFT) & 31, clocks_of(context, warp)
+    if stamp_with & shadow.WITH_MASK <= get_i64(known, shadow.COPIES + owner):
+        return COPY_COMPLETE
+    seen = stamp >> shadow.CLOCK_SHIFT <= get_i64(known, shadow.CLOCK + owner)
+    return COPY_NOT_WAITED if owner == warp or seen else COPY_UNORDERED
 
 
 @subroutine(TRUTH, ADDRESS, INDEX, INDEX, INDEX, INDEX, WORD)
@@ -67,10 +64,11 @@ def ordered(context, stamp, stamp_with, warp, lane, active):
     __syncwarp there), and the hardware issues it in that order. Lanes on different paths are not ordered.
     """
     owner = (stamp >> shadow.WARP_SHIFT) & 31
-    if (stamp >> shadow.KIND_SHIFT) & 3 == shadow.COPY:
-        return copy_state(context, stamp, stamp_with, warp) == COPY_COMPLETE
+    agent = agent_of(stamp, stamp_with)
+    if agent >= 0:
+        return stamp_with & shadow.WITH_MASK <= get_i64(clocks_of(context, warp), agent)
     if owner != warp:
-        return stamp >> shadow.CLOCK_SHIFT <= get_i64(clocks_of(context, warp), owner)
+        return stamp >> shadow.CLOCK_SHIFT <= get_i64(clocks_of(context, warp), shadow.CLOCK + owner)
     other, own = (stamp >> shadow.LANE_SHIFT) & 31, shadow_of(context, warp)
     since = stamp_with & 0xFFFFFFFF
     if get_i64(own, shadow.ALL_MET) > since or get_i64(own, shadow.MET + 32 * other + lane) > since:
@@ -78,24 +76,38 @@ def ordered(context, stamp, stamp_with, warp, lane, active):
     return has(stamp_with >> 32, lane) or has(active, other)
 
 
+@subroutine(INDEX, ADDRESS, INDEX)
+def begin_copy(context, warp):
+    """Count one more asynchronous copy of a warp; returns how many are complete when it is."""
+    own = shadow_of(context, warp)
+    copied = get_i64(own, shadow.COPIED) + 1
+    set_i64(own, shadow.COPIED, copied)
+    return copied
+
+
 @subroutine(NOTHING, ADDRESS, ADDRESS, INDEX)
-def note_copy_group(context, op, warp):
-    """Note that LDGDEPBAR closes a group of copies, or that DEPBAR.LE SB0, n waits until at most n groups are under
-    way. Other instructions without an effect have DETAIL 0."""
-    own, detail = shadow_of(context, warp), get_n32(op, micro.DETAIL)
-    if detail == 0:
-        return
-    group = get_i64(own, shadow.GROUP)
+def note_effect(context, op, warp):
+    """Note what an instruction does that has no effect but on order; such a one says in DETAIL what it is.
+
+    LDGDEPBAR and UTMACMDFLUSH close a group of copies, and DEPBAR.LE SB0, n waits until at most n groups are under way;
+    FENCE.VIEW.ASYNC is fence.proxy.async; WARPGROUP and empty multiplications are of `flights`.
+    """
+    detail = get_n32(op, micro.DETAIL)
     if detail == micro.COMMIT:
-        set_i64(own, shadow.GROUP, group + 1)
-        set_i64(own, shadow.WAITED + (group + 1) % shadow.RING, _NEVER)
-        return
-    now = get_i64(clocks_of(context, warp), warp)
-    done = get_i64(own, shadow.GROUPS_DONE)
-    while done < group - get_n32(op, micro.IMMEDIATE):
-        set_i64(own, shadow.WAITED + done % shadow.RING, now)
-        done += 1
-    set_i64(own, shadow.GROUPS_DONE, done)
+        own = shadow_of(context, warp)
+        groups = get_i64(own, shadow.GROUPS)
+        set_i64(own, shadow.CLOSED + groups % shadow.RING, get_i64(own, shadow.COPIED))
+        set_i64(own, shadow.GROUPS, groups + 1)
+    elif detail == micro.WAIT:
+        own, known, left = shadow_of(context, warp), clocks_of(context, warp), get_n32(op, micro.IMMEDIATE)
+        done = get_i64(own, shadow.GROUPS) - left
+        if done > 0 and left < shadow.RING:
+            complete = get_i64(own, shadow.CLOSED + (done - 1) % shadow.RING)
+            set_i64(known, shadow.COPIES + warp, max(get_i64(known, shadow.COPIES + warp), complete))
+    elif detail == micro.FENCE_PROXY:
+        fence(context, warp)
+    elif detail != 0:
+        note_warpgroup(context, op, warp)
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, INDEX, WORD)
@@ -115,11 +127,8 @@ def note_arrival(context, registers, op, warp, mask):
     set_i64(gate, shadow.GATE_COUNTED, get_n32(row_of(registers, op, micro.SECOND_SOURCE), lane))
     if get_n32(op, micro.DETAIL) != micro.ARRIVE:
         set_i64(gate, shadow.GATE_WAITING, get_i64(gate, shadow.GATE_WAITING) | np.int64(1) << warp)
-    known = clocks_of(context, warp)
-    for w in range(get_i64(context, words.WARPS)):
-        clock = max(get_i64(gate, shadow.GATE_CLOCKS + w), get_i64(known, w))
-        set_i64(gate, shadow.GATE_CLOCKS + w, clock)
-    set_i64(known, warp, get_i64(known, warp) + 1)
+    join(moved(gate, 8 * shadow.GATE_VECTOR), clocks_of(context, warp))
+    tick(context, warp)
 
 
 @subroutine(NOTHING, ADDRESS, INDEX)
@@ -157,9 +166,7 @@ def note_opened_barriers(context):
             waiting = get_i64(gate, shadow.GATE_WAITING)
             for w in range(get_i64(context, words.WARPS)):
                 if has(waiting, w):
-                    known = clocks_of(context, w)
-                    for u in range(get_i64(context, words.WARPS)):
-                        set_i64(known, u, max(get_i64(known, u), get_i64(gate, shadow.GATE_CLOCKS + u)))
+                    join(clocks_of(context, w), moved(gate, 8 * shadow.GATE_VECTOR))
                     warp = moved(get_u64(context, words.WARPS_AT), 8 * words.WARP_WORDS * w)
                     set_i64(warp, words.MEETINGS, get_i64(warp, words.MEETINGS) + 1)
                     set_i64(warp, words.LAST_MET, -1)

@@ -1,40 +1,95 @@
-"""Names the words that the sanitizing executor shares with Python: its shadow of shared memory and its findings.
+"""Names the words that the sanitizing executor shares with Python: its shadow of shared memory, what each warp knows,
+and its findings.
 
-`gemmsim.trace.sanitizer.checks` and `ordering` use them in compiled code, `shadow_state` in Python.
+The modules of this package use them in compiled code, `shadow_state` in Python. What they are for is told in
+`gemmsim.trace.sanitizer.knowledge` (vectors), `granules` (shared memory), `flights` (wgmma) and
+`gemmsim.trace.engine.watched.mbarriers`.
 """
 
 from __future__ import annotations
 
+# Kinds of access. Up to LAST_READ they only read. Those of matrices and bulk copies, and COPY (cp.async), are
+# asynchronous: they go on after their instruction.
+READ, MATRIX_READ, BULK_READ, ATOMIC, WRITTEN, COPY, BULK_WRITE = range(7)
+LAST_READ = BULK_READ
+
 # The words of a granule of shared memory, which is as many bytes as the narrowest access of the program: its last write
-# and two readers.
-WRITE, WRITE_WITH, WRITE_SERIAL, READER, READER_WITH, SECOND_READER, SECOND_READER_WITH = range(7)
-SHADOW_WORDS = 8
-# A stamp says who accessed: clock << 32 | warp << 27 | lane << 22 | kind << 20 | instruction. 0 means nobody. The word
-# WITH beside it holds active mask << 32 | meetings of the warp, or for a copy the number of its group.
-CLOCK_SHIFT, WARP_SHIFT, LANE_SHIFT, KIND_SHIFT = 32, 27, 22, 20
-INSTRUCTION_MASK = (1 << KIND_SHIFT) - 1
-READ, WRITTEN, ATOMIC, COPY = range(4)  # kinds of access
+# and some readers.
+WRITE, WRITE_WITH, WRITE_SERIAL, READERS_AT = range(4)
+READERS = 4
+READERS_END = READERS_AT + 2 * READERS
+SHADOW_WORDS = READERS_END + 1
+# A stamp says who accessed: clock << 32 | warp << 27 | lane << 22 | kind << 19 | instruction. 0 means nobody. The word
+# WITH beside it holds active mask << 32 | meetings of the warp. Of an asynchronous access its low 32 bits hold the
+# value that the clock of its agent has when it is complete; of a bulk copy that writes, they follow the number of its
+# mbarrier << 32 and this one's address << 40.
+CLOCK_SHIFT, WARP_SHIFT, LANE_SHIFT, KIND_SHIFT = 32, 27, 22, 19
+INSTRUCTION_MASK, KIND_MASK = (1 << KIND_SHIFT) - 1, 7
+WITH_MASK, WITH_NUMBER_SHIFT, WITH_ADDRESS_SHIFT = (1 << 32) - 1, 32, 40
+
+# A vector of clocks, which a warp, a barrier, or an mbarrier knows: from each of these words on, one clock for each
+#   CLOCK          warp
+#   FENCED         warp: what fence.proxy.async has made visible to the asynchronous proxy
+#   COPIES         warp: asynchronous copies of it (cp.async, bulk copies out of shared memory) that are complete
+#   FENCED_COPIES  warp: those that were complete at such a fence
+#   MATRICES       warpgroup: groups of its wgmma that are complete
+#   PHASES         mbarrier: its phases that are complete
+MAX_WARPS, MAX_WARPGROUPS, MAX_MBARRIERS = 32, 8, 64
+CLOCK, FENCED, COPIES, FENCED_COPIES, MATRICES, PHASES = 0, 32, 64, 96, 128, 136
+VECTOR_WORDS = PHASES + MAX_MBARRIERS
 
 # The words of a barrier of the block. GATE_FIRST is the stamp of the first thread that arrived, GATE_OTHER that of one
-# that arrived at another instruction (0 where none did). Clocks, one for each warp, follow from GATE_CLOCKS on.
-GATE_ARRIVED, GATE_WAITING, GATE_COUNTED, GATE_FIRST, GATE_OTHER = range(5)
-GATE_CLOCKS, MAX_WARPS = 5, 32
-GATE_WORDS = GATE_CLOCKS + MAX_WARPS
+# that arrived at another instruction (0 where none did). From GATE_VECTOR on follows what those know that have arrived.
+GATE_ARRIVED, GATE_WAITING, GATE_COUNTED, GATE_FIRST, GATE_OTHER, GATE_VECTOR = range(6)
+GATE_WORDS = GATE_VECTOR + VECTOR_WORDS
+
+# The mbarriers of a block: USED of them so far; then the words of each, in the order in which they were initialised;
+# then for each 8 bytes of shared memory the number of the mbarrier there, counted from 1 (0 where there is none, -1
+# where there were too many before).
+# MB_ADDRESS, MB_INITIALISED, MB_INITIALISED_WITH  where it is; stamp of its initialisation, and the word beside
+# MB_BALANCE               bytes that are expected and have not come
+# MB_EXPECTED, MB_COPIED   stamps of the last arrival that expected bytes, and of the last bulk copy
+# MB_ARRIVED, MB_COMPLETED stamps of the last arrival, and of what completed the last phase
+# MB_PENDING, MB_PUBLISHED what those know that have arrived so far, and that had when the last phase was complete
+USED, MBARRIERS_BEGIN = 0, 1
+MB_ADDRESS, MB_INITIALISED, MB_INITIALISED_WITH, MB_BALANCE = range(4)
+MB_EXPECTED, MB_COPIED, MB_ARRIVED, MB_COMPLETED = range(4, 8)
+MB_PENDING, MB_PUBLISHED = 8, 8 + VECTOR_WORDS
+MB_WORDS = MB_PUBLISHED + VECTOR_WORDS
+MBARRIER_NUMBERS = MBARRIERS_BEGIN + MAX_MBARRIERS * MB_WORDS
 
 # The words of a warp.
-# GROUP           number of the group of copies that is open; groups below GROUPS_DONE have been waited for
-# EXIT            stamp of a thread that ended (0 where none did)
-# MEETINGS_KNOWN  words.MEETINGS up to which ALL_MET and MET are known
-# ALL_MET         number of the last meeting of all threads; MET + 32 * lane + other lane: of the last one of two lanes
-# WAITED          from here on RING words: the clock at which each of the last RING groups was waited for
-GROUP, GROUPS_DONE, EXIT, MEETINGS_KNOWN, ALL_MET, MET = range(6)
-WAITED, RING = MET + 32 * 32, 1024
-WARP_SHADOW_WORDS = WAITED + RING
+# COPIED, GROUPS       asynchronous copies that it has begun; groups of them that are closed
+# MULTIPLIED           groups of wgmma that it has closed
+# FLIGHTS              its wgmma that it has not waited for, at most FLIGHT_LIMIT: words FLIGHT_... of each from FLIGHT
+#                      on
+# EPOCH                how often WARPGROUP.ARRIVE was executed, plus 1
+# EXIT                 stamp of a thread that ended (0 where none did)
+# MEETINGS_KNOWN       words.MEETINGS up to which ALL_MET and MET are known
+# ALL_MET              number of the last meeting of all threads; MET + 32 * lane + other lane: of the last one of two
+#                      lanes
+# CLOSED               from here on RING words: COPIED when each of the last RING groups was closed
+# CHANGED              for each register that wgmma uses the stamp of the last instruction that wrote it, with the epoch
+#                      as its clock
+COPIED, GROUPS, MULTIPLIED, FLIGHTS, EPOCH, EXIT, MEETINGS_KNOWN, ALL_MET, MET = range(9)
+CLOSED, RING = MET + 32 * 32, 64
+FLIGHT, FLIGHT_LIMIT = CLOSED + RING, 64
+FLIGHT_OP, FLIGHT_GROUP, FLIGHT_STAMP, FLIGHT_WORDS = range(4)
+CHANGED, REGISTERS = FLIGHT + FLIGHT_WORDS * FLIGHT_LIMIT, 256
+WARP_SHADOW_WORDS = CHANGED + REGISTERS
+# For each micro-operation of a program with wgmma: which of the registers that wgmma uses it reads, and which it
+# writes, a bit for each. A multiplication reads A, and writes its accumulators.
+REGISTER_WORDS = REGISTERS // 64
+WATCH_READS, WATCH_WRITES, WATCH_WORDS = 0, REGISTER_WORDS, 2 * REGISTER_WORDS
 
 # The table of findings: a header, then a row for each. FINDING_STAMP is the stamp of the access, FINDING_OTHER that of
-# the earlier one that it collides with (0 where there is none).
-FOUND, LOST, SERIAL = 0, 1, 2
+# the earlier one that it collides with (0 where there is none), FINDING_WITH the word beside that one, where the
+# header's OTHER_WITH held it. ACTIVE are the lanes of the path that runs.
+FOUND, LOST, SERIAL, OTHER_WITH, ACTIVE = range(5)
 HEADER_WORDS, MAX_FINDINGS = 8, 4096
-FINDING_DEFECT, FINDING_COUNT, FINDING_STAMP, FINDING_OTHER, FINDING_ADDRESS, FINDING_BYTES = range(6)
-FINDING_WORDS = 6
-RACE, UNWAITED, UNWRITTEN, OUTSIDE, MISPLACED, UNEVEN_EXIT, UNEVEN_PLACE = range(7)  # FINDING_DEFECT
+FINDING_DEFECT, FINDING_COUNT, FINDING_STAMP, FINDING_OTHER, FINDING_ADDRESS, FINDING_BYTES, FINDING_WITH = range(7)
+FINDING_WORDS = 7
+# FINDING_DEFECT
+RACE, UNWAITED, UNWRITTEN, OUTSIDE, MISPLACED, UNEVEN_EXIT, UNEVEN_PLACE = range(7)
+UNWAITED_READER, UNWAITED_MATRIX, UNFENCED, NO_MBARRIER, PHASE_UNSEEN, PHASE_PASSED, BYTES_DIFFER = range(7, 14)
+EARLY_REGISTER, UNFENCED_REGISTER, UNORDERED_USE = range(14, 17)

@@ -12,10 +12,19 @@ from gemmsim.trace.launch_data.address_names import describe_address
 from gemmsim.trace.lower.context import CONTROL_NUMBER
 from gemmsim.trace.sanitizer import shadow
 from gemmsim.trace.sanitizer.findings import Defect, Finding, Site
+from gemmsim.trace.sanitizer.registers import watched
 from gemmsim.trace.types import Launch
 
 _SHARED_BELOW = 1 << 32  # addresses of global memory lie far above
-_DOES = {shadow.READ: "reads", shadow.WRITTEN: "writes", shadow.ATOMIC: "updates", shadow.COPY: "copies to"}
+_DOES = {
+    shadow.READ: "reads",
+    shadow.MATRIX_READ: "multiplies",
+    shadow.BULK_READ: "copies from",
+    shadow.ATOMIC: "updates",
+    shadow.WRITTEN: "writes",
+    shadow.COPY: "copies to",
+    shadow.BULK_WRITE: "copies to",
+}
 _DEFECTS = {
     shadow.RACE: Defect.RACE,
     shadow.UNWAITED: Defect.UNWAITED_COPY,
@@ -24,6 +33,16 @@ _DEFECTS = {
     shadow.MISPLACED: Defect.MISALIGNED,
     shadow.UNEVEN_EXIT: Defect.DIVERGENT_BARRIER,
     shadow.UNEVEN_PLACE: Defect.DIVERGENT_BARRIER,
+    shadow.UNWAITED_READER: Defect.UNWAITED_COPY,
+    shadow.UNWAITED_MATRIX: Defect.UNWAITED_PRODUCT,
+    shadow.UNFENCED: Defect.MISSING_FENCE,
+    shadow.NO_MBARRIER: Defect.UNINITIALISED,
+    shadow.UNORDERED_USE: Defect.RACE,
+    shadow.PHASE_UNSEEN: Defect.PHASE,
+    shadow.PHASE_PASSED: Defect.PHASE,
+    shadow.BYTES_DIFFER: Defect.BYTES_EXPECTED,
+    shadow.EARLY_REGISTER: Defect.UNWAITED_PRODUCT,
+    shadow.UNFENCED_REGISTER: Defect.MISSING_FENCE,
 }
 _SENTENCES = {
     shadow.RACE: "two threads use the same bytes of shared memory and no barrier lies between",
@@ -31,6 +50,27 @@ _SENTENCES = {
     shadow.UNWRITTEN: "shared memory is read that no thread of the block has written",
     shadow.UNEVEN_EXIT: "a barrier of the whole block that some threads never reach: they have ended",
     shadow.UNEVEN_PLACE: "threads of a block wait at different barriers for each other",
+    shadow.UNWAITED_READER: "shared memory is overwritten that an asynchronous copy may still read: nobody has waited "
+    "for its group",
+    shadow.UNWAITED_MATRIX: "shared memory is overwritten that wgmma may still read: nobody has waited for its group",
+    shadow.UNFENCED: "TMA or wgmma uses bytes that a thread wrote, and no fence.proxy.async lies between",
+    shadow.NO_MBARRIER: "an mbarrier is used that nobody has initialised",
+    shadow.PHASE_UNSEEN: "a thread arrives that does not know that the phase before is complete: its arrival may count "
+    "in that one",
+    shadow.UNORDERED_USE: "an mbarrier is used, and no barrier lies between that and its initialisation",
+    shadow.PHASE_PASSED: "a wait whose phase is over for long: its parity says no more which one it is",
+    shadow.EARLY_REGISTER: "registers of a wgmma are used before anybody has waited for its group",
+    shadow.UNFENCED_REGISTER: "wgmma uses registers that were written, and no wgmma.fence lies between",
+}
+
+_UNSEEN = "a bulk copy may still be under way: nobody has waited for the phase of its mbarrier"
+# Of the findings about mbarriers: what the thread of the access does, and that of the earlier one
+_AT_MBARRIERS = {
+    shadow.NO_MBARRIER: ("uses", ""),
+    shadow.UNORDERED_USE: ("uses", "initialises"),
+    shadow.PHASE_UNSEEN: ("arrives", "completes a phase"),
+    shadow.PHASE_PASSED: ("waits", "completes a phase"),
+    shadow.BYTES_DIFFER: ("copies to", "expects bytes"),
 }
 
 
@@ -39,20 +79,29 @@ class BlockShadow:
 
     warps     warps of the block
     granules  granules of its shared memory
+    places    places for an mbarrier there
     """
 
-    def __init__(self, warps: int, granules: int) -> None:
-        self._clocks = np.zeros((shadow.MAX_WARPS, shadow.MAX_WARPS), np.int64)
+    def __init__(self, warps: int, granules: int, places: int) -> None:
+        self._clocks = np.zeros((shadow.MAX_WARPS, shadow.VECTOR_WORDS), np.int64)
         self._gates = np.zeros((words.BLOCK_BARRIERS, shadow.GATE_WORDS), np.int64)
         self._warps = np.zeros((warps, shadow.WARP_SHADOW_WORDS), np.int64)
         self._granules = np.zeros((granules, shadow.SHADOW_WORDS), np.int64)
+        self._mbarriers = np.zeros(shadow.MBARRIER_NUMBERS + places, np.int64)
 
     def begin(self) -> None:
         """Forget the previous block: mark nothing as written, and no warp as having seen another's clock."""
-        self._clocks[:] = np.eye(shadow.MAX_WARPS, dtype=np.int64)
-        for array in (self._gates, self._granules, self._warps):
+        for array in (self._clocks, self._gates, self._granules, self._warps, self._mbarriers):
             array[:] = 0
-        self._warps[:, shadow.WAITED] = 1 << 62
+        np.fill_diagonal(self._clocks[:, shadow.CLOCK :], 1)
+        self._warps[:, shadow.EPOCH] = 1
+
+    def last_arrival(self, place: int) -> int:
+        """Return the stamp of the last arrival at the mbarrier at a place in shared memory; 0 where there is none."""
+        number = int(self._mbarriers[shadow.MBARRIER_NUMBERS + place // 8])
+        if number <= 0:
+            return 0
+        return int(self._mbarriers[shadow.MBARRIERS_BEGIN + shadow.MB_WORDS * (number - 1) + shadow.MB_ARRIVED])
 
     def addresses(self) -> dict[int, int]:
         """Return for each word of the context that names one of these arrays the array's address."""
@@ -61,6 +110,7 @@ class BlockShadow:
             words.GATES_AT: self._gates,
             words.WARP_SHADOWS_AT: self._warps,
             words.SHADOW_AT: self._granules,
+            words.MBARRIERS_AT: self._mbarriers,
         }
         return {slot: array.ctypes.data for slot, array in arrays.items()}
 
@@ -68,7 +118,7 @@ class BlockShadow:
 class ShadowState:
     """Holds what the sanitizing executor finds in a launch's blocks.
 
-    code          uint32 [micro-operations, micro.COLUMNS], the program as it is executed
+    code          uint32 [micro-operations, micro.COLUMNS], the program; the attribute `code` is what is to be executed
     shared_bytes  shared memory of a block, in whole units of allocation
     """
 
@@ -76,19 +126,21 @@ class ShadowState:
         self.program, self.launch = program, launch
         self._own_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes
         self._granule_shift = _granule_shift(code)
-        self._granules = (shared_bytes >> self._granule_shift) + 1
+        self._granules, self._places = (shared_bytes >> self._granule_shift) + 1, shared_bytes // 8
+        self.code, self._watched = watched(program, code)
         self._table = np.zeros(shadow.HEADER_WORDS + shadow.FINDING_WORDS * shadow.MAX_FINDINGS, np.int64)
         self._blocks: list[int] = []  # the block in which each row of the table was met
 
     def fill(self, context: NDArray[np.uint64]) -> None:
         """Write the table's address and the launch's numbers into the context (`gemmsim.trace.words`)."""
         context[words.FINDINGS_AT] = self._table.ctypes.data
+        context[words.WATCHED_AT] = self._watched.ctypes.data
         context[words.GRANULE_SHIFT] = self._granule_shift
         context[words.OWN_SHARED_BYTES] = self.program.reserved_shared_bytes + self._own_bytes
         context[words.BLOCK_THREADS] = self.launch.threads_per_block
 
     def new_block(self) -> BlockShadow:
-        return BlockShadow(self.launch.warps_per_block, self._granules)
+        return BlockShadow(self.launch.warps_per_block, self._granules, self._places)
 
     def end_turn(self, block: int) -> None:
         """Note that what was found since the last call was found in `block`."""
@@ -124,25 +176,33 @@ class ShadowState:
         gx, gy, _ = self.launch.grid
         return block % gx, block // gx % gy, block // (gx * gy)
 
-    def _site(self, stamp: int, does: str = "") -> Site:
+    def site_of(self, stamp: int, does: str = "") -> Site:
         """Make the site that a stamp names. Where `does` is empty, the stamp's kind says what the thread does."""
         warp, lane = stamp >> shadow.WARP_SHIFT & 31, stamp >> shadow.LANE_SHIFT & 31
-        kind = _DOES[stamp >> shadow.KIND_SHIFT & 3]
+        kind = _DOES[stamp >> shadow.KIND_SHIFT & shadow.KIND_MASK]
         return self.site(does or kind, stamp & shadow.INSTRUCTION_MASK, warp, lane)
 
     def _finding(self, row: list[int], block: int) -> Finding:
         """Make the finding of a row of the table, met in `block`; `shadow` names the row's columns."""
-        defect, count, stamp, other, address, size = row
+        defect, count, stamp, other, address, size, other_with = row
         position = self.position(block)
+        if defect in _AT_MBARRIERS:
+            return self._at_mbarrier(row, block)
+        if defect in (shadow.EARLY_REGISTER, shadow.UNFENCED_REGISTER):
+            sites = self.site_of(stamp), self.site_of(other)
+            return Finding(_DEFECTS[defect], _SENTENCES[defect], position, "", None, 0, *sites, "", count)
         if defect in (shadow.UNEVEN_EXIT, shadow.UNEVEN_PLACE):
-            at = self._site(stamp, "waits at")
-            uneven = self._site(other, "ends at" if defect == shadow.UNEVEN_EXIT else "waits at")
+            at = self.site_of(stamp, "waits at")
+            uneven = self.site_of(other, "ends at" if defect == shadow.UNEVEN_EXIT else "waits at")
             return Finding(_DEFECTS[defect], _SENTENCES[defect], position, "", None, size, at, uneven, "", count)
         shared, detail, sentence = address < _SHARED_BELOW, "", _SENTENCES.get(defect, "")
         if shared:
             address -= self.program.reserved_shared_bytes
         else:
             detail = describe_address(self.launch.args, address, self.program)
+        if shared and other >> shadow.KIND_SHIFT & shadow.KIND_MASK == shadow.BULK_WRITE and other_with:
+            detail = self._phase_of(other_with)
+            sentence = _UNSEEN if defect == shadow.UNWAITED else sentence
         if defect == shadow.OUTSIDE:
             ends = f"the {self._own_bytes} bytes of shared memory of the block" if shared else "every array argument"
             sentence = f"an access outside {ends}"
@@ -155,8 +215,39 @@ class ShadowState:
             "shared" if shared else "global",
             address,
             size,
-            self._site(stamp),
-            self._site(other) if other else None,
+            self.site_of(stamp),
+            self.site_of(other) if other else None,
+            detail,
+            count,
+        )
+
+    def _phase_of(self, stamp_with: int) -> str:
+        """Say to which mbarrier and phase the bytes of a bulk copy come, from the word beside its stamp."""
+        place = (stamp_with >> shadow.WITH_ADDRESS_SHIFT) - self.program.reserved_shared_bytes
+        return f"its bytes come to the mbarrier at byte {place}, phase {(stamp_with & shadow.WITH_MASK) - 1}"
+
+    def _at_mbarrier(self, row: list[int], block: int) -> Finding:
+        """Make a finding about the use of an mbarrier."""
+        defect, count, stamp, other, address, size, _ = row
+        address -= self.program.reserved_shared_bytes
+        does, other_does = _AT_MBARRIERS[defect]
+        detail, sentence = "", _SENTENCES.get(defect, "")
+        if defect == shadow.BYTES_DIFFER:
+            more = f"{size} bytes more are expected than have come" if size > 0 else ""
+            sentence = f"at an mbarrier {more or f'{-size} bytes more have come than are expected'}"
+            if stamp >> shadow.KIND_SHIFT & shadow.KIND_MASK != shadow.BULK_WRITE:
+                does, other_does = other_does, does
+        elif defect in (shadow.PHASE_UNSEEN, shadow.PHASE_PASSED):
+            detail = f"{size} phases are complete that its warp has not seen" if size > 1 else ""
+        return Finding(
+            _DEFECTS[defect],
+            sentence,
+            self.position(block),
+            "shared",
+            address,
+            8,
+            self.site_of(stamp, does),
+            self.site_of(other, other_does) if other else None,
             detail,
             count,
         )
