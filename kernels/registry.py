@@ -38,5 +38,11 @@ _RUNGS = (
     "dgemm_tensorcore",
     "igemm",
     "igemm_tensorcore",
+    "wgmma",
+    "wgmma_tma",
+    "wgmma_specialised",
+    "wgmma_persistent",
+    "wgmma_cluster",
+    "wgmma_fp8",
 )
 KERNELS: dict[str, KernelInfo] = {name: import_module(f"{__package__}.{name}").INFO for name in _RUNGS}

@@ -19,7 +19,7 @@ from pathlib import Path
 from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.compile.key import shipped_keys
 from gemmsim.compile.shipped import FOLDER, INDEX, Index, read_index
-from gemmsim.compile.source import PythonKernel
+from gemmsim.compile.source import CudaKernel, PythonKernel
 from gemmsim.compile.toolchain import tool_versions
 from gemmsim.gpu import load_gpu, preset_names
 from gemmsim.isa.serialize import program_from_bytes, programs_to_bytes
@@ -37,7 +37,7 @@ class Shipment:
     """One file of `programs/`: a rung and dtype, with the source to compile for each architecture."""
 
     file: str
-    source: PythonKernel
+    source: PythonKernel | CudaKernel
     archs: tuple[str, ...]
 
     def keys(self) -> dict[str, str]:
@@ -63,9 +63,10 @@ def shipments() -> list[Shipment]:
     found = []
     for name, info in kernel_infos().items():
         for dtype in info.dtypes:
-            request = ladder_launch(LadderCase(name, 1, 1, 1, dtype=dtype), next(iter(gpus.values())))
-            assert isinstance(request.kernel, PythonKernel)
-            found.append(Shipment(f"{name}-{dtype}.xz", request.kernel, tuple(sorted(gpus))))
+            archs = sorted(info.cuda.archs if info.cuda else gpus)
+            request = ladder_launch(LadderCase(name, 1, 1, 1, dtype=dtype), gpus[archs[0]])
+            assert isinstance(request.kernel, CudaKernel | PythonKernel)
+            found.append(Shipment(f"{name}-{dtype}.xz", request.kernel, tuple(archs)))
     return found
 
 

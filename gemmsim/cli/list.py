@@ -47,6 +47,7 @@ def _kernels() -> list[dict[str, Any]]:
             "title": info.title,
             "teaches": info.teaches,
             "look_for": info.look_for,
+            "only_on": list(info.cuda.archs) if info.cuda else [],
             "dtypes": list(info.dtypes),
             "tunables": [
                 f"{t.name} = {', '.join(map(str, t.allowed))} (default {t.default}): {t.meaning}" for t in info.tunables

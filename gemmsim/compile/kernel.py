@@ -75,7 +75,9 @@ def build_kernel(source: KernelSource, arch: str) -> Built:
     if isinstance(source, CudaKernel | PtxKernel):
         cubin, entry, versions = cubin_of(source, arch)
         abi, name = ("c", source.entry) if isinstance(source, CudaKernel) else (source.abi, None)
-        return Built(decode_cubin(cubin, entry, arch, abi, name, versions), cubin)
+        program = decode_cubin(cubin, entry, arch, abi, name, versions)
+        shown = source.shown_names(program.source) if isinstance(source, CudaKernel) else {}
+        return Built(rename_sources(program, shown) if shown else program, cubin)
     from gemmsim.compile.binary import choose
     from gemmsim.compile.cubin_tools import made_by
 

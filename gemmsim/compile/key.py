@@ -50,7 +50,7 @@ def cache_key(source: KernelSource, arch: str, versions: dict[str, str]) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def shipped_key(source: PythonKernel, arch: str) -> str:
+def shipped_key(source: PythonKernel | CudaKernel, arch: str) -> str:
     """Return the key of a kernel that ships compiled, which depends neither on the tools nor on the kernel's folder.
 
     The tools need not enter the key: a test compiles the shipped programs again and compares them.
@@ -58,14 +58,23 @@ def shipped_key(source: PythonKernel, arch: str) -> str:
     return shipped_keys(source, (arch,))[arch]
 
 
-def shipped_keys(source: PythonKernel, archs: Iterable[str]) -> dict[str, str]:
+def shipped_keys(source: PythonKernel | CudaKernel, archs: Iterable[str]) -> dict[str, str]:
     """Return {architecture: its `shipped_key`}. The kernel's files are read only once."""
-    parts = {
-        "function": source.function,
-        "signature": [(one.dtype, one.ndim) for one in source.signature],
-        "tunables": source.tunables,
-        "files": _contents(_python_files(source.path), source.path.parent),
-    }
+    parts: dict[str, object]
+    if isinstance(source, CudaKernel):
+        parts = {
+            "text": source.text,
+            "entry": source.entry,
+            "options": source.options,
+            "files": _contents(_included(source), source.path.parent),
+        }
+    else:
+        parts = {
+            "function": source.function,
+            "signature": [(one.dtype, one.ndim) for one in source.signature],
+            "tunables": source.tunables,
+            "files": _contents(_python_files(source.path), source.path.parent),
+        }
     text = json.dumps(parts, sort_keys=True)
     return {arch: hashlib.sha256(f"{arch} {text}".encode()).hexdigest() for arch in archs}
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gemmsim.compile.key import shipped_key
-from gemmsim.compile.source import KernelSource, PythonKernel
+from gemmsim.compile.source import CudaKernel, KernelSource, PythonKernel
 from gemmsim.isa.program import Program
 from gemmsim.isa.serialize import program_from_bytes
 from gemmsim.support.errors import GemmsimError
@@ -56,8 +56,10 @@ def shipped_program(source: KernelSource, arch: str, installed: dict[str, str]) 
 
     Raises GemmsimError, with the compiler's reason, for a kernel that it refused when the programs were made.
     """
-    if not isinstance(source, PythonKernel) or source.module is None:
+    in_ladder = isinstance(source, CudaKernel) and source.in_ladder
+    if not in_ladder and not (isinstance(source, PythonKernel) and source.module):
         return None
+    assert isinstance(source, CudaKernel | PythonKernel)
     folder = source.path.parent / FOLDER
     if not (folder / INDEX).is_file():
         return None

@@ -56,9 +56,7 @@ class PythonKernel:
 
     def shown_names(self, files: Iterable[str]) -> dict[str, str]:
         """Return {file: name in source lines} of this file and of those among `files` that lie in its package."""
-        folder = self.path.parent
-        neighbours = (file for file in files if self.module and Path(file).parent == folder)
-        return {str(self.path): self.shown_path} | {file: f"{folder.name}/{Path(file).name}" for file in neighbours}
+        return {str(self.path): self.shown_path} | (names_in_folder(files, self.path.parent) if self.module else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +68,7 @@ class CudaKernel:
     entry      kernel name or name expression (`sgemm<128,128,8>`); None where there is only one kernel
     options    for the compiler ("-DTILE=32", "--use_fast_math", "-I/folder"); "-arch=sm_90a" replaces the architecture
     compiler   "nvrtc" or "nvcc"
+    in_ladder  whether it is a built-in kernel, whose files lie in one folder
     """
 
     text: str
@@ -77,6 +76,11 @@ class CudaKernel:
     entry: str | None = None
     options: tuple[str, ...] = ()
     compiler: str = "nvrtc"
+    in_ladder: bool = False
+
+    def shown_names(self, files: Iterable[str]) -> dict[str, str]:
+        """Return {file: name in source lines} of those among `files` that have another name there."""
+        return names_in_folder(files, self.path.parent) if self.in_ladder else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,11 @@ class CubinKernel:
 
 
 KernelSource = PythonKernel | CudaKernel | PtxKernel | CubinKernel
+
+
+def names_in_folder(files: Iterable[str], folder: Path) -> dict[str, str]:
+    """Return {file: "kernels/tiled.py"} of those among `files` that lie in the folder `kernels`."""
+    return {file: f"{folder.name}/{Path(file).name}" for file in files if Path(file).parent == folder}
 
 
 def kernel_file(

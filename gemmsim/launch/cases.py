@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gemmsim.compile.source import ArgType, PythonKernel
+from gemmsim.compile.source import ArgType, CudaKernel, KernelSource, PythonKernel
 from gemmsim.gpu import GpuSpec
 from gemmsim.launch.arrays import Contents, array_argument
 from gemmsim.launch.ladder import kernel_info, kernel_path
 from gemmsim.launch.spec import USUAL_SETTINGS, GemmCheck, Labels, LaunchSpec, Settings
+from gemmsim.launch.tensor_maps import box_map
 from gemmsim.support.errors import GemmsimError, nearest
-from gemmsim.trace.types import Argument, Launch
+from gemmsim.trace.types import Argument, Launch, Packed
 
 if TYPE_CHECKING:
     from gemmsim.launch.ladder import KernelInfo
@@ -61,9 +62,12 @@ def ladder_launch(case: LadderCase, gpu: GpuSpec, settings: Settings = USUAL_SET
         raise GemmsimError(f"kernel '{info.name}': {error}") from None
     dtype = checked_dtype(info, case.dtype)
     args = _arguments(info, case, dtype, info.zeros(m, n, k, tunables) if info.zeros else {})
+    if info.cuda and gpu.arch not in info.cuda.archs:
+        raise GemmsimError(f"kernel '{info.name}' is for {' and '.join(info.cuda.archs)}: {gpu.name} is {gpu.arch}")
+    shared_bytes = shape.dynamic_shared_bytes + case.dynamic_shared_bytes
     return LaunchSpec(
         kernel=ladder_source(info, tunables, args),
-        launch=Launch(shape.grid, shape.block, args, shape.dynamic_shared_bytes + case.dynamic_shared_bytes),
+        launch=Launch(shape.grid, shape.block, args, shared_bytes, map_parameters(info, tunables, args)),
         gpu=gpu,
         labels=Labels(info.name, info.title, m, n, k, tunables),
         verify=gemm_check(info, case.alpha, case.beta),
@@ -83,12 +87,16 @@ def _arguments(
     m, n, k = case.m, case.n, case.k
     result = info.result_dtype(dtype)
     scalars = {"alpha": case.alpha, "beta": case.beta}
+    sizes = {"m": m, "n": n, "k": k}
+    maps = info.cuda.maps(dtype, checked_tunables(info, case.tunables)) if info.cuda else {}
     shape_b = (n, k) if info.b_transposed else (k, n)
     operands = {"A": (dtype, (m, k)), "B": (dtype, shape_b), "C": (result, (m, n)), "bias": (result, (n,))}
     unread = "C" if not case.beta and result.startswith("f") else None
     found = []
-    for name in info.arguments:
-        if name in scalars:
+    for name in (one for one in info.arguments if one not in maps):
+        if name in sizes:
+            found.append(Argument("i32", (), sizes[name]))
+        elif name in scalars:
             found.append(Argument(result, (), _scalar(name, scalars[name], result)))
         elif name in operands:
             contents = Contents(math.nan) if name == unread else Contents()
@@ -105,8 +113,30 @@ def gemm_check(info: KernelInfo, alpha: float, beta: float) -> GemmCheck:
     return GemmCheck(a, b, c, alpha, beta, info.b_transposed, bias, info.relu, info.operand_roundoff)
 
 
-def ladder_source(info: KernelInfo, tunables: dict[str, int], args: Sequence[Argument]) -> PythonKernel:
-    """Return the source of a built-in kernel, with values for all of its tunables and for the types of `args`."""
+def map_parameters(
+    info: KernelInfo, tunables: dict[str, int], args: Sequence[Argument]
+) -> tuple[int | Packed, ...] | None:
+    """Return the parameters of a built-in kernel that takes tensor maps, see `Launch.parameters`; None for others."""
+    maps = info.cuda.maps(args[0].dtype, tunables) if info.cuda else {}
+    if not maps:
+        return None
+    positions = [info.arguments.index(one.array) for one in maps.values()]
+    boxes = [one.box for one in maps.values()]
+    return (*range(len(args)), *(box_map(args[at], at, box) for at, box in zip(positions, boxes, strict=True)))
+
+
+def ladder_source(info: KernelInfo, tunables: dict[str, int], args: Sequence[Argument]) -> KernelSource:
+    """Return the source of a built-in kernel, with values for all of its tunables and for the types of `args`.
+
+    The first of `args` is A.
+    """
+    if info.cuda:
+        path = kernel_path(info).with_name(info.cuda.file)
+        macros = info.cuda.defines(args[0].dtype, tunables)
+        (target,) = info.cuda.archs.values()
+        options = (f"-arch={target}", "-std=c++17", *(f"-D{name}={value}" for name, value in macros.items()))
+        return CudaKernel(path.read_text(encoding="utf-8"), path, info.cuda.entry, options, in_ladder=True)
+    assert info.build
     return PythonKernel(
         path=kernel_path(info),
         function=info.build.__name__,

@@ -39,7 +39,7 @@ def kernel_info(name: str) -> KernelInfo:
 
 def kernel_path(info: KernelInfo) -> Path:
     """Return the Python file that defines a built-in kernel."""
-    return Path(str(sys.modules[info.build.__module__].__file__))
+    return Path(str(_module(info.name).__file__))
 
 
 def _alone(name: str) -> KernelInfo | None:

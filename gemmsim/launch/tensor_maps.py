@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from gemmsim.support.dtypes import DTYPES
 from gemmsim.support.errors import GemmsimError
-from gemmsim.trace.types import Argument
+from gemmsim.trace.types import Address, Argument, Packed
 
 MAP_BYTES = 128
 SWIZZLES = {"none": 0, "32B": 1, "64B": 2, "128B": 3}
@@ -101,6 +101,18 @@ def encoded(tile: Tile, array: Argument, plus_bytes: int, what: str) -> bytes:
         place = number + 3  # the first of the box's sizes is the last byte of a word, the others are those of the next
         content[_STEPS_AT + place // 4] |= (tile.box[axis] - 1) << 8 * (place % 4)
     return struct.pack("<32I", *content)
+
+
+def box_map(array: Argument, position: int, box: tuple[int, int]) -> Packed:
+    """Return the parameter by which TMA copies boxes of an array in the order of the 128-byte swizzle.
+
+    position  the array's in `Launch.args`
+
+    It is zeros where TMA cannot access the array, whose rows do not begin at multiples of 16 bytes.
+    """
+    if array.strides[0] % _UNIT:
+        return Packed(bytes(MAP_BYTES))
+    return Packed(encoded(Tile(box, "128B"), array, 0, array.name), (Address(0, position),))
 
 
 def _check_numbers(

@@ -39,6 +39,12 @@ ORDER = (
     "persistent",
     "fused_epilogue",
     "hgemm_warptiled",
+    "wgmma",
+    "wgmma_tma",
+    "wgmma_specialised",
+    "wgmma_persistent",
+    "wgmma_cluster",
+    "wgmma_fp8",
 )
 
 
@@ -50,7 +56,13 @@ def test_registry_is_complete() -> None:
         assert kernel_path(info) == ROOT / "kernels" / f"{name}.py"
         defaults = {tunable.name: tunable.default for tunable in info.tunables}
         zeros = tuple(info.zeros(3, 4, 5, defaults)) if info.zeros else ()
-        assert info.arguments in ((*"ABC", "alpha", "beta", *zeros), (*"ABC", "alpha", "beta", *zeros, "bias"))
+        usual = (*"ABC", "alpha", "beta", *zeros)
+        if info.cuda:
+            maps = info.cuda.maps(info.dtypes[0], defaults)
+            assert info.arguments == (*usual, *"mnk", *maps) and info.build is None
+            assert (ROOT / "kernels" / info.cuda.file).is_file()
+        else:
+            assert info.arguments in (usual, (*usual, "bias")) and info.build
         assert all(tunable.default in tunable.allowed for tunable in info.tunables)
 
 

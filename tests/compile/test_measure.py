@@ -176,10 +176,11 @@ def test_parameters_of_either_abi() -> None:
         name: FakeGpu().upload(array)
         for name, array in host_operands(PROBLEM, {"arguments": ["A", "B", "C"]}).arrays.items()
     }
-    c = [value.value for value in parameters("c", ["m", "n", "k", "alpha", "A", "B", "beta", "C"], PROBLEM, arrays)]
+    names = ["m", "n", "k", "alpha", "A", "B", "beta", "C"]
+    c = [value.value for value in parameters("c", names, PROBLEM, arrays, {})]
     assert c[:4] == [3, 5, 4, 1.0] and c[4] == arrays["A"].values.ctypes.data and c[6] == 0.0
     vector = {"bias": FakeGpu().upload(np.zeros(5, np.float32))}
-    numba = [value.value for value in parameters("numba", ["bias", "beta"], PROBLEM, vector)]
+    numba = [value.value for value in parameters("numba", ["bias", "beta"], PROBLEM, vector, {})]
     assert numba == [None, None, 5, 4, vector["bias"].values.ctypes.data, 5, 4, 0.0]
 
 

@@ -136,7 +136,7 @@ INSIDE = {
         "notation": set(),
         "formula": set(),
         "spec": {"array_files", "arrays", "formula"},
-        "cases": {"arrays", "ladder", "spec"},
+        "cases": {"arrays", "ladder", "spec", "tensor_maps"},
         "own": {"cases", "spec"},
         "plan": {"argument_text", "checks", "items", "notation", "own", "spec"},
         "checks": {"array_files", "formula", "items", "spec"},

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.isa.program import OperandKind, Program
+from gemmsim.isa.tensor_sums import sum_roundoff
 from gemmsim.launch.arrays import NUMPY_DTYPES, random_array
-from gemmsim.launch.cases import ladder_source
+from gemmsim.launch.cases import ladder_source, map_parameters
 from gemmsim.launch.ladder import kernel_info
+from gemmsim.support.bit_patterns import to_numbers
 from gemmsim.trace.execute import execute
 from gemmsim.trace.types import Argument, Execution, Launch
 
@@ -32,7 +34,7 @@ def compiled(name: str, arch: str, tunables: dict[str, int], dtype: str = "f32")
     info = kernel_info(name)
     result = info.result_dtype(dtype)
     kinds = {"A": (dtype, (1, 1)), "B": (dtype, (1, 1)), "C": (result, (1, 1)), "bias": (result, (1,))}
-    kinds |= zeros(info, 1, 1, 1, tunables)
+    kinds |= zeros(info, 1, 1, 1, tunables) | dict.fromkeys("mnk", ("i32", ()))
     arguments = [Argument(*kinds.get(name, (result, ())), 0) for name in info.arguments]
     source = ladder_source(info, tunables, arguments)
     return compile_kernel(source, arch, default_cache())
@@ -63,6 +65,7 @@ def run(
     arguments = [Argument(dtype, array.shape, array) for array in (a, given_b)]
     arguments += [Argument(result_dtype, (m, n), before)]
     arguments += [Argument(result_dtype, (), alpha), Argument(result_dtype, (), beta)]
+    arguments += [Argument("i32", (), size) for name, size in zip("mnk", sizes, strict=True) if name in info.arguments]
     bias = np.zeros(n)
     if "bias" in info.arguments:
         bias = random_array(result_dtype, (n,), random)
@@ -70,7 +73,8 @@ def run(
     for kind, dims in zeros(info, m, n, k, tunables).values():
         arguments += [Argument(kind, dims, np.zeros(dims, NUMPY_DTYPES[kind]))]
     shape = info.launch(m, n, k, tunables)
-    launch = Launch(shape.grid, shape.block, tuple(arguments), shape.dynamic_shared_bytes)
+    parameters = map_parameters(info, tunables, arguments)
+    launch = Launch(shape.grid, shape.block, tuple(arguments), shape.dynamic_shared_bytes, parameters)
     program = compiled(name, arch, tunables, dtype)
     done = execute(program, launch)
     old = c.astype(np.float64) * beta if beta else np.zeros((m, n))
@@ -79,7 +83,7 @@ def run(
     if info.relu:
         expected = np.maximum(expected, 0)
     terms = abs(alpha) * (np.abs(exact_a) @ np.abs(exact_b)) + np.abs(old) + np.abs(bias)
-    allowed = (k + 3) * ROUNDOFF[result_dtype] * terms
+    allowed = (k + 3) * max(ROUNDOFF[result_dtype], sum_roundoff(program)) * terms
     result = done.outputs[2]
     assert result is not None
     wrong = ~(np.abs(result - expected) <= allowed)  # NaN is wrong, too
@@ -92,8 +96,8 @@ def zeros(info: KernelInfo, m: int, n: int, k: int, tunables: dict[str, int]) ->
 
 
 def values(array: NDArray, dtype: str) -> NDArray[np.float64]:
-    """What the elements are worth; bf16 comes as its bit patterns."""
-    return (array.astype(np.uint32) << 16).view(np.float32).astype(float) if dtype == "bf16" else array.astype(float)
+    """What the elements are worth."""
+    return to_numbers(dtype, array).astype(float)
 
 
 def rounded(array: NDArray[np.float64], roundoff: float) -> NDArray[np.float64]:

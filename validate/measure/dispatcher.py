@@ -32,7 +32,9 @@ def dispatcher_check(
     arrays  device arrays by the names of the kernel's arguments
     """
     subject, problem, launch = case["subject"], case["problem"], case["launch"]
-    kernel = kernel_info(subject["name"]).build(**subject["tunables"])
+    build = kernel_info(subject["name"]).build
+    assert build, "kernels in CUDA C++ are not launched through numba"
+    kernel = build(**subject["tunables"])
     found: dict[str, Any] = {}
     if "bf16" in (problem["dtype"], problem["result_dtype"]):
         kernel.compile(_signature(launch, problem))

@@ -19,6 +19,7 @@ from gemmsim.support.errors import GemmsimError
 
 from .nvml import Nvml
 
+_MAP_TYPES = {"f16": "FLOAT16", "bf16": "BFLOAT16", "e4m3": "UINT8", "f32": "FLOAT32"}
 _RUNTIME = ("numpy", "numba", "numba-cuda", "cuda-bindings", "cuda-core", "torch", "cupy", "nvmath-python")
 
 
@@ -141,6 +142,37 @@ class Gpu:
         x, y, z = (int(size) for size in grid)
         bx, by, bz = (int(size) for size in block)
         return Call(function, (x, y, z), (bx, by, bz), dynamic_shared_bytes, values, pointers)
+
+    def tensor_map(self, array: Any, dtype: str, box: Sequence[int]) -> Any:
+        """Return the parameter by which TMA copies boxes of a device array in the order of the 128-byte swizzle.
+
+        box  rows and columns, in elements
+
+        It is zeros where TMA cannot access the array, whose rows do not begin at multiples of 16 bytes.
+        """
+        rows, columns = array.shape
+        pitch = columns * array.dtype.itemsize
+        if pitch % 16:
+            return (ctypes.c_ubyte * 128)()
+        d = self.driver
+        kind = getattr(d.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_MAP_TYPES[dtype]}")
+        made = self._check(
+            d.cuTensorMapEncodeTiled(
+                kind,
+                2,
+                array.__cuda_array_interface__["data"][0],
+                [d.cuuint64_t(columns), d.cuuint64_t(rows)],
+                [d.cuuint64_t(pitch)],
+                [d.cuuint32_t(box[1]), d.cuuint32_t(box[0])],
+                [d.cuuint32_t(1), d.cuuint32_t(1)],
+                d.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
+                d.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_128B,
+                d.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                d.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+            )
+        )
+        content = b"".join(int(word).to_bytes(8, "little") for word in made.opaque)
+        return (ctypes.c_ubyte * 128).from_buffer_copy(content)
 
     def launch(self, call: Call) -> None:
         """Put a launch on the stream."""

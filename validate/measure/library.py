@@ -53,11 +53,14 @@ class Library:
         torch.backends.cuda.matmul.allow_tf32 = name == "cublas_tf32"
         stream = torch.cuda.ExternalStream(int(self._gpu.stream.__cuda_stream__()[1]))
         a, b, c = (_as_tensor(torch, arrays[key], problem, key) for key in "ABC")
+        one = torch.ones((), device="cuda") if problem["dtype"] == "e4m3" else None  # the scales of A and B
 
         def go() -> None:
             with torch.cuda.stream(stream):
                 if problem["dtype"] == "i8":
                     torch._int_mm(a, b, out=c)
+                elif problem["dtype"] == "e4m3":
+                    torch._scaled_mm(a, b.t(), one, one, out_dtype=c.dtype, use_fast_accum=True, out=c)
                 else:
                     torch.matmul(a, b, out=c)
 
@@ -65,7 +68,7 @@ class Library:
 
     def _by_cupy(self, name: str, problem: Mapping[str, Any], arrays: Mapping[str, Any]) -> Callable[[], None]:
         cupy = self._module
-        if problem["dtype"] in ("bf16", "i8") or name == "cublas_tf32":
+        if problem["dtype"] in ("bf16", "e4m3", "i8") or name == "cublas_tf32":
             raise GemmsimError(f"CuPy offers no {name} of {problem['dtype']}: install nvmath-python or PyTorch")
         stream = cupy.cuda.ExternalStream(int(self._gpu.stream.__cuda_stream__()[1]))
         a, b, c = (cupy.asarray(arrays[key]) for key in "ABC")
@@ -77,6 +80,8 @@ class Library:
         return go
 
     def _by_nvmath(self, name: str, problem: Mapping[str, Any], arrays: Mapping[str, Any]) -> Callable[[], None]:
+        if problem["dtype"] == "e4m3":
+            raise GemmsimError("cublas of e4m3 is called by PyTorch only: uninstall nvmath-python")
         cublas = importlib.import_module("nvmath.bindings.cublas")
         kinds = importlib.import_module("nvmath").CudaDataType
         if self._handle is None:
@@ -106,8 +111,10 @@ class Library:
 
 
 def _as_tensor(torch: Any, array: Any, problem: Mapping[str, Any], name: str) -> Any:
-    """Return a PyTorch tensor that shares the memory of a device array of numba, which holds bf16 as bit patterns."""
+    """Return a PyTorch tensor that shares the memory of a device array of numba, which holds bf16 and fp8 as bit
+    patterns."""
     dtype = problem["result_dtype" if name == "C" else "dtype"]
-    if dtype != "bf16":
-        return torch.as_tensor(array, device="cuda")
-    return torch.as_tensor(array.view(np.int16), device="cuda").view(torch.bfloat16)
+    if dtype == "bf16":
+        return torch.as_tensor(array.view(np.int16), device="cuda").view(torch.bfloat16)
+    tensor = torch.as_tensor(array, device="cuda")
+    return tensor.view(torch.float8_e4m3fn) if dtype == "e4m3" else tensor

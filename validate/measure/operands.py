@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.launch.arrays import NUMPY_DTYPES, random_array
+from gemmsim.support.bit_patterns import to_numbers
 from gemmsim.support.dtypes import DTYPES
 
 FULL_CHECK = 1024  # every element of C is checked where none of M, N and K is larger than this
 SAMPLED_ROWS = 64  # the number of rows of C that are checked where M, N or K is larger than FULL_CHECK
+_FP8_SUMS = 2.0**-13  # wgmma keeps 13 places of sums of fp8 (gemmsim/isa/tensor_sums.toml)
 _SCALARS: dict[str, Any] = {"f32": ctypes.c_float, "f64": ctypes.c_double, "i32": ctypes.c_int32}
 
 
@@ -55,14 +57,19 @@ def _random(dtype: str, shape: tuple[int, ...], seed: int) -> NDArray[Any]:
     return random_array(dtype, shape, np.random.default_rng(seed))
 
 
-def parameters(abi: str, names: Sequence[str], problem: Mapping[str, Any], arrays: Mapping[str, Any]) -> list[Any]:
+def parameters(
+    abi: str, names: Sequence[str], problem: Mapping[str, Any], arrays: Mapping[str, Any], maps: Mapping[str, Any]
+) -> list[Any]:
     """Return the values that a kernel takes as ctypes, in the order of its arguments `names`.
 
+    maps  ctypes values of the arguments that are tensor maps
     With the ABI "numba", a device array in `arrays` becomes 5 + 2 ndim words. With the ABI "c", it becomes its address.
     """
     values: list[Any] = []
     for name in names:
-        if name in arrays:
+        if name in maps:
+            values.append(maps[name])
+        elif name in arrays:
             values += _array(arrays[name], abi)
         elif name in ("m", "n", "k"):
             values.append(ctypes.c_int32(problem[name]))
@@ -114,6 +121,8 @@ def check(problem: Mapping[str, Any], host: Host, result: NDArray[Any]) -> dict[
     rounded = (1 + problem.get("operand_roundoff", 0.0)) ** 2
     # Sums for a C of halves are made in f32 and rounded once at the end.
     of_sums = DTYPES[kind if kind in ("f64", "i32") else "f32"].unit_roundoff
+    if dtype == "e4m3":
+        of_sums = _FP8_SUMS
     of_store = DTYPES[kind].unit_roundoff if kind in ("f16", "bf16") else 0.0
     bound = (k + 3) * of_sums * rounded * terms + (rounded - 1) * terms
     if "bias" in host.arrays:
@@ -139,7 +148,5 @@ def check(problem: Mapping[str, Any], host: Host, result: NDArray[Any]) -> dict[
 
 
 def as_float64(array: NDArray[Any], dtype: str) -> NDArray[np.float64]:
-    """Return the values of an array as float64; an array of the dtype "bf16" holds bit patterns."""
-    if dtype == "bf16":
-        array = (array.astype(np.uint32) << 16).view(np.float32)
-    return array.astype(np.float64)
+    """Return the values of an array as float64; an array of bf16 or fp8 holds bit patterns."""
+    return to_numbers(dtype, array).astype(np.float64)

@@ -11,17 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from gemmsim.compile.kernel import build_kernel
-from gemmsim.compile.source import ArgType, CudaKernel, PythonKernel
+from gemmsim.compile.source import CudaKernel
 from gemmsim.compile.toolchain import tool_versions
-from gemmsim.launch.ladder import kernel_path
+from gemmsim.launch.cases import ladder_source
 from gemmsim.support.errors import GemmsimError
+from gemmsim.trace.types import Argument
 
 from ..records.files import cubin_name, write_bytes
 from .bundle import MANIFEST, Bundle, manifest
 from .rung import Rung, rung_of
 from .spec import CUBLAS, Spec, case_id
 
-CUBLAS_DTYPES = {"f32": "f32", "tf32": "f32", "f16": "f16", "bf16": "bf16", "f64": "f64", "i8": "i32"}
+CUBLAS_DTYPES = {"f32": "f32", "tf32": "f32", "f16": "f16", "bf16": "bf16", "e4m3": "bf16", "f64": "f64", "i8": "i32"}
 PROBE_SOURCE = Path(__file__).with_name("placement.cu")
 
 
@@ -61,17 +62,12 @@ def prepare(specs: Iterable[Spec], arch: str, gpu: str, folder: Path) -> Bundle:
 def _compiled(rung: Rung, arch: str, folder: Path) -> dict[str, Any]:
     """Compile a kernel of the ladder, write its cubin to the folder, and return the field `subject` of its records."""
     info = rung.info
-    operand, result = ArgType(rung.dtype, 2), rung.result_dtype
-    types = {"A": operand, "B": operand, "C": ArgType(result, 2), "bias": ArgType(result, 1)}
-    types |= {name: ArgType(kind, len(dims)) for name, (kind, dims) in rung.zeros.items()}
-    source = PythonKernel(
-        path=kernel_path(info),
-        function=info.build.__name__,
-        signature=tuple(types.get(name, ArgType(result)) for name in info.arguments),
-        tunables=tuple(rung.tunables.items()),
-        module=info.build.__module__,
-    )
-    entry = build_kernel(source, arch)
+    if info.cuda and arch not in info.cuda.archs:
+        raise GemmsimError(f"kernel '{info.name}' is for {' and '.join(info.cuda.archs)}, not for {arch}")
+    operand, result = (rung.dtype, (1, 1)), rung.result_dtype
+    types = {"A": operand, "B": operand, "C": (result, (1, 1)), "bias": (result, (1,)), **rung.zeros}
+    args = [Argument(*types.get(name, (result, ())), 0) for name in info.arguments]
+    entry = build_kernel(ladder_source(info, rung.tunables, args), arch)
     sha256 = hashlib.sha256(entry.cubin).hexdigest()
     write_bytes(folder / cubin_name(sha256), entry.cubin)
     program = entry.program
@@ -95,11 +91,13 @@ def _library_case(spec: Spec) -> dict[str, Any]:
     if dtype not in CUBLAS_DTYPES:
         raise GemmsimError(f"dtype {dtype}: cublas takes {', '.join(CUBLAS_DTYPES)}")
     stored = "f32" if dtype == "tf32" else dtype
-    # cuBLAS returns a C of halves for operands of halves; it makes the sums in fp32.
+    # cuBLAS returns a C of halves for operands of halves, and is asked for bf16 for fp8; it makes the sums in fp32.
     problem = {
         "m": spec.m, "n": spec.n, "k": spec.k, "dtype": stored, "result_dtype": CUBLAS_DTYPES[dtype],
         "alpha": 1, "beta": 0, "operand_roundoff": 2.0**-11 if dtype == "tf32" else 0,
     }  # fmt: skip
+    if dtype == "e4m3":  # cuBLAS takes bytes along K only
+        problem["b_transposed"] = True
     subject = {"name": "cublas_tf32" if dtype == "tf32" else CUBLAS, "rung": False, "abi": "library"}
     name = case_id(CUBLAS, dtype, {}, spec.m, spec.n, spec.k)
     return {"id": name, "subject": subject, "problem": problem}

@@ -83,7 +83,7 @@ class _Session:
             if "launch" in case:
                 step = "place"
                 self._place(record)
-                if self.options.jit and case["subject"]["rung"]:
+                if self.options.jit and case["subject"]["rung"] and case["subject"]["abi"] == "numba":
                     step = "dispatch"
                     cubin = self.bundle.cubin(case["subject"]["cubin_sha256"])
                     record["dispatcher"] = dispatcher_check(case, cubin, host, arrays, self.gpu)
@@ -155,9 +155,17 @@ def launcher(
     if "struct" in launch:
         values = operands.struct_parameter(launch["struct"], launch["arguments"], arrays)
     else:
-        values = operands.parameters(record["subject"]["abi"], launch["arguments"], record["problem"], arrays)
+        maps = {
+            name: gpu.tensor_map(arrays[one["array"]], _dtype_of(record["problem"], one["array"]), one["box"])
+            for name, one in launch.get("maps", {}).items()
+        }
+        values = operands.parameters(record["subject"]["abi"], launch["arguments"], record["problem"], arrays, maps)
     call = gpu.call(function, launch["grid"], launch["block"], launch.get("dynamic_shared_bytes", 0), values)
     return lambda: gpu.launch(call)
+
+
+def _dtype_of(problem: Mapping[str, Any], array: str) -> str:
+    return problem["result_dtype" if array == "C" else "dtype"]
 
 
 def launch_once(bundle: Bundle, gpu: Gpu, wanted: Path) -> None:

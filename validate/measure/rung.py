@@ -56,5 +56,8 @@ def rung_of(spec: Spec) -> tuple[Rung, dict[str, Any]]:
     }
     if zeros:
         launch["zeros"] = {name: {"dtype": kind, "shape": list(dims)} for name, (kind, dims) in zeros.items()}
+    maps = info.cuda.maps(dtype, tunables) if info.cuda else {}
+    if maps:
+        launch["maps"] = {name: {"array": one.array, "box": list(one.box)} for name, one in maps.items()}
     name = case_id(info.name, dtype, tunables, spec.m, spec.n, spec.k)
     return rung, {"id": name, "problem": problem, "launch": launch}

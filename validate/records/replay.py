@@ -11,6 +11,7 @@ from gemmsim.gpu import GpuSpec, load_gpu
 from gemmsim.launch.arrays import Contents, array_argument
 from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.launch.spec import GemmCheck, Labels, LaunchSpec
+from gemmsim.launch.tensor_maps import box_map
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Address, Argument, Launch, Packed
 
@@ -31,10 +32,11 @@ def launch_of(case: Case, seed: int = 0) -> LaunchSpec:
     launch = case.data["launch"]
     names = launch.get("arguments", DEFAULT_ARGUMENTS)
     arguments = _arguments(case, names)
-    args = tuple(arguments[name] for name in names)
+    maps = launch.get("maps", {})
+    args = tuple(arguments[name] for name in names if name not in maps)
     return LaunchSpec(
         kernel=_kernel(case),
-        launch=Launch(case.grid, case.block, args, launch.get("dynamic_shared_bytes", 0), struct_of(launch)),
+        launch=Launch(case.grid, case.block, args, launch.get("dynamic_shared_bytes", 0), _parameters(launch, args)),
         gpu=_gpu(case.gpu, tuple(case.data.get("settings", ()))),
         labels=Labels(case.name, "", case.m, case.n, case.k, case.tunables),
         verify=_check(case.data["problem"], names),
@@ -49,6 +51,15 @@ def struct_of(launch: dict[str, Any]) -> tuple[Packed, ...] | None:
     struct = launch["struct"]
     places = (Address(one["at_byte"], one["argument"], one["plus_bytes"]) for one in struct["addresses"])
     return (Packed(bytes.fromhex(struct["bytes"]), tuple(places)),)
+
+
+def _parameters(launch: dict[str, Any], args: tuple[Argument, ...]) -> tuple[int | Packed, ...] | None:
+    maps, names = launch.get("maps", {}).values(), launch.get("arguments", DEFAULT_ARGUMENTS)
+    if not maps:
+        return struct_of(launch)
+    positions = [names.index(one["array"]) for one in maps]
+    boxes = [tuple(one["box"]) for one in maps]
+    return (*range(len(args)), *(box_map(args[at], at, box) for at, box in zip(positions, boxes, strict=True)))
 
 
 @cache

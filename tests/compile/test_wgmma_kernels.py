@@ -1,0 +1,101 @@
+"""The rungs with wgmma compute C = alpha A B + beta C on the simulator, at any size, and do it with what they teach."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from kernel_runs import compiled, defaults, run
+
+from gemmsim.gpu import load_gpu
+from gemmsim.isa.program import Program
+from gemmsim.launch.cases import LadderCase, ladder_launch
+from gemmsim.launch.ladder import kernel_info
+from gemmsim.support.errors import GemmsimError
+
+pytest.importorskip("numba_cuda")
+
+# What can be executed: the copies to several blocks of a cluster cannot, so that wgmma_fp8 has clusters of one block.
+RUNGS = {"wgmma": {}, "wgmma_tma": {}, "wgmma_specialised": {}, "wgmma_persistent": {"blocks": 4}}
+FP8 = {"blocks": 4, "cluster": 1}
+SIZES = (
+    (1, 1, 1),
+    (128, 256, 64),  # whole tiles
+    (200, 264, 136),  # tiles reach beyond every edge, and rows begin at multiples of 16 bytes: TMA
+    (130, 77, 99),  # rows begin anywhere
+    (65, 300, 72),  # rows of B and C do not begin at multiples of 16 bytes, those of A do
+)
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("name", RUNGS)
+def test_any_size(name: str, sizes: tuple[int, int, int]) -> None:
+    run(name, "sm_90", sizes, dtype="bf16", **RUNGS[name])
+
+
+@pytest.mark.parametrize("name", RUNGS)
+def test_halves_alpha_and_beta(name: str) -> None:
+    run(name, "sm_90", (130, 264, 72), 1.5, -0.5, "f16", **RUNGS[name])
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (200, 300, 272), (130, 77, 99)])
+def test_fp8(sizes: tuple[int, int, int]) -> None:
+    run("wgmma_fp8", "sm_90", sizes, 1.5, 0.5, "e4m3", **FP8)
+
+
+@pytest.mark.parametrize(
+    "tunables",
+    [
+        {"tile_n": 64, "stages": 6, "slots": 1},
+        {"tile_n": 128, "stages": 2, "slots": 4, "group": 1},
+        {"stages": 3, "slots": 4, "group": 2},
+    ],
+)
+def test_other_tunables(tunables: dict[str, int]) -> None:
+    """Three tiles of rows; four blocks take several tiles, so that stages and slots are used again."""
+    run("wgmma_persistent", "sm_90", (300, 520, 330), dtype="f16", blocks=4, **tunables)
+
+
+def test_narrow_tiles_and_deep_rings() -> None:
+    run("wgmma", "sm_90", (130, 136, 136), dtype="f16", tile_n=64)
+    run("wgmma_tma", "sm_90", (130, 136, 520), dtype="f16", tile_n=64, stages=6)
+    run("wgmma_specialised", "sm_90", (130, 136, 520), dtype="f16", tile_n=128, stages=2)
+
+
+def opcodes(program: Program) -> Counter[str]:
+    return Counter(one.mnemonic.split(".")[0] for one in program.instructions)
+
+
+def test_what_they_are_made_of() -> None:
+    """Each step shows in the machine code; none of it spills the sums to local memory."""
+    programs = {name: compiled(name, "sm_90", defaults(name), "bf16") for name in (*RUNGS, "wgmma_cluster")}
+    found = {name: opcodes(program) for name, program in programs.items()}
+    for name, counts in found.items():
+        assert counts["HGMMA"] and not counts["HMMA"], name
+        assert bool(counts["UTMALDG"]) is (name != "wgmma")
+        assert bool(counts["USETMAXREG"]) is (name not in ("wgmma", "wgmma_tma"))
+        assert bool(counts["UTMASTG"]) is (name in ("wgmma_persistent", "wgmma_cluster"))
+        assert bool(counts["UCGABAR_ARV"]) is (name == "wgmma_cluster")
+    shapes = {one.mnemonic for one in programs["wgmma_specialised"].instructions if one.opcode == "HGMMA"}
+    assert shapes == {"HGMMA.64x256x16.F32.BF16"}
+    assert opcodes(compiled("wgmma_fp8", "sm_90", defaults("wgmma_fp8"), "e4m3"))["QGMMA"]
+    assert programs["wgmma_cluster"].cluster == (2, 1, 1)
+
+
+def test_the_grid_of_clusters_is_whole() -> None:
+    """Rows of 3 tiles are 2 clusters; of 66 clusters no more than the tiles are launched."""
+    launch = kernel_info("wgmma_cluster").launch
+    assert launch(300, 256, 64, defaults("wgmma_cluster")).grid == (4, 1, 1)
+    assert launch(8192, 8192, 64, defaults("wgmma_cluster")).grid == (132, 1, 1)
+    assert launch(8192, 8192, 64, defaults("wgmma_cluster") | {"blocks": 108, "cluster": 4}).grid == (108, 1, 1)
+
+
+def test_what_cannot_be_launched_is_refused() -> None:
+    case = LadderCase("wgmma_specialised", 256, 256, 256, tunables={"stages": 6})
+    with pytest.raises(GemmsimError, match="295008 bytes of shared memory, a block has 232448"):
+        ladder_launch(case, load_gpu("h200"))
+    case = LadderCase("wgmma_cluster", 256, 256, 256, tunables={"tile_n": 64})
+    with pytest.raises(GemmsimError, match="a tile of 64 columns has no 2 boxes for 2 blocks to load"):
+        ladder_launch(case, load_gpu("h200"))
+    with pytest.raises(GemmsimError, match="kernel 'wgmma' is for sm_90: a100-80gb is sm_80"):
+        ladder_launch(LadderCase("wgmma", 256, 256, 256), load_gpu("a100"))
