@@ -7,7 +7,7 @@ from gemmsim.gpu import GpuSpec, load_gpu
 from gemmsim.launch.cases import LadderCase, checked_tunables, ladder_launch
 from gemmsim.launch.ladder import kernel_info, kernel_infos
 from gemmsim.launch.notation import needed_size, parse_tunables, problem_size
-from gemmsim.launch.spec import Settings
+from gemmsim.launch.spec import Settings, clock_of
 from gemmsim.studies.compare import Task, task_of
 from gemmsim.support.errors import GemmsimError
 
@@ -25,7 +25,8 @@ def comparison_tasks(options: CompareOptions) -> list[Task]:
     if options.dtype is not None and options.dtype not in known:
         raise GemmsimError(f"no kernel takes dtype {options.dtype}: known are {', '.join(sorted(known))}")
     wanted = [_named(text) for text in options.kernels] or [(name, name, {}) for name in kernel_infos()]
-    settings, warm = Settings(use_cache=not options.no_cache, engine=options.engine), options.caches == "warm"
+    settings = Settings(use_cache=not options.no_cache, engine=options.engine, clock=clock_of(options.clock))
+    warm = options.caches == "warm"
 
     def task(shown: str, kernel: str, tunables: dict[str, int], gpu: GpuSpec) -> Task:
         case = LadderCase(kernel, *size, dtype=options.dtype, tunables=tunables, warm_caches=warm)

@@ -73,6 +73,13 @@ def engine_option_saying(help_text: str) -> Decorator:
 engine_option = engine_option_saying(
     "auto takes SimPy for short runs, else the native loop; both give the same numbers."
 )
+clock_option = click.option(
+    "--clock",
+    metavar="NAME|HZ",
+    default="burst",
+    show_default=True,
+    help="Of the SMs: burst (a few launches), sustained (launches in a row, power limited), or locked: 1410MHz.",
+)
 size_option = click.option("--size", type=int, metavar="N", help="M = N = K = N.")
 m_option = click.option("--m", type=int, help="Rows of A and C.")
 n_option = click.option("--n", type=int, help="Columns of B and C.")
@@ -170,14 +177,16 @@ class LaunchOptions:
         click.option("--seed", type=int, default=0, show_default=True, help="Of the random arrays."), 0
     )
     no_cache: bool = filled_by(no_cache_option, default=False)
-    engine: str = "auto"  # no option here: subclasses add it
+    engine: str = "auto"  # no options here: subclasses add them
+    clock: str = "burst"
 
 
 @dataclass(frozen=True, slots=True)
 class TimedLaunchOptions(LaunchOptions):
-    """`LaunchOptions` with the option --engine, for a command that reports how long the launch takes."""
+    """`LaunchOptions` with --engine and --clock, for a command that reports how long the launch takes."""
 
     engine: str = filled_by(engine_option, "auto")
+    clock: str = filled_by(clock_option, "burst")
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +214,7 @@ class CompareOptions:
     )
     caches: str = filled_by(caches_option)
     engine: str = filled_by(engine_option)
+    clock: str = filled_by(clock_option)
     jobs: int | None = filled_by(jobs_option)
     no_cache: bool = filled_by(no_cache_option)
 

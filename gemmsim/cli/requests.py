@@ -13,7 +13,15 @@ from gemmsim.launch.checks import array_names, file_check, formula_check
 from gemmsim.launch.items import Arguments
 from gemmsim.launch.notation import needed_size, parse_dims, parse_tunables, problem_size
 from gemmsim.launch.own import check_of_arrays, own_source
-from gemmsim.launch.spec import DEFAULT_MAX_INSTRUCTIONS, FileCheck, FormulaCheck, Labels, LaunchSpec, Settings
+from gemmsim.launch.spec import (
+    DEFAULT_MAX_INSTRUCTIONS,
+    FileCheck,
+    FormulaCheck,
+    Labels,
+    LaunchSpec,
+    Settings,
+    clock_of,
+)
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Launch
 
@@ -29,7 +37,7 @@ def launch_on(gpu: GpuSpec, args: Arguments, options: LaunchOptions) -> LaunchSp
     """Make the launch that `options` describe, but with `gpu` and `args` instead of the GPU and arguments in them."""
     size = problem_size(options.size, options.m, options.n, options.k)
     limit = DEFAULT_MAX_INSTRUCTIONS if options.max_instructions is None else options.max_instructions
-    settings = Settings(options.full, limit, not options.no_cache, options.engine)
+    settings = Settings(options.full, limit, not options.no_cache, options.engine, clock=clock_of(options.clock))
     if options.kernel is None:
         return _own_launch(gpu, args, options, size, settings)
     own = {

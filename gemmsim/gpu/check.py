@@ -14,6 +14,7 @@ from gemmsim.support.warp import WARP_LANES
 
 MAY_BE_ZERO = (  # keys that begin so may be 0
     "peak.",
+    "power.",
     "shared.reserved_bytes_per_block",
     "shared.carveouts_bytes",
     "launch.",

@@ -17,6 +17,8 @@ _FACTORS: dict[str, dict[str, float]] = {
     "us": {"ns": 1e-3, "us": 1.0, "ms": 1e3},
     "flops": {"FLOP/s": 1.0, "GFLOP/s": 1e9, "TFLOP/s": 1e12},
     "ops": {"OP/s": 1.0, "TOP/s": 1e12},
+    "watts": {"W": 1.0},
+    "joules": {"J": 1.0, "nJ": 1e-9, "pJ": 1e-12},
 }
 # unit: (dimension, factor)
 UNITS = {unit: (name, factor) for name, units in _FACTORS.items() for unit, factor in units.items()}

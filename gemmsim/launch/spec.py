@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gemmsim.gpu.spec import GpuSpec
+from gemmsim.gpu.units import convert
 from gemmsim.launch.arrays import with_arrays
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Launch
@@ -16,6 +18,22 @@ if TYPE_CHECKING:
     from gemmsim.launch.formula import Formula
 
 DEFAULT_MAX_INSTRUCTIONS = 2_000_000_000
+BURST, SUSTAINED = "burst", "sustained"
+_LEAST_CLOCK_HZ, _MOST_CLOCK_HZ = 1e6, 1e10
+
+
+def clock_of(text: str) -> str | float:
+    """Return the clock that --clock names, for `Settings.clock`. Raises GemmsimError where it names none."""
+    if text in (BURST, SUSTAINED):
+        return text
+    number, unit = re.fullmatch(r"([0-9.]*)(.*)", text.removeprefix("locked=").strip(), re.DOTALL).groups()  # type: ignore[union-attr]
+    try:
+        hertz = convert(float(number), unit.strip() or "MHz", "clock_hz", "--clock")
+    except ValueError:
+        raise GemmsimError(f"--clock {text}: wants burst, sustained or a clock such as 1410MHz") from None
+    if not _LEAST_CLOCK_HZ <= hertz <= _MOST_CLOCK_HZ:
+        raise GemmsimError(f"--clock {text}: a clock is from 1 MHz to 10 GHz")
+    return float(hertz)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +121,8 @@ class Settings:
     use_cache         whether a kernel that was compiled before is taken from the cache
     engine            what runs the model of the SM: "simpy", "native" (a compiled loop), or "auto" for SimPy where it
                       costs at most about 0.2 s and the loop otherwise; both predict the same
+    clock             the SM clock: "burst" for that of a launch by itself or after a few others, "sustained" for that
+                      to which the limit of the board's power brings launches in a row; or a fixed one, in Hz
     """
 
     full: bool = False
@@ -110,6 +130,7 @@ class Settings:
     use_cache: bool = True
     engine: str = "auto"
     full_below: int | None = None
+    clock: str | float = BURST
 
     def __post_init__(self) -> None:
         if self.max_instructions < 1:

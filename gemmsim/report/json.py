@@ -49,6 +49,7 @@ def as_dict(report: Report) -> dict[str, Any]:
             "sm_clock_hz": timing.sm_clock_hz,
             "launch_overhead_us": evidence.gpu.launch.overhead_us,
             "engine": timing.engine,
+            "power": asdict(timing.power) if timing.power else None,
         },
         "verified": asdict(report.verified),
         "counters": evidence.counters,

@@ -16,6 +16,7 @@ from gemmsim.report.layout.text import BODY, INDENT, WIDTH, bar, table
 from gemmsim.report.layout.words import ENGINE_NAMES, launch_name, number
 from gemmsim.report.metrics import METRICS
 from gemmsim.report.report import Report
+from gemmsim.sm.types import Timing
 from gemmsim.support.provenance import Provenance
 
 LABEL = 10  # columns of the verdict's labels
@@ -76,9 +77,21 @@ def _verdict(report: Report) -> list[str]:
         "",
         _labelled("time", f"{timing.duration_us:,.1f} us{overhead}{rate}"),
         _labelled("", f"{timing.cycles:,.0f} cycles at {timing.sm_clock_hz / 1e9:.3f} GHz"),
+        *_power(timing),
         _labelled("bottleneck", report.bottleneck.sentence),
         _labelled("verified", report.verified.text),
     ]
+
+
+def _power(timing: Timing) -> list[str]:
+    power = timing.power
+    if power is None:
+        return []
+    text = f"{power.watts:,.0f} W"
+    if power.sustained_clock_hz < timing.sm_clock_hz:
+        held = f"{power.sustained_clock_hz / 1e9:.2f} GHz"
+        text += f"; launched over and over, the limit of {power.limit_watts:,.0f} W brings the clock to {held}"
+    return [_labelled("power", text)]
 
 
 def _labelled(label: str, text: str) -> str:

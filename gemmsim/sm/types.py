@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.sm.power import PowerUse
+
 # Nsight Compute's warp stall reasons: the <reason> of its metrics smsp__average_warps_issue_stalled_<reason>...
 STALL_REASONS = (
     "selected",
@@ -50,6 +52,7 @@ class Timing:
     simulated_cycles       cycles that it simulated
     engine                 the drive that ran: "simpy" or "native"
     notes                  what was extrapolated and how
+    power                  the power that the launch takes; None where the GPU file does not say what work takes
     """
 
     cycles: float
@@ -65,3 +68,4 @@ class Timing:
     simulated_cycles: float
     engine: str = "native"
     notes: tuple[str, ...] = field(default=())
+    power: PowerUse | None = None

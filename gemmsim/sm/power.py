@@ -1,0 +1,100 @@
+"""Predicts the power that a launch takes, and the SM clock to which a limit of the board's power brings it.
+
+Source: our own. On an H200 (tests/records/h200_power.json) the board takes a constant power while its SMs are at work,
+and an energy for each operation and each byte moved. Where that would be more than `Power.burst_limit_watts`, the SM
+clock is lowered within microseconds, so that single GEMMs run at it; where it is more than `Power.limit_watts`, the
+clock falls further after 30 to 60 ms of launches in a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gemmsim.gpu.spec import GpuSpec, Power
+from gemmsim.isa.matrix import matrix_multiply
+from gemmsim.isa.opcodes import Kind, row_of
+from gemmsim.isa.program import Program
+from gemmsim.memory.types import Traffic
+from gemmsim.support.warp import WARP_LANES
+
+
+@dataclass(frozen=True, slots=True)
+class Energy:
+    """What the work of one launch takes, without the power that the board takes anyway.
+
+    sm_joules    of the SMs and L2, at `clock.sm_load_hz`
+    dram_joules  of DRAM
+    """
+
+    sm_joules: float
+    dram_joules: float
+
+
+@dataclass(frozen=True, slots=True)
+class PowerUse:
+    """The power of a launch, in watts, and what limits it.
+
+    watts               of the board while the kernel runs at `Timing.sm_clock_hz`
+    limit_watts         to which the board brings it where the launch is repeated for a tenth of a second
+    sustained_clock_hz  the SM clock then; the launch's own where the limit is not reached
+    """
+
+    watts: float
+    limit_watts: float
+    sustained_clock_hz: float
+
+
+def energy_of(program: Program, executed: Sequence[float], traffic: Traffic, gpu: GpuSpec) -> Energy | None:
+    """Return the energy of a launch; None where the GPU file does not say what its work takes.
+
+    executed  how many warps of the launch execute each instruction
+    """
+    power = gpu.power
+    if not power.limit_watts:
+        return None
+    joules = 0.0
+    for instruction, count in zip(program.instructions, executed, strict=True):
+        row, matrices = row_of(instruction), matrix_multiply(instruction)
+        if count and matrices is not None:
+            of_operation = _of_operation(power, matrices.precision)
+            if not of_operation:
+                return None
+            joules += count * matrices.operations * of_operation
+            joules += 0.0 if row.kind is Kind.WARPGROUP_MULTIPLY else count * power.matrix_instruction_joules
+        elif row.operations and row.precision:
+            joules += count * WARP_LANES * row.operations * _of_operation(power, row.precision)
+        elif row.memory is None:
+            joules += count * power.instruction_joules
+    sector_bytes = gpu.l2.sector_bytes
+    rows, counters = traffic.instructions, traffic.counters
+    joules += sum(row.wavefronts for row in rows) * power.wavefront_joules
+    joules += sum(row.l2_sectors for row in rows) * sector_bytes * power.l2_byte_joules
+    read, written = counters["dram__sectors_read.sum"], counters["dram__sectors_write.sum"]
+    dram = read * power.dram_read_byte_joules + written * power.dram_write_byte_joules
+    return Energy(joules, dram * sector_bytes)
+
+
+def _of_operation(power: Power, precision: str) -> float:
+    """Return the joules of one operation; 0 where the GPU file has no number for this precision."""
+    return float(getattr(power, f"{precision}_joules", 0.0))
+
+
+def watts_at(energy: Energy, cycles: float, clock_hz: float, gpu: GpuSpec) -> float:
+    """Return the power of the board while a launch of so many cycles runs at a clock."""
+    share = (clock_hz / gpu.clock.sm_load_hz) ** gpu.power.energy_exponent
+    return gpu.power.busy_watts + (energy.sm_joules * share + energy.dram_joules) * clock_hz / cycles
+
+
+def clock_within(limit_watts: float, energy: Energy, cycles: float, clock_hz: float, gpu: GpuSpec) -> float:
+    """Return the clock, at most `clock_hz`, at which the board takes at most `limit_watts`, if cycles stay as many.
+
+    It is not below a tenth of `clock_hz`: the power that the board takes anyway may be more than the limit.
+    """
+    low, high = 0.1 * clock_hz, clock_hz
+    if watts_at(energy, cycles, high, gpu) <= limit_watts:
+        return clock_hz
+    while high - low > 1e-4 * clock_hz:
+        middle = (low + high) / 2
+        low, high = (low, middle) if watts_at(energy, cycles, middle, gpu) > limit_watts else (middle, high)
+    return low
