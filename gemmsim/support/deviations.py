@@ -6,7 +6,7 @@ NOT_MODELLED = (
     "constant cache misses",
     "TLB misses, and what it takes data to go from one L2 partition to the other",
     "how far SMs are in step, on which the merging of their requests to L2 depends (Hopper)",
-    "clocks that fall under load (fixed clocks are assumed, with and without tensor cores)",
+    "heat, and clocks that fall under load, but where the GPU file knows the power of work (Hopper)",
     "blocks of a wave that are out of step (all are taken to wait for DRAM together)",
     "fences, and blocks that wait for one another's results",
 )

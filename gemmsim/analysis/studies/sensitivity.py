@@ -48,6 +48,7 @@ def _no(why: str) -> Rule:
 _STRUCTURE = _no("structure that code is compiled for or the models are built on")
 _LIMIT = _no("a limit: a launch that is within it gains nothing")
 _PEAK = _no("a figure to compare with, of which no time is made")
+_POWER = _no("it lowers the clock where work takes more power than the board allows: see clock.sm_load")
 
 # Section and name of a key -> its rule, where the name alone does not decide it: see `rule_of`.
 RULES: dict[str, Rule] = {
@@ -127,13 +128,13 @@ RULES: dict[str, Rule] = {
 def rule_of(key: str) -> Rule:
     """Return the rule for a full key such as "l2.size_bytes" or "pipes.alu.latency_cycles".
 
-    The numbers of the section "peak" are only figures to compare with. All others are looked up in `RULES` by section
+    The numbers of the sections "peak" and "power" have one rule each. All others are looked up in `RULES` by section
     and name, "pipes.alu.latency_cycles" as "pipes.latency_cycles". A key that `RULES` lacks must end with "_cycles" or
     "_us": a smaller number is then better, and changes the time alone.
     """
     section, *_, name = key.split(".")
-    if section == "peak":
-        return _PEAK
+    if section in ("peak", "power"):
+        return _PEAK if section == "peak" else _POWER
     default = {f"{section}.{name}": _LATENCY} if name.endswith(("_cycles", "_us")) else {}
     return (default | RULES)[f"{section}.{name}"]
 
