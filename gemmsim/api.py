@@ -22,12 +22,12 @@ from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
 from gemmsim.isa.tensor_sums import sum_roundoff
-from gemmsim.launch.spec import SUSTAINED, LaunchSpec, Settings
+from gemmsim.launch.spec import BURST, SUSTAINED, LaunchSpec, Settings
 from gemmsim.memory.caches.l2 import L2State
 from gemmsim.memory.serve import serve
 from gemmsim.memory.types import Traffic
 from gemmsim.report.report import Report, SamplingReport
-from gemmsim.sm.power import PowerUse, clock_within, energy_of, watts_at
+from gemmsim.sm.power import energy_of, timed_within
 from gemmsim.sm.schedule import TimingOptions, schedule
 from gemmsim.sm.types import Timing
 from gemmsim.support.deviations import NOT_MODELLED
@@ -171,31 +171,20 @@ def analyze(spec: LaunchSpec, accesses: bool = True) -> Report:
 
 
 def time(counted: Counted, spec: LaunchSpec) -> Timing:
-    """Predict how long a launch takes. `counted` is what `count` or `recount` returned for the same spec.
-
-    Where the launch would take more power than the board allows, it is timed again at the clock to which that brings it.
-    """
-    gpu, wanted = spec.gpu, spec.settings.clock
+    """Predict how long a launch takes. `counted` is what `count` or `recount` returned for the same spec."""
+    gpu, trace, wanted = spec.gpu, counted.execution.trace, spec.settings.clock
+    fixed_hz = None if isinstance(wanted, str) else wanted
 
     def timed(clock_hz: float | None) -> Timing:
-        options = TimingOptions(engine=spec.settings.engine, sm_clock_hz=clock_hz)
+        options = TimingOptions(engine=spec.settings.engine, sm_clock_hz=clock_hz or fixed_hz)
         resident = counted.occupancy.blocks_per_sm
         return schedule(counted.program, counted.launch, trace, counted.traffic.cost, gpu, resident, options)
 
-    trace = counted.execution.trace
-    timing = timed(wanted if isinstance(wanted, float) else None)
     energy = energy_of(counted.program, (trace.weight @ trace.executed).tolist(), counted.traffic, gpu)
     if energy is None:
-        return timing
-    free_hz = timing.sm_clock_hz
-    if not isinstance(wanted, float):
-        limit = gpu.power.limit_watts if wanted == SUSTAINED else gpu.power.burst_limit_watts
-        held = clock_within(limit, energy, timing.cycles, free_hz, gpu)
-        if held < free_hz:
-            timing = timed(held)
-    watts = watts_at(energy, timing.cycles, timing.sm_clock_hz, gpu)
-    sustained = clock_within(gpu.power.limit_watts, energy, timing.cycles, timing.sm_clock_hz, gpu)
-    return replace(timing, power=PowerUse(watts, gpu.power.limit_watts, sustained))
+        return timed(None)
+    limits = {BURST: gpu.power.burst_limit_watts, SUSTAINED: gpu.power.limit_watts}
+    return timed_within(limits.get(str(wanted)), timed, energy, gpu)
 
 
 def conclude(counted: Counted, spec: LaunchSpec, accesses: bool = True) -> Report:

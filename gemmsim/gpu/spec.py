@@ -239,7 +239,7 @@ class Peak:
 class Power:
     """Power of the board, and the energy that work takes. All numbers are 0 where they are not known.
 
-    Energies are those at `clock.sm_load_hz`. At another clock they change by its `energy_exponent`-th power, because the
+    Energies are those at `clock.sm_load_hz`. At another clock they change by its `energy_exponent`-th power, as the
     voltage changes, too; the energy of DRAM does not.
     """
 

@@ -8,14 +8,15 @@ clock falls further after 30 to 60 ms of launches in a row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from gemmsim.gpu.spec import GpuSpec, Power
 from gemmsim.isa.matrix import matrix_multiply
 from gemmsim.isa.opcodes import Kind, row_of
 from gemmsim.isa.program import Program
 from gemmsim.memory.types import Traffic
+from gemmsim.sm.types import PowerUse, Timing
 from gemmsim.support.warp import WARP_LANES
 
 
@@ -29,20 +30,6 @@ class Energy:
 
     sm_joules: float
     dram_joules: float
-
-
-@dataclass(frozen=True, slots=True)
-class PowerUse:
-    """The power of a launch, in watts, and what limits it.
-
-    watts               of the board while the kernel runs at `Timing.sm_clock_hz`
-    limit_watts         to which the board brings it where the launch is repeated for a tenth of a second
-    sustained_clock_hz  the SM clock then; the launch's own where the limit is not reached
-    """
-
-    watts: float
-    limit_watts: float
-    sustained_clock_hz: float
 
 
 def energy_of(program: Program, executed: Sequence[float], traffic: Traffic, gpu: GpuSpec) -> Energy | None:
@@ -98,3 +85,19 @@ def clock_within(limit_watts: float, energy: Energy, cycles: float, clock_hz: fl
         middle = (low + high) / 2
         low, high = (low, middle) if watts_at(energy, cycles, middle, gpu) > limit_watts else (middle, high)
     return low
+
+
+def timed_within(
+    limit_watts: float | None, timed: Callable[[float | None], Timing], energy: Energy, gpu: GpuSpec
+) -> Timing:
+    """Time a launch at the clock to which a limit of the board's power brings it; None stands for no limit.
+
+    timed  times the launch at a clock in Hz; None: at the one that its work allows
+    """
+    timing = timed(None)
+    if limit_watts is not None:
+        held = clock_within(limit_watts, energy, timing.cycles, timing.sm_clock_hz, gpu)
+        timing = timed(held) if held < timing.sm_clock_hz else timing
+    cycles, clock_hz, allowed = timing.cycles, timing.sm_clock_hz, gpu.power.limit_watts
+    sustained = clock_within(allowed, energy, cycles, clock_hz, gpu)
+    return replace(timing, power=PowerUse(watts_at(energy, cycles, clock_hz, gpu), allowed, sustained))

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.sm.power import PowerUse
-
 # Nsight Compute's warp stall reasons: the <reason> of its metrics smsp__average_warps_issue_stalled_<reason>...
 STALL_REASONS = (
     "selected",
@@ -31,6 +29,20 @@ STALL_REASONS = (
     "imc_miss",
     "misc",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class PowerUse:
+    """The power of a launch, in watts, and what limits it.
+
+    watts               of the board while the kernel runs at `Timing.sm_clock_hz`
+    limit_watts         to which the board brings it where the launch is repeated for a tenth of a second
+    sustained_clock_hz  the SM clock then; the launch's own where the limit is not reached
+    """
+
+    watts: float
+    limit_watts: float
+    sustained_clock_hz: float
 
 
 @dataclass(frozen=True)

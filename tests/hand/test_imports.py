@@ -74,6 +74,7 @@ INSIDE = {
     },
     "sm": {
         "types": set(),
+        "power": {"types"},
         "share": set(),
         "spec": set(),
         "pipes": set(),

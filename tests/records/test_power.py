@@ -43,7 +43,7 @@ def test_power_of_loops(row: list) -> None:
 
 
 def energy_of_gemm(name: str, operations: float, l2_sectors: float, dram_bytes: float) -> Energy:
-    kind = {"bf16": POWER.tensor_bf16_joules, "f16": POWER.tensor_fp16_joules}[name.split()[0]]
+    kind = {"bf16": POWER.tensor_bf16_joules, "f16": POWER.tensor_fp16_joules}[name.split(maxsplit=1)[0]]
     l2 = l2_sectors * SECTOR_BYTES * POWER.l2_byte_joules
     return Energy(operations * kind + l2, dram_bytes * POWER.dram_read_byte_joules)
 
@@ -53,7 +53,9 @@ def test_clock_of_single_gemms(row: list) -> None:
     """From the first microseconds on; those of 25 us run 2 to 4 % lower than their power says."""
     name, mhz, us, *work = row
     cycles = mhz * us
-    held = clock_within(POWER.burst_limit_watts, energy_of_gemm(name, *work), cycles, H200.clock.sm_tensor_load_hz, H200)
+    held = clock_within(
+        POWER.burst_limit_watts, energy_of_gemm(name, *work), cycles, H200.clock.sm_tensor_load_hz, H200
+    )
     assert held / 1e6 == pytest.approx(mhz, rel=0.045 if us < 30 else 0.02)
 
 
