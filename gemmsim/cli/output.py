@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from gemmsim.support.errors import GemmsimError
-from gemmsim.support.files import write_atomically
+from gemmsim.support.files import write_where_asked
 
 
 def emit(text: str, path: str | None) -> None:
@@ -26,8 +26,11 @@ def show_printed(text: str) -> None:
 
 
 def write_file(content: bytes, path: str) -> None:
-    """Write `content` to the file `path`; no reader ever sees a part of it alone. Raises GemmsimError if it fails."""
+    """Write `content` to the file `path`, of which no reader ever sees a part alone, or through a device or FIFO.
+
+    Raises GemmsimError if it fails.
+    """
     try:
-        write_atomically(Path(path), content)
+        write_where_asked(Path(path), content)
     except OSError as error:
         raise GemmsimError(f"cannot write {path}: {error.strerror}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from pathlib import Path
 
 PRIVATE = 0o600
@@ -24,3 +25,20 @@ def write_atomically(path: Path, data: bytes, mode: int = AS_UMASK_ALLOWS) -> No
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def write_where_asked(path: Path, data: bytes) -> None:
+    """Write `data` where a user asked for it: atomically to a file, and through a device, a FIFO or a socket.
+
+    A symbolic link stays, and the file that it leads to is written. Raises OSError as `write_atomically` does.
+    """
+    try:
+        regular = stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        regular = True
+    # /dev/stdout leads to a file that another program holds open: renamed over, it would never see the data.
+    if not regular or path.absolute().is_relative_to("/dev") or path.absolute().is_relative_to("/proc"):
+        with open(path, "wb", buffering=0) as file:
+            file.write(data)
+        return
+    write_atomically(Path(os.path.realpath(path)), data)
