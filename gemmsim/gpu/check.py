@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from gemmsim.gpu.fields import types
 from gemmsim.gpu.improve import value_of
 from gemmsim.gpu.spec import GpuSpec
+from gemmsim.gpu.units import dimension
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.warp import WARP_LANES
 
@@ -31,6 +32,23 @@ MAY_BE_ZERO = (  # keys that begin so may be 0
     "shared.carveout_few_blocks",
 )
 
+# The most that a number may be, by the dimension of its field: far beyond any GPU, and within what the models can hold.
+MOST = {
+    "number": 1e6,
+    "bytes": 2.0**34,
+    "bytes_per_s": 1e16,
+    "bytes_per_cycle": 1e6,
+    "hz": 1e11,
+    "cycles": 1e7,
+    "us": 1e6,
+    "flops": 1e19,
+    "ops": 1e19,
+    "watts": 1e5,
+    "joules": 1e-3,
+}
+_MOST_OF = {"sm.count": 10_000, "dram.size_bytes": 2.0**50}
+_LEAST_OF = {"hz": 1e6}
+
 
 def check(gpu: GpuSpec) -> GpuSpec:
     """Return `gpu` as it is. Raises GemmsimError with the first rule that it breaks."""
@@ -41,6 +59,10 @@ def check(gpu: GpuSpec) -> GpuSpec:
             if not math.isfinite(number) or number < 0 or (number == 0 and not allowed):
                 limit = "at least" if allowed else "above"
                 raise GemmsimError(f"GPU '{gpu.name}': {key} must be {limit} 0, not {number}")
+            kind = dimension(key.rpartition(".")[2])
+            least, most = _LEAST_OF.get(kind, 0), _MOST_OF.get(key, MOST[kind])
+            if not least <= number <= most:
+                raise GemmsimError(f"GPU '{gpu.name}': {key} must be from {least:g} to {most:g}, not {number:g}")
     for holds, message in _rules(gpu):
         if not holds:
             raise GemmsimError(f"GPU '{gpu.name}': {message}")
@@ -67,6 +89,8 @@ def _rules(gpu: GpuSpec) -> Iterator[tuple[bool, str]]:
     yield shared.default_max_bytes_per_block <= a_block, f"{default} exceeds shared.max_bytes_per_block ({a_block})"
     ascending = list(carveouts) == sorted(set(carveouts)) and carveouts[-1] == most
     yield ascending, f"shared.carveouts_bytes must ascend and end with shared.max_bytes_per_sm ({most})"
+    set_bytes = l2.line_bytes * l2.ways * l2.partitions
+    yield l2.size_bytes >= set_bytes, f"l2.size_bytes ({l2.size_bytes}) is below one set of lines, {set_bytes}"
     sectors = l1.line_bytes % l1.sector_bytes == 0 and l2.line_bytes % l2.sector_bytes == 0
     yield sectors, "line_bytes must be a multiple of sector_bytes in l1 and l2"
     flips_fit = max(flips) < 4 and len(flips) <= 32

@@ -10,12 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from gemmsim.compile.source import ArgType, CudaKernel, KernelSource, PythonKernel
 from gemmsim.gpu import GpuSpec
 from gemmsim.launch.arrays import Contents, array_argument
 from gemmsim.launch.ladder import kernel_info, kernel_path
 from gemmsim.launch.spec import USUAL_SETTINGS, GemmCheck, Labels, LaunchSpec, Settings
 from gemmsim.launch.tensor_maps import box_map
+from gemmsim.support.dtypes import DTYPES
 from gemmsim.support.errors import GemmsimError, nearest
 from gemmsim.trace.types import Argument, Launch, Packed
 
@@ -184,4 +187,7 @@ def _scalar(name: str, value: float, dtype: str) -> float | int:
         return value
     if not float(value).is_integer():
         raise GemmsimError(f"{name} {value} must be an integer: C is {dtype}")
+    limits = np.iinfo(DTYPES[dtype].numpy_name)
+    if not limits.min <= value <= limits.max:
+        raise GemmsimError(f"{name} {value:g} must be from {limits.min:,} to {limits.max:,}: C is {dtype}")
     return int(value)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 DEFAULT_MAX_INSTRUCTIONS = 2_000_000_000
 BURST, SUSTAINED = "burst", "sustained"
+_MOST_INSTRUCTIONS = 10**18
+_MOST_BLOCKS = (2**31 - 1, 65535, 65535)  # along x, y and z: CUDA C++ Programming Guide, Compute Capabilities
 _LEAST_CLOCK_HZ, _MOST_CLOCK_HZ = 1e6, 1e10
 
 
@@ -117,7 +119,8 @@ class Settings:
     full              whether every block is executed; else a sample of the blocks is, where the launch is large
     full_below        warp instructions below which a launch counts as small, and every block is executed too; None for
                       `trace.blocks.choice.FULL_BELOW`, 0 to have small launches sampled as well
-    max_instructions  warp instructions that are executed before the run is given up as endless; GemmsimError below 1
+    max_instructions  warp instructions that are executed before the run is given up as endless; GemmsimError below
+                      1 and above 10**18
     use_cache         whether a kernel that was compiled before is taken from the cache
     engine            what runs the model of the SM: "simpy", "native" (a compiled loop), or "auto" for SimPy where it
                       costs at most about 0.2 s and the loop otherwise; both predict the same
@@ -133,8 +136,8 @@ class Settings:
     clock: str | float = BURST
 
     def __post_init__(self) -> None:
-        if self.max_instructions < 1:
-            raise GemmsimError(f"--max-instructions {self.max_instructions} must be at least 1")
+        if not 1 <= self.max_instructions <= _MOST_INSTRUCTIONS:
+            raise GemmsimError(f"--max-instructions {self.max_instructions} must be from 1 to {_MOST_INSTRUCTIONS:,}")
 
 
 USUAL_SETTINGS = Settings()
@@ -166,6 +169,9 @@ class LaunchSpec:
     def __post_init__(self) -> None:
         if self.seed < 0:
             raise GemmsimError(f"--seed {self.seed} must be 0 or more")
+        if any(not 1 <= one <= most for one, most in zip(self.launch.grid, _MOST_BLOCKS, strict=True)):
+            shown, most_shown = (" x ".join(f"{one:,}" for one in dims) for dims in (self.launch.grid, _MOST_BLOCKS))
+            raise GemmsimError(f"a grid of {shown} blocks: no GPU takes more than {most_shown}")
         if self.launch.dynamic_shared_bytes < 0:
             raise GemmsimError(f"--shared {self.launch.dynamic_shared_bytes} must be 0 or more bytes")
 

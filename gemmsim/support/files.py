@@ -38,7 +38,7 @@ def write_where_asked(path: Path, data: bytes) -> None:
         regular = True
     # /dev/stdout leads to a file that another program holds open: renamed over, it would never see the data.
     if not regular or path.absolute().is_relative_to("/dev") or path.absolute().is_relative_to("/proc"):
-        with open(path, "wb", buffering=0) as file:
+        with path.open("wb", buffering=0) as file:
             file.write(data)
         return
     write_atomically(Path(os.path.realpath(path)), data)
