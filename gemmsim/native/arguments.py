@@ -53,13 +53,12 @@ def record_named(kind: str) -> type[Record]:
 
 
 def c_types(signature: Sequence[ArgumentType]) -> list[Any]:
-    """Return the C types of what machine code takes, in numba's calling convention, for arguments of these types.
+    """Return the C types of what machine code takes, for arguments of these types.
 
-    First come the addresses of two places, for what the function returns and for what it raises, and then each
-    argument. An array is passed as its owner and parent (neither is needed), size, bytes an element, address, shape and
-    strides, a record as its address, and a dataclass as its fields one by one.
+    First comes the address of the place for what the function returns, and then each argument. An array is passed as
+    its address, shape and strides, a record as its address, and a dataclass as its fields one by one.
     """
-    return [ctypes.c_void_p, ctypes.c_void_p, *_types_of(signature)]
+    return [ctypes.c_void_p, *_types_of(signature)]
 
 
 def _types_of(signature: Sequence[ArgumentType]) -> list[Any]:
@@ -73,21 +72,18 @@ def _types_of(signature: Sequence[ArgumentType]) -> list[Any]:
             found.append(ctypes.c_int64)
         else:
             dimensions = int(kind.split()[1])
-            found += (
-                [ctypes.c_void_p] * 2 + [ctypes.c_int64] * 2 + [ctypes.c_void_p] + [ctypes.c_int64] * 2 * dimensions
-            )
+            found += [ctypes.c_void_p] + [ctypes.c_int64] * 2 * dimensions
     return found
 
 
 def c_values(arguments: Sequence[Any]) -> list[Any]:
-    """Return `arguments` as values of the types that `c_types` gives, without its first two. The caller keeps the
+    """Return `arguments` as values of the types that `c_types` gives, without its first. The caller keeps the
     arguments alive.
     """
     found: list[Any] = []
     for argument in arguments:
         if isinstance(argument, np.ndarray):
-            found += [None, None, argument.size, argument.itemsize, argument.ctypes.data]
-            found += [*argument.shape, *argument.strides]
+            found += [argument.ctypes.data, *argument.shape, *argument.strides]
         elif isinstance(argument, Record):
             found.append(argument.address)
         elif is_dataclass(argument):

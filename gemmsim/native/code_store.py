@@ -16,12 +16,12 @@ from pathlib import Path
 
 from gemmsim.compile.cache import CacheWarning, opened, sealed
 from gemmsim.compile.toolchain import versions_of
+from gemmsim.support.errors import GemmsimError
 from gemmsim.support.files import PRIVATE, write_atomically
 
 PACKAGE = Path(__file__).resolve().parent.parent
 _MAGIC = b"gemmsim-native-1\n"
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_NO_MATTER = ("NUMBA_CACHE_DIR",)  # the only one of numba's settings that cannot change what it compiles
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,17 @@ class MachineCode:
 def stored(name: str, sources: Sequence[Path], cpu: str, make: Callable[[], MachineCode]) -> MachineCode:
     """Return the machine code of a function: what is stored, else what `make` returns, which is then stored.
 
-    The other arguments are those of `key_of`.
+    The other arguments are those of `key_of`. Raises GemmsimError where a source file has changed since this process
+    began: what it has imported and what the files say would not be the same.
     """
+    sources = (*sources, *_OWN)
     place, key = folder(), key_of(name, sources, cpu)
-    code = load(key, place) if unchanged(sources) else None
+    _check_unchanged(sources)
+    code = load(key, place)
     if code is None:
         code = make()
-        if unchanged(sources):
-            save(key, place, code)
+        _check_unchanged(sources)
+        save(key, place, code)
     return code
 
 
@@ -62,19 +65,16 @@ def key_of(name: str, sources: Iterable[Path], cpu: str) -> str:
     digest = hashlib.sha256()
     for path in sources:
         digest.update(_digest_of(path))
-    settings = {k: v for k, v in os.environ.items() if k.startswith("NUMBA_") and k not in _NO_MATTER}
-    versions = versions_of(("numba", "llvmlite"))
-    digest.update(repr((name, cpu, versions, sorted(settings.items()))).encode())
+    digest.update(repr((name, cpu, versions_of(("llvmlite",)))).encode())
     return f"{stem_of(name)}.{digest.hexdigest()[:32]}"
 
 
-def unchanged(sources: Iterable[Path]) -> bool:
-    """Return whether source files are what they were when this process began to import modules of this package.
-
-    Where one has changed, this process may have imported it before, and others after that. What it then compiles is
-    not what any key says, and is not to be stored, nor is stored code that others compiled to be loaded.
-    """
-    return all(_SEEN.setdefault(path, state := _state_of(path)) == state for path in sources)
+def _check_unchanged(sources: Iterable[Path]) -> None:
+    """Raise GemmsimError where a source file is not what it was when this process began to import this package."""
+    for path in sources:
+        state = _state_of(path)
+        if _SEEN.setdefault(path, state) != state:
+            raise GemmsimError(f"'{path}' has changed since this process began, which compiles it now: start it again")
 
 
 def _state_of(path: Path) -> tuple[int, int, int]:
@@ -82,6 +82,7 @@ def _state_of(path: Path) -> tuple[int, int, int]:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
+_OWN = tuple(sorted(Path(__file__).resolve().parent.glob("*.py")))  # what translates and compiles
 # Source file -> its state when this module was imported, of others when they were first asked for
 _SEEN = {path: _state_of(path) for path in PACKAGE.rglob("*.py")}
 

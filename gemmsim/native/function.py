@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from gemmsim.native.loader import Loaded
 
 Call = Callable[..., Any]
-_RETURNED = (0, -2)  # numba's statuses: a value, or None
 
 
 class NativeFunction:
@@ -48,7 +47,7 @@ class NativeFunction:
     def address(self, signature: tuple[ArgumentType, ...]) -> int:
         """Return the address of the machine code for arguments of these types (`arguments.describe`, or "uint32").
 
-        Code that numba compiled can call it. It is valid as long as this object lives.
+        Other machine code can call it. It is valid as long as this object lives.
         """
         if signature not in self._codes:
             self._codes[signature] = self._load(signature)
@@ -85,13 +84,12 @@ class NativeFunction:
         result_type, nothing = RESULTS[code.returns], code.returns == "none"
 
         def make(*first: Any) -> Call:
-            result, raised = result_type(), ctypes.c_void_p()
-            places = ctypes.addressof(result), ctypes.addressof(raised), *first
+            result = result_type()
+            places = ctypes.addressof(result), *first
 
-            def call(*values: Any, keep: Any = (loaded, raised)) -> Any:
-                status = function(*places, *values)
-                if status not in _RETURNED:
-                    raise RuntimeError(f"{self._module}.{self._function} raised an exception (status {status})")
+            def call(*values: Any, keep: Any = loaded) -> Any:
+                if function(*places, *values) != 0:
+                    raise ZeroDivisionError(f"{self._module}.{self._function} divided by zero")
                 return None if nothing else result.value
 
             return call

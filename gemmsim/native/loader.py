@@ -1,4 +1,4 @@
-"""Loads machine code with llvmlite, as numba itself does, and makes it of LLVM modules."""
+"""Makes machine code of LLVM modules, and loads it, both with llvmlite."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def compiled(module: str) -> bytes:
         jit=True,
     )
     parsed = binding.parse_assembly(module)
+    parsed.triple, parsed.data_layout = machine.triple, str(machine.target_data)
     passes = binding.create_pass_builder(machine, binding.create_pipeline_tuning_options(_LEVEL))
     passes.getModulePassManager().run(parsed, passes)
     return bytes(machine.emit_object(parsed))

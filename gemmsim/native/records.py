@@ -8,8 +8,8 @@ A record is a class whose annotations are its fields, 8 bytes each, one after an
     Other          the address of one record that lies elsewhere
 
 A function over records is plain Python: `warp.ready = now + 1`, `sm.warps[slot].scoreboards[2]`. Python runs it on the
-classes of this module, slowly, which is what tests and debuggers want; `gemmsim.native.compiled` hands the same source
-to numba. Numbers and addresses are 64 bits wide in both. As in C, nobody checks that an index is in range.
+classes of this module, slowly, which is what tests and debuggers want; `gemmsim.native.translate` compiles the same
+source. Numbers and addresses are 64 bits wide in both. As in C, nobody checks that an index is in range.
 
 The memory itself is a NumPy array that `allocate` makes and whoever calls the functions keeps alive.
 """

@@ -32,9 +32,8 @@ def native(module: str, function: str) -> NativeFunction:
     The function takes an `Sm` first. `module` is named from here, as "units.scheduler".
     """
     here = Path(__file__).resolve().parent
-    folders = (here / "units", here.parent / "native")
     sources = [here / "spec.py", here / "types.py", here / f"{module.replace('.', '/')}.py"]
-    sources += [path for folder in folders for path in sorted(folder.glob("*.py"))]
+    sources += sorted((here / "units").glob("*.py"))
     return NativeFunction(f"gemmsim.sm.{module}", function, sources)
 
 

@@ -7,7 +7,6 @@ serves the replay of L2, only `set_of` and `sectors_in` are used here.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from gemmsim.memory.caches.lru import sectors_in, set_of
 from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE
@@ -47,7 +46,6 @@ def replay(requests, residents, coalesced, lines, entries, counted, to_l2):  # t
         to_l2.start[used + 1] = to_l2.start[-1]
 
 
-@njit(inline="always")
 def _request(requests, residents, lines, entries, counted, to_l2, member, i):  # type: ignore[no-untyped-def]
     """Replay request i, made by member `member` of `residents`, line by line. The last element of `to_l2.start` counts
     the entries of `to_l2` that are filled so far.
@@ -76,7 +74,6 @@ def _request(requests, residents, lines, entries, counted, to_l2, member, i):  #
     to_l2.start[-1] = count
 
 
-@njit(inline="always")
 def _fill_lines(coalesced, lines):  # type: ignore[no-untyped-def]
     """Fill `start`, `line`, `sectors` and `whole` of `lines`."""
     n = np.int64(0)
@@ -98,7 +95,6 @@ def _fill_lines(coalesced, lines):  # type: ignore[no-untyped-def]
     lines.start[4 * len(lines.operation)] = n
 
 
-@njit(inline="always")
 def _look_up(entries, line, asked, whole, operation):  # type: ignore[no-untyped-def]
     """Look up a line and make it the most recent of its set. Return the sectors of `asked` that hit, as bits.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from gemmsim.memory.caches.lru import home_of, move_to_front, sectors_in, set_of, way_of
 from gemmsim.memory.requests.cache_operations import READ, WRITE
@@ -32,7 +31,6 @@ def replay(to_l2, group, near, fetch_sectors, l2, missed, in_flight):  # type: i
     return written
 
 
-@njit(inline="always")
 def _serve(l2, to_l2, i, near, group, fetch_sectors, missed, in_flight):  # type: ignore[no-untyped-def]
     """Serve entry i of `to_l2`, from an SM near to partition `near`. Return how many dirty sectors were replaced."""
     line, operation, request = to_l2.line[i], to_l2.operation[i], to_l2.request[i]
@@ -85,7 +83,6 @@ def _serve(l2, to_l2, i, near, group, fetch_sectors, missed, in_flight):  # type
     return written
 
 
-@njit(inline="always")
 def _put_first(l2, row, way, line, valid, dirty, fetched_by):  # type: ignore[no-untyped-def]
     """Make a line the most recent of set `row`. It replaces the line that was at index `way` of the set."""
     move_to_front(l2.tags, row, way, line)
@@ -94,7 +91,6 @@ def _put_first(l2, row, way, line, valid, dirty, fetched_by):  # type: ignore[no
     move_to_front(l2.fetched_by, row, way, fetched_by)
 
 
-@njit(inline="always")
 def _step(sms):  # type: ignore[no-untyped-def]
     """Return the step, in SMs, from the SM whose turn it is to the next one: with it, all SMs have one turn each, and
     neighbours have theirs far apart.
@@ -105,7 +101,6 @@ def _step(sms):  # type: ignore[no-untyped-def]
     return step
 
 
-@njit(inline="always")
 def _common_divisor(a, b):  # type: ignore[no-untyped-def]
     """Return the greatest common divisor of `a` and `b`."""
     while b > 0:

@@ -11,10 +11,8 @@ line to the front, and a miss replaces the last.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 
-@njit(inline="always")
 def set_of(line, sets):  # type: ignore[no-untyped-def]
     """Return the set of a line. The line's number is multiplied by 2**64 / golden ratio, and high bits of the product
     are taken.
@@ -27,7 +25,6 @@ def set_of(line, sets):  # type: ignore[no-untyped-def]
     return np.int64(((np.uint64(line) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) % np.uint64(sets))
 
 
-@njit(inline="always")
 def home_of(line, partitions):  # type: ignore[no-untyped-def]
     """Return the L2 partition that a line belongs to, from the highest bits of the product that `set_of` takes. The set
     depends on the upper half of its bits.
@@ -35,7 +32,6 @@ def home_of(line, partitions):  # type: ignore[no-untyped-def]
     return np.int64((np.uint64(line) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(59)) % partitions
 
 
-@njit(inline="always")
 def way_of(tags, row, line):  # type: ignore[no-untyped-def]
     """Return the index of `line` in set `row` (its way), or -1 where the set does not hold it."""
     for way in range(tags.shape[1]):
@@ -44,7 +40,6 @@ def way_of(tags, row, line):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit(inline="always")
 def move_to_front(array, row, way, value):  # type: ignore[no-untyped-def]
     """Put `value` first in set `row` of `array`. The entries before index `way` move back by one, and that at `way` is
     lost."""
@@ -53,7 +48,6 @@ def move_to_front(array, row, way, value):  # type: ignore[no-untyped-def]
     array[row, 0] = value
 
 
-@njit(inline="always")
 def sectors_in(mask):  # type: ignore[no-untyped-def]
     """Return how many sectors a mask contains: how many of its bits are set."""
     return (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1) + (mask >> 3 & 1)

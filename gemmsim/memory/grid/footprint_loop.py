@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from gemmsim.memory.requests.cache_operations import READ, WRITE
 
@@ -58,7 +57,6 @@ def visit_waves(lists, visits, launches, capacity, held, last, read, touched):  
     return written
 
 
-@njit(inline="always")
 def _oldest(held, now, capacity):  # type: ignore[no-untyped-def]
     """Return the first wave whose sectors are still in L2 at wave `now`: they and those touched since fit in it."""
     total = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 
 def look_up(first_line, shape, lanes, banks, work, cycles, wavefronts):  # type: ignore[no-untyped-def]
@@ -43,7 +42,6 @@ def look_up(first_line, shape, lanes, banks, work, cycles, wavefronts):  # type:
         wavefronts[i] = cached[2, place]
 
 
-@njit(inline="always")
 def _number_lines(lanes, work):  # type: ignore[no-untyped-def]
     """Number the distinct lines of each shape: fills `distinct`, `number` and `lines` of `work`."""
     for s in range(len(lanes.line)):
@@ -57,7 +55,6 @@ def _number_lines(lanes, work):  # type: ignore[no-untyped-def]
                 work.lines[s] += 1
 
 
-@njit(inline="always")
 def _assign_passes(work, banks, s, word):  # type: ignore[no-untyped-def]
     """Assign each line of a request of shape `s` to a pass: fills `pass_of_line`, and returns the number of passes.
 
@@ -75,7 +72,6 @@ def _assign_passes(work, banks, s, word):  # type: ignore[no-untyped-def]
     return deepest
 
 
-@njit(inline="always")
 def _bits(size):  # type: ignore[no-untyped-def]
     """Return n for a size of 2**n."""
     found = 0
@@ -84,7 +80,6 @@ def _bits(size):  # type: ignore[no-untyped-def]
     return found
 
 
-@njit(inline="always")
 def _served_by_pass(lanes, work, s, passes):  # type: ignore[no-untyped-def]
     """Return the wavefronts that read for a request of shape `s` that misses: for each group of lanes and each pass of
     the tag stage, the most different pieces that are wanted from the same banks.

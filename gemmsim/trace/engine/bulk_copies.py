@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.engine.combine import combined
 from gemmsim.trace.engine.mbarrier import arrive_at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, subroutine
 from gemmsim.trace import words
 from gemmsim.trace.llvm.primitives import get_i64, get_u64
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, DOUBLE, INDEX, NOTHING, subroutine
+from gemmsim.native.parts import ADDRESS, DOUBLE, INDEX, NOTHING, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.llvm.primitives import (
     as_double,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, subroutine
 from gemmsim.trace.llvm import cut_sums
 from gemmsim.trace.llvm.primitives import moved
 from gemmsim.trace.lower.tensor import CUT_MASK, CUT_SHIFT, FORMAT_MASK, HALF, STEP_SHIFT

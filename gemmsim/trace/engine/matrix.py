@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gemmsim.isa.matrix import MATRIX_ROW_BYTES
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.engine.memory_access import blame, place_newest, record
 from gemmsim.trace.llvm.primitives import (

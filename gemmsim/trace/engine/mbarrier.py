@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, WORD, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, WORD, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.engine.clusters import BARRIERS, PHASES, SHARED, of_block
 from gemmsim.trace.engine.memory_access import blame

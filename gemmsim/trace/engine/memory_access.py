@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.engine.clusters import SHARED, of_block
 from gemmsim.trace.engine.move import move

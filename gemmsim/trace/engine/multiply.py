@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.engine.cut_sum import C_WORDS, add_cut, block_bytes, cut_places
 from gemmsim.trace.engine.sparse import elements_shift, put_in_places

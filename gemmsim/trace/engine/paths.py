@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
 from gemmsim.trace import words
 from gemmsim.trace.llvm.primitives import first_set, get_i64, get_n32, moved, set_i64
 

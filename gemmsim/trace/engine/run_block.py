@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, subroutine
 from gemmsim.trace import words
 from gemmsim.trace.engine.barriers import cluster_part, open_complete_barriers
 from gemmsim.trace.engine.mbarrier import path_runner
@@ -60,7 +60,7 @@ def _end(context, opened):
 
 
 def run_block_for(sanitizing: bool, relating: bool = False, interleaving: bool = False):
-    """Make `run_block` of one variant, for numba to compile; `executor_for` says what the first two flags mean.
+    """Make `run_block` of one variant, to be compiled; `executor_for` says what the first two flags mean.
 
     interleaving  whether the block gives way to other resident blocks (`gemmsim.trace.engine.run_residents`). Each of
                   its warps then runs until it waits, ends or gives way, before `run_block` returns.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
 from gemmsim.trace import words
 from gemmsim.trace.engine.barriers import all_arrived, open_cluster_part
 from gemmsim.trace.engine.run_block import run_block_for
@@ -113,7 +113,7 @@ def _open_cluster(context, number):
 
 
 def run_residents_for(sanitizing: bool):
-    """Make `run_residents` of one variant, for numba to compile (see `gemmsim.trace.engine.variants`)."""
+    """Make `run_residents` of one variant, to be compiled (see `gemmsim.trace.engine.variants`)."""
     run_block = subroutine(INDEX, ADDRESS)(run_block_for(sanitizing, relating=False, interleaving=True))
 
     def run_residents(context):

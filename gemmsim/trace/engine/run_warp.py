@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.engine.barriers import arrive, meet_cluster, read_outcome
 from gemmsim.trace.engine.differences.accesses import note_movers, relate_access

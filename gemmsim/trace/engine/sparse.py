@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, subroutine
 from gemmsim.trace import micro
 from gemmsim.trace.engine.cut_sum import cut_places
 from gemmsim.trace.llvm.cut_sums import ABSENT

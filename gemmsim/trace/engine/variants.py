@@ -34,9 +34,8 @@ def residents_executor_for(sanitizing: bool = False) -> NativeFunction:
 def sources_of(module: str) -> tuple[Path, ...]:
     """Return the files that may be compiled into a function of this module: its own, what it imports, and so on."""
     found: dict[Path, None] = {}
-    for name in ("gemmsim.native.build", module):
-        if file := _file_of(name):
-            _add_sources(file, found)
+    if file := _file_of(module):
+        _add_sources(file, found)
     return tuple(sorted(found))
 
 

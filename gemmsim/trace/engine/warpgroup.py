@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.engine.cut_sum import C_WORDS, add_cut, block_bytes, cut_places
 from gemmsim.trace.engine.multiply import factor, load_accumulator, store_accumulator, turned_factor

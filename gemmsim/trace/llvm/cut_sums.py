@@ -15,9 +15,8 @@ import math
 from typing import Any
 
 from llvmlite import ir
-from numba.core.cgutils import alloca_once, for_range
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, instruction
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, alloca_once, for_range, instruction
 from gemmsim.trace.llvm import fragments
 from gemmsim.trace.llvm.lane_operations import VECTOR, declare
 from gemmsim.trace.micro import BF16, E4M3, E5M2, F16, TF32

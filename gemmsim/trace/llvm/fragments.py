@@ -13,10 +13,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from llvmlite import ir
-from numba.core.cgutils import alloca_once, for_range
 
 from gemmsim.isa.semantics.half import round_to_odd, single_to_half
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, instruction
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, alloca_once, for_range, instruction
 from gemmsim.trace.llvm.lane_operations import VECTOR, LlvmLanes, declare
 from gemmsim.trace.micro import S4, S8, U4, U8
 

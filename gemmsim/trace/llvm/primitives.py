@@ -1,9 +1,8 @@
 """Provides small operations of the compiled executor in LLVM: loads and stores at addresses, bits of masks, 32-lane
 moves.
 
-numba's arrays are records with a reference count: handing twenty of them to a function for every simulated load costs
-more than the load, and compiling their indexing costs seconds. The executor's functions therefore take addresses
-(uint64) of arrays that Python keeps alive.
+The executor's functions take addresses (uint64) of arrays that Python keeps alive: handing twenty arrays with their
+shapes to a function for every simulated load would cost more than the load.
 """
 
 from __future__ import annotations
@@ -11,10 +10,20 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
-from numba.core.cgutils import alloca_once
 
-from gemmsim.native.numba_parts import ADDRESS, DOUBLE, INDEX, NOTHING, SINGLE, TRUTH, WORD, instruction
+from gemmsim.native.parts import (
+    ADDRESS,
+    BYTE,
+    DOUBLE,
+    INDEX,
+    NOTHING,
+    SHORT,
+    SINGLE,
+    TRUTH,
+    WORD,
+    alloca_once,
+    instruction,
+)
 from gemmsim.trace import micro
 from gemmsim.trace.llvm.lane_operations import SIGNATURE, VECTOR, declare, is_full, lanes_of, splat, store_rows
 
@@ -27,25 +36,25 @@ def _element(builder: Any, address: Any, index: Any, bits: int) -> Any:
     return builder.gep(builder.inttoptr(address, element.as_pointer()), [index])
 
 
-def _reader(numba_type: Any, bits: int) -> Any:
+def _reader(kind: Any, bits: int) -> Any:
     def get(builder: Any, address: Any, index: Any) -> Any:
         return builder.load(_element(builder, address, index, bits))
 
-    return instruction(numba_type, ADDRESS, INDEX)(get)
+    return instruction(kind, ADDRESS, INDEX)(get)
 
 
-def _writer(numba_type: Any, bits: int) -> Any:
+def _writer(kind: Any, bits: int) -> Any:
     def put(builder: Any, address: Any, index: Any, value: Any) -> None:
         builder.store(value, _element(builder, address, index, bits))
 
-    return instruction(NOTHING, ADDRESS, INDEX, numba_type)(put)
+    return instruction(NOTHING, ADDRESS, INDEX, kind)(put)
 
 
 # get_u32(address, index) reads element `index` of the array of uint32 at `address`, and set_u32(address, index, value)
 # writes it; the others do so with other types. get_i32 and get_n32 extend 32 bits to 64, by their sign or by zeros.
-get_u8, get_u16 = _reader(types.uint8, 8), _reader(types.uint16, 16)
+get_u8, get_u16 = _reader(BYTE, 8), _reader(SHORT, 16)
 get_u32, get_u64, get_i64 = _reader(WORD, 32), _reader(ADDRESS, 64), _reader(INDEX, 64)
-set_u8, set_u16 = _writer(types.uint8, 8), _writer(types.uint16, 16)
+set_u8, set_u16 = _writer(BYTE, 8), _writer(SHORT, 16)
 get_f64, set_f64 = _reader(DOUBLE, 0), _writer(DOUBLE, 0)
 set_u32, set_u64, set_i64 = _writer(WORD, 32), _writer(ADDRESS, 64), _writer(INDEX, 64)
 
@@ -92,10 +101,8 @@ def lane_operation(builder: Any, op: Any, registers: Any, mask: Any) -> None:
     builder.call(_function(builder, op, SIGNATURE), [*words, mask])
 
 
-# numba's calling convention: places for the result and for what is raised, then the arguments; returns a status.
-_PART = ir.FunctionType(
-    _I32, [_I64.as_pointer(), ir.IntType(8).as_pointer().as_pointer(), _I64, _I64, _I64, _I32, _I64]
-)
+# As `gemmsim.native.build` makes it: the place for the result, then the arguments; returns a status.
+_PART = ir.FunctionType(_I32, [_I64.as_pointer(), _I64, _I64, _I64, _I32, _I64])
 
 
 @instruction(INDEX, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX)
@@ -103,8 +110,8 @@ def call_part(builder: Any, context: Any, registers: Any, op: Any, mask: Any, wa
     """call_part(context, registers, op, mask, warp): execute a micro-operation by the function that
     `gemmsim.trace.engine.parts` has for it; returns 0 or a status. The arguments are those of `memory_access.access`.
     """
-    result, raised = alloca_once(builder, _I64), alloca_once(builder, ir.IntType(8).as_pointer())
-    builder.call(_function(builder, op, _PART), [result, raised, context, registers, op, mask, warp])
+    result = alloca_once(builder, _I64)
+    builder.call(_function(builder, op, _PART), [result, context, registers, op, mask, warp])
     return builder.load(result)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, TRUTH, WORD, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, TRUTH, WORD, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.llvm.primitives import (
     equal_lanes,

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.llvm.primitives import get_i64, get_n32, get_u8, get_u32, get_u64, moved, row_of, set_i64
 from gemmsim.trace.sanitizer import shadow

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, subroutine
 from gemmsim.trace import words
 from gemmsim.trace.llvm.primitives import get_i64, get_u64, moved, set_i64
 from gemmsim.trace.sanitizer import shadow

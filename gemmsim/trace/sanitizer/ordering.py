@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.llvm.primitives import first_set, get_i64, get_n32, get_u64, has, moved, population, row_of, set_i64
 from gemmsim.trace.sanitizer import shadow

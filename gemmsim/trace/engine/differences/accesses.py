@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace import micro
 from gemmsim.trace import words as executor
 from gemmsim.trace.engine.differences import words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
 from gemmsim.trace import micro
 from gemmsim.trace import words as executor
 from gemmsim.trace.engine.differences import words
@@ -189,7 +189,7 @@ def evaluate(own, rule, registers, op, lane, numbers):
                 old = moved(vectors, 4 * (blocks * get_i32(shadow, at + lane) + first))
                 holds = moved(vectors, 4 * (blocks * get_i32(shadow, guard) + first))
                 for b in range(32):
-                    # numba adds words as 64-bit numbers
+                    # words are added as 64-bit numbers
                     condition = np.uint32(get_u32(registers, guard) + get_u32(holds, b)) ^ inverted
                     if condition >> np.uint32(31) == 0:
                         set_u32(out, b, get_u32(registers, at + lane) + get_u32(old, b))

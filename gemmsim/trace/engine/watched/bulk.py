@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, WORD, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, WORD, subroutine
 from gemmsim.trace import micro
 from gemmsim.trace.engine.bulk_copies import BARRIER, BYTES, PLAN_WORDS, SHARED, copy_in_bulk, prepare
 from gemmsim.trace.engine.watched.mbarriers import note_bytes, note_phase, phases_at, used_at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.engine.warpgroup import fragment_chunk_at, multiply_warpgroup
 from gemmsim.trace.llvm.primitives import get_i64, get_n32, get_u64, lane_address, moved, row_of

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.numba_parts import ADDRESS, INDEX, NOTHING, WORD, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, WORD, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.engine.mbarrier import gives_up, operate
 from gemmsim.trace.llvm.primitives import (
