@@ -45,7 +45,8 @@ class Tile:
     swizzle  a key of SWIZZLES: how 16-byte pieces are exchanged in shared memory
     fill     a key of FILLS: what a tile holds where it reaches beyond the array
     steps    elements from one of a tile to the next along each dimension, () where it is 1
-    shape    sizes that the map has in place of the array's, () where it has the array's
+    shape    sizes that the map has in place of the array's, () where it has the array's; the kernel counts these
+             dimensions from the last one
     strides  with `shape`, elements from one index to the next along each dimension
     """
 
@@ -79,10 +80,13 @@ def encoded(tile: Tile, array: Argument, plus_bytes: int, what: str) -> bytes:
     for name, sizes in (("box", tile.box), ("steps", steps), ("strides", strides)):
         if len(sizes) != len(shape):
             raise refused(f"{name} needs {len(shape)} numbers, one for each dimension, not {len(sizes)}")
-    inner_first = sorted(range(len(shape)), key=lambda axis: (strides[axis], -axis))
+    inner_first = list(range(len(shape)))[::-1]
+    if not tile.strides:  # of a column-major array the first dimension is innermost
+        inner_first.sort(key=lambda axis: strides[axis])
     if strides[inner_first[0]] != item:
         raise refused("the elements of one dimension must follow each other without gaps")
-    _check_numbers(tile, steps, [strides[axis] for axis in inner_first[1:]], plus_bytes, refused)
+    outer = [strides[axis] for axis in inner_first[1:] if shape[axis] > 1]  # where the size is 1, the stride is free
+    _check_numbers(tile, steps, outer, plus_bytes, refused)
     inner = tile.box[inner_first[0]] * item
     span = {0: 1 << 20, 1: 32, 2: 64, 3: 128}[SWIZZLES[tile.swizzle]]
     if inner % _UNIT or inner > span:

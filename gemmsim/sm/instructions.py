@@ -28,6 +28,7 @@ _KINDS = {
 }  # for instructions that do not go to memory; those of any other kind are PLAIN
 _DRAINING = (OpcodeKind.SCOREBOARD_WAIT, OpcodeKind.WARPGROUP_WAIT)
 _GROUP_ENDS = "gsb0"
+UNKNOWN_BARRIER = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -231,15 +232,14 @@ def _drain(instruction: Decoded) -> tuple[int, int]:
 
 
 def _barrier(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:
-    """Work out the fields of a barrier. That of a cluster is timed as one more of the block."""
+    """Work out the fields of a barrier. That of a cluster is timed as one more of the block; that whose number or
+    threads are in a register cannot be timed."""
     if instruction.opcode == "UCGABAR_WAIT":
         return {"barrier": gpu.sm.max_barriers_per_block, "barrier_warps": 0, "barrier_waits": True}
     numbers = [o.value for o in instruction.operands if o.kind == OperandKind.IMMEDIATE]
-    if not numbers:
-        at = f"'{instruction.text}' at {instruction.offset:#x}"
-        raise GemmsimError(f"barrier numbers in registers are not modelled: {at}")
+    in_registers = any(o.kind == OperandKind.REGISTER for o in instruction.operands)
     return {
-        "barrier": numbers[0],
+        "barrier": UNKNOWN_BARRIER if in_registers else numbers[0],
         "barrier_warps": -(-numbers[1] // WARP_LANES) if len(numbers) > 1 else 0,
         "barrier_waits": "ARV" not in instruction.modifiers,
     }

@@ -88,7 +88,7 @@ def results_of(instruction: Instruction, port: str) -> Writes:
     register = _destination(instruction)
     if port not in _WRITING or register < 0:
         return NO_WRITES
-    wide = instruction.opcode == "CS2R" and "32" not in instruction.modifiers
+    wide = instruction.opcode in ("CS2R", "CS2UR") and "32" not in instruction.modifiers
     if wide or port == "fp64" or two_passes(instruction):
         return Writes(0, 0, 1)
     return Writes(1 - register % 2, register % 2, 0)

@@ -15,7 +15,7 @@ from gemmsim.memory.requests.coalescer import LINE_SHIFT
 from gemmsim.memory.requests.generic import order_of
 from gemmsim.memory.types import RecordCost
 from gemmsim.native.function import NativeFunction
-from gemmsim.sm.instructions import InstructionTable
+from gemmsim.sm.instructions import UNKNOWN_BARRIER, InstructionTable
 from gemmsim.sm.pipes import memory_opcode
 from gemmsim.sm.units.instruction import Kind
 from gemmsim.support.errors import GemmsimError
@@ -75,6 +75,7 @@ class RecordedStreams:
         self._to_l1 = (table.rows["writes_registers"] | table.rows["copies"]) > 0
         self._on_path = table.rows["kind"] == Kind.MEMORY
         self._join_spaces(program)
+        _check_barriers(program, table, trace)
         self._recorded = np.array([memory_opcode(i.opcode) is not None for i in program.instructions], bool)
         start = trace.pc_start.reshape(-1)
         per = trace.warps_per_block
@@ -201,6 +202,14 @@ class RecordedStreams:
                 f"memory record {numbers[found]} (instruction {record_pc[found]}) is not in the stream of warp {warp}"
             )
         return record
+
+
+def _check_barriers(program: Program, table: InstructionTable, trace: WarpTrace) -> None:
+    """Raise GemmsimError where a barrier was executed of which the table does not know the number or the threads."""
+    unknown = (table.rows["kind"] == Kind.BARRIER) & (table.rows["barrier"] == UNKNOWN_BARRIER)
+    for number in np.flatnonzero(unknown & trace.executed.any(axis=0)).tolist():
+        at = f"'{program.instructions[number].text}' at {program.instructions[number].offset:#x}"
+        raise GemmsimError(f"a barrier whose number or threads are in registers cannot be timed: {at}")
 
 
 def _summed(column: NDArray, of: NDArray[np.int64], leading: NDArray[np.int64]) -> NDArray:

@@ -64,6 +64,9 @@ COMMIT, WAIT, FENCE_PROXY, COMMIT_PRODUCTS, WAIT_PRODUCTS, FENCE_PRODUCTS = rang
 # DETAIL of an mbarrier operation. ARRIVE_AT takes a number of arrivals and a number of bytes; IMMEDIATE then holds
 # flags. TEST and TRY tell whether a phase is complete; a wait goes back by SECOND_IMMEDIATE micro-operations.
 INITIALISE, ARRIVE_AT, TEST, TRY = range(4)
+# DETAIL of what orders groups of a warpgroup's multiplications: END_GROUP closes one, AWAIT_GROUPS waits until the
+# warps of the warpgroup have closed all but IMMEDIATE of those that this warp has closed.
+END_GROUP, AWAIT_GROUPS = 4, 5
 # Flags: later phases expect as many arrivals less; the bytes have come, and are not expected; the thread's asynchronous
 # copies (cp.async) are complete before it arrives
 DROPS, COMPLETES, AFTER_COPIES = 1, 2, 4
@@ -109,6 +112,7 @@ CONTROL = (
     "exchange",
     "mbarrier",
     "copy_in_bulk",
+    "order_groups",
     "move_matrix",
     "multiply_matrix",
     "multiply_warpgroup",  # one warp's quarter of a multiplication whose factors lie in shared memory

@@ -17,6 +17,7 @@ from gemmsim.trace.lower.context import CONTROL_NUMBER
 
 _COUNT, _BYTES_BITS = (1 << 20) - 1, 22  # fields of an mbarrier: see `gemmsim.trace.engine.mbarrier`
 _SHOWN = 4  # barriers that a message names
+_WARPGROUP = -1  # in place of the number of a barrier
 _UNTIMED = (
     "warps wait at mbarriers (SYNCS): how long is not modelled, so that the predicted time is that of the instructions "
     "without these waits; a wait counts as one instruction"
@@ -25,7 +26,8 @@ _UNTIMED = (
 
 @dataclass(frozen=True)
 class Wait:
-    """Threads of a warp that wait at an instruction: at an mbarrier's address, or (mbarrier False) at barrier `at`."""
+    """Threads of a warp that wait at an instruction: at an mbarrier's address, or (mbarrier False) at barrier `at`, or
+    (`at` is _WARPGROUP) for the other warps of the warpgroup."""
 
     warp: int
     lanes: int
@@ -49,7 +51,7 @@ def notes_of(program: Program) -> tuple[str, ...]:
 def waits_at_mbarriers(program: Program, lowered: MicroProgram, state: BlockState) -> str:
     """Return what the block waits for, "" where no thread waits at an mbarrier."""
     waits = waits_of(program, lowered, state)
-    if not any(wait.mbarrier for wait in waits):
+    if not any(wait.mbarrier or wait.at == _WARPGROUP for wait in waits):
         return ""
     groups: dict[tuple[bool, int, int], list[Wait]] = {}
     for wait in sorted(waits, key=lambda one: not one.mbarrier):
@@ -73,6 +75,8 @@ def _waits(program: Program, lowered: MicroProgram, state: BlockState, number: i
     for pc, lanes, reason, need in paths:
         if reason == words.WAIT_BLOCK:
             yield Wait(number, lanes, _instruction(program, lowered, pc - 1), False, need)
+        elif lowered.code[pc, micro.OP] == CONTROL_NUMBER["order_groups"]:
+            yield Wait(number, lanes, _instruction(program, lowered, pc), False, _WARPGROUP)
         elif reason == words.RUNNABLE and (found := _checked(lowered, pc)) is not None:
             instruction = _instruction(program, lowered, found)
             lane = (lanes & -lanes).bit_length() - 1
@@ -110,6 +114,8 @@ def _told(state: BlockState, group: list[Wait]) -> str:
     inner = [str(one.line) for one in reversed(first.instruction.sources[:-1])]
     inlined = f", inlined from line{'s' * (len(inner) > 1)} {', '.join(inner)}" if inner else ""
     where += f"{first.instruction.offset:#06x}{inlined})"
+    if first.at == _WARPGROUP:
+        return f"warps of a warpgroup that do not come to the same multiplications hold {where}"
     if not first.mbarrier:
         arrived = int(state.barriers[words.BARRIER_WORDS * first.at + words.BARRIER_ARRIVED])
         return f"barrier {first.at}, at which {arrived} threads have arrived, holds {where}"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 # The words of a warp. Its paths follow from PATHS_AT on.
-PC, ACTIVE, ALIVE, STATE, PATH_COUNT, PATHS_AT = 0, 1, 2, 3, 4, 10
+PC, ACTIVE, ALIVE, STATE, PATH_COUNT, PATHS_AT = 0, 1, 2, 3, 4, 11
 MEETINGS, LAST_MET = 5, 6  # how often divergent paths have met, and which threads did the last time
 # What `gemmsim.trace.engine.polling` remembers of the warp: flags, and the instruction of its last marked access
 TURN_FLAGS, TURN_INSTRUCTION_SHIFT = 7, 3
 # Which threads have arrived at the cluster's barrier since it opened, and which have not waited after they arrived
 CLUSTER_ARRIVED, CLUSTER_DUE = 8, 9
+GROUPS = 10  # how many groups of multiplications of its warpgroup it has closed
 READY, WAITING, DONE = range(3)  # STATE
 # A path of a warp: threads that do not run now, and why. PATH_NEED depends on PATH_REASON: the threads that the path
 # waits for (WAIT_WARP, WAIT_COLLECTIVE), the row of the convergence barrier (WAIT_CONVERGENCE), or the number of the
@@ -50,7 +51,7 @@ EXTERNAL = 14  # the warp has met the micro-operation "external": do its work, a
 LOST = 15  # a call or return leads to FAULT_ADDRESS, where there is no code; FAULT_LANE is that instruction's index
 UNRELATED = 16  # how other blocks differ from the one that runs is not known (`gemmsim.trace.engine.differences`)
 BAD_COPY = 18  # a bulk copy cannot be executed: FAULT_LANE says why (`gemmsim.trace.micro`)
-WAITS = 17  # the warp's path waits at an mbarrier; only between `run_warp` and `run_block`
+WAITS = 17  # the path waits at an mbarrier or for its warpgroup; only between `run_warp` and `run_block`
 OUT_OF_TURN = 18  # a thread arrived twice at the cluster's barrier, or waited at it before it arrived
 ENDED_BLOCK = 19  # an access to the shared memory of a block of the cluster that has ended
 

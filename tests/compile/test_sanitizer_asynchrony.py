@@ -130,7 +130,8 @@ RINGS = [
     ("ring_more_expected", Defect.BYTES_EXPECTED, [{"ring:expect", "ring:second load"}], True),
     ("ring_surplus", Defect.PHASE, [{"ring:surplus"}, {"ring:surplus", "ring:release"}], True),
     ("ring_no_empty", Defect.UNWAITED_COPY, [{"ring:load"}, {"ring:second load"}], True),
-    ("ring_one_parity", Defect.PHASE, [{"ring:release"}, {"ring:wait for empty", "ring:release"}], True),
+    # The consumers multiply the first stage again, before its next tile comes.
+    ("ring_one_parity", Defect.UNWAITED_PRODUCT, [{"ring:second load", "ring:wait"}], True),
 ]
 
 

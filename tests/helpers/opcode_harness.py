@@ -44,21 +44,21 @@ def _row(context: Context, name: str) -> int:
     return base + int(name[len(kind) :])
 
 
-def run(text: str | list[str], arch: str = "sm_90", **given: object) -> dict[str, np.ndarray]:
-    """Execute `text`, one instruction or several, for one full warp; returns all registers by name.
+def run(text: str | list[str], arch: str = "sm_90", warps: int = 1, **given: object) -> dict[str, np.ndarray]:
+    """Execute `text`, one instruction or several, for full warps; returns all registers of the last one by name.
 
     given   R1=5, UR2=7, P0=True: a word (or one a lane); predicates are truth values. Others start at 0.
     """
     program = _program(text, arch)
-    context, executor = Context(program), Executor(program, Launch((1, 1, 1), (32, 1, 1), ()))
-    rows = executor.initial.reshape(-1, 32)
+    context, executor = Context(program), Executor(program, Launch((1, 1, 1), (32 * warps, 1, 1), ()))
+    rows = executor.initial.reshape(warps, -1, 32)
     for name, value in given.items():
         words = np.broadcast_to(np.asarray(value), 32)
         if name.lstrip("U").startswith("P"):
             words = np.where(words, ALL, 0)
-        rows[_row(context, name)] = words.astype(np.int64) & ALL
+        rows[:, _row(context, name)] = words.astype(np.int64) & ALL
     executor.trace([0])
-    after = executor.state.registers.reshape(-1, 32)
+    after = executor.state.registers.reshape(warps, -1, 32)[-1]
     names = [f"{kind}{i}" for kind, count in (("R", 64), ("UR", 60), ("P", 7), ("UP", 7)) for i in range(count)]
     return {name: after[_row(context, name)].copy() for name in names}
 

@@ -10,7 +10,7 @@ from gemmsim.support.errors import GemmsimError
 Names = Mapping[str, int | str]
 
 _TOKEN = re.compile(r"\s*(?:(\d+|[A-Za-z_]\w*)|([-+*/]))")
-_PLACE = re.compile(r"\{([^{}]*)\}")
+_PLACE = re.compile(r"\{([^{}:=]*)\}")  # a struct, or places in bytes, hold : or =
 
 
 def evaluate(formula: str | int, names: Names) -> int:

@@ -73,7 +73,7 @@ def prepared(case: Case, arch: str, root: Path, folder: Path, lines: bool = True
         # A failed assertion names its file, so that the file's path is in the cubin: let it be that in the repository.
         (folder / "checkout").symlink_to(case.repository.checkout(root).resolve())
         text = including(Path("checkout", case.file), case.entry, before)
-        cubin = compile_cubin(text, folder, arch, options)
+        cubin = compile_cubin(text, folder, case.compiled_for(arch), options)
         source = CubinKernel(cubin, path, case.entry, "c")
     elif case.compiler == "nvrtc":
         options = [f"-I{path.parent}", *options]
@@ -91,7 +91,7 @@ def prepared(case: Case, arch: str, root: Path, folder: Path, lines: bool = True
         block, shared, positions = (made.threads, 1, 1), made.shared_bytes, made.positions
         arguments = parse_arguments(made.parameters)
     else:
-        wanted = case.architectures if arch in case.architectures else (arch,)
+        wanted = tuple(map(case.compiled_for, case.architectures if arch in case.architectures else (arch,)))
         values = tuple(evaluate(name, names) for name in "MNK")
         said = host_launch(including(path, "", before), values, wanted, (*options, *line_options(lines)))
         source = CubinKernel(said.executable, path, case.entry, "c")

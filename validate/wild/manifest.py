@@ -15,6 +15,7 @@ Each file `manifest/*.toml` is about one repository. It holds names and numbers,
     each = [{ BM = 64 }, { BM = 128 }]  one case for each, with other sizes
     vary = { stages = [2, 3] }          one case for each combination
     architectures = ["sm_80"]           default: all
+    own_features = true                 for the compiler, sm_90 is sm_90a, which has wgmma
     options = ["-I{ROOT}/include"]      for the compiler; {ROOT} is the checkout
     before = ["#define TILE 32"]        lines of the manifest's own that precede the file
     take = ["TPB", "kernel"]            Python: which definitions of the file are loaded; the rest is not executed
@@ -45,7 +46,8 @@ FOLDER = Path(__file__).parent / "manifest"
 ARCHITECTURES = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_120")
 COMPILERS = ("nvcc", "nvrtc", "numba", "triton", "host")
 _REQUIRED = {"name", "file", "compile", "entry", "grid", "block", "args", "check"}
-_OPTIONAL = {"sizes", "each", "vary", "architectures", "options", "before", "take", "shared", "triton", "cooperative"}
+_OPTIONAL = {"sizes", "each", "vary", "architectures", "options", "before", "take", "shared", "triton"}
+_OPTIONAL |= {"cooperative", "own_features"}
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Case:
     args           arguments as `gemmsim analyze --arg` takes them, with formulas in braces
     check          how the result is checked, see `references`
     architectures  for which architectures it is compiled
-    options, before, take  see the head of this module
+    options, before, take, own_features  see the head of this module
     triton         settings for Triton's compiler, {} for the others
     """
 
@@ -95,10 +97,15 @@ class Case:
     take: tuple[str, ...] = ()
     triton: Mapping[str, Any] | None = None
     cooperative: bool = False
+    own_features: bool = False
 
     @property
     def id(self) -> str:
         return f"{self.repository.name}/{self.name}@{self.compiler}"
+
+    def compiled_for(self, arch: str) -> str:
+        """Return what the compiler is told for `arch`."""
+        return f"{arch}a" if self.own_features else arch
 
 
 def read_manifest(folder: Path = FOLDER) -> list[Case]:
@@ -159,6 +166,7 @@ def _kernel_cases(repository: Repository, kernel: dict[str, Any]) -> list[Case]:
                     take=tuple(kernel.get("take", ())),
                     triton=kernel.get("triton"),
                     cooperative=kernel.get("cooperative", False),
+                    own_features=kernel.get("own_features", False),
                 )
             )
     return found

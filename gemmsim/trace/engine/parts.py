@@ -23,6 +23,7 @@ _PARTS = {
     "exchange": ("engine.exchange", "exchange"),
     "mbarrier": ("engine.mbarrier", "operate"),
     "copy_in_bulk": ("engine.bulk_copies", "copy_in_bulk"),
+    "order_groups": ("engine.warpgroup_order", "order_groups"),
     "move_matrix": ("engine.matrix", "move_matrix"),
     "multiply_matrix": ("engine.multiply", "multiply_matrix"),
     "multiply_warpgroup": ("engine.warpgroup", "multiply_warpgroup"),

@@ -74,6 +74,18 @@ class MicroProgram:
     path_rows: range
 
 
+def _most_registers(program: Program) -> int:
+    """Return the most registers that a thread of the program may have, which setmaxnreg can raise."""
+    asked = [
+        operand.value
+        for instruction in program.instructions
+        if instruction.opcode == "USETMAXREG"
+        for operand in instruction.operands
+        if operand.kind == OperandKind.IMMEDIATE
+    ]
+    return max(program.registers, 1, *asked)
+
+
 class Context:
     """Allocates the rows of one program and collects its micro-operations.
 
@@ -83,7 +95,7 @@ class Context:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.code: list[list[int]] = []  # rows of micro.COLUMNS words
-        self.registers = max(program.registers, 1) + 8
+        self.registers = _most_registers(program) + 8
         self.uniform_base = self.registers
         self.predicate_base = self.uniform_base + UNIFORM_REGISTERS
         self.uniform_predicate_base = self.predicate_base + 8

@@ -210,7 +210,10 @@ def bar(context: Context) -> None:
     else:
         raise context.unsupported("barrier form")
     number, count = [*operands, Operand(OperandKind.REGISTER)][:2]
-    context.emit("barrier", (), (context.bits(number), context.bits(count), predicate), detail=how)
+    threads = context.bits(count)
+    if number.kind == count.kind == OperandKind.REGISTER and number.index == count.index:  # it holds both
+        threads = context.compute(0, "bit_field", (threads,), (16, 16, 0))
+    context.emit("barrier", (), (context.bits(number), threads, predicate), detail=how)
 
 
 def cluster_arrive(context: Context) -> None:

@@ -18,7 +18,7 @@ _ONE_WITH_BYTES: tuple[int | str, int | str] = (1, "register")
 
 
 def syncs(context: Context) -> None:
-    """Lower SYNCS.EXCH (mbarrier.init), .ARRIVE (arrive, expect_tx, complete_tx), .PHASECHK (waits), .CCTL.IV (inval).
+    """Lower SYNCS.EXCH (mbarrier.init), .ARRIVE (arrive, expect_tx, complete_tx), .PHASECHK (waits), .CCTL (inval).
 
     An instruction begins with a micro-operation that does nothing, so that a wait that goes on is counted once.
     """
@@ -35,7 +35,7 @@ def syncs(context: Context) -> None:
         _arrive(context, modifiers[2:])
     elif modifiers[:2] == ("PHASECHK", "TRANS64"):
         _check(context, modifiers[2:])
-    elif modifiers != ("CCTL", "IV"):
+    elif modifiers not in (("CCTL", "IV"), ("CCTL", "IVALL")):
         raise context.unsupported("operation on an mbarrier")
 
 

@@ -6,7 +6,8 @@ and URb+3. Where P is false, Rc does not count. `gsb0` closes a group (wgmma.com
 waits until at most n groups are under way. A multiplication without destination only closes a group.
 
 Each warp of the four executes its 16 rows when it comes to the instruction: whatever a correct program does before it
-waits for the group, the operands are then those at the end, and the results are not looked at before.
+waits for the group, the operands are then those at the end, and the results are not looked at before. A wait for a
+group also waits until the other warps have executed theirs (`gemmsim.trace.engine.warpgroup_order`).
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from gemmsim.isa.program import ZERO, Operand, OperandKind
 from gemmsim.trace.lower.context import Context, Source, is_predicate
 from gemmsim.trace.lower.tensor import F32, FORMAT_SHIFT, HALF, S32, S32_SATURATED, cut
 from gemmsim.trace.micro import (
+    AWAIT_GROUPS,
     BF16,
     COMMIT_PRODUCTS,
     E4M3,
     E5M2,
+    END_GROUP,
     F16,
     FENCE_PRODUCTS,
     S8,
@@ -62,6 +65,8 @@ def warpgroup(context: Context) -> None:
         context.emit("nop", detail=FENCE_PRODUCTS)
     elif modifiers == {"DEPBAR", "LE"}:
         _, left = context.instruction.operands
+        context.emit("nop")  # so that a wait that goes on is counted once
+        context.emit("order_groups", immediates=(left.value,), detail=AWAIT_GROUPS)
         context.emit("nop", immediates=(left.value,), detail=WAIT_PRODUCTS)
     else:
         raise context.unsupported("form of WARPGROUP")
@@ -108,6 +113,12 @@ def _formats(context: Context) -> tuple[int, int]:
 
 
 def _emit(context: Context, format_a: int, format_b: int, accumulator: int) -> None:
+    _multiply(context, format_a, format_b, accumulator)
+    if any(operand.name == "gsb0" for operand in context.instruction.operands):
+        context.emit("order_groups", detail=END_GROUP)
+
+
+def _multiply(context: Context, format_a: int, format_b: int, accumulator: int) -> None:
     shape = _shape(context)
     closes = any(o.kind == OperandKind.SPECIAL for o in context.instruction.operands)  # gsb0
     if shape is None:

@@ -15,7 +15,7 @@ EXECUTED = sorted(name for name, row in OPCODES.items() if row.lowering)
 # Copies that no thread waits for in order, and which are in no memory counter yet; LDGDEPBAR makes a group of some.
 ASYNCHRONOUS = {"LDGDEPBAR", "UBLKCP", "UBLKPF", "UBLKRED", "UTMALDG", "UTMAPF", "UTMAREDG", "UTMASTG"}
 # Moves, constants, exchange between lanes, and cache control: the only opcodes that are no work of another class.
-_MOVES = "CCTL CREDUX CS2R LDC LDCU MATCH MOV MOVM P2R QSPC R2P R2UR REDUX RPCMOV S2R S2UR SHFL ULDC UMOV"
+_MOVES = "CCTL CREDUX CS2R CS2UR LDC LDCU MATCH MOV MOVM P2R QSPC R2P R2UR REDUX RPCMOV S2R S2UR SHFL ULDC UMOV"
 OTHER = sorted(f"{_MOVES} UP2UR UR2UP VOTE VOTEU".split())
 # "Throughput of native arithmetic instructions" and the roofline's operations: a multiply-add counts two, packed halves
 # double that.

@@ -60,6 +60,7 @@ CASES = [
     ("CS2R.32 R0, SR_CLOCKLO", {}, {"R0": 32}),
     ("CS2R R0, SR_GLOBALTIMERLO", {}, {"R0": 32, "R1": 0}),
     ("CS2R.32 R0, SR_CLOCKHI", {}, {"R0": 0}),
+    ("CS2UR UR4, SR_GLOBALTIMERLO", {"UR5": 7}, {"UR4": 32, "UR5": 0}),
     *((text, {"R0": 7}, {"R0": 7}) for text in ("PREEXIT", "ACQBULK", "PMTRIG 0x8", "USETMAXREG.DEALLOC 0x28")),
 ]
 
@@ -236,3 +237,15 @@ def test_a_load_with_a_predicate_gives_zeros_where_it_is_false() -> None:
 def test_refused(text: str, what: str) -> None:
     with pytest.raises(GemmsimError, match=what):
         run(text)
+
+
+def test_a_barrier_in_a_register_holds_number_and_threads() -> None:
+    """Barrier 1 lets each warp of 32 threads pass; barrier 2 is for all 64. Compilers make 1 | 32 << 16."""
+    second = [
+        "ISETP.GE.AND P0, PT, R0, 0x20, PT",
+        "@P0 BAR.SYNC 0x2, 0x40",
+        "@!P0 BAR.SYNC R2, R2",
+        "@!P0 BAR.ARV 0x2, 0x40",
+    ]
+    after = run(["S2R R0, SR_TID.X", *second, "MOV R3, 0x5"], warps=2, R2=32 << 16 | 1)
+    assert (after["R3"] == 5).all()

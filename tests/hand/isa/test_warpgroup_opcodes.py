@@ -91,6 +91,28 @@ def test_a_product_without_destination_only_closes_a_group() -> None:
     assert matrix_multiply(parse_instruction(0, text, 0)) is None
 
 
+@pytest.mark.parametrize("most", [0, 1])
+def test_a_wait_for_a_group_waits_for_the_other_warps_of_the_warpgroup(most: int) -> None:
+    """Each warp overwrites B, which is also A of the second warp, when its first group is complete."""
+    groups = [f"HGMMA.64x8x16.F32 R{24 + 8 * n}, gdesc[UR4], RZ, !UPT, gsb0" for n in range(most + 1)]
+    wait = [f"WARPGROUP.DEPBAR.LE gsb0, {most:#x}", "STS.128 [R1+0x200], R12"]
+    after = run([*FILL, "BAR.SYNC 0x0", *groups, *wait], warps=2, **HALVES, **registers())
+    assert singles(after) == {16 * 2 * 2}
+
+
+def test_a_wait_for_warps_that_never_multiply_is_named() -> None:
+    never = ["S2R R0, SR_TID.X", "ISETP.GE.AND P0, PT, R0, 0x20, PT", "@P0 BAR.SYNC 0x1, 0x40"]
+    group = ["HGMMA.64x8x16.F32 R24, gdesc[UR4], RZ, !UPT, gsb0", "WARPGROUP.DEPBAR.LE gsb0, 0x0"]
+    with pytest.raises(GemmsimError, match=r"do not come to the same multiplications hold warp 0 .*DEPBAR"):
+        run([*FILL, *never, *group], warps=2, **HALVES, **registers())
+
+
+def test_setmaxnreg_gives_more_registers_than_the_program_begins_with() -> None:
+    ask = "USETMAXREG.TRY_ALLOC.CTAPOOL UP1, 0xf0"
+    after = run([ask, *(f"MOV R{number}, 0x7" for number in range(64, 240)), "IADD3 R0, R239, R230, RZ"], UR4=5)
+    assert (after["R0"] == 14).all() and (after["UR4"] == 5).all()
+
+
 def test_operands_are_read() -> None:
     found = parse_instruction(0, "HGMMA.64x64x16.F32.BF16 R24, -R56, gdesc[UR8].negB.tnspB, R24, !UPT, gsb0", 0)
     d, a, b, c, p, group = found.operands

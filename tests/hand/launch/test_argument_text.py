@@ -335,6 +335,19 @@ def test_dimensions_of_a_tensor_map_are_ordered_by_their_strides() -> None:
     assert (words[13] >> 24, words[14] & 0xFF) == (16 - 1, 8 - 1)
 
 
+def test_dimensions_that_a_tensor_map_names_stay_in_their_order() -> None:
+    """Kernels count them from the last: columns in chunks of 64, of which the third dimension has two. The stride of a
+    dimension of one element may be anything."""
+    text = "tensormap(A: f16[32,128], box=1x1x8x64, shape=1x2x32x64, strides=0/64/128/1)"
+    arguments = parse_arguments([text])
+    assert arguments.parameters is not None
+    made = arguments.parameters[0]
+    assert isinstance(made, Packed)
+    words = struct.unpack("<32I", made.content)
+    assert words[3:6] == (128 * 2 // 16, 64 * 2 // 16, 0)
+    assert words[8:12] == (64 - 1, 32 - 1, 2 - 1, 1 - 1)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
