@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from gemmsim_validate.records.case import load_cases
+from gemmsim_validate.records.files import FOLDER
+from gemmsim_validate.records.replay import launch_of
 from kernel_runs import compiled, defaults, run
 
 from gemmsim.gpu import load_gpu
@@ -99,3 +102,21 @@ def test_what_cannot_be_launched_is_refused() -> None:
         ladder_launch(case, load_gpu("h200"))
     with pytest.raises(GemmsimError, match="kernel 'wgmma' is for sm_90: a100-80gb is sm_80"):
         ladder_launch(LadderCase("wgmma", 256, 256, 256), load_gpu("a100"))
+
+
+def test_records_launch_what_the_ladder_launches() -> None:
+    """What an H200 ran has the same grids, shared memory, arguments and tensor maps."""
+    cases = [case for case in load_cases(FOLDER / "pending" / "h200") if case.rung]
+    assert {case.name for case in cases} == {*RUNGS, "wgmma_cluster", "wgmma_fp8"}
+    for case in cases:
+        ladder = ladder_launch(
+            LadderCase(case.name, case.m, case.n, case.k, case.dtype, case.tunables), load_gpu("h200")
+        )
+        recorded = launch_of(case).launch
+        assert recorded.parameters == ladder.launch.parameters, case.id
+        assert (recorded.grid, recorded.block) == (ladder.launch.grid, ladder.launch.block), case.id
+        assert recorded.dynamic_shared_bytes == ladder.launch.dynamic_shared_bytes, case.id
+        assert [(one.dtype, one.shape) for one in recorded.args] == [
+            (one.dtype, one.shape) for one in ladder.launch.args
+        ]
+        assert case.data["correctness"]["status"] == "correct"

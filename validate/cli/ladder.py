@@ -17,11 +17,11 @@ from .options import FOLDERS, emit, output_option
 def command(folder: Path | None, size: int, shares: bool, output: Path | None) -> int:
     """Print the ladder as a Markdown table from the records in FOLDER (default: the H200's)."""
     from ..ladder.markdown import markdown
-    from ..ladder.rows import ladder_rows, product_shares
+    from ..ladder.rows import product_shares, rows_of_runs
     from ..records.case import load_cases
     from ..records.files import FOLDER
 
-    cases = load_cases(folder or FOLDER / "h200")
-    rows = ladder_rows(cases, size, product_shares if shares else lambda *_: {})
-    emit(markdown(rows, size, cases[0].gpu), output)
+    runs = [load_cases(one) for one in ((folder,) if folder else (FOLDER / "h200", FOLDER / "pending" / "h200"))]
+    rows = rows_of_runs(runs, size, product_shares if shares else lambda *_: {})
+    emit(markdown(rows, size, runs[0][0].gpu), output)
     return 0

@@ -49,6 +49,17 @@ class LadderRow:
     product_shares: dict[str, float]
 
 
+def rows_of_runs(
+    runs: Iterable[Sequence[Case]], size: int, shares: Callable[[str, str, dict[str, int]], dict[str, float]]
+) -> list[LadderRow]:
+    """Return the `ladder_rows` of several runs one after another; each is compared with the cuBLAS of its own run.
+
+    Raises GemmsimError where no rung has a record.
+    """
+    found = [run for run in runs if any(case.rung and case.is_square and case.n == size for case in run)]
+    return [row for run in found or [()] for row in ladder_rows(run, size, shares)]
+
+
 def ladder_rows(
     cases: Iterable[Case], size: int, shares: Callable[[str, str, dict[str, int]], dict[str, float]]
 ) -> list[LadderRow]:

@@ -132,6 +132,8 @@ class _Session:
 
     def _place(self, record: dict[str, Any]) -> None:
         launch = record["launch"]
+        if record["subject"].get("tunables", {}).get("cluster", 1) > 1:
+            return  # the probe's blocks are in no clusters, which are placed as a whole
         threads = launch["block"][0] * launch["block"][1] * launch["block"][2]
         shared = launch.get("dynamic_shared_bytes", 0)
         resident = self.gpu.resident_blocks(self._function(record), threads, shared)

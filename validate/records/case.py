@@ -1,5 +1,7 @@
 """Reads records as `Case`s, which say what was launched on which GPU, how long it took, and what was counted.
 
+Records in `pending/` are of kernels whose time is not modelled yet: nothing is judged by them so far.
+
 A record of kind "measured" is kept with the machine code that ran, so that its replay needs no compiler and does not
 depend on one. A record of kind "published" names its source; CUDA C++ of our own in `cuda/` stands for its kernel.
 """

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from gemmsim_validate.ladder.markdown import markdown
-from gemmsim_validate.ladder.rows import LadderRow, ladder_rows, product_shares
+from gemmsim_validate.ladder.rows import LadderRow, ladder_rows, product_shares, rows_of_runs
 from gemmsim_validate.records.case import Case, Series
 
 from gemmsim.support.errors import GemmsimError
@@ -50,6 +50,17 @@ def test_ladder_order_default_tunables_and_own_dtype() -> None:
 def test_without_the_default_the_fastest_is_named() -> None:
     found = ladder_rows([case("tiled", 90.0, tile=8), case("tiled", 80.0, tile=16)], 1024, shares)
     assert [row.name for row in found] == ["tiled tile=16"]
+
+
+def test_runs_have_their_own_reference() -> None:
+    """cuBLAS took 10 us in one run and 20 in the other; a run without a rung of that size says nothing."""
+    one = (case("naive", 100.0), case("cublas", 10.0, rung=False))
+    other = (case("tiled", 100.0, tile=32), case("cublas", 20.0, rung=False))
+    third = (case("tiled", 1.0, size=64, tile=32), case("cublas", 5.0, rung=False))
+    found = rows_of_runs([one, other, third], 1024, shares)
+    assert [(row.name, row.cublas_us) for row in found] == [("naive", 10.0), ("tiled", 20.0)]
+    with pytest.raises(GemmsimError, match="no record of a rung at size 4096"):
+        rows_of_runs([one, other], 4096, shares)
 
 
 def test_no_record_is_an_error() -> None:
