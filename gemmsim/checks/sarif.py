@@ -16,8 +16,12 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 _ROOT = "%SRCROOT%"  # the usual name for the folder of a checkout
 # Descriptions of defects of a kernel that are reported even where the user gave no expectation.
 _DEFECTS = {
-    "race": "Two threads use the same bytes of shared memory and no barrier lies between.",
+    "race": "Two threads use the same bytes of memory and nothing orders them.",
     "unwaited copy": "Shared memory is used while an asynchronous copy to it may still be under way.",
+    "unwaited wgmma": "Operands or results of a wgmma are used before a wait for its group.",
+    "missing fence": "wgmma or TMA uses what threads wrote, and no fence lies between.",
+    "mbarrier phase": "An arrival or a wait at an mbarrier is not in the phase that it takes itself to be in.",
+    "expected bytes": "Other bytes come to an mbarrier than were expected.",
     "uninitialised read": "Shared memory is read that no thread of the block has written.",
     "out of bounds": "An access lies outside all that the kernel was given.",
     "misaligned": "An address is not a multiple of the access's size.",

@@ -7,6 +7,7 @@ can be stored, shipped and read on a machine without CUDA.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -69,6 +70,11 @@ class Operand:
     invert: bool = False
     suffix: str = ""
     name: str = ""
+
+
+_LIBRARY = re.compile(
+    r"[/\\]site-packages[/\\]|[/\\](cuda[^/\\]*|nvidia)[/\\](.*[/\\])?include[/\\]"
+)  # files that are not the user's
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +263,15 @@ class Program:
     externals: tuple[str, ...] = ()
     cluster: tuple[int, int, int] | None = None
     max_cluster_blocks: int | None = None
+
+    def line_of(self, instruction: Instruction) -> SourceLine | None:
+        """Return where an instruction stands in the user's code; None where the code has no lines.
+
+        That is its innermost line that is not in a file of CUDA or of a Python package; else the innermost.
+        """
+        known = [line for line in instruction.sources if line.file in self.source]
+        own = [line for line in known if not _LIBRARY.search(line.file)]
+        return next(iter((*own, *known, *instruction.sources)), None)
 
     @property
     def usual_parameter_base(self) -> int:

@@ -98,8 +98,6 @@ class Executor:
         self.context = self._context(warps)
         self.slice_suffices = not sanitizing
         self.probe_buffers: Buffers | None = None
-        if self.shadow:
-            self.shadow.fill(self.context)
         self.residents: Residents | None = None
         if takes_turns(self.micro) or self.blocks_meet:
             run = residents_executor_for(sanitizing)
@@ -107,6 +105,10 @@ class Executor:
             room = Room(fit if takes_turns(self.micro) else self.clusters.blocks, self.clusters)
             ended = self.shadow.end_turn if self.shadow else None
             self.residents = Residents(room, self.context, run, self._new_state, self._begin, self._recover, ended)
+        if self.shadow:
+            self.shadow.fill(self.context)
+            if not self.residents:
+                self.shadow.watch_blocks(self.context, len(self.memory.written))
 
     def run(
         self, blocks: Sequence[int], weight: Sequence[float] | None = None, streams: Sequence[bool] | None = None
@@ -229,6 +231,8 @@ class Executor:
         if fresh:
             self.memory.restore()
             self.externals.forget()
+            if self.shadow:
+                self.shadow.forget_blocks()
         executed = np.zeros((len(blocks), len(self.program.instructions)), np.int64)
         threads = np.zeros_like(executed)
         if self.residents:
@@ -300,7 +304,7 @@ class Executor:
     def _begin(self, state: BlockState, block: int) -> None:
         """Let the block with the linear id `block` begin in `state`, and choose its stacks in local memory."""
         state.begin(self.initial, block_registers(self.micro, self.launch, self.clusters, block), self.alive)
-        self.context[words.LOCAL_SLOT] = block % LOCAL_SLOTS
+        self.context[words.LOCAL_SLOT], self.context[words.BLOCK_NUMBER] = block % LOCAL_SLOTS, block + 1
         if self.clusters.blocks > 1:
             self.context[words.SHARED_BASE] = self.clusters.rank(block) << words.RANK_SHIFT
 

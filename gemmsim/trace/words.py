@@ -86,8 +86,9 @@ PHASES_AT = 60  # int32 for each 8 bytes of shared memory: phases that an mbarri
 # run one by one.
 SHARED_BASE, CLUSTER_BLOCKS, CLUSTER_AT = 61, 62, 63
 ATOMIC_DELTA = 64  # what the atomic that is executed adds to its addresses to get those in this process
-MBARRIERS_AT, WATCHED_AT = 65, 66  # for the sanitizing executor, too
-CONTEXT_SLOTS = 67
+# For the sanitizing executor, too. BLOCK_NUMBER is the block's linear id plus 1, and BLOCKS_SHADOW_AT may be 0.
+MBARRIERS_AT, WATCHED_AT, BLOCKS_SHADOW_AT, BLOCKS_SHIFT, BLOCK_NUMBER = range(65, 70)
+CONTEXT_SLOTS = 70
 
 # The words of a resident block. The words of the context that are different for each block follow from STATE_WORDS on,
 # in the order of STATE_CONTEXT.

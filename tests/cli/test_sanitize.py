@@ -15,10 +15,13 @@ from gemmsim.gpu import load_gpu
 from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.launch.ladder import kernel_infos
 from gemmsim.report import hazards
+from gemmsim.support.errors import GemmsimError
 
 BROKEN = Path(__file__).parents[1] / "sources" / "broken.cu"
 SCHEMA = json.loads((Path(gemmsim.__file__).parent / "report" / "report.schema.json").read_text())
-LADDER = [(name, dtype) for name, info in kernel_infos().items() for dtype in info.dtypes]
+RUNGS = [(name, dtype) for name, info in kernel_infos().items() for dtype in info.dtypes]
+CLUSTERED = ("wgmma_cluster", "wgmma_fp8")  # blocks of a cluster fill each other's shared memory
+LADDER = [(name, dtype) for name, dtype in RUNGS if name not in CLUSTERED]
 
 
 def analyze(entry: str, *more: str, a: str = "f32[256]", c: str = "f32[256]=0", grid: str = "1") -> int:
@@ -33,6 +36,13 @@ def test_the_ladder_is_clean(name: str, dtype: str) -> None:
     outcome = sanitize(ladder_launch(LadderCase(name, 131, 135, 70, dtype=dtype), load_gpu("h200")))
     assert [hazards.one_line(finding) for finding in outcome.findings] == []
     assert not outcome.stopped and outcome.blocks == outcome.blocks_total
+
+
+@pytest.mark.parametrize("name", CLUSTERED)
+def test_blocks_that_meet_are_refused(name: str) -> None:
+    dtype = next(dtype for rung, dtype in RUNGS if rung == name)
+    with pytest.raises(GemmsimError, match="cluster"):
+        sanitize(ladder_launch(LadderCase(name, 131, 135, 70, dtype=dtype), load_gpu("h200")))
 
 
 def test_a_race_is_a_section_of_the_report(capsys: pytest.CaptureFixture[str]) -> None:

@@ -38,6 +38,30 @@ def run(entry: str, arch: str = "sm_80", blocks: int = 1, size: int = 320) -> Sa
     return sanitize(executor, range(executor.launch.blocks))
 
 
+BETWEEN_BLOCKS = [
+    ("sum_without_atomics", {":first"}, ("reads", "writes")),
+    ("one_tile_for_two_blocks", {":first"}, ("writes", "writes")),
+    ("neighbour_of_a_block", {":first", ":second"}, ("reads", "writes")),
+]
+
+
+@pytest.mark.parametrize(("entry", "marks", "does"), BETWEEN_BLOCKS, ids=[entry for entry, *_ in BETWEEN_BLOCKS])
+def test_blocks_race_on_global_memory(entry: str, marks: set[str], does: tuple[str, str]) -> None:
+    """Of two blocks, the second one finds what the first one has done, and not what it has done itself."""
+    outcome = run(entry, blocks=2)
+    race = outcome.findings[0]
+    assert {lines(finding) == {MARKS[entry + mark] for mark in marks} for finding in outcome.findings} == {True}
+    assert {finding.defect for finding in outcome.findings} == {Defect.RACE}
+    assert race.other is not None and (race.at.does, race.other.does) == does
+    assert (race.block, race.space, race.count) == ((1, 0, 0), "global", 64)
+    assert race.detail.endswith("; the other block is (0,0,0)")
+    assert run(entry).findings == ()
+
+
+def test_blocks_that_add_by_atomics_do_not_race() -> None:
+    assert run("blocks_right", blocks=2).findings == ()
+
+
 def lines(finding: Finding) -> set[int]:
     return {site.line.line for site in (finding.at, finding.other) if site and site.line}
 

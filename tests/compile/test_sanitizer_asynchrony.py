@@ -157,6 +157,12 @@ def test_each_defect_is_found_with_its_lines(entry: str, defect: Defect, marks: 
     assert {lines(finding) for finding in outcome.findings} == {frozenset(MARKS[m] for m in one) for one in marks}
 
 
+def test_each_warp_reads_its_rows() -> None:
+    """Threads overwrite 128 words: the first 16 rows of A, which warp 0 reads."""
+    (finding,) = run("overwritten_by_threads").findings
+    assert finding.other is not None and (finding.other.warp, finding.count) == (0, 128)
+
+
 def test_what_is_said_of_bytes() -> None:
     less, more = (run(f"ring_{name}_expected").findings[0] for name in ("less", "more"))
     assert less.sentence == f"at an mbarrier {6 * WORDS} bytes more have come than are expected"  # half a tile, 3 times

@@ -244,6 +244,31 @@ extern "C" __global__ void same_value_for_all(const float* A, float* C) {
     C[threadIdx.x] = place;
 }
 
+// ---- Blocks and global memory
+
+extern "C" __global__ void blocks_right(const float* A, float* C) {
+    int t = threadIdx.x;
+    atomicAdd(&C[t], A[t]);
+    if (t == 0) C[200] = 1;  // the same value by all
+    C[64 + 64 * blockIdx.x + t] = A[t];
+}
+
+extern "C" __global__ void sum_without_atomics(const float* A, float* C) {
+    int t = threadIdx.x;
+    C[t] += A[64 * blockIdx.x + t];  // [sum_without_atomics:first]
+}
+
+extern "C" __global__ void one_tile_for_two_blocks(const float* A, float* C) {
+    int t = threadIdx.x;
+    C[t] = A[64 * blockIdx.x + t];  // [one_tile_for_two_blocks:first]
+}
+
+extern "C" __global__ void neighbour_of_a_block(const float* A, float* C) {
+    int t = 64 * blockIdx.x + threadIdx.x;
+    C[t] = A[t];  // [neighbour_of_a_block:second]
+    if (t >= 64) C[256 + t % 64] = 2 * C[t - 64];  // [neighbour_of_a_block:first]
+}
+
 // ---- Atomics race with what is not atomic, not with each other
 
 extern "C" __global__ void atomics_right(const float* A, float* C) {

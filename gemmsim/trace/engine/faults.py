@@ -31,7 +31,8 @@ def describe(
     """Return the message for the status with which `run_block` stopped. `counters[FAULT_...]` say where it stopped."""
     at = words.FAULT_LANE if status == words.LOST else words.FAULT_INSTRUCTION
     instruction = program.instructions[int(counters[at])]
-    line = f", line {instruction.sources[0].line} of {instruction.sources[0].file}" if instruction.sources else ""
+    source = program.line_of(instruction)
+    line = f", line {source.line} of {source.file}" if source else ""
     warp = counters[words.FAULT_WARP]
     where = f"block {block}, warp {warp}, '{instruction.text}' at {instruction.offset:#06x}{line}"
     address = int(counters[words.FAULT_ADDRESS]) & 0xFFFFFFFFFFFFFFFF
@@ -59,7 +60,7 @@ def describe(
         words.OUT_OF_TURN: "a thread arrives twice at the cluster's barrier without a wait between, or waits before it "
         "arrives",
         words.DEADLOCK: "threads wait for each other forever (a barrier that not all of them reach)",
-        words.TRAP: "the kernel traps (a failed assertion)",
+        words.TRAP: "the kernel traps (__trap(), or where the compiler saw an access through a null pointer)",
         words.LOST: f"a call or return goes to address {address:#x}, where there is no function",
         words.PARTIAL_WARP: "all 32 lanes must execute a matrix instruction together, but some are inactive",
     }

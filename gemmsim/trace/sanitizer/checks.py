@@ -20,6 +20,7 @@ from gemmsim.trace.llvm.primitives import (
     row_of,
 )
 from gemmsim.trace.sanitizer import shadow
+from gemmsim.trace.sanitizer.between_blocks import check_between_blocks
 from gemmsim.trace.sanitizer.finding_table import report, stamp_of
 from gemmsim.trace.sanitizer.granules import check_granules, next_serial
 from gemmsim.trace.sanitizer.knowledge import clock_of
@@ -37,7 +38,7 @@ def check_access(context, registers, op, mask, active, warp):
     rows = row_of(registers, op, micro.SOURCE)
     space = (get_n32(op, micro.ACCESS) >> micro.SPACE_SHIFT) & micro.SPACE_MASK
     if space == micro.GLOBAL:
-        return _global(context, op, mask, warp, rows)
+        return _global(context, registers, op, mask, warp, rows)
     if space == micro.SHARED:
         return _shared(context, registers, op, mask, active, warp, rows)
     if space != micro.GENERIC:
@@ -46,7 +47,7 @@ def check_access(context, registers, op, mask, active, warp):
     shared, local = equal_lanes(high, words.SHARED_WINDOW) & mask, equal_lanes(high, words.LOCAL_WINDOW) & mask
     rest = mask & ~(shared | local)
     if rest != 0:
-        rest = _global(context, op, rest, warp, rows)
+        rest = _global(context, registers, op, rest, warp, rows)
     if shared != 0:
         shared = _shared(context, registers, op, shared, active, warp, rows)
     return rest | shared | local
@@ -73,8 +74,8 @@ def _kind_of(access):
     return np.int64(shadow.WRITTEN) if kind == micro.STORE else np.int64(shadow.ATOMIC)
 
 
-@subroutine(WORD, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS)
-def _global(context, op, mask, warp, rows):
+@subroutine(WORD, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS)
+def _global(context, registers, op, mask, warp, rows):
     access, fine = get_n32(op, micro.ACCESS), mask
     size, stamp = access & micro.SIZE_MASK, stamp_of(1, warp, 0, _kind_of(access), get_n32(op, micro.INSTRUCTION))
     checked = np.int64(1) if access & micro.PARTIAL_BIT != 0 else size
@@ -96,6 +97,9 @@ def _global(context, op, mask, warp, rows):
         if defect >= 0:
             report(context, defect, stamp | lane << shadow.LANE_SHIFT, 0, np.int64(address), size)
             fine = fine & ~(np.uint32(1) << np.uint32(lane))
+        elif get_u64(context, words.BLOCKS_SHADOW_AT) != np.uint64(0):
+            its = stamp | lane << shadow.LANE_SHIFT
+            check_between_blocks(context, registers, op, address, checked, last, its)
     return fine
 
 

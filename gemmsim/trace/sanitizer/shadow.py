@@ -27,6 +27,10 @@ CLOCK_SHIFT, WARP_SHIFT, LANE_SHIFT, KIND_SHIFT = 32, 27, 22, 19
 INSTRUCTION_MASK, KIND_MASK = (1 << KIND_SHIFT) - 1, 7
 WITH_MASK, WITH_NUMBER_SHIFT, WITH_ADDRESS_SHIFT = (1 << 32) - 1, 32, 40
 
+# The words of a granule of global memory: stamps of the last write, and of the first and the last reader, with the
+# block's number plus 1 as their clock.
+BLOCK_WRITE, BLOCK_READER, BLOCK_LAST_READER, BLOCK_WORDS = range(4)
+
 # A vector of clocks, which a warp, a barrier, or an mbarrier knows: from each of these words on, one clock for each
 #   CLOCK          warp
 #   FENCED         warp: what fence.proxy.async has made visible to the asynchronous proxy
@@ -92,4 +96,4 @@ FINDING_WORDS = 7
 # FINDING_DEFECT
 RACE, UNWAITED, UNWRITTEN, OUTSIDE, MISPLACED, UNEVEN_EXIT, UNEVEN_PLACE = range(7)
 UNWAITED_READER, UNWAITED_MATRIX, UNFENCED, NO_MBARRIER, PHASE_UNSEEN, PHASE_PASSED, BYTES_DIFFER = range(7, 14)
-EARLY_REGISTER, UNFENCED_REGISTER, UNORDERED_USE = range(14, 17)
+EARLY_REGISTER, UNFENCED_REGISTER, UNORDERED_USE, BETWEEN_BLOCKS = range(14, 18)

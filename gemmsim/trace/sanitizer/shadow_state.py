@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.isa.opcodes import MemoryAccess, row_of
 from gemmsim.isa.program import Program
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro, words
@@ -15,6 +16,9 @@ from gemmsim.trace.sanitizer.findings import Defect, Finding, Site
 from gemmsim.trace.sanitizer.registers import watched
 from gemmsim.trace.types import Launch
 
+# Accesses by which blocks may tell each other what they have done, so that one may come before the other
+_TELLING = (MemoryAccess("global", "atom"), MemoryAccess("generic", "atom"))
+_LARGEST_SHADOW_BYTES = 4 << 30  # of global memory
 _SHARED_BELOW = 1 << 32  # addresses of global memory lie far above
 _DOES = {
     shadow.READ: "reads",
@@ -38,6 +42,7 @@ _DEFECTS = {
     shadow.UNFENCED: Defect.MISSING_FENCE,
     shadow.NO_MBARRIER: Defect.UNINITIALISED,
     shadow.UNORDERED_USE: Defect.RACE,
+    shadow.BETWEEN_BLOCKS: Defect.RACE,
     shadow.PHASE_UNSEEN: Defect.PHASE,
     shadow.PHASE_PASSED: Defect.PHASE,
     shadow.BYTES_DIFFER: Defect.BYTES_EXPECTED,
@@ -47,7 +52,7 @@ _DEFECTS = {
 _SENTENCES = {
     shadow.RACE: "two threads use the same bytes of shared memory and no barrier lies between",
     shadow.UNWAITED: "an asynchronous copy may still be under way: nobody has waited for its group",
-    shadow.UNWRITTEN: "shared memory is read that no thread of the block has written",
+    shadow.UNWRITTEN: "shared memory is read that no thread of the block has written so far",
     shadow.UNEVEN_EXIT: "a barrier of the whole block that some threads never reach: they have ended",
     shadow.UNEVEN_PLACE: "threads of a block wait at different barriers for each other",
     shadow.UNWAITED_READER: "shared memory is overwritten that an asynchronous copy may still read: nobody has waited "
@@ -57,6 +62,7 @@ _SENTENCES = {
     shadow.NO_MBARRIER: "an mbarrier is used that nobody has initialised",
     shadow.PHASE_UNSEEN: "a thread arrives that does not know that the phase before is complete: its arrival may count "
     "in that one",
+    shadow.BETWEEN_BLOCKS: "two blocks use the same bytes of global memory, and nothing orders the blocks of a launch",
     shadow.UNORDERED_USE: "an mbarrier is used, and no barrier lies between that and its initialisation",
     shadow.PHASE_PASSED: "a wait whose phase is over for long: its parity says no more which one it is",
     shadow.EARLY_REGISTER: "registers of a wgmma are used before anybody has waited for its group",
@@ -125,9 +131,10 @@ class ShadowState:
     def __init__(self, program: Program, launch: Launch, code: NDArray[np.uint32], shared_bytes: int) -> None:
         self.program, self.launch = program, launch
         self._own_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes
-        self._granule_shift = _granule_shift(code)
+        self._granule_shift = _granule_shift(code, (micro.SHARED, micro.GENERIC))
         self._granules, self._places = (shared_bytes >> self._granule_shift) + 1, shared_bytes // 8
         self.code, self._watched = watched(program, code)
+        self._between_blocks: NDArray[np.int64] | None = None
         self._table = np.zeros(shadow.HEADER_WORDS + shadow.FINDING_WORDS * shadow.MAX_FINDINGS, np.int64)
         self._blocks: list[int] = []  # the block in which each row of the table was met
 
@@ -138,6 +145,24 @@ class ShadowState:
         context[words.GRANULE_SHIFT] = self._granule_shift
         context[words.OWN_SHARED_BYTES] = self.program.reserved_shared_bytes + self._own_bytes
         context[words.BLOCK_THREADS] = self.launch.threads_per_block
+
+    def watch_blocks(self, context: NDArray[np.uint64], memory_bytes: int) -> None:
+        """Look for races between blocks on global memory, if these cannot tell each other what they have done.
+
+        memory_bytes  bytes of all allocations, as `DeviceMemory.positions` counts them
+        """
+        shift = _granule_shift(self.code, (micro.GLOBAL, micro.GENERIC))
+        words_needed = shadow.BLOCK_WORDS * ((memory_bytes >> shift) + 1)
+        told = any(row_of(i).memory in _TELLING for i in self.program.instructions)
+        if told or self.launch.blocks == 1 or 8 * words_needed > _LARGEST_SHADOW_BYTES:
+            return
+        self._between_blocks = np.zeros(words_needed, np.int64)  # pages that nobody touches take no memory
+        context[words.BLOCKS_SHADOW_AT], context[words.BLOCKS_SHIFT] = self._between_blocks.ctypes.data, shift
+
+    def forget_blocks(self) -> None:
+        """Forget which blocks have accessed global memory."""
+        if self._between_blocks is not None:
+            self._between_blocks[:] = 0
 
     def new_block(self) -> BlockShadow:
         return BlockShadow(self.launch.warps_per_block, self._granules, self._places)
@@ -163,8 +188,7 @@ class ShadowState:
     def site(self, does: str, instruction: int, warp: int, lane: int) -> Site:
         """Make the site of a warp's lane at the instruction with this index; `does` says what the lane does there."""
         found = self.program.instructions[instruction]
-        known = [line for line in found.sources if line.file in self.program.source]  # the user's, not a library's
-        line = next(iter((*known, *found.sources)), None)
+        line = self.program.line_of(found)
         lines = self.program.source.get(line.file, "").splitlines() if line else []
         text = lines[line.line - 1].strip() if line and 0 < line.line <= len(lines) else ""
         x, y, _ = self.launch.block
@@ -203,6 +227,9 @@ class ShadowState:
         if shared and other >> shadow.KIND_SHIFT & shadow.KIND_MASK == shadow.BULK_WRITE and other_with:
             detail = self._phase_of(other_with)
             sentence = _UNSEEN if defect == shadow.UNWAITED else sentence
+        if defect == shadow.BETWEEN_BLOCKS:
+            theirs = self.position((other >> shadow.CLOCK_SHIFT) - 1)
+            detail = f"{detail or 'memory of the module'}; the other block is ({','.join(map(str, theirs))})"
         if defect == shadow.OUTSIDE:
             ends = f"the {self._own_bytes} bytes of shared memory of the block" if shared else "every array argument"
             sentence = f"an access outside {ends}"
@@ -253,12 +280,12 @@ class ShadowState:
         )
 
 
-def _granule_shift(code: NDArray[np.uint32]) -> int:
+def _granule_shift(code: NDArray[np.uint32], spaces: tuple[int, ...]) -> int:
     """Return log2 of a granule's bytes.
 
-    They are the bytes of the program's narrowest access to shared memory, or 16 where it has no such access.
+    They are the bytes of the program's narrowest access to memory of these spaces, or 16 where it has no such access.
     """
     how = code[np.isin(code[:, micro.OP], (CONTROL_NUMBER["access"], CONTROL_NUMBER["move_matrix"])), micro.ACCESS]
     space = (how >> micro.SPACE_SHIFT) & micro.SPACE_MASK
-    sizes = how[np.isin(space, (micro.SHARED, micro.GENERIC))] & micro.SIZE_MASK
+    sizes = how[np.isin(space, spaces)] & micro.SIZE_MASK
     return int(sizes.min()).bit_length() - 1 if len(sizes) else 4
