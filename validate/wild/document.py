@@ -55,7 +55,7 @@ def _summary(by_id: dict[str, Case], outcomes: Sequence[Outcome]) -> Section:
             "Right means: every block was executed, each element of the results lies within the rounding error that "
             "its sum allows around NumPy's in float64, and counters and a time were predicted.",
             "The manifest (`validate/wild/manifest`) names repository, commit, file, entry, launch and reference, and "
-            "holds none of the repositories' code. One kernel, a matmul in Triton, is gemmsim's own.",
+            "holds none of the repositories' code. A matmul in Triton, in three forms, is gemmsim's own.",
         ),
     )
 
