@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from gemmsim.gpu.asynchronous import Mbarrier, Tma
+
 # The status of a value in a GPU file: see the docstring of this package. A value that is given with --set has "set".
 STATUSES = ("vendor", "measured", "calibrated", "copied", "estimated")
 
@@ -307,6 +309,8 @@ class GpuSpec:
     dram: Dram
     mma: Mma
     warpgroup: Warpgroup
+    mbarrier: Mbarrier
+    tma: Tma
     mio: Mio
     sources_read: SourcesRead
     register_file: RegisterFile

@@ -55,6 +55,10 @@ class Kind(StrEnum):
     MATRIX_ROWS = "matrix_rows"  # a lane's address is that of a row of an 8 x 8 matrix of 16-bit elements
     SHUFFLE = "shuffle"
     WARPGROUP_MULTIPLY = "warpgroup_multiply"  # multiplies a quarter of a warpgroup's matrices, asynchronously
+    BULK_COPY = "bulk_copy"  # a run of bytes or a tile goes between global and shared memory, asynchronously
+    BULK_PREFETCH = "bulk_prefetch"  # brings such to L2
+    BULK_GROUP = "bulk_group"  # closes a group of bulk stores
+    MBARRIER = "mbarrier"  # does something at a barrier in shared memory, or waits there
     WARPGROUP_WAIT = "warpgroup_wait"  # waits until at most so many groups of such multiplications are under way
 
 
@@ -64,11 +68,12 @@ class MemoryAccess:
 
     space      memory space of its address; a "generic" address may lie in any of the other spaces
     operation  load, store, atomic with ("atom") or without ("red") a result, or "ldgsts", which copies from global to
-               shared memory; `space` is then that of the source
+               shared memory; `space` is then that of the source. "tma_ld", "tma_st" and "tma_red" are bulk copies to
+               and from shared memory, which go past L1; `space` is that of the other side.
     """
 
     space: Literal["global", "shared", "local", "generic"]
-    operation: Literal["ld", "st", "atom", "red", "ldgsts"]
+    operation: Literal["ld", "st", "atom", "red", "ldgsts", "tma_ld", "tma_st", "tma_red"]
 
     @property
     def load(self) -> bool:
@@ -79,6 +84,11 @@ class MemoryAccess:
     def copy(self) -> bool:
         """Whether the access copies from global to shared memory."""
         return self.operation == "ldgsts"
+
+    @property
+    def bulk(self) -> bool:
+        """Whether the access is a bulk copy."""
+        return self.operation.startswith("tma")
 
 
 @dataclass(frozen=True, slots=True)

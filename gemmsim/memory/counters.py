@@ -58,6 +58,7 @@ def counters_of(
     _shared(out, rows, shuffles)
     _distributed(out, rows)
     _multiplications(out, program, executed)
+    _bulk(out, program, executed, rows)
     _l2(out, rows, l2_requests)
     _dram(out, dram)
     return out
@@ -118,14 +119,15 @@ def _l1(out: Counters, rows: tuple[InstructionTraffic, ...], shuffles: float) ->
             metric = f"smsp__sass_average_data_bytes_per_sector_mem_{space}_op_{op}"
             out.add(f"{metric}.ratio", bytes_a_sector, EXACT)
             out.add(f"{metric}.pct", 100 * bytes_a_sector / SECTOR_BYTES, EXACT)
-    through = [r for r in rows if r.space != "shared"]
+    through = [r for r in rows if r.space != "shared" and not r.op.startswith("tma")]
     hit_rate = 100 * _ratio(_sum(through, "l1_hit_sectors"), _sum(through, "sectors"))
     out.add("l1tex__t_sector_hit_rate.pct", hit_rate, MODELLED)
     # A shuffle passes the data stage once, and is counted with shared memory (H200).
     out.add("l1tex__data_pipe_lsu_wavefronts.sum", _sum(rows, "wavefronts") + shuffles, MODELLED)
-    returns = [r for r in through if r.op in ("ld", "ldgsts", "atom")]
+    through += [r for r in rows if r.op.startswith("tma")]
+    returns = [r for r in through if r.op in ("ld", "ldgsts", "atom", "tma_ld")]
     out.add("l1tex__m_xbar2l1tex_read_sectors.sum", _sum(returns, "l2_sectors"), MODELLED)
-    writes = [r for r in through if r.op in ("st", "atom", "red")]
+    writes = [r for r in through if r.op in ("st", "atom", "red", "tma_st", "tma_red")]
     out.add("l1tex__m_l1tex2xbar_write_sectors.sum", _sum(writes, "l2_sectors"), MODELLED)
 
 
@@ -166,6 +168,30 @@ def _multiplications(out: Counters, program: Program, executed: NDArray[np.float
         out.add(metric, out.value[metric] + wavefronts, MODELLED)
 
 
+def _bulk(out: Counters, program: Program, executed: NDArray[np.float64], rows: tuple[InstructionTraffic, ...]) -> None:
+    """Add the counters of bulk copies (TMA), where a program has such: equal to an H200's in four launches profiled.
+
+    Nsight Compute counts reductions as stores, but not where it counts by machine code.
+    """
+    kinds = [OPCODES[i.opcode].kind for i in program.instructions]
+    if Kind.BULK_COPY not in kinds:
+        return
+    in_pipe = [kind in (Kind.BULK_COPY, Kind.BULK_PREFETCH, Kind.BULK_GROUP) for kind in kinds]
+    for metric in ("smsp__inst_executed_pipe_tma.sum", "l1tex__tmain_requests.sum"):
+        out.add(metric, executed[in_pipe].sum(), EXACT)
+    of = {op: _of(rows, "global", f"tma_{op}") for op in ("ld", "st", "red")}
+    number = {op: float(sum(executed[r.index] for r in some)) for op, some in of.items()}
+    out.add("smsp__inst_executed_op_tma_ld.sum", number["ld"], EXACT)
+    out.add("smsp__inst_executed_op_tma_st.sum", number["st"] + number["red"], EXACT)
+    for op in of:
+        out.add(f"smsp__sass_inst_executed_op_tma_{op}.sum", number[op], EXACT)
+    loads = _sum(of["ld"], "sectors")
+    out.add("l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld.sum", loads, EXACT)
+    for op in ("st", "red"):
+        metric = f"l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_{op}.sum"
+        out.add(metric, _sum(of[op], "sectors"), EXACT)
+
+
 def _l2(out: Counters, rows: tuple[InstructionTraffic, ...], requests: float) -> None:
     def add(name: str, some: Iterable[InstructionTraffic]) -> tuple[float, float]:
         merged = _sum(some, "merged_sectors")  # they come with another SM's request: neither hits nor misses of L2
@@ -176,8 +202,8 @@ def _l2(out: Counters, rows: tuple[InstructionTraffic, ...], requests: float) ->
         return sectors, hits
 
     sectors, hits = add("", rows)
-    reads, _ = add("_op_read", [r for r in rows if r.op in ("ld", "ldgsts")])
-    writes, _ = add("_op_write", [r for r in rows if r.op == "st"])
+    reads, _ = add("_op_read", [r for r in rows if r.op in ("ld", "ldgsts", "tma_ld")])
+    writes, _ = add("_op_write", [r for r in rows if r.op in ("st", "tma_st")])
     out.add("lts__t_requests_srcunit_tex.sum", requests, MODELLED)
     # Only requests of the L1s are modelled. The hardware also counts copies between its partitions and the requests of
     # the constant caches.

@@ -20,7 +20,7 @@ from gemmsim.memory.grid.sample_residents import SampledBlocks, residents_of_sam
 from gemmsim.memory.grid.sector_assignment import round_to_sectors
 from gemmsim.memory.l2_sectors import estimated_l2_sectors, replayed_l2_sectors
 from gemmsim.memory.requests.access import Access
-from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE
+from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
 from gemmsim.memory.requests.shapes import Shapes
 from gemmsim.memory.types import DramTraffic
 from gemmsim.support.threads import in_background
@@ -98,7 +98,7 @@ def simulate_caches(
     made = requests.of_blocks(np.bincount(residents.block, residents.times, minlength=len(blocks)))
     asked, hit = coalesced.sectors[requests.shape], l1.hits / made
     sent = np.where(requests.operation == READ, asked - hit, asked)
-    fetched = np.where(requests.operation == WRITE, 0, sent)
+    fetched = np.where((requests.operation == WRITE) | (requests.operation == WRITE_PAST_L1), 0, sent)
     weight = requests.of_blocks(weights)
 
     def by_instruction(sectors: NDArray) -> NDArray[np.float64]:

@@ -21,6 +21,7 @@ from gemmsim.support.provenance import Provenance
 from gemmsim.trace.types import Launch, WarpTrace
 
 _WRITES = ("st", "atom", "red")
+_NO_LOOKUPS = ("sectors", "tag_lookups", "ideal_sectors")  # columns of an access that touches no sectors
 _THREADS = "thread_inst_executed"  # part of the names of counters of threads
 _DATA_DECIDES = (
     "numbers of threads: the content of arrays decides which threads execute some instructions; blocks that were not "
@@ -53,6 +54,8 @@ def serve(
     of_record = shapes.of_record
     tags, missing = look_up(trace.record_base, of_record, shapes.lanes, gpu.l1)
     wavefronts = np.where(caches.l2 > 0, missing, shapes.lanes.wavefronts[of_record])
+    bulk = np.isin(trace.record_pc, [index for index, access in accesses.items() if access.bulk])
+    tags, wavefronts = np.where(bulk, 0, tags), np.where(bulk, 0, wavefronts)  # bulk copies go past L1's stages
     partial_lines = _partial_lines(accesses, shapes)[of_record]
     rows = _rows(split, shapes, caches, tags, wavefronts)
     relation = trace.relation
@@ -72,11 +75,13 @@ def serve(
         in_flight=caches.in_flight,
         partial_lines=partial_lines,
         remote=is_remote(trace.record_base),
+        merged_share=(caches.merged_sectors / np.maximum(caches.l2_sectors, 1))[trace.record_pc].astype(np.float32),
     )
     provenance, notes = counters.provenance, caches.notes
     if any(i.opcode == "SYNCS" and "PHASECHK" in i.modifiers for i in program.instructions):
         # A wait at an mbarrier is one instruction here. On hardware it is repeated when its time limit is over.
         repeated = ("smsp__inst_executed.sum", *(name for name in counters.value if _THREADS in name))
+        repeated += ("l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",)  # has the wavefronts of operations on mbarriers
         provenance = provenance | dict.fromkeys(repeated, Provenance.MODELLED)
     if relation and relation.data_decides:
         provenance = {name: Provenance.MODELLED if _THREADS in name else how for name, how in provenance.items()}
@@ -149,7 +154,9 @@ def _rows(
     for index, access in accesses.items():
         values = {name: float(column[index]) for name, column in columns.items()}
         if access.on_chip:
-            values |= dict.fromkeys(("sectors", "tag_lookups", "ideal_sectors"), 0.0)
+            values |= dict.fromkeys(_NO_LOOKUPS, 0.0)
         instruction = int(split.instruction[index])
+        if access.bulk:
+            values |= {"requests": float(trace.weight @ trace.executed[:, index]), "tag_lookups": 0.0}
         rows.append(InstructionTraffic(instruction, access.space, access.op, access.width_bytes, **values))
     return tuple(rows)

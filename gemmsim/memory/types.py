@@ -18,7 +18,7 @@ class InstructionTraffic:
 
     index            static instruction index
     space            "global", "shared", "local" or "dshared" (see `Access.space`)
-    op               "ld", "st", "atom", "red" or "ldgsts" (space of its source)
+    op               "ld", "st", "atom", "red", "ldgsts" (space of its source), "tma_ld", "tma_st" or "tma_red"
     width_bytes      bytes a lane
     requests         executions with an active lane (in `space`, where the instruction is generic)
     sectors          32-byte sectors that the requests touch
@@ -65,6 +65,7 @@ class RecordCost:
     in_flight      bool whether sectors that were found in L2 were still on their way from DRAM, for another request
     partial_lines  uint8 lines in which the record writes sectors in part (0 where it does not write)
     remote         uint8 1 where the record is of another block's shared memory, else 0
+    merged_share   float32 share of the instruction's sectors that come with another SM's request
     """
 
     wavefronts: NDArray[np.uint16]
@@ -74,6 +75,7 @@ class RecordCost:
     in_flight: NDArray[np.bool_]
     partial_lines: NDArray[np.uint8]
     remote: NDArray[np.uint8]
+    merged_share: NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)

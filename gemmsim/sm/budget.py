@@ -253,6 +253,11 @@ class Simulator:
         )
         drive(state, self.engine, self._observer)
         totals = state.totals
+        if state.sm.released:
+            self.notes.append(
+                f"{state.sm.released} waits at mbarriers ended when nothing else could happen: what they waited for "
+                "comes from blocks of the cluster that are not simulated, or from iterations that are left out"
+            )
         self.simulated_instructions += int(totals.issued.sum())
         self.simulated_cycles += totals.cycles
         return state

@@ -16,7 +16,7 @@ from gemmsim.isa.program import OperandKind, Program
 from gemmsim.native.records import dtype_of, fields_of
 from gemmsim.sm.operands import NO_READS, NO_WRITES, reads, results_of, returns_of, two_passes, uniform_rows, windows
 from gemmsim.sm.pipes import matrix_latency_cycles, memory_opcode, multiply_cycles, pipe_slots, port_of, port_pipes
-from gemmsim.sm.units.instruction import GROUPS, SCOREBOARDS, Instruction, Kind, Reason
+from gemmsim.sm.units.instruction import GROUPS, SCOREBOARDS, Bulk, Instruction, Kind, Reason
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.identity_cache import cached_by_identity
 from gemmsim.support.warp import WARP_LANES
@@ -25,10 +25,12 @@ _KINDS = {
     OpcodeKind.BARRIER: Kind.BARRIER,
     OpcodeKind.COPY_GROUP: Kind.COPY_FENCE,
     OpcodeKind.WARPGROUP_MULTIPLY: Kind.MULTIPLY,
+    OpcodeKind.BULK_COPY: Kind.BULK,
+    OpcodeKind.BULK_GROUP: Kind.BULK,
 }  # for instructions that do not go to memory; those of any other kind are PLAIN
 _DRAINING = (OpcodeKind.SCOREBOARD_WAIT, OpcodeKind.WARPGROUP_WAIT)
 _GROUP_ENDS = "gsb0"
-UNKNOWN_BARRIER = -1
+_BULKS = {"tma_ld": Bulk.LOAD, "tma_st": Bulk.STORE, "tma_red": Bulk.REDUCTION}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +110,25 @@ def _issue(instruction: Decoded, port: str, gpu: GpuSpec) -> dict[str, float]:
         fields |= _barrier(instruction, gpu)
     if kind == Kind.MULTIPLY:
         fields |= _multiplication(instruction, gpu)
-    return fields
+    if kind == Kind.BULK and opcode.memory is not None:
+        fields["bulk"] = _BULKS[opcode.memory.operation]
+    if opcode.kind == OpcodeKind.MBARRIER:
+        fields["after_copies"] = opcode.name == "ARRIVES"
+        fields["result_reason"] = Reason["LONG_SCOREBOARD"]
+    return fields | {"syncs": has_syncs(instruction)}
+
+
+def has_syncs(instruction: Decoded) -> bool:
+    """Return whether a trace tells what each execution of an instruction does: at phases of mbarriers, at a barrier of
+    the block whose number or count registers hold, or in bulk.
+    """
+    kind, modifiers = row_of(instruction).kind, instruction.modifiers
+    if kind == OpcodeKind.BARRIER:
+        operands = [o for o in instruction.operands if o.kind not in (OperandKind.PREDICATE, OperandKind.IMMEDIATE)]
+        return instruction.opcode == "BAR" and bool(operands)
+    if kind == OpcodeKind.MBARRIER:
+        return instruction.opcode == "ARRIVES" or "ARRIVE" in modifiers or "PHASECHK" in modifiers
+    return kind == OpcodeKind.BULK_COPY
 
 
 def _multiplication(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:
@@ -237,9 +257,9 @@ def _barrier(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:
     if instruction.opcode == "UCGABAR_WAIT":
         return {"barrier": gpu.sm.max_barriers_per_block, "barrier_warps": 0, "barrier_waits": True}
     numbers = [o.value for o in instruction.operands if o.kind == OperandKind.IMMEDIATE]
-    in_registers = any(o.kind == OperandKind.REGISTER for o in instruction.operands)
+    known = not has_syncs(instruction)  # else each execution says what its registers hold
     return {
-        "barrier": UNKNOWN_BARRIER if in_registers else numbers[0],
-        "barrier_warps": -(-numbers[1] // WARP_LANES) if len(numbers) > 1 else 0,
+        "barrier": numbers[0] if known else 0,
+        "barrier_warps": -(-numbers[1] // WARP_LANES) if known and len(numbers) > 1 else 0,
         "barrier_waits": "ARV" not in instruction.modifiers,
     }

@@ -8,6 +8,7 @@ from pathlib import Path
 from gemmsim.native.function import NativeFunction
 from gemmsim.sm.state import State
 from gemmsim.sm.units.blocks import start_block
+from gemmsim.sm.units.gates import release_one
 from gemmsim.sm.units.machine import NEVER, Sm
 from gemmsim.sm.units.scheduler import turn
 
@@ -43,14 +44,18 @@ def run_blocks(sm: Sm) -> int:
     """
     while sm.begun < min(sm.resident, sm.grid_blocks):
         start_block(sm, sm.begun, 0)
+    last = 0
     while sm.room.short == 0:
         now = NEVER
         for p in range(sm.spec.sub_partitions):
             now = min(now, sm.sub_partitions[p].wakes)
         for slot in range(sm.resident):
             now = min(now, sm.blocks[slot].leaves)
-        if now == NEVER:
+        if now == NEVER and release_one(sm, last) == 0:
             return 1
+        if now == NEVER:
+            continue
+        last = now
         slot = _leaving(sm, now)
         while slot >= 0:
             sm.blocks[slot].leaves = NEVER

@@ -8,7 +8,8 @@ The pipes have Nsight Compute's names (profiling guide, "Pipelines"); they are t
     xu        transcendentals and conversions        uniform   the uniform datapath
     lsu       loads, stores, shuffles; its issue interval is the address unit's
     adu       special registers, constants by LDC, barriers (how long they wait: `Barrier` of the GPU)
-              The port "warpgroup", of wgmma, is the tensor pipe behind a queue of its own
+              The port "warpgroup", of wgmma, is the tensor pipe behind a queue of its own; the port "tma", of bulk
+              copies, the uniform datapath before the TMA unit
     cbu       branches; its latency is that from a taken branch to the next instruction
 
 Both FP32 halves serve the port "fma". `fmalite` and `fp16` may be missing from a GPU: FP32 then has one half, and half
@@ -37,6 +38,8 @@ _SPARSE_HALF_WORK = {
     "tensor_int8": "16832",
     "tensor_int4": "16864",
 }
+# TMA's instructions issue like those of the uniform datapath, but wait for room in their unit.
+_SHARED_PIPES = {"fma": ("fmalite", "fmaheavy"), "warpgroup": ("tensor",), "tma": ("uniform",)}
 _UNIFIED_INTEGER_FROM = 100  # from sm_100 on, integer multiply-adds run in both halves
 
 
@@ -111,7 +114,7 @@ def port_pipes(port: str, pipes: Collection[str]) -> tuple[str, ...]:
     if port == "fp16" and "fp16" not in pipes:
         port = "fma"
     # fmalite first: FP32 work that leaves the heavy half to the integer multiplies loses nothing.
-    wanted = ("fmalite", "fmaheavy") if port == "fma" else ("tensor",) if port == "warpgroup" else (port,)
+    wanted = _SHARED_PIPES.get(port, (port,))
     found = tuple(name for name in wanted if name in pipes)
     if not found:
         raise GemmsimError(f"the GPU description has no pipe '{port}'; it has {', '.join(sorted(pipes))}")

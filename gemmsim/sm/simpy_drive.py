@@ -41,6 +41,7 @@ class SimpyDrive:
         self._vacant.items.extend(range(state.sm.resident))
         self._turn = native("units.scheduler", "turn").bound(state.sm, 0, 0)
         self._start_block = native("units.blocks", "start_block").bound(state.sm, 0, 0)
+        self._release_one = native("units.gates", "release_one").bound(state.sm, 0)
         self._wakes, self._stride = state.wakes, state.wakes_stride
         self._ended = 0
         count = state.sm.spec.sub_partitions
@@ -51,6 +52,10 @@ class SimpyDrive:
         """Simulate from an empty SM until the last block has left."""
         self._env.process(self._block_scheduler())
         self._env.run()
+        while self._release_one(int(self._env.now)):
+            self._tell()
+            self._wake_others()
+            self._env.run()
 
     def _block_scheduler(self) -> Process:
         """The SimPy process that starts the blocks of the grid in order, each as soon as the SM has room for it."""

@@ -21,6 +21,7 @@ class Rates:
     dram_bytes_per_cycle: float
     l2_latency_cycles: float
     dram_latency_cycles: float
+    l2_to_shared_bytes_per_cycle: float  # by bulk copies, which the link to L1 does not bound
 
     @classmethod
     def share(cls, gpu: GpuSpec, active_sms: int, sm_clock_hz: float) -> Rates:
@@ -30,11 +31,13 @@ class Rates:
         """
         l2, dram = gpu.l2, gpu.dram
         l2_latency = (l2.hit_latency_cycles + l2.far_latency_cycles) / 2 if l2.partitions > 1 else l2.hit_latency_cycles
+        share = l2.read_bytes_per_s / sm_clock_hz / active_sms
         return cls(
-            l2_bytes_per_cycle=min(gpu.l1.miss_bytes_per_cycle, l2.read_bytes_per_s / sm_clock_hz / active_sms),
+            l2_bytes_per_cycle=min(gpu.l1.miss_bytes_per_cycle, share),
             dram_bytes_per_cycle=dram.peak_bytes_per_s * dram.achievable_fraction / sm_clock_hz / active_sms,
             l2_latency_cycles=l2_latency,
             dram_latency_cycles=dram.latency_cycles,
+            l2_to_shared_bytes_per_cycle=share,
         )
 
 
@@ -89,6 +92,17 @@ class Spec(Record):
     flush_interval_cycles: float
     cluster_cycles: float
     remote_load_cycles: float
+    phase_arrival_cycles: float
+    remote_arrival_cycles: float
+    wake_cycles: float
+    next_wake_cycles: float
+    tma_stores_held: int
+    tma_load_byte_cycles: float
+    tma_store_byte_cycles: float
+    tma_reduction_byte_cycles: float
+    tma_sector_l2_cycles: float
+    tma_load_cycles: float
+    tma_store_cycles: float
 
 
 def spec_of(gpu: GpuSpec, rates: Rates, oldest_block_first: bool, intervals_at: int) -> NDArray[np.void]:
@@ -143,6 +157,17 @@ def spec_of(gpu: GpuSpec, rates: Rates, oldest_block_first: bool, intervals_at: 
         "flush_interval_cycles": gpu.barrier.flush_interval_cycles,
         "cluster_cycles": gpu.barrier.cluster_cycles,
         "remote_load_cycles": shared.remote_load_latency_cycles,
+        "phase_arrival_cycles": max(1.0, gpu.mbarrier.arrival_cycles),
+        "remote_arrival_cycles": gpu.mbarrier.remote_arrival_cycles,
+        "wake_cycles": max(1.0, gpu.mbarrier.wake_cycles),
+        "next_wake_cycles": gpu.mbarrier.next_wake_cycles,
+        "tma_stores_held": gpu.tma.stores_held,
+        "tma_load_byte_cycles": 1 / gpu.tma.load_bytes_per_cycle,
+        "tma_store_byte_cycles": 1 / gpu.tma.store_bytes_per_cycle,
+        "tma_reduction_byte_cycles": 1 / gpu.tma.reduction_bytes_per_cycle,
+        "tma_sector_l2_cycles": l1.sector_bytes / rates.l2_to_shared_bytes_per_cycle,
+        "tma_load_cycles": gpu.tma.load_latency_cycles,
+        "tma_store_cycles": gpu.tma.store_latency_cycles,
     }
     spec = allocate(Spec)
     for name in dtype_of(Spec).names or ():

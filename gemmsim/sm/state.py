@@ -13,9 +13,10 @@ from gemmsim.sm.instructions import InstructionTable
 from gemmsim.sm.pipes import port_pipes
 from gemmsim.sm.spec import Rates, spec_of
 from gemmsim.sm.streams import WarpStream
+from gemmsim.sm.sync_rows import SyncFields
 from gemmsim.sm.totals import Totals
 from gemmsim.sm.units.events import MOST_EVENTS
-from gemmsim.sm.units.instruction import ALL_SCOREBOARDS, REASONS, AccessCost, Reason
+from gemmsim.sm.units.instruction import ALL_SCOREBOARDS, REASONS, AccessCost, Reason, Sync
 from gemmsim.sm.units.instruction_cache import InstructionCache
 from gemmsim.sm.units.issue_queue import IssueQueue
 from gemmsim.sm.units.machine import NEVER, Block, Event, MemoryPath, Sm, Snapshot, Stream, SubPartition, Warp
@@ -25,7 +26,8 @@ from gemmsim.sm.units.server import RESERVE, Room, Server
 from gemmsim.sm.units.write_ports import LoadReturn, WritePorts
 
 FIRST_ENTRIES = 256  # of the lists that have no bound of their own; `grow` makes them longer
-SERVERS = ("entrance", "tags", "data", "out", "l2", "dram")  # of the memory path
+SERVERS = ("entrance", "tags", "data", "out", "l2", "dram", "tma_loads", "tma_stores")  # of the memory path
+_GATE, _COUNTS = (SyncFields._fields.index(name) for name in ("gate", "counts"))
 _FETCH = list(allocate(AccessCost).dtype.names or ()).index("fetch")
 
 
@@ -95,6 +97,10 @@ class State:
         accesses = np.cumsum([0, *(len(stream.costs) for stream in unique)])[:-1]
         self._streams["pcs"] = address_of(self._pcs) + before * self._pcs.itemsize
         self._streams["costs"] = address_of(self._costs) + accesses * size_of(AccessCost)
+        self._syncs = np.concatenate([stream.syncs for stream in unique])
+        syncs = np.cumsum([0, *(len(stream.syncs) for stream in unique)])[:-1]
+        self._streams["syncs"] = address_of(self._syncs) + syncs * size_of(Sync)
+        self._fill_gates([stream.syncs for stream in unique])
         self._set(
             streams=self._streams,
             grid=self._grid,
@@ -103,12 +109,29 @@ class State:
             fetches=self._fetches,
         )
 
+    def _fill_gates(self, syncs: Sequence[NDArray[np.int64]]) -> None:
+        """Count for each block how much completes each of its gates. Blocks with the same streams share the numbers."""
+        numbers: dict[tuple[int, ...], tuple[int, int]] = {}
+        needed: list[NDArray[np.int64]] = [np.zeros(1, np.int64)]  # one more, so that there is an address
+        for block in map(tuple, self._grid.tolist()):
+            if block not in numbers:
+                counted = np.concatenate([syncs[stream][syncs[stream][:, _COUNTS] > 0, _GATE] for stream in block])
+                first = sum(map(len, needed))
+                needed.append(np.bincount(counted) if len(counted) else np.zeros(0, np.int64))
+                numbers[block] = first, len(needed[-1])
+        self._gates = np.array([numbers[tuple(block)] for block in self._grid.tolist()], np.int64)
+        self._needed = np.concatenate(needed).astype(np.int64)
+        self._set(gates=self._gates, needed=self._needed)
+
     def _fill_blocks(self, resident: int) -> None:
         self._arrived = np.zeros((resident, self._gpu.sm.max_barriers_per_block + 1), np.int64)
         self._arriving = np.zeros((resident, self._fetches), np.int64)
+        most = max(1, int(self._gates[:, 1].max()))
+        self._missing, self._opens = np.zeros((2, resident, most), np.int64)
         self._blocks = allocate(Block, resident)
         self._blocks["leaves"] = NEVER
         self._blocks["arrived"], self._blocks["arriving"] = row_addresses(self._arrived), row_addresses(self._arriving)
+        self._blocks["missing"], self._blocks["opens"] = row_addresses(self._missing), row_addresses(self._opens)
         self._set(blocks=self._blocks, resident=resident)
 
     def _fill_warps(self, places: int) -> None:
@@ -160,6 +183,8 @@ class State:
         self._memory[list(SERVERS)] = tuple(places[:-1])
         self._handed_over = np.zeros(max(1, self._gpu.mio.shared_entries))
         self._memory["handed_over"] = address_of(self._handed_over)
+        self._stores_begun = np.zeros(self._gpu.tma.stores_held)
+        self._memory["stores_begun"] = address_of(self._stores_begun)
         self._memory["after_shared"] = self._gpu.l1.tagged_after_shared_requests
         self._memory["unflushed"] = -1
         self._memory["flushed"] = -self._gpu.barrier.flush_interval_cycles

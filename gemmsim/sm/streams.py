@@ -15,8 +15,9 @@ from gemmsim.memory.requests.coalescer import LINE_SHIFT
 from gemmsim.memory.requests.generic import order_of
 from gemmsim.memory.types import RecordCost
 from gemmsim.native.function import NativeFunction
-from gemmsim.sm.instructions import UNKNOWN_BARRIER, InstructionTable
+from gemmsim.sm.instructions import InstructionTable
 from gemmsim.sm.pipes import memory_opcode
+from gemmsim.sm.sync_rows import SyncFields, SyncRows
 from gemmsim.sm.units.instruction import Kind
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import WarpTrace
@@ -49,14 +50,20 @@ class WarpStream:
 
     pcs    int32 [executed] static instruction indices
     costs  int64 [accesses, fields of RecordCycles] a row for each executed instruction of `Kind.MEMORY`, in order
+    syncs  int64 [rows, fields of SyncFields] at least a row for each executed instruction that `has_syncs`, in order
     """
 
     pcs: NDArray[np.int32]
     costs: NDArray[np.int64]
+    syncs: NDArray[np.int64]
 
     @classmethod
-    def of(cls, pcs: list[int], costs: list[RecordCycles]) -> WarpStream:
-        return cls(np.array(pcs, np.int32), np.array(costs, np.int64).reshape(-1, len(RecordCycles._fields)))
+    def of(cls, pcs: list[int], costs: list[RecordCycles], syncs: Sequence[SyncFields] = ()) -> WarpStream:
+        return cls(
+            np.array(pcs, np.int32),
+            np.array(costs, np.int64).reshape(-1, len(RecordCycles._fields)),
+            np.array(syncs, np.int64).reshape(-1, len(SyncFields._fields)),
+        )
 
 
 class RecordedStreams:
@@ -75,8 +82,12 @@ class RecordedStreams:
         self._to_l1 = (table.rows["writes_registers"] | table.rows["copies"]) > 0
         self._on_path = table.rows["kind"] == Kind.MEMORY
         self._join_spaces(program)
-        _check_barriers(program, table, trace)
-        self._recorded = np.array([memory_opcode(i.opcode) is not None for i in program.instructions], bool)
+        memories = [memory_opcode(i.opcode) for i in program.instructions]
+        bulk = np.array([memory is not None and memory.bulk for memory in memories], bool)
+        self._leave_out(bulk)  # `SyncRows` has what they cost
+        self._syncs = SyncRows(program, table, trace, cost)
+        memory_kinds = [memory_opcode(i.opcode) for i in program.instructions]
+        self._recorded = np.array([memory is not None and not memory.bulk for memory in memory_kinds], bool)
         start = trace.pc_start.reshape(-1)
         per = trace.warps_per_block
         lengths = np.diff(start).reshape(-1, per) if len(start) > 1 else np.zeros((0, per), np.int64)
@@ -109,6 +120,12 @@ class RecordedStreams:
         self._partial_lines = _summed(self._partial_lines, of, self._leading)
         self._remote = _summed(self._remote, of, self._leading)
 
+    def _leave_out(self, instructions: NDArray[np.bool_]) -> None:
+        """Leave the records of some instructions out of `_leading`."""
+        if instructions[self._trace.record_pc].any():
+            leading = np.arange(len(self._trace.record_pc)) if self._leading is None else self._leading
+            self._leading = leading[~instructions[self._trace.record_pc[leading]]]
+
     def rows(self, blocks: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the rows of `self.blocks` with the streams of `blocks`, executed blocks of the grid: int64 [n]."""
         return np.searchsorted(self._trace.blocks[self.blocks[:, 0] // self._trace.warps_per_block], blocks)
@@ -123,7 +140,7 @@ class RecordedStreams:
         parts  for a warp, the parts [start, stop) of its stream that are taken and joined; a warp that is not a key
                keeps its whole stream
         """
-        pcs, accesses = [], []
+        pcs, accesses, pieces = [], [], []
         for warp in warps:
             executed = self.pcs(warp)
             record = self._records(warp, executed)
@@ -131,8 +148,10 @@ class RecordedStreams:
             piece = np.concatenate([np.arange(0), *(np.arange(start, stop) for start, stop in ranges)])
             chosen = executed[piece]
             pcs.append(chosen)
+            pieces.append(piece)
             accesses.append(record[piece][self._on_path[chosen]])
-        return [WarpStream(*stream) for stream in zip(pcs, self._costs_of(accesses), strict=True)]
+        syncs = self._syncs.of_block(warps, pcs, pieces)
+        return [WarpStream(*stream) for stream in zip(pcs, self._costs_of(accesses), syncs, strict=True)]
 
     def _costs_of(self, accesses: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
         """Return what the accesses of a block's warps cost: for each warp int64 [accesses, fields of RecordCycles].
@@ -170,11 +189,12 @@ class RecordedStreams:
         """
         costs = np.empty((len(record), len(RecordCycles._fields)), np.int64)
         if len(self._trace.record_base):
+            known = np.maximum(record, 0)
             for field, column in enumerate(self._columns):
-                costs[:, field] = column[record]
-            costs[:, _PARTIAL] = self._partial_lines[record]
-            costs[:, _REMOTE] = self._remote[record]
-            costs[:, _FETCH] = (self._trace.record_base[record] >> np.uint64(LINE_SHIFT)).astype(np.int64)
+                costs[:, field] = column[known]
+            costs[:, _PARTIAL] = self._partial_lines[known]
+            costs[:, _REMOTE] = self._remote[known]
+            costs[:, _FETCH] = (self._trace.record_base[known] >> np.uint64(LINE_SHIFT)).astype(np.int64)
         costs[record == -1], costs[record == -2] = NO_RECORD, _UNRECORDED
         return costs
 
@@ -202,14 +222,6 @@ class RecordedStreams:
                 f"memory record {numbers[found]} (instruction {record_pc[found]}) is not in the stream of warp {warp}"
             )
         return record
-
-
-def _check_barriers(program: Program, table: InstructionTable, trace: WarpTrace) -> None:
-    """Raise GemmsimError where a barrier was executed of which the table does not know the number or the threads."""
-    unknown = (table.rows["kind"] == Kind.BARRIER) & (table.rows["barrier"] == UNKNOWN_BARRIER)
-    for number in np.flatnonzero(unknown & trace.executed.any(axis=0)).tolist():
-        at = f"'{program.instructions[number].text}' at {program.instructions[number].offset:#x}"
-        raise GemmsimError(f"a barrier whose number or threads are in registers cannot be timed: {at}")
 
 
 def _summed(column: NDArray, of: NDArray[np.int64], leading: NDArray[np.int64]) -> NDArray:

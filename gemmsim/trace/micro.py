@@ -50,7 +50,8 @@ ADD, MIN, MAX, AND, OR, XOR, EXCHANGE, INCREMENT, DECREMENT, COMPARE, COMPARE_FL
 UNSIGNED, SIGNED, FLOAT, HALF, BRAIN = range(5)
 OPERATION_MASK, TYPE_SHIFT, TYPE_MASK, FLUSH_BIT, WORDWISE_BIT = 15, 4, 7, 0x80, 0x100
 
-# DETAIL of a barrier: what a BAR does; that of a cluster's barrier is SYNC (it waits) or ARRIVE
+# DETAIL of a barrier: what a BAR does; that of a cluster's barrier is SYNC (it waits) or ARRIVE. IMMEDIATE of a BAR
+# says whether registers hold its number or for how many threads it waits.
 SYNC, ARRIVE, REDUCE_AND, REDUCE_OR, REDUCE_POPC = range(5)
 
 # DETAIL of a trap behind the code, which a call or return to an address without code runs into; else it is 0
@@ -71,12 +72,14 @@ END_GROUP, AWAIT_GROUPS = 4, 5
 # copies (cp.async) are complete before it arrives
 DROPS, COMPLETES, AFTER_COPIES = 1, 2, 4
 
-# DETAIL of a bulk copy: direction, and dimensions of the tile, 0 for a run of bytes. IMMEDIATE is the DETAIL of an
+# DETAIL of a bulk copy: direction, whether THIRD_SOURCE is a mask of blocks of the cluster that all get the tile, and
+# dimensions of the tile, 0 for a run of bytes. IMMEDIATE is the DETAIL of an
 # atomic with COMBINES where the copy combines with what is there; SECOND_IMMEDIATE is the bytes of an element of a run.
 COPY_LOAD, COPY_STORE = range(2)
-DIRECTION_MASK, RANK_SHIFT, COMBINES = 1, 4, 0x1000
+DIRECTION_MASK, MULTICASTS, RANK_SHIFT, COMBINES = 1, 2, 4, 0x1000
 # Why a bulk copy cannot be executed (BAD_COPY): what FAULT_LANE then holds
 NO_MAP, OTHER_RANK, INTERLEAVED, FILLED, CONVERTED, BEYOND, UNALIGNED, OUTSIDE_SHARED, NO_BARRIER = range(9)
+ODD_PLACE, NEGATIVE_PLACE = 9, 10
 
 # DETAIL of an exchange between lanes
 SHUFFLES = {"IDX": 0, "UP": 1, "DOWN": 2, "BFLY": 3}

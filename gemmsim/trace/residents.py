@@ -26,7 +26,9 @@ ONE_ORDER = (
     "blocks wait for each other is not modelled"
 )
 
-AS_ONE_BLOCK = "blocks of a cluster ran together; for the time, all of them come to the cluster's barrier at once"
+AS_ONE_BLOCK = (
+    "blocks of a cluster ran together; for the time, each does to the others what they do to it, at the same time"
+)
 
 
 @dataclass(frozen=True)

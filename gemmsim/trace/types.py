@@ -189,6 +189,33 @@ class SmShare:
 
 
 @dataclass(frozen=True)
+class Syncs:
+    """What the warps of a trace did at mbarriers and at barriers whose number or count is computed, and bulk copies.
+
+    Rows start[w]:start[w + 1] are those of warp w, in program order. An instruction that reaches several barriers has a
+    row for each; one that no thread executes, or a check of a phase that found it incomplete, has none.
+
+    start    int64 [warps + 1]
+    at       int64 [rows] position in the warp's stream of the instruction
+    order    int64 [rows] ascending in the order in which all warps did these things
+    barrier  int64 [rows] number of the mbarrier, address / 8 in the cluster's window; number of a barrier of the block;
+             -1 of a bulk store
+    phase    int64 [rows] of an mbarrier, the phase to which an arrival or a copy belongs, or for which a wait waited:
+             how many had ended before it, -1 where the wait was for none; of a barrier, for how many threads it waits
+    bytes    int64 [rows] bytes that a bulk copy moves
+    records  int64 [rows] memory records that it left
+    """
+
+    start: NDArray[np.int64]
+    at: NDArray[np.int64]
+    order: NDArray[np.int64]
+    barrier: NDArray[np.int64]
+    phase: NDArray[np.int64]
+    bytes: NDArray[np.int64]
+    records: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
 class WarpTrace:
     """The trace of some blocks of a launch.
 
@@ -207,11 +234,13 @@ class WarpTrace:
     relation          what the blocks of the grid did that were not executed; None where all were
     shares            what the SMs execute that may be the last to end, the one with most work first; none where all SMs
                       do about the same
+    syncs             what warps with a stream did at mbarriers and the like; None where they did nothing of it
 
-    An instruction leaves one record where any lane accesses memory. There are two exceptions. LDGSTS leaves a record of
-    the global addresses that it reads (of the lanes that copy more than zeros), and then a record of the shared
+    An instruction leaves one record where any lane accesses memory. There are three exceptions. LDGSTS leaves a record
+    of the global addresses that it reads (of the lanes that copy more than zeros), and then a record of the shared
     addresses that it writes; both have its index. A generic LD, ST or ATOM leaves one record for each space that its
-    lanes are in, in the order global, shared, local.
+    lanes are in, in the order global, shared, local. A bulk copy leaves as many records as it needs, with a lane for
+    each sector of global memory, and none where no byte of the tile is in the array.
 
     Bases below 2**32 are of shared memory, those of global memory start at 0x7F00_0000_0000, and those of local memory
     lie between. Of shared memory, bases from 2**28 on are of another block's of the cluster: that of rank r begins at
@@ -233,6 +262,7 @@ class WarpTrace:
     patterns: Patterns
     relation: Relation | None = None
     shares: tuple[SmShare, ...] = ()
+    syncs: Syncs | None = None
 
 
 @dataclass(frozen=True)

@@ -7,21 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gemmsim.isa.opcodes import Kind, row_of
 from gemmsim.isa.program import ZERO, Instruction, OperandKind, Program
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro, words
 from gemmsim.trace.block_state import BlockState
 from gemmsim.trace.lower import MicroProgram
-from gemmsim.trace.lower.bulk import copies_in_bulk
 from gemmsim.trace.lower.context import CONTROL_NUMBER
 
 _COUNT, _BYTES_BITS = (1 << 20) - 1, 22  # fields of an mbarrier: see `gemmsim.trace.engine.mbarrier`
 _SHOWN = 4  # barriers that a message names
 _WARPGROUP = -1  # in place of the number of a barrier
-_UNTIMED = (
-    "warps wait at mbarriers (SYNCS): how long is not modelled, so that the predicted time is that of the instructions "
-    "without these waits; a wait counts as one instruction"
-)
 
 
 @dataclass(frozen=True)
@@ -36,16 +32,14 @@ class Wait:
     at: int
 
 
-_UNCOUNTED = (
-    "bulk copies (TMA) are executed, and not counted: the sectors of L2 and DRAM lack what they read and write, and "
-    "the predicted time lacks the time that they take"
+_PREFETCHED = (
+    "bulk prefetches (UTMAPF, UBLKPF) are not counted, and what they bring to L2 comes no earlier for having been asked"
 )
 
 
 def notes_of(program: Program) -> tuple[str, ...]:
-    """Return what is left out of a prediction of a program with mbarriers of sm_90 and later, or with bulk copies."""
-    mbarriers = any(i.opcode == "SYNCS" for i in program.instructions)
-    return (_UNTIMED,) * mbarriers + (_UNCOUNTED,) * copies_in_bulk(program)
+    """Return what is left out of a prediction of a program."""
+    return (_PREFETCHED,) * any(row_of(i).kind is Kind.BULK_PREFETCH for i in program.instructions)
 
 
 def waits_at_mbarriers(program: Program, lowered: MicroProgram, state: BlockState) -> str:

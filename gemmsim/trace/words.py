@@ -59,7 +59,8 @@ ENDED_BLOCK = 19  # an access to the shared memory of a block of the cluster tha
 ISSUED, SEGMENTS, RECORDS, PATTERNS, BUDGET_LEFT = range(5)
 FAULT_INSTRUCTION, FAULT_WARP, FAULT_LANE, FAULT_ADDRESS = 5, 6, 7, 8
 WARP_BASE = 9  # number of the block's first warp in the trace
-COUNTERS = 10
+SYNCS, SYNC_WARP, ROOM = 10, 11, 12  # see `gemmsim.trace.engine.sync_trace`; records for which a copy needs room
+COUNTERS = 13
 
 # The context holds addresses and numbers, so that compiled functions take one argument.
 COUNTERS_AT, PATTERNS_AT, HASH_AT, LAST_AT = range(4)
@@ -88,7 +89,13 @@ SHARED_BASE, CLUSTER_BLOCKS, CLUSTER_AT = 61, 62, 63
 ATOMIC_DELTA = 64  # what the atomic that is executed adds to its addresses to get those in this process
 # For the sanitizing executor, too. BLOCK_NUMBER is the block's linear id plus 1, and BLOCKS_SHADOW_AT may be 0.
 MBARRIERS_AT, WATCHED_AT, BLOCKS_SHADOW_AT, BLOCKS_SHIFT, BLOCK_NUMBER = range(65, 70)
-CONTEXT_SLOTS = 70
+SYNC_AT, SYNC_LIMIT = 70, 71  # rows of SYNC_WORDS int64, see `gemmsim.trace.engine.sync_trace`
+CONTEXT_SLOTS = 72
+
+# What a row says of one operation on a barrier, or of one bulk copy: how many instructions had issued, the warp in the
+# trace and its instruction; which barrier, and which of its phases; bytes that a copy moves, and records that it left.
+SYNC_ISSUED, SYNC_OF_WARP, SYNC_PC, SYNC_BARRIER, SYNC_PHASE, SYNC_BYTES, SYNC_RECORDS, SYNC_WORDS = range(8)
+NO_BARRIER = -1  # SYNC_BARRIER of a bulk store
 
 # The words of a resident block. The words of the context that are different for each block follow from STATE_WORDS on,
 # in the order of STATE_CONTEXT.

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from gemmsim.gpu.asynchronous import Mbarrier, Tma
 from gemmsim.gpu.load import load_gpu
 from gemmsim.gpu.spec import Barrier, GpuSpec, Mio, Pipe, Warpgroup
 from gemmsim.isa.program import Control, Instruction, Operand, OperandKind, Program
@@ -71,6 +72,8 @@ GPU = replace(
         "cbu": pipe("cbu", 1, 10),
     },
     warpgroup=Warpgroup(2, 128.0, 2.0, 5.0, 10.0, 3.0),
+    mbarrier=Mbarrier(10.0, 100.0, 20.0, 2.0),
+    tma=Tma(64.0, 32.0, 16.0, 300.0, 40.0, 2),
     mio=Mio(5, 0, 7, 4),
     barrier=Barrier(0, 20, 0, 0, 0, 3, 40),
     fetch=replace(_A100.fetch, near_line_cycles=0.0, far_line_cycles=0.0),
@@ -207,7 +210,7 @@ def trace_of(code: Program, streams: list[list[int]], warps_per_block: int) -> W
 
 def cost_of(trace: WarpTrace, cost: RecordCycles) -> RecordCost:
     n = len(trace.record_pc)
-    return RecordCost(*(np.full(n, value, np.uint16) for value in (*cost[:5], cost.partial_lines, cost.remote)))
+    return RecordCost(*(np.full(n, value, np.uint16) for value in (*cost[:5], cost.partial_lines, cost.remote, 0)))
 
 
 def time_of(

@@ -9,8 +9,9 @@ from gemmsim.analysis.evidence import Evidence
 from gemmsim.memory.types import InstructionTraffic
 
 KERNEL, L1, SHARED, L2, DRAM = "kernel", "l1", "shared", "l2", "dram"
-_READS = ("ld", "ldgsts", "atom")  # atomics return what they found
-_WRITES = ("st", "atom", "red")
+_READS: tuple[str, ...] = ("ld", "ldgsts", "atom")  # atomics return what they found
+_WRITES: tuple[str, ...] = ("st", "atom", "red")
+_BULK_READS, _BULK_WRITES = ("tma_ld",), ("tma_st", "tma_red")  # go between L2 and shared memory, drawn through L1
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +61,17 @@ def memory_flow(evidence: Evidence) -> MemoryFlow:
             moved_bytes = _sum(rows, "used_bytes") if in_shared else sector_bytes * _sum(rows, "sectors")
             wavefronts = _sum(rows, "wavefronts") if in_shared else 0.0
             flows.append(Flow(source, target, space, _sum(rows, "requests"), moved_bytes, wavefronts))
-    for source, target, ops in ((L2, L1, _READS), (L1, L2, _WRITES)):
+    through = ((L2, L1, _READS + _BULK_READS), (L1, L2, _WRITES + _BULK_WRITES))
+    for source, target, ops in through:
         moved_bytes = sector_bytes * _sum([row for row in cached if row.op in ops], "l2_sectors")
         flows.append(Flow(source, target, "", 0.0, moved_bytes))
     flows.append(Flow(DRAM, L2, "", 0.0, counters.get("dram__bytes_read.sum", 0.0)))
     flows.append(Flow(L2, DRAM, "", 0.0, counters.get("dram__bytes_write.sum", 0.0)))
     return MemoryFlow(
         flows=tuple(flow for flow in flows if flow.requests or flow.moved_bytes),
-        l1_hit_pct=_pct(_sum(cached, "l1_hit_sectors"), _sum(cached, "sectors")),
+        l1_hit_pct=_pct(
+            _sum(cached, "l1_hit_sectors"), _sum([row for row in cached if not row.op.startswith("tma")], "sectors")
+        ),
         l2_hit_pct=_pct(_sum(cached, "l2_hit_sectors"), _sum(cached, "l2_sectors")),
         conflicts=_sum(shared, "conflicts"),
     )

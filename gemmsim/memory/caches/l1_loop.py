@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gemmsim.memory.caches.lru import sectors_in, set_of
-from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE
+from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
 
 
 def replay(requests, residents, coalesced, lines, entries, counted, to_l2):  # type: ignore[no-untyped-def]
@@ -69,6 +69,8 @@ def _request(requests, residents, lines, entries, counted, to_l2, member, i):  #
             to_l2.line[count] = line
             to_l2.sectors[count] = rest
             to_l2.operation[count] = READ if operation == READ_PAST_L1 else operation
+            if operation == WRITE_PAST_L1:
+                to_l2.operation[count] = WRITE
             to_l2.request[count] = i
             count += 1
     to_l2.start[-1] = count

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from gemmsim.gpu.spec import L2
 from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.memory.native_loops import native_loop
-from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1
+from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
 from gemmsim.memory.requests.coalescer import SECTOR_BYTES, Coalesced
 from gemmsim.support.sorting import distinct, order_by
 from gemmsim.trace.types import Relation
@@ -182,7 +182,8 @@ def _lists(requests: L1Requests, coalesced: Coalesced, blocks: int, movers: int)
     number, pc, sector = distinct(number[request], pc, sector)
     start = np.searchsorted(number, np.arange(blocks * movers + 1))
     operation = operation_of_pc[pc]
-    return Sectors(start, sector, pc, np.where(operation == READ_PAST_L1, READ, operation))
+    operation = np.where(operation == READ_PAST_L1, READ, operation)
+    return Sectors(start, sector, pc, np.where(operation == WRITE_PAST_L1, WRITE, operation))
 
 
 def _visits(

@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.access import Access
-from gemmsim.memory.requests.cache_operations import ATOMIC, READ, READ_PAST_L1, WRITE
+from gemmsim.memory.requests.cache_operations import ATOMIC, READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
 from gemmsim.memory.requests.coalescer import SECTOR_SHIFT
 from gemmsim.memory.requests.shapes import Shapes
 from gemmsim.trace.types import WarpTrace
 
 _OPERATIONS = {"ld": READ, "ldgsts": READ, "st": WRITE, "atom": ATOMIC, "red": ATOMIC}
+_BYPASSING = {"ld": READ_PAST_L1, "ldgsts": READ_PAST_L1}
+_BYPASSING |= {"tma_ld": READ_PAST_L1, "tma_st": WRITE_PAST_L1, "tma_red": ATOMIC}
 _number_executions = native_loop("grid/l1_requests_loop", "number_executions")
 
 
@@ -25,7 +27,7 @@ class L1Requests:
     record           int64 [requests] index of the memory record
     base_sector      int64 [requests] number of the sector of the record's base: address / 32
     shape            int32 [requests] index into `Shapes`
-    operation        uint8 [requests] READ, WRITE, ATOMIC or READ_PAST_L1
+    operation        uint8 [requests] READ, WRITE, ATOMIC, READ_PAST_L1 or WRITE_PAST_L1
     pc               int32 [requests] static instruction index
     mover            int32 [requests] row of the offsets that move its address to those of other blocks (`Relation`)
     start            int64 [warps + 1] warp w has the requests start[w]:start[w + 1]
@@ -62,7 +64,7 @@ def l1_requests_of(trace: WarpTrace, shapes: Shapes, accesses: dict[int, Access]
     operation_of_pc = np.full(trace.executed.shape[1], -1, np.int8)
     for index, access in accesses.items():
         if not access.on_chip:
-            operation_of_pc[index] = READ_PAST_L1 if access.bypasses else _OPERATIONS[access.op]
+            operation_of_pc[index] = (_BYPASSING if access.bypasses else _OPERATIONS)[access.op]
     operation = operation_of_pc[trace.record_pc]
     record = np.flatnonzero(operation >= 0)
     return L1Requests(

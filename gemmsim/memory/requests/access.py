@@ -11,6 +11,7 @@ from gemmsim.support.warp import WARP_LANES
 
 # An access of 256 bits (sm_100 and later) is recorded as two of 128.
 _WIDTHS = ACCESS_BYTES | ATOMIC_BYTES | {"256": 16}
+_SECTOR_BYTES = 32  # a lane of a bulk copy's record stands for a sector
 _ROWS = 8  # lanes that give an address for each matrix of LDSM and STSM
 
 
@@ -19,7 +20,8 @@ class Access:
     """What one static memory instruction asks for.
 
     space        "global", "local", "shared", or "dshared" (shared memory of another block of the cluster)
-    op           "ld", "st", "atom", "red" or "ldgsts" (global to shared; space is that of its source)
+    op           "ld", "st", "atom", "red", "ldgsts" (global to shared; space is that of its source), or those of bulk
+                 copies, "tma_ld", "tma_st" and "tma_red"
     width_bytes  bytes a lane
     routable     False where the lanes of a load can never merge into fewer wavefronts than its width needs (LDSM)
     lanes        how many lanes give an address: 8 for each matrix of LDSM and STSM, else all
@@ -46,6 +48,16 @@ class Access:
         return self.op == "ldgsts"
 
     @property
+    def bulk(self) -> bool:
+        """Whether the instruction is a bulk copy, which does not pass L1."""
+        return self.op.startswith("tma")
+
+    @property
+    def lane_bytes(self) -> int:
+        """Bytes a lane as L1's stages see them; a bulk copy, which they do not see, counts as narrow."""
+        return 4 if self.bulk else self.width_bytes
+
+    @property
     def merges(self) -> bool:
         """Whether the instruction's lanes may merge into fewer wavefronts than its width needs (rule 2 of `banks`)."""
         return self.op == "ld" and self.routable and self.on_chip
@@ -61,6 +73,8 @@ def access_of(instruction: Instruction) -> Access | None:
         return None
     space = "global" if row.memory.space == "generic" else row.memory.space
     op, modifiers = row.memory.operation, instruction.modifiers
+    if row.memory.bulk:
+        return Access(space, op, _SECTOR_BYTES, bypasses=True)
     if row.kind is Kind.MATRIX_ROWS:
         return Access(space, op, MATRIX_ROW_BYTES, routable=False, lanes=_ROWS * matrix_count(modifiers))
     width = next((_WIDTHS[m] for m in modifiers if m in _WIDTHS), 4)

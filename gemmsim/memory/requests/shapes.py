@@ -86,12 +86,13 @@ def _measure(
     active = active_lanes(patterns.active_mask[pattern])
     widths = of_shapes(lambda a: a.width_bytes, np.int64)
     shared = of_shapes(lambda a: a.on_chip, np.bool_)
-    floors = of_shapes(lambda a: floor_wavefronts(a.width_bytes, a.lanes), np.int64)
+    lane_bytes = of_shapes(lambda a: a.lane_bytes, np.int64)
+    floors = of_shapes(lambda a: floor_wavefronts(a.lane_bytes, a.lanes), np.int64)
     written = np.where(of_shapes(lambda a: a.copies and not a.bypasses, np.bool_), floors, 0)
     waves, least = np.zeros(len(pc), np.int64), floors
     for access in set(executed):
         chosen = np.array([one == access for one in executed], bool)[row]
-        requests = offsets[chosen], active[chosen], access.width_bytes
+        requests = offsets[chosen], active[chosen], access.lane_bytes
         if access.copies:
             waves[chosen] = copy_wavefronts(*requests, access.bypasses)
         else:
@@ -100,8 +101,8 @@ def _measure(
             least[chosen] = conflict_free(*requests)
     lanes = LaneLayout(
         line=np.where(active & ~shared[:, None], offsets >> LINE_SHIFT, -1),
-        piece=offsets // np.maximum(widths, WORD_BYTES)[:, None],
-        groups=np.maximum(widths // WORD_BYTES, 1),
+        piece=offsets // np.maximum(lane_bytes, WORD_BYTES)[:, None],
+        groups=np.maximum(lane_bytes // WORD_BYTES, 1),
         shares=of_shapes(lambda a: not a.copies, np.bool_),
         by_pass=of_shapes(lambda a: not a.on_chip and a.op in ("ld", "ldgsts") and not a.bypasses, np.bool_),
         written=written,

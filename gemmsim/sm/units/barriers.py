@@ -19,13 +19,20 @@ _BARRIER = int(Reason["BARRIER"])
 
 def arrive(sm: Sm, warp: Warp, row: Instruction, now: int) -> None:
     """Let a warp arrive that issues the barrier instruction `row` in cycle `now`. The SM counts arrivals one by one."""
+    number, warps = row.barrier, row.barrier_warps
+    if row.syncs:
+        sync = sm.streams[warp.stream].syncs[warp.syncs]
+        warp.syncs += 1
+        number, warps = sync.gate, sync.amount
+        if number < 0:  # no thread executed it
+            return
     counted = book(sm.arrivals, now, float(now), sm.spec.arrival_cycles) + sm.spec.arrival_cycles
     block = sm.blocks[warp.block]
-    block.arrived[row.barrier] += 1
+    block.arrived[number] += 1
     warp.behind = row.barrier_waits
-    warp.barrier = row.barrier
-    expected = row.barrier_warps if row.barrier_warps > 0 else block.live
-    open_if_complete(sm, block, warp.block, row.barrier, expected, counted)
+    warp.barrier = number
+    expected = warps if warps > 0 else block.live
+    open_if_complete(sm, block, warp.block, number, expected, counted)
 
 
 def open_if_complete(sm: Sm, block: Block, slot: int, barrier: int, expected: int, now: float) -> None:

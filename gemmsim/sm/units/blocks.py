@@ -25,6 +25,10 @@ def start_block(sm: Sm, slot: int, now: int) -> None:
         block.arrived[barrier] = 0
     for fetch in range(sm.fetches):
         block.arriving[fetch] = 0
+    first = sm.gates[2 * number]
+    for gate in range(sm.gates[2 * number + 1]):
+        block.missing[gate] = sm.needed[first + gate]
+        block.opens[gate] = 0
     for w in range(sm.warps_per_block):
         stream = sm.grid[number * sm.warps_per_block + w]
         if sm.streams[stream].length > 0:
@@ -42,12 +46,15 @@ def _start_warp(sm: Sm, block: int, slot: int, stream: int, now: int) -> None:
     warp.stream = stream
     warp.position = 0
     warp.accesses = 0
+    warp.syncs = 0
+    warp.gate = -1
     warp.pc = sm.streams[stream].pcs[0]
     warp.rank = -sm.launched
     warp.issued = -1
     warp.ready = now + sm.spec.block_start_cycles
     warp.stores_done = 0
     warp.copies_done = 0
+    warp.bulk_read = 0
     warp.barrier = -1
     warp.behind = 0
     warp.opens = 0

@@ -22,7 +22,17 @@ class Kind(IntEnum):
     MEMORY = 1  # goes through the MIO queue and the SM's data stage
     BARRIER = 2  # waits for the other warps of the block
     COPY_FENCE = 3  # LDGDEPBAR: its scoreboard is released when the warp's earlier LDGSTS have arrived
+    BULK = 5  # a bulk copy, which the TMA unit does
     MULTIPLY = 4  # HGMMA, QGMMA, IGMMA: goes on while the warp does other things
+
+
+class Bulk(IntEnum):
+    """What a bulk copy does: nothing (it only closes a group of copies), or which way it goes."""
+
+    GROUP = 0
+    LOAD = 1
+    STORE = 2
+    REDUCTION = 3
 
 
 class ReadMode(IntEnum):
@@ -78,6 +88,9 @@ class Instruction(Record):
     operand_cycles, first_operand_cycles  of Kind.MULTIPLY: cycles in which A and B are read from shared memory, those
                          of A alone, which is read first
     multiply_cycles      of Kind.MULTIPLY: cycles from the one whose work the tensor pipe begins to the next
+    syncs                whether the stream has a `Sync` for each execution of it
+    after_copies         whether it arrives at an mbarrier only when the warp's earlier LDGSTS have arrived
+    bulk                 of Kind.BULK: a `Bulk`
     """
 
     port: int
@@ -128,6 +141,32 @@ class Instruction(Record):
     operand_cycles: float
     first_operand_cycles: float
     multiply_cycles: float
+    syncs: int
+    after_copies: int
+    bulk: int
+
+
+class Sync(Record):
+    """What one execution of an instruction does at a phase of an mbarrier, or what a bulk copy moves.
+
+    Each phase has a number in its block, its gate, which opens when all that counts for it has happened.
+
+    gate    number of the phase, -1 where there is none, or where a wait waits for nothing; of a BAR whose operands are
+            registers, the number of the barrier
+    counts  whether the phase needs it to be complete
+    more    how many rows of the same execution follow
+    amount  bytes that a bulk copy moves; of such a BAR, for how many warps it waits
+    l2_sectors, dram_sectors  sectors of a bulk copy that go to L2 and that DRAM reads
+    remote  whether it comes from another block of the cluster, or goes there
+    """
+
+    gate: int
+    counts: int
+    more: int
+    amount: int
+    l2_sectors: int
+    dram_sectors: int
+    remote: int
 
 
 class AccessCost(Record):

@@ -5,18 +5,20 @@ from __future__ import annotations
 from gemmsim.sm.units.barriers import arrive, wait_for_barrier
 from gemmsim.sm.units.blocks import end_warp, fetch_for
 from gemmsim.sm.units.events import ACCESSED, ISSUED, level_of, stall, take_snapshot, tell
+from gemmsim.sm.units.gates import meet_gates
 from gemmsim.sm.units.instruction import MEMORY_PORT, Instruction, Kind, Reason
 from gemmsim.sm.units.issue_queue import hold_entry
-from gemmsim.sm.units.machine import AT_BARRIER, WAITING, Sm, SubPartition, Warp
+from gemmsim.sm.units.machine import AT_BARRIER, AT_GATE, WAITING, Sm, SubPartition, Warp
 from gemmsim.sm.units.memory_path import request
 from gemmsim.sm.units.pipes import take_pipe
 from gemmsim.sm.units.register_ports import hold_issue, read_registers
 from gemmsim.sm.units.scoreboards import hold_scoreboard, wait_for_scoreboards
+from gemmsim.sm.units.tma import copy_in_bulk
 from gemmsim.sm.units.warpgroup import multiply
 from gemmsim.sm.units.write_ports import expect_return, write_results
 
 _MEMORY, _BARRIER_KIND, _COPY_FENCE = int(Kind.MEMORY), int(Kind.BARRIER), int(Kind.COPY_FENCE)
-_MULTIPLY = int(Kind.MULTIPLY)
+_MULTIPLY, _BULK = int(Kind.MULTIPLY), int(Kind.BULK)
 _WAIT, _NOT_SELECTED = int(Reason["WAIT"]), int(Reason["NOT_SELECTED"])
 _BRANCH_RESOLVE, _DRAIN = int(Reason["BRANCH_RESOLVE"]), int(Reason["DRAIN"])
 _DISPATCH_STALL = int(Reason["DISPATCH_STALL"])
@@ -38,7 +40,7 @@ def issue(sm: Sm, part: SubPartition, number: int, warp: Warp, now: int) -> None
     held = write_results(sm.spec, part.write_ports, row, now)
     if held > 0:
         hold_issue(part.read_ports, held, now)
-    if row.write_scoreboard >= 0:
+    if row.write_scoreboard >= 0 and warp.gate < 0:
         hold_scoreboard(sm, warp, row.write_scoreboard, warp.done, row.result_reason)
     if row.read_scoreboard >= 0:
         hold_scoreboard(sm, warp, row.read_scoreboard, warp.sources_read, row.result_reason)
@@ -80,6 +82,8 @@ def _execute(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: int)
         warp.done = now + row.latency_cycles
         if row.kind == _COPY_FENCE:
             warp.done = max(warp.done, warp.copies_done)
+        if row.kind == _BULK:
+            copy_in_bulk(sm, part, warp, row, now)
         return
     cost = sm.streams[warp.stream].costs[warp.accesses]
     warp.accesses += 1
@@ -91,6 +95,8 @@ def _execute(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: int)
         warp.copies_done = max(warp.copies_done, warp.done)
     elif row.writes_registers == 0:
         warp.stores_done = max(warp.stores_done, warp.done)
+    if row.syncs:
+        meet_gates(sm, warp, row, now)
 
 
 def _advance(sm: Sm, warp: Warp, row: Instruction, now: int) -> None:
@@ -104,6 +110,9 @@ def _advance(sm: Sm, warp: Warp, row: Instruction, now: int) -> None:
         warp.ready = now + row.taken_delay
         stall(sm, warp, warp.pc, _BRANCH_RESOLVE, delayed, warp.ready)
     warp.state = WAITING
+    if warp.gate >= 0:
+        warp.state = AT_GATE
+        return
     if row.kind == _BARRIER_KIND:
         arrive(sm, warp, row, now)
     following = sm.instructions[warp.pc]

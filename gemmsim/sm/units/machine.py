@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gemmsim.native.records import Ints, Reals, Record, Rows, Shorts
 from gemmsim.sm.spec import Spec
-from gemmsim.sm.units.instruction import AccessCost, Instruction
+from gemmsim.sm.units.instruction import AccessCost, Instruction, Sync
 from gemmsim.sm.units.instruction_cache import InstructionCache
 from gemmsim.sm.units.issue_queue import IssueQueue
 from gemmsim.sm.units.pipes import Pipe, Pipes
@@ -14,16 +14,19 @@ from gemmsim.sm.units.write_ports import WritePorts
 
 NEVER = 1 << 62
 # States of a warp. GONE: its place is empty. WAITING: what it did before holds it back until `ready`. ELIGIBLE: it can
-# issue as soon as its port is free and it is chosen. AT_BARRIER: it waits for a barrier to open.
-GONE, WAITING, ELIGIBLE, AT_BARRIER = range(4)
+# issue as soon as its port is free and it is chosen. AT_BARRIER: it waits for a barrier to open. AT_GATE: it waits for
+# a phase of an mbarrier of which not all has happened that completes it.
+GONE, WAITING, ELIGIBLE, AT_BARRIER, AT_GATE = range(5)
 
 
 class Stream(Record):
-    """What a warp executes: static instruction indices, and the costs of those that go through the memory path."""
+    """What a warp executes: static instruction indices, the costs of those that go through the memory path, and what
+    others do at mbarriers and move in bulk."""
 
     length: int
     pcs: Shorts
     costs: Rows[AccessCost]
+    syncs: Rows[Sync]
 
 
 class Warp(Record):
@@ -31,8 +34,9 @@ class Warp(Record):
 
     slot, block          the number of its place, and of its block's place
     state                GONE, WAITING, ELIGIBLE or AT_BARRIER
-    stream, position, accesses  number of the stream that it executes, and how many instructions and how many memory
-                         accesses of it have issued
+    stream, position, accesses, syncs  number of the stream that it executes, and how many instructions and how many
+                         memory accesses of it have issued, and how many rows of `Stream.syncs` are used up
+    gate                 the phase for which it waits, -1 where it waits for none
     pc, port             static index of its next instruction, and the port where that issues
     ready                first cycle at which the warp's own state lets it issue
     rank                 a number that names the warp on its SM, below that of every older warp
@@ -40,7 +44,8 @@ class Warp(Record):
     line                 line of code that its last fetched instruction is on
     blocked_before       cycles before `ready` for which `port` was blocked
     dispatch_blocked_before  cycles before `ready` for which the register ports let nothing issue
-    stores_done, copies_done  cycles at which all its stores have left the SM, and all its LDGSTS have arrived
+    stores_done, copies_done, bulk_read  cycles at which all its stores have left the SM, all its LDGSTS have arrived,
+                         and all its bulk stores have read shared memory
     barrier, behind, opens  the barrier that it came to last, whether it must wait there because that is not open yet,
                          and the cycle in which the last barrier that it had to wait at opened (0: none has)
     scoreboards, reasons  for each scoreboard, the cycle at which it is free, and the stall reason of a wait for it
@@ -56,6 +61,8 @@ class Warp(Record):
     stream: int
     position: int
     accesses: int
+    syncs: int
+    gate: int
     pc: int
     port: int
     ready: int
@@ -66,6 +73,7 @@ class Warp(Record):
     dispatch_blocked_before: int
     stores_done: int
     copies_done: int
+    bulk_read: int
     barrier: int
     behind: int
     opens: int
@@ -89,6 +97,8 @@ class Block(Record):
     arrived   how many of its warps have arrived at each barrier
     arriving  for each number of a fetch (see `AccessCost`), the cycle at which its data arrives; 0: no access has
               asked L2 for it yet
+    missing, opens  for each gate, how much of what completes it has not happened yet, and when the last of what has
+              happened is complete
     """
 
     live: int
@@ -98,6 +108,8 @@ class Block(Record):
     left: int
     arrived: Ints
     arriving: Ints
+    missing: Ints
+    opens: Ints
 
 
 class SubPartition(Record):
@@ -131,6 +143,9 @@ class MemoryPath(Record):
                     `oldest` on
     tags, data, out  the stages of L1: the tags, the data, and the way out to L2
     l2, dram        this SM's share of the bandwidth of each
+    tma_loads, tma_stores  the TMA unit, which works on one bulk copy after another in each direction
+    stores_begun    cycles at which its last stores began, a ring from `oldest_store` on with an entry for each that it
+                    holds
     after_shared    requests to global memory that passed the data stage since the last one to shared memory, counted up
                     to `Spec.tagged_after_shared_requests`
     unflushed       wavefronts of stores since the last flush of the data stage, -1 where nothing was accessed since
@@ -145,6 +160,10 @@ class MemoryPath(Record):
     out: Server
     l2: Server
     dram: Server
+    tma_loads: Server
+    tma_stores: Server
+    stores_begun: Reals
+    oldest_store: int
     after_shared: int
     unflushed: int
     flushed: float
@@ -187,7 +206,10 @@ class Sm(Record):
     instructions, instruction_count    the program
     streams, grid  what warps execute, and the number of the stream of each warp of each block
     fetches        how many different numbers of fetches there are, 0 included (see `AccessCost`)
+    gates, needed  [grid blocks, 2] where in `needed` the gates of each block begin and how many it has; and for each
+                   how much completes it
     counted        mask of the scoreboards whose outstanding operations a DEPBAR counts
+    released       how many phases were taken to be complete because nothing else could happen
     begun, launched, ended  how many blocks have begun, how many warps have, and how many blocks have ended
     ended_slots    the place of each block that has ended, in the order in which they ended
     block_ends     the cycle at which each of these has left, in that order
@@ -217,7 +239,10 @@ class Sm(Record):
     grid: Ints
     grid_blocks: int
     fetches: int
+    gates: Ints
+    needed: Ints
     counted: int
+    released: int
     begun: int
     launched: int
     ended: int

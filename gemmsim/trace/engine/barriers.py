@@ -7,6 +7,7 @@ import numpy as np
 from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.engine.paths import add_path
+from gemmsim.trace.engine.sync_trace import note_sync
 from gemmsim.trace.llvm.primitives import (
     first_set,
     get_i64,
@@ -62,6 +63,8 @@ def arrive(context, warp, registers, op, pc, mask):
         holds = true_lanes(row_of(registers, op, micro.THIRD_SOURCE), get_u32(op, micro.THIRD_FLIP)) & mask
         set_i64(barrier, words.BARRIER_TRUE, get_i64(barrier, words.BARRIER_TRUE) + population(holds))
         set_i64(barrier, words.BARRIER_REDUCES, how)
+    if get_u32(op, micro.IMMEDIATE) != 0:
+        note_sync(context, op, number, expected, np.int64(0), np.int64(0))
     if how != micro.ARRIVE:
         add_path(warp, pc, mask, words.WAIT_BLOCK, number)
     if expected != 0 and arrived >= expected:

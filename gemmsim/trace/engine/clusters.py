@@ -28,3 +28,13 @@ def of_block(context, base, slot):
         return np.uint64(0)
     block = get_u64(cluster, rank)
     return np.uint64(0) if block == np.uint64(0) else get_u64(block, slot)
+
+
+@subroutine(INDEX, ADDRESS, ADDRESS)
+def is_elsewhere(context, base):
+    """Return 1 where the shared memory that begins at `base` in the window is another block's than the one that runs.
+
+    Where the blocks of a cluster run one by one, each stands for all: what it does to another, the others do to it.
+    """
+    alone = get_u64(context, words.CLUSTER_AT) == np.uint64(0)
+    return np.int64(0 if alone or base == get_u64(context, words.SHARED_BASE) else 1)

@@ -21,6 +21,10 @@ _BAD_COPIES = {
     micro.UNALIGNED: "a bulk copy needs a multiple of 16 as address in global memory, not {address:#x}",
     micro.OUTSIDE_SHARED: "a bulk copy at address {address:#x} of shared memory is not aligned, or leaves its "
     "{shared_bytes} bytes",
+    micro.ODD_PLACE: "a tile's innermost coordinate must be at a multiple of 16 bytes, and element {address} is not: "
+    "the GPU stops there with an illegal instruction",
+    micro.NEGATIVE_PLACE: "a store of a tile begins {address} elements before the array: an H200 stops there with an "
+    "illegal instruction",
     micro.NO_BARRIER: "there can be no mbarrier at address {address:#x} of shared memory",
 }
 

@@ -13,9 +13,10 @@ import numpy as np
 
 from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, WORD, subroutine
 from gemmsim.trace import micro, words
-from gemmsim.trace.engine.clusters import BARRIERS, PHASES, SHARED, of_block
+from gemmsim.trace.engine.clusters import BARRIERS, PHASES, SHARED, is_elsewhere, of_block
 from gemmsim.trace.engine.memory_access import blame
 from gemmsim.trace.engine.paths import next_path, set_aside_first
+from gemmsim.trace.engine.sync_trace import note_sync
 from gemmsim.trace.llvm.primitives import (
     get_i32,
     get_i64,
@@ -55,6 +56,23 @@ def _note_event(barriers):
     set_i64(barriers, words.TIMED_OUT, 0)
 
 
+@subroutine(INDEX, ADDRESS, ADDRESS)
+def phase_of(context, address):
+    """Return how many phases of the mbarrier at an address of the cluster's window have ended."""
+    offset, phases = address & _IN_BLOCK, get_u64(context, words.PHASES_AT)
+    if is_elsewhere(context, address - offset) != 0:
+        phases = of_block(context, address - offset, PHASES)
+    return np.int64(get_i32(phases, np.int64(offset >> np.uint64(3))))
+
+
+@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX, INDEX)
+def note_arrival_at(context, op, address, size, records):
+    """Append to the trace that threads arrive at an mbarrier, or bytes. Returns the phase to which they belong."""
+    phase = phase_of(context, address)
+    note_sync(context, op, np.int64(address >> np.uint64(3)), phase, size, records)
+    return phase
+
+
 @subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, ADDRESS, INDEX)
 def arrive_at(context, address, arrivals, more_bytes, drops):
     """Let threads arrive at the mbarrier at `address` of shared memory, and change the bytes that it expects.
@@ -65,7 +83,7 @@ def arrive_at(context, address, arrivals, more_bytes, drops):
     """
     offset, shared = address & _IN_BLOCK, get_u64(context, words.SHARED_AT)
     phases, barriers = get_u64(context, words.PHASES_AT), get_u64(context, words.BARRIERS_AT)
-    if address - offset != get_u64(context, words.SHARED_BASE):
+    if is_elsewhere(context, address - offset) != 0:
         shared, phases = of_block(context, address - offset, SHARED), of_block(context, address - offset, PHASES)
         barriers = of_block(context, address - offset, BARRIERS)
     at = shared + offset
@@ -91,7 +109,7 @@ def _check(context, registers, op, mask, rows):
     waits here: that is the time in which mbarrier.try_wait suspends a thread. Returns WAITS where it is not complete;
     PC then has to go back, except after a wait that has given up.
     """
-    parities, done = row_of(registers, op, micro.SECOND_SOURCE), np.uint32(0)
+    parities, done, noted = row_of(registers, op, micro.SECOND_SOURCE), np.uint32(0), np.int64(-1)
     for lane in range(32):
         if has(mask, lane):
             offset = lane_address(rows, lane) & _IN_BLOCK
@@ -102,6 +120,13 @@ def _check(context, registers, op, mask, rows):
         result = row_of(registers, op, micro.RESULT)
         splat_row(result, _FULL, done)
         splat_row(result, np.uint32(0), mask & ~done)
+    for lane in range(32):
+        if done == mask and has(mask, lane):
+            number = np.int64(lane_address(rows, lane) >> np.uint64(3))
+            if number != noted:
+                phase = phase_of(context, lane_address(rows, lane)) - 1
+                note_sync(context, op, number, phase, np.int64(0), np.int64(0))
+            noted = number
     return np.int64(0) if done == mask else np.int64(words.WAITS)
 
 
@@ -126,7 +151,7 @@ def _check_others(context, rows, mask):
             in_cluster = base >> np.uint64(words.RANK_SHIFT) < get_u64(context, words.CLUSTER_BLOCKS)
             allowed = limit if in_cluster else np.uint64(0)
             status = blame(context, rows, one, 8, base, allowed, np.int64(words.SHARED_RANGE))
-            if status == 0 and of_block(context, base, SHARED) == np.uint64(0):
+            if status == 0 and is_elsewhere(context, base) != 0 and of_block(context, base, SHARED) == np.uint64(0):
                 status = np.int64(words.ENDED_BLOCK)
     return status
 
@@ -148,13 +173,16 @@ def operate(context, registers, op, mask, warp):
         return _check(context, registers, op, mask, rows)
     data, more = row_of(registers, op, micro.SECOND_SOURCE), row_of(registers, op, micro.THIRD_SOURCE)
     result, flags = row_of(registers, op, micro.RESULT), get_n32(op, micro.IMMEDIATE)
+    last, phase = np.uint64(0), np.int64(-1)
     for lane in range(32):
         if not has(mask, lane):
             continue
         address = lane_address(rows, lane)
         at = get_u64(context, words.SHARED_AT) + (address & _IN_BLOCK)
-        if not has(own, lane):
+        if is_elsewhere(context, address & ~_IN_BLOCK) != 0:
             at = of_block(context, address & ~_IN_BLOCK, SHARED) + (address & _IN_BLOCK)
+        if address != last or phase != phase_of(context, address):  # the arrivals of a warp count once
+            last, phase = address, note_arrival_at(context, op, address, np.int64(0), np.int64(0))
         if kind == micro.INITIALISE:
             set_u32(at, 0, get_u32(data, lane))
             set_u32(at, 1, get_u32(more, lane))

@@ -14,6 +14,7 @@ from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutin
 from gemmsim.trace import micro, words
 from gemmsim.trace.engine.barriers import arrive, meet_cluster, read_outcome
 from gemmsim.trace.engine.differences.accesses import note_movers, relate_access
+from gemmsim.trace.engine.differences.copies import relate_copy
 from gemmsim.trace.engine.differences.effects import relate
 from gemmsim.trace.engine.memory_access import access
 from gemmsim.trace.engine.paths import add_path, next_path
@@ -55,7 +56,8 @@ _NOP, _IDLE, _BRANCH, _DIVERGENT = (CONTROL_NUMBER[n] for n in ("nop", "idle", "
 _EXIT, _JUMP, _CONVERGE, _BARRIER = (CONTROL_NUMBER[n] for n in ("exit", "jump", "converge", "barrier"))
 _GIVE_WAY, _CLUSTER_BARRIER = CONTROL_NUMBER["give_way"], CONTROL_NUMBER["cluster_barrier"]
 _ACCESS, _BEGIN, _LEAVE, _OUTCOME = (CONTROL_NUMBER[n] for n in ("access", "begin", "leave", "barrier_outcome"))
-_TRAP, _EXCHANGE, _MOVE_MATRIX = (CONTROL_NUMBER[n] for n in ("trap", "exchange", "move_matrix"))
+_TRAP, _EXCHANGE, _COPY_IN_BULK = (CONTROL_NUMBER[n] for n in ("trap", "exchange", "copy_in_bulk"))
+_MOVE_MATRIX = CONTROL_NUMBER["move_matrix"]
 _FULL = np.uint32(0xFFFFFFFF)
 
 
@@ -208,6 +210,7 @@ def warp_runner(sanitizing: bool, relating: bool, interleaving: bool):
                 full = issued >= issue_limit
                 full = full or get_i64(counters, words.RECORDS) >= get_i64(context, words.RECORD_LIMIT)
                 full = full or get_i64(counters, words.PATTERNS) >= get_i64(context, words.PATTERN_LIMIT)
+                full = full or get_i64(counters, words.SYNCS) >= get_i64(context, words.SYNC_LIMIT)
                 if full or budget <= 0:
                     status = np.int64(words.BUDGET) if budget <= 0 else np.int64(words.GROW)
                     break
@@ -255,6 +258,8 @@ def warp_runner(sanitizing: bool, relating: bool, interleaving: bool):
                 together = expected == active
                 pc = get_n32(op, micro.TARGET) if together == (get_u32(op, micro.DETAIL) != 0) else pc + 1
             elif kind >= _EXIT and kind <= _BARRIER:
+                set_i64(counters, words.ISSUED, issued)
+                set_i64(counters, words.SYNC_WARP, number + get_i64(counters, words.WARP_BASE))
                 if not end_path(context, warp, registers, op, number, pc, active, mask):
                     break
                 pc, active = get_i64(warp, words.PC), np.uint32(get_i64(warp, words.ACTIVE))
@@ -266,8 +271,12 @@ def warp_runner(sanitizing: bool, relating: bool, interleaving: bool):
                         relate_access(context, registers, op, mask, records)
                 elif kind >= _EXCHANGE:
                     records = get_i64(counters, words.RECORDS) if relating else np.int64(0)
+                    set_i64(counters, words.ISSUED, issued)
+                    set_i64(counters, words.SYNC_WARP, number + get_i64(counters, words.WARP_BASE))
                     status = call_part(context, registers, op, mask, number)
-                    if relating:
+                    if relating and kind == _COPY_IN_BULK and status == 0:
+                        relate_copy(context, registers, op, mask, records)
+                    elif relating:
                         note_movers(context, records, np.int64(0))
                 elif kind > _ACCESS:
                     status = _execute_rare(context, registers, op, active, mask)

@@ -11,7 +11,7 @@ from gemmsim.support.errors import GemmsimError
 from gemmsim.support.free_memory import free_memory_bytes
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import words
-from gemmsim.trace.types import Patterns, Sketch, WarpTrace, active_lanes
+from gemmsim.trace.types import Patterns, Sketch, Syncs, WarpTrace, active_lanes
 
 # Only pages that are touched cost memory, so the buffers start large and rarely grow.
 _FIRST_CAPACITY = 1 << 22
@@ -19,6 +19,8 @@ _LONG_SEGMENT = 64  # where segments hold more items on average, copying them on
 # What sorting the records and the models of memory and time add to the 16 bytes of a record
 _MORE_BYTES_A_RECORD = 48
 _MOST_RECORDS = 3  # that one instruction leaves: a generic access may reach global, shared and local memory
+_ISSUE_BITS = 40  # of the number of an instruction among all that were issued
+_MOST_SYNCS = 64  # rows that one instruction leaves at most: each lane may arrive at an mbarrier of its own
 
 
 class Buffers:
@@ -37,6 +39,7 @@ class Buffers:
         self.record_pc, self.record_pattern = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
         self.record_base, self.record_mover = np.empty(capacity, np.uint64), np.empty(capacity, np.int32)
         self.patterns = np.zeros((256, words.PATTERN_WORDS), np.uint64)
+        self.syncs = np.empty((capacity // 64, words.SYNC_WORDS), np.int64)
         self.table = np.full(words.HASH_SLOTS, -1, np.int32)
 
     def clear(self, budget: int) -> None:
@@ -64,26 +67,36 @@ class Buffers:
             words.SEGMENT_START_AT: self.segment_start,
             words.SEGMENT_RECORD_AT: self.segment_record,
             words.PC_AT: self.pc,
+            words.SYNC_AT: self.syncs,
         }
         for slot, array in arrays.items():
             context[slot] = array.ctypes.data
-        context[words.RECORD_LIMIT] = len(self.record_pc) - _MOST_RECORDS
-        context[words.PATTERN_LIMIT] = len(self.patterns) - _MOST_RECORDS - 1
+        room = self._room
+        context[words.RECORD_LIMIT] = max(0, len(self.record_pc) - room)
+        context[words.PATTERN_LIMIT] = max(0, len(self.patterns) - room - 1)
+        context[words.SYNC_LIMIT] = len(self.syncs) - _MOST_SYNCS
         context[words.SEGMENT_LIMIT], context[words.PC_LIMIT] = len(self.segment_warp), len(self.pc)
 
+    @property
+    def _room(self) -> int:
+        """How many records the next instruction may leave, of as many patterns: a bulk copy says so before."""
+        return max(_MOST_RECORDS, int(self.counters[words.ROOM]))
+
     def grow(self) -> None:
-        """Double the length of each array that is nearly full."""
-        c = self.counters
+        """Make each array that is nearly full twice as long, or longer where `_room` needs that."""
+        c, room = self.counters, self._room
         if c[words.SEGMENTS] >= len(self.segment_warp):
             self.segment_warp = _doubled(self.segment_warp)
             self.segment_start, self.segment_record = _doubled(self.segment_start), _doubled(self.segment_record)
         if c[words.ISSUED] >= len(self.pc):
             self.pc = _doubled(self.pc)
-        if c[words.RECORDS] >= len(self.record_pc) - _MOST_RECORDS:
+        if c[words.SYNCS] >= len(self.syncs) - _MOST_SYNCS:
+            self.syncs = _doubled(self.syncs)
+        while c[words.RECORDS] >= len(self.record_pc) - room:
             _check_memory(2 * len(self.record_pc))
             self.record_pc, self.record_pattern = _doubled(self.record_pc), _doubled(self.record_pattern)
             self.record_base, self.record_mover = _doubled(self.record_base), _doubled(self.record_mover)
-        if c[words.PATTERNS] >= len(self.patterns) - _MOST_RECORDS - 1:
+        while c[words.PATTERNS] >= len(self.patterns) - room - 1:
             if 2 * len(self.patterns) > words.HASH_SLOTS // 2:
                 raise GemmsimError(
                     f"the kernel's accesses have more than {len(self.patterns)} different shapes: "
@@ -129,6 +142,8 @@ class Buffers:
         warp = self.segment_warp[:segments]
         records = _ByWarp(warp, self.segment_record[:segments], int(c[words.RECORDS]), warps)
         pcs = _ByWarp(warp, self.segment_start[:segments], int(c[words.ISSUED]), warps)
+        sorted_pcs = pcs.sorted(self.pc)
+        syncs = self.syncs[: int(c[words.SYNCS])]
         return WarpTrace(
             warps_per_block,
             blocks,
@@ -140,9 +155,36 @@ class Buffers:
             records.sorted(self.record_pattern),
             records.sorted(self.record_base),
             pcs.start,
-            pcs.sorted(self.pc),
+            sorted_pcs,
             patterns,
+            syncs=_syncs(syncs, pcs, sorted_pcs) if len(syncs) else None,
         )
+
+
+def _syncs(rows: NDArray[np.int64], pcs: _ByWarp, sorted_pcs: NDArray[np.int32]) -> Syncs:
+    """Make `Syncs` of the rows that the executor left: each belongs to the newest execution of its instruction."""
+    rows = rows[np.argsort(rows[:, words.SYNC_OF_WARP], kind="stable")]
+    of_warp, pc = rows[:, words.SYNC_OF_WARP], rows[:, words.SYNC_PC]
+    chosen = np.flatnonzero(np.isin(sorted_pcs, np.unique(pc)))  # where instructions are that have any rows
+    warp = np.searchsorted(pcs.start, chosen, side="right") - 1
+    instructions = int(pc.max()) + 1
+    keys, number = np.unique(
+        np.append(warp * instructions + sorted_pcs[chosen], of_warp * instructions + pc), return_inverse=True
+    )
+    assert len(keys) << _ISSUE_BITS < 1 << 63, "instructions and warps are fewer than that"
+    place = (number[: len(chosen)].astype(np.int64) << _ISSUE_BITS) + pcs.numbers[chosen]
+    ascending = np.argsort(place)
+    wanted = (number[len(chosen) :].astype(np.int64) << _ISSUE_BITS) + rows[:, words.SYNC_ISSUED]
+    found = chosen[ascending][np.searchsorted(place[ascending], wanted) - 1]
+    return Syncs(
+        np.searchsorted(of_warp, np.arange(len(pcs.start))),
+        found - pcs.start[of_warp],
+        rows[:, words.SYNC_ISSUED],
+        rows[:, words.SYNC_BARRIER],
+        rows[:, words.SYNC_PHASE],
+        rows[:, words.SYNC_BYTES],
+        rows[:, words.SYNC_RECORDS],
+    )
 
 
 def _check_memory(records: int) -> None:
@@ -186,6 +228,11 @@ class _ByWarp:
             pieces = zip(self._first.tolist(), (self._first + self._length).tolist(), strict=True)
             return np.concatenate([array[begin:end] for begin, end in pieces])
         return array[self._items]
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """For each item in the order of warps, where it was before: int64 [items]."""
+        return np.arange(self._total) if self._in_order else self._items
 
     @cached_property
     def _items(self) -> NDArray[np.int64]:

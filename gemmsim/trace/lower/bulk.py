@@ -12,7 +12,6 @@ _REFUSED = {
     "IM2COL": "TMA's im2col mode",
     "GATHER4": "TMA's gather mode",
     "SCATTER4": "TMA's scatter mode",
-    "MULTICAST": "TMA's copies to several blocks of a cluster",
 }
 _OPERATIONS = {
     **{"ADD": micro.ADD, "MIN": micro.MIN, "MAX": micro.MAX, "AND": micro.AND, "OR": micro.OR, "XOR": micro.XOR},
@@ -50,20 +49,25 @@ def _hint(context: Context, rest: list[Operand]) -> None:
 
 
 def _tile(context: Context, direction: int, modifiers: set[str], combine: int = 0) -> None:
-    """[URa], [URb]: shared address, for a load the mbarrier, and coordinates from URa on; the map's address in URb."""
-    place, tensor_map, *hint = context.instruction.operands
-    _hint(context, hint)
+    """[URa], [URb]: shared address, for a load the mbarrier, and coordinates from URa on; the map's address in URb.
+
+    .MULTICAST names a register with a mask of the blocks of the cluster that get the tile, each at the same place.
+    """
+    place, tensor_map, *rest = context.instruction.operands
+    several = "MULTICAST" in modifiers
+    blocks = context.bits(rest.pop(0)) if several else context.false
+    _hint(context, rest)
     (rank,) = (_RANKS[m] for m in modifiers if m in _RANKS)
     coordinates = _uniform(context, place, 2 if direction == COPY_LOAD else 1)
     barrier = _uniform(context, place, 1) if direction == COPY_LOAD else context.false
-    sources = (_uniform(context, place), _uniform(context, tensor_map), context.false, barrier)
+    sources = (_uniform(context, place), _uniform(context, tensor_map), blocks, barrier)
     context.emit("nop")
-    detail = direction | rank << micro.RANK_SHIFT
+    detail = direction | rank << micro.RANK_SHIFT | several * micro.MULTICASTS
     context.emit("copy_in_bulk", (), (*sources, coordinates), (combine, 1), detail=detail)
 
 
 def tile_load(context: Context) -> None:
-    _tile(context, COPY_LOAD, _modifiers(context, *_RANKS))
+    _tile(context, COPY_LOAD, _modifiers(context, "MULTICAST", *_RANKS))
 
 
 def tile_store(context: Context) -> None:

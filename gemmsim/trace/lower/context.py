@@ -306,7 +306,7 @@ class Context:
             row[at] = value & ALL
         row[micro.INSTRUCTION], row[micro.FLAGS] = self.instruction.index, flags
         row[micro.ACCESS], row[micro.DETAIL] = access, detail
-        if op in ("access", "move_matrix"):
+        if op in ("access", "move_matrix", "copy_in_bulk"):
             row[micro.SLOT] = self.accesses
             self.accesses += 1
         self.code.append(row)

@@ -213,7 +213,8 @@ def bar(context: Context) -> None:
     threads = context.bits(count)
     if number.kind == count.kind == OperandKind.REGISTER and number.index == count.index:  # it holds both
         threads = context.compute(0, "bit_field", (threads,), (16, 16, 0))
-    context.emit("barrier", (), (context.bits(number), threads, predicate), detail=how)
+    computed = any(operand.kind != OperandKind.IMMEDIATE for operand in operands)
+    context.emit("barrier", (), (context.bits(number), threads, predicate), (computed,), detail=how)
 
 
 def cluster_arrive(context: Context) -> None:

@@ -13,7 +13,6 @@ from gemmsim.support.errors import GemmsimError
     [
         ("UTMALDG.4D.IM2COL [UR8], [UR16], UR4", "TMA's im2col mode"),
         ("UTMALDG.2D.GATHER4 [UR8], [UR16]", "TMA's gather mode"),
-        ("UTMALDG.2D.MULTICAST [UR8], [UR16], UR4", "TMA's copies to several blocks of a cluster"),
         ("UTMALDG.2D.NEW [UR8], [UR16]", "modifier .NEW"),
         ("UTMASTG.2D [UR8+0x10], [UR16]", "address form"),
         ("UTMALDG.2D [UR8], [UR16], UR4", "operand form"),

@@ -87,8 +87,10 @@ def test_operations_are_those_that_nsight_compute_counts() -> None:
 def test_memory_is_accessed_by_lowerings_for_memory_only() -> None:
     for name, row in OPCODES.items():
         to_memory = row.lowering.startswith(("memory.", "atomics.a", "mbarrier.a")) or row.kind is Kind.MATRIX_ROWS
-        assert to_memory == (row.memory is not None), name
-        assert row.memory is None or row.port == "lsu", name
+        in_bulk = row.kind is Kind.BULK_COPY
+        assert (to_memory or in_bulk) == (row.memory is not None), name
+        assert row.memory is None or row.port == ("tma" if in_bulk else "lsu"), name
+        assert row.memory is None or row.memory.bulk == in_bulk, name
         assert (row.mix in (MixClass.GLOBAL, MixClass.SHARED)) == (to_memory or name in ASYNCHRONOUS), name
     copy = memory_opcode("LDGSTS")
     assert copy == MemoryAccess("global", "ldgsts") and copy.copy and not copy.load

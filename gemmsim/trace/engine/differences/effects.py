@@ -189,8 +189,10 @@ def _relate_bulk_copy(own, registers, op, mask):
 
     Returns UNRELATED where a load's data matter, as they are not followed; else 0.
     """
-    for column in (micro.SOURCE, micro.SECOND_SOURCE, micro.THIRD_SOURCE, micro.FOURTH_SOURCE):
+    for column in (micro.SOURCE, micro.THIRD_SOURCE, micro.FOURTH_SOURCE):
         same_for_all(own, shadow_of(own, registers, op, column), mask)
+    if get_n32(op, micro.DETAIL) >> micro.RANK_SHIFT & 7 != 0:  # the address of a run may differ, that of a map not
+        same_for_all(own, shadow_of(own, registers, op, micro.SECOND_SOURCE), mask)
     same_for_all(own, moved(shadow_of(own, registers, op, micro.SECOND_SOURCE), 128), mask)
     loads = get_n32(op, micro.DETAIL) & micro.DIRECTION_MASK == micro.COPY_LOAD
     moves = get_n32(op, micro.ACCESS) & micro.UNMOVED_BIT == 0

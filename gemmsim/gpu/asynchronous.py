@@ -1,0 +1,27 @@
+"""Defines what a GPU file says of the hardware that works beside the warps of an SM, from sm_90 on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Mbarrier:
+    """Times of barriers in shared memory (mbarrier), from sm_90 on."""
+
+    arrival_cycles: float  # from the issue of an arrival until it counts
+    remote_arrival_cycles: float  # the same, where the mbarrier is another block's of the cluster
+    wake_cycles: float  # from the last arrival until the first warp goes on that waits
+    next_wake_cycles: float  # from one such warp to the next
+
+
+@dataclass(frozen=True, slots=True)
+class Tma:
+    """The unit of an SM that does bulk copies (TMA), from sm_90 on."""
+
+    load_bytes_per_cycle: float  # to shared memory
+    store_bytes_per_cycle: float  # from shared memory
+    reduction_bytes_per_cycle: float  # from shared memory, where the copy combines with what is there
+    load_latency_cycles: float  # from issue until an mbarrier has counted a load that takes no time, and found it in L2
+    store_latency_cycles: float  # from issue until a store that takes no time has read shared memory
+    stores_held: int  # stores that the unit holds until it begins them; then no other can issue

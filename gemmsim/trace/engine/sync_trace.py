@@ -1,0 +1,36 @@
+"""Appends to the trace what warps do at barriers whose phase or number a program computes, and the bulk copies.
+
+The model of time replays waits with these rows: a wait ends when all that belongs to the phase for which it waited has
+happened (`gemmsim.sm.syncs`). Rows are kept where the instruction stream is.
+"""
+
+from __future__ import annotations
+
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, subroutine
+from gemmsim.trace import micro, words
+from gemmsim.trace.llvm.primitives import get_i64, get_n32, get_u64, moved, set_i64
+
+# mypy: disable-error-code="no-untyped-def"
+
+
+@subroutine(NOTHING, ADDRESS, ADDRESS, INDEX, INDEX, INDEX, INDEX)
+def note_sync(context, op, barrier, phase, size, records):
+    """Append a row, whose words `gemmsim.trace.words` names, for the micro-operation `op`.
+
+    barrier  number of an mbarrier, its address / 8 in the cluster's window; or of a barrier of the block; or NO_BARRIER
+    phase    of an mbarrier, how many of its phases had ended before the one that is meant; of a barrier of the block,
+             for how many threads it waits
+    """
+    if get_i64(context, words.STREAM) == 0:
+        return
+    counters = get_u64(context, words.COUNTERS_AT)
+    number = get_i64(counters, words.SYNCS)
+    row = moved(get_u64(context, words.SYNC_AT), 8 * words.SYNC_WORDS * number)
+    set_i64(row, words.SYNC_ISSUED, get_i64(counters, words.ISSUED))
+    set_i64(row, words.SYNC_OF_WARP, get_i64(counters, words.SYNC_WARP))
+    set_i64(row, words.SYNC_PC, get_n32(op, micro.INSTRUCTION))
+    set_i64(row, words.SYNC_BARRIER, barrier)
+    set_i64(row, words.SYNC_PHASE, phase)
+    set_i64(row, words.SYNC_BYTES, size)
+    set_i64(row, words.SYNC_RECORDS, records)
+    set_i64(counters, words.SYNCS, number + 1)
