@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gemmsim.trace import words
 from gemmsim.trace.differences.leader import BlockClass, relate
@@ -29,22 +30,7 @@ _FEW_CLASSES, _MOST_CLASSES = 4, 256  # so few classes may execute more, since n
 def classes_of(executor: Executor) -> tuple[BlockClass, ...] | None:
     """Return the classes of all blocks, or None where they are too many, or where a block depends on others."""
     launch = executor.launch
-    left, found, instructions = np.arange(launch.blocks), [], 0
-    leader = middle(launch.grid)
-    while len(left):
-        try:
-            found.append(relate(executor, leader, left))
-        except Stopped as stopped:
-            if stopped.status in _GIVEN_UP:
-                return None
-            raise
-        left = np.setdiff1d(left, found[-1].members, assume_unique=True)
-        instructions += int(found[-1].executed.sum())
-        if len(left):
-            leader = int(left[len(left) // 2])
-            if _too_many(len(found), instructions):
-                return None
-    return tuple(found)
+    return _classes(executor, np.arange(launch.blocks)[:, None], middle(launch.grid))
 
 
 def column_classes_of(executor: Executor) -> tuple[BlockClass, ...] | None:
@@ -53,32 +39,7 @@ def column_classes_of(executor: Executor) -> tuple[BlockClass, ...] | None:
     A column that stands for others does so at each place along z: its blocks lead classes with the same columns.
     """
     gx, gy, gz = executor.launch.grid
-    left, found, instructions = np.arange(gx * gy), [], 0
-    leader = middle((gx, gy, 1))
-    while len(left):
-        columns = left
-        try:
-            for _ in range(
-                2
-            ):  # all places along z must have the same columns: what is dropped at one leaves the others
-                level: list[BlockClass] = []
-                for z in range(gz):
-                    level.append(relate(executor, leader + gx * gy * z, columns + gx * gy * z, z))
-                    columns = level[-1].members - gx * gy * z
-        except Stopped as stopped:
-            if stopped.status in _GIVEN_UP:
-                return None
-            raise
-        if any(len(c.members) != len(columns) for c in level):
-            return None
-        found += level
-        left = np.setdiff1d(left, columns, assume_unique=True)
-        instructions += sum(int(c.executed.sum()) for c in level)
-        if len(left):
-            leader = int(left[len(left) // 2])
-            if _too_many(len(found), instructions):
-                return None
-    return tuple(found)
+    return _classes(executor, np.arange(gx * gy * gz).reshape(gz, -1).T, middle((gx, gy, 1)), in_columns=True)
 
 
 def cluster_classes_of(executor: Executor) -> tuple[BlockClass, ...] | None:
@@ -89,19 +50,42 @@ def cluster_classes_of(executor: Executor) -> tuple[BlockClass, ...] | None:
     executor stops, and no classes are found.
     """
     clusters = executor.clusters
-    size, all_members = clusters.blocks, clusters.members(np.arange(executor.launch.blocks // clusters.blocks))
-    left, found, instructions = np.arange(len(all_members)), [], 0
-    leader = int(clusters.places(np.array([middle(executor.launch.grid)]))[0][0])
+    first = int(clusters.places(np.array([middle(executor.launch.grid)]))[0][0])
+    members = clusters.members(np.arange(executor.launch.blocks // clusters.blocks))
+    try:
+        return _classes(executor, members, first)
+    except Stopped:  # what a block waits for may come from another one; if it is a fault, all blocks show it
+        return None
+
+
+def _classes(
+    executor: Executor, blocks: NDArray[np.int64], leader: int, in_columns: bool = False
+) -> tuple[BlockClass, ...] | None:
+    """Return the classes of blocks that come in groups; None where they are too many, or where one cannot be found.
+
+    blocks      int64 [groups, places]: the blocks of each group. At all places classes have the same groups.
+    leader      number of the group whose blocks lead the first classes
+    in_columns  whether the blocks of a group depend on one another in this order (`relate`)
+    """
+    groups, places = blocks.shape
+    group_of = np.empty(blocks.size, np.int64)
+    group_of[blocks] = np.arange(groups)[:, None]
+    left, found, instructions = np.arange(groups), [], 0
     while len(left):
         alike = left
         try:
-            for _ in range(2):  # all ranks must have the same clusters: what is dropped at one leaves the others
+            for _ in range(
+                min(places, 2)
+            ):  # what one place drops leaves the places before it, too
                 level: list[BlockClass] = []
-                for rank in range(size):
-                    level.append(relate(executor, int(all_members[leader, rank]), all_members[alike, rank]))
-                    alike = np.sort(clusters.places(level[-1].members)[0])
-        except Stopped:  # what a block waits for may come from another one; if it is a fault, all blocks show it
-            return None
+                for place in range(places):
+                    others = blocks[alike, place]
+                    level.append(relate(executor, int(blocks[leader, place]), others, place if in_columns else None))
+                    alike = np.sort(group_of[level[-1].members])
+        except Stopped as stopped:
+            if stopped.status in _GIVEN_UP:
+                return None
+            raise
         if any(len(c.members) != len(alike) for c in level):
             return None
         found += level

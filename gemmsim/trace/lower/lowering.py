@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 
@@ -12,47 +13,16 @@ from gemmsim.isa.program import INSTRUCTION_BYTES, OperandKind, Program
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.identity_cache import cached_by_identity
 from gemmsim.trace import micro
-from gemmsim.trace.lower import (
-    atomics,
-    bulk,
-    control,
-    conversion,
-    floating,
-    half,
-    integer,
-    logic,
-    mbarrier,
-    memory,
-    moves,
-    small_floats,
-    tensor,
-    warpgroup,
-)
+from gemmsim.trace.lower import control
 from gemmsim.trace.lower.context import Constant, Context, MicroProgram
 from gemmsim.trace.lower.families import described
 from gemmsim.trace.lower.gaps import Gap, UnsupportedError, merged
 
 _KEPT = 4  # programs
-_MODULES = (
-    atomics,
-    bulk,
-    control,
-    conversion,
-    floating,
-    half,
-    integer,
-    logic,
-    mbarrier,
-    memory,
-    moves,
-    small_floats,
-    tensor,
-    warpgroup,
-)
 _FUNCTIONS = {
-    f"{module.__name__.rpartition('.')[2]}.{name}": function
-    for module in _MODULES
-    for name, function in vars(module).items()
+    f"{module}.{name}": function
+    for module in sorted({row.lowering.partition(".")[0] for row in OPCODES.values() if row.lowering})
+    for name, function in vars(import_module(f"gemmsim.trace.lower.{module}")).items()
 }
 # Opcode -> the function that lowers it, for the opcodes that execute.
 LOWERING: dict[str, Callable[[Context], None]] = {
