@@ -74,9 +74,7 @@ def _classes(
     while len(left):
         alike = left
         try:
-            for _ in range(
-                min(places, 2)
-            ):  # what one place drops leaves the places before it, too
+            for _ in range(min(places, 2)):  # what one place drops leaves the places before it, too
                 level: list[BlockClass] = []
                 for place in range(places):
                     others = blocks[alike, place]
