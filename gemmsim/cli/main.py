@@ -12,6 +12,7 @@ from gemmsim.support.version import __version__
 COMMANDS = {
     "analyze": "Predict counters, occupancy, stalls and time of one kernel launch.",
     "launches": "Predict several launches in order, on one memory and one L2.",
+    "run": "Run a program as it is on a GPU that is not there; predict its launches.",
     "compare": "Hold the rungs of the ladder, or several GPUs, side by side, and say why.",
     "sweep": "Rank tile sizes and other tunables over sizes and GPUs, by predicted time.",
     "sensitivity": "Say which number of the GPU, 10 % better, saves how much time.",

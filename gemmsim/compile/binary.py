@@ -10,6 +10,7 @@ from gemmsim.compile.elf import kernel_symbols
 from gemmsim.compile.entries import find_entry
 from gemmsim.compile.fatbin import Image, device_images
 from gemmsim.compile.link import link
+from gemmsim.compile.magic import holds_device_code
 from gemmsim.support.errors import GemmsimError
 
 _PTX_ENTRY = re.compile(r"\.entry\s+([\w$]+)")
@@ -106,6 +107,13 @@ def tiers(images: Sequence[Image]) -> list[list[Candidate]]:
     """
     ranks = sorted({_rank(image) for image in images}, reverse=True)
     return [_candidates([image for image in images if _rank(image) == rank]) for rank in ranks]
+
+
+def symbols_in(data: bytes) -> list[str]:
+    """Return the symbols of all kernels in a file with device code, or in PTX, whatever the GPU; sorted."""
+    if not holds_device_code(data):
+        return sorted(set(_PTX_ENTRY.findall(data.decode(errors="replace"))))
+    return sorted({symbol for tier in tiers(device_images(data)) for one in tier for symbol in one.symbols})
 
 
 def _rank(image: Image) -> tuple[bool, int, str]:

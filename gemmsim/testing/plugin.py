@@ -9,6 +9,7 @@ import pytest
 
 if TYPE_CHECKING:
     from gemmsim.gpu.spec import GpuSpec
+    from gemmsim.programs.session import Simulation
     from gemmsim.testing.baselines import BaselineChecker
     from gemmsim.testing.launches import Analyzer
 
@@ -54,6 +55,18 @@ def analyze(request: pytest.FixtureRequest, gpu: Any, _gemmsim_known: dict[Any, 
     from gemmsim.testing.launches import Analyzer
 
     return Analyzer(gpu, request.path.parent, _gemmsim_known)
+
+
+@pytest.fixture
+def simulated_gpu(gpu: Any) -> Generator[Simulation, None, None]:
+    """The GPU of the fixture gpu, for host code that launches kernels; `simulated_gpu.launches` are those of the test.
+
+    All tests of one process simulate one GPU, as packages keep what they compiled for it.
+    """
+    from gemmsim.programs.session import simulate
+
+    with simulate(gpu) as simulation:
+        yield simulation
 
 
 @pytest.fixture

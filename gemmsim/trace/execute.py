@@ -79,7 +79,8 @@ class Executor:
         self.micro: MicroProgram = linked(with_turns(program, self.blocks_meet), sanitizing)
         symbols = dict(launch.symbols)
         image_at = partial(device_globals, program, symbols) if program.global_bytes else None
-        self.memory = DeviceMemory(launch.args, (*grid_workspace(program), *parameter_window(program)), image_at)
+        hidden = (*grid_workspace(program), *parameter_window(program))
+        self.memory = DeviceMemory(launch.args, hidden, image_at, launch.globals_at)
         self.externals = ExternalCalls(program, launch)
         self.banks = ConstantBanks(program, launch, symbols, self.memory)
         warps = launch.warps_per_block
@@ -149,7 +150,7 @@ class Executor:
         """Execute `blocks` as `run` does, but return only the trace."""
         self.buffers = Buffers(self.launch.warps_per_block, self.micro.accesses, self.budget)
         wanted = np.ones(len(blocks), bool) if streams is None else np.asarray(streams, bool)
-        executed, threads = self._blocks(blocks, wanted)
+        executed, threads = self.execute_blocks(blocks, wanted)
         weights = np.ones(len(blocks)) if weight is None else np.asarray(weight, float)
         return self.buffers.finish(
             self.launch.warps_per_block, np.asarray(blocks, np.int64), weights, executed, threads
@@ -212,13 +213,13 @@ class Executor:
         self.context[words.CODE_AT] = code.ctypes.data
         self.externals.silent = True
         try:
-            return self.buffers.sketch(*self._blocks(blocks, np.zeros(len(blocks), bool), fresh))
+            return self.buffers.sketch(*self.execute_blocks(blocks, np.zeros(len(blocks), bool), fresh))
         finally:
             self.context[words.CODE_AT] = self.code.ctypes.data
             self.externals.silent = False
             self.stale[:] = 0
 
-    def _blocks(
+    def execute_blocks(
         self, blocks: Sequence[int], streams: NDArray[np.bool_], fresh: bool = True
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Execute `blocks` in order, and append their trace to the buffers.

@@ -43,6 +43,7 @@ class Argument:
     strides_bytes  for each dimension the bytes from one item to the next; None: C-contiguous
     offset_bytes   bytes of its memory that lie before the first item
     addresses      places in the array that hold addresses of arrays
+    at             device address of its memory, a multiple of 256; None: behind the array before it
     """
 
     dtype: str
@@ -52,6 +53,7 @@ class Argument:
     strides_bytes: tuple[int, ...] | None = None
     offset_bytes: int = 0
     addresses: tuple[Address, ...] = ()
+    at: int | None = None
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -109,6 +111,7 @@ class Launch:
     symbols               (name, value) of `__device__` and `__constant__` variables that the host sets beforehand
     cluster               (x, y, z): blocks of a cluster, as the launch asks for; None where it does not ask, and the
                           kernel decides (`Program.cluster`)
+    globals_at            device address of the image of the module's device globals; None: behind the arrays
     """
 
     grid: tuple[int, int, int]
@@ -125,6 +128,7 @@ class Launch:
 
     symbols: tuple[tuple[str, Argument], ...] = ()
     cluster: tuple[int, int, int] | None = None
+    globals_at: int | None = None
 
     @property
     def threads_per_block(self) -> int:

@@ -17,6 +17,7 @@ FUNCTION_LINES, PARAMETERS = 80, 8
 RUNG = "a rung is one text, the kernel inside it included, so that a reader has all of it before him"
 HOT = "in one function, the hot loop keeps its counters in registers"
 DEVICE = "a device function of a rung: numba.cuda has no records"
+CUDA = "a function of the CUDA driver API has the parameters that cuda.h gives it"
 # Functions that are longer than FUNCTION_LINES, and those with more than PARAMETERS parameters, as file:function.
 LONG = {
     "gemmsim/trace/engine/run_warp.py:warp_runner": HOT,
@@ -29,6 +30,10 @@ LONG = {
     "kernels/tensorcore_tiles.py:tiles": RUNG,
 }
 WIDE = {
+    "gemmsim/programs/launch_calls.py:launch_cooperative_kernel": CUDA,
+    "gemmsim/programs/launch_calls.py:launch_kernel": CUDA,
+    "gemmsim/programs/module_calls.py:library_load_data": CUDA,
+    "gemmsim/programs/module_calls.py:library_load_from_file": CUDA,
     "kernels/async_pipelined.py:build.copy": DEVICE,
     "kernels/fused_epilogue.py:build.store_strip": DEVICE,
     "kernels/tensorcore_ring.py:multiplier.by_chunks": DEVICE,

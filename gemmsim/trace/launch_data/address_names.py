@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gemmsim.isa.program import GLOBAL_DATA, Program
 from gemmsim.support.dtypes import DTYPES
-from gemmsim.trace.launch_data.device_memory import FAR, FIRST_ADDRESS, PAGE_BYTES, DeviceMemory, reach_bytes
+from gemmsim.trace.launch_data.device_memory import FAR, PAGE_BYTES, DeviceMemory, addresses_of, reach_bytes
 from gemmsim.trace.types import Argument, shown_type
 
 
@@ -16,16 +16,14 @@ def describe_address(args: Sequence[Argument], address: int, program: Program) -
     An element past the end of an array is named as if the array had more rows. An address behind the arguments is named
     by the device globals of `program`, as in "device global 'bias' (256 bytes), byte 16".
     """
-    start = FIRST_ADDRESS
-    for number, argument in enumerate(args):
+    placed, behind = addresses_of(args)
+    for number, (argument, start) in enumerate(zip(args, placed, strict=True)):
         if not argument.shape:
             continue
-        size = argument.memory_bytes
-        reach = reach_bytes(size)
+        reach = reach_bytes(argument.memory_bytes)
         if start - PAGE_BYTES // 2 <= address < start + reach - PAGE_BYTES // 2:
             return _describe(number, argument, address - start)
-        start += reach
-    return _device_global(program, start, address) or FAR
+    return _device_global(program, behind, address) or FAR
 
 
 def owner_of(memory: DeviceMemory, program: Program, address: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,24 +44,27 @@ class DeviceMemory:
         args: tuple[Argument, ...],
         hidden: tuple[Argument, ...] = (),
         globals_at: Callable[[int], Argument] | None = None,
+        globals_address: int | None = None,
     ) -> None:
         """Allocate one behind the other: the arguments' arrays, the device globals, and what is hidden.
 
-        globals_at  makes the image of the module's device globals, u8 [bytes], for the address that it is told; None
-                    where the module has none
+        globals_at       makes the image of the module's device globals, u8 [bytes], for the address that it is told;
+                         None where the module has none
+        globals_address  of that image; None: behind the arguments' arrays
         """
-        self._arrays = [_array(a) for a in args]
-        self.globals_address = FIRST_ADDRESS + sum(reach_bytes(a.nbytes) for a in self._arrays if a is not None)
+        placed, behind = addresses_of(args)
+        self.globals_address = behind if globals_address is None else globals_address
         if globals_at is not None:
-            hidden = (globals_at(self.globals_address), *hidden)
+            hidden = (replace(globals_at(self.globals_address), at=self.globals_address), *hidden)
         self._args, self._with_globals = (*args, *hidden), globals_at is not None
-        self._arrays += [_array(a) for a in hidden]
-        address, position = FIRST_ADDRESS, 0
+        self._arrays = [_array(a) for a in self._args]
+        placed += addresses_of(hidden, max(behind, self.globals_address))[0]
+        position = 0
         self.pointers: list[int | None] = []
         self._allocation: list[int] = []  # of each argument, of the device globals, and of what is hidden
         self._content: list[NDArray[np.uint8]] = []
         rows: list[tuple[int, ...]] = []
-        for argument, array in zip(self._args, self._arrays, strict=True):
+        for argument, array, address in zip(self._args, self._arrays, placed, strict=True):
             self._allocation.append(len(rows))
             if array is None:
                 self.pointers.append(None)
@@ -70,7 +74,6 @@ class DeviceMemory:
             content = _bytes(array) if lent else _copied(array)
             self._content.append(content)
             rows.append((address, array.nbytes, position, content.ctypes.data, int(lent)))
-            address += reach_bytes(array.nbytes)
             position += -(-array.nbytes // _PIECE_BYTES) * _PIECE_BYTES
         named = zip(self._args, self.pointers, strict=True)
         self.hidden = {one.name: at for one, at in list(named)[len(args) :] if one.name and at is not None}
@@ -203,6 +206,19 @@ class DeviceMemory:
             if start <= address < start + size + PAGE_BYTES:
                 return f"{address - start - size + 1} bytes past the last byte of {name} ({size} bytes)"
         return FAR
+
+
+def addresses_of(args: Iterable[Argument], begin: int = FIRST_ADDRESS) -> tuple[list[int], int]:
+    """Return the device address of each argument's memory, of which scalars have none, and the first one behind all.
+
+    begin  where the first array lies that does not say where
+    """
+    placed: list[int] = []
+    for one in args:
+        at = begin if one.at is None else one.at
+        placed.append(at)
+        begin = max(begin, at + reach_bytes(one.memory_bytes)) if one.shape else begin
+    return placed, begin
 
 
 def reach_bytes(size_bytes: int) -> int:

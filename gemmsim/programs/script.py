@@ -1,0 +1,48 @@
+"""Runs a Python file as a program on the simulated machine."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from gemmsim.support.errors import GemmsimError
+
+RAISED = 1  # exit status of a program that ends by an exception, as Python's own
+
+
+def run_script(path: Path, args: Sequence[str]) -> int:
+    """Run the file as `python path args` would in this process; return its exit status.
+
+    An exception that ends the program is printed as Python prints it. Raises the exception again where the simulated
+    machine may be its cause (`session.simulate` knows), and GemmsimError where there is no such file.
+    """
+    if not path.is_file():
+        raise GemmsimError(f"there is no program {path}")
+    before = sys.argv, sys.path[:]
+    sys.argv, sys.path[:0] = [str(path), *args], [str(path.resolve().parent)]
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+    except SystemExit as ended:
+        return _status(ended.code)
+    finally:
+        sys.argv, sys.path[:] = before
+        sys.stdout.flush()
+    return 0
+
+
+def show_exception(error: BaseException, path: Path) -> None:
+    """Print an exception with its traceback, which begins in the program."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename != str(path):
+        frames = frames.tb_next
+    traceback.print_exception(type(error), error, frames or error.__traceback__)
+
+
+def _status(code: object) -> int:
+    if code is None or isinstance(code, int):
+        return code or 0
+    print(code, file=sys.stderr)  # noqa: T201  as Python does with a text given to sys.exit
+    return RAISED

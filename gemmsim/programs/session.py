@@ -1,0 +1,114 @@
+"""Starts the simulated machine of this process: `simulate`, and what programs, tests and notebooks need of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from gemmsim.gpu import load_gpu
+from gemmsim.gpu.spec import GpuSpec
+from gemmsim.launch.spec import USUAL_SETTINGS, Settings
+from gemmsim.programs import contexts, launch_calls, memory_calls, module_calls
+from gemmsim.programs.library import DriverLibrary
+from gemmsim.programs.machine import COMPLETE_BELOW, Machine
+from gemmsim.programs.numba_toolchain import look_again
+from gemmsim.report.studies.programs import ProgramLaunch, render_text
+from gemmsim.support.errors import GemmsimError
+
+# Importing these modules registers their functions.
+_FUNCTIONS = (contexts, launch_calls, memory_calls, module_calls)
+_library: list[DriverLibrary] = []
+
+
+class Simulation:
+    """A GPU that is not there, as `simulate` gives it: what was launched on it since then."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._first = len(machine.launches)
+
+    @property
+    def gpu(self) -> GpuSpec:
+        return self._machine.gpu
+
+    @property
+    def launches(self) -> Sequence[ProgramLaunch]:
+        """The launches since the simulation began, in order."""
+        return tuple(self._machine.launches[self._first :])
+
+    def __str__(self) -> str:
+        return render_text(self.launches)
+
+
+@contextmanager
+def simulate(
+    gpu: GpuSpec | str,
+    *,
+    sanitize: bool = False,
+    closer_look: bool = False,
+    complete_below: float = COMPLETE_BELOW,
+    settings: Settings = USUAL_SETTINGS,
+) -> Iterator[Simulation]:
+    """Let programs of this process use a GPU that is not there, while the context lasts.
+
+    gpu          a name, a GPU file, or a GpuSpec
+    sanitize     whether launches are checked for races and other defects
+    closer_look  whether reports get what HTML pages draw: accesses lane by lane, and one block
+    complete_below  warp instructions of a launch up to which every block is executed, so that its results are complete;
+                    of a larger one, only a sample is, which is said
+    settings     of every launch
+
+    All simulations of one process are on one GPU, as packages keep what they have asked of it. Raises GemmsimError for
+    another one, where the process has loaded NVIDIA's driver, and in place of the error of a package whose cause is
+    that a launch could not be executed, or called what is not simulated.
+    """
+    spec = load_gpu(gpu) if isinstance(gpu, str) else gpu
+    if not _library:
+        _library.append(DriverLibrary(Machine(spec)))
+        look_again()
+    machine = _library[0].machine
+    if machine.gpu != spec:
+        raise GemmsimError(
+            f"this process simulates {machine.gpu.name} already: packages keep what they compiled for it; simulate "
+            f"{spec.name} in another process"
+        )
+    machine.settings, machine.sanitize, machine.closer_look = settings, sanitize, closer_look
+    machine.complete_below = complete_below
+    machine.failure = None
+    try:
+        yield Simulation(machine)
+    except GemmsimError:
+        raise
+    except Exception as error:
+        raise_cause(machine, error)
+        raise
+
+
+def raise_cause(machine: Machine, error: BaseException) -> None:
+    """Raise GemmsimError where an exception that a package raised has its cause in the simulated machine."""
+    if isinstance(machine.failure, GemmsimError):
+        raise machine.failure from error
+    if machine.refused and ("NOT_SUPPORTED" in str(error) or "801" in str(error)):
+        raise GemmsimError(f"the program uses {_in_words(machine.refused[-1])}, which gemmsim does not simulate")
+    if machine.failure is not None:
+        raise machine.failure from error
+
+
+# What functions of the driver API belong to, by how their names begin.
+_SUBJECTS = {
+    "cuGraph": "CUDA graphs",
+    "cuStreamBeginCapture": "CUDA graphs",
+    "cuStreamGetCaptureInfo": "CUDA graphs",
+    "cuTex": "textures",
+    "cuSurf": "surfaces",
+    "cuArray": "CUDA arrays",
+    "cuCtxEnablePeerAccess": "peer access",
+    "cuMemcpyPeer": "peer access",
+    "cuIpc": "memory of other processes",
+    "cuMemPool": "memory pools",
+}
+
+
+def _in_words(name: str) -> str:
+    subject = next((text for begin, text in _SUBJECTS.items() if name.startswith(begin)), "")
+    return f"{subject} ({name})" if subject else name
