@@ -11,6 +11,7 @@ from gemmsim.gpu.check import check
 from gemmsim.gpu.improve import better_values, value_of, with_values
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.gpu.units import UNITS
+from gemmsim.isa.opcodes import Kind, row_of
 from gemmsim.isa.program import Program
 from gemmsim.launch.spec import LaunchSpec
 from gemmsim.sm.pipes import port_of, port_pipes
@@ -73,8 +74,10 @@ def uses(program: Program, gpu: GpuSpec, key: str) -> bool:
     ports = {port_of(one.opcode, program.arch) for one in program.instructions}
     pipes = {pipe for port in ports for pipe in port_pipes(port, gpu.pipes)}
     always = ("cbu", "adu", "lsu")  # branches, barriers and address units have the latencies and rates of these pipes
-    if section == "warpgroup":
-        return "warpgroup" in ports
+    if section in ("warpgroup", "tma"):
+        return section in ports
+    if section == "mbarrier":
+        return any(row_of(one).kind is Kind.MBARRIER for one in program.instructions)
     if section == "mma":
         return "tensor" in pipes
     return section != "pipes" or name in pipes or name in always
