@@ -18,9 +18,8 @@ from gemmsim.support.errors import GemmsimError
 
 pytest.importorskip("numba_cuda")
 
-# What can be executed: the copies to several blocks of a cluster cannot, so that wgmma_fp8 has clusters of one block.
-RUNGS = {"wgmma": {}, "wgmma_tma": {}, "wgmma_specialised": {}, "wgmma_persistent": {"blocks": 4}}
-FP8 = {"blocks": 4, "cluster": 1}
+FEW = {"blocks": 4}
+RUNGS = {"wgmma": {}, "wgmma_tma": {}, "wgmma_specialised": {}, "wgmma_persistent": FEW, "wgmma_cluster": FEW}
 SIZES = (
     (1, 1, 1),
     (128, 256, 64),  # whole tiles
@@ -43,7 +42,7 @@ def test_halves_alpha_and_beta(name: str) -> None:
 
 @pytest.mark.parametrize("sizes", [(1, 1, 1), (200, 300, 272), (130, 77, 99)])
 def test_fp8(sizes: tuple[int, int, int]) -> None:
-    run("wgmma_fp8", "sm_90", sizes, 1.5, 0.5, "e4m3", **FP8)
+    run("wgmma_fp8", "sm_90", sizes, 1.5, 0.5, "e4m3", **FEW)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +70,7 @@ def opcodes(program: Program) -> Counter[str]:
 
 def test_what_they_are_made_of() -> None:
     """Each step shows in the machine code; none of it spills the sums to local memory."""
-    programs = {name: compiled(name, "sm_90", defaults(name), "bf16") for name in (*RUNGS, "wgmma_cluster")}
+    programs = {name: compiled(name, "sm_90", defaults(name), "bf16") for name in RUNGS}
     found = {name: opcodes(program) for name, program in programs.items()}
     for name, counts in found.items():
         assert counts["HGMMA"] and not counts["HMMA"], name
@@ -107,7 +106,7 @@ def test_what_cannot_be_launched_is_refused() -> None:
 def test_records_launch_what_the_ladder_launches() -> None:
     """What an H200 ran has the same grids, shared memory, arguments and tensor maps."""
     cases = [case for case in load_cases(FOLDER / "pending" / "h200") if case.rung]
-    assert {case.name for case in cases} == {*RUNGS, "wgmma_cluster", "wgmma_fp8"}
+    assert {case.name for case in cases} == {*RUNGS, "wgmma_fp8"}
     for case in cases:
         ladder = ladder_launch(
             LadderCase(case.name, case.m, case.n, case.k, case.dtype, case.tunables), load_gpu("h200")

@@ -206,7 +206,8 @@ def _load(context, registers, op, plan, rows, lane):
     own, moves = get_u64(context, words.SHARED_BASE), get_n32(op, micro.ACCESS) & micro.UNMOVED_BIT == 0
     whole, barrier = get_i64(plan, copy_plans.BYTES), get_u64(plan, copy_plans.BARRIER)
     several, before = get_n32(op, micro.DETAIL) & micro.MULTICASTS != 0, np.int64(0)
-    targets = get_n32(row_of(registers, op, micro.THIRD_SOURCE), lane) if several else np.int64(1)
+    mask = np.int64(get_n32(row_of(registers, op, micro.THIRD_SOURCE), lane)) >> 16  # the register's upper half
+    targets = mask & np.int64(0xFFFF) if several else np.int64(1)
     for rank in range(max(get_i64(context, words.CLUSTER_BLOCKS), np.int64(1)) if several else np.int64(1)):
         if targets >> rank & 1 == 0:
             continue

@@ -51,7 +51,8 @@ def _hint(context: Context, rest: list[Operand]) -> None:
 def _tile(context: Context, direction: int, modifiers: set[str], combine: int = 0) -> None:
     """[URa], [URb]: shared address, for a load the mbarrier, and coordinates from URa on; the map's address in URb.
 
-    .MULTICAST names a register with a mask of the blocks of the cluster that get the tile, each at the same place.
+    .MULTICAST names a register whose upper half is a mask of the blocks of the cluster that get the tile, each at the
+    same place.
     """
     place, tensor_map, *rest = context.instruction.operands
     several = "MULTICAST" in modifiers
