@@ -54,7 +54,7 @@ class RunOptions:
 @click.argument("script", metavar="SCRIPT.py")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
 def command(options: RunOptions, output_format: str, output: str | None, script: str, args: tuple[str, ...]) -> int:
-    """Run a program that uses a GPU (numba.cuda, cuda.core) on a GPU that is not there.
+    """Run a program that uses a GPU (numba.cuda, Triton) on a GPU that is not there.
 
     \b
     gemmsim run --gpu h200 matmul.py --size 1024

@@ -71,19 +71,21 @@ class Allocations:
         address = _mapped(size)
         return self._add(Allocation(address, host_bytes(address, size), on_host=True))
 
-    def register(self, host: int, size: int) -> Allocation:
-        """Let the device reach memory of the host at an address of its own."""
-        return self._add(Allocation(self._place(size), host_bytes(host, size), on_host=True, registered_at=host))
+    def register(self, host: int, size: int, on_host: bool = True) -> Allocation:
+        """Let the device reach memory of the host at an address of its own.
+
+        on_host  False where it stands for memory of the device
+        """
+        return self._add(Allocation(self._place(size), host_bytes(host, size), on_host, registered_at=host))
 
     def free(self, address: int) -> None:
         freed = self._by_address.pop(address, None)
         if freed is None:
             raise DriverError(INVALID_VALUE)
-        if freed.on_host:
-            if freed.registered_at is None:
-                ctypes.CDLL(None).munmap(ctypes.c_void_p(address), ctypes.c_size_t(freed.size))
+        if freed.on_host and freed.registered_at is None:
+            ctypes.CDLL(None).munmap(ctypes.c_void_p(address), ctypes.c_size_t(freed.size))
             return
-        self.used_bytes -= freed.size
+        self.used_bytes -= freed.size if freed.registered_at is None else 0
         self._freed.setdefault(reach_bytes(freed.size), []).append(address)
 
     def registered(self, host: int) -> Allocation | None:

@@ -166,6 +166,9 @@ def _store(reached: Sequence[Allocation], results: _Results, missing: str) -> No
             one.incomplete = missing or one.incomplete
 
 
+_PACKAGES = ("numba", "triton", "cuda")  # whose code is not the program's, wherever they lie
+
+
 @cache
 def _not_the_program() -> tuple[str, ...]:
     """The folders whose code is not the user's program: this package, installed packages, Python's library."""
@@ -178,7 +181,9 @@ def host_line() -> str:
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith((*_not_the_program(), "<")) and "site-packages" not in file:
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        own = package not in _PACKAGES and "site-packages" not in file
+        if own and not file.startswith((*_not_the_program(), "<")):
             return f"{Path(file).name}:{frame.f_lineno}"
         frame = frame.f_back  # type: ignore[assignment]
     return ""

@@ -51,10 +51,12 @@ def most_threads(program: Program, gpu: GpuSpec) -> int:
     return min(by_registers, gpu.sm.max_threads_per_block, program.max_threads or gpu.sm.max_threads_per_block)
 
 
+def load_module(machine: Machine, image: bytes) -> DeviceModule:
+    return DeviceModule(image, machine.gpu.arch, machine.settings.use_cache, machine.memory.allocate)
+
+
 def _load(machine: Machine, image: bytes) -> int:
-    return machine.handles.new(
-        DeviceModule(image, machine.gpu.arch, machine.settings.use_cache, machine.memory.allocate)
-    )
+    return machine.handles.new(load_module(machine, image))
 
 
 @entry("cuModuleLoadData")

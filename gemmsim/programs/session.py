@@ -12,6 +12,7 @@ from gemmsim.programs import contexts, launch_calls, memory_calls, module_calls
 from gemmsim.programs.library import DriverLibrary
 from gemmsim.programs.machine import COMPLETE_BELOW, Machine
 from gemmsim.programs.numba_toolchain import look_again
+from gemmsim.programs.triton_start import watch
 from gemmsim.report.studies.programs import ProgramLaunch, render_text
 from gemmsim.support.errors import GemmsimError
 
@@ -66,6 +67,7 @@ def simulate(
     if not _library:
         _library.append(DriverLibrary(Machine(spec)))
         look_again()
+        watch(lambda: _library[0].machine)
     machine = _library[0].machine
     if machine.gpu != spec:
         raise GemmsimError(

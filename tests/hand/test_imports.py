@@ -163,7 +163,10 @@ INSIDE = {
         "library": {"c_calls", "elf_library", "machine"},
         "session": {
             *("contexts", "launch_calls", "library", "machine", "memory_calls", "module_calls", "numba_toolchain"),
+            "triton_start",
         },
+        "triton_driver": {"allocations", "launching", "machine", "module_calls", "modules"},
+        "triton_start": {"machine", "triton_driver"},
         "script": set(),
         "notebook": {"session"},
     },

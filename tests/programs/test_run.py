@@ -175,3 +175,18 @@ def test_a_notebook_has_a_magic(tmp_path: Path) -> None:
     done = python(str(shell))
     assert "[5 6]" in done.stdout and "1 launch on NVIDIA H200" in done.stdout, done.stdout + done.stderr
     assert "'%%gemmsim h200' is not known: write %%gemmsim -g GPU [--sanitize]" in done.stdout
+
+
+def test_triton_runs_and_tunes_by_predicted_time(tmp_path: Path) -> None:
+    pytest.importorskip("triton")
+    table = tmp_path / "table.json"
+    done = run("--format", "json", "-o", str(table), str(HERE / "triton_program.py"))
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(table.read_text())["launches"]
+    small, large, called, measured = rows
+    assert [row["grid"] for row in rows] == ["1538x1x1", "97x1x1", "1538x1x1", "1538x1x1"]
+    assert small["time_us"] < large["time_us"]
+    assert (called["l2_begins"], measured["l2_begins"]) == ("continued", "cold")
+    assert measured["timed_as"] == 1
+    assert done.stdout == f"best {{'BLOCK': 64}}, {small['time_us']:.3f} us\n"
+    assert all(row["from"].startswith("triton_program.py:") for row in rows)
