@@ -190,3 +190,12 @@ def test_triton_runs_and_tunes_by_predicted_time(tmp_path: Path) -> None:
     assert measured["timed_as"] == 1
     assert done.stdout == f"best {{'BLOCK': 64}}, {small['time_us']:.3f} us\n"
     assert all(row["from"].startswith("triton_program.py:") for row in rows)
+
+
+def test_cuda_core_compiles_and_launches() -> None:
+    done = run("--format", "csv", str(HERE / "core_program.py"))
+    assert done.returncode == 0, done.stderr
+    first, head, row = done.stdout.splitlines()
+    assert first == "132 SMs"
+    found = dict(zip(head.split(","), row.split(","), strict=True))
+    assert (found["kernel"], found["grid"], found["block"]) == ("saxpy", "8x1x1", "128x1x1")
