@@ -199,3 +199,8 @@ def test_cuda_core_compiles_and_launches() -> None:
     assert first == "132 SMs"
     found = dict(zip(head.split(","), row.split(","), strict=True))
     assert (found["kernel"], found["grid"], found["block"]) == ("saxpy", "8x1x1", "128x1x1")
+
+
+def test_variables_of_a_module_live_from_launch_to_launch() -> None:
+    done = run(str(HERE / "module_program.py"))
+    assert done.returncode == 0, done.stdout + done.stderr
