@@ -52,7 +52,7 @@ def cycles_a_pass(sequence: list[int], warps: tuple[int, ...]) -> list[float]:
 
     def cycles(passes: int, warps: int) -> float:
         pcs = np.array([*list(range(len(code) - 1)) * passes, len(code) - 1], np.int32)
-        stream = WarpStream(pcs, np.zeros((0, 7), np.int64))
+        stream = WarpStream.of(pcs.tolist(), [])
         state = State(table, H200, Rates.share(H200, 1, 1.98e9), [[stream] * warps], 1, oldest_block_first=False)
         run(state)
         return state.totals.cycles
