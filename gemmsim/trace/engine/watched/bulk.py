@@ -29,22 +29,23 @@ def copy_watched(context, registers, op, mask, warp):
         return status
     kind = np.int64(shadow.BULK_WRITE) if loads else np.int64(shadow.BULK_READ)
     stamp = stamp_of(clock_of(context, warp), warp, first_set(mask), kind, get_n32(op, micro.INSTRUCTION))
-    if not loads:
-        status = _copy(context, registers, op, mask, warp)
-        if status == 0:
-            next_serial(context)
-            _check(context, plan, stamp, begin_copy(context, warp))
+    barrier, before = get_i64(plan, BARRIER), np.int64(0)
+    if loads:
+        before = phases_at(context, barrier)
+    status = _copy(context, registers, op, mask, warp)
+    if status != 0:  # it may be tried again, for instance with more room: nothing is noted of it yet
         return status
-    barrier, stamp_with = get_i64(plan, BARRIER), np.int64(0)
-    number, before = used_at(context, barrier, stamp, active_of(context)), phases_at(context, barrier)
+    next_serial(context)
+    if not loads:
+        _check(context, plan, stamp, begin_copy(context, warp))
+        return status
+    number, stamp_with = used_at(context, barrier, stamp, active_of(context)), np.int64(0)
     if number != 0:
         agent = barrier << shadow.WITH_ADDRESS_SHIFT | number - 1 << shadow.WITH_NUMBER_SHIFT
         stamp_with = agent | before + 1
         note_bytes(context, number, -get_i64(plan, BYTES), stamp)
-    next_serial(context)
     _check(context, plan, stamp, stamp_with)
-    status = _copy(context, registers, op, mask, warp)
-    if number != 0 and status == 0:
+    if number != 0:
         note_phase(context, number, barrier, before, stamp)
     return status
 
