@@ -34,6 +34,10 @@ from gemmsim.trace.turns import takes_turns, with_turns
 from gemmsim.trace.types import Execution, Launch, Sketch, WarpTrace
 from gemmsim.trace.waiting import notes_of, waits_at_mbarriers
 
+UNMET = (
+    "threads at __syncwarp() went on without threads that its mask names, which wait elsewhere: CUDA leaves that "
+    "undefined"
+)
 LOCAL_SLOTS = 512  # so many stacks (local memory) of blocks there are; a block's id modulo this number selects its own
 # Shared memory is handed out in these units (CUDA C++ Programming Guide, compute capabilities). Compilers read beyond
 # an array's end within one of them.
@@ -138,6 +142,7 @@ class Executor:
                 *((AS_ONE_BLOCK,) if self.blocks_meet else ()),
                 *notes_of(self.program),
                 *self.externals.notes,
+                *((UNMET,) if self.buffers.counters[words.UNMET] else ()),
             ),
             one_order=one_order,
             variables=variables_after(self.program, self.memory),

@@ -60,7 +60,8 @@ ISSUED, SEGMENTS, RECORDS, PATTERNS, BUDGET_LEFT = range(5)
 FAULT_INSTRUCTION, FAULT_WARP, FAULT_LANE, FAULT_ADDRESS = 5, 6, 7, 8
 WARP_BASE = 9  # number of the block's first warp in the trace
 SYNCS, SYNC_WARP, ROOM = 10, 11, 12  # see `gemmsim.trace.engine.sync_trace`; records for which a copy needs room
-COUNTERS = 13
+UNMET = 13  # how often threads at WARPSYNC went on without threads that wait at a convergence barrier
+COUNTERS = 14
 
 # The context holds addresses and numbers, so that compiled functions take one argument.
 COUNTERS_AT, PATTERNS_AT, HASH_AT, LAST_AT = range(4)

@@ -103,6 +103,9 @@ def main() -> None:
     np.testing.assert_allclose(sums[0], values.sum(), rtol=1e-5)
     np.testing.assert_allclose(hypotenuse(values, values), np.sqrt(2 * values * values), rtol=1e-6)
 
+    total = cuda.reduce(lambda a, b: a + b)  # its __syncwarp() names threads that do not come
+    assert total(np.arange(300)) == 300 * 299 // 2
+
     device = cuda.get_current_device()
     name = device.name.decode() if isinstance(device.name, bytes) else device.name
     sys.stdout.write(f"{name}: {device.MULTIPROCESSOR_COUNT} SMs, {tuple(device.compute_capability)}, {sys.argv[1:]}\n")

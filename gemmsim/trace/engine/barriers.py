@@ -6,7 +6,7 @@ import numpy as np
 
 from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace import micro, words
-from gemmsim.trace.engine.paths import add_path
+from gemmsim.trace.engine.paths import add_path, go_on_unmet
 from gemmsim.trace.engine.sync_trace import note_sync
 from gemmsim.trace.llvm.primitives import (
     first_set,
@@ -140,9 +140,10 @@ def read_outcome(context, registers, op, mask):
 def open_complete_barriers(context):
     """Open the barriers at which every living thread has arrived. Call it when no warp can run.
 
-    Returns how many barriers opened; 0 where all threads have ended, -1 where threads wait for others that never
-    arrive. The barrier of a cluster opens here where blocks run one by one: it then keeps the warps of a block in
-    order, which is all that the program slices need that are executed so.
+    Where none is, threads at WARPSYNC may go on (`go_on_unmet`). Returns how many barriers opened; 0 where all threads
+    have ended, -1 where threads wait for others that never arrive. The barrier of a cluster opens here where blocks run
+    one by one: it then keeps the warps of a block in order, which is all that the program slices need that are executed
+    so.
     """
     warps, alive, waiting = get_u64(context, words.WARPS_AT), np.int64(0), np.int64(0)
     for w in range(get_i64(context, words.WARPS)):
@@ -161,4 +162,9 @@ def open_complete_barriers(context):
     if opened == 0 and waiting != 0 and get_u64(context, words.CLUSTER_AT) == np.uint64(0) and all_arrived(context):
         open_cluster_part(context)
         opened += 1
+    if opened == 0:
+        for w in range(get_i64(context, words.WARPS)):
+            opened += go_on_unmet(moved(warps, 8 * words.WARP_WORDS * w))
+        counters = get_u64(context, words.COUNTERS_AT)
+        set_i64(counters, words.UNMET, get_i64(counters, words.UNMET) + opened)
     return opened if opened > 0 else np.int64(-1)

@@ -97,3 +97,28 @@ def next_path(warp, registers):
         return True
     set_i64(warp, words.STATE, words.DONE if alive == 0 else words.WAITING)
     return False
+
+
+@subroutine(INDEX, ADDRESS)
+def go_on_unmet(warp):
+    """Let paths that wait at WARPSYNC run where all threads that they wait for are at a convergence barrier.
+
+    Call it when nothing else in the block can run; returns how many paths can run now. CUDA leaves undefined what
+    __syncwarp() does when a thread that its mask names waits elsewhere. The threads do not hang on GPUs: numba's
+    cuda.reduce relies on it.
+    """
+    released, at_convergence = np.int64(0), np.int64(0)
+    count, alive = get_i64(warp, words.PATH_COUNT), get_i64(warp, words.ALIVE)
+    for i in range(count):
+        path = moved(warp, 8 * (words.PATHS_AT + words.PATH_WORDS * i))
+        if get_i64(path, words.PATH_REASON) == words.WAIT_CONVERGENCE:
+            at_convergence |= get_i64(path, words.PATH_MASK)
+    for i in range(count):
+        path = moved(warp, 8 * (words.PATHS_AT + words.PATH_WORDS * i))
+        waits = get_i64(path, words.PATH_REASON) == words.WAIT_WARP
+        missing = get_i64(path, words.PATH_NEED) & alive & ~get_i64(path, words.PATH_MASK)
+        if waits and missing & ~at_convergence == 0:
+            set_i64(path, words.PATH_REASON, words.RUNNABLE)
+            set_i64(warp, words.STATE, words.READY)
+            released += 1
+    return released

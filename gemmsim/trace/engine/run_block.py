@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.parts import ADDRESS, INDEX, subroutine
-from gemmsim.trace import words
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, subroutine
+from gemmsim.trace import micro, words
 from gemmsim.trace.engine.barriers import cluster_part, open_complete_barriers
 from gemmsim.trace.engine.mbarrier import path_runner
 from gemmsim.trace.engine.paths import next_path
 from gemmsim.trace.engine.run_warp import warp_runner
 from gemmsim.trace.engine.watched.mbarriers import note_end
-from gemmsim.trace.llvm.primitives import get_i64, get_u64, moved, set_i32, set_i64
+from gemmsim.trace.llvm.primitives import get_i64, get_n32, get_u64, moved, set_i32, set_i64
 from gemmsim.trace.sanitizer.ordering import note_meeting, note_opened_barriers
 
 # mypy: disable-error-code="no-untyped-def"
@@ -42,6 +42,20 @@ def _begin_segment(context, number):
     return 0
 
 
+@subroutine(NOTHING, ADDRESS)
+def _note_waiting(context):
+    """Note one of the instructions at which threads wait, so that an error can name it."""
+    counters = get_u64(context, words.COUNTERS_AT)
+    for w in range(get_i64(context, words.WARPS)):
+        warp = moved(get_u64(context, words.WARPS_AT), 8 * words.WARP_WORDS * w)
+        if get_i64(warp, words.PATH_COUNT) != 0:
+            pc = get_i64(moved(warp, 8 * words.PATHS_AT), words.PATH_PC) - 1
+            op = moved(get_u64(context, words.CODE_AT), 4 * micro.COLUMNS * pc)
+            set_i64(counters, words.FAULT_INSTRUCTION, get_n32(op, micro.INSTRUCTION))
+            set_i64(counters, words.FAULT_WARP, w)
+            return
+
+
 @subroutine(INDEX, ADDRESS, INDEX)
 def _end(context, opened):
     """Return the status of a block of which no warp can run. `opened`: 0 where all have ended, -1 where some wait."""
@@ -53,6 +67,7 @@ def _end(context, opened):
         return words.OUT_OF_TURN
     if opened == 0:
         return words.FINISHED
+    _note_waiting(context)
     waits_for_others = get_i64(barrier, words.CLUSTER_WAITING) != 0 and get_u64(context, words.CLUSTER_AT) != np.uint64(
         0
     )
