@@ -1,5 +1,6 @@
 # make run       sets up .venv and analyzes one kernel
 # make test      sets up .venv with the test tools and runs every check
+# make slow      the tests with all cases, also those that resemble quicker ones: several times as long
 # make quick     what to run after each edit: ruff, mypy and the tests worked out by hand; under a minute
 # make coverage  the tests again, slower, with the lines of Python that they execute: build/coverage/index.html
 # make docs      builds build/docs/index.html
@@ -19,13 +20,16 @@ PYTEST = $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 # The tests start hundreds of processes, each of which would compile our modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test quick check-source check-behaviour coverage docs bench lock clean
+.PHONY: run test slow quick check-source check-behaviour coverage docs bench lock clean
 
 run: $(VENV)/.run
 	$(BIN)/gemmsim analyze --kernel tiled --size 256
 
 test: $(VENV)/.test
 	$(MAKE) --no-print-directory --jobs 2 check-source check-behaviour
+
+slow: $(VENV)/.test
+	GEMMSIM_SLOW=1 $(PYTEST)
 
 quick: $(VENV)/.test check-source
 	$(PYTEST) tests/hand

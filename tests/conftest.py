@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,7 +25,11 @@ TO_RUN_THEM = "To run them: apt-get install chromium chromium-driver"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first, all else as it was collected."""
+    """The longest files first, all else as it was collected. What is slow runs only if it is asked for."""
+    if os.environ.get("GEMMSIM_SLOW") != "1":
+        for item in items:
+            if item.get_closest_marker("slow"):
+                item.add_marker(pytest.mark.skip(reason="slow: set GEMMSIM_SLOW=1, or run make slow"))
     rank = {Path(__file__).parent / name: number for number, name in enumerate(LONGEST)}
     assert all(path.is_file() for path in rank), "tests/conftest.py names files that are not there"
     items.sort(key=lambda item: rank.get(item.path, len(rank)))

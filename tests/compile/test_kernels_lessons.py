@@ -19,14 +19,13 @@ pytest.importorskip("numba_cuda")
 
 MOSTLY_PRODUCTS = [
     ("blocktile_2d", ()),
-    ("blocktile_2d", ("bm=64", "bn=64")),
     ("register_blocked", ()),
     ("rectangular", ()),
     ("vectorized", ()),
     ("warptiled", ()),
     ("double_buffered", ()),
     ("async_pipelined", ()),
-    ("split_k", ("splits=2",)),
+    ("split_k", ()),
     ("persistent", ()),
     ("fused_epilogue", ()),
     ("hgemm_warptiled", ()),

@@ -134,3 +134,11 @@ def test_sampled_time_equals_the_time_of_all_blocks(kernel: str, monkeypatch: py
     whole = cycles(True)
     monkeypatch.setattr(choice, "FULL_BELOW", 0)
     assert cycles(False) == pytest.approx(whole, rel=0.01)
+
+
+def test_products_of_matrices_weigh_more() -> None:
+    """2048^3 are 2**22 HMMA.16816, less than 12 million; each counts as 17, since it takes longer to execute."""
+    case = LadderCase("tensorcore_pipelined", 2048, 2048, 2048)
+    found = count(ladder_launch(case, load_gpu("h200")))
+    executed = found.execution.trace.weight @ found.execution.trace.executed
+    assert executed.sum() < choice.FULL_BELOW and found.execution.sampled

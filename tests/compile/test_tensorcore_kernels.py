@@ -15,6 +15,7 @@ pytest.importorskip("numba_cuda")
 
 RUNGS = [name for name in kernel_infos() if name.startswith("tensorcore")]
 FROM_SHARED = [name for name in RUNGS if name != "tensorcore_naive"]
+SLOW = pytest.mark.slow
 SIZES = st.one_of(st.integers(1, 12), st.sampled_from([15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 130]))
 
 
@@ -43,13 +44,13 @@ def test_other_architectures(name: str, arch: str) -> None:
 @pytest.mark.parametrize(
     ("name", "tunables"),
     [
-        ("tensorcore_pipelined", {"stages": 2}),
+        pytest.param("tensorcore_pipelined", {"stages": 2}, marks=SLOW),
         ("tensorcore_pipelined", {"stages": 5, "bn": 128, "group": 1}),
-        ("tensorcore_pipelined", {"bm": 64, "bn": 256, "wm": 32}),
+        pytest.param("tensorcore_pipelined", {"bm": 64, "bn": 256, "wm": 32}, marks=SLOW),
         ("tensorcore_pipelined", {"bm": 256, "bn": 64, "bk": 64, "stages": 2, "wn": 32}),
-        ("tensorcore_pipelined", {"bm": 64, "bn": 64, "wm": 32, "wn": 32, "stages": 3}),
+        pytest.param("tensorcore_pipelined", {"bm": 64, "bn": 64, "wm": 32, "wn": 32, "stages": 3}, marks=SLOW),
         ("tensorcore_warptiled", {"bm": 64, "bn": 64, "bk": 16, "wm": 32, "wn": 32}),
-        ("tensorcore_warptiled", {"bk": 64}),
+        pytest.param("tensorcore_warptiled", {"bk": 64}, marks=SLOW),
         ("tensorcore_double_buffered", {"bk": 16, "wn": 32}),
     ],
 )

@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gemmsim.isa.matrix import matrix_multiply
 from gemmsim.isa.opcodes import MemoryAccess, row_of
 from gemmsim.isa.program import ZERO, Instruction, Operand, OperandKind, Program
 from gemmsim.support.errors import GemmsimError
@@ -24,8 +26,10 @@ from gemmsim.trace.turns import polls, takes_turns
 from gemmsim.trace.types import Launch, SmShare, WarpTrace
 
 _GLOBAL_ATOMICS = (MemoryAccess("global", "atom"), MemoryAccess("generic", "atom"))
-# A launch of fewer warp instructions is executed in full, which takes half a second or so of one core.
+# A launch of fewer warp instructions is executed in full, which takes a second or so of one core.
 FULL_BELOW = 12_000_000
+# Operations of a matrix multiplication that take as long to execute as another instruction does, or a little longer.
+_OPERATIONS_AN_INSTRUCTION = 256
 _MOST_TIMED = 4  # blocks whose instruction stream is recorded
 
 
@@ -55,7 +59,8 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False, full_b
     resident    blocks that fit on an SM at once
     sms         SMs of the GPU
     full        whether to execute the whole grid
-    full_below  warp instructions below which the whole grid is executed too; FULL_BELOW where it is None
+    full_below  warp instructions below which the whole grid is executed too, where one that multiplies matrices counts
+                as several; FULL_BELOW where it is None
 
     Raises GemmsimError where the launch can neither be sampled nor executed in full within the executor's budget.
     """
@@ -75,8 +80,10 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False, full_b
     probed = [middle(grid) + gx * gy * z for z in range(depth)]
     if meeting:
         probed = executor.clusters.members(executor.clusters.places(np.array(probed[:1]))[0])[0].tolist()
-    total = int(executor.probe(probed).executed.sum()) * launch.blocks // len(probed)
-    if full or total <= (FULL_BELOW if full_below is None else full_below) or launch.blocks <= 8:
+    executed = executor.probe(probed).executed.sum(axis=0)
+    total = int(executed.sum()) * launch.blocks // len(probed)
+    weighed = int(executed @ _weights(program)) * launch.blocks // len(probed)
+    if full or weighed <= (FULL_BELOW if full_below is None else full_below) or launch.blocks <= 8:
         if total > max_instructions:
             raise GemmsimError(
                 f"kernel '{program.name}' would execute about {total:.3g} warp instructions, more than "
@@ -105,6 +112,12 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False, full_b
             f"would execute about {total:.3g} warp instructions: more than --max-instructions {max_instructions}"
         )
     return _all_blocks(launch, resident, sms, dependent)
+
+
+def _weights(program: Program) -> NDArray[np.int64]:
+    """Return how many instructions each one of the program counts as: multiplications of matrices take longer."""
+    shapes = (matrix_multiply(instruction) for instruction in program.instructions)
+    return np.array([1 + shape.operations // _OPERATIONS_AN_INSTRUCTION if shape else 1 for shape in shapes], np.int64)
 
 
 def with_shares(made: Plan, trace: WarpTrace, sms: int, resident: int) -> Plan:
