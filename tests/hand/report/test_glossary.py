@@ -7,8 +7,10 @@ import re
 import pytest
 from report_factory import evidence, report
 
+from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, ISSUE, L2, utilisations
 from gemmsim.api import analyze
 from gemmsim.gpu import load_gpu
+from gemmsim.isa.opcodes import OPCODES
 from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.report.glossary.entries import GLOSSARY, Kind, lookup, of_kind
 from gemmsim.report.glossary.explain import render_index, render_text
@@ -27,6 +29,18 @@ TERMS = """
 TERMS = tuple(term.strip() for term in TERMS.split(","))
 
 
+# kind of a bottleneck -> its word in the report
+BOTTLENECKS = {
+    "launch": "launch overhead",
+    "issue": ISSUE,
+    "l1_data": DATA_STAGE,
+    "l2": L2,
+    "dram": DRAM,
+    "pipe": "pipe",
+}
+BOTTLENECKS |= {"small_grid": "too few blocks", "latency": "latency"}
+
+
 @pytest.fixture(scope="module")
 def run():
     return analyze(ladder_launch(LadderCase("tiled", 64, 32, 48), load_gpu("a100-80gb")))
@@ -37,6 +51,28 @@ def test_every_metric_and_stall_reason_has_an_entry():
     assert {entry.name for entry in of_kind(Kind.STALL)} == set(STALL_REASONS)
     assert set(TERMS) <= {entry.name for entry in of_kind(Kind.TERM)}
     assert len(FAMILIES) > 60  # the table was read
+
+
+def unit_names() -> set[str]:
+    """The units that a report can print: pipes of the opcode table, and the halves of fma."""
+    ports = {row.port for row in OPCODES.values()} - {"", "warpgroup", "fma"}
+    return {f"{port} pipe" for port in ports | {"fmaheavy", "fmalite"}} | {ISSUE, DATA_STAGE, L2, DRAM}
+
+
+@pytest.mark.parametrize("name", sorted(unit_names()))
+def test_every_unit_of_a_report_is_explained(name):
+    assert lookup(name).kind is Kind.TERM
+
+
+@pytest.mark.parametrize("size", [64, 1024])
+def test_what_a_report_names_is_explained(size):
+    """Units, stall reasons, counters, limits of the occupancy and the kind of the bottleneck."""
+    run = analyze(ladder_launch(LadderCase("wgmma_cluster", size, size, size), load_gpu("h200")))
+    names = (
+        {use.unit for use in utilisations(run.evidence)} | set(run.evidence.timing.stalls) | set(run.evidence.counters)
+    )
+    for name in names | {BOTTLENECKS[run.bottleneck.kind]}:
+        lookup(name)
 
 
 @pytest.mark.parametrize("name", GLOSSARY)
@@ -67,6 +103,9 @@ def test_a_name_or_alias_belongs_to_one_entry():
         ("barrier", "barrier"),
         ("syncthreads", "synchronisation"),
         ("waves", "wave"),
+        ("HGMMA", "wgmma"),
+        ("UTMALDG", "TMA"),
+        ("producer", "warp specialisation"),
         ("lts__t_requests...", "lts__t_requests_srcunit_tex.sum"),
         ("launch__registers", "launch__registers_per_thread"),
     ],
