@@ -124,7 +124,9 @@ def _utilisation(report: Report) -> list[str]:
         for use in utilisations(report.evidence)
         if use.share_pct >= 1
     ]
-    return table(("unit", "of peak", "", ""), rows, "<><<")
+    lines = table(("unit", "of peak", "", ""), rows, "<><<")
+    busy, count = report.evidence.blocks, report.evidence.gpu.sm.count
+    return lines if busy >= count else [*lines, f"of an SM's units: over the {busy} of {count} SMs that have blocks"]
 
 
 def _roofline(report: Report) -> list[str]:

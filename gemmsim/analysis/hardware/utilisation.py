@@ -29,7 +29,8 @@ class Utilisation:
 def utilisations(evidence: Evidence) -> tuple[Utilisation, ...]:
     """Return how busy each unit was whose use is known, the busiest first.
 
-    The time over which a unit could have been busy is that of the kernel, without launch overhead.
+    The time over which a unit could have been busy is that of the kernel, without launch overhead. Units that each SM has
+    count on the SMs that have blocks; L2 and DRAM are the whole GPU's.
     """
     return tuple(sorted(_all(evidence), key=lambda use: -use.share_pct))
 
@@ -40,7 +41,7 @@ def _all(evidence: Evidence) -> list[Utilisation]:
     uses = [Utilisation(ISSUE, timing.issue_active_pct, f"{evidence.warp_instructions:,.0f} warp instructions")]
     wavefronts = counters.get("l1tex__data_pipe_lsu_wavefronts.sum")
     if wavefronts is not None:
-        capacity = timing.cycles * gpu.sm.count * gpu.shared.wavefronts_per_cycle
+        capacity = timing.cycles * min(gpu.sm.count, evidence.blocks) * gpu.shared.wavefronts_per_cycle
         uses.append(Utilisation(DATA_STAGE, 100 * wavefronts / capacity, f"{wavefronts:,.0f} wavefronts"))
     if l2_bytes := evidence.l2_sectors * gpu.l2.sector_bytes:
         uses.append(_bandwidth(L2, l2_bytes, seconds, gpu.l2.read_bytes_per_s))

@@ -9,6 +9,8 @@ from gemmsim.analysis.code.instruction_mix import by_class
 from gemmsim.analysis.code.source_lines import LineTraffic, by_line
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Advice
+from gemmsim.analysis.hardware.utilisation import utilisations
+from gemmsim.analysis.verdict.bottleneck import BUSY_PCT
 from gemmsim.analysis.verdict.spills import spills
 from gemmsim.isa.opcodes import MixClass
 
@@ -20,6 +22,7 @@ FMA_SHARE = 0.50  # of all warp instructions
 LOADS_PER_FMA = 0.5  # shared loads for each multiply-add
 TAIL_EFFICIENCY = 0.85  # number of waves over that number rounded up
 LOW_OCCUPANCY_PCT = 50.0  # of the warps that an SM can hold
+ISSUING_PCT = 50.0  # of the issue slots: where fewer are used, it is not the number of instructions that takes the time
 
 
 def uncoalesced_access(evidence: Evidence) -> Advice | None:
@@ -62,10 +65,10 @@ def bank_conflicts(evidence: Evidence) -> Advice | None:
 
 
 def integer_arithmetic(evidence: Evidence) -> Advice | None:
-    """Advise a change where integer instructions take a large part of the issue slots."""
+    """Advise a change where integer instructions take a large part of the issue slots, and these are used."""
     kinds = by_class(evidence)
     share = _share(kinds, MixClass.INTEGER)
-    if share < INTEGER_SHARE or not kinds.get(MixClass.FMA):
+    if share < INTEGER_SHARE or not kinds.get(MixClass.FMA) or evidence.timing.issue_active_pct < ISSUING_PCT:
         return None
     each = kinds[MixClass.INTEGER] / kinds[MixClass.FMA]
     return Advice(
@@ -77,10 +80,10 @@ def integer_arithmetic(evidence: Evidence) -> Advice | None:
 
 
 def fma_density(evidence: Evidence) -> Advice | None:
-    """Advise a change where few instructions multiply and add, which limits the rate whatever the memory does."""
+    """Advise a change where few of the instructions that fill the issue slots multiply and add."""
     kinds = by_class(evidence)
     share = _share(kinds, MixClass.FMA)
-    if not share or share >= FMA_SHARE:
+    if not share or share >= FMA_SHARE or evidence.timing.issue_active_pct < ISSUING_PCT:
         return None
     return Advice(
         rule="fma_density",
@@ -109,9 +112,10 @@ def register_tiling(evidence: Evidence) -> Advice | None:
 
 
 def low_occupancy(evidence: Evidence) -> Advice | None:
-    """Advise a change where few warps are resident on an SM; say what would make room for one more block."""
+    """Advise a change where few warps are resident on an SM and no unit is busy; say what would make room for one more
+    block. Where a unit is busy, more warps would only wait for it."""
     occupancy = evidence.occupancy
-    if occupancy.theoretical_pct >= LOW_OCCUPANCY_PCT:
+    if occupancy.theoretical_pct >= LOW_OCCUPANCY_PCT or utilisations(evidence)[0].share_pct >= BUSY_PCT:
         return None
     cliffs = []
     if occupancy.registers_cliff is not None:
@@ -156,6 +160,7 @@ def idle_sms(evidence: Evidence) -> Advice | None:
 
 
 RULES: tuple[Callable[[Evidence], Advice | None], ...] = (
+    idle_sms,
     spills,
     uncoalesced_access,
     bank_conflicts,
@@ -163,7 +168,6 @@ RULES: tuple[Callable[[Evidence], Advice | None], ...] = (
     integer_arithmetic,
     fma_density,
     low_occupancy,
-    idle_sms,
     tail_wave,
 )
 

@@ -9,6 +9,7 @@ from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, ISSUE, L2, U
 # Under 60 % of every unit's peak Nsight Compute calls a kernel latency bound (profiling guide, "GPU Speed Of Light").
 BUSY_PCT = 60.0
 SAME_PCT = 5.0  # units whose shares differ by no more percent points count as equally busy
+IDLE_SHARE = 0.5  # of the SMs: where so many stand idle, it does not matter which unit of the others is busy
 KINDS = {ISSUE: "issue", DATA_STAGE: "l1_data", L2: "l2", DRAM: "dram"}
 
 
@@ -16,6 +17,7 @@ def find_bottleneck(evidence: Evidence) -> Bottleneck:
     """Find what holds a launch back. The `kind` of the result is the first of these that applies.
 
     "launch"       launch overhead takes more than half of the time
+    "small_grid"   there are blocks for half of the SMs or fewer, and neither L2 nor DRAM, which all share, is busy
     KINDS, "pipe"  the busiest unit is at least 60 % busy: its kind in KINDS, or "pipe" for an execution pipe
     "small_grid"   there are fewer blocks than SMs
     "latency"      no unit is that busy: warps wait
@@ -30,6 +32,9 @@ def find_bottleneck(evidence: Evidence) -> Bottleneck:
             overhead_pct,
         )
     busiest = _binding(utilisations(evidence))
+    idle = 1 - evidence.blocks / evidence.gpu.sm.count
+    if idle >= IDLE_SHARE and not (busiest.unit in (L2, DRAM) and busiest.share_pct >= BUSY_PCT):
+        return _few_blocks(evidence, busiest)
     if busiest.share_pct >= BUSY_PCT:
         detail = f"{busiest.detail} in " if busiest.detail else ""
         cycles = f"{detail}{timing.cycles:,.0f} cycles on {evidence.gpu.sm.count} SMs"
@@ -47,16 +52,22 @@ def _binding(uses: tuple[Utilisation, ...]) -> Utilisation:
 def _waiting(evidence: Evidence, busiest: Utilisation) -> Bottleneck:
     timing = evidence.timing
     if evidence.blocks < evidence.gpu.sm.count:
-        return Bottleneck(
-            "small_grid",
-            f"too few blocks: {evidence.blocks} for {evidence.gpu.sm.count} SMs, so "
-            f"{evidence.gpu.sm.count - evidence.blocks} SMs stand idle ({_waits(evidence)})",
-            busiest.share_pct,
-        )
+        return _few_blocks(evidence, busiest)
     return Bottleneck(
         "latency",
         f"latency: no unit is above {BUSY_PCT:.0f}% (busiest: {busiest.unit}, {busiest.share_pct:.0f}%); "
         f"{_waits(evidence)} at {timing.achieved_occupancy_pct:.0f}% achieved occupancy",
+        busiest.share_pct,
+    )
+
+
+def _few_blocks(evidence: Evidence, busiest: Utilisation) -> Bottleneck:
+    count = evidence.gpu.sm.count
+    why = f"{busiest.unit} of the others: {busiest.share_pct:.0f}% of peak" if busiest.share_pct >= BUSY_PCT else ""
+    return Bottleneck(
+        "small_grid",
+        f"too few blocks: {evidence.blocks} for {count} SMs, so {count - evidence.blocks} SMs stand idle "
+        f"({why or _waits(evidence)})",
         busiest.share_pct,
     )
 

@@ -120,6 +120,7 @@ def _launch(report: Report) -> dict[str, Value]:
     threads = math.prod(evidence.block)
     found: dict[str, Value] = {
         "blocks": evidence.blocks,
+        "busy_sms": min(evidence.blocks, evidence.gpu.sm.count),
         "threads_per_block": threads,
         "warps_per_block": -(-threads // WARP_LANES),
         "threads": threads * evidence.blocks,

@@ -62,6 +62,19 @@ def test_few_blocks_leave_sms_idle() -> None:
     assert advice.idle_sms(evidence()) is None
 
 
+@pytest.mark.parametrize(("blocks", "kind"), [(54, "small_grid"), (55, "pipe"), (108, "pipe")])
+def test_half_of_the_sms_idle_matters_more_than_a_busy_pipe(blocks: int, kind: str) -> None:
+    found = find_bottleneck(evidence(grid=(blocks, 1, 1), pipe_utilisation_pct={"lsu": 90.0}))
+    assert found.kind == kind
+    assert (kind == "small_grid") == ("lsu pipe of the others: 90% of peak" in found.sentence)
+
+
+def test_the_data_stages_of_sms_with_blocks_count() -> None:
+    """4210 wavefronts of 8 blocks on 8 SMs, in 14,100 cycles."""
+    uses = {use.unit: use.share_pct for use in utilisations(evidence(grid=(8, 1, 1)))}
+    assert uses[DATA_STAGE] == pytest.approx(100 * 4210 / (8 * 14_100))
+
+
 def test_uncoalesced_line() -> None:
     """3200 sectors for 100 requests where 400 do; with the stores' 40: 3240 fall to 440."""
     said = advice.uncoalesced_access(evidence())
@@ -89,15 +102,19 @@ def test_register_tiling() -> None:
 def test_instruction_mix() -> None:
     kinds = by_class(evidence())
     assert kinds == {MixClass.SHARED: 500, MixClass.FMA: 400, MixClass.GLOBAL: 110, MixClass.INTEGER: 50}
-    said = advice.fma_density(evidence())
+    said = advice.fma_density(evidence(issue_active_pct=50.0))
     assert said is not None and said.evidence.startswith("38% ")  # 400 of 1060
-    assert advice.fma_density(evidence(code=(("FFMA", 3, 90.0), ("BRA", 3, 10.0)), rows=())) is None
+    assert advice.fma_density(evidence(issue_active_pct=49.0)) is None  # not the instructions take the time
+    mostly = (("FFMA", 3, 90.0), ("BRA", 3, 10.0))
+    assert advice.fma_density(evidence(code=mostly, rows=(), issue_active_pct=50.0)) is None
 
 
 def test_integer_arithmetic() -> None:
-    said = advice.integer_arithmetic(evidence(code=(("IADD3", 3, 60.0), ("FFMA", 3, 20.0), ("LDG", 2, 20.0)), rows=()))
+    code = (("IADD3", 3, 60.0), ("FFMA", 3, 20.0), ("LDG", 2, 20.0))
+    assert advice.integer_arithmetic(evidence(code=code, rows=(), issue_active_pct=49.0)) is None
+    said = advice.integer_arithmetic(evidence(code=code, rows=(), issue_active_pct=50.0))
     assert said is not None and said.evidence == "60% of the warp instructions are integer, 3.0 for each multiply-add"
-    assert advice.integer_arithmetic(evidence()) is None
+    assert advice.integer_arithmetic(evidence(issue_active_pct=50.0)) is None
 
 
 @pytest.mark.parametrize(("waves", "gain"), [(1.5, "at most 25%"), (1.0, None), (1.9, None), (0.5, None), (20.1, None)])
@@ -117,6 +134,8 @@ def test_low_occupancy() -> None:
     assert said.evidence == "16 of 64 warps (25%)"
     assert said.change == "one more block an SM takes 8 registers fewer a thread"
     assert advice.low_occupancy(given) is None
+    busy = replace(low, timing=replace(low.timing, pipe_utilisation_pct={"tensor": 60.0}))
+    assert advice.low_occupancy(busy) is None  # more warps would wait for the same pipe
 
 
 def test_rules_keep_silent_without_memory_or_multiply_adds() -> None:
