@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-# How far a memory instruction went: the furthest place that any of its data came from or went to. The numbers are those
-# of `units.events`.
-LEVELS = ("shared memory", "L1", "L2", "DRAM")
+# How far a memory instruction went: the furthest place that any of its data came from or went to; or what works beside
+# the warps. The numbers are those of `units.events`.
+LEVELS = ("shared memory", "L1", "L2", "DRAM", "TMA", "tensor pipe")
+BESIDE_WARPS = 4  # from here on
 
 
 class Observer:
@@ -31,7 +32,11 @@ class Observer:
         """A warp waits in [begin, end) to issue `instruction`; or, if the reason is drain, it issued it as its last."""
 
     def on_memory(self, warp: int, instruction: int, begin: int, end: int, level: int) -> None:
-        """A memory instruction is under way from its issue until its registers are written or it has left the SM."""
+        """A memory instruction is under way from its issue until its registers are written or it has left the SM.
+
+        At the levels from BESIDE_WARPS on it is a bulk copy, until its last byte has come or been read, or a
+        multiplication (wgmma), while the tensor pipe of the warp's sub-partition multiplies.
+        """
 
     def on_end(self, cycle: int, warp: int) -> None:
         """The warp's slot is free from `cycle` on."""

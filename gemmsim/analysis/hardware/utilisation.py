@@ -29,8 +29,8 @@ class Utilisation:
 def utilisations(evidence: Evidence) -> tuple[Utilisation, ...]:
     """Return how busy each unit was whose use is known, the busiest first.
 
-    The time over which a unit could have been busy is that of the kernel, without launch overhead. Units that each SM has
-    count on the SMs that have blocks; L2 and DRAM are the whole GPU's.
+    The time over which a unit could have been busy is that of the kernel, without launch overhead. Units that each SM
+    has count on the SMs that have blocks; L2 and DRAM are the whole GPU's.
     """
     return tuple(sorted(_all(evidence), key=lambda use: -use.share_pct))
 

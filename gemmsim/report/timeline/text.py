@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.report.layout.text import WIDTH, paragraph
 from gemmsim.report.timeline.state_letters import LETTERS, NO_WARP, spoken
 from gemmsim.report.timeline.types import TimelineReport, Window, per_column, within
+from gemmsim.sm.observer import BESIDE_WARPS, LEVELS
 from gemmsim.sm.types import STALL_REASONS
 
 LABEL = 12  # columns of a row's name
 TICK = 10  # columns between two cycle numbers
 _SELECTED = STALL_REASONS.index("selected")
+TMA, TENSOR = LEVELS.index("TMA"), LEVELS.index("tensor pipe")
 
 
 def render(report: TimelineReport, window: Window, most_warps: int) -> str:
@@ -63,10 +67,11 @@ def _axis(edges: NDArray[np.int64]) -> list[str]:
 
 
 def _below(report: TimelineReport, window: Window, edges: NDArray[np.int64]) -> list[str]:
-    """Return two rows of digits, in tenths, and a line that explains them.
+    """Return rows of digits, in tenths, and lines that explain them.
 
-    The first row says how busy issue slots were, the second how many memory instructions were under
-    way, relative to the largest number that were under way in any column of the window.
+    The first row says how busy issue slots were, the second how many memory instructions were under way, relative to
+    the largest number that were under way in any column of the window. Where there are bulk copies or asynchronous
+    multiplications, a row says how many copies the TMA unit had in the same way, or how busy the tensor pipes were.
     """
     stays = report.timeline.warps
     cycles = np.diff(edges)
@@ -74,15 +79,36 @@ def _below(report: TimelineReport, window: Window, edges: NDArray[np.int64]) -> 
     issued = states[states[:, 2] == _SELECTED]
     slots = cycles * len({stay.sub_partition for stay in stays})
     flights = np.concatenate([within(stay.memory, window) for stay in stays])
-    under_way = per_column(flights[:, 0], flights[:, 1], edges) / cycles
-    most = float(under_way.max()) if len(under_way) else 0.0
-    return [
-        f"{'issue slots':<{LABEL}}{_tenths(per_column(issued[:, 0], issued[:, 1], edges) / slots)}",
-        f"{'in flight':<{LABEL}}{_tenths(under_way / most if most else under_way)}",
-        "",
-        "issue slots: used, in tenths (0 under 10 %). in flight: memory instructions",
-        f"under way, all warps, in tenths of the most, {most:.1f}; blank where there are none",
-    ]
+
+    def under_way(levels: Collection[int]) -> NDArray[np.float64]:
+        """Return how many are under way in each column, at these levels."""
+        mine = flights[np.isin(flights[:, 3], list(levels))]
+        return per_column(mine[:, 0], mine[:, 1], edges) / cycles
+
+    def row(name: str, shares: NDArray[np.float64]) -> str:
+        return f"{name:<{LABEL}}{_tenths(shares)}"
+
+    memory, most = _of_most(under_way(range(BESIDE_WARPS)))
+    rows = [row("issue slots", per_column(issued[:, 0], issued[:, 1], edges) / slots), row("in flight", memory)]
+    said = (
+        "issue slots: used, in tenths (0 under 10 %). in flight: memory instructions under way, all warps, in tenths "
+        f"of the most, {most:.1f}; blank where there are none"
+    )
+    copies, most_copies = _of_most(under_way([TMA]))
+    if most_copies:
+        rows.append(row("TMA", copies))
+        said += f". TMA: bulk copies under way, in tenths of the most, {most_copies:.1f}"
+    products = under_way([TENSOR]) / len({stay.sub_partition for stay in stays})
+    if products.any():
+        rows.append(row("tensor pipe", products))
+        said += ". tensor pipe: busy with wgmma, in tenths"
+    return [*rows, "", *paragraph(said)]
+
+
+def _of_most(counts: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Return the counts as shares of the largest one, and that one."""
+    most = float(counts.max()) if len(counts) else 0.0
+    return counts / most if most else counts, most
 
 
 def _tenths(shares: NDArray[np.float64]) -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.launch.spec import Labels
 from gemmsim.report.layout.words import launch_name
+from gemmsim.sm.observer import LEVELS
 from gemmsim.sm.timeline import Timeline, WarpStay
+
+_TMA, _TENSOR = LEVELS.index("TMA"), LEVELS.index("tensor pipe")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +69,18 @@ class TimelineReport:
         )
 
     def warp_name(self, stay: WarpStay) -> str:
-        """The name of a warp by its block and its place in it: "b0 w17"."""
-        return f"b{stay.block} w{stay.slot % self.warps_per_block}"
+        """The name of a warp by its block and its place in it, and the job of one that only copies or multiplies by
+        TMA and wgmma: "b0 w17", "b0 w0 tma", "b0 w4 mma".
+        """
+        levels = set(np.unique(stay.memory[:, 3]).tolist()) if self._specialised else set()
+        job = " tma" if _TMA in levels else " mma" if _TENSOR in levels else ""
+        return f"b{stay.block} w{stay.slot % self.warps_per_block}{job}"
+
+    @cached_property
+    def _specialised(self) -> bool:
+        """Whether some warps copy by TMA and others multiply by wgmma."""
+        levels = [set(np.unique(stay.memory[:, 3]).tolist()) for stay in self.timeline.warps]
+        return any(_TMA in mine for mine in levels) and not any({_TMA, _TENSOR} <= mine for mine in levels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from gemmsim.sm.units.machine import Sm, Warp
 
 STARTED, ISSUED, STALLED, ACCESSED, ENDED = range(5)  # kinds of events
 MOST_EVENTS = 4096  # room for the events of one turn: a barrier that opens tells three intervals of each warp at most
-# How far a memory instruction went: the furthest place that any of its data came from or went to.
-SHARED_MEMORY, L1, L2, DRAM = range(4)
+# How far a memory instruction went: the furthest place that any of its data came from or went to. Or what works beside
+# the warps: a bulk copy of the TMA unit, or the tensor pipe for an asynchronous multiplication (wgmma).
+SHARED_MEMORY, L1, L2, DRAM, TMA, TENSOR = range(6)
 
 
 def tell(sm: Sm, kind: int, begin: int, end: int, warp: int, instruction: int, detail: int) -> None:

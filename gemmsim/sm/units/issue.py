@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 from gemmsim.sm.units.barriers import arrive, wait_for_barrier
 from gemmsim.sm.units.blocks import end_warp, fetch_for
-from gemmsim.sm.units.events import ACCESSED, ISSUED, level_of, stall, take_snapshot, tell
+from gemmsim.sm.units.events import ACCESSED, ISSUED, TENSOR, level_of, stall, take_snapshot, tell
 from gemmsim.sm.units.gates import meet_gates
 from gemmsim.sm.units.instruction import MEMORY_PORT, Instruction, Kind, Reason
 from gemmsim.sm.units.issue_queue import hold_entry
@@ -73,6 +75,8 @@ def _execute(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: int)
     spec = sm.spec
     if row.kind == _MULTIPLY:
         warp.done = multiply(spec, sm.memory, part, row, now)
+        end = part.pipes.pipes[part.pipes.ports[row.port].first].free
+        tell(sm, ACCESSED, ceil(end - row.multiply_cycles), ceil(end), warp.slot, warp.pc, TENSOR)
         return
     if row.kind != _MEMORY:
         take_pipe(spec, part.pipes, row.port, row.pipe_slots, now)

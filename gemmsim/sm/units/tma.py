@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from math import ceil
 
+from gemmsim.sm.units.events import ACCESSED, TMA, tell
 from gemmsim.sm.units.gates import count_for
 from gemmsim.sm.units.instruction import Bulk, Instruction, Sync
 from gemmsim.sm.units.machine import MemoryPath, Sm, SubPartition, Warp
@@ -31,9 +32,13 @@ def copy_in_bulk(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: 
         sync = syncs[warp.syncs]
         warp.syncs += 1
         if row.bulk == _LOAD:
-            count_for(sm, warp.block, sync, _load(sm, sm.memory, sync, now))
+            end = _load(sm, sm.memory, sync, now)
+            count_for(sm, warp.block, sync, end)
+            tell(sm, ACCESSED, now, ceil(end), warp.slot, warp.pc, TMA)
         elif first and sync.amount > 0:
-            warp.bulk_read = max(warp.bulk_read, _store(sm, part, sync, row, now))
+            read = _store(sm, part, sync, row, now)
+            warp.bulk_read = max(warp.bulk_read, read)
+            tell(sm, ACCESSED, now, read, warp.slot, warp.pc, TMA)
         first = False
 
 

@@ -1,0 +1,48 @@
+"""A timeline shows what works beside the warps: bulk copies of the TMA unit, and the tensor pipe for wgmma."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gemmsim.gpu import load_gpu
+from gemmsim.launch.cases import LadderCase, ladder_launch
+from gemmsim.report.timeline.text import render
+from gemmsim.report.timeline.types import TimelineReport, Window
+from gemmsim.sm.observer import LEVELS
+from gemmsim.studies.timeline import timeline
+
+
+@pytest.fixture(scope="module")
+def report() -> TimelineReport:
+    """One block of 128 x 256 results, four tiles of 64 along K: warps 0 to 3 load, 4 to 11 multiply."""
+    return timeline(ladder_launch(LadderCase("wgmma_specialised", 128, 256, 256), load_gpu("h200")))
+
+
+def intervals(report: TimelineReport, warp: int, level: str) -> list[list[int]]:
+    rows = report.timeline.warps[warp].memory
+    return rows[rows[:, 3] == LEVELS.index(level), :2].tolist()
+
+
+def test_each_tensor_pipe_multiplies_one_after_another(report: TimelineReport) -> None:
+    """16 steps of 16 along K, m64n256k16 in 128 cycles each, for both warpgroups on the four tensor pipes."""
+    for part in range(4):
+        mine = [n for n, stay in enumerate(report.timeline.warps) if stay.sub_partition == part]
+        found = np.array(sorted(one for n in mine for one in intervals(report, n, "tensor pipe")))
+        assert (found[:, 1] - found[:, 0] == 128).all() and len(found) == 2 * 16
+        assert (found[1:, 0] >= found[:-1, 1]).all()
+
+
+def test_the_producer_alone_copies(report: TimelineReport) -> None:
+    """As many copies for each of the four tiles, all by warp 0."""
+    copies = [len(intervals(report, n, "TMA")) for n in range(12)]
+    assert copies[0] > 0 and copies[1:] == [0] * 11
+    assert copies[0] % 4 == 0
+
+
+def test_rows_and_jobs_in_the_text(report: TimelineReport) -> None:
+    text = render(report, Window(0, report.timeline.cycles), 12)
+    names = [line[:12].strip() for line in text.splitlines() if line.startswith("b0 ")]
+    assert names == ["b0 w0 tma", *(f"b0 w{n}" for n in range(1, 4)), *(f"b0 w{n} mma" for n in range(4, 12))]
+    rows = {line[:12].strip(): line[12:] for line in text.splitlines()}
+    assert "9" in rows["TMA"] and "9" in rows["tensor pipe"]
