@@ -1,4 +1,4 @@
-"""Says in words who waits where, when the barrier of a cluster never opens."""
+"""Says in words who waits where when the barrier of a cluster never opens, and who came too late."""
 
 from __future__ import annotations
 
@@ -34,6 +34,16 @@ def wait_in_clusters(
             f"Threads wait at {_place(program.instructions[waits[0]])}; not arrived: {'; '.join(late)}"
         )
     return ""
+
+
+def late_arrival(program: Program, number: int) -> tuple[str, ...]:
+    """Return a note that instruction `number` arrived at an mbarrier of a block that had ended; () where it is -1."""
+    if number < 0:
+        return ()
+    return (
+        f"{_place(program.instructions[number])} arrives at an mbarrier of a block of the cluster that may have ended by "
+        "then, which PTX leaves undefined: here it does nothing, as nobody can wait there any more",
+    )
 
 
 def _paths(state: BlockState, warp: int) -> NDArray[np.int64]:

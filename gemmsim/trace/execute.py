@@ -12,6 +12,7 @@ from gemmsim.isa.program import Program
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro, words
 from gemmsim.trace.block_state import BlockState
+from gemmsim.trace.cluster_waits import late_arrival
 from gemmsim.trace.engine.faults import describe
 from gemmsim.trace.engine.parts import linked
 from gemmsim.trace.engine.trace_buffers import Buffers
@@ -143,6 +144,7 @@ class Executor:
                 *notes_of(self.program),
                 *self.externals.notes,
                 *((UNMET,) if self.buffers.counters[words.UNMET] else ()),
+                *late_arrival(self.program, int(self.buffers.counters[words.LATE_ARRIVAL]) - 1),
             ),
             one_order=one_order,
             variables=variables_after(self.program, self.memory),

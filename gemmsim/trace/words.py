@@ -61,7 +61,8 @@ FAULT_INSTRUCTION, FAULT_WARP, FAULT_LANE, FAULT_ADDRESS = 5, 6, 7, 8
 WARP_BASE = 9  # number of the block's first warp in the trace
 SYNCS, SYNC_WARP, ROOM = 10, 11, 12  # see `gemmsim.trace.engine.sync_trace`; records for which a copy needs room
 UNMET = 13  # how often threads at WARPSYNC went on without threads that wait at a convergence barrier
-COUNTERS = 14
+LATE_ARRIVAL = 14  # 1 + the last instruction that arrived at an mbarrier of a block of the cluster that had ended
+COUNTERS = 15
 
 # The context holds addresses and numbers, so that compiled functions take one argument.
 COUNTERS_AT, PATTERNS_AT, HASH_AT, LAST_AT = range(4)

@@ -267,6 +267,13 @@ def test_an_arrival_that_no_block_makes() -> None:
     assert f"line {line('arrivals:wait') + 1} of" in str(caught.value)
 
 
+def test_an_arrival_at_a_block_that_has_ended_is_left_out_and_noted() -> None:
+    found = run("late", (2, 1, 1), (32, 1, 1), (2, 1, 1), np.zeros((2, 32), np.uint32))
+    assert output(found, 0).tolist() == [[5] * 32, [6] * 32]
+    (note,) = (one for one in found.notes if "may have ended" in one)
+    assert "SYNCS.ARRIVE" in note and f"of line {line('late:arrive')} of" in note
+
+
 @pytest.mark.parametrize("target", [0, 1])
 def test_spaces_of_generic_addresses(target: int) -> None:
     """As on an H200: another block's memory is not of the block's space, but all of it is of the cluster's."""

@@ -244,6 +244,19 @@ extern "C" __global__ void arrivals(unsigned* out, int expected) {
     asm volatile("barrier.cluster.arrive;\n\tbarrier.cluster.wait;" ::: "memory");
 }
 
+// Block 1 arrives at the mbarrier of block 0, which ends when it has arrived at the cluster's barrier.
+extern "C" __global__ void late(unsigned* out) {
+    __shared__ __align__(8) unsigned long long barrier;
+    unsigned near = (unsigned)__cvta_generic_to_shared(&barrier), far, rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    if (threadIdx.x == 0) asm volatile("mbarrier.init.shared.b64 [%0], 32;" ::"r"(near) : "memory");
+    asm volatile("barrier.cluster.arrive;\n\tbarrier.cluster.wait;" ::: "memory");
+    asm volatile("mapa.shared::cluster.u32 %0, %1, 0;" : "=r"(far) : "r"(near));
+    out[blockIdx.x * 32 + threadIdx.x] = rank + 5;
+    if (rank == 0) return;
+    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(far) : "memory");  // [late:arrive]
+}
+
 // Programmatic dependent launch: there is no other kernel to wait for.
 extern "C" __global__ void dependents(unsigned* out) {
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

@@ -151,13 +151,20 @@ def _check_others(context, rows, mask):
             in_cluster = base >> np.uint64(words.RANK_SHIFT) < get_u64(context, words.CLUSTER_BLOCKS)
             allowed = limit if in_cluster else np.uint64(0)
             status = blame(context, rows, one, 8, base, allowed, np.int64(words.SHARED_RANGE))
-            if status == 0 and is_elsewhere(context, base) != 0 and of_block(context, base, SHARED) == np.uint64(0):
-                status = np.int64(words.ENDED_BLOCK)
     return status
+
+
+@subroutine(INDEX, ADDRESS, ADDRESS)
+def comes_late(context, address):
+    """Return whether the mbarrier at an address of the cluster's window is that of a block that has ended."""
+    base = address & ~_IN_BLOCK
+    return np.int64(is_elsewhere(context, base) != 0 and of_block(context, base, SHARED) == np.uint64(0))
 
 
 def operate(context, registers, op, mask, warp):
     """Execute a micro-operation on mbarriers for the lanes in `mask`, lane after lane.
+
+    An arrival at an mbarrier of a block that has ended does nothing, as nobody can wait there any more; it is noted.
 
     Returns 0, WAITS, or the status of a fault. The result of an arrival is the mbarrier's state before it.
     """
@@ -178,6 +185,9 @@ def operate(context, registers, op, mask, warp):
         if not has(mask, lane):
             continue
         address = lane_address(rows, lane)
+        if comes_late(context, address) != 0:
+            set_i64(get_u64(context, words.COUNTERS_AT), words.LATE_ARRIVAL, get_n32(op, micro.INSTRUCTION) + 1)
+            continue
         at = get_u64(context, words.SHARED_AT) + (address & _IN_BLOCK)
         if is_elsewhere(context, address & ~_IN_BLOCK) != 0:
             at = of_block(context, address & ~_IN_BLOCK, SHARED) + (address & _IN_BLOCK)
