@@ -28,10 +28,12 @@ MAP_BYTES = 128
 SWIZZLES = {"none": 0, "32B": 1, "64B": 2, "128B": 3}
 FILLS = {"zeros": 0, "nan": 1}
 # PTX ISA, tensormap.replace, ".elemtype": the numbers of the types. TMA copies the bits of other types of 8 bits as U8.
-_TYPES = {
+TYPES = {
     **{"u8": 0, "i8": 0, "bool": 0, "e4m3": 0, "e5m2": 0, "u16": 1, "i16": 1, "u32": 2, "i32": 3, "u64": 4, "i64": 5},
     **{"f16": 6, "f32": 7, "tf32": 7, "f64": 9, "bf16": 10},
 }
+# The same types in the order of CUtensorMapDataType, which ends F64, BF16, F32_FTZ, TF32, TF32_FTZ
+DRIVER_TYPES = (0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 11, 12)
 _FLAGS_AT, _STRIDES_AT, _HIGH_AT, _SIZES_AT, _STEPS_AT = 2, 3, 7, 8, 13  # words of a map
 # Limits of cuTensorMapEncodeTiled
 _MOST_DIMENSIONS, _MOST_BOX, _MOST_STEP, _UNIT = 5, 256, 8, 16
@@ -58,6 +60,26 @@ class Tile:
     strides: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class MapFields:
+    """What `cuTensorMapEncodeTiled` takes, the innermost dimension first, without the address.
+
+    type           the number of the elements' type: PTX's, as `DRIVER_TYPES` translates the driver's
+    sizes          elements of the array along each dimension
+    strides_bytes  from one index to the next of each dimension but the innermost
+    box, steps     elements of a tile along each dimension, and elements from one of these to the next
+    swizzle, fill  values of SWIZZLES and FILLS
+    """
+
+    type: int
+    sizes: tuple[int, ...]
+    strides_bytes: tuple[int, ...]
+    box: tuple[int, ...]
+    steps: tuple[int, ...]
+    swizzle: int
+    fill: int
+
+
 def encoded(tile: Tile, array: Argument, plus_bytes: int, what: str) -> bytes:
     """Return the map's bytes, with zeros where the address goes.
 
@@ -70,8 +92,8 @@ def encoded(tile: Tile, array: Argument, plus_bytes: int, what: str) -> bytes:
         return GemmsimError(f"{what}: {why}")
 
     item = DTYPES[array.dtype].item_bytes
-    if array.dtype not in _TYPES:
-        raise refused(f"a tensor map of {array.dtype} is not known: known are {', '.join(_TYPES)}")
+    if array.dtype not in TYPES:
+        raise refused(f"a tensor map of {array.dtype} is not known: known are {', '.join(TYPES)}")
     shape = tile.shape or array.shape
     strides = tuple(item * one for one in tile.strides) if tile.strides else array.strides
     steps = tile.steps or (1,) * len(shape)
@@ -92,19 +114,49 @@ def encoded(tile: Tile, array: Argument, plus_bytes: int, what: str) -> bytes:
     if inner % _UNIT or inner > span:
         limit = f" and at most {span}, the swizzle's" if tile.swizzle != "none" else ""
         raise refused(f"the box's innermost size is {inner} bytes: it must be a multiple of {_UNIT}{limit}")
+    fields = MapFields(
+        type=TYPES[array.dtype],
+        sizes=tuple(shape[axis] for axis in inner_first),
+        strides_bytes=tuple(strides[axis] for axis in inner_first[1:]),
+        box=tuple(tile.box[axis] for axis in inner_first),
+        steps=tuple(steps[axis] for axis in inner_first),
+        swizzle=SWIZZLES[tile.swizzle],
+        fill=FILLS[tile.fill],
+    )
+    return written(fields)
+
+
+def written(fields: MapFields) -> bytes:
+    """Return a map's bytes, with zeros where the address goes."""
     content = [0] * (MAP_BYTES // 4)  # words
-    content[_FLAGS_AT] = (len(shape) - 1) << 4 | _TYPES[array.dtype] << 7
-    content[_FLAGS_AT] |= SWIZZLES[tile.swizzle] << 13 | FILLS[tile.fill] << 15
-    for number, axis in enumerate(inner_first):
-        if number:
-            units = strides[axis] // _UNIT
-            content[_STRIDES_AT + number - 1] = units & 0xFFFFFFFF
-            content[_HIGH_AT] |= units >> 32 << 4 * (number - 1)
-        content[_SIZES_AT + number] = shape[axis] - 1
-        content[_STEPS_AT] |= (steps[axis] - 1) << 3 * number
+    content[_FLAGS_AT] = (len(fields.sizes) - 1) << 4 | fields.type << 7 | fields.swizzle << 13 | fields.fill << 15
+    for number, stride in enumerate(fields.strides_bytes):
+        units = stride // _UNIT
+        content[_STRIDES_AT + number] = units & 0xFFFFFFFF
+        content[_HIGH_AT] |= units >> 32 << 4 * number
+    for number, (size, box, step) in enumerate(zip(fields.sizes, fields.box, fields.steps, strict=True)):
+        content[_SIZES_AT + number] = size - 1
+        content[_STEPS_AT] |= (step - 1) << 3 * number
         place = number + 3  # the first of the box's sizes is the last byte of a word, the others are those of the next
-        content[_STEPS_AT + place // 4] |= (tile.box[axis] - 1) << 8 * (place % 4)
+        content[_STEPS_AT + place // 4] |= (box - 1) << 8 * (place % 4)
     return struct.pack("<32I", *content)
+
+
+def read(content: bytes) -> MapFields:
+    """Return what a map's 128 bytes say, the inverse of `written`."""
+    words = struct.unpack("<32I", content)
+    flags, dimensions = words[_FLAGS_AT], (words[_FLAGS_AT] >> 4 & 7) + 1
+    strides = ((words[_HIGH_AT] >> 4 * at & 15) << 32 | words[_STRIDES_AT + at] for at in range(dimensions - 1))
+    places = range(3, dimensions + 3)
+    return MapFields(
+        type=flags >> 7 & 15,
+        sizes=tuple(words[_SIZES_AT + at] + 1 for at in range(dimensions)),
+        strides_bytes=tuple(_UNIT * one for one in strides),
+        box=tuple((words[_STEPS_AT + at // 4] >> 8 * (at % 4) & 255) + 1 for at in places),
+        steps=tuple((words[_STEPS_AT] >> 3 * at & 7) + 1 for at in range(dimensions)),
+        swizzle=flags >> 13 & 3,
+        fill=flags >> 15 & 1,
+    )
 
 
 def box_map(array: Argument, position: int, box: tuple[int, int]) -> Packed:

@@ -41,8 +41,8 @@ def late_arrival(program: Program, number: int) -> tuple[str, ...]:
     if number < 0:
         return ()
     return (
-        f"{_place(program.instructions[number])} arrives at an mbarrier of a block of the cluster that may have ended by "
-        "then, which PTX leaves undefined: here it does nothing, as nobody can wait there any more",
+        f"{_place(program.instructions[number])} arrives at an mbarrier of a block of the cluster that may have ended "
+        "by then, which PTX leaves undefined: here it does nothing, as nobody can wait there any more",
     )
 
 

@@ -141,8 +141,7 @@ class Executor:
             notes=(
                 *((ONE_ORDER,) if one_order else ()),
                 *((AS_ONE_BLOCK,) if self.blocks_meet else ()),
-                *notes_of(self.program),
-                *self.externals.notes,
+                *(*notes_of(self.program), *self.externals.notes),
                 *((UNMET,) if self.buffers.counters[words.UNMET] else ()),
                 *late_arrival(self.program, int(self.buffers.counters[words.LATE_ARRIVAL]) - 1),
             ),

@@ -18,7 +18,7 @@ from gemmsim_validate.gpu_files.device import preset_of
 from gemmsim_validate.measure import timing
 from gemmsim_validate.measure.bundle import Bundle, read_bundle
 from gemmsim_validate.measure.dispatcher import machine_code
-from gemmsim_validate.measure.operands import check, host_operands, parameters, struct_parameter
+from gemmsim_validate.measure.operands import check, host_operands, packed_parameter, parameters
 from gemmsim_validate.measure.options import Options
 from gemmsim_validate.measure.prepare import prepare
 from gemmsim_validate.measure.run import launch_once, measure
@@ -28,6 +28,7 @@ from gemmsim_validate.records.case import load_cases
 from gemmsim_validate.records.files import SCHEMA, read_records
 from gemmsim_validate.records.store import store
 
+from gemmsim.launch.tensor_maps import MapFields, read, written
 from gemmsim.support.errors import GemmsimError
 
 TIMES_ONLY = Options(no_counters=True, samples=20)
@@ -184,15 +185,27 @@ def test_parameters_of_either_abi() -> None:
     assert numba == [None, None, 5, 4, vector["bias"].values.ctypes.data, 5, 4, 0.0]
 
 
-def test_a_struct_holds_the_addresses_of_arrays() -> None:
+def test_a_parameter_of_bytes_holds_addresses_and_maps_as_the_driver_makes_them() -> None:
     arrays = {name: FakeGpu().upload(np.zeros(4, np.float32)) for name in ("A", "C")}
     places = [{"at_byte": 4, "argument": 1, "plus_bytes": 0}, {"at_byte": 16, "argument": 0, "plus_bytes": 8}]
-    struct = {"bytes": "07000000" + "00" * 8 + "05000000" + "00" * 8, "addresses": places}
-    (value,) = struct_parameter(struct, ["A", "C"], arrays)
+    fields = MapFields(10, (64, 4096, 9), (1 << 36, 256), (64, 8, 1), (1, 2, 1), 3, 1)
+    map_bytes = written(fields)
+    assert read(map_bytes) == fields and map_bytes[:8] == bytes(8)
+    listed = {
+        "bytes": "07000000" + "00" * 8 + "05000000" + map_bytes.hex(),
+        "addresses": places,
+        "maps": [{"at_byte": 16, "l2_promotion": 3}],
+    }
+    asked = []
+
+    def encode(*what: object) -> bytes:
+        asked.append(what)
+        return b"\1" * 128
+
+    value = packed_parameter(listed, ["A", "C"], arrays, encode)
     a, c = (arrays[name].values.ctypes.data for name in ("A", "C"))
-    assert bytes(value) == (7).to_bytes(4, "little") + c.to_bytes(8, "little") + b"\5\0\0\0" + (a + 8).to_bytes(
-        8, "little"
-    )
+    assert bytes(value) == (7).to_bytes(4, "little") + c.to_bytes(8, "little") + b"\5\0\0\0" + b"\1" * 128
+    assert asked == [(fields, a + 8, 3)]
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64", "f16", "bf16", "i8"])

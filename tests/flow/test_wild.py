@@ -198,20 +198,53 @@ def test_addresses_in_a_parameter_that_a_program_printed():
     assert found.content == (7).to_bytes(8, "little") + bytes(16) + b"\1\2"
 
 
-def test_a_struct_of_a_record_is_the_kernels_one_parameter():
-    from gemmsim_validate.records.replay import struct_of
-    from gemmsim_validate.wild.bundle import recorded_struct
+def test_tensor_maps_in_a_parameter_that_a_program_printed():
+    """The program's word in place of a map: call 1, a map of bf16 [40, 64] that is 16 bytes into array 2."""
+    from gemmsim_validate.wild.host import said
 
+    from gemmsim.launch.tensor_maps import TYPES, Tile, encoded
     from gemmsim.trace.types import Address, Packed
 
-    parameter = Packed(b"\7\0\0\0" + bytes(12), (Address(8, 2, 16),))
-    record = {"struct": recorded_struct((parameter,))}
-    assert record["struct"] == {
-        "bytes": "07" + "00" * 15,
-        "addresses": [{"at_byte": 8, "argument": 2, "plus_bytes": 16}],
-    }
-    assert struct_of(record) == (parameter,)
-    assert struct_of({}) is None
+    content = (9).to_bytes(8, "little") + (0x7B00_0000_0000_0001).to_bytes(8, "little") + bytes(120)
+    found = said(
+        "grid 2 3 1\nblock 384 1 1\nshared 100\ncluster 2 1 1\n"
+        "map 0 type 0 address 0 swizzle 0 promotion 2 fill 0 sizes 16 strides box 16 steps 1\n"
+        f"map 1 type 9 address {0x7A00_0200_0000_0010} swizzle 3 promotion 2 fill 0 "
+        "sizes 64 40 strides 128 box 64 8 steps 1 1\n"
+        f"parameter {content.hex()}\n",
+        b"",
+    )
+    assert (found.grid, found.block, found.shared_bytes, found.cluster) == ((2, 3, 1), (384, 1, 1), 100, (2, 1, 1))
+    assert found.maps == (8,) and TYPES["bf16"] == 10  # 9 for the driver, 10 in PTX
+    made = encoded(Tile((8, 64), "128B"), Argument("bf16", (40, 64), None), 16, "map")
+    assert found.parameter == Packed((9).to_bytes(8, "little") + made, (Address(8, 2, 16),))
+    with pytest.raises(GemmsimError, match="does not say how its kernel is launched"):
+        said(f"grid 1 1 1\nblock 1 1 1\nshared 0\nparameter {content.hex()}\n", b"")
+
+
+def test_parameters_of_a_record_are_those_of_the_launch():
+    from gemmsim_validate.records.replay import listed_parameters
+    from gemmsim_validate.wild.bundle import recorded_parameters
+    from gemmsim_validate.wild.kernels import Prepared
+
+    from gemmsim.compile.source import CubinKernel
+    from gemmsim.trace.types import Address, Launch, Packed
+
+    parameters = (1, Packed(b"\7\0\0\0" + bytes(140), (Address(8, 2, 16),)))
+    launch = Launch((1, 1, 1), (32, 1, 1), (), parameters=parameters)
+    made = Prepared(CubinKernel(b"", Path()), launch, (), (), ((1, 8),))
+    names = ["A", "n", "C"]
+    record = {"arguments": names, "parameters": recorded_parameters(made, names, 2)}
+    assert record["parameters"] == [
+        "n",
+        {
+            "bytes": "07" + "00" * 143,
+            "addresses": [{"at_byte": 8, "argument": 2, "plus_bytes": 16}],
+            "maps": [{"at_byte": 8, "l2_promotion": 2}],
+        },
+    ]
+    assert listed_parameters(record) == parameters
+    assert listed_parameters({}) is None
 
 
 def test_a_bundle_of_no_kernel_is_refused(tmp_path):

@@ -119,7 +119,16 @@ INSIDE = {
         "waiting": {"block_state", "micro", "words", "lower"},
         "execute": {
             *("micro", "types", "words", "lower", "slicing", "launch_data", "sanitizer", "engine"),
-            *("block_state", "initial_registers", "residents", "runtime", "stopped", "turns", "waiting"),
+            *(
+                "block_state",
+                "cluster_waits",
+                "initial_registers",
+                "residents",
+                "runtime",
+                "stopped",
+                "turns",
+                "waiting",
+            ),
         },
         "finish": {"engine", "execute"},
         "sanitize": {"micro", "words", "lower", "sanitizer", "stopped", "execute", "waiting"},

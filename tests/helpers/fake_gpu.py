@@ -55,7 +55,7 @@ class FakeGpu:
     def resident_blocks(self, function: str, threads: int, shared: int) -> int:
         return min(2048 // threads, (100 << 10) // (shared + 1024))
 
-    def call(self, function: str, grid: Any, block: Any, shared: int, values: Any) -> Any:
+    def call(self, function: str, grid: Any, block: Any, shared: int, values: Any, cluster: Any = None) -> Any:
         return SimpleNamespace(function=function, grid=grid, block=block, shared=shared, values=tuple(values))
 
     def launch(self, call: Any) -> None:

@@ -15,17 +15,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.launch.tensor_maps import DRIVER_TYPES, SWIZZLES, TYPES, MapFields
 from gemmsim.support.errors import GemmsimError
 
 from .nvml import Nvml
 
-_MAP_TYPES = {"f16": "FLOAT16", "bf16": "BFLOAT16", "e4m3": "UINT8", "f32": "FLOAT32"}
+_PROMOTION_128B = 2
 _RUNTIME = ("numpy", "numba", "numba-cuda", "cuda-bindings", "cuda-core", "torch", "cupy", "nvmath-python")
 
 
 @dataclass(frozen=True)
 class Call:
-    """A kernel to launch, with packed arguments; `parameters` keeps alive the values that `pointers` point to."""
+    """A kernel to launch, with packed arguments; `parameters` keeps alive the values that `pointers` point to.
+
+    cluster  blocks of a cluster, None where the launch asks for none
+    """
 
     function: Any
     grid: tuple[int, int, int]
@@ -33,6 +37,7 @@ class Call:
     dynamic_shared_bytes: int
     parameters: tuple[Any, ...]
     pointers: Any
+    cluster: tuple[int, int, int] | None = None
 
 
 class Gpu:
@@ -135,13 +140,15 @@ class Gpu:
         block: Sequence[int],
         dynamic_shared_bytes: int,
         parameters: Sequence[Any],
+        cluster: Sequence[int] | None = None,
     ) -> Call:
         """Return a launch that can be made many times; `parameters` are ctypes values in the kernel's order."""
         values = tuple(parameters)
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
         x, y, z = (int(size) for size in grid)
         bx, by, bz = (int(size) for size in block)
-        return Call(function, (x, y, z), (bx, by, bz), dynamic_shared_bytes, values, pointers)
+        wanted = None if cluster is None else (int(cluster[0]), int(cluster[1]), int(cluster[2]))
+        return Call(function, (x, y, z), (bx, by, bz), dynamic_shared_bytes, values, pointers, wanted)
 
     def tensor_map(self, array: Any, dtype: str, box: Sequence[int]) -> Any:
         """Return the parameter by which TMA copies boxes of a device array in the order of the 128-byte swizzle.
@@ -154,28 +161,46 @@ class Gpu:
         pitch = columns * array.dtype.itemsize
         if pitch % 16:
             return (ctypes.c_ubyte * 128)()
+        fields = MapFields(
+            type=TYPES[dtype],
+            sizes=(columns, rows),
+            strides_bytes=(pitch,),
+            box=(box[1], box[0]),
+            steps=(1, 1),
+            swizzle=SWIZZLES["128B"],
+            fill=0,
+        )
+        content = self.encoded_map(fields, array.__cuda_array_interface__["data"][0], _PROMOTION_128B)
+        return (ctypes.c_ubyte * 128).from_buffer_copy(content)
+
+    def encoded_map(self, fields: MapFields, address: int, promotion: int) -> bytes:
+        """Return the bytes of a tensor map as the driver encodes it.
+
+        promotion  to L2, a number of CUtensorMapL2promotion
+        """
         d = self.driver
-        kind = getattr(d.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_MAP_TYPES[dtype]}")
         made = self._check(
             d.cuTensorMapEncodeTiled(
-                kind,
-                2,
-                array.__cuda_array_interface__["data"][0],
-                [d.cuuint64_t(columns), d.cuuint64_t(rows)],
-                [d.cuuint64_t(pitch)],
-                [d.cuuint32_t(box[1]), d.cuuint32_t(box[0])],
-                [d.cuuint32_t(1), d.cuuint32_t(1)],
+                d.CUtensorMapDataType(DRIVER_TYPES.index(fields.type)),
+                len(fields.sizes),
+                address,
+                [d.cuuint64_t(one) for one in fields.sizes],
+                [d.cuuint64_t(one) for one in fields.strides_bytes],
+                [d.cuuint32_t(one) for one in fields.box],
+                [d.cuuint32_t(one) for one in fields.steps],
                 d.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
-                d.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_128B,
-                d.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
-                d.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+                d.CUtensorMapSwizzle(fields.swizzle),
+                d.CUtensorMapL2promotion(promotion),
+                d.CUtensorMapFloatOOBfill(fields.fill),
             )
         )
-        content = b"".join(int(word).to_bytes(8, "little") for word in made.opaque)
-        return (ctypes.c_ubyte * 128).from_buffer_copy(content)
+        return b"".join(int(word).to_bytes(8, "little") for word in made.opaque)
 
     def launch(self, call: Call) -> None:
         """Put a launch on the stream."""
+        if call.cluster is not None:
+            self._launch_clusters(call, call.cluster)
+            return
         self._check(
             self.driver.cuLaunchKernel(
                 call.function,
@@ -187,6 +212,18 @@ class Gpu:
                 0,
             )
         )
+
+    def _launch_clusters(self, call: Call, cluster: tuple[int, int, int]) -> None:
+        d = self.driver
+        attribute, config = d.CUlaunchAttribute(), d.CUlaunchConfig()
+        attribute.id = d.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        size = attribute.value.clusterDim
+        size.x, size.y, size.z = cluster
+        config.gridDimX, config.gridDimY, config.gridDimZ = call.grid
+        config.blockDimX, config.blockDimY, config.blockDimZ = call.block
+        config.sharedMemBytes, config.hStream = call.dynamic_shared_bytes, self._stream
+        config.attrs, config.numAttrs = [attribute], 1
+        self._check(d.cuLaunchKernelEx(config, call.function, ctypes.addressof(call.pointers), 0))
 
     def event(self) -> Any:
         """Return an event of numba, for `record`; `elapsed_us` takes two events once the stream is synchronised."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.launch.arrays import NUMPY_DTYPES, random_array
+from gemmsim.launch.tensor_maps import MAP_BYTES, MapFields, read
 from gemmsim.support.bit_patterns import to_numbers
 from gemmsim.support.dtypes import DTYPES
 
@@ -48,7 +49,7 @@ def host_operands(problem: Mapping[str, Any], launch: Mapping[str, Any]) -> Host
         arrays["C"] = np.full((m, n), 0x7FC0 if result == "bf16" else -1, NUMPY_DTYPES[result])  # 0x7FC0: NaN
     if "bias" in names:
         arrays["bias"] = _random(result, (n,), 3)
-    arrays |= {name: np.zeros(of["shape"], NUMPY_DTYPES[of["dtype"]]) for name, of in zeros.items()}
+    arrays |= {name: np.full(of["shape"], of.get("value", 0), NUMPY_DTYPES[of["dtype"]]) for name, of in zeros.items()}
     return Host({name: arrays[name] for name in ("A", "B", "C", "bias", *zeros) if name in names})
 
 
@@ -81,13 +82,25 @@ def parameters(
     return values
 
 
-def struct_parameter(struct: Mapping[str, Any], names: Sequence[str], arrays: Mapping[str, Any]) -> list[Any]:
-    """Return the one parameter of a kernel that takes a struct by value: its bytes, with the arrays' addresses."""
-    content = bytearray.fromhex(struct["bytes"])
-    for place in struct["addresses"]:
+def packed_parameter(
+    parameter: Mapping[str, Any],
+    names: Sequence[str],
+    arrays: Mapping[str, Any],
+    encode: Callable[[MapFields, int, int], bytes],
+) -> Any:
+    """Return a parameter that a record lists as bytes, with the arrays' addresses, as a ctypes value.
+
+    encode  returns a tensor map's bytes, given what it says, the address and the promotion to L2
+    """
+    content = bytearray.fromhex(parameter["bytes"])
+    for place in parameter["addresses"]:
         address = arrays[names[place["argument"]]].__cuda_array_interface__["data"][0] + place["plus_bytes"]
         content[place["at_byte"] : place["at_byte"] + 8] = address.to_bytes(8, "little")
-    return [(ctypes.c_char * len(content)).from_buffer(content)]
+    for one in parameter.get("maps", ()):
+        place = slice(one["at_byte"], one["at_byte"] + MAP_BYTES)
+        fields, address = read(bytes(content[place])), int.from_bytes(content[place][:8], "little")
+        content[place] = encode(fields, address, one["l2_promotion"])
+    return (ctypes.c_char * len(content)).from_buffer(content)
 
 
 def _array(array: Any, abi: str) -> list[Any]:

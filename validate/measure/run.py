@@ -132,7 +132,7 @@ class _Session:
 
     def _place(self, record: dict[str, Any]) -> None:
         launch = record["launch"]
-        if record["subject"].get("tunables", {}).get("cluster", 1) > 1:
+        if record["subject"].get("tunables", {}).get("cluster", 1) > 1 or "cluster" in launch:
             return  # the probe's blocks are in no clusters, which are placed as a whole
         threads = launch["block"][0] * launch["block"][1] * launch["block"][2]
         shared = launch.get("dynamic_shared_bytes", 0)
@@ -154,15 +154,21 @@ def launcher(
 ) -> Callable[[], None]:
     """Return a function that enqueues the record's kernel, which is loaded as `function`, on the device arrays."""
     launch = record["launch"]
-    if "struct" in launch:
-        values = operands.struct_parameter(launch["struct"], launch["arguments"], arrays)
+    if "parameters" in launch:
+        values = []
+        for one in launch["parameters"]:
+            if isinstance(one, str):
+                values += operands.parameters("c", [one], record["problem"], arrays, {})
+            else:
+                values.append(operands.packed_parameter(one, launch["arguments"], arrays, gpu.encoded_map))
     else:
         maps = {
             name: gpu.tensor_map(arrays[one["array"]], _dtype_of(record["problem"], one["array"]), one["box"])
             for name, one in launch.get("maps", {}).items()
         }
         values = operands.parameters(record["subject"]["abi"], launch["arguments"], record["problem"], arrays, maps)
-    call = gpu.call(function, launch["grid"], launch["block"], launch.get("dynamic_shared_bytes", 0), values)
+    shared, cluster = launch.get("dynamic_shared_bytes", 0), launch.get("cluster")
+    call = gpu.call(function, launch["grid"], launch["block"], shared, values, cluster)
     return lambda: gpu.launch(call)
 
 

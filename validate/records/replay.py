@@ -34,9 +34,11 @@ def launch_of(case: Case, seed: int = 0) -> LaunchSpec:
     arguments = _arguments(case, names)
     maps = launch.get("maps", {})
     args = tuple(arguments[name] for name in names if name not in maps)
+    cluster = tuple(launch["cluster"]) if "cluster" in launch else None
+    shared, parameters = launch.get("dynamic_shared_bytes", 0), _parameters(launch, args)
     return LaunchSpec(
         kernel=_kernel(case),
-        launch=Launch(case.grid, case.block, args, launch.get("dynamic_shared_bytes", 0), _parameters(launch, args)),
+        launch=Launch(case.grid, case.block, args, shared, parameters, cluster=cluster),
         gpu=_gpu(case.gpu, tuple(case.data.get("settings", ()))),
         labels=Labels(case.name, "", case.m, case.n, case.k, case.tunables),
         verify=_check(case.data["problem"], names),
@@ -44,19 +46,23 @@ def launch_of(case: Case, seed: int = 0) -> LaunchSpec:
     )
 
 
-def struct_of(launch: dict[str, Any]) -> tuple[Packed, ...] | None:
-    """Return the kernel's one parameter where it is a struct; None where each argument is a parameter."""
-    if "struct" not in launch:
+def listed_parameters(launch: dict[str, Any]) -> tuple[int | Packed, ...] | None:
+    """Return the kernel's parameters where the record lists them; None where each argument is a parameter."""
+    if "parameters" not in launch:
         return None
-    struct = launch["struct"]
-    places = (Address(one["at_byte"], one["argument"], one["plus_bytes"]) for one in struct["addresses"])
-    return (Packed(bytes.fromhex(struct["bytes"]), tuple(places)),)
+    names = launch["arguments"]
+    return tuple(names.index(one) if isinstance(one, str) else _packed(one) for one in launch["parameters"])
+
+
+def _packed(parameter: dict[str, Any]) -> Packed:
+    places = (Address(one["at_byte"], one["argument"], one["plus_bytes"]) for one in parameter["addresses"])
+    return Packed(bytes.fromhex(parameter["bytes"]), tuple(places))
 
 
 def _parameters(launch: dict[str, Any], args: tuple[Argument, ...]) -> tuple[int | Packed, ...] | None:
     maps, names = launch.get("maps", {}).values(), launch.get("arguments", DEFAULT_ARGUMENTS)
     if not maps:
-        return struct_of(launch)
+        return listed_parameters(launch)
     positions = [names.index(one["array"]) for one in maps]
     boxes = [tuple(one["box"]) for one in maps]
     return (*range(len(args)), *(box_map(args[at], at, box) for at, box in zip(positions, boxes, strict=True)))
@@ -82,7 +88,7 @@ def _kernel(case: Case) -> KernelSource:
 
 
 def _arguments(case: Case, names: list[str]) -> dict[str, Argument]:
-    """Return by name all scalar arguments, the arrays of zeros, and those of A, B, C and bias that are in `names`."""
+    """Return by name all scalars, the arrays of one value, and those of A, B, C and bias that are in `names`."""
     problem = case.data["problem"]
     m, n, k, dtype, result = case.m, case.n, case.k, case.dtype, case.result_dtype
     alpha, beta = problem.get("alpha", 1), problem.get("beta", 0)
@@ -103,7 +109,8 @@ def _arguments(case: Case, names: list[str]) -> dict[str, Argument]:
             contents = Contents(math.nan) if unread else Contents()
             arguments[name] = array_argument(f"matrix {name} of {case.id}", kind, dims, contents)
     for name, of in case.data["launch"].get("zeros", {}).items():
-        arguments[name] = array_argument(f"array {name} of {case.id}", of["dtype"], tuple(of["shape"]), Contents(0))
+        contents = Contents(of.get("value", 0))
+        arguments[name] = array_argument(f"array {name} of {case.id}", of["dtype"], tuple(of["shape"]), contents)
     return arguments
 
 

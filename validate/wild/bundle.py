@@ -16,6 +16,7 @@ from typing import Any
 
 from gemmsim.compile.kernel import Built, build_kernel
 from gemmsim.compile.source import CudaKernel
+from gemmsim.launch.arrays import Contents
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Packed
 
@@ -23,12 +24,13 @@ from ..measure.bundle import MANIFEST, Bundle, manifest
 from ..measure.prepare import PROBE_SOURCE
 from ..measure.spec import case_id
 from ..records.files import cubin_name, write_bytes
-from .kernels import compiler_version, prepared
+from .kernels import Prepared, compiler_version, prepared
 from .manifest import Case
 
 MEASURED = Path(__file__).with_name("measured.toml")
 ARCH, GPU = "sm_90", "h200"
-_SCRATCH = {"scratch": {"dtype": "i32", "shape": [1]}}  # what Triton's kernels get for memory that they do not use
+_UNUSED = {"dtype": "i32", "shape": [1]}  # what Triton's kernels get for memory that they do not use
+_OF_PROBLEM = ("A", "B", "C", "bias", "m", "n", "k", "alpha", "beta")
 
 
 def make_bundle(cases: Sequence[Case], root: Path, folder: Path, patterns: Sequence[str] = ()) -> Bundle:
@@ -61,24 +63,24 @@ def make_bundle(cases: Sequence[Case], root: Path, folder: Path, patterns: Seque
 
 def _record(case: Case, wanted: dict[str, Any], size: int, root: Path, folder: Path) -> dict[str, Any]:
     """Compile a case at a size, write its cubin, and return its record without results."""
-    case = replace(case, sizes={**case.sizes, "M": size, "N": size, "K": size}, architectures=(ARCH,))
+    sizes = {**case.sizes, **wanted.get("set", {}), "M": size, "N": size, "K": size}
+    case = replace(case, sizes=sizes, architectures=(ARCH,))
     with tempfile.TemporaryDirectory(prefix="gemmsim-wild-") as name:
         made = prepared(case, ARCH, root, Path(name), lines=False)
         built = build_kernel(made.source, ARCH)
     sha256 = hashlib.sha256(built.cubin).hexdigest()
     write_bytes(folder / cubin_name(sha256), built.cubin)
-    zeros = dict(_SCRATCH) if "scratch" in wanted["arguments"] else {}
-    name_of_source = "C" if wanted.get("reads_c") else "source" if "source" in wanted["arguments"] else ""
-    if name_of_source:
-        zeros[name_of_source] = {"dtype": wanted["result"], "shape": [size, size]}
+    zeros = _constant_arrays(made, wanted, size)
     launch: dict[str, Any] = {
         "grid": list(made.launch.grid),
         "block": list(made.launch.block),
         "dynamic_shared_bytes": made.launch.dynamic_shared_bytes,
         "arguments": wanted["arguments"],
     }
+    if made.launch.cluster is not None:
+        launch["cluster"] = list(made.launch.cluster)
     if made.launch.parameters is not None:
-        launch["struct"] = recorded_struct(made.launch.parameters)
+        launch["parameters"] = recorded_parameters(made, wanted["arguments"], wanted.get("l2_promotion", 0))
     return {
         "id": case_id(wanted["name"], wanted["dtype"], {}, size, size, size),
         "kind": "measured",
@@ -106,14 +108,39 @@ def _record(case: Case, wanted: dict[str, Any], size: int, root: Path, folder: P
     }
 
 
-def recorded_struct(parameters: Sequence[int | Packed]) -> dict[str, Any]:
-    """Return the kernel's one parameter, a struct, as a record holds it."""
-    (parameter,) = parameters
-    assert isinstance(parameter, Packed)
-    places = [
-        {"at_byte": one.at_byte, "argument": one.array, "plus_bytes": one.plus_bytes} for one in parameter.addresses
-    ]
-    return {"bytes": parameter.content.hex(), "addresses": places}
+def _constant_arrays(made: Prepared, wanted: dict[str, Any], size: int) -> dict[str, Any]:
+    """Return `zeros` of the record: the arguments that are not the problem's, which hold one value."""
+    source = {"dtype": wanted["result"], "shape": [size, size]}
+    found: dict[str, Any] = {"C": source} if wanted.get("reads_c") else {}
+    for name, argument in zip(wanted["arguments"], made.launch.args, strict=True):
+        if name in _OF_PROBLEM or name in found:
+            continue
+        if name == "source" or not argument.shape:
+            found[name] = source if name == "source" else _UNUSED
+            continue
+        value = argument.value.value if isinstance(argument.value, Contents) else None
+        of = {"dtype": argument.dtype, "shape": list(argument.shape)}
+        found[name] = of | ({"value": value} if value else {})
+    return found
+
+
+def recorded_parameters(made: Prepared, names: Sequence[str], l2_promotion: int) -> list[str | dict[str, Any]]:
+    """Return the kernel's parameters as a record holds them.
+
+    names         of the arguments
+    l2_promotion  of all tensor maps, a number of CUtensorMapL2promotion
+    """
+    found: list[str | dict[str, Any]] = []
+    for number, parameter in enumerate(made.launch.passed):
+        if not isinstance(parameter, Packed):
+            found.append(names[parameter])
+            continue
+        places = [
+            {"at_byte": one.at_byte, "argument": one.array, "plus_bytes": one.plus_bytes} for one in parameter.addresses
+        ]
+        maps = [{"at_byte": at, "l2_promotion": l2_promotion} for of, at in made.maps if of == number]
+        found.append({"bytes": parameter.content.hex(), "addresses": places} | ({"maps": maps} if maps else {}))
+    return found
 
 
 def _subject(case: Case, name: str, built: Built, sha256: str) -> dict[str, Any]:

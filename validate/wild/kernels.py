@@ -30,12 +30,14 @@ class Prepared:
 
     given      the arguments of the manifest
     positions  for each of `given` its index among the arguments of `launch`; None where the compiler made it a constant
+    maps       where tensor maps are: the parameter's number, and the byte in it
     """
 
     source: KernelSource
     launch: Launch
     given: tuple[Argument, ...]
     positions: tuple[int | None, ...]
+    maps: tuple[tuple[int, int], ...] = ()
 
 
 def source_file(case: Case, root: Path) -> Path:
@@ -62,6 +64,7 @@ def prepared(case: Case, arch: str, root: Path, folder: Path, lines: bool = True
     options = [filled(option, names) for option in case.options]
     before = [filled(line, names) for line in case.before]
     texts = [filled(text, names) for text in case.args]
+    entry = filled(case.entry, names)
     arguments = parse_arguments(texts)
     given = arguments.args
     grid, block = (_dims(formulas, names) for formulas in (case.grid, case.block))
@@ -72,33 +75,35 @@ def prepared(case: Case, arch: str, root: Path, folder: Path, lines: bool = True
         options = [f"-I{path.parent}", *options, *line_options(lines)]
         # A failed assertion names its file, so that the file's path is in the cubin: let it be that in the repository.
         (folder / "checkout").symlink_to(case.repository.checkout(root).resolve())
-        text = including(Path("checkout", case.file), case.entry, before)
+        text = including(Path("checkout", case.file), entry, before)
         cubin = compile_cubin(text, folder, case.compiled_for(arch), options)
-        source = CubinKernel(cubin, path, case.entry, "c")
+        source = CubinKernel(cubin, path, entry, "c")
     elif case.compiler == "nvrtc":
         options = [f"-I{path.parent}", *options]
         text, shown = path.read_text(encoding="utf-8", errors="replace"), path
         if before:
             text, shown = including(path, "", before), folder / "wild.cu"
-        source = CudaKernel(text, shown, case.entry, tuple(options))
+        source = CudaKernel(text, shown, entry, tuple(options))
     elif case.compiler == "numba":
-        source = PythonKernel(_python_file(case, path, folder), case.entry, signature(given))
+        source = PythonKernel(_python_file(case, path, folder), entry, signature(given))
     elif case.compiler == "triton":
         file = _python_file(case, path, folder)
         with line_information(lines):
-            made = compile_triton(file, case.entry, case.triton or {}, texts, names, arch, math.prod(grid))
+            made = compile_triton(file, entry, case.triton or {}, texts, names, arch, math.prod(grid))
         source = CubinKernel(made.cubin, path, made.symbol, "c")
         block, shared, positions = (made.threads, 1, 1), made.shared_bytes, made.positions
         arguments = parse_arguments(made.parameters)
     else:
         wanted = tuple(map(case.compiled_for, case.architectures if arch in case.architectures else (arch,)))
-        values = tuple(evaluate(name, names) for name in "MNK")
+        values = tuple(evaluate(name, names) for name in ("M", "N", "K", "SMS") if name in names)
         said = host_launch(including(path, "", before), values, wanted, (*options, *line_options(lines)))
-        source = CubinKernel(said.executable, path, case.entry, "c")
-        launch = Launch(said.grid, said.block, given, said.shared_bytes, (said.parameter,))
-        return Prepared(source, launch, given, positions)
-    launch = Launch(grid, block, arguments.args, shared, arguments.parameters, case.cooperative)
-    return Prepared(source, launch, given, positions)
+        source = CubinKernel(said.executable, path, entry, "c")
+        launch = Launch(said.grid, said.block, given, said.shared_bytes, (said.parameter,), cluster=said.cluster)
+        return Prepared(source, launch, given, positions, tuple((0, at) for at in said.maps))
+    cluster = _dims(case.cluster, names) if case.cluster else None
+    launch = Launch(grid, block, arguments.args, shared, arguments.parameters, case.cooperative, cluster=cluster)
+    maps = tuple((at, 0) for at, text in enumerate(texts) if text.startswith("tensormap("))
+    return Prepared(source, launch, given, positions, maps)
 
 
 def compiler_version(compiler: str) -> str:

@@ -23,6 +23,7 @@ Each file `manifest/*.toml` is about one repository. It holds names and numbers,
     block = [256]
     shared = 0                          bytes of dynamic shared memory
     cooperative = true                  for a cooperative launch
+    cluster = ["C"]                     formulas of the blocks of a cluster, where the launch asks for one
     args = ["i32={M}", "f32[{M},{K}]"]  as `gemmsim analyze --arg` takes them
     check = { kind = "gemm", a = 1 }    see `references`
 
@@ -47,7 +48,7 @@ ARCHITECTURES = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_120")
 COMPILERS = ("nvcc", "nvrtc", "numba", "triton", "host")
 _REQUIRED = {"name", "file", "compile", "entry", "grid", "block", "args", "check"}
 _OPTIONAL = {"sizes", "each", "vary", "architectures", "options", "before", "take", "shared", "triton"}
-_OPTIONAL |= {"cooperative", "own_features"}
+_OPTIONAL |= {"cooperative", "own_features", "cluster"}
 
 
 @dataclass(frozen=True)
@@ -69,14 +70,14 @@ class Case:
 
     name           the kernel's name and the sizes in which it differs from its siblings
     compiler       one of COMPILERS
-    entry          name of the kernel, for the compiler
+    entry          name of the kernel, for the compiler, with formulas in braces
     sizes          the values that formulas may name
     grid, block    formulas of each dimension
     shared         formula of the bytes of dynamic shared memory
     args           arguments as `gemmsim analyze --arg` takes them, with formulas in braces
     check          how the result is checked, see `references`
     architectures  for which architectures it is compiled
-    options, before, take, own_features  see the head of this module
+    options, before, take, own_features, cluster  see the head of this module
     triton         settings for Triton's compiler, {} for the others
     """
 
@@ -98,6 +99,7 @@ class Case:
     triton: Mapping[str, Any] | None = None
     cooperative: bool = False
     own_features: bool = False
+    cluster: tuple[str | int, ...] = ()
 
     @property
     def id(self) -> str:
@@ -153,7 +155,7 @@ def _kernel_cases(repository: Repository, kernel: dict[str, Any]) -> list[Case]:
                     name=label,
                     file=filled(kernel["file"], sizes),
                     compiler=compiler,
-                    entry=filled(kernel["entry"], sizes),
+                    entry=kernel["entry"],
                     sizes=sizes,
                     grid=tuple(kernel["grid"]),
                     block=tuple(kernel["block"]),
@@ -167,6 +169,7 @@ def _kernel_cases(repository: Repository, kernel: dict[str, Any]) -> list[Case]:
                     triton=kernel.get("triton"),
                     cooperative=kernel.get("cooperative", False),
                     own_features=kernel.get("own_features", False),
+                    cluster=tuple(kernel.get("cluster", ())),
                 )
             )
     return found

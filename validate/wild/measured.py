@@ -9,6 +9,7 @@ from statistics import mean, median
 from ..compare.judge import Judged
 from ..documents.sections import Section, table
 
+_OF_WGMMA = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum"  # none elsewhere
 RECORDS = Path(__file__).with_name("records")
 
 
@@ -32,20 +33,28 @@ def measured_section(judged: Sequence[Judged]) -> Section:
     return Section("Kernels of others on an H200", _text(judged), table(columns, rows, numeric=(1, 3, 4, 5)))
 
 
-def _text(judged: Sequence[Judged]) -> tuple[str, ...]:
+def _summary(judged: Sequence[Judged]) -> str:
     exact = [number for one in judged for number in one.numbers if number.kind == "exact"]
     equal = sum(number.agrees for number in exact)
     errors = [abs(one.time.error_pct) for one in judged if one.time is not None]
-    kernels = len({one.title for one in judged})
-    found = f"{equal} of {len(exact)} exact counters are equal within the noise of a counter, 0.5 %."
+    equals = f"{equal} of {len(exact)} exact counters are equal within the noise of a counter, 0.5 %."
+    found = f"{len(judged)} launches, {equals}"
     if errors:
         found += (
             f" Times are off by {mean(errors):.1f} % on average, {median(errors):.1f} % in the median, "
             f"{max(errors):.1f} % at worst."
         )
+    return found
+
+
+def _text(judged: Sequence[Judged]) -> tuple[str, ...]:
+    kernels = len({one.title for one in judged})
+    found = [f"{len(judged)} launches of {kernels} kernels that others wrote, or that Triton compiled, for sm_90."]
+    for name, of_name in (("Without wgmma", False), ("With wgmma", True)):
+        if some := [one for one in judged if bool(one.case.counters.get(_OF_WGMMA)) is of_name]:
+            found.append(f"{name}: {_summary(some)}")
     return (
-        f"{len(judged)} launches of {kernels} kernels that others wrote, or that Triton compiled, for sm_90, without "
-        f"wgmma. {found}",
+        " ".join(found),
         "No number of the GPU and no rule of a model was chosen by these records, and none may be. "
         "`validate/wild/records` holds them with the machine code that ran; `gemmsim-validate compare "
         "validate/wild/records` shows all counters, `gemmsim-validate wild-bundle` compiles the kernels again.",

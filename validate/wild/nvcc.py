@@ -37,7 +37,7 @@ def compile_cubin(text: str, folder: Path, arch: str, options: Sequence[str]) ->
         nvcc(),
         "-cubin",
         f"-arch={arch}",
-        "-std=c++17",
+        *standard(options),
         "-w",
         *options,
         "-o",
@@ -46,6 +46,11 @@ def compile_cubin(text: str, folder: Path, arch: str, options: Sequence[str]) ->
     ]
     run(command, f"nvcc cannot compile it for {arch}", folder)
     return cubin.read_bytes()
+
+
+def standard(options: Sequence[str]) -> list[str]:
+    """Return nvcc's option for C++17, where `options` say nothing else."""
+    return [] if any(option.startswith("-std=") for option in options) else ["-std=c++17"]
 
 
 def line_options(lines: bool) -> list[str]:
