@@ -43,6 +43,10 @@ class RunOptions:
         click.option("--full", is_flag=True, help="Execute every block of every launch, however large it is."),
         default=False,
     )
+    as_module: bool = filled_by(
+        click.option("-m", "as_module", is_flag=True, help="SCRIPT.py is the name of a module, as for python -m."),
+        default=False,
+    )
     no_cache: bool = filled_by(no_cache_option, default=False)
     engine: str = filled_by(engine_option, "auto")
 
@@ -58,6 +62,7 @@ def command(options: RunOptions, output_format: str, output: str | None, script:
 
     \b
     gemmsim run --gpu h200 matmul.py --size 1024
+    gemmsim run --gpu h200 -m pytest test_matmul.py
 
     SCRIPT.py runs as it is, as Python would run it: it is code that you trust.
     Its kernels are executed on the CPU, so that results land in its own arrays,
@@ -69,7 +74,7 @@ def command(options: RunOptions, output_format: str, output: str | None, script:
     from gemmsim.gpu import load_gpu
     from gemmsim.launch.spec import Settings
     from gemmsim.programs.machine import COMPLETE_BELOW
-    from gemmsim.programs.script import RAISED, run_script, show_exception
+    from gemmsim.programs.script import RAISED, run_module, run_script, show_exception
     from gemmsim.programs.session import simulate
     from gemmsim.report.studies.programs import RENDERERS
 
@@ -85,7 +90,9 @@ def command(options: RunOptions, output_format: str, output: str | None, script:
             complete_below=below,
             settings=settings,
         ) as simulation:
-            status = run_script(Path(script), args)
+            status = run_module(script, args) if options.as_module else run_script(Path(script), args)
+            if status:
+                simulation.raise_failure()
     except GemmsimError:
         raise
     except Exception as error:

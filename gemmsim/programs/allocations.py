@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,17 +105,21 @@ class Allocations:
         start = address - found.address
         return found, found.content[start : start + size]
 
-    def reachable(self, given: Iterable[bytes]) -> list[Allocation]:
-        """Return, by address, the allocations that a kernel can reach that is given these parameters.
+    def reachable(self, given: Iterable[bytes], in_code: Collection[int] = ()) -> list[Allocation]:
+        """Return, by address, the allocations that a kernel can reach that is given these parameters and constants.
 
-        An aligned word that is an address in an allocation counts as a pointer to it, in parameters and in memory that
-        is reached.
+        An aligned word that is an address in an allocation counts as a pointer to it, in what is given and in memory
+        that is reached.
+
+        in_code  32-bit constants of the code: where one is the upper half of an allocation's address, the code may hold
+                 all of it
         """
         known = sorted(self._by_address.values(), key=lambda one: one.address)
         starts = np.array([one.address for one in known], np.uint64)
         ends = starts + np.array([one.size for one in known], np.uint64)
-        reached = np.zeros(len(known), bool)
-        waiting = [np.frombuffer(one[: len(one) // 8 * 8], np.uint64) for one in given]
+        reached = np.array([one.address >> 32 in in_code for one in known], bool)
+        waiting = [one.content[: one.size // 8 * 8].view(np.uint64) for one in known if one.address >> 32 in in_code]
+        waiting += [np.frombuffer(one[: len(one) // 8 * 8], np.uint64) for one in given]
         while waiting and known:
             words = waiting.pop()
             words = words[(words >= starts[0]) & (words < ends[-1])]

@@ -25,7 +25,6 @@ from gemmsim.programs.c_calls import (
     put_word,
 )
 from gemmsim.programs.machine import Machine
-from gemmsim.programs.numba_toolchain import adapt
 
 _VERSION = 13000  # of the driver API: CUDA 13.0
 _MAX_INT, _MAX_GRID_YZ = 2**31 - 1, 65535
@@ -89,7 +88,7 @@ def _capability(gpu: GpuSpec) -> tuple[int, int]:
 
 @entry("cuInit")
 def init(machine: Machine, flags: Uint) -> None:
-    adapt(machine.gpu.arch)
+    """Do nothing: the machine is there before the library is."""
 
 
 @entry("cuDriverGetVersion")

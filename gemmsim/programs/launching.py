@@ -68,7 +68,9 @@ def _launch(machine: Machine, asked: Asked) -> ProgramLaunch:
     """
     program, module, timed = asked.kernel.program, asked.kernel.module, machine.timed
     variables = module.variables(program)
-    reached = [one for one in machine.memory.reachable(asked.parameters) if one is not variables]
+    given = [*asked.parameters, *program.constants.values()]
+    given += [one.content.tobytes() for one in (variables, *module.constants.values()) if one is not None]
+    reached = [one for one in machine.memory.reachable(given, asked.kernel.constants) if one is not variables]
     spec = _spec(machine, asked, reached, variables)
     findings = _findings(spec) if machine.sanitize else None
     key, number = (_identity(asked, reached), timed.before), len(machine.launches) + 1

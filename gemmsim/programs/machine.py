@@ -102,6 +102,7 @@ class Machine:
     refused    names of functions of the driver API that were called and are not simulated, in order
     contexts   the stack of current contexts
     timed      the launches whose time is known
+    simulations  how many simulations go on; programs run while there is one
     """
 
     gpu: GpuSpec
@@ -116,6 +117,7 @@ class Machine:
     contexts: list[int] = field(default_factory=list)
     handles: Handles = field(default_factory=Handles)
     timed: TimedLaunches = field(default_factory=TimedLaunches)
+    simulations: int = 0
     memory: Allocations = field(init=False)
 
     def __post_init__(self) -> None:

@@ -144,6 +144,12 @@ def pointer_get_attributes(
             put(place, wide if attribute not in (_MEMORY_TYPE, _ORDINAL) else ctypes.c_int, 0)
 
 
+@entry("cuMemPrefetchAsync", "cuMemAdvise")
+def mem_prefetch_async(machine: Machine, address: Address, size: Size) -> None:
+    """Ignore the wish, as managed memory counts as memory of the GPU. Other parameters follow that C passes."""
+    machine.memory.bytes_at(address, size)
+
+
 @entry("cuMemcpyHtoD")
 def copy_to_device(machine: Machine, to: Address, host: Pointer, size: Size) -> None:
     one, content = machine.memory.bytes_at(to, size)

@@ -13,7 +13,7 @@ import numpy as np
 
 from gemmsim.compile import CubinKernel, KernelSource, PtxKernel, compile_kernel, default_cache
 from gemmsim.compile.magic import ELF, FATBIN
-from gemmsim.isa.program import GLOBAL_DATA, Program, Symbol
+from gemmsim.isa.program import GLOBAL_DATA, OperandKind, Program, Symbol
 from gemmsim.programs.allocations import Allocation
 from gemmsim.programs.c_calls import INVALID_VALUE, NO_BINARY_FOR_GPU, DriverError
 from gemmsim.support.errors import GemmsimError
@@ -21,6 +21,7 @@ from gemmsim.trace.contents import trace_depends_on_contents
 from gemmsim.trace.launch_data.module_data import device_globals, find_symbol
 from gemmsim.trace.types import Argument, Variable
 
+_LAUNCHES_KERNELS = "cudaCDP2"  # in the names of the device runtime's functions for it, which a linker misses
 _WRAPPER_MAGIC = 0x466243B1  # first word of the record by which programs of nvcc hand over a fat binary
 
 
@@ -51,8 +52,11 @@ class DeviceModule:
             self.kernels[name] = DeviceKernel(self, name)
             try:
                 _ = self.kernels[name].program
-            except GemmsimError:
+            except GemmsimError as error:
                 del self.kernels[name]
+                if _LAUNCHES_KERNELS in str(error):
+                    what = "dynamic parallelism (a kernel that launches kernels)"
+                    raise GemmsimError(f"the program uses {what}, which gemmsim does not simulate") from error
                 raise
         return self.kernels[name]
 
@@ -143,6 +147,12 @@ class DeviceKernel:
         program = compile_kernel(self.source, self.module.arch, cache)
         own = not self.module.is_ptx and f"the {self.module.arch} cubin" in program.origin
         return replace(program, origin="") if own else program  # nothing was chosen that a reader should know of
+
+    @cached_property
+    def constants(self) -> frozenset[int]:
+        """The 32-bit constants in the kernel's code."""
+        operands = (operand for one in self.program.instructions for operand in one.operands)
+        return frozenset(o.value & 0xFFFFFFFF for o in operands if o.kind is OperandKind.IMMEDIATE)
 
     @cached_property
     def name_address(self) -> int:

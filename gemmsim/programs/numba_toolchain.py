@@ -15,6 +15,7 @@ from typing import Any
 from gemmsim.compile.grid_group import grid_functions
 
 _DONE = "_gemmsim"
+_CONFLICT = "linking module flags 'Debug Info Version'"
 
 
 def look_again() -> None:
@@ -31,7 +32,8 @@ def adapt(arch: str) -> None:
         return
     setattr(codegen, _DONE, True)
     library = codegen.get_cudalib
-    compile_cuda = dispatcher.compile_cuda
+    compile_cuda, kernels = dispatcher.compile_cuda, dispatcher.CUDADispatcher
+    compile_kernel, lines = kernels.compile, [True]
 
     @functools.wraps(library)
     def own_library(name: str, *args: Any, **options: Any) -> Any:
@@ -39,8 +41,24 @@ def adapt(arch: str) -> None:
 
     @functools.wraps(compile_cuda)
     def with_lines(*args: Any, **options: Any) -> Any:
-        return compile_cuda(*args, **options | {"lineinfo": not options.get("debug")})
+        wanted = options.get("lineinfo") or (lines[0] and not options.get("debug"))
+        return compile_cuda(*args, **options | {"lineinfo": bool(wanted)})
 
+    @functools.wraps(compile_kernel)
+    def linked(self: Any, signature: Any) -> Any:
+        """Compile a kernel; without lines where code of CUDA C++ is linked to it, which numba cannot join them."""
+        try:
+            return compile_kernel(self, signature)
+        except Exception as error:
+            if _CONFLICT not in str(error):
+                raise
+        lines[0] = False
+        try:
+            return compile_kernel(self, signature)
+        finally:
+            lines[0] = True
+
+    kernels.compile = linked
     codegen.get_cudalib = own_library  # type: ignore[attr-defined]
     dispatcher.compile_cuda = with_lines  # type: ignore[attr-defined]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import runpy
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gemmsim.support.errors import GemmsimError
@@ -14,17 +15,38 @@ RAISED = 1  # exit status of a program that ends by an exception, as Python's ow
 
 
 def run_script(path: Path, args: Sequence[str]) -> int:
-    """Run the file as `python path args` would in this process; return its exit status.
-
-    An exception that ends the program is printed as Python prints it. Raises the exception again where the simulated
-    machine may be its cause (`session.simulate` knows), and GemmsimError where there is no such file.
-    """
+    """Run the file as `python path args` would in this process; return its exit status (`_run`)."""
     if not path.is_file():
         raise GemmsimError(f"there is no program {path}")
+    folder = str(path.resolve().parent)
+    return _run(lambda: runpy.run_path(str(path), run_name="__main__"), [str(path), *args], folder)
+
+
+def run_module(name: str, args: Sequence[str]) -> int:
+    """Run the module as `python -m name args` would in this process; return its exit status (`_run`)."""
+
+    def program() -> object:
+        try:
+            found = importlib.util.find_spec(name)
+        except ImportError:
+            found = None
+        if found is None:
+            raise GemmsimError(f"there is no module {name}")
+        return runpy.run_module(name, run_name="__main__", alter_sys=True)
+
+    return _run(program, [name, *args], str(Path.cwd()))
+
+
+def _run(program: Callable[[], object], arguments: list[str], folder: str) -> int:
+    """Run a program, which sees `arguments` and imports from `folder`; return its exit status.
+
+    An exception that ends the program is printed as Python prints it. Raises the exception again where the simulated
+    machine may be its cause (`session.simulate` knows).
+    """
     before = sys.argv, sys.path[:]
-    sys.argv, sys.path[:0] = [str(path), *args], [str(path.resolve().parent)]
+    sys.argv, sys.path[:0] = arguments, [folder]
     try:
-        runpy.run_path(str(path), run_name="__main__")
+        program()
     except SystemExit as ended:
         return _status(ended.code)
     finally:

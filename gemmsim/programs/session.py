@@ -12,7 +12,7 @@ from gemmsim.programs import contexts, launch_calls, memory_calls, module_calls
 from gemmsim.programs.library import DriverLibrary
 from gemmsim.programs.machine import COMPLETE_BELOW, Machine
 from gemmsim.programs.numba_toolchain import look_again
-from gemmsim.programs.triton_start import watch
+from gemmsim.programs.packages import adapt_packages
 from gemmsim.report.studies.programs import ProgramLaunch, render_text
 from gemmsim.support.errors import GemmsimError
 
@@ -36,6 +36,11 @@ class Simulation:
     def launches(self) -> Sequence[ProgramLaunch]:
         """The launches since the simulation began, in order."""
         return tuple(self._machine.launches[self._first :])
+
+    def raise_failure(self) -> None:
+        """Raise GemmsimError for the last launch that could not be simulated; the program may have caught it."""
+        if isinstance(self._machine.failure, GemmsimError):
+            raise self._machine.failure
 
     def __str__(self) -> str:
         return render_text(self.launches)
@@ -67,7 +72,7 @@ def simulate(
     if not _library:
         _library.append(DriverLibrary(Machine(spec)))
         look_again()
-        watch(lambda: _library[0].machine)
+        adapt_packages(lambda: _library[0].machine)
     machine = _library[0].machine
     if machine.gpu != spec:
         raise GemmsimError(
@@ -77,6 +82,7 @@ def simulate(
     machine.settings, machine.sanitize, machine.closer_look = settings, sanitize, closer_look
     machine.complete_below = complete_below
     machine.failure = None
+    machine.simulations += 1
     try:
         yield Simulation(machine)
     except GemmsimError:
@@ -84,6 +90,8 @@ def simulate(
     except Exception as error:
         raise_cause(machine, error)
         raise
+    finally:
+        machine.simulations -= 1
 
 
 def raise_cause(machine: Machine, error: BaseException) -> None:
@@ -98,16 +106,19 @@ def raise_cause(machine: Machine, error: BaseException) -> None:
 
 # What functions of the driver API belong to, by how their names begin.
 _SUBJECTS = {
-    "cuGraph": "CUDA graphs",
-    "cuStreamBeginCapture": "CUDA graphs",
-    "cuStreamGetCaptureInfo": "CUDA graphs",
-    "cuTex": "textures",
-    "cuSurf": "surfaces",
-    "cuArray": "CUDA arrays",
-    "cuCtxEnablePeerAccess": "peer access",
-    "cuMemcpyPeer": "peer access",
-    "cuIpc": "memory of other processes",
-    "cuMemPool": "memory pools",
+    ("cuGraph", "cuStreamBeginCapture", "cuStreamGetCaptureInfo", "cuUserObject"): "CUDA graphs",
+    ("cuTex", "cuMipmapped"): "textures",
+    ("cuSurf",): "surfaces",
+    ("cuArray",): "CUDA arrays",
+    ("cuCtxEnablePeer", "cuCtxDisablePeer", "cuDeviceGetP2P", "cuMemcpyPeer", "cuMemcpy3DPeer"): "peer access",
+    ("cuIpc",): "memory of other processes",
+    ("cuMemPool", "cuMemAllocFromPool", "cuDeviceGetDefaultMemPool", "cuDeviceGetMemPool"): "memory pools",
+    ("cuMemAddress", "cuMemCreate", "cuMemMap", "cuMemSetAccess"): "virtual memory management",
+    ("cuMulticast",): "multicast objects",
+    ("cuMemcpy2D", "cuMemcpy3D", "cuMemsetD2D"): "copies of rectangles",
+    ("cuImportExternal", "cuExternal", "cuGraphics", "cuGL", "cuEGL", "cuVDPAU"): "resources of other interfaces",
+    ("cuStreamWait", "cuStreamWrite", "cuStreamBatch"): "waits and writes of streams",
+    ("cuGreenCtx", "cuDeviceGetDevResource"): "green contexts",
 }
 
 

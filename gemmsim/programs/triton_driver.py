@@ -1,11 +1,12 @@
 """A driver for Triton, by the interface that Triton has for drivers: it launches on the simulated machine.
 
-Tensors lie in the memory of the host, as there is no other. While a kernel runs, the memory of each tensor that it is
-given stands for memory of the device.
+Tensors of PyTorch are on the simulated GPU where the program puts them there (`programs.torch_tensors`). Of any other
+object with `data_ptr` and `untyped_storage`, the memory stands for memory of the device while a kernel runs.
 """
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from gemmsim.programs.launching import Asked, launch
 from gemmsim.programs.machine import Machine, TimedLaunches
 from gemmsim.programs.module_calls import load_module, most_threads
 from gemmsim.programs.modules import DeviceKernel
+from gemmsim.programs.triton_descriptors import descriptor_bytes
 from gemmsim.support.errors import GemmsimError
 
 _NUMBERS = {
@@ -58,7 +60,20 @@ class TritonDriver:
     def get_active_torch_device(self) -> Any:
         import torch
 
-        return torch.device("cpu")
+        return torch.device("cuda", 0)
+
+    def get_device_interface(self) -> Any:
+        import torch
+
+        return torch.cuda
+
+    def get_empty_cache_for_benchmark(self) -> None:
+        """Return what `clear_cache` takes: nothing, as an empty L2 needs no memory that is written to."""
+
+    def clear_cache(self, cache: None) -> None:
+        """Let the next launch begin with an empty L2."""
+        timed = self.machine.timed
+        timed.before, timed.l2 = TimedLaunches.before, None
 
     def get_device_properties(self, device: int) -> dict[str, int]:
         """Return what Triton's programs ask for. Clock and width of the memory are in no GPU file."""
@@ -86,12 +101,14 @@ class TritonDriver:
         return self.do_bench
 
     def do_bench(self, call: Callable[[], Any], *_: Any, quantiles: Sequence[float] | None = None, **__: Any) -> Any:
-        """Return the predicted time of a call in milliseconds, with an empty L2, in the form of Triton's `do_bench`."""
-        timed = self.machine.timed
-        timed.before, timed.l2 = TimedLaunches.before, None
-        begin = self.machine.clock_us
+        """Return the predicted time of a call in milliseconds, with an empty L2, in the form of Triton's `do_bench`.
+
+        It is NaN where the call launches nothing on the simulated GPU, as functions of PyTorch do not.
+        """
+        self.clear_cache(None)
+        begin, launches = self.machine.clock_us, len(self.machine.launches)
         call()
-        elapsed = (self.machine.clock_us - begin) / 1e3
+        elapsed = (self.machine.clock_us - begin) / 1e3 if len(self.machine.launches) > launches else math.nan
         return [elapsed] * len(quantiles) if quantiles else elapsed
 
 
@@ -100,9 +117,7 @@ class TritonLauncher:
 
     def __init__(self, machine: Machine, source: Any, metadata: Any) -> None:
         self.machine, self.metadata = machine, metadata
-        self.types = list(source.signature.values())
-        if any(kind.startswith("tensordesc") for kind in self.types if isinstance(kind, str)):
-            raise GemmsimError("tensor descriptors of the host are not simulated for Triton's programs")
+        self.types = tuple(source.signature.values())
 
     def __call__(
         self, x: int, y: int, z: int, stream: int, function: int, packed: Any, metadata: Any, *rest: Any
@@ -115,12 +130,14 @@ class TritonLauncher:
         kernel = self.machine.handles.get(function, DeviceKernel)
         held: dict[int, Allocation] = {}
         try:
-            given = [*self._parameters(args, held)]
-            missing = kernel.program.parameters[len(given) :]  # pointers to scratch memory, where the kernel has none
-            if self.metadata.global_scratch_size or self.metadata.profile_scratch_size:
-                raise GemmsimError("kernels of Triton that need scratch memory are not simulated")
-            given += [bytes(one.size_bytes) for one in missing]
+            maps = iter(getattr(self.metadata, "tensordesc_meta", None) or ())
+            given = [*self._parameters(self.types, args, maps, held)]
             ctas = getattr(self.metadata, "num_ctas", 1)
+            missing = kernel.program.parameters[
+                len(given) :
+            ]  # pointers to scratch memory, of the program and profilers
+            scratch = self._scratch(x * y * z * ctas, stream, held)
+            given += [scratch if not number else bytes(one.size_bytes) for number, one in enumerate(missing)]
             launch(
                 self.machine,
                 Asked(
@@ -139,13 +156,36 @@ class TritonLauncher:
         if leave is not None:
             leave(metadata)
 
-    def _parameters(self, args: Sequence[Any], held: dict[int, Allocation]) -> Iterator[bytes]:
-        """Yield the bytes of each parameter. `held` gets the memory of tensors, by its address on the host."""
-        for kind, value in zip(self.types, args, strict=True):
-            if kind == "constexpr":
+    def _scratch(self, blocks: int, stream: int, held: dict[int, Allocation]) -> bytes:
+        """Return the address of the memory that the kernel needs besides its tensors, from the program's allocator."""
+        if self.metadata.profile_scratch_size:
+            raise GemmsimError("kernels of Triton that a profiler has changed are not simulated")
+        if not self.metadata.global_scratch_size:
+            return bytes(8)
+        from triton.runtime import _allocation
+
+        size, alignment = blocks * self.metadata.global_scratch_size, self.metadata.global_scratch_align
+        self._kept = _allocation._allocator.get()(size, alignment, stream)
+        return struct.pack("<Q", self._address(self._kept, held))
+
+    def _parameters(
+        self, types: Sequence[Any], args: Sequence[Any], maps: Iterator[Any], held: dict[int, Allocation]
+    ) -> Iterator[bytes]:
+        """Yield the bytes of each parameter. `held` gets the memory of tensors, by its address on the host.
+
+        maps  what the compiler says of the tensor map of each tensor descriptor, None for one that needs none
+        """
+        for kind, value in zip(types, args, strict=True):
+            if isinstance(kind, tuple):
+                yield from self._parameters(kind, value, maps, held)
+            elif kind == "constexpr":
                 continue
-            if kind.startswith("*"):
+            elif kind.startswith("tensordesc"):
+                yield from descriptor_bytes(value, next(maps, None), self._address(value.base, held))
+            elif kind.startswith("*"):
                 yield struct.pack("<Q", self._address(value, held))
+            elif kind == "bf16":
+                yield struct.pack("<f", value)[2:]
             elif kind in _NUMBERS:
                 yield struct.pack(f"<{_NUMBERS[kind]}", value)
             else:
@@ -157,6 +197,10 @@ class TritonLauncher:
         if isinstance(tensor, int):
             return tensor
         pointer = tensor.data_ptr()
+        if not getattr(tensor, "is_cuda", True):
+            raise ValueError("a tensor of the host (cpu) is given to a kernel of Triton: put it on cuda")
+        if self.machine.memory.find(pointer) is not None or not pointer:
+            return int(pointer)
         storage = tensor.untyped_storage()
         start = storage.data_ptr()
         if start not in held:

@@ -42,6 +42,14 @@ def test_what_a_kernel_reaches_is_found_through_memory() -> None:
     assert memory.reachable([np.uint64([other.address + 64]).tobytes()]) == []
 
 
+def test_an_address_in_the_code_is_found_by_its_upper_half() -> None:
+    memory = Allocations(PAGE_BYTES)
+    row, table = memory.allocate(64), memory.allocate(64)
+    table.content[8:16] = np.frombuffer(np.uint64(row.address).tobytes(), np.uint8)
+    assert memory.reachable([], {7, 0x7F01}) == []
+    assert memory.reachable([], {FIRST_ADDRESS >> 32}) == [row, table]
+
+
 def test_host_memory_has_one_address() -> None:
     memory = Allocations(PAGE_BYTES)
     shared = memory.allocate_shared(4096)

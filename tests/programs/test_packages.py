@@ -1,0 +1,80 @@
+"""How packages are changed when a program imports them, and what PyTorch's and Triton's objects become."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from gemmsim.programs.on_import import when_imported
+from gemmsim.programs.triton_descriptors import descriptor_bytes
+from gemmsim.support.errors import GemmsimError
+
+HERE = Path(__file__).parent
+
+
+def test_a_module_is_changed_once_it_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "made_for_this_test.py").write_text("value = 1")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "meta_path", sys.meta_path[:])
+    seen = []
+    when_imported({"made_for_this_test": lambda module: seen.append(module.value)})
+    assert seen == []
+    import made_for_this_test
+
+    assert seen == [made_for_this_test.value] == [1]
+    when_imported({"made_for_this_test": lambda module: seen.append(2)})
+    assert seen == [1, 2]
+
+
+def descriptor(padding: str = "zero") -> SimpleNamespace:
+    return SimpleNamespace(shape=[64, 48], strides=[48, 1], padding=padding, round_f32_to_tf32=False)
+
+
+def test_a_descriptor_without_a_tensor_map_is_a_pointer_with_sizes_and_strides() -> None:
+    found = b"".join(descriptor_bytes(descriptor("nan"), None, 0x7F00_0000_0100))
+    expected = struct.pack("<Q4qBB", 0x7F00_0000_0100, 64, 48, 48, 1, 1, 0) + struct.pack("<2i", 64, 48)
+    assert found == expected + struct.pack("<2q", 48, 1)
+
+
+def test_a_descriptor_is_a_tensor_map_with_sizes_and_strides() -> None:
+    described = {"swizzle": 3, "elem_size": 2, "elem_type": 6, "block_size": [16, 32], "fp4_padded": False}
+    content, *rest = descriptor_bytes(descriptor(), described, 0x7F00_0000_0100)
+    words = struct.unpack("<32I", content)
+    assert words[0] | words[1] << 32 == 0x7F00_0000_0100
+    assert words[2] == 1 << 4 | 6 << 7 | 3 << 13  # two dimensions of float16, in the order of the 128-byte swizzle
+    assert words[3] == 48 * 2 // 16  # the stride of rows, in units of 16 bytes
+    assert words[8:10] == (47, 63)
+    assert words[13] >> 24 == 31 and words[14] == 15
+    assert b"".join(rest) == struct.pack("<2i2q", 64, 48, 48, 1)
+    with pytest.raises(GemmsimError, match="im2col"):
+        list(descriptor_bytes(descriptor(), described | {"is_im2col": True}, 256))
+
+
+def run(*args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "gemmsim", "run", *args], capture_output=True, text=True)
+
+
+def test_tensors_of_pytorch_are_on_the_gpu() -> None:
+    pytest.importorskip("torch")
+    done = run(str(HERE / "torch_program.py"))
+    assert done.returncode == 0, done.stderr
+    first = done.stdout.splitlines()[0]
+    assert first.startswith("132 SMs, ") and float(first.split()[2]) > 0
+    done = run(str(HERE / "torch_program.py"), "graph")
+    assert done.returncode == 2
+    said = "error: the program uses CUDA graphs of PyTorch, which gemmsim does not simulate"
+    assert done.stderr.splitlines()[-1] == said
+
+
+def test_a_module_runs_as_python_runs_it(tmp_path: Path) -> None:
+    pytest.importorskip("numba_cuda")
+    (tmp_path / "test_own.py").write_text("def test_one():\n    assert True\n")
+    done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path))
+    assert done.returncode == 0 and "1 passed" in done.stdout, done.stderr
+    done = run("-m", "no_such_module")
+    assert (done.returncode, done.stderr) == (2, "error: there is no module no_such_module\n")
