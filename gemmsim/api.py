@@ -36,6 +36,7 @@ from gemmsim.support.version import __version__
 from gemmsim.trace.async_copies import without_destinations
 from gemmsim.trace.blocks.choice import FULL_BELOW, plan, with_shares
 from gemmsim.trace.blocks.classes import with_relation
+from gemmsim.trace.blocks.sampled import execute_plan
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.launch_data.clusters import clusters_of
 from gemmsim.trace.launch_data.grid_workspace import check_cooperative
@@ -90,7 +91,7 @@ def count(spec: LaunchSpec, program: Program | None = None, begins: L2State | No
     check_cooperative(program, spec.launch, fit, gpu.name)
     executor = Executor(program, spec.launch_with_arrays(), settings.max_instructions, resident=fit)
     chosen = plan(executor, occupancy.blocks_per_sm, gpu.sm.count, settings.full, settings.full_below)
-    execution = executor.run(chosen.blocks, chosen.weight, chosen.streams)
+    execution = execute_plan(executor, chosen)
     dealt = with_shares(chosen, execution.trace, gpu.sm.count, occupancy.blocks_per_sm)
     if dealt.streams != chosen.streams:
         execution = executor.run(dealt.blocks, dealt.weight, dealt.streams)

@@ -101,3 +101,4 @@ def _rules(gpu: GpuSpec) -> Iterator[tuple[bool, str]]:
     yield base <= boost, f"clock.sm_base_hz ({base:g}) exceeds clock.sm_boost_hz ({boost:g})"
     share = gpu.dram.achievable_fraction
     yield share <= 1, f"dram.achievable_fraction ({share:g}) exceeds 1"
+    yield l2.write_share <= 1, f"l2.write_share ({l2.write_share:g}) exceeds 1"

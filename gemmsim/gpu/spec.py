@@ -38,6 +38,7 @@ class Clock:
     sm_boost_hz: float
     sm_load_hz: float  # while a GEMM runs
     sm_tensor_load_hz: float  # while a GEMM runs that executes tensor-core instructions
+    tensor_load_sms: int  # on so many SMs or more; with fewer, the clock is nearer to `sm_load_hz` in proportion
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,7 @@ class L2:
     fetch_bytes: int  # aligned piece of memory that is read from DRAM for a sector that misses
     merged_requests: int  # so many requests of SMs of one GPC for the same sectors may become one; 1: none merge
     read_bytes_per_s: float  # to all SMs together
+    write_share: float  # of that rate, at which L2 takes what all SMs together store
     hit_latency_cycles: float  # from load to use, in the near partition
     far_latency_cycles: float  # from load to use, in the far partition
 

@@ -126,7 +126,8 @@ def _l1(out: Counters, rows: tuple[InstructionTraffic, ...], shuffles: float) ->
     out.add("l1tex__data_pipe_lsu_wavefronts.sum", _sum(rows, "wavefronts") + shuffles, MODELLED)
     through += [r for r in rows if r.op.startswith("tma")]
     returns = [r for r in through if r.op in ("ld", "ldgsts", "atom", "tma_ld")]
-    out.add("l1tex__m_xbar2l1tex_read_sectors.sum", _sum(returns, "l2_sectors"), MODELLED)
+    received = sum(r.l2_sectors * r.receivers for r in returns)
+    out.add("l1tex__m_xbar2l1tex_read_sectors.sum", received, MODELLED)
     writes = [r for r in through if r.op in ("st", "atom", "red", "tma_st", "tma_red")]
     out.add("l1tex__m_l1tex2xbar_write_sectors.sum", _sum(writes, "l2_sectors"), MODELLED)
 
@@ -185,11 +186,10 @@ def _bulk(out: Counters, program: Program, executed: NDArray[np.float64], rows: 
     out.add("smsp__inst_executed_op_tma_st.sum", number["st"] + number["red"], EXACT)
     for op in of:
         out.add(f"smsp__sass_inst_executed_op_tma_{op}.sum", number[op], EXACT)
-    loads = _sum(of["ld"], "sectors")
-    # What one block's multicast brings to others arrives at their SMs, where hardware counts it, too; it is left out.
+    # What one block's multicast brings to others arrives at their SMs, too. That this counter has it was not compared.
     multicasts = any("MULTICAST" in i.modifiers for i in program.instructions)
     metric = "l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld.sum"
-    out.add(metric, loads, MODELLED if multicasts else EXACT)
+    out.add(metric, sum(r.sectors * r.receivers for r in of["ld"]), MODELLED if multicasts else EXACT)
     for op in ("st", "red"):
         metric = f"l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_{op}.sum"
         out.add(metric, _sum(of[op], "sectors"), EXACT)

@@ -13,6 +13,7 @@ from gemmsim.memory.hierarchy import CacheResults, simulate_caches
 from gemmsim.memory.requests.access import Access
 from gemmsim.memory.requests.coalescer import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE
 from gemmsim.memory.requests.generic import Split, is_remote, split_by_space
+from gemmsim.memory.requests.multicast import receivers
 from gemmsim.memory.requests.shapes import Shapes, shapes_of
 from gemmsim.memory.requests.tags import look_up
 from gemmsim.memory.types import InstructionTraffic, RecordCost, Traffic
@@ -149,6 +150,7 @@ def _rows(
         "dram_sectors": caches.dram_sectors,
         "merged_sectors": caches.merged_sectors,
     }
+    gets = receivers(trace)
     columns["l2_hit_sectors"] = columns["l2_sectors"] - columns["dram_sectors"]
     rows = []
     for index, access in accesses.items():
@@ -158,5 +160,6 @@ def _rows(
         instruction = int(split.instruction[index])
         if access.bulk:
             values |= {"requests": float(trace.weight @ trace.executed[:, index]), "tag_lookups": 0.0}
+            values["receivers"] = float(gets[index]) if access.op == "tma_ld" else 1.0
         rows.append(InstructionTraffic(instruction, access.space, access.op, access.width_bytes, **values))
     return tuple(rows)

@@ -33,6 +33,7 @@ class InstructionTraffic:
     used_bytes       distinct bytes asked for
     tag_wavefronts   cycles of the tag stage
     merged_sectors   of l2_sectors, those that arrive with another SM's request and that L2 reads but once
+    receivers        blocks of the cluster to which a bulk load brings its sectors (multicast), on average
     """
 
     index: int
@@ -52,6 +53,7 @@ class InstructionTraffic:
     used_bytes: float
     tag_wavefronts: float = 0.0
     merged_sectors: float = 0.0
+    receivers: float = 1.0
 
 
 @dataclass(frozen=True)

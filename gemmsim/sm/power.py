@@ -19,6 +19,9 @@ from gemmsim.memory.types import Traffic
 from gemmsim.sm.types import PowerUse, Timing
 from gemmsim.support.warp import WARP_LANES
 
+# How often a launch is timed again at another clock, and how near to the clock sought one is near enough.
+_MOST_TRIALS, _NEAR = 3, 0.005
+
 
 @dataclass(frozen=True, slots=True)
 class Energy:
@@ -67,23 +70,27 @@ def _of_operation(power: Power, precision: str) -> float:
     return float(getattr(power, f"{precision}_joules", 0.0))
 
 
-def watts_at(energy: Energy, cycles: float, clock_hz: float, gpu: GpuSpec) -> float:
-    """Return the power of the board while a launch of so many cycles runs at a clock."""
+def watts_at(energy: Energy, cycles: float, clock_hz: float, gpu: GpuSpec, apart_us: float = 0.0) -> float:
+    """Return the power of the board while launches of so many cycles run at a clock, `apart_us` after one another."""
     share = (clock_hz / gpu.clock.sm_load_hz) ** gpu.power.energy_exponent
-    return gpu.power.busy_watts + (energy.sm_joules * share + energy.dram_joules) * clock_hz / cycles
+    seconds = cycles / clock_hz + apart_us * 1e-6
+    return gpu.power.busy_watts + (energy.sm_joules * share + energy.dram_joules) / seconds
 
 
-def clock_within(limit_watts: float, energy: Energy, cycles: float, clock_hz: float, gpu: GpuSpec) -> float:
+def clock_within(
+    limit_watts: float, energy: Energy, cycles: float, clock_hz: float, gpu: GpuSpec, apart_us: float = 0.0
+) -> float:
     """Return the clock, at most `clock_hz`, at which the board takes at most `limit_watts`, if cycles stay as many.
 
     It is not below a tenth of `clock_hz`: the power that the board takes anyway may be more than the limit.
     """
     low, high = 0.1 * clock_hz, clock_hz
-    if watts_at(energy, cycles, high, gpu) <= limit_watts:
+    if watts_at(energy, cycles, high, gpu, apart_us) <= limit_watts:
         return clock_hz
     while high - low > 1e-4 * clock_hz:
         middle = (low + high) / 2
-        low, high = (low, middle) if watts_at(energy, cycles, middle, gpu) > limit_watts else (middle, high)
+        over = watts_at(energy, cycles, middle, gpu, apart_us) > limit_watts
+        low, high = (low, middle) if over else (middle, high)
     return low
 
 
@@ -93,11 +100,18 @@ def timed_within(
     """Time a launch at the clock to which a limit of the board's power brings it; None stands for no limit.
 
     timed  times the launch at a clock in Hz; None: at the one that its work allows
+
+    At another clock a launch that waits for L2 or DRAM takes other cycles, so the clock is found by trials.
+    The limit in the long run is one of launches in a row, between which the overhead of a launch passes.
     """
-    timing = timed(None)
-    if limit_watts is not None:
-        held = clock_within(limit_watts, energy, timing.cycles, timing.sm_clock_hz, gpu)
-        timing = timed(held) if held < timing.sm_clock_hz else timing
-    cycles, clock_hz, allowed = timing.cycles, timing.sm_clock_hz, gpu.power.limit_watts
-    sustained = clock_within(allowed, energy, cycles, clock_hz, gpu)
+    timing, allowed, apart_us = timed(None), gpu.power.limit_watts, gpu.launch.overhead_us
+    most_hz = timing.sm_clock_hz
+    for _ in range(_MOST_TRIALS if limit_watts is not None else 0):
+        pause_us = apart_us if limit_watts == allowed else 0.0
+        held = clock_within(limit_watts or 0.0, energy, timing.cycles, most_hz, gpu, pause_us)
+        if abs(held / timing.sm_clock_hz - 1) <= _NEAR:
+            break
+        timing = timed(held)
+    cycles, clock_hz = timing.cycles, timing.sm_clock_hz
+    sustained = clock_within(allowed, energy, cycles, clock_hz, gpu, apart_us)
     return replace(timing, power=PowerUse(watts_at(energy, cycles, clock_hz, gpu), allowed, sustained))

@@ -73,7 +73,7 @@ def schedule(
             "too much shared memory or too many warps"
         )
     table = instruction_table(program, gpu, options.register_ports, options.math_behind_barriers)
-    clock_hz = options.sm_clock_hz or _clock_hz(program, trace, gpu)
+    clock_hz = options.sm_clock_hz or _clock_hz(program, trace, min(launch.blocks, gpu.sm.count), gpu)
     streams = RecordedStreams(program, table, trace, cost)
     budget, candidates = options.max_instructions, []
     for share in trace.shares or (None,):
@@ -87,15 +87,19 @@ def schedule(
     return _timing(total, waves, resident_blocks_per_sm * launch.warps_per_block, gpu, clock_hz, simulator)
 
 
-def _clock_hz(program: Program, trace: WarpTrace, gpu: GpuSpec) -> float:
-    """The SM clock under the launch's load: matrix instructions other than FP64's lower it, however few there are.
+def _clock_hz(program: Program, trace: WarpTrace, sms: int, gpu: GpuSpec) -> float:
+    """The SM clock under the load of a launch on `sms` SMs: matrix instructions other than FP64's lower it, however few
+    there are.
 
     Found on two H200 (own microbenchmark, tests/records/h200_clock.json): HMMA and IMMA run at one clock within 4 %,
     however often they issue and whatever loads stand beside them, DMMA at that of kernels without matrix instructions.
+    On a few SMs alone they lower it less (`Clock.tensor_load_sms`).
     """
     precisions = [row_of(instruction).precision for instruction in program.instructions]
     lowers = [name.startswith("tensor_") and name != "tensor_fp64" for name in precisions]
-    return gpu.clock.sm_tensor_load_hz if trace.executed[:, lowers].any() else gpu.clock.sm_load_hz
+    clock = gpu.clock
+    share = min(1.0, sms / clock.tensor_load_sms) if trace.executed[:, lowers].any() else 0.0
+    return clock.sm_load_hz + share * (clock.sm_tensor_load_hz - clock.sm_load_hz)
 
 
 def _total(

@@ -18,6 +18,7 @@ class Rates:
     """One SM's shares of the bandwidth of L2 and DRAM, in bytes an SM cycle, and their latencies, in SM cycles."""
 
     l2_bytes_per_cycle: float
+    l2_write_bytes_per_cycle: float
     dram_bytes_per_cycle: float
     l2_latency_cycles: float
     dram_latency_cycles: float
@@ -34,6 +35,7 @@ class Rates:
         share = l2.read_bytes_per_s / sm_clock_hz / active_sms
         return cls(
             l2_bytes_per_cycle=min(gpu.l1.miss_bytes_per_cycle, share),
+            l2_write_bytes_per_cycle=min(gpu.l1.miss_bytes_per_cycle, share * l2.write_share),
             dram_bytes_per_cycle=dram.peak_bytes_per_s * dram.achievable_fraction / sm_clock_hz / active_sms,
             l2_latency_cycles=l2_latency,
             dram_latency_cycles=dram.latency_cycles,
@@ -73,6 +75,7 @@ class Spec(Record):
     wavefront_latency_cycles: float
     request_cycles: float
     sector_l2_cycles: float
+    stored_sector_l2_cycles: float
     sector_dram_cycles: float
     sector_fill_cycles: float
     sector_out_cycles: float
@@ -141,6 +144,7 @@ def spec_of(gpu: GpuSpec, rates: Rates, oldest_block_first: bool, intervals_at: 
         "wavefront_latency_cycles": shared.wavefront_latency_cycles,
         "request_cycles": shared.request_interval_cycles,
         "sector_l2_cycles": l1.sector_bytes / rates.l2_bytes_per_cycle,
+        "stored_sector_l2_cycles": l1.sector_bytes / rates.l2_write_bytes_per_cycle,
         "sector_dram_cycles": l1.sector_bytes / rates.dram_bytes_per_cycle,
         "sector_fill_cycles": l1.sector_bytes / l1.fill_bytes_per_cycle,
         "sector_out_cycles": l1.sector_bytes / l1.store_bytes_per_cycle,

@@ -13,6 +13,7 @@ from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro, words
 from gemmsim.trace.block_state import BlockState
 from gemmsim.trace.cluster_waits import late_arrival
+from gemmsim.trace.context import context_of
 from gemmsim.trace.engine.faults import describe
 from gemmsim.trace.engine.parts import linked
 from gemmsim.trace.engine.trace_buffers import Buffers
@@ -94,6 +95,7 @@ class Executor:
         own_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes
         self.shared_bytes = program.reserved_shared_bytes + -(-own_bytes // _SHARED_UNIT_BYTES) * _SHARED_UNIT_BYTES
         self.initial = initial_registers(program, launch, self.micro, self.banks, self.shared_bytes)
+        self.columns = words.UNLIMITED  # that warpgroups multiply in `trace` before the rest is left out
         self.shadow = ShadowState(program, launch, self.code, self.shared_bytes) if sanitizing else None
         if self.shadow:
             self.code = self.shadow.code
@@ -101,7 +103,19 @@ class Executor:
         live = [min(WARP_LANES, launch.threads_per_block - WARP_LANES * w) for w in range(warps)]
         self.alive = np.array([(1 << n) - 1 for n in live], np.int64)
         self.stale = np.zeros(len(self.memory.starts), np.uint64)
-        self.context = self._context(warps)
+        arrays: dict[int, NDArray] = {
+            words.ALLOCATION_STALE: self.stale,
+            words.BANKS_AT: self.banks.table,
+            words.CODE_AT: self.code,
+        }
+        numbers = {
+            words.SHARED_BYTES: self.shared_bytes,
+            words.LOCAL_WORDS: self.state.local.shape[1],
+            words.WARPS: warps,
+            words.ROW_WORDS: self.initial.shape[1],
+            words.CLUSTER_BLOCKS: self.clusters.blocks,
+        }
+        self.context = context_of(self.memory, self.micro, arrays, self.state.addresses() | numbers)
         self.slice_suffices = not sanitizing
         self.probe_buffers: Buffers | None = None
         self.residents: Residents | None = None
@@ -155,6 +169,7 @@ class Executor:
     ) -> WarpTrace:
         """Execute `blocks` as `run` does, but return only the trace."""
         self.buffers = Buffers(self.launch.warps_per_block, self.micro.accesses, self.budget)
+        self.buffers.counters[words.COLUMNS_LEFT], self.context[words.CODE_AT] = self.columns, self.code.ctypes.data
         wanted = np.ones(len(blocks), bool) if streams is None else np.asarray(streams, bool)
         executed, threads = self.execute_blocks(blocks, wanted)
         weights = np.ones(len(blocks)) if weight is None else np.asarray(weight, float)
@@ -249,41 +264,6 @@ class Executor:
             self._block(int(block), number, executed[number], threads[number], bool(streams[number]))
         return executed, threads
 
-    def _context(self, warps: int) -> NDArray[np.uint64]:
-        """Make the context, an array of words for the compiled executor (`gemmsim.trace.words`).
-
-        The words that are the same for all blocks are filled in. `self` keeps alive the arrays that they name.
-        """
-        context, memory = np.zeros(words.CONTEXT_SLOTS, np.uint64), self.memory
-        arrays = {
-            words.WRITTEN_AT: memory.written,
-            words.TOUCHED_AT: memory.touched,
-            words.ALLOCATION_START: memory.starts,
-            words.ALLOCATION_SIZE: memory.sizes,
-            words.ALLOCATION_POSITION: memory.positions,
-            words.ALLOCATION_PLACE: memory.places,
-            words.ALLOCATION_LENT: memory.lent,
-            words.ALLOCATION_STALE: self.stale,
-            words.BANKS_AT: self.banks.table,
-            words.CODE_AT: self.code,
-            words.START_AT: self.micro.start,
-        }
-        numbers = {
-            words.ALLOCATIONS: len(memory.starts),
-            words.SHARED_BYTES: self.shared_bytes,
-            words.LOCAL_WORDS: self.state.local.shape[1],
-            words.WARPS: warps,
-            words.ACCESSES: self.micro.accesses,
-            words.ROW_WORDS: self.initial.shape[1],
-            words.ENTRIES: len(self.micro.start) - 1,
-            words.CLUSTER_BLOCKS: self.clusters.blocks,
-        }
-        for slot, array in arrays.items():
-            context[slot] = array.ctypes.data
-        for slot, number in (self.state.addresses() | numbers).items():
-            context[slot] = number
-        return context
-
     def _block(self, block: int, number: int, executed: NDArray, threads: NDArray, record_pcs: bool) -> None:
         """Execute the block with the linear id `block`, and append its trace as that of block `number` of the trace.
 
@@ -321,7 +301,7 @@ class Executor:
         if status == words.LENT:
             self.memory.own(int(counters[words.FAULT_LANE]))
         elif status == words.GROW:
-            self.buffers.grow()
+            self._leave_out_products() if counters[words.COLUMNS_LEFT] <= 0 else self.buffers.grow()
         elif status == words.EXTERNAL:
             self._call_external(block, state)
         elif status == words.UNRELATED:
@@ -338,6 +318,10 @@ class Executor:
         else:
             message = describe(status, counters, self.program, block, self.budget, self.memory, self.shared_bytes)
             raise Stopped(message, status, block)
+
+    def _leave_out_products(self) -> None:
+        code = self.code if self.trace_slice is None else self.trace_slice
+        self.buffers.counters[words.COLUMNS_LEFT], self.context[words.CODE_AT] = words.UNLIMITED, code.ctypes.data
 
     def _call_external(self, block: int, state: BlockState) -> None:
         """Do the work of a function that the program lacks, for the warp that stopped at it; then it can go on."""

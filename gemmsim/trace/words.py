@@ -62,7 +62,9 @@ WARP_BASE = 9  # number of the block's first warp in the trace
 SYNCS, SYNC_WARP, ROOM = 10, 11, 12  # see `gemmsim.trace.engine.sync_trace`; records for which a copy needs room
 UNMET = 13  # how often threads at WARPSYNC went on without threads that wait at a convergence barrier
 LATE_ARRIVAL = 14  # 1 + the last instruction that arrived at an mbarrier of a block of the cluster that had ended
-COUNTERS = 15
+COLUMNS_LEFT = 15  # columns that warpgroups multiply before `run_block` returns GROW, for Python to leave out the rest
+COUNTERS = 16
+UNLIMITED = 1 << 62
 
 # The context holds addresses and numbers, so that compiled functions take one argument.
 COUNTERS_AT, PATTERNS_AT, HASH_AT, LAST_AT = range(4)

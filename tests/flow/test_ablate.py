@@ -45,7 +45,7 @@ TOUCHES = {
     "instruction-fetch": ("gpu", {"fetch.near_line_cycles", "fetch.far_line_cycles"}),
     "barrier-cycles": ("gpu", {"barrier.arrival_cycles", "barrier.release_cycles"}),
     "math-behind-barriers": ("options", set()),
-    "store-rate": ("gpu", {"l1.store_bytes_per_cycle", "l1.partial_line_cycles"}),
+    "store-rate": ("gpu", {"l1.store_bytes_per_cycle", "l1.partial_line_cycles", "l2.write_share"}),
     "address-unit": ("gpu", {"pipes.lsu.issue_interval_cycles", "mio.shared_load_interval_cycles"}),
     "memory-queue": ("gpu", {"mio.queue_entries"}),
     "shared-queue": ("gpu", {"mio.shared_entries"}),

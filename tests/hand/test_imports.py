@@ -108,6 +108,7 @@ INSIDE = {
         "lower": {"micro", "words"},
         "block_state": {"words", "sanitizer"},
         "cluster_waits": {"block_state", "launch_data", "micro", "words"},
+        "context": {"launch_data", "lower", "words"},
         "initial_registers": {"launch_data", "lower", "types"},
         "residents": {"block_state", "cluster_waits", "launch_data", "words"},
         "turns": {"micro", "lower"},
@@ -122,6 +123,7 @@ INSIDE = {
             *(
                 "block_state",
                 "cluster_waits",
+                "context",
                 "initial_registers",
                 "residents",
                 "runtime",

@@ -20,6 +20,7 @@ from gemmsim.sm.schedule import TimingOptions, schedule
 from gemmsim.sm.spec import Rates
 from gemmsim.sm.state import State
 from gemmsim.sm.streams import NO_RECORD, RecordCycles, WarpStream
+from gemmsim.sm.sync_rows import SyncFields
 from gemmsim.sm.totals import Totals
 from gemmsim.sm.types import Timing
 from gemmsim.sm.units.instruction import Kind
@@ -138,18 +139,24 @@ def simulate(
     observer: Observer | None = None,
     oldest_block_first: bool = True,
     math_behind_barriers: bool = True,
+    syncs: dict[int, list[SyncFields]] | None = None,
 ) -> Totals:
     """Every warp executes `pcs` (default: straight down), or each its own of `streams`.
 
-    An access costs `cost`, or what `costs` says of its instruction.
+    An access costs `cost`, or what `costs` says of its instruction. What an instruction does at mbarriers, or moves in
+    bulk, is what `syncs` has for it.
 
     The native drive runs where nothing observes, else SimPy's.
     """
     pcs = list(range(len(code.instructions))) if pcs is None else pcs
     table = instruction_table(code, gpu, True, math_behind_barriers)
-    kinds, of = table.rows["kind"].tolist(), costs or {}
+    kinds, of, rows = table.rows["kind"].tolist(), costs or {}, syncs or {}
     block = [
-        WarpStream.of(stream, [of.get(pc, cost) for pc in stream if kinds[pc] == Kind.MEMORY])
+        WarpStream.of(
+            stream,
+            [of.get(pc, cost) for pc in stream if kinds[pc] == Kind.MEMORY],
+            [row for pc in stream for row in rows.get(pc, [])],
+        )
         for stream in streams or [pcs] * warps
     ]
     rates = Rates.share(gpu, active_sms, gpu.clock.sm_load_hz)

@@ -24,6 +24,7 @@ from gemmsim.sm.simpy_drive import SimpyDrive
 from gemmsim.sm.spec import Rates, Spec
 from gemmsim.sm.state import State
 from gemmsim.sm.streams import RecordCycles, WarpStream
+from gemmsim.sm.sync_rows import SyncFields
 from gemmsim.sm.totals import Totals
 from gemmsim.sm.units.instruction import AccessCost, Kind
 
@@ -54,12 +55,14 @@ NARROW = replace(
 )
 COPY_GROUP = Operand(OperandKind.SPECIAL, name="SB0")
 PLAIN = ["FFMA", "IMAD.WIDE", "LOP3", "UIADD3", "MUFU", "NOP", "HFMA2.MMA"]
+ASYNCHRONOUS = ["SYNCS.ARRIVE", "SYNCS.PHASECHK", "UTMALDG", "UTMASTG", "UTMAREDG", "UTMACMDFLUSH"]
+GATES = 3
 MEMORY = ["LDG", "LDG.128", "LDS", "LDS.64", "STS", "STG", "LDGSTS", "SHFL", "LDSM.4"]
 
 
 @st.composite
 def instructions(draw: st.DrawFn) -> Instruction:
-    name = draw(st.sampled_from([*PLAIN, *MEMORY, *MEMORY, "BAR", "DEPBAR", "LDGDEPBAR"]))
+    name = draw(st.sampled_from([*PLAIN, *MEMORY, *MEMORY, *ASYNCHRONOUS, "BAR", "DEPBAR", "LDGDEPBAR"]))
     opcode, *modifiers = name.split(".")
     boards = st.one_of(st.none(), st.integers(0, 5))
     write, read = (draw(boards), draw(boards)) if opcode not in ("BAR", "DEPBAR", "NOP") else (None, None)
@@ -88,21 +91,37 @@ def costs(draw: st.DrawFn, accesses: int) -> list[RecordCycles]:
     ]
 
 
+def syncs(draw: st.DrawFn, names: list[str]) -> list[SyncFields]:
+    """What each of these instructions does. Each stream has something that completes each gate, so that all exist."""
+    found = [SyncFields(gate, 1) for gate in range(GATES)]
+    few, moved = st.integers(0, GATES - 1), st.sampled_from([0, 16, 4096, 20000])
+    for name in names:
+        completes = name in ("SYNCS.ARRIVE", "UTMALDG")
+        gate = -1 if name in ("UTMASTG", "UTMAREDG") else draw(few) if completes else draw(st.integers(-1, GATES - 1))
+        more = draw(st.integers(0, 1)) if name != "SYNCS.PHASECHK" else 0
+        rest = (draw(moved), draw(few) * 100, draw(few) * 100, draw(st.integers(0, 1)))
+        found += [SyncFields(gate, int(completes), n, *rest) for n in range(more, -1, -1)]
+    return found
+
+
 @st.composite
 def launches(draw: st.DrawFn):
+    arrival = Instruction(0, "SYNCS", ("ARRIVE",), (), None, Control(1, False, None, None, 0, 0), (), "SYNCS.ARRIVE", 0)
     code = program(
+        *[arrival] * GATES,
         *draw(st.lists(instructions(), min_size=1, max_size=40)),
         Instruction(0, "EXIT", (), (), None, Control(1, False, None, None, 0, 0), (), "EXIT", 0),
     )
     gpu = draw(st.sampled_from([GPU, NARROW]))
     table = instruction_table(code, gpu, True, draw(st.booleans()))
     last = len(table) - 1
-    begin = draw(st.integers(0, last - 1))
+    begin = draw(st.integers(GATES, last - 1))
     passes = draw(st.integers(0, 6))
     pcs = [*range(last), *(list(range(begin, last)) * passes), last]  # a loop from `begin` on
     warps = draw(st.integers(1, 9))
     accesses = sum(table.rows["kind"][pc] == Kind.MEMORY for pc in pcs)
-    streams = [WarpStream.of(pcs, costs(draw, accesses)) for _ in range(min(warps, 3))]
+    names = [code.instructions[pc].text for pc in pcs[GATES:] if table.rows["syncs"][pc]]
+    streams = [WarpStream.of(pcs, costs(draw, accesses), syncs(draw, names)) for _ in range(min(warps, 3))]
     turned = draw(st.integers(0, 1))  # whether blocks differ
     count = draw(st.integers(1, 5))
     blocks = [[streams[(w + turned * b) % len(streams)] for w in range(warps)] for b in range(count)]

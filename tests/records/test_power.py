@@ -77,4 +77,7 @@ def test_a_clock_is_found_where_the_power_is_the_limit() -> None:
     assert clock_within(600.0, energy, 1e6, 2e9, gpu) == pytest.approx(1e9, rel=2e-4)
     assert watts_at(energy, 1e6, 1e9, gpu) == pytest.approx(600.0)
     assert clock_within(2100.0, energy, 1e6, 2e9, gpu) == 2e9
+    # 1000 us and 1000 us apart: 1 J each 2 ms at 1 GHz
+    assert watts_at(energy, 1e6, 1e9, gpu, apart_us=1000) == pytest.approx(350.0)
+    assert clock_within(350.0, energy, 1e6, 2e9, gpu, apart_us=1000) == pytest.approx(1e9, rel=2e-4)
     assert clock_within(50.0, energy, 1e6, 2e9, gpu) == pytest.approx(0.2e9, rel=1e-3)

@@ -21,7 +21,7 @@ def command(folder: Path | None, size: int, shares: bool, output: Path | None) -
     from ..records.case import load_cases
     from ..records.files import FOLDER
 
-    runs = [load_cases(one) for one in ((folder,) if folder else (FOLDER / "h200", FOLDER / "pending" / "h200"))]
+    runs = [load_cases(one) for one in ((folder,) if folder else (FOLDER / "h200", FOLDER / "h200_wgmma"))]
     rows = rows_of_runs(runs, size, product_shares if shares else lambda *_: {})
     emit(markdown(rows, size, runs[0][0].gpu), output)
     return 0

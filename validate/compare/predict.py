@@ -32,8 +32,9 @@ class Prediction:
 
     error        why the case could not be predicted; "" where it could. With an error, all fields but `seconds` are
                  empty
-    time_us      predicted time, with warm caches where the case's launches were timed in a row. If such a case also has
-                 counters, all other fields describe a launch with cold caches
+    time_us      predicted time, with warm caches where the case's launches were timed in a row on the same operands,
+                 and at the clock of many launches in a row where they were. All other fields describe a single launch,
+                 with cold caches if the case has counters
     overhead_us  the part of `time_us` that the launch itself takes
     verified     whether the simulated launch computed C right; None where that was not checked
     stalls       stall reason -> cycles per instruction for which warps wait because of it
@@ -55,6 +56,7 @@ class Prediction:
 def predict(case: Case) -> Prediction:
     """Predict one case, without looking for a prediction on disk."""
     from gemmsim import api
+    from gemmsim.launch.spec import SUSTAINED
 
     from ..records.replay import launch_of
 
@@ -64,10 +66,15 @@ def predict(case: Case) -> Prediction:
         request = replace(launch_of(case), warm_caches=warm and not case.counters)
         counted = api.count(request)
         report = api.conclude(counted, request, accesses=False)
-        time_us = report.evidence.timing.duration_us
+        timing = report.evidence.timing
+        again = replace(request, warm_caches=warm)
+        if case.in_a_row(case.compared_time):
+            again = replace(again, settings=replace(again.settings, clock=SUSTAINED))
         if warm and case.counters:
-            again = replace(request, warm_caches=True)
-            time_us = api.time(api.recount(counted, again), again).duration_us
+            timing = api.time(api.recount(counted, again), again)
+        elif timing.power and again != request and timing.power.sustained_clock_hz < timing.sm_clock_hz:
+            timing = api.time(counted, again)
+        time_us = timing.duration_us
     except GemmsimError as error:
         return Prediction(error=str(error), seconds=time.perf_counter() - start)
     evidence = report.evidence

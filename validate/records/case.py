@@ -1,6 +1,6 @@
 """Reads records as `Case`s, which say what was launched on which GPU, how long it took, and what was counted.
 
-Records in `pending/` are of kernels whose time is not modelled yet: nothing is judged by them so far.
+A folder of records is one run on one machine; `h200_wgmma/` is the run of the rungs with wgmma.
 
 A record of kind "measured" is kept with the machine code that ran, so that its replay needs no compiler and does not
 depend on one. A record of kind "published" names its source; CUDA C++ of our own in `cuda/` stands for its kernel.
@@ -85,6 +85,12 @@ class Case:
     def warm(self, way: str) -> bool:
         """Whether launches that were timed in the way `way` found L2 as the launch before had left it."""
         return way == "back_to_back" or (way in self.times and self.times[way].in_a_row)
+
+    def in_a_row(self, way: str) -> bool:
+        """Whether launches that were timed in the way `way` followed many others, after which the board's limit of
+        power in the long run holds: `measure` warms up for 50 ms before the first sample (`measure/timing.py`).
+        """
+        return way == "rotated" or self.warm(way)
 
     @property
     def is_square(self) -> bool:

@@ -26,7 +26,7 @@ from gemmsim.gpu.spec import L2
 from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
-from gemmsim.memory.requests.coalescer import SECTOR_BYTES, Coalesced
+from gemmsim.memory.requests.coalescer import SECTOR_BYTES, SECTORS_PER_LINE, Coalesced
 from gemmsim.support.sorting import distinct, order_by
 from gemmsim.trace.types import Relation
 
@@ -106,10 +106,13 @@ def estimate(
     instructions  how many static instructions the program has
     """
     blocks = (len(requests.start) - 1) // requests.warps_per_block
+    offsets = relation.offset_bytes.T // SECTOR_BYTES
+    apart = np.ptp(requests.base_sector) if len(requests.base_sector) else 0
+    if apart - SECTORS_PER_LINE + np.ptp(offsets) > _MAX_RANGE:  # local memory beside arrays: known without the lists
+        return None
     lists = _lists(requests, coalesced, blocks, len(relation.offset_bytes))
     if not len(lists.sector):
         return Footprint(np.zeros(instructions), np.zeros(instructions), 0.0)
-    offsets = relation.offset_bytes.T // SECTOR_BYTES
     visits = _visits(relation.like, offsets, np.arange(len(relation.like)) // wave.blocks, np.diff(lists.start) > 0)
     low, high = int(lists.sector.min()) + int(offsets.min()), int(lists.sector.max()) + int(offsets.max())
     if high + 1 - low > _MAX_RANGE:

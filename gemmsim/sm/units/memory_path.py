@@ -169,7 +169,7 @@ def _write_behind(spec: Spec, memory: MemoryPath, sent: float, l2_sectors: int, 
     """Return the cycle at which a store's sectors have passed the SM's share of L2. The write to DRAM takes bandwidth,
     but nothing waits for it.
     """
-    cycles = l2_sectors * spec.sector_l2_cycles
+    cycles = l2_sectors * spec.stored_sector_l2_cycles
     end = book(memory.l2, now, sent, cycles) + cycles
     if dram_sectors > 0:
         book(memory.dram, now, end, dram_sectors * spec.sector_dram_cycles)

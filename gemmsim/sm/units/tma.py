@@ -62,7 +62,7 @@ def _store(sm: Sm, part: SubPartition, sync: Sync, row: Instruction, now: int) -
     """Return the cycle in which the last byte of a store has been read from shared memory."""
     spec, memory = sm.spec, sm.memory
     a_byte = spec.tma_reduction_byte_cycles if row.bulk == _REDUCTION else spec.tma_store_byte_cycles
-    cycles, share = sync.amount * a_byte, sync.l2_sectors * spec.sector_l2_cycles
+    cycles, share = sync.amount * a_byte, sync.l2_sectors * spec.stored_sector_l2_cycles
     begin = book(memory.tma_stores, now, float(now), max(cycles, share))
     book(memory.l2, now, begin, share)
     if sync.dram_sectors > 0:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from gemmsim.isa.lanes import WIDTH_BITS
 from gemmsim.isa.semantics.operations import load
 from gemmsim.isa.semantics.registry import Op
+from gemmsim.support.identity_cache import cached_by_identity
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro
 from gemmsim.trace.engine.differences import words
@@ -94,6 +95,7 @@ def _shift_rule(name: str, immediates: list[int]) -> _Rule | None:
     return None
 
 
+@cached_by_identity(8)
 def rules_of(program: MicroProgram) -> NDArray[np.int64]:
     """Return the rule of each micro-operation as the compiled code reads it: int64 [micro-operations, RULE_WORDS]."""
     operations = list(load().values())

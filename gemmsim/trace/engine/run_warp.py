@@ -211,6 +211,7 @@ def warp_runner(sanitizing: bool, relating: bool, interleaving: bool):
                 full = full or get_i64(counters, words.RECORDS) >= get_i64(context, words.RECORD_LIMIT)
                 full = full or get_i64(counters, words.PATTERNS) >= get_i64(context, words.PATTERN_LIMIT)
                 full = full or get_i64(counters, words.SYNCS) >= get_i64(context, words.SYNC_LIMIT)
+                full = full or get_i64(counters, words.COLUMNS_LEFT) <= 0
                 if full or budget <= 0:
                     status = np.int64(words.BUDGET) if budget <= 0 else np.int64(words.GROW)
                     break

@@ -28,7 +28,7 @@ class Buffers:
 
     def __init__(self, warps: int, accesses: int, budget: int) -> None:
         self.counters = np.zeros(words.COUNTERS, np.int64)
-        self.counters[words.BUDGET_LEFT] = budget
+        self.counters[words.BUDGET_LEFT], self.counters[words.COLUMNS_LEFT] = budget, words.UNLIMITED
         capacity = _FIRST_CAPACITY
         # A segment is what one warp does until it ends or waits. Of each, these arrays hold its warp and the numbers of
         # its first instruction and its first record.
@@ -45,7 +45,7 @@ class Buffers:
     def clear(self, budget: int) -> None:
         """Empty the buffers. The arrays that `sketch` returned before are overwritten from now on."""
         self.counters[:] = 0
-        self.counters[words.BUDGET_LEFT] = budget
+        self.counters[words.BUDGET_LEFT], self.counters[words.COLUMNS_LEFT] = budget, words.UNLIMITED
         self.last[:] = -1
         self.table[:] = -1
 

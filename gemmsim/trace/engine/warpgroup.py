@@ -17,6 +17,7 @@ from gemmsim.trace.engine.multiply import factor, load_accumulator, store_accumu
 from gemmsim.trace.llvm import fragments
 from gemmsim.trace.llvm.primitives import (
     copy_row,
+    get_i64,
     get_n32,
     get_u16,
     get_u32,
@@ -146,6 +147,9 @@ def multiply_warpgroup(context, registers, op, mask, warp):
         factor(format_a, places, moved(a, register_bytes * register), moved(fragment, _ROW_BYTES * register))
     descriptor = lane_address(row_of(registers, op, micro.SECOND_SOURCE), 0)
     adds = true_lanes(row_of(registers, op, _FOURTH_SOURCE), get_u32(op, _FOURTH_SOURCE + _FLIP)) == _FULL
+    counters = get_u64(context, words.COUNTERS_AT)
+    columns = get_i64(counters, words.COLUMNS_LEFT) - get_n32(op, micro.THIRD_IMMEDIATE)
+    set_i64(counters, words.COLUMNS_LEFT, columns)
     words_c, result = row_of(registers, op, micro.THIRD_SOURCE), row_of(registers, op, micro.RESULT)
     for eight in range(get_n32(op, micro.THIRD_IMMEDIATE) >> 3):
         if status == 0:

@@ -222,6 +222,23 @@ def test_share_of_l2_and_dram():
     assert rates.l2_bytes_per_cycle == 50  # below the link's 64
     assert rates.l2_latency_cycles == 250
     assert Rates.share(gpu, 2, 1e9).l2_bytes_per_cycle == 64
+    halved = replace(gpu, l2=replace(gpu.l2, write_share=0.5))
+    assert (Rates.share(halved, 8, 1e9).l2_bytes_per_cycle, Rates.share(halved, 8, 1e9).l2_write_bytes_per_cycle) == (
+        50,
+        25,
+    )
+
+
+@pytest.mark.parametrize(("mnemonic", "cycles"), [("LDG", 4), ("STG", 8)])
+def test_l2_takes_stores_at_its_share_for_them(mnemonic, cycles):
+    """32 bytes a cycle of L2's bandwidth, of which stores have half: the 128 bytes of a warp take 4 or 8 cycles."""
+    gpu = replace(GPU, l2=replace(GPU.l2, read_bytes_per_s=32e9, write_share=0.5))
+
+    def finish(accesses: int) -> float:
+        code = program(*[ins(mnemonic, 1, write=0)] * accesses, ins("FFMA", 1, wait=1), EXIT)
+        return simulate(code, 4, cost=RecordCycles(1, 1, 4, 0), gpu=gpu).cycles
+
+    assert finish(200) - finish(100) == 4 * 100 * cycles
 
 
 def test_exit_drains_the_stores():

@@ -250,6 +250,17 @@ def test_kernels_with_tensor_instructions_run_at_the_clock_for_them(mnemonic, cl
     assert timing.duration_us == pytest.approx(timing.cycles / clock_hz * 1e6 + 2.0)
 
 
+@pytest.mark.parametrize(("blocks", "clock_hz"), [(1, 9.6e8), (4, 8.4e8), (5, 8e8), (40, 8e8)])
+def test_a_few_sms_with_tensor_cores_lower_the_clock_less(blocks, clock_hz):
+    """From five of the ten SMs on the clock is the lower one; below, each takes a fifth of the way there."""
+    clock = replace(GPU.clock, sm_tensor_load_hz=8e8, tensor_load_sms=5)
+    gpu = replace(GPU, clock=clock, pipes=GPU.pipes | {"tensor": pipe("tensor", 8, 24)})
+    code = program(ins("HMMA.16816.F32", 1), EXIT)
+    trace = replace(trace_of(code, [[0, 1]], 1), executed=np.array([[1, 1]]))
+    timing = schedule(code, Launch((blocks, 1, 1), (32, 1, 1), ()), trace, cost_of(trace, NO_RECORD), gpu, 1)
+    assert timing.sm_clock_hz == pytest.approx(clock_hz)
+
+
 @pytest.mark.parametrize(
     ("name", "slots", "latency"),
     [

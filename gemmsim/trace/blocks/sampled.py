@@ -1,0 +1,41 @@
+"""Executes the blocks of a plan. Where they are a sample with much to multiply, most of its products are left out.
+
+What a block leaves in its trace does not depend on them. Results are there until the limit is reached; from then on the
+blocks run as a slice of their program (`gemmsim.trace.slicing`), which stores nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gemmsim.trace import words
+from gemmsim.trace.blocks.choice import Plan
+from gemmsim.trace.execute import Executor
+from gemmsim.trace.stopped import Stopped
+from gemmsim.trace.types import Execution
+
+# Columns that the warps of warpgroups multiply, each with 16 rows and 32 bytes deep: about a second of one core.
+MOST_COLUMNS = 6_000_000
+_LEFT_OUT = (
+    "results: the executed blocks have more to multiply than a second allows; what they stored from then on was not "
+    "computed and is not checked (--full computes all)"
+)
+
+
+def execute_plan(executor: Executor, plan: Plan) -> Execution:
+    """Execute the blocks of `plan`, as `Executor.run` does."""
+    if not plan.classes:
+        return executor.run(plan.blocks, plan.weight, plan.streams)
+    executor.columns = MOST_COLUMNS
+    try:
+        execution = executor.run(plan.blocks, plan.weight, plan.streams)
+    except Stopped as stopped:
+        if stopped.status != words.STALE:
+            raise
+        executor.columns = words.UNLIMITED  # the blocks read what they have stored
+        return executor.run(plan.blocks, plan.weight, plan.streams)
+    finally:
+        executor.columns = words.UNLIMITED
+    if int(executor.context[words.CODE_AT]) == executor.code.ctypes.data:
+        return execution
+    return replace(execution, notes=(*execution.notes, _LEFT_OUT))

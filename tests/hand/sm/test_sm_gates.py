@@ -1,0 +1,184 @@
+"""Phases of mbarriers and bulk copies by hand, on the test GPU of `sm_builder`.
+
+An arrival counts 10 cycles after its issue, one at another block's mbarrier after 100; a warp that waits goes on 20
+cycles after the phase is over, the next warp 2 cycles later. TMA moves 64 bytes a cycle to shared memory, 32 from
+there, or 16 in a reduction; a load is there 300 cycles after its last byte, a store has read shared memory after 40.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from sm_builder import EXIT, GPU, START, Issues, idle_sm, ins, issues, program, simulate
+
+from gemmsim.gpu.spec import GpuSpec
+from gemmsim.isa.program import Instruction
+from gemmsim.sm.streams import RecordCycles
+from gemmsim.sm.sync_rows import SyncFields
+from gemmsim.sm.units.gates import release_one
+from gemmsim.sm.units.instruction import Reason
+
+WAIT = ins("SYNCS.PHASECHK.TRANS64.TRYWAIT", write=0)
+WAITED = ins("NOP", wait=1)
+ARRIVE = ins("SYNCS.ARRIVE.TRANS64.A1T0")
+ARRIVES, WAITS = [SyncFields(0, counts=1)], [SyncFields(0)]
+HIT = 24  # cycles from a check of a phase that is over to its result: those of a load from shared memory
+
+
+def late(cycles: int) -> Instruction:
+    return ins("NOP", cycles)
+
+
+def load(moved: int, l2_sectors: int = 0, dram_sectors: int = 0, more: int = 0) -> SyncFields:
+    return SyncFields(0, 1, more, moved, l2_sectors, dram_sectors)
+
+
+def seen(*code: Instruction, streams: list[list[int]], syncs: dict[int, list[SyncFields]], **more: object) -> Issues:
+    """Warps that execute instructions of `code`; the last one is EXIT, which all of them end with."""
+    last = len(code)
+    ends = [[*stream, last] for stream in streams]
+    return issues(program(*code, EXIT, arch="sm_90a"), streams=ends, syncs=syncs, **more)
+
+
+def waited(found: Issues, warp: int = 0, position: int = 1) -> int:
+    """Cycles from the first issue on the SM to that of the warp's instruction at `position`."""
+    return found.cycles(warp)[position] - START
+
+
+def test_a_phase_ends_with_the_arrival_of_another_warp() -> None:
+    code = (WAIT, WAITED, late(15), ARRIVE)
+    found = seen(*code, streams=[[0, 1], [2, 3]], syncs={0: WAITS, 3: ARRIVES})
+    assert waited(found) == 15 + 10 + 20
+
+
+def test_the_last_arrival_ends_it() -> None:
+    code = (WAIT, WAITED, late(15), ARRIVE)
+    found = seen(*code, streams=[[0, 1], [3], [2, 3], [2, 2, 3]], syncs={0: WAITS, 3: ARRIVES})
+    assert waited(found) == 2 * 15 + 10 + 20
+
+
+@pytest.mark.parametrize(("before", "expected"), [([], 10 + 20), ([1], 15 + HIT)])
+def test_a_phase_that_is_over_is_seen_by_one_check(before: list[int], expected: int) -> None:
+    """The first checks in the cycle of the arrival, the second 15 cycles later."""
+    streams, syncs = [[0], [*before, 2, 3]], {0: ARRIVES, 2: WAITS}
+    found = seen(ARRIVE, late(15), WAIT, WAITED, streams=streams, syncs=syncs)
+    assert waited(found, 1, len(before) + 1) == expected
+
+
+def test_a_wait_for_a_phase_that_nothing_completes_is_over_at_once() -> None:
+    assert waited(seen(WAIT, WAITED, streams=[[0, 1]], syncs={0: [SyncFields(-1)]})) == HIT
+
+
+def test_warps_go_on_one_after_another() -> None:
+    code = (WAIT, WAITED, late(15), ARRIVE)
+    found = seen(*code, streams=[[0, 1], [0, 1], [2, 3], [0, 1]], syncs={0: WAITS, 3: ARRIVES})
+    assert [waited(found, warp) for warp in (0, 1, 3)] == [45, 47, 49]
+
+
+def test_an_arrival_at_another_block_takes_longer() -> None:
+    remote = [SyncFields(0, counts=1, remote=1)]
+    found = seen(WAIT, WAITED, ARRIVE, streams=[[0, 1], [2]], syncs={0: WAITS, 2: remote})
+    assert waited(found) == 100 + 20
+
+
+def test_one_instruction_arrives_at_two_phases() -> None:
+    both = [SyncFields(0, 1, more=1), SyncFields(1, 1, remote=1)]
+    streams, syncs = [[0, 1], [2, 1], [3]], {0: WAITS, 2: [SyncFields(1)], 3: both}
+    found = seen(WAIT, WAITED, WAIT, ARRIVE, streams=streams, syncs=syncs)
+    assert (waited(found, 0), waited(found, 1)) == (10 + 20, 100 + 20)
+
+
+def test_an_arrival_behind_copies_waits_for_them() -> None:
+    """LDGSTS takes the 200 cycles of a load from L2; it comes to the data stage a cycle after the check of warp 0."""
+    code = (WAIT, WAITED, late(15), ins("LDGSTS.E"), ins("ARRIVES.LDGSTSBAR.64"))
+    costs = {3: RecordCycles(1, 1, 1, 0)}
+    found = seen(*code, streams=[[0, 1], [2, 3, 4]], syncs={0: WAITS, 4: ARRIVES}, costs=costs)
+    assert waited(found) == 15 + 200 + 20
+
+
+def test_what_another_block_would_complete_is_taken_to_come() -> None:
+    """Nothing else can happen in cycle START: what comes from the other block does so 100 cycles later."""
+    found = seen(WAIT, WAITED, ARRIVE, streams=[[0, 1, 2]], syncs={0: WAITS, 2: ARRIVES})
+    assert waited(found) == 100 + 20
+    assert release_one(idle_sm().sm, 0) == 0
+
+
+def test_a_wait_is_a_stall_of_its_own_kind() -> None:
+    code = program(WAIT, WAITED, late(15), ARRIVE, EXIT, arch="sm_90a")
+    totals = simulate(code, streams=[[0, 1, 4], [2, 3, 4]], syncs={0: WAITS, 3: ARRIVES})
+    # WAITED issues in cycle 45; the first cycle after WAIT is its own delay
+    assert totals.stall_cycles[1, Reason["LONG_SCOREBOARD"]] == 15 + 10 + 20 - 1
+
+
+def from_l2(bytes_per_cycle: float) -> GpuSpec:
+    return replace(GPU, l2=replace(GPU.l2, read_bytes_per_s=bytes_per_cycle * 1e9))
+
+
+COPY = ins("UTMALDG.2D")
+
+
+@pytest.mark.parametrize(
+    ("moved", "gpu", "expected"),
+    [
+        (load(6400), GPU, 100 + 300),
+        (load(6400, l2_sectors=200), from_l2(16), 400 + 300),
+        (load(6400, l2_sectors=200), from_l2(128), 100 + 300),
+        # DRAM takes 300 cycles longer than L2, and here all of its bandwidth
+        (load(6400, l2_sectors=200, dram_sectors=200), GPU, 100 + 300 + 300),
+    ],
+)
+def test_a_load_takes_the_slowest_of_its_ways(moved: SyncFields, gpu: GpuSpec, expected: int) -> None:
+    found = seen(WAIT, WAITED, COPY, streams=[[0, 1], [2]], syncs={0: WAITS, 2: [moved]}, gpu=gpu)
+    assert waited(found) == expected + 20
+
+
+def test_loads_come_one_after_another() -> None:
+    code = (WAIT, WAITED, COPY, COPY)
+    found = seen(*code, streams=[[0, 1], [2, 3]], syncs={0: WAITS, 2: [load(6400)], 3: [load(3200)]})
+    assert waited(found) == 100 + 50 + 300 + 20
+
+
+def test_a_phase_needs_both_the_arrival_and_the_bytes() -> None:
+    """The arrival that says how many bytes will come is the phase's, too; the later of both ends it."""
+    code, syncs = (WAIT, WAITED, COPY, late(15), ARRIVE), {0: WAITS, 2: [load(640)], 4: ARRIVES}
+    assert waited(seen(*code, streams=[[0, 1], [2], [4]], syncs=syncs)) == 10 + 300 + 20
+    assert waited(seen(*code, streams=[[0, 1], [2], [*[3] * 40, 4]], syncs=syncs)) > 15 * 40
+
+
+def test_parts_of_a_copy_for_two_phases_come_one_after_another() -> None:
+    both = [load(640, more=1), SyncFields(1, 1, 0, 640)]
+    streams, syncs = [[0, 1], [2, 1], [3]], {0: WAITS, 2: [SyncFields(1)], 3: both}
+    found = seen(WAIT, WAITED, WAIT, COPY, streams=streams, syncs=syncs)
+    assert (waited(found, 0), waited(found, 1)) == (10 + 300 + 20, 20 + 300 + 20)
+
+
+def store(moved: int) -> list[SyncFields]:
+    return [SyncFields(-1, amount=moved)]
+
+
+@pytest.mark.parametrize(("name", "cycles"), [("UTMASTG.2D", 100), ("UTMAREDG.2D.ADD", 200)])
+def test_a_group_of_stores_has_read_shared_memory(name: str, cycles: int) -> None:
+    code = (ins(name), ins("UTMACMDFLUSH", read=0), WAITED)
+    assert waited(seen(*code, streams=[[0, 1, 2]], syncs={0: store(3200)}), position=2) == cycles + 40
+
+
+def test_stores_take_their_share_of_l2() -> None:
+    """Half of 16 bytes a cycle: 100 sectors take 400 cycles, where the unit alone takes 100."""
+    gpu = from_l2(16)
+    gpu = replace(gpu, l2=replace(gpu.l2, write_share=0.5))
+    code, moved = (ins("UTMASTG.2D"), ins("UTMACMDFLUSH", read=0), WAITED), [SyncFields(-1, 0, 0, 3200, 100)]
+    assert waited(seen(*code, streams=[[0, 1, 2]], syncs={0: moved}, gpu=gpu), position=2) == 400 + 40
+
+
+def test_stores_wait_for_one_another_and_not_for_loads() -> None:
+    code = (COPY, ins("UTMASTG.2D"), ins("UTMASTG.2D"), ins("UTMACMDFLUSH", read=0), WAITED)
+    syncs = {0: [load(64_000)], 1: store(3200), 2: store(1600)}
+    assert waited(seen(*code, streams=[[0, 1, 2, 3, 4]], syncs=syncs), position=4) == 1 + 100 + 50 + 40
+
+
+def test_the_unit_holds_two_stores_beside_the_one_at_work() -> None:
+    """They begin in cycles 0, 100 and 200; the fourth issues when the second begins, the fifth when the third does."""
+    code = [ins("UTMASTG.2D")] * 5
+    found = seen(*code, streams=[[0, 1, 2, 3, 4]], syncs=dict.fromkeys(range(5), store(3200)))
+    assert [cycle - START for cycle in found.cycles(0)[:5]] == [0, 1, 2, 100, 200]
