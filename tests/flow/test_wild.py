@@ -264,13 +264,18 @@ def test_the_measured_kernels_are_judged():
     cases = replayable_cases([RECORDS])
     chosen = {kernel["name"] for kernel in tomllib.loads(MEASURED.read_text())["kernel"]}
     timed_wrongly = {"nicolaswilde_v2", "nicolaswilde_v3"}  # as V1, with which they share a cubin: to be measured again
-    assert {case.name for case in cases} == chosen - timed_wrongly and len(chosen) == 45
-    assert len(cases) == 86 and all(case.counters and case.times for case in cases)
+    assert {case.name for case in cases} == chosen - timed_wrongly and len(chosen) == 82
+    assert len(cases) == 130 and all(case.counters and case.times for case in cases)
     numbers = (Number("a", "exact", 10, 10, 0.0), Number("b", "exact", 11, 10, 0.1), Number("c", "noisy", 1, 2, -0.5))
-    judged = [Judged(cases[0], Prediction(time_us=1), Number("time", "time", 9, 10, -0.1), "rotated", numbers)]
-    judged.append(Judged(cases[1], Prediction(error="no"), None, "", ()))
+    small, large = (case for case in cases if case.name == "siboehm_naive")
+    judged = [Judged(small, Prediction(time_us=1), Number("time", "time", 9, 10, -0.1), "rotated", numbers)]
+    judged.append(Judged(large, Prediction(error="no"), None, "", ()))
     section = measured_section(judged)
     assert section.table is not None
     assert section.table.rows[0][1:] == ("1 of 2", "b +10.0 %", "9.0", "10.0", "-10.0")
     assert section.table.rows[1][1:3] == ("-", "no")
-    assert "1 of 2 exact counters" in section.text[0] and "10.0 % on average" in section.text[0]
+    assert "Without wgmma: 2 launches, 1 of 2 exact counters" in section.text[0]
+    assert "10.0 % on average" in section.text[0] and "With wgmma" not in section.text[0]
+    (matmul,) = (case for case in cases if case.id.startswith("deepgemm_fp8"))
+    section = measured_section([*judged, Judged(matmul, Prediction(time_us=1), None, "", numbers)])
+    assert "With wgmma: 1 launches, 1 of 2 exact counters" in section.text[0]
