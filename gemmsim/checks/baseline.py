@@ -111,7 +111,7 @@ def load(path: Path) -> Baseline | None:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise GemmsimError(f"cannot read the baseline {path}: {error}") from None
     try:
         return _from_data(data)

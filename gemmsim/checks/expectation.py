@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable
@@ -53,7 +54,10 @@ def parse(text: str) -> Expectation:
     where = match["where"]
     if where and len(where) > 1 and where[0] == where[-1] and where[0] in "'\"`":
         where = where[1:-1]
-    return Expectation(match["name"], where, match["compare"], float(match["limit"]))
+    limit = float(match["limit"])
+    if not math.isfinite(limit):
+        raise GemmsimError(f"'{text}' is not an expectation: its number is too large")
+    return Expectation(match["name"], where, match["compare"], limit)
 
 
 def evaluate(expectation: Expectation, report: Report) -> Outcome:

@@ -24,6 +24,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 NESTED = {"nested": True}
 
 USAGE_OR_ENVIRONMENT = 2
+_LONGEST_ERROR = 1200  # characters
 INTERRUPTED = 130  # the value in gemmsim.support.processes, which takes long to import
 
 
@@ -142,5 +143,8 @@ def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def _fail(message: str) -> int:
-    click.echo(f"error: {' '.join(message.split())}", err=True)
+    line = " ".join(message.split())
+    if len(line) > _LONGEST_ERROR:  # what was given is quoted in it; both ends say most
+        line = f"{line[: _LONGEST_ERROR // 2]} [...] {line[-_LONGEST_ERROR // 2 :]}"
+    click.echo(f"error: {line}", err=True)
     return USAGE_OR_ENVIRONMENT

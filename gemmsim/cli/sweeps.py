@@ -26,7 +26,8 @@ from gemmsim.sweep.expressions import evaluate, fill
 from gemmsim.sweep.job import Job
 from gemmsim.sweep.space import Size, ladder_jobs, products, size_names, unlaunchable, unmet
 
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")  # what fits 64 bits
+_SIZE = re.compile(r"\s*0*[1-9][0-9]{0,17}\s*")
 Axes = dict[str, tuple[int, ...]]
 
 
@@ -35,7 +36,7 @@ def parse_sizes(texts: Sequence[str]) -> list[Size]:
     found: list[Size] = []
     for word in (word.strip() for text in texts for word in text.split(",")):
         parts = word.lower().split("x")
-        if len(parts) not in (1, 3) or not all(part.strip().isdecimal() and int(part) > 0 for part in parts):
+        if len(parts) not in (1, 3) or not all(map(_SIZE.fullmatch, parts)):
             raise GemmsimError(f"--size '{word}' is no size: write 1024, a list as 1024,2048, or MxNxK")
         m, n, k = (int(part) for part in (parts * 3 if len(parts) == 1 else parts))
         found.append((m, n, k))

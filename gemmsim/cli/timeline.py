@@ -79,7 +79,7 @@ def command(
 
 
 def _ends(cycles: str) -> tuple[int, int]:
-    found = re.fullmatch(r"([0-9]+):([0-9]+)", cycles.replace(",", ""))
+    found = re.fullmatch(r"([0-9]{1,18}):([0-9]{1,18})", cycles.replace(",", ""))
     if not found or int(found[1]) >= int(found[2]):
         raise GemmsimError(f"--cycles {cycles} is not FROM:TO with FROM before TO, such as 1000:1060")
     return int(found[1]), int(found[2])

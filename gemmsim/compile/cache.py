@@ -15,7 +15,7 @@ from pathlib import Path
 from gemmsim.isa.program import Program
 from gemmsim.isa.serialize import program_from_bytes, programs_to_bytes
 from gemmsim.support.errors import GemmsimError
-from gemmsim.support.files import PRIVATE, write_atomically
+from gemmsim.support.files import PRIVATE, read_own, write_atomically
 
 _MAGIC = b"gemmsim-cache-2\n"
 _DIGEST_BYTES = 32
@@ -32,12 +32,12 @@ class Cache:
     folder: Path
 
     def load(self, key: str) -> Program | None:
-        """Return the program that is stored under `key`; None where there is none or its file is damaged."""
-        try:
-            data = self._path(key).read_bytes()
-        except OSError:
-            return None
-        body = opened(_MAGIC, data)
+        """Return the program that is stored under `key`.
+
+        None where there is none, where its file is damaged, and where somebody else can have written it.
+        """
+        data = read_own(self._path(key))
+        body = None if data is None else opened(_MAGIC, data)
         try:
             return None if body is None else program_from_bytes(body)
         except GemmsimError:

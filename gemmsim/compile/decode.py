@@ -51,7 +51,7 @@ def decode_cubin(
     sections = _sections(_disassembled(cubin, [function.symbol_index for function in kernel.functions]))
     program = _program(parsed, kernel, sections, hashlib.sha256(cubin).hexdigest(), abi)
     tools = tool_versions() if toolchain is None else toolchain
-    return replace(program, name=name or program.name, toolchain=tools)
+    return replace(program, name=name or program.name, toolchain=dict(sorted(tools.items())))
 
 
 def decode_kernels(cubin: bytes, symbols: Collection[str]) -> Iterator[tuple[str, Program | GemmsimError]]:

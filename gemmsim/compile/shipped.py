@@ -43,7 +43,7 @@ def read_index(folder: Path) -> Index:
         return Index(dict(data["toolchain"]), dict(data["files"]), dict(data["refused"]))
     except FileNotFoundError:
         return Index()
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise GemmsimError(f"cannot read {path}: {error}") from None
 
 

@@ -36,7 +36,7 @@ _TYPE = re.compile(r"[A-Za-z]\w*")
 _VECTOR = re.compile(r"(?P<dtype>\w+)x(?P<lanes>[234])")
 _NUMBER = re.compile(r"[^\s,;(){}\[\]]+")
 _FILE = re.compile(r'"([^"]+)"|([^,(){}"\s]+)')
-_COUNT = re.compile(r"\s*[0-9]+\s*")
+_COUNT = re.compile(r"\s*[0-9]{1,18}\s*")  # what fits 64 bits
 _SETTING = re.compile(r"[^,()]+")
 _FORMS = "expected f32[256,256] (random), f32[256,256]=0, i32=256 or f32=1.0"
 _MEMBERS = "an array such as f32[256,256], a value such as i32=256, &NAME, {...} or bytes=N"

@@ -45,7 +45,8 @@ def kernel_path(info: KernelInfo) -> Path:
 def _alone(name: str) -> KernelInfo | None:
     """Read a built-in kernel's `KernelInfo` from the file of its name alone; None where there is no such kernel."""
     package = _package()
-    if not name.isidentifier() or not any(Path(folder, f"{name}.py").is_file() for folder in package.__path__):
+    files = {path.name for folder in package.__path__ for path in Path(folder).iterdir()}
+    if not name.isidentifier() or f"{name}.py" not in files:
         return None
     info: KernelInfo | None = getattr(_module(name), "INFO", None)
     return info if info and info.name == name else None

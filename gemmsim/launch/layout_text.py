@@ -7,7 +7,7 @@ import re
 from gemmsim.support.dtypes import DTYPES
 from gemmsim.support.errors import GemmsimError
 
-_COUNT = re.compile(r"\s*[0-9]+\s*")
+_COUNT = re.compile(r"\s*[0-9]{1,18}\s*")  # what fits 64 bits
 
 
 def parse_layout(text: str, dtype: str, shape: tuple[int, ...], what: str) -> tuple[tuple[int, ...] | None, int]:

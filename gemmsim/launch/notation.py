@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from gemmsim.support.errors import GemmsimError
 
-_COUNT = re.compile(r"\s*[0-9]+\s*")
+_COUNT = re.compile(r"\s*[0-9]{1,18}\s*")  # what fits 64 bits
 
 
 def parse_dims(text: str, option: str) -> tuple[int, int, int]:
@@ -69,7 +69,7 @@ def parse_tunables(texts: Iterable[str], option: str) -> dict[str, int]:
     """
     chosen = {}
     for key, value in parse_assignments(texts, option).items():
-        if not re.fullmatch(r"-?[0-9]+", value):
+        if not re.fullmatch(r"-?[0-9]{1,18}", value):
             raise GemmsimError(f"{option} {key}={value}: '{value}' is not an integer")
         chosen[key] = int(value)
     return chosen

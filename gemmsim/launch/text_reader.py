@@ -6,7 +6,7 @@ import re
 
 from gemmsim.support.errors import GemmsimError
 
-_INTEGER = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+")
+_INTEGER = re.compile(r"0[xX][0-9a-fA-F]{1,16}\b|[0-9]{1,18}\b")  # what fits 64 bits
 
 
 class TextReader:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import stat
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,11 +16,10 @@ from pathlib import Path
 from gemmsim.compile.cache import CacheWarning, opened, sealed
 from gemmsim.compile.toolchain import versions_of
 from gemmsim.support.errors import GemmsimError
-from gemmsim.support.files import PRIVATE, write_atomically
+from gemmsim.support.files import PRIVATE, read_own, write_atomically
 
 PACKAGE = Path(__file__).resolve().parent.parent
 _MAGIC = b"gemmsim-native-1\n"
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 @dataclass(frozen=True)
@@ -117,12 +115,8 @@ def load(key: str, place: Path) -> MachineCode | None:
     damaged, or where somebody else could have written it.
     """
     path = place / key
-    try:
-        with path.open("rb") as file:
-            if not _own(os.fstat(file.fileno())):
-                return None
-            data = file.read()
-    except OSError:
+    data = read_own(path)
+    if data is None:
         return None
     body = opened(_MAGIC, data)
     if body is None:
@@ -153,10 +147,3 @@ def save(key: str, place: Path, code: MachineCode) -> None:
 
 def _others(key: str, place: Path) -> Sequence[Path]:
     return [path for path in place.glob(f"{key.partition('.')[0]}.*") if path.name != key]
-
-
-def _own(status: os.stat_result) -> bool:
-    """Return whether only this user can have written a file. Without user numbers, the folder's rights must suffice."""
-    if not hasattr(os, "geteuid"):
-        return True
-    return status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE

@@ -1,4 +1,5 @@
-"""Writes files such that no reader ever sees a file that is only partly written."""
+"""Writes files such that no reader ever sees a file that is only partly written, and reads those that only this user
+can have written."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from pathlib import Path
 
 PRIVATE = 0o600
 AS_UMASK_ALLOWS = 0o666
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def write_atomically(path: Path, data: bytes, mode: int = AS_UMASK_ALLOWS) -> None:
@@ -25,6 +27,21 @@ def write_atomically(path: Path, data: bytes, mode: int = AS_UMASK_ALLOWS) -> No
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def read_own(path: Path) -> bytes | None:
+    """Return what is in a file that only this user can have written; None where there is none, or others could.
+
+    Where users have no numbers, the folder's rights must suffice.
+    """
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            if hasattr(os, "geteuid") and (status.st_uid != os.geteuid() or status.st_mode & _OTHERS_WRITE):
+                return None
+            return file.read()
+    except OSError:
+        return None
 
 
 def write_where_asked(path: Path, data: bytes) -> None:

@@ -43,7 +43,7 @@ def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
     They are spawned, as a fork would copy threads and locks.
     """
     before = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_end_at_once_on_interrupt)
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_end_with_the_parent)
     try:
         yield pool
     except BaseException:
@@ -69,6 +69,15 @@ def map_unordered(call: Callable[[Item], Result], items: Sequence[Item], jobs: i
             yield running[done], done.result()
 
 
-def _end_at_once_on_interrupt() -> None:
-    """Let Ctrl-C, which reaches the whole process group, end this worker; the parent prints the message."""
+def _end_with_the_parent() -> None:
+    """Let this worker end at once on Ctrl-C, which reaches the whole process group (the parent prints the message), and
+    when the parent has ended, even if it was killed."""
     signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+    threading.Thread(target=_outlive_no_parent, daemon=True).start()
+
+
+def _outlive_no_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(INTERRUPTED)

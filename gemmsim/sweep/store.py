@@ -66,14 +66,25 @@ class Store:
         self._file.close()
 
     def load(self, keys: Iterable[str]) -> dict[str, SweepResult]:
-        """Return the stored results of `keys`, by key. Failed jobs are left out, so that they are tried again."""
+        """Return the stored results of `keys`, by key.
+
+        Failed jobs and rows that cannot be read are left out, so that they are predicted again. Raises GemmsimError
+        where the file itself is damaged.
+        """
         found = {}
         for key in keys:
-            row = self._file.execute(
-                "SELECT data FROM result WHERE key = ? AND status <> ?", (key, str(Status.FAILED))
-            ).fetchone()
-            if row is not None:
-                found[key] = _result(row[0])
+            try:
+                row = self._file.execute(
+                    "SELECT data FROM result WHERE key = ? AND status <> ?", (key, str(Status.FAILED))
+                ).fetchone()
+                if row is not None:
+                    found[key] = _result(row[0])
+            except sqlite3.Error as error:
+                raise GemmsimError(
+                    f"cannot read the results in '{self._name}': {error}; name another file, or delete this one"
+                ) from None
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                continue
         return found
 
     def save(self, result: SweepResult) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import multiprocessing
+import os
 import subprocess
 import sys
 import warnings
@@ -174,3 +175,16 @@ def test_key_of_cuda_follows_quoted_includes_and_options(tmp_path: Path) -> None
     assert cache_key(dataclasses.replace(source, entry="k<1>"), "sm_80", TOOLS) != before
     (tmp_path / "b.cuh").write_text("#define N 2\n")
     assert cache_key(source, "sm_80", TOOLS) != before
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="users have no numbers")
+@pytest.mark.parametrize("mode", [0o620, 0o602])
+def test_what_others_can_have_written_is_not_taken(
+    mode: int, tmp_path: Path, cubin_source: CubinKernel, built: list[str]
+) -> None:
+    cache = Cache(tmp_path / "cache")
+    compile_kernel(cubin_source, "sm_80", cache)
+    (file,) = (path for path in cache.folder.rglob("*") if path.is_file())
+    file.chmod(mode)
+    compile_kernel(cubin_source, "sm_80", cache)
+    assert built == ["sm_80", "sm_80"]

@@ -1,0 +1,124 @@
+"""Command lines and files that once ended in a traceback: one line that says what is wrong, and exit code 2."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gemmsim.cli.main import main
+
+DIGITS = "9" * 5000  # more than Python's int() reads
+KERNEL = 'extern "C" __global__ void f(float *a) { a[threadIdx.x] = 1; }'
+OWN = ("--entry", "f", "--block", "32")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("analyze", "--kernel", "tiled", "--size", DIGITS),
+        ("analyze", "--kernel", "tiled", "--size", "64", "--set-kernel", f"tile={DIGITS}"),
+        ("analyze", "--kernel", "k" * 300, "--size", "64"),
+        ("analyze", "k.cu", *OWN, "--grid", DIGITS, "--arg", "f32[32]"),
+        ("analyze", "k.cu", *OWN, "--grid", "1", "--arg", f"f32[{DIGITS}]"),
+        ("analyze", "k.cu", *OWN, "--grid", "1", "--arg", f"i32={DIGITS}"),
+        ("analyze", "k.cu", *OWN, "--grid", "1", "--arg", f"f32[32, ld={DIGITS}]"),
+        ("compare", "--kernel", f"tiled@{DIGITS}", "--size", "64"),
+        ("sweep", "--kernel", "tiled", "--size", DIGITS),
+        ("sweep", "--kernel", "tiled", "--size", "64", "--set-kernel", f"tile={DIGITS}"),
+        ("timeline", "--kernel", "tiled", "--size", "64", "--cycles", f"0:{DIGITS}"),
+        ("check", "--kernel", "tiled", "--size", "64", "--expect", f"time_us < {DIGITS}"),
+        ("check", "--kernel", "tiled", "--size", "64", "--baseline", "deep.json"),
+        ("explain", DIGITS),
+    ],
+    ids=lambda arguments: " ".join(word[:16] for word in arguments),
+)
+def test_one_line(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "k.cu").write_text(KERNEL)
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    monkeypatch.chdir(tmp_path)
+    assert main(list(arguments)) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.startswith("error: ") and said.err.count("\n") == 1
+    assert len(said.err) < 1500
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE result SET data = '{'",
+        "UPDATE result SET data = '{}'",
+        "UPDATE result SET data = '[1]'",
+        "DROP TABLE result",
+        "",
+    ],
+)
+def test_a_damaged_store_of_a_sweep(damage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A row that cannot be read is predicted again. What cannot be read as a whole is named."""
+    store = tmp_path / "results.sqlite"
+    command = ["sweep", "--kernel", "tiled", "--size", "32", "--gpus", "a100", "-o", str(store), "--jobs", "1"]
+    assert main(command) == 0
+    first = capsys.readouterr().out
+    if damage:
+        with sqlite3.connect(store) as file:
+            file.execute(damage)
+        file.close()
+    else:
+        data = bytearray(store.read_bytes())
+        data[4096:] = b"\xa5" * (len(data) - 4096)
+        store.write_bytes(data)
+    status = main(command)
+    said = capsys.readouterr()
+    if damage.startswith("UPDATE"):
+        assert (status, said.out) == (0, first)
+    else:
+        assert status == 2 and str(store) in said.err and said.err.count("error: ") == 1
+
+
+WORKERS = """
+import os, sys, time
+from gemmsim.support.processes import workers
+def wait(seconds):
+    time.sleep(seconds)
+if __name__ == "__main__":
+    with workers(2) as pool:
+        for _ in range(2):
+            pool.submit(wait, 600)
+        while len(pool._processes) < 2:
+            time.sleep(0.05)
+        time.sleep(1.0)
+        print(*pool._processes, flush=True)
+        time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "parent.py"
+    script.write_text(WORKERS)
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        children = [int(word) for word in parent.stdout.readline().split()]
+        parent.send_signal(signal.SIGKILL)
+    assert len(children) == 2
+    until = time.monotonic() + 20
+    while any(map(_lives, children)) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not any(map(_lives, children))
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{process}/stat")
+    return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
