@@ -143,6 +143,11 @@ def test_products_of_a_large_sample_are_left_out(monkeypatch: pytest.MonkeyPatch
     for name in ("start", "at", "barrier", "phase", "bytes", "records"):  # warps may take other turns
         assert np.array_equal(getattr(of.syncs, name), getattr(other.syncs, name)), name
     assert part.traffic.counters == whole.traffic.counters
+    # 256 tiles: each block gets 128 rows of A and 256 columns of B, 128 bytes deep, but asks L2 for half of B only
+    received, asked = 256 * (128 + 256) * 4, 256 * (128 + 128) * 4
+    assert part.traffic.counters["l1tex__m_xbar2l1tex_read_sectors.sum"] == received
+    assert part.traffic.counters["l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld.sum"] == received
+    assert sum(row.l2_sectors for row in part.traffic.instructions if row.op == "tma_ld") == asked
     (stored,) = (np.flatnonzero(w) for w in part.execution.written if w is not None and w.any())
     (every,) = (np.flatnonzero(w) for w in whole.execution.written if w is not None and w.any())
     assert 2 * 128 * 256 <= len(stored) < len(every)
