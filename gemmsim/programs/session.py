@@ -100,9 +100,16 @@ def raise_cause(machine: Machine, error: BaseException) -> None:
         raise machine.failure from error
     if machine.refused and ("NOT_SUPPORTED" in str(error) or "801" in str(error)):
         raise GemmsimError(f"the program uses {_in_words(machine.refused[-1])}, which gemmsim does not simulate")
+    if "cudaError" in str(error):
+        raise GemmsimError(_RUNTIME) from error
     if machine.failure is not None:
         raise machine.failure from error
 
+
+_RUNTIME = (
+    "the program uses the CUDA runtime (libcudart), as CuPy does, which needs more of a driver than the driver API "
+    "that gemmsim simulates: load the same kernel by cuda.core, or write it in numba.cuda or Triton"
+)
 
 # What functions of the driver API belong to, by how their names begin.
 _SUBJECTS = {

@@ -69,6 +69,31 @@ def test_tensors_of_pytorch_are_on_the_gpu() -> None:
     assert done.returncode == 2
     said = "error: the program uses CUDA graphs of PyTorch, which gemmsim does not simulate"
     assert done.stderr.splitlines()[-1] == said
+    done = run(str(HERE / "torch_program.py"), "own")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("error: the program uses PyTorch's own CUDA code, which gemmsim")
+
+
+RUNTIME = """
+import ctypes, glob, site
+(path,) = glob.glob(site.getsitepackages()[0] + "/nvidia/*/lib/libcudart.so.1*")
+runtime = ctypes.CDLL(path)
+error = runtime.cudaGetDeviceCount(ctypes.byref(ctypes.c_int()))
+runtime.cudaGetErrorName.restype = ctypes.c_char_p
+raise RuntimeError(runtime.cudaGetErrorName(error).decode())
+"""
+CUPY = "import cupy; cupy.arange(3)"
+
+
+@pytest.mark.parametrize(("needs", "text"), [("nvidia", RUNTIME), ("cupy", CUPY)])
+def test_the_cuda_runtime_is_named_with_what_to_do_instead(tmp_path: Path, needs: str, text: str) -> None:
+    pytest.importorskip(needs)
+    (tmp_path / "program.py").write_text(text)
+    done = run(str(tmp_path / "program.py"))
+    assert done.returncode == 2
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith("error: the program uses the CUDA runtime (libcudart), as CuPy does")
+    assert said.endswith("load the same kernel by cuda.core, or write it in numba.cuda or Triton")
 
 
 def test_a_module_runs_as_python_runs_it(tmp_path: Path) -> None:

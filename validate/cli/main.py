@@ -22,6 +22,7 @@ COMMANDS = {
     "opcodes": "Compare each scalar instruction with a GPU, bit for bit.",
     "wild-bundle": "Compile twenty kernels of public repositories, to be measured on a GPU.",
     "wild": "Run kernels of public repositories and compare results with NumPy's.",
+    "wild-programs": "Run programs of public repositories without a GPU.",
     "store": "Put measured records and their machine code into a folder of records.",
 }
 

@@ -56,6 +56,7 @@ def command(
     from ..wild.manifest import ARCHITECTURES, FOLDER, read_manifest
     from ..wild.outcomes import WRONG, Outcome, load, merged, save
     from ..wild.processes import run_all
+    from ..wild.programs import load_runs, programs_section
 
     if unknown := set(architectures) - set(ARCHITECTURES):
         raise GemmsimError(f"--arch {', '.join(sorted(unknown))}: the manifest is for {', '.join(ARCHITECTURES)}")
@@ -86,7 +87,7 @@ def command(
     outcomes = together()
     parts = sections(every, outcomes)
     if form == "md" and manifest is None:
-        parts.insert(-1, _measured(jobs or available_cpus()))
+        parts[-1:-1] = [_measured(jobs or available_cpus()), programs_section(load_runs())]
     made_by = "gemmsim-validate wild --root CHECKOUTS --format md"
     emit(render.markdown(parts, made_by, TITLE) if form == "md" else render.text(parts), output)
     return 1 if any(one.status == WRONG for one in outcomes) else 0
