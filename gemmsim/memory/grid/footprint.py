@@ -32,6 +32,7 @@ from gemmsim.trace.types import Relation
 
 _MAX_VISITS = 40_000_000  # visits of sectors, which take about half a second
 _UNITS = (32, 16, 8, 4, 2)  # how many neighbouring sectors may be treated as one
+_MOST_UNIT = max(_UNITS)
 _MAX_RANGE = 1 << 28  # sectors: 8 GiB of addresses, for which the estimate takes 1.3 GB of this machine's memory
 _visit_waves = native_loop("grid/footprint_loop", "visit_waves", "requests/cache_operations")
 
@@ -110,20 +111,39 @@ def estimate(
     apart = np.ptp(requests.base_sector) if len(requests.base_sector) else 0
     if apart - SECTORS_PER_LINE + np.ptp(offsets) > _MAX_RANGE:  # local memory beside arrays: known without the lists
         return None
-    lists = _lists(requests, coalesced, blocks, len(relation.offset_bytes))
+    of_lines = _whole_lines(requests, coalesced) and not (offsets % SECTORS_PER_LINE).any()
+    grain = SECTORS_PER_LINE if of_lines else 1  # sectors that an entry of the lists stands for
+    offsets //= grain
+    lists = _lists(requests, coalesced, blocks, len(relation.offset_bytes), grain)
     if not len(lists.sector):
         return Footprint(np.zeros(instructions), np.zeros(instructions), 0.0)
     visits = _visits(relation.like, offsets, np.arange(len(relation.like)) // wave.blocks, np.diff(lists.start) > 0)
     low, high = int(lists.sector.min()) + int(offsets.min()), int(lists.sector.max()) + int(offsets.max())
-    if high + 1 - low > _MAX_RANGE:
+    if (high + 1 - low) * grain > _MAX_RANGE:
         return None
-    return _follow(lists, visits, wave.l2, instructions, launches=2 if wave.warm else 1)
+    return _follow(lists, visits, wave.l2, instructions, 2 if wave.warm else 1, grain)
 
 
-def _follow(lists: Sectors, visits: Visits, l2: L2, instructions: int, launches: int) -> Footprint:
-    """Follow the waves of `launches` identical launches through L2, and count what DRAM does for the last launch."""
-    unit = _unit(lists, visits.offset)
-    capacity_sectors = l2.size_bytes / SECTOR_BYTES
+def _whole_lines(requests: L1Requests, coalesced: Coalesced) -> bool:
+    """Return whether every request touches all sectors of each of its lines. Bases are at the beginning of lines."""
+    used = np.unique(requests.shape)
+    count = coalesced.sectors[used]
+    if (count % SECTORS_PER_LINE).any():
+        return False
+    within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    offset = coalesced.sector_offset[np.repeat(coalesced.sector_start[used], count) + within]
+    first = offset[::SECTORS_PER_LINE, None]
+    lines = offset.reshape(-1, SECTORS_PER_LINE) == first + np.arange(SECTORS_PER_LINE)
+    return bool(lines.all() and not (first % SECTORS_PER_LINE).any())
+
+
+def _follow(lists: Sectors, visits: Visits, l2: L2, instructions: int, launches: int, grain: int) -> Footprint:
+    """Follow the waves of `launches` identical launches through L2, and count what DRAM does for the last launch.
+
+    grain  sectors that an entry of the lists stands for
+    """
+    unit = _unit(lists, visits.offset, _MOST_UNIT // grain)
+    capacity_sectors = l2.size_bytes / SECTOR_BYTES / grain
     lists = Sectors(lists.start // unit, lists.sector[::unit] // unit, lists.pc[::unit], lists.operation[::unit])
     visits = Visits(visits.wave, visits.list, visits.offset // unit, visits.blocks)
     low = int(lists.sector.min()) + int(visits.offset.min())
@@ -134,16 +154,15 @@ def _follow(lists: Sectors, visits: Visits, l2: L2, instructions: int, launches:
     held = np.zeros(launches * (int(visits.wave[-1]) + 1) + 1, np.int64)
     last = np.zeros(units, np.int16 if 2 * len(held) + 1 <= np.iinfo(np.int16).max else np.int32)
     written = _visit_waves(_every(lists, every, low), visits, launches, capacity, held, last, read, touched)
-    sectors = every * unit
+    sectors = every * unit * grain
     return Footprint((read * sectors).astype(np.float64), read / np.maximum(touched, 1), float(written * sectors))
 
 
-def _unit(lists: Sectors, offset: NDArray[np.int64]) -> int:
-    """Return how many aligned neighbouring sectors are always touched together, by the same instructions.
-
-    So one of these sectors can stand for all of them.
+def _unit(lists: Sectors, offset: NDArray[np.int64], most: int) -> int:
+    """Return how many aligned neighbouring sectors, `most` at most, are always touched together, by the same
+    instructions. So one of these sectors can stand for all of them.
     """
-    for unit in _UNITS:
+    for unit in (unit for unit in _UNITS if unit <= most):
         if len(lists.sector) % unit or (lists.start % unit).any() or (offset % unit).any():
             continue
         sector = lists.sector.reshape(-1, unit)
@@ -167,9 +186,9 @@ def _every(lists: Sectors, every: int, low: int) -> Sectors:
     return Sectors(start, lists.sector[chosen] - low, lists.pc[chosen], lists.operation[chosen])
 
 
-def _lists(requests: L1Requests, coalesced: Coalesced, blocks: int, movers: int) -> Sectors:
+def _lists(requests: L1Requests, coalesced: Coalesced, blocks: int, movers: int, grain: int) -> Sectors:
     """Make the lists of what the executed blocks touched: list block * movers + m has what the requests with the mover
-    m touched in block `block`.
+    m touched in block `block`. An entry stands for `grain` sectors, which a request touches together.
     """
     block = requests.of_blocks(np.arange(blocks))
     pc_of_shape = np.zeros(len(coalesced.sectors), np.int64)
@@ -177,11 +196,12 @@ def _lists(requests: L1Requests, coalesced: Coalesced, blocks: int, movers: int)
     pc_of_shape[requests.shape], operation_of_pc[requests.pc] = requests.pc, requests.operation
     # Warps repeat each other's requests: drop the repeats before each request becomes its sectors.
     number, shape, base = distinct(block * movers + requests.mover, requests.shape, requests.base_sector)
-    count = coalesced.sectors[shape]
+    count = coalesced.sectors[shape] // grain
     request = np.repeat(np.arange(len(shape)), count)
     within = np.arange(len(request)) - np.repeat(np.cumsum(count) - count, count)
     pc = pc_of_shape[shape[request]]
-    sector = base[request] + coalesced.sector_offset[coalesced.sector_start[shape[request]] + within]
+    sector = base[request] + coalesced.sector_offset[coalesced.sector_start[shape[request]] + within * grain]
+    sector //= grain
     number, pc, sector = distinct(number[request], pc, sector)
     start = np.searchsorted(number, np.arange(blocks * movers + 1))
     operation = operation_of_pc[pc]
