@@ -25,9 +25,16 @@ def farthest(default: int, allowed: tuple[int, ...]) -> int:
     return max(allowed, key=lambda value: abs(math.log2((value + 1) / (default + 1))))
 
 
+# By default only the last tunable of each rung is changed: numba takes some seconds to compile each.
 OTHER_TUNABLES = [
-    pytest.param(name, one.name, value, marks=() if value == farthest(one.default, one.allowed) else pytest.mark.slow)
+    pytest.param(
+        name,
+        one.name,
+        value,
+        marks=() if last == one and value == farthest(one.default, one.allowed) else pytest.mark.slow,
+    )
     for name in RUNGS
+    for last in kernel_info(name).tunables[-1:]
     for one in kernel_info(name).tunables
     for value in one.allowed
     if value != one.default

@@ -137,7 +137,9 @@ def test_larger_tiles_a_thread_read_less_shared_memory() -> None:
     assert [shared_loads_per_product(name) for name in names] == [1.25, 3 / 8, 4 / 64, 4 / 64, 6 / 128]
 
 
-@pytest.mark.parametrize("gpu", ["a100", "rtx3050", "rtx4090", "h200", "rtx5070ti"])
+@pytest.mark.parametrize(
+    "gpu", ["a100", "rtx5070ti", *(pytest.param(gpu, marks=pytest.mark.slow) for gpu in ("rtx3050", "rtx4090", "h200"))]
+)
 @pytest.mark.parametrize(("name", "tunables"), MOSTLY_PRODUCTS)
 def test_index_arithmetic_does_not_drown_the_products(name: str, tunables: tuple[str, ...], gpu: str) -> None:
     """Of the instructions issued in the K loop at least 60 % are FFMA."""

@@ -142,3 +142,9 @@ def test_products_of_matrices_weigh_more() -> None:
     found = count(ladder_launch(case, load_gpu("h200")))
     executed = found.execution.trace.weight @ found.execution.trace.executed
     assert executed.sum() < choice.FULL_BELOW and found.execution.sampled
+
+
+def test_edges_of_a_ragged_size_make_four_classes() -> None:
+    """Each step along K has guards of its own: thousands of operations differ by block, and none is given up."""
+    found = count(ladder_launch(LadderCase("blocktile_1d", 1000, 1000, 1000), load_gpu("h200")))
+    assert sorted(found.execution.trace.weight.tolist()) == [1, 15, 15, 225]

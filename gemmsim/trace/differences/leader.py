@@ -26,7 +26,9 @@ _VECTOR_BYTES = 1 << 28  # for all vectors; only those in use take this machine'
 _MOST_VECTORS = 1 << 16
 _MEMO_SLOTS, _CONTENT_SLOTS = 1 << 20, 1 << 18
 # What a GEMM computes from its data differs by block, too. Far fewer are needed for what leads to an address.
-_MOST_EVALUATIONS, _MOST_LOADS, _MOST_OF_DATA = 20_000, 512, 4_000
+_MOST_LOADS, _MOST_OF_DATA = 512, 4_000
+# An evaluation is one of an operation for every block. So many of them take about a second.
+_LEAST_EVALUATIONS, _MOST_EVALUATIONS, _MOST_BLOCK_EVALUATIONS = 20_000, 500_000, 100_000_000
 _FAR = 1 << 40  # more than any word
 _AXES = ("X", "Y", "Z")
 
@@ -89,7 +91,8 @@ class Tables:
         self.lowest[words.UNKNOWN], self.highest[words.UNKNOWN] = -_FAR, _FAR
         self._bits[words.UNKNOWN] = 0xFFFFFFFF
         self.own[words.USED] = words.UNKNOWN + 1
-        self.own[words.EVALUATIONS_LEFT], self.own[words.LOADS_LEFT] = _MOST_EVALUATIONS, _MOST_LOADS
+        evaluations = min(_MOST_EVALUATIONS, max(_LEAST_EVALUATIONS, _MOST_BLOCK_EVALUATIONS // len(blocks)))
+        self.own[words.EVALUATIONS_LEFT], self.own[words.LOADS_LEFT] = evaluations, _MOST_LOADS
         self.own[words.DATA_LEFT] = _MOST_OF_DATA
         self._fill(executor)
         self._start(executor)
