@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gemmsim.analysis.accesses.tile_maps import tile_maps
 from gemmsim.analysis.code.operations import floating_point_operations
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.limits.occupancy import Occupancy, theoretical_occupancy
@@ -213,6 +214,7 @@ def conclude(counted: Counted, spec: LaunchSpec, accesses: bool = True) -> Repor
         access_samples=samples,
         block_view=view,
         printed=counted.execution.printed,
+        tile_maps=tile_maps(counted.program, launch) if accesses else (),
     )
 
 
@@ -222,10 +224,8 @@ def _origin_note(program: Program) -> tuple[str, ...]:
 
 def _calibration_note(gpu: GpuSpec) -> tuple[str, ...]:
     keys = gpu.fitted_keys
-    if not keys:
-        return ()
     records = {record for key in keys for record in gpu.provenance[key].records}
-    return (f"times are calibrated: {', '.join(keys)} of this GPU were fitted to {len(records)} records",)
+    return (f"times are calibrated: {', '.join(keys)} of this GPU were fitted to {len(records)} records",) * bool(keys)
 
 
 def _closer_look(counted: Counted, spec: LaunchSpec) -> tuple[tuple[AccessSample, ...], BlockView]:

@@ -63,6 +63,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     cases = {
         "conflicts": (LadderCase("tiled_transposed", 64, 64, 64), "a100-80gb"),
         "scattered": (LadderCase("naive", 64, 64, 64), "a100-80gb"),
+        "tma": (LadderCase("wgmma_cluster", 256, 256, 128), "h200"),
         "tensor": (LadderCase("tensorcore_warptiled", 128, 256, 64), "h200"),
     }
     found = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gemmsim.analysis.accesses.tile_maps import TileMap
 from gemmsim.analysis.accesses.types import AccessSample, BlockView
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Advice, Bottleneck, Verification
@@ -42,6 +43,7 @@ class Report:
     versions        {"gemmsim": "0.1.0", "numba-cuda": ..., "cuda": ...}
     access_samples  accesses of each memory instruction that was executed, lane by lane
     block_view      one block, thread by thread and iteration by iteration; None where that was not asked for
+    tile_maps       how TMA lays out the tiles of arrays; none where the kernel copies none, or where not asked for
     sanitized       all that is known of the findings; None where the sanitizer did not run
     printed         what the executed blocks printed by printf; no part of what is rendered
     """
@@ -61,6 +63,7 @@ class Report:
     block_view: BlockView | None = None
     sanitized: Sanitized | None = None
     printed: str = ""
+    tile_maps: tuple[TileMap, ...] = ()
 
     def _repr_html_(self) -> str:
         """The HTML that Jupyter shows."""

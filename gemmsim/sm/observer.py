@@ -38,5 +38,13 @@ class Observer:
         multiplication (wgmma), while the tensor pipe of the warp's sub-partition multiplies.
         """
 
+    def on_fill(self, cycle: int, warp: int, gate: int) -> None:
+        """A warp issues a bulk copy that belongs to a phase of an mbarrier, its block's gate of that number."""
+
+    def on_open(self, cycle: int, warp: int, gate: int) -> None:
+        """A phase of an mbarrier is complete in this cycle; `warp` is the first slot of its block. This may be told
+        before the cycle.
+        """
+
     def on_end(self, cycle: int, warp: int) -> None:
         """The warp's slot is free from `cycle` on."""

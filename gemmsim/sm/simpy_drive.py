@@ -14,7 +14,7 @@ from simpy.events import NORMAL, EventPriority
 from gemmsim.sm.native_drive import native
 from gemmsim.sm.observer import Observer
 from gemmsim.sm.state import State
-from gemmsim.sm.units.events import ACCESSED, ENDED, ISSUED, STALLED, STARTED
+from gemmsim.sm.units.events import ACCESSED, ENDED, FILLED, ISSUED, OPENED, STALLED, STARTED
 from gemmsim.sm.units.machine import NEVER
 
 Process = Generator[simpy.Event, int, None]
@@ -119,6 +119,10 @@ class SimpyDrive:
                 observer.on_issue(begin, detail, warp, instruction)
             elif kind == ACCESSED:
                 observer.on_memory(warp, instruction, begin, end, detail)
+            elif kind == FILLED:
+                observer.on_fill(begin, warp, detail)
+            elif kind == OPENED:
+                observer.on_open(begin, warp, detail)
             elif kind == STARTED:
                 observer.on_start(begin, warp % parts, warp, detail)
             elif kind == ENDED:

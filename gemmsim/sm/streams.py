@@ -144,14 +144,19 @@ class RecordedStreams:
         for warp in warps:
             executed = self.pcs(warp)
             record = self._records(warp, executed)
-            ranges = parts.get(warp, [(0, len(executed))])
-            piece = np.concatenate([np.arange(0), *(np.arange(start, stop) for start, stop in ranges)])
+            piece = _positions(parts.get(warp, [(0, len(executed))]))
             chosen = executed[piece]
             pcs.append(chosen)
             pieces.append(piece)
             accesses.append(record[piece][self._on_path[chosen]])
         syncs = self._syncs.of_block(warps, pcs, pieces)
         return [WarpStream(*stream) for stream in zip(pcs, self._costs_of(accesses), syncs, strict=True)]
+
+    def mbarriers(self, warps: Sequence[int], parts: Mapping[int, list[tuple[int, int]]]) -> NDArray[np.int64]:
+        """Return the number of the mbarrier of which each gate of these streams is a phase; arguments as of `cut`."""
+        pieces = [_positions(parts.get(warp, [(0, len(self.pcs(warp)))])) for warp in warps]
+        pcs = [self.pcs(warp)[piece] for warp, piece in zip(warps, pieces, strict=True)]
+        return self._syncs.mbarriers(warps, pcs, pieces)
 
     def _costs_of(self, accesses: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
         """Return what the accesses of a block's warps cost: for each warp int64 [accesses, fields of RecordCycles].
@@ -222,6 +227,10 @@ class RecordedStreams:
                 f"memory record {numbers[found]} (instruction {record_pc[found]}) is not in the stream of warp {warp}"
             )
         return record
+
+
+def _positions(ranges: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
+    return np.concatenate([np.arange(0), *(np.arange(start, stop) for start, stop in ranges)])
 
 
 def _summed(column: NDArray, of: NDArray[np.int64], leading: NDArray[np.int64]) -> NDArray:

@@ -35,7 +35,8 @@ class SyncFields(NamedTuple):
 
 NOTHING = SyncFields(-1)
 NO_SYNCS = np.zeros((0, len(NOTHING)), np.int64)
-_NUMBER_BITS = RANK_SHIFT - 3  # of an mbarrier's number in its own block
+_NUMBER_BITS = RANK_SHIFT - 3
+OWN_NUMBER = (1 << _NUMBER_BITS) - 1  # of an mbarrier's number, what tells it from others of its own block
 
 
 class SyncRows:
@@ -75,31 +76,51 @@ class SyncRows:
         """
         if self._syncs is None:
             return [self._empty(len(positions)) for positions in (np.flatnonzero(self._has[pc]) for pc in pcs)]
-        s, chosen, of_position, kept = self._syncs, [], [], []
+        chosen, of_position, kept = [], [], []
         for warp, pc, piece in zip(warps, pcs, pieces, strict=True):
             positions = piece[self._has[pc]]  # of what has rows, or might have
-            rows = np.arange(s.start[warp], s.start[warp + 1])
-            place = np.searchsorted(positions, s.at[rows])
-            inside = place < len(positions)
-            inside[inside] = positions[place[inside]] == s.at[rows[inside]]
-            chosen.append(rows[inside])
-            of_position.append(place[inside])
+            rows, place = self._left(warp, positions)
+            chosen.append(rows)
+            of_position.append(place)
             kept.append(len(positions))
-        gates = self._gates(warps, chosen)
+        gates, _ = self._gates(warps, chosen)
         return [
             self._rows(rows, gate, place, count)
             for rows, gate, place, count in zip(chosen, gates, of_position, kept, strict=True)
         ]
 
+    def mbarriers(
+        self, warps: Sequence[int], pcs: Sequence[NDArray[np.int32]], pieces: Sequence[NDArray[np.int64]]
+    ) -> NDArray[np.int64]:
+        """Return the number of the mbarrier of which each gate of a block is a phase; arguments as of `of_block`."""
+        if self._syncs is None:
+            return np.zeros(0, np.int64)
+        lefts = (piece[self._has[pc]] for pc, piece in zip(pcs, pieces, strict=True))
+        return self._gates(warps, [self._left(warp, left)[0] for warp, left in zip(warps, lefts, strict=True)])[1]
+
+    def _left(self, warp: int, positions: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the rows of a warp that are at any of the ascending positions of its stream, and at which of them."""
+        s = self._syncs
+        assert s is not None
+        rows = np.arange(s.start[warp], s.start[warp + 1])
+        place = np.searchsorted(positions, s.at[rows])
+        inside = place < len(positions)
+        inside[inside] = positions[place[inside]] == s.at[rows[inside]]
+        return rows[inside], place[inside]
+
     def _empty(self, count: int) -> NDArray[np.int64]:
         return np.tile(np.array(NOTHING, np.int64), (count, 1))
 
-    def _gates(self, warps: Sequence[int], chosen: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
-        """Return the gate of each chosen row, -1 where it has none: it is of a phase that nothing here completes."""
+    def _gates(
+        self, warps: Sequence[int], chosen: list[NDArray[np.int64]]
+    ) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
+        """Return the gate of each chosen row, -1 where it has none: it is of a phase that nothing here completes. And
+        return the number of the mbarrier of which each gate is a phase.
+        """
         s = self._syncs
         assert s is not None
         every = np.concatenate([np.arange(s.start[warp], s.start[warp + 1]) for warp in warps])
-        number = s.barrier[every] & ((1 << _NUMBER_BITS) - 1)
+        number = s.barrier[every] & OWN_NUMBER
         # An mbarrier that is initialised again begins with phase 0 again, as another one.
         order = np.lexsort((s.order[every], number))
         begins = np.cumsum(self._initialises[self._pc[every[order]]])
@@ -108,7 +129,7 @@ class SyncRows:
         rows = np.concatenate(chosen)
         place = np.searchsorted(every, rows)  # the warps of a block are in order
         keys = np.stack([life[place], number[place], s.phase[rows]])
-        _, key = np.unique(keys, axis=1, return_inverse=True)
+        distinct, key = np.unique(keys, axis=1, return_inverse=True)
         key = key.reshape(-1)
         completes = self._completes(rows)
         gate_of_key = np.full(int(key.max(initial=0)) + 1, -1)
@@ -116,7 +137,7 @@ class SyncRows:
         gate_of_key[used] = np.arange(len(used))
         gate = np.where(completes | self._wait[self._pc[rows]], gate_of_key[key] if len(key) else -1, -1)
         gate = np.where(self._barrier[self._pc[rows]], s.barrier[rows], gate)
-        return np.split(gate, np.cumsum([len(one) for one in chosen])[:-1])
+        return np.split(gate, np.cumsum([len(one) for one in chosen])[:-1]), distinct[1, used]
 
     def _completes(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return whether each row is an arrival at an mbarrier, or a copy to one."""

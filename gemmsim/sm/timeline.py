@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from gemmsim.memory.types import RecordCost
 from gemmsim.sm.drive import drive
 from gemmsim.sm.instructions import instruction_table
 from gemmsim.sm.observer import Observer
+from gemmsim.sm.ring import Ring, freeing, ring_of
 from gemmsim.sm.share import active_sms, blocks_of_last_sm
 from gemmsim.sm.spec import Rates
 from gemmsim.sm.state import State
@@ -53,6 +55,7 @@ class Timeline:
     warps     in the order of their start, then of their slots
     blocks    how many it ran, `resident` at once
     fraction  the part of each warp's instructions that was simulated, from the first on
+    rings     of each block that bulk copies fill stages of shared memory for, in the order of their start
     """
 
     cycles: int
@@ -60,6 +63,7 @@ class Timeline:
     blocks: int
     resident: int
     fraction: float = 1.0
+    rings: tuple[Ring, ...] = ()
 
 
 class Recorder(Observer):
@@ -68,8 +72,12 @@ class Recorder(Observer):
     def __init__(self) -> None:
         self._live: dict[int, _Stay] = {}  # by slot
         self._ended: list[WarpStay] = []
+        self._block_of: dict[int, int] = {}  # of each slot, the last block there
+        self._asked: dict[int, dict[int, int]] = {}  # {block: {gate: cycle}}
+        self._opened: dict[int, dict[int, int]] = {}
 
     def on_start(self, cycle: int, sub_partition: int, warp: int, block: int) -> None:
+        self._block_of[warp] = block
         self._live[warp] = _Stay(cycle, sub_partition, block)
 
     def on_issue(self, cycle: int, sub_partition: int, warp: int, instruction: int) -> None:
@@ -82,12 +90,30 @@ class Recorder(Observer):
     def on_memory(self, warp: int, instruction: int, begin: int, end: int, level: int) -> None:
         self._live[warp].memory.extend((begin, end, instruction, level))
 
+    def on_fill(self, cycle: int, warp: int, gate: int) -> None:
+        if gate >= 0:
+            self._asked.setdefault(self._block_of[warp], {}).setdefault(gate, cycle)
+
+    def on_open(self, cycle: int, warp: int, gate: int) -> None:
+        self._opened.setdefault(self._block_of[warp], {})[gate] = cycle
+
     def on_end(self, cycle: int, warp: int) -> None:
         stay = self._live.pop(warp)
         states, memory = _rows(stay.states), _rows(stay.memory)
         self._ended.append(WarpStay(warp, stay.sub_partition, stay.block, stay.start, cycle, states, memory))
 
-    def timeline(self, blocks: int, resident: int, fraction: float) -> Timeline:
+    def rings(self, mbarriers: Sequence[NDArray[np.int64]], frees: Sequence[dict[int, int]]) -> tuple[Ring, ...]:
+        """Return the rings of the blocks; call this after the run.
+
+        mbarriers, frees  for each block, the mbarrier of each of its gates, and what `freeing` returns
+        """
+        found = []
+        for block, asked in sorted(self._asked.items()):
+            end = max(stay.end for stay in self._ended if stay.block == block)
+            found.append(ring_of(block, mbarriers[block], asked, self._opened.get(block, {}), frees[block], end))
+        return tuple(ring for ring in found if ring is not None)
+
+    def timeline(self, blocks: int, resident: int, fraction: float, rings: tuple[Ring, ...] = ()) -> Timeline:
         """Return what has been recorded; call this after the run.
 
         The arguments are fields of `Timeline`, which the recorder does not know. Raises GemmsimError where no warp ran.
@@ -95,7 +121,7 @@ class Recorder(Observer):
         if not self._ended:
             raise GemmsimError("no timeline: no warp executes anything")
         warps = tuple(sorted(self._ended, key=lambda stay: (stay.start, stay.slot)))
-        return Timeline(max(stay.end for stay in warps), warps, blocks, resident, fraction)
+        return Timeline(max(stay.end for stay in warps), warps, blocks, resident, fraction, rings)
 
 
 class _Stay:
@@ -158,4 +184,7 @@ def record(
     rates = Rates.share(gpu, active_sms(launch.blocks, share, gpu), clock_hz)
     shown = [pieces[row] for row in rows]
     drive(State(table, gpu, rates, shown, resident, watched=True), "simpy", recorder)
-    return recorder.timeline(wanted, resident, fraction)
+    mbarriers = {row: streams.mbarriers(recorded[row], parts) for row in set(rows)}
+    frees = {row: freeing(program, trace, recorded[row]) for row in set(rows)}
+    rings = recorder.rings([mbarriers[row] for row in rows], [frees[row] for row in rows])
+    return recorder.timeline(wanted, resident, fraction, rings)

@@ -59,7 +59,7 @@ def test_every_section_draws_within_the_window(page: Any, name: str, width: int,
 
 
 @pytest.mark.parametrize("width", [1280, 400])
-@pytest.mark.parametrize("name", [*NAMES, "local"])
+@pytest.mark.parametrize("name", [*NAMES, "local", "tma"])
 def test_no_label_of_the_memory_chart_lies_on_another(page: Any, name: str, width: int) -> None:
     at = page(name, width=width)
     on_top = at.script("""
@@ -70,7 +70,22 @@ def test_no_label_of_the_memory_chart_lies_on_another(page: Any, name: str, widt
                 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3)
             .map(([other]) => `${one} / ${other}`))""")
     assert on_top == []
-    assert len(at.all("#memory svg polygon")) == len(at.all("#memory svg line"))
+    sent_once = len(at.all("#memory svg line[data-sent]"))  # its arrow divides in two
+    assert sent_once == (name == "tma")
+    assert len(at.all("#memory svg polygon")) == len(at.all("#memory svg line")) - sent_once
+
+
+def test_multicast_and_the_swizzle_of_a_kernel_with_tma(page: Any) -> None:
+    """Of two blocks each asks L2 for 128 x 128 halves of A, 32,768 bytes, and for as many of B that both get: 131,072
+    bytes are sent, 196,608 arrive. Boxes of A are 64 halves wide, 8 pieces."""
+    at = page("tma")
+    assert "multicast: 197 kB arrive" in at.text("#memory")
+    assert "TMA loads" in at.text("#memory") and "131 kB" in at.text("#memory")
+    assert "A: boxes of 128 x 64 f16, swizzle 128B" in at.text("#swizzle")
+    at.focus("#swizzle .canvas")
+    at.press(RIGHT, RIGHT)
+    assert "Piece 2 of rows 0 to 7 lies in bank groups 2 3 0 1 6 7 4 5: 8 groups" in at.text("#swizzle-readout")
+    assert len(at.all("#swizzle rect[data-piece]")) == 64
 
 
 def test_light_and_dark_follow_the_system_and_the_button(page: Any) -> None:

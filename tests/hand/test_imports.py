@@ -86,6 +86,7 @@ INSIDE = {
         "instructions": {"operands", "pipes", "units"},
         "match_loop": set(),
         "sync_rows": {"instructions", "units"},
+        "ring": {"sync_rows"},
         "streams": {"instructions", "match_loop", "pipes", "sync_rows", "units"},
         "totals": set(),
         "observer": set(),
@@ -96,7 +97,7 @@ INSIDE = {
         "loops": set(),
         "budget": {"drive", "instructions", "loops", "observer", "spec", "state", "streams", "totals"},
         "schedule": {"budget", "instructions", "observer", "share", "streams", "totals", "types"},
-        "timeline": {"drive", "instructions", "observer", "share", "spec", "state", "streams", "units"},
+        "timeline": {"drive", "instructions", "observer", "ring", "share", "spec", "state", "streams", "units"},
     },
     "trace": {
         "micro": set(),

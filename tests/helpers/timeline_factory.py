@@ -6,6 +6,7 @@ import numpy as np
 
 from gemmsim.launch.spec import Labels
 from gemmsim.report.timeline.types import InstructionText, TimelineReport
+from gemmsim.sm.ring import Ring
 from gemmsim.sm.timeline import Timeline, WarpStay
 from gemmsim.sm.types import STALL_REASONS
 
@@ -31,7 +32,7 @@ def stay(slot, block, states, memory):
     return WarpStay(slot, slot % 4, block, int(rows[0, 0]), int(rows[-1, 1]), rows, flights)
 
 
-def timeline_report(*more: WarpStay) -> TimelineReport:
+def timeline_report(*more: WarpStay, rings: tuple[Ring, ...] = ()) -> TimelineReport:
     warps = (stay(0, 0, FIRST, [(2, 20, 0, 3)]), stay(1, 0, SECOND, [(4, 9, 0, 0)]), *more)
     return TimelineReport(
         labels=Labels("tiled", "", 64, 64, 32, {"tile": 32}),
@@ -42,6 +43,6 @@ def timeline_report(*more: WarpStay) -> TimelineReport:
         sm_count=108,
         blocks_per_sm=2,
         warps_per_block=2,
-        timeline=Timeline(max(one.end for one in warps), warps, 1, 1),
+        timeline=Timeline(max(one.end for one in warps), warps, 1, 1, 1.0, rings),
         instructions=CODE,
     )

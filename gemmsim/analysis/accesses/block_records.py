@@ -163,7 +163,7 @@ def array_records(block: BlockRecords, accesses: dict[int, Access], arrays: Arra
     numbers = max(accesses, default=0) + 1
     width, load = np.zeros(numbers, np.int64), np.zeros(numbers, bool)
     for index, access in accesses.items():
-        width[index], load[index] = access.width_bytes, access.op in ("ld", "ldgsts")
+        width[index], load[index] = access.width_bytes, access.op in ("ld", "ldgsts", "tma_ld")
     # A record's base is rounded down to 128 bytes, and arrays start at multiples of more.
     falls_in = np.full(len(block.pc), -1, np.int64)
     for number, (start, stop) in enumerate(zip(arrays.start[: arrays.given], arrays.stop, strict=False)):

@@ -9,9 +9,10 @@ from gemmsim.analysis.evidence import Evidence
 from gemmsim.memory.types import InstructionTraffic
 
 KERNEL, L1, SHARED, L2, DRAM = "kernel", "l1", "shared", "l2", "dram"
-_READS: tuple[str, ...] = ("ld", "ldgsts", "atom")  # atomics return what they found
+_READS: tuple[str, ...] = ("ld", "atom")  # atomics return what they found
 _WRITES: tuple[str, ...] = ("st", "atom", "red")
-_BULK_READS, _BULK_WRITES = ("tma_ld",), ("tma_st", "tma_red")  # go between L2 and shared memory, drawn through L1
+_COPIES: tuple[str, ...] = ("ldgsts",)  # go from L1 to shared memory
+_BULK_READS, _BULK_WRITES = ("tma_ld",), ("tma_st", "tma_red")  # go between L2 and shared memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +20,14 @@ class Flow:
     """The data that moved one way between two neighbours, over the whole launch.
 
     source, target  "kernel", "l1", "shared", "l2" or "dram"
-    what            "global", "local" or "shared" for the kernel's own accesses, else ""
+    what            "global", "local" or "shared" for the kernel's own accesses, "cp.async" and "TMA" for copies to and
+                    from shared memory, else ""
     requests        warp instructions; 0 between the caches and DRAM
     moved_bytes     sectors times their size; for shared memory the distinct bytes that each request asks for
     wavefronts      of shared memory, 0 elsewhere
+    received_bytes  of TMA's loads, what arrives at all SMs: with multicast more than `moved_bytes`, as L2 sends once
+                    what several SMs receive; 0 elsewhere
+    merged_bytes    of `moved_bytes`, what L2 reads but once as another SM asks for it at about the same time
     """
 
     source: str
@@ -31,6 +36,8 @@ class Flow:
     requests: float
     moved_bytes: float
     wavefronts: float = 0.0
+    received_bytes: float = 0.0
+    merged_bytes: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +68,16 @@ def memory_flow(evidence: Evidence) -> MemoryFlow:
             moved_bytes = _sum(rows, "used_bytes") if in_shared else sector_bytes * _sum(rows, "sectors")
             wavefronts = _sum(rows, "wavefronts") if in_shared else 0.0
             flows.append(Flow(source, target, space, _sum(rows, "requests"), moved_bytes, wavefronts))
-    through = ((L2, L1, _READS + _BULK_READS), (L1, L2, _WRITES + _BULK_WRITES))
-    for source, target, ops in through:
+    copies = [row for row in cached if row.op in _COPIES]
+    flows.append(Flow(L1, SHARED, "cp.async", _sum(copies, "requests"), sector_bytes * _sum(copies, "sectors")))
+    for source, target, ops in ((L2, L1, _READS + _COPIES), (L1, L2, _WRITES)):
         moved_bytes = sector_bytes * _sum([row for row in cached if row.op in ops], "l2_sectors")
         flows.append(Flow(source, target, "", 0.0, moved_bytes))
+    for source, target, ops in ((L2, SHARED, _BULK_READS), (SHARED, L2, _BULK_WRITES)):
+        rows = [row for row in cached if row.op in ops]
+        moved_bytes, merged = (sector_bytes * _sum(rows, field) for field in ("l2_sectors", "merged_sectors"))
+        received = sector_bytes * sum(row.l2_sectors * row.receivers for row in rows if row.op in _BULK_READS)
+        flows.append(Flow(source, target, "TMA", _sum(rows, "requests"), moved_bytes, 0.0, received, merged))
     flows.append(Flow(DRAM, L2, "", 0.0, counters.get("dram__bytes_read.sum", 0.0)))
     flows.append(Flow(L2, DRAM, "", 0.0, counters.get("dram__bytes_write.sum", 0.0)))
     return MemoryFlow(

@@ -54,6 +54,7 @@ def page_data(report: Report, detail: Detail = Detail.FULL) -> dict[str, Any]:
         "code": [_code(cost) for cost in _shown(costs, detail)],
         "code_left_out": len(costs) - len(_shown(costs, detail)),
         "samples": [sample_data(sample, report, lists) for sample in report.access_samples],
+        "tile_maps": [asdict(one) for one in report.tile_maps],
         "block": block_data(view, lists, detail < Detail.NO_THREADS) if view else None,
         "lists": lists.rows,
         "terms": terms(report),

@@ -21,6 +21,7 @@ _SCRIPTS = (
     "threads.js",
     "lanes.js",
     "banks.js",
+    "swizzle.js",
     "tiles.js",
     "product.js",
     "counters.js",

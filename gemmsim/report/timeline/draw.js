@@ -1,7 +1,10 @@
 const canvas = document.getElementById("chart");
 const pen = canvas.getContext("2d");
 const GUTTER = 92, ROW = 15, STRIP = 34, AXIS = 22, LETTER_WIDTH = 9;
-const TOP = AXIS + 2 * STRIP + 8;
+const LANE = 7; // pixels of a stage of a ring
+const tallOf = (ring) => LANE * Math.max(2, ring.stages) + 6;
+const RINGS = AXIS + 2 * STRIP;
+const TOP = RINGS + rings.reduce((sum, ring) => sum + tallOf(ring), 0) + 8;
 const view = { first: data.first, stop: data.stop, warp: 0, state: -1, only: -1 };
 
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -23,6 +26,7 @@ function draw() {
   drawAxis(height);
   strip(AXIS, "issue slots", (from, to) => (below(issues, to) - below(issues, from)) / ((to - from) * PARTS));
   strip(AXIS + STRIP, `in flight, of ${MOST_FLIGHTS}`, (from, to) => underWay(from, to) / (MOST_FLIGHTS || 1));
+  rings.reduce((y, ring) => drawRing(y, ring), RINGS);
   warps.forEach(drawWarp);
   mark();
   document.getElementById("range").textContent =
@@ -56,6 +60,30 @@ function strip(y, name, share) {
     const tall = Math.min(1, share(from, to)) * (STRIP - 4);
     pen.fillRect(GUTTER + x, y + STRIP - 4 - tall, wide, tall);
   }
+}
+
+// A lane for each stage: pale while TMA fills it, solid while it is full. Returns where the next ring begins.
+function drawRing(y, ring) {
+  const tall = tallOf(ring);
+  pen.font = "11px system-ui, sans-serif";
+  pen.textAlign = "right";
+  pen.fillStyle = css("--soft");
+  pen.fillText(`b${ring.block} ring, of ${ring.stages}`, GUTTER - 6, y + tall / 2 - 3);
+  pen.fillStyle = css("--row");
+  pen.fillRect(GUTTER, y, width(), tall - 6);
+  const part = (from, to, stage, alpha) => {
+    const left = Math.max(GUTTER, toX(from)), right = Math.min(GUTTER + width(), toX(to));
+    if (right <= left) return;
+    pen.globalAlpha = alpha;
+    pen.fillRect(left, y + LANE * stage, Math.max(0.6, right - left - (right - left > 3 ? 1 : 0)), LANE - 1);
+    pen.globalAlpha = 1;
+  };
+  pen.fillStyle = css("--accent");
+  for (const fill of ring.fills) {
+    part(fill.asked, fill.full, fill.stage, 0.35);
+    part(fill.full, fill.free, fill.stage, 1);
+  }
+  return y + tall;
 }
 
 function underWay(from, to) {

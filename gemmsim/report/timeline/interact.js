@@ -123,6 +123,7 @@ function legend() {
 }
 
 document.getElementById("scope").textContent = data.scope;
+document.getElementById("rings").hidden = !rings.length;
 legend();
 new ResizeObserver(redraw).observe(canvas.parentElement);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);

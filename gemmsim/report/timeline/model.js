@@ -26,6 +26,11 @@ function unpacked([name, part, begin, states, memory]) {
   return warp;
 }
 const warps = data.warps.map(unpacked);
+const rings = data.rings.map(([block, stages, flat]) => {
+  const fills = [];
+  for (let n = 0; n < flat.length; n += 4) fills.push({ stage: flat[n], asked: flat[n + 1], full: flat[n + 2], free: flat[n + 3] });
+  return { block, stages, fills };
+});
 
 // The number of the state in which a warp is at a cycle, -1 where the warp is not there.
 function stateAt(warp, cycle) {

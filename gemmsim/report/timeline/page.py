@@ -8,6 +8,7 @@ from gemmsim.report.layout.web_page import web_page
 from gemmsim.report.timeline.state_letters import STATES, spoken
 from gemmsim.report.timeline.types import TimelineReport, Window, within
 from gemmsim.sm.observer import LEVELS
+from gemmsim.sm.ring import Ring
 from gemmsim.sm.timeline import WarpStay
 from gemmsim.sm.types import STALL_REASONS
 
@@ -29,8 +30,15 @@ def _data(report: TimelineReport, window: Window) -> dict[str, Any]:
         "reasons": [[reason, spoken(reason), *STATES[reason]] for reason in STALL_REASONS],
         "levels": list(LEVELS),
         "code": [[text.sass, text.line, text.source] for text in report.instructions],
+        "rings": [_ring(ring, window) for ring in report.timeline.rings],
         "warps": [warp for stay in report.timeline.warps if (warp := _warp(report, stay, window)) is not None],
     }
+
+
+def _ring(ring: Ring, window: Window) -> list[Any]:
+    """Return a ring as [block, stages, fills], the fills in one flat list: stage, cycles of asking, full and free."""
+    fills = ring.fills[(ring.fills[:, 3] > window.first) & (ring.fills[:, 1] < window.stop)]
+    return [ring.block, ring.stages, fills.reshape(-1).tolist()]
 
 
 def _warp(report: TimelineReport, stay: WarpStay, window: Window) -> list[Any] | None:

@@ -21,8 +21,9 @@ from gemmsim.sm.timeline import WarpStay
 from gemmsim.sm.types import STALL_REASONS
 
 MOST_INTERVALS = 250_000  # these make a file of about 50 MB
-SM, MEMORY = 1, 2  # numbers of the trace's "processes", each with a thread of the same number
+SM, MEMORY, RINGS = 1, 2, 3  # numbers of the trace's "processes", the first two with a thread of the same number
 FIRST_SLOT = 100  # thread of warp slot 0: Perfetto wants thread numbers that differ over all processes
+FIRST_STAGE = 10_000  # thread of the first stage of the first ring
 _SELECTED = STALL_REASONS.index("selected")
 
 Event = dict[str, Any]
@@ -63,6 +64,30 @@ def _events(report: TimelineReport, window: Window) -> Iterator[Event]:
             yield common | {"ph": "b", "ts": first, "args": {"warp": report.warp_name(stay), **_said(text)}}
             yield common | {"ph": "e", "ts": stop}
     yield from _counters(report, window)
+    yield from _rings(report, window)
+
+
+def _rings(report: TimelineReport, window: Window) -> Iterator[Event]:
+    """Yield a thread for each stage of each ring, with a slice while it is filled and one while it is full."""
+    if report.timeline.rings:
+        yield _name("process_name", RINGS, "rings of stages in shared memory (1 us = 1 cycle)")
+    thread = FIRST_STAGE
+    for ring in report.timeline.rings:
+        for stage in range(ring.stages):
+            yield _name("thread_name", RINGS, f"b{ring.block} stage {stage}", thread + stage)
+        for stage, asked, full, free in ring.fills.tolist():
+            for name, first, stop in (("filling", asked, full), ("full", full, free)):
+                begin, end = max(first, window.first), min(stop, window.stop)
+                if begin < end:
+                    yield {
+                        "ph": "X",
+                        "pid": RINGS,
+                        "tid": thread + stage,
+                        "ts": begin,
+                        "dur": end - begin,
+                        "name": name,
+                    }
+        thread += ring.stages
 
 
 def _name(kind: str, pid: int, name: str, tid: int | None = None) -> Event:

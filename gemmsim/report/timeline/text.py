@@ -16,6 +16,7 @@ from gemmsim.sm.types import STALL_REASONS
 LABEL = 12  # columns of a row's name
 TICK = 10  # columns between two cycle numbers
 _SELECTED = STALL_REASONS.index("selected")
+RING_STATES = {"ring full": (2, 3), "filling": (1, 2)}  # columns of `Ring.fills` between which it is so
 TMA, TENSOR = LEVELS.index("TMA"), LEVELS.index("tensor pipe")
 
 
@@ -71,7 +72,8 @@ def _below(report: TimelineReport, window: Window, edges: NDArray[np.int64]) -> 
 
     The first row says how busy issue slots were, the second how many memory instructions were under way, relative to
     the largest number that were under way in any column of the window. Where there are bulk copies or asynchronous
-    multiplications, a row says how many copies the TMA unit had in the same way, or how busy the tensor pipes were.
+    multiplications, a row says how many copies the TMA unit had in the same way, or how busy the tensor pipes were. Of
+    the first block with a ring of stages two rows say how many stages were full, and how many were being filled.
     """
     stays = report.timeline.warps
     cycles = np.diff(edges)
@@ -102,6 +104,13 @@ def _below(report: TimelineReport, window: Window, edges: NDArray[np.int64]) -> 
     if products.any():
         rows.append(row("tensor pipe", products))
         said += ". tensor pipe: busy with wgmma, in tenths"
+    for ring in report.timeline.rings[:1]:
+        rows += [f"{name:<{LABEL}}{_counts(ring.held(*ends, edges))}" for name, ends in RING_STATES.items()]
+        said += (
+            f". {', '.join(RING_STATES)}: how many of the {ring.stages} stages of block {ring.block} hold data that is "
+            "still needed, and how many TMA is filling (rounded); the rest are free"
+            + ("" if ring.told else ". No mbarrier says when: a stage counts as full until it is asked for again")
+        )
     return [*rows, "", *paragraph(said)]
 
 
@@ -113,6 +122,10 @@ def _of_most(counts: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
 
 def _tenths(shares: NDArray[np.float64]) -> str:
     return "".join(" " if share < 1e-9 else str(min(9, int(10 * share))) for share in shares.tolist())
+
+
+def _counts(numbers: NDArray[np.float64]) -> str:
+    return "".join(" " if number < 1e-9 else str(round(number)) if number < 9.5 else "+" for number in numbers.tolist())
 
 
 def _legend(used: set[str], step: int) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gemmsim.sm.units.instruction import REASONS, AccessCost
 from gemmsim.sm.units.machine import Sm, Warp
 
-STARTED, ISSUED, STALLED, ACCESSED, ENDED = range(5)  # kinds of events
+STARTED, ISSUED, STALLED, ACCESSED, ENDED, FILLED, OPENED = range(7)  # kinds of events
 MOST_EVENTS = 4096  # room for the events of one turn: a barrier that opens tells three intervals of each warp at most
 # How far a memory instruction went: the furthest place that any of its data came from or went to. Or what works beside
 # the warps: a bulk copy of the TMA unit, or the tensor pipe for an asynchronous multiplication (wgmma).

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import ceil
 
 from gemmsim.sm.units.barriers import wait_for_barrier
-from gemmsim.sm.units.events import hold_until
+from gemmsim.sm.units.events import OPENED, hold_until, tell
 from gemmsim.sm.units.instruction import Instruction, Sync
 from gemmsim.sm.units.machine import AT_GATE, WAITING, Block, Sm, Warp
 from gemmsim.sm.units.scoreboards import hold_scoreboard, wait_for_scoreboards
@@ -28,6 +28,7 @@ def count_for(sm: Sm, slot: int, sync: Sync, cycle: float) -> None:
 
 def _open(sm: Sm, block: Block, slot: int, gate: int) -> None:
     """Let the warps go on that wait for a gate, one after another."""
+    tell(sm, OPENED, block.opens[gate], block.opens[gate], slot * sm.warps_per_block, 0, gate)
     woken = 0
     for w in range(slot * sm.warps_per_block, (slot + 1) * sm.warps_per_block):
         warp = sm.warps[w]

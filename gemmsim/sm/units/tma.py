@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import ceil
 
-from gemmsim.sm.units.events import ACCESSED, TMA, tell
+from gemmsim.sm.units.events import ACCESSED, FILLED, TMA, tell
 from gemmsim.sm.units.gates import count_for
 from gemmsim.sm.units.instruction import Bulk, Instruction, Sync
 from gemmsim.sm.units.machine import MemoryPath, Sm, SubPartition, Warp
@@ -35,6 +35,7 @@ def copy_in_bulk(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: 
             end = _load(sm, sm.memory, sync, now)
             count_for(sm, warp.block, sync, end)
             tell(sm, ACCESSED, now, ceil(end), warp.slot, warp.pc, TMA)
+            tell(sm, FILLED, now, ceil(end), warp.slot, warp.pc, sync.gate)
         elif first and sync.amount > 0:
             read = _store(sm, part, sync, row, now)
             warp.bulk_read = max(warp.bulk_read, read)

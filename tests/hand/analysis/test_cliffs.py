@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from report_factory import evidence
+from report_factory import evidence, traffic
 
 from gemmsim.analysis.code.instruction_costs import instruction_costs
 from gemmsim.analysis.code.reuse import reuse
@@ -121,6 +121,23 @@ def test_flows_of_the_factory_report() -> None:
     )
     assert found.l1_hit_pct == pytest.approx(100 * 2400 / 3240)
     assert found.conflicts == 400
+
+
+def test_flows_of_copies_to_shared_memory() -> None:
+    """cp.async goes from L1 to shared memory; of TMA's loads L2 sends 3200 sectors, 800 merged, to two SMs each."""
+    rows = (
+        traffic(0, "global", "ldgsts", 16, requests=10, sectors=160, l2_sectors=80),
+        traffic(
+            1, "global", "tma_ld", 16, requests=5, sectors=3200, l2_sectors=3200, merged_sectors=800, receivers=2.0
+        ),
+        traffic(5, "global", "tma_st", 16, requests=2, sectors=640, l2_sectors=640),
+    )
+    assert memory_flow(evidence(rows=rows)).flows == (
+        Flow("l1", "shared", "cp.async", 10, 160 * 32),
+        Flow("l2", "l1", "", 0, 80 * 32),
+        Flow("l2", "shared", "TMA", 5, 3200 * 32, 0, 2 * 3200 * 32, 800 * 32),
+        Flow("shared", "l2", "TMA", 2, 640 * 32),
+    )
 
 
 def with_loop(code: tuple[tuple[str, int, float], ...]) -> Evidence:

@@ -16,6 +16,7 @@ from gemmsim.report.timeline import page, perfetto, text
 from gemmsim.report.timeline.state_letters import LETTERS, STATES
 from gemmsim.report.timeline.types import Window, fitting, per_column, within
 from gemmsim.sm.observer import LEVELS
+from gemmsim.sm.ring import Ring
 from gemmsim.sm.streams import RecordCycles
 from gemmsim.sm.timeline import Extent, Timeline, record
 from gemmsim.sm.types import STALL_REASONS
@@ -224,6 +225,38 @@ def test_trace_of_a_window():
     times = [(e["ts"], e["ts"] + e.get("dur", 0)) for e in found if e["ph"] != "M"]
     assert min(begin for begin, _ in times) == 10 and max(end for _, end in times) == 22
     assert len([e for e in found if e["ph"] == "b"]) == 1
+
+
+# Stage 0: asked for in cycle 2, full from 5 to 12; stage 1: 3, 8 to 20; stage 0 again: 12, 16 to 30.
+RING = Ring(0, 2, True, np.array([(0, 2, 5, 12), (1, 3, 8, 20), (0, 12, 16, 30)], np.int32))
+
+
+def test_the_fullness_of_a_ring():
+    edges = np.array([0, 4, 10, 20, 30])
+    assert RING.held(2, 3, edges).tolist() == [0, (5 + 2) / 6, (2 + 10 + 4) / 10, 1]
+    assert RING.held(1, 2, edges).tolist() == [(2 + 1) / 4, (1 + 4) / 6, 4 / 10, 0]
+    lines = text.render(timeline_report(rings=(RING,)), Window(0, 30), 8).splitlines()
+    rows = {line[:12].strip(): line[12:] for line in reversed(lines)}
+    full, filling = rows["ring full"], rows["filling"]
+    assert full == " " * 5 + "111" + "2222" + "1111" + "2222" + "1" * 10
+    assert filling == "  1221" + "11" + "    " + "1111"
+
+
+def test_the_stages_of_a_ring_in_the_trace_and_on_the_page():
+    report = timeline_report(rings=(RING,))
+    found = json.loads(perfetto.render(report, Window(4, 30)))["traceEvents"]
+    mine = [
+        (e["name"], e["tid"] - perfetto.FIRST_STAGE, e["ts"], e["dur"])
+        for e in found
+        if e["pid"] == perfetto.RINGS and e["ph"] == "X"
+    ]
+    assert mine == [
+        ("filling", 0, 4, 1), ("full", 0, 5, 7), ("filling", 1, 4, 4), ("full", 1, 8, 12), ("filling", 0, 12, 4),
+        ("full", 0, 16, 14),
+    ]  # fmt: skip
+    names = {e["args"]["name"] for e in found if e["name"] == "thread_name" and e["pid"] == perfetto.RINGS}
+    assert names == {"b0 stage 0", "b0 stage 1"}
+    assert page_data(page.render(report, Window(13, 30)))["rings"] == [[0, 2, [1, 3, 8, 20, 0, 12, 16, 30]]]
 
 
 def page_data(html: str) -> dict:
