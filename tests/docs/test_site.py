@@ -16,6 +16,7 @@ from gemmsim.report.glossary.entries import GLOSSARY
 
 DOCS = Path(__file__).parents[2] / "docs"
 MODEL = sorted(page for page in (DOCS / "model").glob("*.md") if page.stem != "index")
+_AFTER_TMA = ("_specialised", "_persistent", "_cluster", "_fp8")
 NAME = re.compile(r"(?<![\w./])(gemmsim(?:_validate)?(?:\.(?!sarif\b)\w+)+)")
 
 
@@ -52,7 +53,7 @@ def test_the_tutorial_ran(site: Path) -> None:
     page = (site / "tutorial.html").read_text(encoding="utf-8")
     cells = source.count("```{code-cell}")
     assert page.count("cell_input docutils") == cells
-    assert page.count("cell_output docutils") == cells - 1  # the helpers are defined and print nothing
+    assert page.count("cell_output docutils") == cells - 2  # helpers are defined and print nothing
     assert 'class="gemmsim"' in page  # a report that shows itself
     assert "Traceback" not in page
     rows = re.findall(r"^(\w+) +([\d,]+\.\d) us +\d", text_of(site / "tutorial.html"), re.MULTILINE)
@@ -64,12 +65,33 @@ def test_the_tutorial_ran(site: Path) -> None:
     assert min(time_us, key=lambda name: time_us[name]) == "tensorcore_pipelined"
 
 
+def test_the_tutorial_s_steps_on_an_h200_are_as_measured(site: Path) -> None:
+    """Each predicted time is within a tenth of the measured one, and what a step is told to gain, it gains."""
+    page = text_of(site / "tutorial.html")
+    titles = list(re.finditer(r"^(wgmma\w*), \w+, 4096 +predicted +measured$", page, re.MULTILINE))
+    assert [one[1] for one in titles] == [f"wgmma{end}" for end in ("", "_tma", *_AFTER_TMA)]
+    rows = []
+    for title, end in zip(titles, [*(one.start() for one in titles[1:]), len(page)], strict=True):
+        found = re.findall(r"^  (\w[\w ]*?) {2,}([\d,.]+) +([\d,.]+)", page[title.end() : end], re.MULTILINE)
+        rows.append({name: [float(value.replace(",", "")) for value in values] for name, *values in found})
+    for row in rows:
+        assert row["time"][0] == pytest.approx(row["time"][1], rel=0.1)
+        assert row["tensor pipe busy"][0] == pytest.approx(row["tensor pipe busy"][1], abs=4)
+    staged, tma, specialised, persistent, _, bytes_ = rows
+    for side in (0, 1):
+        assert staged["instructions"][side] > 4 * tma["instructions"][side]
+        assert specialised["into the SMs"][side] < 0.8 * tma["into the SMs"][side]
+        assert persistent["read in L2"][side] < specialised["read in L2"][side]
+        assert persistent["tensor pipe busy"][side] > specialised["tensor pipe busy"][side]
+        assert bytes_["times as fast as before"][side] > 1.7
+
+
 def test_numbers_of_the_tutorial_are_printed_by_cells() -> None:
     """Prose has no measured number: only names, and what hardware is made of."""
     source = (DOCS / "tutorial.md").read_text(encoding="utf-8")
     prose = re.sub(r"^```.*?^```$|^---.*?^---$|`[^`\n]*`|\]\([^)]*\)", "", source, flags=re.DOTALL | re.MULTILINE)
     numbers = set(re.findall(r"(?<![\w.])\d+(?:\.\d+)?\b", re.sub(r"^## \d\.", "", prose, flags=re.MULTILINE)))
-    assert numbers <= {"32", "4", "16", "3050"}  # lanes and banks, bytes of a float, bits, a GPU's name
+    assert numbers <= {"32", "4", "16", "3050", "4096"}  # lanes and banks, bytes of a float, bits, a GPU's name, a size
 
 
 @pytest.mark.parametrize("page", MODEL, ids=lambda page: page.stem)
