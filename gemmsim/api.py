@@ -152,16 +152,16 @@ def _blocks_beside(checked: Executor, stopped: int, settings: Settings) -> tuple
     """Choose the blocks to look at where an ordinary execution of the block `stopped` ends early.
 
     A wrong access ends an ordinary execution; a sanitizing one, `checked`, goes on past it. So that says how much there
-    is to execute: the whole grid where `plan` would take all of it, else only the block `stopped`.
+    is to execute: the whole grid where `plan` would take all of it, else only the block `stopped`, or its cluster.
     """
-    blocks = checked.launch.blocks
+    blocks, together = checked.launch.blocks, checked.together(stopped)
     try:
-        total = int(checked.probe([stopped]).executed.sum()) * blocks
+        total = int(checked.probe(together).executed.sum()) * blocks // len(together)
     except Stopped:  # a barrier that is never complete, for example
-        return (stopped,)
+        return together
     limit = FULL_BELOW if settings.full_below is None else settings.full_below
     whole = total <= settings.max_instructions and (settings.full or total <= limit)
-    return tuple(range(blocks)) if whole else (stopped,)
+    return tuple(range(blocks)) if whole else together
 
 
 def analyze(spec: LaunchSpec, accesses: bool = True) -> Report:

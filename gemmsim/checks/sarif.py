@@ -26,6 +26,7 @@ _DEFECTS = {
     "out of bounds": "An access lies outside all that the kernel was given.",
     "misaligned": "An address is not a multiple of the access's size.",
     "divergent barrier": "Not all threads of the block reach a barrier.",
+    "ended block": "Shared memory of a block of the cluster is used that may have ended.",
     "fault": "The kernel traps.",
     "verified": "The result is not that of NumPy in double precision.",
     "baseline": "A quantity has moved further from its baseline than it may.",

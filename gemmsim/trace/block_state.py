@@ -41,12 +41,13 @@ class BlockState:
         self.phases = np.zeros(shared_bytes // 8, np.int32)
         self.shadow = shadow
 
-    def begin(self, initial: NDArray[np.uint32], position: dict[int, int], alive: NDArray[np.int64]) -> None:
+    def begin(self, initial: NDArray[np.uint32], position: dict[int, int], alive: NDArray[np.int64], rank: int) -> None:
         """Make the state that of a block that has not run yet.
 
         initial   the registers at the beginning of any block, as `registers`
         position  {row: the word that fills it} of the rows that hold the block's place in the grid
         alive     int64 [warps]: the mask of each warp's threads
+        rank      of the block in its cluster
         """
         self.registers[:] = initial
         rows = self.registers.reshape(len(initial), -1, WARP_LANES)
@@ -59,7 +60,7 @@ class BlockState:
         self.polls[:] = 0
         self.phases[:] = 0
         if self.shadow:
-            self.shadow.begin()
+            self.shadow.begin(rank)
 
     def addresses(self) -> dict[int, int]:
         """Return for each word of the context that names one of these arrays the array's address."""

@@ -96,7 +96,7 @@ class Executor:
         self.shared_bytes = program.reserved_shared_bytes + -(-own_bytes // _SHARED_UNIT_BYTES) * _SHARED_UNIT_BYTES
         self.initial = initial_registers(program, launch, self.micro, self.banks, self.shared_bytes)
         self.columns = words.UNLIMITED  # that warpgroups multiply in `trace` before the rest is left out
-        self.shadow = ShadowState(program, launch, self.code, self.shared_bytes) if sanitizing else None
+        self.shadow = ShadowState(program, launch, self.clusters, self.code, self.shared_bytes) if sanitizing else None
         if self.shadow:
             self.code = self.shadow.code
         self.state, self.local_slots = self._new_state(), LOCAL_SLOTS
@@ -176,6 +176,13 @@ class Executor:
         return self.buffers.finish(
             self.launch.warps_per_block, np.asarray(blocks, np.int64), weights, executed, threads
         )
+
+    def together(self, block: int) -> tuple[int, ...]:
+        """Return the blocks that must run when `block` does: those of its cluster, if they meet."""
+        if not self.blocks_meet:
+            return (block,)
+        number = self.clusters.places(np.array([block]))[0]
+        return tuple(self.clusters.members(number)[0].tolist())
 
     def probe(self, blocks: Sequence[int]) -> Sketch:
         """Execute `blocks` in order and return a `Sketch` of what they did.
@@ -290,10 +297,10 @@ class Executor:
 
     def _begin(self, state: BlockState, block: int) -> None:
         """Let the block with the linear id `block` begin in `state`, and choose its stacks in local memory."""
-        state.begin(self.initial, block_registers(self.micro, self.launch, self.clusters, block), self.alive)
+        rank = self.clusters.rank(block) if self.clusters.blocks > 1 else 0
+        state.begin(self.initial, block_registers(self.micro, self.launch, self.clusters, block), self.alive, rank)
         self.context[words.LOCAL_SLOT], self.context[words.BLOCK_NUMBER] = block % LOCAL_SLOTS, block + 1
-        if self.clusters.blocks > 1:
-            self.context[words.SHARED_BASE] = self.clusters.rank(block) << words.RANK_SHIFT
+        self.context[words.SHARED_BASE] = rank << words.RANK_SHIFT
 
     def _recover(self, status: int, block: int, state: BlockState) -> None:
         """Do what the status of a block asks for, so that the block can go on. Raises Stopped where it cannot."""

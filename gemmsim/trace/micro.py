@@ -72,9 +72,9 @@ END_GROUP, AWAIT_GROUPS = 4, 5
 # copies (cp.async) are complete before it arrives
 DROPS, COMPLETES, AFTER_COPIES = 1, 2, 4
 
-# DETAIL of a bulk copy: direction, whether THIRD_SOURCE is a mask of blocks of the cluster that all get the tile, and
-# dimensions of the tile, 0 for a run of bytes. IMMEDIATE is the DETAIL of an
-# atomic with COMBINES where the copy combines with what is there; SECOND_IMMEDIATE is the bytes of an element of a run.
+# DETAIL of a bulk copy: direction, whether the upper half of THIRD_SOURCE is a mask of blocks of the cluster that all
+# get the bytes, and dimensions of the tile, 0 for a run of bytes. IMMEDIATE is the DETAIL of an atomic with COMBINES
+# where the copy combines with what is there; SECOND_IMMEDIATE is the bytes of an element of a run.
 COPY_LOAD, COPY_STORE = range(2)
 DIRECTION_MASK, MULTICASTS, RANK_SHIFT, COMBINES = 1, 2, 4, 0x1000
 # Why a bulk copy cannot be executed (BAD_COPY): what FAULT_LANE then holds

@@ -186,6 +186,11 @@ class Residents:
         if self._rounds & (self._rounds - 1) == 0:
             self._known = [state.snapshot() for state in live]
 
+    def live(self) -> dict[int, BlockState]:
+        """Return {linear id: state} of the blocks that have not ended."""
+        live = np.flatnonzero(self._rows[:, words.LIVE]).tolist()
+        return {int(self.blocks[self._number[n]]): self._states[n] for n in live}
+
     def polled(self) -> tuple[int, int]:
         """Return the index of the instruction with which block CURRENT spins, and its warp."""
         current = int(self._words[words.CURRENT])
@@ -195,9 +200,7 @@ class Residents:
     def describe_wait(self, program: Program, code: NDArray[np.uint32], block: int, grid_blocks: int) -> str:
         """Say where the resident blocks wait, `block` first. `code` is the lowered program."""
         rows = self._rows[self._rows[:, words.LIVE] != 0]
-        live = np.flatnonzero(self._rows[:, words.LIVE]).tolist()
-        waiting = {int(self.blocks[self._number[n]]): self._states[n] for n in live}
-        if said := wait_in_clusters(program, code, waiting, self.clusters):
+        if said := wait_in_clusters(program, code, self.live(), self.clusters):
             return said
         number, warp = self.polled()
         instruction = program.instructions[number]

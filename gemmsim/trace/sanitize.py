@@ -1,9 +1,10 @@
 """Executes blocks with the sanitizing executor and says what is wrong with the kernel.
 
 It finds races, copies and wgmma that nobody waited for, missing fences, mbarriers whose phases or bytes do not add up,
-reads of shared memory that nobody wrote, accesses out of bounds or misaligned, and barriers that not all threads reach.
-A forbidden access is left out, and the block goes on. What stops a block (threads that wait forever, a trap) ends the
-run. Only the blocks that are executed are looked at.
+reads of shared memory that nobody wrote, accesses out of bounds or misaligned, barriers that not all threads reach, and
+uses of the shared memory of a block of the cluster that may have ended. A forbidden access is left out, and the block
+goes on. What stops a block (threads that wait forever, a trap) ends the run. Only the blocks that are executed are
+looked at.
 
 A new kind of finding touches these places:
 
@@ -24,12 +25,13 @@ from gemmsim.isa.opcodes import MemoryAccess, row_of
 from gemmsim.isa.program import Instruction, OperandKind, Program
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace import micro, words
+from gemmsim.trace.block_state import BlockState
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.lower.context import CONTROL_NUMBER
 from gemmsim.trace.sanitizer.findings import Defect, Finding, Sanitized, Site
 from gemmsim.trace.sanitizer.shadow_state import ShadowState
 from gemmsim.trace.stopped import Stopped
-from gemmsim.trace.waiting import waits_of
+from gemmsim.trace.waiting import waits_at_mbarriers, waits_of
 
 _SHARED_ATOMIC = MemoryAccess("shared", "atom")
 _SWAP_WITHIN = 12  # instructions from the load of an atomic operation to its compare-and-swap
@@ -47,11 +49,6 @@ def sanitize(executor: Executor, blocks: Sequence[int]) -> Sanitized:
         raise GemmsimError(
             f"kernel '{executor.program.name}' waits at mbarriers by atomic instructions (ATOMS.ARRIVE), whose order "
             "the search for races does not follow: leave out the sanitizer, or compile it for sm_90"
-        )
-    if executor.blocks_meet:
-        raise GemmsimError(
-            f"kernel '{executor.program.name}': blocks of its clusters reach each other's shared memory, which the "
-            "search for races does not follow yet: leave out the sanitizer"
         )
     shadow.forget_findings()
     stopped: list[Finding] = []
@@ -136,36 +133,41 @@ def _fault(executor: Executor, shadow: ShadowState, fault: Stopped) -> Finding:
     """Make the finding that says what stopped a block."""
     counters = executor.buffers.counters
     sentence = str(fault).partition(" (block")[0]
-    if fault.status in (words.DEADLOCK, words.STUCK) and (waits := _mbarrier_waits(executor, shadow)):
-        at, other = waits
-        return Finding(Defect.PHASE, sentence, shadow.position(fault.block), "", None, 0, at, other, "", 1)
-    if fault.status == words.DEADLOCK:
-        waiting = _waiting(executor, shadow)
-        at, other = waiting[0], next((site for site in waiting if site.where != waiting[0].where), None)
-        sentence, defect = "threads wait for each other forever", Defect.DIVERGENT_BARRIER
-        return Finding(defect, sentence, shadow.position(fault.block), "", None, 0, at, other, "", 1)
+    states = executor.residents.live() if executor.residents else {fault.block: executor.state}
+    if fault.status in (words.DEADLOCK, words.STUCK):
+        for block, state in states.items():
+            if waits := _mbarrier_waits(executor, shadow, state):
+                said = waits_at_mbarriers(executor.program, executor.micro, state)
+                (at, last), other = waits, shadow.site_of(waits[1], "arrives") if waits[1] else None
+                detail = shadow.in_cluster(block, executor.clusters.rank(block) << words.RANK_SHIFT, last)
+                return Finding(Defect.PHASE, said, shadow.position(block), "", None, 0, at, other, detail, 1)
+        waiting = [(block, site) for block, state in states.items() for site in _waiting(executor, shadow, state)]
+        if fault.status == words.DEADLOCK or any(site.instruction.opcode == "UCGABAR_WAIT" for _, site in waiting):
+            (block, at), *others = waiting
+            other = next((site for _, site in others if site.where != at.where), None)
+            sentence, defect = "threads wait for each other forever", Defect.DIVERGENT_BARRIER
+            return Finding(defect, sentence, shadow.position(block), "", None, 0, at, other, "", 1)
     warp, lane = int(counters[words.FAULT_WARP]), int(counters[words.FAULT_LANE])
     at = shadow.site("executes", int(counters[words.FAULT_INSTRUCTION]), warp, lane)
     return Finding(Defect.FAULT, sentence, shadow.position(fault.block), "", None, 0, at, None, "", 1)
 
 
-def _mbarrier_waits(executor: Executor, shadow: ShadowState) -> tuple[Site, Site | None] | None:
-    """Return a thread that waits at an mbarrier, and the last arrival at that one; None where no thread does."""
-    state = executor.state
+def _mbarrier_waits(executor: Executor, shadow: ShadowState, state: BlockState) -> tuple[Site, int] | None:
+    """Return a thread that waits at an mbarrier, and the stamp of the last arrival at that one, 0 where there was none;
+    None where no thread waits."""
     for wait in waits_of(executor.program, executor.micro, state):
         if wait.mbarrier:
             at = shadow.site("waits", wait.instruction.index, wait.warp, (wait.lanes & -wait.lanes).bit_length() - 1)
             assert state.shadow is not None
-            last = state.shadow.last_arrival(wait.at)
-            return at, shadow.site_of(last, "arrives") if last else None
+            return at, state.shadow.last_arrival(wait.at)
     return None
 
 
-def _waiting(executor: Executor, shadow: ShadowState) -> list[Site]:
+def _waiting(executor: Executor, shadow: ShadowState, state: BlockState) -> list[Site]:
     """Return one `Site` for each group of threads of a warp that waits: a thread of the group, and where it waits."""
-    names = {CONTROL_NUMBER[name] for name in ("barrier", "converge", "warpsync")}
+    names = {CONTROL_NUMBER[name] for name in ("barrier", "cluster_barrier", "converge", "warpsync")}
     sites = []
-    for number, warp in enumerate(executor.state.warps):
+    for number, warp in enumerate(state.warps):
         for path in range(int(warp[words.PATH_COUNT])):
             row = warp[words.PATHS_AT + words.PATH_WORDS * path :][: words.PATH_WORDS]
             op = executor.code[int(row[words.PATH_PC]) - 1]

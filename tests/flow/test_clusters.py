@@ -33,12 +33,13 @@ def executor(
     *args: np.ndarray | int,
     arch: str = "sm_90",
     shared: int = 0,
+    file: str = "clusters.cu",
 ) -> Executor:
     given = tuple(
         Argument("i32", (), a) if isinstance(a, int) else Argument(DTYPES[a.dtype.name], a.shape, a) for a in args
     )
     launch = Launch(grid, block, given, shared, cluster=cluster)
-    return Executor(cuda_program("clusters.cu", entry, arch), launch, 20_000_000)
+    return Executor(cuda_program(file, entry, arch), launch, 20_000_000)
 
 
 def run(*what: object, **how: object) -> Execution:
@@ -283,3 +284,11 @@ def test_spaces_of_generic_addresses(target: int) -> None:
 
 def test_dependent_launches() -> None:
     assert (output(run("dependents", (2, 1, 1), (32, 1, 1), None, np.zeros((2, 32), np.uint32)), 0) == 7).all()
+
+
+def test_runs_of_bytes_for_several_blocks() -> None:
+    """Each block loads half of each 64 words for both, by bulk copies, and adds the words up."""
+    given = np.random.default_rng(4).integers(0, 1000, (5, 64)).astype(np.uint32)
+    what = ("ring_right", (4, 1, 1), (64, 1, 1), (2, 1, 1), given, np.zeros((4, 32), np.uint32), 5)
+    found = output(run(*what, file="broken_clusters.cu"), 1)
+    assert (found == given.reshape(5, 2, 32).sum((0, 1))).all()

@@ -134,7 +134,7 @@ INSIDE = {
             ),
         },
         "finish": {"engine", "execute"},
-        "sanitize": {"micro", "words", "lower", "sanitizer", "stopped", "execute", "waiting"},
+        "sanitize": {"micro", "words", "block_state", "lower", "sanitizer", "stopped", "execute", "waiting"},
         "differences": {"micro", "types", "words", "lower", "launch_data", "engine", "stopped", "execute"},
         "blocks": {"types", "words", "differences", "stopped", "turns", "execute"},
         "contents": {"micro", "slicing", "turns"},

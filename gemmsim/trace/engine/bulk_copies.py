@@ -200,18 +200,25 @@ def _copy(context, op, plan, rows, loads, moves, records):
     return _flush(context, op, lanes, count)
 
 
+@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX)
+def targets_of(context, registers, op, lane):
+    """Return for which ranks of the cluster a load is, a bit for each."""
+    if get_n32(op, micro.DETAIL) & micro.MULTICASTS == 0:
+        return np.int64(1) << (get_i64(context, words.SHARED_BASE) >> words.RANK_SHIFT)
+    mask = np.int64(get_n32(row_of(registers, op, micro.THIRD_SOURCE), lane)) >> 16  # the register's upper half
+    return mask & np.int64(0xFFFF)
+
+
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, ADDRESS, INDEX, INDEX)
 def _load(context, registers, op, plan, rows, lane):
     """Load a tile or a run of bytes to each block that gets it. Returns 0 or a status."""
-    own, moves = get_u64(context, words.SHARED_BASE), get_n32(op, micro.ACCESS) & micro.UNMOVED_BIT == 0
+    moves, before = get_n32(op, micro.ACCESS) & micro.UNMOVED_BIT == 0, np.int64(0)
     whole, barrier = get_i64(plan, copy_plans.BYTES), get_u64(plan, copy_plans.BARRIER)
-    several, before = get_n32(op, micro.DETAIL) & micro.MULTICASTS != 0, np.int64(0)
-    mask = np.int64(get_n32(row_of(registers, op, micro.THIRD_SOURCE), lane)) >> 16  # the register's upper half
-    targets = mask & np.int64(0xFFFF) if several else np.int64(1)
-    for rank in range(max(get_i64(context, words.CLUSTER_BLOCKS), np.int64(1)) if several else np.int64(1)):
+    targets = targets_of(context, registers, op, lane)
+    for rank in range(get_i64(context, words.CLUSTER_BLOCKS)):
         if targets >> rank & 1 == 0:
             continue
-        base = np.uint64(rank) << np.uint64(words.RANK_SHIFT) if several else own
+        base = np.uint64(rank) << np.uint64(words.RANK_SHIFT)
         place = get_u64(context, words.SHARED_AT)
         if is_elsewhere(context, base) != 0:
             place = of_block(context, base, SHARED)

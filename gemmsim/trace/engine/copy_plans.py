@@ -151,7 +151,10 @@ def make_plan(context, registers, op, plan, lane):
     set_i64(plan, ITEM, item)
     set_i64(plan, SWIZZLE, 0)
     set_u64(plan, BASE, address)
-    count = get_n32(row_of(registers, op, micro.THIRD_SOURCE), lane) * PIECE // item
+    pieces = get_n32(row_of(registers, op, micro.THIRD_SOURCE), lane)
+    if detail & micro.MULTICASTS != 0:
+        pieces &= 0xFFFF  # the upper half says which blocks get the bytes
+    count = pieces * PIECE // item
     set_i64(plan, SIZE, count)
     set_i64(plan, BOX, count)
     set_i64(plan, PLACE, 0)

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
 from gemmsim.trace import micro, words
-from gemmsim.trace.engine.barriers import cluster_part, open_complete_barriers
+from gemmsim.trace.engine.barriers import all_arrived, cluster_part, open_complete_barriers
 from gemmsim.trace.engine.mbarrier import path_runner
 from gemmsim.trace.engine.paths import next_path
 from gemmsim.trace.engine.run_warp import warp_runner
 from gemmsim.trace.engine.watched.mbarriers import note_end
 from gemmsim.trace.llvm.primitives import get_i64, get_n32, get_u64, moved, set_i32, set_i64
-from gemmsim.trace.sanitizer.ordering import note_meeting, note_opened_barriers
+from gemmsim.trace.sanitizer.ordering import note_meeting, note_open_cluster, note_opened_barriers, publish_cluster
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -74,6 +74,13 @@ def _end(context, opened):
     return words.SPINS if waits_for_others else words.DEADLOCK
 
 
+@subroutine(TRUTH, ADDRESS)
+def _meets_alone(context):
+    """Whether the barrier of a cluster of one block can open."""
+    waiting = get_i64(cluster_part(context), words.CLUSTER_WAITING)
+    return waiting != 0 and get_u64(context, words.CLUSTER_AT) == np.uint64(0) and all_arrived(context)
+
+
 def run_block_for(sanitizing: bool, relating: bool = False, interleaving: bool = False):
     """Make `run_block` of one variant, to be compiled; `executor_for` says what the first two flags mean.
 
@@ -126,12 +133,16 @@ def run_block_for(sanitizing: bool, relating: bool = False, interleaving: bool =
                     note_end(context)
                 return words.DEADLOCK
             if not ran:
+                if sanitizing and _meets_alone(context):
+                    publish_cluster(context)
+                    note_open_cluster(context)
                 opened = open_complete_barriers(context)
                 if sanitizing:
                     note_opened_barriers(context)
                 if opened <= 0:
-                    if sanitizing:
+                    status = _end(context, opened)
+                    if sanitizing and status != words.SPINS:
                         note_end(context)
-                    return _end(context, opened)
+                    return status
 
     return run_block

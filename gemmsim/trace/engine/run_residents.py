@@ -15,6 +15,7 @@ from gemmsim.trace import words
 from gemmsim.trace.engine.barriers import all_arrived, open_cluster_part
 from gemmsim.trace.engine.run_block import run_block_for
 from gemmsim.trace.llvm.primitives import get_i64, get_u64, moved, set_i64, set_u64
+from gemmsim.trace.sanitizer.ordering import note_open_cluster, publish_cluster
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -90,30 +91,38 @@ def _end_turn(context, block, status):
     set_i64(context, words.CURRENT, -1)
 
 
-@subroutine(TRUTH, ADDRESS, INDEX)
-def _open_cluster(context, number):
-    """Open the barrier of the cluster of resident block `number` if all of its threads that live have arrived.
+def _cluster_opener(sanitizing: bool):
+    @subroutine(TRUTH, ADDRESS, INDEX)
+    def open_cluster(context, number):
+        """Open the barrier of the cluster of resident block `number` if all of its threads that live have arrived.
 
-    The blocks of a cluster are neighbours. The context is then that of any of them.
-    """
-    size = get_i64(context, words.CLUSTER_BLOCKS)
-    first = number - number % size
-    for n in range(first, first + size):
-        block = _resident(context, n)
-        if get_i64(block, words.LIVE) != 0:
-            _load(context, block)
-            if not all_arrived(context):
-                return False
-    for n in range(first, first + size):
-        block = _resident(context, n)
-        if get_i64(block, words.LIVE) != 0:
-            _load(context, block)
-            open_cluster_part(context)
-    return True
+        The blocks of a cluster are neighbours. The context is then that of any of them.
+        """
+        size = get_i64(context, words.CLUSTER_BLOCKS)
+        first = number - number % size
+        for n in range(first, first + size):
+            block = _resident(context, n)
+            if get_i64(block, words.LIVE) != 0:
+                _load(context, block)
+                if not all_arrived(context):
+                    return False
+        if sanitizing:
+            publish_cluster(context)
+        for n in range(first, first + size):
+            block = _resident(context, n)
+            if get_i64(block, words.LIVE) != 0:
+                _load(context, block)
+                if sanitizing:
+                    note_open_cluster(context)
+                open_cluster_part(context)
+        return True
+
+    return open_cluster
 
 
 def run_residents_for(sanitizing: bool):
     """Make `run_residents` of one variant, to be compiled (see `gemmsim.trace.engine.variants`)."""
+    open_cluster = _cluster_opener(sanitizing)
     run_block = subroutine(INDEX, ADDRESS)(run_block_for(sanitizing, relating=False, interleaving=True))
 
     def run_residents(context):
@@ -142,7 +151,7 @@ def run_residents_for(sanitizing: bool):
             set_i64(block, words.CLOCK, clock)
             if not spun:
                 set_i64(context, words.NOW, clock)
-            opened = get_u64(context, words.CLUSTER_AT) != np.uint64(0) and _open_cluster(context, number)
+            opened = get_u64(context, words.CLUSTER_AT) != np.uint64(0) and open_cluster(context, number)
             if not spins and status != words.GIVES_WAY:
                 return status
             _end_turn(context, block, status)

@@ -43,6 +43,7 @@ from gemmsim.trace.sanitizer.flights import watch_registers
 from gemmsim.trace.sanitizer.ordering import (
     note_active,
     note_arrival,
+    note_at_cluster,
     note_effect,
     note_exit,
     note_meeting,
@@ -125,6 +126,8 @@ def _path_end(sanitizing: bool):
                 note_exit(context, op, number, mask)
             elif kind == _BARRIER:
                 note_arrival(context, registers, op, number, mask)
+            elif kind == _CLUSTER_BARRIER:
+                note_at_cluster(context, op, number, mask)
         if kind == _EXIT:
             set_i64(warp, words.ALIVE, get_i64(warp, words.ALIVE) & ~np.int64(mask))
         elif kind == _JUMP:

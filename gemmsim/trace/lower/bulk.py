@@ -5,7 +5,7 @@ from __future__ import annotations
 from gemmsim.isa.program import ZERO, Operand, OperandKind, Program
 from gemmsim.trace import micro
 from gemmsim.trace.lower.context import Context, Source
-from gemmsim.trace.micro import COPY_LOAD, COPY_STORE
+from gemmsim.trace.micro import COPY_LOAD, COPY_STORE, DIRECTION_MASK
 
 _RANKS = {f"{n}D": n for n in range(1, 6)}
 _REFUSED = {
@@ -85,13 +85,15 @@ def tile_reduction(context: Context) -> None:
 def copy(context: Context) -> None:
     """UBLKCP.S.G [URa], [URb], URc copies 16 URc bytes to shared memory at URa, and tells the mbarrier at URa + 1.
 
-    UBLKCP.G.S [URb], [URa], URc copies them from there.
+    With .MULTICAST only the lower half of URc counts bytes; its upper half is a mask as that of a tile. UBLKCP.G.S
+    [URb], [URa], URc copies them from there.
     """
     modifiers = context.instruction.modifiers
     to, source, size, *hint = context.instruction.operands
     _hint(context, hint)
-    if modifiers == ("S", "G"):
-        _run_of_bytes(context, COPY_LOAD, to, source, size)
+    if modifiers in (("S", "G"), ("S", "G", "MULTICAST")):
+        several = micro.MULTICASTS if "MULTICAST" in modifiers else 0
+        _run_of_bytes(context, COPY_LOAD | several, to, source, size)
     elif modifiers == ("G", "S"):
         _run_of_bytes(context, COPY_STORE, source, to, size)
     else:
@@ -117,7 +119,7 @@ def _run_of_bytes(
     size: Operand,
     combine: tuple[int, int] = (0, 1),
 ) -> None:
-    barrier = _uniform(context, shared, 1) if direction == COPY_LOAD else context.false
+    barrier = _uniform(context, shared, 1) if direction & DIRECTION_MASK == COPY_LOAD else context.false
     sources = (_uniform(context, shared), _uniform(context, far), context.bits(size), barrier, context.false)
     context.emit("nop")
     context.emit("copy_in_bulk", (), sources, combine, detail=direction)

@@ -23,10 +23,12 @@ from gemmsim.trace.sanitizer import shadow
 from gemmsim.trace.sanitizer.between_blocks import check_between_blocks
 from gemmsim.trace.sanitizer.finding_table import report, stamp_of
 from gemmsim.trace.sanitizer.granules import check_granules, next_serial
-from gemmsim.trace.sanitizer.knowledge import clock_of
+from gemmsim.trace.sanitizer.knowledge import clock_of, exit_of, has_ended
 from gemmsim.trace.sanitizer.ordering import begin_copy, meetings_of
 
 # mypy: disable-error-code="no-untyped-def"
+
+_IN_BLOCK = np.uint64((1 << words.RANK_SHIFT) - 1)  # the bits of an address that say where it is in a block's memory
 
 
 @subroutine(WORD, ADDRESS, ADDRESS, ADDRESS, WORD, WORD, INDEX)
@@ -77,7 +79,10 @@ def _kind_of(access):
 @subroutine(WORD, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS)
 def _global(context, registers, op, mask, warp, rows):
     access, fine = get_n32(op, micro.ACCESS), mask
-    size, stamp = access & micro.SIZE_MASK, stamp_of(1, warp, 0, _kind_of(access), get_n32(op, micro.INSTRUCTION))
+    size, stamp = (
+        access & micro.SIZE_MASK,
+        stamp_of(context, 1, warp, 0, _kind_of(access), get_n32(op, micro.INSTRUCTION)),
+    )
     checked = np.int64(1) if access & micro.PARTIAL_BIT != 0 else size
     starts, sizes = get_u64(context, words.ALLOCATION_START), get_u64(context, words.ALLOCATION_SIZE)
     last = np.int64(0)  # the allocation of the lane before
@@ -110,11 +115,13 @@ def _within(address, size, start, length):
 
 @subroutine(WORD, ADDRESS, ADDRESS, ADDRESS, WORD, WORD, INDEX, ADDRESS)
 def _shared(context, registers, op, mask, active, warp, rows):
+    """Check an access to shared memory: the block's own or, by a generic address, another block's of the cluster."""
     access, fine = get_n32(op, micro.ACCESS), mask
     size, kind = access & micro.SIZE_MASK, _kind_of(access)
     next_serial(context)
+    abroad = (access >> micro.SPACE_SHIFT) & micro.SPACE_MASK == micro.GENERIC
     limit, own_bytes = get_u64(context, words.SHARED_BYTES), get_u64(context, words.OWN_SHARED_BYTES)
-    stamp = stamp_of(clock_of(context, warp), warp, 0, kind, get_n32(op, micro.INSTRUCTION))
+    stamp = stamp_of(context, clock_of(context, warp), warp, 0, kind, get_n32(op, micro.INSTRUCTION))
     stamp_with = np.int64(active) << 32 | meetings_of(context, warp) & 0xFFFFFFFF
     if kind == shadow.COPY:
         stamp_with = begin_copy(context, warp)
@@ -123,14 +130,21 @@ def _shared(context, registers, op, mask, active, warp, rows):
         if not has(mask, lane):
             continue
         address, stamp_of_lane = np.uint64(get_u32(rows, lane)), stamp | lane << shadow.LANE_SHIFT
-        misplaced = address & np.uint64(size - 1) != np.uint64(0)
+        base, misplaced = get_u64(context, words.SHARED_BASE), address & np.uint64(size - 1) != np.uint64(0)
+        rank = np.int64(address >> np.uint64(words.RANK_SHIFT))
+        if abroad and rank < get_i64(context, words.CLUSTER_BLOCKS):
+            base = address & ~_IN_BLOCK
+        place = address - base
         # Compilers read beyond an array's end within the unit in which shared memory is handed out; they do not write.
         end = limit if kind == shadow.READ else own_bytes
-        if misplaced or moved(address, size) > end:
+        if misplaced or place > end or moved(place, size) > end:
             defect = shadow.MISPLACED if misplaced else shadow.OUTSIDE
             report(context, defect, stamp_of_lane, 0, np.int64(address), size)
             fine = fine & ~(np.uint32(1) << np.uint32(lane))
-        elif (kind != shadow.READ or address != before) and address < own_bytes:
+        elif abroad and has_ended(context, rank):
+            report(context, shadow.ENDED, stamp_of_lane, exit_of(context, rank), np.int64(address), size)
+            fine = fine & ~(np.uint32(1) << np.uint32(lane))
+        elif (kind != shadow.READ or address != before) and place < own_bytes:
             before = address
             check_granules(context, registers, op, np.int64(address), stamp_of_lane, stamp_with, active)
     return fine

@@ -6,20 +6,21 @@ from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, subroutine
 from gemmsim.trace import words
 from gemmsim.trace.llvm.primitives import get_i64, get_u64, moved, set_i64
 from gemmsim.trace.sanitizer import shadow
+from gemmsim.trace.sanitizer.knowledge import number_of
 
 # mypy: disable-error-code="no-untyped-def"
 
 _KIND_AND_INSTRUCTION = (1 << shadow.LANE_SHIFT) - 1  # of a stamp
 
 
-@subroutine(INDEX, INDEX, INDEX, INDEX, INDEX, INDEX)
-def stamp_of(clock, warp, lane, kind, instruction):
-    """Pack the thread and the instruction of an access into one word, a stamp, whose layout
+@subroutine(INDEX, ADDRESS, INDEX, INDEX, INDEX, INDEX, INDEX)
+def stamp_of(context, clock, warp, lane, kind, instruction):
+    """Pack the thread, of the block that runs, and the instruction of an access into one word, a stamp, whose layout
     `gemmsim.trace.sanitizer.shadow` gives.
 
     Clocks begin at 1, so no stamp is 0, which means nobody.
     """
-    stamp = clock << shadow.CLOCK_SHIFT | warp << shadow.WARP_SHIFT | lane << shadow.LANE_SHIFT
+    stamp = clock << shadow.CLOCK_SHIFT | number_of(context, warp) << shadow.WARP_SHIFT | lane << shadow.LANE_SHIFT
     return stamp | kind << shadow.KIND_SHIFT | instruction
 
 

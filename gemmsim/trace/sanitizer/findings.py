@@ -25,6 +25,7 @@ class Defect(StrEnum):
     OUT_OF_BOUNDS = "out of bounds"
     MISALIGNED = "misaligned"
     DIVERGENT_BARRIER = "divergent barrier"
+    ENDED_BLOCK = "ended block"
     FAULT = "fault"  # a trap, or a matrix instruction without all lanes
 
 
@@ -63,10 +64,11 @@ class Finding:
     sentence   what is wrong, in one line
     block      (x, y, z)
     space      "shared" or "global", "" where no memory is concerned
-    address    of the access's first byte; in shared memory, counted from the start of the block's own shared memory;
+    address    of the access's first byte; in shared memory, counted from the start of the shared memory of its block;
                None where no memory is concerned
     at, other  the access, and the earlier one that it collides with (None where there is none)
-    detail     what lies at the address, "" where that is not known, as in "argument 1 (f32[256,256]), element [256, 3]"
+    detail     what lies at the address, as in "argument 1 (f32[256,256]), element [256, 3]"; which other blocks of the
+               cluster are concerned; "" where there is nothing to say
     count      how often the lines of `at` and `other` had this defect in the blocks executed
     """
 

@@ -18,7 +18,7 @@ from gemmsim.trace import micro, words
 from gemmsim.trace.llvm.primitives import get_i64, get_n32, get_u64, moved, set_i64
 from gemmsim.trace.sanitizer import shadow
 from gemmsim.trace.sanitizer.finding_table import report, stamp_of
-from gemmsim.trace.sanitizer.knowledge import clock_of, clocks_of, shadow_of
+from gemmsim.trace.sanitizer.knowledge import clock_of, clocks_of, number_of, products_word, shadow_of
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -57,7 +57,7 @@ def note_warpgroup(context, op, warp):
     elif detail == micro.FENCE_PRODUCTS:
         set_i64(own, shadow.EPOCH, get_i64(own, shadow.EPOCH) + 1)
     elif detail == micro.WAIT_PRODUCTS:
-        known, agent = clocks_of(context, warp), shadow.MATRICES + (warp >> 2)
+        known, agent = clocks_of(context, warp), products_word(number_of(context, warp))
         done, left = get_i64(own, shadow.MULTIPLIED) - get_n32(op, micro.IMMEDIATE), np.int64(0)
         set_i64(known, agent, max(get_i64(known, agent), done))
         for number in range(get_i64(own, shadow.FLIGHTS)):
@@ -130,12 +130,13 @@ def watch_registers(context, op, warp, lane):
             touched |= get_i64(registers, shadow.WATCH_READS + word) & used
         if touched | written != 0:
             kind = np.int64(shadow.READ) if written == 0 else np.int64(shadow.WRITTEN)
-            stamp = stamp_of(clock_of(context, warp), warp, lane, kind, instruction)
+            stamp = stamp_of(context, clock_of(context, warp), warp, lane, kind, instruction)
             report(context, shadow.EARLY_REGISTER, stamp, get_i64(flight, shadow.FLIGHT_STAMP), 0, 0)
     for word in range(shadow.REGISTER_WORDS):
         writes = get_i64(registers, shadow.WATCH_WRITES + word)
         if writes != 0:
-            stamp = stamp_of(get_i64(own, shadow.EPOCH), warp, lane, np.int64(shadow.WRITTEN), instruction)
+            epoch = get_i64(own, shadow.EPOCH)
+            stamp = stamp_of(context, epoch, warp, lane, np.int64(shadow.WRITTEN), instruction)
             for bit in range(64):
                 if (writes >> bit) & 1 != 0:
                     set_i64(own, shadow.CHANGED + 64 * word + bit, stamp)

@@ -20,10 +20,12 @@ from gemmsim.trace import micro, words
 from gemmsim.trace.llvm.primitives import get_i64, get_n32, get_u8, get_u32, get_u64, moved, row_of, set_i64
 from gemmsim.trace.sanitizer import shadow
 from gemmsim.trace.sanitizer.finding_table import report
-from gemmsim.trace.sanitizer.knowledge import clocks_of
+from gemmsim.trace.sanitizer.knowledge import clock_word, clocks_of, exit_of, granules_of, known_to, rank_of, shared_of
 from gemmsim.trace.sanitizer.ordering import COPY_NOT_WAITED, copy_state, ordered
 
 # mypy: disable-error-code="no-untyped-def"
+
+_IN_BLOCK = (1 << words.RANK_SHIFT) - 1  # the bits of an address that say where it is in a block's memory
 
 
 @subroutine(INDEX, INDEX)
@@ -39,18 +41,20 @@ def next_serial(context):
 
 
 @subroutine(ADDRESS, ADDRESS, INDEX)
-def _entry(context, granule):
-    return moved(get_u64(context, words.SHADOW_AT), 8 * shadow.SHADOW_WORDS * granule)
+def _granules_at(context, address):
+    """Return where the granules of the block are whose memory holds an address."""
+    return granules_of(context, address >> words.RANK_SHIFT)
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, INDEX, INDEX, INDEX, WORD)
 def check_granules(context, registers, op, address, stamp, stamp_with, active):
-    """Check one lane's access to shared memory, and note it in the shadow."""
+    """Check one lane's access to an address in the cluster's window of shared memory, and note it in the shadow."""
     size = get_n32(op, micro.ACCESS) & micro.SIZE_MASK
     lane, kind, shift = (stamp >> shadow.LANE_SHIFT) & 31, kind_of(stamp), get_i64(context, words.GRANULE_SHIFT)
     serial = get_i64(get_u64(context, words.FINDINGS_AT), shadow.SERIAL)
-    for granule in range(address >> shift, (address + size - 1 >> shift) + 1):
-        entry = _entry(context, granule)
+    granules, place = _granules_at(context, address), address & _IN_BLOCK
+    for granule in range(place >> shift, (place + size - 1 >> shift) + 1):
+        entry = moved(granules, 8 * shadow.SHADOW_WORDS * granule)
         last, last_with = get_i64(entry, shadow.WRITE), get_i64(entry, shadow.WRITE_WITH)
         same_store = last != 0 and get_i64(entry, shadow.WRITE_SERIAL) == serial
         if kind != shadow.READ and same_store and kind_of(last) != shadow.ATOMIC:
@@ -69,18 +73,19 @@ def check_granules(context, registers, op, address, stamp, stamp_with, active):
 def check_asynchronous(context, address, size, stamp, stamp_with, active):
     """Check what TMA or wgmma does with `size` bytes of shared memory, and note it in the shadow.
 
-    stamp   of the instruction that begins it, as are the lanes `active`
+    address  in the cluster's window
+    stamp    of the instruction that begins it, as are the lanes `active`
     """
-    shift = get_i64(context, words.GRANULE_SHIFT)
-    for granule in range(address >> shift, (address + size - 1 >> shift) + 1):
-        entry = _entry(context, granule)
+    shift, granules, place = get_i64(context, words.GRANULE_SHIFT), _granules_at(context, address), address & _IN_BLOCK
+    for granule in range(place >> shift, (place + size - 1 >> shift) + 1):
+        entry, at = moved(granules, 8 * shadow.SHADOW_WORDS * granule), address - place + (granule << shift)
         last, last_with = get_i64(entry, shadow.WRITE), get_i64(entry, shadow.WRITE_WITH)
         defect = _against_write(context, last, last_with, stamp, active)
         if defect < 0 and last != 0 and not _visible(context, last, last_with, (stamp >> shadow.WARP_SHIFT) & 31):
             defect = np.int64(shadow.UNFENCED)
         if defect >= 0:
-            _report(context, defect, stamp, last, last_with, granule << shift, np.int64(1) << shift)
-        _note(context, entry, stamp, stamp_with, granule << shift, np.int64(1) << shift, active)
+            _report(context, defect, stamp, last, last_with, at, np.int64(1) << shift)
+        _note(context, entry, stamp, stamp_with, at, np.int64(1) << shift, active)
 
 
 @subroutine(NOTHING, ADDRESS, INDEX, INDEX, INDEX, INDEX, INDEX, INDEX)
@@ -112,12 +117,13 @@ def _against_write(context, last, last_with, stamp, active):
 @subroutine(TRUTH, ADDRESS, INDEX, INDEX, INDEX)
 def _visible(context, last, last_with, warp):
     """Whether a write that comes before is visible to the asynchronous proxy, as far as `warp` knows."""
-    known, owner, kind = clocks_of(context, warp), (last >> shadow.WARP_SHIFT) & 31, kind_of(last)
+    known, kind = clocks_of(context, warp), kind_of(last)
+    owner = (last >> shadow.WARP_SHIFT) & shadow.WARP_MASK
     if kind == shadow.BULK_WRITE:
         return True
     if kind == shadow.COPY:
-        return last_with & shadow.WITH_MASK <= get_i64(known, shadow.FENCED_COPIES + owner)
-    return last >> shadow.CLOCK_SHIFT <= get_i64(known, shadow.FENCED + owner)
+        return last_with & shadow.WITH_MASK <= get_i64(known, clock_word(shadow.FENCED_COPIES, owner))
+    return last >> shadow.CLOCK_SHIFT <= get_i64(known, clock_word(shadow.FENCED, owner))
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, INDEX, INDEX, INDEX, INDEX, WORD)
@@ -146,20 +152,40 @@ def _note(context, entry, stamp, stamp_with, address, size, active):
 def _note_reader(context, entry, stamp, stamp_with, active):
     """Note a reader in the shadow in place of an earlier one that says no more: one that comes before, one of the same
     warp and kind, or an earlier group of wgmma of the same warpgroup."""
-    warp, lane, kind = (stamp >> shadow.WARP_SHIFT) & 31, (stamp >> shadow.LANE_SHIFT) & 31, kind_of(stamp)
+    number, lane, kind = (
+        (stamp >> shadow.WARP_SHIFT) & shadow.WARP_MASK,
+        (stamp >> shadow.LANE_SHIFT) & 31,
+        kind_of(stamp),
+    )
     for slot in range(shadow.READERS_AT, shadow.READERS_END, 2):
         reader, reader_with = get_i64(entry, slot), get_i64(entry, slot + 1)
-        owner, alike = (reader >> shadow.WARP_SHIFT) & 31, kind_of(reader) == kind
-        if reader != 0 and alike and kind == shadow.MATRIX_READ and owner >> 2 == warp >> 2:
+        owner, alike = (reader >> shadow.WARP_SHIFT) & shadow.WARP_MASK, kind_of(reader) == kind
+        if reader != 0 and alike and kind == shadow.MATRIX_READ and owner >> 2 == number >> 2:
             if reader_with > stamp_with:  # another warp of the warpgroup is ahead
                 return
         elif reader != 0 and not (
-            (alike and owner == warp) or ordered(context, reader, reader_with, warp, lane, active)
+            (alike and owner == number) or ordered(context, reader, reader_with, number & 31, lane, active)
         ):
             continue
         set_i64(entry, slot, stamp)
         set_i64(entry, slot + 1, stamp_with)
         return
+
+
+@subroutine(NOTHING, ADDRESS, ADDRESS)
+def check_visitors(context, known):
+    """Report what other blocks of the cluster do to the shared memory of the block, which ends, if `known`, a vector,
+    does not know that it is over."""
+    stamp, base = exit_of(context, rank_of(context)), get_i64(context, words.SHARED_BASE)
+    shift = get_i64(context, words.GRANULE_SHIFT)
+    for granule in range((get_i64(context, words.OWN_SHARED_BYTES) >> shift) + 1):
+        entry = moved(get_u64(context, words.SHADOW_AT), 8 * shadow.SHADOW_WORDS * granule)
+        for reader in range(-1, shadow.READERS):
+            slot = np.int64(shadow.WRITE if reader < 0 else shadow.READERS_AT + 2 * reader)
+            other, other_with = get_i64(entry, slot), get_i64(entry, slot + 1)
+            foreign = other != 0 and other >> shadow.RANK_SHIFT & shadow.RANK_MASK != rank_of(context)
+            if foreign and not known_to(known, other, other_with):
+                report(context, shadow.ENDS, stamp, other, base + (granule << shift), np.int64(1) << shift)
 
 
 @subroutine(TRUTH, ADDRESS, ADDRESS, INDEX, INDEX, INDEX)
@@ -175,7 +201,7 @@ def _same_data(registers, op, lane, other, size):
 def _unchanged(context, registers, op, lane, address):
     """Whether a lane's store writes the bytes that are at `address` already."""
     data, same = row_of(registers, op, micro.SECOND_SOURCE), True
-    there = moved(get_u64(context, words.SHARED_AT), address)
+    there = moved(shared_of(context, address >> words.RANK_SHIFT), address & _IN_BLOCK)
     for byte in range(get_n32(op, micro.ACCESS) & micro.SIZE_MASK):
         word = get_n32(data, 32 * (byte >> 2) + lane)
         same &= np.int64(get_u8(there, byte)) == (word >> 8 * (byte & 3)) & 255

@@ -1,7 +1,8 @@
 """Keeps track of what orders a block's accesses: barriers, waits for copies, and threads of a warp that meet again.
 
-When a barrier opens, the warps that waited at it learn all that the warps which arrived at it knew (`knowledge`). What
-orders accesses at mbarriers is in `gemmsim.trace.engine.watched.mbarriers`.
+When a barrier opens, the warps that waited at it learn all that the warps which arrived at it knew (`knowledge`).
+Arrivals at the barrier of a cluster all count as releases: whether one is relaxed, so that only fences before it order
+anything, is not looked at. What orders accesses at mbarriers is in `gemmsim.trace.engine.watched.mbarriers`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,20 @@ from gemmsim.trace.llvm.primitives import first_set, get_i64, get_n32, get_u64, 
 from gemmsim.trace.sanitizer import shadow
 from gemmsim.trace.sanitizer.finding_table import report, stamp_of
 from gemmsim.trace.sanitizer.flights import note_warpgroup
-from gemmsim.trace.sanitizer.knowledge import agent_of, clocks_of, fence, join, shadow_of, tick
+from gemmsim.trace.sanitizer.knowledge import (
+    agent_of,
+    clock_word,
+    clocks_of,
+    fence,
+    gate_of,
+    join,
+    known_to,
+    number_of,
+    rank_of,
+    shadow_of,
+    tick,
+    vector_words,
+)
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -46,11 +60,11 @@ def meetings_of(context, warp):
 @subroutine(INDEX, ADDRESS, INDEX, INDEX, INDEX)
 def copy_state(context, stamp, stamp_with, warp):
     """Return the state (COPY_COMPLETE, ...) that the copy (cp.async) with this stamp has for what `warp` does now."""
-    owner, known = (stamp >> shadow.WARP_SHIFT) & 31, clocks_of(context, warp)
-    if stamp_with & shadow.WITH_MASK <= get_i64(known, shadow.COPIES + owner):
+    owner, known = (stamp >> shadow.WARP_SHIFT) & shadow.WARP_MASK, clocks_of(context, warp)
+    if known_to(known, stamp, stamp_with):
         return COPY_COMPLETE
-    seen = stamp >> shadow.CLOCK_SHIFT <= get_i64(known, shadow.CLOCK + owner)
-    return COPY_NOT_WAITED if owner == warp or seen else COPY_UNORDERED
+    seen = stamp >> shadow.CLOCK_SHIFT <= get_i64(known, clock_word(shadow.CLOCK, owner))
+    return COPY_NOT_WAITED if owner == number_of(context, warp) or seen else COPY_UNORDERED
 
 
 @subroutine(TRUTH, ADDRESS, INDEX, INDEX, INDEX, INDEX, WORD)
@@ -63,12 +77,9 @@ def ordered(context, stamp, stamp_with, warp, lane, active):
     divergent paths have met since: the code of a warp that is together says nothing else (the compiler removes
     __syncwarp there), and the hardware issues it in that order. Lanes on different paths are not ordered.
     """
-    owner = (stamp >> shadow.WARP_SHIFT) & 31
-    agent = agent_of(stamp, stamp_with)
-    if agent >= 0:
-        return stamp_with & shadow.WITH_MASK <= get_i64(clocks_of(context, warp), agent)
-    if owner != warp:
-        return stamp >> shadow.CLOCK_SHIFT <= get_i64(clocks_of(context, warp), shadow.CLOCK + owner)
+    owner = (stamp >> shadow.WARP_SHIFT) & shadow.WARP_MASK
+    if agent_of(stamp, stamp_with) >= 0 or owner != number_of(context, warp):
+        return known_to(clocks_of(context, warp), stamp, stamp_with)
     other, own = (stamp >> shadow.LANE_SHIFT) & 31, shadow_of(context, warp)
     since = stamp_with & 0xFFFFFFFF
     if get_i64(own, shadow.ALL_MET) > since or get_i64(own, shadow.MET + 32 * other + lane) > since:
@@ -103,7 +114,8 @@ def note_effect(context, op, warp):
         done = get_i64(own, shadow.GROUPS) - left
         if done > 0 and left < shadow.RING:
             complete = get_i64(own, shadow.CLOSED + (done - 1) % shadow.RING)
-            set_i64(known, shadow.COPIES + warp, max(get_i64(known, shadow.COPIES + warp), complete))
+            word = clock_word(shadow.COPIES, number_of(context, warp))
+            set_i64(known, word, max(get_i64(known, word), complete))
     elif detail == micro.FENCE_PROXY:
         fence(context, warp)
     elif detail != 0:
@@ -114,9 +126,9 @@ def note_effect(context, op, warp):
 def note_arrival(context, registers, op, warp, mask):
     """Note which threads arrive at a barrier. Call it before `barriers.arrive` for the same threads."""
     lane = first_set(mask)
-    stamp = stamp_of(1, warp, lane, 0, get_n32(op, micro.INSTRUCTION))
+    stamp = stamp_of(context, 1, warp, lane, 0, get_n32(op, micro.INSTRUCTION))
     number = get_n32(row_of(registers, op, micro.SOURCE), lane) & (words.BLOCK_BARRIERS - 1)
-    gate = moved(get_u64(context, words.GATES_AT), 8 * shadow.GATE_WORDS * number)
+    gate = gate_of(context, rank_of(context), number)
     arrived = get_i64(gate, shadow.GATE_ARRIVED)
     if arrived == 0:
         set_i64(gate, shadow.GATE_FIRST, stamp)
@@ -127,7 +139,7 @@ def note_arrival(context, registers, op, warp, mask):
     set_i64(gate, shadow.GATE_COUNTED, get_n32(row_of(registers, op, micro.SECOND_SOURCE), lane))
     if get_n32(op, micro.DETAIL) != micro.ARRIVE:
         set_i64(gate, shadow.GATE_WAITING, get_i64(gate, shadow.GATE_WAITING) | np.int64(1) << warp)
-    join(moved(gate, 8 * shadow.GATE_VECTOR), clocks_of(context, warp))
+    join(context, moved(gate, 8 * shadow.GATE_VECTOR), clocks_of(context, warp))
     tick(context, warp)
 
 
@@ -159,20 +171,66 @@ def note_opened_barriers(context):
     Call it after everything that may have opened a barrier.
     """
     for number in range(words.BLOCK_BARRIERS):
-        gate = moved(get_u64(context, words.GATES_AT), 8 * shadow.GATE_WORDS * number)
+        gate = gate_of(context, rank_of(context), number)
         barrier = moved(get_u64(context, words.BARRIERS_AT), 8 * words.BARRIER_WORDS * number)
         if get_i64(gate, shadow.GATE_ARRIVED) != 0 and get_i64(barrier, words.BARRIER_ARRIVED) == 0:
             _report_uneven(context, gate, number)
             waiting = get_i64(gate, shadow.GATE_WAITING)
             for w in range(get_i64(context, words.WARPS)):
                 if has(waiting, w):
-                    join(clocks_of(context, w), moved(gate, 8 * shadow.GATE_VECTOR))
-                    warp = moved(get_u64(context, words.WARPS_AT), 8 * words.WARP_WORDS * w)
-                    set_i64(warp, words.MEETINGS, get_i64(warp, words.MEETINGS) + 1)
-                    set_i64(warp, words.LAST_MET, -1)
-                    note_meeting(context, w)
-            for word in range(shadow.GATE_WORDS):
+                    _learn(context, w, gate)
+            for word in range(shadow.GATE_VECTOR + vector_words(context)):
                 set_i64(gate, word, 0)
+
+
+@subroutine(NOTHING, ADDRESS, INDEX, ADDRESS)
+def _learn(context, number, gate):
+    """Let a warp know what those knew that arrived at a barrier, at which all of its lanes were."""
+    join(context, clocks_of(context, number), moved(gate, 8 * shadow.GATE_VECTOR))
+    warp = moved(get_u64(context, words.WARPS_AT), 8 * words.WARP_WORDS * number)
+    set_i64(warp, words.MEETINGS, get_i64(warp, words.MEETINGS) + 1)
+    set_i64(warp, words.LAST_MET, -1)
+    note_meeting(context, number)
+
+
+@subroutine(NOTHING, ADDRESS, ADDRESS, INDEX, WORD)
+def note_at_cluster(context, op, warp, mask):
+    """Note which threads arrive at the cluster's barrier, and which come to wait at it when it has opened since.
+
+    Call it before `barriers.meet_cluster` for the same threads.
+    """
+    known, rank = clocks_of(context, warp), rank_of(context)
+    if get_n32(op, micro.DETAIL) == micro.ARRIVE:
+        join(context, moved(gate_of(context, rank, shadow.CLUSTER_PENDING), 8 * shadow.GATE_VECTOR), known)
+        tick(context, warp)
+        return
+    state = moved(get_u64(context, words.WARPS_AT), 8 * words.WARP_WORDS * warp)
+    if get_i64(state, words.CLUSTER_ARRIVED) & np.int64(mask) == 0:
+        join(context, known, moved(gate_of(context, rank, shadow.CLUSTER_PUBLISHED), 8 * shadow.GATE_VECTOR))
+
+
+@subroutine(NOTHING, ADDRESS)
+def publish_cluster(context):
+    """Hand the clocks collected at the cluster's barrier, which opens, to all of its blocks."""
+    blocks = get_i64(context, words.CLUSTER_BLOCKS)
+    for number in range(blocks * blocks):
+        published = gate_of(context, number // blocks, shadow.CLUSTER_PUBLISHED)
+        pending = gate_of(context, number % blocks, shadow.CLUSTER_PENDING)
+        join(context, moved(published, 8 * shadow.GATE_VECTOR), moved(pending, 8 * shadow.GATE_VECTOR))
+    for rank in range(blocks):
+        pending = moved(gate_of(context, rank, shadow.CLUSTER_PENDING), 8 * shadow.GATE_VECTOR)
+        for word in range(vector_words(context)):
+            set_i64(pending, word, 0)
+
+
+@subroutine(NOTHING, ADDRESS)
+def note_open_cluster(context):
+    """Hand them on to the warps of the block that wait. Call it before `barriers.open_cluster_part`."""
+    gate = gate_of(context, rank_of(context), shadow.CLUSTER_PUBLISHED)
+    for w in range(get_i64(context, words.WARPS)):
+        warp = moved(get_u64(context, words.WARPS_AT), 8 * words.WARP_WORDS * w)
+        if get_i64(warp, words.CLUSTER_ARRIVED) & ~get_i64(warp, words.CLUSTER_DUE) & get_i64(warp, words.ALIVE) != 0:
+            _learn(context, w, gate)
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, INDEX)
@@ -198,5 +256,5 @@ def _report_uneven(context, gate, number):
 @subroutine(NOTHING, ADDRESS, ADDRESS, INDEX, WORD)
 def note_exit(context, op, warp, mask):
     """Note the instruction at which the threads in `mask` end."""
-    stamp = stamp_of(1, warp, first_set(mask), 0, get_n32(op, micro.INSTRUCTION))
+    stamp = stamp_of(context, 1, warp, first_set(mask), 0, get_n32(op, micro.INSTRUCTION))
     set_i64(shadow_of(context, warp), shadow.EXIT, stamp)

@@ -19,19 +19,21 @@ WRITE, WRITE_WITH, WRITE_SERIAL, READERS_AT = range(4)
 READERS = 4
 READERS_END = READERS_AT + 2 * READERS
 SHADOW_WORDS = READERS_END + 1
-# A stamp says who accessed: clock << 32 | warp << 27 | lane << 22 | kind << 19 | instruction. 0 means nobody. The word
-# WITH beside it holds active mask << 32 | meetings of the warp. Of an asynchronous access its low 32 bits hold the
-# value that the clock of its agent has when it is complete; of a bulk copy that writes, they follow the number of its
-# mbarrier << 32 and this one's address << 40.
-CLOCK_SHIFT, WARP_SHIFT, LANE_SHIFT, KIND_SHIFT = 32, 27, 22, 19
-INSTRUCTION_MASK, KIND_MASK = (1 << KIND_SHIFT) - 1, 7
-WITH_MASK, WITH_NUMBER_SHIFT, WITH_ADDRESS_SHIFT = (1 << 32) - 1, 32, 40
+# A stamp says who accessed: clock << 36 | rank of the block in its cluster << 32 | warp << 27 | lane << 22 | kind << 19
+# | instruction. 0 means nobody. Rank and warp together are the number of the warp in the cluster. The word WITH beside
+# a stamp holds active mask << 32 | meetings of the warp. Of an asynchronous access its low 32 bits hold the value that
+# the clock of its agent has when it is complete; of a bulk copy that writes, they follow, << 32, the number of its
+# mbarrier, counted from 0, with the rank of its block above, and, << 42, its place in that block's shared memory.
+CLOCK_SHIFT, RANK_SHIFT, WARP_SHIFT, LANE_SHIFT, KIND_SHIFT = 36, 32, 27, 22, 19
+INSTRUCTION_MASK, KIND_MASK, WARP_MASK, RANK_MASK = (1 << KIND_SHIFT) - 1, 7, 511, 15
+WITH_MASK, WITH_NUMBER_SHIFT, WITH_NUMBER_MASK, WITH_ADDRESS_SHIFT = (1 << 32) - 1, 32, 1023, 42
 
 # The words of a granule of global memory: stamps of the last write, and of the first and the last reader, with the
 # block's number plus 1 as their clock.
 BLOCK_WRITE, BLOCK_READER, BLOCK_LAST_READER, BLOCK_WORDS = range(4)
 
-# A vector of clocks, which a warp, a barrier, or an mbarrier knows: from each of these words on, one clock for each
+# A vector of clocks, which a warp, a barrier, or an mbarrier knows, has PART_WORDS words for each block of the cluster,
+# in the order of their ranks: from each of these words on, one clock for each
 #   CLOCK          warp
 #   FENCED         warp: what fence.proxy.async has made visible to the asynchronous proxy
 #   COPIES         warp: asynchronous copies of it (cp.async, bulk copies out of shared memory) that are complete
@@ -40,27 +42,29 @@ BLOCK_WRITE, BLOCK_READER, BLOCK_LAST_READER, BLOCK_WORDS = range(4)
 #   PHASES         mbarrier: its phases that are complete
 MAX_WARPS, MAX_WARPGROUPS, MAX_MBARRIERS = 32, 8, 64
 CLOCK, FENCED, COPIES, FENCED_COPIES, MATRICES, PHASES = 0, 32, 64, 96, 128, 136
-VECTOR_WORDS = PHASES + MAX_MBARRIERS
+PART_WORDS = PHASES + MAX_MBARRIERS
+# From the number of a warp in the cluster to its rank, and from that of an mbarrier
+RANK_OF_WARP, RANK_OF_MBARRIER = 5, 6
 
 # The words of a barrier of the block. GATE_FIRST is the stamp of the first thread that arrived, GATE_OTHER that of one
 # that arrived at another instruction (0 where none did). From GATE_VECTOR on follows what those know that have arrived.
+# Behind these barriers lie two for the cluster's, of which only the vectors are used: what those of the block know that
+# have arrived, or ended, since it opened; and what all of the cluster knew that had arrived when it opened.
 GATE_ARRIVED, GATE_WAITING, GATE_COUNTED, GATE_FIRST, GATE_OTHER, GATE_VECTOR = range(6)
-GATE_WORDS = GATE_VECTOR + VECTOR_WORDS
+CLUSTER_PENDING, CLUSTER_PUBLISHED, GATES = 16, 17, 18
 
-# The mbarriers of a block: USED of them so far; then the words of each, in the order in which they were initialised;
-# then for each 8 bytes of shared memory the number of the mbarrier there, counted from 1 (0 where there is none, -1
-# where there were too many before).
+# The mbarriers of a block: USED of them so far; then for each 8 bytes of shared memory the number of the mbarrier
+# there, counted from 1 (0 where there is none, -1 where there were too many before); then the words of each, in the
+# order in which they were initialised: MB_VECTORS, and two vectors.
 # MB_ADDRESS, MB_INITIALISED, MB_INITIALISED_WITH  where it is; stamp of its initialisation, and the word beside
 # MB_BALANCE               bytes that are expected and have not come
 # MB_EXPECTED, MB_COPIED   stamps of the last arrival that expected bytes, and of the last bulk copy
 # MB_ARRIVED, MB_COMPLETED stamps of the last arrival, and of what completed the last phase
-# MB_PENDING, MB_PUBLISHED what those know that have arrived so far, and that had when the last phase was complete
-USED, MBARRIERS_BEGIN = 0, 1
+# Of the vectors, the first is what those know that have arrived so far, the second what those knew that had when the
+# last phase was complete.
+USED, MBARRIER_NUMBERS = 0, 1
 MB_ADDRESS, MB_INITIALISED, MB_INITIALISED_WITH, MB_BALANCE = range(4)
-MB_EXPECTED, MB_COPIED, MB_ARRIVED, MB_COMPLETED = range(4, 8)
-MB_PENDING, MB_PUBLISHED = 8, 8 + VECTOR_WORDS
-MB_WORDS = MB_PUBLISHED + VECTOR_WORDS
-MBARRIER_NUMBERS = MBARRIERS_BEGIN + MAX_MBARRIERS * MB_WORDS
+MB_EXPECTED, MB_COPIED, MB_ARRIVED, MB_COMPLETED, MB_VECTORS = range(4, 9)
 
 # The words of a warp.
 # COPIED, GROUPS       asynchronous copies that it has begun; groups of them that are closed
@@ -96,4 +100,4 @@ FINDING_WORDS = 7
 # FINDING_DEFECT
 RACE, UNWAITED, UNWRITTEN, OUTSIDE, MISPLACED, UNEVEN_EXIT, UNEVEN_PLACE = range(7)
 UNWAITED_READER, UNWAITED_MATRIX, UNFENCED, NO_MBARRIER, PHASE_UNSEEN, PHASE_PASSED, BYTES_DIFFER = range(7, 14)
-EARLY_REGISTER, UNFENCED_REGISTER, UNORDERED_USE, BETWEEN_BLOCKS = range(14, 18)
+EARLY_REGISTER, UNFENCED_REGISTER, UNORDERED_USE, BETWEEN_BLOCKS, ENDED, ENDS = range(14, 20)

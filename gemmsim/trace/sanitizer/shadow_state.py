@@ -10,6 +10,7 @@ from gemmsim.isa.program import Program
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro, words
 from gemmsim.trace.launch_data.address_names import describe_address
+from gemmsim.trace.launch_data.clusters import Clusters
 from gemmsim.trace.lower.context import CONTROL_NUMBER
 from gemmsim.trace.sanitizer import shadow
 from gemmsim.trace.sanitizer.findings import Defect, Finding, Site
@@ -48,6 +49,8 @@ _DEFECTS = {
     shadow.BYTES_DIFFER: Defect.BYTES_EXPECTED,
     shadow.EARLY_REGISTER: Defect.UNWAITED_PRODUCT,
     shadow.UNFENCED_REGISTER: Defect.MISSING_FENCE,
+    shadow.ENDED: Defect.ENDED_BLOCK,
+    shadow.ENDS: Defect.ENDED_BLOCK,
 }
 _SENTENCES = {
     shadow.RACE: "two threads use the same bytes of shared memory and no barrier lies between",
@@ -67,6 +70,8 @@ _SENTENCES = {
     shadow.PHASE_PASSED: "a wait whose phase is over for long: its parity says no more which one it is",
     shadow.EARLY_REGISTER: "registers of a wgmma are used before anybody has waited for its group",
     shadow.UNFENCED_REGISTER: "wgmma uses registers that were written, and no wgmma.fence lies between",
+    shadow.ENDED: "shared memory of a block of the cluster is used that has ended",
+    shadow.ENDS: "a block ends, and nothing tells it that another block of the cluster is done with its shared memory",
 }
 
 _UNSEEN = "a bulk copy may still be under way: nobody has waited for the phase of its mbarrier"
@@ -78,6 +83,9 @@ _AT_MBARRIERS = {
     shadow.PHASE_PASSED: ("waits", "completes a phase"),
     shadow.BYTES_DIFFER: ("copies to", "expects bytes"),
 }
+_WITH_REGISTERS = (shadow.EARLY_REGISTER, shadow.UNFENCED_REGISTER)
+_AT_ENDS = {shadow.UNEVEN_EXIT: ("waits at", "ends at"), shadow.UNEVEN_PLACE: ("waits at", "waits at")}
+_AT_ENDS |= {shadow.ENDED: ("", "ends at"), shadow.ENDS: ("ends at", "")}
 
 
 class BlockShadow:
@@ -86,20 +94,28 @@ class BlockShadow:
     warps     warps of the block
     granules  granules of its shared memory
     places    places for an mbarrier there
+    blocks    blocks of its cluster
     """
 
-    def __init__(self, warps: int, granules: int, places: int) -> None:
-        self._clocks = np.zeros((shadow.MAX_WARPS, shadow.VECTOR_WORDS), np.int64)
-        self._gates = np.zeros((words.BLOCK_BARRIERS, shadow.GATE_WORDS), np.int64)
+    def __init__(self, warps: int, granules: int, places: int, blocks: int) -> None:
+        vector = shadow.PART_WORDS * blocks
+        self._places, self._mbarrier_words = places, shadow.MB_VECTORS + 2 * vector
+        self._clocks = np.zeros((shadow.MAX_WARPS, vector), np.int64)
+        self._gates = np.zeros((shadow.GATES, shadow.GATE_VECTOR + vector), np.int64)
         self._warps = np.zeros((warps, shadow.WARP_SHADOW_WORDS), np.int64)
         self._granules = np.zeros((granules, shadow.SHADOW_WORDS), np.int64)
-        self._mbarriers = np.zeros(shadow.MBARRIER_NUMBERS + places, np.int64)
+        self._mbarriers = np.zeros(
+            shadow.MBARRIER_NUMBERS + places + shadow.MAX_MBARRIERS * self._mbarrier_words, np.int64
+        )
 
-    def begin(self) -> None:
-        """Forget the previous block: mark nothing as written, and no warp as having seen another's clock."""
+    def begin(self, rank: int) -> None:
+        """Forget the previous block: mark nothing as written, and no warp as having seen another's clock.
+
+        rank  of the new block in its cluster
+        """
         for array in (self._clocks, self._gates, self._granules, self._warps, self._mbarriers):
             array[:] = 0
-        np.fill_diagonal(self._clocks[:, shadow.CLOCK :], 1)
+        np.fill_diagonal(self._clocks[:, shadow.PART_WORDS * rank + shadow.CLOCK :], 1)
         self._warps[:, shadow.EPOCH] = 1
 
     def last_arrival(self, place: int) -> int:
@@ -107,7 +123,8 @@ class BlockShadow:
         number = int(self._mbarriers[shadow.MBARRIER_NUMBERS + place // 8])
         if number <= 0:
             return 0
-        return int(self._mbarriers[shadow.MBARRIERS_BEGIN + shadow.MB_WORDS * (number - 1) + shadow.MB_ARRIVED])
+        begin = shadow.MBARRIER_NUMBERS + self._places + self._mbarrier_words * (number - 1)
+        return int(self._mbarriers[begin + shadow.MB_ARRIVED])
 
     def addresses(self) -> dict[int, int]:
         """Return for each word of the context that names one of these arrays the array's address."""
@@ -128,8 +145,10 @@ class ShadowState:
     shared_bytes  shared memory of a block, in whole units of allocation
     """
 
-    def __init__(self, program: Program, launch: Launch, code: NDArray[np.uint32], shared_bytes: int) -> None:
-        self.program, self.launch = program, launch
+    def __init__(
+        self, program: Program, launch: Launch, clusters: Clusters, code: NDArray[np.uint32], shared_bytes: int
+    ) -> None:
+        self.program, self.launch, self.clusters = program, launch, clusters
         self._own_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes
         self._granule_shift = _granule_shift(code, (micro.SHARED, micro.GENERIC))
         self._granules, self._places = (shared_bytes >> self._granule_shift) + 1, shared_bytes // 8
@@ -165,7 +184,7 @@ class ShadowState:
             self._between_blocks[:] = 0
 
     def new_block(self) -> BlockShadow:
-        return BlockShadow(self.launch.warps_per_block, self._granules, self._places)
+        return BlockShadow(self.launch.warps_per_block, self._granules, self._places, self.clusters.blocks)
 
     def end_turn(self, block: int) -> None:
         """Note that what was found since the last call was found in `block`."""
@@ -212,24 +231,22 @@ class ShadowState:
         position = self.position(block)
         if defect in _AT_MBARRIERS:
             return self._at_mbarrier(row, block)
-        if defect in (shadow.EARLY_REGISTER, shadow.UNFENCED_REGISTER):
-            sites = self.site_of(stamp), self.site_of(other)
+        does, other_does = _AT_ENDS.get(defect, ("", ""))
+        if defect in (*_WITH_REGISTERS, shadow.UNEVEN_EXIT, shadow.UNEVEN_PLACE):
+            sites = self.site_of(stamp, does), self.site_of(other, other_does)
             return Finding(_DEFECTS[defect], _SENTENCES[defect], position, "", None, 0, *sites, "", count)
-        if defect in (shadow.UNEVEN_EXIT, shadow.UNEVEN_PLACE):
-            at = self.site_of(stamp, "waits at")
-            uneven = self.site_of(other, "ends at" if defect == shadow.UNEVEN_EXIT else "waits at")
-            return Finding(_DEFECTS[defect], _SENTENCES[defect], position, "", None, size, at, uneven, "", count)
         shared, detail, sentence = address < _SHARED_BELOW, "", _SENTENCES.get(defect, "")
         if shared:
-            address -= self.program.reserved_shared_bytes
+            detail = self.in_cluster(block, address, other)
+            address = self._place(address)
         else:
             detail = describe_address(self.launch.args, address, self.program)
         if shared and other >> shadow.KIND_SHIFT & shadow.KIND_MASK == shadow.BULK_WRITE and other_with:
-            detail = self._phase_of(other_with)
+            detail = "; ".join(filter(None, (detail, self._phase_of(other_with))))
             sentence = _UNSEEN if defect == shadow.UNWAITED else sentence
         if defect == shadow.BETWEEN_BLOCKS:
             theirs = self.position((other >> shadow.CLOCK_SHIFT) - 1)
-            detail = f"{detail or 'memory of the module'}; the other block is ({','.join(map(str, theirs))})"
+            detail = f"{detail or 'memory of the module'}; the other block is {_shown(theirs)}"
         if defect == shadow.OUTSIDE:
             ends = f"the {self._own_bytes} bytes of shared memory of the block" if shared else "every array argument"
             sentence = f"an access outside {ends}"
@@ -242,42 +259,62 @@ class ShadowState:
             "shared" if shared else "global",
             address,
             size,
-            self.site_of(stamp),
-            self.site_of(other) if other else None,
+            self.site_of(stamp, does),
+            self.site_of(other, other_does) if other else None,
             detail,
             count,
         )
 
+    def _place(self, address: int) -> int:
+        """Return where an address of the cluster's window is in its block's own shared memory."""
+        return (address & ((1 << words.RANK_SHIFT) - 1)) - self.program.reserved_shared_bytes
+
+    def in_cluster(self, block: int, address: int, other: int) -> str:
+        """Say whose shared memory it is, and who made the earlier access, where these are not `block`."""
+        if self.clusters.blocks == 1:
+            return ""
+        number, own = (int(found[0]) for found in self.clusters.places(np.array([block])))
+        members = self.clusters.members(np.array([number]))[0].tolist()
+        memory, earlier = address >> words.RANK_SHIFT, other >> shadow.RANK_SHIFT & shadow.RANK_MASK
+        said = [f"in the shared memory of block {_shown(self.position(members[memory]))}"] * (memory != own)
+        if other and earlier != own:
+            said.append(f"the other thread is of block {_shown(self.position(members[earlier]))}")
+        return "; ".join(said)
+
     def _phase_of(self, stamp_with: int) -> str:
         """Say to which mbarrier and phase the bytes of a bulk copy come, from the word beside its stamp."""
-        place = (stamp_with >> shadow.WITH_ADDRESS_SHIFT) - self.program.reserved_shared_bytes
+        place = self._place(stamp_with >> shadow.WITH_ADDRESS_SHIFT)
         return f"its bytes come to the mbarrier at byte {place}, phase {(stamp_with & shadow.WITH_MASK) - 1}"
 
     def _at_mbarrier(self, row: list[int], block: int) -> Finding:
         """Make a finding about the use of an mbarrier."""
         defect, count, stamp, other, address, size, _ = row
-        address -= self.program.reserved_shared_bytes
         does, other_does = _AT_MBARRIERS[defect]
-        detail, sentence = "", _SENTENCES.get(defect, "")
+        detail, sentence = self.in_cluster(block, address, other), _SENTENCES.get(defect, "")
         if defect == shadow.BYTES_DIFFER:
             more = f"{size} bytes more are expected than have come" if size > 0 else ""
             sentence = f"at an mbarrier {more or f'{-size} bytes more have come than are expected'}"
             if stamp >> shadow.KIND_SHIFT & shadow.KIND_MASK != shadow.BULK_WRITE:
                 does, other_does = other_does, does
         elif defect in (shadow.PHASE_UNSEEN, shadow.PHASE_PASSED):
-            detail = f"{size} phases are complete that its warp has not seen" if size > 1 else ""
+            missed = f"{size} phases are complete that its warp has not seen" if size > 1 else ""
+            detail = "; ".join(filter(None, (missed, detail)))
         return Finding(
             _DEFECTS[defect],
             sentence,
             self.position(block),
             "shared",
-            address,
+            self._place(address),
             8,
             self.site_of(stamp, does),
             self.site_of(other, other_does) if other else None,
             detail,
             count,
         )
+
+
+def _shown(position: tuple[int, int, int]) -> str:
+    return f"({','.join(map(str, position))})"
 
 
 def _granule_shift(code: NDArray[np.uint32], spaces: tuple[int, ...]) -> int:

@@ -28,7 +28,8 @@ def _check_fragment(context, descriptor, transposed, eight, stamp, stamp_with):
     for number in range(16):
         at = fragment_chunk_at(descriptor, transposed, eight, number)
         if moved(at, _CHUNK_BYTES) <= get_u64(context, words.OWN_SHARED_BYTES):
-            check_asynchronous(context, np.int64(at), np.int64(_CHUNK_BYTES), stamp, stamp_with, _FULL)
+            address = get_i64(context, words.SHARED_BASE) + np.int64(at)
+            check_asynchronous(context, address, np.int64(_CHUNK_BYTES), stamp, stamp_with, _FULL)
 
 
 def multiply_watched(context, registers, op, mask, warp):
@@ -42,7 +43,7 @@ def multiply_watched(context, registers, op, mask, warp):
 def _check(context, registers, op, warp):
     own, detail = shadow_of(context, warp), get_n32(op, micro.DETAIL)
     kind, stamp_with = np.int64(shadow.MATRIX_READ), get_i64(own, shadow.MULTIPLIED) + 1
-    stamp = stamp_of(clock_of(context, warp), warp, 0, kind, get_n32(op, micro.INSTRUCTION))
+    stamp = stamp_of(context, clock_of(context, warp), warp, 0, kind, get_n32(op, micro.INSTRUCTION))
     begin_flight(context, op, warp, stamp)
     next_serial(context)
     if detail & A_IN_REGISTERS == 0:
