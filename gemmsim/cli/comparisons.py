@@ -24,7 +24,7 @@ def comparison_tasks(options: CompareOptions) -> list[Task]:
     known = {one for info in kernel_infos().values() for one in info.dtypes}
     if options.dtype is not None and options.dtype not in known:
         raise GemmsimError(f"no kernel takes dtype {options.dtype}: known are {', '.join(sorted(known))}")
-    wanted = [_named(text) for text in options.kernels] or [(name, name, {}) for name in kernel_infos()]
+    wanted = [named_rung(text) for text in options.kernels] or [(name, name, {}) for name in kernel_infos()]
     settings = Settings(use_cache=not options.no_cache, engine=options.engine, clock=clock_of(options.clock))
     warm = options.caches == "warm"
 
@@ -36,8 +36,8 @@ def comparison_tasks(options: CompareOptions) -> list[Task]:
     return [task(*one, gpu) for gpu in gpus for one in wanted]
 
 
-def _named(text: str) -> tuple[str, str, dict[str, int]]:
-    """Split --kernel into (text, kernel, tunables): `tiled:tile=16` gives ("tiled:tile=16", "tiled", {"tile": 16})."""
+def named_rung(text: str) -> tuple[str, str, dict[str, int]]:
+    """Return (text, kernel, tunables) of a rung: ("tiled:tile=16", "tiled", {"tile": 16}) of `tiled:tile=16`."""
     kernel, _, constants = text.partition(":")
     info = kernel_info(kernel)
     tunables = parse_tunables(constants.split(",") if constants else (), "--kernel")

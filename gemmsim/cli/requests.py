@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from gemmsim.cli.options import LaunchOptions
+from gemmsim.compile.source import KernelSource, PythonKernel
 from gemmsim.gpu import GpuSpec, load_gpu
 from gemmsim.launch.argument_text import parse_arguments
 from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.launch.checks import array_names, file_check, formula_check
 from gemmsim.launch.items import Arguments
 from gemmsim.launch.notation import needed_size, parse_dims, parse_tunables, problem_size
-from gemmsim.launch.own import check_of_arrays, own_source
+from gemmsim.launch.own import check_of_arrays, own_source, split_target
 from gemmsim.launch.spec import (
     DEFAULT_MAX_INSTRUCTIONS,
     FileCheck,
@@ -23,7 +24,7 @@ from gemmsim.launch.spec import (
     clock_of,
 )
 from gemmsim.support.errors import GemmsimError
-from gemmsim.trace.types import Launch
+from gemmsim.trace.types import Argument, Launch
 
 
 def requested_launch(options: LaunchOptions) -> LaunchSpec:
@@ -33,13 +34,21 @@ def requested_launch(options: LaunchOptions) -> LaunchSpec:
     return launch_on(load_gpu(options.gpu, options.gpu_sets), args, options)
 
 
-def launch_on(gpu: GpuSpec, args: Arguments, options: LaunchOptions) -> LaunchSpec:
-    """Make the launch that `options` describe, but with `gpu` and `args` instead of the GPU and arguments in them."""
+# A function that returns a kernel and its name for reports, given the array or scalar of each parameter (None where one
+# is a struct).
+Source = Callable[[Sequence[Argument] | None], tuple[KernelSource, str]]
+
+
+def launch_on(gpu: GpuSpec, args: Arguments, options: LaunchOptions, source: Source | None = None) -> LaunchSpec:
+    """Make the launch that `options` describe, but with `gpu` and `args` instead of the GPU and arguments in them.
+
+    source  the kernel, where the TARGET of the options only names it
+    """
     size = problem_size(options.size, options.m, options.n, options.k)
     limit = DEFAULT_MAX_INSTRUCTIONS if options.max_instructions is None else options.max_instructions
     settings = Settings(options.full, limit, not options.no_cache, options.engine, clock=clock_of(options.clock))
     if options.kernel is None:
-        return _own_launch(gpu, args, options, size, settings)
+        return _own_launch(gpu, args, options, size, settings, source)
     own = {
         "--grid": options.grid,
         "--block": options.block,
@@ -96,11 +105,13 @@ def _own_launch(
     options: LaunchOptions,
     size: tuple[int, int, int] | None,
     settings: Settings,
+    given: Source | None = None,
 ) -> LaunchSpec:
     refuse_dtype(options.dtype)
     target, grid, block = str(options.target), options.grid, options.block
-    if options.kernel_sets:
-        raise GemmsimError("--set-kernel is for the built-in kernels: constants of your own belong in your source")
+    tunables = parse_tunables(options.kernel_sets, "--set-kernel")
+    if tunables and (given or not split_target(target)[1]):
+        raise GemmsimError("--set-kernel is for built-in kernels, and functions of FILE.py:function that make a kernel")
     if grid is None or block is None:
         missing = "--grid" if grid is None else "--block"
         raise GemmsimError(f"{missing} is missing: {target} needs --grid X,Y,Z and --block X,Y,Z")
@@ -116,13 +127,18 @@ def _own_launch(
         numbers = {"alpha": options.alpha, "beta": options.beta}
         formula = formula_check(options.verify, arguments.args, numbers, options.accumulate, options.tolerance)
         checks = (formula, *checks)
-    source, name = own_source(target, options.entry, arguments.passed(), *options.compiling.given())
+    if given is not None:
+        source, name = given(arguments.passed())
+    else:
+        source, name = own_source(target, options.entry, arguments.passed(), *options.compiling.given())
+    if isinstance(source, PythonKernel) and tunables:
+        source = replace(source, tunables=tuple(tunables.items()))
     m, n, k = size or (None, None, None)
     return LaunchSpec(
         kernel=source,
         launch=launch,
         gpu=gpu,
-        labels=Labels(name, target, m, n, k),
+        labels=Labels(name, target, m, n, k, tunables),
         verify=check,
         checks=checks,
         settings=settings,

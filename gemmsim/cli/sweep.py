@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gemmsim.analysis.studies.ranking import Pruned, Sweep, SweepResult
-    from gemmsim.sweep.job import Job
-    from gemmsim.sweep.run import Runner
-    from gemmsim.sweep.store import Store
+    from gemmsim.sweeps.job import Job
+    from gemmsim.sweeps.run import Runner
+    from gemmsim.sweeps.store import Store
 
 PICTURES = ("heat", "scaling")
 
@@ -54,7 +54,7 @@ def command(options: SweepOptions, plots: tuple[str, ...], output_format: str, o
 
     from gemmsim.cli.output import emit
     from gemmsim.report.studies.sweep import RENDERERS
-    from gemmsim.sweep.store import Store
+    from gemmsim.sweeps.store import Store
 
     runner = _runner(options.jobs, options.scheduler)
     path = _results(output)
@@ -77,10 +77,10 @@ def _runner(jobs: int | None, scheduler: str | None) -> Runner:
     if jobs is not None and jobs < 1:
         raise GemmsimError(f"--jobs {jobs} must be at least 1")
     if scheduler is not None:
-        from gemmsim.sweep.cluster import run_cluster
+        from gemmsim.sweeps.cluster import run_cluster
 
         return lambda todo: run_cluster(todo, scheduler)
-    from gemmsim.sweep.local import run_local
+    from gemmsim.sweeps.local import run_local
 
     return lambda todo: run_local(todo, jobs)
 
@@ -122,7 +122,7 @@ def _swept(
     """
     from tqdm import tqdm
 
-    from gemmsim.sweep.run import sweep
+    from gemmsim.sweeps.run import sweep
 
     finished = total = 0
     # disable=None shows nothing where standard error is no terminal

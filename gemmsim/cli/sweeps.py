@@ -22,9 +22,9 @@ from gemmsim.launch.own import own_source, split_target
 from gemmsim.launch.spec import LaunchSpec, Settings
 from gemmsim.studies.compare import task_of
 from gemmsim.support.errors import GemmsimError
-from gemmsim.sweep.expressions import evaluate, fill
-from gemmsim.sweep.job import Job
-from gemmsim.sweep.space import Size, ladder_jobs, products, size_names, unlaunchable, unmet
+from gemmsim.sweeps.expressions import evaluate, fill
+from gemmsim.sweeps.job import Job
+from gemmsim.sweeps.space import Size, ladder_jobs, products, size_names, unlaunchable, unmet
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")  # what fits 64 bits
 _SIZE = re.compile(r"\s*0*[1-9][0-9]{0,17}\s*")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import linecache
 import re
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -191,13 +192,17 @@ def _instructions(kernel: Kernel, rows: list[_Row], labels: Mapping[str, int]) -
 
 
 def _sources(instructions: tuple[Instruction, ...]) -> dict[str, str]:
-    """Return {file: text} of every file that a source line of `instructions` names and that can be read here."""
+    """Return {file: text} of every file that a source line of `instructions` names and that can be read here.
+
+    A notebook keeps the text of its cells where tracebacks find it (`linecache`), in no file.
+    """
     found = {}
     for file in sorted({place.file for instruction in instructions for place in instruction.sources}):
         try:
             found[file] = Path(file).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
-            continue
+            if lines := linecache.getlines(file):
+                found[file] = "".join(lines)
     return found
 
 

@@ -83,10 +83,10 @@ def build_kernel(source: KernelSource, arch: str) -> Built:
 
     chosen = choose(source.data, source.entry, arch, source.path.name)
     here = ("nvidia-nvjitlink", "nvidia-cuda-nvdisasm") if chosen.made_here else ("nvidia-cuda-nvdisasm",)
-    versions = {name: version for name, version in tool_versions().items() if name in here}
+    versions = {name: one for name, one in tool_versions().items() if source.of_function or name in here}
     made = {} if chosen.made_here else made_by(chosen.cubin)
     program = decode_cubin(chosen.cubin, chosen.symbol, None, source.abi, toolchain=made | versions)
-    return Built(replace(program, origin=chosen.origin), chosen.cubin)
+    return Built(program if source.of_function else replace(program, origin=chosen.origin), chosen.cubin)
 
 
 def cubin_of(source: CudaKernel | PtxKernel, arch: str) -> tuple[bytes, str | None, dict[str, str]]:

@@ -104,12 +104,14 @@ class CubinKernel:
     data   the file's content
     entry  the kernel's name, see `entries.find_entry`; None where the file holds only one kernel
     abi    as in `PtxKernel`
+    of_function  whether gemmsim has compiled it from a function of this process, which has no file
     """
 
     data: bytes
     path: Path
     entry: str | None = None
     abi: str | None = None
+    of_function: bool = False
 
 
 KernelSource = PythonKernel | CudaKernel | PtxKernel | CubinKernel

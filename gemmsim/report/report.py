@@ -32,7 +32,7 @@ class SamplingReport:
         return self.blocks_executed == self.blocks_total
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """The report of one launch: what ran (`labels`, `evidence`), and what was concluded from it.
 
@@ -64,6 +64,9 @@ class Report:
     sanitized: Sanitized | None = None
     printed: str = ""
     tile_maps: tuple[TileMap, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Report: {self.labels.kernel} on {self.evidence.gpu.name}, {self.evidence.timing.duration_us:,.1f} us>"
 
     def _repr_html_(self) -> str:
         """The HTML that Jupyter shows."""

@@ -65,6 +65,8 @@ def compare(
     """
     if not tasks:
         raise GemmsimError("nothing to compare: no kernel is left")
+    specs = [task.spec for task in tasks if isinstance(task.spec, LaunchSpec)]
+    size = needed_size(specs[0].labels.size) if specs else (0, 0, 0)  # (0, 0, 0): all are skipped
     wanted = min(jobs or available_cpus(), len(tasks))
     outcomes: dict[int, Outcome] = {}
     for number, outcome in _in_turn(tasks) if wanted == 1 else _at_once(tasks, wanted):
@@ -77,8 +79,7 @@ def compare(
     skipped = [result for result in results if isinstance(result, Skipped)]
     if not launches:
         raise GemmsimError(f"none of {len(tasks)} kernels can run; {skipped[0].kernel}: {skipped[0].reason}")
-    first = next(task.spec for task in tasks if isinstance(task.spec, LaunchSpec))
-    return compare_launches(needed_size(first.labels.size), launches, skipped, by_gpu, first.warm_caches)
+    return compare_launches(size, launches, skipped, by_gpu, specs[0].warm_caches)
 
 
 def run_task(task: Task) -> Outcome:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gemmsim.calls.trace import Trace
     from gemmsim.launch.python_items import by_value, typed
     from gemmsim.testing.assertions import (
         assert_clean,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
         assert_occupancy,
     )
     from gemmsim.testing.launches import Analyzer
-    from gemmsim.testing.trace import Trace
 
 __all__ = [
     "Analyzer",
@@ -50,7 +50,7 @@ __all__ = [
 # The module of each name; the other names are in `assertions`.
 _HOMES = {
     "Analyzer": "gemmsim.testing.launches",
-    "Trace": "gemmsim.testing.trace",
+    "Trace": "gemmsim.calls.trace",
     "by_value": "gemmsim.launch.python_items",
     "typed": "gemmsim.launch.python_items",
 }

@@ -6,10 +6,10 @@ A failure names the source lines and draws the lanes and their sectors or banks.
 from __future__ import annotations
 
 from gemmsim.analysis.code.source_lines import LineTraffic
+from gemmsim.calls.trace import Trace
 from gemmsim.checks.selection import Selection, everything, select
 from gemmsim.report import hazards
 from gemmsim.report.hazards import shown_path
-from gemmsim.testing.trace import Trace
 from gemmsim.trace.sanitizer.findings import Defect, Finding
 
 _RACES = frozenset({Defect.RACE, Defect.UNWAITED_COPY})

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from gemmsim.calls.trace import Trace
 from gemmsim.checks.baseline import compare, dump, load, record
 from gemmsim.cli.output import emit
-from gemmsim.testing.trace import Trace
 
 FOLDER = "gemmsim_baselines"
 

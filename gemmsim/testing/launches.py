@@ -3,48 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 from gemmsim.api import analyze
-from gemmsim.cli.compiling import CompileOptions
-from gemmsim.cli.options import LaunchOptions
-from gemmsim.cli.requests import launch_on
-from gemmsim.gpu import GpuSpec, load_gpu
-from gemmsim.launch.python_items import python_arguments
-from gemmsim.support.errors import GemmsimError
-from gemmsim.testing.trace import Trace
-
-_SUFFIXES = (".cu", ".ptx", ".cubin", ".fatbin", ".so", ".o")
-
-
-class Options(TypedDict, total=False):
-    """Options that a test may give; their names and values are those of `gemmsim analyze`."""
-
-    size: int | None
-    m: int | None
-    n: int | None
-    k: int | None
-    dtype: str | None
-    entry: str | None
-    compiler: str | None
-    include: tuple[str, ...]
-    define: tuple[str, ...]
-    std: str | None
-    fast_math: bool
-    maxrregcount: int | None
-    compile_options: tuple[str, ...]
-    shared: int
-    verify: str | None
-    accumulate: str | None
-    reference: tuple[str, ...]
-    tolerance: float | None
-    alpha: float
-    beta: float
-    seed: int
-    full: bool
-    max_instructions: int | None
+from gemmsim.calls.kernels import plain
+from gemmsim.calls.launches import Dims, Options, launch_spec
+from gemmsim.calls.trace import Trace
+from gemmsim.gpu import GpuSpec
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,8 +35,8 @@ class Analyzer:
         self,
         kernel: str | Callable[..., Any],
         *,
-        grid: int | Sequence[int] | None = None,
-        block: int | Sequence[int] | None = None,
+        grid: Dims | None = None,
+        block: Dims | None = None,
         args: Sequence[object] | Mapping[str, object] = (),
         arrays: Mapping[str, object] | None = None,
         symbols: Mapping[str, object] | None = None,
@@ -88,25 +55,10 @@ class Analyzer:
 
         Raises GemmsimError, with one clear line, for a launch that cannot be made or executed.
         """
-        name, target = self._name(kernel)
-        names = {one.name for one in fields(CompileOptions)}
-        typed_options: dict[str, Any] = dict(options)
-        compiling = CompileOptions(**{key: typed_options.pop(key) for key in names & typed_options.keys()})
-        typed = LaunchOptions(
-            target=target,
-            kernel=name,
-            kernel_sets=tuple(f"{key}={value}" for key, value in (tunables or {}).items()),
-            grid=_dims(grid),
-            block=_dims(block),
-            compiling=compiling,
-            **typed_options,
-        )
-        wanted = self.gpu if gpu is None else gpu
-        spec = launch_on(
-            load_gpu(wanted) if isinstance(wanted, str) else wanted,
-            python_arguments(args, arrays or {}, symbols or {}),
-            typed,
-        )
+        in_file = _in_file(kernel)
+        launch: dict[str, Any] = {"grid": grid, "block": block, "args": args, "arrays": arrays, "symbols": symbols}
+        launch |= {"tunables": tunables, **options}
+        spec = launch_spec(in_file or kernel, self.gpu if gpu is None else gpu, launch, self._path)
         given = (
             *(args.values() if isinstance(args, Mapping) else args),
             *(arrays or {}).values(),
@@ -119,29 +71,18 @@ class Analyzer:
             self.known[key] = Trace(spec, analyze(spec))
         return self.known[key]
 
-    def _name(self, kernel: str | Callable[..., Any]) -> tuple[str | None, str | None]:
-        """Return (name of a built-in kernel, None), or (None, TARGET) for a kernel of the user's own.
-
-        A function, text `FILE.py:function` and the name of a .cu, .ptx or .cubin file stand for a kernel of the user's
-        own; any other text is the name of a built-in one.
-        """
-        if not isinstance(kernel, str):
-            function = getattr(kernel, "py_func", kernel)
-            code = getattr(function, "__code__", None)
-            if code is None:
-                raise GemmsimError(f"{kernel!r} is neither a kernel's name nor a numba.cuda function")
-            return None, f"{code.co_filename}:{function.__name__}"
-        file, colon, function_name = kernel.rpartition(":")
-        if colon and file.endswith(".py"):
-            return None, f"{self._path(file)}:{function_name}"
-        return (None, self._path(kernel)) if kernel.endswith(_SUFFIXES) else (kernel, None)
-
     def _path(self, file: str) -> str:
         in_folder = self.folder / file
         return str(in_folder) if in_folder.is_file() else file
 
 
-def _dims(dims: int | Sequence[int] | None) -> str | None:
-    if dims is None:
+def _in_file(kernel: object) -> str | None:
+    """Return `FILE.py:function` of a function that its file has under its name, so that its code is kept in the cache.
+
+    None for anything else: a closure, a function of a program's main file or of a notebook.
+    """
+    function = plain(kernel)
+    code = getattr(function, "__code__", None)
+    if code is None or function.__module__ == "__main__" or function.__qualname__ != function.__name__:
         return None
-    return ",".join(map(str, (dims,) if isinstance(dims, int) else dims))
+    return f"{code.co_filename}:{function.__name__}" if Path(code.co_filename).is_file() else None

@@ -80,7 +80,7 @@ def gemmsim_baseline(request: pytest.FixtureRequest) -> BaselineChecker:
 def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, right: object) -> list[str] | None:
     """Explain a failure of `assert trace.at(...).bank_conflicts == 0`: say at which line, and keep the drawing."""
     for side in (left, right):
-        if type(side).__module__ == "gemmsim.testing.trace":
+        if type(side).__module__ == "gemmsim.calls.trace":
             failure = getattr(side, "failure", None)
             if failure:
                 lines, drawing = failure(f"{left} {op} {right}")

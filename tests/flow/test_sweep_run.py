@@ -19,12 +19,12 @@ from gemmsim.gpu import load_gpu
 from gemmsim.launch.cases import LadderCase
 from gemmsim.studies.compare import run_task
 from gemmsim.support.errors import GemmsimError
-from gemmsim.sweep.job import Job, keys_of
-from gemmsim.sweep.local import ENDED, run_local
-from gemmsim.sweep.run import sweep
-from gemmsim.sweep.space import ladder_jobs
-from gemmsim.sweep.store import Store
-from gemmsim.sweep.work import Done, run_job
+from gemmsim.sweeps.job import Job, keys_of
+from gemmsim.sweeps.local import ENDED, run_local
+from gemmsim.sweeps.run import sweep
+from gemmsim.sweeps.space import ladder_jobs
+from gemmsim.sweeps.store import Store
+from gemmsim.sweeps.work import Done, run_job
 
 pytest.importorskip("numba_cuda")
 
@@ -186,7 +186,7 @@ def test_files_that_are_no_results(tmp_path: Path) -> None:
 def test_a_cluster_loses_a_worker_and_no_result(tmp_path: Path) -> None:
     """Two processes of a real cluster; the first result costs one of them its life, as soon as it is at another job."""
     distributed = pytest.importorskip("distributed")
-    from gemmsim.sweep.cluster import run_cluster
+    from gemmsim.sweeps.cluster import run_cluster
 
     jobs = [fake_job(number, marks=str(tmp_path), seconds=0.4) for number in range(10)]
     jobs[9] = replace(jobs[9], how="defect")
@@ -223,8 +223,8 @@ def test_a_cluster_loses_a_worker_and_no_result(tmp_path: Path) -> None:
 
 def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr("gemmsim.sweep.cluster.SECONDS_TO_CONNECT", 1)
-    from gemmsim.sweep.cluster import run_cluster
+    monkeypatch.setattr("gemmsim.sweeps.cluster.SECONDS_TO_CONNECT", 1)
+    from gemmsim.sweeps.cluster import run_cluster
 
     with pytest.raises(GemmsimError, match=r"no dask scheduler at tcp://127\.0\.0\.1:9"):
         list(run_cluster([(fake_job(0), "x")], "tcp://127.0.0.1:9"))

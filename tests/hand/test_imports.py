@@ -27,12 +27,38 @@ ALLOWED = {
     "api": {"isa", "compile", "trace", "memory", "sm", "gpu", "analysis", "report", "launch"},
     "studies": {"analysis", "api", "gpu", "isa", "launch", "report", "sm", "trace"},
     "programs": {"analysis", "api", "compile", "gpu", "isa", "launch", "memory", "report", "trace"},
-    "sweep": {"analysis", "compile", "gpu", "launch", "report", "studies"},
+    "sweeps": {"analysis", "compile", "gpu", "launch", "report", "studies"},
     "checks": {"analysis", "isa", "report", "trace"},
-    "cli": {"analysis", "api", "checks", "compile", "gpu", "launch", "programs", "report", "studies", "sweep", "trace"},
+    "cli": {
+        "analysis",
+        "api",
+        "checks",
+        "compile",
+        "gpu",
+        "launch",
+        "programs",
+        "report",
+        "studies",
+        "sweeps",
+        "trace",
+    },
+    "calls": {
+        "analysis",
+        "api",
+        "checks",
+        "cli",
+        "compile",
+        "gpu",
+        "launch",
+        "report",
+        "studies",
+        "sweeps",
+        "trace",
+    },
     "testing": {
         "analysis",
         "api",
+        "calls",
         "checks",
         "cli",
         "compile",
@@ -45,7 +71,7 @@ ALLOWED = {
         "trace",
     },
     "__main__": {"cli"},
-    "__init__": {"programs"},
+    "__init__": {"calls", "launch", "programs"},
 }
 # The same inside a part: each folder or module of it, and those beside it that it may import.
 INSIDE = {
@@ -186,7 +212,15 @@ INSIDE = {
         "script": set(),
         "notebook": {"session"},
     },
-    "sweep": {
+    "calls": {
+        "kernels": set(),
+        "launches": {"kernels"},
+        "shown": set(),
+        "trace": {"shown"},
+        "results": {"shown"},
+        "studies": {"kernels", "launches", "results", "trace"},
+    },
+    "sweeps": {
         "expressions": set(),
         "store": set(),
         "job": set(),
@@ -221,10 +255,9 @@ INSIDE = {
         "main": {"group"},
     },
     "testing": {
-        "trace": set(),
-        "assertions": {"trace"},
-        "baselines": {"trace"},
-        "launches": {"trace"},
+        "assertions": set(),
+        "baselines": set(),
+        "launches": set(),
         "plugin": {"baselines", "launches"},
     },
     "analysis": {
@@ -266,7 +299,7 @@ HEAVY = {
     "numba_cuda": {"compile", "cli"},
     "matplotlib": {"report"},
     "simpy": {"sm"},
-    "distributed": {"sweep"},
+    "distributed": {"sweeps"},
 }
 
 

@@ -13,7 +13,7 @@ from gemmsim.analysis.studies.ranking import Point
 from gemmsim.gpu import load_gpu
 from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.studies.compare import Outcome, task_of
-from gemmsim.sweep.job import Job
+from gemmsim.sweeps.job import Job
 
 
 @dataclass(frozen=True)

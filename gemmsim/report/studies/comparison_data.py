@@ -46,12 +46,16 @@ def as_json(comparison: Comparison) -> str:
 
 def as_csv(comparison: Comparison) -> str:
     """Render CSV with a line for each launch, which names the causes of its speed-up without their numbers."""
-    rows = [
+    return csv_text(rows(comparison))
+
+
+def rows(comparison: Comparison) -> list[dict[str, Any]]:
+    """Return a row for each launch, which names the causes of its speed-up without their numbers."""
+    return [
         {"group": group.title, **_summary(row), "why": "; ".join(cause.quantity.what for cause in row.why)}
         for group in comparison.groups
         for row in group.rows
     ]
-    return csv_text(rows)
 
 
 def _summary(row: Row) -> dict[str, Any]:

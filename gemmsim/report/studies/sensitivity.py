@@ -61,7 +61,12 @@ def render_text(found: Sensitivity) -> str:
 
 
 def render_csv(found: Sensitivity) -> str:
-    return csv_text([_row(effect) for effect in found.effects])
+    return csv_text(rows(found))
+
+
+def rows(found: Sensitivity) -> list[dict[str, Any]]:
+    """Return a row for each number of the GPU."""
+    return [_row(effect) for effect in found.effects]
 
 
 def render_json(found: Sensitivity) -> str:
@@ -79,7 +84,7 @@ def render_json(found: Sensitivity) -> str:
         "asked_pct": found.asked_pct,
         "time_us": found.time_us,
         "scatter_pct": found.scatter_pct,
-        "effects": [_row(effect) for effect in found.effects],
+        "effects": rows(found),
         "skipped": [{"key": key, "reason": why} for key, why in found.skipped.items()],
     }
     return json_text(data)

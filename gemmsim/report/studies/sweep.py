@@ -80,7 +80,7 @@ def render_markdown(sweep: Sweep, top: int | None) -> str:
 
 def render_csv(sweep: Sweep, top: int | None) -> str:
     """Render CSV with a line for each combination, those without a prediction last, and a column for each tunable."""
-    return csv_text(_rows(sweep))
+    return csv_text(rows(sweep))
 
 
 def render_json(sweep: Sweep, top: int | None) -> str:
@@ -203,18 +203,20 @@ def _example(point: Point, reason: str) -> str:
     return f"{named}{size} on {point.gpu}: {reason}".strip()
 
 
-def _rows(sweep: Sweep) -> list[dict[str, Any]]:
-    """Return the rows of the CSV file, one for each combination."""
-    rows = []
+def rows(sweep: Sweep) -> list[dict[str, Any]]:
+    """Return a row for each combination."""
+    found_rows: list[dict[str, Any]] = []
     for ranking in sweep.rankings:
         for place, one in enumerate(ranking.results, 1):
             found = {"status": str(one.status), "rank": place, **_where(one.point), **one.point.tunables}
-            rows.append(found | {"slower_than_best": _slower(one, ranking)} | asdict(_prediction(one)) | {"reason": ""})
+            found_rows.append(
+                found | {"slower_than_best": _slower(one, ranking)} | asdict(_prediction(one)) | {"reason": ""}
+            )
     others: list[Pruned | SweepResult] = [*sweep.pruned, *sweep.refused, *sweep.failed]
     for left in others:
         status = str(left.status) if isinstance(left, SweepResult) else "pruned"
-        rows.append({"status": status, **_where(left.point), **left.point.tunables, "reason": left.reason})
-    return rows
+        found_rows.append({"status": status, **_where(left.point), **left.point.tunables, "reason": left.reason})
+    return found_rows
 
 
 def _where(point: Point) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from gemmsim.analysis.studies.launch_summary import LaunchSummary
 from gemmsim.analysis.studies.ranking import Point, Prediction, Status, SweepResult
 from gemmsim.launch.spec import LaunchSpec
 from gemmsim.support.errors import GemmsimError
-from gemmsim.sweep.job import Job, key_of
+from gemmsim.sweeps.job import Job, key_of
 
 # A worker of a cluster may have several threads, but a process has one numba compiler and one list of warnings.
 _one_at_a_time = threading.Lock()

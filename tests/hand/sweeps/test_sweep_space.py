@@ -12,9 +12,9 @@ from gemmsim.gpu import GpuSpec, load_gpu
 from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.launch.spec import Settings
 from gemmsim.support.errors import GemmsimError
-from gemmsim.sweep.expressions import evaluate, fill
-from gemmsim.sweep.job import Job, key_of, keys_of
-from gemmsim.sweep.space import ladder_jobs, unlaunchable
+from gemmsim.sweeps.expressions import evaluate, fill
+from gemmsim.sweeps.job import Job, key_of, keys_of
+from gemmsim.sweeps.space import ladder_jobs, unlaunchable
 
 A100, T4, H200 = load_gpu("a100"), load_gpu("t4"), load_gpu("h200")
 SIZES = [(256, 256, 256), (512, 256, 128)]
@@ -173,7 +173,7 @@ def test_keys_hold_the_request_the_gpu_and_the_model(monkeypatch: pytest.MonkeyP
     keys = {key_of(each) for each in (one, native, *others)}
     assert len(keys) == 8 and keys_of([one, *others])[0] == key_of(one)
     assert key_of(the_job(replace(of, dtype=None))) == key_of(one)  # f32 is the default
-    monkeypatch.setattr("gemmsim.sweep.job.MODEL_VERSION", 10**6)
+    monkeypatch.setattr("gemmsim.sweeps.job.MODEL_VERSION", 10**6)
     assert key_of(one) not in keys
 
 

@@ -8,8 +8,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 
 from gemmsim.support.processes import available_cpus, workers
-from gemmsim.sweep.job import Job
-from gemmsim.sweep.work import Done, failed, run_job
+from gemmsim.sweeps.job import Job
+from gemmsim.sweeps.work import Done, failed, run_job
 
 ENDED = "the process that predicted it was ended, perhaps for want of memory"
 

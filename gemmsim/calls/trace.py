@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim import api
+from gemmsim.analysis.findings import Advice, Bottleneck, Verification
+from gemmsim.calls.shown import Shown
 from gemmsim.checks.expectation import explain, place
 from gemmsim.checks.quantities import OF_LAUNCH, OF_LINES, Reading, read
 from gemmsim.checks.selection import Selection, everything, select
 from gemmsim.launch.checks import array_names
 from gemmsim.launch.spec import LaunchSpec
+from gemmsim.report import json, text
+from gemmsim.report.layout.words import duration, launch_name
 from gemmsim.report.report import Report
 from gemmsim.support.bit_patterns import to_numbers
 from gemmsim.support.errors import GemmsimError, nearest
@@ -60,14 +66,59 @@ class Lines:
         return Value(read(self.selection, name))
 
 
-class Trace:
-    """A predicted launch. Its quantities are attributes: time_us, occupancy, registers, bank_conflicts, ..."""
+class Trace(Shown):
+    """A predicted launch. Its quantities are attributes: time_us, occupancy, registers, bank_conflicts, ...
+
+    spec    the launch, as it was asked for
+    report  all that is known of it, a `Report`
+    """
 
     def __init__(self, spec: LaunchSpec, report: Report) -> None:
         self.spec, self.report = spec, report
 
-    def __repr__(self) -> str:
-        return f"<Trace of {self.report.labels.kernel} on {self.report.evidence.gpu.name}>"
+    def _title(self) -> str:
+        report = self.report
+        time = duration(report.evidence.timing.duration_us)
+        return f"{launch_name(report.labels)} on {report.evidence.gpu.name}: {time}, {report.bottleneck.sentence}"
+
+    def _renderers(self) -> Mapping[str, Callable[[], str]]:
+        return {"text": lambda: text.render(self.report), "json": lambda: json.render(self.report)}
+
+    def _rows(self) -> Sequence[Mapping[str, Any]]:
+        """A row for each counter."""
+        evidence = self.report.evidence
+        return [
+            {"counter": name, "value": value, "provenance": str(evidence.provenance[name])}
+            for name, value in evidence.counters.items()
+        ]
+
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_()
+
+    def _page(self) -> str:
+        from gemmsim.report.html.render import render  # draws much that only a page needs
+
+        return render(self.report)
+
+    @property
+    def bottleneck(self) -> Bottleneck:
+        """What limits the launch: `kind` in a word or two, `sentence` with numbers."""
+        return self.report.bottleneck
+
+    @property
+    def advice(self) -> tuple[Advice, ...]:
+        """What to change, most gain first."""
+        return self.report.advice
+
+    @property
+    def counters(self) -> dict[str, float]:
+        """Nsight Compute's counters, by name."""
+        return self.report.evidence.counters
+
+    @property
+    def verified(self) -> Verification:
+        """Whether the results are right: `ok` (None where nothing was checked) and `text`."""
+        return self.report.verified
 
     def at(self, where: int | str) -> Lines:
         """Return the source lines with this number, or with this text in them (spaces do not count).

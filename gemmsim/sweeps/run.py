@@ -8,9 +8,9 @@ from contextlib import closing
 
 from gemmsim.analysis.studies.ranking import Pruned, Sweep, SweepResult, rank
 from gemmsim.support.errors import GemmsimError
-from gemmsim.sweep.job import Job, keys_of
-from gemmsim.sweep.store import Store
-from gemmsim.sweep.work import Done
+from gemmsim.sweeps.job import Job, keys_of
+from gemmsim.sweeps.store import Store
+from gemmsim.sweeps.work import Done
 
 Runner = Callable[[Sequence[tuple[Job, str]]], Generator[Done, None, None]]
 

@@ -7,8 +7,8 @@ from contextlib import closing
 from typing import Any
 
 from gemmsim.support.errors import GemmsimError
-from gemmsim.sweep.job import Job
-from gemmsim.sweep.work import Done, failed, run_job
+from gemmsim.sweeps.job import Job
+from gemmsim.sweeps.work import Done, failed, run_job
 
 SECONDS_TO_CONNECT = 30
 

@@ -14,8 +14,8 @@ from gemmsim.launch.ladder import kernel_info
 from gemmsim.launch.spec import USUAL_SETTINGS, Settings
 from gemmsim.studies.compare import task_of
 from gemmsim.support.errors import GemmsimError
-from gemmsim.sweep.expressions import evaluate
-from gemmsim.sweep.job import Job
+from gemmsim.sweeps.expressions import evaluate
+from gemmsim.sweeps.job import Job
 
 Size = tuple[int, int, int]  # m, n, k
 MOST_COMBINATIONS = 1_000_000

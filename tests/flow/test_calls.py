@@ -1,0 +1,197 @@
+"""What Python code calls: kernels as people have them, arguments, results that show themselves; against NumPy."""
+
+from __future__ import annotations
+
+import json
+import linecache
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import cuda
+
+import gemmsim
+from gemmsim import GemmsimError
+
+N = 32
+SHAPE: dict[str, Any] = {"grid": (2, 2), "block": (16, 16)}
+FACTOR = 2.0
+TEXT = """
+extern "C" __global__ void scale(float* x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] *= F;
+}
+"""
+
+
+@cuda.jit(device=True)
+def scaled(value):
+    return value * FACTOR
+
+
+@cuda.jit
+def gemm(a, b, c, n):
+    column, row = cuda.grid(2)
+    total = np.float32(0)
+    for k in range(n):
+        total += a[row, k] * b[k, column]
+    c[row, column] = scaled(total)
+
+
+def closure(factor):
+    @cuda.jit
+    def times(x, out):
+        i = cuda.grid(1)
+        out[i] = x[i] * factor
+
+    return times
+
+
+def operands() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(1)
+    a, b = (rng.integers(-4, 5, (N, N)).astype(np.float32) for _ in range(2))
+    return a, b, np.zeros((N, N), np.float32)
+
+
+def test_a_kernel_with_numpy_arrays_and_python_numbers_on_two_gpus() -> None:
+    """The device function is compiled for each architecture, and the caller's arrays stay as they are."""
+    a, b, c = operands()
+    for gpu, arch in (("h200", "sm_90"), ("a100", "sm_80")):
+        found = gemmsim.analyze(gemm, **SHAPE, args={"a": a, "b": b, "c": c, "n": N}, gpu=gpu)
+        assert np.array_equal(found.arrays["c"], 2 * (a @ b))
+        assert found.report.evidence.program.arch == arch
+    assert not c.any()
+    assert found.at("total += a[row, k] * b[k, column]").sectors_per_request > 0
+
+
+def test_a_global_that_changed_since_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b, c = operands()
+    monkeypatch.setitem(globals(), "FACTOR", 3.0)
+    found = gemmsim.analyze(gemm, **SHAPE, args={"a": a, "b": b, "c": c, "n": N}, gpu="h200")
+    assert np.array_equal(found.arrays["c"], 3 * (a @ b))
+
+
+def test_closures_are_told_apart() -> None:
+    x = np.arange(64, dtype=np.float32)
+    for factor in (2.0, 5.0):
+        args = {"x": x, "out": np.zeros(64, np.float32)}
+        found = gemmsim.analyze(closure(factor), grid=2, block=32, args=args)
+        assert np.array_equal(found.arrays["out"], factor * x)
+
+
+def test_a_function_of_a_notebook_has_its_lines() -> None:
+    """A cell's text is in no file; IPython puts it into linecache."""
+    text = "from numba import cuda\n\n@cuda.jit\ndef double(x):\n    i = cuda.grid(1)\n    x[i] = x[i] * 2\n"
+    name = "/tmp/ipykernel_1/1.py"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    cell: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(text, name, "exec"), cell)
+    found = gemmsim.analyze(cell["double"], grid=1, block=32, args=[(32,)])
+    assert found.at("x[i] = x[i] * 2").sectors_per_request == 4
+    assert "cubin" not in " ".join(found.report.notes)
+
+
+def test_cuda_text_a_path_and_a_rung(tmp_path: Path) -> None:
+    (tmp_path / "scale.cu").write_text(TEXT)
+    x = np.ones(100, np.float32)
+    for kernel in (TEXT, tmp_path / "scale.cu"):
+        args = {"x": x, "n": np.int32(100)}
+        found = gemmsim.analyze(kernel, grid=4, block=32, args=args, define=("F=3.0f",))
+        assert np.array_equal(found.arrays["x"], 3 * x)
+    rung = gemmsim.analyze("tiled", size=64, tunables={"tile": 16}, gpu="h200")
+    assert rung.verified.ok and rung.report.labels.tunables["tile"] == 16
+
+
+def test_the_winner_of_a_sweep_of_a_file_can_be_analysed(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from numba import cuda\n\ndef build(step):\n    @cuda.jit\n    def fill(x):\n"
+        "        i = cuda.grid(1) * step\n        x[i] = 1.0\n    return fill\n"
+    )
+    target, launch = f"{tmp_path / 'mine.py'}:build", {"grid": 4, "block": 32, "args": [(1024,)]}
+    swept = gemmsim.sweep(target, tunables={"step": [1, 4, 8]}, **launch)
+    assert swept.best is not None and swept.best.point.tunables == {"step": 1}
+    again = gemmsim.analyze(target, tunables=swept.best.point.tunables, **launch)
+    assert again.time_us == swept.best.prediction.time_us
+
+
+def test_two_kernels_of_ones_own_side_by_side() -> None:
+    a, b, c = operands()
+    one_block = {"kernel": gemm, "grid": (1, 1), "block": (32, 32)}
+    found = gemmsim.compare({"four": gemm, "one": one_block}, **SHAPE, args=(a, b, c, N), size=N, gpu="h200")
+    assert [(row["name"], row["verified"]) for row in found._rows()] == [("four", None), ("one", None)]
+    assert found.to_dict()["groups"][0]["rows"][1]["speed_up"] < 1
+    assert "<gemmsim: 2 launches compared, the fastest is four on h200" in repr(found)
+
+
+def test_a_sweep_of_a_function_that_makes_the_kernel() -> None:
+    """Grid and arguments are functions of the tunables and the size, or text to fill in."""
+    swept = gemmsim.sweep(
+        lambda threads: closure(float(threads)),
+        tunables={"threads": [32, 64, 128]},
+        size=[(1, 256, 1)],
+        gpu=["a100", "h200"],
+        where=["threads > 32"],
+        grid=lambda n, threads, **_: n // threads,
+        block=lambda threads, **_: threads,
+        args=("f32[{n}]", "f32[{n}]=0"),
+    )
+    assert [one.status for one in swept.results] == ["predicted"] * 4 and len(swept.pruned) == 2
+    assert {one.point.tunables["threads"] for one in swept.results} == {64, 128}
+
+
+def test_results_show_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line as repr; the command's text, JSON, a page and a table."""
+    results = {
+        "analyze": gemmsim.analyze("tiled", size=64),
+        "compare": gemmsim.compare(["naive", "tiled"], size=64),
+        "sweep": gemmsim.sweep("tiled", tunables={"tile": [16, 32]}, size=64),
+        "sensitivity": gemmsim.sensitivity("tiled", size=32),
+        "explain": gemmsim.explain("occupancy", "tiled", size=64),
+    }
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=lambda rows: rows))
+    rows = {"analyze": 40, "compare": 2, "sweep": 2, "sensitivity": 40, "explain": 3}
+    for name, found in results.items():
+        assert len(repr(found)) < 400 and "\n" not in repr(found)
+        assert found.save(tmp_path / f"{name}.html").read_text().startswith("<!DOCTYPE html>")
+        assert json.loads(found.save(tmp_path / f"{name}.json").read_text()) == found.to_dict()
+        assert found.save(tmp_path / f"{name}.txt").read_text() == str(found)
+        assert "<table>" in found._repr_html_()
+        assert len(found.to_dataframe()) >= rows[name]
+    assert len(repr(results["analyze"].report)) < 100
+    assert results["sweep"].to_dataframe()[0]["tile"] == results["sweep"].best.point.tunables["tile"]
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: gemmsim.analyze("tild", size=64), "did you mean 'tiled'"),
+        (lambda: gemmsim.analyze("tiled", sise=64), "no option 'sise' (did you mean 'size'?)"),
+        (lambda: gemmsim.analyze(7), "7 is no kernel"),
+        (lambda: gemmsim.analyze(TEXT, grid=1, block=32, args=((32,), 32)), "give 'i32=32' or np.int32(32)"),
+        (lambda: gemmsim.analyze(TEXT, grid=1, args=()), "--block is missing"),
+        (lambda: gemmsim.analyze("tiled", size=64).save("x.pdf"), "must end in .html, .txt, .json"),
+        (lambda: gemmsim.compare([gemm], **SHAPE, args=((N, N), (N, N), (N, N), N)), "no problem size"),
+        (lambda: gemmsim.sweep("tiled", tunables={"tile": [16]}), "no problem size"),
+        (lambda: gemmsim.sweep("tiled", tunables={"tile": [16]}, size=64, grid=3), "grid is for a kernel of your own"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(call: Any, said: str) -> None:
+    with pytest.raises(GemmsimError) as caught:
+        call()
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_without_pandas_a_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(GemmsimError, match="pip install pandas"):
+        gemmsim.explain("wave").to_dataframe()
+
+
+def test_the_package_imports_nothing_until_it_is_asked() -> None:
+    code = "import sys, gemmsim; assert 'numpy' not in sys.modules; print(gemmsim.__version__, gemmsim.sweep.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [gemmsim.__version__, "sweep"]
