@@ -14,6 +14,7 @@ from gemmsim.launch.checks import array_names, file_check, formula_check
 from gemmsim.launch.items import Arguments
 from gemmsim.launch.notation import needed_size, parse_dims, parse_tunables, problem_size
 from gemmsim.launch.own import check_of_arrays, own_source, split_target
+from gemmsim.launch.recorded import names_bundle, recorded_launch
 from gemmsim.launch.spec import (
     DEFAULT_MAX_INSTRUCTIONS,
     FileCheck,
@@ -109,6 +110,8 @@ def _own_launch(
 ) -> LaunchSpec:
     refuse_dtype(options.dtype)
     target, grid, block = str(options.target), options.grid, options.block
+    if names_bundle(target):
+        return _recorded_launch(gpu, options, settings)
     tunables = parse_tunables(options.kernel_sets, "--set-kernel")
     if tunables and (given or not split_target(target)[1]):
         raise GemmsimError("--set-kernel is for built-in kernels, and functions of FILE.py:function that make a kernel")
@@ -145,6 +148,28 @@ def _own_launch(
         warm_caches=options.caches == "warm",
         seed=options.seed,
     )
+
+
+def _recorded_launch(gpu: GpuSpec, options: LaunchOptions, settings: Settings) -> LaunchSpec:
+    """Make the launch of a bundle, which brings all but the GPU and how it is predicted."""
+    given = {
+        "--grid": options.grid,
+        "--block": options.block,
+        "--array" if options.arrays else "--arg": options.args or options.arrays,
+        "--symbol": options.symbols,
+        "--entry": options.entry,
+        "--shared": options.shared,
+        "--cooperative": options.cooperative,
+        "--cluster": options.cluster,
+        "--set-kernel": options.kernel_sets,
+        "--verify": options.verify,
+        "--reference": options.reference,
+    }
+    for name, value in given.items():
+        if value:
+            raise GemmsimError(f"{name}: {options.target} is a recorded launch, which brings it")
+    warm = options.caches == "warm"
+    return replace(recorded_launch(str(options.target), gpu), settings=settings, warm_caches=warm, seed=options.seed)
 
 
 def _file_checks(options: LaunchOptions, names: Mapping[str, int]) -> tuple[FormulaCheck | FileCheck, ...]:

@@ -292,3 +292,10 @@ def test_runs_of_bytes_for_several_blocks() -> None:
     what = ("ring_right", (4, 1, 1), (64, 1, 1), (2, 1, 1), given, np.zeros((4, 32), np.uint32), 5)
     found = output(run(*what, file="broken_clusters.cu"), 1)
     assert (found == given.reshape(5, 2, 32).sum((0, 1))).all()
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_what_blocks_send_one_another_arrives_before_its_mbarrier_says_so(arch: str) -> None:
+    found = output(run("sends", (6, 1, 1), (32, 1, 1), (3, 1, 1), np.zeros(192, np.uint32), arch=arch), 0)
+    from_rank = [2, 0, 1, 2, 0, 1]
+    assert found.tolist() == [100 * rank + lane for rank in from_rank for lane in range(32)]

@@ -223,11 +223,11 @@ def test_tensor_maps_in_a_parameter_that_a_program_printed():
 
 
 def test_parameters_of_a_record_are_those_of_the_launch():
-    from gemmsim_validate.records.replay import listed_parameters
     from gemmsim_validate.wild.bundle import recorded_parameters
     from gemmsim_validate.wild.kernels import Prepared
 
     from gemmsim.compile.source import CubinKernel
+    from gemmsim.launch.recorded import listed_parameters
     from gemmsim.trace.types import Address, Launch, Packed
 
     parameters = (1, Packed(b"\7\0\0\0" + bytes(140), (Address(8, 2, 16),)))

@@ -183,6 +183,7 @@ INSIDE = {
         "cases": {"arrays", "ladder", "spec", "tensor_maps"},
         "own": {"cases", "spec"},
         "plan": {"argument_text", "checks", "items", "notation", "own", "spec"},
+        "recorded": {"array_files", "arrays", "spec"},
         "checks": {"array_files", "formula", "items", "spec"},
     },
     "studies": {"compare": set(), "launches": set(), "sensitivity": set(), "timeline": set()},

@@ -263,3 +263,31 @@ extern "C" __global__ void dependents(unsigned* out) {
     asm volatile("griddepcontrol.wait;" ::: "memory");
     out[blockIdx.x * blockDim.x + threadIdx.x] = 7;
 }
+
+// Each block sends numbers to the next one's memory, whose mbarrier waits for their bytes.
+extern "C" __global__ void sends(unsigned* out) {
+    __shared__ unsigned box[32];
+    __shared__ __align__(8) unsigned long long barrier;
+    unsigned here = (unsigned)__cvta_generic_to_shared(&box[threadIdx.x]), there, far, rank, blocks, done = 0;
+    unsigned near = (unsigned)__cvta_generic_to_shared(&barrier);
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(blocks));
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(near) : "memory");
+        asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 128;" ::"r"(near) : "memory");
+    }
+    asm volatile("barrier.cluster.arrive;\n\tbarrier.cluster.wait;" ::: "memory");
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"((rank + 1) % blocks));
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(far) : "r"(near), "r"((rank + 1) % blocks));
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(there),
+                 "r"(100 * rank + threadIdx.x), "r"(far)
+                 : "memory");
+    while (!done)
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0; "
+                     "selp.u32 %0, 1, 0, p; }"
+                     : "=r"(done)
+                     : "r"(near)
+                     : "memory");
+    out[blockIdx.x * 32 + threadIdx.x] = box[threadIdx.x];
+    asm volatile("barrier.cluster.arrive;\n\tbarrier.cluster.wait;" ::: "memory");
+}

@@ -13,6 +13,8 @@ COMMANDS = {
     "compare": "Predict every record and show the errors, worst first.",
     "ablate": "Show the errors without each mechanism of the timing model.",
     "measure": "Run kernels on this machine's GPU: results, times, counters.",
+    "capture": "Record a program's kernel launches, to predict them anywhere.",
+    "captured": "Predict the launches that capture recorded.",
     "ladder": "Print the measured ladder as a Markdown table.",
     "microbench": "Measure what a GPU preset needs, and write a file for --gpu.",
     "import-ncu": "Show a launch that Nsight Compute profiled beside its prediction.",

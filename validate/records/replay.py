@@ -10,10 +10,11 @@ from gemmsim.compile.source import CubinKernel, CudaKernel, KernelSource
 from gemmsim.gpu import GpuSpec, load_gpu
 from gemmsim.launch.arrays import Contents, array_argument
 from gemmsim.launch.cases import LadderCase, ladder_launch
+from gemmsim.launch.recorded import listed_parameters
 from gemmsim.launch.spec import GemmCheck, Labels, LaunchSpec
 from gemmsim.launch.tensor_maps import box_map
 from gemmsim.support.errors import GemmsimError
-from gemmsim.trace.types import Address, Argument, Launch, Packed
+from gemmsim.trace.types import Argument, Launch, Packed
 
 from .case import Case
 from .files import CUDA_FOLDER, read_cubin
@@ -44,19 +45,6 @@ def launch_of(case: Case, seed: int = 0) -> LaunchSpec:
         verify=_check(case.data["problem"], names),
         seed=seed,
     )
-
-
-def listed_parameters(launch: dict[str, Any]) -> tuple[int | Packed, ...] | None:
-    """Return the kernel's parameters where the record lists them; None where each argument is a parameter."""
-    if "parameters" not in launch:
-        return None
-    names = launch["arguments"]
-    return tuple(names.index(one) if isinstance(one, str) else _packed(one) for one in launch["parameters"])
-
-
-def _packed(parameter: dict[str, Any]) -> Packed:
-    places = (Address(one["at_byte"], one["argument"], one["plus_bytes"]) for one in parameter["addresses"])
-    return Packed(bytes.fromhex(parameter["bytes"]), tuple(places))
 
 
 def _parameters(launch: dict[str, Any], args: tuple[Argument, ...]) -> tuple[int | Packed, ...] | None:

@@ -89,6 +89,20 @@ def _load_row(context, plan, to, address, first, last):
             set_u8(at, byte - piece, get_u8(source, byte) if inside else np.uint8(0))
 
 
+@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX, INDEX)
+def _kept(context, plan, address, first, last):
+    """Return whether a conversion to tf32 with zeros for subnormals keeps bytes `first` to `last` of a row as they are.
+
+    No source says how TMA rounds, so that only such values are loaded by a map that converts.
+    """
+    source, kept = content_of(context, get_i64(plan, copy_plans.ALLOCATION), address), np.int64(1)
+    for at in range(first, last, 4):
+        bits = np.int64(get_u32(moved(source, at), 0)) & 0x7FFFFFFF
+        if bits & 0x1FFF != 0 or (bits != 0 and bits < 0x00800000) or bits > 0x7F800000:
+            kept = np.int64(0)
+    return kept
+
+
 @subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, ADDRESS, INDEX, INDEX)
 def _store_row(context, plan, source, address, first, last):
     """Store bytes `first` to `last` of a row of the tile, or combine them with what is there."""
@@ -194,6 +208,8 @@ def _copy(context, op, plan, rows, loads, moves, records):
                 get_u64(context, words.ALLOCATION_STALE), get_i64(plan, copy_plans.ALLOCATION)
             ) != np.uint64(0):
                 return np.int64(words.STALE)
+            if inside and get_i64(plan, copy_plans.CONVERTS) != 0 and _kept(context, plan, address, first, last) == 0:
+                return refused(context, np.int64(micro.CONVERTED), moved(address, first))
             _load_row(context, plan, in_shared, address, first, last)
         elif inside:
             _store_row(context, plan, in_shared, address, first, last)
@@ -242,6 +258,8 @@ def _store(context, op, plan, rows):
     allocation = allocation_of(context, get_u64(plan, copy_plans.BASE), np.int64(1))
     if allocation < 0:
         return refused(context, np.int64(micro.BEYOND), get_u64(plan, copy_plans.BASE))
+    if get_i64(plan, copy_plans.CONVERTS) != 0:
+        return refused(context, np.int64(micro.CONVERTED), get_u64(plan, copy_plans.BASE))
     moves = get_n32(op, micro.ACCESS) & micro.UNMOVED_BIT == 0
     if not moves:
         set_u64(get_u64(context, words.ALLOCATION_STALE), allocation, np.uint64(1))

@@ -31,9 +31,10 @@ from gemmsim.trace.llvm.primitives import (
 # elements of the tile, step from one of these to the next, and coordinate.
 BASE, RANK, ITEM, SWIZZLE, SHARED, COMBINE, ALLOCATION, TARGET = range(8)
 SIZE, STRIDE, BOX, STEP, PLACE = 8, 13, 18, 23, 28
-BYTES, BARRIER, PLAN_WORDS = 33, 34, 35
-# Of each type of a tensor map: bytes, 0 where TMA converts it; and type in an atomic
-_ITEM_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 0, 8, 2)
+BYTES, BARRIER, CONVERTS, PLAN_WORDS = 33, 34, 35, 36
+# Of each type of a tensor map: bytes, and type in an atomic
+_ITEM_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2)
+_FLUSHED, _ROUNDED = 8, 0x10000  # type of f32.ftz, and the flag that makes tf32 of f32
 _INTEGERS = (micro.UNSIGNED, micro.UNSIGNED, micro.UNSIGNED, micro.SIGNED, micro.UNSIGNED, micro.SIGNED)
 _TYPES = (*_INTEGERS, micro.HALF, micro.FLOAT, micro.FLOAT, micro.FLOAT, micro.BRAIN)
 _TILE_ALIGNMENT, _RUN_ALIGNMENT = np.uint64(127), np.uint64(15)
@@ -83,11 +84,10 @@ def _read_map(context, address, plan):
         return refused(context, np.int64(micro.INTERLEAVED), address)
     if flags & 0x8000 != 0:
         return refused(context, np.int64(micro.FILLED), address)
-    item = np.int64(0)
-    if type_ <= 10 and flags & 0x10000 == 0:
-        item = _item_bytes(type_)
+    item = _item_bytes(type_)
+    set_i64(plan, CONVERTS, np.int64(1) if type_ == _FLUSHED or flags & _ROUNDED != 0 else np.int64(0))
     if item == 0:
-        return refused(context, np.int64(micro.CONVERTED), address)
+        return refused(context, np.int64(micro.NO_MAP), address)
     set_i64(plan, ITEM, item)
     set_u64(plan, BASE, get_u64(at, 0))
     set_i64(plan, SWIZZLE, (flags >> 13) & 3)
@@ -148,6 +148,7 @@ def make_plan(context, registers, op, plan, lane):
         return status
     item = get_n32(op, micro.SECOND_IMMEDIATE)
     set_i64(plan, RANK, 1)
+    set_i64(plan, CONVERTS, 0)
     set_i64(plan, ITEM, item)
     set_i64(plan, SWIZZLE, 0)
     set_u64(plan, BASE, address)

@@ -16,7 +16,7 @@ _BAD_COPIES = {
     micro.OTHER_RANK: "the tensor map at {address:#x} does not have as many dimensions as the instruction copies",
     micro.INTERLEAVED: "the tensor map at {address:#x} has an interleaved layout, which gemmsim does not copy",
     micro.FILLED: "the tensor map at {address:#x} fills with NaN, whose bits are not known to gemmsim",
-    micro.CONVERTED: "the tensor map at {address:#x} has a type that TMA converts (f32.ftz, tf32): not here",
+    micro.CONVERTED: "TMA converts to tf32 or flushes (f32.ftz) what is at {address:#x}, which changes it: not here",
     micro.BEYOND: "a bulk copy reaches address {address:#x}, which is {owner}",
     micro.UNALIGNED: "a bulk copy needs a multiple of 16 as address in global memory, not {address:#x}",
     micro.OUTSIDE_SHARED: "a bulk copy at address {address:#x} of shared memory is not aligned, or leaves its "

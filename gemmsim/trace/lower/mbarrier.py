@@ -1,12 +1,13 @@
-"""Lowers operations on mbarriers, the barriers in shared memory of sm_90 and later (SYNCS, ARRIVES)."""
+"""Lowers operations on mbarriers, the barriers in shared memory of sm_90 and later (SYNCS, ARRIVES, STAS)."""
 
 from __future__ import annotations
 
 from gemmsim.isa.program import ZERO, Operand, OperandKind
 from gemmsim.trace import micro
 from gemmsim.trace.lower.context import Context, Source
-from gemmsim.trace.lower.memory import address
+from gemmsim.trace.lower.memory import access_word, address
 from gemmsim.trace.micro import SHARED
+from gemmsim.trace.words import SHARED_WINDOW
 
 # How many arrivals (A) and bytes (T) an instruction names: none, one, as many as its register says, or bytes that have
 # come (TX). Without such a modifier it is one arrival, and the bytes that its register says are expected.
@@ -14,6 +15,7 @@ _COUNTS: dict[str, tuple[int | str, int | str]] = {
     **{"A1T0": (1, 0), "A0T1": (0, 1), "ART0": ("register", 0)},
     **{"A0TR": (0, "register"), "A0TX": (0, "register")},
 }
+_ADDRESS = 0  # the temporary rows of an address
 _ONE_WITH_BYTES: tuple[int | str, int | str] = (1, "register")
 
 
@@ -79,6 +81,26 @@ def _emit_arrival(
         context.bits(number) if one == "register" else Source(context.literal(int(one))) for one in counts
     )
     context.emit("mbarrier", (context.result(old),), (at, arrivals, more), (flags,), detail=micro.ARRIVE_AT)
+
+
+def store_async(context: Context) -> None:
+    """STAS [Ra.64], Rb is PTX's st.async: it stores Rb at the address in Ra, in the memory of any block of the cluster,
+    and tells the mbarrier whose address is in the next register that so many bytes have come.
+
+    The executor stores at once, so that the bytes have come when the mbarrier is told.
+    """
+    how = access_word(context, micro.GENERIC, micro.STORE)
+    to, value = context.instruction.operands
+    if not to.wide or to.uniform != ZERO or to.value or to.suffix:
+        raise context.unsupported("address form")
+    nothing = Source(context.row(Operand(OperandKind.UNIFORM_REGISTER, ZERO)))
+    where, barrier = (Source(context.row(Operand(OperandKind.REGISTER, to.index + one))) for one in (0, 1))
+    at = context.compute(_ADDRESS, "address32", (where, nothing), (1, 0))
+    context.compute(_ADDRESS + 1, "mov", (Source(context.literal(SHARED_WINDOW)),))
+    context.emit("access", (), (at, Source(context.row(value))), access=how)
+    at = context.compute(_ADDRESS, "address32", (barrier, nothing), (1, 0))
+    counts = Source(context.literal(0)), Source(context.literal(how & micro.SIZE_MASK))
+    context.emit("mbarrier", (context.sink,), (at, *counts), (micro.COMPLETES,), detail=micro.ARRIVE_AT)
 
 
 def _check(context: Context, modifiers: tuple[str, ...]) -> None:
