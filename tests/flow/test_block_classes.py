@@ -15,7 +15,7 @@ from gemmsim.gpu import load_gpu
 from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.launch.spec import LaunchSpec, Settings
 from gemmsim.trace.blocks.classes import classes_of
-from gemmsim.trace.differences.leader import BlockClass
+from gemmsim.trace.differences.leader import BlockClass, relate
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.types import Argument, Launch, WarpTrace, active_lanes
 
@@ -89,6 +89,17 @@ def test_expressions_of_the_block_number(kernel: str) -> None:
     assert (np.sort(np.concatenate([c.members for c in found])) == np.arange(64)).all()
     for one in found:
         check(executor, one)
+
+
+@pytest.mark.parametrize(("kernel", "members"), [("counter_in_a_half", 64), ("counter_with_more", 1)])
+def test_a_counter_beside_what_is_not_known(kernel: str, members: int) -> None:
+    """All blocks go round as often as the leader, if the upper half of the word does not matter."""
+    source = CudaKernel(SOURCE.read_text(), SOURCE, kernel)
+    args = (Argument("f32", (4096,), np.zeros(4096, np.float32)), Argument("u32", (), 7), Argument("i32", (), 300))
+    executor = Executor(compile_kernel(source, "sm_80", default_cache()), Launch((64, 1, 1), (32, 1, 1), args))
+    found = relate(executor, 0, np.arange(64))
+    assert len(found.members) == members
+    check(executor, found)
 
 
 @pytest.mark.parametrize("kernel", ["tiled", "naive", "blocktile_2d", "tensorcore_pipelined"])

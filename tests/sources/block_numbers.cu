@@ -30,3 +30,19 @@ KERNEL(carried, (((wide)(0xfffffff0u + b % d) + t + ((wide)b << 33)) >> 4))
 KERNEL(shared_by_lanes, __shfl_xor_sync(0xffffffffu, b * 32u + t, 5))
 KERNEL(packed, __byte_perm(b, t, 0x5410) + b * 128u)
 KERNEL(compared, ((int)(b * 0x10000000u) < (int)(t * 0x01000000u) ? 64u : 0u) + t)
+
+// A counter in the lower half of a word whose upper half is what an atomic found, of which no block knows in another. It
+// goes up by 1, is copied, and is looked at, as a half or (WHOLE) with the other one.
+#define COUNTER(name, WHOLE)                                                                                      \
+  extern "C" __global__ void name(float *y, unsigned d, int n) {                                                  \
+    const unsigned found = atomicAdd((unsigned *)y + threadIdx.x, 1u);                                            \
+    unsigned word, half = 0;                                                                                      \
+    asm volatile("prmt.b32 %0, %1, %2, 0x7610;" : "=r"(word) : "r"(0), "r"(found << 16));                         \
+    while (half < d) {                                                                                            \
+      y[blockIdx.x * 32u + half] = 1.0f;                                                                          \
+      asm volatile("prmt.b32 %0, %1, %2, 0x7610;" : "=r"(word) : "r"(word + 1u), "r"(word));                      \
+      asm volatile("and.b32 %0, %1, %2;" : "=r"(half) : "r"(word), "n"(WHOLE ? 0x1ffff : 0xffff));                \
+    }                                                                                                             \
+  }
+COUNTER(counter_in_a_half, 0)
+COUNTER(counter_with_more, 1)

@@ -87,10 +87,11 @@ class Tables:
         self._rules = rules_of(executor.micro)
         self.own = np.zeros(words.OWN_WORDS, np.int64)
         self.vectors[0], self._same[0] = 0, 1
-        self.vectors[words.UNKNOWN], self.vectors[words.UNKNOWN, 0] = 1, 0
-        self.lowest[words.UNKNOWN], self.highest[words.UNKNOWN] = -_FAR, _FAR
-        self._bits[words.UNKNOWN] = 0xFFFFFFFF
-        self.own[words.USED] = words.UNKNOWN + 1
+        for unknown in (words.UNKNOWN, words.UNKNOWN_HIGH):
+            self.vectors[unknown], self.vectors[unknown, 0] = 1, 0
+            self.lowest[unknown], self.highest[unknown] = -_FAR, _FAR
+        self._bits[words.UNKNOWN], self._bits[words.UNKNOWN_HIGH] = 0xFFFFFFFF, 0xFFFF0000
+        self.own[words.USED] = words.UNKNOWN_HIGH + 1
         evaluations = min(_MOST_EVALUATIONS, max(_LEAST_EVALUATIONS, _MOST_BLOCK_EVALUATIONS // len(blocks)))
         self.own[words.EVALUATIONS_LEFT], self.own[words.LOADS_LEFT] = evaluations, _MOST_LOADS
         self.own[words.DATA_LEFT] = _MOST_OF_DATA

@@ -121,7 +121,11 @@ def _fill(row: NDArray[np.int64], code: list[int], op: Op, sink: range) -> None:
     row[words.SOURCE_AT : words.SOURCE_AT + len(sources)] = sources
     row[words.RESULT_AT : words.RESULT_AT + len(used)] = [results[number] for number in used]
     row[words.LIMIT_BITS : words.LIMIT_BITS + words.MAX_SOURCE_ROWS] = 32
-    row[words.BITWISE] = op.name.startswith("lop3") and len(used) == 1 and used[0] == 0
+    row[words.BITWISE] = op.name.startswith("lop3") and used == [0]
+    if used == [0]:
+        of_bits, of_low = op.name.startswith("lop3") or op.name == "prmt", op.name in ("mov", "iadd3", "imad")
+        row[words.HALVES] = words.FROM_BITS if of_bits else words.FROM_LOW if of_low else 0
+        row[words.FIXED] = _bits((1,)) if op.name == "prmt" else 0
     if rule is None:
         row[words.NEEDS : words.NEEDS + len(sources)] = everything
         return

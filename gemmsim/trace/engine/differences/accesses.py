@@ -11,6 +11,7 @@ from gemmsim.trace.engine.differences import words
 from gemmsim.trace.engine.differences.effects import same_for_all
 from gemmsim.trace.engine.differences.vectors import (
     intern,
+    is_unknown,
     memo_slot,
     mixed,
     must_be_aligned,
@@ -78,6 +79,8 @@ def _mover(own, rows, shadow, mask):
             continue
         must_be_zero(own, get_i32(moved(shadow, 128), lane))
         number, low = get_i32(shadow, lane), np.int64(get_u32(rows, lane))
+        if is_unknown(number):
+            must_be_zero(own, number)
         if low + get_i64(lowest, number) < 0 or low + get_i64(highest, number) >= _WORD_RANGE:
             must_stay_a_word(own, number, low)
         if number != first:

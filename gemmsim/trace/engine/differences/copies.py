@@ -11,6 +11,7 @@ from gemmsim.trace.engine.differences import words
 from gemmsim.trace.engine.differences.accesses import note_movers
 from gemmsim.trace.engine.differences.vectors import (
     intern,
+    is_unknown,
     must_be_aligned,
     must_be_zero,
     must_stay_a_word,
@@ -92,7 +93,7 @@ def relate_copy(context, registers, op, mask, first_record):
             one = np.int64(get_i32(moved(shadow_of(own, registers, op, micro.FIFTH_SOURCE), 128 * d), lane))
             set_i64(numbers, d, one)
             some |= one
-            if one == words.UNKNOWN:
+            if is_unknown(one):
                 must_be_zero(own, one)
         if some != 0:
             number = _tile_mover(own, plan, numbers, rank)

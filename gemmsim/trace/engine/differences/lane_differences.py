@@ -8,6 +8,7 @@ from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, WORD, subroutine
 from gemmsim.trace import micro
 from gemmsim.trace import words as executor
 from gemmsim.trace.engine.differences import words
+from gemmsim.trace.engine.differences.halves import relate_halves, unknown_lanes
 from gemmsim.trace.engine.differences.vectors import (
     evaluate,
     memo_slot,
@@ -244,12 +245,12 @@ def _unknown(own, rule, registers, op, lanes, varying):
     unknown = np.uint32(0)
     for i in range(get_i64(rule, words.SOURCES)):
         at = moved(registers, 4 * get_i64(rule, words.SOURCE_AT + i))
-        unknown |= equal_lanes(shadow_row(own, at), _UNKNOWN)
+        unknown |= unknown_lanes(shadow_row(own, at))
     if varying != 0:
         unknown |= equal_lanes(shadow_of(own, registers, op, micro.GUARD), _UNKNOWN) & varying
         for j in range(get_i64(rule, words.RESULTS_COUNT)):
             at = moved(registers, 4 * get_i64(rule, words.RESULT_AT + j))
-            unknown |= equal_lanes(shadow_row(own, at), _UNKNOWN) & varying
+            unknown |= unknown_lanes(shadow_row(own, at)) & varying
     return unknown & lanes
 
 
@@ -257,10 +258,12 @@ def _unknown(own, rule, registers, op, lanes, varying):
 def _relate_differing(own, rule, registers, op, lanes, varying):
     """Do what `relate_lanes` does for operands or guards that differ by block."""
     checked = get_i64(rule, words.CHECKED)
-    unknown = _unknown(own, rule, registers, op, lanes, varying)
+    unknown, done = _unknown(own, rule, registers, op, lanes, varying), np.uint32(0)
+    if unknown != 0 and varying == 0 and get_i64(rule, words.HALVES) != 0:
+        done = relate_halves(own, rule, registers, op, unknown)
     for j in range(get_i64(rule, words.RESULTS_COUNT)):
         at = moved(registers, 4 * get_i64(rule, words.RESULT_AT + j))
-        splat_row(shadow_row(own, at), _UNKNOWN, unknown)
+        splat_row(shadow_row(own, at), _UNKNOWN, unknown & ~done)
     lanes = lanes & ~unknown
     if lanes == 0:
         return
@@ -287,7 +290,9 @@ def _relate_differing(own, rule, registers, op, lanes, varying):
                         set_i32(numbers, j, np.int64(0))
             set_u64(keys, slot, key)
             set_i64(own, words.MEMO_USED, get_i64(own, words.MEMO_USED) + 1)
+        rest &= ~group
+        if get_u32(numbers, 0) == _UNKNOWN and varying == 0 and get_i64(rule, words.HALVES) != 0:
+            group &= ~relate_halves(own, rule, registers, op, group)
         for j in range(get_i64(rule, words.RESULTS_COUNT)):
             at = moved(registers, 4 * get_i64(rule, words.RESULT_AT + j))
             splat_row(shadow_row(own, at), get_u32(numbers, j), group)
-        rest &= ~group

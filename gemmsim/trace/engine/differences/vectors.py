@@ -99,13 +99,19 @@ def subtracted(own, first, second):
     return intern(own)
 
 
+@subroutine(TRUTH, INDEX)
+def is_unknown(number):
+    """Whether the vector with this number stands for differences that are not followed."""
+    return number == words.UNKNOWN or number == words.UNKNOWN_HIGH
+
+
 @subroutine(NOTHING, ADDRESS, INDEX)
 def must_be_zero(own, number):
     """Exclude from the leader's class all blocks whose element of this vector is not 0."""
     same, excluded = get_u64(own, words.SAME_AT), get_u64(own, words.EXCLUDED_AT)
     if get_u8(same, number) == 0:
         set_u8(same, number, 1)
-        if number == words.UNKNOWN:
+        if is_unknown(number):
             set_i64(own, words.LOST_AT, get_i64(own, words.AT))
         for b in range(get_i64(own, words.BLOCKS)):
             if get_i32(vector_at(own, number), b) != 0:

@@ -21,7 +21,9 @@ DATA_DECIDES = 30  # whether guards are UNKNOWN: then numbers of threads are not
 DATA_AT, DATA_LEFT = 32, 33  # uint8 [capacity]: vectors that come from loaded words; how many more may be made of them
 IN_COLUMNS = 31  # whether what an atomic finds in global memory is the same in all blocks, see `leader.relate`
 OWN_WORDS = 34
-UNKNOWN = 1  # number of the vector that stands for differences that are not followed: it is 0 for the leader alone
+# Numbers of the vectors that stand for differences that are not followed, and for such in the upper half of a word
+# alone, whose lower half is the leader's: both are 0 for the leader alone.
+UNKNOWN, UNKNOWN_HIGH = 1, 2
 
 # The rule of a micro-operation on lanes (`rules`)
 SOURCES, RESULTS_COUNT = 0, 1  # numbers of rows that it reads and writes
@@ -29,7 +31,11 @@ SIGNED, CHECKED, EXACT_IF = 2, 3, 4  # bits for source rows, result rows, source
 SOURCE_AT, NEEDS, LIMIT_BITS, RESULT_AT = 5, 15, 25, 35
 BITWISE = 41  # whether each bit of its only result depends on the same bit of the sources alone
 MAX_SOURCE_ROWS, RESULTS = 10, 6
-RULE_WORDS = 42
+# What is known of the only result where a source is UNKNOWN or UNKNOWN_HIGH. FROM_BITS: each of its bits depends on one
+# bit of each source at most, if sources that FIXED has bits for do not differ. FROM_LOW: its lower half depends on the
+# lower halves of the sources.
+HALVES, FIXED, RULE_WORDS = 42, 43, 44
+FROM_BITS, FROM_LOW = 1, 2
 
 # Threads for which the guard of an instruction holds, where that differs by block. In a block these are as many as in
 # the leader, minus (plus, where the guard is inverted) COUNT times the element of the vector.
