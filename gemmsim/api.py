@@ -14,11 +14,13 @@ import numpy as np
 from gemmsim.analysis.accesses.tile_maps import tile_maps
 from gemmsim.analysis.code.operations import floating_point_operations
 from gemmsim.analysis.evidence import Evidence
+from gemmsim.analysis.findings import Advice
 from gemmsim.analysis.limits.occupancy import Occupancy, theoretical_occupancy
-from gemmsim.analysis.limits.roofline import Roofline, roofline
+from gemmsim.analysis.limits.roofline import roofline_of
 from gemmsim.analysis.results import check_results
 from gemmsim.analysis.verdict.advice import advise
 from gemmsim.analysis.verdict.bottleneck import find_bottleneck
+from gemmsim.analysis.verdict.gains import cured, ranked
 from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
@@ -200,14 +202,17 @@ def conclude(counted: Counted, spec: LaunchSpec, accesses: bool = True) -> Repor
     evidence = _evidence(counted, spec, timing)
     executed = SamplingReport(len(trace.blocks), launch.blocks, int(trace.executed.sum()), counted.execution.notes)
     samples, view = _closer_look(counted, spec) if accesses else ((), None)
+    advice = ranked(
+        advise(evidence), timing.duration_us, spec.gpu.launch.overhead_us, lambda one: _without(one, counted, spec)
+    )
     return Report(
         labels=spec.labels,
         evidence=evidence,
         arguments=tuple(_describe(argument) for argument in launch.args),
         verified=check_results(counted.execution, launch, spec, sum_roundoff(counted.program)),
         sampling=executed,
-        bottleneck=find_bottleneck(evidence),
-        advice=advise(evidence),
+        bottleneck=find_bottleneck(evidence, advice),
+        advice=advice,
         notes=(*_origin_note(counted.program), *counted.traffic.notes, *timing.notes, *_calibration_note(spec.gpu)),
         not_modelled=NOT_MODELLED,
         versions={"gemmsim": __version__, **counted.program.toolchain},
@@ -216,6 +221,17 @@ def conclude(counted: Counted, spec: LaunchSpec, accesses: bool = True) -> Repor
         printed=counted.execution.printed,
         tile_maps=tile_maps(counted.program, launch) if accesses else (),
     )
+
+
+def _without(advice: Advice, counted: Counted, spec: LaunchSpec) -> float | None:
+    """Predict the time, in us, with what an advice is about gone; None where the model cannot say."""
+    if advice.cures:
+        cost = cured(counted.traffic.cost, counted.execution.trace.record_pc, advice)
+        return time(replace(counted, traffic=replace(counted.traffic, cost=cost)), spec).duration_us
+    if advice.rule == "low_occupancy":
+        more = replace(counted.occupancy, blocks_per_sm=counted.occupancy.blocks_per_sm + 1)
+        return time(replace(counted, occupancy=more), spec).duration_us
+    return None
 
 
 def _origin_note(program: Program) -> tuple[str, ...]:
@@ -275,6 +291,7 @@ def _at_once(program: Program, spec: LaunchSpec, occupancy: Occupancy) -> int:
 def _evidence(counted: Counted, spec: LaunchSpec, timing: Timing) -> Evidence:
     program, launch, occupancy = counted.program, counted.launch, counted.occupancy
     trace, traffic = counted.execution.trace, counted.traffic
+    operations = floating_point_operations(program, trace)
     counters, provenance = dict(traffic.counters), dict(traffic.provenance)
     modelled = {
         "sm__cycles_active.max": timing.cycles,
@@ -301,7 +318,7 @@ def _evidence(counted: Counted, spec: LaunchSpec, timing: Timing) -> Evidence:
         counters=counters,
         provenance=provenance,
         occupancy=occupancy,
-        roofline=_roofline(counted, spec, timing),
+        roofline=roofline_of(traffic, timing.duration_us, spec.gpu, operations.total, operations.precision),
         timing=timing,
     )
 
@@ -322,25 +339,6 @@ def launch_counters(program: Program, launch: Launch, occupancy: Occupancy) -> d
     if occupancy.waves_per_sm is not None:
         counters["launch__waves_per_multiprocessor"] = occupancy.waves_per_sm
     return counters
-
-
-def _roofline(counted: Counted, spec: LaunchSpec, timing: Timing) -> Roofline:
-    operations = floating_point_operations(counted.program, counted.execution.trace)
-    sectors = spec.gpu.l1.sector_bytes
-    counters, rows = counted.traffic.counters, counted.traffic.instructions
-    dram = counters["dram__sectors_read.sum"] + counters["dram__sectors_write.sum"]
-    l2 = sum(row.l2_sectors for row in rows)
-    l1 = sum(row.wavefronts for row in rows)
-    # The data stage moves up to 128 bytes a wavefront, whether or not the lanes use them.
-    return roofline(
-        operations.total,
-        dram * sectors,
-        l2 * sectors,
-        l1 * spec.gpu.l1.line_bytes,
-        timing.duration_us * 1e-6,
-        spec.gpu,
-        operations.precision,
-    )
 
 
 def _describe(argument: Argument) -> str:

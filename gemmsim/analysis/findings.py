@@ -29,6 +29,10 @@ class Advice:
     evidence  the numbers that show it
     change    what to do about it
     gain      expected gain with its arithmetic, "" where it cannot be computed
+    time_us   predicted time with the problem gone and all else as it is; None where that is not known
+    cures     (instruction, part that is left) of the memory accesses that would cost less without the problem
+    left      which costs of them that is: "wavefronts" alone, or "all", sectors too
+    at_best   part of the kernel's time that is left where the problem is gone, for one that is no instruction's
     """
 
     rule: str
@@ -36,6 +40,10 @@ class Advice:
     evidence: str
     change: str
     gain: str = ""
+    time_us: float | None = None
+    cures: tuple[tuple[int, float], ...] = ()
+    left: str = "all"
+    at_best: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

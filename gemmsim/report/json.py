@@ -12,6 +12,7 @@ from typing import Any
 from gemmsim.analysis.code.instruction_mix import by_class, by_mnemonic
 from gemmsim.analysis.code.k_loop import k_loop
 from gemmsim.analysis.code.source_lines import LineTraffic, by_line
+from gemmsim.analysis.findings import Advice
 from gemmsim.analysis.verdict.spills import local_traffic
 from gemmsim.report import hazards
 from gemmsim.report.layout.data import json_text
@@ -66,7 +67,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "k_loop": asdict(loop) | {"product_share": loop.product_share} if loop else None,
         "local_memory": asdict(local) if local else None,
         "lines": [_line(row) for row in by_line(evidence)],
-        "advice": [asdict(advice) for advice in report.advice],
+        "advice": [_advice(advice) for advice in report.advice],
         "sampling": {
             "blocks_executed": report.sampling.blocks_executed,
             "blocks_total": report.sampling.blocks_total,
@@ -80,6 +81,17 @@ def as_dict(report: Report) -> dict[str, Any]:
         "notes": report.notes,
         "not_modelled": report.not_modelled,
         "versions": report.versions,
+    }
+
+
+def _advice(advice: Advice) -> dict[str, Any]:
+    return {
+        "rule": advice.rule,
+        "title": advice.title,
+        "evidence": advice.evidence,
+        "change": advice.change,
+        "gain": advice.gain,
+        "time_us": advice.time_us,
     }
 
 
@@ -109,4 +121,5 @@ def _gpu(report: Report) -> dict[str, Any]:
 
 def _line(row: LineTraffic) -> dict[str, Any]:
     fields = asdict(row)
+    del fields["indices"]
     return fields | {"file": row.line.file if row.line else None, "line": row.line.line if row.line else None}

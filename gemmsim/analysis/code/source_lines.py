@@ -22,6 +22,7 @@ class LineTraffic:
     text          the line as written, without its indentation, "" where its file could not be read
     mnemonic      "LDS.128"
     static_count  how many such instructions the compiler made of the line
+    indices       these instructions
     other fields  sums of the same fields of `InstructionTraffic`
     """
 
@@ -41,6 +42,7 @@ class LineTraffic:
     dram_sectors: float
     ideal_sectors: float
     used_bytes: float
+    indices: tuple[int, ...] = ()
 
     @property
     def where(self) -> str:
@@ -100,4 +102,5 @@ def _merged(program: Program, line: SourceLine | None, mnemonic: str, rows: list
         op=first.op,
         width_bytes=first.width_bytes,
         **sums,
+        indices=tuple(dict.fromkeys(row.index for row in rows)),
     )

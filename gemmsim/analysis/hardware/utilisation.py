@@ -43,7 +43,8 @@ def _all(evidence: Evidence) -> list[Utilisation]:
     if wavefronts is not None:
         capacity = timing.cycles * min(gpu.sm.count, evidence.blocks) * gpu.shared.wavefronts_per_cycle
         uses.append(Utilisation(DATA_STAGE, 100 * wavefronts / capacity, f"{wavefronts:,.0f} wavefronts"))
-    if l2_bytes := evidence.l2_sectors * gpu.l2.sector_bytes:
+    merged = sum(row.merged_sectors for row in evidence.traffic)  # L2 moves them with another SM's request
+    if l2_bytes := (evidence.l2_sectors - merged) * gpu.l2.sector_bytes:
         uses.append(_bandwidth(L2, l2_bytes, seconds, gpu.l2.read_bytes_per_s))
     if dram_bytes := evidence.dram_sectors * gpu.l2.sector_bytes:
         peak = gpu.dram.peak_bytes_per_s * gpu.dram.achievable_fraction

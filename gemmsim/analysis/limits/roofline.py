@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gemmsim.gpu.spec import GpuSpec
+from gemmsim.memory.types import Traffic
 from gemmsim.support.errors import GemmsimError, nearest
 
 # Precision -> field of `GpuSpec.peak`, and how many times as high its peak is. Vendors give twice the peak of fp16 for
@@ -116,6 +117,16 @@ def roofline(
         achieved_flops=achieved,
         percent_of_attainable=100 * achieved / attainable if achieved is not None and attainable else None,
     )
+
+
+def roofline_of(traffic: Traffic, time_us: float, gpu: GpuSpec, flops: float, precision: str) -> Roofline:
+    """Compute the roofline of a launch that executed `flops` operations in `time_us` and moved what `traffic` says."""
+    counters, rows, sector_bytes = traffic.counters, traffic.instructions, gpu.l1.sector_bytes
+    dram = counters["dram__sectors_read.sum"] + counters["dram__sectors_write.sum"]
+    l2 = sum(row.l2_sectors for row in rows)
+    # The data stage moves up to 128 bytes a wavefront, whether or not the lanes use them.
+    l1_bytes = sum(row.wavefronts for row in rows) * gpu.l1.line_bytes
+    return roofline(flops, dram * sector_bytes, l2 * sector_bytes, l1_bytes, time_us * 1e-6, gpu, precision)
 
 
 def bandwidths(gpu: GpuSpec) -> dict[str, float]:

@@ -9,7 +9,7 @@ from gemmsim.analysis.code.instruction_mix import by_class
 from gemmsim.analysis.code.source_lines import LineTraffic, by_line
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Advice
-from gemmsim.analysis.hardware.utilisation import utilisations
+from gemmsim.analysis.hardware.utilisation import DRAM, L2, utilisations
 from gemmsim.analysis.verdict.bottleneck import BUSY_PCT
 from gemmsim.analysis.verdict.spills import spills
 from gemmsim.isa.opcodes import MixClass
@@ -19,6 +19,7 @@ WASTED_SECTORS = 1.5  # sectors moved for each one that packed accesses would ne
 CONFLICT_SHARE = 0.10  # of a line's shared wavefronts
 INTEGER_SHARE = 0.40  # of all warp instructions
 FMA_SHARE = 0.50  # of all warp instructions
+TILED_WORDS = 16 / 64  # words of shared memory for each multiply-add, where a thread has 8 x 8 results
 LOADS_PER_FMA = 0.5  # shared loads for each multiply-add
 TAIL_EFFICIENCY = 0.85  # number of waves over that number rounded up
 LOW_OCCUPANCY_PCT = 50.0  # of the warps that an SM can hold
@@ -42,6 +43,7 @@ def uncoalesced_access(evidence: Evidence) -> Advice | None:
         ),
         change="let consecutive threadIdx.x touch consecutive addresses, or stage the data through shared memory",
         gain=f"global sectors fall from {total:,.0f} to {rest:,.0f} ({total / rest:.1f}x fewer)",
+        cures=_each(worst, worst.ideal_sectors / worst.sectors),
     )
 
 
@@ -61,6 +63,8 @@ def bank_conflicts(evidence: Evidence) -> Advice | None:
         ),
         change="pad the rows of the shared array by one element, or swizzle its columns",
         gain=f"shared wavefronts fall from {total:,.0f} to {total - worst.conflicts:,.0f}",
+        cures=_each(worst, 1 - worst.conflicts / worst.wavefronts),
+        left="wavefronts",
     )
 
 
@@ -101,13 +105,15 @@ def register_tiling(evidence: Evidence) -> Advice | None:
     loads = sum(row.requests for row in rows)
     if not fma or loads < LOADS_PER_FMA * fma:
         return None
-    wavefronts = sum(row.wavefronts for row in rows)
+    wavefronts, now = sum(row.wavefronts for row in rows), _words(rows) / fma
     return Advice(
         rule="register_tiling",
         title="shared memory is read too often for each product",
         evidence=f"{loads / fma:.2f} shared loads and {wavefronts / fma:.2f} wavefronts a multiply-add of a warp",
         change="compute a TM x TN patch of C a thread: TM + TN loads then feed TM x TN multiply-adds",
-        gain=f"8 x 8 results a thread need {16 / 64:.2f} words a multiply-add, now {_words(rows) / fma:.2f}",
+        gain=f"8 x 8 results a thread need {TILED_WORDS:.2f} words a multiply-add, now {now:.2f}",
+        cures=tuple(one for row in rows if row.wavefronts for one in _each(row, _tiled(row, now))),
+        left="wavefronts",
     )
 
 
@@ -136,12 +142,15 @@ def tail_wave(evidence: Evidence) -> Advice | None:
     if waves <= 1 or waves / math.ceil(waves) >= TAIL_EFFICIENCY:
         return None
     idle = 1 - waves / math.ceil(waves)
+    # Where a unit is busy, an SM with fewer blocks is through with them sooner: it counts how evenly they are dealt.
+    per_sm = evidence.blocks / evidence.gpu.sm.count
+    busy = utilisations(evidence)[0].share_pct >= BUSY_PCT
     return Advice(
         rule="tail_wave",
         title="the last wave of blocks fills the GPU only in part",
-        evidence=f"{evidence.blocks:,} blocks are {waves:.2f} waves",
+        evidence=f"{evidence.blocks:,} blocks are {waves:.2f} waves: {100 * idle:.0f}% of their places stay empty",
         change="smaller blocks or tiles, split the K loop over blocks, or a persistent kernel",
-        gain=f"at most {100 * idle:.0f}% of the time, if the waves came out even",
+        at_best=per_sm / math.ceil(per_sm) if busy else waves / math.ceil(waves),
     )
 
 
@@ -150,12 +159,14 @@ def idle_sms(evidence: Evidence) -> Advice | None:
     count = evidence.gpu.sm.count
     if evidence.blocks >= count:
         return None
+    shared = [use.share_pct for use in utilisations(evidence) if use.unit in (L2, DRAM)]  # by all SMs
     return Advice(
         rule="idle_sms",
         title="fewer blocks than SMs",
         evidence=f"{evidence.blocks} blocks on {count} SMs: {100 * evidence.blocks / count:.0f}% have work",
         change="smaller tiles, split the K loop over blocks, or a larger problem",
         gain=f"up to {count / evidence.blocks:.1f}x with every SM at work",
+        at_best=max(evidence.blocks / count, min(1.0, max(shared, default=0) / 100)),
     )
 
 
@@ -173,7 +184,7 @@ RULES: tuple[Callable[[Evidence], Advice | None], ...] = (
 
 
 def advise(evidence: Evidence) -> tuple[Advice, ...]:
-    """Return the advice of all rules, in the order of RULES."""
+    """Return the advice of all rules, in the order of RULES. `gains.ranked` sorts it by what it would save."""
     return tuple(advice for rule in RULES if (advice := rule(evidence)) is not None)
 
 
@@ -184,6 +195,16 @@ def _share(kinds: dict[MixClass, float], kind: MixClass) -> float:
 
 def _words(rows: list[LineTraffic]) -> float:
     return sum(row.requests * row.width_bytes / 4 for row in rows)
+
+
+def _tiled(row: LineTraffic, words_now: float) -> float:
+    """Return the part of a line's wavefronts that is left where fewer words are read: conflicts stay as they are."""
+    left = min(1.0, TILED_WORDS / words_now)
+    return (row.conflicts + left * (row.wavefronts - row.conflicts)) / row.wavefronts
+
+
+def _each(row: LineTraffic, left: float) -> tuple[tuple[int, float], ...]:
+    return tuple((index, left) for index in row.indices)
 
 
 def _verb(row: LineTraffic) -> str:

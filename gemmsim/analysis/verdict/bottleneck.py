@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gemmsim.analysis.evidence import Evidence
-from gemmsim.analysis.findings import Bottleneck
+from gemmsim.analysis.findings import Advice, Bottleneck
 from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, ISSUE, L2, Utilisation, utilisations
 
 # Under 60 % of every unit's peak Nsight Compute calls a kernel latency bound (profiling guide, "GPU Speed Of Light").
 BUSY_PCT = 60.0
 SAME_PCT = 5.0  # units whose shares differ by no more percent points count as equally busy
-IDLE_SHARE = 0.5  # of the SMs: where so many stand idle, it does not matter which unit of the others is busy
 KINDS = {ISSUE: "issue", DATA_STAGE: "l1_data", L2: "l2", DRAM: "dram"}
 
 
-def find_bottleneck(evidence: Evidence) -> Bottleneck:
-    """Find what holds a launch back. The `kind` of the result is the first of these that applies.
+def find_bottleneck(evidence: Evidence, advice: Sequence[Advice] = ()) -> Bottleneck:
+    """Find what holds a launch back, in agreement with the advice, which is sorted by what it would gain.
+
+    The `kind` of the result is the first of these that applies.
 
     "launch"       launch overhead takes more than half of the time
-    "small_grid"   there are blocks for half of the SMs or fewer, and neither L2 nor DRAM, which all share, is busy
+    "small_grid"   there are fewer blocks than SMs, and more of them would gain most of all that is advised
     KINDS, "pipe"  the busiest unit is at least 60 % busy: its kind in KINDS, or "pipe" for an execution pipe
-    "small_grid"   there are fewer blocks than SMs
     "latency"      no unit is that busy: warps wait
     """
     timing = evidence.timing
@@ -32,8 +34,7 @@ def find_bottleneck(evidence: Evidence) -> Bottleneck:
             overhead_pct,
         )
     busiest = _binding(utilisations(evidence))
-    idle = 1 - evidence.blocks / evidence.gpu.sm.count
-    if idle >= IDLE_SHARE and not (busiest.unit in (L2, DRAM) and busiest.share_pct >= BUSY_PCT):
+    if evidence.blocks < evidence.gpu.sm.count and (not advice or advice[0].rule == "idle_sms"):
         return _few_blocks(evidence, busiest)
     if busiest.share_pct >= BUSY_PCT:
         detail = f"{busiest.detail} in " if busiest.detail else ""
@@ -51,8 +52,6 @@ def _binding(uses: tuple[Utilisation, ...]) -> Utilisation:
 
 def _waiting(evidence: Evidence, busiest: Utilisation) -> Bottleneck:
     timing = evidence.timing
-    if evidence.blocks < evidence.gpu.sm.count:
-        return _few_blocks(evidence, busiest)
     return Bottleneck(
         "latency",
         f"latency: no unit is above {BUSY_PCT:.0f}% (busiest: {busiest.unit}, {busiest.share_pct:.0f}%); "

@@ -85,6 +85,7 @@ def spills(evidence: Evidence) -> Advice | None:
             f"without them {total:,.0f} warp instructions would be {total - found.loads - found.stores:,.0f}, and "
             f"{l2_mb:,.1f} MB to L2 {l2_mb * (1 - found.l2_share):,.1f} MB"
         ),
+        cures=tuple((row.index, 0.0) for row in evidence.traffic if row.space == "local"),
     )
 
 

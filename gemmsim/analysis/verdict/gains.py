@@ -1,0 +1,63 @@
+"""Works out what each piece of advice would gain: the model predicts the launch anew with the problem gone.
+
+What is changed is the cost of accesses, or how many blocks an SM holds. The instructions stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.analysis.findings import Advice
+from gemmsim.memory.types import RecordCost
+
+_UNKNOWN = float("inf")
+
+
+def cured(cost: RecordCost, record_pc: NDArray[np.int32], advice: Advice) -> RecordCost:
+    """Return the cost of memory records where those that `advice.cures` names have the part that is left of theirs."""
+    share = np.ones(int(record_pc.max(initial=-1)) + 1)
+    for index, left in advice.cures:
+        if index < len(share):
+            share[index] = left
+    part = share[record_pc]
+    fewer = replace(cost, wavefronts=_part(cost.wavefronts, part))
+    if advice.left == "wavefronts":
+        return fewer
+    tags, l2, dram = (_part(column, part) for column in (cost.tag_cycles, cost.l2_sectors, cost.dram_sectors))
+    return replace(fewer, tag_cycles=tags, l2_sectors=l2, dram_sectors=dram)
+
+
+def _part(column: NDArray[np.uint16], part: NDArray[np.float64]) -> NDArray[np.uint16]:
+    """Return whole numbers whose running sums follow those of `column * part`; unchanged where the part is 1."""
+    kept = column.copy()
+    less = part < 1
+    sums = np.rint(np.cumsum(column[less] * part[less]))
+    kept[less] = np.diff(sums, prepend=0.0).astype(column.dtype)
+    return kept
+
+
+def ranked(
+    found: Sequence[Advice], before_us: float, overhead_us: float, predict: Callable[[Advice], float | None]
+) -> tuple[Advice, ...]:
+    """Return the advice with its predicted gain, what saves most time first; what has no prediction comes last.
+
+    before_us, overhead_us  time of the launch, and the launch overhead in it
+    predict                 returns the time with the problem of an advice gone; None where the model cannot say
+    """
+    known = []
+    for advice in found:
+        at_best = None if advice.at_best is None else overhead_us + (before_us - overhead_us) * advice.at_best
+        after = predict(advice) if at_best is None else at_best
+        known.append(advice if after is None else replace(advice, time_us=after, gain=_gain(advice, before_us, after)))
+    return tuple(sorted(known, key=lambda advice: _UNKNOWN if advice.time_us is None else advice.time_us))
+
+
+def _gain(advice: Advice, before_us: float, after_us: float) -> str:
+    how = "predicted with one more block an SM" if advice.rule == "low_occupancy" else "predicted without it"
+    how = how if advice.at_best is None else "at best"
+    times = f"{how} {after_us:,.1f} us, now {before_us:,.1f} us ({before_us / after_us:.2f}x)"
+    return f"{times}; {advice.gain}" if advice.gain else times
