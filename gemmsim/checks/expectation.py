@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gemmsim.analysis.code.source_lines import LineTraffic
 from gemmsim.checks.outcome import Outcome
 from gemmsim.checks.quantities import Reading, read
 from gemmsim.checks.selection import everything, select
@@ -29,6 +30,7 @@ _FORM = re.compile(
     r"\s*(?P<name>[A-Za-z_][\w.]*)(\s+at\s+(?P<where>.+?))?\s*(?P<compare>==|!=|<=|>=|<|>)\s*"
     r"(?P<limit>[-+]?[0-9][0-9_]*\.?[0-9]*([eE][-+]?[0-9]+)?)\s*%?\s*"
 )
+MOST_OTHERS = 5  # further places that are named where an expectation does not hold
 _SHOULD_BE = "expected NAME == NUMBER or NAME at LINE-OR-TEXT <= NUMBER, with ==, !=, <=, >=, < or >"
 
 
@@ -64,11 +66,16 @@ def evaluate(expectation: Expectation, report: Report) -> Outcome:
     """Say whether the report meets the expectation. Raises GemmsimError for unknown names and lines."""
     selection = select(report, expectation.where) if expectation.where else everything(report)
     reading = read(selection, expectation.name)
-    ok = _COMPARE[expectation.compare](reading.value, expectation.limit)
+    limit = expectation.limit
+    ok = _COMPARE[expectation.compare](reading.value, limit)
     line = reading.row.line if reading.row else None
     message = f"{expectation}: it is {number(reading.value)}"
     if not ok and reading.row:
-        message += f", most of it at {place(reading)}"
+        message += f", {'worst' if reading.each else 'most of it'} at {place(reading)}"
+        broken = [(row, value) for row, value in reading.each if not _COMPARE[expectation.compare](value, limit)]
+        others = [f"{number(value)} at {_place(reading, row)}" for row, value in broken if row is not reading.row]
+        message += f"; also {', '.join(others[:MOST_OTHERS])}" if others else ""
+        message += f" and {len(others) - MOST_OTHERS} more" if len(others) > MOST_OTHERS else ""
     return Outcome(expectation.name, ok, message, () if ok else explain(reading), line if not ok else None)
 
 
@@ -77,10 +84,13 @@ def place(reading: Reading) -> str:
 
     The result is "" where no line contributes.
     """
-    row = reading.row
-    if row is None:
-        return ""
-    return f"{shown_path(row.line.file)}:{row.line.line} ({row.mnemonic})" if row.line else row.mnemonic
+    return "" if reading.row is None else _place(reading, reading.row)
+
+
+def _place(reading: Reading, row: LineTraffic) -> str:
+    arrays = reading.selection.arrays(row)
+    what = f"{row.mnemonic} of {arrays}" if arrays else row.mnemonic
+    return f"{shown_path(row.line.file)}:{row.line.line} ({what})" if row.line else what
 
 
 def explain(reading: Reading) -> tuple[str, ...]:

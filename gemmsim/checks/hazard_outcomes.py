@@ -26,4 +26,11 @@ def _outcome(finding: Finding) -> Outcome:
 
 def verified_outcome(verified: Verification) -> list[Outcome]:
     """Return one outcome, which says whether the result is right; [] where it was not checked."""
-    return [] if verified.ok is None else [Outcome("verified", verified.ok, f"the result is right: {verified.text}")]
+    return [] if verified.ok is None else [Outcome("verified", verified.ok, _said(verified))]
+
+
+def _said(verified: Verification) -> str:
+    """Say what was found: "the result is right, relative error 1e-07, ..." or "the result is wrong: ..."."""
+    if verified.ok:
+        return f"the result is right{verified.text.removeprefix('yes')}"
+    return f"the result is wrong: {verified.text.removeprefix('NO').lstrip(': ')}"

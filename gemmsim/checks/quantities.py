@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gemmsim.analysis.code.source_lines import LineTraffic
+from gemmsim.analysis.code.source_lines import LineTraffic, split
 from gemmsim.analysis.verdict.spills import local_traffic
 from gemmsim.checks.selection import Selection
 from gemmsim.report.report import Report
@@ -18,12 +18,15 @@ class Reading:
 
     row  the `LineTraffic` (one kind of instruction on one line) that contributes most to the value; None where the
          quantity is of the whole launch, or where no line contributes to it
+    each  of a quantity whose worst value counts: all rows with their values, one for instructions that cost alike;
+          those that move most come first
     """
 
     name: str
     value: float
     row: LineTraffic | None
     selection: Selection
+    each: tuple[tuple[LineTraffic, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +56,14 @@ OF_LINES = {
     "requests": _OfLines((*_GLOBAL, *_SHARED), lambda r: r.requests, False, "memory instructions of warps"),
     "sectors": _OfLines(_GLOBAL, lambda r: r.sectors, False, "32-byte sectors asked of L1"),
     "sectors_per_request": _OfLines(
-        _GLOBAL, lambda r: _ratio(r.sectors, r.requests), True, "sectors an instruction of a warp, worst line"
+        _GLOBAL, lambda r: _ratio(r.sectors, r.requests), True, "sectors an instruction of a warp, the worst"
     ),
     "sector_excess": _OfLines(
-        _GLOBAL, lambda r: _ratio(r.sectors, r.ideal_sectors), True, "sectors over those packed bytes need, worst line"
+        _GLOBAL, lambda r: _ratio(r.sectors, r.ideal_sectors), True, "sectors over those packed bytes need, the worst"
     ),
     "wavefronts": _OfLines(_SHARED, lambda r: r.wavefronts, False, "shared memory wavefronts"),
     "wavefronts_per_request": _OfLines(
-        _SHARED, lambda r: _ratio(r.wavefronts, r.requests), True, "shared wavefronts an instruction, worst line"
+        _SHARED, lambda r: _ratio(r.wavefronts, r.requests), True, "shared wavefronts an instruction, the worst"
     ),
     "bank_conflicts": _OfLines(
         _SHARED, lambda r: r.conflicts, False, "shared wavefronts above the conflict-free count"
@@ -82,7 +85,7 @@ OF_LAUNCH: dict[str, tuple[Callable[[Report], float], str]] = {
         lambda r: r.evidence.counters["dram__bytes_read.sum"] + r.evidence.counters["dram__bytes_write.sum"],
         "read and written",
     ),
-    "tflops": (lambda r: (r.evidence.roofline.achieved_flops or 0.0) / 1e12, "reached"),
+    "tflops": (lambda r: r.tflops or 0.0, "2 m n k operations a second, or those executed where no size is known"),
     "relative_error": (lambda r: _error(r), "of C, where it is checked"),
 }
 
@@ -115,9 +118,13 @@ def _of_lines(selection: Selection, name: str, quantity: _OfLines) -> Reading:
             spaces = " or ".join(quantity.spaces)
             raise GemmsimError(f"{name}: '{selection.where}' makes no access to {spaces} memory")
         return Reading(name, 0.0, None, selection)
-    most = max(rows, key=quantity.each)
-    value = quantity.each(most) if quantity.worst else sum(map(quantity.each, rows))
-    return Reading(name, float(value), most, selection)
+    if not quantity.worst:
+        return Reading(name, float(sum(map(quantity.each, rows))), max(rows, key=quantity.each), selection)
+    single = [one for row in rows for one in split(selection.report.evidence, row)] or list(rows)
+    single.sort(key=lambda row: -(row.sectors if row.space != "shared" else row.wavefronts))
+    most = max(single, key=quantity.each)  # of several as bad, the one that moves most
+    each = tuple((row, float(quantity.each(row))) for row in single)
+    return Reading(name, float(quantity.each(most)), most, selection, each)
 
 
 def _spilled(report: Report) -> float:

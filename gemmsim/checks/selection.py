@@ -27,13 +27,19 @@ class Selection:
     rows: tuple[LineTraffic, ...]
     samples: tuple[AccessSample, ...]
 
+    def arrays(self, row: LineTraffic) -> str:
+        """Return the names of the arrays that the instructions of a row access, "" where they are not known."""
+        view = self.report.block_view
+        names = {array.position: array.name for array in view.arrays} if view else {}
+        found = [sample.representative.argument for sample in self.samples if sample.index in row.indices]
+        return ", ".join(sorted({names[position] for position in found if position is not None and position in names}))
+
     def drawing(self, row: LineTraffic) -> list[str]:
-        """Draw the worst access of `row`, which must be one of `rows`, lane by lane; [] where it was not sampled."""
+        """Draw the worst access of the instructions of `row`, lane by lane; [] where none was sampled."""
         mine = [
             sample
             for sample in self.samples
-            if (sample.line, sample.space, sample.op, sample.width_bytes)
-            == (row.line, row.space, row.op, row.width_bytes)
+            if sample.index in row.indices and (sample.space, sample.op) == (row.space, row.op)
         ]
         if not mine:
             return []

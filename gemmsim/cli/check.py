@@ -46,7 +46,7 @@ def command(
     EXPR is NAME, maybe "at" a line (its number, or text that stands in it), a
     comparison and a number. Names: bank_conflicts, sectors_per_request,
     sector_excess, wavefronts_per_request, occupancy, registers, time_us, ... or a
-    counter (gemmsim list metrics). Per request the worst line counts. TARGET and
+    counter (gemmsim list metrics). Per request the worst instruction counts. TARGET and
     the other options are those of gemmsim analyze, and C is checked as there.
 
     Exit status: 0 all hold, 1 one does not, 2 usage or environment.

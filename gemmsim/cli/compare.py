@@ -11,6 +11,7 @@ from gemmsim.cli.options import FAILED, CompareOptions, format_option, output_op
 from gemmsim.cli.output import emit
 from gemmsim.cli.plots import wanted_plots, write_plots
 from gemmsim.support.errors import GemmsimError
+from gemmsim.support.progress import leave_to_others
 
 if TYPE_CHECKING:
     from gemmsim.studies.compare import Outcome
@@ -44,6 +45,7 @@ def command(options: CompareOptions, plots: tuple[str, ...], output_format: str,
     from gemmsim.report.studies.comparison import RENDERERS
     from gemmsim.studies.compare import compare
 
+    leave_to_others()
     done = 0
 
     def progress(outcome: Outcome) -> None:

@@ -18,6 +18,7 @@ from typing import Any, cast
 import click
 
 from gemmsim.support.errors import GemmsimError, nearest
+from gemmsim.support.progress import clear, shown
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 # Metadata of a field with a default_factory that makes another dataclass of this kind, whose fields options fill.
@@ -130,7 +131,8 @@ def run_and_exit(main: Callable[[Sequence[str]], int]) -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 still gets every line
-    status = main(sys.argv[1:])
+    with shown(sys.stderr):
+        status = main(sys.argv[1:])
     if status == INTERRUPTED:
         from gemmsim.support.processes import leave_soon  # only now, as importing multiprocessing takes time
 
@@ -139,6 +141,7 @@ def run_and_exit(main: Callable[[Sequence[str]], int]) -> None:
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    clear()
     click.echo(f"warning: {' '.join(str(message).split())}", err=True)
 
 

@@ -8,10 +8,12 @@ import click
 
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.files import write_where_asked
+from gemmsim.support.progress import clear
 
 
 def emit(text: str, path: str | None) -> None:
     """Write `text` to stdout, or to the file `path`. Raises GemmsimError where the file cannot be written."""
+    clear()
     if not text.endswith("\n"):
         text += "\n"
     if path is None:
@@ -22,6 +24,8 @@ def emit(text: str, path: str | None) -> None:
 
 def show_printed(text: str) -> None:
     """Write what a kernel printed to stderr, where nothing that a program reads is."""
+    if text:
+        clear()
     click.echo(text, nl=False, err=True)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from gemmsim.cli.group import gathered
@@ -28,8 +30,11 @@ def command(options: LaunchOptions, by: float, output_format: str, output: str |
     from gemmsim.cli.requests import requested_launch
     from gemmsim.report.studies.sensitivity import RENDERERS
     from gemmsim.studies.sensitivity import sensitivity
+    from gemmsim.support.progress import leave_to_others
 
     spec = requested_launch(options)
+    if sys.stderr.isatty():
+        leave_to_others()
     with tqdm(desc="sensitivity", unit=" numbers", disable=None, dynamic_ncols=True, leave=False) as shown:
 
         def progress(done: int, total: int) -> None:

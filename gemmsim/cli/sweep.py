@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -122,10 +123,13 @@ def _swept(
     """
     from tqdm import tqdm
 
+    from gemmsim.support.progress import leave_to_others
     from gemmsim.sweeps.run import sweep
 
     finished = total = 0
     # disable=None shows nothing where standard error is no terminal
+    if sys.stderr.isatty():
+        leave_to_others()
     with tqdm(desc="sweep", unit=" combinations", disable=None, dynamic_ncols=True, leave=False) as bar:
 
         def started(reused: int, count: int) -> None:

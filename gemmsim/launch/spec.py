@@ -60,6 +60,12 @@ class Labels:
         """The problem size (m, n, k); None where one of them is not known."""
         return None if self.m is None or self.n is None or self.k is None else (self.m, self.n, self.k)
 
+    def operations(self, executed: float) -> float:
+        """The operations for which a launch gets credit: the 2 m n k that a GEMM needs; those executed where its size
+        is not known; none where it executed none (of a kind that is counted).
+        """
+        return 2.0 * self.m * self.n * self.k if executed and self.m and self.n and self.k else executed
+
 
 @dataclass(frozen=True, slots=True)
 class GemmCheck:

@@ -31,8 +31,8 @@ def summary(
     """Render the HTML of one cell's output, in which every text is escaped. The parameters are fields of `Report`."""
     timing = evidence.timing
     size = problem_size(labels.m, labels.n, labels.k)
-    line = evidence.roofline
-    speed = f", {line.achieved_flops / 1e12:.2f} TFLOP/s" if line.achieved_flops and line.flops else ""
+    flops = labels.operations(evidence.roofline.flops)
+    speed = f", {flops / timing.duration_us / 1e6:.2f} TFLOP/s" if flops else ""
     parts = [
         f"<h4>{escape(labels.kernel + size)} on {escape(evidence.gpu.title)}</h4>",
         _rows(

@@ -65,6 +65,12 @@ class Report:
     printed: str = ""
     tile_maps: tuple[TileMap, ...] = ()
 
+    @property
+    def tflops(self) -> float | None:
+        """Operations a second in units of 10**12, by `Labels.operations`; None where the launch has none."""
+        flops = self.labels.operations(self.evidence.roofline.flops)
+        return flops / self.evidence.timing.duration_us / 1e6 if flops else None
+
     def __repr__(self) -> str:
         return f"<Report: {self.labels.kernel} on {self.evidence.gpu.name}, {self.evidence.timing.duration_us:,.1f} us>"
 

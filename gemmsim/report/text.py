@@ -68,8 +68,7 @@ def _verdict(report: Report) -> list[str]:
     labels, evidence, timing = report.labels, report.evidence, report.evidence.timing
     gpu = evidence.gpu
     overhead = f", {gpu.launch.overhead_us:.1f} us of it launch overhead"
-    achieved = evidence.roofline.achieved_flops
-    rate = f", {achieved / 1e12:.2f} TFLOP/s" if achieved and evidence.roofline.flops else ""
+    rate = f", {report.tflops:.2f} TFLOP/s" if report.tflops else ""
     clusters = f" in clusters of {_dims(evidence.cluster)}" if evidence.cluster else ""
     return [
         f"{launch_name(labels)} on {gpu.title} ({gpu.arch})",
@@ -147,7 +146,8 @@ def _roofline(report: Report) -> list[str]:
     head = ("level", "MB moved", "GB/s peak", "FLOP/byte", "ridge", "TFLOP/s at most")
     last = [f"arithmetic peak {line.peak_flops / 1e12:.2f} TFLOP/s ({line.precision}); bound by {line.bound}"]
     if line.achieved_flops is not None and line.percent_of_attainable is not None:
-        reached = f"reached {line.achieved_flops / 1e12:.2f} TFLOP/s"
+        more = line.flops > 1.005 * report.labels.operations(line.flops)
+        reached = f"reached {line.achieved_flops / 1e12:.2f} TFLOP/s{' of executed operations' if more else ''}"
         last.append(f"{reached}, {line.percent_of_attainable:.0f}% of what that allows")
     return table(head, rows, "<>>>>>") + last
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gemmsim.analysis.limits.occupancy import theoretical_occupancy
 from gemmsim.analysis.studies.launch_summary import LaunchSummary
-from gemmsim.analysis.studies.ranking import Point, Prediction, Status, SweepResult
+from gemmsim.analysis.studies.ranking import Prediction, Status, SweepResult
 from gemmsim.launch.spec import LaunchSpec
 from gemmsim.support.errors import GemmsimError
 from gemmsim.sweeps.job import Job, key_of
@@ -42,7 +42,7 @@ def run_job(job: Job, key: str) -> Done:
             seconds = time.monotonic() - start
             found = outcome.result
             if isinstance(found, LaunchSummary):
-                result = SweepResult(key, job.point, Status.PREDICTED, _prediction(found, job.point), "", seconds)
+                result = SweepResult(key, job.point, Status.PREDICTED, _prediction(found), "", seconds)
             else:
                 status = Status.REFUSED if _cannot_launch(job) else Status.FAILED
                 result = SweepResult(key, job.point, status, None, found.reason, seconds)
@@ -57,14 +57,12 @@ def failed(job: Job, key: str, reason: str, seconds: float = 0.0) -> SweepResult
     return SweepResult(key, job.point, Status.FAILED, None, " ".join(reason.split()), seconds)
 
 
-def _prediction(launch: LaunchSummary, point: Point) -> Prediction:
-    # A kernel gets credit for the operations that a GEMM of this size needs, not for those of tiles that exceed C.
-    needed = 2.0 * point.m * point.n * point.k if point.m and point.n and point.k else launch.flops
-    per_s = needed / launch.time_us * 1e6 if launch.flops else None
+def _prediction(launch: LaunchSummary) -> Prediction:
+    per_s = launch.achieved_flops
     return Prediction(
         time_us=launch.time_us,
         tflops=per_s / 1e12 if per_s else None,
-        percent_of_peak=100 * per_s / launch.peak_flops if per_s and launch.peak_flops else None,
+        percent_of_peak=launch.percent_of_peak,
         limiter=launch.bottleneck.kind,
         limited_by=launch.limited_by,
         limiter_text=launch.bottleneck.sentence,

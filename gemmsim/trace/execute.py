@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.isa.program import Program
+from gemmsim.support.progress import blocks_done
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro, words
 from gemmsim.trace.block_state import BlockState
@@ -268,6 +269,7 @@ class Executor:
             self.residents.run(blocks, streams, executed, threads, lambda: self.buffers.fill(self.context))
             return executed, threads
         for number, block in enumerate(blocks):
+            blocks_done(number, len(blocks))
             self._block(int(block), number, executed[number], threads[number], bool(streams[number]))
         return executed, threads
 

@@ -11,7 +11,7 @@ from gemmsim.analysis.studies.launch_summary import LaunchSummary, SpaceTraffic,
 from gemmsim.launch.spec import Labels
 
 BASE = LaunchSummary(
-    name="tiled", labels=Labels("tiled", "", 64, 64, 64, {"tile": 32}), dtype="f32", gpu="a100-80gb",
+    name="tiled", labels=Labels("tiled", tunables={"tile": 32}), dtype="f32", gpu="a100-80gb",
     gpu_title="NVIDIA A100", arch="sm_80", precision="fp32", time_us=1002.0, kernel_us=1000.0, clock_hz=1e9,
     flops=1.002e9, peak_flops=1e13, bottleneck=Bottleneck("l1_data", f"{DATA_STAGE}: 80% of peak (...)", 80.0),
     verified=Verification(True, 1e-7, "yes"), registers=32, shared_bytes=8192, local_bytes=0,

@@ -84,6 +84,16 @@ def by_line(evidence: Evidence) -> tuple[LineTraffic, ...]:
     return tuple(sorted(rows, key=lambda row: (row.line is None, row.line.line if row.line else 0)))
 
 
+def split(evidence: Evidence, row: LineTraffic) -> tuple[LineTraffic, ...]:
+    """Split a row so that instructions stand apart that cost differently a request, as loads of A and of B do."""
+    alike: dict[tuple[float, float], list[InstructionTraffic]] = {}
+    for one in evidence.traffic:
+        if one.index in row.indices and (one.space, one.op) == (row.space, row.op) and one.requests:
+            key = round(one.sectors / one.requests, 2), round(one.wavefronts / one.requests, 2)
+            alike.setdefault(key, []).append(one)
+    return tuple(_merged(evidence.program, row.line, row.mnemonic, members) for members in alike.values())
+
+
 def _short(instruction: Instruction) -> str:
     """Return an instruction's opcode with the modifiers that change how much memory it touches: LDS.128, LDG.64."""
     widths = [m for m in instruction.modifiers if m in ("64", "128", "U8", "S8", "U16", "S16")]

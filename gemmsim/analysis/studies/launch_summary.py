@@ -107,7 +107,8 @@ class LaunchSummary:
 
     @property
     def achieved_flops(self) -> float | None:
-        return self.flops / self.time_us * 1e6 if self.flops else None
+        """Operations a second, by `Labels.operations`."""
+        return self.labels.operations(self.flops) / self.time_us * 1e6 if self.flops else None
 
     @property
     def percent_of_peak(self) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gemmsim.analysis.code.instruction_costs import waits_of_instructions
 from gemmsim.analysis.code.source_lines import LineTraffic, by_line, line_text, source_line
 from gemmsim.report.glossary.entries import Entry
 from gemmsim.report.layout.words import number
@@ -36,7 +37,8 @@ def _waiting(report: Report, reason: int) -> list[str]:
     program = report.evidence.program
     held: dict[str, float] = {}
     text: dict[str, str] = {}
-    for instruction, cycles in zip(program.instructions, report.evidence.timing.stall_samples[:, reason], strict=True):
+    samples = waits_of_instructions(report.evidence)[:, reason]
+    for instruction, cycles in zip(program.instructions, samples, strict=True):
         line = source_line(program, instruction)
         where = f"line {line.line}" if line else instruction.mnemonic
         held[where] = held.get(where, 0.0) + float(cycles)

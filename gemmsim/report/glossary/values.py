@@ -218,17 +218,19 @@ def _roofline(report: Report) -> dict[str, Value]:
     line, gpu, timing = report.evidence.roofline, report.evidence.gpu, report.evidence.timing
     if not line.flops or line.achieved_flops is None or line.percent_of_attainable is None:
         return {}
+    needed = report.labels.operations(line.flops)
     found: dict[str, Value] = {
         "flops": line.flops,
+        "needed_flops": needed,
         "precision": line.precision,
         "bound": line.bound,
         "peak_tflops": line.peak_flops / 1e12,
         "peak_gflops": line.peak_flops / 1e9,
         "attainable_tflops": line.attainable_flops / 1e12,
         "achieved_tflops": line.achieved_flops / 1e12,
-        "achieved_mflops": line.achieved_flops / 1e6,
+        "needed_mflops": needed / timing.duration_us,
         "percent_of_attainable": line.percent_of_attainable,
-        "percent_of_peak": 100 * line.achieved_flops / line.peak_flops,
+        "percent_of_peak": 100 * needed / timing.duration_us * 1e6 / line.peak_flops,
     }
     for level in line.levels:
         found |= {

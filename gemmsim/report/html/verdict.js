@@ -1,7 +1,8 @@
 section("verdict", "Verdict", (box) => {
   const time = report.time, line = report.roofline, occupancy = report.occupancy, sampling = report.sampling;
   const card = (value, label, name) => el("div", {}, el("b", {}, value), el("span", {}, label, name ? why(name) : null));
-  const speed = line.achieved_flops && line.flops ? `${short(line.achieved_flops)}FLOP/s` : "-";
+  const { m, n, k } = report.kernel, flops = line.flops && m ? 2 * m * n * k : line.flops;
+  const speed = flops ? `${short(flops / time.us * 1e6)}FLOP/s` : "-";
   box.append(el("div", { class: "cards" },
     card(`${number(time.us)} us`, `predicted, ${number(time.launch_overhead_us)} us of it launch overhead`, "gpu__time_duration.sum"),
     card(speed, line.percent_of_attainable === null ? "operations unknown" : `${line.percent_of_attainable.toFixed(0)} % of what the roofline allows`),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
+from itertools import pairwise
 
 from gemmsim.analysis.studies.comparison import Comparison, Group, Row
 from gemmsim.analysis.studies.differences import Cause, Quantity
@@ -65,7 +66,9 @@ def render_markdown(comparison: Comparison) -> str:
 
 
 def _head(comparison: Comparison) -> tuple[str, ...]:
-    return ("GPU" if comparison.by_gpu else "kernel", *_HEAD)
+    """Each speed-up is over the row above; of GPUs, which have no order, the heading says so."""
+    names = (one if one != "speed-up" or not comparison.by_gpu else "vs above" for one in _HEAD)
+    return ("GPU" if comparison.by_gpu else "kernel", *names)
 
 
 def _group_title(group: Group) -> str:
@@ -89,11 +92,12 @@ def _cells(row: Row, by_gpu: bool) -> tuple[str, ...]:
 def _reasons(group: Group, by_gpu: bool) -> list[str]:
     """Write a paragraph for each row but the first: `coalesced 2.43x: global wavefronts 70.9 G -> 8.9 G (-87%)`."""
     lines = []
-    for row in group.rows:
+    for above, row in pairwise(group.rows):
         if row.speed_up is None:
             continue
         said = "; ".join(_cause(cause) for cause in row.why) or _no_cause(row.speed_up)
-        lines.append(f"{row.launch.gpu if by_gpu else row.launch.name} {row.speed_up:.2f}x: {said}")
+        name = f"{row.launch.gpu} against {above.launch.gpu}" if by_gpu else row.launch.name
+        lines.append(f"{name} {row.speed_up:.2f}x: {said}")
     return lines
 
 

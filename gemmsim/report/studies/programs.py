@@ -45,9 +45,8 @@ class ProgramLaunch:
 
     @property
     def tflops(self) -> float | None:
-        """Floating-point operations a second in units of 10**12; None where the launch has none."""
-        achieved = self.report.evidence.roofline.achieved_flops
-        return achieved / 1e12 if achieved else None
+        """As `Report.tflops`."""
+        return self.report.tflops
 
 
 def rows(launches: Sequence[ProgramLaunch]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from report_factory import evidence, traffic
 
-from gemmsim.analysis.code.instruction_costs import instruction_costs
+from gemmsim.analysis.code.instruction_costs import instruction_costs, waits_of_instructions
 from gemmsim.analysis.code.reuse import reuse
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.hardware.memory_flow import Flow, memory_flow
@@ -182,3 +182,14 @@ def test_costs_of_instructions() -> None:
     ]
     assert (costs[0].requests, costs[0].sectors, costs[2].conflicts, costs[0].conflicts) == (100, 3200, 400, 0)
     assert [cost.line.line for cost in costs if cost.line] == [2, 3, 3, 3, 3, 4]
+
+
+def test_waits_at_a_barrier_are_the_barrier_s() -> None:
+    """A warp is held up two instructions behind it; what is behind a branch was not reached from there."""
+    code = (("BAR.SYNC", 3, 9.0), ("UMOV", 3, 9.0), ("FFMA", 4, 9.0), ("BRA", 4, 9.0), ("FFMA", 5, 9.0))
+    barrier, wait = STALL_REASONS.index("barrier"), STALL_REASONS.index("wait")
+    samples = np.zeros((5, len(STALL_REASONS)))
+    samples[2, barrier], samples[2, wait], samples[4, barrier] = 30, 5, 7
+    found = waits_of_instructions(evidence(code=code, rows=(), stall_samples=samples))
+    assert found[:, barrier].tolist() == [30, 0, 0, 0, 7] and found[2, wait] == 5
+    assert samples[2, barrier] == 30

@@ -80,7 +80,7 @@ def test_quantities_of_lines() -> None:
     assert read(loads, "sectors_per_request").value == 4
     assert read(products, "requests").value == 2 * 8 * 256
     assert read(products, "wavefronts").value == 8 * 256 * (2 + 32)
-    assert read(products, "wavefronts_per_request").value == 17
+    assert read(products, "wavefronts_per_request").value == 32
     assert read(products, "bank_conflicts").value == 8 * 256 * 28  # 32 beyond the 4 of 128-bit accesses
     assert read(select(report(), 32), "bank_conflicts").value == 256 * 31
     assert read(select(report(), 31), "bank_conflicts").value == 0
