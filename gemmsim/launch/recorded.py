@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -116,10 +117,11 @@ def _code(folder: Path, subject: Mapping[str, Any]) -> bytes:
             of = subject["code_in"]
             where = of["file"], of["package"], of["version"], sha256, of["section_sha256"]
             return library_cubin(LibraryCode(*where, subject["arch"], subject["symbol"]))
+    packed = path.with_name(f"{path.name}.z")  # as the bundles are that ship
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise GemmsimError(f"cannot read {path}: {error.strerror}") from None
+        data = zlib.decompress(packed.read_bytes()) if packed.exists() else path.read_bytes()
+    except (OSError, zlib.error) as error:
+        raise GemmsimError(f"cannot read {path}: {error}") from None
     if hashlib.sha256(data).hexdigest() != sha256:
         raise GemmsimError(f"{path} is not the cubin that the bundle names")
     return data
