@@ -119,6 +119,7 @@ def test_arrivals_at_blocks_that_may_have_ended() -> None:
         ("halo", 64, (512, 512), None),
         ("ring", 32, (256,), 7),
         ("arrivals", 32, (256,), 32),
+        ("sends", 32, (256,), None),
     ],
 )
 def test_kernels_with_other_forms_of_the_barrier_are_silent(

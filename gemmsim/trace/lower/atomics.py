@@ -37,11 +37,7 @@ def atomic(context: Context) -> None:
     address is of global memory: elsewhere nothing is done, and the code that follows does it.
     """
     space, modifiers = space_of(context), context.instruction.modifiers
-    access_word(context, space, micro.ATOMIC, _ALLOWED)
-    operation = next((_OPERATIONS[m] for m in modifiers if m in _OPERATIONS), None)
-    size, kind, wordwise = next((_TYPES[m] for m in modifiers if m in _TYPES), (4, micro.UNSIGNED, 0))
-    if operation is None or not _known(operation, size, kind):
-        raise context.unsupported("atomic operation")
+    size, operation, detail = operation_of(context, space)
     operands = [o for o in context.instruction.operands if not is_predicate(o)]
     flags = [o for o in context.instruction.operands if is_predicate(o)]
     rows = [context.result(o) for o in flags]
@@ -52,17 +48,28 @@ def atomic(context: Context) -> None:
     result = context.result(operands[0]) if at == 1 else context.sink
     values = [Source(context.row(o)) for o in operands[at + 1 :]]
     if "POPC" in modifiers:  # ATOMS.POPC.INC adds one for each thread that executes it
-        operation, values = micro.ADD, [Source(context.literal(1))]
+        detail, values = detail - operation + micro.ADD, [Source(context.literal(1))]
     where = address(context, operands[at], space)
     guard = None
     if tells_space:
         space, guard = GLOBAL, _global_lanes(context, where)
         context.write(flags[0], "mov", (context.scratch(_ADDRESS_IS_GLOBAL),))
         rows = []
-    detail = operation | kind << micro.TYPE_SHIFT | wordwise | (micro.FLUSH_BIT if "FTZ" in modifiers else 0)
     how = size | space << micro.SPACE_SHIFT | micro.ATOMIC << micro.KIND_SHIFT
     with context.guarded(guard) if guard else nullcontext():
         context.emit("access", (result, *rows), (where, *values), access=how, detail=detail)
+
+
+def operation_of(context: Context, space: int) -> tuple[int, int, int]:
+    """Return the bytes of an atomic's value, its operation, and its DETAIL, of which the operation is a part."""
+    modifiers = context.instruction.modifiers
+    access_word(context, space, micro.ATOMIC, _ALLOWED)
+    operation = next((_OPERATIONS[m] for m in modifiers if m in _OPERATIONS), None)
+    size, kind, wordwise = next((_TYPES[m] for m in modifiers if m in _TYPES), (4, micro.UNSIGNED, 0))
+    if operation is None or not _known(operation, size, kind):
+        raise context.unsupported("atomic operation")
+    flushes = micro.FLUSH_BIT if "FTZ" in modifiers else 0
+    return size, operation, operation | kind << micro.TYPE_SHIFT | wordwise | flushes
 
 
 def _known(operation: int, size: int, kind: int) -> bool:

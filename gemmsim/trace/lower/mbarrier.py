@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gemmsim.isa.program import ZERO, Operand, OperandKind
 from gemmsim.trace import micro
+from gemmsim.trace.lower.atomics import operation_of
 from gemmsim.trace.lower.context import Context, Source
 from gemmsim.trace.lower.memory import access_word, address
 from gemmsim.trace.micro import SHARED
@@ -89,7 +90,20 @@ def store_async(context: Context) -> None:
 
     The executor stores at once, so that the bytes have come when the mbarrier is told.
     """
-    how = access_word(context, micro.GENERIC, micro.STORE)
+    _send(context, access_word(context, micro.GENERIC, micro.STORE), 0)
+
+
+def reduce_async(context: Context) -> None:
+    """REDAS.op [Ra.64], Rb is PTX's red.async: as STAS, but it combines Rb with what is there."""
+    size, _, detail = operation_of(context, micro.GENERIC)
+    _send(context, size | micro.GENERIC << micro.SPACE_SHIFT | micro.ATOMIC << micro.KIND_SHIFT, detail)
+
+
+def _send(context: Context, how: int, detail: int) -> None:
+    """Emit an access to the memory of a block of the cluster, and the bytes that come to an mbarrier there.
+
+    how, detail  the access's ACCESS and DETAIL
+    """
     to, value = context.instruction.operands
     if not to.wide or to.uniform != ZERO or to.value or to.suffix:
         raise context.unsupported("address form")
@@ -97,7 +111,7 @@ def store_async(context: Context) -> None:
     where, barrier = (Source(context.row(Operand(OperandKind.REGISTER, to.index + one))) for one in (0, 1))
     at = context.compute(_ADDRESS, "address32", (where, nothing), (1, 0))
     context.compute(_ADDRESS + 1, "mov", (Source(context.literal(SHARED_WINDOW)),))
-    context.emit("access", (), (at, Source(context.row(value))), access=how)
+    context.emit("access", (context.sink,), (at, Source(context.row(value))), access=how, detail=detail)
     at = context.compute(_ADDRESS, "address32", (barrier, nothing), (1, 0))
     counts = Source(context.literal(0)), Source(context.literal(how & micro.SIZE_MASK))
     context.emit("mbarrier", (context.sink,), (at, *counts), (micro.COMPLETES,), detail=micro.ARRIVE_AT)

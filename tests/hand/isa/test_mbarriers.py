@@ -72,6 +72,27 @@ def test_an_asynchronous_store_tells_its_mbarrier_how_many_bytes_have_come(form:
         assert registers[f"R{40 + word}"].tolist() == (1000 * word + LANES).tolist()
 
 
+@pytest.mark.parametrize(
+    ("form", "words", "expected"),
+    [
+        (".ADD", 1, 100 + LANES),
+        (".MIN.S32", 1, np.minimum(100, LANES)),
+        (".MAX", 1, np.maximum(100, LANES)),
+        (".XOR", 1, 100 ^ LANES),
+        (".INC", 1, np.zeros(32, int)),  # 100 is more than any lane's bound
+        (".ADD.64", 2, 100 + LANES),
+    ],
+)
+def test_an_asynchronous_reduction_does_so_too(form: str, words: int, expected: np.ndarray) -> None:
+    twin = Mbarrier(1, 1, 32 * 8)
+    lines = ["STS.64 [R30], R10", f"REDAS{form} [R30.64], R8", "LDS.64 R40, [R30]"]
+    state, registers = after(lines, Mbarrier(1, 1, 32 * 8), R30=256 + 8 * LANES, R31=64, R8=LANES, R10=100)
+    for _ in LANES:
+        twin.complete(4 * words)
+    assert state == twin.words
+    assert registers["R40"].tolist() == expected.tolist() and not registers["R41"].any()
+
+
 @pytest.mark.parametrize("form", ["", ".TRYWAIT"])
 @pytest.mark.parametrize(("phase", "parity"), [(0, 1), (1, 0), (6, 1), (7, 0)])
 def test_a_phase_is_complete_when_the_parity_has_changed(form: str, phase: int, parity: int) -> None:
@@ -96,6 +117,7 @@ def test_a_test_of_a_phase_goes_on_and_a_wait_gives_up_in_the_end() -> None:
         ("SYNCS.EXCH.64 R4, [R2], R8", "old state"),
         ("SYNCS.LD R4, [R2]", "operation on an mbarrier"),
         ("STAS [R2.64+0x10], R8", "address form"),
+        ("REDAS.ADD.F32 [R2.64+0x10], R8", "address form"),
         ("ARRIVES.LDGSTSBAR.32 [R2]", "modifier .32"),
     ],
 )

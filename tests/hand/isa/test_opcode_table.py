@@ -87,7 +87,7 @@ def test_operations_are_those_that_nsight_compute_counts() -> None:
 def test_memory_is_accessed_by_lowerings_for_memory_only() -> None:
     for name, row in OPCODES.items():
         to_memory = (
-            row.lowering.startswith(("memory.", "atomics.a", "mbarrier.a", "mbarrier.store"))
+            row.lowering.startswith(("memory.", "atomics.a", "mbarrier.a", "mbarrier.store", "mbarrier.reduce"))
             or row.kind is Kind.MATRIX_ROWS
         )
         in_bulk = row.kind is Kind.BULK_COPY
