@@ -21,6 +21,8 @@ LONGEST = (
     "compile/test_gemm.py",
     "cli/test_sanitize.py",
 )
+# Standard error of a command is compared, however long it takes; processes that tests start inherit this.
+os.environ.setdefault("GEMMSIM_PROGRESS", "0")
 TO_RUN_THEM = "To run them: apt-get install chromium chromium-driver"
 
 

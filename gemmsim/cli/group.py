@@ -13,6 +13,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, cast
 
 import click
@@ -131,7 +132,7 @@ def run_and_exit(main: Callable[[Sequence[str]], int]) -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 still gets every line
-    with shown(sys.stderr):
+    with nullcontext() if os.environ.get("GEMMSIM_PROGRESS") == "0" else shown(sys.stderr):
         status = main(sys.argv[1:])
     if status == INTERRUPTED:
         from gemmsim.support.processes import leave_soon  # only now, as importing multiprocessing takes time

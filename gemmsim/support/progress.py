@@ -2,7 +2,7 @@
 
 A thread looks a few times a second at which part of the package the main thread is in, so that the work itself pays
 nothing. On a terminal it keeps one line up to date, which is gone when there is output; elsewhere it writes a line at
-each change and every ten seconds.
+each change and every ten seconds. `GEMMSIM_PROGRESS=0` in the environment keeps it quiet.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ _PARTS = {
     ("memory/",): "counting memory accesses",
     ("sm/",): "timing an SM",
     ("report/",): "drawing",
+    ("programs/",): "",  # a user's program runs, which says itself what it does
 }
 
 
@@ -46,7 +47,10 @@ def blocks_done(done: int, total: int) -> None:
 
 
 def doing(frame: FrameType | None) -> str:
-    """Return what the code is doing whose innermost frame is given; "working" where no frame tells."""
+    """Return what the code is doing whose innermost frame is given.
+
+    That is "working" where no frame tells, and "" where nothing is to be said.
+    """
     while frame is not None:
         place = frame.f_code.co_filename.replace("\\", "/").rpartition("/gemmsim/")[2]
         for parts, text in _PARTS.items():
@@ -65,7 +69,7 @@ class Watch:
 
     def look(self, now: float, what: str) -> None:
         """Write `what` if nothing was written for long enough."""
-        if self.quiet or (now - self._last < SILENT_S and not self._shown):
+        if not what or self.quiet or (now - self._last < SILENT_S and not self._shown):
             return
         text = f"{what}{_share(now) if what == 'executing blocks' else ''}"
         if self._terminal:

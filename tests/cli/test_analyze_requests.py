@@ -117,7 +117,10 @@ def test_bad_ladder_options(given: dict[str, object], message: str) -> None:
         ({"target": "absent.cu"}, "cannot read 'absent.cu': No such file"),
         ({"target": "my.py"}, "needs a function: my.py:function"),
         ({"entry": "gemm"}, "--entry is for .cu, .ptx and binary files"),
-        ({"kernel_sets": ("tile=16",)}, "--set-kernel is for the built-in kernels"),
+        (
+            {"kernel_sets": ("tile=16",), "target": "absent.cu"},
+            "--set-kernel is for built-in kernels, and functions of",
+        ),
         ({"args": ("f32[64,32]", "f32[32,48]"), "verify": "gemm"}, "first three arrays as A, B, C, but 2 were given"),
         ({"args": ("f32[9,2]", "f32[3,4]", "f32[9,4]"), "verify": "gemm"}, r"B is \[3, 4\], but .* need \[2,4\]"),
         ({"args": ("f32[4,4",)}, "malformed"),

@@ -66,8 +66,9 @@ def test_the_innermost_part_of_the_package_says_what_is_done() -> None:
     assert seen == ["counting memory accesses"] and doing(None) == "working"
 
 
-def test_a_long_command_is_not_silent() -> None:
+def test_a_long_command_is_not_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel that takes some seconds without samples: standard error says so, standard output is as ever."""
+    monkeypatch.delenv("GEMMSIM_PROGRESS")
     command = [sys.executable, "-m", "gemmsim", "analyze", "--kernel", "naive", "--size", "256", "--full"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and " ...\n" in done.stderr and "..." not in done.stdout.splitlines()[0]
