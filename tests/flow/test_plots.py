@@ -130,6 +130,18 @@ def test_memory_chart_with_spills_and_large_numbers():
     assert "local stores: 192 GB\n1.5 G requests" in said and "reads\n1.5 TB" in said
 
 
+def test_memory_chart_with_copies_to_shared_memory():
+    """TMA's loads, each sector for two SMs, its stores, and cp.async."""
+    rows = (
+        report_factory.traffic(0, "global", "ldgsts", 16, requests=10, sectors=160, l2_sectors=80),
+        report_factory.traffic(1, "global", "tma_ld", 16, requests=5, sectors=3200, l2_sectors=3200, receivers=2.0),
+        report_factory.traffic(5, "global", "tma_st", 16, requests=2, sectors=640, l2_sectors=640),
+    )
+    said = check_layout(memory_figure(report_factory.report(report_factory.evidence(rows=rows))))
+    assert "TMA loads: 102 KB\n205 KB arrive" in said and "TMA stores: 20.5 KB\n2 requests" in said
+    assert "cp.async: 5.12 KB\n10 requests" in said
+
+
 def ladder(by_gpu=False):
     rungs = [
         rung(),

@@ -17,7 +17,7 @@ _BOXES = {
     KERNEL: (0.0, 4.0, 11.0, 52.0),
     L1: (36.0, 27.0, 12.0, 29.0),
     SHARED: (36.0, 4.0, 12.0, 15.0),
-    L2: (63.0, 27.0, 11.0, 29.0),
+    L2: (63.0, 4.0, 11.0, 52.0),
     DRAM: (89.0, 27.0, 11.0, 29.0),
 }
 # (source, target, what) -> height of the arrow
@@ -26,6 +26,7 @@ _HEIGHTS = {
     (L1, KERNEL, "local"): 37.0, (KERNEL, L1, "local"): 30.0,
     (SHARED, KERNEL, "shared"): 15.0, (KERNEL, SHARED, "shared"): 8.0,
     (L2, L1, ""): 47.0, (L1, L2, ""): 36.0, (DRAM, L2, ""): 47.0, (L2, DRAM, ""): 36.0,
+    (L2, SHARED, "TMA"): 15.0, (SHARED, L2, "TMA"): 8.0,
 }  # fmt: skip
 _WIDEST, _THINNEST = 6.0, 0.8  # arrows, in points
 
@@ -76,6 +77,8 @@ def _box(axes: Any, name: str, text: str) -> None:
 
 def _arrow(axes: Any, flow: Flow, most: float) -> None:
     """Draw an arrow from box to box at the flow's height, with its text above. `most`: bytes of the largest flow."""
+    if (flow.source, flow.target) == (L1, SHARED):
+        return _copy(axes, flow)
     rightwards = _BOXES[flow.target][0] > _BOXES[flow.source][0]
     first, second = (flow.source, flow.target) if rightwards else (flow.target, flow.source)
     begin, end = _BOXES[first][0] + _BOXES[first][2] + 0.4, _BOXES[second][0] - 0.4
@@ -96,12 +99,24 @@ def _arrow(axes: Any, flow: Flow, most: float) -> None:
     )
 
 
+def _copy(axes: Any, flow: Flow) -> None:
+    """Draw the arrow of cp.async, down from L1 to shared memory, with its text beside it."""
+    x, below, above = 38.0, _BOXES[SHARED][1] + _BOXES[SHARED][3] + 0.4, _BOXES[L1][1] - 0.4
+    axes.annotate("", (x, below), (x, above), arrowprops={"arrowstyle": "-|>", "linewidth": 2.0, "color": COLOURS[0]})
+    text = f"{flow.what}: {amount(flow.moved_bytes)}\n{_short(flow.requests)} requests"
+    axes.text(x + 1.2, (below + above) / 2, text, ha="left", va="center", fontsize=FONT_SIZE - 1.5, color=GREY)
+
+
 def _label(flow: Flow) -> str:
     verb = {KERNEL: "loads", L1: "reads", L2: "reads"} if flow.source != KERNEL else {L1: "stores", SHARED: "stores"}
     moved = amount(flow.moved_bytes)
     if KERNEL in (flow.source, flow.target):
         wavefronts = f", {_short(flow.wavefronts)} wavefronts" if flow.wavefronts else ""
         return f"{flow.what} {verb[flow.target]}: {moved}\n{_short(flow.requests)} requests{wavefronts}"
+    if flow.what == "TMA":
+        multicast = flow.received_bytes > 1.001 * flow.moved_bytes
+        more = f"{amount(flow.received_bytes)} arrive" if multicast else f"{_short(flow.requests)} requests"
+        return f"TMA {'loads' if flow.target == SHARED else 'stores'}: {moved}\n{more}"
     downwards = (flow.source, flow.target) in ((L1, L2), (L2, DRAM))
     return f"{'writes' if downwards else 'reads'}\n{moved}"
 
