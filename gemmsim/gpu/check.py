@@ -30,6 +30,9 @@ MAY_BE_ZERO = (  # keys that begin so may be 0
     "sm.gpc_sms",
     "sm.early_",
     "shared.carveout_few_blocks",
+    "clock.tensor_",
+    "l2.fixed_latency_us",
+    "dram.fixed_latency_us",
 )
 
 # The most that a number may be, by the dimension of its field: far beyond any GPU, and within what the models can hold.

@@ -37,8 +37,9 @@ class Clock:
     sm_base_hz: float
     sm_boost_hz: float
     sm_load_hz: float  # while a GEMM runs
-    sm_tensor_load_hz: float  # while a GEMM runs that executes tensor-core instructions
-    tensor_load_sms: int  # on so many SMs or more; with fewer, the clock is nearer to `sm_load_hz` in proportion
+    sm_tensor_load_hz: float  # while tensor cores work, other than on FP64
+    tensor_entry_us: float  # what their beginning costs
+    tensor_exit_us: float  # how long their clock lasts after their last work
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,7 @@ class L2:
     write_share: float  # of that rate, at which L2 takes what all SMs together store
     hit_latency_cycles: float  # from load to use, in the near partition
     far_latency_cycles: float  # from load to use, in the far partition
+    fixed_latency_us: float  # what of the latency does not follow the SM clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,7 @@ class Dram:
     peak_bytes_per_s: float
     achievable_fraction: float  # share of the peak that a large copy reaches
     latency_cycles: float  # from load to use, in cycles of the SM
+    fixed_latency_us: float  # what of the latency does not follow the SM clock
     size_bytes: int
 
 

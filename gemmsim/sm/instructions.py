@@ -115,7 +115,17 @@ def _issue(instruction: Decoded, port: str, gpu: GpuSpec) -> dict[str, float]:
     if opcode.kind == OpcodeKind.MBARRIER:
         fields["after_copies"] = opcode.name == "ARRIVES"
         fields["result_reason"] = Reason["LONG_SCOREBOARD"]
-    return fields | {"syncs": has_syncs(instruction)}
+    return fields | {"syncs": has_syncs(instruction), "lowers_clock": lowers_clock(instruction)}
+
+
+def lowers_clock(instruction: Decoded) -> bool:
+    """Return whether the GPU lowers the SM clock while such instructions execute: matrix instructions, but not FP64's.
+
+    Found on H200s (own microbenchmarks, tests/records/h200_clock.json): HMMA and IMMA run at one clock within 4 %,
+    however often they issue and whatever loads stand beside them, DMMA at that of kernels without matrix instructions.
+    """
+    precision = row_of(instruction).precision
+    return precision.startswith("tensor_") and precision != "tensor_fp64"
 
 
 def has_syncs(instruction: Decoded) -> bool:

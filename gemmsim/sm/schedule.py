@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import GpuSpec
-from gemmsim.isa.opcodes import row_of
 from gemmsim.isa.program import Program
 from gemmsim.memory.types import RecordCost
 from gemmsim.sm.budget import Simulator
-from gemmsim.sm.instructions import instruction_table
+from gemmsim.sm.clock import duration_s
+from gemmsim.sm.instructions import instruction_table, lowers_clock
 from gemmsim.sm.observer import Observer
 from gemmsim.sm.share import active_sms, blocks_of_last_sm
 from gemmsim.sm.streams import RecordedStreams
@@ -73,7 +73,7 @@ def schedule(
             "too much shared memory or too many warps"
         )
     table = instruction_table(program, gpu, options.register_ports, options.math_behind_barriers)
-    clock_hz = options.sm_clock_hz or _clock_hz(program, trace, min(launch.blocks, gpu.sm.count), gpu)
+    clock_hz = options.sm_clock_hz or _clock_hz(program, trace, gpu)
     streams = RecordedStreams(program, table, trace, cost)
     budget, candidates = options.max_instructions, []
     for share in trace.shares or (None,):
@@ -84,22 +84,14 @@ def schedule(
         candidates.append((total, simulator))
     total, simulator = max(candidates, key=lambda one: one[0].cycles)
     waves = launch.blocks / (resident_blocks_per_sm * gpu.sm.count)
-    return _timing(total, waves, resident_blocks_per_sm * launch.warps_per_block, gpu, clock_hz, simulator)
+    seconds = total.cycles / options.sm_clock_hz if options.sm_clock_hz else duration_s(total, gpu.clock)
+    return _timing(total, waves, resident_blocks_per_sm * launch.warps_per_block, gpu, seconds, simulator)
 
 
-def _clock_hz(program: Program, trace: WarpTrace, sms: int, gpu: GpuSpec) -> float:
-    """The SM clock under the load of a launch on `sms` SMs: matrix instructions other than FP64's lower it, however few
-    there are.
-
-    Found on two H200 (own microbenchmark, tests/records/h200_clock.json): HMMA and IMMA run at one clock within 4 %,
-    however often they issue and whatever loads stand beside them, DMMA at that of kernels without matrix instructions.
-    On a few SMs alone they lower it less (`Clock.tensor_load_sms`).
-    """
-    precisions = [row_of(instruction).precision for instruction in program.instructions]
-    lowers = [name.startswith("tensor_") and name != "tensor_fp64" for name in precisions]
-    clock = gpu.clock
-    share = min(1.0, sms / clock.tensor_load_sms) if trace.executed[:, lowers].any() else 0.0
-    return clock.sm_load_hz + share * (clock.sm_tensor_load_hz - clock.sm_load_hz)
+def _clock_hz(program: Program, trace: WarpTrace, gpu: GpuSpec) -> float:
+    """The SM clock of most of a launch, at which it is simulated: matrix instructions lower it (see `duration_s`)."""
+    lowers = [lowers_clock(instruction) for instruction in program.instructions]
+    return gpu.clock.sm_tensor_load_hz if trace.executed[:, lowers].any() else gpu.clock.sm_load_hz
 
 
 def _total(
@@ -151,15 +143,15 @@ def _continued(first: Totals, simulated: NDArray[np.float64], work: float, resid
 
 
 def _timing(
-    total: Totals, waves: float, resident_warps: int, gpu: GpuSpec, clock_hz: float, simulator: Simulator
+    total: Totals, waves: float, resident_warps: int, gpu: GpuSpec, seconds: float, simulator: Simulator
 ) -> Timing:
     cycles = total.cycles
     issued = float(total.issued.sum())
     by_reason = total.stall_cycles.sum(axis=0)
     return Timing(
         cycles=cycles,
-        duration_us=cycles / clock_hz * 1e6 + gpu.launch.overhead_us,
-        sm_clock_hz=clock_hz,
+        duration_us=seconds * 1e6 + gpu.launch.overhead_us,
+        sm_clock_hz=cycles / seconds,
         waves=waves,
         issue_active_pct=100 * issued / (gpu.sm.sub_partitions * cycles),
         # What is extrapolated may exceed what fits.

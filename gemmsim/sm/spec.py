@@ -17,29 +17,35 @@ INSTRUCTION_BYTES = 16  # Volta and later
 class Rates:
     """One SM's shares of the bandwidth of L2 and DRAM, in bytes an SM cycle, and their latencies, in SM cycles."""
 
+    link_bytes_per_cycle: float  # from L2 to L1
     l2_bytes_per_cycle: float
     l2_write_bytes_per_cycle: float
     dram_bytes_per_cycle: float
     l2_latency_cycles: float
     dram_latency_cycles: float
-    l2_to_shared_bytes_per_cycle: float  # by bulk copies, which the link to L1 does not bound
+    tma_load_latency_cycles: float
 
     @classmethod
     def share(cls, gpu: GpuSpec, active_sms: int, sm_clock_hz: float) -> Rates:
-        """Return equal shares for `active_sms` SMs; an SM's own link to L2 bounds what it can take from there.
+        """Return equal shares for `active_sms` SMs.
 
-        Where L2 has two partitions, lines are taken to be spread evenly over the near and the far one.
+        Where L2 has two partitions, lines are taken to be spread evenly over the near and the far one. The GPU file's
+        latencies are those at `clock.sm_load_hz`; at another clock their fixed part is another number of cycles (own
+        microbenchmark, tests/records/h200_latency_clock.json).
         """
         l2, dram = gpu.l2, gpu.dram
         l2_latency = (l2.hit_latency_cycles + l2.far_latency_cycles) / 2 if l2.partitions > 1 else l2.hit_latency_cycles
+        faster_mhz = (sm_clock_hz - gpu.clock.sm_load_hz) * 1e-6
+        l2_more, dram_more = l2.fixed_latency_us * faster_mhz, dram.fixed_latency_us * faster_mhz
         share = l2.read_bytes_per_s / sm_clock_hz / active_sms
         return cls(
-            l2_bytes_per_cycle=min(gpu.l1.miss_bytes_per_cycle, share),
+            link_bytes_per_cycle=gpu.l1.miss_bytes_per_cycle,
+            l2_bytes_per_cycle=share,
             l2_write_bytes_per_cycle=min(gpu.l1.miss_bytes_per_cycle, share * l2.write_share),
             dram_bytes_per_cycle=dram.peak_bytes_per_s * dram.achievable_fraction / sm_clock_hz / active_sms,
-            l2_latency_cycles=l2_latency,
-            dram_latency_cycles=dram.latency_cycles,
-            l2_to_shared_bytes_per_cycle=share,
+            l2_latency_cycles=max(1.0, l2_latency + l2_more),
+            dram_latency_cycles=max(1.0, dram.latency_cycles + dram_more),
+            tma_load_latency_cycles=max(1.0, gpu.tma.load_latency_cycles + l2_more),
         )
 
 
@@ -74,6 +80,7 @@ class Spec(Record):
     wavefront_cycles: float
     wavefront_latency_cycles: float
     request_cycles: float
+    sector_link_cycles: float
     sector_l2_cycles: float
     stored_sector_l2_cycles: float
     sector_dram_cycles: float
@@ -103,7 +110,6 @@ class Spec(Record):
     tma_load_byte_cycles: float
     tma_store_byte_cycles: float
     tma_reduction_byte_cycles: float
-    tma_sector_l2_cycles: float
     tma_load_cycles: float
     tma_store_cycles: float
 
@@ -143,6 +149,7 @@ def spec_of(gpu: GpuSpec, rates: Rates, oldest_block_first: bool, intervals_at: 
         "wavefront_cycles": 1 / shared.wavefronts_per_cycle,
         "wavefront_latency_cycles": shared.wavefront_latency_cycles,
         "request_cycles": shared.request_interval_cycles,
+        "sector_link_cycles": l1.sector_bytes / rates.link_bytes_per_cycle,
         "sector_l2_cycles": l1.sector_bytes / rates.l2_bytes_per_cycle,
         "stored_sector_l2_cycles": l1.sector_bytes / rates.l2_write_bytes_per_cycle,
         "sector_dram_cycles": l1.sector_bytes / rates.dram_bytes_per_cycle,
@@ -169,8 +176,7 @@ def spec_of(gpu: GpuSpec, rates: Rates, oldest_block_first: bool, intervals_at: 
         "tma_load_byte_cycles": 1 / gpu.tma.load_bytes_per_cycle,
         "tma_store_byte_cycles": 1 / gpu.tma.store_bytes_per_cycle,
         "tma_reduction_byte_cycles": 1 / gpu.tma.reduction_bytes_per_cycle,
-        "tma_sector_l2_cycles": l1.sector_bytes / rates.l2_to_shared_bytes_per_cycle,
-        "tma_load_cycles": gpu.tma.load_latency_cycles,
+        "tma_load_cycles": rates.tma_load_latency_cycles,
         "tma_store_cycles": gpu.tma.store_latency_cycles,
     }
     spec = allocate(Spec)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -218,6 +219,7 @@ class State:
         self._set(
             stall_cycles=self._stall_cycles,
             executed=self._executed,
+            tensor_began=-1,
             block_ends=self._block_ends,
             ended_slots=self._ended_slots,
             snapshots=self._snapshots,
@@ -276,7 +278,12 @@ class State:
         """Return what has been counted so far; `cycles` is when the last of the blocks that have ended left."""
         ends = np.sort(self._block_ends[: self.sm.ended]).astype(np.float64)
         data = float(self._servers["busy_cycles"][SERVERS.index("data")])
-        return self._totals(float(ends[-1]), ends, self._stall_cycles, self._executed, self._pipes["issued"], data)
+        cycles = float(ends[-1])
+        totals = self._totals(cycles, ends, self._stall_cycles, self._executed, self._pipes["issued"], data)
+        if self.sm.tensor_began < 0:
+            return totals
+        after = max(0.0, cycles - self.sm.tensor_ended)
+        return replace(totals, before_tensor=float(self.sm.tensor_began), after_tensor=after)
 
     @property
     def snapshots(self) -> list[Totals]:

@@ -31,6 +31,7 @@ class RecordCycles(NamedTuple):
     l2_sectors: int
     dram_sectors: int
     in_flight: int = 0
+    merged_sectors: int = 0
     fetch: int = 0
     partial_lines: int = 0
     remote: int = 0
@@ -77,6 +78,7 @@ class RecordedStreams:
             cost.l2_sectors,
             cost.dram_sectors,
             cost.in_flight,
+            _whole(cost.l2_sectors * cost.merged_share),
         )
         self._partial_lines, self._remote = cost.partial_lines, cost.remote
         self._to_l1 = (table.rows["writes_registers"] | table.rows["copies"]) > 0
@@ -231,6 +233,11 @@ class RecordedStreams:
 
 def _positions(ranges: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
     return np.concatenate([np.arange(0), *(np.arange(start, stop) for start, stop in ranges)])
+
+
+def _whole(sectors: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Return whole numbers whose sums from the first on are nearest to those of `sectors`."""
+    return np.diff(np.rint(np.cumsum(sectors, dtype=np.float64)), prepend=0.0).astype(np.int64)
 
 
 def _summed(column: NDArray, of: NDArray[np.int64], leading: NDArray[np.int64]) -> NDArray:

@@ -61,10 +61,12 @@ TOUCHES = {
     "lines-under-way": ("trace", set()),
     "l2-bandwidth": ("gpu", {"l2.read_bytes_per_s", "l1.miss_bytes_per_cycle"}),
     "l2-far-half": ("gpu", {"l2.far_latency_cycles"}),
+    "merged-requests": ("cost", {"merged_share"}),
     "dram": ("cost", {"in_flight", "dram_sectors"}),
     "dram-bandwidth": ("gpu", {"dram.peak_bytes_per_s"}),
     "dram-in-flight": ("cost", {"in_flight"}),
     "tensor-clock": ("gpu", {"clock.sm_tensor_load_hz"}),
+    "latency-clock": ("gpu", {"l2.fixed_latency_us", "dram.fixed_latency_us"}),
     "launch-overhead": ("gpu", {"launch.overhead_us"}),
     "block-start": ("gpu", {"launch.block_start_cycles"}),
 }
@@ -106,7 +108,7 @@ def test_every_mechanism_is_tested() -> None:
 @pytest.mark.parametrize("key", TOUCHES)
 def test_a_switch_touches_nothing_else(key: str) -> None:
     """Of a kernel with conflicts and requests of four lines in a tag bank; hits in L1 have another."""
-    before = inputs(COALESCED if key == "l1-hits" else HALF)
+    before = inputs(COALESCED if key in ("l1-hits", "merged-requests") else HALF)
     after = BY_KEY[key].switch(before)
     field, parts = TOUCHES[key]
     assert {one.name for one in fields(Inputs) if getattr(before, one.name) is not getattr(after, one.name)} == {field}

@@ -121,8 +121,9 @@ INSIDE = {
         "simpy_drive": {"native_drive", "observer", "state", "units"},
         "drive": {"native_drive", "observer", "simpy_drive", "state"},
         "loops": set(),
+        "clock": {"totals"},
         "budget": {"drive", "instructions", "loops", "observer", "spec", "state", "streams", "totals"},
-        "schedule": {"budget", "instructions", "observer", "share", "streams", "totals", "types"},
+        "schedule": {"budget", "clock", "instructions", "observer", "share", "streams", "totals", "types"},
         "timeline": {"drive", "instructions", "observer", "ring", "share", "spec", "state", "streams", "units"},
     },
     "trace": {

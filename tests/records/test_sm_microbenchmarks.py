@@ -146,7 +146,7 @@ def store_pattern(words: int, stride: int) -> tuple[RecordCycles, str]:
     lanes: Lanes = [4 * stride * lane for lane in range(32)]
     cost = serve(traced("LDG.E", mnemonic), launch(), warp_trace(2, {0: [[(1, lanes)]]}), H200, 65536, 1).cost
     columns = (cost.wavefronts, cost.tag_cycles, cost.l2_sectors, cost.dram_sectors, cost.in_flight)
-    return RecordCycles(*(int(column[0]) for column in columns), 0, int(cost.partial_lines[0])), mnemonic
+    return RecordCycles(*(int(column[0]) for column in columns), partial_lines=int(cost.partial_lines[0])), mnemonic
 
 
 @pytest.mark.parametrize("run", runs("h200_stores.json"), ids=str)

@@ -1,4 +1,4 @@
-"""What the clock of an H200 does while tensor cores work, read off its record. No model has it: docs/model/power.md."""
+"""What the clock of an H200 does while tensor cores work, read off its record: docs/model/power.md."""
 
 import json
 from pathlib import Path

@@ -20,6 +20,7 @@ from .switch import (
     no_dram,
     no_l1_hits,
     none_in_flight,
+    none_merged,
     one_tag_cycle,
     options,
 )
@@ -38,6 +39,7 @@ SWITCHES: dict[str, Switch] = {
     "bank-conflicts": costs(no_bank_conflicts),
     "l1-hits": costs(no_l1_hits),
     "lines-under-way": lines_apart,
+    "merged-requests": costs(none_merged),
     "dram": costs(no_dram),
     "dram-in-flight": costs(none_in_flight),
 }

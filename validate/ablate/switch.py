@@ -133,6 +133,11 @@ def none_in_flight(given: Inputs) -> RecordCost:
     return replace(given.cost, in_flight=np.zeros_like(given.cost.in_flight))
 
 
+def none_merged(given: Inputs) -> RecordCost:
+    """Return costs with which L2 is asked for each sector, also for those that another SM asks for at the same time."""
+    return replace(given.cost, merged_share=np.zeros_like(given.cost.merged_share))
+
+
 def no_dram(given: Inputs) -> RecordCost:
     """Return costs with which L2 holds everything, so that no sector comes from DRAM."""
     return replace(none_in_flight(given), dram_sectors=np.zeros_like(given.cost.dram_sectors))

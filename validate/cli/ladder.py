@@ -16,12 +16,13 @@ from .options import FOLDERS, emit, output_option
 @output_option
 def command(folder: Path | None, size: int, shares: bool, output: Path | None) -> int:
     """Print the ladder as a Markdown table from the records in FOLDER (default: the H200's)."""
-    from ..ladder.markdown import markdown
-    from ..ladder.rows import product_shares, rows_of_runs
+    from ..ladder.markdown import library_markdown, markdown
+    from ..ladder.rows import library_rows, product_shares, rows_of_runs
     from ..records.case import load_cases
     from ..records.files import FOLDER
 
     runs = [load_cases(one) for one in ((folder,) if folder else (FOLDER / "h200", FOLDER / "h200_wgmma"))]
     rows = rows_of_runs(runs, size, product_shares if shares else lambda *_: {})
-    emit(markdown(rows, size, runs[0][0].gpu), output)
+    library = library_rows(runs)
+    emit(markdown(rows, size, runs[0][0].gpu) + (f"\n{library_markdown(library)}" if library else ""), output)
     return 0

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from ..documents.render import markdown_table
 from ..documents.sections import table
-from .rows import SHARE_GPUS, LadderRow
+from .rows import SHARE_GPUS, LadderRow, LibraryRow
 
+_DTYPES = ("f32", "tf32", "f16", "bf16", "e4m3", "i8", "f64")
 _COLUMNS = ("rung", "dtype", "registers", "shared memory", "occupancy", "time", "TFLOP/s", "of cuBLAS")
 
 
@@ -16,6 +17,26 @@ def markdown(rows: Sequence[LadderRow], size: int, gpu: str) -> str:
     columns = (*_COLUMNS, *(f"multiply-adds, {arch}" for arch in SHARE_GPUS))
     lines = markdown_table(table(columns, map(_cells, rows), numeric=range(2, len(columns))))
     return "\n".join([f"M = N = K = {size} on {gpu}, measured.", "", *lines]) + "\n"
+
+
+def library_markdown(rows: Sequence[LibraryRow]) -> str:
+    """Return what cuBLAS reaches by size and dtype, with the fastest rung beside it, as a section in Markdown."""
+    dtypes = [dtype for dtype in _DTYPES if any(dtype in row.tflops for row in rows)]
+    columns = ("M x N x K", *dtypes)
+    cells = [(f"{row.m} x {row.n} x {row.k}", *(_library_cell(row, dtype) for dtype in dtypes)) for row in rows]
+    lines = markdown_table(table(columns, cells, numeric=range(1, len(columns))))
+    text = (
+        "TFLOP/s (TOP/s) of cuBLAS, launched in a row, and what the fastest rung reaches of it. The best of the runs "
+        "on record counts."
+    )
+    return "\n".join(["## cuBLAS", "", text, "", *lines]) + "\n"
+
+
+def _library_cell(row: LibraryRow, dtype: str) -> str:
+    if dtype not in row.tflops:
+        return "-"
+    name, reached = row.best.get(dtype, ("", 0.0))
+    return f"{row.tflops[dtype]:,.1f}" + (f"; {name} {reached:.0f} %" if name else "")
 
 
 def _cells(row: LadderRow) -> tuple[str, ...]:

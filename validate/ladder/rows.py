@@ -60,6 +60,47 @@ def rows_of_runs(
     return [row for run in found or [()] for row in ladder_rows(run, size, shares)]
 
 
+@dataclass(frozen=True, slots=True)
+class LibraryRow:
+    """What cuBLAS, and the fastest rung of the same arithmetic, reach at one size, by dtype.
+
+    tflops  dtype -> TFLOP/s of cuBLAS, of its median time; the shorter one where several runs have it
+    best    dtype -> the fastest rung's name, and what it reaches of `tflops` in percent
+    """
+
+    m: int
+    n: int
+    k: int
+    tflops: dict[str, float]
+    best: dict[str, tuple[str, float]]
+
+
+def library_rows(runs: Iterable[Sequence[Case]]) -> list[LibraryRow]:
+    """Return a row for each size at which cuBLAS was measured, the smallest first."""
+    timed = [case for run in runs for case in run if case.calibrated_time_us and case.kind == "measured"]
+    rows: dict[tuple[int, int, int], LibraryRow] = {}
+    for case in timed:
+        if case.name in ("cublas", "cublas_tf32"):
+            row = rows.setdefault((case.m, case.n, case.k), LibraryRow(case.m, case.n, case.k, {}, {}))
+            dtype = "tf32" if case.name == "cublas_tf32" else case.dtype
+            row.tflops[dtype] = max(row.tflops.get(dtype, 0.0), _tflops(case))
+    for case in timed:
+        beside, dtype = rows.get((case.m, case.n, case.k)), _arithmetic(case)
+        if beside and case.rung and dtype in beside.tflops:
+            reached = 100 * _tflops(case) / beside.tflops[dtype]
+            beside.best[dtype] = max(beside.best.get(dtype, ("", 0.0)), (case.name, reached), key=lambda one: one[1])
+    return sorted(rows.values(), key=lambda row: (row.m * row.n * row.k, row.m))
+
+
+def _tflops(case: Case) -> float:
+    return 2e-6 * case.m * case.n * case.k / (case.calibrated_time_us or float("inf"))
+
+
+def _arithmetic(case: Case) -> str:
+    """The dtype of the cuBLAS case with the same arithmetic as a rung."""
+    return "tf32" if _REFERENCES.get(case.name) == "cublas_tf32" else case.dtype
+
+
 def ladder_rows(
     cases: Iterable[Case], size: int, shares: Callable[[str, str, dict[str, int]], dict[str, float]]
 ) -> list[LadderRow]:
@@ -122,7 +163,7 @@ def _row(case: Case, defaults: dict[str, int], timed: Sequence[Case], shares: di
         shared_bytes=shared,
         occupancy_pct=occupancy.theoretical_pct,
         time_us=time_us,
-        tflops=2e-6 * case.m * case.n * case.k / time_us,
+        tflops=_tflops(case),
         cublas_us=min((one.calibrated_time_us for one in others if one.calibrated_time_us), default=None),
         product_shares=shares,
     )

@@ -48,6 +48,7 @@ def _no(why: str) -> Rule:
 _STRUCTURE = _no("structure that code is compiled for or the models are built on")
 _LIMIT = _no("a limit: a launch that is within it gains nothing")
 _PEAK = _no("a figure to compare with, of which no time is made")
+_FIXED = _no("it says how a latency follows the clock: at clock.sm_load it changes nothing")
 _POWER = _no("it lowers the clock where work takes more power than the board allows: see clock.sm_load")
 
 # Section and name of a key -> its rule, where the name alone does not decide it: see `rule_of`.
@@ -70,7 +71,8 @@ RULES: dict[str, Rule] = {
     "clock.sm_boost_hz": _PEAK,
     "clock.sm_load_hz": _RATE,
     "clock.sm_tensor_load_hz": _RATE,
-    "clock.tensor_load_sms": _STRUCTURE,
+    "clock.tensor_entry_us": _LATENCY,
+    "clock.tensor_exit_us": _LATENCY,
     "shared.max_bytes_per_sm": _SIZE,
     "shared.max_bytes_per_block": _LIMIT,
     "shared.default_max_bytes_per_block": _LIMIT,
@@ -101,6 +103,8 @@ RULES: dict[str, Rule] = {
     "l2.merged_requests": _STRUCTURE,
     "l2.read_bytes_per_s": _RATE,
     "l2.write_share": _RATE,
+    "l2.fixed_latency_us": _FIXED,
+    "dram.fixed_latency_us": _FIXED,
     "dram.peak_bytes_per_s": _RATE,
     "dram.achievable_fraction": _RATE,
     "dram.size_bytes": _LIMIT,

@@ -88,6 +88,7 @@ class Instruction(Record):
     operand_cycles, first_operand_cycles  of Kind.MULTIPLY: cycles in which A and B are read from shared memory, those
                          of A alone, which is read first
     multiply_cycles      of Kind.MULTIPLY: cycles from the one whose work the tensor pipe begins to the next
+    lowers_clock         whether the GPU lowers the SM clock while such instructions execute
     syncs                whether the stream has a `Sync` for each execution of it
     after_copies         whether it arrives at an mbarrier only when the warp's earlier LDGSTS have arrived
     bulk                 of Kind.BULK: a `Bulk`
@@ -141,6 +142,7 @@ class Instruction(Record):
     operand_cycles: float
     first_operand_cycles: float
     multiply_cycles: float
+    lowers_clock: int
     syncs: int
     after_copies: int
     bulk: int
@@ -172,6 +174,7 @@ class Sync(Record):
 class AccessCost(Record):
     """What one executed memory instruction costs (see `gemmsim.memory.types.RecordCost`).
 
+    merged_sectors  of `l2_sectors`, those that come with another SM's request, so that L2 is not asked for them
     fetch  accesses of a block with the same number above 0 want the same data: the first of them asks L2, and the
            others wait until it arrives; 0: the access asks by itself every time
     partial_lines  of a store: how many lines have sectors that it writes in part
@@ -183,6 +186,7 @@ class AccessCost(Record):
     l2_sectors: int
     dram_sectors: int
     in_flight: int
+    merged_sectors: int
     fetch: int
     partial_lines: int
     remote: int

@@ -39,6 +39,10 @@ def issue(sm: Sm, part: SubPartition, number: int, warp: Warp, now: int) -> None
         warp.issued = now
     tell(sm, ISSUED, now, now + 1, warp.slot, warp.pc, number)
     _execute(sm, part, warp, row, now)
+    if row.lowers_clock:
+        if sm.tensor_began < 0:
+            sm.tensor_began = now
+        sm.tensor_ended = max(sm.tensor_ended, warp.done)
     held = write_results(sm.spec, part.write_ports, row, now)
     if held > 0:
         hold_issue(part.read_ports, held, now)

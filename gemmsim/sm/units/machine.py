@@ -214,6 +214,8 @@ class Sm(Record):
     ended_slots    the place of each block that has ended, in the order in which they ended
     block_ends     the cycle at which each of these has left, in that order
     issued, executed  how many instructions have issued: all together, and [instructions] of each static one
+    tensor_began, tensor_ended  cycle in which the first matrix instruction issued that lowers the clock (-1: none has),
+                   and the one in which the last of them is done
     stall_cycles   [instructions, REASONS] warp cycles by the instruction waiting to issue
     arrivals       the unit that counts warps at barriers
     snapshots_taken, next_snapshot  how many of `snapshots` are filled, and the issued instructions at which the next is
@@ -250,6 +252,8 @@ class Sm(Record):
     block_ends: Ints
     issued: int
     executed: Ints
+    tensor_began: int
+    tensor_ended: int
     stall_cycles: Reals
     next_snapshot: int
     snapshots_taken: int

@@ -32,11 +32,10 @@ def request(
               has asked L2 for finds the data there, and waits until then.
     """
     there = arriving[cost.fetch] if cost.fetch > 0 else 0
-    l2_sectors, dram_sectors, in_flight = cost.l2_sectors, cost.dram_sectors, cost.in_flight
+    l2_sectors, dram_sectors = cost.l2_sectors, cost.dram_sectors
     if there > 0:
         l2_sectors = 0
         dram_sectors = 0
-        in_flight = 0
     loads = row.writes_registers > 0 or row.copies > 0
     # A generic access without work for the tag stage has gone to shared memory.
     in_shared = row.generic > 0 and cost.tag_cycles == 0 and cost.wavefronts > 0
@@ -79,7 +78,7 @@ def request(
     else:
         latency = _hit_latency(spec, row, cost)
     if l2_sectors > 0:
-        latency += _miss_cycles(spec, memory, row, end, l2_sectors, dram_sectors, in_flight > 0, now)
+        latency += _miss_cycles(spec, memory, row, cost, end, now)
     warp.done = ceil(now + latency + (begin - idle_arrival))
     if there > 0:
         warp.done = max(warp.done, there)
@@ -138,30 +137,23 @@ def _shared_latency(spec: Spec, cost: AccessCost, hit_cycles: float, narrow_cycl
     return max(hit_cycles, narrow_cycles + (cost.wavefronts - 1) * spec.wavefront_latency_cycles)
 
 
-def _miss_cycles(
-    spec: Spec,
-    memory: MemoryPath,
-    row: Instruction,
-    sent: float,
-    l2_sectors: int,
-    dram_sectors: int,
-    in_flight: bool,
-    now: int,
-) -> float:
+def _miss_cycles(spec: Spec, memory: MemoryPath, row: Instruction, cost: AccessCost, sent: float, now: int) -> float:
     """Return the cycles that a load's misses add to a hit. The measured latencies are those of one sector.
 
     What is on its way from DRAM for another SM comes no sooner than from DRAM, but takes nothing of this SM's share.
+    Sectors that come with another SM's request take the SM's link to L2, but nothing of its share of what L2 reads.
     """
-    waited, arrival = 0.0, sent
-    latency = spec.dram_latency_cycles if dram_sectors > 0 or in_flight else spec.l2_latency_cycles
+    waited, arrival, dram_sectors = 0.0, sent, cost.dram_sectors
+    latency = spec.dram_latency_cycles if dram_sectors > 0 or cost.in_flight > 0 else spec.l2_latency_cycles
     if dram_sectors > 0:
         cycles = dram_sectors * spec.sector_dram_cycles
         begin = book(memory.dram, now, arrival, cycles)
         waited = begin - arrival + cycles - spec.sector_dram_cycles
         arrival += waited
-    cycles = l2_sectors * spec.sector_l2_cycles
+    asked = cost.l2_sectors - cost.merged_sectors
+    cycles = max(cost.l2_sectors * spec.sector_link_cycles, asked * spec.sector_l2_cycles)
     begin = book(memory.l2, now, arrival, cycles)
-    waited += begin - arrival + cycles - spec.sector_l2_cycles
+    waited += begin - arrival + max(0.0, cycles - max(spec.sector_link_cycles, spec.sector_l2_cycles))
     return latency - row.hit_latency_cycles + waited
 
 

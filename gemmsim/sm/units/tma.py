@@ -54,7 +54,7 @@ def _load(sm: Sm, memory: MemoryPath, sync: Sync, now: int) -> float:
         share = sync.dram_sectors * spec.sector_dram_cycles
         end = max(end, book(memory.dram, now, begin, share) + share)
     if sync.l2_sectors > 0:
-        share = sync.l2_sectors * spec.tma_sector_l2_cycles
+        share = sync.l2_sectors * spec.sector_l2_cycles
         end = max(end, book(memory.l2, now, begin, share) + share)
     return end + latency
 

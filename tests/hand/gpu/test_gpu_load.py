@@ -114,7 +114,7 @@ def test_set_takes_every_number_in_every_unit_of_its_kind() -> None:
         ("h200", "l2.siz=3", r"unknown GPU key 'l2.siz' \(nearest: l2.size, l2.ways, l2.line\)"),
         ("h200", "l2.bananas=3", "unknown GPU key 'l2.bananas': l2 has size, partitions, line, "),
         ("h200", "size=3", r"unknown GPU key 'size' \(nearest: l2.size, dram.size\)"),
-        ("h200", "clock.load=3GHz", r"\(nearest: clock.sm_load, clock.sm_tensor_load, clock.tensor"),
+        ("h200", "clock.load=3GHz", r"\(nearest: clock.sm_load, clock.sm_tensor_load, clock.sm_base"),
         ("h200", "pipes.alu.latencyy=3", r"\(nearest: pipes.alu.latency, "),
         ("h200", "banana.x=3", "sections are sm, clock, shared, l1"),
         ("h200", "l2.size", "wants KEY=VALUE"),

@@ -11,7 +11,7 @@ from gemmsim.gpu.spec import STATUSES
 
 ROOT = PRESETS.parents[2]
 
-WANTED = {"a100-40gb", "a100-80gb", "h200", "h100", "rtx4090", "rtx3050", "rtx5070ti", "rtxa6000", "t4"}
+WANTED = {"a100-40gb", "a100-80gb", "h200", "h100", "gh200", "rtx4090", "rtx3050", "rtx5070ti", "rtxa6000", "t4"}
 
 
 def test_the_promised_gpus_ship() -> None:

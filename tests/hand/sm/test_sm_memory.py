@@ -12,7 +12,7 @@ from gemmsim.gpu.load import load_gpu
 from gemmsim.isa.program import Operand, OperandKind
 from gemmsim.native.records import Ints, address_of
 from gemmsim.sm.spec import Rates
-from gemmsim.sm.streams import NO_RECORD, RecordCycles
+from gemmsim.sm.streams import NO_RECORD, RecordCycles, _whole
 from gemmsim.sm.units.instruction import AccessCost, Instruction, Reason
 from gemmsim.sm.units.memory_path import request
 from gemmsim.sm.units.server import book
@@ -219,14 +219,31 @@ def test_dram_bound_stream_runs_at_the_share_exactly(mnemonic):
 def test_share_of_l2_and_dram():
     gpu = replace(GPU, l2=replace(GPU.l2, read_bytes_per_s=4e11, partitions=2, far_latency_cycles=300.0))
     rates = Rates.share(gpu, active_sms=8, sm_clock_hz=1e9)
-    assert rates.l2_bytes_per_cycle == 50  # below the link's 64
+    assert (rates.l2_bytes_per_cycle, rates.link_bytes_per_cycle) == (50, 64)
     assert rates.l2_latency_cycles == 250
-    assert Rates.share(gpu, 2, 1e9).l2_bytes_per_cycle == 64
+    assert Rates.share(gpu, 2, 1e9).l2_bytes_per_cycle == 200
     halved = replace(gpu, l2=replace(gpu.l2, write_share=0.5))
     assert (Rates.share(halved, 8, 1e9).l2_bytes_per_cycle, Rates.share(halved, 8, 1e9).l2_write_bytes_per_cycle) == (
         50,
         25,
     )
+
+
+@pytest.mark.parametrize(("merged", "cycles"), [(0, 8), (1, 6), (3, 2), (4, 2)])
+def test_sectors_that_come_with_another_request_take_the_link_alone(merged, cycles):
+    """Of 16 bytes a cycle that L2 reads for the SM, a sector takes 2 cycles; of the link's 64, four take 2."""
+    gpu = replace(GPU, l2=replace(GPU.l2, read_bytes_per_s=16e9))
+
+    def finish(accesses: int) -> float:
+        code = program(*[ins("LDG", 1, write=0)] * accesses, ins("FFMA", 1, wait=1), EXIT)
+        return simulate(code, 4, cost=RecordCycles(1, 1, 4, 0, merged_sectors=merged), gpu=gpu).cycles
+
+    assert finish(200) - finish(100) == 4 * 100 * cycles
+
+
+def test_merged_sectors_add_up():
+    """Of four sectors a record, 30 % merge: 1.2, 2.4, 3.6 ... are told as 1, 1, 2, 1, 1 of 6."""
+    assert _whole(np.full(5, 1.2, np.float32)).tolist() == [1, 1, 2, 1, 1]
 
 
 @pytest.mark.parametrize(("mnemonic", "cycles"), [("LDG", 4), ("STG", 8)])

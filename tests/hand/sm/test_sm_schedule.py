@@ -12,7 +12,7 @@ from gemmsim.sm.budget import Simulator, _Cut, _ends_of_loops
 from gemmsim.sm.instructions import instruction_table
 from gemmsim.sm.loops import Loop, find_loop, without_middle
 from gemmsim.sm.pipes import matrix_latency_cycles, pipe_slots
-from gemmsim.sm.schedule import _continued, schedule
+from gemmsim.sm.schedule import TimingOptions, _continued, schedule
 from gemmsim.sm.streams import NO_RECORD, RecordCycles, RecordedStreams
 from gemmsim.sm.totals import Totals
 from gemmsim.support.errors import GemmsimError
@@ -238,27 +238,26 @@ def test_no_streams_and_no_room_are_errors():
         time_of(code, [pcs] * 4, 4, 10, 0)
 
 
-@pytest.mark.parametrize(("mnemonic", "clock_hz"), [("FFMA", 1e9), ("HMMA.16816.F32", 8e8)])
-def test_kernels_with_tensor_instructions_run_at_the_clock_for_them(mnemonic, clock_hz):
-    pipes = GPU.pipes | {"tensor": pipe("tensor", 8, 24)}
-    gpu = replace(GPU, clock=replace(GPU.clock, sm_tensor_load_hz=8e8), pipes=pipes)
-    code = program(ins(mnemonic, 1), EXIT)
-    trace = trace_of(code, [[0, 1]], 1)
-    trace = replace(trace, executed=np.array([[1, 1]]))
-    timing = schedule(code, Launch((1, 1, 1), (32, 1, 1), ()), trace, cost_of(trace, NO_RECORD), gpu, 1)
-    assert timing.sm_clock_hz == clock_hz
-    assert timing.duration_us == pytest.approx(timing.cycles / clock_hz * 1e6 + 2.0)
-
-
-@pytest.mark.parametrize(("blocks", "clock_hz"), [(1, 9.6e8), (4, 8.4e8), (5, 8e8), (40, 8e8)])
-def test_a_few_sms_with_tensor_cores_lower_the_clock_less(blocks, clock_hz):
-    """From five of the ten SMs on the clock is the lower one; below, each takes a fifth of the way there."""
-    clock = replace(GPU.clock, sm_tensor_load_hz=8e8, tensor_load_sms=5)
+@pytest.mark.parametrize("mnemonic", ["FFMA", "HMMA.16816.F32", "DMMA.8x8x4"])
+def test_matrix_instructions_lower_the_clock_but_not_those_of_fp64(mnemonic):
+    clock = replace(GPU.clock, sm_tensor_load_hz=8e8)
     gpu = replace(GPU, clock=clock, pipes=GPU.pipes | {"tensor": pipe("tensor", 8, 24)})
+    code = program(ins(mnemonic, 1), EXIT)
+    trace = replace(trace_of(code, [[0, 1]], 1), executed=np.array([[1, 1]]))
+    timing = schedule(code, Launch((1, 1, 1), (32, 1, 1), ()), trace, cost_of(trace, NO_RECORD), gpu, 1)
+    assert (timing.sm_clock_hz < 1e9) == mnemonic.startswith("HMMA")
+    assert timing.duration_us == pytest.approx(timing.cycles / timing.sm_clock_hz * 1e6 + 2.0)
+
+
+def test_a_clock_that_is_given_holds_for_the_whole_launch():
+    gpu = replace(
+        GPU, clock=replace(GPU.clock, sm_tensor_load_hz=8e8), pipes=GPU.pipes | {"tensor": pipe("tensor", 8, 24)}
+    )
     code = program(ins("HMMA.16816.F32", 1), EXIT)
     trace = replace(trace_of(code, [[0, 1]], 1), executed=np.array([[1, 1]]))
-    timing = schedule(code, Launch((blocks, 1, 1), (32, 1, 1), ()), trace, cost_of(trace, NO_RECORD), gpu, 1)
-    assert timing.sm_clock_hz == pytest.approx(clock_hz)
+    options = TimingOptions(sm_clock_hz=5e8)
+    timing = schedule(code, Launch((1, 1, 1), (32, 1, 1), ()), trace, cost_of(trace, NO_RECORD), gpu, 1, options)
+    assert timing.sm_clock_hz == 5e8
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ ALLOWED = {
     "compare": {"documents", "records"},
     "ablate": {"compare", "documents", "records"},
     "measure": {"ncu", "records"},
+    "capture": {"documents", "gpu_files", "measure", "records"},
     "forms": {"measure"},
     "microbench": {"gpu_files", "measure", "records"},
     "opcodes": {"measure"},
@@ -29,6 +30,7 @@ ALLOWED = {
     "cli": {
         "ablate",
         "calibrate",
+        "capture",
         "compare",
         "documents",
         "gpu_files",

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gemmsim_validate.ladder.markdown import markdown
-from gemmsim_validate.ladder.rows import LadderRow, ladder_rows, product_shares, rows_of_runs
+from gemmsim_validate.ladder.markdown import library_markdown, markdown
+from gemmsim_validate.ladder.rows import LadderRow, ladder_rows, library_rows, product_shares, rows_of_runs
 from gemmsim_validate.records.case import Case, Series
 
 from gemmsim.support.errors import GemmsimError
@@ -81,3 +81,17 @@ def test_share_of_products_by_execution() -> None:
     pytest.importorskip("numba_cuda")
     found = product_shares("blocktile_2d", "f32", {})
     assert set(found) == {"sm_80", "sm_90"} and min(found.values()) >= 0.6
+
+
+def test_library_beside_the_fastest_rung() -> None:
+    """2 x 1024^3 in 100 us are 21.47 TFLOP/s; a rung of 125 us in another run reaches 80 % of that."""
+    one = (case("cublas", 100.0, rung=False), case("naive", 500.0), case("tf32_tensorcore", 80.0))
+    other = (case("cublas", 400.0, rung=False), case("tiled", 125.0, tile=32), case("cublas_tf32", 40.0, rung=False))
+    (row,) = library_rows([one, other])
+    assert (row.m, row.n, row.k) == (1024, 1024, 1024)
+    assert row.tflops == pytest.approx({"f32": 21.4748, "tf32": 53.687}, rel=1e-4)
+    assert row.best["f32"] == ("tiled", pytest.approx(80.0)) and row.best["tf32"] == (
+        "tf32_tensorcore",
+        pytest.approx(50.0),
+    )
+    assert "| 1024 x 1024 x 1024 | 21.5; tiled 80 % | 53.7; tf32_tensorcore 50 % |" in library_markdown([row])
