@@ -82,7 +82,8 @@ def serve(
     if any(i.opcode == "SYNCS" and "PHASECHK" in i.modifiers for i in program.instructions):
         # A wait at an mbarrier is one instruction here. On hardware it is repeated when its time limit is over.
         repeated = ("smsp__inst_executed.sum", *(name for name in counters.value if _THREADS in name))
-        repeated += ("l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",)  # has the wavefronts of operations on mbarriers
+        # Wavefronts of operations on mbarriers are among these, those of waits as loads.
+        repeated += tuple(f"l1tex__data_pipe_lsu_wavefronts_mem_shared{of}.sum" for of in ("", "_op_ld"))
         provenance = provenance | dict.fromkeys(repeated, Provenance.MODELLED)
     if relation and relation.data_decides:
         provenance = {name: Provenance.MODELLED if _THREADS in name else how for name, how in provenance.items()}
