@@ -32,6 +32,7 @@ MAY_BE_ZERO = (  # keys that begin so may be 0
     "shared.carveout_few_blocks",
     "clock.tensor_",
     "l2.fixed_latency_us",
+    "l2.latency_spread_cycles",
     "dram.fixed_latency_us",
 )
 

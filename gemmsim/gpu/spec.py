@@ -95,6 +95,7 @@ class L2:
     write_share: float  # of that rate, at which L2 takes what all SMs together store
     hit_latency_cycles: float  # from load to use, in the near partition
     far_latency_cycles: float  # from load to use, in the far partition
+    latency_spread_cycles: float  # from the SM that waits least for L2 to the one that waits longest
     fixed_latency_us: float  # what of the latency does not follow the SM clock
 
 

@@ -31,12 +31,15 @@ class Rates:
 
         Where L2 has two partitions, lines are taken to be spread evenly over the near and the far one. The GPU file's
         latencies are those at `clock.sm_load_hz`; at another clock their fixed part is another number of cycles (own
-        microbenchmark, tests/records/h200_latency_clock.json).
+        microbenchmark, tests/records/h200_latency_clock.json). They are those of the SM that waits least. The
+        launch ends with the one of its SMs that waits longest: the largest of so many latencies that lie evenly over
+        `l2.latency_spread_cycles` (own microbenchmark, tests/records/h200_loaded_latency.json).
         """
         l2, dram = gpu.l2, gpu.dram
         l2_latency = (l2.hit_latency_cycles + l2.far_latency_cycles) / 2 if l2.partitions > 1 else l2.hit_latency_cycles
         faster_mhz = (sm_clock_hz - gpu.clock.sm_load_hz) * 1e-6
-        l2_more, dram_more = l2.fixed_latency_us * faster_mhz, dram.fixed_latency_us * faster_mhz
+        spread = l2.latency_spread_cycles * (active_sms - 1) / (active_sms + 1)
+        l2_more, dram_more = (spread + memory.fixed_latency_us * faster_mhz for memory in (l2, dram))
         share = l2.read_bytes_per_s / sm_clock_hz / active_sms
         return cls(
             link_bytes_per_cycle=gpu.l1.miss_bytes_per_cycle,

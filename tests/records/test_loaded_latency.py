@@ -1,18 +1,32 @@
-"""How long loads take while all SMs of an H200 load, read off its record. No model has it: deviation 29."""
+"""How long loads take while all SMs of an H200 load, read off its record (docs/model/l2-dram.md)."""
 
 import json
 from pathlib import Path
 
 import pytest
 
+from gemmsim.gpu.load import load_gpu
+from gemmsim.sm.spec import Rates
+
 MEASURED = json.loads(Path(__file__).with_name("h200_loaded_latency.json").read_text(encoding="utf-8"))
 CYCLES = {tuple(row[:-1]): row[-1] for row in MEASURED["rows"]}
 SMS = 132
+H200 = load_gpu("h200")
 
 
 def bytes_per_cycle(word: int, blocks: int, warps: int, loads: int) -> float:
     """What each SM gets from L2."""
     return 32 * word * warps * loads / CYCLES["l2", word, blocks, warps, loads]
+
+
+@pytest.mark.parametrize("loads", [1, 4])
+@pytest.mark.parametrize("word", [4, 16])
+@pytest.mark.parametrize("sms", [16, 33, 66])
+def test_more_sms_wait_longer_as_the_preset_has_it(sms: int, word: int, loads: int) -> None:
+    """Within 6 cycles of what the model adds for so many SMs, the mean of one, two and four warps."""
+    counted = [CYCLES["l2", word, sms, warps, loads] - CYCLES["l2", word, 1, warps, loads] for warps in (1, 2, 4)]
+    latency = [Rates.share(H200, number, H200.clock.sm_load_hz).l2_latency_cycles for number in (1, sms)]
+    assert sum(counted) / 3 == pytest.approx(latency[1] - latency[0], abs=6)
 
 
 @pytest.mark.parametrize("word", [4, 16])

@@ -104,6 +104,7 @@ RULES: dict[str, Rule] = {
     "l2.read_bytes_per_s": _RATE,
     "l2.write_share": _RATE,
     "l2.fixed_latency_us": _FIXED,
+    "l2.latency_spread_cycles": _LATENCY,
     "dram.fixed_latency_us": _FIXED,
     "dram.peak_bytes_per_s": _RATE,
     "dram.achievable_fraction": _RATE,

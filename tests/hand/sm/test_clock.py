@@ -48,3 +48,10 @@ def test_the_fixed_part_of_a_latency_is_fewer_cycles_of_a_slower_clock():
     assert [rates.l2_latency_cycles for rates in found] == pytest.approx([200, 180])
     assert [rates.dram_latency_cycles for rates in found] == pytest.approx([500, 440])
     assert [rates.tma_load_latency_cycles for rates in found] == pytest.approx([600, 580])
+
+
+def test_the_sm_that_waits_longest_ends_the_launch():
+    """Of n SMs over 18 cycles: none more for one, 6 for two, 12 for five, 17 for 35."""
+    l2 = replace(GPU.l2, partitions=1, hit_latency_cycles=200.0, latency_spread_cycles=18.0)
+    found = [Rates.share(replace(GPU, l2=l2), sms, 1e9).l2_latency_cycles for sms in (1, 2, 5, 35)]
+    assert found == pytest.approx([200, 206, 212, 217])
