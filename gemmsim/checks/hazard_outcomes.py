@@ -33,4 +33,4 @@ def _said(verified: Verification) -> str:
     """Say what was found: "the result is right, relative error 1e-07, ..." or "the result is wrong: ..."."""
     if verified.ok:
         return f"the result is right{verified.text.removeprefix('yes')}"
-    return f"the result is wrong: {verified.text.removeprefix('NO').lstrip(': ')}"
+    return f"the result is wrong: {verified.text.removeprefix('NO').lstrip(',: ')}"

@@ -179,6 +179,7 @@ def test_unwritable_cache_only_costs_time(workspace: Path) -> None:
     command = [sys.executable, "-m", "gemmsim", "analyze", *OWN, *X, "--arg", "i32=100"]
     root = Path(gemmsim.report.__file__).parents[2]
     environment = {"PYTHONPATH": str(root), "GEMMSIM_CACHE_DIR": str(workspace / "file" / "cache"), "PATH": ""}
+    environment["GEMMSIM_PROGRESS"] = "0"
     run = subprocess.run(command, cwd=workspace, env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert run.stderr.startswith("warning: cannot write the cache folder") and run.stderr.count("\n") == 1

@@ -91,4 +91,4 @@ def test_saved_arrays_are_arguments_and_references(capsys: pytest.CaptureFixture
     assert verified["ok"] is False and "y[50] is 8, 7 was wanted; 14 of 64 elements differ" in verified["text"]
     assert main(["analyze", *LAUNCH, *again, "--tolerance", "0.2"]) == 0
     assert main(["check", *LAUNCH, *again, "--expect", "registers <= 255"]) == 1
-    assert "FAIL  the result is right: NO, not as in out.npz: y[50] is 8" in capsys.readouterr().out
+    assert "FAIL  the result is wrong: not as in out.npz: y[50] is 8" in capsys.readouterr().out

@@ -57,6 +57,8 @@ def test_names_agree_with_which_way_is_better() -> None:
             "latency",
             "interval",
             "overhead",
+            "tensor_entry",
+            "tensor_exit",
             "_cycles",
             "reserved",
             "work_share",

@@ -85,4 +85,4 @@ def worse(judged: Sequence[Judged], committed: Mapping[str, Mapping[str, float]]
 
 
 def _name(row: Judged) -> str:
-    return f"{row.case.gpu}/{row.case.id}"
+    return row.case.key

@@ -80,12 +80,12 @@ def judge(case: Case, prediction: Prediction) -> Judged:
 
 
 def judge_all(cases: Iterable[Case], predictions: Mapping[str, Prediction]) -> list[Judged]:
-    return [judge(case, predictions[case.id]) for case in cases]
+    return [judge(case, predictions[case.key]) for case in cases]
 
 
 def _numbers(case: Case, predicted: Mapping[str, float]) -> Iterable[Number]:
     excuses = dict(case.data.get("not_comparable", {}))
-    excuses |= {one.counter: f"known deviation {one.number}" for one in known_deviations() if one.case_id == case.id}
+    excuses |= {one.counter: f"known deviation {one.number}" for one in known_deviations() if one.is_of(case)}
     for kind, names in (("exact", EXACT), ("noisy", NOISY)):
         for name in names:
             if name in case.counters and name in predicted:

@@ -104,7 +104,7 @@ def predict_all(
     jobs: int,
     progress: Callable[[Case, Prediction, bool], None] = lambda case, prediction, was_kept: None,
 ) -> dict[str, Prediction]:
-    """Predict the cases, and return their predictions by case id.
+    """Predict the cases, and return their predictions by the cases' keys.
 
     A case that cannot be predicted has a `Prediction` with an error.
 
@@ -117,13 +117,13 @@ def predict_all(
     for case in cases:
         kept = _load(_path(folder, case))
         if kept:
-            found[case.id] = kept
+            found[case.key] = kept
             progress(case, kept, True)
         else:
             missing.append(case)
     for group, predictions in map_unordered(_predict_group, _by_program(missing), jobs):
         for case, prediction in zip(group, predictions, strict=True):
-            found[case.id] = prediction
+            found[case.key] = prediction
             path = _path(folder, case)
             if path and not prediction.error:
                 write_bytes(path, json.dumps(asdict(prediction)).encode())

@@ -68,6 +68,11 @@ class Case:
     data: dict[str, Any] = field(repr=False)
 
     @property
+    def key(self) -> str:
+        """Its GPU and its id: several GPUs may have run the same launch."""
+        return f"{self.gpu}/{self.id}"
+
+    @property
     def compared_time(self) -> str:
         """The way of timing (one of TIMES) with which a prediction is compared; "" where the case has no times."""
         return next((way for way in TIMES if way in self.times), "")
