@@ -43,7 +43,7 @@ OTHER_TUNABLES = [
 SIZES = st.one_of(st.integers(1, 12), st.sampled_from([15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 130]))
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("arch", [pytest.param("sm_80", marks=pytest.mark.slow), "sm_90"])
 @pytest.mark.parametrize("name", RUNGS)
 @settings(max_examples=2, deadline=None, derandomize=True, database=None)
 @given(st.tuples(SIZES, SIZES, SIZES), st.sampled_from([1.0, -1.5]), st.sampled_from([0.0, 1.0, 0.5]))
@@ -56,7 +56,7 @@ def test_any_size(name: str, arch: str, sizes: tuple[int, int, int], alpha: floa
     run(name, arch, sizes, alpha, beta)
 
 
-@pytest.mark.parametrize("arch", ["sm_75", "sm_86", "sm_89", "sm_120"])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_120"])
 @pytest.mark.parametrize("name", RUNGS)
 def test_other_architectures(name: str, arch: str) -> None:
     if arch == "sm_75" and name in FROM_SM_80:

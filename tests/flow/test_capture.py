@@ -273,7 +273,7 @@ def test_without_a_gpu_one_line_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [2048, 4096])
+@pytest.mark.parametrize("size", [1024, 2048, 4096])
 def test_the_best_configuration_of_tritons_matmul_is_found(size: int) -> None:
     """The tutorial's eleven configurations that an H200 can launch, with the code that Triton 3.6 made there: what is
     predicted to be best took at most 5 % longer than what was."""
