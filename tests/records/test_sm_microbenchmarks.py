@@ -130,7 +130,7 @@ def data_stage_cycles(run: list[Any]) -> tuple[float, float]:
         *[ins("STS", 1, read=2)] * stores,
     ]
     body = [*group * 4, ins("FADD", 4, wait=2), BRANCH]
-    return cycles_a_pass(body, 32, 1, load=load, sms=8) / 4 / 32, measured
+    return cycles_a_pass(body, 32, 1, load=load, sms=1) / 4 / 32, measured
 
 
 @pytest.mark.parametrize("run", [run for run in runs("h200_data_stage.json") if run[0] >= 4])
