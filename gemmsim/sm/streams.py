@@ -20,6 +20,7 @@ from gemmsim.sm.pipes import memory_opcode
 from gemmsim.sm.sync_rows import SyncFields, SyncRows
 from gemmsim.sm.units.instruction import Kind
 from gemmsim.support.errors import GemmsimError
+from gemmsim.support.rounding import whole_in_sum
 from gemmsim.trace.types import WarpTrace
 
 
@@ -78,7 +79,7 @@ class RecordedStreams:
             cost.l2_sectors,
             cost.dram_sectors,
             cost.in_flight,
-            _whole(cost.l2_sectors * cost.merged_share),
+            whole_in_sum(cost.l2_sectors * cost.merged_share),
         )
         self._partial_lines, self._remote = cost.partial_lines, cost.remote
         self._to_l1 = (table.rows["writes_registers"] | table.rows["copies"]) > 0
@@ -233,11 +234,6 @@ class RecordedStreams:
 
 def _positions(ranges: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
     return np.concatenate([np.arange(0), *(np.arange(start, stop) for start, stop in ranges)])
-
-
-def _whole(sectors: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Return whole numbers whose sums from the first on are nearest to those of `sectors`."""
-    return np.diff(np.rint(np.cumsum(sectors, dtype=np.float64)), prepend=0.0).astype(np.int64)
 
 
 def _summed(column: NDArray, of: NDArray[np.int64], leading: NDArray[np.int64]) -> NDArray:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gemmsim.analysis.findings import Advice
 from gemmsim.memory.types import RecordCost
+from gemmsim.support.rounding import whole_in_sum
 
 _UNKNOWN = float("inf")
 
@@ -32,11 +33,9 @@ def cured(cost: RecordCost, record_pc: NDArray[np.int32], advice: Advice) -> Rec
 
 
 def _part(column: NDArray[np.uint16], part: NDArray[np.float64]) -> NDArray[np.uint16]:
-    """Return whole numbers whose running sums follow those of `column * part`; unchanged where the part is 1."""
-    kept = column.copy()
-    less = part < 1
-    sums = np.rint(np.cumsum(column[less] * part[less]))
-    kept[less] = np.diff(sums, prepend=0.0).astype(column.dtype)
+    """Return `column * part` in whole numbers; unchanged where the part is 1."""
+    kept, less = column.copy(), part < 1
+    kept[less] = whole_in_sum(column[less] * part[less])
     return kept
 
 

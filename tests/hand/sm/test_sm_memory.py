@@ -12,7 +12,7 @@ from gemmsim.gpu.load import load_gpu
 from gemmsim.isa.program import Operand, OperandKind
 from gemmsim.native.records import Ints, address_of
 from gemmsim.sm.spec import Rates
-from gemmsim.sm.streams import NO_RECORD, RecordCycles, _whole
+from gemmsim.sm.streams import NO_RECORD, RecordCycles
 from gemmsim.sm.units.instruction import AccessCost, Instruction, Reason
 from gemmsim.sm.units.memory_path import request
 from gemmsim.sm.units.server import book
@@ -239,11 +239,6 @@ def test_sectors_that_come_with_another_request_take_the_link_alone(merged, cycl
         return simulate(code, 4, cost=RecordCycles(1, 1, 4, 0, merged_sectors=merged), gpu=gpu).cycles
 
     assert finish(200) - finish(100) == 4 * 100 * cycles
-
-
-def test_merged_sectors_add_up():
-    """Of four sectors a record, 30 % merge: 1.2, 2.4, 3.6 ... are told as 1, 1, 2, 1, 1 of 6."""
-    assert _whole(np.full(5, 1.2, np.float32)).tolist() == [1, 1, 2, 1, 1]
 
 
 @pytest.mark.parametrize(("mnemonic", "cycles"), [("LDG", 4), ("STG", 8)])

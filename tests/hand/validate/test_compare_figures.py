@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 from gemmsim_validate.compare import accuracy
+from gemmsim_validate.compare import predict as predicting
 from gemmsim_validate.compare.cause import guess
+from gemmsim_validate.compare.deviations import Deviation
 from gemmsim_validate.compare.document import DEFINITIONS, Section, sections
 from gemmsim_validate.compare.figures import figures, orders
-from gemmsim_validate.compare.judge import Judged, judge
+from gemmsim_validate.compare.judge import Judged, judge, judge_all
 from gemmsim_validate.compare.metrics import relative_error
-from gemmsim_validate.compare.predict import Prediction, predict
+from gemmsim_validate.compare.predict import Prediction, predict, predict_all
 from gemmsim_validate.documents import render
 from gemmsim_validate.records.case import Case, Series
 from gemmsim_validate.records.select import replayable_cases
@@ -151,3 +153,22 @@ def test_the_generated_page_has_todays_definitions() -> None:
     page = (Path(__file__).parents[3] / "docs" / "accuracy.md").read_text(encoding="utf-8")
     fresh = render.markdown((Section("What is compared", DEFINITIONS),), "gemmsim-validate compare --format md")
     assert page.startswith(fresh.rstrip("\n"))
+
+
+def test_one_launch_on_two_gpus_is_predicted_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records of the same launch have the same id. Both times are right here, so that neither has an error."""
+    here, there = case(rotated=10.0), replace(case(rotated=20.0), gpu="h100")
+    times = {"h200": 10.0, "h100": 20.0}
+    monkeypatch.setattr(
+        predicting, "_predict_group", lambda group: [Prediction(time_us=times[one.gpu]) for one in group]
+    )
+    monkeypatch.setattr(predicting, "map_unordered", lambda function, groups, jobs: ((g, function(g)) for g in groups))
+    found = judge_all([here, there], predict_all([here, there], None, 1))
+    assert [row.time.error_pct for row in found if row.time] == [0.0, 0.0]
+
+
+def test_a_known_deviation_is_of_one_gpu() -> None:
+    known = Deviation(2, "h200/k-512", DRAM, -1.0, 1.0)
+    assert known.is_of(case()) and not known.is_of(replace(case(), gpu="h100"))
+    assert replace(known, record="h200_wgmma/k-512").is_of(case())
+    assert replace(known, record="published/k-512").is_of(replace(case(), gpu="t4"))
