@@ -237,14 +237,14 @@ def causes(below: LaunchSummary, above: LaunchSummary) -> tuple[Cause, ...]:
 
 
 def _changed(quantity: Quantity) -> bool:
-    return abs(quantity.after - quantity.before) >= SAME_QUANTITY * max(quantity.after, quantity.before)
+    return abs(quantity.after - quantity.before) > SAME_QUANTITY * max(quantity.after, quantity.before)
 
 
 def _less_work(pair: Pair, rule: str, unit: tuple[str, str], whole: Part, *parts: Part) -> Cause | None:
     """Return the cause that a unit has less to do in the faster launch.
 
-    None where the unit did not limit the slower launch. Where the launches are of two GPUs, the cause may be a faster
-    unit instead.
+    None where the unit did not limit the slower launch, or had no less to do. Where the launches are of two GPUs, the
+    cause may be a faster unit instead.
 
     unit   (name of the unit, what it works on)
     whole  how to read the unit's work from a launch
@@ -256,6 +256,8 @@ def _less_work(pair: Pair, rule: str, unit: tuple[str, str], whole: Part, *parts
         return None
     if faster := _rate(pair, name, works):
         return Cause(rule, faster, None, weight)
+    if pair.drop(whole[1]) <= 0:
+        return None  # as much work or more: the unit was busy for longer since fewer SMs shared the work
     detail = None
     if parts:
         most = max(parts, key=lambda part: pair.drop(part[1]))

@@ -38,7 +38,7 @@ def find_bottleneck(evidence: Evidence, advice: Sequence[Advice] = ()) -> Bottle
         return _few_blocks(evidence, busiest)
     if busiest.share_pct >= BUSY_PCT:
         detail = f"{busiest.detail} in " if busiest.detail else ""
-        cycles = f"{detail}{timing.cycles:,.0f} cycles on {evidence.gpu.sm.count} SMs"
+        cycles = f"{detail}{timing.cycles:,.0f} cycles{_over(evidence, busiest)}"
         sentence = f"{busiest.unit}: {busiest.share_pct:.0f}% of peak ({cycles})"
         return Bottleneck(KINDS.get(busiest.unit, "pipe"), sentence, busiest.share_pct)
     return _waiting(evidence, busiest)
@@ -48,6 +48,14 @@ def _binding(uses: tuple[Utilisation, ...]) -> Utilisation:
     """Return the busiest unit. A unit of KINDS about as busy goes before a pipe, because the pipe waits for it."""
     near = [use for use in uses if use.share_pct >= uses[0].share_pct - SAME_PCT]
     return next((use for use in near if use.unit in KINDS), near[0])
+
+
+def _over(evidence: Evidence, use: Utilisation) -> str:
+    """Say over which SMs the share of a unit was taken; "" for L2 and DRAM, which all SMs share."""
+    count = evidence.gpu.sm.count
+    if use.unit in (L2, DRAM):
+        return ""
+    return f" on {count} SMs" if evidence.blocks >= count else f" on the {evidence.blocks} of {count} SMs with blocks"
 
 
 def _waiting(evidence: Evidence, busiest: Utilisation) -> Bottleneck:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from gemmsim.isa.opcodes import OPCODES
 from gemmsim.report.metrics import FAMILIES, METRICS, variants
 from gemmsim.sm.types import STALL_REASONS
 from gemmsim.support.errors import GemmsimError, nearest
@@ -65,13 +66,16 @@ class Entry:
 def lookup(name: str) -> Entry:
     """Find the entry of a metric, stall reason or term by its name or an alias.
 
-    Case, a plural s, spaces and hyphens do not matter. A name may be cut short, with or without dots at its end, where
+    Case, a plural s, spaces and hyphens do not matter. An opcode that has no entry of its own gets one from the table
+    of opcodes, whatever its modifiers (LDS.128). Another name may be cut short, with or without dots at its end, where
     only one entry begins so. Raises GemmsimError for an unknown name and for a beginning that several entries share.
     The error names the nearest entries, or those that share the beginning.
     """
     wanted = _plain(name)
     if wanted in _INDEX:
         return GLOSSARY[_INDEX[wanted]]
+    if opcode := opcode_of(name):
+        return _opcode_entry(opcode)
     beginning = wanted.rstrip("._")
     begin = sorted({entry for plain, entry in _INDEX.items() if beginning and plain.startswith(beginning)})
     if len(begin) == 1:
@@ -82,6 +86,33 @@ def lookup(name: str) -> Entry:
     raise GemmsimError(
         f"nothing is known of '{name}'{nearest(wanted, _INDEX)}: gemmsim explain lists stall reasons and terms, "
         "gemmsim list metrics the metrics"
+    )
+
+
+def opcode_of(name: str) -> str:
+    """Return the opcode that a name begins with: "LDS" of "LDS.128"; "" where it is none of the table."""
+    first = name.strip().partition(".")[0]
+    return first if first in OPCODES else ""
+
+
+def _opcode_entry(opcode: str) -> Entry:
+    """Make the entry of an opcode from its row: its class, the pipe that it goes to, the memory that it accesses."""
+    row = OPCODES[opcode]
+    memory = f" It accesses {row.memory.space} memory ({row.memory.operation})." if row.memory else ""
+    pipe = f"It issues to {row.port}." if row.port else "It needs no pipe."
+    runs = "" if row.lowering else " gemmsim decodes it and does not execute it."
+    return Entry(
+        name=opcode,
+        kind=Kind.TERM,
+        title=f"{opcode}, a machine instruction",
+        unit="",
+        definition=f"An instruction of the class '{row.mix}' in the instruction mix. {pipe}{memory}{runs}",
+        formula="counted by warp: 32 lanes that execute it together count once",
+        worked=(),
+        good="Few beside the multiply-adds.",
+        fix="Look in the report's source view at which line the compiler made it from.",
+        see=("SASS", "instruction mix"),
+        sources=(_SOURCES["huerta"],),
     )
 
 

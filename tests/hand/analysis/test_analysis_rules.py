@@ -80,6 +80,13 @@ def test_the_verdict_is_the_first_advice(blocks: int, rules: list[str], kind: st
     assert (kind == "small_grid") == ("lsu pipe of the others: 90% of peak" in found.sentence)
 
 
+@pytest.mark.parametrize(("blocks", "over"), [(54, "on the 54 of 108 SMs with blocks"), (216, "on 108 SMs")])
+def test_the_verdict_says_over_which_sms_a_share_was_taken(blocks: int, over: str) -> None:
+    given = [Advice("bank_conflicts", "", "", "")]
+    busy = evidence(grid=(blocks, 1, 1), pipe_utilisation_pct={"lsu": 90.0})
+    assert find_bottleneck(busy, given).sentence.endswith(f"cycles {over})")
+
+
 def test_the_data_stages_of_sms_with_blocks_count() -> None:
     """4210 wavefronts of 8 blocks on 8 SMs, in 14,100 cycles."""
     uses = {use.unit: use.share_pct for use in utilisations(evidence(grid=(8, 1, 1)))}

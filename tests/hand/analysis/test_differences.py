@@ -138,6 +138,17 @@ def test_a_quantity_that_stayed_is_no_cause() -> None:
     assert other.quantity == Quantity("lsu pipe, instructions a us", "/us", 1250.0, 2500.0)
 
 
+def test_as_much_work_or_more_is_no_cause() -> None:
+    """A unit that fewer SMs share is busy for longer with less work; and nothing, before and after, is no number."""
+    slow = rung(uses=uses(alu=(90.0, 900.0, 1e6)))
+    fast = rung(**FAST, uses=uses(alu=(50.0, 250.0, 2e6)))
+    assert "pipe" not in [cause.rule for cause in causes(slow, fast)]
+    none = {name: SpaceTraffic() for name in ("global", "shared", "local")}
+    slow = rung(spaces=none)
+    fast = rung(**FAST, spaces=none, uses=uses(data_stage=(70.0, 350.0, 3.6e7)))
+    assert "l1_data" not in [cause.rule for cause in causes(slow, fast)]
+
+
 def test_launch_overhead() -> None:
     """1 us of a difference of 201 is below what is named; 98 of 98 is all of it."""
     assert causes(BASE, rung(time_us=801.0, kernel_us=800.0)) == ()

@@ -17,6 +17,7 @@ from gemmsim.report.glossary.explain import render_index, render_text
 from gemmsim.report.glossary.places import places
 from gemmsim.report.glossary.values import fill, names_in, values_of, worked_lines
 from gemmsim.report.metrics import FAMILIES, METRICS
+from gemmsim.report.text import render
 from gemmsim.sm.types import STALL_REASONS
 from gemmsim.support.errors import GemmsimError
 
@@ -73,6 +74,46 @@ def test_what_a_report_names_is_explained(size):
     )
     for name in names | {BOTTLENECKS[run.bottleneck.kind]}:
         lookup(name)
+
+
+def words_of_tables(text: str) -> set[str]:
+    """What the tables of a rendered report name: the cells of a head, and of a row its first cell that is no number.
+
+    Cells are two spaces or more apart. A head has no number in it. Lines of source code begin with a number, which
+    nothing but code follows.
+    """
+    words: set[str] = set()
+    for line in text.splitlines():
+        cells = [cell for cell in re.split(r" {2,}", line.strip()) if cell]
+        if not line.startswith("  ") or line.lstrip().startswith("*") or len(cells) < 2:
+            continue
+        names = [cell for cell in cells if not re.match(r"[\d.,%?-]+$", cell)]
+        head = len(names) == len(cells)
+        if head or cells[0] == names[0] or re.match(r"\d+ [A-Z]{3}", cells[1]):
+            words |= set(names if head else names[:1])
+    return {re.sub(r"^\d+ (?=[A-Z]{3})| ?\(.*\)$|^<- ", "", word) for word in words if not word.startswith("#")}
+
+
+CASES = [("tiled", 64, "a100-80gb"), ("wgmma_cluster", 256, "h200")]
+
+
+@pytest.mark.parametrize(("kernel", "size", "gpu"), CASES)
+def test_the_tables_of_a_rendered_report_say_nothing_that_is_not_explained(kernel, size, gpu):
+    text = render(analyze(ladder_launch(LadderCase(kernel, size, size, size), load_gpu(gpu))))
+    words = words_of_tables(text)
+    assert {"unit", "of peak", "ridge", "sectors/req", "L1 hit", "wavefr/req", "conflicts", "reason"} <= words
+    assert {"lsu pipe", "issue slots", "L2", "registers", "multiply-add", "wait"} <= words
+    assert any(word.startswith("STG") or word.startswith("UTMASTG") for word in words)
+    for word in words:
+        lookup(word)
+
+
+@pytest.mark.parametrize("name", ["LDG.E", "STS", "LDS.128", "STL", "BRA"])
+def test_an_opcode_is_explained_by_its_row(name):
+    entry = lookup(name)
+    row = OPCODES[name.partition(".")[0]]
+    assert str(row.mix) in entry.definition and (not row.memory or row.memory.space in entry.definition)
+    assert render_text(entry).startswith(f"{row.name}, a machine instruction")
 
 
 @pytest.mark.parametrize("name", GLOSSARY)

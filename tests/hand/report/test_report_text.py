@@ -62,6 +62,15 @@ def test_source_lines_carry_sectors_a_request() -> None:
     assert row.split() == ["2", "1", "LDG", "100", "32.00", "4.00", "3,200", "75.0%"]
 
 
+def test_a_program_without_source_lines_says_why() -> None:
+    base = report()
+    bare = tuple(replace(one, sources=()) for one in base.evidence.program.instructions)
+    program = replace(base.evidence.program, instructions=bare)
+    text = " ".join(render(replace(base, evidence=replace(base.evidence, program=program))).split())
+    why = "the machine code has no source lines: it was compiled without -lineinfo, or by numba with f16 or bf16"
+    assert why in text and why not in " ".join(render(base).split())
+
+
 def test_unknown_is_printed_as_unknown() -> None:
     base = report(evidence())
     roof = replace(base.evidence.roofline, flops=0.0, achieved_flops=None, percent_of_attainable=None)
