@@ -17,6 +17,7 @@ from ..records.case import Case
 from .mechanisms import BY_KEY
 
 SIZES = (1000, 1024, 2048)
+FOLDERS = ("h200", "h200_wgmma")
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Timed:
 def fits(case: Case, sizes: Sequence[int] = SIZES) -> bool:
     """Whether the case is a kernel of the ladder that was timed on an H200 at an M = N = K among `sizes`."""
     timed_rung = case.kind == "measured" and case.rung and bool(case.compared_time)
-    return case.gpu == "h200" and timed_rung and case.is_square and case.n in sizes
+    return case.folder in FOLDERS and timed_rung and case.is_square and case.n in sizes
 
 
 def ablate(case: Case, keys: Sequence[str]) -> Timed:

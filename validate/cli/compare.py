@@ -32,6 +32,11 @@ class Filters:
     size: tuple[int, ...]
     kind: tuple[str, ...]
 
+    def text(self) -> str:
+        """Say what passes: "all" or the filters that are given."""
+        given = [f"{name} {value}" for name, values in vars(self).items() for value in values]
+        return ", ".join(given) or "all"
+
     def fit(self, case: Case) -> bool:
         """Whether a case passes all filters."""
         return (
@@ -53,7 +58,8 @@ class Filters:
 @click.option("--plots", type=click.Path(path_type=Path, file_okay=False), help="Also write the plots there, as SVG.")
 @jobs_option
 @click.option("--cache/--no-cache", default=True, help="Keep predictions while nothing they depend on changes.")
-@click.option("--update", is_flag=True, help="Write the committed figures, validate/accuracy.json.")
+@click.option("--judge", is_flag=True, help="Show the half of the records to judge by, too, and log the look.")
+@click.option("--update", is_flag=True, help="Write the committed figures, validate/accuracy.json; needs --judge.")
 @gathered("filters", Filters)
 def command(
     folders: tuple[Path, ...],
@@ -63,24 +69,30 @@ def command(
     plots: Path | None,
     jobs: int | None,
     cache: bool,
+    judge: bool,
     update: bool,
 ) -> int:
-    """Predict every record in FOLDERS (default: those that ship) and show the errors, worst first.
+    """Predict the records for study in FOLDERS (default: those that ship) and show the errors, worst first.
 
-    Exit status 1 if an exact counter differs without a reason on record, or a case could not be predicted.
+    Of records to judge by, half of all, --judge shows the means. Exit status 1 if an exact counter differs without a
+    reason on record, or a case could not be predicted.
     """
     from gemmsim.compile import default_cache
 
-    from ..compare import accuracy
+    from ..compare import accuracy, halves
     from ..compare.judge import judge_all
     from ..compare.predict import predict_all
+    from ..records.case import STUDY
     from ..records.select import replayable_cases
 
-    cases = [case for case in replayable_cases(folders) if filters.fit(case)]
+    fitting = [case for case in replayable_cases(folders) if filters.fit(case)]
+    cases = [case for case in fitting if judge or case.half == STUDY]
     if not cases:
-        raise GemmsimError("no record fits these filters")
-    if update and (folders or any(vars(filters).values())):
-        raise GemmsimError("--update writes the figures of all records: it takes no filter and no folder")
+        raise GemmsimError(
+            "records that fit these filters are all to judge by: --judge" if fitting else "no record fits these filters"
+        )
+    if update and (not judge or folders or any(vars(filters).values())):
+        raise GemmsimError("--update writes the figures of all records: it takes --judge, no filter and no folder")
 
     def progress(case: Case, prediction: Prediction, was_kept: bool) -> None:
         how = "kept" if was_kept else f"{prediction.seconds:.1f} s"
@@ -90,21 +102,25 @@ def command(
     judged = judge_all(cases, predict_all(cases, folder, jobs or os.cpu_count() or 1, progress))
     if update:
         accuracy.write(judged)
-    emit(_document(judged, form, plots, made_by("compare", vars(filters), form)), output)
+    if judge:
+        halves.log(judged, ", ".join([filters.text(), *(folder.name for folder in folders)]))
+    emit(_document(judged, form, plots, made_by("compare", vars(filters), form, ["judge"] * judge)), output)
     return 1 if any(row.broken or row.prediction.error for row in judged) else 0
 
 
 def _document(judged: list[Judged], form: str, plots_folder: Path | None, made_by: str) -> str:
     """Return the comparison in the format `form`; also write the plots to `plots_folder` where that is given."""
     from ..compare.document import sections
+    from ..compare.halves import of_half
     from ..documents import render
+    from ..records.case import STUDY
     from ..records.files import write_bytes
 
     plots = {}
     if form == "html" or plots_folder:
         from ..compare import plots as plotting
 
-        plots = plotting.plots(judged)
+        plots = plotting.plots(of_half(judged, STUDY))
     if plots_folder:
         for title, svg in plots.items():
             write_bytes(plots_folder / f"{title.lower().replace(' ', '-')}.svg", svg.encode())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ def emit(text: str, output: Path | None) -> None:
         write_bytes(output, text.encode())
 
 
-def made_by(command: str, filters: dict[str, tuple[Any, ...]], form: str) -> str:
-    """Return the command line that made a document, with the values of each filter and the format `form`."""
+def made_by(command: str, filters: dict[str, tuple[Any, ...]], form: str, flags: Sequence[str] = ()) -> str:
+    """Return the command line that made a document: the values of each filter, flags, and the format `form`."""
     options = [str(word) for name, values in filters.items() for value in values for word in (f"--{name}", value)]
+    options += [f"--{flag}" for flag in flags]
     return shlex.join(["gemmsim-validate", command, *options, "--format", form])

@@ -47,7 +47,7 @@ def command(
 
     The manifest names repositories, commits and launches. Nothing is downloaded: take the checkouts yourself. With
     --results, pairs of a kernel and an architecture that this run leaves out keep their former outcome. The page (md)
-    also predicts the launches in validate/wild/records. Exit status 1 if a result is wrong.
+    also predicts the launches in validate/records/h200_foreign. Exit status 1 if a result is wrong.
     """
     from gemmsim.support.processes import available_cpus
 

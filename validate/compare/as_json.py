@@ -9,16 +9,23 @@ from typing import Any
 
 from gemmsim.support.version import __version__
 
+from ..records.case import JUDGE, STUDY
 from .cause import guess
 from .figures import grouped, orders, time_figures
+from .halves import of_half
 from .judge import Judged, Number
 
 SCHEMA_VERSION = 1
 
 
-def as_data(judged: Sequence[Judged]) -> dict[str, Any]:
-    """Return everything that the other formats of a comparison show, and all numbers of all cases, as data for JSON."""
-    summary = {}
+def as_data(both: Sequence[Judged]) -> dict[str, Any]:
+    """Return all that the other formats of a comparison show as data for JSON, and all numbers of cases for study."""
+    summary: dict[str, Any] = {}
+    judged = of_half(both, STUDY)
+    if len(judged) < len(both):
+        for kind, rows in grouped(of_half(both, JUDGE), lambda row: row.case.kind).items():
+            figures = time_figures(rows)
+            summary[f"{kind}, judge"] = {"time_pct": {**asdict(figures), "worst_case": ""} if figures else None}
     for kind, rows in grouped(judged, lambda row: row.case.kind).items():
         figures = time_figures(rows)
         summary[kind] = {

@@ -32,16 +32,6 @@ class Deviation:
     most: float
     points: bool = False
 
-    @property
-    def case_id(self) -> str:
-        """The id of the record's case."""
-        return self.record.split("/", 1)[1]
-
-    def is_of(self, case: Case) -> bool:
-        """Whether its record is this case's, in a folder of the case's GPU or of published records."""
-        folder = self.record.split("/", 1)[0]
-        return self.case_id == case.id and (folder == "published" or folder.split("_")[0] == case.gpu)
-
     def error(self, case: Case, predicted: Mapping[str, float]) -> float:
         """Return the signed error of the counter in percent or points; `predicted` holds predicted values by name."""
         ours, theirs = predicted[self.counter], case.counters[self.counter]

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from math import isfinite
 
 from ..documents.sections import Section, Table, table
-from ..records.case import TIMES
+from ..records.case import STUDY, TIMES
 from .cause import guess
 from .figures import Figures, counter_figures, grouped, orders, time_figures
+from .halves import halves, of_half
 from .judge import Judged, Number
 from .metrics import EXACT, MODELLED, NOISE, NOISY
 
@@ -33,10 +34,16 @@ DEFINITIONS = (
 )
 
 
-def sections(judged: Sequence[Judged]) -> tuple[Section, ...]:
-    """Return the sections of the document on all judged cases."""
-    found = [Section("What is compared", (*DEFINITIONS, _coverage(judged)))]
-    failed = [row for row in judged if row.prediction.error]
+def sections(both: Sequence[Judged]) -> tuple[Section, ...]:
+    """Return the sections of the document on all judged cases.
+
+    Cases to judge by appear in the figures of `halves` alone, and where they could not be predicted.
+    """
+    found = [Section("What is compared", (*DEFINITIONS, _coverage(both)))]
+    judged = of_half(both, STUDY)
+    if len(judged) < len(both):
+        found += halves(both)
+    failed = [row for row in both if row.prediction.error]
     if failed:
         found.append(
             Section("Not predicted", table=table(("case", "why"), [(f.case.id, f.prediction.error) for f in failed]))

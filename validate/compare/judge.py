@@ -85,7 +85,7 @@ def judge_all(cases: Iterable[Case], predictions: Mapping[str, Prediction]) -> l
 
 def _numbers(case: Case, predicted: Mapping[str, float]) -> Iterable[Number]:
     excuses = dict(case.data.get("not_comparable", {}))
-    excuses |= {one.counter: f"known deviation {one.number}" for one in known_deviations() if one.is_of(case)}
+    excuses |= {one.counter: f"known deviation {one.number}" for one in known_deviations() if one.record == case.key}
     for kind, names in (("exact", EXACT), ("noisy", NOISY)):
         for name in names:
             if name in case.counters and name in predicted:

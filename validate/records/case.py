@@ -1,6 +1,8 @@
 """Reads records as `Case`s, which say what was launched on which GPU, how long it took, and what was counted.
 
-A folder of records is one run on one machine; `h200_wgmma/` is the run of the rungs with wgmma.
+A folder of records is one run on one machine: `h200_wgmma/` has the rungs with wgmma, `h200_tiles/` configurations of
+their tiles, `h200_foreign/` kernels that others wrote. Half of the kernels and sizes are for study, half to judge by:
+see `Case.half`.
 
 A record of kind "measured" is kept with the machine code that ran, so that its replay needs no compiler and does not
 depend on one. A record of kind "published" names its source; CUDA C++ of our own in `cuda/` stands for its kernel.
@@ -8,6 +10,7 @@ depend on one. A record of kind "published" names its source; CUDA C++ of our ow
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,7 @@ from .files import FOLDER, cubin_path, read_records
 # Ways in which times were taken. A prediction is compared with the first of them that a case has. Times of launches
 # whose operands are in no cache come first.
 TIMES = ("rotated", "published", "back_to_back", "single_launch")
+STUDY, JUDGE = "study", "judge"
 # A calibration and the tables of times take the first of these ways that a case has instead.
 CALIBRATED_TO = ("back_to_back", "published", "rotated")
 
@@ -40,6 +44,7 @@ class Case:
     """One launch of a GEMM kernel on a real GPU.
 
     kind       "measured" or "published"
+    folder     name of the folder that holds the record
     name       name of the kernel; `rung` says whether it is a rung of the ladder
     gpu        name of the preset that predicts the launch
     grid, block  sizes of grid and block; zeros where they are unknown, as for a library's kernel
@@ -51,6 +56,7 @@ class Case:
 
     id: str
     kind: str
+    folder: str
     name: str
     gpu: str
     rung: bool
@@ -69,8 +75,18 @@ class Case:
 
     @property
     def key(self) -> str:
-        """Its GPU and its id: several GPUs may have run the same launch."""
-        return f"{self.gpu}/{self.id}"
+        """Its folder and its id, as no two cases have both: several runs and GPUs may have made the same launch."""
+        return f"{self.folder}/{self.id}"
+
+    @property
+    def half(self) -> str:
+        """STUDY or JUDGE, by a hash of the kernel's name and the problem's size.
+
+        Mechanisms and constants of the models are chosen on microbenchmarks and on cases for study. Cases to judge by
+        are predicted and not looked into. All GPUs, types and tile sizes of a kernel at one size are in one half.
+        """
+        digest = hashlib.sha256(f"{self.name} {self.m}x{self.n}x{self.k}".encode()).digest()
+        return JUDGE if digest[0] % 2 else STUDY
 
     @property
     def compared_time(self) -> str:
@@ -141,6 +157,7 @@ def _case(record: dict[str, Any], folder: Path) -> Case:
     return Case(
         id=record["id"],
         kind=record["kind"],
+        folder=folder.name,
         name=subject["name"],
         gpu=record["gpu"],
         rung=subject.get("rung", False),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from statistics import mean, median
 
 from ..compare.judge import Judged
 from ..documents.sections import Section, table
+from ..records.files import FOLDER
 
 _OF_WGMMA = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum"  # none elsewhere
-RECORDS = Path(__file__).with_name("records")
+RECORDS = FOLDER / "h200_foreign"
 
 
 def measured_section(judged: Sequence[Judged]) -> Section:
@@ -58,8 +58,8 @@ def _text(judged: Sequence[Judged]) -> tuple[str, ...]:
         "No number of the GPU was chosen by these records, and none may be. One rule was found on half of Triton's "
         "launches (25 of 49, by a hash of name and size): reads that merge on their way to L2 take nothing of its "
         "bandwidth. "
-        "`validate/wild/records` holds them with the machine code that ran; `gemmsim-validate compare "
-        "validate/wild/records` shows all counters, `gemmsim-validate wild-bundle` compiles the kernels again.",
+        "`validate/records/h200_foreign` holds them with the machine code that ran; `gemmsim-validate compare "
+        "validate/records/h200_foreign` shows all counters, `gemmsim-validate wild-bundle` compiles the kernels again.",
         "Times are of launches whose operands are in no cache; the counters are Nsight Compute's. A wait at an "
         "mbarrier is repeated on the GPU as long as it lasts: of kernels with such waits reports do not call "
         "instructions and wavefronts of shared loads exact, though they are compared here.",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from gemmsim_validate.compare import accuracy
+from gemmsim_validate.compare import accuracy, halves
+from gemmsim_validate.compare import judge as judging
 from gemmsim_validate.compare import predict as predicting
+from gemmsim_validate.compare.as_json import as_data
 from gemmsim_validate.compare.cause import guess
 from gemmsim_validate.compare.deviations import Deviation
 from gemmsim_validate.compare.document import DEFINITIONS, Section, sections
@@ -16,7 +19,7 @@ from gemmsim_validate.compare.judge import Judged, judge, judge_all
 from gemmsim_validate.compare.metrics import relative_error
 from gemmsim_validate.compare.predict import Prediction, predict, predict_all
 from gemmsim_validate.documents import render
-from gemmsim_validate.records.case import Case, Series
+from gemmsim_validate.records.case import JUDGE, STUDY, Case, Series
 from gemmsim_validate.records.select import replayable_cases
 
 from gemmsim.support.errors import GemmsimError
@@ -31,6 +34,7 @@ def case(name: str = "k", n: int = 512, counters: dict[str, float] | None = None
     return Case(
         f"{name}-{n}",
         "measured",
+        "h200",
         name,
         "h200",
         True,
@@ -141,23 +145,24 @@ def test_what_got_worse(tmp_path: Path) -> None:
 
 def test_every_format_shows_a_case_and_a_failure() -> None:
     bad = judge(case("broken"), Prediction(error="no such <opcode>"))
-    rows = [judged(case(counters={INSTRUCTIONS: 1000.0}, rotated=100.0), 110.0, **{INSTRUCTIONS: 1100.0}), bad]
+    good = case(n=1024, counters={INSTRUCTIONS: 1000.0}, rotated=100.0)
+    rows = [judged(good, 110.0, **{INSTRUCTIONS: 1100.0}), bad]
     found = sections(rows)
     for text in (render.text(found), render.markdown(found, "command"), render.page(found, {})):
-        assert "k-512" in text and "+10.0" in text and "no such" in text
+        assert "k-1024" in text and "+10.0" in text and "no such" in text
     assert "<opcode>" not in render.page(found, {})
 
 
 def test_the_generated_page_has_todays_definitions() -> None:
     """Its numbers change with every model and with the records; what they mean must be what the code does."""
     page = (Path(__file__).parents[3] / "docs" / "accuracy.md").read_text(encoding="utf-8")
-    fresh = render.markdown((Section("What is compared", DEFINITIONS),), "gemmsim-validate compare --format md")
+    fresh = render.markdown((Section("What is compared", DEFINITIONS),), "gemmsim-validate compare --judge --format md")
     assert page.startswith(fresh.rstrip("\n"))
 
 
 def test_one_launch_on_two_gpus_is_predicted_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records of the same launch have the same id. Both times are right here, so that neither has an error."""
-    here, there = case(rotated=10.0), replace(case(rotated=20.0), gpu="h100")
+    here, there = case(rotated=10.0), replace(case(rotated=20.0), gpu="h100", folder="h100")
     times = {"h200": 10.0, "h100": 20.0}
     monkeypatch.setattr(
         predicting, "_predict_group", lambda group: [Prediction(time_us=times[one.gpu]) for one in group]
@@ -167,8 +172,59 @@ def test_one_launch_on_two_gpus_is_predicted_for_each(monkeypatch: pytest.Monkey
     assert [row.time.error_pct for row in found if row.time] == [0.0, 0.0]
 
 
-def test_a_known_deviation_is_of_one_gpu() -> None:
-    known = Deviation(2, "h200/k-512", DRAM, -1.0, 1.0)
-    assert known.is_of(case()) and not known.is_of(replace(case(), gpu="h100"))
-    assert replace(known, record="h200_wgmma/k-512").is_of(case())
-    assert replace(known, record="published/k-512").is_of(replace(case(), gpu="t4"))
+def test_a_known_deviation_is_of_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = Deviation(2, "h200/k-512", INSTRUCTIONS, -1.0, 1.0)
+    monkeypatch.setattr(judging, "known_deviations", lambda: (known,))
+    given = case(counters={INSTRUCTIONS: 100.0}, rotated=1.0)
+    assert judged(given, 1.0, **{INSTRUCTIONS: 50.0}).broken == ()
+    for other in (replace(given, folder="h100"), replace(given, id="k-1024")):
+        assert len(judged(other, 1.0, **{INSTRUCTIONS: 50.0}).broken) == 1
+
+
+def test_all_forms_of_a_kernel_at_one_size_are_in_one_half() -> None:
+    """By sha256sum, the digest of "k 512x512x512" begins with fb, which is odd; of "k 1024x1024x1024" with 9e."""
+    assert (case(n=512).half, case(n=1024).half) == (JUDGE, STUDY)
+    given = case()
+    others = (
+        replace(given, gpu="h100", folder="h100"),
+        replace(given, tunables={"tile": 8}),
+        replace(given, dtype="f16"),
+    )
+    assert {one.half for one in others} == {given.half}
+    assert 450 < sum(case(f"k{i}").half == JUDGE for i in range(1000)) < 550
+
+
+def test_of_cases_to_judge_by_only_means_are_shown() -> None:
+    names = [f"k{i}" for i in range(40)]
+    rows = [judged(case(name, rotated=10.0), 11.0 if case(name).half == JUDGE else 12.0) for name in names]
+    unseen = {row.case.id for row in rows if row.case.half == JUDGE}
+    for text in (render.text(sections(rows)), json.dumps(as_data(rows))):
+        assert not [name for name in unseen if f"{name} " in text or f'{name}"' in text]
+    (time, _) = halves.halves(rows)
+    assert time.table is not None
+    assert time.table.rows[0] == (
+        *("measured", "all"),
+        *(str(40 - len(unseen)), "20.0", "20.0", "20.0", "+20.0"),
+        *(str(len(unseen)), "10.0", "10.0", "10.0", "+10.0"),
+    )
+
+
+def test_each_look_is_logged(tmp_path: Path) -> None:
+    rows = [judged(case(f"k{i}", rotated=10.0), 11.0) for i in range(40)]
+    with pytest.raises(GemmsimError, match="which is not here"):
+        halves.log(rows, "all", tmp_path / "judgements.md")
+    path = tmp_path / "judgements.md"
+    path.write_text("| date |\n", encoding="utf-8")
+    halves.log(rows, "gpu h200", path)
+    (_, line) = path.read_text(encoding="utf-8").splitlines()
+    count = sum(row.case.half == STUDY for row in rows)
+    assert f"| gpu h200 | {count}: 10.0, 10.0, 10.0 | {40 - count}: 10.0, 10.0, 10.0 | - | - |" in line
+
+
+def test_kinds_of_kernels() -> None:
+    names = ("tiled", "tensorcore_naive", "wgmma_tma")
+    assert [halves.family(judged(case(name), 1.0)) for name in names] == [
+        *("rungs on CUDA cores", "mma rungs", "wgmma rungs"),
+    ]
+    assert halves.family(judged(replace(case("wgmma"), folder="h200_tiles"), 1.0)) == "tiles of wgmma rungs"
+    assert halves.family(judged(replace(case("x"), folder="h200_foreign"), 1.0)) == "of others"

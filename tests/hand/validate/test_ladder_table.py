@@ -18,8 +18,8 @@ def case(name: str, us: float, size: int = 1024, dtype: str = "f32", rung: bool 
         "subject": {"registers": 64, "static_shared_bytes": 8192}, "launch": {"dynamic_shared_bytes": 1024}
     }  # fmt: skip
     return Case(
-        id=name, kind="measured", name=name, gpu="h200", rung=rung, tunables=tunables, m=size, n=size, k=size,
-        dtype=dtype, result_dtype=dtype, grid=(32, 32, 1), block=(256, 1, 1),
+        id=name, kind="measured", folder="h200", name=name, gpu="h200", rung=rung, tunables=tunables,
+        m=size, n=size, k=size, dtype=dtype, result_dtype=dtype, grid=(32, 32, 1), block=(256, 1, 1),
         times={"back_to_back": Series(us)}, counters={}, cubin=Path("x"), data=data,
     )  # fmt: skip
 
