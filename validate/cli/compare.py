@@ -47,6 +47,14 @@ class Filters:
         )
 
 
+@dataclass(frozen=True)
+class How:
+    """The options on how predictions are made: in how many processes, and whether they are kept."""
+
+    jobs: int | None
+    cache: bool
+
+
 @click.command()
 @folders_argument
 @click.option("--gpu", multiple=True, help="Only records of this GPU; repeatable, as all filters.")
@@ -61,14 +69,14 @@ class Filters:
 @click.option("--judge", is_flag=True, help="Show the half of the records to judge by, too, and log the look.")
 @click.option("--update", is_flag=True, help="Write the committed figures, validate/accuracy.json; needs --judge.")
 @gathered("filters", Filters)
+@gathered("how", How)
 def command(
     folders: tuple[Path, ...],
     filters: Filters,
     form: str,
     output: Path | None,
     plots: Path | None,
-    jobs: int | None,
-    cache: bool,
+    how: How,
     judge: bool,
     update: bool,
 ) -> int:
@@ -95,11 +103,11 @@ def command(
         raise GemmsimError("--update writes the figures of all records: it takes --judge, no filter and no folder")
 
     def progress(case: Case, prediction: Prediction, was_kept: bool) -> None:
-        how = "kept" if was_kept else f"{prediction.seconds:.1f} s"
-        click.echo(f"{case.gpu} {case.id}: {prediction.error or how}", err=True)
+        took = "kept" if was_kept else f"{prediction.seconds:.1f} s"
+        click.echo(f"{case.gpu} {case.id}: {prediction.error or took}", err=True)
 
-    folder = default_cache().folder / "predictions" if cache else None
-    judged = judge_all(cases, predict_all(cases, folder, jobs or os.cpu_count() or 1, progress))
+    folder = default_cache().folder / "predictions" if how.cache else None
+    judged = judge_all(cases, predict_all(cases, folder, how.jobs or os.cpu_count() or 1, progress))
     if update:
         accuracy.write(judged)
     if judge:

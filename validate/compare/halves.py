@@ -19,7 +19,7 @@ from .figures import Figures, counter_figures, grouped, time_figures
 from .judge import Judged
 from .metrics import MODELLED
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 LOG = ROOT / "docs" / "judgements.md"
 _NOTHING = ("", "", "", "", "")
 _COLUMNS = tuple(f"{half} {what}" for half in (STUDY, JUDGE) for what in ("cases", "mean %", "p90", "worst", "bias"))
