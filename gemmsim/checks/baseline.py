@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gemmsim.checks.expectation import explain
-from gemmsim.checks.outcome import Outcome
+from gemmsim.checks.outcome import Change, Outcome
 from gemmsim.checks.quantities import Reading, read
 from gemmsim.checks.selection import everything
 from gemmsim.report.layout.words import number
@@ -91,12 +91,13 @@ def _compared(reading: Reading, before: float, tolerance: float, made: str) -> O
     ok = math.isclose(reading.value, before, rel_tol=0.0, abs_tol=tolerance * abs(before) + 1e-9 * abs(before))
     allowed = f" within {100 * tolerance:g}%" if tolerance else ""
     message = f"{reading.name} == {number(before)}{allowed} (baseline): it is {number(reading.value)}"
+    change = Change(reading.name, before, reading.value, tolerance)
     if ok:
-        return Outcome("baseline", True, message)
+        return Outcome("baseline", True, message, change=change)
     if before:
-        message += f", {100 * (reading.value / before - 1):+.1f}%"
+        message += f", {change.moved}"
     line = reading.row.line if reading.row else None
-    return Outcome("baseline", False, message + made, explain(reading), line)
+    return Outcome("baseline", False, message + made, explain(reading), line, change=change)
 
 
 def _tolerance(report: Report, name: str) -> float:

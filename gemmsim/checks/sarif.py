@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from gemmsim.checks.outcome import Outcome
+from gemmsim.checks.outcome import Checked, Outcome
+from gemmsim.checks.places import within
 from gemmsim.isa.program import SourceLine
 from gemmsim.support.version import __version__
 
@@ -33,16 +33,17 @@ _DEFECTS = {
 }
 
 
-def render(outcomes: Sequence[Outcome]) -> str:
+def render(checked: Checked) -> str:
     """Write one SARIF run, with a rule for each kind of expectation and a result for each outcome that does not hold.
 
-    Code hosts show every result as a finding, so outcomes that hold are left out.
+    Code hosts show every result as a finding, so outcomes that hold are left out. They leave out results without a
+    place, so that what concerns no line in particular stands where the kernel begins.
     """
-    rules = sorted({outcome.rule for outcome in outcomes})
+    rules = sorted({outcome.rule for outcome in checked.outcomes})
     run = {
         "tool": {"driver": {"name": "gemmsim", "version": __version__, "rules": [_rule(rule) for rule in rules]}},
         "columnKind": "utf16CodeUnits",
-        "results": [_result(outcome, rules.index(outcome.rule)) for outcome in outcomes if not outcome.ok],
+        "results": [_result(one, rules.index(one.rule), checked.line_of(one)) for one in checked.failed],
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
@@ -57,16 +58,15 @@ def _rule(rule: str) -> dict[str, Any]:
     return {"id": rule_id(rule), "shortDescription": {"text": text}, "defaultConfiguration": {"level": "error"}}
 
 
-def _result(outcome: Outcome, index: int) -> dict[str, Any]:
+def _result(outcome: Outcome, index: int, line: SourceLine) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": rule_id(outcome.rule),
         "ruleIndex": index,
         "kind": "fail",
         "level": "error",
         "message": {"text": "\n".join((outcome.message, *outcome.details))},
+        "locations": [{"physicalLocation": _location(line)}],
     }
-    if outcome.line:
-        result["locations"] = [{"physicalLocation": _location(outcome.line)}]
     if outcome.related:
         result["relatedLocations"] = [
             {"physicalLocation": _location(line), "message": {"text": text}} for line, text in outcome.related
@@ -75,11 +75,6 @@ def _result(outcome: Outcome, index: int) -> dict[str, Any]:
 
 
 def _location(line: SourceLine) -> dict[str, Any]:
-    path = Path(line.file)
-    if not path.is_absolute():
-        artifact = {"uri": quote(path.as_posix()), "uriBaseId": _ROOT}
-    elif path.is_relative_to(Path.cwd()):
-        artifact = {"uri": quote(path.relative_to(Path.cwd()).as_posix()), "uriBaseId": _ROOT}
-    else:
-        artifact = {"uri": path.as_uri()}
+    here = within(line)
+    artifact = {"uri": Path(line.file).as_uri()} if here is None else {"uri": quote(here), "uriBaseId": _ROOT}
     return {"artifactLocation": artifact, "region": {"startLine": line.line}}

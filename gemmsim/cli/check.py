@@ -13,8 +13,10 @@ from gemmsim.cli.output import emit, show_printed
 from gemmsim.support.errors import GemmsimError
 
 if TYPE_CHECKING:
-    from gemmsim.checks.outcome import Outcome
+    from gemmsim.checks.outcome import Checked, Outcome
     from gemmsim.launch.spec import LaunchSpec
+
+FORMS = ("text", "json", "sarif", "junit", "github", "markdown")
 
 
 @click.command("check")
@@ -25,8 +27,11 @@ if TYPE_CHECKING:
 @click.option("--baseline", metavar="FILE", help="Hold the launch against the values in FILE.")
 @click.option("--update", is_flag=True, help="Write the values of now into the baseline instead.")
 @click.option("--sanitize", is_flag=True, help="Expect no race, bad address or uneven barrier.")
-@format_option("text", "json", "sarif")
+@format_option(*FORMS)
 @output_option
+@click.option(
+    "--also", multiple=True, metavar="FORM=FILE", help="Write this form to a file, too: junit=check.xml. Repeat it."
+)
 def command(
     options: LaunchOptions,
     expectations: tuple[str, ...],
@@ -35,6 +40,7 @@ def command(
     sanitize: bool,
     output_format: str,
     output: str | None,
+    also: tuple[str, ...],
 ) -> int:
     """Hold one kernel launch against what you expect of it.
 
@@ -49,20 +55,56 @@ def command(
     counter (gemmsim list metrics). Per request the worst instruction counts. TARGET and
     the other options are those of gemmsim analyze, and C is checked as there.
 
+    With -o the text goes to stderr, whatever the form in the file. markdown is
+    for the summary of a job, and is appended to what a file has:
+    --also markdown=$GITHUB_STEP_SUMMARY.
+
     Exit status: 0 all hold, 1 one does not, 2 usage or environment.
     """
     if not (expectations or baseline or sanitize):
         raise GemmsimError("nothing to check: give --expect EXPR, --baseline FILE or --sanitize")
     if update and not baseline:
         raise GemmsimError("--update writes a baseline: say which with --baseline FILE")
-    from gemmsim.checks import expectation, render, sarif
+    files = [_form_and_file(text) for text in also]
+    from gemmsim.checks import expectation
+    from gemmsim.checks.outcome import Checked
     from gemmsim.cli.requests import requested_launch
+    from gemmsim.compile.beginning import beginning
+    from gemmsim.report.layout.words import launch_name
 
     wanted = [expectation.parse(text) for text in expectations]
-    outcomes = _outcomes(requested_launch(options), wanted, Path(baseline) if baseline else None, update, sanitize)
-    renderers = {"text": render.render_text, "json": render.render_json, "sarif": sarif.render}
-    emit(renderers[output_format](outcomes), output)
-    return 0 if all(outcome.ok for outcome in outcomes) else FAILED
+    spec = requested_launch(options)
+    outcomes = _outcomes(spec, wanted, Path(baseline) if baseline else None, update, sanitize)
+    checked = Checked(f"{launch_name(spec.labels)} on {spec.gpu.name}", beginning(spec.kernel), tuple(outcomes))
+    for form, file in files:
+        written = _rendered(checked, form)
+        former = Path(file).read_text(encoding="utf-8") if form == "markdown" and Path(file).is_file() else ""
+        emit(former + written, file)
+    if output is not None:
+        click.echo(_rendered(checked, "text"), nl=False, err=True)
+    emit(_rendered(checked, output_format), output)
+    return 0 if checked.ok else FAILED
+
+
+def _form_and_file(text: str) -> tuple[str, str]:
+    form, equals, file = text.partition("=")
+    if form not in FORMS or not equals or not file:
+        raise GemmsimError(f"--also {text}: wants FORM=FILE, such as junit=check.xml; forms are {', '.join(FORMS)}")
+    return form, file
+
+
+def _rendered(checked: Checked, form: str) -> str:
+    from gemmsim.checks import github, junit, render, sarif
+
+    renderers = {
+        "text": render.render_text,
+        "json": render.render_json,
+        "sarif": sarif.render,
+        "junit": junit.render,
+        "github": github.render,
+        "markdown": render.render_markdown,
+    }
+    return renderers[form](checked)
 
 
 def _outcomes(

@@ -92,6 +92,8 @@ def test_a_baseline_is_written_and_held(capsys: pytest.CaptureFixture[str], tmp_
         (["--sanitize", "--update"], "--update writes a baseline: say which with --baseline FILE"),
         (["--expect", "occupancy"], "'occupancy' is not an expectation"),
         (["--expect", "ocupancy > 3"], "unknown quantity 'ocupancy' (did you mean 'occupancy'?)"),
+        (["--sanitize", "--also", "junit"], "--also junit: wants FORM=FILE"),
+        (["--sanitize", "--also", "xml=a"], "forms are text, json, sarif, junit, github, markdown"),
         (["--expect", "sectors at nowhere > 3"], "no memory access at 'nowhere' in tiled"),
     ],
 )
@@ -107,3 +109,17 @@ def test_every_place_that_breaks_an_expectation_is_named(capsys: pytest.CaptureF
     assert main(["check", "--kernel", "naive", "--size", "64", "--expect", "sectors_per_request <= 4"]) == 1
     text = " ".join(capsys.readouterr().out.split())
     assert "it is 32, worst at kernels/naive.py:26 (LDG of A); also 32 at kernels/naive.py:30 (STG of C)" in text
+
+
+def test_a_file_for_programs_and_the_text_for_people(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """With -o stdout stays empty and the text goes to stderr; a summary is appended to what other checks wrote."""
+    sarif, cases, summary = (tmp_path / name for name in ("a.sarif", "a.xml", "a.md"))
+    summary.write_text("before\n")
+    forms = ["--format", "sarif", "-o", str(sarif), "--also", f"junit={cases}", "--also", f"markdown={summary}"]
+    assert main([*TILED, "--expect", "time_us < 3", *forms]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == "" and "FAIL  time_us < 3: it is " in captured.err and "1 of 2 hold" in captured.err
+    (result,) = json.loads(sarif.read_text())["runs"][0]["results"]
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "kernels/tiled.py" and place["region"]["startLine"] > 1
+    assert 'failures="1"' in cases.read_text() and summary.read_text().startswith("before\n### gemmsim check: tiled")

@@ -6,16 +6,19 @@ import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from gemmsim.api import analyze
-from gemmsim.checks import baseline, sarif
+from gemmsim.checks import baseline, github, junit, sarif
 from gemmsim.checks.expectation import Expectation, evaluate, parse
-from gemmsim.checks.outcome import Outcome
+from gemmsim.checks.outcome import Change, Checked, Outcome
 from gemmsim.checks.quantities import read
-from gemmsim.checks.render import render_json, render_text
+from gemmsim.checks.render import render_json, render_markdown, render_text
 from gemmsim.checks.selection import everything, select
+from gemmsim.compile.beginning import beginning
+from gemmsim.compile.source import kernel_file
 from gemmsim.gpu import load_gpu
 from gemmsim.isa.program import SourceLine
 from gemmsim.launch.cases import LadderCase, ladder_launch
@@ -27,6 +30,10 @@ from gemmsim.support.errors import GemmsimError
 def report(kernel: str = "tiled_transposed") -> Report:
     """64 x 64 x 64: 4 blocks of 1024 threads, 2 tiles each."""
     return analyze(ladder_launch(LadderCase(kernel, 64, 64, 64), load_gpu("a100-80gb")))
+
+
+def checked(*outcomes: Outcome) -> Checked:
+    return Checked("tiled, M=64 on a100-80gb", SourceLine("kernels/my.cu", 7), outcomes)
 
 
 @pytest.mark.parametrize(
@@ -116,11 +123,11 @@ def test_a_failed_expectation_says_where_and_draws() -> None:
     assert outcome.details[4].startswith("wave  0 | 0 0 0 0..")
     fine = evaluate(parse("bank_conflicts at 32 <= 7936"), report())
     assert fine == Outcome("bank_conflicts", True, "bank_conflicts at 32 <= 7,936: it is 7,936")
-    text = render_text([outcome, fine])
+    text = render_text(checked(outcome, fine))
     assert text.startswith("FAIL  bank_conflicts == 0: it is 65,280, most of it at\n      kernels/")
     assert text.endswith("\nok    bank_conflicts at 32 <= 7,936: it is 7,936\n1 of 2 hold\n")
     assert max(map(len, text.splitlines())) <= 80
-    data = json.loads(render_json([outcome, fine]))
+    data = json.loads(render_json(checked(outcome, fine)))
     assert data["ok"] is False and [o["rule"] for o in data["outcomes"]] == ["bank_conflicts"] * 2
     assert data["outcomes"][0]["line"] == {"file": "kernels/tiled_transposed.py", "line": 35}
 
@@ -181,7 +188,7 @@ def test_sarif_has_the_structure_of_the_standard(tmp_path: Path, monkeypatch: py
         Outcome("time_us", False, "it is 9"),
         Outcome("occupancy", True, "it is 100"),
     ]
-    log = json.loads(sarif.render(outcomes))
+    log = json.loads(sarif.render(checked(*outcomes)))
     assert log["version"] == "2.1.0" and log["$schema"].endswith("sarif-schema-2.1.0.json")
     (run,) = log["runs"]
     driver = run["tool"]["driver"]
@@ -202,5 +209,77 @@ def test_sarif_has_the_structure_of_the_standard(tmp_path: Path, monkeypatch: py
     assert related["physicalLocation"]["artifactLocation"] == {"uri": "file:///far/away.cu"}
     assert related["message"] == {"text": "thread writes"}
     assert conflicts["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "kernels/a.py"
-    assert "locations" not in time
-    assert json.loads(sarif.render([]))["runs"][0]["results"] == []
+    (place,) = time["locations"]  # of the whole launch: where the kernel begins, as hosts drop results without a place
+    assert place["physicalLocation"]["artifactLocation"]["uri"] == "kernels/my.cu"
+    assert place["physicalLocation"]["region"] == {"startLine": 7}
+    assert json.loads(sarif.render(checked()))["runs"][0]["results"] == []
+
+
+MOVED = Outcome("baseline", False, "sectors == 4 (baseline): it is 5, +25.0%", (), None, (), Change("sectors", 4, 5, 0))
+NEAR = Outcome("baseline", True, "time_us == 9 within 5%: it is 9.1", change=Change("time_us", 9.0, 9.1, 0.05))
+SAME = Outcome("baseline", True, "registers == 32 (baseline): it is 32", change=Change("registers", 32, 32, 0))
+WRONG = Outcome(
+    "verified", False, "the result is wrong: a < b & 100%\x00", ("C[0,0]: 1", "  is, 2"), SourceLine("k.py", 3)
+)
+
+
+def test_what_moved_is_a_table() -> None:
+    """4 -> 5 is +25 % and may not; 9 -> 9.1 is +1.1 % and may; what is as it was has no row."""
+    text = render_text(checked(MOVED, NEAR, SAME))
+    rows = [line.split() for line in text.partition("CHANGED AGAINST THE BASELINE\n")[2].splitlines()]
+    assert rows[1:3] == [["sectors", "4", "5", "+25.0%", "0%", "FAIL"], ["time_us", "9", "9.1", "+1.1%", "5%"]]
+    assert rows[3:] == [[], ["2", "of", "3", "hold"]]
+    assert "CHANGED" not in render_text(checked(SAME))
+    page = render_markdown(checked(MOVED, NEAR, SAME))
+    assert "| `sectors` | 4 | 5 | +25.0% | 0% | :x: |\n| `time_us` | 9 | 9.1 | +1.1% | 5% |  |\n" in page
+    assert "- :x: sectors == 4 (baseline): it is 5, +25.0% (`kernels/my.cu:7`)" in page
+    assert "Everything is as in the baseline" in render_markdown(checked(SAME))
+
+
+@pytest.mark.parametrize(("before", "now", "moved"), [(0, 3, "new"), (0, 0, "+0.0%"), (30_000, 29_999, "-0.003%")])
+def test_how_far_a_value_moved(before: float, now: float, moved: str) -> None:
+    assert Change("x", before, now, 0).moved == moved
+
+
+def test_annotations_are_github_s_workflow_commands() -> None:
+    """One line each: % and line breaks are escaped in the text, colons and commas in what stands before it, too."""
+    first, *log = github.render(checked(WRONG, SAME)).splitlines()
+    assert first == (
+        "::error file=k.py,line=3,title=gemmsim%3A verified::"
+        "the result is wrong: a < b & 100%25\x00%0AC[0,0]: 1%0A  is, 2"
+    )
+    assert log[-1] == "1 of 2 hold" and not any(line.startswith("::") for line in log)
+    whole = github.render(checked(Outcome("time_us", False, "time_us < 3: it is 4"))).splitlines()[0]
+    assert whole == "::error file=kernels/my.cu,line=7,title=gemmsim%3A time_us::time_us < 3: it is 4"
+    away = Outcome("race", False, "race", (), SourceLine("/far/a,b.cu", 3))
+    assert github.render(checked(away)).startswith("::error title=gemmsim%3A race at /far/a%2Cb.cu%3A3::race\n")
+
+
+def test_junit_has_a_case_for_each_expectation() -> None:
+    suites = ElementTree.fromstring(junit.render(checked(WRONG, MOVED, SAME)).encode())
+    (suite,) = suites
+    assert (suite.tag, suite.get("tests"), suite.get("failures")) == ("testsuite", "3", "2")
+    wrong, moved, same = suite
+    assert [case.get("name") for case in suite] == ["verified", "sectors == 4 (baseline)", "registers == 32 (baseline)"]
+    assert (wrong.get("classname"), wrong.get("file"), wrong.get("line")) == ("gemmsim.verified", "k.py", "3")
+    assert moved.get("line") == "7" and len(same) == 0
+    (failure,) = wrong
+    assert failure.get("message") == "the result is wrong: a < b & 100%?"  # XML has no character 0
+    assert failure.text == "k.py:3\nthe result is wrong: a < b & 100%?\nC[0,0]: 1\n  is, 2"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "entry", "line"),
+    [
+        ("a.cu", "int x;\n\ntemplate <int N>\n__global__ void f(int) {}\n__global__ void g() {}\n", "g", 5),
+        ("a.cu", "int x;\n__global__ void f(int) {}\n", None, 2),
+        ("a.cu", "int x;\n\ntemplate <int N>\n__global__ void f(int) {}\n", "ns::f<3>", 4),
+        ("a.py", "import x\n\n\n@cuda.jit\ndef mine(a):\n    pass\n", "mine", 5),
+        ("a.ptx", ".version 8.0\n.target sm_80\n.visible .entry f()\n{}\n", None, 3),
+        ("a.cubin", "\x7fELF\n\n", "f", 1),
+    ],
+)
+def test_where_a_kernel_begins(name: str, text: str, entry: str | None, line: int, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    assert beginning(kernel_file(path, entry)) == SourceLine(str(path), line)
