@@ -23,6 +23,9 @@ LONGEST = (
 )
 # Standard error of a command is compared, however long it takes; processes that tests start inherit this.
 os.environ.setdefault("GEMMSIM_PROGRESS", "0")
+# Whoever runs the tests may have defaults of their own.
+os.environ["GEMMSIM_CONFIG"] = os.devnull
+os.environ.pop("GEMMSIM_GPU", None)
 TO_RUN_THEM = "To run them: apt-get install chromium chromium-driver"
 
 

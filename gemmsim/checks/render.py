@@ -8,11 +8,10 @@ import textwrap
 from dataclasses import asdict
 
 from gemmsim.checks.outcome import Change, Checked
-from gemmsim.report.layout.text import indented_table
+from gemmsim.report.layout.text import indented_table, width
 from gemmsim.report.layout.words import number
 
 SCHEMA_VERSION = 1
-WIDTH = 80
 _INDENT = " " * 6
 
 
@@ -24,7 +23,7 @@ def render_text(checked: Checked) -> str:
     lines = []
     for outcome in checked.outcomes:
         head = f"{'ok' if outcome.ok else 'FAIL':<{len(_INDENT)}}{outcome.message}"
-        lines += textwrap.wrap(head, WIDTH, subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False)
+        lines += textwrap.wrap(head, width(), subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False)
         lines += [f"{_INDENT}{detail}".rstrip() for detail in outcome.details]
     rows = [(*_cells(change), "" if ok else "FAIL") for change, ok in checked.changes]
     if rows:

@@ -35,9 +35,10 @@ def command(
     gemmsim decode my.cu --entry 'sgemm<128,8>'
 
     FILE is a cubin, a fatbin, an executable, library or object file made by
-    nvcc, or a .cu or .ptx file. These are compiled for the GPU (a100-80gb).
+    nvcc, or a .cu or .ptx file. These are compiled for --gpu, or the GPU that
+    is the default.
     """
-    from gemmsim.cli.options import DEFAULT_GPU
+    from gemmsim.cli.defaults import default_gpu
     from gemmsim.compile.listing import list_kernels
     from gemmsim.compile.source import CubinKernel
     from gemmsim.gpu import load_gpu
@@ -45,7 +46,7 @@ def command(
     from gemmsim.report.decoded import render_json, render_text
 
     source, _name = own_source(file, entry, (), *compiling.given())
-    arch = load_gpu(gpu).arch if gpu else None if isinstance(source, CubinKernel) else load_gpu(DEFAULT_GPU).arch
+    arch = load_gpu(gpu).arch if gpu else None if isinstance(source, CubinKernel) else load_gpu(default_gpu()).arch
     kernels = [_decoded(kernel) for kernel in list_kernels(source, arch)]
     emit((render_json if output_format == "json" else render_text)(file, kernels), output)
 

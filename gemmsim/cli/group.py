@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import importlib
 import os
+import shutil
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from typing import Any, cast
 
 import click
 
+from gemmsim.report.layout.text import use_columns
 from gemmsim.support.errors import GemmsimError, nearest
 from gemmsim.support.progress import clear, shown
 
@@ -30,13 +32,17 @@ _LONGEST_ERROR = 1200  # characters
 INTERRUPTED = 130  # the value in gemmsim.support.processes, which takes long to import
 
 
-def lazy_group(package: str, commands: Mapping[str, str]) -> type[click.Group]:
+Defaults = Callable[[str, click.Command, tuple[str, ...]], dict[str, Any]]
+
+
+def lazy_group(package: str, commands: Mapping[str, str], defaults: Defaults | None = None) -> type[click.Group]:
     """Make the class of a click group that imports a subcommand's module when the subcommand is used.
 
     For example, the subcommand `import-ncu` is the object `command` in the module `package`.import_ncu.
 
     commands  {name of a subcommand: one line that says what it does}; --help shows these lines, so that it need not
               import the modules
+    defaults  returns {parameter: value} of what the user has set for a command, given its name, itself and all names
     """
 
     class LazyGroup(click.Group):
@@ -49,6 +55,8 @@ def lazy_group(package: str, commands: Mapping[str, str]) -> type[click.Group]:
                 raise GemmsimError(f"unknown command '{cmd_name}'{hint}: known are {', '.join(commands)}")
             module = importlib.import_module(f"{package}.{cmd_name.replace('-', '_')}")
             command: click.Command = module.command
+            if defaults is not None:
+                ctx.default_map = {cmd_name: defaults(cmd_name, command, tuple(commands))}
             return command
 
         def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -132,6 +140,8 @@ def run_and_exit(main: Callable[[Sequence[str]], int]) -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 still gets every line
+    if sys.stdout.isatty():
+        use_columns(shutil.get_terminal_size().columns)
     with nullcontext() if os.environ.get("GEMMSIM_PROGRESS") == "0" else shown(sys.stderr):
         status = main(sys.argv[1:])
     if status == INTERRUPTED:
@@ -150,5 +160,8 @@ def _fail(message: str) -> int:
     line = " ".join(message.split())
     if len(line) > _LONGEST_ERROR:  # what was given is quoted in it; both ends say most
         line = f"{line[: _LONGEST_ERROR // 2]} [...] {line[-_LONGEST_ERROR // 2 :]}"
-    click.echo(f"error: {line}", err=True)
+    from gemmsim.cli.colour import wanted  # a module that this one does not need but here
+
+    head = click.style("error:", fg="red", bold=True) if wanted(sys.stderr) else "error:"
+    click.echo(f"{head} {line}", err=True)
     return USAGE_OR_ENVIRONMENT

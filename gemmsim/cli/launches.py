@@ -13,6 +13,7 @@ from gemmsim.cli.options import (
     FAILED,
     engine_option,
     format_option,
+    gpu_option,
     gpu_sets_option,
     no_cache_option,
     output_option,
@@ -23,12 +24,7 @@ from gemmsim.cli.options import (
 class PlanOptions:
     """What holds for all launches of a plan, as typed."""
 
-    gpu: str = filled_by(
-        click.option(
-            "--gpu", default=DEFAULT_GPU, show_default=True, metavar="NAME|FILE.toml", help="gemmsim list gpus."
-        ),
-        DEFAULT_GPU,
-    )
+    gpu: str = filled_by(gpu_option, DEFAULT_GPU)
     gpu_sets: tuple[str, ...] = filled_by(gpu_sets_option, ())
     full: bool = filled_by(
         click.option("--full", is_flag=True, help="Execute every block of every launch instead of samples."),

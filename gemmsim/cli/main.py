@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -26,15 +27,24 @@ COMMANDS = {
 }
 
 
+def _defaults(name: str, command: click.Command, commands: tuple[str, ...]) -> dict[str, Any]:
+    from gemmsim.cli.defaults import defaults_of  # only a subcommand needs it
+
+    return defaults_of(name, command, commands)
+
+
 @click.command(
-    cls=lazy_group("gemmsim.cli", COMMANDS),
-    no_args_is_help=False,
+    cls=lazy_group("gemmsim.cli", COMMANDS, _defaults),
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
     epilog="Exit status: 0 fine, 1 an expectation failed, 2 usage or environment.",
 )
 @click.version_option(__version__, prog_name="gemmsim", message="%(prog)s %(version)s")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Predict what a CUDA GEMM kernel does on a GPU that is not there."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 def main(args: Sequence[str]) -> int:

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 import click
 
 from gemmsim.cli.compiling import CompileOptions
+from gemmsim.cli.defaults import GPU_SHOWN, USUAL_GPU, default_gpu
 from gemmsim.cli.group import NESTED, Decorator, filled_by
+from gemmsim.report.layout.text import NARROW, use_columns
 
-DEFAULT_GPU = "a100-80gb"
+DEFAULT_GPU = USUAL_GPU
 FAILED = 1  # exit status where an expectation does not hold or C is wrong
 
 
@@ -30,9 +32,41 @@ def format_option(*forms: str) -> Decorator:
     )
 
 
-output_option = click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of stdout.")
+def _for_a_file(_: click.Context, __: click.Parameter, path: str | None) -> str | None:
+    if path is not None:
+        use_columns(NARROW)
+    return path
+
+
+def _kernel_names(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    from gemmsim.launch.ladder import kernel_infos  # only completion needs it
+
+    return [name for name in kernel_infos() if name.startswith(incomplete)]
+
+
+def gpu_names(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """Complete the last name of a list, as of --gpus."""
+    from gemmsim.gpu import aliases, preset_names  # only completion needs it
+
+    before, comma, last = incomplete.rpartition(",")
+    return [before + comma + name for name in sorted({*preset_names(), *aliases()}) if name.startswith(last)]
+
+
+output_option = click.option(
+    "-o", "--output", metavar="FILE", callback=_for_a_file, help="Write to FILE instead of stdout."
+)
+gpu_option = click.option(
+    "--gpu",
+    default=default_gpu,
+    show_default=GPU_SHOWN,
+    metavar="NAME|FILE.toml",
+    shell_complete=gpu_names,
+    help="gemmsim list gpus.",
+)
 target_argument = click.argument("target", required=False)
-kernel_option = click.option("--kernel", metavar="NAME", help="A built-in kernel (gemmsim list kernels).")
+kernel_option = click.option(
+    "--kernel", metavar="NAME", shell_complete=_kernel_names, help="A built-in kernel (gemmsim list kernels)."
+)
 dtype_option = click.option(
     "--dtype", metavar="TYPE", help="Of A and B, for a built-in kernel that takes several: bf16."
 )
@@ -112,12 +146,7 @@ class LaunchOptions:
     m: int | None = filled_by(m_option)
     n: int | None = filled_by(n_option)
     k: int | None = filled_by(k_option)
-    gpu: str = filled_by(
-        click.option(
-            "--gpu", default=DEFAULT_GPU, show_default=True, metavar="NAME|FILE.toml", help="gemmsim list gpus."
-        ),
-        DEFAULT_GPU,
-    )
+    gpu: str = filled_by(gpu_option, DEFAULT_GPU)
     gpu_sets: tuple[str, ...] = filled_by(gpu_sets_option, ())
     kernel_sets: tuple[str, ...] = filled_by(
         click.option("--set-kernel", "kernel_sets", multiple=True, metavar="KEY=VALUE", help="A tunable: tile=16."), ()
@@ -195,7 +224,12 @@ class CompareOptions:
 
     kernels: tuple[str, ...] = filled_by(
         click.option(
-            "--kernel", "kernels", multiple=True, metavar="NAME[:KEY=VALUE,...]", help="A rung; repeat it. All else."
+            "--kernel",
+            "kernels",
+            multiple=True,
+            metavar="NAME[:KEY=VALUE,...]",
+            shell_complete=_kernel_names,
+            help="A rung; repeat it. All else.",
         )
     )
     size: int | None = filled_by(size_option)
@@ -203,10 +237,20 @@ class CompareOptions:
     n: int | None = filled_by(n_option)
     k: int | None = filled_by(k_option)
     gpu: str | None = filled_by(
-        click.option("--gpu", metavar="NAME|FILE.toml", help="gemmsim list gpus.  [default: a100-80gb]")
+        click.option(
+            "--gpu",
+            metavar="NAME|FILE.toml",
+            shell_complete=gpu_names,
+            help=f"gemmsim list gpus.  [default: ({GPU_SHOWN})]",
+        )
     )
     gpus: str | None = filled_by(
-        click.option("--gpus", metavar="NAME,NAME,...", help="Several: one kernel over them, or the ladder on each.")
+        click.option(
+            "--gpus",
+            metavar="NAME,NAME,...",
+            shell_complete=gpu_names,
+            help="Several: one kernel over them, or the ladder on each.",
+        )
     )
     gpu_sets: tuple[str, ...] = filled_by(gpu_sets_option)
     dtype: str | None = filled_by(
@@ -221,7 +265,7 @@ class CompareOptions:
     @property
     def gpu_names(self) -> list[str]:
         """Return the names of the GPUs that --gpu or --gpus gives; the default GPU where neither was given."""
-        return [self.gpu or DEFAULT_GPU] if self.gpus is None else [name.strip() for name in self.gpus.split(",")]
+        return [self.gpu or default_gpu()] if self.gpus is None else [name.strip() for name in self.gpus.split(",")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +283,14 @@ class SweepOptions:
         click.option("--size", "sizes", multiple=True, metavar="N,MxNxK,...", help="Problem sizes.")
     )
     gpus: str = filled_by(
-        click.option("--gpus", default=DEFAULT_GPU, show_default=True, metavar="NAME,...", help="gemmsim list gpus.")
+        click.option(
+            "--gpus",
+            default=default_gpu,
+            show_default=GPU_SHOWN,
+            metavar="NAME,...",
+            shell_complete=gpu_names,
+            help="gemmsim list gpus.",
+        )
     )
     gpu_sets: tuple[str, ...] = filled_by(
         click.option("--set", "gpu_sets", multiple=True, metavar="KEY=VALUE", help="Change the GPUs: l2.size=25MiB.")

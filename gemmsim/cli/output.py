@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
+from gemmsim.cli.colour import coloured, wanted
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.files import write_where_asked
 from gemmsim.support.progress import clear
@@ -17,9 +19,16 @@ def emit(text: str, path: str | None) -> None:
     if not text.endswith("\n"):
         text += "\n"
     if path is None:
-        click.echo(text, nl=False)
+        click.echo(_coloured(text) if wanted(sys.stdout) else text, nl=False)
     else:
         write_file(text.encode(), path)
+
+
+def _coloured(text: str) -> str:
+    """Colour what people read; data for programs stays as it is, on a terminal too."""
+    context = click.get_current_context(silent=True)
+    plain = context is None or context.params.get("output_format", "text") != "text"
+    return text if plain else coloured(text)
 
 
 def show_printed(text: str) -> None:

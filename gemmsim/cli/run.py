@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gemmsim.cli.group import filled_by, gathered
-from gemmsim.cli.options import DEFAULT_GPU, engine_option, format_option, gpu_sets_option, no_cache_option
+from gemmsim.cli.options import DEFAULT_GPU, engine_option, format_option, gpu_option, gpu_sets_option, no_cache_option
 from gemmsim.cli.output import emit, write_file
 from gemmsim.support.errors import GemmsimError
 
@@ -25,12 +25,7 @@ _MARKS = re.compile(r"\W+")
 class RunOptions:
     """How a program is run, as typed."""
 
-    gpu: str = filled_by(
-        click.option(
-            "--gpu", default=DEFAULT_GPU, show_default=True, metavar="NAME|FILE.toml", help="gemmsim list gpus."
-        ),
-        DEFAULT_GPU,
-    )
+    gpu: str = filled_by(gpu_option, DEFAULT_GPU)
     gpu_sets: tuple[str, ...] = filled_by(gpu_sets_option, ())
     folder: str | None = filled_by(
         click.option("--report", "folder", metavar="DIR", help="Keep a page of HTML for each launch timed, in DIR.")

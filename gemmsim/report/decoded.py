@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from gemmsim.report.layout.text import INDENT, WIDTH
+from gemmsim.report.layout.text import INDENT, width
 from gemmsim.support.version import __version__
 
 SCHEMA_VERSION = 1
@@ -95,7 +95,7 @@ def render_text(file: str, kernels: Sequence[DecodedKernel]) -> str:
     count = f"{len(kernels)} kernel" + ("s" if len(kernels) != 1 else "")
     lines = [f"{file}: {count}, of which gemmsim executes {able}"]
     for kernel in kernels:
-        lines += ["", *textwrap.wrap(kernel.name, WIDTH, subsequent_indent=INDENT * 2)]
+        lines += ["", *textwrap.wrap(kernel.name, width(), subsequent_indent=INDENT * 2)]
         if kernel.symbol != kernel.name:
             lines += _labelled("symbol", kernel.symbol)
         lines += _labelled("code", _code(kernel))
@@ -140,7 +140,7 @@ def _labelled(label: str, *texts: str) -> list[str]:
     lead, lines = f"{INDENT}{label:<{_LABEL}}", []
     for text in texts:
         lines += textwrap.wrap(
-            text, WIDTH, initial_indent=lead, subsequent_indent=" " * (len(lead) + 2), break_on_hyphens=False
+            text, width(), initial_indent=lead, subsequent_indent=" " * (len(lead) + 2), break_on_hyphens=False
         )
         lead = " " * len(lead)
     return lines

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gemmsim.report.layout.data import json_text
-from gemmsim.report.layout.text import WIDTH
+from gemmsim.report.layout.text import width
 from gemmsim.trace.sanitizer.findings import Defect, Finding, Sanitized, Site
 
 # After one of these defects a launch fails on a GPU, so that no prediction of it would come true.
@@ -38,21 +38,22 @@ def one_line(finding: Finding) -> str:
     return f"{finding.defect}{where}: {' and '.join(sites)}, block {_dims(finding.block)}, {_times(finding.count)}"
 
 
-def lines(finding: Finding, width: int = WIDTH) -> list[str]:
-    """Render all that is known of a finding, in lines of at most `width` columns."""
+def lines(finding: Finding, columns: int | None = None) -> list[str]:
+    """Render all that is known of a finding, in lines of at most so many columns; None: those that text has."""
+    most = columns or width()
     head = f"{finding.defect}: {finding.sentence}"
     where = f"block {_dims(finding.block)}, {_times(finding.count)}"
     if finding.address is not None:
         where = f"{finding.width_bytes} bytes at {_address(finding)}, {where}"
-    body = textwrap.wrap(head, width, subsequent_indent="    ")
+    body = textwrap.wrap(head, most, subsequent_indent="    ")
     for text in (where, finding.detail):
         if text:
-            body += textwrap.wrap(text, width, initial_indent="    ", subsequent_indent="      ")
+            body += textwrap.wrap(text, most, initial_indent="    ", subsequent_indent="      ")
     for site in (finding.at, finding.other):
         if site:
             who = f"thread {_dims(site.thread)} (warp {site.warp}, lane {site.lane}) {site.does}"
-            body += textwrap.wrap(f"{place(site)}: {who}", width, initial_indent="  ", subsequent_indent="      ")
-            body.append(f"      {site.text or site.instruction.text}"[:width].rstrip())
+            body += textwrap.wrap(f"{place(site)}: {who}", most, initial_indent="  ", subsequent_indent="      ")
+            body.append(f"      {site.text or site.instruction.text}"[:most].rstrip())
     return body
 
 

@@ -1,4 +1,4 @@
-"""Renders a Report as text: the verdict first, then the evidence; ASCII, at most 80 columns."""
+"""Renders a Report as text: the verdict first, then the evidence; ASCII, in the columns that text has."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemmsim.analysis.code.source_lines import LineTraffic, by_line
 from gemmsim.analysis.hardware.utilisation import utilisations
 from gemmsim.analysis.verdict.spills import local_sentence, local_traffic
 from gemmsim.report import hazards
-from gemmsim.report.layout.text import BODY, INDENT, WIDTH, bar, table
+from gemmsim.report.layout.text import INDENT, NARROW, bar, body, table, width
 from gemmsim.report.layout.words import ENGINE_NAMES, launch_name, number
 from gemmsim.report.metrics import METRICS
 from gemmsim.report.report import Report
@@ -55,13 +55,13 @@ def render(report: Report) -> str:
 
 def _fit(line: str, indent: str) -> list[str]:
     """Wrap a line that is too long, and indent its rest. The lines of tables are made to fit and stay as they are."""
-    if len(indent + line) <= WIDTH:
+    if len(indent + line) <= width():
         return [(indent + line).rstrip()]
     hang = indent + " " * (len(line) - len(line.lstrip()) + 2)
     label, colon, _ = line.partition(": ")
     if colon and len(label) == LABEL:
         hang = indent + " " * (LABEL + 2)
-    return textwrap.wrap(line, WIDTH, initial_indent=indent, subsequent_indent=hang, drop_whitespace=True)
+    return textwrap.wrap(line, width(), initial_indent=indent, subsequent_indent=hang, drop_whitespace=True)
 
 
 def _verdict(report: Report) -> list[str]:
@@ -113,7 +113,7 @@ def _advice(report: Report) -> list[str]:
 def _problems(report: Report) -> list[str]:
     if report.sanitized is None:
         return list(report.findings)
-    found = [line for finding in report.sanitized.findings for line in hazards.lines(finding, BODY)]
+    found = [line for finding in report.sanitized.findings for line in hazards.lines(finding, body())]
     return [*found, hazards.summary(report.sanitized)]
 
 
@@ -166,7 +166,8 @@ def _lines(report: Report) -> list[str]:
         lines += ["", f"* {local_sentence(local, report.evidence.gpu.l1.sector_bytes)}"]
     seen = {row.line.line: row.text for row in rows if row.line and row.text}
     if seen:
-        lines += [""] + [f"{line:>5}  {text}"[:BODY] for line, text in sorted(seen.items())]
+        most = body() if width() == NARROW else None  # a wide terminal shows lines of source whole
+        lines += [""] + [f"{line:>5}  {text}"[:most] for line, text in sorted(seen.items())]
     facts = compiler_facts(report.evidence, rows)
     return lines + ([""] + [f"* {fact}" for fact in facts] if facts else [])
 
@@ -204,7 +205,7 @@ def _counters(report: Report) -> list[str]:
     width = max(len(value) for value, _, _ in rows)
     lines = []
     for text, letter, name in rows:
-        room = BODY - len(f" {letter} {name}")  # a name is never cut; the longest names have small values
+        room = body() - len(f" {letter} {name}")  # a name is never cut; the longest names have small values
         lines.append(f"{text:>{min(width, room)}} {letter} {name}")
     return [*lines, "e exact, m modelled, c calibrated, u unknown; explained by: gemmsim list metrics"]
 

@@ -42,6 +42,13 @@ def test_help_names_every_command_and_is_quick() -> None:
     assert best < 0.3
 
 
+def test_without_a_command_it_says_which_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    help_text = capsys.readouterr().out
+    assert main([]) == 0
+    assert capsys.readouterr() == (help_text, "")
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_has_help_of_80_columns(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "--help"]) == 0
@@ -53,7 +60,6 @@ def test_each_command_has_help_of_80_columns(command: str, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ([], "Missing command"),
         (["analyse"], "unknown command 'analyse' (did you mean 'analyze'?)"),
         (["--sise"], "No such option"),
         (["list"], "Missing argument"),

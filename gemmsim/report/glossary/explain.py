@@ -9,7 +9,7 @@ from dataclasses import asdict
 from gemmsim.report.glossary.entries import Entry, Kind, of_kind
 from gemmsim.report.glossary.places import places
 from gemmsim.report.glossary.values import values_of, worked_lines
-from gemmsim.report.layout.text import INDENT, WIDTH, indented
+from gemmsim.report.layout.text import INDENT, indented, width
 from gemmsim.report.layout.words import launch_name, number
 from gemmsim.report.report import Report
 from gemmsim.support.provenance import Provenance
@@ -29,7 +29,7 @@ def render_text(entry: Entry, report: Report | None = None) -> str:
     ]
     for heading, body in sections:
         if body:
-            lines += ["", *textwrap.wrap(heading, WIDTH, subsequent_indent=INDENT)]
+            lines += ["", *textwrap.wrap(heading, width(), subsequent_indent=INDENT)]
             for paragraph in body:
                 lines += _wrapped(paragraph)
     return "\n".join(lines) + "\n"
@@ -95,5 +95,5 @@ def _provenance(entry: Entry, report: Report) -> str:
 
 def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(
-        text, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT, break_long_words=False, break_on_hyphens=False
+        text, width(), initial_indent=INDENT, subsequent_indent=INDENT, break_long_words=False, break_on_hyphens=False
     )

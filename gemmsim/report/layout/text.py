@@ -1,31 +1,52 @@
-"""Lays out text of at most 80 columns: tables, indented paragraphs, bars."""
+"""Lays out text: tables, indented paragraphs, bars.
+
+Text has 80 columns, wherever it goes; only a terminal that is wider gets more (`use_columns`).
+"""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from contextvars import ContextVar
 
-WIDTH = 80  # columns of a terminal
+NARROW, WIDE = 80, 120  # columns that text has at least, and at most
 INDENT = "  "
-BODY = WIDTH - len(INDENT)  # columns below a heading
 GAP = "  "  # between the columns of a table
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], align: str, width: int = BODY) -> list[str]:
+_COLUMNS: ContextVar[int] = ContextVar("columns", default=NARROW)
+
+
+def use_columns(columns: int) -> None:
+    """Let text have so many columns from now on, or the nearest number from NARROW to WIDE."""
+    _COLUMNS.set(min(max(columns, NARROW), WIDE))
+
+
+def width() -> int:
+    """The columns of a line."""
+    return _COLUMNS.get()
+
+
+def body() -> int:
+    """The columns of a line below a heading."""
+    return width() - len(INDENT)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], align: str, width: int | None = None) -> list[str]:
     """Lay out a table with aligned columns; return its lines, none where there are no rows.
 
     align  "<" or ">" for each column
-    width  the last column is cut where a line would have more characters
+    width  the last column is cut where a line would have more characters; None: more than `body()`
     """
     if not rows:
         return []
-    cells = [head, *rows]
+    cells, most = [head, *rows], width or body()
     widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
     lines = []
     for row in cells:
         parts = [f"{text:{side}{size}}" for text, side, size in zip(row, align, widths, strict=True)]
         line = GAP.join(parts).rstrip()
-        lines.append(line if len(line) <= width else line[: width - 2].rstrip() + "..")
+        lines.append(line if len(line) <= most else line[: most - 2].rstrip() + "..")
     return lines
 
 
@@ -35,13 +56,13 @@ def indented_table(head: Sequence[str], rows: Sequence[Sequence[str]], align: st
 
 
 def paragraph(text: str) -> list[str]:
-    """Wrap `text` into lines of at most `WIDTH` columns, without indentation."""
-    return textwrap.wrap(text, WIDTH)
+    """Wrap `text` into lines of at most `width()` columns, without indentation."""
+    return textwrap.wrap(text, width())
 
 
 def indented(text: str) -> list[str]:
     """Wrap and indent `text`; the lines after the first are indented further."""
-    return textwrap.wrap(text, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT * 3)
+    return textwrap.wrap(text, width(), initial_indent=INDENT, subsequent_indent=INDENT * 3)
 
 
 def bar(share: float, width: int) -> str:

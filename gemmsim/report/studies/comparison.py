@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from gemmsim.analysis.studies.comparison import Comparison, Group, Row
 from gemmsim.analysis.studies.differences import Cause, Quantity
-from gemmsim.report.layout.text import INDENT, WIDTH, indented, indented_table, paragraph
+from gemmsim.report.layout.text import INDENT, indented, indented_table, paragraph, width
 from gemmsim.report.layout.words import duration
 from gemmsim.report.studies.comparison_data import as_csv, as_json
 
@@ -37,7 +37,7 @@ def render_text(comparison: Comparison) -> str:
     if comparison.wrong:
         lines += ["", "C IS WRONG"]
         for launch in comparison.wrong:
-            lines += textwrap.wrap(f"{launch.name}: {launch.verified.text}", WIDTH, initial_indent=INDENT)
+            lines += textwrap.wrap(f"{launch.name}: {launch.verified.text}", width(), initial_indent=INDENT)
     if comparison.skipped:
         lines += ["", "CANNOT RUN"]
         for one in comparison.skipped:

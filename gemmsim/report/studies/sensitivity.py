@@ -9,7 +9,7 @@ from typing import Any
 from gemmsim.analysis.studies.sensitivity import Effect, Sensitivity
 from gemmsim.gpu.units import short
 from gemmsim.report.layout.data import csv_text, json_text
-from gemmsim.report.layout.text import BODY, GAP, bar, indented, indented_table, paragraph, table
+from gemmsim.report.layout.text import GAP, bar, body, indented, indented_table, paragraph, table
 from gemmsim.report.layout.words import duration, launch_name
 from gemmsim.support.version import MODEL_VERSION
 
@@ -31,7 +31,9 @@ def render_text(found: Sensitivity) -> str:
     most = max((effect.saved_pct for effect in shown), default=0.0)
     head = ("GPU file key", "from", "to", "unit", "", "time")
     cells = [(key_in_file(effect.key), *_change(effect), f"-{effect.saved_pct:.1f}%") for effect in shown]
-    room = BODY - max(map(len, table(head, cells, "<>><>>")), default=0) - len(GAP)  # long keys leave less for the bars
+    room = (
+        body() - max(map(len, table(head, cells, "<>><>>")), default=0) - len(GAP)
+    )  # long keys leave less for the bars
     bars = [bar(effect.saved_pct / most, min(BAR, room)) for effect in shown]
     rows = [(*row, one) for row, one in zip(cells, bars, strict=True)]
     lines += indented_table((*head, ""), rows, "<>><>><") or indented("none of them saves time")

@@ -8,7 +8,7 @@ from typing import Any
 
 from gemmsim.analysis.studies.ranking import Point, Prediction, Pruned, Ranking, Sweep, SweepResult
 from gemmsim.report.layout.data import csv_text, json_text
-from gemmsim.report.layout.text import GAP, INDENT, WIDTH, indented, indented_table, paragraph
+from gemmsim.report.layout.text import GAP, INDENT, indented, indented_table, paragraph, width
 from gemmsim.report.layout.words import duration, problem_size
 from gemmsim.support.version import MODEL_VERSION
 
@@ -162,7 +162,7 @@ def _fitting(axes: Sequence[str], shown: Sequence[SweepResult]) -> tuple[_Column
             cells = ["", *(str(one.point.tunables[name]) for name in axes), ""]
             cells += [column.cell(_prediction(one)) for column in columns[:-1]]
             widths = [max(width, len(cell)) for width, cell in zip(widths, cells, strict=True)]
-        if len(INDENT) + sum(widths) + len(GAP) * len(widths) + LEAST_LAST_COLUMN <= WIDTH:
+        if len(INDENT) + sum(widths) + len(GAP) * len(widths) + LEAST_LAST_COLUMN <= width():
             return columns
         can_go = [column.left_out for column in columns if column.left_out]
         if not can_go:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.report.layout.text import WIDTH, paragraph
+from gemmsim.report.layout.text import paragraph, width
 from gemmsim.report.timeline.state_letters import LETTERS, NO_WARP, spoken
 from gemmsim.report.timeline.types import TimelineReport, Window, per_column, within
 from gemmsim.sm.observer import BESIDE_WARPS, LEVELS
@@ -22,7 +22,7 @@ TMA, TENSOR = LEVELS.index("TMA"), LEVELS.index("tensor pipe")
 
 def render(report: TimelineReport, window: Window, most_warps: int) -> str:
     """Render the rows of the first `most_warps` warps, and below them two rows that sum up all warps."""
-    step = -(-window.cycles // (WIDTH - LABEL))
+    step = -(-window.cycles // (width() - LABEL))
     edges = np.append(np.arange(window.first, window.stop, step, dtype=np.int64), window.stop)
     rows = _warp_rows(report, window, edges)
     shown = dict(list(rows.items())[:most_warps])
@@ -61,7 +61,7 @@ def _axis(edges: NDArray[np.int64]) -> list[str]:
     numbers, marks = " " * LABEL, " " * LABEL
     for column in range(0, len(edges) - 1, TICK):
         text = f"{edges[column]:,}"
-        if LABEL + column + len(text) <= WIDTH:
+        if LABEL + column + len(text) <= width():
             numbers = numbers.ljust(LABEL + column) + text
         marks = marks.ljust(LABEL + column) + "|"
     return [numbers.rstrip(), marks.rstrip()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from report_factory import evidence, report
 
 from gemmsim.analysis.findings import Verification
 from gemmsim.launch.spec import Labels
-from gemmsim.report.layout.text import WIDTH, bar, table
+from gemmsim.report.layout.text import NARROW, WIDE, bar, table, use_columns
 from gemmsim.report.layout.words import number
 from gemmsim.report.report import Report
 from gemmsim.report.text import render
@@ -41,8 +42,24 @@ def long_names() -> Report:
 @pytest.mark.parametrize("made", [report, long_names])
 def test_at_most_80_ascii_columns(made) -> None:
     text = render(made())
-    assert max(len(line) for line in text.splitlines()) <= WIDTH
+    assert max(len(line) for line in text.splitlines()) <= NARROW
     assert text.isascii()
+
+
+@pytest.fixture
+def columns() -> Iterator[Callable[[int], None]]:
+    yield use_columns
+    use_columns(NARROW)
+
+
+@pytest.mark.parametrize(("asked", "given"), [(40, NARROW), (100, 100), (300, WIDE)])
+def test_a_wide_terminal_is_used(columns: Callable[[int], None], asked: int, given: int) -> None:
+    """From 80 to 120 columns; then lines of source are whole, whatever their length."""
+    columns(asked)
+    text = render(long_names())
+    assert given - 20 < max(len(line) for line in text.splitlines()) <= given
+    listed = text[text.index("\n      2  xx") : text.index("\n  * line")]
+    assert ("x" * 200 in "".join(listed.split())) == (given > NARROW)
 
 
 def test_verdict_comes_first() -> None:
