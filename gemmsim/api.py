@@ -94,10 +94,10 @@ def count(spec: LaunchSpec, program: Program | None = None, begins: L2State | No
     check_cooperative(program, spec.launch, fit, gpu.name)
     executor = Executor(program, spec.launch_with_arrays(), settings.max_instructions, resident=fit)
     chosen = plan(executor, occupancy.blocks_per_sm, gpu.sm.count, settings.full, settings.full_below)
-    execution = execute_plan(executor, chosen)
+    execution = execute_plan(executor, chosen, spec.results)
     dealt = with_shares(chosen, execution.trace, gpu.sm.count, occupancy.blocks_per_sm)
     if dealt.streams != chosen.streams:
-        execution = executor.run(dealt.blocks, dealt.weight, dealt.streams)
+        execution = execute_plan(executor, dealt, spec.results)
     trace = with_relation(execution.trace, executor.launch, chosen.classes) if chosen.classes else execution.trace
     execution = replace(execution, trace=without_destinations(program, replace(trace, shares=dealt.shares)))
     traffic = _served(program, spec, execution, occupancy, begins)

@@ -24,6 +24,7 @@ from gemmsim.launch.spec import LaunchSpec
 from gemmsim.report.glossary.entries import lookup
 from gemmsim.studies import compare as comparing
 from gemmsim.studies import sensitivity as varying
+from gemmsim.studies.baseline import find_bundle, with_baseline
 from gemmsim.support.errors import GemmsimError
 from gemmsim.sweeps.expressions import fill
 from gemmsim.sweeps.job import Job
@@ -96,6 +97,7 @@ def compare(
     *,
     gpu: Gpu | Sequence[Gpu] = DEFAULT_GPU,
     jobs: int = 1,
+    baseline: str | None = None,
     **launch: Any,
 ) -> Comparison:
     """Predict several launches of one problem size, and say why each beats the one before it.
@@ -104,6 +106,7 @@ def compare(
              can be {"kernel": ..., "grid": ..., ...} with arguments that differ; None: all rungs
     gpu      one GPU, or several: ["a100", "h200"]
     jobs     processes that work at once. With more than one, a script needs `if __name__ == "__main__":`
+    baseline "cublas", or a bundle of launches captured on a GPU, to stand beside the kernels
     launch   the arguments of `analyze`; a kernel of your own needs its problem size, too: size=1024, or verify="gemm"
     """
     if kernels is None:
@@ -116,7 +119,12 @@ def compare(
     by_gpu = len({task.name for task in tasks}) == 1 < len(tasks)
     with _bar("compare", "launches") as shown:
         done = itertools.count(1)
-        return Comparison(comparing.compare(tasks, by_gpu, jobs, lambda outcome: shown(next(done), len(tasks))))
+        found = comparing.compare(tasks, by_gpu, jobs, lambda outcome: shown(next(done), len(tasks)))
+    if baseline is not None:
+        bundle = find_bundle(baseline)
+        bundle.check_size((found.m, found.n, found.k))
+        found = with_baseline(found, bundle, tasks, jobs)
+    return Comparison(found)
 
 
 def sweep(

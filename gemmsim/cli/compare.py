@@ -31,15 +31,17 @@ def command(options: CompareOptions, plots: tuple[str, ...], output_format: str,
     gemmsim compare --size 4096 --gpu h200
     gemmsim compare --size 1024 --kernel tiled:tile=16 --kernel tiled:tile=32
     gemmsim compare --size 1024 --kernel tiled --gpus a100,h200,rtx4090
+    gemmsim compare --size 4096 --gpu h200 --baseline cublas
 
     Rungs of one dtype and precision are compared with one another, in the
     order of the ladder or in that given.
     """
-    from gemmsim.cli.comparisons import comparison_tasks
+    from gemmsim.cli.comparisons import comparison_bundle, comparison_tasks
 
     if options.jobs is not None and options.jobs < 1:
         raise GemmsimError(f"--jobs {options.jobs} must be at least 1")
     tasks = comparison_tasks(options)
+    bundle = comparison_bundle(options)
     wanted = wanted_plots(plots, PICTURES)
 
     from gemmsim.report.studies.comparison import RENDERERS
@@ -51,10 +53,15 @@ def command(options: CompareOptions, plots: tuple[str, ...], output_format: str,
     def progress(outcome: Outcome) -> None:
         nonlocal done
         done += 1
-        click.echo(f"[{done:>{len(str(len(tasks)))}}/{len(tasks)}] {_said(outcome)}", err=True)
+        of = f"[{done:>{len(str(len(tasks)))}}/{len(tasks)}]" if done <= len(tasks) else "[baseline]"
+        click.echo(f"{of} {_said(outcome)}", err=True)
 
     by_gpu = len(options.gpu_names) > 1 and len({task.name for task in tasks}) == 1
     comparison = compare(tasks, by_gpu, options.jobs, progress)
+    if bundle is not None:
+        from gemmsim.studies.baseline import with_baseline
+
+        comparison = with_baseline(comparison, bundle, tasks, options.jobs, progress)
     if wanted:
         from gemmsim.report.plots.ladder import ladder_figure
 

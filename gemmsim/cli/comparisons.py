@@ -8,6 +8,7 @@ from gemmsim.launch.cases import LadderCase, checked_tunables, ladder_launch
 from gemmsim.launch.ladder import kernel_info, kernel_infos
 from gemmsim.launch.notation import needed_size, parse_tunables, problem_size
 from gemmsim.launch.spec import Settings, clock_of
+from gemmsim.studies.baseline import Bundle, find_bundle
 from gemmsim.studies.compare import Task, task_of
 from gemmsim.support.errors import GemmsimError
 
@@ -34,6 +35,15 @@ def comparison_tasks(options: CompareOptions) -> list[Task]:
 
     gpus = [load_gpu(name, options.gpu_sets) for name in options.gpu_names]
     return [task(*one, gpu) for gpu in gpus for one in wanted]
+
+
+def comparison_bundle(options: CompareOptions) -> Bundle | None:
+    """Return the baseline that the options name. Raises GemmsimError where it has no launch of the problem's size."""
+    if options.baseline is None:
+        return None
+    bundle = find_bundle(options.baseline)
+    bundle.check_size(needed_size(problem_size(options.size, options.m, options.n, options.k)))
+    return bundle
 
 
 def named_rung(text: str) -> tuple[str, str, dict[str, int]]:

@@ -256,6 +256,11 @@ class CompareOptions:
     dtype: str | None = filled_by(
         click.option("--dtype", metavar="TYPE", help="Of A and B, where a rung takes it; each rung's default else.")
     )
+    baseline: str | None = filled_by(
+        click.option(
+            "--baseline", metavar="NAME|BUNDLE[#N,...]", help="cublas, or launches captured on a GPU, beside the rungs."
+        )
+    )
     caches: str = filled_by(caches_option)
     engine: str = filled_by(engine_option)
     clock: str = filled_by(clock_option)

@@ -42,7 +42,7 @@ def recorded_launch(target: str, gpu: GpuSpec) -> LaunchSpec:
     kernel's code is in a library that is not installed.
     """
     folder, _, number = target.rpartition("#")
-    records = _records(Path(folder))
+    records = bundle_records(Path(folder))
     if not number.isdecimal() or not 1 <= int(number) <= len(records):
         raise GemmsimError(f"{target}: the bundle has launches 1 to {len(records)}")
     try:
@@ -64,7 +64,8 @@ def _packed(parameter: Mapping[str, Any]) -> Packed:
     return Packed(bytes.fromhex(parameter["bytes"]), tuple(places))
 
 
-def _records(folder: Path) -> list[dict[str, Any]]:
+def bundle_records(folder: Path) -> list[dict[str, Any]]:
+    """Return the records of a bundle. Raises GemmsimError where the folder holds none, or of another version."""
     path = folder / MANIFEST
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -97,6 +98,7 @@ def _spec(folder: Path, record: Mapping[str, Any], target: str, gpu: GpuSpec) ->
         ),
         gpu=gpu,
         labels=Labels(readable_name(subject["symbol"]), target),
+        results=False,
     )
 
 

@@ -160,6 +160,8 @@ class LaunchSpec:
     checks       further checks of arrays after the launch
     warm_caches  whether L2 begins as an identical launch just before has left it; else it begins empty
     seed         what the generator of the random arrays starts from; GemmsimError below 0
+    results      whether what the kernel stores is wanted, as far as executed blocks store it; else products
+                 of warpgroups beyond a second's work are left out
     """
 
     kernel: KernelSource
@@ -171,6 +173,7 @@ class LaunchSpec:
     warm_caches: bool = False
     seed: int = 0
     checks: tuple[FormulaCheck | FileCheck, ...] = ()
+    results: bool = True
 
     def __post_init__(self) -> None:
         if self.seed < 0:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import GpuSpec, SourcesRead
-from gemmsim.isa.matrix import warpgroup_bytes
+from gemmsim.isa.matrix import WARPGROUP_WARPS, warpgroup_bytes
 from gemmsim.isa.opcodes import Kind as OpcodeKind
 from gemmsim.isa.opcodes import Opcode, row_of
 from gemmsim.isa.program import Instruction as Decoded
@@ -16,6 +16,7 @@ from gemmsim.isa.program import OperandKind, Program
 from gemmsim.native.records import dtype_of, fields_of
 from gemmsim.sm.operands import NO_READS, NO_WRITES, reads, results_of, returns_of, two_passes, uniform_rows, windows
 from gemmsim.sm.pipes import matrix_latency_cycles, memory_opcode, multiply_cycles, pipe_slots, port_of, port_pipes
+from gemmsim.sm.spec import WARPGROUPS
 from gemmsim.sm.units.instruction import GROUPS, SCOREBOARDS, Bulk, Instruction, Kind, Reason
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.identity_cache import cached_by_identity
@@ -23,6 +24,7 @@ from gemmsim.support.warp import WARP_LANES
 
 _KINDS = {
     OpcodeKind.BARRIER: Kind.BARRIER,
+    OpcodeKind.WARPGROUP_MEET: Kind.BARRIER,
     OpcodeKind.COPY_GROUP: Kind.COPY_FENCE,
     OpcodeKind.WARPGROUP_MULTIPLY: Kind.MULTIPLY,
     OpcodeKind.BULK_COPY: Kind.BULK,
@@ -263,9 +265,12 @@ def _drain(instruction: Decoded) -> tuple[int, int]:
 
 def _barrier(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:
     """Work out the fields of a barrier. That of a cluster is timed as one more of the block; that whose number or
-    threads are in a register cannot be timed."""
+    threads are in a register cannot be timed. Each warpgroup has one, which is taken to be as fast as the block's."""
     if instruction.opcode == "UCGABAR_WAIT":
-        return {"barrier": gpu.sm.max_barriers_per_block, "barrier_warps": 0, "barrier_waits": True}
+        return {"barrier": gpu.sm.max_barriers_per_block + WARPGROUPS, "barrier_warps": 0, "barrier_waits": True}
+    if row_of(instruction).kind == OpcodeKind.WARPGROUP_MEET:
+        named, warps = gpu.sm.max_barriers_per_block, WARPGROUP_WARPS
+        return {"barrier": named, "barrier_warps": warps, "barrier_waits": True, "of_warpgroup": True}
     numbers = [o.value for o in instruction.operands if o.kind == OperandKind.IMMEDIATE]
     known = not has_syncs(instruction)  # else each execution says what its registers hold
     return {

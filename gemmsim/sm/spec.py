@@ -11,6 +11,7 @@ from gemmsim.gpu.spec import GpuSpec
 from gemmsim.native.records import Reals, Record, allocate, dtype_of
 
 INSTRUCTION_BYTES = 16  # Volta and later
+WARPGROUPS = 8  # of a block
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Spec(Record):
     sub_partitions: int
     pipes: int
     pipe_intervals: Reals  # cycles between two instructions, one a pipe
-    barriers_per_block: int  # those that have names, and the cluster's
+    barriers_per_block: int  # those that have names, those of warpgroups, and the cluster's
     queue_entries: int
     multiply_queue_entries: int
     shared_queue_entries: int
@@ -127,7 +128,7 @@ def spec_of(gpu: GpuSpec, rates: Rates, oldest_block_first: bool, intervals_at: 
         "sub_partitions": gpu.sm.sub_partitions,
         "pipes": len(gpu.pipes),
         "pipe_intervals": intervals_at,
-        "barriers_per_block": gpu.sm.max_barriers_per_block + 1,
+        "barriers_per_block": gpu.sm.max_barriers_per_block + WARPGROUPS + 1,
         "queue_entries": mio.queue_entries,
         "multiply_queue_entries": gpu.warpgroup.queue_entries,
         "multiply_start_cycles": gpu.warpgroup.start_cycles,

@@ -12,7 +12,7 @@ from gemmsim.gpu.spec import GpuSpec
 from gemmsim.native.records import Record, address_of, allocate, row_addresses, size_of
 from gemmsim.sm.instructions import InstructionTable
 from gemmsim.sm.pipes import port_pipes
-from gemmsim.sm.spec import Rates, spec_of
+from gemmsim.sm.spec import WARPGROUPS, Rates, spec_of
 from gemmsim.sm.streams import WarpStream
 from gemmsim.sm.sync_rows import SyncFields
 from gemmsim.sm.totals import Totals
@@ -125,7 +125,7 @@ class State:
         self._set(gates=self._gates, needed=self._needed)
 
     def _fill_blocks(self, resident: int) -> None:
-        self._arrived = np.zeros((resident, self._gpu.sm.max_barriers_per_block + 1), np.int64)
+        self._arrived = np.zeros((resident, self._gpu.sm.max_barriers_per_block + WARPGROUPS + 1), np.int64)
         self._arriving = np.zeros((resident, self._fetches), np.int64)
         most = max(1, int(self._gates[:, 1].max()))
         self._missing, self._opens = np.zeros((2, resident, most), np.int64)

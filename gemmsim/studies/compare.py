@@ -67,19 +67,26 @@ def compare(
         raise GemmsimError("nothing to compare: no kernel is left")
     specs = [task.spec for task in tasks if isinstance(task.spec, LaunchSpec)]
     size = needed_size(specs[0].labels.size) if specs else (0, 0, 0)  # (0, 0, 0): all are skipped
-    wanted = min(jobs or available_cpus(), len(tasks))
-    outcomes: dict[int, Outcome] = {}
-    for number, outcome in _in_turn(tasks) if wanted == 1 else _at_once(tasks, wanted):
-        outcomes[number] = outcome
-        progress(outcome)
-    results = [outcomes[number].result for number in range(len(tasks))]
-    for line in dict.fromkeys(line for outcome in outcomes.values() for line in outcome.warned):
-        warnings.warn(line, stacklevel=2)
+    results = [outcome.result for outcome in run_tasks(tasks, jobs, progress)]
     launches = [result for result in results if isinstance(result, LaunchSummary)]
     skipped = [result for result in results if isinstance(result, Skipped)]
     if not launches:
         raise GemmsimError(f"none of {len(tasks)} kernels can run; {skipped[0].kernel}: {skipped[0].reason}")
     return compare_launches(size, launches, skipped, by_gpu, specs[0].warm_caches)
+
+
+def run_tasks(
+    tasks: Sequence[Task], jobs: int | None = None, progress: Callable[[Outcome], None] = lambda outcome: None
+) -> list[Outcome]:
+    """Analyse the launches of tasks and return an outcome each, in their order. See `compare`."""
+    wanted = min(jobs or available_cpus(), len(tasks))
+    outcomes: dict[int, Outcome] = {}
+    for number, outcome in _in_turn(tasks) if wanted <= 1 else _at_once(tasks, wanted):
+        outcomes[number] = outcome
+        progress(outcome)
+    for line in dict.fromkeys(line for outcome in outcomes.values() for line in outcome.warned):
+        warnings.warn(line, stacklevel=3)
+    return [outcomes[number] for number in range(len(tasks))]
 
 
 def run_task(task: Task) -> Outcome:

@@ -58,16 +58,17 @@ SYNC, ARRIVE, REDUCE_AND, REDUCE_OR, REDUCE_POPC = range(5)
 NOWHERE = 1
 
 # DETAIL of a nop that orders accesses, for the sanitizer: it closes a group of asynchronous copies (LDGDEPBAR) or waits
-# for groups (DEPBAR.LE), is a fence of the asynchronous proxy, closes a group of wgmma, waits for some, or fences
-# registers
-COMMIT, WAIT, FENCE_PROXY, COMMIT_PRODUCTS, WAIT_PRODUCTS, FENCE_PRODUCTS = range(1, 7)
+# for groups (DEPBAR.LE), is a fence of the asynchronous proxy, closes a group of wgmma, waits for some, fences
+# registers as the warp arrives at its warpgroup's next multiplication, or has waited for the warpgroup's arrival
+COMMIT, WAIT, FENCE_PROXY, COMMIT_PRODUCTS, WAIT_PRODUCTS, FENCE_PRODUCTS, MEET_WARPGROUP = range(1, 8)
 
 # DETAIL of an mbarrier operation. ARRIVE_AT takes a number of arrivals and a number of bytes; IMMEDIATE then holds
 # flags. TEST and TRY tell whether a phase is complete; a wait goes back by SECOND_IMMEDIATE micro-operations.
 INITIALISE, ARRIVE_AT, TEST, TRY = range(4)
-# DETAIL of what orders groups of a warpgroup's multiplications: END_GROUP closes one, AWAIT_GROUPS waits until the
-# warps of the warpgroup have closed all but IMMEDIATE of those that this warp has closed.
-END_GROUP, AWAIT_GROUPS = 4, 5
+# DETAIL of what orders the warps of a warpgroup: END_GROUP closes a group of multiplications, AWAIT_GROUPS waits until
+# they have closed all but IMMEDIATE of those that this warp has closed. ARRIVE_WARP counts an arrival, AWAIT_WARPS
+# waits until they have arrived as often as this warp has.
+END_GROUP, AWAIT_GROUPS, ARRIVE_WARP, AWAIT_WARPS = 4, 5, 6, 7
 # Flags: later phases expect as many arrivals less; the bytes have come, and are not expected; the thread's asynchronous
 # copies (cp.async) are complete before it arrives
 DROPS, COMPLETES, AFTER_COPIES = 1, 2, 4

@@ -64,6 +64,12 @@ def takes_turns(lowered: MicroProgram) -> bool:
     return bool((lowered.code[:, micro.FLAGS] & (micro.TAKES_TURN | micro.POLLS)).any())
 
 
+def waiting_instructions(lowered: MicroProgram) -> NDArray[np.int64]:
+    """Return the instructions that `with_turns` has marked because a block may wait or ask for work there."""
+    marked = (lowered.code[:, micro.FLAGS] & (micro.TAKES_TURN | micro.POLLS)) != 0
+    return np.unique(lowered.code[marked, micro.INSTRUCTION].astype(np.int64))
+
+
 def _waiting_loads(program: Program) -> NDArray[np.bool_]:
     """Return bool [instructions]: whether each is a load, not from global memory alone, in a loop that only waits.
 

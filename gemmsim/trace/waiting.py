@@ -109,7 +109,8 @@ def _told(state: BlockState, group: list[Wait]) -> str:
     inlined = f", inlined from line{'s' * (len(inner) > 1)} {', '.join(inner)}" if inner else ""
     where += f"{first.instruction.offset:#06x}{inlined})"
     if first.at == _WARPGROUP:
-        return f"warps of a warpgroup that do not come to the same multiplications hold {where}"
+        where_to = "WARPGROUP.ARRIVE" if "WAIT" in first.instruction.modifiers else "multiplications"
+        return f"warps of a warpgroup that do not come to the same {where_to} hold {where}"
     if not first.mbarrier:
         arrived = int(state.barriers[words.BARRIER_WORDS * first.at + words.BARRIER_ARRIVED])
         return f"barrier {first.at}, at which {arrived} threads have arrived, holds {where}"

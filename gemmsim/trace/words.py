@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 # The words of a warp. Its paths follow from PATHS_AT on.
-PC, ACTIVE, ALIVE, STATE, PATH_COUNT, PATHS_AT = 0, 1, 2, 3, 4, 11
+PC, ACTIVE, ALIVE, STATE, PATH_COUNT, PATHS_AT = 0, 1, 2, 3, 4, 12
 MEETINGS, LAST_MET = 5, 6  # how often divergent paths have met, and which threads did the last time
 # What `gemmsim.trace.engine.polling` remembers of the warp: flags, and the instruction of its last marked access
 TURN_FLAGS, TURN_INSTRUCTION_SHIFT = 7, 3
 # Which threads have arrived at the cluster's barrier since it opened, and which have not waited after they arrived
 CLUSTER_ARRIVED, CLUSTER_DUE = 8, 9
-GROUPS = 10  # how many groups of multiplications of its warpgroup it has closed
+# How many groups of multiplications of its warpgroup it has closed, and how often it has arrived there
+GROUPS, ARRIVALS = 10, 11
 READY, WAITING, DONE = range(3)  # STATE
 # A path of a warp: threads that do not run now, and why. PATH_NEED depends on PATH_REASON: the threads that the path
 # waits for (WAIT_WARP, WAIT_COLLECTIVE), the row of the convergence barrier (WAIT_CONVERGENCE), or the number of the

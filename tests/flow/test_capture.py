@@ -32,6 +32,7 @@ from gemmsim.compile import library_code
 from gemmsim.compile.library_code import FOLDERS, section_sha256
 from gemmsim.gpu import load_gpu
 from gemmsim.launch.recorded import recorded_launch
+from gemmsim.studies.baseline import BUNDLES
 from gemmsim.support.errors import GemmsimError
 
 HELPERS = Path(__file__).parents[1] / "helpers"
@@ -221,7 +222,7 @@ def test_launches_are_set_beside_what_was_measured(tmp_path: Path) -> None:
 
 
 def test_the_bundle_of_cublas_names_code_and_holds_none() -> None:
-    folder = Path(gemmsim_validate.capture.compare.__file__).with_name("h200_cublas")
+    folder = BUNDLES / "h200_cublas"
     records = json.loads((folder / "manifest.json").read_text())["cases"]
     jsonschema.validate({"schema_version": 2, "records": records}, json.loads(SCHEMA.read_text()))
     assert [one.name for one in folder.iterdir()] == ["manifest.json"]
@@ -234,7 +235,7 @@ def test_the_bundle_of_cublas_names_code_and_holds_none() -> None:
 @pytest.mark.parametrize("problem", ["f32 512x512x512", "tf32 1024x1024x1024", "i8 256x256x256"])
 def test_cublas_executes_as_many_instructions_as_on_the_gpu(problem: str) -> None:
     """Kernels with wgmma wait in loops, so that the number is not the same each time. It needs cuBLAS's wheel."""
-    folder = Path(gemmsim_validate.capture.compare.__file__).with_name("h200_cublas")
+    folder = BUNDLES / "h200_cublas"
     found = list(compare(folder, "h200", lambda text: text == problem))
     if found[0].error:
         assert "pip install nvidia-cublas==13.1.0.3" in found[0].error

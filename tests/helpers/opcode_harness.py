@@ -26,7 +26,9 @@ def f64(value: float) -> tuple[int, int]:
     return low, high
 
 
-def _program(text: str | list[str], arch: str) -> Program:
+def program(text: str | list[str], arch: str) -> Program:
+    """Parse instructions, one or several, and add EXIT."""
+    """Parse instructions, one or several, and add EXIT."""
     texts = [*([text] if isinstance(text, str) else text), "EXIT"]
     instructions = tuple(parse_instruction(16 * i, t, 0) for i, t in enumerate(texts))
     return Program("test", "test", arch, "c", instructions, (), 64, 1024, 0, 1, (), 0x210)
@@ -49,8 +51,8 @@ def run(text: str | list[str], arch: str = "sm_90", warps: int = 1, **given: obj
 
     given   R1=5, UR2=7, P0=True: a word (or one a lane); predicates are truth values. Others start at 0.
     """
-    program = _program(text, arch)
-    context, executor = Context(program), Executor(program, Launch((1, 1, 1), (32 * warps, 1, 1), ()))
+    code = program(text, arch)
+    context, executor = Context(code), Executor(code, Launch((1, 1, 1), (32 * warps, 1, 1), ()))
     rows = executor.initial.reshape(warps, -1, 32)
     for name, value in given.items():
         words = np.broadcast_to(np.asarray(value), 32)

@@ -24,6 +24,36 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Baseline:
+    """What a library's kernels take for the problem of a group.
+
+    name         of the baseline: "cublas"
+    gpu          on which
+    kernels      names of its kernels, one a launch
+    launches     their predictions; () where they cannot be predicted
+    measured_us  from begin to end of each kernel on this GPU, added up; None where they were captured on another
+    how          how that was measured, "" where it was not: "on an NVIDIA H200, median of 23"
+    """
+
+    name: str
+    gpu: str
+    kernels: tuple[str, ...]
+    launches: tuple[LaunchSummary, ...]
+    measured_us: float | None = None
+    how: str = ""
+
+    @property
+    def time_us(self) -> float | None:
+        """The predicted time, with each launch's overhead; None where there is no prediction."""
+        return sum(one.time_us for one in self.launches) if self.launches else None
+
+    @property
+    def kernel_us(self) -> float | None:
+        """The predicted time without launch overhead, as `measured_us` is; None where there is no prediction."""
+        return sum(one.kernel_us for one in self.launches) if self.launches else None
+
+
+@dataclass(frozen=True)
 class Group:
     """Launches whose times may be compared.
 
@@ -32,6 +62,7 @@ class Group:
 
     title: str
     rows: tuple[Row, ...]
+    baselines: tuple[Baseline, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +95,15 @@ class Comparison:
     def size(self) -> str:
         """The problem size as text: "M=256 N=256 K=256"."""
         return f"M={self.m} N={self.n} K={self.k}"
+
+    @property
+    def measured(self) -> bool:
+        """Whether a time in it was measured: that of a baseline."""
+        return any(one.measured_us is not None for group in self.groups for one in group.baselines)
+
+    def tflops(self, time_us: float) -> float:
+        """The 2 m n k operations of the problem in TFLOP/s."""
+        return 2.0 * self.m * self.n * self.k / time_us / 1e6
 
     @property
     def launches(self) -> tuple[LaunchSummary, ...]:

@@ -6,11 +6,11 @@ import textwrap
 from collections.abc import Callable
 from itertools import pairwise
 
-from gemmsim.analysis.studies.comparison import Comparison, Group, Row
+from gemmsim.analysis.studies.comparison import Baseline, Comparison, Group, Row
 from gemmsim.analysis.studies.differences import Cause, Quantity
 from gemmsim.report.layout.text import INDENT, indented, indented_table, paragraph, width
 from gemmsim.report.layout.words import duration
-from gemmsim.report.studies.comparison_data import as_csv, as_json
+from gemmsim.report.studies.comparison_data import as_csv, as_json, baseline_share
 
 MANY_TIMES = 10  # from this ratio on a change reads better as a factor than in percent
 _HEAD = ("time", "TFLOP/s", "of peak", "speed-up", "limited by")
@@ -22,9 +22,9 @@ def render_text(comparison: Comparison) -> str:
 
     The text is ASCII of at most 80 columns.
     """
-    lines = [f"{comparison.size}: predicted, not measured; caches {_caches(comparison)}"]
+    lines = [f"{comparison.size}: {_predicted(comparison)}; caches {_caches(comparison)}"]
     for group in comparison.groups:
-        rows = [_cells(row, comparison.by_gpu) for row in group.rows]
+        rows = _rows(group, comparison)
         lines += ["", *paragraph(_group_title(group))]
         lines += indented_table(_head(comparison), rows, "<>>>><")
     for group in comparison.groups:
@@ -34,6 +34,8 @@ def render_text(comparison: Comparison) -> str:
             lines += ["", *paragraph(heading)]
             for line in reasons:
                 lines += indented(line)
+    for line in dict.fromkeys(line for group in comparison.groups for line in _measured(group)):
+        lines += ["", *paragraph(line)]
     if comparison.wrong:
         lines += ["", "C IS WRONG"]
         for launch in comparison.wrong:
@@ -45,13 +47,55 @@ def render_text(comparison: Comparison) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _predicted(comparison: Comparison) -> str:
+    return "predicted, but what is called measured" if comparison.measured else "predicted, not measured"
+
+
+def _rows(group: Group, comparison: Comparison) -> list[tuple[str, ...]]:
+    """Return the cells of a group's launches, and of what its baselines take: predicted, and measured."""
+    rows = [_cells(row, comparison.by_gpu) for row in group.rows]
+    last = group.rows[-1].launch.time_us
+    for one in group.baselines:
+        name = f"{one.name} {one.gpu}" if comparison.by_gpu else one.name
+        if one.time_us is not None:
+            longest = max(one.launches, key=lambda launch: launch.time_us)
+            over = "-" if comparison.by_gpu else f"{last / one.time_us:.2f}x"
+            rows.append((f"{name}, predicted", *_rate(one, one.time_us, comparison), over, longest.limited_by))
+        if one.measured_us is not None:
+            rows.append((f"{name}, measured", *_rate(one, one.measured_us, comparison), "-", "-"))
+    return rows
+
+
+def _rate(baseline: Baseline, time_us: float, comparison: Comparison) -> tuple[str, str, str]:
+    share = baseline_share(baseline, time_us, comparison)
+    return duration(time_us), f"{comparison.tflops(time_us):.2f}", "-" if share is None else f"{share:.1f}%"
+
+
+def _measured(group: Group) -> list[str]:
+    """Say what a group's measured times are, which predictions they compare with, and of which kernels."""
+    lines = []
+    for one in group.baselines:
+        of = " and ".join(dict.fromkeys(map(_short, one.kernels)))
+        if one.measured_us is None:
+            lines.append(f"{one.name}: {of}.")
+            continue
+        begin = f"{one.name}, measured {duration(one.measured_us)}: {of} {one.how} in a row with L2 warm, begin to end"
+        without = f"; predicted without launch overhead: {duration(one.kernel_us)}" if one.kernel_us else ""
+        lines.append(f"{begin}{without}.")
+    return lines
+
+
+def _short(name: str, most: int = 60) -> str:
+    return name if len(name) <= most else f"{name[: most - 3]}..."
+
+
 def _caches(comparison: Comparison) -> str:
     return "warm (L2 as the launch before left it)" if comparison.warm_caches else "cold"
 
 
 def render_markdown(comparison: Comparison) -> str:
     """Render a table for each group, with the causes of each difference in time in its last column."""
-    lines = [f"{comparison.size}, predicted, not measured; caches {_caches(comparison)}."]
+    lines = [f"{comparison.size}, {_predicted(comparison)}; caches {_caches(comparison)}."]
     for group in comparison.groups:
         lines += ["", f"**{_group_title(group)}**", ""]
         lines.append(f"| {' | '.join((*_head(comparison), 'why'))} |")
@@ -59,6 +103,9 @@ def render_markdown(comparison: Comparison) -> str:
         for row in group.rows:
             why = "; ".join(_cause(cause) for cause in row.why)
             lines.append(f"| {' | '.join((*_cells(row, comparison.by_gpu), why))} |")
+        for cells in _rows(group, comparison)[len(group.rows) :]:
+            lines.append(f"| {' | '.join((*cells, ''))} |")
+        lines += [text for said in _measured(group) for text in ("", said)]
     if comparison.skipped:
         lines += ["", "Cannot run:", ""]
         lines += [f"- {one.kernel} on {one.gpu}: {one.reason}" for one in comparison.skipped]

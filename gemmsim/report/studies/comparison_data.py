@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from gemmsim.analysis.studies.comparison import Comparison, Row
+from gemmsim.analysis.studies.comparison import Baseline, Comparison, Row
 from gemmsim.report.layout.data import csv_text, json_text
 from gemmsim.support.version import MODEL_VERSION
 
@@ -36,6 +37,7 @@ def as_json(comparison: Comparison) -> str:
                     }
                     for row in group.rows
                 ],
+                "baselines": [_baseline(one, comparison) for one in group.baselines],
             }
             for group in comparison.groups
         ],
@@ -51,11 +53,49 @@ def as_csv(comparison: Comparison) -> str:
 
 def rows(comparison: Comparison) -> list[dict[str, Any]]:
     """Return a row for each launch, which names the causes of its speed-up without their numbers."""
-    return [
-        {"group": group.title, **_summary(row), "why": "; ".join(cause.quantity.what for cause in row.why)}
-        for group in comparison.groups
-        for row in group.rows
-    ]
+    found = []
+    for group in comparison.groups:
+        for row in group.rows:
+            why = "; ".join(cause.quantity.what for cause in row.why)
+            found.append({"group": group.title, **_summary(row), "why": why})
+        for one in group.baselines:
+            found += [{**dict.fromkeys(found[-1]), "group": group.title, **times} for times in _times(one, comparison)]
+    return found
+
+
+def _times(baseline: Baseline, comparison: Comparison) -> Iterator[dict[str, Any]]:
+    """Yield the fields of a row for a baseline's predicted and for its measured time, as far as there are such."""
+    for how, time_us in (("predicted", baseline.time_us), ("measured", baseline.measured_us)):
+        if time_us is not None:
+            yield {
+                "name": f"{baseline.name}, {how}",
+                "kernel": " + ".join(baseline.kernels),
+                "gpu": baseline.gpu,
+                "time_us": time_us,
+                "tflops": comparison.tflops(time_us),
+                "percent_of_peak": baseline_share(baseline, time_us, comparison),
+            }
+
+
+def baseline_share(baseline: Baseline, time_us: float, comparison: Comparison) -> float | None:
+    """Return which part of the peak of its arithmetic a baseline reaches, in percent; None where that is not known."""
+    peaks = {one.peak_flops for one in baseline.launches[:1] if one.flops}
+    return 100 * comparison.tflops(time_us) * 1e12 / peaks.pop() if peaks else None
+
+
+def _baseline(baseline: Baseline, comparison: Comparison) -> dict[str, Any]:
+    measured = baseline.measured_us
+    return {
+        "name": baseline.name,
+        "gpu": baseline.gpu,
+        "kernels": baseline.kernels,
+        "predicted_us": baseline.time_us,
+        "predicted_kernel_us": baseline.kernel_us,
+        "predicted_tflops": comparison.tflops(baseline.time_us) if baseline.time_us else None,
+        "measured_kernel_us": measured,
+        "measured_tflops": comparison.tflops(measured) if measured else None,
+        "measured_how": baseline.how,
+    }
 
 
 def _summary(row: Row) -> dict[str, Any]:

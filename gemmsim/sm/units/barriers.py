@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from math import ceil
 
+from gemmsim.isa.matrix import WARPGROUP_WARPS
 from gemmsim.sm.units.events import hold_until
 from gemmsim.sm.units.instruction import Instruction, Reason
 from gemmsim.sm.units.machine import AT_BARRIER, GONE, WAITING, Block, Sm, Warp
@@ -26,6 +27,8 @@ def arrive(sm: Sm, warp: Warp, row: Instruction, now: int) -> None:
         number, warps = sync.gate, sync.amount
         if number < 0:  # no thread executed it
             return
+    if row.of_warpgroup:
+        number += (warp.slot % sm.warps_per_block) // WARPGROUP_WARPS
     counted = book(sm.arrivals, now, float(now), sm.spec.arrival_cycles) + sm.spec.arrival_cycles
     block = sm.blocks[warp.block]
     block.arrived[number] += 1

@@ -67,6 +67,7 @@ class Instruction(Record):
                          the fields that begin with `shared_` below count in place of those without
     barrier, barrier_warps, barrier_waits  of Kind.BARRIER: its number, the warps expected (0: the whole block), whether
                          the warp waits there
+    of_warpgroup         of Kind.BARRIER: whether each warpgroup has one of its own; `barrier` is that of the first
     reads_scoreboards, reads_registers  whether it waits for any scoreboard; whether it needs any port of the register
                          file
     first, second, third  register that it reads in each operand slot
@@ -115,6 +116,7 @@ class Instruction(Record):
     barrier: int
     barrier_warps: int
     barrier_waits: int
+    of_warpgroup: int
     reads_scoreboards: int
     reads_registers: int
     first: int

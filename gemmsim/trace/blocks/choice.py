@@ -22,7 +22,8 @@ from gemmsim.trace.blocks.classes import classes_of, cluster_classes_of, column_
 from gemmsim.trace.blocks.dispatch import shares_of_last_sms
 from gemmsim.trace.differences.leader import BlockClass
 from gemmsim.trace.execute import Executor
-from gemmsim.trace.turns import polls, takes_turns
+from gemmsim.trace.stopped import Stopped
+from gemmsim.trace.turns import polls, takes_turns, waiting_instructions
 from gemmsim.trace.types import Launch, SmShare, WarpTrace
 
 _GLOBAL_ATOMICS = (MemoryAccess("global", "atom"), MemoryAccess("generic", "atom"))
@@ -30,6 +31,7 @@ _GLOBAL_ATOMICS = (MemoryAccess("global", "atom"), MemoryAccess("generic", "atom
 FULL_BELOW = 12_000_000
 # Operations of a matrix multiplication that take as long to execute as another instruction does, or a little longer.
 _OPERATIONS_AN_INSTRUCTION = 256
+_LONGEST = 64  # times the instructions of a middle block: one that executes more is taken to wait for another
 _MOST_TIMED = 4  # blocks whose instruction stream is recorded
 
 
@@ -73,8 +75,13 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False, full_b
         and not meeting
         and (executor.blocks_meet or gz == 1 or not dependent or polls(executor.micro))
     ):
-        # What a block does depends on when the others do what they do.
-        return _all_blocks(launch, resident, sms, dependent=False)
+        # What a block does may depend on when the others do what they do.
+        apart = None if full or executor.blocks_meet else _apart(executor, full_below)
+        if apart is None:
+            return _all_blocks(launch, resident, sms, dependent=False)
+        executor.run_in_order()
+        shares = _shares(apart, launch.blocks, sms, resident)
+        return _sample(apart, _blocks_of(shares) or _timed(apart, resident), shares=shares)
     depth = gz if dependent else 1
     grid = (gx, gy, 1) if dependent else launch.grid
     probed = [middle(grid) + gx * gy * z for z in range(depth)]
@@ -114,6 +121,35 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False, full_b
     return _all_blocks(launch, resident, sms, dependent)
 
 
+def _apart(executor: Executor, full_below: int | None) -> tuple[BlockClass, ...] | None:
+    """Return the classes of a large launch whose blocks come to none of the instructions by which they could depend on
+    one another: their kernel can split K among blocks, which then wait for each other, and this launch does not. None
+    where they do, where that is not known, and where the launch is small.
+    """
+    launch, ties = executor.launch, _ties(executor)
+    try:
+        executed = executor.probe([middle(launch.grid)]).executed[0]
+    except Stopped:  # it waits for another block
+        return None
+    weighed = int(executed @ _weights(executor.program)) * launch.blocks
+    if executed[ties].any() or launch.blocks <= 8 or weighed <= (FULL_BELOW if full_below is None else full_below):
+        return None
+    usual, executor.budget = executor.budget, min(executor.budget, _LONGEST * int(executed.sum()))
+    try:
+        classes = classes_of(executor)
+    finally:
+        executor.budget = usual
+    return None if classes is None or any(c.executed[ties].any() for c in classes) else classes
+
+
+def _ties(executor: Executor) -> NDArray[np.int64]:
+    """Return the instructions by which a block may depend on others: loads that may wait for them, and atomics of which
+    the old value is used.
+    """
+    atomics = [n for n, instruction in enumerate(executor.program.instructions) if _returns_old(instruction)]
+    return np.union1d(waiting_instructions(executor.micro), np.array(atomics, np.int64))
+
+
 def _weights(program: Program) -> NDArray[np.int64]:
     """Return how many instructions each one of the program counts as: multiplications of matrices take longer."""
     shapes = (matrix_multiply(instruction) for instruction in program.instructions)
@@ -143,11 +179,12 @@ def _work(blocks: BlockClass) -> int:
 
 def _order_matters(program: Program) -> bool:
     """Whether an atomic operation of the program on global memory returns the old value."""
-    return any(
-        any(o.kind is OperandKind.REGISTER and o.index != ZERO for o in _results(i))
-        for i in program.instructions
-        if row_of(i).memory in _GLOBAL_ATOMICS
-    )
+    return any(map(_returns_old, program.instructions))
+
+
+def _returns_old(instruction: Instruction) -> bool:
+    found = (o.kind is OperandKind.REGISTER and o.index != ZERO for o in _results(instruction))
+    return row_of(instruction).memory in _GLOBAL_ATOMICS and any(found)
 
 
 def _results(instruction: Instruction) -> Iterable[Operand]:

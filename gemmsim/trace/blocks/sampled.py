@@ -1,4 +1,5 @@
-"""Executes the blocks of a plan. Where they are a sample with much to multiply, most of its products are left out.
+"""Executes the blocks of a plan. Where they are a sample with much to multiply, most of its products are left out, and
+of all blocks where nobody wants their results.
 
 What a block leaves in its trace does not depend on them. Results are there until the limit is reached; from then on the
 blocks run as a slice of their program (`gemmsim.trace.slicing`), which stores nothing.
@@ -22,9 +23,12 @@ _LEFT_OUT = (
 )
 
 
-def execute_plan(executor: Executor, plan: Plan) -> Execution:
-    """Execute the blocks of `plan`, as `Executor.run` does."""
-    if not plan.classes:
+def execute_plan(executor: Executor, plan: Plan, results: bool = True) -> Execution:
+    """Execute the blocks of `plan`, as `Executor.run` does.
+
+    results  whether results are wanted of blocks that are no sample, whatever they have to multiply
+    """
+    if not plan.classes and results:
         return executor.run(plan.blocks, plan.weight, plan.streams)
     executor.columns = MOST_COLUMNS
     try:

@@ -38,6 +38,7 @@ _FLUSHED, _ROUNDED = 8, 0x10000  # type of f32.ftz, and the flag that makes tf32
 _INTEGERS = (micro.UNSIGNED, micro.UNSIGNED, micro.UNSIGNED, micro.SIGNED, micro.UNSIGNED, micro.SIGNED)
 _TYPES = (*_INTEGERS, micro.HALF, micro.FLOAT, micro.FLOAT, micro.FLOAT, micro.BRAIN)
 _TILE_ALIGNMENT, _RUN_ALIGNMENT = np.uint64(127), np.uint64(15)
+_IN_BLOCK = np.uint64((1 << words.RANK_SHIFT) - 1)  # the bits of an address that say where it is in a block's memory
 PIECE = 16  # bytes that a swizzle keeps together
 
 
@@ -169,13 +170,16 @@ def prepare(context, registers, op, lane, plan):
     """Make the plan of a copy, PLAN_WORDS words, and check what it says of shared memory. Returns 0 or a status.
 
     SHARED and BYTES of the plan then are place and size in shared memory, BARRIER is the place of a load's mbarrier.
+    What all blocks of a mask get lies at the same place in each (PTX ISA, cp.async.bulk), whosever memory the addresses
+    name.
     """
     tile = get_n32(op, micro.DETAIL) >> micro.RANK_SHIFT & 7 != 0
     status = make_plan(context, registers, op, plan, lane)
     if status != 0:
         return status
-    rows, own = np.int64(1), get_u64(context, words.SHARED_BASE)  # the copy reaches the block's own memory only
-    shared = get_u64(plan, SHARED) - own
+    rows, own = np.int64(1), get_u64(context, words.SHARED_BASE)  # else the copy reaches the block's own memory only
+    multicasts = get_n32(op, micro.DETAIL) & micro.MULTICASTS != 0
+    shared = get_u64(plan, SHARED) & _IN_BLOCK if multicasts else get_u64(plan, SHARED) - own
     set_u64(plan, SHARED, shared)
     for d in range(1, get_i64(plan, RANK)):
         rows *= get_i64(plan, BOX + d)
@@ -186,7 +190,8 @@ def prepare(context, registers, op, lane, plan):
         return refused(context, np.int64(micro.OUTSIDE_SHARED), shared)
     if get_n32(op, micro.DETAIL) & micro.DIRECTION_MASK == micro.COPY_LOAD:
         barrier = np.uint64(get_u32(row_of(registers, op, micro.FOURTH_SOURCE), lane))
-        if barrier & np.uint64(7) != np.uint64(0) or moved(barrier - own, 8) > get_u64(context, words.SHARED_BYTES):
+        place = barrier & _IN_BLOCK if multicasts else barrier - own
+        if barrier & np.uint64(7) != np.uint64(0) or moved(place, 8) > get_u64(context, words.SHARED_BYTES):
             return refused(context, np.int64(micro.NO_BARRIER), barrier)
-        set_u64(plan, BARRIER, barrier - own)
+        set_u64(plan, BARRIER, place)
     return status

@@ -133,9 +133,9 @@ def _check(context, registers, op, mask, rows):
 @subroutine(INDEX, ADDRESS, ADDRESS)
 def gives_up(context, op):
     """Return whether a check of a phase goes on where the phase is not complete: mbarrier.test_wait always does, and a
-    wait for groups of a warpgroup never."""
+    wait for a warpgroup never."""
     kind, timed_out = get_n32(op, micro.DETAIL), get_i64(get_u64(context, words.BARRIERS_AT), words.TIMED_OUT)
-    if kind == micro.AWAIT_GROUPS:
+    if kind == micro.AWAIT_GROUPS or kind == micro.AWAIT_WARPS:
         return np.int64(0)
     return np.int64(1) if kind == micro.TEST else timed_out
 

@@ -1,7 +1,8 @@
 """Orders the warps of a warpgroup (wgmma): a multiplication is that of four warps, and complete for all at once.
 
 Each warp executes its quarter when it comes to the instruction. So a warp that waits for a group waits here until the
-other three have executed theirs: it may then let the operands in shared memory be overwritten.
+other three have executed theirs: it may then let the operands in shared memory be overwritten. A warp that waits for
+the warpgroup itself waits until the other three have arrived as often as it has.
 """
 
 from __future__ import annotations
@@ -18,21 +19,24 @@ _WARPS = 4  # of a warpgroup, a power of two
 
 
 def order_groups(context, registers, op, mask, number):
-    """Close a group for warp `number` of the block, or wait until its warpgroup has closed those that it waits for.
+    """Close a group for warp `number` of the block or count its arrival, or wait until its warpgroup has closed those
+    that it waits for, or has arrived as often.
 
     Returns 0 or WAITS.
     """
     warps = get_u64(context, words.WARPS_AT)
     own = moved(warps, 8 * words.WARP_WORDS * number)
-    groups = get_i64(own, words.GROUPS)
-    if get_n32(op, micro.DETAIL) == micro.END_GROUP:
-        set_i64(own, words.GROUPS, groups + 1)
+    detail = get_n32(op, micro.DETAIL)
+    counted = words.ARRIVALS if detail == micro.ARRIVE_WARP or detail == micro.AWAIT_WARPS else words.GROUPS
+    count = get_i64(own, counted)
+    if detail == micro.END_GROUP or detail == micro.ARRIVE_WARP:
+        set_i64(own, counted, count + 1)
         note_event(context)
         return np.int64(0)
-    first, due = number & -_WARPS, groups - get_n32(op, micro.IMMEDIATE)
+    first, due = number & -_WARPS, count - get_n32(op, micro.IMMEDIATE)
     for place in range(_WARPS):
         if first + place < get_i64(context, words.WARPS):
             warp = moved(warps, 8 * words.WARP_WORDS * (first + place))
-            if get_i64(warp, words.GROUPS) < due and get_i64(warp, words.STATE) != words.DONE:
+            if get_i64(warp, counted) < due and get_i64(warp, words.STATE) != words.DONE:
                 return np.int64(words.WAITS)
     return np.int64(0)

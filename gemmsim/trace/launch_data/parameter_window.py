@@ -1,8 +1,9 @@
 """Provides the generic address of kernel parameters, which code takes of a `__grid_constant__` parameter.
 
-On a GPU constant bank 0 lies in global memory, where generic loads read it too. The driver puts an address into the
-bank: that of the bank itself up to sm_89, and that of the first parameter from sm_90 on. The offsets of that address
-were read off the code that the CUDA 13 toolchain makes for each architecture.
+On a GPU constant bank 0 lies in global memory, where generic loads read it too. The driver puts addresses into the
+bank: that of the bank itself, and from sm_90 on that of the first parameter. The offsets of these addresses were read
+off the code that the CUDA 13 toolchain makes for each architecture; that of the bank on sm_90 off kernels that cuBLAS
+makes at run time (nvjet), which add 0x2c0 and 0x440 to it: there the parameters of captured launches hold tensor maps.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from gemmsim.trace.launch_data.device_memory import DeviceMemory
 from gemmsim.trace.types import Argument
 
 _NAME = "the kernel's parameters"
-# Where the address stands in bank 0, by the offset at which the parameters begin.
-_ADDRESS_AT = {0x160: 0x40, 0x210: 0x198, 0x380: 0x348}
-_NEW_LAYOUT_FROM = 0x210
+# Where the addresses of the bank and of the first parameter stand in bank 0, by the offset at which parameters begin.
+_BANK_AT = {0x160: 0x40, 0x210: 0xC0}
+_FIRST_AT = {0x210: 0x198, 0x380: 0x348}
 
 
 def parameter_window(program: Program) -> tuple[Argument, ...]:
@@ -25,8 +26,7 @@ def parameter_window(program: Program) -> tuple[Argument, ...]:
 
     The result is () where the code takes no address of a parameter.
     """
-    at = _ADDRESS_AT.get(program.usual_parameter_base)
-    if at is None or not program.parameters or not _reads(program, at):
+    if not program.parameters or not (_reads(program, _BANK_AT) or _reads(program, _FIRST_AT)):
         return ()
     size = _first(program) + _parameter_bytes(program)
     return (Argument("u8", (size,), np.zeros(size, np.uint8), _NAME),)
@@ -37,14 +37,18 @@ def place_window(bank: NDArray[np.uint32], program: Program, memory: DeviceMemor
     address = memory.hidden.get(_NAME)
     if address is None:
         return
-    at, first = _ADDRESS_AT[program.usual_parameter_base] // 4, _first(program)
-    bank[at], bank[at + 1] = address & 0xFFFFFFFF, address >> 32
+    first = _first(program)
+    for offsets, plus in ((_BANK_AT, 0), (_FIRST_AT, first)):
+        if _reads(program, offsets):
+            at = offsets[program.usual_parameter_base] // 4
+            bank[at], bank[at + 1] = (address + plus) & 0xFFFFFFFF, (address + plus) >> 32
     start = program.parameter_base - first
     content = bank.view(np.uint8)[start : program.parameter_base + _parameter_bytes(program)]
     memory.set_hidden(_NAME, content)
 
 
-def _reads(program: Program, offset: int) -> bool:
+def _reads(program: Program, offsets: dict[int, int]) -> bool:
+    offset = offsets.get(program.usual_parameter_base, -1)
     return any(
         operand.kind is OperandKind.CONSTANT and operand.bank == 0 and operand.value == offset
         for instruction in program.instructions
@@ -54,7 +58,7 @@ def _reads(program: Program, offset: int) -> bool:
 
 def _first(program: Program) -> int:
     """Return the byte of the window at which the first parameter lies."""
-    return 0 if program.usual_parameter_base >= _NEW_LAYOUT_FROM else program.parameter_base
+    return program.parameter_base if _reads(program, _BANK_AT) else 0
 
 
 def _parameter_bytes(program: Program) -> int:

@@ -86,7 +86,8 @@ def _emit_arrival(
 
 def store_async(context: Context) -> None:
     """STAS [Ra.64], Rb is PTX's st.async: it stores Rb at the address in Ra, in the memory of any block of the cluster,
-    and tells the mbarrier whose address is in the next register that so many bytes have come.
+    and tells the mbarrier whose address is in the next register that so many bytes have come. [Ra.64+0x10] stores 16
+    bytes behind that address, at the same mbarrier: code whose mbarrier the compiler put at a known distance shows it.
 
     The executor stores at once, so that the bytes have come when the mbarrier is told.
     """
@@ -95,6 +96,8 @@ def store_async(context: Context) -> None:
 
 def reduce_async(context: Context) -> None:
     """REDAS.op [Ra.64], Rb is PTX's red.async: as STAS, but it combines Rb with what is there."""
+    if context.instruction.operands[0].value:  # not seen in any code
+        raise context.unsupported("address form")
     size, _, detail = operation_of(context, micro.GENERIC)
     _send(context, size | micro.GENERIC << micro.SPACE_SHIFT | micro.ATOMIC << micro.KIND_SHIFT, detail)
 
@@ -105,11 +108,11 @@ def _send(context: Context, how: int, detail: int) -> None:
     how, detail  the access's ACCESS and DETAIL
     """
     to, value = context.instruction.operands
-    if not to.wide or to.uniform != ZERO or to.value or to.suffix:
+    if not to.wide or to.uniform != ZERO or to.suffix:
         raise context.unsupported("address form")
     nothing = Source(context.row(Operand(OperandKind.UNIFORM_REGISTER, ZERO)))
     where, barrier = (Source(context.row(Operand(OperandKind.REGISTER, to.index + one))) for one in (0, 1))
-    at = context.compute(_ADDRESS, "address32", (where, nothing), (1, 0))
+    at = context.compute(_ADDRESS, "address32", (where, nothing), (1, to.value))
     context.compute(_ADDRESS + 1, "mov", (Source(context.literal(SHARED_WINDOW)),))
     context.emit("access", (context.sink,), (at, Source(context.row(value))), access=how, detail=detail)
     at = context.compute(_ADDRESS, "address32", (barrier, nothing), (1, 0))

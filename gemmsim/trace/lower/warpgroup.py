@@ -7,7 +7,9 @@ waits until at most n groups are under way. A multiplication without destination
 
 Each warp of the four executes its 16 rows when it comes to the instruction: whatever a correct program does before it
 waits for the group, the operands are then those at the end, and the results are not looked at before. A wait for a
-group also waits until the other warps have executed theirs (`gemmsim.trace.engine.warpgroup_order`).
+group also waits until the other warps have executed theirs (`gemmsim.trace.engine.warpgroup_order`). WARPGROUP.ARRIVE
+with WARPGROUP.WAIT is a barrier of the four warps: kernels of cuBLAS that are made at run time (nvjet) order stores to
+shared memory by it before TMA reads them.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from gemmsim.isa.program import ZERO, Operand, OperandKind
 from gemmsim.trace.lower.context import Context, Source, is_predicate
 from gemmsim.trace.lower.tensor import F32, FORMAT_SHIFT, HALF, S32, S32_SATURATED, cut
 from gemmsim.trace.micro import (
+    ARRIVE_WARP,
     AWAIT_GROUPS,
+    AWAIT_WARPS,
     BF16,
     COMMIT_PRODUCTS,
     E4M3,
@@ -25,6 +29,7 @@ from gemmsim.trace.micro import (
     END_GROUP,
     F16,
     FENCE_PRODUCTS,
+    MEET_WARPGROUP,
     S8,
     TF32,
     U8,
@@ -59,10 +64,17 @@ def igmma(context: Context) -> None:
 
 
 def warpgroup(context: Context) -> None:
-    """WARPGROUP.ARRIVE orders what follows behind accesses to registers; WARPGROUP.DEPBAR.LE gsb0, n waits."""
-    modifiers = context.modifiers("ARRIVE", "DEPBAR", "LE")
+    """WARPGROUP.ARRIVE orders what follows behind accesses to registers, WARPGROUP.WAIT waits until all warps of the
+    warpgroup have arrived so often; WARPGROUP.DEPBAR.LE gsb0, n waits for groups.
+    """
+    modifiers = context.modifiers("ARRIVE", "WAIT", "DEPBAR", "LE")
     if modifiers == {"ARRIVE"}:
         context.emit("nop", detail=FENCE_PRODUCTS)
+        context.emit("order_groups", detail=ARRIVE_WARP)
+    elif modifiers == {"WAIT"}:
+        context.emit("nop")
+        context.emit("order_groups", detail=AWAIT_WARPS)
+        context.emit("nop", detail=MEET_WARPGROUP)
     elif modifiers == {"DEPBAR", "LE"}:
         _, left = context.instruction.operands
         context.emit("nop")  # so that a wait that goes on is counted once

@@ -18,7 +18,17 @@ from gemmsim.trace import micro, words
 from gemmsim.trace.llvm.primitives import get_i64, get_n32, get_u64, moved, set_i64
 from gemmsim.trace.sanitizer import shadow
 from gemmsim.trace.sanitizer.finding_table import report, stamp_of
-from gemmsim.trace.sanitizer.knowledge import clock_of, clocks_of, number_of, products_word, shadow_of
+from gemmsim.trace.sanitizer.knowledge import (
+    clock_of,
+    clocks_of,
+    gate_of,
+    join,
+    number_of,
+    products_word,
+    rank_of,
+    shadow_of,
+    tick,
+)
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -39,6 +49,13 @@ def _registers(context, number):
     return moved(get_u64(context, words.WATCHED_AT), 8 * shadow.WATCH_WORDS * number)
 
 
+@subroutine(ADDRESS, ADDRESS, INDEX)
+def _meeting(context, warp):
+    """Return the vector of what the warps of a warp's warpgroup knew when they arrived there last."""
+    gate = gate_of(context, rank_of(context), shadow.WARPGROUP_GATES + (warp >> 2))
+    return moved(gate, 8 * shadow.GATE_VECTOR)
+
+
 @subroutine(NOTHING, ADDRESS, INDEX)
 def close_group(context, warp):
     """Close a group of the warp's wgmma (wgmma.commit_group)."""
@@ -48,14 +65,18 @@ def close_group(context, warp):
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, INDEX)
 def note_warpgroup(context, op, warp):
-    """Note a multiplication that only closes a group, WARPGROUP.ARRIVE, or WARPGROUP.DEPBAR.LE gsb0, n, which waits
-    until at most n groups are under way.
+    """Note a multiplication that only closes a group, WARPGROUP.ARRIVE, WARPGROUP.WAIT, which waits for the others'
+    arrival, or WARPGROUP.DEPBAR.LE gsb0, n, which waits until at most n groups are under way.
     """
     own, detail = shadow_of(context, warp), get_n32(op, micro.DETAIL)
     if detail == micro.COMMIT_PRODUCTS:
         close_group(context, warp)
     elif detail == micro.FENCE_PRODUCTS:
         set_i64(own, shadow.EPOCH, get_i64(own, shadow.EPOCH) + 1)
+        join(context, _meeting(context, warp), clocks_of(context, warp))
+        tick(context, warp)
+    elif detail == micro.MEET_WARPGROUP:
+        join(context, clocks_of(context, warp), _meeting(context, warp))
     elif detail == micro.WAIT_PRODUCTS:
         known, agent = clocks_of(context, warp), products_word(number_of(context, warp))
         done, left = get_i64(own, shadow.MULTIPLIED) - get_n32(op, micro.IMMEDIATE), np.int64(0)

@@ -49,9 +49,11 @@ RANK_OF_WARP, RANK_OF_MBARRIER = 5, 6
 # The words of a barrier of the block. GATE_FIRST is the stamp of the first thread that arrived, GATE_OTHER that of one
 # that arrived at another instruction (0 where none did). From GATE_VECTOR on follows what those know that have arrived.
 # Behind these barriers lie two for the cluster's, of which only the vectors are used: what those of the block know that
-# have arrived, or ended, since it opened; and what all of the cluster knew that had arrived when it opened.
+# have arrived, or ended, since it opened; and what all of the cluster knew that had arrived when it opened. Last come
+# those of the warpgroups, whose vectors hold what its warps knew when they last arrived (WARPGROUP.ARRIVE).
 GATE_ARRIVED, GATE_WAITING, GATE_COUNTED, GATE_FIRST, GATE_OTHER, GATE_VECTOR = range(6)
-CLUSTER_PENDING, CLUSTER_PUBLISHED, GATES = 16, 17, 18
+CLUSTER_PENDING, CLUSTER_PUBLISHED, WARPGROUP_GATES = 16, 17, 18
+GATES = WARPGROUP_GATES + MAX_WARPGROUPS
 
 # The mbarriers of a block: USED of them so far; then for each 8 bytes of shared memory the number of the mbarrier
 # there, counted from 1 (0 where there is none, -1 where there were too many before); then the words of each, in the

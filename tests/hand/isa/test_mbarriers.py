@@ -57,14 +57,13 @@ def test_each_lane_arrives(text: str, register: int, step, barrier: tuple[int, i
         assert list(zip(registers["R4"].tolist(), registers["R5"].tolist(), strict=True)) == states
 
 
-@pytest.mark.parametrize(("form", "words"), [("", 1), (".64", 2), (".128", 4)])
-def test_an_asynchronous_store_tells_its_mbarrier_how_many_bytes_have_come(form: str, words: int) -> None:
+@pytest.mark.parametrize(("form", "words", "plus"), [("", 1, 0), (".64", 2, 0), (".128", 4, 0), ("", 1, 0x100)])
+def test_an_asynchronous_store_tells_its_mbarrier_how_many_bytes_have_come(form: str, words: int, plus: int) -> None:
     twin = Mbarrier(1, 1, 32 * 16)
     given = {f"R{8 + word}": 1000 * word + LANES for word in range(words)}
-    loads = [f"LDS R{40 + word}, [R30+{4 * word:#x}]" for word in range(words)]
-    state, registers = after(
-        [f"STAS{form} [R30.64], R8", *loads], Mbarrier(1, 1, 32 * 16), R30=256 + 16 * LANES, R31=64, **given
-    )
+    loads = [f"LDS R{40 + word}, [R30+{4 * word + plus:#x}]" for word in range(words)]
+    text = f"STAS{form} [R30.64{f'+{plus:#x}' if plus else ''}], R8"
+    state, registers = after([text, *loads], Mbarrier(1, 1, 32 * 16), R30=256 + 16 * LANES, R31=64, **given)
     for _ in LANES:
         twin.complete(4 * words)
     assert state == twin.words
@@ -116,7 +115,7 @@ def test_a_test_of_a_phase_goes_on_and_a_wait_gives_up_in_the_end() -> None:
         ("SYNCS.PHASECHK.TRANS64.NEW P1, [R2+URZ], R8", "modifier .NEW"),
         ("SYNCS.EXCH.64 R4, [R2], R8", "old state"),
         ("SYNCS.LD R4, [R2]", "operation on an mbarrier"),
-        ("STAS [R2.64+0x10], R8", "address form"),
+        ("STAS [R2.64+UR4], R8", "address form"),
         ("REDAS.ADD.F32 [R2.64+0x10], R8", "address form"),
         ("ARRIVES.LDGSTSBAR.32 [R2]", "modifier .32"),
     ],

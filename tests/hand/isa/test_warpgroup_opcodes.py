@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from opcode_harness import f32, run
+from opcode_harness import f32, program, run
 from wgmma_forms import descriptor
 from wgmma_twin import Layout, byte_of
 
@@ -13,6 +13,10 @@ from gemmsim.isa.parse import parse_instruction
 from gemmsim.isa.program import OperandKind
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.engine.warpgroup import chunk_at
+from gemmsim.trace.execute import Executor
+from gemmsim.trace.sanitize import sanitize
+from gemmsim.trace.sanitizer.findings import Defect
+from gemmsim.trace.types import Launch
 
 # Halves in shared memory: 1.0 in the first 512 bytes, for A, and 2.0 in the second, for B
 FILL = ["STS.128 [R1], R4", "STS.128 [R1+0x200], R8"]
@@ -107,6 +111,50 @@ def test_a_wait_for_warps_that_never_multiply_is_named() -> None:
         run([*FILL, *never, *group], warps=2, **HALVES, **registers())
 
 
+# Each warp stores its threads' numbers and reads those of the next warp of its warpgroup, the last those of the first.
+NEXT = [
+    "S2R R0, SR_TID.X",
+    "IMAD.SHL.U32 R1, R0, 0x4, RZ",
+    "IADD3 R2, R1, 0x80, RZ",
+    "LOP3.LUT R2, R2, 0x1ff, RZ, 0xc0, !PT",
+]
+NEXT += ["LOP3.LUT R3, R1, 0x200, RZ, 0xc0, !PT", "IADD3 R2, R2, R3, RZ", "STS [R1], R0"]
+
+
+def test_warps_of_a_warpgroup_wait_until_all_have_arrived() -> None:
+    """Warp 7, whose registers these are, reads what warp 4 stored."""
+    met = run([*NEXT, "WARPGROUP.ARRIVE", "WARPGROUP.WAIT", "LDS R4, [R2]"], warps=8)
+    assert (met["R4"] == 4 * 32 + np.arange(32)).all()
+    # The warps go on in turn, so that without the wait a warp finds what was there.
+    alone = run([*NEXT, "WARPGROUP.ARRIVE", "LDS R4, [R2]"], warps=7)
+    assert (alone["R4"] == 0).all()
+
+
+def test_each_wait_is_for_an_arrival_more() -> None:
+    """In a second round the warps store their numbers plus 1: nobody reads before the next warp has."""
+    again = ["WARPGROUP.ARRIVE", "WARPGROUP.WAIT", "IADD3 R0, R0, 0x1, RZ", "STS [R1], R0"]
+    met = run([*NEXT, *again, "WARPGROUP.ARRIVE", "WARPGROUP.WAIT", "LDS R4, [R2]"], warps=4)
+    assert (met["R4"] == np.arange(32) + 1).all()
+
+
+def test_the_sanitizer_knows_the_wait_as_what_orders_the_warps() -> None:
+    meet = ["WARPGROUP.ARRIVE", "WARPGROUP.WAIT"]
+    for lines, raced in (([*meet, "LDS R4, [R2]"], False), ([meet[0], "LDS R4, [R2]"], True)):
+        launch = Launch((1, 1, 1), (128, 1, 1), ())
+        found = sanitize(Executor(program([*NEXT, *lines], "sm_90"), launch, sanitizing=True), [0]).findings
+        assert {one.defect for one in found} == ({Defect.RACE} if raced else set())
+    # What a warp stores behind its arrival is not ordered before what the others do behind theirs.
+    later = [*NEXT, *meet, "STS [R1], R0", "LDS R4, [R2]"]
+    found = sanitize(Executor(program(later, "sm_90"), launch, sanitizing=True), [0]).findings
+    assert {one.defect for one in found} == {Defect.RACE}
+
+
+def test_a_wait_for_warps_that_never_arrive_is_named() -> None:
+    never = ["S2R R0, SR_TID.X", "ISETP.GE.AND P0, PT, R0, 0x20, PT", "@P0 BAR.SYNC 0x1, 0x40"]
+    with pytest.raises(GemmsimError, match=r"do not come to the same WARPGROUP.ARRIVE hold warp 0 .*WAIT"):
+        run([*never, "WARPGROUP.ARRIVE", "WARPGROUP.WAIT"], warps=2)
+
+
 def test_setmaxnreg_gives_more_registers_than_the_program_begins_with() -> None:
     ask = "USETMAXREG.TRY_ALLOC.CTAPOOL UP1, 0xf0"
     after = run([ask, *(f"MOV R{number}, 0x7" for number in range(64, 240)), "IADD3 R0, R239, R230, RZ"], UR4=5)
@@ -135,7 +183,7 @@ def test_operands_are_read() -> None:
         ("HGMMA.64x8x16.F32 R24, gdesc[UR4].tnspC, R24", "cannot read operand|operand form"),
         ("HGMMA.64x8x16.F32 R24, gdesc[UR4], R28", "operand form"),
         ("IGMMA.64x8x32.S8 R24, gdesc[UR4], R24", "format of the elements"),
-        ("WARPGROUP.WAIT", "modifier .WAIT"),
+        ("WARPGROUP.MEET", "modifier .MEET"),
         ("USETMAXREG.DEALLOC.CTAPOOL 0x2c", "number of registers 44"),
         ("USETMAXREG.DEALLOC.CTAPOOL 0x10", "number of registers 16"),
         ("USETMAXREG.TRY_ALLOC.CTAPOOL UP0, 0x108", "number of registers 264"),

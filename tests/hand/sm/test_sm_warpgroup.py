@@ -103,6 +103,24 @@ def test_shared_accesses_wait_behind_operands() -> None:
     assert behind > alone + 20
 
 
+def test_warps_of_a_warpgroup_wait_for_the_last_of_them_as_at_a_barrier_and_no_others() -> None:
+    """Warps 4 to 7 come 30 cycles later. Each warpgroup has a barrier of its own; BAR holds all eight."""
+    gpu = replace(TENSOR, barrier=replace(TENSOR.barrier, arrival_cycles=0.0))
+    met, barred = (
+        program(ins("FFMA", 30), meet, ins("ULDC", 1), EXIT) for meet in (ins("WARPGROUP.WAIT"), ins("BAR.SYNC"))
+    )
+    alone = issues(program(ins("WARPGROUP.WAIT"), ins("ULDC", 1), EXIT), warps=4, gpu=gpu)
+    streams = [*[[1, 2, 3]] * 4, *[[0, 1, 2, 3]] * 4]
+    first, last = (issues(code, streams=streams, gpu=gpu) for code in (met, barred))
+    gap = alone.cycles(0)[1] - alone.cycles(0)[0]  # a barrier of four warps that come at once
+    assert first.cycles(0)[1] - first.cycles(0)[0] in (gap, gap + 1)  # the second's FFMA issue meanwhile
+    assert first.cycles(4)[2] - first.cycles(4)[1] == gap == 20
+    assert last.cycles(0)[1] >= last.cycles(4)[1] + gap
+    # Four that come early, two of each warpgroup, do not open it.
+    mixed = [streams[0], streams[0], streams[4], streams[4]] * 2
+    assert min(issues(met, streams=mixed, gpu=gpu).cycles(w)[1] for w in (0, 1, 4, 5)) >= 30 + gap
+
+
 def test_a_group_that_ends_with_a_scoreboard_is_refused() -> None:
     text = tuple(map(parse_operand, ("R24", "gdesc[UR4]", "R24", "gsb0")))
     with pytest.raises(GemmsimError, match="scoreboard"):
