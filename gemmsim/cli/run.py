@@ -94,8 +94,8 @@ def command(options: RunOptions, output_format: str, output: str | None, script:
         show_exception(error, Path(script))
     finally:
         launches = simulation.launches if simulation else ()
-        if launches:
-            emit(RENDERERS[output_format](launches), output)
+        if simulation and launches:
+            emit(RENDERERS[output_format](launches, simulation.beside), output)
     if pages is not None:
         _write_pages(launches, pages)
     found = any(one.report.findings for one in launches)

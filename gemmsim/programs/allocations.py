@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-from collections.abc import Collection, Iterable
+import warnings
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,10 @@ _SHARED_WITH_HOST, _STEP, _END = 0x7F40_0000_0000, 1 << 32, 0x7FF0_0000_0000
 _MAP_FIXED_NOREPLACE = 0x100000
 
 
+class IncompleteResults(UserWarning):
+    """Warns that memory that the program reads lacks results, because a launch was sampled."""
+
+
 @dataclass(eq=False)
 class Allocation:
     """A piece of memory that kernels can reach.
@@ -29,6 +34,9 @@ class Allocation:
     on_host        whether it is memory of the host, which a GPU would reach over its bus
     incomplete     what is missing in it, because a launch was sampled; "" where it holds what a GPU would have stored
     registered_at  where the host has it, if that is another address
+    watched        whether the machine sees all that the program does with it
+    hold           returns what keeps the content in memory, None where the program has dropped it; None: nothing does
+                   but this object
     """
 
     address: int
@@ -36,10 +44,24 @@ class Allocation:
     on_host: bool = False
     incomplete: str = ""
     registered_at: int | None = None
+    watched: bool = False
+    hold: Callable[[], object] | None = None
+    freed: bool = False
 
     @property
     def size(self) -> int:
         return len(self.content)
+
+    @property
+    def gone(self) -> bool:
+        """Whether the program can read it no more."""
+        return self.freed or (self.hold is not None and self.hold() is None)
+
+    def warn(self, stacklevel: int = 3) -> None:
+        """Warn a program that is about to read it, where results are missing in it."""
+        if self.incomplete:
+            text = f"results are not complete: {self.incomplete}"
+            warnings.warn(text, IncompleteResults, stacklevel=stacklevel)
 
 
 class Allocations:
@@ -62,7 +84,7 @@ class Allocations:
         except MemoryError:
             raise DriverError(OUT_OF_MEMORY) from None
         self.used_bytes += size
-        return self._add(Allocation(self._place(size), content))
+        return self._add(Allocation(self._place(size), content, watched=True))
 
     def allocate_shared(self, size: int) -> Allocation:
         """Allocate memory that host and device reach by the same address: pinned or managed."""
@@ -71,22 +93,33 @@ class Allocations:
         address = _mapped(size)
         return self._add(Allocation(address, host_bytes(address, size), on_host=True))
 
-    def register(self, host: int, size: int, on_host: bool = True) -> Allocation:
+    def register(
+        self, host: int, size: int, on_host: bool = True, hold: Callable[[], object] | None = None
+    ) -> Allocation:
         """Let the device reach memory of the host at an address of its own.
 
         on_host  False where it stands for memory of the device
+        hold     as of an `Allocation` that the machine watches; None: of one that it does not
         """
-        return self._add(Allocation(self._place(size), host_bytes(host, size), on_host, registered_at=host))
+        watched, content = hold is not None, host_bytes(host, size)
+        new = Allocation(self._place(size), content, on_host, registered_at=host, watched=watched, hold=hold)
+        return self._add(new)
 
     def free(self, address: int) -> None:
         freed = self._by_address.pop(address, None)
         if freed is None:
             raise DriverError(INVALID_VALUE)
+        freed.freed = True
         if freed.on_host and freed.registered_at is None:
             ctypes.CDLL(None).munmap(ctypes.c_void_p(address), ctypes.c_size_t(freed.size))
             return
         self.used_bytes -= freed.size if freed.registered_at is None else 0
         self._freed.setdefault(reach_bytes(freed.size), []).append(address)
+
+    @property
+    def any_incomplete(self) -> bool:
+        """Whether results are missing in any of them."""
+        return any(one.incomplete for one in self._by_address.values())
 
     def registered(self, host: int) -> Allocation | None:
         """Return the allocation that stands for the memory of the host at this address."""

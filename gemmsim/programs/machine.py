@@ -11,6 +11,8 @@ from gemmsim.launch.spec import USUAL_SETTINGS, Settings
 from gemmsim.memory.caches.l2 import L2State
 from gemmsim.programs.allocations import Allocations
 from gemmsim.programs.c_calls import INVALID_HANDLE, DriverError
+from gemmsim.programs.footprints import Footprint
+from gemmsim.programs.postponed import Postponed
 from gemmsim.report.report import Report
 from gemmsim.report.studies.programs import ProgramLaunch
 
@@ -65,11 +67,15 @@ class Handles:
 
 @dataclass(frozen=True)
 class TimedLaunch:
-    """A launch that was timed: its number, from 1, its report, and what it has left in L2 where that is known."""
+    """A launch that was timed: its number, from 1, its report, and what it has left in L2 where that is known.
+
+    footprint  what it does with the allocations that it can reach
+    """
 
     number: int
     report: Report
     l2_after: L2State | None
+    footprint: Footprint
 
 
 @dataclass
@@ -103,6 +109,9 @@ class Machine:
     contexts   the stack of current contexts
     timed      the launches whose time is known
     simulations  how many simulations go on; programs run while there is one
+    postponed  the launches that were timed, and whose results nothing has needed yet
+    beside     what was computed without a launch, and is to be said of it, in order
+    benchmarking  whether the program asks for times alone, as by Triton's do_bench
     """
 
     gpu: GpuSpec
@@ -118,6 +127,9 @@ class Machine:
     handles: Handles = field(default_factory=Handles)
     timed: TimedLaunches = field(default_factory=TimedLaunches)
     simulations: int = 0
+    postponed: Postponed = field(default_factory=Postponed)
+    beside: dict[str, None] = field(default_factory=dict)
+    benchmarking: bool = False
     memory: Allocations = field(init=False)
 
     def __post_init__(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import warnings
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +29,6 @@ from gemmsim.programs.machine import Machine
 _DEVICE, _HOST = 2, 1  # CUmemorytype
 _CONTEXT, _MEMORY_TYPE, _DEVICE_POINTER, _HOST_POINTER = 1, 2, 3, 4  # CUpointer_attribute
 _BUFFER_ID, _IS_MANAGED, _ORDINAL, _RANGE_START, _RANGE_SIZE, _MAPPED = 7, 8, 9, 11, 12, 13
-
-
-class IncompleteResults(UserWarning):
-    """Warns that memory that the program reads lacks results, because a launch was sampled."""
 
 
 @entry("cuMemAlloc")
@@ -153,6 +148,7 @@ def mem_prefetch_async(machine: Machine, address: Address, size: Size) -> None:
 @entry("cuMemcpyHtoD")
 def copy_to_device(machine: Machine, to: Address, host: Pointer, size: Size) -> None:
     one, content = machine.memory.bytes_at(to, size)
+    machine.postponed.before_write((one,))
     content[:] = host_bytes(host, size)
     if size == one.size:
         one.incomplete = ""
@@ -166,7 +162,8 @@ def copy_to_device_async(machine: Machine, to: Address, host: Pointer, size: Siz
 @entry("cuMemcpyDtoH")
 def copy_to_host(machine: Machine, host: Pointer, of: Address, size: Size) -> None:
     one, content = machine.memory.bytes_at(of, size)
-    _warn(one)
+    machine.postponed.before_read((one,))
+    one.warn()
     host_bytes(host, size)[:] = content
 
 
@@ -178,14 +175,16 @@ def copy_to_host_async(machine: Machine, host: Pointer, of: Address, size: Size,
 @entry("cuMemcpy", "cuMemcpyDtoD")
 def copy(machine: Machine, to: Address, of: Address, size: Size) -> None:
     """Copy from anywhere to anywhere: an address that is not of the device is one of the host."""
-    source = _anywhere(machine, of, size)
-    _anywhere(machine, to, size)[:] = source.copy()
     known = machine.memory.find(of)
     there = machine.memory.find(to)
+    machine.postponed.before_read(() if known is None else (known,))
+    machine.postponed.before_write(() if there is None else (there,))
+    source = _anywhere(machine, of, size)
+    _anywhere(machine, to, size)[:] = source.copy()
     if known is not None and there is not None and known.incomplete:
         there.incomplete = known.incomplete
     elif known is not None and there is None:
-        _warn(known)
+        known.warn()
 
 
 @entry("cuMemcpyAsync", "cuMemcpyDtoDAsync")
@@ -225,6 +224,7 @@ def set_words_async(machine: Machine, to: Address, value: Uint, count: Size, str
 
 def _set(machine: Machine, to: int, value: np.generic, count: int) -> None:
     one, content = machine.memory.bytes_at(to, count * value.itemsize)
+    machine.postponed.before_write((one,))
     content.view(value.dtype)[:] = value
     if len(content) == one.size:
         one.incomplete = ""
@@ -241,8 +241,3 @@ def _anywhere(machine: Machine, address: int, size: int) -> NDArray[np.uint8]:
     if machine.memory.find(address) is None:
         return host_bytes(address, size)
     return machine.memory.bytes_at(address, size)[1]
-
-
-def _warn(one: Allocation) -> None:
-    if one.incomplete:
-        warnings.warn(f"results are not complete: {one.incomplete}", IncompleteResults, stacklevel=3)

@@ -7,6 +7,7 @@ from typing import Any
 
 from gemmsim.programs.machine import Machine
 from gemmsim.programs.on_import import when_imported
+from gemmsim.programs.refusals import refused
 
 
 def adapt_packages(machine: Callable[[], Machine]) -> None:
@@ -21,6 +22,12 @@ def adapt_packages(machine: Callable[[], Machine]) -> None:
         from gemmsim.programs.triton_driver import TritonDriver
 
         module.driver.set_active(TritonDriver(machine()))
+        from triton._C import libtriton
+
+        from gemmsim.programs.triton_cublas import cublas_class
+
+        if hasattr(libtriton, "nvidia"):
+            libtriton.nvidia.cublas.CublasLt = cublas_class(machine)
 
     def triton_testing(module: Any) -> None:
         from gemmsim.programs.triton_driver import TritonDriver
@@ -34,11 +41,15 @@ def adapt_packages(machine: Callable[[], Machine]) -> None:
         answer_for(module, machine)
         start(machine)
 
+    def proton(module: Any) -> None:
+        module.start = refused("Triton's profiler Proton, which measures by CUPTI and which gemmsim does not simulate")
+
     when_imported(
         {
             "numba.cuda.dispatcher": numba_dispatcher,
             "triton.runtime.driver": triton_driver,
             "triton.testing": triton_testing,
+            "triton.profiler": proton,
             "torch": torch,
         }
     )

@@ -37,13 +37,18 @@ class Simulation:
         """The launches since the simulation began, in order."""
         return tuple(self._machine.launches[self._first :])
 
+    @property
+    def beside(self) -> Sequence[str]:
+        """What is to be said of work that programs of this process did without a launch."""
+        return tuple(self._machine.beside)
+
     def raise_failure(self) -> None:
         """Raise GemmsimError for the last launch that could not be simulated; the program may have caught it."""
         if isinstance(self._machine.failure, GemmsimError):
             raise self._machine.failure
 
     def __str__(self) -> str:
-        return render_text(self.launches)
+        return render_text(self.launches, self.beside)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from gemmsim.programs.machine import Machine
-from gemmsim.support.errors import GemmsimError
+from gemmsim.programs.refusals import refused
 
 _OWN_KERNELS = (
     "PyTorch's own CUDA code, which gemmsim does not simulate: PyTorch computes on the CPU here; kernels of Triton, "
@@ -21,16 +21,9 @@ def answer_for(torch: Any, machine: Callable[[], Machine]) -> None:
     cuda = torch.cuda
     for name, value in (_answers(machine) | _classes(machine)).items():
         setattr(cuda, name, value)
-    cuda._lazy_init = _refused(_OWN_KERNELS)
+    cuda._lazy_init = refused(_OWN_KERNELS)
     for name in ("CUDAGraph", "graph", "make_graphed_callables"):
-        setattr(cuda, name, _refused("CUDA graphs of PyTorch, which gemmsim does not simulate"))
-
-
-def _refused(what: str) -> Callable[..., Any]:
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise GemmsimError(f"the program uses {what}")
-
-    return refuse
+        setattr(cuda, name, refused("CUDA graphs of PyTorch, which gemmsim does not simulate"))
 
 
 def _properties(machine: Machine) -> SimpleNamespace:

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
+from gemmsim.programs.allocations import Allocation
 from gemmsim.programs.machine import Machine
+from gemmsim.programs.torch_accesses import DIRECT, accesses_of
 
 _GPU = "cuda"
 _DLPACK_CUDA = 2  # kDLCUDA
@@ -54,9 +57,23 @@ class Storages:
             self._forget()  # so that the addresses of freed tensors are used again
             if found is not None:
                 memory.free(address)
-            address = memory.register(storage.data_ptr(), storage.nbytes(), on_host=False).address
+            hold = partial(type(storage)._new_with_weak_ptr, alive.cdata)
+            address = memory.register(storage.data_ptr(), storage.nbytes(), on_host=False, hold=hold).address
             self._known[storage._cdata] = alive, address
         return address + tensor.storage_offset() * tensor.element_size()
+
+    def memory_of(self, tensor: Any) -> Allocation | None:
+        """Return the memory of the GPU that a tensor lies in; None where no kernel was given its address."""
+        storage = _storage(tensor)
+        _, address = self._known.get(storage._cdata, (None, 0)) if storage is not None else (None, 0)
+        return self._machine().memory.find(address) if address else None
+
+    def before(self, tensor: Any, stores: bool) -> None:
+        """Let the tensor hold what launches have stored to it, because PyTorch is about to read it or to change it."""
+        machine, memory = self._machine(), self.memory_of(tensor)
+        if memory is not None:
+            (machine.postponed.before_write if stores else machine.postponed.before_read)((memory,))
+            memory.warn(stacklevel=5)
 
     def _forget(self) -> None:
         """Free what stands for storages that are no more."""
@@ -92,6 +109,7 @@ def start(machine: Callable[[], Machine]) -> None:
 
     mode = OnGpu()
     mode.__enter__()
+    accesses_of(machine, storages).__enter__()
     node = torch.autograd.function.BackwardCFunction
     backward = node.apply
 
@@ -129,6 +147,9 @@ class _Answers:
     def answer(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Return what `function` returns, with its tensors where the program has them."""
         torch, storages = self._torch, self._storages
+        if getattr(function, "__name__", "") in DIRECT:
+            for one in self.tensors(args):
+                storages.before(one, stores=True)
         if function in self._asked and args[0] in storages:
             return self._asked[function](args[0])
         if function is torch.Tensor.__dlpack__ and args[0] in storages:

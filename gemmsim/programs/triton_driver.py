@@ -100,16 +100,34 @@ class TritonDriver:
     def get_benchmarker(self) -> Callable[..., Any]:
         return self.do_bench
 
-    def do_bench(self, call: Callable[[], Any], *_: Any, quantiles: Sequence[float] | None = None, **__: Any) -> Any:
+    def do_bench(
+        self,
+        call: Callable[[], Any],
+        warmup: float = 0,
+        rep: float = 0,
+        grad_to_none: Sequence[Any] | None = None,
+        quantiles: Sequence[float] | None = None,
+        return_mode: str = "mean",
+        **_: Any,
+    ) -> Any:
         """Return the predicted time of a call in milliseconds, with an empty L2, in the form of Triton's `do_bench`.
 
-        It is NaN where the call launches nothing on the simulated GPU, as functions of PyTorch do not.
+        It is NaN where the call launches nothing on the simulated GPU, as functions of PyTorch do not. Launches are
+        timed by sample.
         """
+        machine = self.machine
+        for tensor in grad_to_none or ():
+            tensor.grad = None
         self.clear_cache(None)
-        begin, launches = self.machine.clock_us, len(self.machine.launches)
-        call()
-        elapsed = (self.machine.clock_us - begin) / 1e3 if len(self.machine.launches) > launches else math.nan
-        return [elapsed] * len(quantiles) if quantiles else elapsed
+        begin, launches, before = machine.clock_us, len(machine.launches), machine.benchmarking
+        machine.benchmarking = True
+        try:
+            call()
+        finally:
+            machine.benchmarking = before
+        elapsed = (machine.clock_us - begin) / 1e3 if len(machine.launches) > launches else math.nan
+        times = [elapsed] * len(quantiles or "1")
+        return times if len(times) > 1 or (return_mode == "all" and not quantiles) else elapsed
 
 
 class TritonLauncher:

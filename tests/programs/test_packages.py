@@ -56,7 +56,9 @@ def test_a_descriptor_is_a_tensor_map_with_sizes_and_strides() -> None:
 
 
 def run(*args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "gemmsim", "run", *args], capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-m", "gemmsim", "run", "--gpu", "h200", *args], capture_output=True, text=True
+    )
 
 
 def test_tensors_of_pytorch_are_on_the_gpu() -> None:
@@ -103,3 +105,30 @@ def test_a_module_runs_as_python_runs_it(tmp_path: Path) -> None:
     assert done.returncode == 0 and "1 passed" in done.stdout, done.stderr
     done = run("-m", "no_such_module")
     assert (done.returncode, done.stderr) == (2, "error: there is no module no_such_module\n")
+
+
+CUBLAS = """
+import torch, triton
+from triton._C.libtriton import nvidia
+a, b, c = (torch.randn(32, 32, device="cuda").half() for _ in range(3))
+expected = (2 * (a.float() @ b.float().T) + c.float()).half()
+blas = nvidia.cublas.CublasLt(torch.empty(1024, device="cuda", dtype=torch.uint8))
+blas.gemm(a, b, c, c, 2.0, 1.0)
+assert c.equal(expected)
+@triton.jit
+def nothing(n): pass
+nothing[(1,)](1)
+import triton.profiler
+triton.profiler.start("name")
+"""
+
+
+def test_cublas_of_triton_multiplies_and_its_profiler_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("triton")
+    program = tmp_path / "blas.py"
+    program.write_text(CUBLAS)
+    done = run(str(program))
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("error: the program uses Triton's profiler Proton, ")
+    assert "calls of cuBLAS" in " ".join(done.stdout.split())

@@ -20,6 +20,12 @@ _LEGEND = (
     "block was executed, so that results are complete; times of large launches come from a sample of the blocks. line: "
     "of the program, where it made the launch."
 )
+_UNREAD_LEGEND = (
+    "all -: its results were not executed, because nothing has read them: they were overwritten, freed, or left at the "
+    "end."
+)
+COMPLETE, SAMPLED, UNREAD = "all", "sample", "not executed"
+_WORDS = {COMPLETE: "yes", SAMPLED: "NO", UNREAD: "-"}
 
 
 @dataclass(frozen=True)
@@ -27,14 +33,15 @@ class ProgramLaunch:
     """One launch that a program made.
 
     report      its prediction
-    complete    whether every block was executed, so that memory holds all of its results
+    results     COMPLETE: every block was executed, and memory holds all that it stored; SAMPLED: only a sample was, as
+                it is too large; UNREAD: only a sample was, as nothing has read its results
     host_line   "script.py:12", the line of the program that made it; "" where that is not known
     timed_as    number of the earlier launch, from 1, whose time this one has, because nothing that decides its time is
                 different; None where it was timed itself
     """
 
     report: Report
-    complete: bool = True
+    results: str = COMPLETE
     host_line: str = ""
     timed_as: int | None = None
 
@@ -63,7 +70,8 @@ def rows(launches: Sequence[ProgramLaunch]) -> list[dict[str, Any]]:
             "l2_begins": one.report.evidence.caches,
             "blocks_executed": one.report.sampling.blocks_executed,
             "blocks_total": one.report.sampling.blocks_total,
-            "complete": one.complete,
+            "complete": one.results == COMPLETE,
+            "results": one.results,
             "timed_as": one.timed_as,
             "findings": len(one.report.findings),
             "from": one.host_line,
@@ -72,10 +80,13 @@ def rows(launches: Sequence[ProgramLaunch]) -> list[dict[str, Any]]:
     ]
 
 
-def render_text(launches: Sequence[ProgramLaunch]) -> str:
-    """List the launches; launches of one line that are alike and follow one another share a row."""
+def render_text(launches: Sequence[ProgramLaunch], beside: Sequence[str] = ()) -> str:
+    """List the launches; launches of one line that are alike and follow one another share a row.
+
+    beside  what is to be said of work that the program did without a launch
+    """
     if not launches:
-        return "the program launched no kernel\n"
+        return "\n".join(["the program launched no kernel", *beside]) + "\n"
     gpu, found = launches[0].report.evidence.gpu, rows(launches)
     total = sum(row["time_us"] for row in found)
     lines = paragraph(f"{_count(len(found))} on {gpu.title} ({gpu.arch}), {duration(total)}: predicted, not measured")
@@ -83,10 +94,12 @@ def render_text(launches: Sequence[ProgramLaunch]) -> str:
     files = {row["from"].rpartition(":")[0] for row in found}
     cells = [_cells(list(alike), len(files) == 1) for _, alike in groupby(found, _alike)]
     lines += ["", *table(head, cells, "><<<>><<<"), "", *paragraph(_LEGEND), ""]
+    if any(one.results == UNREAD for one in launches):
+        lines += [*paragraph(_UNREAD_LEGEND), ""]
     for number, one in enumerate(launches, 1):
         where = f" (from {one.host_line})" if one.host_line else ""
         lines += [line for text in one.report.findings for line in indented(f"* launch {number}{where}: {text}")]
-    lines += [line for note in _notes(launches) for line in indented(f"* {note}")]
+    lines += [line for note in (*_notes(launches), *beside) for line in indented(f"* {note}")]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -102,7 +115,7 @@ def _cells(alike: list[dict[str, Any]], one_file: bool) -> tuple[str, ...]:
         *(number, row["kernel"][:16], _short(row["grid"]), _short(row["block"]), duration(row["time_us"])),
         "-" if tflops is None or tflops < 0.005 else f"{tflops:.2f}",
         row["bottleneck"].replace("_", " "),
-        "yes" if row["complete"] else "NO",
+        _WORDS[row["results"]],
         row["from"].rpartition(":")[2] if one_file else row["from"],
     )
 
@@ -134,12 +147,13 @@ def _named(which: Sequence[int], of: int) -> str:
     return f"launch {shown} and {len(which) - 6} more" if len(which) > 6 else f"launch {shown}"
 
 
-def render_json(launches: Sequence[ProgramLaunch]) -> str:
+def render_json(launches: Sequence[ProgramLaunch], beside: Sequence[str] = ()) -> str:
     """Render the launches as JSON: the rows, each with its launch's report by `report.schema.json`."""
     data = {
         "schema_version": SCHEMA_VERSION,
         "model_version": MODEL_VERSION,
         "gpu": launches[0].report.evidence.gpu.name if launches else None,
+        "beside": list(beside),
         "time_us": sum(one.duration_us for one in launches),
         "launches": [
             row | {"report": report_json.as_dict(one.report)} for row, one in zip(rows(launches), launches, strict=True)
@@ -148,12 +162,12 @@ def render_json(launches: Sequence[ProgramLaunch]) -> str:
     return json_text(data)
 
 
-def render_csv(launches: Sequence[ProgramLaunch]) -> str:
+def render_csv(launches: Sequence[ProgramLaunch], beside: Sequence[str] = ()) -> str:
     """Render a row for each launch as CSV."""
     return csv_text(rows(launches))
 
 
-RENDERERS: dict[str, Callable[[Sequence[ProgramLaunch]], str]] = {
+RENDERERS: dict[str, Callable[[Sequence[ProgramLaunch], Sequence[str]], str]] = {
     "text": render_text,
     "csv": render_csv,
     "json": render_json,
