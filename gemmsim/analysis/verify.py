@@ -12,6 +12,7 @@ from gemmsim.analysis.findings import Verification
 from gemmsim.launch.spec import GemmCheck
 from gemmsim.support.bit_patterns import to_numbers
 from gemmsim.support.dtypes import DTYPES
+from gemmsim.support.periodic_array import elements
 from gemmsim.trace.types import Argument, Execution, Launch
 
 _CHUNK_ELEMENTS = 1 << 22  # elements of A that are read at a time, so that the float64 copy stays small
@@ -67,10 +68,11 @@ class _Operand:
 
     def __init__(self, argument: Argument) -> None:
         self.dtype = argument.dtype
+        self._whole: Any = argument.value
         self.array = np.asarray(argument.value).reshape(argument.shape)
 
     def __getitem__(self, part: Any) -> NDArray[np.float64]:
-        array = self.array[part]
+        array = elements(self._whole, self.array, part) if isinstance(part, tuple) else self.array[part]
         return to_numbers(self.dtype, array).astype(np.float64)
 
 
@@ -98,7 +100,7 @@ def _compare(
     for some in np.array_split(rows, max(1, rows.size * k // _CHUNK_ELEMENTS)):
         columns = np.flatnonzero(stored[some].any(axis=0))
         at = np.ix_(some, columns)
-        rows_a, columns_b = a[some], b[:, columns]
+        rows_a, columns_b = a[some, :], b[:, columns]
         product = rows_a @ columns_b
         old = np.where(stored[at], before[at], 0).astype(np.float64) if check.beta else np.zeros(product.shape)
         expected = check.alpha * product + check.beta * old

@@ -127,6 +127,8 @@ def exit_status(cli: click.Command, program: str, args: Sequence[str]) -> int:
         return _fail(str(error))
     except click.ClickException as error:
         return _fail(f"{error.format_message()} ({program} --help shows what is known)")
+    except MemoryError as error:
+        return _fail(f"this machine has too little memory for it: {error or 'none is left'}")
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except BrokenPipeError:  # the program that reads stdout has ended, as in `gemmsim ... | head`

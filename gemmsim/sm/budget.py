@@ -157,7 +157,7 @@ class Simulator:
         return chosen
 
     def _length(self, warp: int) -> int:
-        return len(self._streams.pcs(warp))
+        return self._streams.lengths[warp]
 
     def _cut(self, blocks: list[list[int]], resident: int, budget: int) -> _Cut | None:
         """Return a cut whose simulations together fit the budget, or None where there is none.

@@ -94,6 +94,7 @@ class RecordedStreams:
         start = trace.pc_start.reshape(-1)
         per = trace.warps_per_block
         lengths = np.diff(start).reshape(-1, per) if len(start) > 1 else np.zeros((0, per), np.int64)
+        self.lengths: list[int] = lengths.reshape(-1).tolist()  # warp instructions of each warp of the trace
         # int64 [blocks, warps_per_block]: warps (row numbers of the trace) of each block that has a stream
         self.blocks: NDArray[np.int64] = np.flatnonzero(lengths.sum(axis=1) > 0)[:, None] * per + np.arange(per)
         # float64 [blocks]: how many blocks of the grid each of them stands for

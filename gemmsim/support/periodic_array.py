@@ -48,6 +48,18 @@ def periodic_array(period: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]
     return _mapped(_File(period), period.dtype, shape)
 
 
+def elements(array: NDArray[Any], view: NDArray[Any], part: tuple[Any, ...]) -> NDArray[Any]:
+    """Return `view[part]`, where `view` is a matrix of all elements of `array`: itself, reshaped or transposed.
+
+    Of a periodic array no more than the pages of one period are touched.
+    """
+    if not isinstance(array, PeriodicArray) or array.remake is None:
+        return view[part]
+    rows, columns = (np.arange(length)[one] for length, one in zip(view.shape, part, strict=True))
+    places = (rows[:, None] * view.strides[0] + columns * view.strides[1]) % PERIOD_BYTES
+    return np.asarray(array.reshape(-1)[places // array.itemsize])
+
+
 class _File:
     """An anonymous file that holds a period for as long as an array made from it may be remade."""
 

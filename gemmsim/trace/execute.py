@@ -15,6 +15,7 @@ from gemmsim.trace import micro, words
 from gemmsim.trace.block_state import BlockState
 from gemmsim.trace.cluster_waits import late_arrival
 from gemmsim.trace.context import context_of
+from gemmsim.trace.endless import Patience
 from gemmsim.trace.engine.faults import describe
 from gemmsim.trace.engine.parts import linked
 from gemmsim.trace.engine.trace_buffers import Buffers
@@ -169,6 +170,7 @@ class Executor:
         self, blocks: Sequence[int], weight: Sequence[float] | None = None, streams: Sequence[bool] | None = None
     ) -> WarpTrace:
         """Execute `blocks` as `run` does, but return only the trace."""
+        self.probe_buffers = None  # which may be large
         self.buffers = Buffers(self.launch.warps_per_block, self.micro.accesses, self.budget)
         self.buffers.counters[words.COLUMNS_LEFT], self.context[words.CODE_AT] = self.columns, self.code.ctypes.data
         wanted = np.ones(len(blocks), bool) if streams is None else np.asarray(streams, bool)
@@ -268,30 +270,35 @@ class Executor:
         if self.residents:
             self.residents.run(blocks, streams, executed, threads, lambda: self.buffers.fill(self.context))
             return executed, threads
+        patience = Patience(self.program, self.buffers, self.budget, None if self.shadow else self.state, self._go_on)
         for number, block in enumerate(blocks):
             blocks_done(number, len(blocks))
-            self._block(int(block), number, executed[number], threads[number], bool(streams[number]))
+            self._block(int(block), number, executed[number], threads[number], bool(streams[number]), patience)
         return executed, threads
 
-    def _block(self, block: int, number: int, executed: NDArray, threads: NDArray, record_pcs: bool) -> None:
+    def _block(
+        self, block: int, number: int, executed: NDArray, threads: NDArray, record_pcs: bool, patience: Patience
+    ) -> None:
         """Execute the block with the linear id `block`, and append its trace as that of block `number` of the trace.
 
         executed, threads  int64 [instructions]: the block's executions, by warps and by threads, are added to them
         record_pcs         whether the block's instruction stream is recorded
+        patience           lends the budget
         """
         self._begin(self.state, block)
-        context = self.context
         self.buffers.counters[words.WARP_BASE] = number * self.launch.warps_per_block
-        context[words.EXECUTED_AT], context[words.THREADS_AT] = executed.ctypes.data, threads.ctypes.data
-        context[words.STREAM] = record_pcs
-        while True:
-            self.buffers.fill(context)
-            status = self.run_block(np.uint64(context.ctypes.data))
-            if self.shadow:
-                self.shadow.end_turn(block)
-            if status == words.FINISHED:
-                return
-            self._recover(status, block, self.state)
+        self.context[words.EXECUTED_AT], self.context[words.THREADS_AT] = executed.ctypes.data, threads.ctypes.data
+        self.context[words.STREAM] = record_pcs
+        while (status := self._go_on(block)) != words.FINISHED:
+            if status != words.BUDGET or not patience.goes_on(block, executed):
+                self._recover(status, block, self.state)
+
+    def _go_on(self, block: int = 0) -> int:
+        self.buffers.fill(self.context)
+        status = int(self.run_block(np.uint64(self.context.ctypes.data)))
+        if self.shadow:
+            self.shadow.end_turn(block)
+        return status
 
     def _new_state(self) -> BlockState:
         shadow = self.shadow.new_block() if self.shadow else None

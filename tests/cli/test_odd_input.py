@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from gemmsim_validate.cli.main import main as validate
 
 from gemmsim.cli.main import main
 
@@ -49,6 +50,27 @@ def test_one_line(
     said = capsys.readouterr()
     assert said.out == "" and said.err.startswith("error: ") and said.err.count("\n") == 1
     assert len(said.err) < 1500
+
+
+@pytest.mark.parametrize("command", ["calibrate --gpu h200 -o new.toml --only", "opcodes --only"])
+def test_an_odd_expression(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for text in ("(", "a{99999999999999}"):
+        assert validate([*command.split(), text]) == 2
+        assert f"'{text}' is no regular expression: " in capsys.readouterr().err
+
+
+def test_too_little_memory_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A MemoryError, as NumPy and mmap raise it, wherever it comes from."""
+
+    def none_left(*_: object) -> None:
+        raise MemoryError("cannot map 5 bytes")
+
+    monkeypatch.setattr("gemmsim.api.count", none_left)
+    assert main(["analyze", "--kernel", "tiled", "--size", "64"]) == 2
+    assert capsys.readouterr().err == "error: this machine has too little memory for it: cannot map 5 bytes\n"
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,14 @@ import click
 
 from gemmsim.support.errors import GemmsimError
 
-from .options import PATH
+from .options import EXPRESSION, PATH
 
 
 @click.command()
 @click.option("--gpu", required=True, metavar="NAME", help="Preset or file to start from.")
 @click.option("-o", "--output", type=PATH, required=True, metavar="FILE.toml", help="The GPU file.")
 @click.option("--records", "folder", type=PATH, help="Folder of records; the repository's else.")
-@click.option("--only", metavar="REGEX", help="Cases by id.")
+@click.option("--only", type=EXPRESSION, metavar="REGEX", help="Cases by id.")
 @click.option("--max-size", type=int, default=1024, show_default=True, help="Largest of M, N and K.")
 @click.option("--parameter", "wanted", multiple=True, metavar="KEY", help="Fit this; may be repeated.")
 @click.option("--all", "everything", is_flag=True, help="Fit all calibratable values, measured ones too.")

@@ -13,7 +13,7 @@ import click
 from gemmsim.cli.group import gathered
 from gemmsim.support.errors import GemmsimError
 
-from .options import PATH, emit, output_option
+from .options import EXPRESSION, PATH, emit, output_option
 
 if TYPE_CHECKING:
     from ..opcodes.bundle import Bundle
@@ -33,7 +33,9 @@ class Sources:
 
 @click.command()
 @click.option("--arch", default="sm_90", show_default=True, metavar="sm_NN", help="Architecture to compile for.")
-@click.option("--only", default="", metavar="REGEX", help="Only PTX instructions that it finds: 'cvt.*f16'.")
+@click.option(
+    "--only", type=EXPRESSION, default="", metavar="REGEX", help="Only PTX instructions that it finds: 'cvt.*f16'."
+)
 @click.option("--prepare", "bundle_out", type=PATH, metavar="FOLDER", help="Only compile, to FOLDER; needs no GPU.")
 @click.option("--bundle", type=PATH, metavar="FOLDER", help="Take the kernels that --prepare wrote.")
 @click.option("--measured", type=PATH, metavar="FILE", help="Outputs of a GPU: python -m validate.opcodes wrote them.")

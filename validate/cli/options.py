@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,21 @@ PATH = click.Path(path_type=Path)
 FOLDERS = click.Path(path_type=Path, exists=True, file_okay=False)
 OUTPUT_FILE = click.Path(path_type=Path, dir_okay=False)
 
+
+class _Expression(click.ParamType):
+    """A regular expression, as text."""
+
+    name = "expression"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            re.compile(value)
+        except (re.error, OverflowError) as error:  # a{99999999999} overflows
+            self.fail(f"'{value}' is no regular expression: {error}", param, ctx)
+        return value
+
+
+EXPRESSION = _Expression()
 folders_argument = click.argument("folders", nargs=-1, type=FOLDERS)
 output_option = click.option("-o", "--output", type=OUTPUT_FILE, help="File instead of stdout.")
 jobs_option = click.option(

@@ -27,8 +27,12 @@ def command(
     import os
     import time
 
+    from gemmsim.launch.ladder import kernel_info
+
     from ..speed.processes import profile, table
 
+    for kernel in kernels:
+        kernel_info(kernel)  # which says what is unknown
     begin, load = time.perf_counter(), []
 
     def progress(line: str) -> None:

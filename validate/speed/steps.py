@@ -18,7 +18,7 @@ CALLS = {
     "plan": "load the executor, execute probes and choose blocks",
     "serve": "count: coalescer, banks, L1, L2, DRAM",
     "schedule": "time: the SM model",
-    "verify": "compare C",
+    "check_results": "compare C",
 }
 
 

@@ -166,8 +166,9 @@ def relate(executor: Executor, leader: int, others: NDArray[np.int64], place: in
     sketch = _run(executor, leader, tables.own, not place)
     found = executor.buffers.record_mover[: len(sketch.record_pc)]
     member = tables.excluded[: len(tables.blocks)] == 0
-    numbers, movers = np.unique(np.concatenate([[0], found]), return_inverse=True)
-    movers = movers.reshape(-1)[1:]
+    used = np.bincount(found, minlength=1) > 0
+    used[0] = True
+    numbers, movers = np.flatnonzero(used), (np.cumsum(used) - 1)[found]
     offset_bytes = tables.vectors[numbers, : len(tables.blocks)].astype(np.int64)
     member &= _inside(executor, sketch, movers, offset_bytes)
     movers, offset_bytes = _with_stacks(executor, sketch, movers, offset_bytes, tables.blocks)
@@ -248,11 +249,14 @@ def _inside(
     starts = memory.starts.astype(np.int64)
     array = np.searchsorted(starts, first, side="right") - 1
     inside = np.ones(offset_bytes.shape[1], np.bool_)
-    for mover, where in np.unique(np.stack([movers[chosen], array]), axis=1).T.tolist():
-        here = (movers[chosen] == mover) & (array == where)
-        moved = offset_bytes[mover]
-        inside &= first[here].min() + moved >= starts[where]
-        inside &= last[here].max() + moved <= starts[where] + int(memory.sizes[where])
+    key = movers[chosen].astype(np.int64) * len(starts) + array
+    lowest, highest = np.full((2, len(offset_bytes) * len(starts)), top)
+    np.minimum.at(lowest, key, first)
+    np.minimum.at(highest, key, -last)
+    for used in np.flatnonzero(lowest < top).tolist():
+        where, moved = used % len(starts), offset_bytes[used // len(starts)]
+        inside &= lowest[used] + moved >= starts[where]
+        inside &= -highest[used] + moved <= starts[where] + int(memory.sizes[where])
     return inside
 
 

@@ -65,6 +65,9 @@ def allocation_of(context, address, size):
 def content_of(context, allocation, address):
     """Return where in this process the content of a simulated address is."""
     offset = address - get_u64(get_u64(context, words.ALLOCATION_START), allocation)
+    period = get_u64(get_u64(context, words.ALLOCATION_LENT), allocation)
+    if period != np.uint64(0):
+        offset -= offset // period * period
     return get_u64(get_u64(context, words.ALLOCATION_PLACE), allocation) + offset
 
 

@@ -187,6 +187,9 @@ def _global(context, registers, op, mask, warp, rows, size):
             now = rest & inside(rows, start, moved(length, 1 - checked))
             shape = np.int64(words.PATTERN_SCATTERED)
         place, position = get_u64(places, found), get_u64(positions, found)
+        period = get_u64(get_u64(context, words.ALLOCATION_LENT), found)
+        if period != np.uint64(0) and low >= start:  # the same content, without another page for each repetition
+            place -= (low - start) // period * period
         if moves and kind != micro.STORE and get_u64(stale, found) != np.uint64(0):
             return np.int64(words.STALE)
         if not moves and kind != micro.LOAD:

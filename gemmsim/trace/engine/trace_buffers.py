@@ -14,7 +14,9 @@ from gemmsim.trace import words
 from gemmsim.trace.types import Patterns, Sketch, Syncs, WarpTrace, active_lanes
 
 # Only pages that are touched cost memory, so the buffers start large and rarely grow.
-_FIRST_CAPACITY = 1 << 22
+_FIRST_CAPACITY = 1 << 24
+# A trace has so many records and instructions at most, which take 1.3 and 1 GiB.
+_MOST_KEPT, _MOST_ISSUED = 1 << 26, 1 << 28
 _LONG_SEGMENT = 64  # where segments hold more items on average, copying them one by one is cheaper than item by item
 # What sorting the records and the models of memory and time add to the 16 bytes of a record
 _MORE_BYTES_A_RECORD = 48
@@ -89,10 +91,12 @@ class Buffers:
             self.segment_warp = _doubled(self.segment_warp)
             self.segment_start, self.segment_record = _doubled(self.segment_start), _doubled(self.segment_record)
         if c[words.ISSUED] >= len(self.pc):
+            _check_length(2 * len(self.pc), _MOST_ISSUED, "execute instructions")
             self.pc = _doubled(self.pc)
         if c[words.SYNCS] >= len(self.syncs) - _MOST_SYNCS:
             self.syncs = _doubled(self.syncs)
         while c[words.RECORDS] >= len(self.record_pc) - room:
+            _check_length(2 * len(self.record_pc), _MOST_KEPT, "access memory")
             _check_memory(2 * len(self.record_pc))
             self.record_pc, self.record_pattern = _doubled(self.record_pc), _doubled(self.record_pattern)
             self.record_base, self.record_mover = _doubled(self.record_base), _doubled(self.record_mover)
@@ -185,6 +189,15 @@ def _syncs(rows: NDArray[np.int64], pcs: _ByWarp, sorted_pcs: NDArray[np.int32])
         rows[:, words.SYNC_BYTES],
         rows[:, words.SYNC_RECORDS],
     )
+
+
+def _check_length(wanted: int, most: int, do: str) -> None:
+    """Raises GemmsimError where a trace would hold more than it may."""
+    if wanted > most:
+        raise GemmsimError(
+            f"the blocks that are executed {do} more than {most:,} times, which is as much as a trace holds: analyse a "
+            "smaller problem"
+        )
 
 
 def _check_memory(records: int) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.support.dtypes import DTYPES
-from gemmsim.support.periodic_array import PeriodicArray
+from gemmsim.support.periodic_array import PERIOD_BYTES, PeriodicArray
 from gemmsim.trace.types import Address, Argument
 
 FIRST_ADDRESS = 0x7F00_0000_0000
@@ -36,7 +36,8 @@ class DeviceMemory:
     sizes      uint64, bytes of each allocation
     positions  uint64, index in `written` of each allocation's first byte
     places     uint64, address of each allocation's content in this process
-    lent       uint64, 1 where an allocation's content is the argument's own array, which must not be written to
+    lent       uint64, not 0 where an allocation's content is the argument's own array, which must not be written to:
+               after how many bytes the content repeats
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class DeviceMemory:
             lent = isinstance(array, PeriodicArray) and array.remake is not None
             content = _bytes(array) if lent else _copied(array)
             self._content.append(content)
-            rows.append((address, array.nbytes, position, content.ctypes.data, int(lent)))
+            rows.append((address, array.nbytes, position, content.ctypes.data, PERIOD_BYTES * lent))
             position += -(-array.nbytes // _PIECE_BYTES) * _PIECE_BYTES
         named = zip(self._args, self.pointers, strict=True)
         self.hidden = {one.name: at for one, at in list(named)[len(args) :] if one.name and at is not None}

@@ -51,10 +51,31 @@ def test_a_trace_that_memory_cannot_hold_is_refused(monkeypatch: pytest.MonkeyPa
     records = len(buffers.record_pc)
     buffers.counters[words.RECORDS] = records
     monkeypatch.setattr(trace_buffers, "free_memory_bytes", lambda: 96 * records - 1)
-    with pytest.raises(GemmsimError, match="more than 4,194,304 times, and the 0 GiB that are free"):
+    with pytest.raises(GemmsimError, match="more than 16,777,216 times, and the 1 GiB that are free"):
         buffers.grow()
     assert len(buffers.record_pc) == records
     for enough in (96 * records, None):  # None: the system does not say
         monkeypatch.setattr(trace_buffers, "free_memory_bytes", lambda enough=enough: enough)
         buffers.grow()
     assert len(buffers.record_pc) == 2 * records
+
+
+@pytest.mark.parametrize(
+    ("counter", "most", "does"),
+    [
+        (words.RECORDS, "_MOST_KEPT", "access memory"),
+        (words.ISSUED, "_MOST_ISSUED", "execute instructions"),
+    ],
+)
+def test_a_trace_is_bounded_whatever_memory_there_is(
+    counter: int, most: str, does: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    buffers = trace_buffers.Buffers(1, 1, 100)
+    full = len(buffers.record_pc if counter == words.RECORDS else buffers.pc)
+    monkeypatch.setattr(trace_buffers, "free_memory_bytes", lambda: None)
+    monkeypatch.setattr(trace_buffers, most, 2 * full)
+    buffers.counters[counter] = full
+    buffers.grow()  # to what is allowed
+    buffers.counters[counter] = 2 * full
+    with pytest.raises(GemmsimError, match=f"{does} more than {2 * full:,} times, which is as much as a trace holds"):
+        buffers.grow()

@@ -7,15 +7,27 @@ import sys
 from pathlib import Path
 
 import pytest
+from gemmsim_validate.cli.main import main
 from gemmsim_validate.speed.document import document
 from gemmsim_validate.speed.processes import Cell, Profile, Run, measured, quickest
-from gemmsim_validate.speed.steps import Steps
+from gemmsim_validate.speed.steps import CALLS, Steps
+
+from gemmsim import api
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 def python(code: str) -> list[str]:
     return [sys.executable, "-S", "-c", code]
+
+
+def test_the_steps_that_are_timed_exist() -> None:
+    assert all(callable(getattr(api, name)) for name in CALLS)
+
+
+def test_an_unknown_kernel_is_refused_before_anything_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["speed", "--kernel", "x"]) == 2
+    assert "unknown kernel 'x'" in capsys.readouterr().err
 
 
 def test_memory_and_time_of_a_process() -> None:
