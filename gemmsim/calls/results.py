@@ -11,7 +11,6 @@ from gemmsim.analysis.studies import sensitivity as varying
 from gemmsim.calls.shown import Shown
 from gemmsim.report.glossary import explain
 from gemmsim.report.glossary.entries import Entry
-from gemmsim.report.layout.words import duration, launch_name
 from gemmsim.report.report import Report
 from gemmsim.report.studies import comparison, comparison_data, sensitivity, sweep
 
@@ -34,10 +33,7 @@ class Comparison(Study[comparing.Comparison]):
     """Launches side by side, with the reasons why each beats the one before it."""
 
     def _title(self) -> str:
-        found = self.value
-        launches = [row.launch for group in found.groups for row in group.rows]
-        best = min(launches, key=lambda one: one.time_us)
-        return f"{len(launches)} launches compared, the fastest is {best.name} on {best.gpu}: {duration(best.time_us)}"
+        return comparison_data.title(self.value)
 
     def _renderers(self) -> Mapping[str, Callable[[], str]]:
         return {form: lambda render=render: render(self.value) for form, render in comparison.RENDERERS.items()}  # type: ignore[misc]
@@ -52,15 +48,10 @@ class Sweep(Study[ranking.Sweep]):
     @property
     def best(self) -> ranking.SweepResult | None:
         """The fastest combination of all, with `point.tunables` and `prediction.time_us`; None where none ran."""
-        found = [one for one in self.value.results if one.prediction]
-        return min(found, key=lambda one: one.prediction.time_us if one.prediction else 0.0, default=None)
+        return sweep.best(self.value)
 
     def _title(self) -> str:
-        count, best = len(self.value.results), self.best
-        if best is None or best.prediction is None:
-            return "a sweep of which no combination could be predicted"
-        chosen = " ".join(f"{name}={value}" for name, value in best.point.tunables.items())
-        return f"{count} combinations, the fastest is {chosen}: {duration(best.prediction.time_us)}"
+        return sweep.title(self.value)
 
     def _renderers(self) -> Mapping[str, Callable[[], str]]:
         return {form: lambda render=render: render(self.value, None) for form, render in sweep.RENDERERS.items()}  # type: ignore[misc]
@@ -73,9 +64,7 @@ class Sensitivity(Study[varying.Sensitivity]):
     """How much faster a launch would be with each number of the GPU better, the largest saving first."""
 
     def _title(self) -> str:
-        found = self.value
-        first = f", most from {found.effects[0].key}: -{found.effects[0].saved_pct:.1f} %" if found.effects else ""
-        return f"{launch_name(found.labels)} on {found.gpu}: {duration(found.time_us)}{first}"
+        return sensitivity.title(self.value)
 
     def _renderers(self) -> Mapping[str, Callable[[], str]]:
         return {form: lambda render=render: render(self.value) for form, render in sensitivity.RENDERERS.items()}  # type: ignore[misc]

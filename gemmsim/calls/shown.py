@@ -71,4 +71,4 @@ class Shown:
         return table_page(self._title(), self._rows(), str(self))
 
 
-_SUFFIXES = {"text": ".txt", "json": ".json", "csv": ".csv", "md": ".md"}
+_SUFFIXES = {"text": ".txt", "json": ".json", "csv": ".csv", "md": ".md", "html": ".html"}

@@ -22,7 +22,7 @@ PICTURES = ("ladder",)
 @click.command("compare")
 @gathered("options", CompareOptions)
 @plot_option(PICTURES)
-@format_option("text", "json", "csv", "md")
+@format_option("text", "json", "csv", "md", "html")
 @output_option
 def command(options: CompareOptions, plots: tuple[str, ...], output_format: str, output: str | None) -> int:
     """Hold the rungs of the ladder side by side, and say why each beats the last.

@@ -48,7 +48,7 @@ class RunOptions:
 
 @click.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @gathered("options", RunOptions)
-@format_option("text", "json", "csv")
+@format_option("text", "json", "csv", "html")
 @click.option("-o", "--output", metavar="FILE", help="Write the table of launches to FILE instead of stdout.")
 @click.argument("script", metavar="SCRIPT.py")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")

@@ -13,7 +13,7 @@ from gemmsim.cli.options import LaunchOptions, format_option, output_option
 @click.command("sensitivity")
 @gathered("options", LaunchOptions)
 @click.option("--by", type=float, default=10.0, show_default=True, metavar="PERCENT", help="How much better.")
-@format_option("text", "json", "csv")
+@format_option("text", "json", "csv", "html")
 @output_option
 def command(options: LaunchOptions, by: float, output_format: str, output: str | None) -> None:
     """Say which number of the GPU, 10 % better, saves how much of a launch's time.

@@ -12,7 +12,7 @@ import pytest
 
 NAMES = ("conflicts", "scattered", "tensor")
 SECTIONS = (
-    "verdict", "roofline", "memory", "stalls", "source", "occupancy", "threads", "global", "shared", "tiles",
+    "verdict", "roofline", "memory", "stalls", "mix", "source", "occupancy", "threads", "global", "shared", "tiles",
     "product", "counters", "method",
 )  # fmt: skip
 RIGHT, LEFT, UP, DOWN, HOME, END = "\ue014", "\ue012", "\ue013", "\ue015", "\ue011", "\ue010"
@@ -159,6 +159,59 @@ def test_a_source_line_opens_to_its_machine_code(page: Any) -> None:
     assert "STS" in at.text("#source")
     at.press(SPACE)
     assert at.all("#source .sass") == []
+    at.one("#source tr.opens .text").click()  # anywhere on the line
+    assert len(at.all("#source .sass")) == first
+    at.one("#source tr.opens .text").click()
+    assert at.all("#source .sass") == []
+
+
+def test_the_verdict_is_the_largest_text_and_advice_leads_to_its_line(page: Any) -> None:
+    at = page()
+    size = """return [...document.querySelectorAll("h1, h2, h3, .cards b, .lead")]
+        .map((e) => [e.className, parseFloat(getComputedStyle(e).fontSize)])"""
+    sizes = at.script(size)
+    assert (
+        max(sizes, key=lambda one: one[1])[0] == "lead"
+        and sum(one[1] == max(s[1] for s in sizes) for one in sizes) == 1
+    )
+    assert at.text(".lead").startswith("too few blocks: 4 for 108 SMs, so 104 SMs stand idle (L1/shared data stage")
+    link = at.one("#verdict a.line")
+    assert link.text == "line 35"
+    link.click()
+    assert "tile_a[ty, k] * tile_b[tx, k]" in at.text("tr:target")
+    top = at.script("return document.querySelector('tr:target').getBoundingClientRect().top")
+    assert 0 <= top < 900
+
+
+def test_executions_the_instruction_mix_and_shares_of_peak(page: Any) -> None:
+    """64 x 64 x 64: 4 blocks of 32 warps store 128 requests; 2 tiles of 32 multiply-adds a warp and thread of C."""
+    at = page()
+    data = at.script("return JSON.parse(document.getElementById('data').textContent)")
+    rows = at.script(
+        "return [...document.querySelectorAll('#mix tbody tr')].map((e) => [...e.cells].map((c) => c.innerText))"
+    )
+    assert {row[0]: row[1] for row in rows}["multiply-add"] == f"{4 * 32 * 64:,}"
+    line = next(one for one in data["source"][0]["lines"] if one["line"] == 41)
+    shown = at.script("return [...document.getElementById('line-41').cells].map((c) => c.innerText)")
+    assert shown[2].replace(",", "") in (str(line["executed"]), f"{line['executed'] / 1e3:.3g} k")
+    stage = next(use["share_pct"] for use in data["busy"] if use["unit"] == "L1/shared data stage")
+    kernel = [flow["share_pct"] for flow in data["memory"]["flows"] if "kernel" in (flow["source"], flow["target"])]
+    assert sum(kernel) == pytest.approx(stage, rel=1e-6)
+    assert f"{max(kernel):.1f} % of peak" in at.text("#memory")
+
+
+def test_bars_share_one_scale(page: Any) -> None:
+    """A share of 100 % is as long as the cell that holds the bar, in every table of shares."""
+    at = page()
+    for section, column in (("verdict", 1), ("stalls", 2), ("mix", 2)):
+        rows = at.script(
+            """return [...document.querySelectorAll(`#${arguments[0]} table tr`)].filter((e) => e.querySelector(".bar"))
+                .map((e) => [parseFloat(e.cells[arguments[1]].innerText), e.querySelector(".bar").style.width])""",
+            section, column,
+        )  # fmt: skip
+        assert rows
+        for share, wide in rows:
+            assert float(wide.rstrip("%")) == pytest.approx(share, abs=0.06)
 
 
 def test_code_without_lines_opens_too(page: Any) -> None:
@@ -287,8 +340,11 @@ def test_counters_are_found_by_name_and_meaning(page: Any) -> None:
     shown = at.script(rows)
     at.one("#counter-zeros").click()
     assert at.script(rows) > shown
+    assert at.script("return [...document.querySelectorAll('#counters .group')].some((one) => one.open)") is False
     at.one("#counter-search").send_keys("dram__bytes_read")
     assert at.script(rows) == 1
+    (group,) = [one for one in at.all("#counters .group") if one.is_displayed()]
+    assert group.find_element("css selector", "summary").text == "DRAM 1" and "dram__bytes_read.sum" in group.text
 
 
 def test_the_keyboard_alone_reaches_everything(page: Any) -> None:

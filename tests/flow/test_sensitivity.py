@@ -256,6 +256,7 @@ NOT TRIED
 
 def test_text() -> None:
     text = RENDERERS["text"](MADE)
+    assert RENDERERS["html"](MADE).count('class="bar"') == len(MADE.effects)
     assert text.startswith(EXPECTED) and text.isascii() and max(map(len, text.splitlines())) <= 80
 
 

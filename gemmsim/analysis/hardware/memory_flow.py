@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gemmsim.analysis.evidence import Evidence
+from gemmsim.analysis.hardware.utilisation import data_stage_pct, dram_pct, l2_pct
 from gemmsim.memory.types import InstructionTraffic
 
 KERNEL, L1, SHARED, L2, DRAM = "kernel", "l1", "shared", "l2", "dram"
@@ -28,6 +29,9 @@ class Flow:
     received_bytes  of TMA's loads, what arrives at all SMs: with multicast more than `moved_bytes`, as L2 sends once
                     what several SMs receive; 0 elsewhere
     merged_bytes    of `moved_bytes`, what L2 reads but once as another SM asks for it at about the same time
+    share_pct       what it takes of the peak of the unit that moves it, over the kernel's time: for the kernel's own
+                    accesses of the data stage's wavefronts, of the SMs with blocks; for L2 and DRAM of the bandwidth;
+                    None for copies within an SM
     """
 
     source: str
@@ -38,6 +42,7 @@ class Flow:
     wavefronts: float = 0.0
     received_bytes: float = 0.0
     merged_bytes: float = 0.0
+    share_pct: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +71,23 @@ def memory_flow(evidence: Evidence) -> MemoryFlow:
             rows = [row for row in evidence.traffic if row.space == space and row.op in ops]
             in_shared = space == SHARED
             moved_bytes = _sum(rows, "used_bytes") if in_shared else sector_bytes * _sum(rows, "sectors")
-            wavefronts = _sum(rows, "wavefronts") if in_shared else 0.0
-            flows.append(Flow(source, target, space, _sum(rows, "requests"), moved_bytes, wavefronts))
+            every = _sum(rows, "wavefronts")
+            flow = Flow(source, target, space, _sum(rows, "requests"), moved_bytes, every if in_shared else 0.0)
+            flows.append(replace(flow, share_pct=data_stage_pct(evidence, every)))
     copies = [row for row in cached if row.op in _COPIES]
     flows.append(Flow(L1, SHARED, "cp.async", _sum(copies, "requests"), sector_bytes * _sum(copies, "sectors")))
     for source, target, ops in ((L2, L1, _READS + _COPIES), (L1, L2, _WRITES)):
         moved_bytes = sector_bytes * _sum([row for row in cached if row.op in ops], "l2_sectors")
-        flows.append(Flow(source, target, "", 0.0, moved_bytes))
+        flows.append(Flow(source, target, "", 0.0, moved_bytes, share_pct=l2_pct(evidence, moved_bytes)))
     for source, target, ops in ((L2, SHARED, _BULK_READS), (SHARED, L2, _BULK_WRITES)):
         rows = [row for row in cached if row.op in ops]
         moved_bytes, merged = (sector_bytes * _sum(rows, field) for field in ("l2_sectors", "merged_sectors"))
         received = sector_bytes * sum(row.l2_sectors * row.receivers for row in rows if row.op in _BULK_READS)
-        flows.append(Flow(source, target, "TMA", _sum(rows, "requests"), moved_bytes, 0.0, received, merged))
-    flows.append(Flow(DRAM, L2, "", 0.0, counters.get("dram__bytes_read.sum", 0.0)))
-    flows.append(Flow(L2, DRAM, "", 0.0, counters.get("dram__bytes_write.sum", 0.0)))
+        share = l2_pct(evidence, moved_bytes - merged)
+        flows.append(Flow(source, target, "TMA", _sum(rows, "requests"), moved_bytes, 0.0, received, merged, share))
+    for source, target, name in ((DRAM, L2, "dram__bytes_read.sum"), (L2, DRAM, "dram__bytes_write.sum")):
+        moved_bytes = counters.get(name, 0.0)
+        flows.append(Flow(source, target, "", 0.0, moved_bytes, share_pct=dram_pct(evidence, moved_bytes)))
     return MemoryFlow(
         flows=tuple(flow for flow in flows if flow.requests or flow.moved_bytes),
         l1_hit_pct=_pct(

@@ -37,20 +37,42 @@ def utilisations(evidence: Evidence) -> tuple[Utilisation, ...]:
 
 def _all(evidence: Evidence) -> list[Utilisation]:
     timing, gpu, counters = evidence.timing, evidence.gpu, evidence.counters
-    seconds = timing.cycles / timing.sm_clock_hz
+    seconds = _seconds(evidence)
     uses = [Utilisation(ISSUE, timing.issue_active_pct, f"{evidence.warp_instructions:,.0f} warp instructions")]
     wavefronts = counters.get("l1tex__data_pipe_lsu_wavefronts.sum")
     if wavefronts is not None:
-        capacity = timing.cycles * min(gpu.sm.count, evidence.blocks) * gpu.shared.wavefronts_per_cycle
-        uses.append(Utilisation(DATA_STAGE, 100 * wavefronts / capacity, f"{wavefronts:,.0f} wavefronts"))
+        uses.append(Utilisation(DATA_STAGE, data_stage_pct(evidence, wavefronts), f"{wavefronts:,.0f} wavefronts"))
     merged = sum(row.merged_sectors for row in evidence.traffic)  # L2 moves them with another SM's request
     if l2_bytes := (evidence.l2_sectors - merged) * gpu.l2.sector_bytes:
         uses.append(_bandwidth(L2, l2_bytes, seconds, gpu.l2.read_bytes_per_s))
     if dram_bytes := evidence.dram_sectors * gpu.l2.sector_bytes:
-        peak = gpu.dram.peak_bytes_per_s * gpu.dram.achievable_fraction
-        uses.append(_bandwidth(DRAM, dram_bytes, seconds, peak))
+        uses.append(_bandwidth(DRAM, dram_bytes, seconds, _dram_peak(evidence)))
     uses += [Utilisation(f"{pipe} pipe", share, "") for pipe, share in timing.pipe_utilisation_pct.items()]
     return uses
+
+
+def data_stage_pct(evidence: Evidence, wavefronts: float) -> float:
+    """Return what wavefronts take of the data stages of the SMs that have blocks, in percent."""
+    sms = min(evidence.gpu.sm.count, evidence.blocks)
+    return 100 * wavefronts / (evidence.timing.cycles * sms * evidence.gpu.shared.wavefronts_per_cycle)
+
+
+def l2_pct(evidence: Evidence, size_bytes: float) -> float:
+    """Return what moving so many bytes takes of L2's bandwidth over the kernel's time, in percent."""
+    return 100 * size_bytes / (_seconds(evidence) * evidence.gpu.l2.read_bytes_per_s)
+
+
+def dram_pct(evidence: Evidence, size_bytes: float) -> float:
+    """Return what moving so many bytes takes of what DRAM can reach over the kernel's time, in percent."""
+    return 100 * size_bytes / (_seconds(evidence) * _dram_peak(evidence))
+
+
+def _seconds(evidence: Evidence) -> float:
+    return evidence.timing.cycles / evidence.timing.sm_clock_hz
+
+
+def _dram_peak(evidence: Evidence) -> float:
+    return evidence.gpu.dram.peak_bytes_per_s * evidence.gpu.dram.achievable_fraction
 
 
 def _bandwidth(unit: str, size_bytes: float, seconds: float, peak_bytes_per_s: float) -> Utilisation:

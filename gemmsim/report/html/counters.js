@@ -1,12 +1,18 @@
 section("counters", "Counters", (box) => {
   const names = Object.keys(report.counters), rows = names.map((name) => {
     const meaning = data.terms[name];
-    return el("tr", { "data-name": `${name} ${meaning ? meaning.title : ""}`.toLowerCase() }, el("td", {}, el("code", {}, name), why(name), meaning ? el("div", { class: "soft" }, meaning.title) : null),
+    return el("tr", { "data-group": data.groups[name], "data-name": `${name} ${meaning ? meaning.title : ""}`.toLowerCase() }, el("td", {}, el("code", {}, name), why(name), meaning ? el("div", { class: "soft" }, meaning.title) : null),
       el("td", { class: "num" }, number(report.counters[name])), el("td", {}, meaning ? meaning.unit : ""), el("td", { class: "soft" }, report.provenance[name] || "unknown"));
   });
   const count = el("span", { class: "soft", role: "status" });
   const search = el("input", { type: "search", id: "counter-search", placeholder: "name or meaning", oninput: () => filter() });
   const zeros = el("input", { type: "checkbox", id: "counter-zeros", onchange: () => filter() });
+  const head = () => el("thead", {}, el("tr", {}, ["Nsight Compute's name", "value", "unit", "known how"].map((text, column) => el("th", { class: column === 1 ? "num" : null, scope: "col" }, text))));
+  const groups = [...new Set(rows.map((row) => row.dataset.group))].map((name) => {
+    const mine = rows.filter((row) => row.dataset.group === name), told = el("span", { class: "soft" });
+    const node = el("details", { class: "group" }, el("summary", {}, `${name} `, told), el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": name }, el("table", {}, head(), el("tbody", {}, mine))));
+    return { mine, told, node };
+  });
   function filter() {
     let shown = 0;
     rows.forEach((row, index) => {
@@ -14,9 +20,15 @@ section("counters", "Counters", (box) => {
       shown += !row.hidden;
     });
     count.textContent = `${shown} of ${names.length}`;
+    for (const { mine, told, node } of groups) {
+      const left = mine.filter((row) => !row.hidden).length;
+      node.hidden = !left;
+      told.textContent = String(left);
+      if (search.value.trim()) node.open = true;
+    }
   }
   box.append(el("div", { class: "tools" }, el("label", {}, "find", search), el("label", {}, zeros, "those that are 0 too"), count),
-    el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Counters" }, el("table", {}, el("thead", {}, el("tr", {}, ["Nsight Compute's name", "value", "unit", "known how"].map((text, column) => el("th", { class: column === 1 ? "num" : null, scope: "col" }, text)))), el("tbody", {}, rows))));
+    ...groups.map((group) => group.node));
   filter();
 }, "Under Nsight Compute's names. Exact ones were counted, as the hardware would; modelled and calibrated ones are predictions.", "provenance");
 

@@ -17,6 +17,7 @@ from gemmsim.report.html.access_data import Lists, block_data, sample_data
 from gemmsim.report.html.terms import terms
 from gemmsim.report.json import as_dict
 from gemmsim.report.layout.data import plain
+from gemmsim.report.metrics import METRICS
 from gemmsim.report.report import Report
 
 CONTEXT_LINES = 2  # source lines shown before and after those that made code
@@ -58,6 +59,7 @@ def page_data(report: Report, detail: Detail = Detail.FULL) -> dict[str, Any]:
         "block": block_data(view, lists, detail < Detail.NO_THREADS) if view else None,
         "lists": lists.rows,
         "terms": terms(report),
+        "groups": {name: METRICS[name].section if name in METRICS else "other" for name in evidence.counters},
     }
     found: dict[str, Any] = plain(data)
     return found

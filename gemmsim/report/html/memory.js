@@ -16,7 +16,8 @@ section("memory", "Memory chart", (box) => {
     const verb = flow.target === upper ? "loads" : "stores";
     const first = flow.what === "cp.async" ? "cp.async" : flow.what ? `${flow.what} ${verb}` : verb === "loads" ? "read" : "written";
     const second = [flow.requests ? `${short(flow.requests)} req` : null, sized(flow.moved_bytes)].filter(Boolean).join(", ");
-    return [first, second, flow.wavefronts ? `${short(flow.wavefronts)} wavefronts` : null, ...shares(flow)].filter(Boolean);
+    const third = [flow.wavefronts ? `${short(flow.wavefronts)} wavefronts` : null, flow.share_pct >= 0.05 ? `${flow.share_pct.toFixed(1)} % of peak` : null].filter(Boolean).join(", ");
+    return [first, second, third, ...shares(flow)].filter(Boolean);
   };
   const most = Math.max(...flows.map((flow) => flow.moved_bytes), 1);
   const thick = (flow) => 1.5 + 5 * Math.sqrt(flow.moved_bytes / most);
@@ -104,8 +105,8 @@ section("memory", "Memory chart", (box) => {
   }
   if (!flows.length) return box.append(el("p", {}, "The kernel accessed no memory."));
   box.append(chart("Memory chart", (width) => (width >= 800 ? across(width) : down(width))).frame);
-  const rows = flows.map((flow) => [`${names[flow.source]} to ${names[flow.target]}`, flow.what, flow.requests ? number(flow.requests) : "", sized(flow.moved_bytes) + (multicast(flow) ? ` (${sized(flow.received_bytes)} arrive)` : ""), flow.wavefronts ? number(flow.wavefronts) : ""]);
-  box.append(el("details", {}, el("summary", {}, "The same as a table"), table(["from, to", "what", "requests", "moved", "wavefronts"], rows, [2, 3, 4], "Memory flows")));
+  const rows = flows.map((flow) => [`${names[flow.source]} to ${names[flow.target]}`, flow.what, flow.requests ? number(flow.requests) : "", sized(flow.moved_bytes) + (multicast(flow) ? ` (${sized(flow.received_bytes)} arrive)` : ""), flow.wavefronts ? number(flow.wavefronts) : "", flow.share_pct === null ? "" : percent(flow.share_pct)]);
+  box.append(el("details", {}, el("summary", {}, "The same as a table"), table(["from, to", "what", "requests", "moved", "wavefronts", "of peak"], rows, [2, 3, 4, 5], "Memory flows")));
   const counters = ["l1tex__t_sector_hit_rate.pct", "lts__t_sector_hit_rate.pct"].filter((name) => name in data.terms);
   if (counters.length) box.append(el("p", { class: "soft" }, "Hit rates: ", counters.map((name, index) => [index ? ", " : "", el("code", {}, name), why(name, below)])));
 }, null, "sector");

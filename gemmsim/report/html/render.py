@@ -16,6 +16,7 @@ _SCRIPTS = (
     "roofline.js",
     "memory.js",
     "stalls.js",
+    "mix.js",
     "source.js",
     "occupancy.js",
     "threads.js",
@@ -42,4 +43,9 @@ def _page(report: Report, data: dict[str, Any]) -> str:
     labels = report.labels
     size = f" {labels.m} x {labels.n} x {labels.k}" if labels.m else ""
     title = f"{labels.kernel}{size} on {report.evidence.gpu.title}"
-    return web_page(__package__, _SCRIPTS, {"TITLE": title, "VERDICT": report.bottleneck.sentence}, data)
+    sentence = report.bottleneck.sentence
+    verdict, bracket, detail = sentence.partition(" (")
+    if not sentence.endswith(")"):  # what stands in brackets is no mere detail
+        verdict, bracket, detail = sentence, "", ""
+    texts = {"TITLE": title, "VERDICT": verdict, "DETAIL": bracket.strip() + detail}
+    return web_page(__package__, _SCRIPTS, texts, data)

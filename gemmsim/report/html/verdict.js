@@ -15,7 +15,7 @@ section("verdict", "Verdict", (box) => {
   if (report.findings.length) box.append(el("h3", { class: "bad" }, "Problems found while executing"), el("ul", {}, report.findings.map((text) => el("li", {}, text))));
   if (report.advice.length) {
     box.append(el("h3", {}, "What to change"), el("ul", { class: "advice" }, report.advice.map((one) =>
-      el("li", {}, el("b", {}, one.title), [one.evidence, one.change, one.gain].filter(Boolean).map((text) => el("div", {}, text))))));
+      el("li", {}, el("b", {}, linked(one.title)), [one.evidence, one.change, one.gain].filter(Boolean).map((text) => el("div", {}, linked(text)))))));
   }
   box.append(el("h3", {}, "How busy each unit is"));
   box.append(table(["unit", "of peak", "", ""], data.busy.filter((use) => use.share_pct >= 1).map((use) =>

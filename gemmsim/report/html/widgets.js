@@ -65,6 +65,13 @@ function steered(label, draw, move, least, ends) {
   });
   return made;
 }
+// A text in which "line 35" leads to that line of the source, where it stands there.
+function linked(text) {
+  return text.split(/(\bline \d+\b)/).map((piece) => {
+    const row = /^line \d+$/.test(piece) && `line-${piece.slice(5)}`;
+    return row && data.source.some((file, index) => !index && file.lines.some((line) => `line-${line.line}` === row)) ? el("a", { class: "line", href: `#${row}` }, piece) : piece;
+  });
+}
 const readout = () => el("div", { class: "readout", role: "status", "aria-live": "polite" });
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 

@@ -1,4 +1,4 @@
-"""Renders a Comparison as text, Markdown, CSV and JSON."""
+"""Renders a Comparison as text, Markdown, CSV, JSON and HTML."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from itertools import pairwise
 
 from gemmsim.analysis.studies.comparison import Baseline, Comparison, Group, Row
 from gemmsim.analysis.studies.differences import Cause, Quantity
+from gemmsim.report.layout.table_page import table_page
 from gemmsim.report.layout.text import INDENT, indented, indented_table, paragraph, width
 from gemmsim.report.layout.words import duration
-from gemmsim.report.studies.comparison_data import as_csv, as_json, baseline_share
+from gemmsim.report.studies.comparison_data import as_csv, as_json, baseline_share, rows, title
 
 MANY_TIMES = 10  # from this ratio on a change reads better as a factor than in percent
 _HEAD = ("time", "TFLOP/s", "of peak", "speed-up", "limited by")
@@ -181,9 +182,15 @@ def _value(value: float, unit: str) -> str:
     return f"{value:.3g} {suffix}".rstrip()
 
 
+def render_html(comparison: Comparison) -> str:
+    """Render a page of its own: a table with a bar for each time, and below it the text."""
+    return table_page(title(comparison), rows(comparison), render_text(comparison))
+
+
 RENDERERS: dict[str, Callable[[Comparison], str]] = {
     "text": render_text,
     "md": render_markdown,
     "csv": as_csv,
     "json": as_json,
+    "html": render_html,
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 from gemmsim.analysis.studies.comparison import Baseline, Comparison, Row
 from gemmsim.report.layout.data import csv_text, json_text
+from gemmsim.report.layout.words import duration
 from gemmsim.support.version import MODEL_VERSION
 
 SCHEMA_VERSION = 2
@@ -49,6 +50,15 @@ def as_json(comparison: Comparison) -> str:
 def as_csv(comparison: Comparison) -> str:
     """Render CSV with a line for each launch, which names the causes of its speed-up without their numbers."""
     return csv_text(rows(comparison))
+
+
+def title(comparison: Comparison) -> str:
+    """One line that says what was compared and which launch is the fastest."""
+    launches = [row.launch for group in comparison.groups for row in group.rows]
+    if not launches:
+        return "a comparison of which no launch could be predicted"
+    best = min(launches, key=lambda one: one.time_us)
+    return f"{len(launches)} launches compared, the fastest is {best.name} on {best.gpu}: {duration(best.time_us)}"
 
 
 def rows(comparison: Comparison) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from gemmsim.report import json as report_json
 from gemmsim.report.layout.data import csv_text, json_text
+from gemmsim.report.layout.table_page import table_page
 from gemmsim.report.layout.text import indented, paragraph, table
 from gemmsim.report.layout.words import duration
 from gemmsim.report.report import Report
@@ -167,8 +168,14 @@ def render_csv(launches: Sequence[ProgramLaunch], beside: Sequence[str] = ()) ->
     return csv_text(rows(launches))
 
 
+def render_html(launches: Sequence[ProgramLaunch], beside: Sequence[str] = ()) -> str:
+    """Render a page of its own: a table of the launches with a bar for each time, and below it the text."""
+    return table_page(f"{len(launches)} launches of a program", rows(launches), render_text(launches, beside))
+
+
 RENDERERS: dict[str, Callable[[Sequence[ProgramLaunch], Sequence[str]], str]] = {
     "text": render_text,
     "csv": render_csv,
     "json": render_json,
+    "html": render_html,
 }

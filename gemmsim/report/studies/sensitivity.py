@@ -1,4 +1,4 @@
-"""Renders a Sensitivity as text, CSV and JSON."""
+"""Renders a Sensitivity as text, CSV, JSON and HTML."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from gemmsim.analysis.studies.sensitivity import Effect, Sensitivity
 from gemmsim.gpu.units import short
 from gemmsim.report.layout.data import csv_text, json_text
+from gemmsim.report.layout.table_page import table_page
 from gemmsim.report.layout.text import GAP, bar, body, indented, indented_table, paragraph, table
 from gemmsim.report.layout.words import duration, launch_name
 from gemmsim.support.version import MODEL_VERSION
@@ -120,4 +121,20 @@ def _row(effect: Effect) -> dict[str, Any]:
     return {"group": effect.key.split(".")[0], "set": key_in_file(effect.key)} | asdict(effect)
 
 
-RENDERERS: dict[str, Callable[[Sensitivity], str]] = {"text": render_text, "csv": render_csv, "json": render_json}
+def title(found: Sensitivity) -> str:
+    """One line: the launch, its time, and the number of the GPU that saves most."""
+    first = f", most from {found.effects[0].key}: -{found.effects[0].saved_pct:.1f} %" if found.effects else ""
+    return f"{launch_name(found.labels)} on {found.gpu}: {duration(found.time_us)}{first}"
+
+
+def render_html(found: Sensitivity) -> str:
+    """Render a page of its own: a table with a bar for what each number saves, and below it the text."""
+    return table_page(title(found), rows(found), render_text(found), bars="saved_pct")
+
+
+RENDERERS: dict[str, Callable[[Sensitivity], str]] = {
+    "text": render_text,
+    "csv": render_csv,
+    "json": render_json,
+    "html": render_html,
+}

@@ -1,4 +1,4 @@
-"""Renders a Sweep as text, Markdown, CSV and JSON."""
+"""Renders a Sweep as text, Markdown, CSV, JSON and HTML."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from gemmsim.analysis.studies.ranking import Point, Prediction, Pruned, Ranking, Sweep, SweepResult
 from gemmsim.report.layout.data import csv_text, json_text
+from gemmsim.report.layout.table_page import table_page
 from gemmsim.report.layout.text import GAP, INDENT, indented, indented_table, paragraph, width
 from gemmsim.report.layout.words import duration, problem_size
 from gemmsim.support.version import MODEL_VERSION
@@ -241,9 +242,30 @@ def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def best(sweep: Sweep) -> SweepResult | None:
+    """Return the fastest combination of all; None where none ran."""
+    found = [one for one in sweep.results if one.prediction]
+    return min(found, key=lambda one: one.prediction.time_us if one.prediction else 0.0, default=None)
+
+
+def title(sweep: Sweep) -> str:
+    """One line that says how many combinations there were and which is the fastest."""
+    first = best(sweep)
+    if first is None or first.prediction is None:
+        return "a sweep of which no combination could be predicted"
+    chosen = " ".join(f"{name}={value}" for name, value in first.point.tunables.items())
+    return f"{len(sweep.results)} combinations, the fastest is {chosen}: {duration(first.prediction.time_us)}"
+
+
+def render_html(sweep: Sweep, top: int | None = None) -> str:
+    """Render a page of its own: a table of all results with a bar for each time, and below it the text."""
+    return table_page(title(sweep), rows(sweep), render_text(sweep, top))
+
+
 RENDERERS: dict[str, Callable[[Sweep, int | None], str]] = {
     "text": render_text,
     "md": render_markdown,
     "csv": render_csv,
     "json": render_json,
+    "html": render_html,
 }

@@ -61,6 +61,14 @@ def test_text(comparison: Comparison) -> None:
     assert max(map(len, text.splitlines())) <= 80 and text.isascii()
 
 
+def test_html_has_the_table_and_the_text(comparison: Comparison) -> None:
+    page = RENDERERS["html"](comparison)
+    assert "<h1>3 launches compared, the fastest is faster on a100-80gb: 502 us</h1>" in page
+    assert page.count('class="bar"') == 3 and "wavefronts a request 1.13" in page
+    nothing = compare_launches((64, 64, 64), [], [Skipped("x", "a100-80gb", "no")], False)
+    assert "no launch could be predicted" in RENDERERS["html"](nothing)
+
+
 def test_markdown_has_a_row_a_rung(comparison: Comparison) -> None:
     text = RENDERERS["md"](comparison)
     assert "| faster | 502 us | 2.00 | 20.0% | 2.00x | L1/shared 80% | shared wavefronts 79 M -> 35 M (-56%)," in text

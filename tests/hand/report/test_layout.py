@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 
 from gemmsim.launch.spec import Labels
 from gemmsim.report.layout.data import csv_text, json_text
+from gemmsim.report.layout.table_page import table_page
 from gemmsim.report.layout.text import indented, indented_table
 from gemmsim.report.layout.web_page import embedded
 from gemmsim.report.layout.words import launch_name, problem_size
@@ -18,6 +20,15 @@ def test_csv_has_the_columns_of_all_rows_and_empty_cells() -> None:
 
 def test_json_has_null_for_what_is_no_number_and_integers_for_counts() -> None:
     assert json_text({"a": (1.0, 2.5, math.nan)}) == '{\n  "a": [\n    1,\n    2.5,\n    null\n  ]\n}\n'
+
+
+def test_a_page_of_a_table_has_bars_on_one_scale_behind_the_name() -> None:
+    rows = [{"group": "<g>", "name": "a", "time_us": 5.0}, {"group": "g", "name": "b", "time_us": 20.0}, {"name": "c"}]
+    page = table_page("a title", rows, "text & more")
+    assert [word.split("<")[0] for word in page.split('<th scope="col">')[1:]] == ["group", "name", "time_us"]
+    assert re.findall(r'class="bar" style="width:([\d.]+)%"', page) == ["25.0", "100.0"]
+    assert "&lt;g&gt;" in page and "text &amp; more" in page and "<g>" not in page
+    assert "http" not in page and 'class="bar"' not in table_page("t", rows, "", bars="saved_pct")
 
 
 def test_paragraphs_hang_below_their_first_word() -> None:
