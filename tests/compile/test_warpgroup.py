@@ -24,11 +24,15 @@ from gemmsim.isa.matrix import matrix_multiply
 from gemmsim.isa.program import Program
 from gemmsim.launch.spec import Labels, LaunchSpec, Settings
 from gemmsim.support.provenance import Provenance
-from gemmsim.trace.blocks import choice
+from gemmsim.trace import words
+from gemmsim.trace.blocks import choice, sampled
+from gemmsim.trace.blocks.choice import plan
+from gemmsim.trace.blocks.sampled import execute_plan
 from gemmsim.trace.execute import Executor, execute
 from gemmsim.trace.lower.context import CONTROL_NUMBER
 from gemmsim.trace.micro import OP
 from gemmsim.trace.slicing.program_slice import program_slice
+from gemmsim.trace.stopped import Stopped
 from gemmsim.trace.types import Argument, Execution, Launch
 
 GEMM = Path(__file__).parents[1] / "sources" / "wgmma_gemm.cu"
@@ -170,3 +174,34 @@ def test_sampled_counts_equal_full_counts(monkeypatch: pytest.MonkeyPatch) -> No
     exact = [name for name, how in full.traffic.provenance.items() if how is Provenance.EXACT]
     assert len(exact) > 10
     assert {n: sample.traffic.counters[n] for n in exact} == {n: full.traffic.counters[n] for n in exact}
+
+
+def test_products_that_nobody_wants_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampled, "MOST_COLUMNS", 1)
+    launch = gemm_launch(256, 256, 128)
+    wanted, unwanted = (
+        execute_plan(one, plan(one, 1, 132), results)
+        for one, results in ((Executor(gemm_program(), launch), True), (Executor(gemm_program(), launch), False))
+    )
+    assert np.array_equal(wanted.trace.executed, unwanted.trace.executed)
+    assert np.array_equal(wanted.trace.record_base, unwanted.trace.record_base)
+    assert not np.array_equal(np.asarray(wanted.outputs[2]), np.asarray(unwanted.outputs[2]))
+    assert any("is not checked" in note for note in unwanted.notes) and wanted.notes == ()
+
+
+def test_where_a_kernel_reads_what_it_stored_all_is_computed_after_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So it is where A, B and C lie in one allocation, as those of PyTorch do, and TMA loads A and B."""
+    executor = Executor(gemm_program(), gemm_launch(256, 256, 128))
+    usual, calls = executor.run, []
+
+    def run(*of: object) -> Execution:
+        calls.append((executor.columns, executor.stale.any()))
+        if len(calls) == 1:
+            executor.stale[:] = 1  # as the slice leaves it
+            raise Stopped("reads what it did not store", words.STALE, 0)
+        return usual(*of)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(executor, "run", run)
+    execution = execute_plan(executor, plan(executor, 1, 132), results=False)
+    assert calls == [(sampled.MOST_COLUMNS, False), (words.UNLIMITED, False)]
+    np.testing.assert_array_equal(execution.outputs[2], gemm(256, 256, 128).outputs[2])

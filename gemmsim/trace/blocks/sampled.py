@@ -37,6 +37,7 @@ def execute_plan(executor: Executor, plan: Plan, results: bool = True) -> Execut
         if stopped.status != words.STALE:
             raise
         executor.columns = words.UNLIMITED  # the blocks read what they have stored
+        executor.stale[:] = 0
         return executor.run(plan.blocks, plan.weight, plan.streams)
     finally:
         executor.columns = words.UNLIMITED
