@@ -81,3 +81,14 @@ def test_a_clock_is_found_where_the_power_is_the_limit() -> None:
     assert watts_at(energy, 1e6, 1e9, gpu, apart_us=1000) == pytest.approx(350.0)
     assert clock_within(350.0, energy, 1e6, 2e9, gpu, apart_us=1000) == pytest.approx(1e9, rel=2e-4)
     assert clock_within(50.0, energy, 1e6, 2e9, gpu) == pytest.approx(0.2e9, rel=1e-3)
+
+
+def test_dmma_16x8x4_issues_as_often_as_in_the_loop_whose_power_was_measured() -> None:
+    """59.84 TFLOP/s at 1781 MHz: 512 multiply-adds in 16.1 cycles of each sub-partition, the vendor's peak. The wider
+    shapes are taken to reach it, too."""
+    loop = next(row for row in MEASURED["loops"] if row[0] == "mma.sync tensor_fp64" and row[1] == 0)
+    a_cycle = loop[3] / 2 / (loop[2] * 1e6) / (H200.sm.count * H200.sm.sub_partitions)
+    narrow, middle, wide = H200.mma.dmma_wide_interval_cycles
+    assert 16 * 8 * 4 / a_cycle == pytest.approx(narrow, rel=0.01)
+    peak = H200.peak.tensor_fp64_flops / 2 / H200.clock.sm_boost_hz / (H200.sm.count * H200.sm.sub_partitions)
+    assert [16 * 8 * 8 / middle, 16 * 8 * 16 / wide] == [pytest.approx(peak, rel=0.01)] * 2
