@@ -33,7 +33,11 @@ MAY_BE_ZERO = (  # keys that begin so may be 0
     "clock.tensor_",
     "l2.fixed_latency_us",
     "l2.latency_spread_cycles",
+    "l2.partial_line_sectors",
     "dram.fixed_latency_us",
+    "dram.latency_spread_cycles",
+    "dram.queue_latency_cycles",
+    "dram.turnaround",
 )
 
 # The most that a number may be, by the dimension of its field: far beyond any GPU, and within what the models can hold.

@@ -93,6 +93,7 @@ class L2:
     merged_requests: int  # so many requests of SMs of one GPC for the same sectors may become one; 1: none merge
     read_bytes_per_s: float  # to all SMs together
     write_share: float  # of that rate, at which L2 takes what all SMs together store
+    partial_line_sectors: float  # a line that is written in part takes L2 as long as so many sectors more
     hit_latency_cycles: float  # from load to use, in the near partition
     far_latency_cycles: float  # from load to use, in the far partition
     latency_spread_cycles: float  # from the SM that waits least for L2 to the one that waits longest
@@ -104,6 +105,9 @@ class Dram:
     peak_bytes_per_s: float
     achievable_fraction: float  # share of the peak that a large copy reaches
     latency_cycles: float  # from load to use, in cycles of the SM
+    latency_spread_cycles: float  # from the SM that waits least for DRAM to the one that waits longest
+    queue_latency_cycles: float  # what a load waits more where DRAM is half busy; with its use u as u / (1 - u)
+    turnaround: float  # what a write costs more where DRAM reads as much, as a share of the write
     fixed_latency_us: float  # what of the latency does not follow the SM clock
     size_bytes: int
 
@@ -225,6 +229,8 @@ class Fetch:
 class LaunchCost:
     overhead_us: float  # device time of an empty kernel, as event pairs or the profiler see it
     block_start_cycles: float  # from a block's dispatch to its first instruction
+    block_interval_cycles: float  # least time from one block's dispatch to an SM to the next one's to the same SM
+    dispatch_interval_us: float  # least time from one block's dispatch to the next one's, to whichever SM
 
 
 @dataclass(frozen=True, slots=True)

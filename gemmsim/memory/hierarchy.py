@@ -17,7 +17,7 @@ from gemmsim.memory.grid.l1_requests import l1_requests_of
 from gemmsim.memory.grid.placement import place
 from gemmsim.memory.grid.residents import residents_of_grid
 from gemmsim.memory.grid.sample_residents import SampledBlocks, residents_of_sample
-from gemmsim.memory.grid.sector_assignment import round_to_sectors
+from gemmsim.memory.grid.sector_assignment import round_to_sectors, stored_once
 from gemmsim.memory.l2_sectors import estimated_l2_sectors, replayed_l2_sectors
 from gemmsim.memory.requests.access import Access
 from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
@@ -36,7 +36,9 @@ class CacheResults:
     The values of records are 0 for shared memory and for blocks of weight 0.
 
     l2              uint16 [records] sectors that the record sends to L2 or asks of it
-    dram            uint16 [records] sectors that DRAM reads for the record
+    dram            uint16 [records] sectors that DRAM reads for the record, or that it writes sooner or later because
+                    of it. Where L2 begins empty, launches on other data are taken to run before and after this one:
+                    what each leaves in L2 is written while the next ones run
     in_flight       bool [records] whether sectors that it finds in L2 are still on their way from DRAM
     l1_hit_sectors  float64 [instructions] sectors that hit L1
     l2_sectors      float64 [instructions] sectors sent to L2 or asked of it
@@ -117,6 +119,9 @@ def simulate_caches(
         brought = round_to_sectors(fetched, requests.pc).astype(np.int64)
         l2 = estimated_l2_sectors(launch, requests, coalesced, brought, to_fetch, footprint(), gpu.l2, begins)
     read = np.minimum(l2.footprint.read_sectors, to_fetch)
+    written = stored_once(requests, coalesced)
+    if begins is not False and (stored := float(weight @ written)):
+        written = round_to_sectors(written * min(1.0, l2.footprint.written_sectors / stored), requests.pc)
     merges = gpu.l2.merged_requests if len(gpu.sm.gpc_sms) > 1 else 1
     merged, used = np.zeros(instructions), np.unique(requests.pc)
     places = block_places(trace, requests, min(launch.blocks, wave.blocks))
@@ -126,7 +131,7 @@ def simulate_caches(
     l2_requests = weight @ (l1.l2_requests / made * np.where(is_read, 1 - merged[requests.pc], 1.0))
     return CacheResults(
         l2=by_record(round_to_sectors(sent, requests.pc)),
-        dram=by_record(l2.dram),
+        dram=by_record(l2.dram + written),
         in_flight=by_record(l2.in_flight),
         l1_hit_sectors=by_instruction(hit),
         l2_sectors=by_instruction(sent),

@@ -12,6 +12,7 @@ from gemmsim.isa.program import Program
 from gemmsim.memory.types import RecordCost
 from gemmsim.sm.budget import Simulator
 from gemmsim.sm.clock import duration_s
+from gemmsim.sm.dram_time import dram_seconds
 from gemmsim.sm.instructions import instruction_table, lowers_clock
 from gemmsim.sm.observer import Observer
 from gemmsim.sm.share import active_sms, blocks_of_last_sm
@@ -83,6 +84,10 @@ def schedule(
         total = _total(launch.blocks, share, gpu, resident_blocks_per_sm, simulator, budget)
         candidates.append((total, simulator))
     total, simulator = max(candidates, key=lambda one: one[0].cycles)
+    dram_cycles = clock_hz * dram_seconds(table, trace, cost, gpu)
+    if dram_cycles > total.cycles:
+        simulator.notes.append("DRAM takes longer to write what the launch stores than the SMs work")
+        total = replace(total, cycles=dram_cycles)
     waves = launch.blocks / (resident_blocks_per_sm * gpu.sm.count)
     seconds = total.cycles / options.sm_clock_hz if options.sm_clock_hz else duration_s(total, gpu.clock)
     return _timing(total, waves, resident_blocks_per_sm * launch.warps_per_block, gpu, seconds, simulator)

@@ -25,6 +25,7 @@ class Rates:
     l2_latency_cycles: float
     dram_latency_cycles: float
     tma_load_latency_cycles: float
+    block_interval_cycles: float  # from one block's dispatch to this SM to the next one's
 
     @classmethod
     def share(cls, gpu: GpuSpec, active_sms: int, sm_clock_hz: float) -> Rates:
@@ -34,13 +35,17 @@ class Rates:
         latencies are those at `clock.sm_load_hz`; at another clock their fixed part is another number of cycles (own
         microbenchmark, tests/records/h200_latency_clock.json). They are those of the SM that waits least. The
         launch ends with the one of its SMs that waits longest: the largest of so many latencies that lie evenly over
-        `l2.latency_spread_cycles` (own microbenchmark, tests/records/h200_loaded_latency.json).
+        `latency_spread_cycles` (own microbenchmarks, tests/records/h200_loaded_latency.json and h200_streams.json).
+
+        Blocks are dispatched one by one, to the SMs in turn.
         """
         l2, dram = gpu.l2, gpu.dram
         l2_latency = (l2.hit_latency_cycles + l2.far_latency_cycles) / 2 if l2.partitions > 1 else l2.hit_latency_cycles
         faster_mhz = (sm_clock_hz - gpu.clock.sm_load_hz) * 1e-6
-        spread = l2.latency_spread_cycles * (active_sms - 1) / (active_sms + 1)
-        l2_more, dram_more = (spread + memory.fixed_latency_us * faster_mhz for memory in (l2, dram))
+        slowest = (active_sms - 1) / (active_sms + 1)
+        l2_more, dram_more = (
+            memory.latency_spread_cycles * slowest + memory.fixed_latency_us * faster_mhz for memory in (l2, dram)
+        )
         share = l2.read_bytes_per_s / sm_clock_hz / active_sms
         return cls(
             link_bytes_per_cycle=gpu.l1.miss_bytes_per_cycle,
@@ -50,6 +55,9 @@ class Rates:
             l2_latency_cycles=max(1.0, l2_latency + l2_more),
             dram_latency_cycles=max(1.0, dram.latency_cycles + dram_more),
             tma_load_latency_cycles=max(1.0, gpu.tma.load_latency_cycles + l2_more),
+            block_interval_cycles=max(
+                gpu.launch.block_interval_cycles, gpu.launch.dispatch_interval_us * 1e-6 * sm_clock_hz * active_sms
+            ),
         )
 
 
@@ -71,6 +79,7 @@ class Spec(Record):
     first_level_lines: int
     second_level_lines: int
     block_start_cycles: int
+    block_interval_cycles: float
     other_sources_read_cycles: int
     tagged_after_shared_requests: int
     oldest_block_first: int  # 1: as the hardware does; 0: whichever warp issued longest ago (an ablation)
@@ -87,6 +96,7 @@ class Spec(Record):
     sector_link_cycles: float
     sector_l2_cycles: float
     stored_sector_l2_cycles: float
+    partial_line_l2_cycles: float
     sector_dram_cycles: float
     sector_fill_cycles: float
     sector_out_cycles: float
@@ -94,6 +104,8 @@ class Spec(Record):
     partial_line_cycles: float
     l2_latency_cycles: float
     dram_latency_cycles: float
+    dram_queue_cycles: float
+    dram_turnaround: float
     near_line_cycles: float
     far_line_cycles: float
     multiply_start_cycles: float
@@ -139,6 +151,7 @@ def spec_of(gpu: GpuSpec, rates: Rates, oldest_block_first: bool, intervals_at: 
         "second_level_lines": fetch.second_level_bytes // fetch.line_bytes,
         # At least one cycle each: what one unit does in a cycle, another sees in the next.
         "block_start_cycles": max(1, round(gpu.launch.block_start_cycles)),
+        "block_interval_cycles": rates.block_interval_cycles,
         "release_cycles": max(1.0, gpu.barrier.release_cycles),
         "other_sources_read_cycles": gpu.sources_read.other_cycles,
         "tagged_after_shared_requests": l1.tagged_after_shared_requests,
@@ -156,6 +169,7 @@ def spec_of(gpu: GpuSpec, rates: Rates, oldest_block_first: bool, intervals_at: 
         "sector_link_cycles": l1.sector_bytes / rates.link_bytes_per_cycle,
         "sector_l2_cycles": l1.sector_bytes / rates.l2_bytes_per_cycle,
         "stored_sector_l2_cycles": l1.sector_bytes / rates.l2_write_bytes_per_cycle,
+        "partial_line_l2_cycles": gpu.l2.partial_line_sectors * l1.sector_bytes / rates.l2_write_bytes_per_cycle,
         "sector_dram_cycles": l1.sector_bytes / rates.dram_bytes_per_cycle,
         "sector_fill_cycles": l1.sector_bytes / l1.fill_bytes_per_cycle,
         "sector_out_cycles": l1.sector_bytes / l1.store_bytes_per_cycle,
@@ -163,6 +177,8 @@ def spec_of(gpu: GpuSpec, rates: Rates, oldest_block_first: bool, intervals_at: 
         "partial_line_cycles": l1.partial_line_cycles,
         "l2_latency_cycles": rates.l2_latency_cycles,
         "dram_latency_cycles": rates.dram_latency_cycles,
+        "dram_queue_cycles": gpu.dram.queue_latency_cycles,
+        "dram_turnaround": gpu.dram.turnaround,
         "near_line_cycles": fetch.near_line_cycles,
         "far_line_cycles": fetch.far_line_cycles,
         "arrival_cycles": gpu.barrier.arrival_cycles,

@@ -62,7 +62,15 @@ GPU = replace(
         partial_line_cycles=0.0,
     ),
     l2=replace(_A100.l2, partitions=1, read_bytes_per_s=1e15, hit_latency_cycles=200.0, far_latency_cycles=200.0),
-    dram=replace(_A100.dram, peak_bytes_per_s=1e15, achievable_fraction=1.0, latency_cycles=500.0),
+    dram=replace(
+        _A100.dram,
+        peak_bytes_per_s=1e15,
+        achievable_fraction=1.0,
+        latency_cycles=500.0,
+        latency_spread_cycles=0.0,
+        queue_latency_cycles=0.0,
+        turnaround=0.0,
+    ),
     pipes={
         "fmaheavy": pipe("fmaheavy", 1, 4),
         "alu": pipe("alu", 2, 4),
@@ -78,7 +86,9 @@ GPU = replace(
     mio=Mio(5, 0, 7, 4),
     barrier=Barrier(0, 20, 0, 0, 0, 3, 40),
     fetch=replace(_A100.fetch, near_line_cycles=0.0, far_line_cycles=0.0),
-    launch=replace(_A100.launch, overhead_us=2.0, block_start_cycles=1.0),
+    launch=replace(
+        _A100.launch, overhead_us=2.0, block_start_cycles=1.0, block_interval_cycles=0.0, dispatch_interval_us=0.0
+    ),
 )
 HALVES = replace(GPU, pipes=GPU.pipes | {name: pipe("fmaheavy", 2, 4) for name in ("fmaheavy", "fmalite")})
 

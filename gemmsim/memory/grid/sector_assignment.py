@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.memory.grid.l1_requests import L1Requests
+from gemmsim.memory.requests.cache_operations import WRITE, WRITE_PAST_L1
 from gemmsim.memory.requests.coalescer import Coalesced
 from gemmsim.support.sorting import new_rows, order_by
 
+_COUNTED_BLOCKS = 4  # blocks whose stores are looked at one by one, to see how many of them meet the same sectors
 _ROUNDING = 1e-9  # makes sums that are halves but for rounding errors count as halves
 
 
@@ -65,6 +67,35 @@ def sectors_new_to_block(
     touched = np.stack(pieces)[requests.base_sector % fetch_sectors, requests.shape] * fetch_sectors
     delivered = np.rint(sectors * (touched / coalesced.sectors[requests.shape]))
     return np.where(turn == earliest, delivered, 0).astype(np.int64)
+
+
+def stored_once(requests: L1Requests, coalesced: Coalesced) -> NDArray[np.uint16]:
+    """Return for each request how many of the sectors that it stores DRAM writes in the end: uint16 [requests], 0 for
+    those that do not store.
+
+    What blocks store several times, 32 threads each an element of the same sectors, is written once. How much of what
+    an instruction stores that is, is counted on the first blocks.
+    """
+    stores = np.isin(requests.operation, (WRITE, WRITE_PAST_L1))
+    sectors = np.where(stores, coalesced.sectors[requests.shape], 0)
+    if not stores.any():
+        return sectors.astype(np.uint16)
+    block = requests.of_blocks(np.arange((len(requests.start) - 1) // requests.warps_per_block))
+    first = np.flatnonzero(stores & (block < block[stores][0] + _COUNTED_BLOCKS))
+    count = sectors[first]
+    request = np.repeat(np.arange(len(first)), count)
+    place = (
+        coalesced.sector_start[requests.shape[first]][request]
+        + np.arange(len(request))
+        - (np.cumsum(count) - count)[request]
+    )
+    sector = requests.base_sector[first][request] + coalesced.sector_offset[place]
+    _, earliest = np.unique(np.stack([block[first][request], sector]), axis=1, return_index=True)
+    pc, most = requests.pc[first], int(requests.pc.max()) + 1
+    stored = np.bincount(pc, count, most)
+    new = np.bincount(pc[request[earliest]], minlength=most)
+    share = np.divide(new, stored, out=np.ones(most), where=stored > 0)
+    return round_to_sectors(sectors * share[requests.pc], requests.pc)
 
 
 def assign_to_tiles(sectors: NDArray[np.int64], share: NDArray[np.float64], requests: L1Requests) -> NDArray[np.uint16]:

@@ -14,8 +14,10 @@ _NO_INSTRUCTION = int(Reason["NO_INSTRUCTION"])
 
 
 def start_block(sm: Sm, slot: int, now: int) -> None:
-    """Begin the next block of the grid in place `slot` in cycle `now`."""
+    """Begin the next block of the grid in place `slot`, which is free from cycle `now` on."""
     number = sm.begun
+    dispatched = max(now, ceil(sm.next_block))
+    sm.next_block = max(float(now), sm.next_block) + sm.spec.block_interval_cycles
     block = sm.blocks[slot]
     block.live = 0
     block.end = 0
@@ -33,11 +35,11 @@ def start_block(sm: Sm, slot: int, now: int) -> None:
         stream = sm.grid[number * sm.warps_per_block + w]
         if sm.streams[stream].length > 0:
             block.live += 1
-            _start_warp(sm, slot, slot * sm.warps_per_block + w, stream, now)
+            _start_warp(sm, slot, slot * sm.warps_per_block + w, stream, dispatched)
     sm.begun += 1
 
 
-def _start_warp(sm: Sm, block: int, slot: int, stream: int, now: int) -> None:
+def _start_warp(sm: Sm, block: int, slot: int, stream: int, dispatched: int) -> None:
     sm.launched += 1
     warp = sm.warps[slot]
     warp.slot = slot
@@ -51,7 +53,7 @@ def _start_warp(sm: Sm, block: int, slot: int, stream: int, now: int) -> None:
     warp.pc = sm.streams[stream].pcs[0]
     warp.rank = -sm.launched
     warp.issued = -1
-    warp.ready = now + sm.spec.block_start_cycles
+    warp.ready = dispatched + sm.spec.block_start_cycles
     warp.stores_done = 0
     warp.copies_done = 0
     warp.bulk_read = 0

@@ -143,6 +143,7 @@ class MemoryPath(Record):
                     `oldest` on
     tags, data, out  the stages of L1: the tags, the data, and the way out to L2
     l2, dram        this SM's share of the bandwidth of each
+    turns           sectors that DRAM has read since the last of those after which a write made it turn round
     tma_loads, tma_stores  the TMA unit, which works on one bulk copy after another in each direction
     stores_begun    cycles at which its last stores began, a ring from `oldest_store` on with an entry for each that it
                     holds
@@ -160,6 +161,7 @@ class MemoryPath(Record):
     out: Server
     l2: Server
     dram: Server
+    turns: int
     tma_loads: Server
     tma_stores: Server
     stores_begun: Reals
@@ -211,6 +213,7 @@ class Sm(Record):
     counted        mask of the scoreboards whose outstanding operations a DEPBAR counts
     released       how many phases were taken to be complete because nothing else could happen
     begun, launched, ended  how many blocks have begun, how many warps have, and how many blocks have ended
+    next_block     the earliest cycle in which another block is dispatched to this SM
     ended_slots    the place of each block that has ended, in the order in which they ended
     block_ends     the cycle at which each of these has left, in that order
     issued, executed  how many instructions have issued: all together, and [instructions] of each static one
@@ -246,6 +249,7 @@ class Sm(Record):
     counted: int
     released: int
     begun: int
+    next_block: float
     launched: int
     ended: int
     ended_slots: Ints

@@ -14,6 +14,8 @@ from gemmsim.sm.units.instruction import AccessCost, Instruction
 from gemmsim.sm.units.machine import MemoryPath, SubPartition, Warp
 from gemmsim.sm.units.server import book
 
+_MOST_USED = 0.98  # keeps the queue finite; above it the bandwidth itself is what is waited for
+
 
 def request(
     spec: Spec,
@@ -68,7 +70,7 @@ def request(
     if not loads:
         if out_cycles > 0:
             sent = max(end, leaves)
-            end = max(_write_behind(spec, memory, sent, l2_sectors, dram_sectors, now), leaves + out_cycles)
+            end = max(_write_behind(spec, memory, cost, sent, l2_sectors, dram_sectors, now), leaves + out_cycles)
         warp.done = ceil(end)
         return
     if in_shared:
@@ -146,9 +148,9 @@ def _miss_cycles(spec: Spec, memory: MemoryPath, row: Instruction, cost: AccessC
     waited, arrival, dram_sectors = 0.0, sent, cost.dram_sectors
     latency = spec.dram_latency_cycles if dram_sectors > 0 or cost.in_flight > 0 else spec.l2_latency_cycles
     if dram_sectors > 0:
-        cycles = dram_sectors * spec.sector_dram_cycles
-        begin = book(memory.dram, now, arrival, cycles)
-        waited = begin - arrival + cycles - spec.sector_dram_cycles
+        waited = queue_cycles(spec, memory, now)
+        begin = read_dram(spec, memory, arrival, dram_sectors, now)
+        waited += begin - arrival + (dram_sectors - 1) * spec.sector_dram_cycles
         arrival += waited
     asked = cost.l2_sectors - cost.merged_sectors
     cycles = max(cost.l2_sectors * spec.sector_link_cycles, asked * spec.sector_l2_cycles)
@@ -157,15 +159,39 @@ def _miss_cycles(spec: Spec, memory: MemoryPath, row: Instruction, cost: AccessC
     return latency - row.hit_latency_cycles + waited
 
 
-def _write_behind(spec: Spec, memory: MemoryPath, sent: float, l2_sectors: int, dram_sectors: int, now: int) -> float:
+def _write_behind(
+    spec: Spec, memory: MemoryPath, cost: AccessCost, sent: float, l2_sectors: int, dram_sectors: int, now: int
+) -> float:
     """Return the cycle at which a store's sectors have passed the SM's share of L2. The write to DRAM takes bandwidth,
     but nothing waits for it.
     """
-    cycles = l2_sectors * spec.stored_sector_l2_cycles
+    cycles = l2_sectors * spec.stored_sector_l2_cycles + cost.partial_lines * spec.partial_line_l2_cycles
     end = book(memory.l2, now, sent, cycles) + cycles
-    if dram_sectors > 0:
-        book(memory.dram, now, end, dram_sectors * spec.sector_dram_cycles)
+    write_dram(spec, memory, end, dram_sectors, now)
     return end
+
+
+def queue_cycles(spec: Spec, memory: MemoryPath, now: int) -> float:
+    """Return for how long a read waits behind those of other SMs, which come at random: the more of DRAM's bandwidth
+    has been used so far, the longer, as in a queue with one server. What this SM asks for too soon waits in `book`.
+    """
+    used = min(memory.dram.busy_cycles / max(float(now), spec.dram_latency_cycles), _MOST_USED)
+    return spec.dram_queue_cycles * used / (1 - used)
+
+
+def read_dram(spec: Spec, memory: MemoryPath, arrival: float, sectors: int, now: int) -> float:
+    """Return the cycle in which DRAM begins to read sectors for this SM."""
+    memory.turns += sectors
+    return book(memory.dram, now, arrival, sectors * spec.sector_dram_cycles)
+
+
+def write_dram(spec: Spec, memory: MemoryPath, arrival: float, sectors: int, now: int) -> None:
+    """Book the write of sectors to DRAM. As many of them as were read in between make it turn round."""
+    if sectors <= 0:
+        return
+    turning = min(sectors, memory.turns)
+    memory.turns -= turning
+    book(memory.dram, now, arrival, (sectors + turning * spec.dram_turnaround) * spec.sector_dram_cycles)
 
 
 def flush(spec: Spec, memory: MemoryPath, now: float) -> None:

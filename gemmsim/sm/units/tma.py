@@ -13,6 +13,7 @@ from gemmsim.sm.units.events import ACCESSED, FILLED, TMA, tell
 from gemmsim.sm.units.gates import count_for
 from gemmsim.sm.units.instruction import Bulk, Instruction, Sync
 from gemmsim.sm.units.machine import MemoryPath, Sm, SubPartition, Warp
+from gemmsim.sm.units.memory_path import queue_cycles, read_dram, write_dram
 from gemmsim.sm.units.pipes import block_until
 from gemmsim.sm.units.server import book
 
@@ -50,9 +51,9 @@ def _load(sm: Sm, memory: MemoryPath, sync: Sync, now: int) -> float:
     end = begin + cycles
     latency = spec.tma_load_cycles
     if sync.dram_sectors > 0:
-        latency += spec.dram_latency_cycles - spec.l2_latency_cycles
-        share = sync.dram_sectors * spec.sector_dram_cycles
-        end = max(end, book(memory.dram, now, begin, share) + share)
+        latency += spec.dram_latency_cycles - spec.l2_latency_cycles + queue_cycles(spec, memory, now)
+        reads = read_dram(spec, memory, begin, sync.dram_sectors, now)
+        end = max(end, reads + sync.dram_sectors * spec.sector_dram_cycles)
     if sync.l2_sectors > 0:
         share = sync.l2_sectors * spec.sector_l2_cycles
         end = max(end, book(memory.l2, now, begin, share) + share)
@@ -66,8 +67,7 @@ def _store(sm: Sm, part: SubPartition, sync: Sync, row: Instruction, now: int) -
     cycles, share = sync.amount * a_byte, sync.l2_sectors * spec.stored_sector_l2_cycles
     begin = book(memory.tma_stores, now, float(now), max(cycles, share))
     book(memory.l2, now, begin, share)
-    if sync.dram_sectors > 0:
-        book(memory.dram, now, begin, sync.dram_sectors * spec.sector_dram_cycles)
+    write_dram(spec, memory, begin, sync.dram_sectors, now)
     memory.stores_begun[memory.oldest_store] = begin
     memory.oldest_store = (memory.oldest_store + 1) % spec.tma_stores_held
     held = memory.stores_begun[memory.oldest_store]

@@ -200,8 +200,9 @@ class TestSampled:
         share = sampled.counters["dram__sectors_read.sum"] / reads
         executed = sampled.cost
         assert (executed.dram_sectors <= 2 * executed.l2_sectors).all()  # two sectors are fetched at once
-        loads = executed.l2_sectors.sum() - 4 * 4  # less the stores of four warps
-        assert executed.dram_sectors.sum() == pytest.approx(share * loads, rel=0.05)
+        stored = 4 * 4  # by four warps; DRAM writes it in the end
+        loads = executed.l2_sectors.sum() - stored
+        assert executed.dram_sectors.sum() - stored == pytest.approx(share * loads, rel=0.05)
 
     def test_where_one_wave_has_all_blocks_they_wait_together(self) -> None:
         """128 blocks: on 132 SMs loads that miss L1 wait for DRAM, their own fetch or another block's. On 3 SMs
@@ -290,3 +291,19 @@ def test_what_an_access_brings_where_64_bytes_are_fetched() -> None:
     # pairs: 0-1, 2-3, the line's two; 100-101, 102-103, 104-105
     assert sectors_new_to_block(asked, requests, patterns, 2).tolist() == [2, 0, 2, 4, 2, 2, 0, 2]
     assert sectors_new_to_block(asked, requests, patterns, 1).tolist() == asked.tolist()
+
+
+def test_dram_writes_each_stored_sector_once() -> None:
+    """Eight warps store 4 bytes of each of 32 lines, side by side: 8 x 32 sectors go to L2, 32 in the end to DRAM.
+
+    A ninth stores four sectors at once. A launch on the same data afterwards finds all of them in L2.
+    """
+    apart = [[(0, [C + 128 * line + 4 * warp for line in range(32)])] for warp in range(8)]
+    together = [[(1, [A + 4 * lane for lane in range(32)])]]
+    code, trace = program("STG.E", "STG.E"), warp_trace(2, {0: apart + together})
+    cold = serve(code, launch(threads=288), trace, GPU, 0, 1)
+    written = np.bincount(cold.cost.dram_sectors.astype(int)[:8], minlength=5)
+    assert cold.cost.l2_sectors.tolist() == [32] * 8 + [4]
+    assert int(written @ np.arange(5)) == 32 and cold.cost.dram_sectors[8] == 4
+    assert cold.counters["dram__sectors_write.sum"] == 0
+    assert serve(code, launch(threads=288), trace, GPU, 0, 1, begins=True).cost.dram_sectors.sum() == 0

@@ -8,6 +8,7 @@ from sm_builder import EXIT, GPU, HALVES, START, ins, issues, pipe, program, sim
 from gemmsim.gpu.load import load_gpu
 from gemmsim.isa.program import Operand, OperandKind
 from gemmsim.sm.observer import Observer
+from gemmsim.sm.spec import Rates
 from gemmsim.sm.streams import RecordCycles
 from gemmsim.sm.units.instruction import Reason
 from gemmsim.support.errors import GemmsimError
@@ -190,6 +191,22 @@ def test_two_blocks_share_the_sm_and_the_third_starts_when_one_has_left():
     assert seen.cycles(0) == [1, 11, 13, 23]
     assert seen.cycles(4) == [2, 12]
     assert simulate(code, 4, blocks=3, resident=2).cycles == 24
+
+
+@pytest.mark.parametrize(("resident", "cycles"), [(3, [1, 11, 21, 31]), (2, [1, 11, 21, 31]), (1, [1, 13, 25, 37])])
+def test_blocks_are_dispatched_one_after_the_other(resident, cycles):
+    """Every 10 cycles at best. A block takes 11 cycles and its place is free in the next, so one place gives 12."""
+    gpu = replace(GPU, launch=replace(GPU.launch, block_interval_cycles=10.0))
+    seen = issues(program(ins("FFMA", 10), EXIT), warps=1, blocks=4, resident=resident, gpu=gpu)
+    begins = sorted(cycle for warp in range(resident) for cycle in seen.cycles(warp)[::2])
+    assert begins == cycles
+
+
+def test_all_sms_wait_for_one_dispatcher():
+    """0.5 ns a block: 20 SMs at 1 GHz get one every 10 cycles each, unless an SM needs longer for each of its own."""
+    gpu = replace(GPU, launch=replace(GPU.launch, block_interval_cycles=4.0, dispatch_interval_us=0.0005))
+    assert [Rates.share(gpu, sms, 1e9).block_interval_cycles for sms in (20, 9, 8, 1)] == [10, 4.5, 4, 4]
+    assert Rates.share(gpu, 20, 2e9).block_interval_cycles == 20
 
 
 @pytest.mark.parametrize("warps", [1, 3, 8, 17])

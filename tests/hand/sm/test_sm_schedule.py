@@ -9,6 +9,7 @@ from sm_builder import EXIT, GPU, HALVES, cost_of, ins, pipe, program, time_of, 
 
 from gemmsim.isa.program import Program
 from gemmsim.sm.budget import Simulator, _Cut, _ends_of_loops
+from gemmsim.sm.dram_time import dram_seconds
 from gemmsim.sm.instructions import instruction_table
 from gemmsim.sm.loops import Loop, find_loop, without_middle
 from gemmsim.sm.pipes import matrix_latency_cycles, pipe_slots
@@ -326,3 +327,14 @@ def test_staggered_blocks_leave_no_block_alone_for_long():
     # would run alone after 180 of them.
     ends = _ends_of_loops([60] * 16, 5, together=50.0, alone=25.0)
     assert 192 * 50 < ends.max() < 180 * 50 + 60 * 25
+
+
+@pytest.mark.parametrize(("read", "written", "cycles"), [(100, 0, 1000), (0, 100, 1000), (100, 50, 1750)])
+def test_a_launch_takes_as_long_as_dram_is_busy(read: int, written: int, cycles: float) -> None:
+    """3.2 GB/s and 1 GHz: a sector takes 10 cycles; one written for one that was read takes 5 more."""
+    gpu = replace(GPU, dram=replace(GPU.dram, peak_bytes_per_s=3.2e9, turnaround=0.5))
+    code = program(ins("LDG", 1, write=0), ins("STG", 1), EXIT)
+    trace = trace_of(code, [[0, 1, 2]], 1)
+    table = instruction_table(code, gpu)
+    cost = replace(cost_of(trace, NO_RECORD), dram_sectors=np.array([read, written], np.uint16))
+    assert dram_seconds(table, trace, cost, gpu) * 1e9 == pytest.approx(cycles)
