@@ -265,8 +265,10 @@ def test_a_line_in_part_takes_l2_as_long_as_further_sectors():
 
 
 def test_reads_queue_as_dram_fills_up():
-    """A sector takes DRAM 100 cycles of the 500 to 1,000 that have passed: busy for u of them, a read waits 10 u / (1 - u)
-    cycles longer. After 0, 100, 200 and 800 busy cycles, at cycle 1 (500 count) and at 1,000."""
+    """A sector takes DRAM 100 cycles. Where it was busy for a share u, a read waits 10 u / (1 - u) cycles longer.
+
+    After 0, 100 and 200 busy cycles of the first 500, and 800 of 1,000.
+    """
     dram = replace(GPU.dram, peak_bytes_per_s=0.32e9, queue_latency_cycles=10.0)
     path = Path(replace(GPU, dram=dram))
     found = [queue_cycles(path.sm.spec, path.sm.memory, 1)]
