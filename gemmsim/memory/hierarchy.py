@@ -121,7 +121,8 @@ def simulate_caches(
     read = np.minimum(l2.footprint.read_sectors, to_fetch)
     written = stored_once(requests, coalesced)
     if begins is not False and (stored := float(weight @ written)):
-        written = round_to_sectors(written * min(1.0, l2.footprint.written_sectors / stored), requests.pc)
+        share = min(1.0, l2.footprint.written_sectors / stored)
+        written = round_to_sectors((written * share).astype(np.float64), requests.pc)
     merges = gpu.l2.merged_requests if len(gpu.sm.gpc_sms) > 1 else 1
     merged, used = np.zeros(instructions), np.unique(requests.pc)
     places = block_places(trace, requests, min(launch.blocks, wave.blocks))
