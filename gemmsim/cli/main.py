@@ -21,6 +21,7 @@ COMMANDS = {
     "explain": "Say what a metric, stall reason or term means, and what to do about it.",
     "report": "The prediction as one HTML file, with drawings to step through.",
     "timeline": "Show what the warps of one SM do, cycle by cycle: text, HTML, Perfetto.",
+    "learn": "Climb the ladder as a course: predict, look, explain, next rung.",
     "list": "List the built-in kernels, the GPU presets or the metrics.",
     "decode": "List the kernels of a file, what they need, and what gemmsim lacks for them.",
     "doctor": "Check what this installation can do, and say what is missing.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from gemmsim.analysis.studies.comparison import Baseline, Comparison, Group, Row
@@ -102,8 +102,8 @@ def render_markdown(comparison: Comparison) -> str:
         lines.append(f"| {' | '.join((*_head(comparison), 'why'))} |")
         lines.append("|---|---:|---:|---:|---:|---|---|")
         for row in group.rows:
-            why = "; ".join(_cause(cause) for cause in row.why)
-            lines.append(f"| {' | '.join((*_cells(row, comparison.by_gpu), why))} |")
+            causes = "; ".join(_cause(cause) for cause in row.why)
+            lines.append(f"| {' | '.join((*_cells(row, comparison.by_gpu), causes))} |")
         for cells in _rows(group, comparison)[len(group.rows) :]:
             lines.append(f"| {' | '.join((*cells, ''))} |")
         lines += [text for said in _measured(group) for text in ("", said)]
@@ -143,10 +143,15 @@ def _reasons(group: Group, by_gpu: bool) -> list[str]:
     for above, row in pairwise(group.rows):
         if row.speed_up is None:
             continue
-        said = "; ".join(_cause(cause) for cause in row.why) or _no_cause(row.speed_up)
+        said = why(row.why, row.speed_up)
         name = f"{row.launch.gpu} against {above.launch.gpu}" if by_gpu else row.launch.name
         lines.append(f"{name} {row.speed_up:.2f}x: {said}")
     return lines
+
+
+def why(causes: Sequence[Cause], speed_up: float) -> str:
+    """Write the causes of a difference in time in a line."""
+    return "; ".join(_cause(cause) for cause in causes) or _no_cause(speed_up)
 
 
 def _no_cause(speed_up: float) -> str:
