@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ import click
 
 from gemmsim.cli.group import filled_by, gathered
 from gemmsim.cli.options import LaunchOptions, engine_option_saying, output_option
-from gemmsim.cli.output import emit
+from gemmsim.cli.output import emit, write_file
 from gemmsim.support.errors import GemmsimError
 
 if TYPE_CHECKING:
@@ -57,12 +58,16 @@ def command(
     gemmsim timeline --kernel tiled --size 256
     gemmsim timeline --kernel tiled --size 256 --cycles 3000:3060 --warps 16
     gemmsim timeline --kernel tiled --size 256 --format html -o timeline.html
-    gemmsim timeline --kernel tiled --size 256 --format perfetto -o trace.json
+    gemmsim timeline --kernel tiled --size 256 --format perfetto -o trace.json.gz
+
+    A name that ends in .gz is written compressed, as ui.perfetto.dev opens it, too.
 
     TARGET, --grid, --block and --arg are as of gemmsim analyze.
     """
     if warps < 1:
         raise GemmsimError(f"--warps {warps} must be at least 1")
+    if output_format == "text" and output is not None and output.endswith(".gz"):
+        raise GemmsimError(f"-o {output}: only --format perfetto and html are written compressed")
     ends = None if cycles is None else _ends(cycles)
 
     from gemmsim.cli.requests import requested_launch
@@ -75,7 +80,10 @@ def command(
         return emit(text.render(report, window, warps), output)
     renderer = page if output_format == "html" else perfetto
     window = _window(report, ends, renderer.MOST_INTERVALS)
-    return emit(renderer.render(report, window), output)
+    rendered = renderer.render(report, window)
+    if output is not None and output.endswith(".gz"):
+        return write_file(gzip.compress(rendered.encode(), compresslevel=6, mtime=0), output)
+    return emit(rendered, output)
 
 
 def _ends(cycles: str) -> tuple[int, int]:

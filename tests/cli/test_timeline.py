@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
@@ -25,6 +26,11 @@ def test_cycles_and_other_forms(tmp_path, capsys):
     assert main(["timeline", *LAUNCH, "--format", "perfetto", "-o", str(trace)]) == 0
     events = json.loads(trace.read_text())["traceEvents"]
     assert sum(event["ph"] == "X" and event["name"] == "b0 w31" for event in events) == 1
+    packed = tmp_path / "trace.json.gz"
+    assert main(["timeline", *LAUNCH, "--format", "perfetto", "-o", str(packed)]) == 0
+    assert gzip.decompress(packed.read_bytes()) == trace.read_bytes()
+    assert packed.stat().st_size < trace.stat().st_size / 8
+    assert not [event for event in events if event["ph"] == "X" and event["name"].startswith("@")]
     assert main(["timeline", *LAUNCH, "--cycles", "300:400", "--format", "html", "-o", str(page)]) == 0
     assert "Shown: cycles 300 to 400." in page.read_text()
     assert capsys.readouterr().err == ""
@@ -37,6 +43,7 @@ def test_cycles_and_other_forms(tmp_path, capsys):
         (["--cycles", "9:9"], "--cycles 9:9 is not FROM:TO"),
         (["--cycles", "99999999:100000000"], "begins after the last of"),
         (["--engine", "native"], "--engine native: a timeline is recorded while SimPy runs"),
+        (["-o", "x.gz"], "-o x.gz: only --format perfetto and html are written compressed"),
         (["--warps", "0"], "--warps 0 must be at least 1"),
         (["--blocks", "2"], "2 blocks cannot be shown: the busiest SM of a100-80gb runs 1 of this launch"),
     ],

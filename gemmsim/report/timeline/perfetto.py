@@ -55,7 +55,7 @@ def _events(report: TimelineReport, window: Window) -> Iterator[Event]:
         yield _slice(stay, report.warp_name(stay), begin, end, {"block": stay.block})
         for first, stop, reason, instruction in within(stay.states, window).tolist():
             text = report.instructions[instruction]
-            name = text.sass.split()[0] if reason == _SELECTED else spoken(STALL_REASONS[reason])
+            name = opcode(text.sass) if reason == _SELECTED else spoken(STALL_REASONS[reason])
             yield _slice(stay, name, first, stop, _said(text))
         for first, stop, instruction, level in within(stay.memory, window).tolist():
             number += 1
@@ -65,6 +65,12 @@ def _events(report: TimelineReport, window: Window) -> Iterator[Event]:
             yield common | {"ph": "e", "ts": stop}
     yield from _counters(report, window)
     yield from _rings(report, window)
+
+
+def opcode(sass: str) -> str:
+    """Return the opcode of an instruction, with its modifiers and without its guard: "BRA" of "@!P1 BRA 0x10"."""
+    words = sass.split()
+    return words[1] if words[0].startswith("@") and len(words) > 1 else words[0]
 
 
 def _rings(report: TimelineReport, window: Window) -> Iterator[Event]:

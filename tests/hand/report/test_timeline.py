@@ -203,6 +203,14 @@ def test_trace_slices_nest_as_perfetto_wants():
     assert all(isinstance(value, int) for e in found if e["ph"] == "C" for value in e["args"].values())
 
 
+@pytest.mark.parametrize(
+    ("sass", "name"),
+    [("@!P1 BRA `(.L_x)", "BRA"), ("@P0 LDG.E R2, [R4]", "LDG.E"), ("FFMA R0, R1, R2", "FFMA"), ("@P0", "@P0")],
+)
+def test_slices_are_named_by_opcode(sass, name):
+    assert perfetto.opcode(sass) == name
+
+
 def test_trace_says_what_the_timeline_says():
     found = json.loads(perfetto.render(timeline_report(), Window(0, 30)))["traceEvents"]
     slices = [(e["name"], e["ts"], e["dur"]) for e in found if e["ph"] == "X" and e["tid"] == perfetto.FIRST_SLOT]
