@@ -23,6 +23,8 @@ def command(what: str, output_format: str, output: str | None) -> None:
     rows = {"kernels": _kernels, "gpus": _gpus, "metrics": _metrics}[what]()
     if output_format == "json":
         emit(json.dumps({what: rows}, indent=2, allow_nan=False), output)
+    elif what == "gpus":
+        emit("\n".join(_gpu_table(rows)), output)
     else:
         emit("\n".join(_paragraph(row) for row in rows), output)
 
@@ -57,18 +59,33 @@ def _kernels() -> list[dict[str, Any]]:
     ]
 
 
+def _gpu_table(rows: list[dict[str, Any]]) -> list[str]:
+    """Write a line for each GPU. `gemmsim gpu show NAME` has all its numbers."""
+    from gemmsim.report.layout.text import table
+
+    head = ("name", "arch", "SMs", "L2", "DRAM", "FP32", "MHz", "others like")
+    cells = [
+        (r["name"], r["arch"], str(r["sms"]), r["l2"], r["dram"], r["fp32"], r["load_mhz"], r["like"]) for r in rows
+    ]
+    return table(head, cells, "<<>>>>><", 80)
+
+
 def _gpus() -> list[dict[str, Any]]:
     from gemmsim.gpu import load_gpu, preset_names
+    from gemmsim.gpu.load import like_of
 
-    specs = [load_gpu(name) for name in preset_names()]
+    specs = sorted(map(load_gpu, preset_names()), key=lambda spec: (int(spec.arch[3:]), spec.name))
     return [
         {
             "name": spec.name,
-            "title": f"{spec.title} ({spec.arch})",
+            "title": spec.title,
+            "arch": spec.arch,
             "sms": spec.sm.count,
             "l2": f"{spec.l2.size_bytes / 2**20:g} MiB",
             "dram": f"{spec.dram.peak_bytes_per_s / 1e9:,.0f} GB/s",
-            "fp32": f"{spec.peak.fp32_flops / 1e12:.1f} TFLOP/s",
+            "fp32": f"{spec.peak.fp32_flops / 1e12:.1f} TF",
+            "load_mhz": f"{spec.clock.sm_load_hz / 1e6:,.0f}",
+            "like": like_of(spec.name),
             "numbers": _by_status(spec),
         }
         for spec in specs

@@ -22,6 +22,7 @@ COMMANDS = {
     "report": "The prediction as one HTML file, with drawings to step through.",
     "timeline": "Show what the warps of one SM do, cycle by cycle: text, HTML, Perfetto.",
     "learn": "Climb the ladder as a course: predict, look, explain, next rung.",
+    "gpu": "Show where a GPU's numbers come from, or describe a GPU by its data sheet.",
     "list": "List the built-in kernels, the GPU presets or the metrics.",
     "decode": "List the kernels of a file, what they need, and what gemmsim lacks for them.",
     "doctor": "Check what this installation can do, and say what is missing.",

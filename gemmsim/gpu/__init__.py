@@ -2,19 +2,22 @@
 
 Adding a GPU
 ------------
-1. Copy the preset of its nearest relative in `presets/` to `presets/<name>.toml`; the file's name is the GPU's. Nothing
-   is registered anywhere else.
+1. `gemmsim gpu new <name> --like <preset> ... -o presets/<name>.toml` writes a file from a data sheet. What is not in
+   it follows from the preset by the rules of `rules.py`. Or copy the preset of its nearest relative. The GPU has the
+   name of the file. Nothing is registered anywhere else.
 2. `extends = "sm_90"` takes what depends on the compute capability alone from `presets/arch/sm_90.toml`, which extends
    `presets/arch/base.toml`, which holds the values that all architectures share. A preset may restate any of these
-   values. Where the architecture is new, write its file first.
+   values. Where the architecture is new, write its file first. `like = "h100"` takes the architecture of that GPU where
+   nothing is extended.
 3. Every value is `key = { value = 40, unit = "MiB", source = "...", status = "vendor" }`. The key is a field of
    `spec.py` with or without the unit at its end. Status is
-     vendor      NVIDIA says so (name the document);
+     vendor      NVIDIA says so (name the document, or the database of data sheets);
      measured    somebody measured it on this GPU (name repository and commit, or paper);
      calibrated  it was fitted so that predictions meet measurements: `records = ["..."]`, of the value or of the whole
                  file, names the measurements;
      copied      it was found on another GPU and is taken to be alike on this one (say on which);
-     estimated   anything else, a scaling or a guess included (say of what).
+     scaled      it follows from another GPU's by a rule (say from which and by which);
+     estimated   anything else (say of what).
    A source may use the short names of `presets/sources.toml`.
    `found_on = ["sm_90"]` names the architectures on which a value of `base.toml` was found: on others its status is
    `copied`.

@@ -11,7 +11,7 @@ from gemmsim.gpu.fields import resolve, to_field, types
 from gemmsim.gpu.spec import STATUSES, Value
 from gemmsim.support.errors import GemmsimError, nearest
 
-HEADER = ("title", "arch", "extends", "aliases", "records")
+HEADER = ("title", "arch", "extends", "like", "aliases", "records")
 ENTRY = ("value", "unit", "source", "status", "found_on", "records", "calibratable")
 
 
@@ -21,6 +21,7 @@ class Layer:
 
     name     the file's name without its ending
     extends  name of the layer whose values hold where this one has none, "" where there is no such layer
+    like     name of the GPU from whose values those that are missing here follow by the rules of `rules.py`, or ""
     values   {full key: value} of this file alone
     """
 
@@ -28,6 +29,7 @@ class Layer:
     title: str
     arch: str
     extends: str
+    like: str
     aliases: tuple[str, ...]
     values: dict[str, Value] = field(default_factory=dict)
 
@@ -43,7 +45,7 @@ def read_layer(path: Path, sources: dict[str, str]) -> Layer:
         raise GemmsimError(f"GPU file '{path.name}': {error}".replace("\n", " ")) from error
     try:
         header = {key: table.pop(key) for key in HEADER if key in table}
-        for key in ("title", "arch", "extends"):
+        for key in ("title", "arch", "extends", "like"):
             if not isinstance(header.get(key, ""), str):
                 raise GemmsimError(f"{key}: wants a text, not {header[key]!r}")
         return Layer(
@@ -51,6 +53,7 @@ def read_layer(path: Path, sources: dict[str, str]) -> Layer:
             title=header.get("title", ""),
             arch=header.get("arch", ""),
             extends=header.get("extends", ""),
+            like=header.get("like", ""),
             aliases=tuple(header.get("aliases", ())),
             values={value.key: value for value in _entries("", table, sources, _texts("the file", header, "records"))},
         )

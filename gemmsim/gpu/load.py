@@ -9,23 +9,27 @@ import tomllib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from gemmsim.gpu.check import check
 from gemmsim.gpu.fields import OPTIONAL_PIPES, PIPES, SECTIONS, types
 from gemmsim.gpu.layer import Layer, read_layer
 from gemmsim.gpu.override import parse_override
+from gemmsim.gpu.rules import Constants, derive
 from gemmsim.gpu.spec import GpuSpec, Pipe, Value
+from gemmsim.gpu.units import convert, short
 from gemmsim.support.errors import GemmsimError, nearest
 
 DEFAULT_GPU = "a100-80gb"
 PRESETS = Path(__file__).parent / "presets"
-MAX_LAYERS = 8  # a longer chain of `extends` is taken for a file that extends itself
+MAX_LAYERS = 8  # a longer chain of `extends` is taken for a file that extends itself, one of `like` likewise
+NOT_GPUS = ("rules", "sources")  # files beside the presets
 
 
 @cache
 def preset_names() -> tuple[str, ...]:
     """Return the names of the shipped GPUs in alphabetical order, without aliases."""
-    return tuple(sorted(path.stem for path in PRESETS.glob("*.toml") if path.stem != "sources"))
+    return tuple(sorted(path.stem for path in PRESETS.glob("*.toml") if path.stem not in NOT_GPUS))
 
 
 @cache
@@ -43,13 +47,60 @@ def load_gpu(name_or_path: str, overrides: Sequence[str] = ()) -> GpuSpec:
     Where a layer changes `sm.count` or `clock.sm_boost` and gives no arithmetic peak, the peak changes in proportion.
     Raises GemmsimError, one line, for an unknown name, key or unit, a missing value, and a GPU that cannot exist.
     """
-    layers = _chain(_find(name_or_path, Path.cwd()))
-    values: dict[str, Value] = {}
-    for layer in reversed(layers):
-        values = _over(values, layer.values)
-    values = _over(values, dict(parse_override(text) for text in overrides))
-    top, arch = layers[0], next((layer.arch for layer in layers if layer.arch), "")
-    return check(_build(top.name, top.title or top.name, arch, values))
+    found = _merged(_find(name_or_path, Path.cwd()))
+    values = _over(found.shared | found.own, dict(parse_override(text) for text in overrides))
+    return check(_build(found.top.name, found.top.title or found.top.name, found.arch, values))
+
+
+def like_of(preset: str) -> str:
+    """Return the name of the preset from which most numbers of another follow, "" where it has its own."""
+    return _layer(PRESETS / f"{preset}.toml").like
+
+
+def load_own(name_or_path: str) -> dict[str, Value]:
+    """Return the values of a GPU that its architecture's files do not give. Raises GemmsimError as `load_gpu` does."""
+    own = _merged(_find(name_or_path, Path.cwd())).own
+    provenance = load_gpu(name_or_path).provenance
+    return {key: value for key, value in provenance.items() if key in own}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Merged:
+    """What the layers of one GPU say together.
+
+    shared  {key: value} of its architecture's files
+    own     {key: value} of its own and of what it extends or is like
+    """
+
+    top: Layer
+    arch: str
+    shared: dict[str, Value]
+    own: dict[str, Value]
+
+
+def _merged(path: Path, depth: int = 0) -> _Merged:
+    if depth == MAX_LAYERS:
+        raise GemmsimError(f"GPU file '{path.name}': {MAX_LAYERS} GPUs, each like the next; is it like itself?")
+    if path.parent == PRESETS / "arch":
+        raise GemmsimError(f"'{path.stem}' is an architecture, not a GPU; presets are {', '.join(preset_names())}")
+    layers = _chain(path)
+    arch = next((layer.arch for _, layer in layers if layer.arch), "")
+    shared: dict[str, Value] = {}
+    own: dict[str, Value] = {}
+    for where, layer in reversed(layers):
+        if where.parent == PRESETS / "arch":
+            shared |= layer.values
+            continue
+        given = layer.values
+        if layer.like:
+            other = _merged(_find(layer.like, where.parent), depth + 1)
+            constants = _constants().get(arch, Constants())
+            try:
+                given = derive(other.top.name, given, other.own, shared, constants)
+            except GemmsimError as error:
+                raise GemmsimError(f"GPU '{layer.name}': {error}") from None
+        own = _over(own, given)
+    return _Merged(layers[0][1], arch, shared, own)
 
 
 def _find(name: str, folder: Path) -> Path:
@@ -70,16 +121,30 @@ def _find(name: str, folder: Path) -> Path:
     return PRESETS / f"{known}.toml"
 
 
-def _chain(start: Path) -> list[Layer]:
-    path, layers = start, [_layer(start)]
-    while layers[-1].extends:
+def _chain(start: Path) -> list[tuple[Path, Layer]]:
+    """Return a file, the one that it extends, and so on. One that is like a GPU extends that GPU's architecture."""
+    path, layers = start, [(start, _layer(start))]
+    while below := layers[-1][1].extends or _arch_of(layers[-1][1].like, path.parent, len(layers)):
         if len(layers) == MAX_LAYERS:
             raise GemmsimError(f"GPU file '{path.name}': more than {MAX_LAYERS} layers; does it extend itself?")
-        path = _find(layers[-1].extends, path.parent)
-        layers.append(_layer(path))
-    if start.parent == PRESETS / "arch":
-        raise GemmsimError(f"'{start.stem}' is an architecture, not a GPU; presets are {', '.join(preset_names())}")
+        like, path = layers[-1][1].like, _find(below, path.parent)
+        if like and path.parent != PRESETS / "arch":
+            raise GemmsimError(f"GPU file '{start.name}': it is like {like}, so it extends an architecture or nothing")
+        layers.append((path, _layer(path)))
     return layers
+
+
+def _arch_of(like: str, folder: Path, depth: int) -> str:
+    """Return the architecture of the GPU `like`, "" where none is named."""
+    while like:
+        path = _find(like, folder)
+        layer = _layer(path)
+        if layer.arch:
+            return layer.arch
+        like, folder, depth = layer.extends or layer.like, path.parent, depth + 1
+        if depth > 2 * MAX_LAYERS:
+            raise GemmsimError(f"GPU file '{path.name}': it is like itself")
+    return ""
 
 
 def _layer(path: Path) -> Layer:
@@ -94,6 +159,18 @@ def _shipped_layer(path: Path) -> Layer:
 @cache
 def _sources() -> dict[str, str]:
     return dict(tomllib.loads((PRESETS / "sources.toml").read_text(encoding="utf-8")))
+
+
+@cache
+def _constants() -> dict[str, Constants]:
+    """Return the numbers of the rules by architecture. Each entry has unit, source and status, as in a GPU file."""
+    table = tomllib.loads((PRESETS / "rules.toml").read_text(encoding="utf-8"))
+    names = {short(field.name): field.name for field in dataclasses.fields(Constants)}
+
+    def numbers(of: dict[str, dict[str, Any]]) -> dict[str, float]:
+        return {names[key]: convert(item["value"], item["unit"], names[key], key) for key, item in of.items()}
+
+    return {arch: Constants(**numbers(of)) for arch, of in table.items()}
 
 
 def _over(below: dict[str, Value], above: dict[str, Value]) -> dict[str, Value]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from gemmsim.gpu.asynchronous import Mbarrier, Tma
 
 # The status of a value in a GPU file: see the docstring of this package. A value that is given with --set has "set".
-STATUSES = ("vendor", "measured", "calibrated", "copied", "estimated")
+STATUSES = ("vendor", "measured", "calibrated", "copied", "scaled", "estimated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +287,8 @@ class Value:
     value         in the unit of the field that the key names
     unit          as written in the file or after --set, "" where none was written
     source        text that says where the value comes from
-    status        "vendor", "measured", "calibrated", "copied" or "estimated" (gemmsim/gpu/__init__.py); "set" by --set
+    status        "vendor", "measured", "calibrated", "copied", "scaled" or "estimated" (gemmsim/gpu/__init__.py);
+                  "set" by --set
     found_on      the architectures on which the value was found; empty: the one that the file is about
     records       names of the measurements that a calibrated value was fitted to; empty for other values
     calibratable  whether a calibration may fit the value

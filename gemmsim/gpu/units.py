@@ -54,3 +54,26 @@ def convert(number: float, unit: str, field: str, key: str) -> float:
     if dim != wanted:
         raise GemmsimError(f"{key}: '{unit}' does not fit; use one of {', '.join(usable)}")
     return number * factor
+
+
+# dimension: (unit in which a number is shown, factor from that of the field); others are shown in the field's own
+_SHOWN = {
+    "bytes": ("KiB", 2.0**-10),
+    "bytes_per_s": ("GB/s", 1e-9),
+    "bytes_per_cycle": ("B/cycle", 1.0),
+    "hz": ("MHz", 1e-6),
+    "flops": ("TFLOP/s", 1e-12),
+    "ops": ("TOP/s", 1e-12),
+    "watts": ("W", 1.0),
+    "joules": ("pJ", 1e12),
+}
+
+
+def shown(key: str, value: object) -> str:
+    """Return a field's value, one number or several, as people read it: "2520 MHz", "24, 24, 26 cycles"."""
+    kind = dimension(key.rpartition(".")[2])
+    unit, factor = _SHOWN.get(kind, ("" if kind == "number" else kind, 1.0))
+    numbers = value if isinstance(value, tuple) else (value,)
+    if kind == "bytes" and all(number % 2**20 == 0 for number in numbers):
+        unit, factor = "MiB", 2.0**-20
+    return f"{', '.join(f'{number * factor:.6g}' for number in numbers)} {unit}".strip()

@@ -41,7 +41,7 @@ def energy_of(program: Program, executed: Sequence[float], traffic: Traffic, gpu
     executed  how many warps of the launch execute each instruction
     """
     power = gpu.power
-    if not power.limit_watts:
+    if not power.busy_watts:
         return None
     joules = 0.0
     for instruction, count in zip(program.instructions, executed, strict=True):

@@ -123,8 +123,8 @@ def test_mistakes_in_the_file_are_named(
     [
         ("gemmsim sens", {"sensitivity"}),
         ("gemmsim analyze --kernel tiled_s", {"tiled_swizzled"}),
-        ("gemmsim check --gpu rtx40", {"rtx4090"}),
-        ("gemmsim compare --gpus h200,rtx40", {"h200,rtx4090"}),
+        ("gemmsim check --gpu rtx409", {"rtx4090", "rtx4090-laptop"}),
+        ("gemmsim compare --gpus h200,rtxa", {"h200,rtxa6000"}),
     ],
 )
 def test_shells_complete_commands_kernels_and_gpus(words: str, wanted: set[str]) -> None:

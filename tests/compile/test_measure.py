@@ -340,5 +340,10 @@ def test_presets_by_the_drivers_names() -> None:
         "NVIDIA H200": "h200", "NVIDIA GeForce RTX 4090": "rtx4090", "NVIDIA A100-SXM4-80GB": "a100-80gb",
         "Tesla T4": "t4", "NVIDIA GeForce RTX 5070 Ti": "rtx5070ti", "NVIDIA RTX A6000": "rtxa6000",
         "NVIDIA GeForce RTX 3050 Laptop GPU": "nvidia-geforce-rtx-3050-laptop-gpu", "NVIDIA X1": "nvidia-x1",
+        "NVIDIA H100 80GB HBM3": "h100", "NVIDIA H100 PCIe": "h100-pcie", "NVIDIA H200 NVL": "nvidia-h200-nvl",
+        "NVIDIA A10": "a10", "NVIDIA A10G": "a10g", "NVIDIA RTX A1000": "nvidia-rtx-a1000", "NVIDIA L40S": "l40s",
+        "NVIDIA GeForce RTX 4070": "rtx4070", "NVIDIA GeForce RTX 4070 Ti": "nvidia-geforce-rtx-4070-ti",
+        "NVIDIA GeForce RTX 4070 Ti SUPER": "rtx4070tisuper", "NVIDIA GeForce RTX 3060 Laptop GPU": "rtx3060-laptop",
+        "NVIDIA A100-PCIE-40GB": "nvidia-a100-pcie-40gb", "NVIDIA RTX 6000 Ada Generation": "rtx6000ada",
     }  # fmt: skip
     assert {device: preset_of(device) for device in names} == names

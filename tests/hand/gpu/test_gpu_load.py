@@ -107,7 +107,7 @@ def test_set_takes_every_number_in_every_unit_of_its_kind() -> None:
 @pytest.mark.parametrize(
     ("name", "override", "message"),
     [
-        ("h20", "", r"unknown GPU 'h20' \(did you mean 'h200'\?\)"),
+        ("h2000", "", r"unknown GPU 'h2000' \(did you mean 'h200'\?\)"),
         ("v100", "", "unknown GPU 'v100'"),
         ("sm_90", "", "'sm_90' is an architecture, not a GPU"),
         ("nowhere.toml", "", "no GPU file 'nowhere.toml'"),
@@ -156,7 +156,7 @@ def test_one_clear_line(name: str, override: str, message: str) -> None:
     [
         ("[sm", "Expected ']'"),
         ('arch = "sm_90"', "no value for sm.count and"),
-        ('extends = "h20"', "did you mean 'h200'"),
+        ('extends = "h2000"', "did you mean 'h200'"),
         ('extends = "mine.toml"', "does it extend itself"),
         ('extend = "h200"', "unknown key 'extend' .did you mean 'extends'"),
         ("extends = 3", "wants a text"),

@@ -11,7 +11,44 @@ from gemmsim.gpu.spec import STATUSES
 
 ROOT = PRESETS.parents[2]
 
-WANTED = {"a100-40gb", "a100-80gb", "h200", "h100", "gh200", "rtx4090", "rtx3050", "rtx5070ti", "rtxa6000", "t4"}
+WANTED = {
+    *("t4", "rtx2080ti", "rtx2080super"),
+    *("a100-40gb", "a100-80gb", "a30", "a800"),
+    *(
+        "a10",
+        "a10g",
+        "a40",
+        "rtxa6000",
+        "rtx3050",
+        "rtx3060",
+        "rtx3060-laptop",
+        "rtx3060ti",
+        "rtx3070",
+        "rtx3080",
+        "rtx3090",
+    ),
+    *(
+        "l4",
+        "l20",
+        "l40",
+        "l40s",
+        "rtx6000ada",
+        "rtx4060",
+        "rtx4060ti",
+        "rtx4070",
+        "rtx4070tisuper",
+        "rtx4080",
+        "rtx4090",
+    ),
+    *("rtx4090-laptop", "h100", "h100-pcie", "h100-nvl", "h800", "h20", "h200", "gh200"),
+    *("rtx5060ti", "rtx5070", "rtx5070ti", "rtx5080", "rtx5090", "rtxpro6000"),
+}
+# Tensor peaks that data sheets state at another clock than rated boost, or do not follow from mma.sync's rate.
+STATED_OTHERWISE = {
+    "l40s": "362.05 TFLOP/s are those of the L40's boost, 2490 MHz",
+    "h100-nvl": "835.5 TFLOP/s are those of 1545 MHz",
+    "h20": "what mma.sync reaches of wgmma's rate is not known there",
+}
 
 
 def test_the_promised_gpus_ship() -> None:
@@ -26,7 +63,7 @@ def test_every_value_has_a_source_and_a_status(name: str) -> None:
         assert value.source and value.unit
         assert value.status in STATUSES
         # A vendor's or a measurer's word needs the document or repository that a short name stands for.
-        assert value.status in ("estimated", "copied") or "[" in value.source, value
+        assert value.status in ("estimated", "copied", "scaled") or "[" in value.source, value
         assert (value.status == "calibrated") <= bool(value.records)
         assert all((ROOT / record).is_file() for record in value.records)
 
@@ -66,10 +103,10 @@ def test_peaks_agree_with_the_pipes(name: str) -> None:
     hmma_flops = 2 * 16 * 8 * 16
     interval = gpu.pipes["tensor"].issue_interval_cycles
     tensor_hz = gpu.clock.sm_boost_hz
-    if gpu.arch == "sm_90":  # data sheets state tensor peaks at 1830 MHz; mma.sync reaches two thirds of WGMMA's rate
-        tensor_hz, interval = 1830e6, interval * 4 / 6.03
+    if gpu.arch == "sm_90":  # data sheets state tensor peaks at 1830 of 1980 MHz; mma.sync reaches two thirds of WGMMA
+        tensor_hz, interval = tensor_hz * 1830 / 1980, interval * 4 / 6.03
     tensor = hmma_flops / interval * cycles * tensor_hz / gpu.clock.sm_boost_hz
-    assert tensor == pytest.approx(gpu.peak.tensor_fp16_flops, rel=0.01)
+    assert (tensor == pytest.approx(gpu.peak.tensor_fp16_flops, rel=0.01)) == (name not in STATED_OTHERWISE)
 
 
 def test_what_an_h200_said_of_itself() -> None:
