@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import Any
 
 from gemmsim.analysis.code.instruction_costs import InstructionCost, instruction_costs
+from gemmsim.analysis.code.live_registers import live_registers
 from gemmsim.analysis.code.reuse import reuse
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.hardware.memory_flow import memory_flow
@@ -42,6 +43,7 @@ def page_data(report: Report, detail: Detail = Detail.FULL) -> dict[str, Any]:
     evidence = report.evidence
     lists = Lists()
     costs = instruction_costs(evidence)
+    live = live_registers(evidence.program) or (0,) * len(evidence.program.instructions)
     used = reuse(evidence)
     view = report.block_view
     data = {
@@ -51,8 +53,8 @@ def page_data(report: Report, detail: Detail = Detail.FULL) -> dict[str, Any]:
         "memory": asdict(memory_flow(evidence)),
         "cliffs": asdict(_cliffs(evidence)),
         "reuse": asdict(used) | {"products_a_word": used.products_a_word} if used else None,
-        "source": _source(report, costs),
-        "code": [_code(cost) for cost in _shown(costs, detail)],
+        "source": _source(report, costs, live),
+        "code": [_code(cost, live[cost.index]) for cost in _shown(costs, detail)],
         "code_left_out": len(costs) - len(_shown(costs, detail)),
         "samples": [sample_data(sample, report, lists) for sample in report.access_samples],
         "tile_maps": [asdict(one) for one in report.tile_maps],
@@ -86,30 +88,32 @@ def _shown(costs: tuple[InstructionCost, ...], detail: Detail) -> list[Instructi
     return [cost for cost in costs if detail == Detail.FULL or cost.executed]
 
 
-def _code(cost: InstructionCost) -> list[Any]:
+def _code(cost: InstructionCost, live: int) -> list[Any]:
     """Return one instruction as a list, without the zeros at its end.
 
-    The list is [index, text, executed, stall share, stall, requests, sectors, wavefronts, conflicts].
+    The list is [index, text, executed, live registers, stall share, stall, requests, sectors, wavefronts, conflicts].
     """
-    row: list[Any] = [cost.index, cost.text, cost.executed, round(cost.stall_share, 7), cost.stall]
+    row: list[Any] = [cost.index, cost.text, cost.executed, live, round(cost.stall_share, 7), cost.stall]
     row += [cost.requests, cost.sectors, cost.wavefronts, cost.conflicts]
     while len(row) > 3 and not row[-1]:
         row.pop()
     return row
 
 
-def _source(report: Report, costs: tuple[InstructionCost, ...]) -> list[dict[str, Any]]:
+def _source(report: Report, costs: tuple[InstructionCost, ...], live: tuple[int, ...]) -> list[dict[str, Any]]:
     """Return an entry for each source file, the file with most stalls first; instructions without a line come last.
 
     "text" holds the lines from the first to the last that made code. "lines" holds, for each line that made code, its
-    instructions and the sums of their costs.
+    instructions, the sums of their costs, and the most registers that are live at one of them.
     """
     by_line: dict[SourceLine | None, list[InstructionCost]] = {}
     for cost in costs:
         by_line.setdefault(cost.line, []).append(cost)
     files: dict[str | None, list[dict[str, Any]]] = {}
     for line, members in by_line.items():
-        files.setdefault(line.file if line else None, []).append(_line(line, members))
+        files.setdefault(line.file if line else None, []).append(
+            _line(line, members, max(live[cost.index] for cost in members))
+        )
     found = []
     for file, rows in files.items():
         lines = report.evidence.program.source.get(file, "").splitlines() if file else []
@@ -126,7 +130,7 @@ def _source(report: Report, costs: tuple[InstructionCost, ...]) -> list[dict[str
     return sorted(found, key=lambda one: (not one["file"], -sum(row["stall_share"] for row in one["lines"])))
 
 
-def _line(line: SourceLine | None, members: list[InstructionCost]) -> dict[str, Any]:
+def _line(line: SourceLine | None, members: list[InstructionCost], live: int) -> dict[str, Any]:
     reasons: dict[str, float] = {}
     for cost in members:
         reasons[cost.stall] = reasons.get(cost.stall, 0.0) + cost.stall_share
@@ -135,6 +139,7 @@ def _line(line: SourceLine | None, members: list[InstructionCost]) -> dict[str, 
         "line": line.line if line else 0,
         "instructions": [cost.index for cost in members],
         "executed": sum(cost.executed for cost in members),
+        "live": live,
         "stall_share": round(sum(cost.stall_share for cost in members), 7),
         "stall": stall,
         "requests": sum(cost.requests for cost in members),

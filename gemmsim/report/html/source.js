@@ -1,7 +1,7 @@
 section("source", "Source and machine code", (box) => {
   const scale = 60, top = Math.max(...data.source.flatMap((file) => file.lines.map((line) => line.stall_share)), 1e-9);
   const cell = (value) => el("td", { class: "num" }, value ? short(value) : "");
-  const head = ["line", "source", "executed", "sectors", "wavefronts", "conflicts", "warps wait", "mostly for"];
+  const head = ["line", "source", "executed", "live", "sectors", "wavefronts", "conflicts", "warps wait", "mostly for"];
   const seen = (share) => share >= 5e-4;
   const wait = (share, reason) => [
     el("td", { class: "num" }, seen(share) ? [el("span", { class: "heat", css: { width: `${Math.max(1, Math.round(scale * share))}px` } }), ` ${(100 * share).toFixed(1)} %`] : ""),
@@ -9,10 +9,10 @@ section("source", "Source and machine code", (box) => {
 
   function machine(indices) {
     return indices.filter((index) => code.has(index)).map((index) => {
-      const [, text, executed, share = 0, stall = "", requests = 0, sectors = 0, wavefronts = 0, conflicts = 0] = code.get(index);
+      const [, text, executed, live = 0, share = 0, stall = "", requests = 0, sectors = 0, wavefronts = 0, conflicts = 0] = code.get(index);
       const title = `executed ${number(executed)} times by a warp${requests ? `, ${number(requests)} requests` : ""}`;
       return el("tr", { class: executed ? "sass" : "sass never" }, el("td", { class: "num soft mono" }, String(index)), el("td", { class: "text mono", title }, text),
-        cell(executed), cell(sectors), cell(wavefronts), cell(conflicts), wait(share, stall));
+        cell(executed), cell(live), cell(sectors), cell(wavefronts), cell(conflicts), wait(share, stall));
     });
   }
   const toggles = [];
@@ -25,7 +25,7 @@ section("source", "Source and machine code", (box) => {
       const row = el("tr", { class: line && line.stall_share > top / 2 ? "hot" : null, id: first && line && at ? `line-${at}` : null });
       body.append(row);
       if (!line) {
-        row.append(el("td", { class: "num soft mono" }, String(at)), el("td", { class: "text mono soft", colspan: 7 }, text));
+        row.append(el("td", { class: "num soft mono" }, String(at)), el("td", { class: "text mono soft", colspan: 8 }, text));
         continue;
       }
       let shown = [];
@@ -44,11 +44,11 @@ section("source", "Source and machine code", (box) => {
         row.addEventListener("click", () => { if (!String(getSelection())) toggle(!shown.length); });
       }
       toggles.push(toggle);
-      row.append(el("td", { class: "num" }, button), el("td", { class: "text mono" }, text), cell(line.executed), cell(line.sectors), cell(line.wavefronts), cell(line.conflicts), ...wait(line.stall_share, line.stall));
+      row.append(el("td", { class: "num" }, button), el("td", { class: "text mono" }, text), cell(line.executed), cell(line.live), cell(line.sectors), cell(line.wavefronts), cell(line.conflicts), ...wait(line.stall_share, line.stall));
     }
     if (file.file) box.append(el("h3", {}, el("code", {}, file.file)));
     box.append(el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": file.file || "machine code" }, el("table", { class: "source" },
-      el("thead", {}, el("tr", {}, head.map((text, column) => el("th", { scope: "col", class: column === 1 || column === 7 ? null : "num" }, text)))), body)));
+      el("thead", {}, el("tr", {}, head.map((text, column) => el("th", { scope: "col", class: column === 1 || column === 8 ? null : "num" }, text)))), body)));
   }
   let all = false;
   const every = el("button", { type: "button", id: "sass-all", "aria-pressed": "false", onclick: () => {
@@ -58,4 +58,4 @@ section("source", "Source and machine code", (box) => {
   } }, "All machine code");
   box.querySelector("h2").after(el("div", { class: "tools" }, every, el("span", { class: "soft" }, "Click or tap a line: it opens to the instructions that the compiler made of it.")), glossary("sector", "wavefront", "bank conflict"));
   if (data.code_left_out) box.append(el("p", { class: "soft" }, `${number(data.code_left_out)} instructions are left out to keep this file small.`));
-}, "How often warps executed a line's instructions, its sectors, wavefronts and conflicts are of the whole launch; the share of warp cycles spent waiting at a line stands at the right, with the reason that most of them had.", "SASS");
+}, "How often warps executed a line's instructions, how many registers of a thread are live there at most, its sectors, wavefronts and conflicts are of the whole launch; the share of warp cycles spent waiting at a line stands at the right, with the reason that most of them had.", "SASS");

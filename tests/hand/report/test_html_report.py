@@ -145,7 +145,7 @@ def test_source_and_code() -> None:
     assert [(line["line"], line["instructions"]) for line in file["lines"]] == [(2, [0]), (3, [1, 2, 3, 4]), (4, [5])]
     assert file["lines"][0]["sectors"] == 3200
     assert data["code"][4] == [4, "IADD3 R0", 50]  # zeros at the end are left out
-    assert data["code"][2] == [2, "LDS R0", 400, 0, "", 400, 0, 800, 400]
+    assert data["code"][2] == [2, "LDS R0", 400, 0, 0, "", 400, 0, 800, 400]
 
 
 def test_nothing_is_fetched() -> None:
