@@ -26,6 +26,7 @@ class Constants:
 
     sm_cycle_joules: float = 0.0
     l2_latency_per_sm_cycles: float = 0.0
+    l2_by_size: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,11 @@ def _l2_latency(pair: Pair) -> float:
     return float(round(pair.old("l2.hit_latency_cycles") + more))
 
 
+def _l2_read(pair: Pair) -> float:
+    by = "l2.size_bytes" if pair.constants.l2_by_size else SMS
+    return pair.old("l2.read_bytes_per_s") * pair.ratio(by, LOAD)
+
+
 def _above_l2(key: str) -> Callable[[Pair], float]:
     """Make the rule for a latency that is as much above L2's as it was."""
     near = "l2.hit_latency_cycles"
@@ -131,7 +137,7 @@ RULES: tuple[Rule, ...] = (
     _scaled("clock.sm_tensor_load_hz", "with sm_load", LOAD),
     _scaled("power.burst_limit_watts", "with power.limit", "power.limit_watts"),
     _scaled("power.busy_watts", "with SMs", SMS),
-    _scaled("l2.read_bytes_per_s", "with SMs and sm_load: the way from L2 to the SMs bounds it", SMS, LOAD),
+    Rule("l2.read_bytes_per_s", "with sm_load and SMs, or L2's size where rules.toml says l2_by_size", _l2_read),
     Rule("l2.hit_latency_cycles", "rules.toml's cycles for each SM more or less", _l2_latency),
     Rule("l2.far_latency_cycles", "as much above hit_latency", _above_l2("l2.far_latency_cycles")),
     Rule("dram.latency_cycles", "as much above l2.hit_latency", _above_l2("dram.latency_cycles")),

@@ -44,7 +44,7 @@ def test_half_an_rtx_4090(tmp_path: Path) -> None:
         "scaled",
         "copied",
     ]
-    assert "with SMs and sm_load" in where["l2.read_bytes_per_s"].source
+    assert "with sm_load and SMs" in where["l2.read_bytes_per_s"].source
     assert "rtx4090" in where["launch.overhead_us"].source
     assert where["sm.max_warps"] == load_gpu("rtx4090").provenance["sm.max_warps"]  # the architecture's
 
@@ -64,6 +64,9 @@ def test_the_clock_under_load(boost: float, watts: float, load: float, tmp_path:
     assert gpu.clock.sm_load_hz == pytest.approx(load * 1e6, rel=1e-6)
     assert gpu.clock.sm_tensor_load_hz == pytest.approx(load * 1e6, rel=1e-6)
     assert gpu.l2.read_bytes_per_s == pytest.approx(5.27e12 / 2 * load / 2800, rel=1e-6)
+    assert gpu.peak.fp32_flops == pytest.approx(82.6e12 / 2 * boost / 2520)
+    assert gpu.peak.tensor_tf32_flops == pytest.approx(82.6e12 / 2 * boost / 2520)
+    assert gpu.clock.sm_base_hz == pytest.approx(2235e6 * boost / 2520)
 
 
 def test_boards_that_do_not_reach_their_boost_lend_none(tmp_path: Path) -> None:
@@ -79,6 +82,8 @@ def test_tensor_cores_of_half_and_of_twice_the_rate(tmp_path: Path) -> None:
     assert full.peak.tensor_int8_ops == pytest.approx(330.3e12)
     slow = described(tmp_path, "rtxa6000", sms=84, boost_mhz=1800, l2_mib=6, dram_gbs=768, tensor_tflops=77)
     assert (slow.pipes["tensor"].issue_interval_cycles, slow.mma.half_accumulator_share) == (32, 0.5)
+    fast = described(tmp_path, "rtxa6000", sms=84, boost_mhz=1800, l2_mib=6, dram_gbs=768, tensor_tflops=310)
+    assert (fast.pipes["tensor"].issue_interval_cycles, fast.mma.half_accumulator_share) == (8, 1)
 
 
 @pytest.mark.parametrize(
@@ -94,6 +99,14 @@ def test_gpcs_of_a_hopper(sms: int, gpcs: tuple[int, ...], tmp_path: Path) -> No
     assert gpu.sm.gpc_sms == gpcs
     assert gpu.power.burst_limit_watts == 890 / 2 and gpu.power.busy_watts == pytest.approx(212 * sms / 132)
     assert gpu.clock.sm_tensor_load_hz == load_gpu("h200").clock.sm_tensor_load_hz
+
+
+def test_l2_of_hopper_and_ampere_follows_its_size(tmp_path: Path) -> None:
+    """An H200 has 60 MiB and 8.5 TB/s at 1980 MHz: half of L2 at nine tenths of the clock gives 0.45 of it."""
+    gpu = described(tmp_path, "h200", sms=100, boost_mhz=1782, l2_mib=30, dram_gbs=2400, watts=700)
+    assert gpu.l2.read_bytes_per_s == pytest.approx(0.45 * 8.5e12)
+    a30 = load_gpu("a30")  # 24 of the A100's 40 MiB, 1440 of 1410 MHz
+    assert a30.l2.read_bytes_per_s == pytest.approx(5.43e12 * 24 / 40 * 1440 / 1410)
 
 
 def test_one_like_one_like_another(tmp_path: Path) -> None:
@@ -153,7 +166,7 @@ def test_rules_stand_once_and_in_an_order_that_holds() -> None:
 
 def test_the_rules_numbers_have_sources() -> None:
     table = tomllib.loads((PRESETS / "rules.toml").read_text())
-    known = {"sm_cycle", "l2_latency_per_sm"}
+    known = {"sm_cycle", "l2_latency_per_sm", "l2_by_size"}
     assert len(dataclasses.fields(Constants)) == len(known)
     for arch, numbers in table.items():
         assert (PRESETS / "arch" / f"{arch}.toml").is_file()
