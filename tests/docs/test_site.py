@@ -17,7 +17,7 @@ from gemmsim.report.glossary.entries import GLOSSARY
 DOCS = Path(__file__).parents[2] / "docs"
 MODEL = sorted(page for page in (DOCS / "model").glob("*.md") if page.stem != "index")
 _AFTER_TMA = ("_specialised", "_persistent", "_cluster", "_fp8")
-NAME = re.compile(r"(?<![\w./])(gemmsim(?:_validate)?(?:\.(?!sarif\b)\w+)+)")
+NAME = re.compile(r"(?<![\w./])(gemmsim(?:_validate)?(?:\.(?!(?:sarif|toml|xml)\b)\w+)+)")
 
 
 @pytest.fixture(scope="session")
