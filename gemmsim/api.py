@@ -27,6 +27,7 @@ from gemmsim.isa.program import Program
 from gemmsim.isa.tensor_sums import sum_roundoff
 from gemmsim.launch.spec import BURST, SUSTAINED, LaunchSpec, Settings
 from gemmsim.memory.caches.l2 import L2State
+from gemmsim.memory.requests.copies import with_conflicts
 from gemmsim.memory.serve import serve
 from gemmsim.memory.types import Traffic
 from gemmsim.report.report import Report, SamplingReport
@@ -36,7 +37,6 @@ from gemmsim.sm.types import Timing
 from gemmsim.support.deviations import NOT_MODELLED
 from gemmsim.support.provenance import Provenance
 from gemmsim.support.version import __version__
-from gemmsim.trace.async_copies import without_destinations
 from gemmsim.trace.blocks.choice import FULL_BELOW, plan, with_shares
 from gemmsim.trace.blocks.classes import with_relation
 from gemmsim.trace.blocks.sampled import execute_plan
@@ -99,7 +99,7 @@ def count(spec: LaunchSpec, program: Program | None = None, begins: L2State | No
     if dealt.streams != chosen.streams:
         execution = execute_plan(executor, dealt, spec.results)
     trace = with_relation(execution.trace, executor.launch, chosen.classes) if chosen.classes else execution.trace
-    execution = replace(execution, trace=without_destinations(program, replace(trace, shares=dealt.shares)))
+    execution = replace(execution, trace=with_conflicts(program, replace(trace, shares=dealt.shares)))
     traffic = _served(program, spec, execution, occupancy, begins)
     pointers = tuple(executor.memory.pointers)
     continued = begins is not None and not execution.sampled  # the estimate from a sample begins with an empty L2

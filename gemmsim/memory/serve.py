@@ -55,6 +55,8 @@ def serve(
     of_record = shapes.of_record
     tags, missing = look_up(trace.record_base, of_record, shapes.lanes, gpu.l1)
     wavefronts = np.where(caches.l2 > 0, missing, shapes.lanes.wavefronts[of_record])
+    if trace.copy_conflicts is not None:
+        wavefronts = wavefronts + trace.copy_conflicts
     bulk = np.isin(trace.record_pc, [index for index, access in accesses.items() if access.bulk])
     tags, wavefronts = np.where(bulk, 0, tags), np.where(bulk, 0, wavefronts)  # bulk copies go past L1's stages
     partial_lines = _partial_lines(accesses, shapes)[of_record]

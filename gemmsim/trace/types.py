@@ -236,6 +236,8 @@ class WarpTrace:
     pc_start          int64 [warps + 1] as record_start, but for items of pc; all zero where streams were not recorded
     pc                int32 [issued] static instruction index of every warp instruction executed, in program order
     relation          what the blocks of the grid did that were not executed; None where all were
+    copy_conflicts    uint8 [records] wavefronts that bank conflicts add to an asynchronous copy where it writes to
+                      shared memory (`memory.requests.copies`); None before they are known, and without such copies
     shares            what the SMs execute that may be the last to end, the one with most work first; none where all SMs
                       do about the same
     syncs             what warps with a stream did at mbarriers and the like; None where they did nothing of it
@@ -265,6 +267,7 @@ class WarpTrace:
     pc: NDArray[np.int32]
     patterns: Patterns
     relation: Relation | None = None
+    copy_conflicts: NDArray[np.uint8] | None = None
     shares: tuple[SmShare, ...] = ()
     syncs: Syncs | None = None
 

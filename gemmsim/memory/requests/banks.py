@@ -11,9 +11,9 @@ There are 32 banks of 4 bytes. A wavefront reads or writes one word of each bank
    64 bits, each half-warp for 128 bits) must ask no bank for two words. All groups merge, or none does. Stores never
    merge.
 3. A copy to shared memory (LDGSTS) through L1 is read like a load, except that lanes which want the same word do not
-   share it, and is then written. A copy that bypasses L1 takes the data stage for its tags only: a quarter-warp of
-   128-bit accesses takes a quarter of a wavefront if it stays in one line, a whole one if it is in two lines, and else
-   one for each line. Destinations are taken to be free of conflicts.
+   share it, and takes one wavefront more, and those that conflicts of its destinations add (see `copies`). A copy that
+   bypasses L1 takes the data stage for its tags only: a quarter-warp of 128-bit accesses takes a quarter of a wavefront
+   if it stays in one line, a whole one if it is in two lines, and else one for each line.
 4. Global and local accesses follow rule 1 by the bank of their address. Loads that miss L1 follow it for each pass of
    the tag stage by itself (see `tags`).
 5. The wavefronts of a request beyond its floor are conflicts. The floor is 1, 2 or 4 wavefronts by width. It is half of

@@ -88,7 +88,7 @@ def _measure(
     shared = of_shapes(lambda a: a.on_chip, np.bool_)
     lane_bytes = of_shapes(lambda a: a.lane_bytes, np.int64)
     floors = of_shapes(lambda a: floor_wavefronts(a.lane_bytes, a.lanes), np.int64)
-    written = np.where(of_shapes(lambda a: a.copies and not a.bypasses, np.bool_), floors, 0)
+    written = of_shapes(lambda a: a.copies and not a.bypasses, np.int64)
     waves, least = np.zeros(len(pc), np.int64), floors
     for access in set(executed):
         chosen = np.array([one == access for one in executed], bool)[row]

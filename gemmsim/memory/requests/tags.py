@@ -56,7 +56,7 @@ class LaneLayout:
     groups      int64 [shapes] 1, 2 or 4: so many groups of lanes are served; the pieces of one fill the banks once
     shares      bool [shapes] whether lanes that want the same piece share it
     by_pass     bool [shapes] whether misses are served pass by pass, as for loads and for copies through L1
-    written     int64 [shapes] wavefronts that write to shared memory what is copied there through L1; else 0
+    written     int64 [shapes] 1 where what is copied to shared memory through L1 is also written there, else 0
     wavefronts  int64 [shapes] wavefronts of the whole request if it hits L1, accesses shared memory or is a store
     """
 

@@ -136,11 +136,12 @@ class TestWhole:
         assert counters["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"] == 0
 
     def test_copies_are_read_like_loads_and_then_written(self) -> None:
-        """Source stride 128 bytes, 16 bytes a lane: 32 lines, 8 passes of 4 (measured 32 on an RTX 5090)."""
+        """Source stride 128 bytes, 16 bytes a lane: 32 lines, 8 passes of 4 (measured 32 on an RTX 5090). An H200 takes
+        one and a half more, as for one line."""
         trace = warp_trace(1, {0: [[(0, [128 * lane for lane in range(32)]), (0, [16 * lane for lane in range(32)])]]})
         cost = serve(program("LDGSTS.E.128"), launch(), trace, GPU, 65536, 1).cost
         assert cost.tag_cycles.tolist() == [8, 1]
-        assert cost.wavefronts.tolist() == [32 + 4, 4 + 4]
+        assert cost.wavefronts.tolist() == [32 + 1, 4 + 1]
 
     def test_bad_input(self) -> None:
         trace = warp_trace(3, {0: [[(LOAD_A, [0] * 32)]]})

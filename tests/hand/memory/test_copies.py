@@ -1,0 +1,58 @@
+"""Asynchronous copies: what conflicts where they write to shared memory add, by hand and as an H200 counts it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from trace_builder import launch, program, warp_trace
+
+from gemmsim.gpu import load_gpu
+from gemmsim.memory.requests.copies import with_conflicts
+from gemmsim.memory.serve import serve
+
+H200 = load_gpu("h200")
+GLOBAL = 1 << 40
+RECORD = Path(__file__).parents[2] / "records" / "h200_ldgsts.json"
+ROWS = [row for row in json.loads(RECORD.read_text(encoding="utf-8"))["rows"] if row[0].startswith("ca")]
+CODE = {4: program("LDGSTS.E"), 8: program("LDGSTS.E.64"), 16: program("LDGSTS.E.128")}
+
+
+def copied(width: int, distance: int) -> tuple[list[int], list[int]]:
+    """The records of one copy: of its packed reads, and of where each lane writes."""
+    return [GLOBAL + width * lane for lane in range(32)], [distance * lane % 8192 for lane in range(32)]
+
+
+@pytest.mark.parametrize(("distance", "added"), [(4, 0), (8, 1), (16, 3), (128, 31), (132, 0)])
+def test_conflicts_of_four_bytes_a_lane(distance: int, added: int) -> None:
+    """Lanes 8 bytes apart meet in pairs, those 128 bytes apart all in one bank, those 132 apart in none."""
+    trace = warp_trace(1, {0: [[(0, lanes) for lanes in copied(4, distance)]]})
+    kept = with_conflicts(CODE[4], trace)
+    assert kept.copy_conflicts is not None and kept.copy_conflicts.tolist() == [added]
+    assert kept.record_base.tolist() == [GLOBAL] and kept.record_start.tolist() == [0, 1]
+
+
+def test_a_copy_of_zeros_alone_has_no_reads() -> None:
+    """Of three copies the second reads nothing; the conflicts of the third are its own."""
+    reads, writes = copied(4, 8)
+    records = [(0, reads), (0, writes), (0, writes), (0, reads), (0, copied(4, 16)[1])]
+    kept = with_conflicts(CODE[4], warp_trace(1, {0: [records]}))
+    assert kept.copy_conflicts is not None and kept.copy_conflicts.tolist() == [1, 3]
+
+
+def test_a_program_without_copies_stays_as_it_is() -> None:
+    trace = warp_trace(1, {0: [[(0, [GLOBAL] * 32)]]})
+    assert with_conflicts(program("LDG.E"), trace) is trace
+
+
+@pytest.mark.parametrize(("kind", "distance", "counted"), sorted({(row[0], row[1], row[4]) for row in ROWS}))
+def test_wavefronts_as_an_h200_counts_them(kind: str, distance: int, counted: float) -> None:
+    """An H200 counts half a wavefront more for each request, here as everywhere (deviation 10)."""
+    width = int(kind[2:])
+    records = [(0, lanes) for lanes in copied(width, distance)]
+    trace = with_conflicts(CODE[width], warp_trace(1, {0: [records]}))
+    cost = serve(CODE[width], launch(), trace, H200, 65536, 1).cost
+    assert counted - 0.52 <= int(cost.wavefronts[0]) <= counted - 0.49
+    assert np.all(cost.tag_cycles == max(1, width // 4 // 4))
