@@ -5,6 +5,9 @@
 # make coverage  the tests again, slower, with the lines of Python that they execute: build/coverage/index.html
 # make docs      builds build/docs/index.html
 # make bench     measures how fast the engines and the commands are
+# make fuzz     damaged command lines and files, each in a process of its own: make fuzz SEED=1 MINUTES=10
+# make mutants  small changes to the code, of which the tests should notice all: make mutants MUTANTS=20 (of each folder)
+# make soak     one process that analyzes 210 launches, and whether its memory stays what it was
 # make lock      writes constraints.txt anew, with the newest releases that pyproject.toml allows
 # All need Python 3.11+ with pip, and nothing else.
 PYTHON ?= python3
@@ -20,7 +23,7 @@ PYTEST = $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 # The tests start hundreds of processes, each of which would compile our modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test slow quick check-source check-behaviour coverage docs bench lock clean
+.PHONY: run test slow quick check-source check-behaviour coverage docs bench fuzz mutants soak lock clean
 
 run: $(VENV)/.run
 	$(BIN)/gemmsim analyze --kernel tiled --size 256
@@ -52,6 +55,19 @@ docs: $(VENV)/.docs
 bench: $(VENV)/.bench
 	$(BIN)/pytest -m bench tests/bench --benchmark-columns=min,median,max,rounds
 
+SEED ?= 1
+MINUTES ?= 10
+MUTANTS ?= 20
+
+fuzz: $(VENV)/.test
+	cd tests && $(abspath $(BIN))/python -m fuzz $(SEED) $(MINUTES)
+
+mutants: $(VENV)/.mutants
+	$(BIN)/python tests/mutants.py $(MUTANTS)
+
+soak: $(VENV)/.test
+	$(BIN)/python tests/bench/soak.py
+
 # Without ensurepip, which Debian's Python has only with python3-venv: the pip of $(PYTHON) installs that of the venv.
 $(VENV)/.pip:
 	$(PYTHON) -m venv --without-pip $(VENV)
@@ -70,6 +86,10 @@ $(VENV)/.docs: pyproject.toml $(CONSTRAINTS) | $(VENV)/.pip
 
 $(VENV)/.bench: pyproject.toml $(CONSTRAINTS) | $(VENV)/.pip
 	$(INSTALL) --editable . --group bench
+	touch $@
+
+$(VENV)/.mutants: $(VENV)/.test
+	$(INSTALL) --editable . --group mutants
 	touch $@
 
 $(VENV)/.test: pyproject.toml $(CONSTRAINTS) | $(VENV)/.pip

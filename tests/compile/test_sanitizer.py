@@ -62,6 +62,14 @@ def test_blocks_that_add_by_atomics_do_not_race() -> None:
     assert run("blocks_right", blocks=2).findings == ()
 
 
+@pytest.mark.parametrize("entry", ["null_pointer", "null_pointer_global"])
+def test_a_null_pointer_is_called_so(entry: str) -> None:
+    (found,) = run(entry).findings
+    assert found.sentence == "an access through a null pointer"
+    assert (found.defect, found.space, found.address, found.count) == (Defect.OUT_OF_BOUNDS, "global", 256, 64)
+    assert lines(found) == {MARKS[f"{entry}:first"]}
+
+
 def lines(finding: Finding) -> set[int]:
     return {site.line.line for site in (finding.at, finding.other) if site and site.line}
 

@@ -287,3 +287,19 @@ extern "C" __global__ void atomics_too_early(const float* A, float* C) {
     atomicAdd(&sum, A[threadIdx.x]);  // [atomics_too_early:first]
     C[threadIdx.x] = sum;  // [atomics_too_early:second]
 }
+
+// ---- A pointer that is null, so that its threads read from address 256 on, by a generic load or by one of global memory.
+
+extern "C" __global__ void null_pointer(const float* A, float* C) {
+    __shared__ float s[1024];
+    const float* p;
+    asm volatile("mov.u64 %0, 0;" : "=l"(p));
+    s[threadIdx.x] = C[threadIdx.x];
+    __syncthreads();
+    C[threadIdx.x] = p[64 + threadIdx.x] + s[63 - threadIdx.x];  // [null_pointer:first]
+}
+
+extern "C" __global__ void null_pointer_global(const float* A, float* C) {
+    const float* p = A == C ? A : (const float*)0;
+    C[threadIdx.x] = __ldg(p + 64 + threadIdx.x);  // [null_pointer_global:first]
+}

@@ -20,6 +20,7 @@ from gemmsim.trace.types import Launch
 # Accesses by which blocks may tell each other what they have done, so that one may come before the other
 _TELLING = (MemoryAccess("global", "atom"), MemoryAccess("generic", "atom"))
 _LARGEST_SHADOW_BYTES = 4 << 30  # of global memory
+_NULL_BELOW = 1 << 16  # an address below is one of a null pointer, plus an offset
 _SHARED_BELOW = 1 << 32  # addresses of global memory lie far above
 _DOES = {
     shadow.READ: "reads",
@@ -235,7 +236,8 @@ class ShadowState:
         if defect in (*_WITH_REGISTERS, shadow.UNEVEN_EXIT, shadow.UNEVEN_PLACE):
             sites = self.site_of(stamp, does), self.site_of(other, other_does)
             return Finding(_DEFECTS[defect], _SENTENCES[defect], position, "", None, 0, *sites, "", count)
-        shared, detail, sentence = address < _SHARED_BELOW, "", _SENTENCES.get(defect, "")
+        shared = address < _SHARED_BELOW and not self._of_pointer(defect, stamp, address, size)
+        detail, sentence = "", _SENTENCES.get(defect, "")
         if shared:
             detail = self.in_cluster(block, address, other)
             address = self._place(address)
@@ -249,7 +251,8 @@ class ShadowState:
             detail = f"{detail or 'memory of the module'}; the other block is {_shown(theirs)}"
         if defect == shadow.OUTSIDE:
             ends = f"the {self._own_bytes} bytes of shared memory of the block" if shared else "every array argument"
-            sentence = f"an access outside {ends}"
+            null = not shared and address < _NULL_BELOW
+            sentence = "an access through a null pointer" if null else f"an access outside {ends}"
         if defect == shadow.MISPLACED:
             sentence = f"an access of {size} bytes at an address that is not a multiple of {size}"
         return Finding(
@@ -264,6 +267,13 @@ class ShadowState:
             detail,
             count,
         )
+
+    def _of_pointer(self, defect: int, stamp: int, address: int, size: int) -> bool:
+        """Whether an address that looks like one of shared memory is a pointer's: in shared memory it would be fine."""
+        memory = row_of(self.program.instructions[stamp & shadow.INSTRUCTION_MASK]).memory
+        space = memory.space if memory else ""
+        fits = self._own_bytes == 0 or address + size <= self._own_bytes
+        return space == "global" or (space == "generic" and defect == shadow.OUTSIDE and fits)
 
     def _place(self, address: int) -> int:
         """Return where an address of the cluster's window is in its block's own shared memory."""

@@ -40,7 +40,11 @@ def test_bandwidth_shares() -> None:
     ("timing", "kind", "number"),
     [
         ({"duration_us": 4.0}, "launch", "us (6"),  # 2.6 of 4.0 us
+        ({"duration_us": 5.1}, "launch", "us (51"),
+        ({"duration_us": 5.3}, "latency", "short_scoreboard"),  # 49 %
         ({"issue_active_pct": 83.0}, "issue", "issue slots: 83% of peak"),
+        ({"issue_active_pct": 60.0}, "issue", "issue slots: 60% of peak"),
+        ({"issue_active_pct": 59.9}, "latency", "no unit is above 60%"),
         ({"pipe_utilisation_pct": {"fmaheavy": 91.0}}, "pipe", "fmaheavy pipe: 91% of peak"),
         ({"cycles": 50.0, "duration_us": 8.0}, "l1_data", "78% of peak"),  # 4210 / (108 * 50)
         # a pipe that is about as busy as the data stage behind it is not what binds; one that is busier is

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -74,6 +76,15 @@ def test_shared_cliff() -> None:
     got = theoretical_occupancy(32, 49152, 256, H200)
     assert (got.blocks_per_sm, got.shared_cliff_bytes, got.registers_cliff) == (4, 3584, None)
     assert got.limiters == ("shared_mem",)
+
+
+def test_shared_cliff_at_no_shared_memory() -> None:
+    """Of a GPU that hands out 8 KiB at a time, 64 KiB hold 8 blocks; only blocks without any are more, up to 16."""
+    t4 = load_gpu("t4")
+    gpu = replace(t4, shared=replace(t4.shared, allocation_unit_bytes=8192))
+    got = theoretical_occupancy(16, 100, 64, gpu)
+    assert (got.blocks_per_sm, got.shared_cliff_bytes) == (8, 100)
+    assert theoretical_occupancy(16, 0, 64, gpu).blocks_per_sm == 16
 
 
 def test_full_occupancy_has_no_cliff() -> None:

@@ -51,6 +51,13 @@ def test_expectations_are_parsed(text: str, expected: Expectation) -> None:
     assert parse(text) == expected
 
 
+def test_dram_bytes_are_those_read_and_those_written() -> None:
+    one = report()
+    moved = {"dram__bytes_read.sum": 96.0, "dram__bytes_write.sum": 64.0}
+    changed = replace(one, evidence=replace(one.evidence, counters=one.evidence.counters | moved))
+    assert read(everything(changed), "dram_bytes").value == 160
+
+
 @pytest.mark.parametrize(
     "text", ["", "bank_conflicts", "bank_conflicts = 0", "x == y", "at 3 <= 4", "3 <= occupancy", "a => 1"]
 )

@@ -91,6 +91,11 @@ def test_largest_where_the_headroom_does_not_fit() -> None:
     assert choose_carveout(load_gpu("rtx4090"), 57, 256, 16384) == 100 * KIB
 
 
+def test_headroom_ends_at_just_half_of_the_unified_array() -> None:
+    # 6 blocks of 256 threads with 7 KiB and 1 KiB reserved: 2.1 * 48 KiB = 101 KiB; 64 is half of the array's 128 KiB.
+    assert choose_carveout(load_gpu("rtx4090"), 32, 256, 7168) == 64 * KIB
+
+
 def test_no_configuration_holds_the_block() -> None:
     with pytest.raises(GemmsimError, match="at most 101376"):
         choose_carveout(load_gpu("rtx4090"), 32, 256, 101376 + 1)

@@ -241,8 +241,15 @@ class TestSampled:
         far = np.where(np.arange(128) % 4 == 0, 0, 1 << 50)
         far = replace(trace, relation=replace(trace.relation, offset_bytes=trace.relation.offset_bytes + far))
         arguments = tuple(Argument("f32", (128, 128), None) for _ in range(3))
-        for l2_kib, warm, read in ((192, False, 6144), (191, True, 6144), (192, True, 0)):
-            gpu = replace(GPU, l2=replace(GPU.l2, size_bytes=l2_kib << 10, partitions=1))
+        bounds = (
+            (192, False, 1, 6144),
+            (191, True, 1, 6144),
+            (192, True, 1, 0),
+            (383, True, 2, 6144),
+            (384, True, 2, 0),
+        )
+        for l2_kib, warm, partitions, read in bounds:  # what blocks of both halves share is in both partitions
+            gpu = replace(GPU, l2=replace(GPU.l2, size_bytes=l2_kib << 10, partitions=partitions))
             traffic = serve(GEMM, Launch((4, 32, 1), (32, 4, 1), arguments), far, gpu, 64 << 10, 2, warm)
             assert traffic.counters["dram__sectors_read.sum"] == read
             assert any("too few" in note for note in traffic.notes)

@@ -71,6 +71,8 @@ def test_nothing_that_launches_is_left_out() -> None:
         ((1, 1, 1), (32, 32, 2), 0, A100, "threads"),
         ((1, 0, 1), (32, 1, 1), 0, A100, "grid"),
         ((1, 65536, 1), (32, 1, 1), 0, A100, "grid"),
+        ((2**31, 1, 1), (32, 1, 1), 0, A100, "grid"),
+        ((2**31 - 1, 65535, 65535), (32, 1, 1), 0, A100, None),
         ((65536, 1, 1), (32, 1, 1), 0, A100, None),
         ((1, 1, 1), (32, 1, 1), T4.shared.max_bytes_per_block, T4, None),
         ((1, 1, 1), (32, 1, 1), T4.shared.max_bytes_per_block + 1, T4, "shared memory"),

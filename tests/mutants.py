@@ -1,0 +1,119 @@
+"""Changes the code in small ways, and counts by folder how many changes the tests notice: `make mutants MUTANTS=20`.
+
+cosmic-ray makes the changes, in a copy of the tree, and runs the tests of the folder after each. Of each folder as many
+are drawn as the argument says, by the same seed each time. What survives is printed as a diff.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+# Folder of gemmsim/ -> the tests that are run after each change
+FOLDERS = {
+    "memory": "tests/hand/memory",
+    "isa": "tests/hand/isa tests/hand/trace",
+    "trace/blocks": "tests/hand/trace tests/flow/test_block_classes.py",
+    "analysis": "tests/hand/analysis tests/hand/checks tests/hand/report",
+    "sweeps": "tests/hand/sweeps tests/flow/test_sweep_run.py",
+}
+# These operators make what is the same, or no code.
+_LEFT_OUT = ("core/RemoveDecorator", "core/AddNot")
+_LONGEST_S = 300.0
+_PACKAGES = {"gemmsim": "gemmsim", "gemmsim_kernels": "kernels", "gemmsim_validate": "validate"}
+
+
+def config(folder: str, tests: str) -> str:
+    """Return the configuration of cosmic-ray for a folder of the package."""
+    command = f"{sys.executable} -m pytest -q -x -p no:cacheprovider {tests}"
+    return (
+        f'[cosmic-ray]\nmodule-path = "gemmsim/{folder}"\ntimeout = {_LONGEST_S}\nexcluded-modules = []\n'
+        f'test-command = "{command}"\n[cosmic-ray.distributor]\nname = "local"\n'
+    )
+
+
+def annotations(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Return where the annotations of a module begin and end, (line, column) each. A change to one changes nothing."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for one in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+            if isinstance(one, ast.expr) and one.end_lineno is not None and one.end_col_offset is not None:
+                found.append(((one.lineno, one.col_offset), (one.end_lineno, one.end_col_offset)))
+    return found
+
+
+def drawn(session: Path, count: int) -> None:
+    """Leave only `count` of the changes of a session."""
+    ask = "SELECT job_id, module_path, start_pos_row, start_pos_col FROM mutation_specs WHERE {} ORDER BY 2, 3, 4, {}"
+    left_out = " AND ".join(f"operator_name NOT LIKE '{name}%'" for name in _LEFT_OUT)
+    spans: dict[str, list[tuple[tuple[int, int], tuple[int, int]]]] = {}
+    with sqlite3.connect(session) as file:
+        jobs = []
+        for job, module, row, column in file.execute(ask.format(left_out, "operator_name, occurrence")).fetchall():
+            where = spans.setdefault(module, annotations(session.parent / module))
+            if not any(begin <= (row, column) < end for begin, end in where):
+                jobs.append(job)
+        kept = set(random.Random(0).sample(jobs, min(count, len(jobs))))
+        every = [job for (job,) in file.execute("SELECT job_id FROM work_items")]
+        for job in set(every) - kept:
+            file.execute("DELETE FROM mutation_specs WHERE job_id = ?", (job,))
+            file.execute("DELETE FROM work_items WHERE job_id = ?", (job,))
+
+
+def run(folder: str, tests: str, count: int, tree: Path, environment: dict[str, str]) -> tuple[int, int]:
+    """Return how many changes of a folder were made, and how many were noticed; print the others."""
+    name = folder.replace("/", "-")
+    (tree / f"{name}.toml").write_text(config(folder, tests))
+    session = tree / f"{name}.sqlite"
+
+    def cosmic_ray(*words: str) -> str:
+        command = [sys.executable, "-m", "cosmic_ray.cli", *words]
+        return subprocess.run(command, cwd=tree, env=environment, check=True, capture_output=True, text=True).stdout
+
+    cosmic_ray("init", f"{name}.toml", session.name)
+    drawn(session, count)
+    cosmic_ray("exec", f"{name}.toml", session.name)
+    made = noticed = 0
+    for line in cosmic_ray("dump", session.name).splitlines():
+        _, result = json.loads(line)
+        if result is None or result["worker_outcome"] != "normal":
+            continue
+        made += 1
+        noticed += result["test_outcome"] != "survived"
+        if result["test_outcome"] == "survived":
+            print(f"{result['diff']}\n", flush=True)  # noqa: T201
+    return made, noticed
+
+
+def main(count: int, folders: list[str]) -> int:
+    """Run `count` changes of each folder, and print a table."""
+    rows = []
+    with tempfile.TemporaryDirectory() as place:
+        tree = Path(place) / "tree"
+        shutil.copytree(
+            ROOT, tree, ignore=shutil.ignore_patterns(".git", ".venv", ".pp", "build", "__pycache__", "*.sqlite")
+        )
+        packages = Path(place) / "packages"
+        packages.mkdir()
+        for name, folder in _PACKAGES.items():
+            (packages / name).symlink_to(tree / folder)
+        path = os.pathsep.join(filter(None, (str(packages), os.environ.get("PYTHONPATH", ""))))
+        environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "GEMMSIM_PROGRESS": "0"}
+        for folder in folders or FOLDERS:
+            made, noticed = run(folder, FOLDERS[folder], count, tree, environment)
+            rows.append(f"| `{folder}` | {made} | {noticed} | {100 * noticed / max(made, 1):.0f} % |")
+    print("| folder | changes | noticed | |\n|---|---|---|---|", *rows, sep="\n")  # noqa: T201
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), sys.argv[2:]))
