@@ -26,6 +26,7 @@ from gemmsim.programs.postponed import Waiting
 from gemmsim.report.hazards import fatal, one_line
 from gemmsim.report.studies.programs import COMPLETE, SAMPLED, UNREAD, ProgramLaunch
 from gemmsim.support.errors import GemmsimError
+from gemmsim.support.threads import in_background
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.finish import finish
 from gemmsim.trace.launch_data.module_data import variables_after
@@ -36,6 +37,7 @@ _HOST_MEMORY = (
     "it uses memory of the host (pinned, managed or registered); its time is that with the memory on the GPU, without "
     "the bus"
 )
+_HALVED_FROM = 256  # blocks of a launch that two threads may share
 _SAMPLED_ABOVE = 1_000_000  # warp instructions of a launch that is asked for its time alone
 
 
@@ -175,7 +177,7 @@ def _execute_later(machine: Machine, asked: Asked, now: Waiting, number: int, mi
     ]
     made = machine.launches[number - 1]
     try:
-        results = _finished(_spec(machine, asked, there, None), asked.kernel.program)
+        results = _finished(_spec(machine, asked, there, None), asked.kernel.program, apart=True)
     except GemmsimError as error:
         raise LaunchError(number, made.host_line, error) from error
     _store(Waiting(now.kernel, now.footprint, there), results, missing)
@@ -197,11 +199,31 @@ def _results_of(execution: Execution) -> _Results:
     return _Results(execution.outputs, execution.written, execution.variables, execution.printed, execution.sampled)
 
 
-def _finished(spec: LaunchSpec, program: Program) -> _Results:
-    """Execute every block for its results."""
-    executor = Executor(program, spec.launch, spec.settings.max_instructions)
-    finish(executor)
-    memory = executor.memory
+def _finished(spec: LaunchSpec, program: Program, apart: bool = False) -> _Results:
+    """Execute every block for its results.
+
+    apart  whether the launch reads nothing that it stores to, so that the two halves of its blocks may be executed at
+           the same time, each on a copy of the memory; the second half's stores then count as the later ones
+    """
+    executor, blocks = Executor(program, spec.launch, spec.settings.max_instructions), range(spec.launch.blocks)
+    if not apart or executor.residents or len(blocks) < _HALVED_FROM:
+        finish(executor)
+        return _results_in(executor)
+    other, half = Executor(program, spec.launch, spec.settings.max_instructions), len(blocks) // 2
+    ended = in_background(partial(finish, other, blocks[half:]))
+    finish(executor, blocks[:half])
+    ended()
+    made, later = _results_in(executor), _results_in(other)
+    for number, stored in enumerate(later.written):
+        output, newer, marks = made.outputs[number], later.outputs[number], made.written[number]
+        if stored is not None and output is not None and newer is not None and marks is not None:
+            np.copyto(output, newer, where=stored)
+            np.logical_or(marks, stored, out=marks)
+    return made
+
+
+def _results_in(executor: Executor) -> _Results:
+    memory, program = executor.memory, executor.program
     return _Results(memory.arrays(), memory.stored(), variables_after(program, memory), executor.externals.printed)
 
 

@@ -36,6 +36,11 @@ def accesses_of(machine: Callable[[], Machine], storages: Accessed) -> Any:
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Accesses(TorchDispatchMode):
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            """Keep PyTorch from importing its compiler for this mode, which takes seconds."""
+            return False
+
         def __torch_dispatch__(self, operator: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             named = kwargs or {}
             if len(machine().postponed) or machine().memory.any_incomplete:

@@ -24,6 +24,8 @@ def answer_for(torch: Any, machine: Callable[[], Machine]) -> None:
     cuda._lazy_init = refused(_OWN_KERNELS)
     for name in ("CUDAGraph", "graph", "make_graphed_callables"):
         setattr(cuda, name, refused("CUDA graphs of PyTorch, which gemmsim does not simulate"))
+    for name in ("MemPool", "use_mem_pool", "graph_pool_handle", "change_current_allocator"):
+        setattr(cuda, name, refused("memory pools of PyTorch, which gemmsim does not simulate"))
 
 
 def _properties(machine: Machine) -> SimpleNamespace:

@@ -16,6 +16,7 @@ from typing import Any
 from gemmsim.programs.allocations import Allocation
 from gemmsim.programs.machine import Machine
 from gemmsim.programs.torch_accesses import DIRECT, accesses_of
+from gemmsim.support.errors import GemmsimError
 
 _GPU = "cuda"
 _DLPACK_CUDA = 2  # kDLCUDA
@@ -192,9 +193,16 @@ class _Answers:
         return made
 
     def _is_gpu(self, device: Any) -> bool:
-        if isinstance(device, self._torch.device):
-            return bool(device.type == _GPU)
-        return type(device) is int or (isinstance(device, str) and device.partition(":")[0] == _GPU)
+        """Whether a device is the GPU. Raises GemmsimError for another GPU than the first."""
+        if type(device) is int:
+            kind, index = _GPU, str(device)
+        elif isinstance(device, str | self._torch.device):
+            kind, _, index = str(device).partition(":")
+        else:
+            return False
+        if kind == _GPU and int(index or 0):
+            raise GemmsimError(f"the program uses cuda:{index}: gemmsim simulates one GPU a process, cuda:0")
+        return bool(kind == _GPU)
 
     def tensors(self, found: Any) -> Iterator[Any]:
         """Yield the tensors among values, and in their lists and tuples."""

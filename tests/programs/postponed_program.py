@@ -41,6 +41,11 @@ def gathered(out, values, places):
     out[cuda.grid(1)] = values[places[cuda.grid(1)]]
 
 
+@cuda.jit
+def numbered(out):
+    out[cuda.threadIdx.x] = cuda.blockIdx.x
+
+
 def arrays():
     return cuda.device_array(N, np.float32), cuda.device_array(N, np.float32), cuda.to_device(VALUES)
 
@@ -108,9 +113,21 @@ def part_read(out, other, values):
     return out[:1], VALUES[:1]
 
 
+def in_two_halves(out, other, values):
+    large = cuda.device_array(256 * 32, np.float32)
+    doubled[256, 32](large, cuda.to_device(np.arange(256 * 32, dtype=np.float32)))
+    return large, 2 * np.arange(256 * 32)
+
+
+def last_block_stores_last(out, other, values):
+    few = cuda.device_array(32, np.float32)
+    numbered[256, 32](few)
+    return few, np.full(32, 255)
+
+
 CASES = (
     *(overwritten, overwritten_in_part, read_between, input_changed, input_set_by_a_kernel, input_freed, result_freed),
-    *(in_place, leads_another, part_read),
+    *(in_place, leads_another, part_read, in_two_halves, last_block_stores_last),
 )
 
 

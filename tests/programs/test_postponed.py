@@ -28,6 +28,8 @@ EXPECTED = {
     "in_place": [ALL],
     "leads_another": [ALL, ALL],
     "part_read": [ALL],
+    "in_two_halves": [ALL],
+    "last_block_stores_last": [ALL],
 }
 
 

@@ -83,6 +83,10 @@ def main() -> None:
     sums_are_of_float32()
     if "graph" in sys.argv:
         torch.cuda.CUDAGraph()
+    if "pool" in sys.argv:
+        torch.cuda.MemPool()
+    if "second" in sys.argv:
+        torch.zeros(1, device="cuda:1")
     if "own" in sys.argv:
         torch.cuda.get_rng_state()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import signal
@@ -10,11 +11,14 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
+
+from gemmsim.gpu import load_gpu
 
 from ..documents.sections import Section, table
 from .manifest import Repository
+from .program_times import Measured, Times, compared, load_measured, times_of
 
 MANIFEST = Path(__file__).with_name("programs.toml")
 RUNS = Path(__file__).with_name("programs.json")
@@ -45,6 +49,7 @@ class Run:
     launches      how many it made until then, of how many kernels
     predicted_us  time of all of them
     said          the last line that it wrote to stderr where it did not end well
+    times         the times of the launches that are alike, in order, without what a launch itself takes
     """
 
     program: str
@@ -54,6 +59,7 @@ class Run:
     kernels: int
     predicted_us: float
     said: str = ""
+    times: tuple[Times, ...] = ()
 
 
 def read_programs(path: Path = MANIFEST) -> list[PublicProgram]:
@@ -74,8 +80,8 @@ def run(program: PublicProgram, root: Path, gpu: str, limit_s: float) -> Run:
     """Run a program in a process and a folder of its own."""
     path = (program.repository.checkout(root) / program.file).resolve()
     with tempfile.TemporaryDirectory(prefix="gemmsim-") as folder:
-        listed = Path(folder) / "launches.json"
-        options = ("--gpu", gpu, "--format", "json", "-o", str(listed))
+        listed = Path(folder) / "launches.csv"
+        options = ("--gpu", gpu, "--format", "csv", "-o", str(listed))
         started = subprocess.Popen(
             [sys.executable, "-m", "gemmsim", "run", *options, str(path)],
             cwd=folder,
@@ -95,40 +101,63 @@ def run(program: PublicProgram, root: Path, gpu: str, limit_s: float) -> Run:
             except subprocess.TimeoutExpired:
                 started.kill()
                 _, said = started.communicate()
-        rows = json.loads(listed.read_text(encoding="utf-8"))["launches"] if listed.exists() else []
+        rows = [*csv.DictReader(listed.read_text(encoding="utf-8").splitlines())] if listed.exists() else []
     last = "" if outcome in (ENDED, STOPPED) else (said.strip().splitlines() or [""])[-1]
     kernels = len({row["kernel"] for row in rows})
-    return Run(program.id, gpu, outcome, len(rows), kernels, sum(row["time_us"] for row in rows), last)
+    overhead_us, alike = load_gpu(gpu).launch.overhead_us, dict[tuple[str, str, str], list[float]]()
+    for row in rows:
+        us = round(float(row["time_us"]) - overhead_us, 3)
+        alike.setdefault((row["kernel"], row["grid"], row["block"]), []).append(us)
+    times = tuple(Times(*key, tuple(us)) for key, us in alike.items())
+    total_us = sum(float(row["time_us"]) for row in rows)
+    return Run(program.id, gpu, outcome, len(rows), kernels, total_us, last, times)
 
 
 def load_runs(path: Path = RUNS) -> list[Run]:
-    return [Run(**one) for one in json.loads(path.read_text(encoding="utf-8"))] if path.exists() else []
+    if not path.exists():
+        return []
+    found = json.loads(path.read_text(encoding="utf-8"))
+    return [Run(**one | {"times": tuple(map(times_of, one.get("times", ())))}) for one in found]
 
 
 def save_runs(runs: Sequence[Run], path: Path = RUNS) -> None:
-    path.write_text(json.dumps([asdict(one) for one in runs], indent=1) + "\n", encoding="utf-8")
-
-
-def programs_section(runs: Sequence[Run]) -> Section:
-    """Return the section about whole programs: how each ended, and what was predicted for it."""
-    remarks = {one.id: one.remark for one in read_programs()}
-    rows = [
-        (
-            *(one.program, one.gpu, one.outcome, str(one.launches), str(one.kernels), f"{one.predicted_us:.1f}"),
-            ": ".join(filter(None, (one.said, remarks.get(one.program, "")))),
-        )
+    lines = ",\n".join(
+        json.dumps(asdict(one) | {"times": [[*astuple(each)] for each in one.times]}, separators=(",", ":"))
         for one in runs
-    ]
-    columns = ("program", "GPU", "outcome", "launches", "kernels", "predicted us", "last line, remark")
-    return Section(
-        "Programs",
-        (
-            "Programs that `gemmsim run` runs unmodified, with all that they check themselves. "
-            f"{sum(one.outcome == ENDED for one in runs)} of {len(runs)} run to their end. The time is that of all "
-            f"launches that the program made, predicted. {STOPPED}: it did not end within the time that it was given, "
-            "and none of its checks had failed until then.",
-            "`validate/wild/programs.toml` names repository, commit and file; `gemmsim-validate wild-programs` runs "
-            "them. Triton's tutorials ran with PyTorch for the CPU.",
-        ),
-        table(columns, rows, numeric=(3, 4, 5)),
     )
+    path.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+
+
+def programs_section(runs: Sequence[Run], measured: Measured | None = None) -> Section:
+    """Return the section about whole programs: how each ended, what was predicted for it, and what a GPU took.
+
+    measured  None: what ships
+    """
+    measured = load_measured() if measured is None else measured
+    remarks = {one.id: one.remark for one in read_programs()}
+    rows = []
+    for one in runs:
+        both = compared(one.times, measured.programs.get(one.program, ())) if measured.gpu == one.gpu else None
+        cells = (
+            ("-",) * 4 if both is None else (str(both.launches), *(f"{us:.1f}" for us in both.us), f"{both.error:+.1f}")
+        )
+        said = ": ".join(filter(None, (one.said, remarks.get(one.program, ""))))
+        rows.append((one.program, one.gpu, one.outcome, str(one.launches), f"{one.predicted_us:.1f}", *cells, said))
+    columns = ["program", "GPU", "outcome", "launches", "predicted us"]
+    columns += ["of both", "predicted us", "measured us", "error %", "last line, remark"]
+    text = [
+        "Programs that `gemmsim run` runs unmodified, with all that they check themselves. "
+        f"{sum(one.outcome == ENDED for one in runs)} of {len(runs)} run to their end. The time is that of all "
+        f"launches that the program made, predicted. {STOPPED}: it did not end within the time that it was given, "
+        "and none of its checks had failed until then.",
+        "`validate/wild/programs.toml` names repository, commit and file; `gemmsim-validate wild-programs` runs "
+        "them. Triton's tutorials ran with PyTorch for the CPU.",
+    ]
+    if measured.programs:
+        text.append(
+            f"Measured: {measured.what}. The columns behind *of both* are sums over the launches that the program made "
+            "there, too: of the same kernel, grid and block, in order; each without what the launch itself takes. "
+            "Where a program asks for a time, it is that of one launch with an empty L2, on the GPU after one that "
+            "does not count."
+        )
+    return Section("Programs", tuple(text), table(columns, rows, numeric=range(3, 9)))
