@@ -64,6 +64,8 @@ def test_names_agree_with_which_way_is_better() -> None:
             "work_share",
             "accumulator_share",
             "after_shared",
+            "partial_line_sectors",
+            "turnaround",
         )
         more = ("per_cycle", "window", "most_wait", "flush_interval")
         expected = any(word in key for word in less) and not any(word in key for word in more)
