@@ -270,7 +270,12 @@ class ShadowState:
 
     def _of_pointer(self, defect: int, stamp: int, address: int, size: int) -> bool:
         """Whether an address that looks like one of shared memory is a pointer's: in shared memory it would be fine."""
-        memory = row_of(self.program.instructions[stamp & shadow.INSTRUCTION_MASK]).memory
+        instruction = self.program.instructions[stamp & shadow.INSTRUCTION_MASK]
+        memory = row_of(instruction).memory
+        if defect not in (shadow.OUTSIDE, shadow.MISPLACED) or instruction.opcode.startswith(
+            ("UTMA", "UBLK", "LDGSTS")
+        ):
+            return False
         space = memory.space if memory else ""
         fits = self._own_bytes == 0 or address + size <= self._own_bytes
         return space == "global" or (space == "generic" and defect == shadow.OUTSIDE and fits)
