@@ -138,6 +138,7 @@ class Mma:
     dmma_interval_cycles: float  # DMMA.884
     dmma_latency_cycles: float
     dmma_wide_interval_cycles: tuple[float, float, float]  # DMMA.16x8x4, .16x8x8 and .16x8x16
+    dmma_wide_latency_cycles: tuple[float, float, float]  # of the same
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,11 @@ def dram_seconds(table: InstructionTable, trace: WarpTrace, cost: RecordCost, gp
     what one leaves in L2 is written while the next one runs. As many sectors as are both read and written make DRAM
     turn round (`dram.turnaround`).
     """
-    rows = table.rows[trace.record_pc]
+    rows = table.rows
+    loads = (rows["writes_registers"] > 0) | (rows["copies"] > 0) | (rows["bulk"] == int(Bulk.LOAD))
+    reads = loads[trace.record_pc]
     weight = np.repeat(trace.weight, np.diff(trace.record_start[:: trace.warps_per_block]))
     sectors = weight * cost.dram_sectors
-    loads = (rows["writes_registers"] > 0) | (rows["copies"] > 0) | (rows["bulk"] == int(Bulk.LOAD))
-    read, written = float(sectors[loads].sum()), float(sectors[~loads].sum())
+    read, written = float(sectors[reads].sum()), float(sectors[~reads].sum())
     moved = read + written + min(read, written) * gpu.dram.turnaround
     return moved * gpu.l2.sector_bytes / (gpu.dram.peak_bytes_per_s * gpu.dram.achievable_fraction)

@@ -38,7 +38,7 @@ _SPARSE_HALF_WORK = {
     "tensor_int8": "16832",
     "tensor_int4": "16864",
 }
-_WIDE_DMMA = ("16x8x4", "16x8x8", "16x8x16")  # in the order of `GpuSpec.mma.dmma_wide_interval_cycles`
+_WIDE_DMMA = ("16x8x4", "16x8x8", "16x8x16")  # in the order of `GpuSpec.mma.dmma_wide_...`
 # TMA's instructions issue like those of the uniform datapath, but wait for room in their unit.
 _SHARED_PIPES = {"fma": ("fmalite", "fmaheavy"), "warpgroup": ("tensor",), "tma": ("uniform",)}
 _UNIFIED_INTEGER_FROM = 100  # from sm_100 on, integer multiply-adds run in both halves
@@ -71,7 +71,7 @@ def pipe_slots(opcode: str, modifiers: Collection[str], gpu: GpuSpec) -> float:
     share = gpu.mma.half_work_share if _half_work(row, modifiers) else 1.0
     share *= gpu.mma.half_accumulator_share if "F16" in modifiers else 1.0
     if row.precision == "tensor_fp64":
-        return _dmma_interval_cycles(modifiers, gpu) / interval
+        return _of_shape(modifiers, gpu.mma.dmma_wide_interval_cycles, gpu.mma.dmma_interval_cycles) / interval
     return share * gpu.mma.imma_interval_cycles / interval if row.precision in _BY_INT8 else share
 
 
@@ -79,16 +79,15 @@ def matrix_latency_cycles(opcode: str, modifiers: Collection[str], gpu: GpuSpec)
     """Return the cycles from the issue of a tensor-core instruction to its result."""
     row = opcode_row(opcode, modifiers)
     if row.precision == "tensor_fp64":
-        # A shape for which the pipe takes longer has its result as much later.
-        return gpu.mma.dmma_latency_cycles + _dmma_interval_cycles(modifiers, gpu) - gpu.mma.dmma_interval_cycles
+        return _of_shape(modifiers, gpu.mma.dmma_wide_latency_cycles, gpu.mma.dmma_latency_cycles)
     if _half_work(row, modifiers):
         return gpu.mma.half_work_latency_cycles
     return gpu.mma.imma_latency_cycles if row.precision in _BY_INT8 else gpu.pipes["tensor"].latency_cycles
 
 
-def _dmma_interval_cycles(modifiers: Collection[str], gpu: GpuSpec) -> float:
-    wide = zip(_WIDE_DMMA, gpu.mma.dmma_wide_interval_cycles, strict=True)
-    return next((cycles for shape, cycles in wide if shape in modifiers), gpu.mma.dmma_interval_cycles)
+def _of_shape(modifiers: Collection[str], wide: tuple[float, float, float], narrow: float) -> float:
+    """Return the number of a DMMA's shape: one of `wide`, in the order of _WIDE_DMMA, or that of DMMA.884."""
+    return next((cycles for shape, cycles in zip(_WIDE_DMMA, wide, strict=True) if shape in modifiers), narrow)
 
 
 def _half_work(row: Opcode, modifiers: Collection[str]) -> bool:

@@ -85,7 +85,7 @@ def test_a_clock_is_found_where_the_power_is_the_limit() -> None:
 
 def test_dmma_16x8x4_issues_as_often_as_in_the_loop_whose_power_was_measured() -> None:
     """59.84 TFLOP/s at 1781 MHz: 512 multiply-adds in 16.1 cycles of each sub-partition, the vendor's peak. The wider
-    shapes are taken to reach it, too."""
+    shapes reach it, too."""
     loop = next(row for row in MEASURED["loops"] if row[0] == "mma.sync tensor_fp64" and row[1] == 0)
     a_cycle = loop[3] / 2 / (loop[2] * 1e6) / (H200.sm.count * H200.sm.sub_partitions)
     narrow, middle, wide = H200.mma.dmma_wide_interval_cycles

@@ -270,7 +270,7 @@ def test_a_clock_that_is_given_holds_for_the_whole_launch():
         ("HMMA.SP.16832.F32", 1.0, 24.0), ("HMMA.SP.16816.F32.BF16", 0.5, 16.0), ("HMMA.SP.16816.F32.TF32", 1.0, 24.0),
         ("IMMA.16864.S4.S4", 1.25, 25.0), ("IMMA.16832.U4.U4", 0.625, 16.0), ("IMMA.SP.16864.S8.S8", 1.25, 25.0),
         ("BMMA.168256.AND.POPC", 1.25, 25.0), ("BMMA.168128.AND.POPC", 0.625, 16.0),
-        ("DMMA.8x8x4", 2.0, 26.0), ("DMMA.16x8x4", 2.5, 30.0), ("DMMA.16x8x8", 4.0, 42.0), ("DMMA.16x8x16", 8.0, 74.0),
+        ("DMMA.8x8x4", 2.0, 26.0), ("DMMA.16x8x4", 2.5, 34.0), ("DMMA.16x8x8", 4.0, 50.0), ("DMMA.16x8x16", 8.0, 82.0),
     ],
 )  # fmt: skip
 def test_tensor_instructions_by_their_shape(name, slots, latency):
@@ -280,6 +280,7 @@ def test_tensor_instructions_by_their_shape(name, slots, latency):
         GPU.mma, half_work_share=0.5, half_work_latency_cycles=16.0, imma_interval_cycles=10.0,
         imma_latency_cycles=25.0, dmma_interval_cycles=16.0, dmma_latency_cycles=26.0, half_accumulator_share=0.75,
         dmma_wide_interval_cycles=(20.0, 32.0, 64.0),
+        dmma_wide_latency_cycles=(34.0, 50.0, 82.0),
     )  # fmt: skip
     gpu = replace(GPU, mma=mma, pipes=GPU.pipes | {"tensor": pipe("tensor", 8, 24)})
     assert pipe_slots(opcode, modifiers, gpu) == slots
