@@ -16,7 +16,7 @@ RECORDS = FOLDER / "h200_foreign"
 
 
 def measured_section(judged: Sequence[Judged]) -> Section:
-    """Return the section: what agrees in all, and for each launch for study the exact counters that agree, and the time.
+    """Return the section: what agrees in all; for each launch for study, the exact counters that agree and the time.
 
     judged  all records of the folder RECORDS with their predictions
     """
