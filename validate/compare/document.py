@@ -12,6 +12,7 @@ from .figures import Figures, counter_figures, grouped, orders, time_figures
 from .halves import halves, of_half
 from .judge import Judged, Number
 from .metrics import EXACT, MODELLED, NOISE, NOISY
+from .tiles import choices
 
 WORST_CASES_SHOWN = 15
 SWAPPED_PAIRS_SHOWN = 4
@@ -43,6 +44,8 @@ def sections(both: Sequence[Judged]) -> tuple[Section, ...]:
     judged = of_half(both, STUDY)
     if len(judged) < len(both):
         found += halves(both)
+        if tiles := choices(both):
+            found.append(tiles)
     failed = [row for row in both if row.prediction.error]
     if failed:
         found.append(

@@ -108,10 +108,15 @@ def _order(group: str, times: Sequence[tuple[str, Number]]) -> Order:
     Tau is Kendall's tau a: the number of concordant pairs less the number of discordant pairs, divided by the number of
     all pairs. A pair with equal times is neither concordant nor discordant.
     """
-    score, swapped = 0, []
-    for (first, a), (second, b) in combinations(times, 2):
-        product = (a.predicted - b.predicted) * (a.measured - b.measured)
-        score += (product > 0) - (product < 0)
-        if product < 0:
-            swapped.append(f"{first} / {second}")
-    return Order(group, len(times), score / (len(times) * (len(times) - 1) / 2), tuple(swapped))
+    swapped = [
+        f"{first} / {second}"
+        for (first, a), (second, b) in combinations(times, 2)
+        if (a.predicted - b.predicted) * (a.measured - b.measured) < 0
+    ]
+    return Order(group, len(times), tau_of([(time.predicted, time.measured) for _, time in times]), tuple(swapped))
+
+
+def tau_of(times: Sequence[tuple[float, float]]) -> float:
+    """Return Kendall's tau a of at least two times (predicted, measured)."""
+    products = [(a[0] - b[0]) * (a[1] - b[1]) for a, b in combinations(times, 2)]
+    return sum((product > 0) - (product < 0) for product in products) / len(products)
