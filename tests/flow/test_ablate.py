@@ -225,7 +225,24 @@ def fake(name: str, measured_us: float) -> Case:
     times = {"rotated": Series(measured_us)}
     ones = (1, 1, 1)
     return Case(
-        name, "measured", name, "h200", True, {}, 1024, 1024, 1024, "f32", "f32", ones, ones, times, {}, None, {}
+        name,
+        "measured",
+        "h200",
+        name,
+        "h200",
+        True,
+        {},
+        1024,
+        1024,
+        1024,
+        "f32",
+        "f32",
+        ones,
+        ones,
+        times,
+        {},
+        None,
+        {},
     )
 
 
