@@ -265,7 +265,7 @@ def _drain(instruction: Decoded) -> tuple[int, int]:
 
 def _barrier(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:
     """Work out the fields of a barrier. That of a cluster is timed as one more of the block; that whose number or
-    threads are in a register cannot be timed. Each warpgroup has one, which is taken to be as fast as the block's."""
+    threads are in a register cannot be timed. Each warpgroup has one of its own."""
     if instruction.opcode == "UCGABAR_WAIT":
         return {"barrier": gpu.sm.max_barriers_per_block + WARPGROUPS, "barrier_warps": 0, "barrier_waits": True}
     if row_of(instruction).kind == OpcodeKind.WARPGROUP_MEET:

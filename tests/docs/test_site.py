@@ -66,9 +66,7 @@ def test_the_tutorial_ran(site: Path) -> None:
 
 
 def test_the_tutorial_s_steps_on_an_h200_are_as_measured(site: Path) -> None:
-    """Each predicted time is within a tenth of the measured one but the first rung's, which is 8 to 15 % short
-    (deviation 42); and what a step is told to gain, it gains.
-    """
+    """Each predicted time is within a tenth of the measured one, and what a step is told to gain, it gains."""
     page = text_of(site / "tutorial.html")
     titles = list(re.finditer(r"^(wgmma\w*), \w+, 4096 +predicted +measured$", page, re.MULTILINE))
     assert [one[1] for one in titles] == [f"wgmma{end}" for end in ("", "_tma", *_AFTER_TMA)]
@@ -76,9 +74,8 @@ def test_the_tutorial_s_steps_on_an_h200_are_as_measured(site: Path) -> None:
     for title, end in zip(titles, [*(one.start() for one in titles[1:]), len(page)], strict=True):
         found = re.findall(r"^  (\w[\w ]*?) {2,}([\d,.]+) +([\d,.]+)", page[title.end() : end], re.MULTILINE)
         rows.append({name: [float(value.replace(",", "")) for value in values] for name, *values in found})
-    assert -0.15 < rows[0]["time"][0] / rows[0]["time"][1] - 1 < -0.08
     for row in rows:
-        assert row is rows[0] or row["time"][0] == pytest.approx(row["time"][1], rel=0.1)
+        assert row["time"][0] == pytest.approx(row["time"][1], rel=0.1)
         assert row["tensor pipe busy"][0] == pytest.approx(row["tensor pipe busy"][1], abs=4)
     staged, tma, specialised, persistent, _, bytes_ = rows
     for side in (0, 1):

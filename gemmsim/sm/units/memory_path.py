@@ -70,7 +70,7 @@ def request(
     if not loads:
         if out_cycles > 0:
             sent = max(end, leaves)
-            end = max(_write_behind(spec, memory, cost, sent, l2_sectors, dram_sectors, now), leaves + out_cycles)
+            end = max(_write_behind(spec, memory, cost, sent, now), leaves + out_cycles)
         warp.done = ceil(end)
         return
     if in_shared:
@@ -159,15 +159,13 @@ def _miss_cycles(spec: Spec, memory: MemoryPath, row: Instruction, cost: AccessC
     return latency - row.hit_latency_cycles + waited
 
 
-def _write_behind(
-    spec: Spec, memory: MemoryPath, cost: AccessCost, sent: float, l2_sectors: int, dram_sectors: int, now: int
-) -> float:
+def _write_behind(spec: Spec, memory: MemoryPath, cost: AccessCost, sent: float, now: int) -> float:
     """Return the cycle at which a store's sectors have passed the SM's share of L2. The write to DRAM takes bandwidth,
     but nothing waits for it.
     """
-    cycles = l2_sectors * spec.stored_sector_l2_cycles + cost.partial_lines * spec.partial_line_l2_cycles
+    cycles = cost.l2_sectors * spec.stored_sector_l2_cycles + cost.partial_lines * spec.partial_line_l2_cycles
     end = book(memory.l2, now, sent, cycles) + cycles
-    write_dram(spec, memory, end, dram_sectors, now)
+    write_dram(spec, memory, end, cost.dram_sectors, now)
     return end
 
 

@@ -14,7 +14,7 @@ from gemmsim.native.records import Ints, address_of
 from gemmsim.sm.spec import Rates
 from gemmsim.sm.streams import NO_RECORD, RecordCycles
 from gemmsim.sm.units.instruction import AccessCost, Instruction, Reason
-from gemmsim.sm.units.memory_path import queue_cycles, read_dram, request, write_dram
+from gemmsim.sm.units.memory_path import request
 from gemmsim.sm.units.server import book
 
 ONE = RecordCycles(1, 0, 0, 0)
@@ -201,21 +201,6 @@ def test_whichever_load_comes_first_asks_l2_and_the_others_wait():
     assert path.sm.memory.l2.busy_cycles == 0.5  # one sector of 32 bytes, 64 a cycle
 
 
-@pytest.mark.parametrize("mnemonic", ["LDG", "STG"])
-def test_dram_bound_stream_runs_at_the_share_exactly(mnemonic):
-    # 64 bytes a cycle for 4 active SMs: 128 bytes take 8 cycles of this SM's share
-    gpu = replace(GPU, dram=replace(GPU.dram, peak_bytes_per_s=128e9, achievable_fraction=0.5))
-
-    def finish(loads: int) -> float:
-        code = program(*[ins(mnemonic, 1, write=0)] * loads, ins("FFMA", 1, wait=1), EXIT)
-        return simulate(code, 4, cost=RecordCycles(1, 1, 4, 4), gpu=gpu, active_sms=4).cycles
-
-    if mnemonic == "LDG":
-        assert finish(200) - finish(100) == 4 * 100 * 8
-    else:  # stores do not wait for DRAM: they leave at the L2 share, 2 cycles each
-        assert finish(200) - finish(100) == 4 * 100 * 2
-
-
 def test_share_of_l2_and_dram():
     gpu = replace(GPU, l2=replace(GPU.l2, read_bytes_per_s=4e11, partitions=2, far_latency_cycles=300.0))
     rates = Rates.share(gpu, active_sms=8, sm_clock_hz=1e9)
@@ -251,44 +236,6 @@ def test_l2_takes_stores_at_its_share_for_them(mnemonic, cycles):
         return simulate(code, 4, cost=RecordCycles(1, 1, 4, 0), gpu=gpu).cycles
 
     assert finish(200) - finish(100) == 4 * 100 * cycles
-
-
-def test_a_line_in_part_takes_l2_as_long_as_further_sectors():
-    """32 bytes a cycle, half of it for stores: four sectors take 8 cycles, with two lines in part of 1.5 sectors 14."""
-    l2 = replace(GPU.l2, read_bytes_per_s=32e9, write_share=0.5, partial_line_sectors=1.5)
-
-    def finish(accesses: int) -> float:
-        code = program(*[ins("STG", 1)] * accesses, EXIT)
-        return simulate(code, 4, cost=RecordCycles(1, 1, 4, 0, partial_lines=2), gpu=replace(GPU, l2=l2)).cycles
-
-    assert finish(200) - finish(100) == 4 * 100 * 14
-
-
-def test_reads_queue_as_dram_fills_up():
-    """A sector takes DRAM 100 cycles. Where it was busy for a share u, a read waits 10 u / (1 - u) cycles longer.
-
-    After 0, 100 and 200 busy cycles of the first 500, and 800 of 1,000.
-    """
-    dram = replace(GPU.dram, peak_bytes_per_s=0.32e9, queue_latency_cycles=10.0)
-    path = Path(replace(GPU, dram=dram))
-    found = [queue_cycles(path.sm.spec, path.sm.memory, 1)]
-    for now, sectors in ((1, 1), (1, 1), (1000, 6)):
-        read_dram(path.sm.spec, path.sm.memory, float(now), sectors, now)
-        found.append(queue_cycles(path.sm.spec, path.sm.memory, now))
-    assert found == pytest.approx([0, 10 * 0.2 / 0.8, 10 * 0.4 / 0.6, 10 * 0.8 / 0.2])
-    read_dram(path.sm.spec, path.sm.memory, 1000.0, 6, 1000)  # more than has passed
-    assert queue_cycles(path.sm.spec, path.sm.memory, 1000) == pytest.approx(10 * 0.98 / 0.02)
-
-
-def test_dram_turns_round_for_writes_among_reads():
-    """A sector takes 10 cycles. Of six written after four were read, four take 5 cycles longer; then none do."""
-    path = Path(replace(GPU, dram=replace(GPU.dram, peak_bytes_per_s=3.2e9, turnaround=0.5)))
-    spec, memory = path.sm.spec, path.sm.memory
-    read_dram(spec, memory, 0.0, 4, 0)
-    write_dram(spec, memory, 0.0, 6, 0)
-    assert memory.dram.next_free == 40 + 60 + 20
-    write_dram(spec, memory, 0.0, 1, 0)
-    assert memory.dram.next_free == 130
 
 
 def test_exit_drains_the_stores():

@@ -1,0 +1,64 @@
+"""An SM's share of DRAM, by hand: its rate, the queue before it, and writes among reads; and lines written in part."""
+
+from dataclasses import replace
+
+import pytest
+from sm_builder import EXIT, GPU, ins, program, simulate
+
+from gemmsim.sm.streams import RecordCycles
+from gemmsim.sm.units.memory_path import queue_cycles, read_dram, write_dram
+
+
+@pytest.mark.parametrize("mnemonic", ["LDG", "STG"])
+def test_dram_bound_stream_runs_at_the_share_exactly(mnemonic):
+    # 64 bytes a cycle for 4 active SMs: 128 bytes take 8 cycles of this SM's share
+    gpu = replace(GPU, dram=replace(GPU.dram, peak_bytes_per_s=128e9, achievable_fraction=0.5))
+
+    def finish(loads: int) -> float:
+        code = program(*[ins(mnemonic, 1, write=0)] * loads, ins("FFMA", 1, wait=1), EXIT)
+        return simulate(code, 4, cost=RecordCycles(1, 1, 4, 4), gpu=gpu, active_sms=4).cycles
+
+    if mnemonic == "LDG":
+        assert finish(200) - finish(100) == 4 * 100 * 8
+    else:  # stores do not wait for DRAM: they leave at the L2 share, 2 cycles each
+        assert finish(200) - finish(100) == 4 * 100 * 2
+
+
+def test_a_line_in_part_takes_l2_as_long_as_further_sectors():
+    """32 bytes a cycle, half of it for stores: four sectors take 8 cycles, with two lines in part of 1.5 sectors 14."""
+    l2 = replace(GPU.l2, read_bytes_per_s=32e9, write_share=0.5, partial_line_sectors=1.5)
+
+    def finish(accesses: int) -> float:
+        code = program(*[ins("STG", 1)] * accesses, EXIT)
+        return simulate(code, 4, cost=RecordCycles(1, 1, 4, 0, partial_lines=2), gpu=replace(GPU, l2=l2)).cycles
+
+    assert finish(200) - finish(100) == 4 * 100 * 14
+
+
+def test_reads_queue_as_dram_fills_up():
+    """A sector takes DRAM 100 cycles. Where it was busy for a share u, a read waits 10 u / (1 - u) cycles longer.
+
+    After 0, 100 and 200 busy cycles of the first 500, and 800 of 1,000.
+    """
+    dram = replace(GPU.dram, peak_bytes_per_s=0.32e9, queue_latency_cycles=10.0)
+    state = idle_sm(replace(GPU, dram=dram))
+    sm = state.sm
+    found = [queue_cycles(sm.spec, sm.memory, 1)]
+    for now, sectors in ((1, 1), (1, 1), (1000, 6)):
+        read_dram(sm.spec, sm.memory, float(now), sectors, now)
+        found.append(queue_cycles(sm.spec, sm.memory, now))
+    assert found == pytest.approx([0, 10 * 0.2 / 0.8, 10 * 0.4 / 0.6, 10 * 0.8 / 0.2])
+    read_dram(sm.spec, sm.memory, 1000.0, 6, 1000)  # more than has passed
+    assert queue_cycles(sm.spec, sm.memory, 1000) == pytest.approx(10 * 0.98 / 0.02)
+
+
+def test_dram_turns_round_for_writes_among_reads():
+    """A sector takes 10 cycles. Of six written after four were read, four take 5 cycles longer; then none do."""
+    state = idle_sm(replace(GPU, dram=replace(GPU.dram, peak_bytes_per_s=3.2e9, turnaround=0.5)))
+    sm = state.sm
+    spec, memory = sm.spec, sm.memory
+    read_dram(spec, memory, 0.0, 4, 0)
+    write_dram(spec, memory, 0.0, 6, 0)
+    assert memory.dram.next_free == 40 + 60 + 20
+    write_dram(spec, memory, 0.0, 1, 0)
+    assert memory.dram.next_free == 130
