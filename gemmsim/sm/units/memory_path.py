@@ -34,10 +34,9 @@ def request(
               has asked L2 for finds the data there, and waits until then.
     """
     there = arriving[cost.fetch] if cost.fetch > 0 else 0
-    l2_sectors, dram_sectors = cost.l2_sectors, cost.dram_sectors
+    l2_sectors = cost.l2_sectors
     if there > 0:
         l2_sectors = 0
-        dram_sectors = 0
     loads = row.writes_registers > 0 or row.copies > 0
     # A generic access without work for the tag stage has gone to shared memory.
     in_shared = row.generic > 0 and cost.tag_cycles == 0 and cost.wavefronts > 0

@@ -42,6 +42,14 @@ def test_a_copy_of_zeros_alone_has_no_reads() -> None:
     assert kept.copy_conflicts is not None and kept.copy_conflicts.tolist() == [1, 3]
 
 
+def test_a_copy_past_l1_has_no_conflicts() -> None:
+    """16 bytes a lane, 512 apart: through L1 each lane is by itself, 28 wavefronts more than the least."""
+    trace = warp_trace(1, {0: [[(0, lanes) for lanes in copied(16, 512)]]})
+    for mnemonic, added in (("LDGSTS.E.128", 28), ("LDGSTS.E.BYPASS.128", 0)):
+        kept = with_conflicts(program(mnemonic), trace)
+        assert kept.copy_conflicts is not None and kept.copy_conflicts.tolist() == [added]
+
+
 def test_a_program_without_copies_stays_as_it_is() -> None:
     trace = warp_trace(1, {0: [[(0, [GLOBAL] * 32)]]})
     assert with_conflicts(program("LDG.E"), trace) is trace

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from sm_builder import EXIT, GPU, ins, program, simulate
+from sm_builder import EXIT, GPU, idle_sm, ins, program, simulate
 
 from gemmsim.sm.streams import RecordCycles
 from gemmsim.sm.units.memory_path import queue_cycles, read_dram, write_dram
