@@ -10,8 +10,9 @@ from dataclasses import replace
 
 import click
 
+from gemmsim.cli.forms import format_option, output_option
 from gemmsim.cli.group import gathered
-from gemmsim.cli.options import FAILED, TimedLaunchOptions, format_option, output_option, plot_option
+from gemmsim.cli.options import FAILED, TimedLaunchOptions, plot_option
 from gemmsim.cli.output import emit, show_printed, write_file
 from gemmsim.cli.plots import wanted_plots, write_plots
 from gemmsim.support.errors import GemmsimError
