@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gemmsim.cli.group import Decorator
 from gemmsim.report.layout.text import NARROW, use_columns
 from gemmsim.support.errors import GemmsimError
+
+if TYPE_CHECKING:
+    from gemmsim.report.former import Former
 
 ENDINGS = {"xml": ("junit",), "md": ("md", "markdown"), "json": ("json", "perfetto")}  # others end in their own name
 
@@ -45,6 +49,16 @@ def _for_a_file(_: click.Context, __: click.Parameter, path: str | None) -> str 
     return path
 
 
+def read_baseline(path: str | None) -> Former | None:
+    """Read the prediction that --baseline names; None where it names none."""
+    from gemmsim.report.json import read_former  # imports NumPy
+
+    return None if path is None else read_former(path)
+
+
+baseline_option = click.option(
+    "--baseline", metavar="FILE.json", help="Stand beside this: what analyze --format json wrote of another run."
+)
 output_option = click.option(
     "-o", "--output", metavar="FILE", is_eager=True, callback=_for_a_file, help="Write to FILE instead of stdout."
 )

@@ -133,6 +133,15 @@ def test_two_kernels_of_ones_own_side_by_side() -> None:
     assert f"<gemmsim: 2 launches compared, the fastest is {fastest} on h200" in repr(found)
 
 
+def test_one_prediction_beside_another(tmp_path: Path) -> None:
+    small, large = (gemmsim.analyze("tiled", size=64, tunables={"tile": tile}) for tile in (16, 32))
+    for other in (small, small.save(tmp_path / "small.json")):
+        assert "beside tiled, M=64 N=64 K=64, tile=16 on a100-80gb: " in str(large.beside(other))
+    assert "BESIDE" not in str(large)
+    with pytest.raises(GemmsimError, match=r"cannot read 'nowhere\.json'"):
+        large.beside("nowhere.json")
+
+
 def test_a_sweep_of_a_function_that_makes_the_kernel() -> None:
     """Grid and arguments are functions of those of the tunables and the size that they name, or text to fill in."""
     swept = gemmsim.sweep(
