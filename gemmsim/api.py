@@ -20,7 +20,7 @@ from gemmsim.analysis.limits.roofline import roofline_of
 from gemmsim.analysis.results import check_results
 from gemmsim.analysis.verdict.advice import advise
 from gemmsim.analysis.verdict.bottleneck import find_bottleneck
-from gemmsim.analysis.verdict.gains import cured, ranked, with_quick_doubles
+from gemmsim.analysis.verdict.gains import cured, ranked
 from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
@@ -180,7 +180,8 @@ def time(counted: Counted, spec: LaunchSpec) -> Timing:
     fixed_hz = None if isinstance(wanted, str) else wanted
 
     def timed(clock_hz: float | None) -> Timing:
-        options = TimingOptions(engine=spec.settings.engine, sm_clock_hz=clock_hz or fixed_hz)
+        warm_code = spec.settings.warm_code or spec.warm_caches
+        options = TimingOptions(engine=spec.settings.engine, sm_clock_hz=clock_hz or fixed_hz, warm_code=warm_code)
         resident = counted.occupancy.blocks_per_sm
         return schedule(counted.program, counted.launch, trace, counted.traffic.cost, gpu, resident, options)
 
@@ -231,8 +232,6 @@ def _without(advice: Advice, counted: Counted, spec: LaunchSpec) -> float | None
     if advice.rule == "low_occupancy":
         more = replace(counted.occupancy, blocks_per_sm=counted.occupancy.blocks_per_sm + 1)
         return time(replace(counted, occupancy=more), spec).duration_us
-    if advice.rule == "double_arithmetic":
-        return time(counted, replace(spec, gpu=with_quick_doubles(spec.gpu))).duration_us
     return None
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from gemmsim.cli.forms import format_option, output_option
-from gemmsim.cli.options import gpu_names
+from gemmsim.cli.options import format_option, gpu_names, output_option
 from gemmsim.cli.output import emit, write_file
 from gemmsim.support.errors import GemmsimError
 

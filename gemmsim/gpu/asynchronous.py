@@ -23,5 +23,8 @@ class Tma:
     store_bytes_per_cycle: float  # from shared memory
     reduction_bytes_per_cycle: float  # from shared memory, where the copy combines with what is there
     load_latency_cycles: float  # from issue until an mbarrier has counted a load that takes no time, and found it in L2
+    l2_share: float  # at how many times `l2.read` L2 delivers whole tiles
+    queue_latency_cycles: float  # what one line waits where L2 is half busy; with its use u as u / (1 - u)
+    merged_alone: float  # share of requests that merge of those that could, where SMs wait for each load
     store_latency_cycles: float  # from issue until a store that takes no time has read shared memory
     stores_held: int  # stores that the unit holds until it begins them; then no other can issue

@@ -36,7 +36,9 @@ MAY_BE_ZERO = (  # keys that begin so may be 0
     "l2.partial_line_sectors",
     "dram.fixed_latency_us",
     "dram.latency_spread_cycles",
+    "dram.latency_deviation_cycles",
     "dram.queue_latency_cycles",
+    "tma.queue_latency_cycles",
     "dram.turnaround",
 )
 

@@ -106,7 +106,8 @@ class Dram:
     achievable_fraction: float  # share of the peak that a large copy reaches
     latency_cycles: float  # from load to use, in cycles of the SM
     latency_spread_cycles: float  # from the SM that waits least for DRAM to the one that waits longest
-    queue_latency_cycles: float  # what a load waits more where DRAM is half busy; with its use u as u / (1 - u)
+    latency_deviation_cycles: float  # standard deviation from line to line
+    queue_latency_cycles: float  # what one line waits where DRAM is half busy; with its use u as u / (1 - u)
     turnaround: float  # what a write costs more where DRAM reads as much, as a share of the write
     fixed_latency_us: float  # what of the latency does not follow the SM clock
     size_bytes: int
@@ -125,7 +126,6 @@ class Pipe:
 @dataclass(frozen=True, slots=True)
 class Mma:
     """Times of tensor-core instructions other than HMMA.16816, whose own times are in the `Pipe` "tensor".
-
     Instructions with half the work are HMMA.1688 in fp16, HMMA.1684 in TF32 and IMMA.16816.
     """
 
@@ -224,6 +224,7 @@ class Fetch:
     second_level_bytes: int
     near_line_cycles: float  # to fetch a line from the second level
     far_line_cycles: float  # to fetch a line from L2
+    launch_bytes: int  # of a kernel's code that is in the second level when its launch begins
 
 
 @dataclass(frozen=True, slots=True)

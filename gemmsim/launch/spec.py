@@ -130,6 +130,8 @@ class Settings:
     use_cache         whether a kernel that was compiled before is taken from the cache
     engine            what runs the model of the SM: "simpy", "native" (a compiled loop), or "auto" for SimPy where it
                       costs at most about 0.2 s and the loop otherwise; both predict the same
+    warm_code         whether a launch of the same kernel came just before and has left its code in the SMs' instruction
+                      caches, as far as they hold it
     clock             the SM clock: "burst" for that of a launch by itself or after a few others, "sustained" for that
                       to which the limit of the board's power brings launches in a row; or a fixed one, in Hz
     """
@@ -140,6 +142,7 @@ class Settings:
     engine: str = "auto"
     full_below: int | None = None
     clock: str | float = BURST
+    warm_code: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_instructions <= _MOST_INSTRUCTIONS:

@@ -13,7 +13,7 @@ from gemmsim.sm.drive import drive, engine_for
 from gemmsim.sm.instructions import InstructionTable
 from gemmsim.sm.loops import Loop, find_loop, without_middle
 from gemmsim.sm.observer import Observer
-from gemmsim.sm.spec import Rates
+from gemmsim.sm.spec import USUAL, Beginning, Rates
 from gemmsim.sm.state import State
 from gemmsim.sm.streams import RecordedStreams, WarpStream
 from gemmsim.sm.totals import Totals
@@ -68,13 +68,14 @@ class Simulator:
         gpu: GpuSpec,
         streams: RecordedStreams,
         clock_hz: float,
+        *,
         observer: Observer | None = None,
-        oldest_block_first: bool = True,
         engine: str = "auto",
         share: SmShare | None = None,
+        beginning: Beginning = USUAL,
     ) -> None:
         self._table, self._gpu, self._streams, self._clock_hz = table, gpu, streams, clock_hz
-        self._observer, self._oldest_block_first = observer, oldest_block_first
+        self._observer, self._beginning = observer, beginning
         self.engine = engine
         self._dealt = None if share is None else streams.rows(share.blocks)
         self._loops: dict[int, Loop | None] = {}
@@ -248,7 +249,7 @@ class Simulator:
             [[streams[warp] for warp in block] for block in blocks],
             resident,
             marks=marks,
-            oldest_block_first=self._oldest_block_first,
+            beginning=self._beginning,
             watched=self._observer is not None,
         )
         drive(state, self.engine, self._observer)

@@ -16,6 +16,7 @@ from gemmsim.sm.dram_time import dram_seconds
 from gemmsim.sm.instructions import instruction_table, lowers_clock
 from gemmsim.sm.observer import Observer
 from gemmsim.sm.share import active_sms, blocks_of_last_sm
+from gemmsim.sm.spec import Beginning
 from gemmsim.sm.streams import RecordedStreams
 from gemmsim.sm.totals import Totals
 from gemmsim.sm.types import STALL_REASONS, Timing
@@ -37,6 +38,7 @@ class TimingOptions:
     register_ports  whether operands compete for the ports of the register file (see `units.register_ports`)
     oldest_block_first  whether warps of the oldest block go first (see `units.scheduler`); else, of the warps that can
                     issue, the one that issued longest ago goes first
+    warm_code       whether the instruction caches hold the code as a launch of the same kernel has left it
     engine          which drive runs: "simpy", "native", or "auto" for SimPy where it takes about 0.2 s at most
     observer        sees every instruction that is simulated (see `observer.Observer`); None costs nothing
     """
@@ -48,6 +50,7 @@ class TimingOptions:
     math_behind_barriers: bool = True
     oldest_block_first: bool = True
     engine: str = "auto"
+    warm_code: bool = False
 
 
 def schedule(
@@ -79,7 +82,14 @@ def schedule(
     budget, candidates = options.max_instructions, []
     for share in trace.shares or (None,):
         simulator = Simulator(
-            table, gpu, streams, clock_hz, options.observer, options.oldest_block_first, options.engine, share
+            table,
+            gpu,
+            streams,
+            clock_hz,
+            observer=options.observer,
+            engine=options.engine,
+            share=share,
+            beginning=Beginning(options.oldest_block_first, options.warm_code),
         )
         total = _total(launch.blocks, share, gpu, resident_blocks_per_sm, simulator, budget)
         candidates.append((total, simulator))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +62,20 @@ class Rates:
         )
 
 
+class Beginning(NamedTuple):
+    """How an SM begins.
+
+    oldest_block_first  as in `TimingOptions`
+    warm_code           whether its instruction caches hold the code as a launch of the same kernel has left it
+    """
+
+    oldest_block_first: bool = True
+    warm_code: bool = False
+
+
+USUAL = Beginning()
+
+
 class Spec(Record):
     """A GPU's SM in cycles. `GpuSpec` says what each number means; the functions of `units` read it and never write.
 
@@ -104,6 +119,7 @@ class Spec(Record):
     partial_line_cycles: float
     l2_latency_cycles: float
     dram_latency_cycles: float
+    dram_delays: Reals  # added to the latency: `dram.delays`
     dram_queue_cycles: float
     dram_turnaround: float
     near_line_cycles: float
@@ -127,13 +143,19 @@ class Spec(Record):
     tma_store_byte_cycles: float
     tma_reduction_byte_cycles: float
     tma_load_cycles: float
+    tma_sector_l2_cycles: float
+    tma_queue_cycles: float
+    tma_merged_alone: float
     tma_store_cycles: float
 
 
-def spec_of(gpu: GpuSpec, rates: Rates, oldest_block_first: bool, intervals_at: int) -> NDArray[np.void]:
+def spec_of(
+    gpu: GpuSpec, rates: Rates, oldest_block_first: bool, intervals_at: int, delays_at: int
+) -> NDArray[np.void]:
     """Return a GPU's `Spec`, as an array of one record.
 
     intervals_at  address of the pipes' issue intervals (float64, in the order of `gpu.pipes`)
+    delays_at     address of what `units.dram.delays` returns
     """
     fetch, l1, shared, mio, ports = gpu.fetch, gpu.l1, gpu.shared, gpu.mio, gpu.register_file
     values: dict[str, float] = {
@@ -177,6 +199,7 @@ def spec_of(gpu: GpuSpec, rates: Rates, oldest_block_first: bool, intervals_at: 
         "partial_line_cycles": l1.partial_line_cycles,
         "l2_latency_cycles": rates.l2_latency_cycles,
         "dram_latency_cycles": rates.dram_latency_cycles,
+        "dram_delays": delays_at,
         "dram_queue_cycles": gpu.dram.queue_latency_cycles,
         "dram_turnaround": gpu.dram.turnaround,
         "near_line_cycles": fetch.near_line_cycles,
@@ -197,6 +220,9 @@ def spec_of(gpu: GpuSpec, rates: Rates, oldest_block_first: bool, intervals_at: 
         "tma_store_byte_cycles": 1 / gpu.tma.store_bytes_per_cycle,
         "tma_reduction_byte_cycles": 1 / gpu.tma.reduction_bytes_per_cycle,
         "tma_load_cycles": rates.tma_load_latency_cycles,
+        "tma_sector_l2_cycles": l1.sector_bytes / rates.l2_bytes_per_cycle / gpu.tma.l2_share,
+        "tma_queue_cycles": gpu.tma.queue_latency_cycles,
+        "tma_merged_alone": gpu.tma.merged_alone,
         "tma_store_cycles": gpu.tma.store_latency_cycles,
     }
     spec = allocate(Spec)

@@ -12,10 +12,11 @@ from gemmsim.gpu.spec import GpuSpec
 from gemmsim.native.records import Record, address_of, allocate, row_addresses, size_of
 from gemmsim.sm.instructions import InstructionTable
 from gemmsim.sm.pipes import port_pipes
-from gemmsim.sm.spec import WARPGROUPS, Rates, spec_of
+from gemmsim.sm.spec import USUAL, WARPGROUPS, Beginning, Rates, spec_of
 from gemmsim.sm.streams import WarpStream
 from gemmsim.sm.sync_rows import SyncFields
 from gemmsim.sm.totals import Totals
+from gemmsim.sm.units import dram
 from gemmsim.sm.units.events import MOST_EVENTS
 from gemmsim.sm.units.instruction import ALL_SCOREBOARDS, REASONS, AccessCost, Reason, Sync
 from gemmsim.sm.units.instruction_cache import InstructionCache
@@ -50,12 +51,15 @@ class State:
         resident: int,
         *,
         marks: Sequence[int] = (),
-        oldest_block_first: bool = True,
+        beginning: Beginning = USUAL,
         watched: bool = False,
     ) -> None:
         self._gpu, self._rows = gpu, table.rows
         self._intervals = np.array([pipe.issue_interval_cycles for pipe in gpu.pipes.values()], np.float64)
-        self._spec = spec_of(gpu, rates, oldest_block_first, address_of(self._intervals))
+        self._delays = dram.delays(gpu.dram.latency_deviation_cycles)
+        self._spec = spec_of(
+            gpu, rates, beginning.oldest_block_first, address_of(self._intervals), address_of(self._delays)
+        )
         self._room = allocate(Room)
         self._room["entries"] = max(FIRST_ENTRIES, 2 * RESERVE)
         self._sm = allocate(Sm)
@@ -64,7 +68,7 @@ class State:
         self._fill_warps(resident * self._grid.shape[1])
         self._fill_parts(table.ports)
         self._fill_memory_path()
-        self._fill_cache()
+        self._fill_cache(beginning.warm_code)
         self._fill_counters(marks)
         self._lay_out_lists()
         self._events = allocate(Event, MOST_EVENTS if watched else 1)
@@ -188,10 +192,11 @@ class State:
         self._memory["stores_begun"] = address_of(self._stores_begun)
         self._memory["after_shared"] = self._gpu.l1.tagged_after_shared_requests
         self._memory["unflushed"] = -1
+        self._memory["load_gate"] = -1
         self._memory["flushed"] = -self._gpu.barrier.flush_interval_cycles
         self._set(memory=self._memory, arrivals=places[-1])
 
-    def _fill_cache(self) -> None:
+    def _fill_cache(self, warm: bool) -> None:
         lines = -(-len(self._rows) // int(self._spec["line_instructions"][0])) + 2
         self._line_stamps = np.zeros((2, lines), np.int64)
         self._lines_ready = np.zeros(lines)
@@ -199,7 +204,21 @@ class State:
         self._cache["lines"] = lines
         self._cache["first_stamps"], self._cache["second_stamps"] = row_addresses(self._line_stamps)
         self._cache["ready"] = address_of(self._lines_ready)
+        fetch = self._gpu.fetch
+        size = lines * fetch.line_bytes
+        self._hold("second", fetch.second_level_bytes, size if warm else min(size, fetch.launch_bytes))
+        self._hold("first", fetch.first_level_bytes, size if warm else 0)
         self._set(cache=self._cache)
+
+    def _hold(self, level: str, capacity: int, size: int) -> None:
+        """Let a level of the instruction cache hold the first `size` bytes of the code, or nothing where these are more
+        than it has room for: those that come last evict the first again."""
+        if size > capacity:
+            return
+        held = size // self._gpu.fetch.line_bytes
+        self._line_stamps[("first", "second").index(level), :held] = np.arange(1, held + 1)
+        self._cache[f"{level}_lines"] = held
+        self._cache["stamp"] = max(held, int(self._cache["stamp"][0]))
 
     def _fill_counters(self, marks: Sequence[int]) -> None:
         count = len(self._rows)

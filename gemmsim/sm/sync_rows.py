@@ -31,6 +31,8 @@ class SyncFields(NamedTuple):
     l2_sectors: int = 0
     dram_sectors: int = 0
     remote: int = 0
+    merged_sectors: int = 0
+    in_flight: int = 0
 
 
 NOTHING = SyncFields(-1)
@@ -57,11 +59,14 @@ class SyncRows:
         self._sectors = self._moved(cost)
 
     def _moved(self, cost: RecordCost) -> NDArray[np.int64]:
-        """Return the sectors of each row that go to L2, and that DRAM reads: int64 [rows, 2]."""
+        """Return for each row the sectors that go to L2, those that DRAM reads, those of L2's that may come with
+        another SM's request, and whether some are on their way from DRAM for another SM: int64 [rows, 4].
+        """
         assert self._syncs is not None
         bulk = np.flatnonzero(self._copy[self._trace.record_pc])
-        asked = cost.l2_sectors[bulk] * (1 - cost.merged_share[bulk])
-        sums = [np.concatenate([[0.0], np.cumsum(column)]) for column in (asked, cost.dram_sectors[bulk])]
+        sent = cost.l2_sectors[bulk]
+        columns = (sent, cost.dram_sectors[bulk], sent * cost.merged_share[bulk], cost.in_flight[bulk])
+        sums = [np.concatenate([[0.0], np.cumsum(column)]) for column in columns]
         ends = np.cumsum(np.where(self._copy[self._pc], self._syncs.records, 0))
         starts = ends - np.where(self._copy[self._pc], self._syncs.records, 0)
         return np.stack([np.rint(s[ends] - s[starts]) for s in sums], axis=1).astype(np.int64)
@@ -171,6 +176,8 @@ class SyncRows:
             "amount": np.where(self._barrier[pc], threads, s.bytes[rows]),
             "l2_sectors": self._sectors[rows, 0],
             "dram_sectors": self._sectors[rows, 1],
+            "merged_sectors": self._sectors[rows, 2],
+            "in_flight": self._sectors[rows, 3] > 0,
             "remote": (s.barrier[rows] >= 0) & (rank >= 0) & (s.barrier[rows] >> _NUMBER_BITS != rank),
         }
         for column, name in enumerate(SyncFields._fields):

@@ -8,6 +8,6 @@ NOT_MODELLED = (
     "how far SMs are in step, on which the merging of their requests to L2 depends (Hopper)",
     "heat, and clocks that fall under load, but where the GPU file knows the power of work (Hopper)",
     "blocks of a wave that are out of step (all are taken to wait for DRAM together)",
-    "how fast blocks are dispatched, and reads that queue before DRAM, but on Hopper",
+    "how fast blocks are dispatched, reads that queue before DRAM, and its slowest lines, but on Hopper",
     "fences, and blocks that wait for one another's results",
 )

@@ -17,7 +17,7 @@ from gemmsim.sm.instructions import instruction_table
 from gemmsim.sm.observer import Observer
 from gemmsim.sm.pipes import memory_opcode
 from gemmsim.sm.schedule import TimingOptions, schedule
-from gemmsim.sm.spec import Rates
+from gemmsim.sm.spec import Beginning, Rates
 from gemmsim.sm.state import State
 from gemmsim.sm.streams import NO_RECORD, RecordCycles, WarpStream
 from gemmsim.sm.sync_rows import SyncFields
@@ -82,7 +82,7 @@ GPU = replace(
     },
     warpgroup=Warpgroup(2, 128.0, 2.0, 5.0, 10.0, 3.0),
     mbarrier=Mbarrier(10.0, 100.0, 20.0, 2.0),
-    tma=Tma(64.0, 32.0, 16.0, 300.0, 40.0, 2),
+    tma=Tma(64.0, 32.0, 16.0, 300.0, 1.0, 0.0, 1.0, 40.0, 2),
     mio=Mio(5, 0, 7, 4),
     barrier=Barrier(0, 20, 0, 0, 0, 3, 40),
     fetch=replace(_A100.fetch, near_line_cycles=0.0, far_line_cycles=0.0),
@@ -148,6 +148,7 @@ def simulate(
     streams: list[list[int]] | None = None,
     observer: Observer | None = None,
     oldest_block_first: bool = True,
+    warm_code: bool = False,
     math_behind_barriers: bool = True,
     syncs: dict[int, list[SyncFields]] | None = None,
 ) -> Totals:
@@ -171,7 +172,8 @@ def simulate(
     ]
     rates = Rates.share(gpu, active_sms, gpu.clock.sm_load_hz)
     watched = observer is not None
-    state = State(table, gpu, rates, [block] * blocks, resident, oldest_block_first=oldest_block_first, watched=watched)
+    beginning = Beginning(oldest_block_first, warm_code)
+    state = State(table, gpu, rates, [block] * blocks, resident, beginning=beginning, watched=watched)
     drive(state, "simpy" if watched else "native", observer)
     return state.totals
 

@@ -37,7 +37,9 @@ def replay(
     code = program(*body, *[ins("FFMA", 1)] * 2, EXIT)
     pcs = [*list(range(len(body))) * times, *range(len(body), len(body) + 3)]
     costs = {pc: load if i.opcode == "LDG" else ONE for pc, i in enumerate(code.instructions)}
-    return simulate(code, warps, blocks=blocks, resident=blocks, costs=costs, gpu=CLOCKED, active_sms=sms, pcs=pcs)
+    return simulate(
+        code, warps, blocks=blocks, resident=blocks, costs=costs, gpu=CLOCKED, active_sms=sms, pcs=pcs, warm_code=True
+    )
 
 
 def cycles_a_pass(body: list[Instruction], warps: int, blocks: int, **options: Any) -> float:

@@ -64,15 +64,16 @@ def predict(case: Case) -> Prediction:
     try:
         warm = case.warm(case.compared_time)
         request = replace(launch_of(case), warm_caches=warm and not case.counters)
+        repeated = case.in_a_row(case.compared_time)
         counted = api.count(request)
         report = api.conclude(counted, request, accesses=False)
         timing = report.evidence.timing
         again = replace(request, warm_caches=warm)
-        if case.in_a_row(case.compared_time):
-            again = replace(again, settings=replace(again.settings, clock=SUSTAINED))
+        if repeated:
+            again = replace(again, settings=replace(again.settings, clock=SUSTAINED, warm_code=True))
         if warm and case.counters:
             timing = api.time(api.recount(counted, again), again)
-        elif timing.power and again != request and timing.power.sustained_clock_hz < timing.sm_clock_hz:
+        elif again != request:
             timing = api.time(counted, again)
         time_us = timing.duration_us
     except GemmsimError as error:

@@ -13,7 +13,6 @@ _SCRIPTS = (
     "core.js",
     "widgets.js",
     "verdict.js",
-    "former.js",
     "roofline.js",
     "memory.js",
     "stalls.js",

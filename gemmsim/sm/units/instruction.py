@@ -160,7 +160,9 @@ class Sync(Record):
     counts  whether the phase needs it to be complete
     more    how many rows of the same execution follow
     amount  bytes that a bulk copy moves; of such a BAR, for how many warps it waits
-    l2_sectors, dram_sectors  sectors of a bulk copy that go to L2 and that DRAM reads
+    l2_sectors, dram_sectors  sectors of a bulk copy that go to L2 and that DRAM reads for this SM
+    merged_sectors, in_flight  of `l2_sectors`, those that may come with another SM's request; whether some are on their
+            way from DRAM for another SM
     remote  whether it comes from another block of the cluster, or goes there
     """
 
@@ -171,6 +173,8 @@ class Sync(Record):
     l2_sectors: int
     dram_sectors: int
     remote: int
+    merged_sectors: int
+    in_flight: int
 
 
 class AccessCost(Record):

@@ -144,7 +144,11 @@ class MemoryPath(Record):
     tags, data, out  the stages of L1: the tags, the data, and the way out to L2
     l2, dram        this SM's share of the bandwidth of each
     turns           sectors that DRAM has read since the last of those after which a write made it turn round
+    draws           which of `Spec.dram_delays` the last load from DRAM took
     tma_loads, tma_stores  the TMA unit, which works on one bulk copy after another in each direction
+    load_gate       the phase to which its last load belongs
+    load_end, earlier_end  the last cycle in which a load's last byte is there, of all, and of those of earlier phases
+    load_latency    how long the last load takes
     stores_begun    cycles at which its last stores began, a ring from `oldest_store` on with an entry for each that it
                     holds
     after_shared    requests to global memory that passed the data stage since the last one to shared memory, counted up
@@ -162,8 +166,13 @@ class MemoryPath(Record):
     l2: Server
     dram: Server
     turns: int
+    draws: int
     tma_loads: Server
     tma_stores: Server
+    load_gate: int
+    load_end: float
+    earlier_end: float
+    load_latency: float
     stores_begun: Reals
     oldest_store: int
     after_shared: int

@@ -10,11 +10,10 @@ from math import ceil, floor
 
 from gemmsim.native.records import Ints
 from gemmsim.sm.spec import Spec
+from gemmsim.sm.units import dram
 from gemmsim.sm.units.instruction import AccessCost, Instruction
 from gemmsim.sm.units.machine import MemoryPath, SubPartition, Warp
 from gemmsim.sm.units.server import book
-
-_MOST_USED = 0.98  # keeps the queue finite; above it the bandwidth itself is what is waited for
 
 
 def request(
@@ -145,10 +144,12 @@ def _miss_cycles(spec: Spec, memory: MemoryPath, row: Instruction, cost: AccessC
     Sectors that come with another SM's request take the SM's link to L2, but nothing of its share of what L2 reads.
     """
     waited, arrival, dram_sectors = 0.0, sent, cost.dram_sectors
-    latency = spec.dram_latency_cycles if dram_sectors > 0 or cost.in_flight > 0 else spec.l2_latency_cycles
+    latency = spec.l2_latency_cycles
+    if dram_sectors > 0 or cost.in_flight > 0:
+        latency = dram.latency(spec, memory, 1)
     if dram_sectors > 0:
-        waited = queue_cycles(spec, memory, now)
-        begin = read_dram(spec, memory, arrival, dram_sectors, now)
+        waited = dram.queue_cycles(spec.dram_queue_cycles, memory.dram, 1, spec.dram_latency_cycles, now)
+        begin = dram.read(spec, memory, arrival, dram_sectors, now)
         waited += begin - arrival + (dram_sectors - 1) * spec.sector_dram_cycles
         arrival += waited
     asked = cost.l2_sectors - cost.merged_sectors
@@ -164,31 +165,8 @@ def _write_behind(spec: Spec, memory: MemoryPath, cost: AccessCost, sent: float,
     """
     cycles = cost.l2_sectors * spec.stored_sector_l2_cycles + cost.partial_lines * spec.partial_line_l2_cycles
     end = book(memory.l2, now, sent, cycles) + cycles
-    write_dram(spec, memory, end, cost.dram_sectors, now)
+    dram.write(spec, memory, end, cost.dram_sectors, now)
     return end
-
-
-def queue_cycles(spec: Spec, memory: MemoryPath, now: int) -> float:
-    """Return for how long a read waits behind those of other SMs, which come at random: the more of DRAM's bandwidth
-    has been used so far, the longer, as in a queue with one server. What this SM asks for too soon waits in `book`.
-    """
-    used = min(memory.dram.busy_cycles / max(float(now), spec.dram_latency_cycles), _MOST_USED)
-    return spec.dram_queue_cycles * used / (1 - used)
-
-
-def read_dram(spec: Spec, memory: MemoryPath, arrival: float, sectors: int, now: int) -> float:
-    """Return the cycle in which DRAM begins to read sectors for this SM."""
-    memory.turns += sectors
-    return book(memory.dram, now, arrival, sectors * spec.sector_dram_cycles)
-
-
-def write_dram(spec: Spec, memory: MemoryPath, arrival: float, sectors: int, now: int) -> None:
-    """Book the write of sectors to DRAM. As many of them as were read in between make it turn round."""
-    if sectors <= 0:
-        return
-    turning = min(sectors, memory.turns)
-    memory.turns -= turning
-    book(memory.dram, now, arrival, (sectors + turning * spec.dram_turnaround) * spec.sector_dram_cycles)
 
 
 def flush(spec: Spec, memory: MemoryPath, now: float) -> None:

@@ -1,22 +1,31 @@
 """The TMA unit of an SM, which does bulk copies: runs of bytes and tiles, to shared memory and from there.
 
 It works on one load after another, and beside them on one store or reduction after another, at a number of bytes a
-cycle. What comes from L2 and DRAM takes their share of bandwidth as well. The unit holds a few stores; while it does,
-no other can issue.
+cycle. The unit holds a few stores; while it does, no other can issue.
+
+What comes from L2 and DRAM takes its share of their bandwidth as well. A load waits where that was used up before it,
+but is not stretched over all of it: SMs that wait for their loads come one after another, as customers of a server with
+one queue do who come back a fixed time after they were served. The slowest line of a load is what counts.
+
+What SMs of a GPC ask for at about the same time, L2 reads but once (`memory.caches.merging`). SMs that wait for each
+load drift apart: each has its own distance to L2. The longer loads are under way when the next one begins, the more of
+them come together again.
 """
 
 from __future__ import annotations
 
 from math import ceil
 
+from gemmsim.sm.spec import Spec
+from gemmsim.sm.units import dram
 from gemmsim.sm.units.events import ACCESSED, FILLED, TMA, tell
 from gemmsim.sm.units.gates import count_for
 from gemmsim.sm.units.instruction import Bulk, Instruction, Sync
 from gemmsim.sm.units.machine import MemoryPath, Sm, SubPartition, Warp
-from gemmsim.sm.units.memory_path import queue_cycles, read_dram, write_dram
 from gemmsim.sm.units.pipes import block_until
 from gemmsim.sm.units.server import book
 
+_LINE_SECTORS = 4
 _GROUP, _LOAD, _REDUCTION = int(Bulk["GROUP"]), int(Bulk["LOAD"]), int(Bulk["REDUCTION"])
 
 
@@ -48,16 +57,32 @@ def _load(sm: Sm, memory: MemoryPath, sync: Sync, now: int) -> float:
     """Return the cycle in which the last byte of a load is in shared memory, and its mbarrier knows."""
     spec, cycles = sm.spec, sync.amount * sm.spec.tma_load_byte_cycles
     begin = book(memory.tma_loads, now, float(now), cycles)
-    end = begin + cycles
-    latency = spec.tma_load_cycles
+    lines = sync.l2_sectors // _LINE_SECTORS
+    starts, latency = begin, spec.tma_load_cycles
+    if sync.dram_sectors > 0 or sync.in_flight > 0:
+        latency += dram.latency(spec, memory, lines) - spec.l2_latency_cycles
     if sync.dram_sectors > 0:
-        latency += spec.dram_latency_cycles - spec.l2_latency_cycles + queue_cycles(spec, memory, now)
-        reads = read_dram(spec, memory, begin, sync.dram_sectors, now)
-        end = max(end, reads + sync.dram_sectors * spec.sector_dram_cycles)
+        latency += dram.queue_cycles(spec.dram_queue_cycles, memory.dram, lines, spec.dram_latency_cycles, now)
+        starts = max(starts, dram.read(spec, memory, begin, sync.dram_sectors, now))
     if sync.l2_sectors > 0:
-        share = sync.l2_sectors * spec.sector_l2_cycles
-        end = max(end, book(memory.l2, now, begin, share) + share)
-    return end + latency
+        asked = sync.l2_sectors - sync.merged_sectors * _together(spec, memory, sync, now)
+        latency += dram.queue_cycles(spec.tma_queue_cycles, memory.l2, lines, spec.l2_latency_cycles, now)
+        starts = max(starts, book(memory.l2, now, begin, asked * spec.tma_sector_l2_cycles))
+    end = starts + cycles + latency
+    memory.load_latency = end - now
+    memory.load_end = max(memory.load_end, end)
+    return end
+
+
+def _together(spec: Spec, memory: MemoryPath, sync: Sync, now: int) -> float:
+    """Return the share of what could merge with other SMs' requests that does: all where loads of earlier phases are
+    under way for as long as this one will be, `Spec.tma_merged_alone` where none is.
+    """
+    if sync.gate != memory.load_gate:
+        memory.load_gate = sync.gate
+        memory.earlier_end = memory.load_end
+    ahead = min(max(memory.earlier_end - now, 0.0) / max(memory.load_latency, 1.0), 1.0)
+    return spec.tma_merged_alone + (1.0 - spec.tma_merged_alone) * ahead * ahead
 
 
 def _store(sm: Sm, part: SubPartition, sync: Sync, row: Instruction, now: int) -> int:
@@ -67,7 +92,7 @@ def _store(sm: Sm, part: SubPartition, sync: Sync, row: Instruction, now: int) -
     cycles, share = sync.amount * a_byte, sync.l2_sectors * spec.stored_sector_l2_cycles
     begin = book(memory.tma_stores, now, float(now), max(cycles, share))
     book(memory.l2, now, begin, share)
-    write_dram(spec, memory, begin, sync.dram_sectors, now)
+    dram.write(spec, memory, begin, sync.dram_sectors, now)
     memory.stores_begun[memory.oldest_store] = begin
     memory.oldest_store = (memory.oldest_store + 1) % spec.tma_stores_held
     held = memory.stores_begun[memory.oldest_store]

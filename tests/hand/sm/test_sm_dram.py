@@ -6,7 +6,7 @@ import pytest
 from sm_builder import EXIT, GPU, idle_sm, ins, program, simulate
 
 from gemmsim.sm.streams import RecordCycles
-from gemmsim.sm.units.memory_path import queue_cycles, read_dram, write_dram
+from gemmsim.sm.units import dram as unit
 
 
 @pytest.mark.parametrize("mnemonic", ["LDG", "STG"])
@@ -43,13 +43,19 @@ def test_reads_queue_as_dram_fills_up():
     dram = replace(GPU.dram, peak_bytes_per_s=0.32e9, queue_latency_cycles=10.0)
     state = idle_sm(replace(GPU, dram=dram))
     sm = state.sm
-    found = [queue_cycles(sm.spec, sm.memory, 1)]
+
+    def queued(lines: int, now: int) -> float:
+        return unit.queue_cycles(sm.spec.dram_queue_cycles, sm.memory.dram, lines, sm.spec.dram_latency_cycles, now)
+
+    found = [queued(1, 1)]
     for now, sectors in ((1, 1), (1, 1), (1000, 6)):
-        read_dram(sm.spec, sm.memory, float(now), sectors, now)
-        found.append(queue_cycles(sm.spec, sm.memory, now))
+        unit.read(sm.spec, sm.memory, float(now), sectors, now)
+        found.append(queued(1, now))
     assert found == pytest.approx([0, 10 * 0.2 / 0.8, 10 * 0.4 / 0.6, 10 * 0.8 / 0.2])
-    read_dram(sm.spec, sm.memory, 1000.0, 6, 1000)  # more than has passed
-    assert queue_cycles(sm.spec, sm.memory, 1000) == pytest.approx(10 * 0.98 / 0.02)
+    unit.read(sm.spec, sm.memory, 1000.0, 6, 1000)  # more than has passed
+    assert queued(1, 1000) == pytest.approx(10 * 0.98 / 0.02)
+    assert queued(2, 1000) == pytest.approx(2 * queued(1, 1000))  # the later of two
+    assert queued(5, 1000) == pytest.approx(3 * queued(1, 1000))
 
 
 def test_dram_turns_round_for_writes_among_reads():
@@ -57,8 +63,22 @@ def test_dram_turns_round_for_writes_among_reads():
     state = idle_sm(replace(GPU, dram=replace(GPU.dram, peak_bytes_per_s=3.2e9, turnaround=0.5)))
     sm = state.sm
     spec, memory = sm.spec, sm.memory
-    read_dram(spec, memory, 0.0, 4, 0)
-    write_dram(spec, memory, 0.0, 6, 0)
+    unit.read(spec, memory, 0.0, 4, 0)
+    unit.write(spec, memory, 0.0, 6, 0)
     assert memory.dram.next_free == 40 + 60 + 20
-    write_dram(spec, memory, 0.0, 1, 0)
+    unit.write(spec, memory, 0.0, 1, 0)
     assert memory.dram.next_free == 130
+
+
+def test_a_load_waits_for_the_slowest_of_its_lines():
+    """One line is as often early as late by as much. Of n lines the slowest is later: by 0.56, 1.03, 1.42 and 1.77
+    standard deviations in the mean for 2, 4, 8 and 16 of them (the expected largest of n normal numbers)."""
+    state = idle_sm(replace(GPU, dram=replace(GPU.dram, latency_deviation_cycles=100.0)))
+    spec, memory = state.sm.spec, state.sm.memory
+    means = []
+    for lines in (1, 2, 4, 8, 16):
+        drawn = [unit.latency(spec, memory, lines) - GPU.dram.latency_cycles for _ in range(unit.DRAWS)]
+        assert len(set(drawn)) == unit.DRAWS  # each once, before one comes again
+        means.append(sum(drawn) / unit.DRAWS)
+    assert means == pytest.approx([0, 56, 103, 142, 177], abs=4)
+    assert unit.level_of(0) == 0 and unit.level_of(255) == 7 and unit.level_of(10**6) == unit.LEVELS - 1

@@ -122,15 +122,29 @@ COPY = ins("UTMALDG.2D")
     ("moved", "gpu", "expected"),
     [
         (load(6400), GPU, 100 + 300),
-        (load(6400, l2_sectors=200), from_l2(16), 400 + 300),
-        (load(6400, l2_sectors=200), from_l2(128), 100 + 300),
+        (load(6400, l2_sectors=200), from_l2(16), 100 + 300),  # other SMs come after it
         # DRAM takes 300 cycles longer than L2, and here all of its bandwidth
         (load(6400, l2_sectors=200, dram_sectors=200), GPU, 100 + 300 + 300),
     ],
 )
-def test_a_load_takes_the_slowest_of_its_ways(moved: SyncFields, gpu: GpuSpec, expected: int) -> None:
+def test_a_load_takes_the_time_of_its_way(moved: SyncFields, gpu: GpuSpec, expected: int) -> None:
     found = seen(WAIT, WAITED, COPY, streams=[[0, 1], [2]], syncs={0: WAITS, 2: [moved]}, gpu=gpu)
     assert waited(found) == expected + 20
+
+
+@pytest.mark.parametrize(
+    ("alone", "merged", "expected"),
+    [
+        (1.0, 0, 400),  # 200 sectors at 16 bytes a cycle
+        (1.0, 100, 200),
+        (0.5, 100, 300),  # half of those that could merge
+    ],
+)
+def test_a_load_waits_where_the_share_of_l2_is_used_up(alone: float, merged: int, expected: int) -> None:
+    gpu = replace(from_l2(16), tma=replace(GPU.tma, merged_alone=alone))
+    first = load(6400, l2_sectors=200)._replace(merged_sectors=merged)
+    found = seen(WAIT, WAITED, COPY, COPY, streams=[[0, 1], [2, 3]], syncs={0: WAITS, 2: [first], 3: [first]}, gpu=gpu)
+    assert waited(found) == expected + 100 + 300 + 20
 
 
 def test_loads_come_one_after_another() -> None:

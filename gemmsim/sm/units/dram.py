@@ -1,0 +1,79 @@
+"""What DRAM adds to a load: its latency, which differs from line to line, its queue, and this SM's share of its rate.
+
+A tile of TMA waits for the slowest of its lines, which lie in rows of DRAM of their own. On an H200 one line takes 405
+to 425 cycles longer from DRAM than from L2, the slowest of 4 takes 110 more than that, of 16 some 245, of 64 and more
+some 415: as of lines whose latencies are normally distributed (own microbenchmark, tests/records/h200_tma_load.json).
+The lines of an ordinary load lie side by side and are taken to come together; what a block waits for is the slowest of
+its loads. No generator of random numbers is needed: `Spec` has quantiles of the slowest of so many lines, which the
+loads of an SM take in turn.
+"""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.sm.spec import Spec
+from gemmsim.sm.units.machine import MemoryPath
+from gemmsim.sm.units.server import Server, book
+
+_MOST_USED = 0.98  # keeps a queue finite; above it the bandwidth itself is what is waited for
+LEVELS = 9  # loads of 1, 2, 4, ... 256 lines
+DRAWS = 16
+_STEP = 7  # from one draw to the next: neighbours are far apart, and all come before one comes again
+
+
+def delays(deviation_cycles: float) -> NDArray[np.float64]:
+    """Return for how much longer than one line the slowest of a load takes: float64 [LEVELS * DRAWS], cycles.
+
+    deviation_cycles  standard deviation of the latency from line to line
+    """
+    quantiles = (np.arange(DRAWS) + 0.5) / DRAWS
+    slowest = [[quantile ** (0.5**level) for quantile in quantiles] for level in range(LEVELS)]
+    normal = NormalDist()
+    return np.array([[deviation_cycles * normal.inv_cdf(q) for q in row] for row in slowest]).reshape(-1)
+
+
+def level_of(lines: int) -> int:
+    """Return how often two of one become so many lines, rounded down."""
+    level = 0
+    while lines > 1 and level < LEVELS - 1:
+        lines = lines // 2
+        level += 1
+    return level
+
+
+def latency(spec: Spec, memory: MemoryPath, lines: int) -> float:
+    """Return the latency of a load of so many lines that come from DRAM, while nothing else is asked of it."""
+    memory.draws = (memory.draws + _STEP) % DRAWS
+    return spec.dram_latency_cycles + spec.dram_delays[level_of(lines) * DRAWS + memory.draws]
+
+
+def queue_cycles(cycles: float, server: Server, lines: int, latency_cycles: float, now: int) -> float:
+    """Return for how long the slowest line of a load waits behind those of other SMs, which come at random. What this
+    SM asks for too soon waits in `book`.
+
+    The more of the bandwidth has been used so far, the longer, as in a queue with one server; twice the lines wait for
+    one more such time, as the latest of waits that are exponentially distributed does.
+
+    cycles  what a line waits where half of the bandwidth is used
+    """
+    used = min(server.busy_cycles / max(float(now), latency_cycles), _MOST_USED)
+    return cycles * (1 + level_of(lines)) * used / (1 - used)
+
+
+def read(spec: Spec, memory: MemoryPath, arrival: float, sectors: int, now: int) -> float:
+    """Return the cycle in which DRAM begins to read sectors for this SM."""
+    memory.turns += sectors
+    return book(memory.dram, now, arrival, sectors * spec.sector_dram_cycles)
+
+
+def write(spec: Spec, memory: MemoryPath, arrival: float, sectors: int, now: int) -> None:
+    """Book the write of sectors to DRAM. As many of them as were read in between make it turn round."""
+    if sectors <= 0:
+        return
+    turning = min(sectors, memory.turns)
+    memory.turns -= turning
+    book(memory.dram, now, arrival, (sectors + turning * spec.dram_turnaround) * spec.sector_dram_cycles)
