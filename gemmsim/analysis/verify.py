@@ -33,7 +33,7 @@ def verify(run: Execution, launch: Launch, check: GemmCheck | None, sum_roundoff
     wrong by at most a factor of (1 + r)^2 more. max(0, ...) adds no error.
     """
     if check is None:
-        return Verification(None, None, "not checked: no --verify was asked for")
+        return Verification(None, None, "not checked: nothing was given to verify it by")
     a, b = (_Operand(launch.args[i]) for i in (check.a, check.b))
     if check.sizes:
         m, n, k = check.sizes

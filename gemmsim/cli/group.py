@@ -126,7 +126,9 @@ def exit_status(cli: click.Command, program: str, args: Sequence[str]) -> int:
         click.echo(getattr(error, "printed", ""), nl=False, err=True)  # what the kernel printed before it was stopped
         return _fail(str(error))
     except click.ClickException as error:
-        return _fail(f"{error.format_message()} ({program} --help shows what is known)")
+        context = getattr(error, "ctx", None)
+        asked = context.command_path if context else program
+        return _fail(f"{error.format_message()} ({asked} --help shows what is known)")
     except MemoryError as error:
         return _fail(f"this machine has too little memory for it: {error or 'none is left'}")
     except (click.Abort, KeyboardInterrupt):

@@ -62,6 +62,7 @@ def test_each_command_has_help_of_80_columns(command: str, capsys: pytest.Captur
     [
         (["analyse"], "unknown command 'analyse' (did you mean 'analyze'?)"),
         (["--sise"], "No such option"),
+        (["sweep", "--sise", "3"], "(gemmsim sweep --help shows what is known)"),
         (["list"], "Missing argument"),
         (["list", "kernel"], "'kernel' is not one of 'kernels'"),
         (["list", "kernels", "--format", "yaml"], "'yaml' is not one of 'text', 'json'"),
