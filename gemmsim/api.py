@@ -203,9 +203,8 @@ def conclude(counted: Counted, spec: LaunchSpec, accesses: bool = True) -> Repor
     evidence = _evidence(counted, spec, timing)
     executed = SamplingReport(len(trace.blocks), launch.blocks, int(trace.executed.sum()), counted.execution.notes)
     samples, view = _closer_look(counted, spec) if accesses else ((), None)
-    advice = ranked(
-        advise(evidence), timing.duration_us, spec.gpu.launch.overhead_us, lambda one: _without(one, counted, spec)
-    )
+    many, overhead_us = replace(spec, settings=spec.settings.for_many()), spec.gpu.launch.overhead_us
+    advice = ranked(advise(evidence), timing.duration_us, overhead_us, lambda one: _without(one, counted, many))
     return Report(
         labels=spec.labels,
         evidence=evidence,

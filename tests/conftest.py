@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -15,11 +16,15 @@ import pytest
 LONGEST = (
     "records/test_replay.py",
     "compile/test_kernels_compute.py",
-    "compile/test_tensorcore_kernels.py",
     "docs/test_site.py",
-    "compile/test_kernels_lessons.py",
-    "compile/test_gemm.py",
-    "cli/test_sanitize.py",
+    "docs/test_examples.py",
+    "compile/test_tensorcore_kernels.py",
+    "docs/test_python_page.py",
+    "docs/test_ci.py",
+    "cli/test_sweep.py",
+    "programs/test_run.py",
+    "flow/test_block_orders.py",
+    "compile/test_ship.py",
 )
 # Standard error of a command is compared, however long it takes; processes that tests start inherit this.
 os.environ.setdefault("GEMMSIM_PROGRESS", "0")
@@ -38,6 +43,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     rank = {Path(__file__).parent / name: number for number, name in enumerate(LONGEST)}
     assert all(path.is_file() for path in rank), "tests/conftest.py names files that are not there"
     items.sort(key=lambda item: rank.get(item.path, len(rank)))
+
+
+def pytest_collection_finish() -> None:
+    """What collection made stays until the end, so that the garbage collector need not look through it each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -110,22 +110,24 @@ def _python_files(path: Path) -> set[Path]:
             continue
         found.add(file)
         try:
-            tree = ast.parse(file.read_bytes())
+            names = _imported(file.read_bytes())
         except (OSError, ValueError, SyntaxError) as error:
             said = error.strerror if isinstance(error, OSError) else str(error)
             raise GemmsimError(f"cannot read '{file}': {said}") from None
-        waiting += [local for name in _imported(tree) if (local := _local_module(file.parent, name))]
+        waiting += [local for name in names if (local := _local_module(file.parent, name))]
     return found
 
 
-def _imported(tree: ast.AST) -> list[str]:
+@lru_cache(64)
+def _imported(text: bytes) -> tuple[str, ...]:
+    """Return the names of the modules that a Python file with this text imports, those with a dot before them too."""
     names = []
-    for node in ast.walk(tree):
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level <= 1:
             names += [node.module] if node.module else [alias.name for alias in node.names]
-    return names
+    return tuple(names)
 
 
 def _local_module(folder: Path, name: str) -> Path | None:

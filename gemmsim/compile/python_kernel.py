@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
@@ -54,7 +55,7 @@ def compile_numba(kernel: Any, signature: tuple[ArgType, ...], arch: str) -> byt
     lto = bool(options.get("lto", True))
     lines = not (lto and any(one.dtype in _HALVES for one in signature))
     try:
-        with _device_functions(capability, lines):
+        with _quick(), _device_functions(capability, lines):
             parts, _ = cuda.compile_all(
                 dispatcher.py_func,
                 tuple(numba_type(one.dtype, one.ndim) for one in signature),
@@ -91,6 +92,31 @@ def _numba_cuda() -> Any:
     except ImportError:
         raise missing("numba-cuda") from None
     return cuda
+
+
+@contextmanager
+def _quick() -> Iterator[None]:
+    """Within this context manager, numba compiles in less than its usual time, to the same code.
+
+    numba makes millions of objects and keeps them until it is done with a kernel, so the garbage collector rests.
+    Its flags are keys of dictionaries: they are equal where the values that were set are, which is quicker to see than
+    that all values are, and numba's own hash of them depends on nothing but their class.
+    """
+    from numba.cuda.core.targetconfig import TargetConfig
+
+    usual, enabled = TargetConfig.__eq__, gc.isenabled()
+
+    def equal(self: Any, other: Any) -> Any:
+        return (type(self) is type(other) and self._values == other._values) or usual(self, other)
+
+    hashed, TargetConfig.__eq__, TargetConfig.__hash__ = TargetConfig.__hash__, equal, lambda self: hash(type(self))
+    gc.disable()
+    try:
+        yield
+    finally:
+        TargetConfig.__eq__, TargetConfig.__hash__ = usual, hashed
+        if enabled:
+            gc.enable()
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
 from gemmsim.compile.key import shipped_key
@@ -71,8 +72,15 @@ def shipped_program(source: KernelSource, arch: str, installed: dict[str, str]) 
         raise GemmsimError(index.refused[key])
     if key not in index.files:
         return None
-    program = program_from_bytes((folder / index.files[key]).read_bytes(), arch)
-    return program and replace(program, source=_sources(program, source.path.parent))
+    path = folder / index.files[key]
+    return _read(path, path.stat().st_mtime_ns, arch)
+
+
+@lru_cache(4)
+def _read(path: Path, _changed_ns: int, arch: str) -> Program | None:
+    """Read the program for an architecture from a file. The last few programs stay in memory."""
+    program = program_from_bytes(path.read_bytes(), arch)
+    return program and replace(program, source=_sources(program, path.parent.parent))
 
 
 def can_compile(installed: dict[str, str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from gemmsim.support.errors import GemmsimError, nearest
 
@@ -26,6 +27,7 @@ UNITS = {unit: (name, factor) for name, units in _FACTORS.items() for unit, fact
 _SUFFIXES = sorted(_FACTORS, key=len, reverse=True)  # longest first: `peak_bytes_per_s` is a rate, not bytes
 
 
+@cache
 def dimension(field: str) -> str:
     """Return the dimension of a GPU's field by its name: "bytes" for "size_bytes", "number" where it has no unit."""
     if re.search(r"bytes_per_(sm|block)$", field):  # a size for each SM or block, not a rate

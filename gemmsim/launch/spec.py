@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gemmsim.gpu.spec import GpuSpec
@@ -147,6 +147,12 @@ class Settings:
     def __post_init__(self) -> None:
         if not 1 <= self.max_instructions <= _MOST_INSTRUCTIONS:
             raise GemmsimError(f"--max-instructions {self.max_instructions} must be from 1 to {_MOST_INSTRUCTIONS:,}")
+
+    def for_many(self) -> Settings:
+        """Return the settings for one of many simulations, of a study for example, where nobody waits for a single one:
+        "auto" becomes the native engine, which takes a tenth of SimPy's time on a small launch, once it is compiled.
+        """
+        return replace(self, engine="native") if self.engine == "auto" else self
 
 
 USUAL_SETTINGS = Settings()

@@ -249,8 +249,7 @@ def _settings(machine: Machine) -> Settings:
     settings = machine.settings
     if not machine.benchmarking or settings.full:
         return settings
-    engine = "native" if settings.engine == "auto" else settings.engine
-    return replace(settings, full_below=_SAMPLED_ABOVE, engine=engine)
+    return replace(settings.for_many(), full_below=_SAMPLED_ABOVE)
 
 
 def _findings(spec: LaunchSpec) -> Sanitized:

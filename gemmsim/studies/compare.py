@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gemmsim.analysis.studies.comparison import Comparison, Skipped, compare_launches
 from gemmsim.analysis.studies.launch_summary import LaunchSummary, summarise
@@ -103,7 +103,7 @@ def run_task(task: Task) -> Outcome:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            report = analyze(spec, accesses=False)
+            report = analyze(replace(spec, settings=spec.settings.for_many()), accesses=False)
             dtype = next((one.dtype for one in spec.launch.args if one.shape), "")
             result: LaunchSummary | Skipped = summarise(
                 task.name, report.labels, dtype, report.evidence, report.bottleneck, report.verified

@@ -35,6 +35,7 @@ def sensitivity(
     """
     if not 0 < share < 1:
         raise GemmsimError(f"better by {100 * share:g} %: must be above 0 and below 100")
+    spec = replace(spec, settings=spec.settings.for_many())
     gpu = spec.gpu
     counted = count(spec)
     before_us = time(counted, spec).duration_us

@@ -25,13 +25,17 @@ def farthest(default: int, allowed: tuple[int, ...]) -> int:
     return max(allowed, key=lambda value: abs(math.log2((value + 1) / (default + 1))))
 
 
-# By default only the last tunable of each rung is changed: numba takes some seconds to compile each.
+# By default only the last tunable of each rung is changed: numba takes some seconds to compile each. Those of these
+# rungs are changed by tests of their own below.
+CHANGED_BELOW = ("persistent", "split_k")
 OTHER_TUNABLES = [
     pytest.param(
         name,
         one.name,
         value,
-        marks=() if last == one and value == farthest(one.default, one.allowed) else pytest.mark.slow,
+        marks=()
+        if last == one and value == farthest(one.default, one.allowed) and name not in CHANGED_BELOW
+        else pytest.mark.slow,
     )
     for name in RUNGS
     for last in kernel_info(name).tunables[-1:]
@@ -72,9 +76,10 @@ def test_other_tunables(name: str, tunable: str, value: int) -> None:
     run(name, "sm_90", (67, 139, 45), 1.5, 0.5, "f32", **other)
 
 
-@pytest.mark.parametrize(("blocks", "group"), [pytest.param(2, 1, marks=pytest.mark.slow), (2, 2), (2, 8)])
+@pytest.mark.parametrize(("blocks", "group"), [(2, 2), *(pytest.param(2, n, marks=pytest.mark.slow) for n in (1, 8))])
 def test_persistent_blocks_take_every_tile(blocks: int, group: int) -> None:
-    """3 x 3 tiles for two blocks; a group of two rows leaves one of a single row."""
+    """3 x 3 tiles for two blocks; a group of two rows leaves one of a single row. Groups of one row and of all of them
+    are the simpler cases."""
     run("persistent", "sm_90", (300, 270, 20), blocks=blocks, group=group)
 
 
@@ -104,18 +109,21 @@ def test_half_precision_tunables(name: str, arch: str) -> None:
     run(name, arch, (67, 136, 24), 1.5, 0.5, "f16", bk=8)
 
 
-@pytest.mark.parametrize("stages", [2, 3, 4, 5])
+@pytest.mark.parametrize("stages", [2, 3, pytest.param(4, marks=pytest.mark.slow), 5])
 @pytest.mark.parametrize("depth", [1, 8, 9, 16, 40, 41])
 def test_rings_of_any_length(stages: int, depth: int) -> None:
-    """Fewer tiles than the ring holds, as many, and more."""
+    """Fewer tiles than the ring holds, as many, and more. Four stages lie between those that are tried by default."""
     run("async_pipelined", "sm_90", (30, 36, depth), 1.5, 0.5, stages=stages)
 
 
-@pytest.mark.parametrize("atomics", [0, 1])
 @pytest.mark.parametrize("sizes", [(1, 1, 1), (130, 131, 17), (130, 132, 200)])
-@pytest.mark.parametrize("splits", [2, 16])
+@pytest.mark.parametrize(
+    ("splits", "atomics"),
+    [(2, 0), (16, 1), *(pytest.param(*pair, marks=pytest.mark.slow) for pair in ((2, 1), (16, 0)))],
+)
 def test_the_last_block_of_a_tile_leaves_zeros(splits: int, sizes: tuple[int, int, int], atomics: int) -> None:
-    """Fewer tiles of K than blocks, too. What was zero before the launch is zero after it: it can be launched again."""
+    """Fewer tiles of K than blocks, too. What was zero before the launch is zero after it: it can be launched again. By
+    default each value of both tunables is in one pair."""
     done, _, _ = run("split_k", "sm_90", sizes, 1.5, 0.0, splits=splits, atomics=atomics)
     workspace, counters = done.outputs[5:]
     assert counters is not None and not counters.any()

@@ -18,9 +18,11 @@ pytest.importorskip("cuda.bindings")
 
 from gemmsim.compile import CudaKernel
 from gemmsim.compile.cuda_kernel import compile_cuda
-from gemmsim.compile.decode import decode_cubin
+from gemmsim.compile.decode import decode_kernels
+from gemmsim.compile.elf import read_cubin
 from gemmsim.isa.program import Program
 from gemmsim.report.hazards import one_line
+from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.sanitize import sanitize
 from gemmsim.trace.sanitizer.findings import Defect, Finding, Sanitized
@@ -43,8 +45,14 @@ def _cubin() -> bytes:
 
 
 @cache
+def _kernels() -> dict[str, Program | GemmsimError]:
+    return dict(decode_kernels(_cubin(), [kernel.symbol for kernel in read_cubin(_cubin()).kernels]))
+
+
 def program(entry: str) -> Program:
-    return decode_cubin(_cubin(), entry, "sm_90", abi="c")
+    found = _kernels()[entry]
+    assert isinstance(found, Program), found
+    return found
 
 
 def run(entry: str, code: Program | None = None) -> Sanitized:

@@ -38,8 +38,13 @@ def cubin(arch: str) -> bytes:
     return compile_cuda(CudaKernel(SOURCE.read_text(), SOURCE), arch)[0]
 
 
+@cache
+def program_of(entry: str, arch: str) -> Program:
+    return decode_cubin(cubin(arch), entry, arch, abi="c")
+
+
 def run(entry: str, arch: str, *arrays: NDArray, threads: int = 32) -> tuple[Program, Execution]:
-    program = decode_cubin(cubin(arch), entry, arch, abi="c")
+    program = program_of(entry, arch)
     dtypes = {"uint16": "u32", "uint32": "u32", "float64": "f64"}
     args = []
     for array in arrays:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from programs import cuda_program
 
 from gemmsim.analysis.limits.occupancy import theoretical_occupancy
 from gemmsim.api import Counted, count
@@ -41,7 +42,8 @@ def gemm(n: int) -> LaunchSpec:
 
 
 def counters(one: LaunchSpec, **settings: object) -> Counted:
-    return count(replace(one, settings=replace(one.settings, **settings)))  # type: ignore[arg-type]
+    program = cuda_program(FILE.name, one.labels.kernel, GPU.arch)
+    return count(replace(one, settings=replace(one.settings, **settings)), program)  # type: ignore[arg-type]
 
 
 def test_accesses_to_other_blocks_have_counters_of_their_own() -> None:

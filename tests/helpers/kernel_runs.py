@@ -5,6 +5,7 @@ Programs come from the user's cache, so that only the first run after a change c
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +32,13 @@ def defaults(name: str) -> dict[str, int]:
 
 
 def compiled(name: str, arch: str, tunables: dict[str, int], dtype: str = "f32") -> Program:
-    info = kernel_info(name)
+    """The same object each time, so that whatever is kept for a program, its lowering first of all, is found again."""
+    return _compiled(name, arch, tuple(tunables.items()), dtype)
+
+
+@lru_cache(16)
+def _compiled(name: str, arch: str, chosen: tuple[tuple[str, int], ...], dtype: str) -> Program:
+    info, tunables = kernel_info(name), dict(chosen)
     result = info.result_dtype(dtype)
     kinds = {"A": (dtype, (1, 1)), "B": (dtype, (1, 1)), "C": (result, (1, 1)), "bias": (result, (1,))}
     kinds |= zeros(info, 1, 1, 1, tunables) | dict.fromkeys("mnk", ("i32", ()))

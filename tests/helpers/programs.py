@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from gemmsim.compile import ArgType, CudaKernel, PythonKernel
 from gemmsim.compile.cuda_kernel import compile_cuda
-from gemmsim.compile.decode import decode_cubin
+from gemmsim.compile.decode import decode_kernels
 from gemmsim.compile.elf import read_cubin
 from gemmsim.compile.kernel import build_kernel
+from gemmsim.compile.toolchain import tool_versions
 from gemmsim.isa.program import Program
+from gemmsim.support.errors import GemmsimError
 
 SOURCES = Path(__file__).parents[1] / "sources"
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120")
@@ -23,17 +26,26 @@ def _cubin(file: str, arch: str) -> bytes:
 
 
 @cache
+def _kernels(file: str, arch: str) -> dict[str, Program | GemmsimError]:
+    """All kernels of a file by their symbols: nvdisasm takes half a second to start, however little it is given."""
+    cubin = _cubin(file, arch)
+    return dict(decode_kernels(cubin, [kernel.symbol for kernel in read_cubin(cubin).kernels]))
+
+
+@cache
 def cuda_program(file: str, name: str, arch: str) -> Program:
     """A kernel by its symbol, or by what the symbol of a template's instance contains: "blocktile_1dILi64ELi64E"."""
-    cubin = _cubin(file, arch)
-    symbols = [kernel.symbol for kernel in read_cubin(cubin).kernels]
+    symbols = _kernels(file, arch)
     exact = (
         [s for s in symbols if s == name]
         or [s for s in symbols if f"{len(name)}{name}" in s]
         or [s for s in symbols if name in s]
     )
     (symbol,) = exact
-    return decode_cubin(cubin, symbol, arch, abi="c", name=name)
+    found = symbols[symbol]
+    if isinstance(found, GemmsimError):
+        raise found
+    return replace(found, name=name, toolchain=dict(sorted(tool_versions().items())))
 
 
 @cache

@@ -21,7 +21,15 @@ from gemmsim.compile import default_cache
 SLOW = os.environ.get("GEMMSIM_SLOW") == "1"
 
 
+def executes_every_block(case: Case) -> bool:
+    """Triton's kernels with descriptors are not sampled: at 2048 and 4096 three took as long as all others together.
+    One at 1024 is in the sixteenth."""
+    return case.name.startswith("triton_descriptors") and case.m > 1024
+
+
 def chosen(case: Case) -> bool:
+    if not SLOW and executes_every_block(case):
+        return False
     if case.counters and case.m == 256 and case.gpu == "h200":
         return True
     of_a_sixteenth = int(hashlib.sha256(f"{case.gpu} {case.id}".encode()).hexdigest(), 16) % 16 == 0

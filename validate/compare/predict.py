@@ -63,8 +63,8 @@ def predict(case: Case) -> Prediction:
     start = time.perf_counter()
     try:
         warm = case.warm(case.compared_time)
-        request = replace(launch_of(case), warm_caches=warm and not case.counters)
-        repeated = case.in_a_row(case.compared_time)
+        asked, repeated = launch_of(case), case.in_a_row(case.compared_time)
+        request = replace(asked, warm_caches=warm and not case.counters, settings=asked.settings.for_many())
         counted = api.count(request)
         report = api.conclude(counted, request, accesses=False)
         timing = report.evidence.timing

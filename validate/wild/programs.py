@@ -89,6 +89,7 @@ def run(program: PublicProgram, root: Path, gpu: str, limit_s: float) -> Run:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=_heed_interrupts,  # noqa: PLW1509  # no other thread runs here
         )
         try:
             _, said = started.communicate(timeout=limit_s)
@@ -111,6 +112,11 @@ def run(program: PublicProgram, root: Path, gpu: str, limit_s: float) -> Run:
     times = tuple(Times(*key, tuple(us)) for key, us in alike.items())
     total_us = sum(float(row["time_us"]) for row in rows)
     return Run(program.id, gpu, outcome, len(rows), kernels, total_us, last, times)
+
+
+def _heed_interrupts() -> None:
+    """A job in the background ignores the signal that stops a program, and so would the program."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def load_runs(path: Path = RUNS) -> list[Run]:
