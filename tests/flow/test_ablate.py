@@ -18,7 +18,7 @@ from gemmsim_validate.cli.main import main
 from gemmsim_validate.compare.document import Section
 from gemmsim_validate.compare.predict import predict
 from gemmsim_validate.documents import render
-from gemmsim_validate.records.case import Case, Series
+from gemmsim_validate.records.case import STUDY, Case, Series
 from gemmsim_validate.records.replay import launch_of
 from gemmsim_validate.records.select import replayable_cases
 
@@ -69,6 +69,13 @@ TOUCHES = {
     "latency-clock": ("gpu", {"l2.fixed_latency_us", "dram.fixed_latency_us"}),
     "launch-overhead": ("gpu", {"launch.overhead_us"}),
     "block-start": ("gpu", {"launch.block_start_cycles"}),
+    "block-dispatcher": ("gpu", {"launch.block_interval_cycles", "launch.dispatch_interval_us"}),
+    "slowest-line": ("gpu", {"dram.latency_deviation_cycles"}),
+    "distance-to-sms": ("gpu", {"l2.latency_spread_cycles", "dram.latency_spread_cycles"}),
+    "queues": ("gpu", {"dram.queue_latency_cycles", "tma.queue_latency_cycles"}),
+    "drifting-apart": ("gpu", {"tma.merged_alone"}),
+    "turnaround": ("gpu", {"dram.turnaround"}),
+    "partial-lines": ("gpu", {"l2.partial_line_sectors"}),
 }
 
 
@@ -153,7 +160,7 @@ def test_a_kernel_that_pays_for_it_is_quicker_without(key: str, name: str) -> No
         ("lines-under-way", COALESCED),
         ("oldest-block-first", COALESCED),
         ("taken-branches", BLOCKTILE),
-        ("address-unit", BLOCKTILE),
+        ("address-unit", HALF),
         ("memory-queue", BLOCKTILE),
         ("shared-queue", BLOCKTILE),
         ("request-interval", COALESCED),
@@ -292,22 +299,25 @@ def test_default_records() -> None:
     cases = [one for one in replayable_cases() if fits(one)]
     assert {one.gpu for one in cases} == {"h200"} and all(one.rung and one.times for one in cases)
     assert {one.n for one in cases} == set(SIZES)
-    assert {one.name for one in cases} == {one.name for one in replayable_cases() if one.gpu == "h200" and one.rung}
+    assert {one.half for one in cases} == {STUDY}
+    rungs = {one.name for one in replayable_cases() if one.gpu == "h200" and one.rung}
+    assert rungs - {one.name for one in cases} == {"hgemm_warptiled", "rectangular"}  # at these sizes all to judge by
 
 
 def test_command(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["ablate", "--kernel", "blocktile_1d", "--size", "256", "--without", "launch-overhead", "--jobs", "1"]
+    asked = ["ablate", "--kernel", "coalesced", "--size", "256", "--without", "launch-overhead", "--jobs", "1"]
     assert main([*asked, "--format", "json"]) == 0
     out, err = capsys.readouterr()
     found = json.loads(out)
     (row,) = found["without"]
     (one,) = found["cases"]
-    assert (row["mechanism"], one["id"], one["predicted_us"]) == ("launch-overhead", BLOCKTILE, time_us(BLOCKTILE))
-    assert row["kernels_pct"]["blocktile_1d"] == pytest.approx(
-        100 * change_us("launch-overhead", BLOCKTILE) / time_us(BLOCKTILE)
+    timed = ablate(case(COALESCED), ["launch-overhead"])
+    assert (row["mechanism"], one["id"], one["predicted_us"]) == ("launch-overhead", COALESCED, timed.time_us)
+    assert row["kernels_pct"]["coalesced"] == pytest.approx(
+        100 * (timed.without_us["launch-overhead"] / timed.time_us - 1)
     )
     assert row["change_points"] == pytest.approx(row["time_pct"]["mean"] - found["time_pct"]["mean"])
-    assert err.startswith(f"[1/1] {BLOCKTILE}: ")
+    assert err.startswith(f"[1/1] {COALESCED}: ")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from functools import partial
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.processes import map_unordered
 
-from ..records.case import Case
+from ..records.case import STUDY, Case
 from .mechanisms import BY_KEY
 
 SIZES = (1000, 1024, 2048)
@@ -37,9 +37,9 @@ class Timed:
 
 
 def fits(case: Case, sizes: Sequence[int] = SIZES) -> bool:
-    """Whether the case is a kernel of the ladder that was timed on an H200 at an M = N = K among `sizes`."""
+    """Whether the case is a rung, of the half for study, that was timed on an H200 at an M = N = K among `sizes`."""
     timed_rung = case.kind == "measured" and case.rung and bool(case.compared_time)
-    return case.folder in FOLDERS and timed_rung and case.is_square and case.n in sizes
+    return case.half == STUDY and case.folder in FOLDERS and timed_rung and case.is_square and case.n in sizes
 
 
 def ablate(case: Case, keys: Sequence[str]) -> Timed:
@@ -52,6 +52,8 @@ def ablate(case: Case, keys: Sequence[str]) -> Timed:
     start = time.perf_counter()
     try:
         request = replace(launch_of(case), warm_caches=case.warm(case.compared_time))
+        warm_code = case.in_a_row(case.compared_time)
+        request = replace(request, settings=replace(request.settings, warm_code=warm_code))
         given = Inputs.of(count(request), request)
         time_us = given.time_us()
         without_us = {key: BY_KEY[key].switch(given).time_us() for key in keys}

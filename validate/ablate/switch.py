@@ -42,7 +42,8 @@ class Inputs:
         """Return the inputs that `api.analyze` gives to the timing model for the launch `request`."""
         traffic, trace = counted.traffic, counted.execution.trace
         resident = counted.occupancy.blocks_per_sm
-        return cls(counted.program, request.launch, trace, traffic.shapes, traffic.cost, request.gpu, resident)
+        program, options = counted.program, TimingOptions(warm_code=request.settings.warm_code or request.warm_caches)
+        return cls(program, request.launch, trace, traffic.shapes, traffic.cost, request.gpu, resident, options)
 
     def time_us(self) -> float:
         """Return the predicted time in microseconds. Raises GemmsimError as `schedule` does."""
@@ -70,9 +71,9 @@ def gpu_numbers(values: Mapping[str, float | str]) -> Switch:
     return switch
 
 
-def options(chosen: TimingOptions) -> Switch:
-    """Return a switch that gives the timing model the options `chosen`."""
-    return lambda given: replace(given, options=chosen)
+def option(name: str) -> Switch:
+    """Return a switch that turns off one of the timing model's options."""
+    return lambda given: replace(given, options=replace(given.options, **{name: False}))
 
 
 def control_bits(change: Callable[[Control], Control]) -> Switch:

@@ -21,8 +21,8 @@ from gemmsim.sm.units.server import Server, book
 
 _MOST_USED = 0.98  # keeps a queue finite; above it the bandwidth itself is what is waited for
 LEVELS = 9  # loads of 1, 2, 4, ... 256 lines
-DRAWS = 16
-_STEP = 7  # from one draw to the next: neighbours are far apart, and all come before one comes again
+DRAWS = 32
+_STEP = 13  # from one draw to the next: neighbours are far apart, and all come before one comes again
 
 
 def delays(deviation_cycles: float) -> NDArray[np.float64]:
