@@ -21,7 +21,7 @@ from .switch import (
     none_in_flight,
     none_merged,
     one_tag_cycle,
-    option,
+    options,
 )
 
 FILE = Path(__file__).with_name("mechanisms.toml")
@@ -30,9 +30,9 @@ SWITCHES: dict[str, Switch] = {
     "stall-counts": control_bits(lambda control: replace(control, stall_cycles=1)),
     "yield-hints": control_bits(lambda control: replace(control, yield_hint=False)),
     "scoreboards": control_bits(lambda control: replace(control, wait_mask=0)),
-    "register-ports": option("register_ports"),
-    "oldest-block-first": option("oldest_block_first"),
-    "math-behind-barriers": option("math_behind_barriers"),
+    "register-ports": options(lambda given: replace(given, register_ports=False)),
+    "oldest-block-first": options(lambda given: replace(given, oldest_block_first=False)),
+    "math-behind-barriers": options(lambda given: replace(given, math_behind_barriers=False)),
     "tag-stage": costs(one_tag_cycle),
     "tag-banks": costs(even_tag_banks),
     "bank-conflicts": costs(no_bank_conflicts),

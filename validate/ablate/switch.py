@@ -71,9 +71,9 @@ def gpu_numbers(values: Mapping[str, float | str]) -> Switch:
     return switch
 
 
-def option(name: str) -> Switch:
-    """Return a switch that turns off one of the timing model's options."""
-    return lambda given: replace(given, options=replace(given.options, **{name: False}))
+def options(change: Callable[[TimingOptions], TimingOptions]) -> Switch:
+    """Return a switch that changes the timing model's options."""
+    return lambda given: replace(given, options=change(given.options))
 
 
 def control_bits(change: Callable[[Control], Control]) -> Switch:
