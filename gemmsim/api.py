@@ -20,7 +20,7 @@ from gemmsim.analysis.limits.roofline import roofline_of
 from gemmsim.analysis.results import check_results
 from gemmsim.analysis.verdict.advice import advise
 from gemmsim.analysis.verdict.bottleneck import find_bottleneck
-from gemmsim.analysis.verdict.gains import cured, ranked
+from gemmsim.analysis.verdict.gains import cured, ranked, with_quick_doubles
 from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
@@ -231,6 +231,8 @@ def _without(advice: Advice, counted: Counted, spec: LaunchSpec) -> float | None
     if advice.rule == "low_occupancy":
         more = replace(counted.occupancy, blocks_per_sm=counted.occupancy.blocks_per_sm + 1)
         return time(replace(counted, occupancy=more), spec).duration_us
+    if advice.rule == "double_arithmetic":
+        return time(counted, replace(spec, gpu=with_quick_doubles(spec.gpu))).duration_us
     return None
 
 

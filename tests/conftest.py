@@ -6,7 +6,7 @@ import gc
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -66,14 +66,16 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
 
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Reports of shipped programs: with bank conflicts, with scattered global accesses, without source lines. A fourth
-    report is made up and has local memory."""
+    """Reports of shipped programs: with bank conflicts, with scattered global accesses, without source lines; the
+    second beside the first. Another report is made up and has local memory."""
     from report_factory import ROWS, evidence, report, traffic
 
     from gemmsim.api import analyze
     from gemmsim.gpu import load_gpu
     from gemmsim.launch.cases import LadderCase, ladder_launch
     from gemmsim.report.html.render import render
+    from gemmsim.report.json import former_of
+    from gemmsim.report.json import render as as_json
 
     folder = tmp_path_factory.mktemp("pages")
     cases = {
@@ -82,10 +84,13 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "tma": (LadderCase("wgmma_cluster", 256, 256, 128), "h200"),
         "tensor": (LadderCase("tensorcore_warptiled", 128, 256, 64), "h200"),
     }
+    reports = {name: analyze(ladder_launch(case, load_gpu(gpu))) for name, (case, gpu) in cases.items()}
+    former = former_of(as_json(reports["conflicts"]), "")
+    reports["beside"] = replace(reports["scattered"], former=former)
     found = {}
-    for name, (case, gpu) in cases.items():
+    for name, one in reports.items():
         found[name] = folder / f"{name}.html"
-        found[name].write_text(render(analyze(ladder_launch(case, load_gpu(gpu)))), encoding="utf-8")
+        found[name].write_text(render(one), encoding="utf-8")
     spills = (
         traffic(0, "local", "ld", 4, requests=5e6, sectors=2e7),
         traffic(5, "local", "st", 4, requests=7e6, sectors=3e7),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -147,8 +148,8 @@ def sweep(
     where     conditions that a combination must meet: ["bm * bn <= 16384"]
     jobs      as of `compare`
     keep      SQLite file in which results are kept: what is in it is not predicted again
-    launch    the arguments of `analyze`. Of these, functions are called with tunables and m, n, k, by name
-              (`grid=lambda bm, n, m, **_: (n // 64, m // bm)`), and in text "{m // bm}" is filled in
+    launch    the arguments of `analyze`. Of these, functions are called with those tunables and m, n, k that they
+              name (`grid=lambda bm, n, m: (n // 64, m // bm)`), and in text "{m // bm}" is filled in
     """
     sizes = [_three(one) for one in ([size] if isinstance(size, int) else size)]
     axes, gpus = {name: tuple(values) for name, values in tunables.items()}, _gpus(gpu)
@@ -220,13 +221,20 @@ def _combination(
 def _filled(value: Any, names: Mapping[str, int]) -> Any:
     """Fill the tunables and sizes of one combination into a value of `launch`."""
     if is_function(value):
-        return value(**names)
+        return value(**_taken(value, names))
     if isinstance(value, str):
         filled = fill(value, names)
         return int(filled) if value != filled and filled.isdecimal() else filled
     if isinstance(value, list | tuple):
         return type(value)(_filled(one, names) for one in value)
     return {key: _filled(one, names) for key, one in value.items()} if isinstance(value, dict) else value
+
+
+def _taken(function: Callable[..., Any], names: Mapping[str, int]) -> Mapping[str, int]:
+    """Return those names that a function takes: all where it has **parameters."""
+    takes = inspect.signature(function).parameters
+    every = any(one.kind is one.VAR_KEYWORD for one in takes.values())
+    return names if every else {name: value for name, value in names.items() if name in takes}
 
 
 def _gpus(gpu: Gpu | Sequence[Gpu]) -> list[GpuSpec]:

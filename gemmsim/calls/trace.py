@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -75,6 +77,17 @@ class Trace(Shown):
 
     def __init__(self, spec: LaunchSpec, report: Report) -> None:
         self.spec, self.report = spec, report
+
+    def beside(self, other: Trace | str | Path) -> Trace:
+        """Return this with another prediction beside it: its text and page say which counters differ, and by how much.
+
+        other  what `gemmsim.analyze` returned, or the file "x.json" of its `save` or of `gemmsim analyze -o x.json`
+        """
+        if isinstance(other, Trace):
+            former = json.former_of(json.render(other.report), "other")
+        else:
+            former = json.read_former(other)
+        return Trace(self.spec, replace(self.report, former=former))
 
     def _title(self) -> str:
         report = self.report

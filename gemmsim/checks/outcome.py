@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gemmsim.isa.program import SourceLine
+from gemmsim.report.layout.words import moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +23,8 @@ class Change:
 
     @property
     def moved(self) -> str:
-        """By how much the value moved, of `before`: "+2.0%", "-0.004%"; "new" where `before` is 0."""
-        if not self.before:
-            return "new" if self.now else "+0.0%"
-        percent = 100 * (self.now / self.before - 1)
-        return f"{percent:+.1f}%" if abs(percent) >= 0.1 or not percent else f"{percent:+.1g}%"
+        """By how much the value moved, of `before`: "+2.0%"."""
+        return moved(self.before, self.now)
 
 
 @dataclass(frozen=True, slots=True)

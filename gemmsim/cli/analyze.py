@@ -10,8 +10,9 @@ from dataclasses import replace
 
 import click
 
+from gemmsim.cli.forms import baseline_option, format_option, output_option, read_baseline
 from gemmsim.cli.group import gathered
-from gemmsim.cli.options import FAILED, TimedLaunchOptions, format_option, output_option, plot_option
+from gemmsim.cli.options import FAILED, TimedLaunchOptions, plot_option
 from gemmsim.cli.output import emit, show_printed, write_file
 from gemmsim.cli.plots import wanted_plots, write_plots
 from gemmsim.support.errors import GemmsimError
@@ -24,6 +25,7 @@ PICTURES = ("roofline", "memory")
 @plot_option(PICTURES)
 @click.option("--sanitize", is_flag=True, help="Look for races, missing waits, bad addresses and uneven barriers, too.")
 @click.option("--save", metavar="FILE.npz", help="Write every array as it is after the run, by name.")
+@baseline_option
 @format_option("text", "json")
 @output_option
 def command(
@@ -33,6 +35,7 @@ def command(
     output: str | None,
     sanitize: bool,
     save: str | None,
+    baseline: str | None,
 ) -> int:
     """Predict what one kernel launch does.
 
@@ -49,6 +52,7 @@ def command(
     from gemmsim.cli.requests import requested_launch
     from gemmsim.report import hazards
 
+    former = read_baseline(baseline)
     spec = requested_launch(options)
     wanted = wanted_plots(plots, PICTURES)
     if save is not None and not save.endswith(".npz"):
@@ -65,6 +69,7 @@ def command(
 
         write_file(npz_bytes(array_names(spec.launch.args, spec.verify), counted.execution), save)
     report = api.conclude(counted, spec, accesses=False)  # neither the text nor JSON shows single accesses
+    report = replace(report, former=former)
     if outcome:
         report = replace(report, findings=tuple(map(hazards.one_line, outcome.findings)), sanitized=outcome)
     if wanted:

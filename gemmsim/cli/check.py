@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gemmsim.cli.forms import format_option, output_option
 from gemmsim.cli.group import gathered
-from gemmsim.cli.options import FAILED, LaunchOptions, format_option, output_option
+from gemmsim.cli.options import FAILED, LaunchOptions
 from gemmsim.cli.output import emit, show_printed
 from gemmsim.support.errors import GemmsimError
 

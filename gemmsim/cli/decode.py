@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from gemmsim.cli.compiling import CompileOptions
+from gemmsim.cli.forms import format_option, output_option
 from gemmsim.cli.group import gathered
-from gemmsim.cli.options import format_option, output_option
 from gemmsim.cli.output import emit
 
 if TYPE_CHECKING:

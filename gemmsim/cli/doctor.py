@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 
 import click
 
-from gemmsim.cli.options import format_option, output_option
+from gemmsim.cli.forms import format_option, output_option
 from gemmsim.cli.output import emit
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.version import __version__

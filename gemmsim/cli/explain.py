@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gemmsim.cli.forms import format_option, output_option
 from gemmsim.cli.group import gathered
-from gemmsim.cli.options import LaunchOptions, format_option, output_option
+from gemmsim.cli.options import LaunchOptions
 from gemmsim.cli.output import emit
 from gemmsim.support.errors import GemmsimError
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from gemmsim.cli.options import format_option, gpu_names, output_option
+from gemmsim.cli.forms import format_option, output_option
+from gemmsim.cli.options import gpu_names
 from gemmsim.cli.output import emit, write_file
 from gemmsim.support.errors import GemmsimError
 

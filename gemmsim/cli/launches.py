@@ -7,17 +7,9 @@ from pathlib import Path
 
 import click
 
+from gemmsim.cli.forms import format_option, output_option
 from gemmsim.cli.group import filled_by, gathered
-from gemmsim.cli.options import (
-    DEFAULT_GPU,
-    FAILED,
-    engine_option,
-    format_option,
-    gpu_option,
-    gpu_sets_option,
-    no_cache_option,
-    output_option,
-)
+from gemmsim.cli.options import DEFAULT_GPU, FAILED, engine_option, gpu_option, gpu_sets_option, no_cache_option
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from gemmsim.cli.colour import coloured, wanted
-from gemmsim.cli.options import gpu_option, gpu_sets_option, output_option
+from gemmsim.cli.forms import output_option
+from gemmsim.cli.options import gpu_option, gpu_sets_option
 from gemmsim.cli.output import emit
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.progress import clear

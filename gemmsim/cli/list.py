@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from gemmsim.cli.options import format_option, output_option
+from gemmsim.cli.forms import format_option, output_option
 from gemmsim.cli.output import emit
 from gemmsim.gpu.spec import STATUSES, GpuSpec
 

@@ -14,28 +14,9 @@ import click
 from gemmsim.cli.compiling import CompileOptions
 from gemmsim.cli.defaults import GPU_SHOWN, USUAL_GPU, default_gpu
 from gemmsim.cli.group import NESTED, Decorator, filled_by
-from gemmsim.report.layout.text import NARROW, use_columns
 
 DEFAULT_GPU = USUAL_GPU
 FAILED = 1  # exit status where an expectation does not hold or C is wrong
-
-
-def format_option(*forms: str) -> Decorator:
-    """Make the option --format, whose value is one of `forms`; the first of them is the default."""
-    return click.option(
-        "--format",
-        "output_format",
-        type=click.Choice(forms),
-        default=forms[0],
-        show_default=True,
-        help="Form of the data.",
-    )
-
-
-def _for_a_file(_: click.Context, __: click.Parameter, path: str | None) -> str | None:
-    if path is not None:
-        use_columns(NARROW)
-    return path
 
 
 def _kernel_names(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
@@ -52,9 +33,6 @@ def gpu_names(_: click.Context, __: click.Parameter, incomplete: str) -> list[st
     return [before + comma + name for name in sorted({*preset_names(), *aliases()}) if name.startswith(last)]
 
 
-output_option = click.option(
-    "-o", "--output", metavar="FILE", callback=_for_a_file, help="Write to FILE instead of stdout."
-)
 gpu_option = click.option(
     "--gpu",
     default=default_gpu,
@@ -290,6 +268,7 @@ class SweepOptions:
     gpus: str = filled_by(
         click.option(
             "--gpus",
+            "--gpu",
             default=default_gpu,
             show_default=GPU_SHOWN,
             metavar="NAME,...",

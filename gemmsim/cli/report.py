@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from gemmsim.cli.forms import baseline_option, read_baseline
 from gemmsim.cli.group import gathered
 from gemmsim.cli.options import FAILED, TimedLaunchOptions
 from gemmsim.cli.output import emit, show_printed
@@ -15,14 +17,17 @@ from gemmsim.support.errors import GemmsimError
 
 @click.command("report")
 @gathered("options", TimedLaunchOptions)
+@baseline_option
 @click.option("-o", "--output", metavar="FILE.html", help="Write to FILE.html instead of stdout.")
-def command(options: TimedLaunchOptions, output: str | None) -> int:
+def command(options: TimedLaunchOptions, baseline: str | None, output: str | None) -> int:
     """Predict what one kernel launch does, as one HTML file to look at.
 
     \b
     gemmsim report --kernel tiled --size 256 -o report.html
     gemmsim report my.cu --entry 'sgemm<128,8>' --grid 2,2 --block 256 --arg ... \\
         -o report.html
+    gemmsim analyze --kernel naive --size 256 -o before.json
+    gemmsim report --kernel coalesced --size 256 --baseline before.json -o ab.html
 
     The file needs nothing else, no network either. Options as for gemmsim analyze.
     """
@@ -31,7 +36,8 @@ def command(options: TimedLaunchOptions, output: str | None) -> int:
     from gemmsim.cli.requests import requested_launch
     from gemmsim.report.html.render import render
 
-    report = analyze(requested_launch(options))
+    former = read_baseline(baseline)
+    report = replace(analyze(requested_launch(options)), former=former)
     show_printed(report.printed)
     page = render(report)
     emit(page, output)

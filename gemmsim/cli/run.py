@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gemmsim.cli.forms import format_option
 from gemmsim.cli.group import filled_by, gathered
-from gemmsim.cli.options import DEFAULT_GPU, engine_option, format_option, gpu_option, gpu_sets_option, no_cache_option
+from gemmsim.cli.options import DEFAULT_GPU, engine_option, gpu_option, gpu_sets_option, no_cache_option
 from gemmsim.cli.output import emit, write_file
 from gemmsim.support.errors import GemmsimError
 

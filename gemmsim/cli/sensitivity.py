@@ -6,8 +6,9 @@ import sys
 
 import click
 
+from gemmsim.cli.forms import format_option, output_option
 from gemmsim.cli.group import gathered
-from gemmsim.cli.options import LaunchOptions, format_option, output_option
+from gemmsim.cli.options import LaunchOptions
 
 
 @click.command("sensitivity")

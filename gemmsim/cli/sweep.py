@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gemmsim.cli.forms import format_option
 from gemmsim.cli.group import INTERRUPTED, gathered
-from gemmsim.cli.options import FAILED, SweepOptions, format_option, plot_option
+from gemmsim.cli.options import FAILED, SweepOptions, plot_option
 from gemmsim.cli.plots import wanted_plots, write_plots
 from gemmsim.support.errors import GemmsimError
 
@@ -92,6 +93,8 @@ def _results(output: str | None) -> Path:
     The cache folder is made where it is missing.
     """
     if output is not None:
+        if output.endswith((".html", ".csv", ".json", ".md")):
+            raise GemmsimError(f"-o {output}: results are kept there, as SQLite; the table goes to stdout, by --format")
         return Path(output)
     from gemmsim.compile import default_cache
 

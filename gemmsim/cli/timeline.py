@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gemmsim.cli.forms import format_option, output_option
 from gemmsim.cli.group import filled_by, gathered
-from gemmsim.cli.options import LaunchOptions, engine_option_saying, output_option
+from gemmsim.cli.options import LaunchOptions, engine_option_saying
 from gemmsim.cli.output import emit, write_file
 from gemmsim.support.errors import GemmsimError
 
@@ -35,13 +36,11 @@ class TimelineOptions(LaunchOptions):
 @click.option("--blocks", type=int, metavar="N", help="The SM's first N blocks.  [default: as many as it holds]")
 @click.option("--cycles", metavar="FROM:TO", help="Only these cycles: 1000:1060.")
 @click.option("--warps", type=int, default=8, show_default=True, metavar="N", help="Rows of the text.")
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "html", "perfetto"]),
-    default="text",
-    show_default=True,
-    help="Text, a page to zoom into, or a trace for ui.perfetto.dev.",
+@format_option(
+    "text",
+    "html",
+    "perfetto",
+    help_text="Text, a page to zoom into, or a trace for ui.perfetto.dev.  [default: as -o ends, else text]",
 )
 @output_option
 def command(
@@ -57,8 +56,8 @@ def command(
     \b
     gemmsim timeline --kernel tiled --size 256
     gemmsim timeline --kernel tiled --size 256 --cycles 3000:3060 --warps 16
-    gemmsim timeline --kernel tiled --size 256 --format html -o timeline.html
-    gemmsim timeline --kernel tiled --size 256 --format perfetto -o trace.json.gz
+    gemmsim timeline --kernel tiled --size 256 -o timeline.html
+    gemmsim timeline --kernel tiled --size 256 -o trace.json.gz
 
     A name that ends in .gz is written compressed, as ui.perfetto.dev opens it, too.
 

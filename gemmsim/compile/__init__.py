@@ -1,6 +1,6 @@
 """Makes a `Program` of a kernel's source, without a GPU or a driver. Start at `compile_kernel`."""
 
-from gemmsim.compile.cache import Cache, CacheWarning, default_cache
+from gemmsim.compile.cache import Cache, default_cache
 from gemmsim.compile.kernel import compile_kernel
 from gemmsim.compile.source import (
     ArgType,
@@ -11,6 +11,7 @@ from gemmsim.compile.source import (
     PythonKernel,
     kernel_file,
 )
+from gemmsim.support.cache_folder import CacheWarning
 
 __all__ = [
     "ArgType",

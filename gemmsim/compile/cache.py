@@ -7,22 +7,18 @@ whether it is damaged; a damaged file counts as absent.
 from __future__ import annotations
 
 import hashlib
-import os
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 from gemmsim.isa.program import Program
 from gemmsim.isa.serialize import program_from_bytes, programs_to_bytes
+from gemmsim.support.cache_folder import CacheWarning, cache_folder
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.files import PRIVATE, read_own, write_atomically
 
 _MAGIC = b"gemmsim-cache-2\n"
 _DIGEST_BYTES = 32
-
-
-class CacheWarning(UserWarning):
-    """Warns that the cache cannot be used. Results are right without it, but take longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +71,5 @@ def opened(magic: bytes, data: bytes) -> bytes | None:
 
 
 def default_cache() -> Cache:
-    """Return the cache in the folder that GEMMSIM_CACHE_DIR names or, without it, in the user's cache folder."""
-    if chosen := os.environ.get("GEMMSIM_CACHE_DIR"):
-        return Cache(Path(chosen))
-    from platformdirs import user_cache_path
-
-    return Cache(user_cache_path("gemmsim", appauthor=False))
+    """Return the cache in `cache_folder()`."""
+    return Cache(cache_folder())

@@ -14,7 +14,7 @@ from gemmsim.compile.addresses import Addresses
 from gemmsim.compile.elf import Cubin, Kernel, read_cubin
 from gemmsim.compile.entries import find_entry
 from gemmsim.compile.names import is_numba_symbol, readable_name
-from gemmsim.compile.toolchain import disassemble, tool_versions
+from gemmsim.compile.toolchain import disassemble, header_folders, tool_versions
 from gemmsim.isa.blocks import basic_blocks
 from gemmsim.isa.parse import parse_instruction
 from gemmsim.isa.program import INSTRUCTION_BYTES, Instruction, Program, SourceLine
@@ -25,6 +25,7 @@ _INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;\s*$")
 _LABEL = re.compile(r"([.$\w][^\s:]*):\s*$")
 _SOURCE = re.compile(r'//## File "(?P<file>[^"]*)", line (?P<line>\d+)(?P<inlined>.*)')
 _INLINED = re.compile(r'inlined at "(?P<file>[^"]*)", line (?P<line>\d+)')
+_NUMBA = ("/numba_cuda/numba/", "/numba/cuda/")  # folders of numba's own files
 
 
 def decode_cubin(
@@ -192,12 +193,16 @@ def _instructions(kernel: Kernel, rows: list[_Row], labels: Mapping[str, int]) -
 
 
 def _sources(instructions: tuple[Instruction, ...]) -> dict[str, str]:
-    """Return {file: text} of every file that a source line of `instructions` names and that can be read here.
+    """Return {file: text} of every file that a source line of `instructions` names and that can be read here. Files of
+    the compilers (CUDA's headers, numba's own arithmetic) are left out: a line of theirs counts for that which uses it.
 
     A notebook keeps the text of its cells where tracebacks find it (`linecache`), in no file.
     """
     found = {}
+    compilers = (*map(str, header_folders()), *_NUMBA)
     for file in sorted({place.file for instruction in instructions for place in instruction.sources}):
+        if any(folder in file for folder in compilers):
+            continue
         try:
             found[file] = Path(file).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):

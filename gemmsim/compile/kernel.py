@@ -76,8 +76,9 @@ def build_kernel(source: KernelSource, arch: str) -> Built:
         cubin, entry, versions = cubin_of(source, arch)
         abi, name = ("c", source.entry) if isinstance(source, CudaKernel) else (source.abi, None)
         program = decode_cubin(cubin, entry, arch, abi, name, versions)
-        shown = source.shown_names(program.source) if isinstance(source, CudaKernel) else {}
-        return Built(rename_sources(program, shown) if shown else program, cubin)
+        if isinstance(source, CudaKernel):
+            program = rename_sources(_with_text(program, source), source.shown_names(program.source))
+        return Built(program, cubin)
     from gemmsim.compile.binary import choose
     from gemmsim.compile.cubin_tools import made_by
 
@@ -87,6 +88,13 @@ def build_kernel(source: KernelSource, arch: str) -> Built:
     made = {} if chosen.made_here else made_by(chosen.cubin)
     program = decode_cubin(chosen.cubin, chosen.symbol, None, source.abi, toolchain=made | versions)
     return Built(program if source.of_function else replace(program, origin=chosen.origin), chosen.cubin)
+
+
+def _with_text(program: Program, source: CudaKernel) -> Program:
+    """Return the program with the text that was compiled, which need not be that of a file of its name."""
+    name = str(source.path)
+    named = any(place.file == name for one in program.instructions for place in one.sources)
+    return replace(program, source=program.source | {name: source.text}) if named else program
 
 
 def cubin_of(source: CudaKernel | PtxKernel, arch: str) -> tuple[bytes, str | None, dict[str, str]]:

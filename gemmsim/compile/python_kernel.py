@@ -12,12 +12,11 @@ from typing import Any
 
 from gemmsim.compile.grid_group import UNRESOLVED, grid_functions
 from gemmsim.compile.link import link
+from gemmsim.compile.numba_lines import flagged_as_nvrtc
 from gemmsim.compile.source import ArgType, PythonKernel
 from gemmsim.compile.toolchain import missing, tool_versions
 from gemmsim.support.dtypes import DTYPES
 from gemmsim.support.errors import GemmsimError, nearest
-
-_HALVES = ("f16", "bf16")
 
 
 def compile_python(source: PythonKernel, arch: str) -> bytes:
@@ -35,9 +34,7 @@ def compile_numba(kernel: Any, signature: tuple[ArgType, ...], arch: str) -> byt
 
     The decorator's options fastmath, max_registers, launch_bounds, opt and lto are followed. numba-cuda links LTO-IR
     unless the kernel says `lto=False`, and so does this function: the two ways give different code (with LTO,
-    `fastmath=True` does not flush denormals). Line information is included; it changes no instruction. Kernels with f16
-    or bf16 have none: numba takes their arithmetic from NVRTC, and nvJitLink refuses to join the two with line
-    information (numba-cuda 0.30).
+    `fastmath=True` does not flush denormals). Line information is included; it changes no instruction.
 
     Arrays are typed C-contiguous, aligned and mutable, as numba types a NumPy or device array at a launch; "bf16" is
     numba-cuda's own bfloat16.
@@ -53,16 +50,15 @@ def compile_numba(kernel: Any, signature: tuple[ArgType, ...], arch: str) -> byt
     suffix = "a" if number >= 90 else ""
     capability = (number // 10, number % 10, suffix) if suffix else (number // 10, number % 10)
     lto = bool(options.get("lto", True))
-    lines = not (lto and any(one.dtype in _HALVES for one in signature))
     try:
-        with _quick(), _device_functions(capability, lines):
+        with _quick(), _device_functions(capability), flagged_as_nvrtc():
             parts, _ = cuda.compile_all(
                 dispatcher.py_func,
                 tuple(numba_type(one.dtype, one.ndim) for one in signature),
                 device=False,
                 abi="numba",
                 cc=capability,
-                lineinfo=lines,
+                lineinfo=True,
                 fastmath=options.get("fastmath", False),
                 opt=options.get("opt", True),
                 launch_bounds=options.get("launch_bounds"),
@@ -120,11 +116,10 @@ def _quick() -> Iterator[None]:
 
 
 @contextmanager
-def _device_functions(capability: tuple[Any, ...], lines: bool) -> Iterator[None]:
+def _device_functions(capability: tuple[Any, ...]) -> Iterator[None]:
     """Within this context manager, the `device=True` functions that a kernel calls compile without a GPU.
 
     capability  the compute capability to compile for, (major, minor) and perhaps a suffix
-    lines       whether line information is included
 
     When numba-cuda 0.30 meets such a function it asks the current GPU for its compute capability, even where the caller
     names one, and it takes line information from the function's own decorator only.
@@ -134,8 +129,7 @@ def _device_functions(capability: tuple[Any, ...], lines: bool) -> Iterator[None
     asked, compiled = dispatcher.get_current_device, dispatcher.CUDADispatcher.compile_device
 
     def compile_device(self: Any, *arguments: Any, **named: Any) -> Any:
-        if lines:
-            self.targetoptions["lineinfo"] = True
+        self.targetoptions["lineinfo"] = True
         return compiled(self, *arguments, **named)
 
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability[:2])

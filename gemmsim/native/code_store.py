@@ -6,15 +6,15 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from gemmsim.compile.cache import CacheWarning, opened, sealed
+from gemmsim.compile.cache import opened, sealed
 from gemmsim.compile.toolchain import versions_of
+from gemmsim.support.cache_folder import CacheWarning, cache_folder, can_be_written
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.files import PRIVATE, read_own, write_atomically
 
@@ -99,15 +99,11 @@ def stem_of(name: str) -> str:
 
 
 def folder() -> Path:
-    """Return the folder for machine code: that of the package's bytecode, or, where that cannot be written, one in the
-    user's cache folder.
+    """Return the folder for machine code: that of the package's bytecode, or, where that cannot be written, one in
+    `cache_folder()`.
     """
     bytecode = PACKAGE / "__pycache__"
-    if os.access(bytecode if bytecode.is_dir() else PACKAGE, os.W_OK):
-        return bytecode
-    from platformdirs import user_cache_path
-
-    return user_cache_path("gemmsim", appauthor=False) / "native"
+    return bytecode if can_be_written(bytecode) else cache_folder() / "native"
 
 
 def load(key: str, place: Path) -> MachineCode | None:

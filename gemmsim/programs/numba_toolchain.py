@@ -1,7 +1,8 @@
-"""Changes two things in how numba-cuda compiles a program's kernels, which are so for a single kernel, too.
+"""Changes three things in how numba-cuda compiles a program's kernels, which are so for a single kernel, too.
 
-Source lines are written into the code, so that findings have a line. The functions for cooperative grids of
-`compile.grid_group` are linked in place of NVIDIA's libcudadevrt, which calls functions of the driver that no file has.
+Source lines are written into the code, so that findings have a line, and so that code of NVRTC can be linked to it.
+The functions for cooperative grids of `compile.grid_group` are linked in place of NVIDIA's libcudadevrt, which calls
+functions of the driver that no file has.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gemmsim.compile.grid_group import grid_functions
+from gemmsim.compile.numba_lines import flag_as_nvrtc
 
 _DONE = "_gemmsim"
 _CONFLICT = "linking module flags 'Debug Info Version'"
@@ -31,6 +33,7 @@ def adapt(arch: str) -> None:
     if codegen is None or dispatcher is None or hasattr(codegen, _DONE):
         return
     setattr(codegen, _DONE, True)
+    flag_as_nvrtc()
     library = codegen.get_cudalib
     compile_cuda, kernels = dispatcher.compile_cuda, dispatcher.CUDADispatcher
     compile_kernel, lines = kernels.compile, [True]
@@ -46,7 +49,7 @@ def adapt(arch: str) -> None:
 
     @functools.wraps(compile_kernel)
     def linked(self: Any, signature: Any) -> Any:
-        """Compile a kernel; without lines where code of CUDA C++ is linked to it, which numba cannot join them."""
+        """Compile a kernel; without lines where code is linked to it that cannot be joined with them."""
         try:
             return compile_kernel(self, signature)
         except Exception as error:

@@ -6,7 +6,9 @@ in the schema are raised, too. A new field alone does not raise them.
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from gemmsim.analysis.code.instruction_mix import by_class, by_mnemonic
@@ -14,9 +16,13 @@ from gemmsim.analysis.code.k_loop import k_loop
 from gemmsim.analysis.code.source_lines import LineTraffic, by_line
 from gemmsim.analysis.findings import Advice
 from gemmsim.analysis.verdict.spills import local_traffic
+from gemmsim.launch.spec import Labels
 from gemmsim.report import hazards
+from gemmsim.report.former import Former
 from gemmsim.report.layout.data import json_text
+from gemmsim.report.layout.words import launch_name
 from gemmsim.report.report import SCHEMA_VERSION, Report
+from gemmsim.support.errors import GemmsimError
 from gemmsim.support.version import MODEL_VERSION
 
 
@@ -77,11 +83,39 @@ def as_dict(report: Report) -> dict[str, Any]:
             "notes": (*report.sampling.notes, *timing.notes),
         },
         "findings": report.findings,
+        **({"baseline": asdict(report.former)} if report.former else {}),
         **({"sanitizer": hazards.as_dict(report.sanitized)} if report.sanitized else {}),
         "notes": report.notes,
         "not_modelled": report.not_modelled,
         "versions": report.versions,
     }
+
+
+def read_former(path: str | Path) -> Former:
+    """Read a file that `render` wrote, to stand beside another prediction. Raises GemmsimError for any other file."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise GemmsimError(f"cannot read '{path}': {getattr(error, 'strerror', None) or 'it is no text'}") from None
+    return former_of(text, str(path))
+
+
+def former_of(text: str, name: str) -> Former:
+    """Return the prediction that `render` wrote as `text`. Raises GemmsimError, with `name`, for any other text."""
+    try:
+        found = json.loads(text)
+        known = found["schema_version"] == SCHEMA_VERSION
+        kernel, gpu = found["kernel"], found["gpu"]["name"]
+        values = {
+            key: float(value) for key, value in (found["counters"] | found["stalls"]).items() if value is not None
+        }
+        labels = Labels(kernel["name"], "", kernel["m"], kernel["n"], kernel["k"], kernel["tunables"])
+        former = Former(f"{launch_name(labels)} on {gpu}", int(found["model_version"]), values)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        known = False
+    if not known:
+        raise GemmsimError(f"'{name}' is not what gemmsim analyze --format json writes")
+    return former
 
 
 def _advice(advice: Advice) -> dict[str, Any]:

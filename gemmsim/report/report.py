@@ -9,6 +9,7 @@ from gemmsim.analysis.accesses.types import AccessSample, BlockView
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Advice, Bottleneck, Verification
 from gemmsim.launch.spec import Labels
+from gemmsim.report.former import Former
 from gemmsim.trace.sanitizer.findings import Sanitized
 
 SCHEMA_VERSION = 2
@@ -45,6 +46,7 @@ class Report:
     block_view      one block, thread by thread and iteration by iteration; None where that was not asked for
     tile_maps       how TMA lays out the tiles of arrays; none where the kernel copies none, or where not asked for
     sanitized       all that is known of the findings; None where the sanitizer did not run
+    former          a prediction to stand beside this one; None where none was asked for
     printed         what the executed blocks printed by printf; no part of what is rendered
     """
 
@@ -62,6 +64,7 @@ class Report:
     access_samples: tuple[AccessSample, ...] = ()
     block_view: BlockView | None = None
     sanitized: Sanitized | None = None
+    former: Former | None = None
     printed: str = ""
     tile_maps: tuple[TileMap, ...] = ()
 

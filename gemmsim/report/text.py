@@ -12,12 +12,14 @@ from gemmsim.analysis.code.source_lines import LineTraffic, by_line
 from gemmsim.analysis.hardware.utilisation import utilisations
 from gemmsim.analysis.verdict.spills import local_sentence, local_traffic
 from gemmsim.report import hazards
+from gemmsim.report.former import in_short, moves
 from gemmsim.report.layout.text import INDENT, NARROW, bar, body, table, width
-from gemmsim.report.layout.words import ENGINE_NAMES, launch_name, number
+from gemmsim.report.layout.words import ENGINE_NAMES, launch_name, moved, number
 from gemmsim.report.metrics import METRICS
 from gemmsim.report.report import Report
 from gemmsim.sm.types import Timing
 from gemmsim.support.provenance import Provenance
+from gemmsim.support.version import MODEL_VERSION
 
 LABEL = 10  # columns of the verdict's labels
 MIN_STALL_SHARE = 0.01
@@ -32,6 +34,7 @@ CACHES = {
 def render(report: Report) -> str:
     sections: tuple[tuple[str, Callable[[Report], list[str]]], ...] = (
         ("", _verdict),
+        ("Beside the baseline", _former),
         ("What to change", _advice),
         ("Problems found while executing", _problems),
         ("How busy each unit is", _utilisation),
@@ -80,6 +83,19 @@ def _verdict(report: Report) -> list[str]:
         _labelled("bottleneck", report.bottleneck.sentence),
         _labelled("verified", report.verified.text),
     ]
+
+
+def _former(report: Report) -> list[str]:
+    if report.former is None:
+        return []
+    evidence = report.evidence
+    rows = []
+    for one in moves(report.former, evidence.counters, evidence.timing.stalls):
+        label = METRICS[one.name].label if one.name in METRICS else one.name
+        before, now = (number(value) if value is not None else "-" for value in (one.before, one.now))
+        rows.append((label, before, now, moved(one.before or 0, one.now or 0)))
+    lines = table(("", "baseline", "here", "change"), rows, "<>>>") if rows else ["nothing moved"]
+    return [in_short(report.former, evidence.counters, MODEL_VERSION), *lines]
 
 
 def _power(timing: Timing) -> list[str]:

@@ -75,6 +75,23 @@ def test_no_label_of_the_memory_chart_lies_on_another(page: Any, name: str, widt
     assert len(at.all("#memory svg polygon")) == len(at.all("#memory svg line")) - sent_once
 
 
+def test_a_report_beside_another(page: Any) -> None:
+    """naive reads no shared memory: what tiled_transposed has of it is gone. It has as many products."""
+    at = page("beside")
+    said = at.script("return document.querySelector('#former p:not(.soft)').innerText")
+    assert said.startswith("Beside tiled_transposed, M=64 N=64 K=64, tile=32 on a100-80gb: ") and said.endswith(
+        " as fast."
+    )
+    rows = at.script(
+        "return [...document.querySelectorAll('#former tbody tr')].map((r) => [...r.cells].map((c) => c.innerText))"
+    )
+    moved = {name.split("?")[0].split()[0]: rest for name, *rest in rows}
+    before, here, change = moved["smsp__inst_executed_op_shared_ld.sum"]
+    assert int(before.replace(",", "")) > 0 and (here, change) == ("0", "-100.0%")
+    assert "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum" not in moved
+    assert int(at.script("return document.querySelector('#former > p:last-child').innerText").split()[0]) > 5
+
+
 def test_multicast_and_the_swizzle_of_a_kernel_with_tma(page: Any) -> None:
     """Of two blocks each asks L2 for 128 x 128 halves of A, 32,768 bytes, and for as many of B that both get: 131,072
     bytes are sent, 196,608 arrive. Boxes of A are 64 halves wide, 8 pieces."""

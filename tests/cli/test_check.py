@@ -115,7 +115,7 @@ def test_a_file_for_programs_and_the_text_for_people(capsys: pytest.CaptureFixtu
     """With -o stdout stays empty and the text goes to stderr; a summary is appended to what other checks wrote."""
     sarif, cases, summary = (tmp_path / name for name in ("a.sarif", "a.xml", "a.md"))
     summary.write_text("before\n")
-    forms = ["--format", "sarif", "-o", str(sarif), "--also", f"junit={cases}", "--also", f"markdown={summary}"]
+    forms = ["-o", str(sarif), "--also", f"junit={cases}", "--also", f"markdown={summary}"]
     assert main([*TILED, "--expect", "time_us < 3", *forms]) == 1
     captured = capsys.readouterr()
     assert captured.out == "" and "FAIL  time_us < 3: it is " in captured.err and "1 of 2 hold" in captured.err

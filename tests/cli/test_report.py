@@ -40,6 +40,21 @@ def test_writes_one_file_with_the_prediction(tmp_path: Path, capsys: pytest.Capt
     assert view["phases"][2]["parts"] == [[2, "st", *rows, *columns]]
 
 
+def test_beside_a_baseline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What analyze writes as JSON stands beside the next run, in the text and in the page."""
+    before, after = tmp_path / "before.json", tmp_path / "after.html"
+    launch = ["--kernel", "tiled", "--size", "64"]
+    assert main(["analyze", *launch, "--set-kernel", "tile=16", "-o", str(before)]) == 0
+    assert main(["analyze", *launch, "--baseline", str(before)]) == 0
+    text = capsys.readouterr().out
+    assert "BESIDE THE BASELINE\n  beside tiled, M=64 N=64 K=64, tile=16 on a100-80gb: " in text
+    assert main(["report", *launch, "--baseline", str(before), "-o", str(after)]) == 0
+    moves = {name: (was, now) for name, was, now, _ in page_data(after)["former"]["moves"]}
+    assert moves["launch__shared_mem_per_block_static"] == (2 * 16 * 16 * 4, 2 * 32 * 32 * 4)
+    assert main(["analyze", *launch, "--baseline", str(after)]) == 2
+    assert "is not what gemmsim analyze --format json writes" in capsys.readouterr().err
+
+
 def test_without_a_file_the_page_goes_to_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(list(SMALL)) == 0
     out, err = capsys.readouterr()

@@ -27,11 +27,11 @@ def test_cycles_and_other_forms(tmp_path, capsys):
     events = json.loads(trace.read_text())["traceEvents"]
     assert sum(event["ph"] == "X" and event["name"] == "b0 w31" for event in events) == 1
     packed = tmp_path / "trace.json.gz"
-    assert main(["timeline", *LAUNCH, "--format", "perfetto", "-o", str(packed)]) == 0
+    assert main(["timeline", *LAUNCH, "-o", str(packed)]) == 0  # the name says which form
     assert gzip.decompress(packed.read_bytes()) == trace.read_bytes()
     assert packed.stat().st_size < trace.stat().st_size / 8
     assert not [event for event in events if event["ph"] == "X" and event["name"].startswith("@")]
-    assert main(["timeline", *LAUNCH, "--cycles", "300:400", "--format", "html", "-o", str(page)]) == 0
+    assert main(["timeline", *LAUNCH, "--cycles", "300:400", "-o", str(page)]) == 0
     assert "Shown: cycles 300 to 400." in page.read_text()
     assert capsys.readouterr().err == ""
 

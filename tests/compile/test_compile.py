@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from cubins import ARCHITECTURES, SOURCES, cuda, python_kernel
 
+from gemmsim.analysis.code.source_lines import source_line
 from gemmsim.compile import ArgType, CubinKernel, CudaKernel, PtxKernel, PythonKernel, compile_kernel, kernel_file
 from gemmsim.compile import python_kernel as python_kernel_module
 from gemmsim.compile.link import link
@@ -99,19 +100,34 @@ def test_numba_element_types(dtype: str, multiply: str, load: str) -> None:
     assert any(name == multiply or name.startswith(multiply + ".") for name in names)
 
 
-def test_the_same_machine_code_as_numbas_dispatcher() -> None:
-    """numba's own code library makes the cubin that a launch would load: all but the device query is called here."""
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_arithmetic_of_halves_stands_on_the_line_that_uses_it(dtype: str) -> None:
+    """NVRTC compiles it, from lines of numba's own files, which are not the user's."""
+    program = compile_kernel(python_kernel("plain", f"{dtype}[]", f"{dtype}[]", dtype), "sm_90", None)
+    (text,) = program.source.values()
+    (product,) = (one for one in program.instructions if one.opcode == "HMUL2")
+    line = source_line(program, product)
+    assert line is not None and "*" in text.splitlines()[line.line - 1]
+    assert all(one.sources for one in program.instructions if one.opcode not in ("NOP", "BRA"))
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
+def test_the_same_machine_code_as_numbas_dispatcher(dtype: str) -> None:
+    """numba's own code library makes the cubin that a launch would load: all but the device query is called here. It
+    has no line information, so that this also shows that ours changes no instruction."""
     from numba import cuda as numba_cuda
     from numba.cuda import types
     from numba.cuda.compiler import compile_cuda, kernel_fixup
 
     from gemmsim.compile.decode import decode_cubin
 
-    ours = compile_kernel(python_kernel("plain", *ARRAYS), "sm_90", None)
-    function = python_kernel_module.load_kernel(python_kernel("plain", *ARRAYS))
-    array = types.Array(types.float32, 1, "C")
+    source = python_kernel("plain", f"{dtype}[]", f"{dtype}[]", dtype)
+    ours = compile_kernel(source, "sm_90", None)
+    function = python_kernel_module.load_kernel(source)
+    scalar = python_kernel_module.numba_type(dtype)
+    array = types.Array(scalar, 1, "C")
     lto = numba_cuda.jit(function).targetoptions["lto"]
-    arguments = (array, array, types.float32)
+    arguments = (array, array, scalar)
     options = {"fastmath": False, "opt": 3}
     made = compile_cuda(function, types.void, arguments, nvvm_options=options, cc=(9, 0), lto=lto)
     kernel_fixup(made.library.get_function(made.fndesc.llvm_func_name), False)

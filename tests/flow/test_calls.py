@@ -95,13 +95,16 @@ def test_a_function_of_a_notebook_has_its_lines() -> None:
     assert "cubin" not in " ".join(found.report.notes)
 
 
-def test_cuda_text_a_path_and_a_rung(tmp_path: Path) -> None:
+def test_cuda_text_a_path_and_a_rung(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "scale.cu").write_text(TEXT)
+    (tmp_path / "kernel.cu").write_text("// not what is compiled\n" * 9)  # as text without a file is called
+    monkeypatch.chdir(tmp_path)
     x = np.ones(100, np.float32)
     for kernel in (TEXT, tmp_path / "scale.cu"):
         args = {"x": x, "n": np.int32(100)}
         found = gemmsim.analyze(kernel, grid=4, block=32, args=args, define=("F=3.0f",))
         assert np.array_equal(found.arrays["x"], 3 * x)
+        assert "if (i < n) x[i] *= F;" in str(found)
     rung = gemmsim.analyze("tiled", size=64, tunables={"tile": 16}, gpu="h200")
     assert rung.verified.ok and rung.report.labels.tunables["tile"] == 16
 
@@ -130,16 +133,25 @@ def test_two_kernels_of_ones_own_side_by_side() -> None:
     assert f"<gemmsim: 2 launches compared, the fastest is {fastest} on h200" in repr(found)
 
 
+def test_one_prediction_beside_another(tmp_path: Path) -> None:
+    small, large = (gemmsim.analyze("tiled", size=64, tunables={"tile": tile}) for tile in (16, 32))
+    for other in (small, small.save(tmp_path / "small.json")):
+        assert "beside tiled, M=64 N=64 K=64, tile=16 on a100-80gb: " in str(large.beside(other))
+    assert "BESIDE" not in str(large)
+    with pytest.raises(GemmsimError, match=r"cannot read 'nowhere\.json'"):
+        large.beside("nowhere.json")
+
+
 def test_a_sweep_of_a_function_that_makes_the_kernel() -> None:
-    """Grid and arguments are functions of the tunables and the size, or text to fill in."""
+    """Grid and arguments are functions of those of the tunables and the size that they name, or text to fill in."""
     swept = gemmsim.sweep(
         lambda threads: closure(float(threads)),
         tunables={"threads": [32, 64, 128]},
         size=[(1, 256, 1)],
         gpu=["a100", "h200"],
         where=["threads > 32"],
-        grid=lambda n, threads, **_: n // threads,
-        block=lambda threads, **_: threads,
+        grid=lambda n, threads: n // threads,
+        block=lambda **names: names["threads"],
         args=("f32[{n}]", "f32[{n}]=0"),
     )
     assert [one.status for one in swept.results] == ["predicted"] * 4 and len(swept.pruned) == 2

@@ -17,10 +17,7 @@ def compiler_facts(evidence: Evidence, lines: tuple[LineTraffic, ...]) -> tuple[
             "registers were spilled, a local array is indexed at run time, or printf finds its arguments there"
         )
     if lines and not any(instruction.sources for instruction in evidence.program.instructions):
-        facts.append(
-            "the machine code has no source lines: it was compiled without -lineinfo, or by numba with f16 or bf16, "
-            "whose parts nvJitLink refuses to link with line information"
-        )
+        facts.append("the machine code has no source lines: it was compiled without -lineinfo")
     return tuple(facts)
 
 

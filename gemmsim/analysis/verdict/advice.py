@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable
 
 from gemmsim.analysis.code.instruction_mix import by_class
-from gemmsim.analysis.code.source_lines import LineTraffic, by_line
+from gemmsim.analysis.code.source_lines import LineTraffic, by_line, line_text, source_line
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Advice
 from gemmsim.analysis.hardware.utilisation import DRAM, L2, utilisations
 from gemmsim.analysis.verdict.bottleneck import BUSY_PCT
 from gemmsim.analysis.verdict.spills import spills
-from gemmsim.isa.opcodes import MixClass
+from gemmsim.isa.opcodes import MixClass, row_of
 
 # These thresholds decide when a rule gives advice; no prediction depends on them.
 WASTED_SECTORS = 1.5  # sectors moved for each one that packed accesses would need
@@ -23,6 +23,7 @@ TILED_WORDS = 16 / 64  # words of shared memory for each multiply-add, where a t
 LOADS_PER_FMA = 0.5  # shared loads for each multiply-add
 TAIL_EFFICIENCY = 0.85  # number of waves over that number rounded up
 LOW_OCCUPANCY_PCT = 50.0  # of the warps that an SM can hold
+DOUBLE_SHARE = 0.01  # of all warp instructions, in double precision
 ISSUING_PCT = 50.0  # of the issue slots: where fewer are used, it is not the number of instructions that takes the time
 
 
@@ -117,6 +118,29 @@ def register_tiling(evidence: Evidence) -> Advice | None:
     )
 
 
+def double_arithmetic(evidence: Evidence) -> Advice | None:
+    """Advise on the source line with most arithmetic in double precision, where its operands were single precision.
+
+    The conversions between the two (F2F.F64.F32) tell: a kernel whose arrays are doubles has none.
+    """
+    program, executed = evidence.program, evidence.executed
+    doubles = [one for one in program.instructions if row_of(one).port == "fp64" and executed[one.index]]
+    widened = any(one.mnemonic == "F2F.F64.F32" and executed[one.index] for one in program.instructions)
+    count = sum(executed[one.index] for one in doubles)
+    if not widened or count < DOUBLE_SHARE * evidence.warp_instructions:
+        return None
+    most = max(doubles, key=lambda one: executed[one.index])
+    line = source_line(program, most)
+    text = line_text(program, line)
+    where = f"line {line.line}{text and ': ' + text}" if line else most.opcode
+    return Advice(
+        rule="double_arithmetic",
+        title=f"arithmetic in double precision on {where}",
+        evidence=f"{count:,.0f} warp instructions go to the fp64 pipe, though their operands were single precision",
+        change="keep to single precision: float32(0) in numba, 0.0f in CUDA C++; a literal such as 0.0 is a double",
+    )
+
+
 def low_occupancy(evidence: Evidence) -> Advice | None:
     """Advise a change where few warps are resident on an SM and no unit is busy; say what would make room for one more
     block. Where a unit is busy, more warps would only wait for it."""
@@ -178,6 +202,7 @@ RULES: tuple[Callable[[Evidence], Advice | None], ...] = (
     register_tiling,
     integer_arithmetic,
     fma_density,
+    double_arithmetic,
     low_occupancy,
     tail_wave,
 )

@@ -1,6 +1,7 @@
 """Works out what each piece of advice would gain: the model predicts the launch anew with the problem gone.
 
-What is changed is the cost of accesses, or how many blocks an SM holds. The instructions stay as they are.
+What is changed is the cost of accesses, how many blocks an SM holds, or the pipe of double precision. The instructions
+stay as they are.
 """
 
 from __future__ import annotations
@@ -12,10 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.analysis.findings import Advice
+from gemmsim.gpu import GpuSpec
+from gemmsim.gpu.improve import with_values
 from gemmsim.memory.types import RecordCost
 from gemmsim.support.rounding import whole_in_sum
 
 _UNKNOWN = float("inf")
+_HOW = {
+    "low_occupancy": "predicted with one more block an SM",
+    "double_arithmetic": "predicted with the fp64 pipe as quick as that of FP32",
+}
 
 
 def cured(cost: RecordCost, record_pc: NDArray[np.int32], advice: Advice) -> RecordCost:
@@ -30,6 +37,13 @@ def cured(cost: RecordCost, record_pc: NDArray[np.int32], advice: Advice) -> Rec
         return fewer
     tags, l2, dram = (_part(column, part) for column in (cost.tag_cycles, cost.l2_sectors, cost.dram_sectors))
     return replace(fewer, tag_cycles=tags, l2_sectors=l2, dram_sectors=dram)
+
+
+def with_quick_doubles(gpu: GpuSpec) -> GpuSpec:
+    """Return the GPU with a pipe for double precision that is as quick as that for single precision."""
+    single = gpu.pipes["fmaheavy"]
+    times = ("issue_interval_cycles", "latency_cycles")
+    return with_values(gpu, {f"pipes.fp64.{name}": getattr(single, name) for name in times})
 
 
 def _part(column: NDArray[np.uint16], part: NDArray[np.float64]) -> NDArray[np.uint16]:
@@ -56,7 +70,7 @@ def ranked(
 
 
 def _gain(advice: Advice, before_us: float, after_us: float) -> str:
-    how = "predicted with one more block an SM" if advice.rule == "low_occupancy" else "predicted without it"
-    how = how if advice.at_best is None else "at best"
-    times = f"{how} {after_us:,.1f} us, now {before_us:,.1f} us ({before_us / after_us:.2f}x)"
+    how = "at best" if advice.at_best is not None else _HOW.get(advice.rule, "predicted without it")
+    times = f"{how} {after_us:,.1f} us, now {before_us:,.1f} us"
+    times += f" ({before_us / after_us:.2f}x)" if after_us < before_us else ": alone it saves nothing"
     return f"{times}; {advice.gain}" if advice.gain else times

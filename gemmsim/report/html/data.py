@@ -14,12 +14,15 @@ from gemmsim.analysis.hardware.memory_flow import memory_flow
 from gemmsim.analysis.hardware.utilisation import utilisations
 from gemmsim.analysis.limits.occupancy_cliffs import Cliffs, cliffs
 from gemmsim.isa.program import SourceLine
+from gemmsim.report.former import in_short, moves
 from gemmsim.report.html.access_data import Lists, block_data, sample_data
 from gemmsim.report.html.terms import terms
 from gemmsim.report.json import as_dict
 from gemmsim.report.layout.data import plain
+from gemmsim.report.layout.words import moved
 from gemmsim.report.metrics import METRICS
 from gemmsim.report.report import Report
+from gemmsim.support.version import MODEL_VERSION
 
 CONTEXT_LINES = 2  # source lines shown before and after those that made code
 MOST_LINES = 20_000  # source lines shown of one file
@@ -61,10 +64,24 @@ def page_data(report: Report, detail: Detail = Detail.FULL) -> dict[str, Any]:
         "block": block_data(view, lists, detail < Detail.NO_THREADS) if view else None,
         "lists": lists.rows,
         "terms": terms(report),
+        "former": _former(report),
         "groups": {name: METRICS[name].section if name in METRICS else "other" for name in evidence.counters},
     }
     found: dict[str, Any] = plain(data)
     return found
+
+
+def _former(report: Report) -> dict[str, Any] | None:
+    if report.former is None:
+        return None
+    evidence = report.evidence
+    found = moves(report.former, evidence.counters, evidence.timing.stalls)
+    known = {*evidence.counters, *evidence.timing.stalls, *report.former.values}
+    return {
+        "sentence": in_short(report.former, evidence.counters, MODEL_VERSION),
+        "moves": [(one.name, one.before, one.now, moved(one.before or 0, one.now or 0)) for one in found],
+        "same": len(known) - len(found),
+    }
 
 
 def _cliffs(evidence: Evidence) -> Cliffs:

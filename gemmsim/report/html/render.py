@@ -13,6 +13,7 @@ _SCRIPTS = (
     "core.js",
     "widgets.js",
     "verdict.js",
+    "former.js",
     "roofline.js",
     "memory.js",
     "stalls.js",

@@ -48,7 +48,7 @@ section("source", "Source and machine code", (box) => {
     }
     if (file.file) box.append(el("h3", {}, el("code", {}, file.file)));
     box.append(el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": file.file || "machine code" }, el("table", { class: "source" },
-      el("thead", {}, el("tr", {}, head.map((text, column) => el("th", { scope: "col", class: column === 1 || column === 8 ? null : "num" }, text)))), body)));
+      el("thead", {}, el("tr", {}, head.map((text, column) => text ? el("th", { scope: "col", class: column === 1 || column === 8 ? null : "num" }, text) : el("td")))), body)));
   }
   let all = false;
   const every = el("button", { type: "button", id: "sass-all", "aria-pressed": "false", onclick: () => {

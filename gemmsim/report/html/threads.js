@@ -40,14 +40,14 @@ section("threads", "Threads and warps of a block", (box) => {
     drawing.redraw();
     const global = rows.filter((row) => row.access.argument !== null), shared = rows.filter((row) => row.access.argument === null);
     const what = (row) => (row.access.argument === null ? `byte ${number(row.value)}` : named(arrays.get(row.access.argument), row.value));
-    const body = (some) => table(["instruction", "line", "does", "first touches", "times"], some.map((row) =>
-      [el("code", {}, `${row.sample.mnemonic} (${row.access.index})`), row.sample.line === null ? "" : String(row.sample.line), verb(row.sample), el("code", {}, what(row)), number(row.times)]), [1, 4], "Accesses of the thread");
+    const body = (some, where, rest) => table(["instruction", "line", "does", "first touches", "times"], some.map((row) =>
+      [el("code", {}, `${row.sample.mnemonic} (${row.access.index})`), row.sample.line === null ? "" : String(row.sample.line), verb(row.sample), el("code", {}, what(row)), number(row.times)]), [1, 4], `Accesses of the thread to ${where} memory${rest ? ", the rest" : ""}`);
     const open = details.querySelector("details.shared");
     const most = 12; // rows shown at first; an unrolled kernel has hundreds
     const long = details.querySelector("details.more");
-    const arraysTouched = [body(global.slice(0, most)), global.length > most ? el("details", { class: "more", open: Boolean(long && long.open) }, el("summary", {}, `${number(global.length - most)} more`), body(global.slice(most))) : ""];
+    const arraysTouched = [body(global.slice(0, most), "global"), global.length > most ? el("details", { class: "more", open: Boolean(long && long.open) }, el("summary", {}, `${number(global.length - most)} more`), body(global.slice(most), "global", true)) : ""];
     details.replaceChildren(...(global.length ? arraysTouched : [el("p", { class: "soft" }, "This thread touches no array.")]),
-      shared.length ? el("details", { class: "shared", open: Boolean(open && open.open) }, el("summary", {}, `Shared memory: ${plural(shared.length, "instruction")}`), body(shared)) : "");
+      shared.length ? el("details", { class: "shared", open: Boolean(open && open.open) }, el("summary", {}, `Shared memory: ${plural(shared.length, "instruction")}`), body(shared, "shared")) : "");
     miniatures.replaceChildren(...small(global));
   }
   const verb = (sample) => ({ ld: "loads", st: "stores", ldgsts: "copies to shared memory", atom: "updates", red: "adds" })[sample.op] + (sample.space === "shared" && sample.op === "ld" ? " from shared" : "");

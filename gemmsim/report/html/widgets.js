@@ -29,9 +29,10 @@ const glossary = (...names) => el("p", { class: "soft" }, names.filter((name) =>
 const term = (name, label) => [label || name, why(name)];
 
 function table(head, rows, numeric = [], caption = null) {
-  const cell = (tag) => (content, column) => el(tag, { class: numeric.includes(column) ? "num" : null, scope: tag === "th" ? "col" : null }, content);
+  const cell = (tag) => (content, column) => el(tag, { class: numeric.includes(column) ? "num" : null }, content);
+  const named = (content, column) => content === "" ? el("td") : fill(cell("th")(content, column), { scope: "col" }, []); // without words it is no head
   return el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": caption || "table" },
-    el("table", {}, el("thead", {}, el("tr", {}, head.map(cell("th")))), el("tbody", {}, rows.map((row) => el("tr", {}, row.map(cell("td")))))));
+    el("table", {}, el("thead", {}, el("tr", {}, head.map(named))), el("tbody", {}, rows.map((row) => el("tr", {}, row.map(cell("td")))))));
 }
 const bar = (share, background = null) =>
   el("span", { class: "bar", css: { width: `${Math.min(100, Math.max(0, 100 * share))}%`, ...(background ? { background } : {}) } });

@@ -28,6 +28,14 @@ def duration(us: float) -> str:
     return f"{us:.4g} us" if us >= 1 or not us else f"{1e3 * us:.3g} ns"
 
 
+def moved(before: float, now: float) -> str:
+    """Write by how much a value moved, of what it was: "+2.0%", "-0.004%"; "new" where it was 0."""
+    if not before:
+        return "new" if now else "+0.0%"
+    percent = 100 * (now / before - 1)
+    return f"{percent:+,.1f}%" if abs(percent) >= 0.1 or not percent else f"{percent:+.1g}%"
+
+
 def problem_size(m: int | None, n: int | None, k: int | None) -> str:
     """Write the size as it follows a kernel's name, ", M=256 N=256 K=256"; "" where it is not known to be a GEMM."""
     return f", M={m} N={n} K={k}" if m else ""

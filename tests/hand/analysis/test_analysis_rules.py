@@ -131,6 +131,20 @@ def test_instruction_mix() -> None:
     assert advice.fma_density(evidence(code=mostly, rows=(), issue_active_pct=50.0)) is None
 
 
+def test_double_arithmetic() -> None:
+    """10 of 1000 are 1 %. What was double before is wanted; what is widened and not computed with costs little."""
+    rest = ("FFMA", 3, 980.0)
+    said = advice.double_arithmetic(evidence(code=(("F2F.F64.F32", 3, 10.0), ("DADD", 3, 10.0), rest), rows=()))
+    assert said is not None and said.evidence.startswith("10 warp instructions")
+    for code in (
+        (("F2F.F64.F32", 3, 11.0), ("DADD", 3, 9.0), rest),
+        (("F2F.F32.F64", 3, 10.0), ("DADD", 3, 10.0), rest),
+        (("F2F.F64.F32", 3, 0.0), ("DADD", 3, 20.0), rest),
+        (("F2F.F64.F32", 3, 20.0), rest),
+    ):
+        assert advice.double_arithmetic(evidence(code=code, rows=())) is None
+
+
 def test_integer_arithmetic() -> None:
     code = (("IADD3", 3, 60.0), ("FFMA", 3, 20.0), ("LDG", 2, 20.0))
     assert advice.integer_arithmetic(evidence(code=code, rows=(), issue_active_pct=49.0)) is None

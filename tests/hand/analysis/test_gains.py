@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import gemmsim
 from gemmsim.analysis.findings import Advice
 from gemmsim.analysis.verdict.gains import cured, ranked
 from gemmsim.api import analyze
@@ -45,6 +46,27 @@ def test_advice_is_sorted_by_what_it_would_save() -> None:
     assert [(one.rule, one.time_us) for one in done] == [("b", 50.0), ("a", 60.0), ("c", None)]
     assert done[0].gain == "predicted without it 50.0 us, now 100.0 us (2.00x); fewer sectors"
     assert done[1].gain == "at best 60.0 us, now 100.0 us (1.67x)"
+    (slower,) = ranked([advice("a")], 100.0, 20.0, lambda _: 101.0)
+    assert slower.gain == "predicted without it 101.0 us, now 100.0 us: alone it saves nothing"
+
+
+DOUBLES = """extern "C" __global__ void sums(const float* a, float* b) {{
+  {type} sum = 0;
+  for (int i = 0; i < 64; i++) sum += a[i * 128 + threadIdx.x];
+  b[blockIdx.x * 128 + threadIdx.x] = sum;
+}}"""
+
+
+def test_double_arithmetic_is_predicted_as_if_it_were_single() -> None:
+    """64 additions a warp of 4 in each of 512 blocks. On a 4090 the fp64 pipe is far slower than FP32's."""
+    launch = {"grid": 512, "block": 128, "args": ("f32[8192]", "f32[65536]=0"), "gpu": "rtx4090"}
+    double, single = (gemmsim.analyze(DOUBLES.format(type=one), **launch) for one in ("double", "float"))
+    first = double.advice[0]
+    assert first.rule == "double_arithmetic" and first.evidence.startswith("131,072 warp instructions")
+    assert first.title == "arithmetic in double precision on line 3: " + DOUBLES.splitlines()[2].strip()
+    assert first.time_us < double.time_us
+    assert single.time_us <= first.time_us  # that also converts
+    assert "double_arithmetic" not in {one.rule for one in single.advice}
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gemmsim.compile.cache import CacheWarning
 from gemmsim.native import code_store
 from gemmsim.native.function import NativeFunction
+from gemmsim.support.cache_folder import CacheWarning
 
 SOURCE = """
 import numpy as np

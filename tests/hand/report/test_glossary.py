@@ -9,6 +9,7 @@ from report_factory import evidence, report
 
 from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, ISSUE, L2, utilisations
 from gemmsim.api import analyze
+from gemmsim.checks.quantities import OF_LAUNCH, OF_LINES
 from gemmsim.gpu import load_gpu
 from gemmsim.isa.opcodes import OPCODES
 from gemmsim.launch.cases import LadderCase, ladder_launch
@@ -106,6 +107,11 @@ def test_the_tables_of_a_rendered_report_say_nothing_that_is_not_explained(kerne
     assert any(word.startswith("STG") or word.startswith("UTMASTG") for word in words)
     for word in words:
         lookup(word)
+
+
+@pytest.mark.parametrize("name", [*OF_LINES, *OF_LAUNCH])
+def test_what_an_expectation_can_name_is_explained(name):
+    assert lookup(name).kind is Kind.TERM
 
 
 @pytest.mark.parametrize("name", ["LDG.E", "STS", "LDS.128", "STL", "BRA"])

@@ -1,0 +1,64 @@
+"""Defines --format and -o, the form of what a command writes, and the file that it goes to."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gemmsim.cli.group import Decorator
+from gemmsim.report.layout.text import NARROW, use_columns
+from gemmsim.support.errors import GemmsimError
+
+if TYPE_CHECKING:
+    from gemmsim.report.former import Former
+
+ENDINGS = {"xml": ("junit",), "md": ("md", "markdown"), "json": ("json", "perfetto")}  # others end in their own name
+
+
+def format_option(*forms: str, help_text: str | None = None) -> Decorator:
+    """Make the option --format, whose value is one of `forms`; without it the name of -o says which, else the first."""
+    return click.option(
+        "--format",
+        "output_format",
+        type=click.Choice(forms),
+        callback=partial(_by_ending, forms),
+        help=f"Form of the data.  [default: as -o ends, else {forms[0]}]" if help_text is None else help_text,
+    )
+
+
+def _by_ending(forms: tuple[str, ...], context: click.Context, _: click.Parameter, form: str | None) -> str:
+    """Return the form that --format gives, else the one that the name of -o ends in, else the first."""
+    path = context.params.get("output")
+    if form is not None or path is None:
+        return form or forms[0]
+    ending = Path(path.removesuffix(".gz")).suffix[1:].lower()
+    for one in ENDINGS.get(ending, (ending,)):
+        if one in forms:
+            return one
+    if ending == "html":
+        raise GemmsimError(f"-o {path}: there is no HTML here, only {' or '.join(forms)} (gemmsim report makes a page)")
+    return forms[0]
+
+
+def _for_a_file(_: click.Context, __: click.Parameter, path: str | None) -> str | None:
+    if path is not None:
+        use_columns(NARROW)
+    return path
+
+
+def read_baseline(path: str | None) -> Former | None:
+    """Read the prediction that --baseline names; None where it names none."""
+    from gemmsim.report.json import read_former  # imports NumPy
+
+    return None if path is None else read_former(path)
+
+
+baseline_option = click.option(
+    "--baseline", metavar="FILE.json", help="Stand beside this: what analyze --format json wrote of another run."
+)
+output_option = click.option(
+    "-o", "--output", metavar="FILE", is_eager=True, callback=_for_a_file, help="Write to FILE instead of stdout."
+)
