@@ -106,7 +106,7 @@ def test_the_action_checks_what_the_page_shows(project: Path) -> None:
     assert done.returncode == 1, done.stderr
     assert "::error file=kernels/my_gemm.cu,line=11,title=gemmsim%3A sector_excess::" in done.stdout
     assert re.search(
-        r"\| `sectors` \| 100 \| [\d,]+ \| \+[\d.]+% \| 0% \| :x: \|", (project / "summary.md").read_text()
+        r"\| `sectors` \| 100 \| [\d,]+ \| \+[\d,]+\.\d% \| 0% \| :x: \|", (project / "summary.md").read_text()
     )
     assert 'tests="' in (project / "gemmsim.xml").read_text()
     (hook,) = hooks["repos"][0]["hooks"]
