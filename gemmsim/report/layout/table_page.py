@@ -29,17 +29,16 @@ def table_page(
 ) -> str:
     """Render HTML in which every text is escaped.
 
-    rows   of the table; its columns are all keys, in the order in which they first occur, but that of the bars stands
-           behind the name
+    rows   of the table; its columns are all keys, in the order in which they first occur, but the name and the bars
+           come first, so that a narrow screen shows them
     text   what stands below the table as it is
     whole  whether the result is a page of its own
     bars   the column whose numbers are drawn, too, all on one scale; that the rows have it is not needed
     """
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    if bars in columns:
-        columns.remove(bars)
-        named = [columns.index(name) for name in _NAMES if name in columns]
-        columns.insert(named[0] + 1 if named else 1, bars)
+    named = [name for name in _NAMES if name in columns] or columns
+    first = dict.fromkeys([*named[:1], bars] if bars in columns else named[:1])
+    columns = [*first, *(name for name in columns if name not in first)]
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
     most = max((abs(row[bars]) for row in rows if _drawn(row.get(bars))), default=0.0)
 

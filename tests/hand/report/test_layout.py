@@ -25,7 +25,7 @@ def test_json_has_null_for_what_is_no_number_and_integers_for_counts() -> None:
 def test_a_page_of_a_table_has_bars_on_one_scale_behind_the_name() -> None:
     rows = [{"group": "<g>", "name": "a", "time_us": 5.0}, {"group": "g", "name": "b", "time_us": 20.0}, {"name": "c"}]
     page = table_page("a title", rows, "text & more")
-    assert [word.split("<")[0] for word in page.split('<th scope="col">')[1:]] == ["group", "name", "time_us"]
+    assert [word.split("<")[0] for word in page.split('<th scope="col">')[1:]] == ["name", "time_us", "group"]
     assert re.findall(r'class="bar" style="width:([\d.]+)%"', page) == ["25.0", "100.0"]
     assert "&lt;g&gt;" in page and "text &amp; more" in page and "<g>" not in page
     assert "http" not in page and 'class="bar"' not in table_page("t", rows, "", bars="saved_pct")
