@@ -180,8 +180,8 @@ def time(counted: Counted, spec: LaunchSpec) -> Timing:
     fixed_hz = None if isinstance(wanted, str) else wanted
 
     def timed(clock_hz: float | None) -> Timing:
-        warm_code = spec.settings.warm_code or spec.warm_caches
-        options = TimingOptions(engine=spec.settings.engine, sm_clock_hz=clock_hz or fixed_hz, warm_code=warm_code)
+        engine, hz = spec.settings.engine, clock_hz or fixed_hz
+        options = TimingOptions(engine=engine, sm_clock_hz=hz, warm_code=spec.warm_code)
         resident = counted.occupancy.blocks_per_sm
         return schedule(counted.program, counted.launch, trace, counted.traffic.cost, gpu, resident, options)
 

@@ -67,7 +67,8 @@ caches_option = click.option(
     type=click.Choice(["cold", "warm"]),
     default="cold",
     show_default=True,
-    help="cold: L2 is empty, as Nsight Compute measures. warm: as an identical launch just before left it.",
+    help="cold: L2 is empty, as Nsight Compute measures. warm: L2 and instruction caches are as an identical launch "
+    "just before left them.",
 )
 
 

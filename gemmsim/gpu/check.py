@@ -39,6 +39,8 @@ MAY_BE_ZERO = (  # keys that begin so may be 0
     "dram.latency_deviation_cycles",
     "dram.queue_latency_cycles",
     "tma.queue_latency_cycles",
+    "tma.merged_alone",
+    "fetch.launch_bytes",
     "dram.turnaround",
 )
 
@@ -112,3 +114,5 @@ def _rules(gpu: GpuSpec) -> Iterator[tuple[bool, str]]:
     share = gpu.dram.achievable_fraction
     yield share <= 1, f"dram.achievable_fraction ({share:g}) exceeds 1"
     yield l2.write_share <= 1, f"l2.write_share ({l2.write_share:g}) exceeds 1"
+    alone = gpu.tma.merged_alone
+    yield alone <= 1, f"tma.merged_alone ({alone:g}) exceeds 1"

@@ -106,7 +106,7 @@ class Dram:
     achievable_fraction: float  # share of the peak that a large copy reaches
     latency_cycles: float  # from load to use, in cycles of the SM
     latency_spread_cycles: float  # from the SM that waits least for DRAM to the one that waits longest
-    latency_deviation_cycles: float  # standard deviation from line to line
+    latency_deviation_cycles: float  # standard deviation of the latency from line to line
     queue_latency_cycles: float  # what one line waits where DRAM is half busy; with its use u as u / (1 - u)
     turnaround: float  # what a write costs more where DRAM reads as much, as a share of the write
     fixed_latency_us: float  # what of the latency does not follow the SM clock
@@ -224,12 +224,13 @@ class Fetch:
     second_level_bytes: int
     near_line_cycles: float  # to fetch a line from the second level
     far_line_cycles: float  # to fetch a line from L2
-    launch_bytes: int  # of a kernel's code that is in the second level when its launch begins
+    launch_bytes: int  # so much of a kernel's code is in the second level when its launch begins
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchCost:
     overhead_us: float  # device time of an empty kernel, as event pairs or the profiler see it
+    activity_overhead_us: float  # the same as CUPTI's activity records see it, which Nsight Systems shows
     block_start_cycles: float  # from a block's dispatch to its first instruction
     block_interval_cycles: float  # least time from one block's dispatch to an SM to the next one's to the same SM
     dispatch_interval_us: float  # least time from one block's dispatch to the next one's, to whichever SM
@@ -254,10 +255,9 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """Power of the board, and the energy that work takes. All numbers are 0 where they are not known.
+    """Power of the board, and the energy that work takes, at `clock.sm_load_hz`. All are 0 where they are not known.
 
-    Energies are those at `clock.sm_load_hz`. At another clock they change by its `energy_exponent`-th power, as the
-    voltage changes, too; the energy of DRAM does not.
+    At another clock energies change by its `energy_exponent`-th power, as the voltage does; DRAM's does not.
     """
 
     limit_watts: float  # to which the board brings its power within a tenth of a second

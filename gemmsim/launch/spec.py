@@ -167,7 +167,8 @@ class LaunchSpec:
     gpu          the GPU to predict for
     verify       how C of a GEMM is checked, None where it is not
     checks       further checks of arrays after the launch
-    warm_caches  whether L2 begins as an identical launch just before has left it; else it begins empty
+    warm_caches  whether L2 and the instruction caches begin as an identical launch just before has left them; else L2
+                 begins empty
     seed         what the generator of the random arrays starts from; GemmsimError below 0
     results      whether what the kernel stores is wanted, as far as executed blocks store it; else products
                  of warpgroups beyond a second's work are left out
@@ -192,6 +193,11 @@ class LaunchSpec:
             raise GemmsimError(f"a grid of {shown} blocks: no GPU takes more than {most_shown}")
         if self.launch.dynamic_shared_bytes < 0:
             raise GemmsimError(f"--shared {self.launch.dynamic_shared_bytes} must be 0 or more bytes")
+
+    @property
+    def warm_code(self) -> bool:
+        """Whether the SMs' instruction caches begin as a launch of the same kernel has left them."""
+        return self.settings.warm_code or self.warm_caches
 
     def launch_with_arrays(self) -> Launch:
         """The launch with every array filled as its `Contents` says, so that it can be executed."""

@@ -13,7 +13,7 @@ from gemmsim.sm.drive import drive, engine_for
 from gemmsim.sm.instructions import InstructionTable
 from gemmsim.sm.loops import Loop, find_loop, without_middle
 from gemmsim.sm.observer import Observer
-from gemmsim.sm.spec import USUAL, Beginning, Rates
+from gemmsim.sm.spec import USUAL, Conditions, Rates
 from gemmsim.sm.state import State
 from gemmsim.sm.streams import RecordedStreams, WarpStream
 from gemmsim.sm.totals import Totals
@@ -72,10 +72,10 @@ class Simulator:
         observer: Observer | None = None,
         engine: str = "auto",
         share: SmShare | None = None,
-        beginning: Beginning = USUAL,
+        conditions: Conditions = USUAL,
     ) -> None:
         self._table, self._gpu, self._streams, self._clock_hz = table, gpu, streams, clock_hz
-        self._observer, self._beginning = observer, beginning
+        self._observer, self._conditions = observer, conditions
         self.engine = engine
         self._dealt = None if share is None else streams.rows(share.blocks)
         self._loops: dict[int, Loop | None] = {}
@@ -249,7 +249,7 @@ class Simulator:
             [[streams[warp] for warp in block] for block in blocks],
             resident,
             marks=marks,
-            beginning=self._beginning,
+            conditions=self._conditions,
             watched=self._observer is not None,
         )
         drive(state, self.engine, self._observer)

@@ -16,7 +16,7 @@ from gemmsim.sm.dram_time import dram_seconds
 from gemmsim.sm.instructions import instruction_table, lowers_clock
 from gemmsim.sm.observer import Observer
 from gemmsim.sm.share import active_sms, blocks_of_last_sm
-from gemmsim.sm.spec import Beginning
+from gemmsim.sm.spec import Conditions
 from gemmsim.sm.streams import RecordedStreams
 from gemmsim.sm.totals import Totals
 from gemmsim.sm.types import STALL_REASONS, Timing
@@ -89,7 +89,7 @@ def schedule(
             observer=options.observer,
             engine=options.engine,
             share=share,
-            beginning=Beginning(options.oldest_block_first, options.warm_code),
+            conditions=Conditions(options.oldest_block_first, options.warm_code),
         )
         total = _total(launch.blocks, share, gpu, resident_blocks_per_sm, simulator, budget)
         candidates.append((total, simulator))

@@ -62,8 +62,8 @@ class Rates:
         )
 
 
-class Beginning(NamedTuple):
-    """How an SM begins.
+class Conditions(NamedTuple):
+    """Under which conditions an SM is simulated.
 
     oldest_block_first  as in `TimingOptions`
     warm_code           whether its instruction caches hold the code as a launch of the same kernel has left it
@@ -73,7 +73,7 @@ class Beginning(NamedTuple):
     warm_code: bool = False
 
 
-USUAL = Beginning()
+USUAL = Conditions()
 
 
 class Spec(Record):

@@ -12,7 +12,7 @@ from gemmsim.gpu.spec import GpuSpec
 from gemmsim.native.records import Record, address_of, allocate, row_addresses, size_of
 from gemmsim.sm.instructions import InstructionTable
 from gemmsim.sm.pipes import port_pipes
-from gemmsim.sm.spec import USUAL, WARPGROUPS, Beginning, Rates, spec_of
+from gemmsim.sm.spec import USUAL, WARPGROUPS, Conditions, Rates, spec_of
 from gemmsim.sm.streams import WarpStream
 from gemmsim.sm.sync_rows import SyncFields
 from gemmsim.sm.totals import Totals
@@ -51,14 +51,15 @@ class State:
         resident: int,
         *,
         marks: Sequence[int] = (),
-        beginning: Beginning = USUAL,
+        conditions: Conditions = USUAL,
         watched: bool = False,
     ) -> None:
         self._gpu, self._rows = gpu, table.rows
         self._intervals = np.array([pipe.issue_interval_cycles for pipe in gpu.pipes.values()], np.float64)
-        self._delays = dram.delays(gpu.dram.latency_deviation_cycles)
+        beyond_l2_cycles = max(0.0, gpu.dram.latency_cycles - gpu.l2.hit_latency_cycles)
+        self._delays = dram.delays(gpu.dram.latency_deviation_cycles, -beyond_l2_cycles)
         self._spec = spec_of(
-            gpu, rates, beginning.oldest_block_first, address_of(self._intervals), address_of(self._delays)
+            gpu, rates, conditions.oldest_block_first, address_of(self._intervals), address_of(self._delays)
         )
         self._room = allocate(Room)
         self._room["entries"] = max(FIRST_ENTRIES, 2 * RESERVE)
@@ -68,7 +69,7 @@ class State:
         self._fill_warps(resident * self._grid.shape[1])
         self._fill_parts(table.ports)
         self._fill_memory_path()
-        self._fill_cache(beginning.warm_code)
+        self._fill_cache(conditions.warm_code)
         self._fill_counters(marks)
         self._lay_out_lists()
         self._events = allocate(Event, MOST_EVENTS if watched else 1)
@@ -206,7 +207,8 @@ class State:
         self._cache["ready"] = address_of(self._lines_ready)
         fetch = self._gpu.fetch
         size = lines * fetch.line_bytes
-        self._hold("second", fetch.second_level_bytes, size if warm else min(size, fetch.launch_bytes))
+        brought = min(size, fetch.launch_bytes, fetch.second_level_bytes)
+        self._hold("second", fetch.second_level_bytes, size if warm else brought)
         self._hold("first", fetch.first_level_bytes, size if warm else 0)
         self._set(cache=self._cache)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from keys import DOWN, HOME, LEFT, RIGHT, UP
 from timeline_factory import timeline_report
 
 from gemmsim.gpu import load_gpu
@@ -15,7 +16,6 @@ from gemmsim.report.timeline.page import render
 from gemmsim.report.timeline.types import Window
 from gemmsim.studies.timeline import timeline
 
-RIGHT, LEFT, UP, DOWN, HOME = "\ue014", "\ue012", "\ue013", "\ue015", "\ue011"
 # Pixels of the chart that have one of the states' colours, by state.
 COLOURED = """
     const canvas = document.getElementById("chart"), pen = canvas.getContext("2d");

@@ -205,7 +205,8 @@ def test_launches_are_set_beside_what_was_measured(tmp_path: Path) -> None:
     evidence = api.analyze(
         replace(recorded_launch(f"{tmp_path}/bundle#1", load_gpu("h200")), warm_caches=True)
     ).evidence
-    us = evidence.timing.duration_us - evidence.gpu.launch.overhead_us
+    launch = evidence.gpu.launch
+    us = evidence.timing.duration_us - launch.overhead_us + launch.activity_overhead_us
     assert one.instructions == (sum(evidence.executed), 1) and one.time_us == (pytest.approx(us), 4.0)
     assert one.error_pct == pytest.approx(100 * (us / 4 - 1))
     assert gone.error.startswith("cannot read") and gone.error_pct is None

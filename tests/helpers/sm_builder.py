@@ -17,7 +17,7 @@ from gemmsim.sm.instructions import instruction_table
 from gemmsim.sm.observer import Observer
 from gemmsim.sm.pipes import memory_opcode
 from gemmsim.sm.schedule import TimingOptions, schedule
-from gemmsim.sm.spec import Beginning, Rates
+from gemmsim.sm.spec import Conditions, Rates
 from gemmsim.sm.state import State
 from gemmsim.sm.streams import NO_RECORD, RecordCycles, WarpStream
 from gemmsim.sm.sync_rows import SyncFields
@@ -172,8 +172,8 @@ def simulate(
     ]
     rates = Rates.share(gpu, active_sms, gpu.clock.sm_load_hz)
     watched = observer is not None
-    beginning = Beginning(oldest_block_first, warm_code)
-    state = State(table, gpu, rates, [block] * blocks, resident, beginning=beginning, watched=watched)
+    conditions = Conditions(oldest_block_first, warm_code)
+    state = State(table, gpu, rates, [block] * blocks, resident, conditions=conditions, watched=watched)
     drive(state, "simpy" if watched else "native", observer)
     return state.totals
 

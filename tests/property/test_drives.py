@@ -21,7 +21,7 @@ from gemmsim.sm.instructions import instruction_table
 from gemmsim.sm.native_drive import run, run_interpreted
 from gemmsim.sm.schedule import TimingOptions, schedule
 from gemmsim.sm.simpy_drive import SimpyDrive
-from gemmsim.sm.spec import Beginning, Rates, Spec
+from gemmsim.sm.spec import Conditions, Rates, Spec
 from gemmsim.sm.state import State
 from gemmsim.sm.streams import RecordCycles, WarpStream
 from gemmsim.sm.sync_rows import SyncFields
@@ -155,7 +155,7 @@ def test_random_programs(launch):
     for name, drive in DRIVES.items():
         if name == "interpreted" and instructions > 150:
             continue  # which would take seconds
-        state = State(table, gpu, rates, blocks, resident, marks=marks, beginning=Beginning(oldest_block_first))
+        state = State(table, gpu, rates, blocks, resident, marks=marks, conditions=Conditions(oldest_block_first))
         spec, rows = state.bytes_of_spec(), table.rows.tobytes()
         drive(state)
         assert (state.bytes_of_spec(), table.rows.tobytes()) == (spec, rows), "units never write what is immutable"

@@ -20,7 +20,7 @@ from gemmsim.isa.parse import parse_instruction
 from gemmsim.isa.program import Instruction, Program
 from gemmsim.sm.instructions import instruction_table
 from gemmsim.sm.native_drive import run
-from gemmsim.sm.spec import Beginning, Rates
+from gemmsim.sm.spec import Conditions, Rates
 from gemmsim.sm.state import State
 from gemmsim.sm.streams import WarpStream
 
@@ -59,7 +59,7 @@ def cycles_a_pass(sequence: list[int], warps: tuple[int, ...]) -> list[float]:
             Rates.share(H200, 1, 1.98e9),
             [[stream] * warps],
             1,
-            beginning=Beginning(oldest_block_first=False, warm_code=True),
+            conditions=Conditions(oldest_block_first=False, warm_code=True),
         )
         run(state)
         return state.totals.cycles

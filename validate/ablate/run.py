@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from gemmsim.support.errors import GemmsimError
@@ -46,14 +46,12 @@ def ablate(case: Case, keys: Sequence[str]) -> Timed:
     """Predict one case's time with all mechanisms on, and with each mechanism named in `keys` off in turn."""
     from gemmsim.api import count
 
-    from ..records.replay import launch_of
+    from ..records.replay import timed_launch
     from .switch import Inputs
 
     start = time.perf_counter()
     try:
-        request = replace(launch_of(case), warm_caches=case.warm(case.compared_time))
-        warm_code = case.in_a_row(case.compared_time)
-        request = replace(request, settings=replace(request.settings, warm_code=warm_code))
+        request = timed_launch(case, case.compared_time)
         given = Inputs.of(count(request), request)
         time_us = given.time_us()
         without_us = {key: BY_KEY[key].switch(given).time_us() for key in keys}

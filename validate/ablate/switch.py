@@ -42,7 +42,7 @@ class Inputs:
         """Return the inputs that `api.analyze` gives to the timing model for the launch `request`."""
         traffic, trace = counted.traffic, counted.execution.trace
         resident = counted.occupancy.blocks_per_sm
-        program, options = counted.program, TimingOptions(warm_code=request.settings.warm_code or request.warm_caches)
+        program, options = counted.program, TimingOptions(warm_code=request.warm_code)
         return cls(program, request.launch, trace, traffic.shapes, traffic.cost, request.gpu, resident, options)
 
     def time_us(self) -> float:

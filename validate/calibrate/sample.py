@@ -13,7 +13,7 @@ from gemmsim.gpu import GpuSpec
 from gemmsim.sm.schedule import TimingOptions, schedule
 
 from ..records.case import Case
-from ..records.replay import launch_of
+from ..records.replay import timed_launch
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,12 @@ def case_sample(case: Case, gpu: GpuSpec, max_instructions: int | None = None) -
 
     max_instructions  how many warp instructions the timing model simulates; None: as many as `gemmsim analyze` does
     """
-    request = replace(launch_of(case), gpu=gpu, warm_caches=case.warm(case.calibrated_time))
+    request = replace(timed_launch(case, case.calibrated_time), gpu=gpu)
     counted = count(request)
     trace, cost, resident = counted.execution.trace, counted.traffic.cost, counted.occupancy.blocks_per_sm
-    options = TimingOptions() if max_instructions is None else TimingOptions(max_instructions=max_instructions)
+    options = TimingOptions(warm_code=request.warm_code)
+    if max_instructions is not None:
+        options = replace(options, max_instructions=max_instructions)
 
     def predict(other: GpuSpec) -> float:
         timing = schedule(counted.program, request.launch, trace, cost, other, resident, options)

@@ -75,7 +75,7 @@ def compared(folder: Path, gpu: str, number: int, record: dict[str, Any]) -> Com
         evidence = api.analyze(spec).evidence
     except GemmsimError as error:
         return Compared(number, shown(record), (0, counted_there), (0.0, None), " ".join(str(error).split()))
-    us = evidence.timing.duration_us - evidence.gpu.launch.overhead_us
+    us = evidence.timing.duration_us - evidence.gpu.launch.overhead_us + evidence.gpu.launch.activity_overhead_us
     return Compared(
         number,
         shown(record),

@@ -56,21 +56,19 @@ class Prediction:
 def predict(case: Case) -> Prediction:
     """Predict one case, without looking for a prediction on disk."""
     from gemmsim import api
-    from gemmsim.launch.spec import SUSTAINED
 
-    from ..records.replay import launch_of
+    from ..records.replay import launch_of, timed_launch
 
     start = time.perf_counter()
     try:
-        warm = case.warm(case.compared_time)
-        asked, repeated = launch_of(case), case.in_a_row(case.compared_time)
-        request = replace(asked, warm_caches=warm and not case.counters, settings=asked.settings.for_many())
+        timed = timed_launch(case, case.compared_time)
+        again = replace(timed, settings=timed.settings.for_many())
+        warm = timed.warm_caches
+        profiled = launch_of(case)
+        request = replace(profiled, warm_caches=warm and not case.counters, settings=profiled.settings.for_many())
         counted = api.count(request)
         report = api.conclude(counted, request, accesses=False)
         timing = report.evidence.timing
-        again = replace(request, warm_caches=warm)
-        if repeated:
-            again = replace(again, settings=replace(again.settings, clock=SUSTAINED, warm_code=True))
         if warm and case.counters:
             timing = api.time(api.recount(counted, again), again)
         elif again != request:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -11,7 +12,7 @@ from gemmsim.gpu import GpuSpec, load_gpu
 from gemmsim.launch.arrays import Contents, array_argument
 from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.launch.recorded import listed_parameters
-from gemmsim.launch.spec import GemmCheck, Labels, LaunchSpec
+from gemmsim.launch.spec import SUSTAINED, GemmCheck, Labels, LaunchSpec
 from gemmsim.launch.tensor_maps import box_map
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Argument, Launch, Packed
@@ -45,6 +46,17 @@ def launch_of(case: Case, seed: int = 0) -> LaunchSpec:
         verify=_check(case.data["problem"], names),
         seed=seed,
     )
+
+
+def timed_launch(case: Case, way: str) -> LaunchSpec:
+    """Return the launch that predicts the times of a case that were taken in the way `way`: with the caches, the code
+    and the clock that the launches before it left. Raises GemmsimError as `launch_of` does.
+    """
+    request = launch_of(case)
+    settings = request.settings
+    if case.in_a_row(way):
+        settings = replace(settings, clock=SUSTAINED, warm_code=True)
+    return replace(request, warm_caches=case.warm(way), settings=settings)
 
 
 def _parameters(launch: dict[str, Any], args: tuple[Argument, ...]) -> tuple[int | Packed, ...] | None:

@@ -25,15 +25,17 @@ DRAWS = 32
 _STEP = 13  # from one draw to the next: neighbours are far apart, and all come before one comes again
 
 
-def delays(deviation_cycles: float) -> NDArray[np.float64]:
+def delays(deviation_cycles: float, least_cycles: float) -> NDArray[np.float64]:
     """Return for how much longer than one line the slowest of a load takes: float64 [LEVELS * DRAWS], cycles.
 
     deviation_cycles  standard deviation of the latency from line to line
+    least_cycles      no delay is less: a line does not come from DRAM sooner than from L2
     """
     quantiles = (np.arange(DRAWS) + 0.5) / DRAWS
     slowest = [[quantile ** (0.5**level) for quantile in quantiles] for level in range(LEVELS)]
     normal = NormalDist()
-    return np.array([[deviation_cycles * normal.inv_cdf(q) for q in row] for row in slowest]).reshape(-1)
+    found = np.array([deviation_cycles * normal.inv_cdf(quantile) for row in slowest for quantile in row])
+    return np.maximum(found, least_cycles)
 
 
 def level_of(lines: int) -> int:

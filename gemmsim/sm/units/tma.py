@@ -42,7 +42,7 @@ def copy_in_bulk(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: 
         sync = syncs[warp.syncs]
         warp.syncs += 1
         if row.bulk == _LOAD:
-            end = _load(sm, sm.memory, sync, now)
+            end = load_tile(sm, sm.memory, sync, now)
             count_for(sm, warp.block, sync, end)
             tell(sm, ACCESSED, now, ceil(end), warp.slot, warp.pc, TMA)
             tell(sm, FILLED, now, ceil(end), warp.slot, warp.pc, sync.gate)
@@ -53,8 +53,10 @@ def copy_in_bulk(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: 
         first = False
 
 
-def _load(sm: Sm, memory: MemoryPath, sync: Sync, now: int) -> float:
-    """Return the cycle in which the last byte of a load is in shared memory, and its mbarrier knows."""
+def load_tile(sm: Sm, memory: MemoryPath, sync: Sync, now: int) -> float:
+    """Begin a load, of a tile or a run of bytes. Return the cycle in which its last byte is in shared memory, and its
+    mbarrier knows.
+    """
     spec, cycles = sm.spec, sync.amount * sm.spec.tma_load_byte_cycles
     begin = book(memory.tma_loads, now, float(now), cycles)
     lines = sync.l2_sectors // _LINE_SECTORS

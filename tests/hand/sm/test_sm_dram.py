@@ -81,4 +81,5 @@ def test_a_load_waits_for_the_slowest_of_its_lines():
         assert len(set(drawn)) == unit.DRAWS  # each once, before one comes again
         means.append(sum(drawn) / unit.DRAWS)
     assert means == pytest.approx([0, 56, 103, 142, 177], abs=4)
+    assert unit.delays(1000.0, -300.0).min() == -300.0  # none comes sooner than from L2
     assert unit.level_of(0) == 0 and unit.level_of(255) == 7 and unit.level_of(10**6) == unit.LEVELS - 1

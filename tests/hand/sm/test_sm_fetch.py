@@ -10,7 +10,7 @@ from sm_builder import EXIT, GPU, ins, program, simulate
 from gemmsim.gpu.load import load_gpu
 from gemmsim.gpu.spec import Fetch
 from gemmsim.sm.instructions import instruction_table
-from gemmsim.sm.spec import Beginning, Rates
+from gemmsim.sm.spec import Conditions, Rates
 from gemmsim.sm.state import State
 from gemmsim.sm.streams import WarpStream
 from gemmsim.sm.units.instruction import Reason
@@ -29,7 +29,7 @@ def cache_of(fetch: Fetch, lines: int = 60, warm: bool = False):
     code = program(*[ins("NOP", 1)] * lines * 8, EXIT)
     table = instruction_table(code, gpu)
     state = State(
-        table, gpu, Rates.share(gpu, 1, 1e9), [[WarpStream.of([0], [])]], 1, beginning=Beginning(warm_code=warm)
+        table, gpu, Rates.share(gpu, 1, 1e9), [[WarpStream.of([0], [])]], 1, conditions=Conditions(warm_code=warm)
     )
     return lambda line, now: fetch_line(state.sm.spec, state.sm.cache, line, now)
 

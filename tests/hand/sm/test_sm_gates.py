@@ -8,16 +8,21 @@ there, or 16 in a reduction; a load is there 300 cycles after its last byte, a s
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from sm_builder import EXIT, GPU, START, Issues, idle_sm, ins, issues, program, simulate
 
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Instruction
+from gemmsim.sm.state import State
 from gemmsim.sm.streams import RecordCycles
 from gemmsim.sm.sync_rows import SyncFields
+from gemmsim.sm.units.dram import DRAWS
 from gemmsim.sm.units.gates import release_one
-from gemmsim.sm.units.instruction import Reason
+from gemmsim.sm.units.instruction import Reason, Sync
+from gemmsim.sm.units.tma import load_tile
 
 WAIT = ins("SYNCS.PHASECHK.TRANS64.TRYWAIT", write=0)
 WAITED = ins("NOP", wait=1)
@@ -145,6 +150,44 @@ def test_a_load_waits_where_the_share_of_l2_is_used_up(alone: float, merged: int
     first = load(6400, l2_sectors=200)._replace(merged_sectors=merged)
     found = seen(WAIT, WAITED, COPY, COPY, streams=[[0, 1], [2, 3]], syncs={0: WAITS, 2: [first], 3: [first]}, gpu=gpu)
     assert waited(found) == expected + 100 + 300 + 20
+
+
+@pytest.mark.parametrize(("gate", "share"), [(0, 0.5), (1, 0.5 + 0.5 * 0.75**2), (2, 0.5)])
+def test_requests_come_together_while_loads_of_earlier_phases_are_under_way(gate: int, share: float) -> None:
+    """200 sectors of which 100 could merge, 16 bytes a cycle from L2. The first load takes 400 cycles, so that one of
+    another phase 100 cycles later has it beside it for three quarters of its own time; one of its phase does not count,
+    nor one that is over, 400 cycles later."""
+    state = idle_sm(replace(from_l2(16), tma=replace(GPU.tma, merged_alone=0.5)))
+    memory = state.sm.memory
+    one = SyncFields(0, 1, 0, 6400, 200, merged_sectors=100)
+    assert copied(state, one, 0) == 100 + 300
+    before = memory.l2.busy_cycles
+    copied(state, one._replace(gate=gate), 400 if gate == 2 else 100)
+    assert memory.l2.busy_cycles - before == pytest.approx((200 - 100 * share) * 2)
+
+
+def test_what_is_on_its_way_from_dram_for_another_sm_takes_as_long() -> None:
+    """DRAM is 300 cycles farther than L2; none of this SM's share of it is used."""
+    state = idle_sm(GPU)
+    assert copied(state, SyncFields(0, 1, 0, 640, 20, in_flight=1), 0) == 10 + 300 + 300
+    assert state.sm.memory.dram.busy_cycles == 0
+
+
+def test_the_slowest_line_of_a_tile_counts() -> None:
+    """64 lines: in the mean over all quantiles 2.34 deviations later than one line, which comes when it did."""
+    gpu = replace(GPU, dram=replace(GPU.dram, latency_deviation_cycles=100.0))
+    means = []
+    for lines in (1, 64):
+        state, apart = idle_sm(gpu), 10**6
+        loads = (SyncFields(n, 1, 0, 0, 4 * lines, in_flight=1) for n in range(DRAWS))
+        ends = [copied(state, one, apart * one.gate) - apart * one.gate for one in loads]
+        means.append(sum(ends) / DRAWS)
+    assert means == pytest.approx([600, 600 + 234], abs=5)
+
+
+def copied(state: State, fields: SyncFields, now: int) -> float:
+    """Begin a load in cycle `now`; return when its last byte is in shared memory."""
+    return load_tile(state.sm, state.sm.memory, cast(Sync, SimpleNamespace(**fields._asdict())), now)
 
 
 def test_loads_come_one_after_another() -> None:
