@@ -119,7 +119,9 @@ def _site(site: Site) -> dict[str, Any]:
 
 def _address(finding: Finding) -> str:
     address = finding.address or 0
-    return f"byte {address} of shared memory" if finding.space == "shared" else f"{address:#x} in global memory"
+    if finding.space == "global":
+        return f"{address:#x} in global memory"
+    return f"byte {address} of {finding.space} memory"
 
 
 def _dims(dims: tuple[int, int, int]) -> str:

@@ -130,7 +130,7 @@ class Executor:
         if self.shadow:
             self.shadow.fill(self.context)
             if not self.residents:
-                self.shadow.watch_blocks(self.context, len(self.memory.written))
+                self.shadow.watch_global(self.context, len(self.memory.written))
 
     def run(
         self, blocks: Sequence[int], weight: Sequence[float] | None = None, streams: Sequence[bool] | None = None
@@ -264,7 +264,7 @@ class Executor:
             self.memory.restore()
             self.externals.forget()
             if self.shadow:
-                self.shadow.forget_blocks()
+                self.shadow.forget_global()
         executed = np.zeros((len(blocks), len(self.program.instructions)), np.int64)
         threads = np.zeros_like(executed)
         if self.residents:

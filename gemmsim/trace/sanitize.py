@@ -9,10 +9,12 @@ looked at.
 A new kind of finding touches these places:
 
 sanitizer/shadow.py        its number in the table of findings (FINDING_DEFECT)
-sanitizer/checks.py        the check that reports it (at barriers: ordering.py; of shared memory: granules.py; at
-                           mbarriers, of TMA and wgmma: engine/watched; of wgmma's registers: flights.py)
+sanitizer/checks.py        the check that reports it (at barriers: ordering.py; of shared memory: granules.py; of
+                           global memory: global_granules.py; at mbarriers, of TMA and wgmma: engine/watched; of wgmma's
+                           registers: flights.py)
 sanitizer/findings.py      its name for people, a member of `Defect`
-sanitizer/shadow_state.py  from the number to the `Defect` and the sentence: `_DEFECTS`, `_SENTENCES` and `_finding`
+sanitizer/sentences.py     from the number to the `Defect` and the sentence: `DEFECTS`, `SENTENCES`; `_finding` of
+                           shadow_state.py makes the finding
 `_without_false_findings`  here: what is no defect, or follows from another finding
 """
 
@@ -83,7 +85,7 @@ def _without_false_findings(program: Program, findings: list[Finding]) -> list[F
         for finding in findings
         if not (finding.defect is Defect.RACE and _of_one_atomic(program, finding))
         and not (finding.defect is Defect.UNINITIALISED and finding.at.instruction.offset in racing)
-        and not (finding.defect is Defect.DIVERGENT_BARRIER and _same_barrier(finding.at, finding.other))
+        and not (finding.defect is Defect.DIVERGENT_BARRIER and _same_barrier(program, finding.at, finding.other))
         and not (miscounted and _follows(finding))
     ]
 
@@ -116,8 +118,31 @@ def _compared(swap: Instruction) -> int | None:
     return swap.operands[after].index if after < len(kinds) else None
 
 
-def _same_barrier(at: Site, other: Site | None) -> bool:
-    return other is not None and other.does == at.does and at.line is not None and at.line == other.line
+def _same_barrier(program: Program, at: Site, other: Site | None) -> bool:
+    """Whether two barriers are copies that the compiler has made of one, as where it unrolls a loop.
+
+    Copies have the same source lines, callers included, and in code that passes both one leads to the other. Where
+    neither does, they are of two branches: of two calls on one line, then.
+    """
+    if other is None or other.does != at.does or at.line is None or at.line != other.line:
+        return False
+    first, second = at.instruction, other.instruction
+    return first.sources == second.sources and (_leads(program, first, second) or _leads(program, second, first))
+
+
+def _leads(program: Program, first: Instruction, second: Instruction) -> bool:
+    """Whether the code can come from one instruction to another, of another basic block or behind it."""
+    blocks = program.blocks
+    number = next(i for i, block in enumerate(blocks) if block.start <= first.index < block.stop)
+    if blocks[number].start <= second.index < blocks[number].stop and second.index > first.index:
+        return True
+    waiting, seen = list(blocks[number].successors), set[int]()
+    while waiting:
+        at = waiting.pop()
+        if at not in seen:
+            seen.add(at)
+            waiting += blocks[at].successors
+    return any(blocks[at].start <= second.index < blocks[at].stop for at in seen)
 
 
 def _merged(findings: list[Finding]) -> list[Finding]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.parts import ADDRESS, INDEX, TRUTH, WORD, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.llvm.primitives import (
     equal_lanes,
@@ -20,8 +20,8 @@ from gemmsim.trace.llvm.primitives import (
     row_of,
 )
 from gemmsim.trace.sanitizer import shadow
-from gemmsim.trace.sanitizer.between_blocks import check_between_blocks
 from gemmsim.trace.sanitizer.finding_table import report, stamp_of
+from gemmsim.trace.sanitizer.global_granules import check_global
 from gemmsim.trace.sanitizer.granules import check_granules, next_serial
 from gemmsim.trace.sanitizer.knowledge import clock_of, exit_of, has_ended
 from gemmsim.trace.sanitizer.ordering import begin_copy, meetings_of
@@ -40,16 +40,18 @@ def check_access(context, registers, op, mask, active, warp):
     rows = row_of(registers, op, micro.SOURCE)
     space = (get_n32(op, micro.ACCESS) >> micro.SPACE_SHIFT) & micro.SPACE_MASK
     if space == micro.GLOBAL:
-        return _global(context, registers, op, mask, warp, rows)
+        return _global(context, registers, op, mask, active, warp, rows)
     if space == micro.SHARED:
         return _shared(context, registers, op, mask, active, warp, rows)
+    if space == micro.CONSTANT:
+        _constant(context, op, mask, warp, rows)
     if space != micro.GENERIC:
         return mask
     high = moved(rows, 128)
     shared, local = equal_lanes(high, words.SHARED_WINDOW) & mask, equal_lanes(high, words.LOCAL_WINDOW) & mask
     rest = mask & ~(shared | local)
     if rest != 0:
-        rest = _global(context, registers, op, rest, warp, rows)
+        rest = _global(context, registers, op, rest, active, warp, rows)
     if shared != 0:
         shared = _shared(context, registers, op, shared, active, warp, rows)
     return rest | shared | local
@@ -76,13 +78,26 @@ def _kind_of(access):
     return np.int64(shadow.WRITTEN) if kind == micro.STORE else np.int64(shadow.ATOMIC)
 
 
-@subroutine(WORD, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS)
-def _global(context, registers, op, mask, warp, rows):
+@subroutine(NOTHING, ADDRESS, ADDRESS, WORD, INDEX, ADDRESS)
+def _constant(context, op, mask, warp, rows):
+    """Check a load from a constant bank by index. What lies beyond its end reads as zero here."""
+    bank, size = np.int64(get_n32(op, micro.DETAIL)), get_n32(op, micro.ACCESS) & micro.SIZE_MASK
+    length = get_i64(get_u64(context, words.BANKS_AT), 2 * bank + 1)
+    for lane in range(32):
+        if has(mask, lane):
+            address = np.int64(lane_address(rows, lane))
+            if address < 0 or address + size > length:
+                stamp = stamp_of(context, 1, warp, lane, shadow.READ, get_n32(op, micro.INSTRUCTION))
+                place = bank << shadow.BANK_SHIFT | address & ((1 << shadow.BANK_SHIFT) - 1)
+                report(context, shadow.OUTSIDE_BANK, stamp, 0, place, size)
+
+
+@subroutine(WORD, ADDRESS, ADDRESS, ADDRESS, WORD, WORD, INDEX, ADDRESS)
+def _global(context, registers, op, mask, active, warp, rows):
     access, fine = get_n32(op, micro.ACCESS), mask
-    size, stamp = (
-        access & micro.SIZE_MASK,
-        stamp_of(context, 1, warp, 0, _kind_of(access), get_n32(op, micro.INSTRUCTION)),
-    )
+    size, clock = access & micro.SIZE_MASK, clock_of(context, warp)
+    stamp = stamp_of(context, clock, warp, 0, _kind_of(access), get_n32(op, micro.INSTRUCTION))
+    next_serial(context)
     checked = np.int64(1) if access & micro.PARTIAL_BIT != 0 else size
     starts, sizes = get_u64(context, words.ALLOCATION_START), get_u64(context, words.ALLOCATION_SIZE)
     last = np.int64(0)  # the allocation of the lane before
@@ -104,7 +119,7 @@ def _global(context, registers, op, mask, warp, rows):
             fine = fine & ~(np.uint32(1) << np.uint32(lane))
         elif get_u64(context, words.BLOCKS_SHADOW_AT) != np.uint64(0):
             its = stamp | lane << shadow.LANE_SHIFT
-            check_between_blocks(context, registers, op, address, checked, last, its)
+            check_global(context, registers, op, address, checked, last, its, active)
     return fine
 
 

@@ -63,9 +63,9 @@ class Finding:
 
     sentence   what is wrong, in one line
     block      (x, y, z)
-    space      "shared" or "global", "" where no memory is concerned
-    address    of the access's first byte; in shared memory, counted from the start of the shared memory of its block;
-               None where no memory is concerned
+    space      "shared", "global", or "constant", "" where no memory is concerned
+    address    of the access's first byte; in shared memory, counted from the start of the shared memory of its block,
+               and in constant memory from that of its bank; None where no memory is concerned
     at, other  the access, and the earlier one that it collides with (None where there is none)
     detail     what lies at the address, as in "argument 1 (f32[256,256]), element [256, 3]"; which other blocks of the
                cluster are concerned; "" where there is nothing to say

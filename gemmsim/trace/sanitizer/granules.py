@@ -4,8 +4,9 @@ Shared memory has a shadow. It remembers of each granule (a few bytes, see `shad
 different warps. A read is compared with that write, and a write with that write and the readers. Two accesses that are
 not ordered (`ordering.ordered`) race, unless both are atomic or the later one writes the bytes that are there already;
 compute-sanitizer, too, calls a write of the same value harmless. Two lanes of one store race where they write different
-values to one place. What TMA and wgmma do with bytes that a thread wrote must also come after a fence of the
-asynchronous proxy (`knowledge.fence`).
+values to one place. A read of what nobody wrote yet races with the first write where another lane of the same warp
+makes it before the next barrier: the compiler has chosen one order of the two. What TMA and wgmma do with bytes that a
+thread wrote must also come after a fence of the asynchronous proxy (`knowledge.fence`).
 
 So many readers of a granule are enough where all barriers are of the whole block. With barriers of some warps a race
 with one more reader can be missed. No race is reported where there is none.
@@ -135,7 +136,8 @@ def _note(context, entry, stamp, stamp_with, address, size, active):
         return
     for slot in range(shadow.READERS_AT, shadow.READERS_END, 2):
         reader, reader_with = get_i64(entry, slot), get_i64(entry, slot + 1)
-        if reader != 0 and not ordered(context, reader, reader_with, warp, lane, active):
+        early = get_i64(entry, shadow.WRITE) == 0 and kind_of(reader) == shadow.READ and _same_interval(reader, stamp)
+        if reader != 0 and (early or not ordered(context, reader, reader_with, warp, lane, active)):
             defect = np.int64(shadow.RACE)
             if kind_of(reader) == shadow.MATRIX_READ:
                 defect = np.int64(shadow.UNWAITED_MATRIX)
@@ -146,6 +148,13 @@ def _note(context, entry, stamp, stamp_with, address, size, active):
     set_i64(entry, shadow.WRITE, stamp)
     set_i64(entry, shadow.WRITE_WITH, stamp_with)
     set_i64(entry, shadow.WRITE_SERIAL, get_i64(get_u64(context, words.FINDINGS_AT), shadow.SERIAL))
+
+
+@subroutine(TRUTH, INDEX, INDEX)
+def _same_interval(reader, stamp):
+    """Whether two accesses are of different lanes of one warp, with no barrier of the warp between."""
+    differ = reader ^ stamp
+    return differ >> shadow.WARP_SHIFT == 0 and differ >> shadow.LANE_SHIFT != 0
 
 
 @subroutine(NOTHING, ADDRESS, ADDRESS, INDEX, INDEX, WORD)

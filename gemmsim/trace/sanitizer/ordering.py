@@ -75,7 +75,8 @@ def ordered(context, stamp, stamp_with, warp, lane, active):
 
     Inside a warp, program order counts where the two lanes were together at the first access, or are now, or where
     divergent paths have met since: the code of a warp that is together says nothing else (the compiler removes
-    __syncwarp there), and the hardware issues it in that order. Lanes on different paths are not ordered.
+    __syncwarp there), and the hardware issues it in that order. Lanes on different paths are not ordered, unless the
+    warp has arrived at a barrier or an mbarrier since; which lanes did, and which waited there, is not told apart.
     """
     owner = (stamp >> shadow.WARP_SHIFT) & shadow.WARP_MASK
     if agent_of(stamp, stamp_with) >= 0 or owner != number_of(context, warp):
@@ -83,6 +84,8 @@ def ordered(context, stamp, stamp_with, warp, lane, active):
     other, own = (stamp >> shadow.LANE_SHIFT) & 31, shadow_of(context, warp)
     since = stamp_with & 0xFFFFFFFF
     if get_i64(own, shadow.ALL_MET) > since or get_i64(own, shadow.MET + 32 * other + lane) > since:
+        return True
+    if stamp >> shadow.CLOCK_SHIFT < get_i64(clocks_of(context, warp), clock_word(shadow.CLOCK, owner)):
         return True
     return has(stamp_with >> 32, lane) or has(active, other)
 
@@ -237,11 +240,20 @@ def note_open_cluster(context):
 def _report_uneven(context, gate, number):
     """Report a barrier of the whole block that some threads never reached, because they had ended.
 
-    A barrier at which threads arrived from different instructions is reported, too.
+    A barrier at which threads arrived from different instructions is reported, too; and one of a number of threads that
+    has opened before so many arrived, because none were left to come. Of a warp that goes on, lanes that have ended
+    count as arrived there.
     """
-    if get_i64(gate, shadow.GATE_COUNTED) != 0:  # the code says that it is a barrier of some threads only
-        return
     first, other = get_i64(gate, shadow.GATE_FIRST), get_i64(gate, shadow.GATE_OTHER)
+    expected = get_i64(gate, shadow.GATE_COUNTED)
+    if expected != 0:  # the code says that it is a barrier of some threads only
+        arrived = get_i64(gate, shadow.GATE_ARRIVED)
+        for w in range(get_i64(context, words.WARPS)):
+            alive = get_i64(moved(get_u64(context, words.WARPS_AT), 8 * words.WARP_WORDS * w), words.ALIVE)
+            arrived += 32 - population(alive) if alive != 0 else np.int64(0)
+        if arrived < expected:
+            report(context, shadow.UNEVEN_COUNT, first, 0, number, 0)
+        return
     if other != 0:
         report(context, shadow.UNEVEN_PLACE, first, other, number, 0)
     if get_i64(gate, shadow.GATE_ARRIVED) >= get_i64(context, words.BLOCK_THREADS):

@@ -29,8 +29,10 @@ INSTRUCTION_MASK, KIND_MASK, WARP_MASK, RANK_MASK = (1 << KIND_SHIFT) - 1, 7, 51
 WITH_MASK, WITH_NUMBER_SHIFT, WITH_NUMBER_MASK, WITH_ADDRESS_SHIFT = (1 << 32) - 1, 32, 1023, 42
 
 # The words of a granule of global memory: stamps of the last write, and of the first and the last reader, with the
-# block's number plus 1 as their clock.
-BLOCK_WRITE, BLOCK_READER, BLOCK_LAST_READER, BLOCK_WORDS = range(4)
+# block's number plus 1 as their clock; then of the last write again, and of a reader of the block of the last reader,
+# with the clocks of their warps, and the words beside them; and the number of the store that wrote.
+BLOCK_WRITE, BLOCK_READER, BLOCK_LAST_READER = range(3)
+OWN_WRITE, OWN_WRITE_WITH, OWN_WRITE_SERIAL, OWN_READER, OWN_READER_WITH, BLOCK_WORDS = range(3, 9)
 
 # A vector of clocks, which a warp, a barrier, or an mbarrier knows, has PART_WORDS words for each block of the cluster,
 # in the order of their ranks: from each of these words on, one clock for each
@@ -99,7 +101,9 @@ FOUND, LOST, SERIAL, OTHER_WITH, ACTIVE = range(5)
 HEADER_WORDS, MAX_FINDINGS = 8, 4096
 FINDING_DEFECT, FINDING_COUNT, FINDING_STAMP, FINDING_OTHER, FINDING_ADDRESS, FINDING_BYTES, FINDING_WITH = range(7)
 FINDING_WORDS = 7
+BANK_SHIFT = 24  # FINDING_ADDRESS of OUTSIDE_BANK: number of the constant bank << 24 | byte offset in it
 # FINDING_DEFECT
 RACE, UNWAITED, UNWRITTEN, OUTSIDE, MISPLACED, UNEVEN_EXIT, UNEVEN_PLACE = range(7)
 UNWAITED_READER, UNWAITED_MATRIX, UNFENCED, NO_MBARRIER, PHASE_UNSEEN, PHASE_PASSED, BYTES_DIFFER = range(7, 14)
 EARLY_REGISTER, UNFENCED_REGISTER, UNORDERED_USE, BETWEEN_BLOCKS, ENDED, ENDS = range(14, 20)
+WITHIN_BLOCK, UNEVEN_COUNT, OUTSIDE_BANK = range(20, 23)

@@ -13,8 +13,9 @@ from gemmsim.trace.launch_data.address_names import describe_address
 from gemmsim.trace.launch_data.clusters import Clusters
 from gemmsim.trace.lower.context import CONTROL_NUMBER
 from gemmsim.trace.sanitizer import shadow
-from gemmsim.trace.sanitizer.findings import Defect, Finding, Site
+from gemmsim.trace.sanitizer.findings import Finding, Site
 from gemmsim.trace.sanitizer.registers import watched
+from gemmsim.trace.sanitizer.sentences import AT_ENDS, AT_MBARRIERS, DEFECTS, DOES, NOWHERE, SENTENCES, UNSEEN
 from gemmsim.trace.types import Launch
 
 # Accesses by which blocks may tell each other what they have done, so that one may come before the other
@@ -22,71 +23,6 @@ _TELLING = (MemoryAccess("global", "atom"), MemoryAccess("generic", "atom"))
 _LARGEST_SHADOW_BYTES = 4 << 30  # of global memory
 _NULL_BELOW = 1 << 16  # an address below is one of a null pointer, plus an offset
 _SHARED_BELOW = 1 << 32  # addresses of global memory lie far above
-_DOES = {
-    shadow.READ: "reads",
-    shadow.MATRIX_READ: "multiplies",
-    shadow.BULK_READ: "copies from",
-    shadow.ATOMIC: "updates",
-    shadow.WRITTEN: "writes",
-    shadow.COPY: "copies to",
-    shadow.BULK_WRITE: "copies to",
-}
-_DEFECTS = {
-    shadow.RACE: Defect.RACE,
-    shadow.UNWAITED: Defect.UNWAITED_COPY,
-    shadow.UNWRITTEN: Defect.UNINITIALISED,
-    shadow.OUTSIDE: Defect.OUT_OF_BOUNDS,
-    shadow.MISPLACED: Defect.MISALIGNED,
-    shadow.UNEVEN_EXIT: Defect.DIVERGENT_BARRIER,
-    shadow.UNEVEN_PLACE: Defect.DIVERGENT_BARRIER,
-    shadow.UNWAITED_READER: Defect.UNWAITED_COPY,
-    shadow.UNWAITED_MATRIX: Defect.UNWAITED_PRODUCT,
-    shadow.UNFENCED: Defect.MISSING_FENCE,
-    shadow.NO_MBARRIER: Defect.UNINITIALISED,
-    shadow.UNORDERED_USE: Defect.RACE,
-    shadow.BETWEEN_BLOCKS: Defect.RACE,
-    shadow.PHASE_UNSEEN: Defect.PHASE,
-    shadow.PHASE_PASSED: Defect.PHASE,
-    shadow.BYTES_DIFFER: Defect.BYTES_EXPECTED,
-    shadow.EARLY_REGISTER: Defect.UNWAITED_PRODUCT,
-    shadow.UNFENCED_REGISTER: Defect.MISSING_FENCE,
-    shadow.ENDED: Defect.ENDED_BLOCK,
-    shadow.ENDS: Defect.ENDED_BLOCK,
-}
-_SENTENCES = {
-    shadow.RACE: "two threads use the same bytes of shared memory and no barrier lies between",
-    shadow.UNWAITED: "an asynchronous copy may still be under way: nobody has waited for its group",
-    shadow.UNWRITTEN: "shared memory is read that no thread of the block has written so far",
-    shadow.UNEVEN_EXIT: "a barrier of the whole block that some threads never reach: they have ended",
-    shadow.UNEVEN_PLACE: "threads of a block wait at different barriers for each other",
-    shadow.UNWAITED_READER: "shared memory is overwritten that an asynchronous copy may still read: nobody has waited "
-    "for its group",
-    shadow.UNWAITED_MATRIX: "shared memory is overwritten that wgmma may still read: nobody has waited for its group",
-    shadow.UNFENCED: "TMA or wgmma uses bytes that a thread wrote, and no fence.proxy.async lies between",
-    shadow.NO_MBARRIER: "an mbarrier is used that nobody has initialised",
-    shadow.PHASE_UNSEEN: "a thread arrives that does not know that the phase before is complete: its arrival may count "
-    "in that one",
-    shadow.BETWEEN_BLOCKS: "two blocks use the same bytes of global memory, and nothing orders the blocks of a launch",
-    shadow.UNORDERED_USE: "an mbarrier is used, and no barrier lies between that and its initialisation",
-    shadow.PHASE_PASSED: "a wait whose phase is over for long: its parity says no more which one it is",
-    shadow.EARLY_REGISTER: "registers of a wgmma are used before anybody has waited for its group",
-    shadow.UNFENCED_REGISTER: "wgmma uses registers that were written, and no wgmma.fence lies between",
-    shadow.ENDED: "shared memory of a block of the cluster is used that has ended",
-    shadow.ENDS: "a block ends, and nothing tells it that another block of the cluster is done with its shared memory",
-}
-
-_UNSEEN = "a bulk copy may still be under way: nobody has waited for the phase of its mbarrier"
-# Of the findings about mbarriers: what the thread of the access does, and that of the earlier one
-_AT_MBARRIERS = {
-    shadow.NO_MBARRIER: ("uses", ""),
-    shadow.UNORDERED_USE: ("uses", "initialises"),
-    shadow.PHASE_UNSEEN: ("arrives", "completes a phase"),
-    shadow.PHASE_PASSED: ("waits", "completes a phase"),
-    shadow.BYTES_DIFFER: ("copies to", "expects bytes"),
-}
-_WITH_REGISTERS = (shadow.EARLY_REGISTER, shadow.UNFENCED_REGISTER)
-_AT_ENDS = {shadow.UNEVEN_EXIT: ("waits at", "ends at"), shadow.UNEVEN_PLACE: ("waits at", "waits at")}
-_AT_ENDS |= {shadow.ENDED: ("", "ends at"), shadow.ENDS: ("ends at", "")}
 
 
 class BlockShadow:
@@ -154,7 +90,7 @@ class ShadowState:
         self._granule_shift = _granule_shift(code, (micro.SHARED, micro.GENERIC))
         self._granules, self._places = (shared_bytes >> self._granule_shift) + 1, shared_bytes // 8
         self.code, self._watched = watched(program, code)
-        self._between_blocks: NDArray[np.int64] | None = None
+        self._global_granules: NDArray[np.int64] | None = None
         self._table = np.zeros(shadow.HEADER_WORDS + shadow.FINDING_WORDS * shadow.MAX_FINDINGS, np.int64)
         self._blocks: list[int] = []  # the block in which each row of the table was met
 
@@ -166,23 +102,23 @@ class ShadowState:
         context[words.OWN_SHARED_BYTES] = self.program.reserved_shared_bytes + self._own_bytes
         context[words.BLOCK_THREADS] = self.launch.threads_per_block
 
-    def watch_blocks(self, context: NDArray[np.uint64], memory_bytes: int) -> None:
-        """Look for races between blocks on global memory, if these cannot tell each other what they have done.
+    def watch_global(self, context: NDArray[np.uint64], memory_bytes: int) -> None:
+        """Look for races on global memory, if threads cannot tell each other by atomics there what they have done.
 
         memory_bytes  bytes of all allocations, as `DeviceMemory.positions` counts them
         """
         shift = _granule_shift(self.code, (micro.GLOBAL, micro.GENERIC))
         words_needed = shadow.BLOCK_WORDS * ((memory_bytes >> shift) + 1)
         told = any(row_of(i).memory in _TELLING for i in self.program.instructions)
-        if told or self.launch.blocks == 1 or 8 * words_needed > _LARGEST_SHADOW_BYTES:
+        if told or 8 * words_needed > _LARGEST_SHADOW_BYTES:
             return
-        self._between_blocks = np.zeros(words_needed, np.int64)  # pages that nobody touches take no memory
-        context[words.BLOCKS_SHADOW_AT], context[words.BLOCKS_SHIFT] = self._between_blocks.ctypes.data, shift
+        self._global_granules = np.zeros(words_needed, np.int64)  # pages that nobody touches take no memory
+        context[words.BLOCKS_SHADOW_AT], context[words.BLOCKS_SHIFT] = self._global_granules.ctypes.data, shift
 
-    def forget_blocks(self) -> None:
-        """Forget which blocks have accessed global memory."""
-        if self._between_blocks is not None:
-            self._between_blocks[:] = 0
+    def forget_global(self) -> None:
+        """Forget who has accessed global memory."""
+        if self._global_granules is not None:
+            self._global_granules[:] = 0
 
     def new_block(self) -> BlockShadow:
         return BlockShadow(self.launch.warps_per_block, self._granules, self._places, self.clusters.blocks)
@@ -223,21 +159,30 @@ class ShadowState:
     def site_of(self, stamp: int, does: str = "") -> Site:
         """Make the site that a stamp names. Where `does` is empty, the stamp's kind says what the thread does."""
         warp, lane = stamp >> shadow.WARP_SHIFT & 31, stamp >> shadow.LANE_SHIFT & 31
-        kind = _DOES[stamp >> shadow.KIND_SHIFT & shadow.KIND_MASK]
+        kind = DOES[stamp >> shadow.KIND_SHIFT & shadow.KIND_MASK]
         return self.site(does or kind, stamp & shadow.INSTRUCTION_MASK, warp, lane)
 
     def _finding(self, row: list[int], block: int) -> Finding:
         """Make the finding of a row of the table, met in `block`; `shadow` names the row's columns."""
         defect, count, stamp, other, address, size, other_with = row
         position = self.position(block)
-        if defect in _AT_MBARRIERS:
+        if defect in AT_MBARRIERS:
             return self._at_mbarrier(row, block)
-        does, other_does = _AT_ENDS.get(defect, ("", ""))
-        if defect in (*_WITH_REGISTERS, shadow.UNEVEN_EXIT, shadow.UNEVEN_PLACE):
-            sites = self.site_of(stamp, does), self.site_of(other, other_does)
-            return Finding(_DEFECTS[defect], _SENTENCES[defect], position, "", None, 0, *sites, "", count)
+        does, other_does = AT_ENDS.get(defect, ("", ""))
+        at, theirs = self.site_of(stamp, does), self.site_of(other, other_does) if other else None
+        if defect in NOWHERE:
+            return Finding(DEFECTS[defect], SENTENCES[defect], position, "", None, 0, at, theirs, "", count)
+        if defect == shadow.OUTSIDE_BANK:
+            bank, length = (
+                address >> shadow.BANK_SHIFT,
+                len(self.program.constants.get(address >> shadow.BANK_SHIFT, b"")),
+            )
+            ends = f"the {length} bytes of constant bank {bank}" if bank else "the kernel's parameters"
+            address &= (1 << shadow.BANK_SHIFT) - 1
+            sentence = f"an access outside {ends}"
+            return Finding(DEFECTS[defect], sentence, position, "constant", address, size, at, None, "", count)
         shared = address < _SHARED_BELOW and not self._of_pointer(defect, stamp, address, size)
-        detail, sentence = "", _SENTENCES.get(defect, "")
+        detail, sentence = "", SENTENCES.get(defect, "")
         if shared:
             detail = self.in_cluster(block, address, other)
             address = self._place(address)
@@ -245,10 +190,10 @@ class ShadowState:
             detail = describe_address(self.launch.args, address, self.program)
         if shared and other >> shadow.KIND_SHIFT & shadow.KIND_MASK == shadow.BULK_WRITE and other_with:
             detail = "; ".join(filter(None, (detail, self._phase_of(other_with))))
-            sentence = _UNSEEN if defect == shadow.UNWAITED else sentence
+            sentence = UNSEEN if defect == shadow.UNWAITED else sentence
         if defect == shadow.BETWEEN_BLOCKS:
-            theirs = self.position((other >> shadow.CLOCK_SHIFT) - 1)
-            detail = f"{detail or 'memory of the module'}; the other block is {_shown(theirs)}"
+            block_of_other = self.position((other >> shadow.CLOCK_SHIFT) - 1)
+            detail = f"{detail or 'memory of the module'}; the other block is {_shown(block_of_other)}"
         if defect == shadow.OUTSIDE:
             ends = f"the {self._own_bytes} bytes of shared memory of the block" if shared else "every array argument"
             null = not shared and address < _NULL_BELOW
@@ -256,14 +201,14 @@ class ShadowState:
         if defect == shadow.MISPLACED:
             sentence = f"an access of {size} bytes at an address that is not a multiple of {size}"
         return Finding(
-            _DEFECTS[defect],
+            DEFECTS[defect],
             sentence,
             position,
             "shared" if shared else "global",
             address,
             size,
-            self.site_of(stamp, does),
-            self.site_of(other, other_does) if other else None,
+            at,
+            theirs,
             detail,
             count,
         )
@@ -304,8 +249,8 @@ class ShadowState:
     def _at_mbarrier(self, row: list[int], block: int) -> Finding:
         """Make a finding about the use of an mbarrier."""
         defect, count, stamp, other, address, size, _ = row
-        does, other_does = _AT_MBARRIERS[defect]
-        detail, sentence = self.in_cluster(block, address, other), _SENTENCES.get(defect, "")
+        does, other_does = AT_MBARRIERS[defect]
+        detail, sentence = self.in_cluster(block, address, other), SENTENCES.get(defect, "")
         if defect == shadow.BYTES_DIFFER:
             more = f"{size} bytes more are expected than have come" if size > 0 else ""
             sentence = f"at an mbarrier {more or f'{-size} bytes more have come than are expected'}"
@@ -315,7 +260,7 @@ class ShadowState:
             missed = f"{size} phases are complete that its warp has not seen" if size > 1 else ""
             detail = "; ".join(filter(None, (missed, detail)))
         return Finding(
-            _DEFECTS[defect],
+            DEFECTS[defect],
             sentence,
             self.position(block),
             "shared",

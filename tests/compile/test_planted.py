@@ -1,0 +1,123 @@
+"""The sanitizer on many small kernels: `planted.cu` has one defect each, `tricky.cu` none.
+
+Before each kernel stands what it should find, how it is launched, and, in planted.cu, HERE marks the lines that a
+finding may name: at least one of its lines is marked, in the kernel or in a function that it calls.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from programs import SOURCES, cuda_program
+
+from gemmsim.report.hazards import one_line
+from gemmsim.trace.execute import Executor
+from gemmsim.trace.sanitize import sanitize
+from gemmsim.trace.sanitizer.findings import Finding, Sanitized
+from gemmsim.trace.types import Argument, Launch
+
+# An overrun into a variable that lies beside: the machine code does not say which variable was meant.
+MISSED = {"into_the_next_array", "read_from_the_next_array", "row_too_many"}
+ELEMENTS = 1024
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel of a file: what should be found ("a|b": either), numbers of its launch, and its marked lines."""
+
+    file: str
+    entry: str
+    defects: frozenset[str]
+    numbers: dict[str, str]
+    marked: frozenset[int]
+
+    @property
+    def only_sm_90(self) -> bool:
+        return "arch" in self.numbers
+
+
+def cases(file: str) -> list[Case]:
+    """All kernels of a file. Lines that are marked outside of kernels count for each of them."""
+    text = (SOURCES / file).read_text().splitlines()
+    marked = {number for number, line in enumerate(text, 1) if line.rstrip("\\ ").endswith("// HERE")}
+    found, within = [], set[int]()
+    for head in (number for number, line in enumerate(text, 1) if line.startswith("//:")):
+        end = next(number for number in range(head, len(text) + 1) if text[number - 1].startswith("}"))
+        own, words = set(range(head, end + 1)) & marked, text[head - 1].removeprefix("//:").split()
+        within |= own
+        defects = " ".join(word for word in words if "=" not in word)
+        numbers = dict(word.split("=") for word in words if "=" in word)
+        entry = re.findall(r"KERNEL (\w+)", text[head])[0]
+        found.append(Case(file, entry, frozenset(defects.split("|")), numbers, frozenset(own)))
+    shared = frozenset(marked - within)
+    return [Case(one.file, one.entry, one.defects, one.numbers, one.marked | shared) for one in found]
+
+
+def run(case: Case, arch: str) -> Sanitized:
+    def number(name: str, otherwise: int) -> int:
+        return int(case.numbers.get(name, otherwise))
+
+    random = np.random.default_rng(0)
+    args = (
+        Argument("f32", (ELEMENTS,), random.random(ELEMENTS, np.float32)),
+        Argument("f32", (ELEMENTS,), np.zeros(ELEMENTS, np.float32)),
+        Argument("i32", (), number("n", ELEMENTS)),
+    )
+    grid, cluster = (number("grid", 1), 1, 1), (number("cluster", 1), 1, 1)
+    launch = Launch(grid, (64, 1, 1), args, dynamic_shared_bytes=number("shared", 0))
+    if "cluster" in case.numbers:
+        launch = Launch(grid, (64, 1, 1), args, cluster=cluster)
+    executor = Executor(cuda_program(case.file, case.entry, arch), launch, 1_000_000, sanitizing=True)
+    return sanitize(executor, range(launch.blocks))
+
+
+def lines(finding: Finding) -> set[int]:
+    return {site.line.line for site in (finding.at, finding.other) if site and site.line}
+
+
+ARCHITECTURES = ("sm_90", pytest.param("sm_80", marks=pytest.mark.slow))
+PLANTED, TRICKY = cases("planted.cu"), cases("tricky.cu")
+
+
+def test_how_many_there_are() -> None:
+    assert (len(PLANTED), len(TRICKY), len(MISSED & {case.entry for case in PLANTED})) == (63, 39, 3)
+    assert all(case.marked for case in PLANTED)
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("case", PLANTED, ids=lambda case: case.entry)
+def test_a_planted_defect_is_found(case: Case, arch: str) -> None:
+    if case.only_sm_90 and arch != "sm_90":
+        pytest.skip("needs sm_90")
+    findings = run(case, arch).findings
+    found = any(finding.defect in case.defects and lines(finding) & case.marked for finding in findings)
+    assert found == (case.entry not in MISSED), [one_line(finding) for finding in findings]
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("case", TRICKY, ids=lambda case: case.entry)
+def test_a_tricky_kernel_is_silent(case: Case, arch: str) -> None:
+    if case.only_sm_90 and arch != "sm_90":
+        pytest.skip("needs sm_90")
+    outcome = run(case, arch)
+    assert [one_line(finding) for finding in outcome.findings] == [] and not outcome.stopped
+
+
+def test_what_is_said_of_other_memory_than_shared() -> None:
+    """weights has 16 elements of 4 bytes, and thread 32 reads element 16, the first beyond; 32 of the 64 threads do."""
+    by_name = {case.entry: case for case in PLANTED}
+    (bank,) = run(by_name["beyond_constant"], "sm_90").findings
+    assert (bank.space, bank.address, bank.width_bytes, bank.count) == ("constant", 64, 4, 32)
+    assert bank.sentence == "an access outside the 64 bytes of constant bank 3"
+    assert bank.at.thread == (32, 0, 0)
+    early, tile = run(by_name["global_tile"], "sm_90").findings
+    assert early.other is not None and tile.other is not None
+    assert (early.space, early.at.does, early.other.does) == ("global", "writes", "reads")  # warp 0 runs first
+    assert (tile.space, tile.at.does, tile.other.does) == ("global", "reads", "writes")
+    assert tile.sentence == "two threads use the same bytes of global memory and no barrier lies between"
+    (barrier,) = run(by_name["barrier_of_too_many"], "sm_90").findings
+    assert barrier.sentence == "threads wait at a barrier of more threads than can still come to it"
+    assert barrier.other is None and barrier.at.does == "waits at"
