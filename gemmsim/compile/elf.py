@@ -6,6 +6,7 @@ what is read here equals what `ptxas -v` reports for the same kernel.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import struct
 from collections.abc import Iterator
@@ -88,6 +89,15 @@ def read_cubin(cubin: bytes) -> Cubin:
         raise
     except _DAMAGE as error:
         raise GemmsimError(f"the cubin is truncated or damaged ({type(error).__name__}: {error})") from None
+
+
+def sha256_without_lines(cubin: bytes) -> str:
+    """Return a hash of all sections of a cubin but those of debug information, in which the paths of sources stand."""
+    digest = hashlib.sha256()
+    for section in ELFFile(io.BytesIO(cubin)).iter_sections():
+        if "debug" not in section.name:
+            digest.update(section.name.encode() + section.header["sh_size"].to_bytes(8, "little") + section.data())
+    return digest.hexdigest()
 
 
 def kernel_symbols(cubin: bytes) -> tuple[str, ...]:

@@ -65,18 +65,21 @@ class Built:
 def build_kernel(source: KernelSource, arch: str) -> Built:
     """Compile and decode `source` for `arch`, without looking into a cache."""
     from gemmsim.compile.decode import decode_cubin, rename_sources  # imports pyelftools
+    from gemmsim.compile.elf import sha256_without_lines
 
     if isinstance(source, PythonKernel):
         from gemmsim.compile.python_kernel import compile_python
 
         cubin = compile_python(source, arch)
         program = decode_cubin(cubin, arch=arch, abi="numba")
+        program = replace(program, cubin_sha256=sha256_without_lines(cubin))
         return Built(rename_sources(program, source.shown_names(program.source)), cubin)
     if isinstance(source, CudaKernel | PtxKernel):
         cubin, entry, versions = cubin_of(source, arch)
         abi, name = ("c", source.entry) if isinstance(source, CudaKernel) else (source.abi, None)
         program = decode_cubin(cubin, entry, arch, abi, name, versions)
         if isinstance(source, CudaKernel):
+            program = replace(program, cubin_sha256=sha256_without_lines(cubin))
             program = rename_sources(_with_text(program, source), source.shown_names(program.source))
         return Built(program, cubin)
     from gemmsim.compile.binary import choose

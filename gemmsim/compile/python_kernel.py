@@ -13,6 +13,7 @@ from typing import Any
 from gemmsim.compile.grid_group import UNRESOLVED, grid_functions
 from gemmsim.compile.link import link
 from gemmsim.compile.numba_lines import flagged_as_nvrtc
+from gemmsim.compile.numba_names import numbered
 from gemmsim.compile.source import ArgType, PythonKernel
 from gemmsim.compile.toolchain import missing, tool_versions
 from gemmsim.support.dtypes import DTYPES
@@ -50,8 +51,9 @@ def compile_numba(kernel: Any, signature: tuple[ArgType, ...], arch: str) -> byt
     suffix = "a" if number >= 90 else ""
     capability = (number // 10, number % 10, suffix) if suffix else (number // 10, number % 10)
     lto = bool(options.get("lto", True))
+    own = numbered(dispatcher.py_func, signature, arch, sorted((key, str(value)) for key, value in options.items()))
     try:
-        with _quick(), _device_functions(capability), flagged_as_nvrtc():
+        with _quick(), _device_functions(capability), flagged_as_nvrtc(), own:
             parts, _ = cuda.compile_all(
                 dispatcher.py_func,
                 tuple(numba_type(one.dtype, one.ndim) for one in signature),

@@ -222,7 +222,8 @@ class Program:
     max_threads        most threads of a block, the kernel's launch bound; None where there is none
     toolchain          {tool: version} of the tools that made the program
     source             {file name: text} of the files that source lines name, where they could be read
-    cubin_sha256       hash of the whole cubin
+    cubin_sha256       hash of the whole cubin; of a source that gemmsim compiles, without debug information, which says
+                       in which folder the source was
     reserved_shared_bytes  bytes at the bottom of the shared window that the system uses (sm_90 and later: the kernel's
                        data starts at this address); `static_shared_bytes` does not contain them
     global_data        initial content of the module's device globals (`__device__` variables, tables of math functions,

@@ -23,7 +23,7 @@ from gemmsim_kernels import ship  # noqa: E402
 SAMPLE = 4
 MADE = (ship.PROGRAMS / ship.INDEX).is_file()
 shipped = pytest.mark.skipif(not MADE, reason=f"nothing ships yet: {ship.COMMAND} makes the programs")
-# numba counts the versions of a function in its symbol, which therefore depends on what was compiled before.
+# What ships was compiled when symbols and hashes still depended on what had been compiled before, and where.
 _BY_ORDER = ("symbol", "cubin_sha256", "source")
 
 
