@@ -8,13 +8,13 @@ as `[sweep]`, has any of its options.
 from __future__ import annotations
 
 import os
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import click
 
 from gemmsim.support.errors import GemmsimError, nearest
+from gemmsim.support.toml_file import read_toml
 
 FILE, GPU = "GEMMSIM_CONFIG", "GEMMSIM_GPU"
 USUAL_GPU = "a100-80gb"
@@ -75,7 +75,7 @@ def _file() -> Path:
 def _settings() -> dict[str, Any]:
     path = _file()
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return read_toml(path)
     except FileNotFoundError:
         if os.environ.get(FILE):
             raise GemmsimError(f"there is no file {path}, which {FILE} names") from None

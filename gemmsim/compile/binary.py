@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gemmsim.compile.elf import kernel_symbols
 from gemmsim.compile.entries import find_entry
 from gemmsim.compile.fatbin import Image, device_images
 from gemmsim.compile.link import link
 from gemmsim.compile.magic import holds_device_code
+from gemmsim.compile.sections import kernel_symbols
 from gemmsim.support.errors import GemmsimError
 
 _PTX_ENTRY = re.compile(r"\.entry\s+([\w$]+)")

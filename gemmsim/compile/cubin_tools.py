@@ -31,7 +31,7 @@ def made_by(cubin: bytes) -> dict[str, str]:
             if name.startswith(".nv.info.") and (at := data.find(_API_VERSION)) >= 0:
                 number = struct.unpack_from("<I", data, at + len(_API_VERSION))[0]
                 return {"CUDA": f"{number // 10}.{number % 10}"}
-    except (ELFError, struct.error, ValueError, IndexError, TypeError, AttributeError):
+    except (ELFError, struct.error, ValueError, IndexError, TypeError, AttributeError, OverflowError):
         pass  # the version is told where it can be read; a damaged cubin is refused where its code is read
     return {}
 

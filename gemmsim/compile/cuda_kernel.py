@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gemmsim.compile.declarations import declarations, device_macros, kernels
-from gemmsim.compile.elf import kernel_symbols
 from gemmsim.compile.entries import find_entry, matching
 from gemmsim.compile.host_code import OPTIONS, compile_beside_host_code
 from gemmsim.compile.includes import include_folders, user_headers
 from gemmsim.compile.nvrtc import Outcome, nvrtc_compile
+from gemmsim.compile.sections import kernel_symbols
 from gemmsim.compile.source import CudaKernel
 from gemmsim.compile.toolchain import header_folders
 from gemmsim.support.errors import GemmsimError, nearest

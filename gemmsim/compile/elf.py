@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
-from gemmsim.compile.image import STT_FUNC, CodeSection, ElfSymbol, Module, Section, image_of
+from gemmsim.compile.image import CodeSection, ElfSymbol, Module, Section, image_of
+from gemmsim.compile.sections import is_kernel, read_symbols
 from gemmsim.isa.program import Parameter, Relocation, Symbol
 from gemmsim.support.errors import GemmsimError
 
 EM_CUDA = 190  # e_machine of the ELF specification's registry
-_STO_CUDA_ENTRY = 0x10  # bit of st_other that marks a kernel
 _SHT_NOBITS = 8
 _RESERVED_SHARED_BYTES = 1024  # system use, at the bottom of the window (CUDA programming guide, table of limits)
 
@@ -100,16 +100,6 @@ def sha256_without_lines(cubin: bytes) -> str:
     return digest.hexdigest()
 
 
-def kernel_symbols(cubin: bytes) -> tuple[str, ...]:
-    """Return the symbols of a cubin's kernels; a cubin may have none. Raises GemmsimError for a damaged cubin."""
-    try:
-        elf = ELFFile(io.BytesIO(cubin))
-        symbols = _symbols(*(elf.get_section_by_name(name).data() for name in (".symtab", ".strtab")))
-    except _DAMAGE as error:
-        raise GemmsimError(f"the cubin is truncated or damaged ({type(error).__name__}: {error})") from None
-    return tuple(symbol.name for symbol in symbols if _is_kernel(symbol))
-
-
 def _read(elf: ELFFile, file_bytes: int) -> Cubin:
     if elf["e_machine"] not in ("EM_CUDA", EM_CUDA):
         raise GemmsimError(f"not a cubin: the ELF file is for {elf['e_machine']}, not for an NVIDIA GPU")
@@ -127,37 +117,24 @@ def _read(elf: ELFFile, file_bytes: int) -> Cubin:
             Section(index, section.name, data, header["sh_size"], max(1, header["sh_addralign"]), header["sh_info"])
         )
     by_name = {section.name: section for section in sections}
-    module = Module(tuple(sections), tuple(_symbols(by_name[".symtab"].data, by_name[".strtab"].data)))
+    module = Module(tuple(sections), tuple(read_symbols(by_name[".symtab"].data, by_name[".strtab"].data)))
     sm = _sm(elf)
     if sm < 75:
         raise GemmsimError(f"the cubin is for sm_{sm}; gemmsim reads sm_75 and later")
     kernels = tuple(
         _kernel(symbol, module, by_name, sm)
         for symbol in module.symbols
-        if _is_kernel(symbol) and symbol.section < len(sections)
+        if is_kernel(symbol) and symbol.section < len(sections)
     )
     if not kernels:
         raise GemmsimError("the cubin holds no kernel (no __global__ function)")
     return Cubin(f"sm_{sm}", kernels)
 
 
-def _is_kernel(symbol: ElfSymbol) -> bool:
-    return symbol.kind == STT_FUNC and bool(symbol.other & _STO_CUDA_ENTRY) and symbol.section > 0
-
-
 def _sm(elf: ELFFile) -> int:
     """Return the SM version (90): bits [15:8] of e_flags in ABI version 8 (CUDA 13), and bits [7:0] in version 7."""
     flags = elf["e_flags"]
     return int(flags >> 8 & 0xFF if elf["e_ident"]["EI_ABIVERSION"] >= 8 else flags & 0xFF)
-
-
-def _symbols(table: bytes, names: bytes) -> list[ElfSymbol]:
-    """Read the ELF64 symbols, which pyelftools cannot do: it drops the bits of st_other that CUDA uses."""
-    symbols = []
-    for name, kind, other, section, value, size in struct.iter_unpack("<IBBHQQ", table):
-        text = names[name : names.index(b"\0", name)].decode()
-        symbols.append(ElfSymbol(text, kind & 15, other, section, value, size))
-    return symbols
 
 
 def _kernel(symbol: ElfSymbol, module: Module, by_name: dict[str, Section], sm: int) -> Kernel:

@@ -5,7 +5,6 @@ So a launch can be predicted whose code may not be stored with it, as that of cu
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import sys
@@ -14,15 +13,14 @@ from dataclasses import dataclass
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
-
 from gemmsim.compile.magic import ELF
+from gemmsim.compile.sections import section_sha256
 from gemmsim.support.errors import GemmsimError
 
 _ZSTD_FRAME = bytes.fromhex("28b52ffd")  # RFC 8878, 3.1.1
 _HEADER_BYTES, _MOST_BYTES = 18, 1 << 28  # of a frame: the longest header, and what no cubin exceeds
 _FATBINS = (".nv_fatbin", "__nv_relfatbin")
+LIBRARY_CODE = "library-code"  # folder in a bundle with code that is not to be passed on
 FOLDERS = "GEMMSIM_LIBRARIES"  # environment variable: folders of `pip install --target`, besides Python's own
 
 
@@ -46,15 +44,6 @@ class LibraryCode:
     section_sha256: str
     arch: str
     symbol: str
-
-
-def section_sha256(cubin: bytes, symbol: str) -> str:
-    """Return the hash of the code of a kernel, without that of functions that it calls; "" where there is none."""
-    try:
-        section = ELFFile(io.BytesIO(cubin)).get_section_by_name(f".text.{symbol}")
-    except ELFError:
-        return ""
-    return hashlib.sha256(section.data()).hexdigest() if section is not None else ""
 
 
 def library_cubin(code: LibraryCode) -> bytes:
@@ -107,6 +96,7 @@ def _search(path: Path, code: LibraryCode) -> bytes:
 def _cubins(data: bytes, arch: str) -> Iterator[bytes]:
     """Return the cubins in a library: those of its fatbins, and then those that it keeps compressed in other places."""
     import zstandard
+    from elftools.elf.elffile import ELFFile
 
     from gemmsim.compile.fatbin import device_images
 

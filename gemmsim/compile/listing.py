@@ -54,8 +54,8 @@ def list_kernels(source: KernelSource, arch: str | None) -> tuple[ListedKernel, 
 
 
 def _of_source(source: CudaKernel | PtxKernel, arch: str) -> Iterator[ListedKernel]:
-    from gemmsim.compile.elf import kernel_symbols
     from gemmsim.compile.kernel import cubin_of
+    from gemmsim.compile.sections import kernel_symbols
 
     cubin, entry, versions = cubin_of(source, arch)
     yield from _decoded(cubin, _wanted(entry, kernel_symbols(cubin), source.path.name), arch, "", versions)

@@ -10,8 +10,8 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
-from gemmsim.compile.elf import kernel_symbols
 from gemmsim.compile.entries import find_entry, matching
+from gemmsim.compile.sections import kernel_symbols
 from gemmsim.compile.source import CudaKernel
 from gemmsim.compile.toolchain import installed_files
 from gemmsim.support.errors import GemmsimError

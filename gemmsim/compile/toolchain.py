@@ -107,6 +107,10 @@ def header_folders() -> tuple[Path, ...]:
     return tuple(dict.fromkeys(folders))
 
 
+# How long nvdisasm may take. On an idle machine it listed a cubin of 400 kB in 1.2 s.
+_LEAST_SECONDS, _BYTES_PER_SECOND = 40.0, 50_000
+
+
 @cache
 def installed_files(package: str) -> tuple[Path, ...]:
     """Return a distribution's files. The list is kept: there are thousands of headers, and each kernel needs it."""
@@ -124,18 +128,20 @@ def disassemble(cubin: Path, symbol_indices: Sequence[int] | None) -> str:
 
     symbol_indices  the functions' numbers in the cubin's symbol table; None: every function
 
-    Raises GemmsimError where nvdisasm is missing or refuses the file.
+    Raises GemmsimError where nvdisasm is missing, refuses the file, or goes on without end, as it does for some damaged
+    files.
     """
     tool = find_nvdisasm()
     arguments = ["--print-code", "--print-line-info-inline", str(cubin)]
     if symbol_indices is not None:
         arguments += ["--cuda-function-index", ",".join(map(str, symbol_indices))]
+    limit_s = _LEAST_SECONDS + cubin.stat().st_size / _BYTES_PER_SECOND
     try:
-        done = subprocess.run([str(tool), *arguments], capture_output=True, text=True, check=False, timeout=300)
+        done = subprocess.run([str(tool), *arguments], capture_output=True, text=True, check=False, timeout=limit_s)
     except OSError as error:
         raise GemmsimError(f"cannot start {tool}: {error.strerror}") from None
     except subprocess.TimeoutExpired:
-        raise GemmsimError(f"{tool} did not finish within five minutes") from None
+        raise GemmsimError(f"nvdisasm did not finish within {limit_s:.0f} s: the cubin may be damaged") from None
     if done.returncode:
         said = (done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}").splitlines()[0]
         raise GemmsimError(f"nvdisasm cannot read the cubin: {said}")

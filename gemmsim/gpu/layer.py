@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gemmsim.gpu.fields import resolve, to_field, types
 from gemmsim.gpu.spec import STATUSES, Value
 from gemmsim.support.errors import GemmsimError, nearest
+from gemmsim.support.toml_file import read_toml
 
 HEADER = ("title", "arch", "extends", "like", "aliases", "records")
 ENTRY = ("value", "unit", "source", "status", "found_on", "records", "calibratable")
@@ -40,8 +40,8 @@ def read_layer(path: Path, sources: dict[str, str]) -> Layer:
     Raises GemmsimError, which names the file and the key, for a value that cannot be read.
     """
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        table = read_toml(path)
+    except (OSError, ValueError) as error:
         raise GemmsimError(f"GPU file '{path.name}': {error}".replace("\n", " ")) from error
     try:
         header = {key: table.pop(key) for key in HEADER if key in table}

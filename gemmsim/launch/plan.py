@@ -5,7 +5,6 @@ docs/howto/several-launches.md explains the file.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from gemmsim.launch.notation import parse_dims
 from gemmsim.launch.own import check_of_arrays, own_source, split_target
 from gemmsim.launch.spec import FormulaCheck, GemmCheck, Labels, LaunchSpec, Settings
 from gemmsim.support.errors import GemmsimError, nearest
+from gemmsim.support.toml_file import read_toml
 from gemmsim.trace.types import Launch
 
 _OF_PLAN = ("arrays", "launch")
@@ -45,10 +45,10 @@ def read_plan(path: Path, common: PlanSettings) -> tuple[LaunchSpec, ...]:
     Raises GemmsimError, one line, where the file cannot be read or says something that is not understood.
     """
     try:
-        document = tomllib.loads(path.read_text())
+        document = read_toml(path)
     except OSError as error:
         raise GemmsimError(f"cannot read {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise GemmsimError(f"{path}: not TOML: {error}") from None
     _refuse_unknown(f"{path}", document, _OF_PLAN)
     arrays, launches = document.get("arrays", {}), document.get("launch", [])

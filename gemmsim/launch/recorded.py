@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gemmsim.compile.library_code import LibraryCode, library_cubin
+from gemmsim.compile.library_code import LIBRARY_CODE, LibraryCode, library_cubin
 from gemmsim.compile.names import readable_name
 from gemmsim.compile.source import CubinKernel
 from gemmsim.gpu.spec import GpuSpec
@@ -24,7 +24,6 @@ from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Address, Argument, Launch, Packed
 
 MANIFEST = "manifest.json"
-LIBRARY_CODE = "library-code"  # folder in a bundle with code that is not to be passed on
 _VERSION = 1
 _NAME_DIGITS = 16  # of the hash in a cubin's file name
 

@@ -36,6 +36,7 @@ CREATE TABLE result (
     data TEXT NOT NULL        -- JSON: the whole result
 ) WITHOUT ROWID;
 """
+_DAMAGE = (sqlite3.Error, UnicodeDecodeError)  # the latter where SQLite quotes bytes of the file in what it says
 
 
 class Store:
@@ -52,10 +53,10 @@ class Store:
             self._check(new)
             self._file.execute("PRAGMA journal_mode = WAL")
             self._file.execute("PRAGMA synchronous = NORMAL")  # in WAL mode: a crash of gemmsim loses nothing
-        except sqlite3.Error as error:
-            raise GemmsimError(f"cannot keep results in '{self._name}': {error}") from None
         except OSError as error:
             raise GemmsimError(f"cannot keep results in '{self._name}': {error.strerror}") from None
+        except _DAMAGE as error:
+            raise GemmsimError(f"cannot keep results in '{self._name}': {error}") from None
 
     def __enter__(self) -> Store:
         return self
@@ -108,7 +109,7 @@ class Store:
         )
         try:
             self._file.execute(f"INSERT OR REPLACE INTO result VALUES ({','.join('?' * len(values))})", values)
-        except sqlite3.Error as error:
+        except _DAMAGE as error:
             raise GemmsimError(f"cannot keep results in '{self._name}': {error}") from None
 
     def _check(self, new: bool) -> None:

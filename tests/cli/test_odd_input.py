@@ -37,6 +37,10 @@ OWN = ("--entry", "f", "--block", "32")
         ("check", "--kernel", "tiled", "--size", "64", "--expect", f"time_us < {DIGITS}"),
         ("check", "--kernel", "tiled", "--size", "64", "--baseline", "deep.json"),
         ("explain", DIGITS),
+        ("analyze", "--kernel", "tiled", "--size", "64", "--gpu", "deep.toml"),
+        ("analyze", "--kernel", "tiled", "--size", "64", "--gpu", "digits.toml"),
+        ("launches", "deep.toml"),
+        ("launches", "digits.toml"),
     ],
     ids=lambda arguments: " ".join(word[:16] for word in arguments),
 )
@@ -45,6 +49,8 @@ def test_one_line(
 ) -> None:
     (tmp_path / "k.cu").write_text(KERNEL)
     (tmp_path / "deep.json").write_text("[" * 100_000)
+    (tmp_path / "deep.toml").write_text("a = " + "[" * 100_000)
+    (tmp_path / "digits.toml").write_text(f"a = {DIGITS}")
     monkeypatch.chdir(tmp_path)
     assert main(list(arguments)) == 2
     said = capsys.readouterr()
@@ -81,6 +87,7 @@ def test_too_little_memory_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: 
         "UPDATE result SET data = '[1]'",
         "DROP TABLE result",
         "",
+        "bytes",
     ],
 )
 def test_a_damaged_store_of_a_sweep(damage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,7 +96,9 @@ def test_a_damaged_store_of_a_sweep(damage: str, tmp_path: Path, capsys: pytest.
     command = ["sweep", "--kernel", "tiled", "--size", "32", "--gpus", "a100", "-o", str(store), "--jobs", "1"]
     assert main(command) == 0
     first = capsys.readouterr().out
-    if damage:
+    if damage == "bytes":  # which SQLite quotes where it says that it cannot read the table's definition
+        store.write_bytes(store.read_bytes().replace(b"CREATE TABLE result", b"CREATE \xd0\xff\xfeBLE result"))
+    elif damage:
         with sqlite3.connect(store) as file:
             file.execute(damage)
         file.close()

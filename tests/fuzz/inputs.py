@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,7 +115,7 @@ class Inputs:
         (folder / "k.cubin").write_bytes(compile_cuda(CudaKernel(_SOURCE, folder / "k.cu"), "sm_80")[0])
         main(["check", *_RUNG, "--baseline", "base.json", "--update"])
         main(_SWEEP)
-        with sqlite3.connect(folder / "s.sqlite") as store:
+        with closing(sqlite3.connect(folder / "s.sqlite")) as store:
             store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         one = ("--grid", "1", "--block", "32", "--arg", "f32[64]=0", "--arg", "i32=32", "--max-instructions", "100000")
         rung = ("--kernel", "tiled", "--size", "64", "--gpu", "h200")
@@ -136,6 +137,8 @@ class Inputs:
     def make(self, seed: int) -> Input:
         """Make the input of a seed, and write its files."""
         rng = random.Random(seed)
+        for left in self.folder.glob("s.sqlite-*"):  # what SQLite keeps beside a file would be of another one
+            left.unlink()
         for name, content in self._whole.items():
             (self.folder / name).write_bytes(content)
         for path, content in self._cached.items():

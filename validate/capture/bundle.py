@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemmsim.compile.library_code import section_sha256
-from gemmsim.launch.recorded import LIBRARY_CODE
+from gemmsim.compile.library_code import LIBRARY_CODE
+from gemmsim.compile.sections import section_sha256
 from gemmsim.support.errors import GemmsimError
 
 from ..gpu_files.device import preset_of

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gemmsim.compile.elf import kernel_symbols
+from gemmsim.compile.sections import kernel_symbols
 from gemmsim.support.errors import GemmsimError
 
 

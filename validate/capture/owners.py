@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import mmap
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
+from gemmsim.compile.sections import DAMAGE, sections
 
 _RUNTIME = re.compile(r"libcudart\.so|libnvrtc")  # what libraries and programs launch through
 _VERSION = re.compile(r"\.so\.([0-9.]+)$")
@@ -64,7 +64,7 @@ def _package(path: Path) -> tuple[str, str]:
 
 def _holds_device_code(path: Path) -> bool:
     try:
-        with path.open("rb") as file:
-            return any(".nv_fatbin" in section.name for section in ELFFile(file).iter_sections())
-    except (OSError, ELFError):
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as library:
+            return any(".nv_fatbin" in name for name in sections(library))
+    except (OSError, *DAMAGE):
         return False
