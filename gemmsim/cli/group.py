@@ -7,6 +7,7 @@ and an error is printed as one line.
 from __future__ import annotations
 
 import dataclasses
+import errno
 import functools
 import importlib
 import os
@@ -116,6 +117,9 @@ def _options(record: type[Any]) -> list[Decorator]:
     return options
 
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the user's part of it, or the largest file is full
+
+
 def exit_status(cli: click.Command, program: str, args: Sequence[str]) -> int:
     """Run one command line; return its exit status. Data goes to stdout, everything else to stderr."""
     try:
@@ -136,6 +140,12 @@ def exit_status(cli: click.Command, program: str, args: Sequence[str]) -> int:
     except BrokenPipeError:  # the program that reads stdout has ended, as in `gemmsim ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        if error.errno in _FULL:
+            return _fail(f"cannot write {error.filename or 'a file'}: {error.strerror}")
+        if "temporary directory" in str(error.strerror):  # what tempfile says where it can write to none
+            return _fail(f"{error.strerror}: TMPDIR names another one")
+        raise
     return status if isinstance(status, int) else 0
 
 

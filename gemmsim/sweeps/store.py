@@ -81,9 +81,9 @@ class Store:
                 if row is not None:
                     found[key] = _result(row[0])
             except sqlite3.Error as error:
-                raise GemmsimError(
-                    f"cannot read the results in '{self._name}': {error}; name another file, or delete this one"
-                ) from None
+                full = getattr(error, "sqlite_errorname", "").startswith(("SQLITE_IOERR", "SQLITE_FULL"))
+                advice = "the disk may be full" if full else "name another file, or delete this one"
+                raise GemmsimError(f"cannot read the results in '{self._name}': {error}; {advice}") from None
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 continue
         return found
