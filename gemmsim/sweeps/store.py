@@ -36,7 +36,6 @@ CREATE TABLE result (
     data TEXT NOT NULL        -- JSON: the whole result
 ) WITHOUT ROWID;
 """
-_DAMAGE = (sqlite3.Error, UnicodeDecodeError)  # the latter where SQLite quotes bytes of the file in what it says
 
 
 class Store:
@@ -55,7 +54,9 @@ class Store:
             self._file.execute("PRAGMA synchronous = NORMAL")  # in WAL mode: a crash of gemmsim loses nothing
         except OSError as error:
             raise GemmsimError(f"cannot keep results in '{self._name}': {error.strerror}") from None
-        except _DAMAGE as error:
+        except UnicodeDecodeError:  # where SQLite quotes bytes of the file in what it says
+            raise GemmsimError(f"cannot keep results in '{self._name}': the file is damaged") from None
+        except sqlite3.Error as error:
             raise GemmsimError(f"cannot keep results in '{self._name}': {error}") from None
 
     def __enter__(self) -> Store:
@@ -109,7 +110,7 @@ class Store:
         )
         try:
             self._file.execute(f"INSERT OR REPLACE INTO result VALUES ({','.join('?' * len(values))})", values)
-        except _DAMAGE as error:
+        except sqlite3.Error as error:
             raise GemmsimError(f"cannot keep results in '{self._name}': {error}") from None
 
     def _check(self, new: bool) -> None:

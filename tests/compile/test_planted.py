@@ -1,4 +1,4 @@
-"""The sanitizer on many small kernels: `planted.cu` has one defect each, `tricky.cu` none.
+"""The sanitizer on many small kernels: `planted.cu` has one defect each, `tricky.cu` none, `planted_numba.py` both.
 
 Before each kernel stands what it should find, how it is launched, and, in planted.cu, HERE marks the lines that a
 finding may name: at least one of its lines is marked, in the kernel or in a function that it calls.
@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
 from programs import SOURCES, cuda_program
 
+from gemmsim.compile import ArgType, PythonKernel
+from gemmsim.compile.kernel import build_kernel
+from gemmsim.isa.program import Program
 from gemmsim.report.hazards import one_line
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.sanitize import sanitize
-from gemmsim.trace.sanitizer.findings import Finding, Sanitized
+from gemmsim.trace.sanitizer.findings import Defect, Finding, Sanitized
 from gemmsim.trace.types import Argument, Launch
 
 # An overrun into a variable that lies beside: the machine code does not say which variable was meant.
@@ -60,18 +64,20 @@ def run(case: Case, arch: str) -> Sanitized:
     def number(name: str, otherwise: int) -> int:
         return int(case.numbers.get(name, otherwise))
 
+    program, n = cuda_program(case.file, case.entry, arch), number("n", ELEMENTS)
+    clusters: dict[str, Any] = {"cluster": (number("cluster", 1), 1, 1)} if "cluster" in case.numbers else {}
+    return sanitized(program, number("grid", 1), n, dynamic_shared_bytes=number("shared", 0), **clusters)
+
+
+def sanitized(program: Program, blocks: int, n: int = ELEMENTS, **more: Any) -> Sanitized:
     random = np.random.default_rng(0)
     args = (
         Argument("f32", (ELEMENTS,), random.random(ELEMENTS, np.float32)),
         Argument("f32", (ELEMENTS,), np.zeros(ELEMENTS, np.float32)),
-        Argument("i32", (), number("n", ELEMENTS)),
+        Argument("i32", (), n),
     )
-    grid, cluster = (number("grid", 1), 1, 1), (number("cluster", 1), 1, 1)
-    launch = Launch(grid, (64, 1, 1), args, dynamic_shared_bytes=number("shared", 0))
-    if "cluster" in case.numbers:
-        launch = Launch(grid, (64, 1, 1), args, cluster=cluster)
-    executor = Executor(cuda_program(case.file, case.entry, arch), launch, 1_000_000, sanitizing=True)
-    return sanitize(executor, range(launch.blocks))
+    launch = Launch((blocks, 1, 1), (64, 1, 1), args, **more)
+    return sanitize(Executor(program, launch, 1_000_000, sanitizing=True), range(blocks))
 
 
 def lines(finding: Finding) -> set[int]:
@@ -121,3 +127,32 @@ def test_what_is_said_of_other_memory_than_shared() -> None:
     (barrier,) = run(by_name["barrier_of_too_many"], "sm_90").findings
     assert barrier.sentence == "threads wait at a barrier of more threads than can still come to it"
     assert barrier.other is None and barrier.at.does == "waits at"
+
+
+NUMBA = [  # kernel, blocks, what should be found
+    ("missing_barrier", 1, Defect.RACE),
+    ("stale_tile", 1, Defect.RACE),
+    ("one_beyond", 17, Defect.OUT_OF_BOUNDS),
+    ("barrier_in_a_branch", 1, Defect.DIVERGENT_BARRIER),
+    ("split_without_atomics", 4, Defect.RACE),
+    ("halo_not_loaded", 1, Defect.UNINITIALISED),
+    ("right_tiles", 1, None),
+    ("right_warps", 4, None),
+]
+QUICK = ("stale_tile", "right_tiles")  # of these a second each to compile
+
+
+@pytest.mark.parametrize(
+    ("kernel", "blocks", "defect"),
+    [pytest.param(*case, marks=() if case[0] in QUICK else pytest.mark.slow, id=case[0]) for case in NUMBA],
+)
+def test_kernels_of_numba(kernel: str, blocks: int, defect: Defect | None) -> None:
+    path = SOURCES / "planted_numba.py"
+    text = path.read_text().splitlines()
+    begin = text.index(f"def {kernel}(a, c, n):") + 1
+    end = next((number for number in range(begin, len(text)) if not text[number]), len(text))
+    marked = {number for number in range(begin, end + 1) if text[number - 1].endswith("# HERE")}
+    signature = (ArgType("f32", 1), ArgType("f32", 1), ArgType("i32", 0))
+    findings = sanitized(build_kernel(PythonKernel(path, kernel, signature), "sm_90").program, blocks).findings
+    assert {finding.defect for finding in findings} == ({defect} if defect else set())
+    assert all(lines(finding) & marked for finding in findings)
