@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import struct
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from zipfile import BadZipFile
@@ -14,6 +16,8 @@ from gemmsim.support.bit_patterns import to_items, to_numbers
 from gemmsim.support.dtypes import BIT_FLOATS, DTYPES, plain_dtype
 from gemmsim.support.errors import GemmsimError
 
+# Which of these NumPy and zipfile raise depends on the field that is damaged.
+_DAMAGE = (ValueError, EOFError, BadZipFile, zlib.error, struct.error, KeyError, TypeError, OverflowError, RuntimeError)
 MAX_FILE_BYTES = 8 * 2**30
 
 
@@ -81,8 +85,8 @@ def read_array(file: FileContents, what: str) -> NDArray:
             with _opened(file.path, what) as archive:
                 return np.asarray(archive[file.member])
         return np.asarray(np.load(file.path, allow_pickle=False))
-    except (ValueError, OSError, EOFError, BadZipFile) as error:
-        raise GemmsimError(f"{what}: cannot read '{file.path}': {str(error).splitlines()[0]}") from None
+    except (OSError, *_DAMAGE) as error:
+        raise _unreadable(what, file.path, error) from None
 
 
 def items_of(array: NDArray, dtype: str, shape: tuple[int, ...], what: str) -> NDArray:
@@ -140,13 +144,17 @@ def described(file: FileContents, what: str) -> tuple[str, tuple[int, ...]]:
     return dtype, array.shape
 
 
+def _unreadable(what: str, path: str, error: Exception) -> GemmsimError:
+    return GemmsimError(f"{what}: cannot read '{path}': {(str(error).splitlines() or [type(error).__name__])[0]}")
+
+
 def _opened(path: str, what: str) -> np.lib.npyio.NpzFile:
     try:
         archive = np.load(path, allow_pickle=False)
     except OSError as error:
         raise GemmsimError(f"{what}: cannot read '{path}': {error.strerror or error}") from None
-    except (ValueError, EOFError, BadZipFile) as error:
-        raise GemmsimError(f"{what}: cannot read '{path}': {str(error).splitlines()[0]}") from None
+    except _DAMAGE as error:
+        raise _unreadable(what, path, error) from None
     if not isinstance(archive, np.lib.npyio.NpzFile):
         raise GemmsimError(f"{what}: '{path}' is no .npz file")
     return archive

@@ -71,7 +71,7 @@ def bundle_records(folder: Path) -> list[dict[str, Any]]:
         if data["version"] != _VERSION:
             raise GemmsimError(f"{path} has version {data['version']}, this gemmsim reads {_VERSION}")
         return list(data["cases"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise GemmsimError(f"{path} is no manifest of a bundle ({type(error).__name__}: {error})") from None
 
 

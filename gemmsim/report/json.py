@@ -111,7 +111,7 @@ def former_of(text: str, name: str) -> Former:
         }
         labels = Labels(kernel["name"], "", kernel["m"], kernel["n"], kernel["k"], kernel["tunables"])
         former = Former(f"{launch_name(labels)} on {gpu}", int(found["model_version"]), values)
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         known = False
     if not known:
         raise GemmsimError(f"'{name}' is not what gemmsim analyze --format json writes")

@@ -66,6 +66,12 @@ _COUNTERS = '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n' + 
         ("gpu__time_duration.sum", "9"),
     )
 )
+_DEFAULTS = """gpu = "a100"
+seed = 3
+[analyze]
+full = true
+alpha = 1.5
+"""
 _OWN = ("--entry", "f", "--grid", "4", "--block", "64", "--arg", "f32[256]", "--arg", "f32[256]=0", "--arg", "i32=200")
 _RUNG = ("--kernel", "tiled", "--size", "64")
 # One process each, so that a process of ours is all that there is to watch.
@@ -110,10 +116,19 @@ class Inputs:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         (folder / "k.cu").write_text(_SOURCE)
-        for name, text in (("k.ptx", _PTX), ("gpu.toml", _GPU), ("plan.toml", _PLAN), ("counters.csv", _COUNTERS)):
+        written = {
+            "k.ptx": _PTX,
+            "gpu.toml": _GPU,
+            "plan.toml": _PLAN,
+            "counters.csv": _COUNTERS,
+            "gemmsim.toml": _DEFAULTS,
+        }
+        for name, text in written.items():
             (folder / name).write_text(text)
         (folder / "k.cubin").write_bytes(compile_cuda(CudaKernel(_SOURCE, folder / "k.cu"), "sm_80")[0])
         main(["check", *_RUNG, "--baseline", "base.json", "--update"])
+        main(["analyze", *_RUNG, "-o", "before.json"])
+        main(["analyze", "k.cu", *_OWN, "--save", "saved.npz", "-o", "k.json"])
         main(_SWEEP)
         with closing(sqlite3.connect(folder / "s.sqlite")) as store:
             store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -127,6 +142,9 @@ class Inputs:
             "TOML of launches": ("plan.toml", ("launches", "plan.toml"), main),
             "CSV of Nsight Compute": ("counters.csv", ("import-ncu", "counters.csv", *rung), validate),
             "baseline": ("base.json", ("check", *_RUNG, "--baseline", "base.json"), main),
+            "report before": ("before.json", ("analyze", *_RUNG, "--baseline", "before.json"), main),
+            "reference arrays": ("saved.npz", ("analyze", "k.cu", *_OWN, "--reference", "saved.npz"), main),
+            "defaults": ("gemmsim.toml", ("analyze", *_RUNG), main),
             "sweep store": ("s.sqlite", _SWEEP, main),
         }
         self._whole = {name: (folder / name).read_bytes() for name, *_ in self._files.values()}

@@ -71,3 +71,8 @@ def test_numbers_that_are_not_known_are_left_out() -> None:
     found = json.loads(render_json(report(evidence())))
     found["counters"]["l1tex__data_pipe_lsu_wavefronts.sum"] = None
     assert "l1tex__data_pipe_lsu_wavefronts.sum" not in former_of(json.dumps(found), "x").values
+
+
+def test_brackets_nested_too_deep_are_no_report() -> None:
+    with pytest.raises(GemmsimError, match=r"'a\.json' is not what gemmsim analyze --format json writes"):
+        former_of("[" * 100_000, "a.json")

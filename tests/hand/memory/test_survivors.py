@@ -1,0 +1,41 @@
+"""Small numbers worked out by hand for lines at which a change to the code had gone unnoticed (`make mutants`)."""
+
+from __future__ import annotations
+
+import numpy as np
+from opcode_harness import program
+
+from gemmsim.memory.counters import Counters, _multiplications
+from gemmsim.memory.grid.footprint import Sectors, Visits, _copies_per_line
+from gemmsim.memory.requests.access import Access
+from gemmsim.memory.requests.cache_operations import READ, WRITE
+from gemmsim.memory.requests.lane_wavefronts import lane_wavefronts
+
+
+def test_lanes_that_are_two_words_apart() -> None:
+    """Lane l wants word 2 l, of bank 2 l modulo 32: lanes 0 to 15 come first, and lanes 16 to 31 want their banks."""
+    offsets = np.arange(32)[None] * 8
+    served = lane_wavefronts(offsets, np.ones((1, 32), bool), Access("shared", "ld", 4))
+    assert served[0].tolist() == [0] * 16 + [1] * 16
+
+
+def test_copies_of_a_line_in_the_other_partition() -> None:
+    """List 0 has two reads, list 1 a write. Two blocks read list 0: that none of them is near the other partition has a
+    chance of 1/4. One and a half of the three sectors touched have a copy."""
+    lists = Sectors(np.array([0, 2, 3]), np.arange(3), np.zeros(3, np.int64), np.array([READ, READ, WRITE]))
+    zeros = np.zeros(2, np.int64)
+    visits = Visits(zeros, np.array([0, 1]), zeros, np.array([2, 1]))
+    assert _copies_per_line(visits, lists, 2) == 1 + 2 * 0.75 / 3
+    assert _copies_per_line(visits, lists, 1) == 1
+
+
+def test_wavefronts_of_wgmma() -> None:
+    """A of 64 rows and B of 8 columns, 32 bytes deep: 2304 bytes, 18 wavefronts of 128 for four warps together."""
+    code, out = program("HGMMA.64x8x16.F32 R24, gdesc[UR4], RZ, !UPT, gsb0", "sm_90"), Counters()
+    shared, all_of_lsu = (f"l1tex__data_pipe_lsu_wavefronts{what}.sum" for what in ("_mem_shared", ""))
+    out.value |= {shared: 5.0, all_of_lsu: 7.0}
+    executed = np.zeros(len(code.instructions))
+    executed[0] = 12
+    _multiplications(out, code, executed)
+    assert out.value["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum"] == 3 * 18
+    assert (out.value[shared], out.value[all_of_lsu]) == (5 + 54, 7 + 54)
