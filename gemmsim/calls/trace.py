@@ -37,6 +37,10 @@ class Value(float):
         value.reading = reading
         return value
 
+    def __reduce__(self) -> tuple[type[float], tuple[float]]:
+        """Pickle as a plain number: what it was read from stays in this process."""
+        return float, (float(self),)
+
     def __repr__(self) -> str:
         return f"{float(self):g}"
 

@@ -37,9 +37,9 @@ def family(row: Judged) -> str:
     case = row.case
     if case.folder.endswith("_foreign"):
         return "of others"
-    if case.name.startswith("wgmma"):
-        return "tiles of wgmma rungs" if case.folder.endswith("_tiles") else "wgmma rungs"
-    return "mma rungs" if "tensorcore" in case.name else "rungs on CUDA cores"
+    by_unit = "mma rungs" if "tensorcore" in case.name else "rungs on CUDA cores"
+    kind = "wgmma rungs" if case.name.startswith("wgmma") else by_unit
+    return f"tiles of {kind}" if case.folder.endswith("_tiles") else kind
 
 
 def of_half(judged: Iterable[Judged], half: str) -> list[Judged]:

@@ -227,4 +227,6 @@ def test_kinds_of_kernels() -> None:
         *("rungs on CUDA cores", "mma rungs", "wgmma rungs"),
     ]
     assert halves.family(judged(replace(case("wgmma"), folder="h200_tiles"), 1.0)) == "tiles of wgmma rungs"
+    tiles = judged(replace(case("blocktile_2d"), folder="h200_tiles"), 1.0)
+    assert halves.family(tiles) == "tiles of rungs on CUDA cores"
     assert halves.family(judged(replace(case("x"), folder="h200_foreign"), 1.0)) == "of others"
