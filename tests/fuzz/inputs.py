@@ -127,6 +127,7 @@ class Inputs:
             (folder / name).write_text(text)
         (folder / "k.cubin").write_bytes(compile_cuda(CudaKernel(_SOURCE, folder / "k.cu"), "sm_80")[0])
         main(["check", *_RUNG, "--baseline", "base.json", "--update"])
+        main(["check", *_RUNG, "--expect", "time_us > 0", "--sanitize"])  # compiles what no input should wait for
         main(["analyze", *_RUNG, "-o", "before.json"])
         main(["analyze", "k.cu", *_OWN, "--save", "saved.npz", "-o", "k.json"])
         main(_SWEEP)
