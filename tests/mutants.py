@@ -59,14 +59,14 @@ def drawn(session: Path, count: int) -> None:
     with sqlite3.connect(session) as file:
         jobs = []
         for job, module, row, column in file.execute(ask.format(left_out, "operator_name, occurrence")).fetchall():
-            where = spans.setdefault(module, annotations(session.parent / module))
-            if not any(begin <= (row, column) < end for begin, end in where):
+            if module not in spans:
+                spans[module] = annotations(session.parent / module)
+            if not any(begin <= (row, column) < end for begin, end in spans[module]):
                 jobs.append(job)
-        kept = set(random.Random(0).sample(jobs, min(count, len(jobs))))
-        every = [job for (job,) in file.execute("SELECT job_id FROM work_items")]
-        for job in set(every) - kept:
-            file.execute("DELETE FROM mutation_specs WHERE job_id = ?", (job,))
-            file.execute("DELETE FROM work_items WHERE job_id = ?", (job,))
+        kept = random.Random(0).sample(jobs, min(count, len(jobs)))
+        others = f"job_id NOT IN ({','.join('?' * len(kept))})"
+        for table in ("mutation_specs", "work_items"):
+            file.execute(f"DELETE FROM {table} WHERE {others}", kept)
 
 
 def run(folder: str, tests: str, count: int, tree: Path, environment: dict[str, str]) -> tuple[int, int]:

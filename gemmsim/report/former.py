@@ -33,8 +33,9 @@ class Move:
 
     @property
     def size(self) -> float:
-        """How far it moved, up or down alike; infinite from or to nothing."""
-        return abs(math.log(self.now / self.before)) if self.before and self.now else math.inf
+        """How far it moved, up or down alike; infinite from or to nothing, or where the sign changed."""
+        ratio = self.now / self.before if self.before and self.now else 0.0
+        return abs(math.log(ratio)) if 0 < ratio < math.inf else math.inf
 
 
 def moves(former: Former, counters: Mapping[str, float], stalls: Mapping[str, float]) -> list[Move]:

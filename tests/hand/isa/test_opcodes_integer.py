@@ -18,6 +18,7 @@ CASES = [
     ("VIADD.S32.ISAT R0, R1, R2", {"R1": 0x7FFFFFFF, "R2": 1}, {"R0": 0x7FFFFFFF}),
     ("VIADD.S32.ISAT R0, R1, -R2", {"R1": 0, "R2": M}, {"R0": 0x7FFFFFFF}),
     ("VIADD.S32.ISAT R0, R1, R2", {"R1": M, "R2": ALL}, {"R0": M}),
+    ("VIADD.S32.ISAT R0, R1, R2", {"R1": 3, "R2": 4}, {"R0": 7}),
     ("VIMNMX.S16x2 R0, R1, R2, PT", {"R1": 0xFFFF0001, "R2": 0x00017FFF}, {"R0": 0xFFFF0001}),
     ("VIMNMX.U16x2 R0, R1, R2, PT", {"R1": 0xFFFF0001, "R2": 0x00017FFF}, {"R0": 0x00010001}),
     ("VIMNMX.S16x2.RELU R0, R1, R2, !PT", {"R1": 0xFFFF0001, "R2": 0x80000007}, {"R0": 7}),

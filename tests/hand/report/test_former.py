@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from report_factory import evidence, report
 
-from gemmsim.report.former import TIME, Former, in_short, moves
+from gemmsim.report.former import TIME, Former, Move, in_short, moves
 from gemmsim.report.json import former_of, read_former
 from gemmsim.report.json import render as render_json
 from gemmsim.report.text import render
@@ -76,3 +76,8 @@ def test_numbers_that_are_not_known_are_left_out() -> None:
 def test_brackets_nested_too_deep_are_no_report() -> None:
     with pytest.raises(GemmsimError, match=r"'a\.json' is not what gemmsim analyze --format json writes"):
         former_of("[" * 100_000, "a.json")
+
+
+@pytest.mark.parametrize(("before", "now"), [(-8.0, 1.0), (1.0, -1.0), (1e-300, 1e300), (math.nan, 1.0), (None, 1.0)])
+def test_what_has_no_ratio_is_farthest(before: float | None, now: float) -> None:
+    assert Move("a", before, now).size == math.inf
