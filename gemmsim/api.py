@@ -15,6 +15,7 @@ from gemmsim.analysis.accesses.tile_maps import tile_maps
 from gemmsim.analysis.code.operations import floating_point_operations
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Advice
+from gemmsim.analysis.limits.launch_counters import launch_counters
 from gemmsim.analysis.limits.occupancy import Occupancy, theoretical_occupancy
 from gemmsim.analysis.limits.roofline import roofline_of
 from gemmsim.analysis.results import check_results
@@ -46,6 +47,7 @@ from gemmsim.trace.launch_data.grid_workspace import check_cooperative
 from gemmsim.trace.launch_data.module_data import placed_variables
 from gemmsim.trace.stopped import Stopped
 from gemmsim.trace.types import Argument, Execution, Launch, PlacedVariable, shown_type
+from gemmsim.trace.words import STALE
 
 if TYPE_CHECKING:  # not every prediction needs these, so they are imported where they are used
     from gemmsim.analysis.accesses.types import AccessSample, BlockView
@@ -78,11 +80,14 @@ class Counted:
     variables: tuple[PlacedVariable, ...] = ()
 
 
-def count(spec: LaunchSpec, program: Program | None = None, begins: L2State | None = None) -> Counted:
+def count(
+    spec: LaunchSpec, program: Program | None = None, begins: L2State | None = None, leave_out: bool = True
+) -> Counted:
     """Compile a kernel, execute its launch and count what it asks of the memory.
 
-    program  the compiled kernel, where it is known already
-    begins   what L2 holds when the launch begins; None: what `spec.warm_caches` says
+    program    the compiled kernel, where it is known already
+    begins     what L2 holds when the launch begins; None: what `spec.warm_caches` says
+    leave_out  whether blocks that run for long may leave out iterations of steady loops, and so records of the trace
 
     Raises GemmsimError, with one clear line, where the kernel or the launch does not allow it.
     """
@@ -93,8 +98,14 @@ def count(spec: LaunchSpec, program: Program | None = None, begins: L2State | No
     fit = _at_once(program, spec, occupancy)
     check_cooperative(program, spec.launch, fit, gpu.name)
     executor = Executor(program, spec.launch_with_arrays(), settings.max_instructions, resident=fit)
+    executor.cutting.allowed = leave_out
     chosen = plan(executor, occupancy.blocks_per_sm, gpu.sm.count, settings.full, settings.full_below)
-    execution = execute_plan(executor, chosen, spec.results)
+    try:
+        execution = execute_plan(executor, chosen, spec.results)
+    except Stopped as stopped:
+        if stopped.status != STALE or not executor.cutting.cuts:
+            raise
+        return count(spec, program, begins, leave_out=False)  # what the blocks left out is read by others
     dealt = with_shares(chosen, execution.trace, gpu.sm.count, occupancy.blocks_per_sm)
     if dealt.streams != chosen.streams:
         execution = execute_plan(executor, dealt, spec.results)
@@ -323,24 +334,6 @@ def _evidence(counted: Counted, spec: LaunchSpec, timing: Timing) -> Evidence:
         roofline=roofline_of(traffic, timing.duration_us, spec.gpu, operations.total, operations.precision),
         timing=timing,
     )
-
-
-def launch_counters(program: Program, launch: Launch, occupancy: Occupancy) -> dict[str, float]:
-    """Return, by name, counters that need no execution: Nsight Compute's launch__ metrics and theoretical occupancy."""
-    counters: dict[str, float] = {
-        "launch__registers_per_thread": program.registers,
-        "launch__shared_mem_per_block_static": program.static_shared_bytes,
-        "launch__shared_mem_per_block_dynamic": launch.dynamic_shared_bytes,
-        "launch__shared_mem_config_size": occupancy.carveout_bytes,
-        "launch__occupancy_limit_blocks": occupancy.limit_blocks,
-        "launch__occupancy_limit_warps": occupancy.limit_warps,
-        "launch__occupancy_limit_registers": occupancy.limit_registers,
-        "launch__occupancy_limit_shared_mem": occupancy.limit_shared_mem,
-        "sm__maximum_warps_per_active_cycle_pct": occupancy.theoretical_pct,
-    }
-    if occupancy.waves_per_sm is not None:
-        counters["launch__waves_per_multiprocessor"] = occupancy.waves_per_sm
-    return counters
 
 
 def _describe(argument: Argument) -> str:

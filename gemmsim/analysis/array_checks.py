@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.analysis.array_difference import Difference, Differences
-from gemmsim.analysis.findings import Verification
+from gemmsim.analysis.findings import NOT_EXECUTED, Verification
 from gemmsim.analysis.formula_values import Evaluator
 from gemmsim.launch.array_files import items_of, read_array
 from gemmsim.launch.formula import leaves
@@ -36,6 +36,8 @@ def _formula(run: Execution, launch: Launch, check: FormulaCheck, sum_roundoff: 
     if not run.sampled and not stored.all():
         missing = int((~stored).sum())
         return Verification(False, None, f"NO: {missing} of {stored.size} elements of {name} were never stored")
+    if not stored.any() and run.left_out:
+        return Verification(None, None, NOT_EXECUTED)
     if not stored.any():
         return Verification(False, None, f"NO: no element of {name} was stored")
     evaluator = Evaluator(launch.args, _roundoff(launch, check, sum_roundoff))

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# Why results are not known to be right or wrong
+NOT_EXECUTED = (
+    "not checked: iterations of the executed blocks' loops were counted and not executed (--full executes all)"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:

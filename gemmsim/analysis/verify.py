@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.analysis.findings import Verification
+from gemmsim.analysis.findings import NOT_EXECUTED, Verification
 from gemmsim.launch.spec import GemmCheck
 from gemmsim.support.bit_patterns import to_numbers
 from gemmsim.support.dtypes import DTYPES
@@ -49,6 +49,8 @@ def verify(run: Execution, launch: Launch, check: GemmCheck | None, sum_roundoff
     count = int(stored.sum())
     if not run.sampled and count != m * n:
         return Verification(False, None, f"NO: {m * n - count} of {m * n} elements of C were never stored")
+    if not count and run.left_out:
+        return Verification(None, None, NOT_EXECUTED)
     if not count:
         return Verification(False, None, "NO: no element of C was stored")
     bias = None if check.bias is None else _Operand(launch.args[check.bias])[:]

@@ -89,11 +89,14 @@ def simulate_caches(
         residents = residents_of_grid(blocks, placement)
         footprint = None
     else:
+        times = None if trace.repeats is None else trace.repeats.of_record[requests.record]
         block = requests.of_blocks(np.arange(len(blocks)))
-        sample = SampledBlocks(blocks, weights, np.bincount(block, coalesced.lines[requests.shape], len(blocks)))
+        sample = SampledBlocks(
+            blocks, weights, np.bincount(block, coalesced.lines[requests.shape], len(blocks)), times is not None
+        )
         residents = residents_of_sample(sample, relation, placement, resident_blocks_per_sm)
         footprint = in_background(
-            lambda: estimate(relation, requests, coalesced, instructions, wave),
+            lambda: estimate(relation, requests, coalesced, instructions, wave, times),
             worth_a_thread=len(requests.pc) > _WORTH_A_THREAD,
         )
     l1 = replay_l1(requests, residents, coalesced, l1_bytes, gpu.l1.ways)
@@ -101,7 +104,7 @@ def simulate_caches(
     asked, hit = coalesced.sectors[requests.shape], l1.hits / made
     sent = np.where(requests.operation == READ, asked - hit, asked)
     fetched = np.where((requests.operation == WRITE) | (requests.operation == WRITE_PAST_L1), 0, sent)
-    weight = requests.of_blocks(weights)
+    weight = trace.record_weight[requests.record]
 
     def by_instruction(sectors: NDArray) -> NDArray[np.float64]:
         return np.bincount(requests.pc, weight * sectors, minlength=instructions).astype(np.float64)

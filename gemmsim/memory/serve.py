@@ -129,7 +129,7 @@ def _rows(
     """
     trace, accesses = split.trace, split.accesses
     instructions = trace.executed.shape[1]
-    weight = np.repeat(trace.weight, np.diff(trace.record_start[:: trace.warps_per_block]))
+    weight = trace.record_weight
     of_shape = np.bincount(shapes.of_record, weight, minlength=len(shapes.pc))
 
     def by_shape(each: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -140,16 +140,16 @@ def _timed(
     if leads and waiting.writers(reached, but=asked.kernel.name):
         waiting.before_read(reached)
     try:
-        counted = count(spec, asked.kernel.program, machine.timed.l2)
+        counted = count(spec, asked.kernel.program, machine.timed.l2, leave_out=False)
     except GemmsimError:
         if not (leads and waiting.writers(reached)):
             raise
         waiting.before_read(reached)
-        counted = count(spec, asked.kernel.program, machine.timed.l2)
+        counted = count(spec, asked.kernel.program, machine.timed.l2, leave_out=False)
     footprint = footprint_of(asked.kernel.program, counted.execution.trace, reached)
     if (leads or not counted.execution.sampled) and waiting.writers([reached[one] for one in footprint.reads]):
         waiting.before_read(reached)
-        counted = count(spec, asked.kernel.program, machine.timed.l2)
+        counted = count(spec, asked.kernel.program, machine.timed.l2, leave_out=False)
         footprint = footprint_of(asked.kernel.program, counted.execution.trace, reached)
     report = conclude(counted, spec, machine.closer_look)
     report = replace(report, notes=(*_notes(reached, footprint), *report.notes))

@@ -110,7 +110,7 @@ class Simulator:
         chosen = self.pick(blocks)
         total = self.instructions(blocks)
         self.engine = engine_for(self.engine, min(total, budget), self._observer is not None)
-        if total <= budget:
+        if total <= budget and self._whole(chosen):
             return self._simulate(chosen, resident, active_sms, {})
         cut = self._cut(chosen, resident, budget)
         if cut is None:
@@ -160,6 +160,18 @@ class Simulator:
     def _length(self, warp: int) -> int:
         return self._streams.lengths[warp]
 
+    def _find_loop(self, warp: int) -> Loop | None:
+        """Return the main loop of a warp; None where it has none, or not the one that the trace has cut."""
+        loop, left_out = find_loop(self._streams.pcs(warp)), self._length(warp) - self._streams.recorded[warp]
+        if loop is None or not left_out:
+            return loop
+        inside = self._streams.left_out(warp, loop.start, loop.stop)
+        return replace(loop, more=left_out // loop.length) if inside == left_out else None
+
+    def _whole(self, blocks: list[list[int]]) -> bool:
+        """Whether the trace recorded all that the warps of these blocks execute."""
+        return all(self._length(warp) == self._streams.recorded[warp] for block in blocks for warp in block)
+
     def _cut(self, blocks: list[list[int]], resident: int, budget: int) -> _Cut | None:
         """Return a cut whose simulations together fit the budget, or None where there is none.
 
@@ -168,7 +180,7 @@ class Simulator:
         """
         warps = [warp for block in blocks for warp in block]
         for warp in set(warps) - self._loops.keys():
-            self._loops[warp] = find_loop(self._streams.pcs(warp))
+            self._loops[warp] = self._find_loop(warp)
         looping = {warp: loop for warp in warps if (loop := self._loops[warp]) is not None}
         last = len(blocks) % resident if self._dealt is None else 0
         others = self._together(blocks, 1) if self._dealt is not None else blocks[-last:] if last else []
@@ -179,8 +191,11 @@ class Simulator:
             return None
         # Of blocks with equal work the same number of iterations is left out of each warp: a warp that loops longer
         # keeps more of them.
-        count = min(loop.count for loop in looping.values())
-        left_out = {w: (count if self._dealt is None else loop.count) - ENDS for w, loop in looping.items()}
+        count = min(loop.total for loop in looping.values())
+        left_out = {
+            w: (loop.total if self._dealt is not None or loop.total - count + ENDS > loop.count else count) - ENDS
+            for w, loop in looping.items()
+        }
         short = sum(self._cut_length(warp, _Cut(looping, left_out, 0)) for warp in warps)
         before = sum(looping[warp].start for warp in at_once)
         steady = min(*(looping[warp].count for warp in at_once), (budget - short - before) // an_iteration)
@@ -199,7 +214,7 @@ class Simulator:
 
     def _parts(self, cut: _Cut) -> Parts:
         return {
-            warp: without_middle(loop, self._length(warp), loop.count - cut.left_out[warp], 0)
+            warp: without_middle(loop, self._streams.recorded[warp], loop.total - cut.left_out[warp], 0)
             for warp, loop in cut.loops.items()
         }
 
@@ -224,7 +239,8 @@ class Simulator:
 
     def _prefix(self, blocks: list[list[int]], resident: int, active_sms: int, fraction: float) -> Totals:
         warps = [warp for block in blocks for warp in block]
-        parts: Parts = {warp: [(0, int(self._length(warp) * fraction))] for warp in warps}
+        recorded = self._streams.recorded
+        parts: Parts = {warp: [(0, min(recorded[warp], int(self._length(warp) * fraction)))] for warp in warps}
         simulated = sum(stop for warp in warps for _, stop in parts[warp])
         self.notes.append(
             "no steady loop that fits the budget of instructions: "

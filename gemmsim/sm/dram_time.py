@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.memory.types import RecordCost
 from gemmsim.sm.instructions import InstructionTable
@@ -21,8 +19,7 @@ def dram_seconds(table: InstructionTable, trace: WarpTrace, cost: RecordCost, gp
     rows = table.rows
     loads = (rows["writes_registers"] > 0) | (rows["copies"] > 0) | (rows["bulk"] == int(Bulk.LOAD))
     reads = loads[trace.record_pc]
-    weight = np.repeat(trace.weight, np.diff(trace.record_start[:: trace.warps_per_block]))
-    sectors = weight * cost.dram_sectors
+    sectors = trace.record_weight * cost.dram_sectors
     read, written = float(sectors[reads].sum()), float(sectors[~reads].sum())
     moved = read + written + min(read, written) * gpu.dram.turnaround
     return moved * gpu.l2.sector_bytes / (gpu.dram.peak_bytes_per_s * gpu.dram.achievable_fraction)

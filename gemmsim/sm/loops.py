@@ -14,12 +14,17 @@ LEAST_COUNT = 4  # one iteration at either end, one measured between them, one t
 @dataclass(frozen=True, slots=True)
 class Loop:
     """A stretch of a warp's stream, from position `start` on, in which the same `length` instructions are executed
-    `count` times in a row.
+    `count` times in a row. Behind one of these, the execution that recorded the stream left out `more` iterations.
     """
 
     start: int
     length: int
     count: int
+    more: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.count + self.more
 
     @property
     def stop(self) -> int:

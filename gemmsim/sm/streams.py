@@ -94,7 +94,12 @@ class RecordedStreams:
         start = trace.pc_start.reshape(-1)
         per = trace.warps_per_block
         lengths = np.diff(start).reshape(-1, per) if len(start) > 1 else np.zeros((0, per), np.int64)
-        self.lengths: list[int] = lengths.reshape(-1).tolist()  # warp instructions of each warp of the trace
+        # Warp instructions of each warp of the trace: how many it recorded, and how many it executed
+        self.recorded: list[int] = lengths.reshape(-1).tolist()
+        self.lengths: list[int] = self.recorded
+        if trace.repeats is not None:
+            issued = np.append(0, np.cumsum(trace.repeats.of_issued))
+            self.lengths = np.diff(issued[start]).tolist()
         # int64 [blocks, warps_per_block]: warps (row numbers of the trace) of each block that has a stream
         self.blocks: NDArray[np.int64] = np.flatnonzero(lengths.sum(axis=1) > 0)[:, None] * per + np.arange(per)
         # float64 [blocks]: how many blocks of the grid each of them stands for
@@ -137,6 +142,11 @@ class RecordedStreams:
     def pcs(self, warp: int) -> NDArray[np.int32]:
         """Return what a warp of the trace executes: int32 [executed] static instruction indices."""
         return self._trace.pc[self._trace.pc_start[warp] : self._trace.pc_start[warp + 1]]
+
+    def left_out(self, warp: int, start: int, stop: int) -> int:
+        """Return how many instructions the trace left out among those from `start` to `stop` of a warp's stream."""
+        repeats, first = self._trace.repeats, int(self._trace.pc_start[warp])
+        return 0 if repeats is None else int((repeats.of_issued[first + start : first + stop] - 1).sum())
 
     def cut(self, warps: Sequence[int], parts: Mapping[int, list[tuple[int, int]]]) -> list[WarpStream]:
         """Return the streams of `warps`, the warps of one block.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gemmsim.isa.program import Program
 from gemmsim.support.progress import blocks_done
 from gemmsim.support.warp import WARP_LANES
-from gemmsim.trace import micro, words
+from gemmsim.trace import words
 from gemmsim.trace.block_state import BlockState
 from gemmsim.trace.cluster_waits import late_arrival
 from gemmsim.trace.context import context_of
@@ -30,9 +30,11 @@ from gemmsim.trace.launch_data.module_data import device_globals, variables_afte
 from gemmsim.trace.launch_data.parameter_window import parameter_window
 from gemmsim.trace.lower import MicroProgram
 from gemmsim.trace.residents import AS_ONE_BLOCK, ONE_ORDER, Residents, Room
-from gemmsim.trace.runtime.external_calls import ExternalCalls, call_of
+from gemmsim.trace.runtime.external_calls import ExternalCalls
+from gemmsim.trace.runtime.serving import serve_call
 from gemmsim.trace.sanitizer.shadow_state import ShadowState
 from gemmsim.trace.slicing.program_slice import program_slice
+from gemmsim.trace.steady.cutting import Cutting, run_cut
 from gemmsim.trace.stopped import Stopped
 from gemmsim.trace.turns import takes_turns, with_turns
 from gemmsim.trace.types import Execution, Launch, Sketch, WarpTrace
@@ -119,6 +121,7 @@ class Executor:
         }
         self.context = context_of(self.memory, self.micro, arrays, self.state.addresses() | numbers)
         self.slice_suffices = not sanitizing
+        self.cutting = Cutting(allowed=not sanitizing)
         self.probe_buffers: Buffers | None = None
         self.residents: Residents | None = None
         if takes_turns(self.micro) or self.blocks_meet:
@@ -148,12 +151,13 @@ class Executor:
         except Stopped as stopped:
             stopped.printed = self.externals.printed
             raise
+        cut = any(block in self.cutting.cuts for block in blocks)
         one_order = self.residents is not None and len(blocks) > 1 and takes_turns(self.micro)
         return Execution(
             trace=trace,
             outputs=self.memory.arrays(),
             written=self.memory.stored(),
-            sampled=len(blocks) != self.launch.blocks,
+            sampled=len(blocks) != self.launch.blocks or cut,
             notes=(
                 *((ONE_ORDER,) if one_order else ()),
                 *((AS_ONE_BLOCK,) if self.blocks_meet else ()),
@@ -164,6 +168,7 @@ class Executor:
             one_order=one_order,
             variables=variables_after(self.program, self.memory),
             printed=self.externals.printed,
+            left_out=cut,
         )
 
     def trace(
@@ -176,9 +181,8 @@ class Executor:
         wanted = np.ones(len(blocks), bool) if streams is None else np.asarray(streams, bool)
         executed, threads = self.execute_blocks(blocks, wanted)
         weights = np.ones(len(blocks)) if weight is None else np.asarray(weight, float)
-        return self.buffers.finish(
-            self.launch.warps_per_block, np.asarray(blocks, np.int64), weights, executed, threads
-        )
+        warps, numbers = self.launch.warps_per_block, np.asarray(blocks, np.int64)
+        return self.buffers.finish(warps, numbers, weights, executed, threads)
 
     def together(self, block: int) -> tuple[int, ...]:
         """Return the blocks that must run when `block` does: those of its cluster, if they meet."""
@@ -212,7 +216,7 @@ class Executor:
         """
         if self.count_slice is None or self.shadow is not None:
             return None
-        found = self.sketch(self.count_slice, blocks)
+        found = self.sketch(self.count_slice, blocks, cutting=self.cutting.allowed)
         return found.executed, found.threads_executed
 
     def run_in_order(self) -> None:
@@ -231,10 +235,13 @@ class Executor:
         """The part of the lowered code that decides which instructions run; None where global memory does."""
         return program_slice(self.micro, False)
 
-    def sketch(self, code: NDArray[np.uint32], blocks: Sequence[int], fresh: bool = True) -> Sketch:
+    def sketch(
+        self, code: NDArray[np.uint32], blocks: Sequence[int], fresh: bool = True, cutting: bool = False
+    ) -> Sketch:
         """Execute `code`, the program or a slice of it, for `blocks` in order, and return a `Sketch` of what they did.
 
-        fresh  whether memory is restored to its initial content first
+        fresh    whether memory is restored to its initial content first
+        cutting  whether iterations of steady loops are left out, and counted (`gemmsim.trace.steady`)
         """
         if self.probe_buffers is None:
             self.probe_buffers = Buffers(self.launch.warps_per_block, self.micro.accesses, self.budget)
@@ -242,12 +249,12 @@ class Executor:
         self.buffers.clear(self.budget)
         self.stale[:] = 0
         self.context[words.CODE_AT] = code.ctypes.data
-        self.externals.silent = True
+        self.externals.silent, self.cutting.finds, self.cutting.left_out = True, cutting, 0
         try:
             return self.buffers.sketch(*self.execute_blocks(blocks, np.zeros(len(blocks), bool), fresh))
         finally:
             self.context[words.CODE_AT] = self.code.ctypes.data
-            self.externals.silent = False
+            self.externals.silent = self.cutting.finds = False
             self.stale[:] = 0
 
     def execute_blocks(
@@ -289,6 +296,9 @@ class Executor:
         self.buffers.counters[words.WARP_BASE] = number * self.launch.warps_per_block
         self.context[words.EXECUTED_AT], self.context[words.THREADS_AT] = executed.ctypes.data, threads.ctypes.data
         self.context[words.STREAM] = record_pcs
+        if self.cutting.finds or block in self.cutting.cuts:
+            run_cut(self, block, (executed, threads), record_pcs, patience, self._go_on, self._recover)
+            return
         while (status := self._go_on(block)) != words.FINISHED:
             if status != words.BUDGET or not patience.goes_on(block, executed):
                 self._recover(status, block, self.state)
@@ -319,7 +329,7 @@ class Executor:
         elif status == words.GROW:
             self._leave_out_products() if counters[words.COLUMNS_LEFT] <= 0 else self.buffers.grow()
         elif status == words.EXTERNAL:
-            self._call_external(block, state)
+            serve_call(self, block, state)
         elif status == words.UNRELATED:
             instruction = self.program.instructions[int(counters[words.FAULT_INSTRUCTION])]
             raise Stopped(f"how other blocks differ is lost at '{instruction.text}'", status, block)
@@ -338,13 +348,3 @@ class Executor:
     def _leave_out_products(self) -> None:
         code = self.code if self.trace_slice is None else self.trace_slice
         self.buffers.counters[words.COLUMNS_LEFT], self.context[words.CODE_AT] = words.UNLIMITED, code.ctypes.data
-
-    def _call_external(self, block: int, state: BlockState) -> None:
-        """Do the work of a function that the program lacks, for the warp that stopped at it; then it can go on."""
-        warp = int(self.buffers.counters[words.FAULT_WARP])
-        function = int(self.code[state.warps[warp, words.PC], micro.DETAIL])
-        if stop := self.externals.serve(call_of(self.program, function, block, warp, state, self.memory)):
-            # A program slice does not compute the arguments: let the whole program say what is wrong.
-            sliced = int(self.context[words.CODE_AT]) != self.code.ctypes.data
-            raise Stopped(stop, words.STALE if sliced else words.TRAP, block)
-        state.warps[warp, words.PC] += 1

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gemmsim.support.dtypes import DTYPES
 from gemmsim.support.warp import WARP_LANES
+from gemmsim.trace.repeats import Repeats
 
 
 def active_lanes(masks: NDArray[np.uint32]) -> NDArray[np.bool_]:
@@ -241,6 +242,8 @@ class WarpTrace:
     shares            what the SMs execute that may be the last to end, the one with most work first; none where all SMs
                       do about the same
     syncs             what warps with a stream did at mbarriers and the like; None where they did nothing of it
+    repeats           which records and instructions stand for several, where iterations of steady loops were left out;
+                      `executed` and `threads_executed` count these too. None where nothing was left out
 
     An instruction leaves one record where any lane accesses memory. There are three exceptions. LDGSTS leaves a record
     of the global addresses that it reads (of the lanes that copy more than zeros), and then a record of the shared
@@ -270,6 +273,13 @@ class WarpTrace:
     copy_conflicts: NDArray[np.uint8] | None = None
     shares: tuple[SmShare, ...] = ()
     syncs: Syncs | None = None
+    repeats: Repeats | None = None
+
+    @property
+    def record_weight(self) -> NDArray[np.float64]:
+        """How many accesses of the launch each record stands for: float64 [records]."""
+        weight = np.repeat(self.weight, np.diff(self.record_start[:: self.warps_per_block]))
+        return weight if self.repeats is None else weight * self.repeats.of_record
 
 
 @dataclass(frozen=True)
@@ -319,6 +329,7 @@ class Execution:
     notes     what was assumed
     one_order whether blocks ran in one of several orders that hardware might take, so that counts may differ there
     variables {name: content after the run} of the source's `__device__` variables
+    left_out  whether iterations of loops were counted and not executed, so that what their blocks store is missing
     printed   what the kernel printed, in the order in which the simulated threads did
     """
 
@@ -330,3 +341,4 @@ class Execution:
     one_order: bool = False
     variables: Mapping[str, Variable] = field(default_factory=dict)
     printed: str = ""
+    left_out: bool = False

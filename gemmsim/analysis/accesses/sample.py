@@ -150,7 +150,9 @@ class _Source:
         record = self.block.first + int(here[0]) if len(here) else int(np.argmax(shapes.of_record == shape))
         base, pattern = int(trace.record_base[record]), int(trace.record_pattern[record])
         warp = int(np.searchsorted(trace.record_start, record, side="right")) - 1
-        before = trace.record_pc[trace.record_start[warp] : record]
+        earlier = slice(int(trace.record_start[warp]), record)
+        before = trace.record_pc[earlier] == trace.record_pc[record]
+        times = 1 if trace.repeats is None else trace.repeats.of_record[earlier]
         active, offsets = active_lanes(trace.patterns.active_mask[pattern]), trace.patterns.offsets_bytes[pattern]
         addresses = tuple(base + at if on else None for at, on in zip(offsets.tolist(), active.tolist(), strict=True))
         argument, elements = self._elements(addresses)
@@ -166,7 +168,7 @@ class _Source:
         return WarpAccess(
             block=int(trace.blocks[warp // trace.warps_per_block]),
             warp=warp % trace.warps_per_block,
-            execution=int((before == trace.record_pc[record]).sum()),
+            execution=int((before * times).sum()),
             addresses=addresses,
             sectors=len(distinct),
             ideal_sectors=0 if shared else int(shapes.coalesced.ideal_sectors[shape]),

@@ -31,6 +31,8 @@ from gemmsim.support.sorting import distinct, order_by
 from gemmsim.trace.types import Relation
 
 _MAX_VISITS = 40_000_000  # visits of sectors, which take about half a second
+# Where iterations were left out, the sectors of the others lie far apart, and each visit takes five times as long.
+_MAX_SAMPLED_VISITS = 8_000_000
 _UNITS = (32, 16, 8, 4, 2)  # how many neighbouring sectors may be treated as one
 _MOST_UNIT = max(_UNITS)
 _MAX_RANGE = 1 << 28  # sectors: 8 GiB of addresses, for which the estimate takes 1.3 GB of this machine's memory
@@ -55,6 +57,9 @@ class Footprint:
 class Sectors:
     """Lists of what blocks access, in which each pair of a sector and an instruction occurs once; all int64.
 
+    Where iterations of loops were left out, an entry stands for `times` sectors, and pairs may occur several times,
+    first the one that stands for most.
+
     List i has the entries start[i]:start[i + 1]. The other arrays have one element an entry.
     """
 
@@ -62,6 +67,7 @@ class Sectors:
     sector: NDArray[np.int64]
     pc: NDArray[np.int64]
     operation: NDArray[np.int64]
+    times: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,22 @@ class Visits:
     list: NDArray[np.int64]
     offset: NDArray[np.int64]
     blocks: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of the sectors while the waves of blocks are followed.
+
+    held    int64 [launches * waves + 1]: how many sectors each wave was the last to touch
+    last    int16 or int32 [sectors]: for each sector, twice the number of the wave that touched it last (counted from
+            1), and 1 more if it is dirty
+    stands  int32 [sectors]: for how many sectors each stands that was touched; of one element where each stands for
+            itself
+    """
+
+    held: NDArray[np.int64]
+    last: NDArray
+    stands: NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -100,11 +122,13 @@ def estimate(
     coalesced: Coalesced,
     instructions: int,
     wave: Wave,
+    times: NDArray[np.int64] | None = None,
 ) -> Footprint | None:
     """Estimate the footprint of a launch; None where the addresses lie too far apart.
 
     requests      the requests of the executed blocks
     instructions  how many static instructions the program has
+    times         int64 [requests] how many requests each stands for (`Repeats`); None where that is one
     """
     blocks = (len(requests.start) - 1) // requests.warps_per_block
     offsets = relation.offset_bytes.T // SECTOR_BYTES
@@ -114,7 +138,7 @@ def estimate(
     of_lines = _whole_lines(requests, coalesced) and not (offsets % SECTORS_PER_LINE).any()
     grain = SECTORS_PER_LINE if of_lines else 1  # sectors that an entry of the lists stands for
     offsets //= grain
-    lists = _lists(requests, coalesced, blocks, len(relation.offset_bytes), grain)
+    lists = _lists(requests, coalesced, blocks, len(relation.offset_bytes), grain, times)
     if not len(lists.sector):
         return Footprint(np.zeros(instructions), np.zeros(instructions), 0.0)
     visits = _visits(relation.like, offsets, np.arange(len(relation.like)) // wave.blocks, np.diff(lists.start) > 0)
@@ -144,16 +168,22 @@ def _follow(lists: Sectors, visits: Visits, l2: L2, instructions: int, launches:
     """
     unit = _unit(lists, visits.offset, _MOST_UNIT // grain)
     capacity_sectors = l2.size_bytes / SECTOR_BYTES / grain
-    lists = Sectors(lists.start // unit, lists.sector[::unit] // unit, lists.pc[::unit], lists.operation[::unit])
+    columns = (lists.pc, lists.operation, lists.times)
+    lists = Sectors(lists.start // unit, lists.sector[::unit] // unit, *(column[::unit] for column in columns))
     visits = Visits(visits.wave, visits.list, visits.offset // unit, visits.blocks)
     low = int(lists.sector.min()) + int(visits.offset.min())
     units = int(lists.sector.max()) + int(visits.offset.max()) + 1 - low
-    every = -(-int((lists.start[visits.list + 1] - lists.start[visits.list]).sum()) // _MAX_VISITS) or 1
+    sampled = bool((lists.times > 1).any())
+    most = _MAX_SAMPLED_VISITS if sampled else _MAX_VISITS
+    every = -(-int((lists.start[visits.list + 1] - lists.start[visits.list]).sum()) // most) or 1
     capacity = int(capacity_sectors / unit / every / _copies_per_line(visits, lists, l2.partitions))
     read, touched = np.zeros((2, instructions), np.int64)
     held = np.zeros(launches * (int(visits.wave[-1]) + 1) + 1, np.int64)
     last = np.zeros(units, np.int16 if 2 * len(held) + 1 <= np.iinfo(np.int16).max else np.int32)
-    written = _visit_waves(_every(lists, every, low), visits, launches, capacity, held, last, read, touched)
+    stands = np.zeros(units if sampled else 1, np.int32)
+    written = _visit_waves(
+        _every(lists, every, low), visits, launches, capacity, Known(held, last, stands), read, touched
+    )
     sectors = every * unit * grain
     return Footprint((read * sectors).astype(np.float64), read / np.maximum(touched, 1), float(written * sectors))
 
@@ -167,7 +197,9 @@ def _unit(lists: Sectors, offset: NDArray[np.int64], most: int) -> int:
             continue
         sector = lists.sector.reshape(-1, unit)
         together = (sector == sector[:, :1] + np.arange(unit)).all() and not (sector[:, 0] % unit).any()
-        if together and all((x.reshape(-1, unit) == x[::unit, None]).all() for x in (lists.pc, lists.operation)):
+        if together and all(
+            (x.reshape(-1, unit) == x[::unit, None]).all() for x in (lists.pc, lists.operation, lists.times)
+        ):
             return unit
     return 1
 
@@ -183,10 +215,12 @@ def _every(lists: Sectors, every: int, low: int) -> Sectors:
     chosen = np.flatnonzero((np.arange(len(number)) - lists.start[number]) % every == 0)
     chosen = chosen[order_by(number[chosen], lists.sector[chosen])]
     start = np.concatenate([[0], np.cumsum(-(-length // every))])
-    return Sectors(start, lists.sector[chosen] - low, lists.pc[chosen], lists.operation[chosen])
+    return Sectors(start, lists.sector[chosen] - low, lists.pc[chosen], lists.operation[chosen], lists.times[chosen])
 
 
-def _lists(requests: L1Requests, coalesced: Coalesced, blocks: int, movers: int, grain: int) -> Sectors:
+def _lists(
+    requests: L1Requests, coalesced: Coalesced, blocks: int, movers: int, grain: int, times: NDArray[np.int64] | None
+) -> Sectors:
     """Make the lists of what the executed blocks touched: list block * movers + m has what the requests with the mover
     m touched in block `block`. An entry stands for `grain` sectors, which a request touches together.
     """
@@ -195,18 +229,23 @@ def _lists(requests: L1Requests, coalesced: Coalesced, blocks: int, movers: int,
     operation_of_pc = np.zeros(int(requests.pc.max(initial=0)) + 1, np.int64)
     pc_of_shape[requests.shape], operation_of_pc[requests.pc] = requests.pc, requests.operation
     # Warps repeat each other's requests: drop the repeats before each request becomes its sectors.
-    number, shape, base = distinct(block * movers + requests.mover, requests.shape, requests.base_sector)
+    stands: NDArray[np.int64] = np.full(1, -1)
+    rank: NDArray[np.int64] = np.zeros(len(block), np.int64)
+    if times is not None:  # those that stand for most come first
+        stands, rank = np.unique(-times, return_inverse=True)
+    columns = (block * movers + requests.mover, requests.shape, requests.base_sector, rank.reshape(-1))
+    number, shape, base, rank = distinct(*columns)
     count = coalesced.sectors[shape] // grain
     request = np.repeat(np.arange(len(shape)), count)
     within = np.arange(len(request)) - np.repeat(np.cumsum(count) - count, count)
     pc = pc_of_shape[shape[request]]
     sector = base[request] + coalesced.sector_offset[coalesced.sector_start[shape[request]] + within * grain]
     sector //= grain
-    number, pc, sector = distinct(number[request], pc, sector)
+    number, pc, sector, rank = distinct(number[request], pc, sector, rank[request])
     start = np.searchsorted(number, np.arange(blocks * movers + 1))
     operation = operation_of_pc[pc]
     operation = np.where(operation == READ_PAST_L1, READ, operation)
-    return Sectors(start, sector, pc, np.where(operation == WRITE_PAST_L1, WRITE, operation))
+    return Sectors(start, sector, pc, np.where(operation == WRITE_PAST_L1, WRITE, operation), -stands[rank])
 
 
 def _visits(
@@ -241,7 +280,9 @@ def _copies_per_line(visits: Visits, lists: Sectors, partitions: int) -> float:
     if partitions == 1:
         return 1.0
     others = (partitions - 1) * (1 - (1 - 1 / partitions) ** visits.blocks.astype(np.float64))
-    reads = np.concatenate([[0], np.cumsum(lists.operation == READ)])
+    reads, touches = (
+        np.concatenate([[0], np.cumsum(n)]) for n in (lists.times * (lists.operation == READ), lists.times)
+    )
     read = reads[lists.start[visits.list + 1]] - reads[lists.start[visits.list]]
-    touched = lists.start[visits.list + 1] - lists.start[visits.list]
+    touched = touches[lists.start[visits.list + 1]] - touches[lists.start[visits.list]]
     return 1 + float(read @ others) / max(int(touched.sum()), 1)

@@ -30,11 +30,14 @@ class SampledBlocks:
     blocks  int64 [blocks] linear ids
     weight  float64 [blocks] how many blocks of the grid each stands for
     lines   int64 [blocks] lines that each looks up in L1
+    cut     whether iterations of their loops were left out. What goes through L1 in these leaves nothing of what the
+            generation before had there
     """
 
     blocks: NDArray[np.int64]
     weight: NDArray[np.float64]
     lines: NDArray[np.int64]
+    cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,14 +73,15 @@ def residents_of_sample(
     for group, only in groups:
         # The first generation finds L1 empty, but most blocks do not.
         before = group.generation - 1 if group.generation else min(1, last)
-        generations = (before, group.generation) if before != group.generation else (group.generation,)
+        alone = sample.cut or before == group.generation
+        generations = (group.generation,) if alone else (before, group.generation)
         for generation in generations:
             for member in placement.group(group.sm, generation).tolist():
                 counts = generation == group.generation and only in (-1, relation.like[member])
                 member_ids.append(member)
                 times.append(group.times if counts else 0)
                 phase.append(float(phase_of(np.array([member]), np.array([generation]))[0]))
-            sm.append(len(sm) if generation == before else sm[-1])
+            sm.append(len(sm) if generation == generations[0] else sm[-1])
             start.append(len(member_ids))
     members = np.array(member_ids, np.int64)
     return ResidentGroups(

@@ -39,7 +39,7 @@ def with_conflicts(program: Program, trace: WarpTrace) -> WarpTrace:
     kept_before = np.concatenate([[0], np.cumsum(remains)])
     conflicts = np.zeros(int(kept_before[-1]), np.uint8)
     conflicts[kept_before[before[has_reads]]] = _added(program, trace, written)[has_reads]
-    relation = trace.relation
+    relation, repeats = trace.relation, trace.repeats
     return replace(
         trace,
         relation=relation and replace(relation, record_mover=relation.record_mover[remains]),
@@ -48,6 +48,7 @@ def with_conflicts(program: Program, trace: WarpTrace) -> WarpTrace:
         record_pattern=trace.record_pattern[remains],
         record_base=trace.record_base[remains],
         copy_conflicts=conflicts,
+        repeats=repeats and replace(repeats, of_record=repeats.of_record[remains]),
     )
 
 

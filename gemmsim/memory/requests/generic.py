@@ -74,7 +74,8 @@ def split_by_space(program: Program, trace: WarpTrace) -> Split:
     further = moved[records] - count
     chosen = further >= 0
     made = np.zeros((len(trace.blocks), len(behind)), np.int64)
-    np.add.at(made, (block[chosen], further[chosen]), 1)
+    times = 1 if trace.repeats is None else trace.repeats.of_record[records[chosen]]
+    np.add.at(made, (block[chosen], further[chosen]), times)
     whole = replace(
         trace,
         record_pc=moved,

@@ -22,6 +22,7 @@ from gemmsim.trace.blocks.classes import classes_of, cluster_classes_of, column_
 from gemmsim.trace.blocks.dispatch import shares_of_last_sms
 from gemmsim.trace.differences.leader import BlockClass
 from gemmsim.trace.execute import Executor
+from gemmsim.trace.steady.skip import CUT_ABOVE
 from gemmsim.trace.stopped import Stopped
 from gemmsim.trace.turns import polls, takes_turns, waiting_instructions
 from gemmsim.trace.types import Launch, SmShare, WarpTrace
@@ -31,6 +32,7 @@ _GLOBAL_ATOMICS = (MemoryAccess("global", "atom"), MemoryAccess("generic", "atom
 FULL_BELOW = 12_000_000
 # Operations of a matrix multiplication that take as long to execute as another instruction does, or a little longer.
 _OPERATIONS_AN_INSTRUCTION = 256
+_FEW = 8  # blocks of a launch that is executed in full, if it does not run for long
 _LONGEST = 64  # times the instructions of a middle block: one that executes more is taken to wait for another
 _MOST_TIMED = 4  # blocks whose instruction stream is recorded
 
@@ -91,7 +93,11 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False, full_b
     executed = (executor.probe(probed).executed if counted is None else counted[0]).sum(axis=0)
     total = int(executed.sum()) * launch.blocks // len(probed)
     weighed = int(executed @ _weights(program)) * launch.blocks // len(probed)
-    if full or weighed <= (FULL_BELOW if full_below is None else full_below) or launch.blocks <= 8:
+    limit = FULL_BELOW if full_below is None else full_below
+    executor.cutting.cuts.clear()
+    executor.cutting.leaders = not full and total > max(limit, CUT_ABOVE * launch.blocks) and _pays(executor, total)
+    executor.cutting.must = launch.blocks <= _FEW  # else they are executed in full, with their results
+    if full or weighed <= limit or (launch.blocks <= _FEW and not executor.cutting.leaders):
         if total > max_instructions:
             raise GemmsimError(
                 f"kernel '{program.name}' would execute about {total:.3g} warp instructions, more than "
@@ -120,6 +126,15 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False, full_b
             f"would execute about {total:.3g} warp instructions: more than --max-instructions {max_instructions}"
         )
     return _all_blocks(launch, resident, sms, dependent)
+
+
+def _pays(executor: Executor, total: int) -> bool:
+    """Whether leaders are to leave out iterations of steady loops (`gemmsim.trace.steady`): blocks run one by one, and
+    when they were counted just now, most of their instructions did not have to be executed.
+    """
+    if not executor.cutting.allowed or executor.residents is not None or executor.blocks_meet:
+        return False
+    return executor.cutting.left_out * executor.launch.blocks > total // 2
 
 
 def _apart(executor: Executor, full_below: int | None) -> tuple[BlockClass, ...] | None:

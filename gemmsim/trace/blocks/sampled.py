@@ -23,6 +23,12 @@ _LEFT_OUT = (
 )
 
 
+_CUT = (
+    "results: iterations of loops that do the same each time, at addresses that move evenly, were counted and not "
+    "executed; what the blocks stored that they belong to was not computed and is not checked (--full computes all)"
+)
+
+
 def execute_plan(executor: Executor, plan: Plan, results: bool = True) -> Execution:
     """Execute the blocks of `plan`, as `Executor.run` does.
 
@@ -41,6 +47,8 @@ def execute_plan(executor: Executor, plan: Plan, results: bool = True) -> Execut
         return executor.run(plan.blocks, plan.weight, plan.streams)
     finally:
         executor.columns = words.UNLIMITED
+    if execution.left_out:
+        execution = replace(execution, notes=(*execution.notes, _CUT))
     if int(executor.context[words.CODE_AT]) == executor.code.ctypes.data:
         return execution
     return replace(execution, notes=(*execution.notes, _LEFT_OUT))

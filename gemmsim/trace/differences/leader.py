@@ -163,14 +163,14 @@ def relate(executor: Executor, leader: int, others: NDArray[np.int64], place: in
     """
     tables = Tables(executor, np.concatenate([[leader], others[others != leader]]))
     tables.own[words.IN_COLUMNS] = place is not None
-    sketch = _run(executor, leader, tables.own, not place)
+    sketch = _run(executor, leader, tables, not place)
     found = executor.buffers.record_mover[: len(sketch.record_pc)]
     member = tables.excluded[: len(tables.blocks)] == 0
     used = np.bincount(found, minlength=1) > 0
     used[0] = True
     numbers, movers = np.flatnonzero(used), (np.cumsum(used) - 1)[found]
     offset_bytes = tables.vectors[numbers, : len(tables.blocks)].astype(np.int64)
-    member &= _inside(executor, sketch, movers, offset_bytes)
+    member &= _inside(executor, sketch, movers, offset_bytes) & _steady(executor, leader, movers, offset_bytes)
     movers, offset_bytes = _with_stacks(executor, sketch, movers, offset_bytes, tables.blocks)
     if place is not None and not _own_words(executor, sketch, movers, offset_bytes[:, member]):
         raise Stopped("columns of blocks share words for atomics", executor_words.UNRELATED, leader)
@@ -191,20 +191,23 @@ def relate(executor: Executor, leader: int, others: NDArray[np.int64], place: in
     )
 
 
-def _run(executor: Executor, leader: int, tables: NDArray[np.int64], fresh: bool) -> Sketch:
+def _run(executor: Executor, leader: int, tables: Tables, fresh: bool) -> Sketch:
     """Execute the trace slice of the leader with the variant of the executor that follows differences."""
     if executor.trace_slice is None:
         raise Stopped("the program cannot be sliced", executor_words.UNRELATED, leader)
     usual = executor.run_block, executor.residents
+    cutting = executor.cutting.leaders and executor.residents is None
     executor.run_block, executor.residents = executor_for(relating=True), None
-    executor.context[executor_words.DIFFERENCES_AT] = tables.ctypes.data
+    executor.context[executor_words.DIFFERENCES_AT] = tables.own.ctypes.data
     executor.context[executor_words.CLUSTER_AT] = 0  # the leader runs without the others of its cluster
     for slot, address in executor.state.addresses().items():  # blocks that ran interleaved had states of their own
         executor.context[slot] = address
     try:
-        return executor.sketch(executor.trace_slice, [leader], fresh)
+        executor.cutting.tables = tables
+        return executor.sketch(executor.trace_slice, [leader], fresh, cutting)
     finally:
         executor.run_block, executor.residents = usual
+        executor.cutting.tables = None
 
 
 def _with_stacks(
@@ -258,6 +261,21 @@ def _inside(
         inside &= lowest[used] + moved >= starts[where]
         inside &= -highest[used] + moved <= starts[where] + int(memory.sizes[where])
     return inside
+
+
+def _steady(
+    executor: Executor, leader: int, movers: NDArray[np.int64], offset_bytes: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return for each block whether its accesses are as far from the leader's behind iterations that were left out as
+    before. An address of two words that carried into its upper one on the way, in that block alone, is not.
+    """
+    steady = np.ones(offset_bytes.shape[1], np.bool_)
+    for cut in executor.cutting.cuts.get(leader, ()):
+        before, after = (movers[at : at + cut.period_records] for at in (cut.records - cut.period_records, cut.records))
+        for a, b in np.unique(np.stack([before, after]), axis=1).T.tolist():
+            if a != b:
+                steady &= offset_bytes[a] == offset_bytes[b]
+    return steady
 
 
 def _own_words(executor: Executor, sketch: Sketch, movers: NDArray[np.int64], offset_bytes: NDArray[np.int64]) -> bool:

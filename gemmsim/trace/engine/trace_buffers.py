@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +12,7 @@ from gemmsim.support.errors import GemmsimError
 from gemmsim.support.free_memory import free_memory_bytes
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import words
+from gemmsim.trace.repeats import Repeat, Repeats, times_of
 from gemmsim.trace.types import Patterns, Sketch, Syncs, WarpTrace, active_lanes
 
 # Only pages that are touched cost memory, so the buffers start large and rarely grow.
@@ -43,6 +45,7 @@ class Buffers:
         self.patterns = np.zeros((256, words.PATTERN_WORDS), np.uint64)
         self.syncs = np.empty((capacity // 64, words.SYNC_WORDS), np.int64)
         self.table = np.full(words.HASH_SLOTS, -1, np.int32)
+        self.repeats: list[Repeat] = []
 
     def clear(self, budget: int) -> None:
         """Empty the buffers. The arrays that `sketch` returned before are overwritten from now on."""
@@ -50,6 +53,13 @@ class Buffers:
         self.counters[words.BUDGET_LEFT], self.counters[words.COLUMNS_LEFT] = budget, words.UNLIMITED
         self.last[:] = -1
         self.table[:] = -1
+        self.repeats.clear()
+
+    def forget_stream(self, segment: int, issued: int) -> None:
+        """Forget the instructions from number `issued` on, which are those of the segments from `segment` on."""
+        self.segment_start[segment : self.counters[words.SEGMENTS]] = issued
+        self.counters[words.ISSUED] = issued
+        self.repeats = [replace(r, issued=(min(r.issued[0], issued), min(r.issued[1], issued))) for r in self.repeats]
 
     def fill(self, context: NDArray[np.uint64]) -> None:
         """Write the addresses and limits of the buffers into the context (`gemmsim.trace.words`).
@@ -148,6 +158,11 @@ class Buffers:
         pcs = _ByWarp(warp, self.segment_start[:segments], int(c[words.ISSUED]), warps)
         sorted_pcs = pcs.sorted(self.pc)
         syncs = self.syncs[: int(c[words.SYNCS])]
+        repeats = None
+        if self.repeats:
+            times = times_of([(r.records, r.times) for r in self.repeats], int(c[words.RECORDS]))
+            issued = times_of([(r.issued, r.times) for r in self.repeats], int(c[words.ISSUED]))
+            repeats = Repeats(records.sorted(times), pcs.sorted(issued))
         return WarpTrace(
             warps_per_block,
             blocks,
@@ -162,6 +177,7 @@ class Buffers:
             sorted_pcs,
             patterns,
             syncs=_syncs(syncs, pcs, sorted_pcs) if len(syncs) else None,
+            repeats=repeats,
         )
 
 

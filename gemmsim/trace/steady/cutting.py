@@ -1,0 +1,88 @@
+"""Runs a block and leaves out iterations of its steady loops, where an executor wants that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from numpy.typing import NDArray
+
+from gemmsim.trace import words
+from gemmsim.trace.endless import Patience
+from gemmsim.trace.steady.skip import Cut, Skipping
+from gemmsim.trace.steady.stops import Stops
+
+if TYPE_CHECKING:
+    from gemmsim.trace.block_state import BlockState
+    from gemmsim.trace.differences.leader import Tables
+    from gemmsim.trace.execute import Executor
+
+
+@dataclass
+class Cutting:
+    """What an executor knows of the iterations that it leaves out.
+
+    allowed   whether it may leave out any
+    leaders   whether the leaders of classes do
+    must      whether these are to stop (UNRELATED) where they can leave out none
+    finds     whether the blocks that run now do
+    cuts      {leader: where it left out iterations}; whenever it is executed again, it does so there
+    left_out  warp instructions that the blocks of the last sketch left out
+    tables    what relates other blocks to the one that runs; None where nothing does
+    """
+
+    allowed: bool
+    leaders: bool = False
+    must: bool = False
+    finds: bool = False
+    cuts: dict[int, list[Cut]] = field(default_factory=dict)
+    left_out: int = 0
+    tables: Tables | None = None
+
+
+def run_cut(
+    executor: Executor,
+    block: int,
+    counts: tuple[NDArray, NDArray],
+    record: bool,
+    patience: Patience,
+    go_on: Callable[[int], int],
+    recover: Callable[[int, int, BlockState], None],
+) -> None:
+    """Execute a block that has begun, and leave out iterations of its loops.
+
+    Where these are not to be found, they are those that were left out before, and no results are computed.
+
+    counts    int64 [instructions] each: executions by warps and by threads, to which the block's are added
+    record    whether the block's instruction stream is recorded
+    patience  lends the budget
+    go_on     lets the block go on, and returns its status
+    recover   does what a status asks for
+    """
+    cutting, counters, context = executor.cutting, executor.buffers.counters, executor.context
+    usual, finds = int(context[words.CODE_AT]), cutting.finds
+    segment, issued = int(counters[words.SEGMENTS]), int(counters[words.ISSUED])
+    code = executor.trace_slice
+    if finds and executor.count_slice is not None and usual == executor.count_slice.ctypes.data:
+        code = executor.count_slice
+    assert code is not None
+    context[words.CODE_AT] = code.ctypes.data
+    skipping = Skipping(executor, code, counts, cutting.tables)
+    stops = Stops(counters, skipping.stops() if finds else skipping.replay(cutting.cuts[block], record))
+    try:
+        while (status := stops.run(lambda: go_on(block))) != words.FINISHED:
+            if status == words.BUDGET and stops.reached():
+                continue
+            if status != words.BUDGET or not patience.goes_on(block, counts[0]):
+                recover(status, block, executor.state)
+    finally:
+        context[words.CODE_AT] = usual
+    patience.charge(skipping.left_out)
+    cutting.left_out += skipping.left_out
+    if cutting.tables is not None:
+        cutting.cuts.pop(block, None)
+        if skipping.cuts:
+            cutting.cuts[block] = skipping.cuts
+    if not record:
+        executor.buffers.forget_stream(segment, issued)

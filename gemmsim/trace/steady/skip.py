@@ -1,0 +1,318 @@
+"""Finds the steady loop of a block while it runs, and lets the block go on many iterations further.
+
+A block that has run for a while is stopped again and again after a period of its instruction stream. Where all that
+decides how it goes on is then as it was, but for registers that moved by a constant step, `Walk` proves for how many
+periods this stays so. A unit of periods, long enough that its accesses fall into lines as those of the next unit do,
+is executed once more and stands for the units behind it: the registers move on by as many steps, and the trace's part
+of the unit counts so many times more (`Repeat`).
+
+Warps that run one after the other, because nothing makes them wait, are cut each at the same place of its way. Where
+they wait for each other the period is one of the whole block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.trace import words
+from gemmsim.trace.repeats import Repeat
+from gemmsim.trace.steady.affine import Walk
+from gemmsim.trace.stopped import Stopped
+
+if TYPE_CHECKING:
+    from gemmsim.trace.differences.leader import Tables
+    from gemmsim.trace.execute import Executor
+
+# Warp instructions of a block before its loops are looked at, and of a unit. A block of fewer than CUT_ABOVE, which
+# take half a second, is executed in full.
+HEAD, UNIT, CUT_ABOVE = 1 << 17, 1 << 16, 2_000_000
+_LEAST_ALONE = 1 << 13  # of a warp that runs alone
+_MOST_STATES = 24  # periods of the stream after which the registers move evenly, at most
+_TRIES, _FAILURES, _CANDIDATES = 256, 6, 3
+_MARGIN = 2  # periods behind those that are left out, which are executed
+_ALIGNMENTS = (4096, 1024, 128)  # bytes, of which units move addresses by multiples
+_LONGEST_UNIT = 4  # times a unit's least length, for more than the least alignment
+_MOST_PERIODS = 1 << 40
+_TAIL = 48  # instructions by which a repetition is looked for
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where a block was cut, so that another execution of it can be cut at the same place.
+
+    at              warp instructions that it had executed by then, without those left out
+    unit            how many of these, the last ones, came again
+    times           how often
+    place, word     registers, by their index among those of all warps, and what they held afterwards
+    records         how many records of the block there were by then
+    period_records  how many of these are of the last period
+    """
+
+    at: int
+    unit: int
+    times: int
+    place: NDArray[np.int64]
+    word: NDArray[np.uint32]
+    records: int
+    period_records: int
+
+
+class Skipping:
+    """Cuts one block that an executor runs.
+
+    counts  int64 [instructions] each: executions by warps and by threads
+    tables  what relates other blocks to this one, or None
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        code: NDArray[np.uint32],
+        counts: tuple[NDArray[np.int64], NDArray[np.int64]],
+        tables: Tables | None,
+    ) -> None:
+        self._executor, self._code, self._counts, self._tables = executor, code, counts, tables
+        self._state, self._buffers, self._counters = executor.state, executor.buffers, executor.buffers.counters
+        self._issued, self._records = (int(self._counters[n]) for n in (words.ISSUED, words.RECORDS))
+        self._segment = int(self._counters[words.SEGMENTS])
+        self._warps = executor.launch.warps_per_block
+        self.cuts: list[Cut] = []
+        self.left_out = 0  # instructions
+        self._walk = Walk(executor.micro, code)
+
+    @property
+    def _done(self) -> int:
+        return int(self._counters[words.ISSUED]) - self._issued
+
+    def stops(self) -> Iterator[int]:
+        """Yield after how many instructions the block is to stop, and cut it where it has stopped."""
+        alone, next_of_block, failures, tried = max(HEAD // self._warps, _LEAST_ALONE), HEAD, 0, -1
+        one_by_one = False  # whether a warp has run alone for long: then the others will, too
+        self._executor.context[words.STREAM] = 1
+        for _ in range(_TRIES):
+            segment, ran = self._alone()
+            one_by_one |= ran >= alone
+            if segment != tried and ran >= alone:
+                warp = int(self._buffers.segment_warp[segment] - self._counters[words.WARP_BASE])
+                stream = self._buffers.pc[self._counters[words.ISSUED] - ran : self._counters[words.ISSUED]]
+                cut = yield from self._attempt(stream.astype(np.int64), range(warp, warp + 1))
+                tried = tried if cut else segment
+            elif self._done >= next_of_block and not one_by_one:
+                cut = yield from self._attempt(self._stream_of_block(3 * HEAD), range(self._warps))
+                next_of_block = self._done if cut else 2 * self._done
+            else:
+                wait = alone // 2 if segment == tried else alone - ran
+                wait = wait if one_by_one else min(wait, next_of_block - self._done)
+                yield max(1, wait)
+                continue
+            failures = 0 if cut else failures + 1
+            if failures == _FAILURES:
+                break
+        self._executor.context[words.STREAM] = 0
+        if self._tables is not None and self._executor.cutting.must and not self.cuts:
+            raise Stopped("no iterations can be left out", words.UNRELATED, int(self._tables.blocks[0]))
+
+    def _alone(self) -> tuple[int, int]:
+        """Return since which segment one warp has run while the others did not, and how many instructions."""
+        ran = self._buffers.segment_warp[self._segment : self._counters[words.SEGMENTS]]
+        if not len(ran):
+            return self._segment, 0
+        others = np.flatnonzero(ran != ran[-1])
+        first = self._segment + (int(others[-1]) + 1 if len(others) else 0)
+        return first, int(self._counters[words.ISSUED] - self._buffers.segment_start[first])
+
+    def _stream_of_block(self, most: int) -> NDArray[np.int64]:
+        """Return the last instructions of the block, `most` at most, each with its warp above bit 32."""
+        stop, last = int(self._counters[words.ISSUED]), int(self._counters[words.SEGMENTS])
+        begin = max(self._issued, stop - most)
+        first = max(self._segment, int(np.searchsorted(self._buffers.segment_start[:last], begin, side="right")) - 1)
+        length = np.diff(np.append(np.maximum(self._buffers.segment_start[first:last], begin), stop))
+        warp = np.repeat(self._buffers.segment_warp[first:last] - self._counters[words.WARP_BASE], length)
+        return self._buffers.pc[begin:stop] + (warp.astype(np.int64) << 32)
+
+    def _attempt(self, stream: NDArray[np.int64], warps: range) -> Generator[int, None, bool]:
+        for length in _lengths(stream):
+            found = yield from self._states(length, warps)
+            if found is None:
+                continue
+            period, before, step = found
+            whole = self._stream_of_block(period)
+            periods, strides = self._proved(whole, before, step, warps)
+            unit = _unit_of(periods, period, strides, UNIT // self._warps * len(warps))
+            if unit and (yield from self._cut(unit, period, periods, before, step, warps)):
+                return True
+        return False
+
+    def _states(
+        self, length: int, warps: range
+    ) -> Generator[int, None, tuple[int, NDArray[np.uint32], NDArray[np.uint32]] | None]:
+        """Let the block go on by `length` instructions at a time until its registers move evenly.
+
+        Returns the instructions of a period, the registers behind the last one, and by how much they move in one; None
+        where they do not.
+        """
+        rows = slice(warps.start, warps.stop)
+        registers, others = [self._state.registers[rows].copy()], [self._others()]
+        last = self._stream_of_block(length)
+        for number in range(1, _MOST_STATES + 1):
+            yield length
+            if not np.array_equal(self._stream_of_block(length), last):
+                return None
+            registers.append(self._state.registers[rows].copy())
+            others.append(self._others())
+            for back in range(1, number // 2 + 1):
+                step = registers[-1] - registers[-1 - back]
+                same = all(np.array_equal(a, b) for a, b in zip(others[-1], others[-1 - back], strict=True))
+                if same and np.array_equal(step, registers[-1 - back] - registers[-1 - 2 * back]):
+                    return back * length, registers[-1], step
+        return None
+
+    def _others(self) -> tuple[NDArray, ...]:
+        """Return what must be the same again in each period, besides what the warps of the period have in registers."""
+        warps, _, shared, local, barriers = self._state.snapshot()
+        barriers[words.EVENTS] = 0  # a number that only grows
+        synced = self._counters[[words.SYNCS, words.UNMET]]
+        related = () if self._tables is None else (self._tables.shadow.copy(),)
+        return warps, shared, local, barriers, self._state.phases.copy(), synced, *related
+
+    def _proved(
+        self, stream: NDArray[np.int64], before: NDArray[np.uint32], step: NDArray[np.uint32], warps: range
+    ) -> tuple[int, set[int]]:
+        """Return for how many periods the block goes on like this, and the bytes by which addresses move in each."""
+        self._walk.strides.clear()
+        periods, of_warp, pcs = _MOST_PERIODS, stream >> 32, stream & 0xFFFFFFFF
+        for warp in warps:
+            alive = int(self._state.warps[warp, words.ALIVE])
+            mine = pcs[of_warp == warp].tolist()
+            if not mine:
+                continue
+            if not self._together(warp, alive):
+                return 0, set()
+            at = warp - warps.start
+            blocks = None if self._tables is None else self._tables.shadow[warp].reshape(-1)
+            moved = np.flatnonzero(step[at])
+            most = min(periods, _periods_until_all_wrap(step[at][moved]))
+            periods = self._walk.periods(before[at].reshape(-1), step[at].reshape(-1), mine, alive, most, blocks)
+            if not periods:
+                break
+        return periods, self._walk.strides
+
+    def _together(self, warp: int, alive: int) -> bool:
+        """Whether all threads of a warp are at one place."""
+        row = self._state.warps[warp]
+        if row[words.PATH_COUNT] == 0:
+            return bool(row[words.ACTIVE] == alive)
+        waits = row[words.PATHS_AT + words.PATH_MASK]
+        return bool(row[words.PATH_COUNT] == 1 and row[words.ACTIVE] == 0 and waits == alive)
+
+    def _cut(
+        self,
+        unit: int,
+        period: int,
+        periods: int,
+        before: NDArray[np.uint32],
+        step: NDArray[np.uint32],
+        warps: range,
+    ) -> Generator[int, None, bool]:
+        """Execute a unit of `unit` periods, and leave out as many as may be; return whether any are."""
+        rows = slice(warps.start, warps.stop)
+        others, start = self._others(), self.mark()
+        yield (unit - 1) * period
+        records = int(self._counters[words.RECORDS])
+        yield period
+        same = all(np.array_equal(a, b) for a, b in zip(others, self._others(), strict=True))
+        if not same or not np.array_equal(self._state.registers[rows], before + step * np.uint32(unit)):
+            return False
+        times = (periods - unit - _MARGIN) // unit
+        moved = np.zeros_like(self._state.registers)
+        moved[rows] = step * np.uint32(times * unit & 0xFFFFFFFF)
+        place = np.flatnonzero(moved)
+        word = (self._state.registers + moved).reshape(-1)[place]
+        now = int(self._counters[words.RECORDS])
+        self.cuts.append(Cut(self._done, unit * period, times, place, word, now - self._records, now - records))
+        self.apply(start, self.cuts[-1])
+        yield (periods - unit * (times + 1) + _MARGIN) * period  # no more can be left out until something changes
+        return True
+
+    def replay(self, cuts: list[Cut], record: bool) -> Iterator[int]:
+        """Yield, as `stops` does, where a block is to stop that is to be cut as it was before.
+
+        record  whether its stream is to be recorded to the end
+        """
+        self._executor.context[words.STREAM] = 1
+        for cut in cuts:
+            if cut.at - cut.unit > self._done:
+                yield cut.at - cut.unit - self._done
+            start = self.mark()
+            yield cut.unit
+            assert self._done == cut.at and int(self._counters[words.RECORDS]) - self._records == cut.records
+            self.apply(start, cut)
+        self._executor.context[words.STREAM] = record
+
+    def mark(self) -> tuple[int, int, list[NDArray[np.int64]]]:
+        """Return where a unit begins: in the records, in the stream, and what was counted by then."""
+        counted = [counts.copy() for counts in self._counts]
+        if self._tables is not None:
+            counted.append(self._tables.threads.copy())
+        return int(self._counters[words.RECORDS]), int(self._counters[words.ISSUED]), counted
+
+    def apply(self, start: tuple[int, int, list[NDArray[np.int64]]], cut: Cut) -> None:
+        """Let the unit that began at `start` count as often as the cut says, and move the registers on."""
+        record, issued, counted = start
+        counts = [*self._counts, *(() if self._tables is None else (self._tables.threads,))]
+        for now, before in zip(counts, counted, strict=True):
+            # Of rows of threads, the last column, THREAD_COUNT, is a count.
+            part = now if now.ndim == 1 else now[:, -1]
+            part += cut.times * (part - (before if now.ndim == 1 else before[:, -1]))
+        self._state.registers.reshape(-1)[cut.place] = cut.word
+        self.left_out += cut.times * cut.unit
+        stop = int(self._counters[words.RECORDS]), int(self._counters[words.ISSUED])
+        self._buffers.repeats.append(Repeat((record, stop[0]), (issued, stop[1]), cut.times))
+
+
+def _lengths(stream: NDArray[np.int64]) -> list[int]:
+    """Return after how many instructions the end of a stream may come again, the shortest first.
+
+    What comes again must have done so through the stream's last third.
+    """
+    ends = np.flatnonzero(stream[:-1] == stream[-1])
+    tail = min(_TAIL, len(stream) - 1)
+    for back in range(1, tail):
+        ends = ends[ends >= back]
+        ends = ends[stream[ends - back] == stream[len(stream) - 1 - back]]
+    found: list[int] = []
+    span = len(stream) // 3
+    for length in (len(stream) - 1 - ends)[::-1].tolist():
+        if 2 * length > span or len(found) == _CANDIDATES:
+            break
+        if any(length % shorter == 0 for shorter in found):
+            continue
+        if np.array_equal(stream[-span:], stream[-span - length : -length]):
+            found.append(length)
+    return found
+
+
+def _unit_of(periods: int, period: int, strides: set[int], least: int) -> int:
+    """Return how many periods a unit has, a power of two; 0 where there are too few periods to leave some out.
+
+    least  instructions that it is to have
+    """
+    for alignment in _ALIGNMENTS:
+        unit = 1
+        while unit * period < least or any(unit * stride % alignment for stride in strides):
+            unit *= 2
+        if periods >= 2 * unit + _MARGIN and (unit * period <= _LONGEST_UNIT * least or alignment == _ALIGNMENTS[-1]):
+            return unit
+    return 0
+
+
+def _periods_until_all_wrap(step: NDArray[np.uint32]) -> int:
+    """Return after how many periods no word has gone round: one that moves by `step` in each."""
+    if not len(step):
+        return _MOST_PERIODS
+    return int((1 << 32) // np.abs(step.view(np.int32).astype(np.int64)).max()) - 1

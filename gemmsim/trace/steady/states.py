@@ -1,0 +1,230 @@
+"""The words of a warp in several periods of a loop at once, and what is known of them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.support.warp import WARP_LANES
+from gemmsim.trace.lower.context import ALL
+
+# What executes an operation on lanes: (its row in the code, a warp's rows, mask)
+FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32)
+Function = Callable[[int, int, int], None]
+_LANES = np.arange(WARP_LANES, dtype=np.uint32)
+# What is known of a word in other blocks: it is that of this block, it is not, or whether it is may change on the way.
+_SAME_IN_BLOCKS, _UNKNOWN, _CHANGES = 0, -1, -2
+
+
+class NotProvedError(Exception):
+    """The period is not proved to come again. `periods` says how often it may still come, where that is known."""
+
+    def __init__(self, why: str, periods: int = 0) -> None:
+        super().__init__(why)
+        self.periods = periods
+
+
+class States:
+    """A warp's words in period 0, in period 1 and in period `last`; uint32 [3, words].
+
+    blocks  int64 [words]: for each word what is known of it in other blocks, see `_SAME_IN_BLOCKS`; None: nothing is
+            asked
+    """
+
+    def __init__(
+        self,
+        first: NDArray[np.uint32],
+        step: NDArray[np.uint32],
+        last: int,
+        blocks: NDArray[np.int32] | None,
+    ) -> None:
+        self.words = np.stack([first, first + step, first + step * np.uint32(last & ALL)])
+        self.addresses = [row.ctypes.data for row in self.words]
+        self.last, self.blocks = last, None if blocks is None else blocks.astype(np.int64)
+        # By the words at which rows begin: those that are not known, that move, and that differ in other blocks.
+        self._unknown: set[int] = set()
+        self._moving, self._differing = _begins(step), set[int]() if blocks is None else _begins(blocks)
+
+    def may_change(self, places: set[int]) -> None:
+        """Note that rows may have become others in other blocks."""
+        if self.blocks is not None:
+            for at in places:
+                self.blocks[at : at + WARP_LANES] = _CHANGES
+            self._differing |= places
+
+    @property
+    def changing(self) -> set[int]:
+        """The rows that may have become others in other blocks."""
+        if self.blocks is None:
+            return set()
+        return {at for at in self._differing if (self.blocks[at : at + WARP_LANES] == _CHANGES).any()}
+
+    def forget(self, places: Sequence[int]) -> None:
+        """Note that rows hold words that are the same in each period, but not known."""
+        self._unknown.update(places)
+        self._moving.difference_update(places)
+        if self.blocks is not None:
+            self._differing.update(places)
+            for at in places:
+                self.blocks[at : at + WARP_LANES] = _UNKNOWN
+
+    def remember(self, places: Sequence[int], mask: int, moving: bool) -> None:
+        """Note that an operation has written rows."""
+        if moving:
+            self._moving.update(places)
+        elif mask == ALL:
+            self._moving.difference_update(places)
+        if mask == ALL:
+            self._unknown.difference_update(places)
+
+    def unknown(self, at: int) -> bool:
+        return at in self._unknown
+
+    def moves(self, at: int, lanes: NDArray[np.bool_]) -> bool:
+        if at not in self._moving:
+            return False
+        zero, one, last = self.words[:, at : at + WARP_LANES]
+        return bool(((zero != one) | (zero != last))[lanes].any())
+
+    def truth(self, at: int, flip: int, mask: int) -> int:
+        """Return the mask of the lanes for which a predicate holds. It must hold for the same ones in each period."""
+        if self.unknown(at):
+            raise NotProvedError("a condition is not known")
+        self._decide(at, lanes_of(mask))
+        rows = self.words[:, at : at + WARP_LANES]
+        if at not in self._moving:
+            return _mask((rows[0] ^ np.uint32(flip)) >= np.uint32(1 << 31)) & mask
+        found = [_mask((row ^ np.uint32(flip)) >= np.uint32(1 << 31)) & mask for row in rows]
+        if found[0] != found[1] or found[0] != found[2]:
+            raise NotProvedError("a condition changes")
+        return found[0]
+
+    def constant(self, at: int, mask: int, decides: bool) -> None:
+        """Raise NotProvedError where a row moves; `decides` says whether it must not in other blocks, either."""
+        if self.moves(at, lanes_of(mask)):
+            raise NotProvedError("an operand moves")
+        if decides:
+            self._decide(at, lanes_of(mask))
+
+    def stride(self, at: int, mask: int) -> int:
+        """Return the bytes by which the address in two rows moves in a period, for all lanes alike."""
+        if self.unknown(at) or self.unknown(at + WARP_LANES):
+            raise NotProvedError("an address is not known")
+        if at not in self._moving and at + WARP_LANES not in self._moving:
+            return 0
+        lanes = lanes_of(mask)
+        low, high = (self.words[:, place : place + WARP_LANES][:, lanes].astype(np.int64) for place in (at, at + 32))
+        address = low + (high << 32)
+        moved = address[1] - address[0]
+        if (moved != moved[0]).any() or (address[2] - address[0] != moved * self.last).any():
+            raise NotProvedError("addresses move unevenly")
+        return int(moved[0])
+
+    def check_range(self, at: int, lanes: NDArray[np.bool_], masks: tuple[int, int], signed: bool, bits: int) -> None:
+        """Raise NotProvedError, with the periods that are left, where a word that moves leaves its range."""
+        keep, flip = masks
+        if keep != ALL or flip not in (0, ALL):
+            raise NotProvedError("a word that moves is changed bit by bit")
+        zero, one = (self.words[n, at : at + WARP_LANES][lanes] ^ np.uint32(flip) for n in range(2))
+        step = (one - zero).view(np.int32).astype(np.int64)
+        value = zero.view(np.int32).astype(np.int64) if signed else zero.astype(np.int64)
+        low, high = (-(1 << 31), (1 << 31) - 1) if signed else (0, (1 << min(bits, 32)) - 1)
+        value, step = value[step != 0], step[step != 0]
+        room = np.where(step > 0, high - value, value - low) // np.maximum(np.abs(step), 1)
+        if len(room) and int(room.min()) < self.last:
+            raise NotProvedError("a word wraps around", max(0, int(room.min())))
+
+    def follow_blocks(self, sources: list[int], results: list[int], mask: int, changes: bool, name: str) -> None:
+        """Set what is known of results in other blocks.
+
+        changes  whether results may become others on the way in those blocks, though they do not here
+        """
+        if self.blocks is None:
+            return
+        lanes = lanes_of(mask)
+        if not any(at in self._differing for at in sources):
+            for at in results:
+                if at in self._differing:
+                    self.blocks[at : at + WARP_LANES][lanes] = _SAME_IN_BLOCKS
+                    if mask == ALL:
+                        self._differing.discard(at)
+            return
+        self._differing.update(results)
+        known = np.stack([self.blocks[at : at + WARP_LANES] for at in sources]) if sources else np.zeros((1, 32), int)
+        differ = known != _SAME_IN_BLOCKS
+        if name.startswith("setp_") and any(self.moves(at, lanes) for at in sources[:2]):
+            a, b = known[0][lanes], known[1][lanes]
+            if not ((a == b) & (a >= 0)).all() or (differ[2:, lanes]).any():
+                raise NotProvedError("other blocks may compare otherwise")
+            found = np.zeros(WARP_LANES, np.int64)
+        elif name.startswith("setp_") and (known == _CHANGES)[:, lanes].any():
+            raise NotProvedError("other blocks may come to compare otherwise")
+        else:
+            alone = name in ("mov", "iadd3", "imad") and not (known < 0).any()
+            one = known.max(axis=0) if alone else np.full(WARP_LANES, _UNKNOWN)
+            found = np.where(differ.sum(axis=0) == 0, 0, np.where(differ.sum(axis=0) == 1, one, _UNKNOWN))
+            if name == "imad" and alone:
+                found = np.where(differ[:2].any(axis=0), _UNKNOWN, found)
+            may = changes and differ.any(axis=0)
+            found = np.where((known == _CHANGES).any(axis=0) | may, _CHANGES, found)
+        for at in results:
+            self.blocks[at : at + WARP_LANES][lanes] = found[lanes]
+
+    def same_in_blocks(self, function: Function, op: int, mask: int, places: tuple[list[int], list[int]]) -> bool:
+        """Whether an operation on predicates has the same results whatever those of other blocks are that differ.
+
+        places  where the rows of its sources and results begin
+        """
+        sources, results = places
+        differ = [at for at in dict.fromkeys(sources) if at in self._differing]
+        if self.blocks is None or not differ:
+            return False
+        lanes, found = lanes_of(mask), []
+        for chosen in range(1 << len(differ)):
+            state = self.words[0].copy()
+            for place, at in enumerate(differ):
+                state[at : at + WARP_LANES] = ALL if chosen >> place & 1 else 0
+            function(op, state.ctypes.data, mask)
+            found.append(np.stack([state[at : at + WARP_LANES][lanes] for at in results]))
+        return all(np.array_equal(one, found[0]) for one in found)
+
+    def _decide(self, at: int, lanes: NDArray[np.bool_]) -> None:
+        if self.blocks is None or at not in self._differing:
+            return
+        if (self.blocks[at : at + WARP_LANES] == _CHANGES)[lanes].any():
+            raise NotProvedError("other blocks may come to decide otherwise")
+
+    def same(
+        self,
+        function: Function,
+        op: int,
+        mask: int,
+        operands: tuple[list[int], list[NDArray], list[NDArray]],
+        at: int,
+        wanted: NDArray[np.uint32],
+        period: int,
+    ) -> bool:
+        """Whether an operation has the results `wanted` in a period, too; operands: places, first words, steps."""
+        state = self.words[2].copy()
+        for place, first, step in zip(*operands, strict=True):
+            state[place : place + WARP_LANES] = first + step * np.uint32(period)
+        function(op, state.ctypes.data, mask)
+        return bool((state[at : at + WARP_LANES][lanes_of(mask)] == wanted).all())
+
+
+def _begins(words: NDArray) -> set[int]:
+    """Return the words at which rows begin that have any word but 0."""
+    return {int(row) * WARP_LANES for row in np.flatnonzero(words.reshape(-1, WARP_LANES).any(axis=1))}
+
+
+@cache
+def lanes_of(mask: int) -> NDArray[np.bool_]:
+    return (np.uint32(mask) >> _LANES) & 1 == 1
+
+
+def _mask(lanes: NDArray[np.bool_]) -> int:
+    return int(np.packbits(lanes, bitorder="little").view(np.uint32)[0])
