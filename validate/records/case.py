@@ -1,8 +1,8 @@
 """Reads records as `Case`s, which say what was launched on which GPU, how long it took, and what was counted.
 
-A folder of records is one run on one machine: `h200_wgmma/` has the rungs with wgmma, `h200_tiles/` configurations of
-their tiles, `h200_foreign/` kernels that others wrote. Half of the kernels and sizes are for study, half to judge by:
-see `Case.half`.
+A folder of records is from one kind of machine: `h200_wgmma/` has the rungs with wgmma, `h200_tiles/` configurations of
+the tiles of several rungs, `h200_foreign/` kernels that others wrote. Half of the kernels and sizes are for study, half
+to judge by: see `Case.half`.
 
 A record of kind "measured" is kept with the machine code that ran, so that its replay needs no compiler and does not
 depend on one. A record of kind "published" names its source; CUDA C++ of our own in `cuda/` stands for its kernel.
