@@ -47,6 +47,8 @@ def choices(judged: Sequence[Judged]) -> Section | None:
     rows = []
     tiles = [row for row in judged if row.case.folder.endswith("_tiles") and row.time]
     for name, group in grouped(tiles, lambda row: f"{row.case.gpu} {row.case.dtype} {row.case.size}").items():
+        if len(group) < 2:
+            continue  # nothing to choose from: only some of the records were compared
         found = choice([(row.time.predicted, row.time.measured) for row in group if row.time])
         texts = (f"{found.regret_pct:.1f}", f"{found.top_regret_pct:.1f}", str(found.overlap), f"{found.tau:.2f}")
         rows.append((name, str(found.configurations), *texts))

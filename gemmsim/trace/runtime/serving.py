@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
+from numpy.typing import NDArray
+
+from gemmsim.isa.program import Program
 from gemmsim.trace import micro, words
-from gemmsim.trace.runtime.external_calls import call_of
+from gemmsim.trace.block_state import BlockState
+from gemmsim.trace.launch_data.device_memory import DeviceMemory
+from gemmsim.trace.runtime.external_calls import ExternalCalls, call_of
 from gemmsim.trace.stopped import Stopped
 
-if TYPE_CHECKING:
-    from gemmsim.trace.block_state import BlockState
-    from gemmsim.trace.execute import Executor
+
+class Executor(Protocol):
+    """The parts of `gemmsim.trace.execute.Executor`, which imports this module, that are used here."""
+
+    program: Program
+    code: NDArray
+    memory: DeviceMemory
+    externals: ExternalCalls
+    buffers: Any  # `engine.trace_buffers.Buffers`
+    context: NDArray
 
 
 def serve_call(executor: Executor, block: int, state: BlockState) -> None:

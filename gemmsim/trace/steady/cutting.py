@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from numpy.typing import NDArray
 
 from gemmsim.trace import words
+from gemmsim.trace.block_state import BlockState
 from gemmsim.trace.endless import Patience
+from gemmsim.trace.steady.running import Executor, Tables
 from gemmsim.trace.steady.skip import Cut, Skipping
 from gemmsim.trace.steady.stops import Stops
-
-if TYPE_CHECKING:
-    from gemmsim.trace.block_state import BlockState
-    from gemmsim.trace.differences.leader import Tables
-    from gemmsim.trace.execute import Executor
 
 
 @dataclass

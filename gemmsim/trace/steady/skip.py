@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +21,8 @@ from numpy.typing import NDArray
 from gemmsim.trace import words
 from gemmsim.trace.repeats import Repeat
 from gemmsim.trace.steady.affine import Walk
+from gemmsim.trace.steady.running import Executor, Tables
 from gemmsim.trace.stopped import Stopped
-
-if TYPE_CHECKING:
-    from gemmsim.trace.differences.leader import Tables
-    from gemmsim.trace.execute import Executor
 
 # Warp instructions of a block before its loops are looked at, and of a unit. A block of fewer than CUT_ABOVE, which
 # take half a second, is executed in full.
