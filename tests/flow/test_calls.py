@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import linecache
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +67,12 @@ def test_a_kernel_with_numpy_arrays_and_python_numbers_on_two_gpus() -> None:
         assert found.report.evidence.program.arch == arch
     assert not c.any()
     assert found.at("total += a[row, k] * b[k, column]").sectors_per_request > 0
+
+
+def test_quantities_go_to_other_processes_as_plain_numbers() -> None:
+    time_us = gemmsim.analyze(gemm, args=(*operands(), N), **SHAPE).time_us
+    copy = pickle.loads(pickle.dumps(time_us))
+    assert type(copy) is float and copy == time_us
 
 
 def test_a_global_that_changed_since_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,8 @@ sectors touched since then fit in L2.
 Where L2 has two partitions, what SMs of both halves read is in it twice (see `l2`). This reduces the capacity.
 
 Sectors that are only ever touched together are treated as one. Where the work is still too much, every m-th sector of a
-block stands for m and the capacity is divided by m. Blocks that share sectors share the chosen ones too, because they
-make the same requests.
+block stands for m, and of fewer than m the first for all; the capacity shrinks as the number of sectors does. Blocks
+that share sectors share the chosen ones too, because they make the same requests.
 
 Not modelled: what L1 keeps from one wave to the next; associativity; and a wave whose own sectors are more than L2
 holds (its blocks are taken to move in step, so that what they share is still there when the last of them asks for it).
@@ -176,16 +176,20 @@ def _follow(lists: Sectors, visits: Visits, l2: L2, instructions: int, launches:
     sampled = bool((lists.times > 1).any())
     most = _MAX_SAMPLED_VISITS if sampled else _MAX_VISITS
     every = -(-int((lists.start[visits.list + 1] - lists.start[visits.list]).sum()) // most) or 1
-    capacity = int(capacity_sectors / unit / every / _copies_per_line(visits, lists, l2.partitions))
+    chosen = _every(lists, every, low)
+    whole, part = (_touches(some, visits, instructions) for some in (lists, chosen))
+    capacity_units = capacity_sectors / unit / _copies_per_line(visits, lists, l2.partitions)
+    capacity = int(capacity_units * part.sum() / whole.sum())
     read, touched = np.zeros((2, instructions), np.int64)
     held = np.zeros(launches * (int(visits.wave[-1]) + 1) + 1, np.int64)
     last = np.zeros(units, np.int16 if 2 * len(held) + 1 <= np.iinfo(np.int16).max else np.int32)
     stands = np.zeros(units if sampled else 1, np.int32)
-    written = _visit_waves(
-        _every(lists, every, low), visits, launches, capacity, Known(held, last, stands), read, touched
-    )
-    sectors = every * unit * grain
-    return Footprint((read * sectors).astype(np.float64), read / np.maximum(touched, 1), float(written * sectors))
+    written = _visit_waves(chosen, visits, launches, capacity, Known(held, last, stands), read, touched)
+    # A list of fewer than `every` entries keeps one, so what a chosen entry stands for differs from list to list.
+    entries, writes = whole / np.maximum(part, 1), np.unique(chosen.pc[chosen.operation != READ])
+    written_entries = written * float(whole[writes].sum() / max(part[writes].sum(), 1.0))
+    sectors = float(unit * grain)
+    return Footprint(read * entries * sectors, read / np.maximum(touched, 1), written_entries * sectors)
 
 
 def _unit(lists: Sectors, offset: NDArray[np.int64], most: int) -> int:
@@ -216,6 +220,12 @@ def _every(lists: Sectors, every: int, low: int) -> Sectors:
     chosen = chosen[order_by(number[chosen], lists.sector[chosen])]
     start = np.concatenate([[0], np.cumsum(-(-length // every))])
     return Sectors(start, lists.sector[chosen] - low, lists.pc[chosen], lists.operation[chosen], lists.times[chosen])
+
+
+def _touches(lists: Sectors, visits: Visits, instructions: int) -> NDArray[np.float64]:
+    """Return how many entries all visits together touch with each instruction: float64 [instructions], whole."""
+    visited = np.repeat(np.bincount(visits.list, minlength=len(lists.start) - 1), np.diff(lists.start))
+    return np.bincount(lists.pc, visited * lists.times, instructions).astype(np.float64)
 
 
 def _lists(

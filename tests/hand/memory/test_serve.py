@@ -10,6 +10,7 @@ import pytest
 from trace_builder import Accesses, launch, program, warp_trace
 
 from gemmsim.gpu.load import load_gpu
+from gemmsim.memory.grid import footprint
 from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.memory.grid.sector_assignment import assign_to_tiles, round_to_sectors, sectors_new_to_block
 from gemmsim.memory.requests.cache_operations import READ
@@ -173,6 +174,17 @@ class TestSampled:
         for name, off in (("dram__sectors_read.sum", 0.34), ("l1tex__m_xbar2l1tex_read_sectors.sum", 0.05)):
             assert sampled[name] == pytest.approx(whole[name], rel=off)
         assert whole["dram__sectors_read.sum"] > 4096
+
+    @pytest.mark.parametrize("most", [3000, 300])
+    def test_a_sample_of_sectors_counts_as_many_as_there_are(self, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+        """An L2 of 8 KB loses nearly all of C's 2048 sectors. A block stores 16 and loads 64 and 512: of each, every
+        m-th stands for m, but of fewer than m the first stands for all. Of A the m-th of each row need not be it."""
+        names = ("dram__sectors_write.sum", "dram__sectors_read.sum")
+        every = [gemm(128, SAMPLE, 8 << 10, 3, l1_bytes=4096).counters[name] for name in names]
+        monkeypatch.setattr(footprint, "_MAX_VISITS", most)
+        some = [gemm(128, SAMPLE, 8 << 10, 3, l1_bytes=4096).counters[name] for name in names]
+        assert 1900 < every[0] <= 2048
+        assert some[0] == pytest.approx(every[0], rel=0.05) and some[1] == pytest.approx(every[1], rel=0.05)
 
     def test_what_both_halves_of_l2_read_is_there_twice(self) -> None:
         """B has 64 KB: an L2 of 96 keeps it from wave to wave, but not where it has two partitions: then each

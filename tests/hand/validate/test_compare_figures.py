@@ -18,6 +18,7 @@ from gemmsim_validate.compare.figures import figures, orders
 from gemmsim_validate.compare.judge import Judged, judge, judge_all
 from gemmsim_validate.compare.metrics import relative_error
 from gemmsim_validate.compare.predict import Prediction, predict, predict_all
+from gemmsim_validate.compare.tiles import choices
 from gemmsim_validate.documents import render
 from gemmsim_validate.records.case import JUDGE, STUDY, Case, Series
 from gemmsim_validate.records.select import replayable_cases
@@ -230,3 +231,10 @@ def test_kinds_of_kernels() -> None:
     tiles = judged(replace(case("blocktile_2d"), folder="h200_tiles"), 1.0)
     assert halves.family(tiles) == "tiles of rungs on CUDA cores"
     assert halves.family(judged(replace(case("x"), folder="h200_foreign"), 1.0)) == "of others"
+
+
+def test_where_only_one_configuration_was_compared_there_is_no_choice() -> None:
+    tile = replace(case("blocktile_2d", rotated=1.0), folder="h200_tiles")
+    assert choices([judged(tile, 1.0)]) is None
+    both = choices([judged(tile, 1.0), judged(tile, 1.1)])
+    assert both is not None and both.table is not None and [row[1] for row in both.table.rows] == ["2"]
