@@ -116,7 +116,7 @@ class SubPartition(Record):
     """One of an SM's sub-partitions.
 
     wakes         the cycle at which its scheduler looks again for something to issue
-    last_rank     `Warp.rank` of the warp that issued last
+    last_rank, last_order  `Warp.rank` of the warp that issued last, and `Block.order` of its block
     last_issue    the cycle of that issue
     address_free  the cycle from which its address unit takes the next memory instruction
     operands_free the cycle from which operands of its next asynchronous multiplication (wgmma) are read
@@ -125,6 +125,7 @@ class SubPartition(Record):
 
     wakes: int
     last_rank: int
+    last_order: int
     last_issue: int
     address_free: float
     operands_free: float
@@ -145,6 +146,7 @@ class MemoryPath(Record):
     l2, dram        this SM's share of the bandwidth of each
     turns           sectors that DRAM has read since the last of those after which a write made it turn round
     draws           which of `Spec.dram_delays` the last load from DRAM took
+    companions      of so many blocks of the SM one at a time is the first to ask for what other SMs ask for too
     tma_loads, tma_stores  the TMA unit, which works on one bulk copy after another in each direction
     load_gate       the phase to which its last load belongs
     load_end, earlier_end  the last cycle in which a load's last byte is there, of all, and of those of earlier phases
@@ -167,6 +169,7 @@ class MemoryPath(Record):
     dram: Server
     turns: int
     draws: int
+    companions: int
     tma_loads: Server
     tma_stores: Server
     load_gate: int
