@@ -1,0 +1,114 @@
+"""Blocks that compete for an SM of an H200: whose turn it is (`turns.cu`), who waits for DRAM (`block_tiles.cu`)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gemmsim
+
+HERE = Path(__file__).parent
+TURNS: dict[str, Any] = json.loads((HERE / "h200_turns.json").read_text(encoding="utf-8"))
+TILES: dict[str, Any] = json.loads((HERE / "h200_block_tiles.json").read_text(encoding="utf-8"))
+STEPS, ALL = 128, 1 << 20
+SHARED_BYTES = {1: 200 << 10, 2: 100 << 10, 3: 62 << 10}  # of a block, so that so many fit on an SM
+TURN_ROWS = {tuple(row[:6]): row[6:] for row in TURNS["rows"]}
+LAUNCH_US = 5.0  # of what was measured, in a launch between two events
+BEGIN_US = 2.5  # of what is predicted, before the first step and behind the last
+
+
+def predicted_cycles(kind: int, threads: int, work: int, resident: int, sharing: int, cold: int) -> float:
+    """Return the cycles of a step of `turns.cu`."""
+    blocks = 132 * resident
+    found = gemmsim.analyze(
+        (HERE.parent / "sources" / "turns.cu").read_text(encoding="utf-8"),
+        entry=f"turns<{kind}>",
+        grid=blocks,
+        block=threads,
+        shared=SHARED_BYTES[resident],
+        args=(
+            f"f32[{(blocks // sharing + 1) * STEPS * threads * 4}]=0",
+            f"i32={sharing}",
+            f"i32={STEPS}",
+            f"i32={work}",
+            f"f32[{blocks * threads}]=0",
+            f"u32[{blocks * threads // 32 * STEPS * 3}]=0",
+            f"u32[{blocks}]=0",
+        ),
+        gpu="h200",
+        caches="cold" if cold else "warm",
+    )
+    return (float(found.time_us) - BEGIN_US) * 1980 / STEPS
+
+
+def predicted_us(tile: list[int], resident: int, m: int, n: int, caches: str) -> float:
+    bm, bn, bk, tm, tn = tile
+    threads, blocks = bm * bn // tm // tn, (m // bm) * (n // bn)
+    room = 4 * bk * (bm + bn) + 1024
+    dynamic = (226 * 1024 // resident - room) // 1024 * 1024 - (30 * 1024 if resident == 1 else 0) if resident else 0
+    found = gemmsim.analyze(
+        (HERE.parent / "sources" / "block_tiles.cu").read_text(encoding="utf-8"),
+        entry=f"tile2d<{bm},{bn},{bk},{tm},{tn},0>",
+        grid=(n // bn, m // bm),
+        block=threads,
+        shared=dynamic,
+        args=(
+            f"f32[{m * 1024}]=0",
+            f"f32[{1024 * n}]=0",
+            f"f32[{m * n}]=0",
+            f"i32={m}",
+            f"i32={n}",
+            "i32=1024",
+            "u32[1024]=0",
+            f"u32[{blocks}]=0",
+        ),
+        gpu="h200",
+        caches=caches,
+    )
+    return float(found.time_us)
+
+
+def test_on_an_h200_the_block_that_computes_keeps_the_others_waiting() -> None:
+    """Multiply-adds of one block fill an SM, so that two blocks take twice as long. Nothing of their waits for L2 is
+    hidden, though the other one could load meanwhile. Where multiply-adds depend on each other, the oldest goes first.
+    """
+    for sharing in (8, ALL):
+        one, two, three = (TURN_ROWS[0, 256, 64, resident, sharing, 0][0] for resident in (1, 2, 3))
+        assert two - one == pytest.approx(930 - 130, abs=30) and three - two == pytest.approx(810, abs=40)
+        assert TURN_ROWS[0, 256, 64, 3, sharing, 0][1] == pytest.approx([1, 1, 1], abs=0.02)
+    assert TURN_ROWS[3, 256, 128, 3, 8, 0][1] == pytest.approx([0.76, 0.83, 1], abs=0.02)
+
+
+@pytest.mark.parametrize("kind", [0, 1, 2])
+@pytest.mark.parametrize(("resident", "sharing"), [(1, ALL), (2, ALL), (3, ALL), (3, 8)])
+def test_steps_of_blocks_that_compete(kind: int, resident: int, sharing: int) -> None:
+    work = {0: 64, 1: 32, 2: 32}[kind]
+    measured = TURN_ROWS[kind, 256, work, resident, sharing, 0][0]
+    off = 0.12 if kind == 1 else 0.07  # blocks that do little but read shared memory overlap more there (deviation 51)
+    assert predicted_cycles(kind, 256, work, resident, sharing, 0) == pytest.approx(measured, rel=off)
+
+
+def test_on_an_h200_blocks_that_compete_do_not_all_wait_for_dram() -> None:
+    """Alone on an SM, a block waits for DRAM in every step. Of two or more that share sub-partitions, it does in one of
+    as many steps, or less, and DRAM costs nothing. Blocks of two warps have sub-partitions of their own.
+    """
+    for tile, resident, _, _, in_l2, from_dram, held, fetched in TILES["rows"]:
+        alone = next(row for row in TILES["rows"] if row[0] == tile and row[1] == 1)
+        share = (fetched - held) / (alone[7] - alone[6])
+        warps = tile[0] * tile[1] // tile[3] // tile[4] // 32
+        competing = min(resident, -(-resident * warps // 4))
+        if resident == 2 and competing == 1:
+            assert share > 0.8 and from_dram - in_l2 > 20
+        elif competing > 1:
+            assert share < 1.3 / competing and from_dram - in_l2 < 8
+
+
+@pytest.mark.parametrize("row", [row for row in TILES["rows"] if row[1] in (0, 2, 3)], ids=str)
+def test_tiles_from_dram(row: list[Any]) -> None:
+    """In L2 and from DRAM, where blocks share SMs."""
+    tile, resident, m, n, in_l2, from_dram, _, _ = row
+    assert predicted_us(tile, resident, m, n, "warm") == pytest.approx(in_l2 - LAUNCH_US, rel=0.07)
+    assert predicted_us(tile, resident, m, n, "cold") == pytest.approx(from_dram - LAUNCH_US, rel=0.15)
