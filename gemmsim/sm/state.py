@@ -64,6 +64,7 @@ class State:
         self._room = allocate(Room)
         self._room["entries"] = max(FIRST_ENTRIES, 2 * RESERVE)
         self._sm = allocate(Sm)
+        self._has_barriers = bool((table.rows["kind"] == Kind.BARRIER).any())
         self._fill_streams(blocks)
         self._fill_blocks(resident)
         self._fill_warps(resident * self._grid.shape[1])
@@ -78,6 +79,7 @@ class State:
             room=self._room,
             instructions=self._rows,
             instruction_count=len(table),
+            has_barriers=self._has_barriers,
             counted=sum(1 << s for s in set(table.rows["drain_scoreboard"].tolist()) if s >= 0),
             watched=watched,
             events=self._events,
@@ -201,9 +203,8 @@ class State:
     def _companions(self) -> int:
         """Return how many blocks compete for a sub-partition, 1 where the program has no barriers."""
         resident, warps = len(self._blocks), self._grid.shape[1]
-        if not (self._rows["kind"] == Kind.BARRIER).any():
-            return 1
-        return min(resident, -(-resident * warps // self._gpu.sm.sub_partitions))
+        competing = min(resident, -(-resident * warps // self._gpu.sm.sub_partitions))
+        return competing if self._has_barriers else 1
 
     def _fill_cache(self, warm: bool) -> None:
         lines = -(-len(self._rows) // int(self._spec["line_instructions"][0])) + 2

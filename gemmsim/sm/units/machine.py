@@ -217,7 +217,7 @@ class Sm(Record):
     """The whole state of one SM: its units, what it runs, and what is counted.
 
     places, resident, warps_per_block  how many places there are for warps and for blocks, and warps in a block
-    instructions, instruction_count    the program
+    instructions, instruction_count, has_barriers  the program, and whether warps meet at barriers in it
     streams, grid  what warps execute, and the number of the stream of each warp of each block
     fetches        how many different numbers of fetches there are, 0 included (see `AccessCost`)
     gates, needed  [grid blocks, 2] where in `needed` the gates of each block begin and how many it has; and for each
@@ -252,6 +252,7 @@ class Sm(Record):
     warps_per_block: int
     instructions: Rows[Instruction]
     instruction_count: int
+    has_barriers: int
     streams: Rows[Stream]
     grid: Ints
     grid_blocks: int
