@@ -18,7 +18,7 @@ from gemmsim.sm.sync_rows import SyncFields
 from gemmsim.sm.totals import Totals
 from gemmsim.sm.units import dram
 from gemmsim.sm.units.events import MOST_EVENTS
-from gemmsim.sm.units.instruction import ALL_SCOREBOARDS, REASONS, AccessCost, Kind, Reason, Sync
+from gemmsim.sm.units.instruction import ALL_SCOREBOARDS, REASONS, AccessCost, Reason, Sync
 from gemmsim.sm.units.instruction_cache import InstructionCache
 from gemmsim.sm.units.issue_queue import IssueQueue
 from gemmsim.sm.units.machine import NEVER, Block, Event, MemoryPath, Sm, Snapshot, Stream, SubPartition, Warp
@@ -64,7 +64,6 @@ class State:
         self._room = allocate(Room)
         self._room["entries"] = max(FIRST_ENTRIES, 2 * RESERVE)
         self._sm = allocate(Sm)
-        self._has_barriers = bool((table.rows["kind"] == Kind.BARRIER).any())
         self._fill_streams(blocks)
         self._fill_blocks(resident)
         self._fill_warps(resident * self._grid.shape[1])
@@ -79,7 +78,6 @@ class State:
             room=self._room,
             instructions=self._rows,
             instruction_count=len(table),
-            has_barriers=self._has_barriers,
             counted=sum(1 << s for s in set(table.rows["drain_scoreboard"].tolist()) if s >= 0),
             watched=watched,
             events=self._events,
@@ -196,15 +194,8 @@ class State:
         self._memory["after_shared"] = self._gpu.l1.tagged_after_shared_requests
         self._memory["unflushed"] = -1
         self._memory["load_gate"] = -1
-        self._memory["companions"] = self._companions()
         self._memory["flushed"] = -self._gpu.barrier.flush_interval_cycles
         self._set(memory=self._memory, arrivals=places[-1])
-
-    def _companions(self) -> int:
-        """Return how many blocks compete for a sub-partition, 1 where the program has no barriers."""
-        resident, warps = len(self._blocks), self._grid.shape[1]
-        competing = min(resident, -(-resident * warps // self._gpu.sm.sub_partitions))
-        return competing if self._has_barriers else 1
 
     def _fill_cache(self, warm: bool) -> None:
         lines = -(-len(self._rows) // int(self._spec["line_instructions"][0])) + 2

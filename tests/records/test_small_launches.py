@@ -47,7 +47,5 @@ def test_what_a_launch_takes_beside_its_kernel() -> None:
     found = beside()
     assert mean(found["activity"]) == pytest.approx(H200.launch.activity_overhead_us, abs=0.03)
     assert max(abs(us - H200.launch.activity_overhead_us) for us in found["activity"]) < 0.16
-    of_kernel = list(zip((row[0] for row in RECORD["rows"]), found["graph"], strict=True))
-    assert min(found["graph"]) > 0.35 and max(us for kernel, us in of_kernel if kernel != "big") < 0.68
-    assert all(0.6 < us < 0.7 for kernel, us in of_kernel if kernel == "big")  # its code comes 0.02 us too soon
+    assert min(found["graph"]) > 0.35 and max(found["graph"]) < 0.68
     assert mean(found["profiler"]) == pytest.approx(H200.launch.overhead_us, abs=0.35)

@@ -35,7 +35,7 @@ def issue(sm: Sm, part: SubPartition, number: int, warp: Warp, now: int) -> None
         take_snapshot(sm, now)
     if now > warp.ready:
         _explain_delay(sm, part, warp, row, now)
-    if row.takes_turns or row.reads_scoreboards or sm.spec.oldest_block_first == 0:
+    if row.takes_turns or sm.spec.oldest_block_first == 0:
         warp.issued = now
     tell(sm, ISSUED, now, now + 1, warp.slot, warp.pc, number)
     _execute(sm, part, warp, row, now)

@@ -116,7 +116,7 @@ class SubPartition(Record):
     """One of an SM's sub-partitions.
 
     wakes         the cycle at which its scheduler looks again for something to issue
-    last_rank, last_order  `Warp.rank` of the warp that issued last, and `Block.order` of its block
+    last_rank     `Warp.rank` of the warp that issued last
     last_issue    the cycle of that issue
     address_free  the cycle from which its address unit takes the next memory instruction
     operands_free the cycle from which operands of its next asynchronous multiplication (wgmma) are read
@@ -125,7 +125,6 @@ class SubPartition(Record):
 
     wakes: int
     last_rank: int
-    last_order: int
     last_issue: int
     address_free: float
     operands_free: float
@@ -146,7 +145,6 @@ class MemoryPath(Record):
     l2, dram        this SM's share of the bandwidth of each
     turns           sectors that DRAM has read since the last of those after which a write made it turn round
     draws           which of `Spec.dram_delays` the last load from DRAM took
-    companions      of so many blocks of the SM one at a time is the first to ask for what other SMs ask for too
     tma_loads, tma_stores  the TMA unit, which works on one bulk copy after another in each direction
     load_gate       the phase to which its last load belongs
     load_end, earlier_end  the last cycle in which a load's last byte is there, of all, and of those of earlier phases
@@ -169,7 +167,6 @@ class MemoryPath(Record):
     dram: Server
     turns: int
     draws: int
-    companions: int
     tma_loads: Server
     tma_stores: Server
     load_gate: int
@@ -217,7 +214,7 @@ class Sm(Record):
     """The whole state of one SM: its units, what it runs, and what is counted.
 
     places, resident, warps_per_block  how many places there are for warps and for blocks, and warps in a block
-    instructions, instruction_count, has_barriers  the program, and whether warps meet at barriers in it
+    instructions, instruction_count    the program
     streams, grid  what warps execute, and the number of the stream of each warp of each block
     fetches        how many different numbers of fetches there are, 0 included (see `AccessCost`)
     gates, needed  [grid blocks, 2] where in `needed` the gates of each block begin and how many it has; and for each
@@ -252,7 +249,6 @@ class Sm(Record):
     warps_per_block: int
     instructions: Rows[Instruction]
     instruction_count: int
-    has_barriers: int
     streams: Rows[Stream]
     grid: Ints
     grid_blocks: int

@@ -78,7 +78,7 @@ def request(
     else:
         latency = _hit_latency(spec, row, cost)
     if l2_sectors > 0:
-        latency += _miss_cycles(spec, memory, row, cost, warp.block, end, now)
+        latency += _miss_cycles(spec, memory, row, cost, end, now)
     warp.done = ceil(now + latency + (begin - idle_arrival))
     if there > 0:
         warp.done = max(warp.done, there)
@@ -137,23 +137,7 @@ def _shared_latency(spec: Spec, cost: AccessCost, hit_cycles: float, narrow_cycl
     return max(hit_cycles, narrow_cycles + (cost.wavefronts - 1) * spec.wavefront_latency_cycles)
 
 
-def _is_first(memory: MemoryPath, row: Instruction, cost: AccessCost, place: int) -> bool:
-    """Return whether a load waits for DRAM for what other SMs ask DRAM for too.
-
-    place  that of its block on the SM
-
-    Blocks that share tiles keep in step where each has an SM, or a part of it, for itself: all of them wait. Where they
-    compete for an SM and meet at barriers they drift apart, now one is the first and now another one, and who comes
-    later finds the tile in L2: on an H200, of two, three and four blocks on an SM each waits for DRAM in 0.4, 0.2, 0.2
-    of its steps (own microbenchmark, tests/records/h200_block_tiles.json). Here they are first in turn. Asynchronous
-    copies were not measured: all of them wait.
-    """
-    return row.copies > 0 or (cost.execution + place) % memory.companions == 0
-
-
-def _miss_cycles(
-    spec: Spec, memory: MemoryPath, row: Instruction, cost: AccessCost, place: int, sent: float, now: int
-) -> float:
+def _miss_cycles(spec: Spec, memory: MemoryPath, row: Instruction, cost: AccessCost, sent: float, now: int) -> float:
     """Return the cycles that a load's misses add to a hit. The measured latencies are those of one sector.
 
     What is on its way from DRAM for another SM comes no sooner than from DRAM, but takes nothing of this SM's share.
@@ -161,7 +145,7 @@ def _miss_cycles(
     """
     waited, arrival, dram_sectors = 0.0, sent, cost.dram_sectors
     latency = spec.l2_latency_cycles
-    if dram_sectors > 0 or (cost.in_flight > 0 and _is_first(memory, row, cost, place)):
+    if dram_sectors > 0 or cost.in_flight > 0:
         latency = dram.latency(spec, memory, 1)
     if dram_sectors > 0:
         waited = dram.queue_cycles(spec.dram_queue_cycles, memory.dram, 1, spec.dram_latency_cycles, now)
