@@ -1,8 +1,8 @@
 """Compiles the ladder for the preset GPUs into `programs/`: `python -m gemmsim_kernels.ship [--check]`.
 
 There is one file for each rung and dtype that the rung claims. It holds the rung with its default tunables, compiled
-for each architecture of a preset. Files that have not changed are kept. With --check nothing is written, and the exit
-status is 1 where something would be.
+for each architecture of a preset but UNSHIPPED. Files that have not changed are kept. With --check nothing is written,
+and the exit status is 1 where something would be.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from gemmsim.support.errors import GemmsimError
 from gemmsim.support.files import write_atomically
 
 PROGRAMS = Path(__file__).parent / FOLDER
+# Their programs would add a quarter to the package for few users, who compile instead.
+UNSHIPPED = ("sm_87", "sm_100")
 COMMAND = "python -m gemmsim_kernels.ship"
 
 
@@ -59,7 +61,7 @@ class Made:
 
 def shipments() -> list[Shipment]:
     """The files that belong into the folder now."""
-    gpus = {gpu.arch: gpu for gpu in map(load_gpu, preset_names())}
+    gpus = {gpu.arch: gpu for gpu in map(load_gpu, preset_names()) if gpu.arch not in UNSHIPPED}
     found = []
     for name, info in kernel_infos().items():
         for dtype in info.dtypes:

@@ -150,6 +150,23 @@ def test_bad_input_is_one_clear_line(args: list[str], message: str, capsys: pyte
     assert message in err
 
 
+@pytest.mark.parametrize(
+    ("gpu", "arch", "turns", "like"), [("orin", "sm_87", 4, "rtx3050"), ("b200", "sm_100", 1, "h200")]
+)
+def test_gpus_whose_programs_do_not_ship(
+    gpu: str, arch: str, turns: int, like: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """64 blocks of 32 warps: on 16 SMs four turns of 262,144 multiply-adds each, at most 128 a cycle, on 148 SMs one.
+
+    In cycles a block takes about as long as on the GPU that it is like, of 20 and 132 SMs, which has as many turns.
+    """
+    asked = ["--kernel", "tiled", "--size", "256", "--caches", "warm"]
+    found, other = analyze(capsys, *asked, "--gpu", gpu), analyze(capsys, *asked, "--gpu", like)
+    assert found["gpu"]["arch"] == arch and found["verified"] is not None
+    assert found["time"]["cycles"] > turns * 262144 / 128
+    assert found["time"]["cycles"] == pytest.approx(other["time"]["cycles"], rel=0.15)
+
+
 def test_truncated_and_foreign_cubins(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import gemmsim.compile as compile_
     from gemmsim.compile.kernel import build_kernel

@@ -62,7 +62,7 @@ def test_architecture_of_an_older_abi() -> None:
         read_cubin(bytes(cubin))
 
 
-@pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_100", "sm_120"])
 def test_resources_equal_what_ptxas_reports(arch: str) -> None:
     program = zoo(arch).program
     said = ptxas_report(arch)
@@ -71,7 +71,7 @@ def test_resources_equal_what_ptxas_reports(arch: str) -> None:
     assert program.static_shared_bytes == said["bytes smem"]
     assert program.local_bytes == said["stack"] >= 64 * 4  # the kernel's local array
     assert program.max_threads == 128
-    assert program.reserved_shared_bytes == (1024 if arch in ("sm_90", "sm_120") else 0)
+    assert program.reserved_shared_bytes == (1024 if arch in ("sm_90", "sm_100", "sm_120") else 0)
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
@@ -81,7 +81,7 @@ def test_parameters_lie_where_c_puts_them(arch: str) -> None:
     assert [one.size_bytes for one in parameters] == [8] * 6 + [284, 4]
     assert [one.offset_bytes for one in parameters] == [0, 8, 16, 24, 32, 40, 48, 332]
     assert [one.ordinal for one in parameters] == list(range(8))
-    assert zoo(arch).program.parameter_base == {"sm_90": 0x210, "sm_120": 0x380}.get(arch, 0x160)
+    assert zoo(arch).program.parameter_base == {"sm_90": 0x210, "sm_100": 0x380, "sm_120": 0x380}.get(arch, 0x160)
 
 
 def test_small_parameters_are_aligned() -> None:

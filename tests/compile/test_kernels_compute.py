@@ -60,7 +60,10 @@ def test_any_size(name: str, arch: str, sizes: tuple[int, int, int], alpha: floa
     run(name, arch, sizes, alpha, beta)
 
 
-@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_120"])
+UNSHIPPED = [pytest.param(arch, marks=pytest.mark.slow) for arch in ("sm_87", "sm_100")]
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_86", *UNSHIPPED, "sm_89", "sm_120"])
 @pytest.mark.parametrize("name", RUNGS)
 def test_other_architectures(name: str, arch: str) -> None:
     if arch == "sm_75" and name in FROM_SM_80:

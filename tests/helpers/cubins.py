@@ -9,7 +9,7 @@ from gemmsim.compile import ArgType, CudaKernel, PythonKernel
 from gemmsim.compile.kernel import Built, build_kernel
 
 SOURCES = Path(__file__).parents[1] / "sources"
-ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120")
+ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_120")
 ZOO = SOURCES / "zoo.cu"
 
 

@@ -16,7 +16,7 @@ from gemmsim.isa.program import Program
 from gemmsim.support.errors import GemmsimError
 
 SOURCES = Path(__file__).parents[1] / "sources"
-ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120")
+ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_120")
 
 
 @cache

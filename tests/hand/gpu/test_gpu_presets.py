@@ -42,11 +42,13 @@ WANTED = {
     ),
     *("rtx4090-laptop", "h100", "h100-pcie", "h100-nvl", "h800", "h20", "h200", "gh200"),
     *("rtx5060ti", "rtx5070", "rtx5070ti", "rtx5080", "rtx5090", "rtxpro6000"),
+    *("b200", "orin"),
 }
 # Tensor peaks that data sheets state at another clock than rated boost, or do not follow from mma.sync's rate.
 STATED_OTHERWISE = {
     "l40s": "362.05 TFLOP/s are those of the L40's boost, 2490 MHz",
     "h100-nvl": "835.5 TFLOP/s are those of 1545 MHz",
+    "b200": "2250 TFLOP/s are tcgen05's, of which mma.sync is taken to reach what it reaches on an H200",
     "h20": "what mma.sync reaches of wgmma's rate is not known there",
 }
 
@@ -87,7 +89,7 @@ def test_the_files_of_architectures_restate_nothing() -> None:
     layers = [read_layer(path, {}) for path in sorted((PRESETS / "arch").glob("sm_*.toml"))]
     in_all = set.intersection(*(set(layer.values) for layer in layers))
     same = {key for key in in_all if len({str(layer.values[key].value) for layer in layers}) == 1}
-    assert len(layers) == 6 and all(layer.extends == "base" for layer in layers)
+    assert len(layers) == 8 and all(layer.extends == "base" for layer in layers)
     assert same == set()
 
 
