@@ -7,6 +7,7 @@ The steps of `analyze` are functions of their own: `count` executes the launch, 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -145,6 +146,8 @@ def sanitize(spec: LaunchSpec) -> Sanitized:
 
     Raises GemmsimError for whatever keeps the kernel from being compiled or executed at all.
     """
+    from gemmsim.compile.apart import program_apart
+    from gemmsim.trace.beyond_arrays import beyond_arrays, with_overruns
     from gemmsim.trace.sanitize import sanitize as sanitize_blocks
 
     program, settings = compiled(spec), spec.settings
@@ -152,13 +155,17 @@ def sanitize(spec: LaunchSpec) -> Sanitized:
     launch, resident = spec.launch_with_arrays(), occupancy.blocks_per_sm
     fit = _at_once(program, spec, occupancy)
     check_cooperative(program, spec.launch, fit, spec.gpu.name)
-    checked = Executor(program, launch, settings.max_instructions, sanitizing=True, resident=fit)
+    executing = partial(Executor, launch=launch, max_instructions=settings.max_instructions, resident=fit)
+    checked = executing(program, sanitizing=True)
     try:
-        executor = Executor(program, launch, settings.max_instructions, resident=fit)
+        executor = executing(program)
         blocks = plan(executor, resident, spec.gpu.sm.count, settings.full, settings.full_below).blocks
     except Stopped as stopped:
         blocks = _blocks_beside(checked, stopped.block, settings)
-    return sanitize_blocks(checked, blocks)
+    found = sanitize_blocks(checked, blocks)
+    apart = program_apart(spec.kernel, program, default_cache() if settings.use_cache else None)
+    beyond = beyond_arrays(executing(apart.program, sanitizing=True), blocks, apart.arrays) if apart else ()
+    return with_overruns(found, beyond)
 
 
 def _blocks_beside(checked: Executor, stopped: int, settings: Settings) -> tuple[int, ...]:

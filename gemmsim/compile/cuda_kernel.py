@@ -28,6 +28,17 @@ def compile_cuda(source: CudaKernel, arch: str) -> tuple[bytes, str | None]:
         from gemmsim.compile.nvcc import compile_with_nvcc
 
         return compile_with_nvcc(source, arch)
+    outcome = _compiled(source, arch)
+    return outcome.cubin or b"", outcome.symbol
+
+
+def ptx_of_cuda(source: CudaKernel, arch: str) -> str | None:
+    """Return the PTX of which `compile_cuda` makes the cubin; None where that is not known. Raises as it does."""
+    return None if source.compiler == "nvcc" else _compiled(source, arch).ptx
+
+
+def _compiled(source: CudaKernel, arch: str) -> Outcome:
+    """Compile `source` with NVRTC, without an error."""
     options = [*source.options, "--generate-line-info", f"--include-path={source.path.parent}"]
     options += [f"--include-path={folder}" for folder in header_folders()]
     if not any(option.startswith(("-arch", "--gpu-architecture")) for option in source.options):
@@ -42,7 +53,7 @@ def compile_cuda(source: CudaKernel, arch: str) -> tuple[bytes, str | None]:
         raise GemmsimError(f"NVRTC made no cubin of '{source.path.name}': -arch needs a real architecture, sm_90")
     if source.entry is None and not kernel_symbols(outcome.cubin):
         raise GemmsimError(f"'{source.path.name}' holds no kernel (no __global__ function){_templates(source)}")
-    return outcome.cubin, outcome.symbol
+    return outcome
 
 
 def _compile(source: CudaKernel, options: list[str]) -> tuple[Outcome, str]:
@@ -53,7 +64,7 @@ def _compile(source: CudaKernel, options: list[str]) -> tuple[Outcome, str]:
     return _beside_host_code(source, options)
 
 
-def _by_part_of_name(source: CudaKernel, options: list[str]) -> tuple[bytes, str]:
+def _by_part_of_name(source: CudaKernel, options: list[str]) -> Outcome:
     """Compile a source whose entry is no name that NVRTC knows: it may lack namespaces, or be a part of a name.
 
     Raises GemmsimError where no kernel or several have such a name.
@@ -64,13 +75,13 @@ def _by_part_of_name(source: CudaKernel, options: list[str]) -> tuple[bytes, str
         if template and bracket and name.endswith(f"::{base}"):
             outcome, _hint = _compile(replace(source, entry=f"{name}<{arguments}"), options)
             if outcome.cubin and outcome.symbol:
-                return outcome.cubin, outcome.symbol
+                return outcome
     outcome, _hint = _compile(replace(source, entry=None), options)
     symbols = kernel_symbols(outcome.cubin) if outcome.cubin else ()
     templates = [name for name, template in _kernels(source) if template]
     if templates and (entry in (name.rpartition("::")[2] for name in templates) or not matching(entry, symbols)):
         raise GemmsimError(f"{file} has no kernel '{entry}'{nearest(base, templates)}{_templates(source)}")
-    return outcome.cubin or b"", find_entry(entry, symbols, file)
+    return replace(outcome, cubin=outcome.cubin or b"", symbol=find_entry(entry, symbols, file))
 
 
 def _kernels(source: CudaKernel) -> list[tuple[str, bool]]:

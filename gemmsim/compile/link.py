@@ -9,13 +9,16 @@ from gemmsim.compile.toolchain import missing
 from gemmsim.support.errors import GemmsimError
 
 
-def link(parts: Sequence[Any], arch: str, max_registers: int | None = None, *, lto: bool = False) -> bytes:
+def link(
+    parts: Sequence[Any], arch: str, max_registers: int | None = None, *, lto: bool = False, made: str = "cubin"
+) -> bytes:
     """Link `parts` to a cubin for `arch` ("sm_90"), with the options that numba's linker passes and line information.
 
     parts          each is PTX text or, with `lto`, LTO-IR as bytes, or cuda.core's ObjectCode, which numba-cuda returns
                    for what it compiles with NVRTC (the arithmetic of f16 and bf16), or a relocatable cubin as bytes
     max_registers  most registers of a thread; None: the linker decides
     lto            whether to optimise at link time
+    made           "cubin", or "ptx" with `lto`
 
     Raises GemmsimError with the linker's first telling line where it refuses, or where the toolchain is missing.
     """
@@ -24,12 +27,17 @@ def link(parts: Sequence[Any], arch: str, max_registers: int | None = None, *, l
     except ImportError:
         raise missing("nvJitLink (cuda.core)") from None
     options = LinkerOptions(
-        arch=arch, lineinfo=True, max_register_count=max_registers, link_time_optimization=True if lto else None
+        arch=arch,
+        lineinfo=True,
+        max_register_count=max_registers,
+        link_time_optimization=True if lto else None,
+        ptx=True if made == "ptx" else None,
     )
     try:
-        return bytes(Linker(*(_object(part, ObjectCode) for part in parts), options=options).link("cubin").code)
+        return bytes(Linker(*(_object(part, ObjectCode) for part in parts), options=options).link(made).code)
     except Exception as error:  # errors of cuda.core, of nvJitLink and plain ones
-        raise GemmsimError(f"nvJitLink cannot make a cubin for {arch}: {_first_line(error)}") from None
+        what = "a cubin" if made == "cubin" else "PTX"
+        raise GemmsimError(f"nvJitLink cannot make {what} for {arch}: {_first_line(error)}") from None
 
 
 def _object(part: Any, object_code: Any) -> Any:

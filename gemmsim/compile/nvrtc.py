@@ -31,11 +31,13 @@ class Outcome:
     cubin   the machine code; None where there are errors
     symbol  of the entry; None where none was asked for
     log     what NVRTC says, errors included
+    ptx     the PTX that the machine code was made of; None where there are errors
     """
 
     cubin: bytes | None
     symbol: str | None
     log: str
+    ptx: str | None = None
 
     @property
     def errors(self) -> tuple[SourceError, ...]:
@@ -84,7 +86,7 @@ def nvrtc_compile(
         cubin = b" " * _checked(nvrtc, nvrtc.nvrtcGetCUBINSize(program))
         if cubin:
             _checked(nvrtc, nvrtc.nvrtcGetCUBIN(program, cubin))
-        return Outcome(cubin, symbol, log)
+        return Outcome(cubin, symbol, log, _text(nvrtc, program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX))
     finally:
         nvrtc.nvrtcDestroyProgram(program)
 

@@ -7,6 +7,7 @@ import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -30,6 +31,26 @@ def compile_python(source: PythonKernel, arch: str) -> bytes:
     return compile_numba(load_kernel(source), source.signature, arch)
 
 
+def ptx_of_python(source: PythonKernel, arch: str) -> str | None:
+    """Return the PTX of which `compile_python` makes the cubin; None where it is made of several. Raises as it does."""
+    _numba_cuda()
+    parts = _compiled_parts(load_kernel(source), source.signature, arch)
+    if not parts.lto:
+        text = parts.parts[0] if len(parts.parts) == 1 else None
+        return text if isinstance(text, str) else None
+    return _linked(parts, "ptx").decode().rstrip("\0")
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What numba made of a kernel, as `link` takes it, and the options with which it is to be linked."""
+
+    parts: Sequence[Any]
+    arch: str
+    max_registers: int | None
+    lto: bool
+
+
 def compile_numba(kernel: Any, signature: tuple[ArgType, ...], arch: str) -> bytes:
     """Compile a `@cuda.jit` kernel, or a plain function as `@cuda.jit` without options would.
 
@@ -40,6 +61,10 @@ def compile_numba(kernel: Any, signature: tuple[ArgType, ...], arch: str) -> byt
     Arrays are typed C-contiguous, aligned and mutable, as numba types a NumPy or device array at a launch; "bf16" is
     numba-cuda's own bfloat16.
     """
+    return _linked(_compiled_parts(kernel, signature, arch))
+
+
+def _compiled_parts(kernel: Any, signature: tuple[ArgType, ...], arch: str) -> _Parts:
     cuda = _numba_cuda()
     dispatcher = kernel if hasattr(kernel, "py_func") else cuda.jit(kernel)
     options = dispatcher.targetoptions
@@ -68,18 +93,19 @@ def compile_numba(kernel: Any, signature: tuple[ArgType, ...], arch: str) -> byt
             )
     except Exception as error:  # numba raises dozens of types, and all say that it cannot compile this function
         raise GemmsimError(f"numba cannot compile '{name}' for {arch}: {_reason(error)}") from error
-    return _linked(parts, f"{arch}{suffix}", options.get("max_registers"), lto)
+    return _Parts(parts, f"{arch}{suffix}", options.get("max_registers"), lto)
 
 
-def _linked(parts: Sequence[Any], arch: str, max_registers: int | None, lto: bool) -> bytes:
+def _linked(made: _Parts, kind: str = "cubin") -> bytes:
     """Link what numba made of a kernel; where it uses `cuda.cg`, with the functions of grids. numba tells only its own
     linker that they are needed."""
     try:
-        return link(parts, arch, max_registers, lto=lto)
+        return link(made.parts, made.arch, made.max_registers, lto=made.lto, made=kind)
     except GemmsimError as error:
         if UNRESOLVED not in str(error):
             raise
-    return link([*parts, grid_functions(arch)], arch, max_registers, lto=lto)
+    parts = [*made.parts, grid_functions(made.arch)]
+    return link(parts, made.arch, made.max_registers, lto=made.lto, made=kind)
 
 
 def _numba_cuda() -> Any:

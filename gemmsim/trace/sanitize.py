@@ -61,7 +61,7 @@ def sanitize(executor: Executor, blocks: Sequence[int]) -> Sanitized:
             raise
         stopped = [_fault(executor, shadow, fault)]
         blocks = blocks[: list(blocks).index(fault.block) + 1]
-    found = _merged([*_without_false_findings(executor.program, shadow.findings()), *stopped])
+    found = merged([*_without_false_findings(executor.program, shadow.findings()), *stopped])
     return Sanitized(tuple(found), len(blocks), executor.launch.blocks, bool(stopped), shadow.lost)
 
 
@@ -145,7 +145,8 @@ def _leads(program: Program, first: Instruction, second: Instruction) -> bool:
     return any(blocks[at].start <= second.index < blocks[at].stop for at in seen)
 
 
-def _merged(findings: list[Finding]) -> list[Finding]:
+def merged(findings: list[Finding]) -> list[Finding]:
+    """Join findings between the same two source lines."""
     by_key: dict[tuple[object, ...], Finding] = {}
     for finding in findings:
         first = by_key.setdefault(finding.key(), finding)

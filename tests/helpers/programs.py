@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from gemmsim.compile import ArgType, CudaKernel, PythonKernel
-from gemmsim.compile.cuda_kernel import compile_cuda
+from gemmsim.compile.cuda_kernel import compile_cuda, ptx_of_cuda
 from gemmsim.compile.decode import decode_kernels
 from gemmsim.compile.elf import read_cubin
 from gemmsim.compile.kernel import build_kernel
@@ -23,6 +23,12 @@ ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100",
 def _cubin(file: str, arch: str) -> bytes:
     path = SOURCES / file
     return compile_cuda(CudaKernel(path.read_text(), path), arch)[0]
+
+
+@cache
+def cuda_ptx(file: str, arch: str) -> str:
+    path = SOURCES / file
+    return ptx_of_cuda(CudaKernel(path.read_text(), path), arch) or ""
 
 
 @cache

@@ -330,7 +330,7 @@ KERNEL beyond_shared(const float *a, float *c, int n) {
     c[T] = tile[63 - T];
 }
 
-//: out of bounds
+//: beyond an array
 KERNEL into_the_next_array(const float *a, float *c, int n) {
     __shared__ float x[64], y[64];
     x[T + 1] = a[T];  // HERE
@@ -340,7 +340,7 @@ KERNEL into_the_next_array(const float *a, float *c, int n) {
     c[T] = x[63 - T] + y[63 - T];  // HERE
 }
 
-//: out of bounds
+//: beyond an array
 KERNEL read_from_the_next_array(const float *a, float *c, int n) {
     __shared__ float x[64], y[64];
     x[T] = a[T];
@@ -349,7 +349,7 @@ KERNEL read_from_the_next_array(const float *a, float *c, int n) {
     c[T] = x[T + 1] + y[63 - T];  // HERE
 }
 
-//: out of bounds
+//: beyond an array
 KERNEL row_too_many(const float *a, float *c, int n) {
     __shared__ float x[8][9], y[8][9];
     x[T / 8][T % 8] = a[T];

@@ -57,6 +57,20 @@ def halo_not_loaded(a, c, n):
 
 
 @cuda.jit
+def into_the_next_array(a, c, n):
+    x = cuda.shared.array(64, float32)
+    y = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    x[t + n // 1024] = a[t]  # HERE
+    if t == 0:
+        x[0] = 1
+    cuda.syncthreads()
+    y[t ^ 1] = a[t + 64]
+    cuda.syncthreads()
+    c[t] = x[63 - t] + y[63 - t]
+
+
+@cuda.jit
 def right_tiles(a, c, n):
     tile = cuda.shared.array((8, 8), float32)
     t = cuda.threadIdx.x

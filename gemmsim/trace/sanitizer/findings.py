@@ -23,6 +23,7 @@ class Defect(StrEnum):
     BYTES_EXPECTED = "expected bytes"
     UNINITIALISED = "uninitialised read"
     OUT_OF_BOUNDS = "out of bounds"
+    OVERRUN = "beyond an array"
     MISALIGNED = "misaligned"
     DIVERGENT_BARRIER = "divergent barrier"
     ENDED_BLOCK = "ended block"

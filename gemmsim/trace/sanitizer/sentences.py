@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gemmsim.trace import micro
 from gemmsim.trace.sanitizer import shadow
 from gemmsim.trace.sanitizer.findings import Defect
 
@@ -14,6 +15,8 @@ DOES = {
     shadow.COPY: "copies to",
     shadow.BULK_WRITE: "copies to",
 }
+# By the kind of an access (`micro.LOAD` and so on)
+DOES_BY_KIND = {micro.LOAD: "reads", micro.STORE: "writes", micro.ATOMIC: "updates"}
 DEFECTS = {
     shadow.RACE: Defect.RACE,
     shadow.UNWAITED: Defect.UNWAITED_COPY,
