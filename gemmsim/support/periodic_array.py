@@ -48,6 +48,19 @@ def periodic_array(period: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]
     return _mapped(_File(period), period.dtype, shape)
 
 
+def sparse_zeros(size: int) -> NDArray[np.uint8]:
+    """Make `size` bytes that are 0, of which only pages that are written to take memory.
+
+    The system does not count how much there may be in the end, so that more than this machine's memory can be had. That
+    needs Linux; elsewhere the system decides.
+    """
+    if sys.platform != "linux":
+        return np.zeros(size, np.uint8)
+    length = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+    start = _map(None, length, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE, -1)
+    return np.asarray(_Region(start, size, length))
+
+
 def elements(array: NDArray[Any], view: NDArray[Any], part: tuple[Any, ...]) -> NDArray[Any]:
     """Return `view[part]`, where `view` is a matrix of all elements of `array`: itself, reshaped or transposed.
 

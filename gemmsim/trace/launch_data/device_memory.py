@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.support.dtypes import DTYPES
-from gemmsim.support.periodic_array import PERIOD_BYTES, PeriodicArray
+from gemmsim.support.periodic_array import PERIOD_BYTES, PeriodicArray, sparse_zeros
 from gemmsim.trace.types import Address, Argument
 
 FIRST_ADDRESS = 0x7F00_0000_0000
@@ -80,7 +80,7 @@ class DeviceMemory:
         self.hidden = {one.name: at for one, at in list(named)[len(args) :] if one.name and at is not None}
         self.pointers = self.pointers[: len(args)]
         self._place_addresses()
-        self.written = np.zeros(position + _BEYOND, np.bool_)
+        self.written = sparse_zeros(position + _BEYOND).view(np.bool_)
         self.touched = np.zeros((position >> PIECE_SHIFT) + 1, np.bool_)
         columns = np.array(rows or [(0,) * 5], np.uint64)
         self.starts, self.sizes, self.positions, self.places, self.lent = (columns[:, i].copy() for i in range(5))

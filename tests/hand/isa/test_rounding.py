@@ -10,7 +10,7 @@ import pytest
 from numpy_lanes import NumpyLanes
 
 from gemmsim.isa.semantics.operations import load
-from gemmsim.isa.semantics.rounding import CEIL, FLOOR, NEAREST, TRUNC
+from gemmsim.isa.semantics.rounding import CEIL, FLOOR, NEAREST, TRUNC, _scaled
 
 DIRECTED = (FLOOR, CEIL, TRUNC)
 LARGEST = {np.float32: float(np.finfo(np.float32).max), np.float64: float(np.finfo(np.float64).max)}
@@ -130,3 +130,11 @@ def test_integers_to_double(mode: int) -> None:
         found = compute("i2f_f64_directed", "u64", [a], signed, mode)
         check(found, exact, mode, np.float64, [a])
         assert found[0] == 0
+
+
+def test_powers_of_two_are_clamped_at_both_ends() -> None:
+    """2**-1001 and less count as 2**-1000, 2**1001 and more as 2**1000: the product stays a normal number."""
+    exponents = np.array([-5000, -1001, -1000, -999, 0, 999, 1000, 1001, 5000], np.int64)
+    found = _scaled(NumpyLanes("f64", np.full(len(exponents), 1.5)), NumpyLanes("s64", exponents))
+    assert isinstance(found, NumpyLanes)
+    assert found.array.tolist() == [1.5 * 2.0 ** max(-1000, min(int(e), 1000)) for e in exponents]

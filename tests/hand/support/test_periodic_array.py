@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gemmsim.support.periodic_array import PERIOD_BYTES, elements, periodic_array
+from gemmsim.support.periodic_array import PERIOD_BYTES, elements, periodic_array, sparse_zeros
 
 COLUMNS = 5003  # no divisor of a period
 
@@ -44,3 +45,12 @@ def test_a_column_touches_one_period() -> None:
     assert 0 < touched_bytes(array) <= PERIOD_BYTES
     assert array[:, 0].sum() > 0  # read in place, it touches the others, too
     assert touched_bytes(array) > 4 * PERIOD_BYTES
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system decides")
+def test_zeros_may_be_more_than_the_memory_of_any_machine() -> None:
+    """4 TiB, of which two pages are written to."""
+    zeros = sparse_zeros(1 << 42)
+    zeros[5] = zeros[-1] = 1
+    assert (zeros[4], zeros[5], zeros[1 << 41], zeros[-1]) == (0, 1, 0, 1)
+    assert len(zeros) == 1 << 42
