@@ -79,7 +79,7 @@ def compiled_apart(apart: Apart, program: Program) -> ProgramApart | None:
     target = _TARGET.search(apart.text)
     arch = target[1] if target and target[1].rstrip("af") == program.arch else program.arch
     cubin = link([apart.text], arch)
-    made = decode_cubin(cubin, program.symbol, program.arch, program.abi, program.name)
+    made = decode_cubin(cubin, None, program.arch, program.abi, program.name)
     if made.static_shared_bytes != apart.total_bytes:
         return None  # there are other arrays beside them
     return ProgramApart(replace(made, source=made.source | program.source), apart.arrays)

@@ -50,9 +50,15 @@ class _Declared:
 def arrays_apart(ptx: str, symbol: str) -> Apart | None:
     """Return the PTX of the kernel `symbol` with gaps between its static shared arrays.
 
+    A kernel that is the only one is found by any name: numba's names may have another number each time.
     None where it has none, where it declares one in a way that is not understood, or where there is no room for gaps.
     """
-    pieces = [piece for piece in _pieces(ptx) if piece[0] != "entry" or piece[1] == symbol]
+    pieces = list(_pieces(ptx))
+    entries = [name for kind, name, _ in pieces if kind == "entry"]
+    chosen = symbol if symbol in entries or len(entries) != 1 else entries[0]
+    if chosen not in entries:
+        return None
+    pieces = [piece for piece in pieces if piece[0] != "entry" or piece[1] == chosen]
     code = _DECLARATION.sub("", "".join(text for kind, _, text in pieces if kind))
     declared: dict[tuple[int, str], _Declared] = {}  # by the piece that declares it, and its name
     for number, (_, _, text) in enumerate(pieces):
