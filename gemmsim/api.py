@@ -203,7 +203,8 @@ def time(counted: Counted, spec: LaunchSpec) -> Timing:
         resident = counted.occupancy.blocks_per_sm
         return schedule(counted.program, counted.launch, trace, counted.traffic.cost, gpu, resident, options)
 
-    energy = energy_of(counted.program, (trace.weight @ trace.executed).tolist(), counted.traffic, gpu)
+    executed = (trace.weight @ trace.executed).tolist()
+    energy = energy_of(counted.program, executed, counted.traffic, counted.launch.blocks, gpu)
     if energy is None:
         return timed(None)
     limits = {BURST: gpu.power.burst_limit_watts, SUSTAINED: gpu.power.limit_watts}

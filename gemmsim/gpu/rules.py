@@ -24,7 +24,6 @@ TPC_SMS = 2
 class Constants:
     """The numbers of the rules for one architecture (`presets/rules.toml`); 0 where none is known."""
 
-    sm_cycle_joules: float = 0.0
     l2_latency_per_sm_cycles: float = 0.0
     l2_by_size: float = 0.0
 
@@ -82,11 +81,7 @@ def _gpcs(pair: Pair) -> tuple[int, ...]:
 
 def _load_clock(pair: Pair) -> float:
     held, rated, boost = pair.old("clock.sm_load_hz"), pair.old("clock.sm_boost_hz"), pair.new("clock.sm_boost_hz")
-    most = max(boost, min(boost * held / rated, held))
-    watts = pair.new("power.limit_watts") if "power.limit_watts" in {*pair.now, *pair.then} else 0.0
-    if not watts or not pair.constants.sm_cycle_joules:
-        return most
-    return min(most, watts / (pair.new("sm.count") * pair.constants.sm_cycle_joules))
+    return max(boost, min(boost * held / rated, held))
 
 
 def _l2_latency(pair: Pair) -> float:
@@ -129,11 +124,7 @@ _PEAK = "with SMs and rated boost"
 RULES: tuple[Rule, ...] = (
     Rule("sm.gpc_sms", "as many GPCs, TPCs dealt out evenly", _gpcs),
     _scaled("clock.sm_base_hz", "with rated boost", BOOST),
-    Rule(
-        LOAD,
-        "as far above rated boost, but no faster, and no faster than power.limit allows at rules.toml's sm_cycle",
-        _load_clock,
-    ),
+    Rule(LOAD, "as far above rated boost, but no faster", _load_clock),
     _scaled("clock.sm_tensor_load_hz", "with sm_load", LOAD),
     _scaled("power.burst_limit_watts", "with power.limit", "power.limit_watts"),
     _scaled("power.busy_watts", "with SMs", SMS),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gemmsim.gpu.asynchronous import Mbarrier, Tma
+from gemmsim.gpu.power import Power
 
 # The status of a value in a GPU file: see the docstring of this package. A value that is given with --set has "set".
 STATUSES = ("vendor", "measured", "calibrated", "copied", "scaled", "estimated")
@@ -251,34 +252,6 @@ class Peak:
     tensor_tf32_flops: float
     tensor_fp64_flops: float
     tensor_int8_ops: float
-
-
-@dataclass(frozen=True, slots=True)
-class Power:
-    """Power of the board, and the energy that work takes, at `clock.sm_load_hz`. All are 0 where they are not known.
-
-    At another clock energies change by its `energy_exponent`-th power, as the voltage does; DRAM's does not.
-    """
-
-    limit_watts: float  # to which the board brings its power within a tenth of a second
-    burst_limit_watts: float  # to which the SM clock is lowered at once
-    busy_watts: float  # of the board while warps run on all SMs, whatever they do
-    energy_exponent: float
-    instruction_joules: float  # of a warp instruction that no field below has
-    matrix_instruction_joules: float  # of a warp's mma.sync, beside its operations: it reads and writes registers
-    fp32_joules: float  # of an operation, as those below; a fused multiply-add is two
-    fp64_joules: float
-    fp16_joules: float
-    tensor_fp16_joules: float
-    tensor_bf16_joules: float
-    tensor_tf32_joules: float
-    tensor_fp64_joules: float
-    tensor_fp8_joules: float
-    tensor_int8_joules: float
-    wavefront_joules: float  # of a wavefront of the data stage, which moves up to 128 bytes
-    l2_byte_joules: float  # of a byte between L2 and an SM, whichever way
-    dram_read_byte_joules: float  # of a byte from DRAM, beside its way from L2 on
-    dram_write_byte_joules: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,12 +98,18 @@ def _former(report: Report) -> list[str]:
     return [in_short(report.former, evidence.counters, MODEL_VERSION), *lines]
 
 
+_MUCH_LOWER = 0.99  # a clock that is hardly lower is found by trials, and not named
+
+
 def _power(timing: Timing) -> list[str]:
     power = timing.power
     if power is None:
-        return []
+        return [_labelled("power", "not known for this work on this GPU; no limit lowers the clock")]
     text = f"{power.watts:,.0f} W"
-    if power.sustained_clock_hz < timing.sm_clock_hz:
+    if power.held_watts:
+        held = f"{timing.sm_clock_hz / 1e9:.2f} GHz"
+        text += f"; the limit of {power.held_watts:,.0f} W brings the clock to {held}"
+    if power.sustained_clock_hz < _MUCH_LOWER * timing.sm_clock_hz:
         held = f"{power.sustained_clock_hz / 1e9:.2f} GHz"
         text += f"; launched over and over, the limit of {power.limit_watts:,.0f} W brings the clock to {held}"
     return [_labelled("power", text)]

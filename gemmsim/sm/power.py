@@ -3,7 +3,8 @@
 Source: our own. On an H200 (tests/records/h200_power.json) the board takes a constant power while its SMs are at work,
 and an energy for each operation and each byte moved. Where that would be more than `Power.burst_limit_watts`, the SM
 clock is lowered within microseconds, so that single GEMMs run at it; where it is more than `Power.limit_watts`, the
-clock falls further after 30 to 60 ms of launches in a row.
+clock falls further after 30 to 60 ms of launches in a row. Other GPUs have its energies, scaled by what loops of
+multiplications and loads were measured to take there (docs/model/power.md).
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from gemmsim.gpu.spec import GpuSpec, Power
+from gemmsim.gpu.power import Power
+from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.matrix import matrix_multiply
 from gemmsim.isa.opcodes import Kind, row_of
 from gemmsim.isa.program import Program
@@ -27,16 +29,20 @@ _MOST_TRIALS, _NEAR = 3, 0.005
 class Energy:
     """What the work of one launch takes, without the power that the board takes anyway.
 
-    sm_joules    of the SMs and L2, at `clock.sm_load_hz`
+    sm_joules    of the SMs and L2, at `power.energy_clock_hz`
     dram_joules  of DRAM
+    active_sms   how many SMs have blocks: what their cycles take comes on top
     """
 
     sm_joules: float
     dram_joules: float
+    active_sms: int = 0
 
 
-def energy_of(program: Program, executed: Sequence[float], traffic: Traffic, gpu: GpuSpec) -> Energy | None:
-    """Return the energy of a launch; None where the GPU file does not say what its work takes.
+def energy_of(
+    program: Program, executed: Sequence[float], traffic: Traffic, blocks: int, gpu: GpuSpec
+) -> Energy | None:
+    """Return the energy of a launch of so many blocks; None where the GPU file does not say what its work takes.
 
     executed  how many warps of the launch execute each instruction
     """
@@ -62,7 +68,7 @@ def energy_of(program: Program, executed: Sequence[float], traffic: Traffic, gpu
     joules += sum(row.l2_sectors for row in rows) * sector_bytes * power.l2_byte_joules
     read, written = counters["dram__sectors_read.sum"], counters["dram__sectors_write.sum"]
     dram = read * power.dram_read_byte_joules + written * power.dram_write_byte_joules
-    return Energy(joules, dram * sector_bytes)
+    return Energy(joules, dram * sector_bytes, min(blocks, gpu.sm.count))
 
 
 def _of_operation(power: Power, precision: str) -> float:
@@ -72,9 +78,11 @@ def _of_operation(power: Power, precision: str) -> float:
 
 def watts_at(energy: Energy, cycles: float, clock_hz: float, gpu: GpuSpec, apart_us: float = 0.0) -> float:
     """Return the power of the board while launches of so many cycles run at a clock, `apart_us` after one another."""
-    share = (clock_hz / gpu.clock.sm_load_hz) ** gpu.power.energy_exponent
+    power = gpu.power
+    share = (clock_hz / power.energy_clock_hz) ** power.energy_exponent
     seconds = cycles / clock_hz + apart_us * 1e-6
-    return gpu.power.busy_watts + (energy.sm_joules * share + energy.dram_joules) / seconds
+    clocked_watts = energy.active_sms * power.cycle_joules * share * clock_hz
+    return power.busy_watts + clocked_watts + (energy.sm_joules * share + energy.dram_joules) / seconds
 
 
 def clock_within(
@@ -106,12 +114,13 @@ def timed_within(
     """
     timing, allowed, apart_us = timed(None), gpu.power.limit_watts, gpu.launch.overhead_us
     most_hz = timing.sm_clock_hz
+    held_at = 0.0
     for _ in range(_MOST_TRIALS if limit_watts is not None else 0):
         pause_us = apart_us if limit_watts == allowed else 0.0
         held = clock_within(limit_watts or 0.0, energy, timing.cycles, most_hz, gpu, pause_us)
         if abs(held / timing.sm_clock_hz - 1) <= _NEAR:
             break
-        timing = timed(held)
+        timing, held_at = timed(held), limit_watts or 0.0
     cycles, clock_hz = timing.cycles, timing.sm_clock_hz
     sustained = clock_within(allowed, energy, cycles, clock_hz, gpu, apart_us)
-    return replace(timing, power=PowerUse(watts_at(energy, cycles, clock_hz, gpu), allowed, sustained))
+    return replace(timing, power=PowerUse(watts_at(energy, cycles, clock_hz, gpu), allowed, sustained, held_at))

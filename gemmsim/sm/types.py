@@ -38,11 +38,13 @@ class PowerUse:
     watts               of the board while the kernel runs at `Timing.sm_clock_hz`
     limit_watts         to which the board brings it where the launch is repeated for a tenth of a second
     sustained_clock_hz  the SM clock then; the launch's own where the limit is not reached
+    held_watts          the limit that lowers `Timing.sm_clock_hz` itself; 0 where none does
     """
 
     watts: float
     limit_watts: float
     sustained_clock_hz: float
+    held_watts: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -71,8 +71,8 @@ def test_clock_of_gemms_in_a_row(row: list) -> None:
 
 def test_a_clock_is_found_where_the_power_is_the_limit() -> None:
     """1 J in 1e6 cycles, an exponent of 1: 100 W + f**2 / 1e6 / 2e9 = 600 W at sqrt(500 * 2e15) = 1 GHz."""
-    power = replace(POWER, busy_watts=100.0, energy_exponent=1.0)
-    gpu = replace(H200, power=power, clock=replace(H200.clock, sm_load_hz=2e9))
+    power = replace(POWER, busy_watts=100.0, energy_exponent=1.0, energy_clock_hz=2e9)
+    gpu = replace(H200, power=power)
     energy = Energy(1.0, 0.0)
     assert clock_within(600.0, energy, 1e6, 2e9, gpu) == pytest.approx(1e9, rel=2e-4)
     assert watts_at(energy, 1e6, 1e9, gpu) == pytest.approx(600.0)

@@ -65,7 +65,7 @@ def test_a_wide_terminal_is_used(columns: Callable[[int], None], asked: int, giv
 def test_verdict_comes_first() -> None:
     head = render(report()).split("\n\n")[1]
     labels = [line.split(":")[0].strip() for line in head.splitlines() if line[:1].strip()]
-    assert labels == ["time", "bottleneck", "verified"]
+    assert labels == ["time", "power", "bottleneck", "verified"]
 
 
 def test_shows_what_the_compiler_made_of_the_source() -> None:
