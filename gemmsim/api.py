@@ -205,10 +205,8 @@ def time(counted: Counted, spec: LaunchSpec) -> Timing:
 
     executed = (trace.weight @ trace.executed).tolist()
     energy = energy_of(counted.program, executed, counted.traffic, counted.launch.blocks, gpu)
-    if energy is None:
-        return timed(None)
     limits = {BURST: gpu.power.burst_limit_watts, SUSTAINED: gpu.power.limit_watts}
-    return timed_within(limits.get(str(wanted)), timed, energy, gpu)
+    return timed_within(limits.get(str(wanted)), timed, energy, gpu) if energy else timed(None)
 
 
 def conclude(counted: Counted, spec: LaunchSpec, accesses: bool = True) -> Report:

@@ -111,6 +111,9 @@ def _rules(gpu: GpuSpec) -> Iterator[tuple[bool, str]]:
     yield far >= near, f"l2.far_latency_cycles ({far:g}) is below l2.hit_latency_cycles ({near:g})"
     base, boost = clock.sm_base_hz, clock.sm_boost_hz
     yield base <= boost, f"clock.sm_base_hz ({base:g}) exceeds clock.sm_boost_hz ({boost:g})"
+    power, least = gpu.power, min(gpu.power.limit_watts, gpu.power.burst_limit_watts)
+    anyway = f"power.busy_watts ({power.busy_watts:g}), which the board takes anyway"
+    yield not power.busy_watts or least > power.busy_watts, f"power.limit_watts ({least:g}) is not above {anyway}"
     share = gpu.dram.achievable_fraction
     yield share <= 1, f"dram.achievable_fraction ({share:g}) exceeds 1"
     yield l2.write_share <= 1, f"l2.write_share ({l2.write_share:g}) exceeds 1"

@@ -46,7 +46,7 @@ def test_a_file_from_a_data_sheet(tmp_path: Path, monkeypatch, capsys) -> None:
         (["--boost-mhz", "nan"], "clock.sm_boost"),
         (["--boost-mhz", "-1"], "clock.sm_boost_hz must be above 0"),
         (["--tensor-tflops", "0"], "peak.tensor_fp16"),
-        (["--watts", "0.001"], "clock.sm_load_hz must be from"),
+        (["--watts", "5"], "power.limit_watts (5) is not above power.busy_watts"),
         (["--base-mhz", "9000"], "exceeds clock.sm_boost_hz"),
         (["-o", "mine.txt"], "ends in .toml"),
         (["--like", "sm_90"], "is an architecture, not a GPU"),
