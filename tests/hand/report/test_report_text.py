@@ -15,6 +15,7 @@ from gemmsim.report.layout.text import NARROW, WIDE, bar, table, use_columns
 from gemmsim.report.layout.words import number
 from gemmsim.report.report import Report
 from gemmsim.report.text import render
+from gemmsim.sm.types import PowerUse
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "report.txt"
 
@@ -60,6 +61,23 @@ def test_a_wide_terminal_is_used(columns: Callable[[int], None], asked: int, giv
     assert given - 20 < max(len(line) for line in text.splitlines()) <= given
     listed = text[text.index("\n      2  xx") : text.index("\n  * line")]
     assert ("x" * 200 in "".join(listed.split())) == (given > NARROW)
+
+
+@pytest.mark.parametrize(
+    ("power", "said"),
+    [
+        (None, "not known for this work on this GPU; no limit lowers the clock"),
+        (PowerUse(38.2, 72, 1.41e9, 0), "38 W"),
+        (PowerUse(72, 72, 1.405e9, 72), "72 W; the limit of 72 W brings the clock to 1.41 GHz"),
+        (PowerUse(90, 72, 1e9, 0), "90 W; launched over and over, the limit of 72 W brings the clock to 1.00 GHz"),
+    ],
+)
+def test_power_and_what_it_does_to_the_clock(power: PowerUse | None, said: str) -> None:
+    base = report()
+    timing = replace(base.evidence.timing, power=power, sm_clock_hz=1.41e9)
+    text = render(replace(base, evidence=replace(base.evidence, timing=timing)))
+    line = text[text.index("power     : ") : text.index("bottleneck:")]
+    assert " ".join(line.split()) == f"power : {said}"
 
 
 def test_verdict_comes_first() -> None:
