@@ -213,6 +213,7 @@ class Barrier:
     flush_store_cycles: float  # added to flush_cycles by each wavefront of stores since the last flush
     flush_most_store_cycles: float  # the most that all wavefronts of stores together add
     flush_interval_cycles: float  # a barrier that opens sooner than this after a flush causes no flush
+    block_turn_cycles: int  # how long a scheduler stays with the block that issued last while it has nothing to issue
     cluster_cycles: float  # added to release_cycles by the barrier of a cluster
 
 

@@ -49,6 +49,12 @@ class InstructionTable:
     def __len__(self) -> int:
         return len(self.rows)
 
+    @property
+    def blocks_take_turns(self) -> bool:
+        """Whether warps meet at barriers and multiply by themselves. Turns of blocks with wgmma were not measured."""
+        kinds = set(self.rows["kind"].tolist())
+        return Kind.BARRIER in kinds and Kind.MULTIPLY not in kinds
+
 
 @cached_by_identity(4)
 def instruction_table(

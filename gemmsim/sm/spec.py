@@ -132,6 +132,7 @@ class Spec(Record):
     flush_store_cycles: float
     flush_most_store_cycles: float
     flush_interval_cycles: float
+    block_turn_cycles: int
     cluster_cycles: float
     remote_load_cycles: float
     phase_arrival_cycles: float
@@ -209,6 +210,7 @@ def spec_of(
         "flush_store_cycles": gpu.barrier.flush_store_cycles,
         "flush_most_store_cycles": gpu.barrier.flush_most_store_cycles,
         "flush_interval_cycles": gpu.barrier.flush_interval_cycles,
+        "block_turn_cycles": gpu.barrier.block_turn_cycles,
         "cluster_cycles": gpu.barrier.cluster_cycles,
         "remote_load_cycles": shared.remote_load_latency_cycles,
         "phase_arrival_cycles": max(1.0, gpu.mbarrier.arrival_cycles),

@@ -54,7 +54,7 @@ class State:
         conditions: Conditions = USUAL,
         watched: bool = False,
     ) -> None:
-        self._gpu, self._rows = gpu, table.rows
+        self._gpu, self._table, self._rows = gpu, table, table.rows
         self._intervals = np.array([pipe.issue_interval_cycles for pipe in gpu.pipes.values()], np.float64)
         beyond_l2_cycles = max(0.0, gpu.dram.latency_cycles - gpu.l2.hit_latency_cycles)
         self._delays = dram.delays(gpu.dram.latency_deviation_cycles, -beyond_l2_cycles)
@@ -78,6 +78,7 @@ class State:
             room=self._room,
             instructions=self._rows,
             instruction_count=len(table),
+            blocks_take_turns=table.blocks_take_turns,
             counted=sum(1 << s for s in set(table.rows["drain_scoreboard"].tolist()) if s >= 0),
             watched=watched,
             events=self._events,
@@ -194,6 +195,8 @@ class State:
         self._memory["after_shared"] = self._gpu.l1.tagged_after_shared_requests
         self._memory["unflushed"] = -1
         self._memory["load_gate"] = -1
+        competing = min(len(self._blocks), -(-len(self._warps) // self._gpu.sm.sub_partitions))
+        self._memory["companions"] = competing if self._table.blocks_take_turns else 1
         self._memory["flushed"] = -self._gpu.barrier.flush_interval_cycles
         self._set(memory=self._memory, arrivals=places[-1])
 

@@ -21,6 +21,7 @@ from gemmsim.sm.sync_rows import SyncFields, SyncRows
 from gemmsim.sm.units.instruction import Kind
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.rounding import whole_in_sum
+from gemmsim.support.sorting import new_rows, order_by
 from gemmsim.trace.types import WarpTrace
 
 
@@ -33,6 +34,7 @@ class RecordCycles(NamedTuple):
     dram_sectors: int
     in_flight: int = 0
     merged_sectors: int = 0
+    execution: int = 0
     fetch: int = 0
     partial_lines: int = 0
     remote: int = 0
@@ -80,6 +82,7 @@ class RecordedStreams:
             cost.dram_sectors,
             cost.in_flight,
             whole_in_sum(cost.l2_sectors * cost.merged_share),
+            _executions(trace),
         )
         self._partial_lines, self._remote = cost.partial_lines, cost.remote
         self._to_l1 = (table.rows["writes_registers"] | table.rows["copies"]) > 0
@@ -125,7 +128,8 @@ class RecordedStreams:
             return
         self._leading = np.flatnonzero(~follows)
         of = np.cumsum(~follows) - 1
-        self._columns = tuple(_summed(column, of, self._leading) for column in self._columns)
+        *sums, executions = self._columns
+        self._columns = (*(_summed(column, of, self._leading) for column in sums), executions)
         self._partial_lines = _summed(self._partial_lines, of, self._leading)
         self._remote = _summed(self._remote, of, self._leading)
 
@@ -257,3 +261,13 @@ def _summed(column: NDArray, of: NDArray[np.int64], leading: NDArray[np.int64]) 
     joined = column.astype(np.int64)
     joined[leading] = sums
     return joined
+
+
+def _executions(trace: WarpTrace) -> NDArray[np.int64]:
+    """Return how often the warp of each memory record has executed its instruction before: int64 [records]."""
+    warp = np.repeat(np.arange(len(trace.record_start) - 1), np.diff(trace.record_start))
+    order = order_by(warp, trace.record_pc)
+    new = new_rows(warp[order], trace.record_pc[order])
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order)) - np.flatnonzero(new)[np.cumsum(new) - 1]
+    return number

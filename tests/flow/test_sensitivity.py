@@ -67,7 +67,7 @@ def test_names_agree_with_which_way_is_better() -> None:
             "partial_line_sectors",
             "turnaround",
         )
-        more = ("per_cycle", "window", "most_wait", "flush_interval")
+        more = ("per_cycle", "window", "most_wait", "flush_interval", "block_turn")
         expected = any(word in key for word in less) and not any(word in key for word in more)
         assert (rule_of(key).better == Better.LESS) == expected, key
 

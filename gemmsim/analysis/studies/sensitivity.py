@@ -128,6 +128,7 @@ RULES: dict[str, Rule] = {
     "register_file.result_write_cycles": _STRUCTURE,
     "register_file.load_write_to_use_cycles": _STRUCTURE,
     "register_file.load_write_most_wait_cycles": _RATE,
+    "barrier.block_turn_cycles": _STRUCTURE,
     "barrier.flush_interval_cycles": _RATE,
     "fetch.line_bytes": _STRUCTURE,
     "fetch.launch_bytes": _RATE,

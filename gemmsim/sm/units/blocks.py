@@ -53,6 +53,8 @@ def _start_warp(sm: Sm, block: int, slot: int, stream: int, dispatched: int) -> 
     warp.pc = sm.streams[stream].pcs[0]
     warp.rank = -sm.launched
     warp.issued = -1
+    warp.loaded = dispatched
+    warp.worked = 0
     warp.ready = dispatched + sm.spec.block_start_cycles
     warp.stores_done = 0
     warp.copies_done = 0

@@ -181,6 +181,7 @@ class AccessCost(Record):
     """What one executed memory instruction costs (see `gemmsim.memory.types.RecordCost`).
 
     merged_sectors  of `l2_sectors`, those that come with another SM's request, so that L2 is not asked for them
+    execution  how often its warp has executed its instruction before
     fetch  accesses of a block with the same number above 0 want the same data: the first of them asks L2, and the
            others wait until it arrives; 0: the access asks by itself every time
     partial_lines  of a store: how many lines have sectors that it writes in part
@@ -193,6 +194,7 @@ class AccessCost(Record):
     dram_sectors: int
     in_flight: int
     merged_sectors: int
+    execution: int
     fetch: int
     partial_lines: int
     remote: int

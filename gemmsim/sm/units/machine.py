@@ -49,6 +49,8 @@ class Warp(Record):
     barrier, behind, opens  the barrier that it came to last, whether it must wait there because that is not open yet,
                          and the cycle in which the last barrier that it had to wait at opened (0: none has)
     scoreboards, reasons  for each scoreboard, the cycle at which it is free, and the stall reason of a wait for it
+    loaded, worked       the cycle at which what it asked DRAM for was there, and how long it then took until it asked
+                         again
     outstanding, outstanding_counts  for each scoreboard that a DEPBAR counts, the cycles at which its operations are
                          released, ascending, and how many these are
     release, sources_read, done  of the instruction that it issued last, the cycles at which its queue entry is free,
@@ -81,6 +83,8 @@ class Warp(Record):
     reasons: Ints
     outstanding: Ints
     outstanding_counts: Ints
+    loaded: int
+    worked: int
     release: int
     sources_read: int
     done: int
@@ -116,7 +120,7 @@ class SubPartition(Record):
     """One of an SM's sub-partitions.
 
     wakes         the cycle at which its scheduler looks again for something to issue
-    last_rank     `Warp.rank` of the warp that issued last
+    last_rank, last_order  `Warp.rank` of the warp that issued last, and `Block.order` of its block
     last_issue    the cycle of that issue
     address_free  the cycle from which its address unit takes the next memory instruction
     operands_free the cycle from which operands of its next asynchronous multiplication (wgmma) are read
@@ -125,6 +129,7 @@ class SubPartition(Record):
 
     wakes: int
     last_rank: int
+    last_order: int
     last_issue: int
     address_free: float
     operands_free: float
@@ -145,6 +150,8 @@ class MemoryPath(Record):
     l2, dram        this SM's share of the bandwidth of each
     turns           sectors that DRAM has read since the last of those after which a write made it turn round
     draws           which of `Spec.dram_delays` the last load from DRAM took
+    companions      so many blocks of the SM compute one after another, and are first in turn to ask for what other SMs
+                    ask for too
     tma_loads, tma_stores  the TMA unit, which works on one bulk copy after another in each direction
     load_gate       the phase to which its last load belongs
     load_end, earlier_end  the last cycle in which a load's last byte is there, of all, and of those of earlier phases
@@ -167,6 +174,7 @@ class MemoryPath(Record):
     dram: Server
     turns: int
     draws: int
+    companions: int
     tma_loads: Server
     tma_stores: Server
     load_gate: int
@@ -214,7 +222,8 @@ class Sm(Record):
     """The whole state of one SM: its units, what it runs, and what is counted.
 
     places, resident, warps_per_block  how many places there are for warps and for blocks, and warps in a block
-    instructions, instruction_count    the program
+    instructions, instruction_count  the program
+    blocks_take_turns  see `gemmsim.sm.instructions.InstructionTable`
     streams, grid  what warps execute, and the number of the stream of each warp of each block
     fetches        how many different numbers of fetches there are, 0 included (see `AccessCost`)
     gates, needed  [grid blocks, 2] where in `needed` the gates of each block begin and how many it has; and for each
@@ -249,6 +258,7 @@ class Sm(Record):
     warps_per_block: int
     instructions: Rows[Instruction]
     instruction_count: int
+    blocks_take_turns: int
     streams: Rows[Stream]
     grid: Ints
     grid_blocks: int

@@ -78,7 +78,7 @@ def request(
     else:
         latency = _hit_latency(spec, row, cost)
     if l2_sectors > 0:
-        latency += _miss_cycles(spec, memory, row, cost, end, now)
+        latency += _miss_cycles(spec, memory, row, cost, warp, end, now)
     warp.done = ceil(now + latency + (begin - idle_arrival))
     if there > 0:
         warp.done = max(warp.done, there)
@@ -137,7 +137,29 @@ def _shared_latency(spec: Spec, cost: AccessCost, hit_cycles: float, narrow_cycl
     return max(hit_cycles, narrow_cycles + (cost.wavefronts - 1) * spec.wavefront_latency_cycles)
 
 
-def _miss_cycles(spec: Spec, memory: MemoryPath, row: Instruction, cost: AccessCost, sent: float, now: int) -> float:
+def _dram_latency(spec: Spec, memory: MemoryPath, row: Instruction, cost: AccessCost, warp: Warp, now: int) -> float:
+    """Return how long a load waits for what comes from DRAM, for this SM or for another one that has asked before.
+
+    Blocks that share tiles keep in step where each has an SM, or a part of it, for itself: all of them wait. Where they
+    compete for an SM, they compute one after another, so that on the SMs that share a tile now one block is the first
+    to ask for it and now another, and the others come later by as long as those before them have computed. What they
+    ask for is that far on its way, or in L2 already (own microbenchmark on an H200: blocks that share sub-partitions in
+    tests/records/h200_block_tiles.json). Here the blocks of an SM are first in turn, and how long one computes is what
+    passed since the warp's data came, shared out among them. Asynchronous copies were not measured: all of them wait.
+    """
+    latency = dram.latency(spec, memory, 1)
+    if now > warp.loaded:
+        warp.worked = now - warp.loaded
+    if cost.dram_sectors == 0 and row.copies == 0:
+        place = (cost.execution + warp.block) % memory.companions
+        latency = max(spec.l2_latency_cycles, latency - place * warp.worked / memory.companions)
+    warp.loaded = max(warp.loaded, now + ceil(latency))
+    return latency
+
+
+def _miss_cycles(
+    spec: Spec, memory: MemoryPath, row: Instruction, cost: AccessCost, warp: Warp, sent: float, now: int
+) -> float:
     """Return the cycles that a load's misses add to a hit. The measured latencies are those of one sector.
 
     What is on its way from DRAM for another SM comes no sooner than from DRAM, but takes nothing of this SM's share.
@@ -146,7 +168,7 @@ def _miss_cycles(spec: Spec, memory: MemoryPath, row: Instruction, cost: AccessC
     waited, arrival, dram_sectors = 0.0, sent, cost.dram_sectors
     latency = spec.l2_latency_cycles
     if dram_sectors > 0 or cost.in_flight > 0:
-        latency = dram.latency(spec, memory, 1)
+        latency = _dram_latency(spec, memory, row, cost, warp, now)
     if dram_sectors > 0:
         waited = dram.queue_cycles(spec.dram_queue_cycles, memory.dram, 1, spec.dram_latency_cycles, now)
         begin = dram.read(spec, memory, arrival, dram_sectors, now)

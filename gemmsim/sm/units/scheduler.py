@@ -4,16 +4,20 @@ It looks only in cycles in which something can issue. What holds each warp, and 
 looking at the cycles in between, so stall reasons are intervals, attributed when they end.
 
 Scheduling policy: the warp that issued last goes on if it can at once, that is when the next instruction may be issued;
-else a warp of the oldest block that has one that can, and of that block the youngest ("greedy, then youngest": Huerta
-et al., "Dissecting and Modeling the Architecture of Modern GPU Cores", MICRO'25). Warps of a block take turns with the
-pipes whose `warps_take_turns` says so: the ones whose last such instruction is longest ago go first.
+else, where blocks meet at barriers and the pause was short, another warp of its block; else a warp of the oldest block
+that has one that can. Of a block, the youngest goes ("greedy, then youngest": Huerta et al., "Dissecting and Modeling
+the Architecture of Modern GPU Cores", MICRO'25). Warps of a block take turns with the pipes whose `warps_take_turns`
+says so: the ones whose last such instruction is longest ago go first.
 
-Found on an H200 (own microbenchmarks, tests/records): of two to four blocks on an SM the oldest ends first, in the time
-that it takes alone, whatever they execute, and a later block comes after those that were there. Within a block, eight
-warps of a sub-partition that issue independent multiplies advance unevenly, two by two, the youngest first. Eight that
-wait for dependent results or for a full integer or MUFU pipe advance alike, within 10 %, which is not modelled: in a
-trial, blocks of 32 warps that wait for L2 then moved in step, and the coalesced kernel took twice as long on an RTX
-A6000 as it does (see the known deviations).
+Found on an H200 (own microbenchmarks, tests/records): of two to four blocks on an SM that never wait the oldest ends
+first, in the time that it takes alone, and a later block comes after those that were there. But of blocks that load,
+meet at a barrier and multiply-add, the one that computes keeps the others from issuing until it is done, the older ones
+too, and all advance alike; where they mostly read shared memory, so that nothing can issue in many cycles, the oldest
+goes first again (h200_turns.json, h200_block_tiles.json). Within a block, eight warps of a sub-partition that issue
+independent multiplies advance unevenly, two by two, the youngest first. Eight that wait for dependent results or for a
+full integer or MUFU pipe advance alike, within 10 %, which is not modelled: in a trial, blocks of 32 warps that wait
+for L2 then moved in step, and the coalesced kernel took twice as long on an RTX A6000 as it does (see the known
+deviations).
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from gemmsim.sm.units.pipes import blocked_before
 from gemmsim.sm.units.register_ports import dispatch_blocked_before
 
 _NOBODY = 1  # no warp has this rank: ranks are below 0
+_NO_BLOCK = -1  # no block has this order
 
 
 def turn(sm: Sm, number: int, now: int) -> int:
@@ -35,6 +40,7 @@ def turn(sm: Sm, number: int, now: int) -> int:
         warp = sm.warps[chosen]
         part.last_rank = warp.rank
         part.last_issue = now
+        part.last_order = sm.blocks[warp.block].order
         issue(sm, part, number, warp, now)
     part.wakes = _next_look(sm, part, number, now)
     return sm.attention
@@ -44,7 +50,9 @@ def _choose(sm: Sm, part: SubPartition, number: int, now: int) -> int:
     """Return the index in `sm.warps` of the warp that issues in cycle `now`, -1 where none can."""
     chosen = -1
     next_free = part.read_ports.next_free
-    greedy = part.last_rank if now == max(part.last_issue + 1, next_free) else _NOBODY
+    pause = now - max(part.last_issue + 1, next_free)
+    greedy = part.last_rank if pause == 0 else _NOBODY
+    last = part.last_order if sm.blocks_take_turns and pause <= sm.spec.block_turn_cycles else _NO_BLOCK
     for w in range(number, sm.places, sm.spec.sub_partitions):
         warp = sm.warps[w]
         if warp.state == WAITING and warp.ready <= now:
@@ -54,21 +62,22 @@ def _choose(sm: Sm, part: SubPartition, number: int, now: int) -> int:
             warp.dispatch_blocked_before = dispatch_blocked_before(part.read_ports, warp.ready)
         if warp.state != ELIGIBLE or next_free > now or part.pipes.ports[warp.port].free_at > now:
             continue
-        if chosen < 0 or _goes_before(sm, warp, sm.warps[chosen], greedy):
+        if chosen < 0 or _goes_before(sm, warp, sm.warps[chosen], greedy, last):
             chosen = w
     return chosen
 
 
-def _goes_before(sm: Sm, warp: Warp, other: Warp, greedy: int) -> bool:
+def _goes_before(sm: Sm, warp: Warp, other: Warp, greedy: int, last: int) -> bool:
     """Return whether `warp` issues before `other`, where both can.
 
     greedy  `Warp.rank` of the warp that goes on because it issued last, or _NOBODY
+    last    `Block.order` of the block that issued last, or one that no block has
     """
     if warp.rank == greedy or other.rank == greedy:
         return warp.rank == greedy
     order, others = sm.blocks[warp.block].order, sm.blocks[other.block].order
     if order != others:
-        return order < others
+        return order == last or (others != last and order < others)
     return warp.issued < other.issued or (warp.issued == other.issued and warp.rank < other.rank)
 
 
