@@ -11,14 +11,15 @@ from gemmsim.gpu.spec import GpuSpec
 from gemmsim.memory.caches.l1 import replay_l1
 from gemmsim.memory.caches.l2 import L2Start, L2State
 from gemmsim.memory.caches.merging import merged_share
+from gemmsim.memory.caches.stack_reuse import arrays_store, stack_traffic
 from gemmsim.memory.grid.block_places import block_places
 from gemmsim.memory.grid.footprint import Wave, estimate
 from gemmsim.memory.grid.l1_requests import l1_requests_of
 from gemmsim.memory.grid.placement import place
 from gemmsim.memory.grid.residents import residents_of_grid
 from gemmsim.memory.grid.sample_residents import SampledBlocks, residents_of_sample
-from gemmsim.memory.grid.sector_assignment import round_to_sectors, stored_once
-from gemmsim.memory.l2_sectors import estimated_l2_sectors, replayed_l2_sectors
+from gemmsim.memory.grid.sector_assignment import round_to_sectors
+from gemmsim.memory.l2_sectors import estimated_l2_sectors, replayed_l2_sectors, with_stack_sectors, written_to_dram
 from gemmsim.memory.requests.access import Access
 from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
 from gemmsim.memory.requests.shapes import Shapes
@@ -83,6 +84,7 @@ def simulate_caches(
     coalesced, instructions = shapes.coalesced, trace.executed.shape[1]
     requests = l1_requests_of(trace, shapes, accesses)
     blocks, weights, relation = trace.blocks, trace.weight, trace.relation
+    local = np.isin(requests.pc, [index for index, access in accesses.items() if access.space == "local"])
     placement = place(launch.blocks, gpu.sm, resident_blocks_per_sm)
     wave = Wave(gpu.sm.count * resident_blocks_per_sm, gpu.l2, begins is True)
     if relation is None:
@@ -96,7 +98,7 @@ def simulate_caches(
         )
         residents = residents_of_sample(sample, relation, placement, resident_blocks_per_sm)
         footprint = in_background(
-            lambda: estimate(relation, requests, coalesced, instructions, wave, times),
+            lambda: estimate(relation, arrays_store(requests, local), coalesced, instructions, wave, times),
             worth_a_thread=len(requests.pc) > _WORTH_A_THREAD,
         )
     l1 = replay_l1(requests, residents, coalesced, l1_bytes, gpu.l1.ways)
@@ -121,11 +123,12 @@ def simulate_caches(
     else:
         brought = round_to_sectors(fetched, requests.pc).astype(np.int64)
         l2 = estimated_l2_sectors(launch, requests, coalesced, brought, to_fetch, footprint(), gpu.l2, begins)
+        if local.any():
+            stacks = stack_traffic(l1.to_l2, local, made, residents, gpu.l2, min(launch.blocks, wave.blocks))
+            stored = float(weight @ np.where(local & (requests.operation == WRITE), asked, 0))
+            l2 = with_stack_sectors(l2, stacks, requests, np.where(local, weight, 0.0), stored)
     read = np.minimum(l2.footprint.read_sectors, to_fetch)
-    written = stored_once(requests, coalesced)
-    if begins is not False and (stored := float(weight @ written)):
-        share = min(1.0, l2.footprint.written_sectors / stored)
-        written = round_to_sectors((written * share).astype(np.float64), requests.pc)
+    written = written_to_dram(requests, coalesced, local, weight, l2.footprint, begins)
     merges = gpu.l2.merged_requests if len(gpu.sm.gpc_sms) > 1 else 1
     merged, used = np.zeros(instructions), np.unique(requests.pc)
     places = block_places(trace, requests, min(launch.blocks, wave.blocks))

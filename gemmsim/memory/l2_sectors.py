@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,16 @@ from numpy.typing import NDArray
 from gemmsim.gpu.spec import L2
 from gemmsim.memory.caches.l1 import L2Requests
 from gemmsim.memory.caches.l2 import L2Start, L2State, replay_l2
+from gemmsim.memory.caches.stack_reuse import StackTraffic
 from gemmsim.memory.grid.footprint import Footprint
 from gemmsim.memory.grid.l1_requests import L1Requests
-from gemmsim.memory.grid.sector_assignment import assign_to_tiles, sectors_new_to_block
+from gemmsim.memory.grid.sector_assignment import (
+    assign_to_tiles,
+    round_to_sectors,
+    sectors_new_to_block,
+    stored_once,
+)
+from gemmsim.memory.requests.cache_operations import WRITE
 from gemmsim.memory.requests.coalescer import SECTOR_BYTES, Coalesced
 from gemmsim.trace.types import Launch
 
@@ -70,7 +77,7 @@ def replayed_l2_sectors(
     _, group = np.unique(key, return_inverse=True)
     replayed = replay_l2(to_l2, group.reshape(-1), l2, sms % l2.partitions, begins)
     read = np.bincount(requests.pc, replayed.missed, minlength=instructions).astype(np.float64)
-    footprint = Footprint(read, np.zeros(0), float(replayed.written_back))
+    footprint = Footprint(read, np.zeros(0), float(replayed.written_back), float(replayed.of_stacks))
     return L2Sectors(replayed.missed, replayed.in_flight, footprint, state=replayed.state)
 
 
@@ -102,6 +109,69 @@ def estimated_l2_sectors(
     # Blocks of a wave move in step: those ahead wait for DRAM, and the others catch up with them.
     waits = assign_to_tiles(brought, np.maximum(footprint.new_share, share), requests)
     return L2Sectors(dram, (waits > 0) & (dram == 0), footprint, notes)
+
+
+def with_stack_sectors(
+    found: L2Sectors,
+    stacks: StackTraffic,
+    requests: L1Requests,
+    weight: NDArray[np.float64],
+    stored: float,
+) -> L2Sectors:
+    """Return what L2 and DRAM do, with local memory as a replay of it says.
+
+    weight  float64 [requests] how many requests of the launch each stands for; 0 for those to arrays
+    stored  sectors that the launch stores to local memory
+    """
+    footprint, local = found.footprint, weight > 0
+    read = np.bincount(requests.pc, weight * stacks.missed, len(footprint.read_sectors))
+    of_stacks = np.zeros(len(read), np.bool_)
+    of_stacks[requests.pc[local]] = True
+    replaced = stored * stacks.written_share
+    return replace(
+        found,
+        dram=np.where(local, round_to_sectors(stacks.missed, requests.pc), found.dram),
+        in_flight=found.in_flight & ~local,
+        footprint=Footprint(
+            np.where(of_stacks, read, footprint.read_sectors),
+            footprint.new_share,
+            footprint.written_sectors + replaced,
+            replaced,
+        ),
+    )
+
+
+def written_to_dram(
+    requests: L1Requests,
+    coalesced: Coalesced,
+    local: NDArray[np.bool_],
+    weight: NDArray[np.float64],
+    footprint: Footprint,
+    begins: L2Start,
+) -> NDArray[np.uint16]:
+    """Return how many sectors DRAM writes sooner or later for each request: uint16 [requests].
+
+    What arrays are stored into is written once where L2 begins empty, for other launches come before and after. Stacks
+    are used again by each block, and by each launch, so of these only what L2 has to replace is written.
+
+    local, weight  bool, float64 [requests] whether each is to local memory, and for how many of the launch it stands
+    """
+    written = stored_once(requests, coalesced)
+    stacks = np.where(local & (requests.operation == WRITE), coalesced.sectors[requests.shape], 0)
+    if begins is not False:
+        written = _scaled(written, ~local, weight, footprint.written_sectors - footprint.stack_sectors, requests)
+    return np.where(local, _scaled(stacks, local, weight, footprint.stack_sectors, requests), written)
+
+
+def _scaled(
+    stored: NDArray, of: NDArray[np.bool_], weight: NDArray[np.float64], written: float, requests: L1Requests
+) -> NDArray[np.uint16]:
+    """Return the share of the `stored` sectors of each request that makes `written` sectors in the whole launch, if
+    only the requests `of` count.
+    """
+    total = float(weight[of] @ stored[of])
+    share = min(1.0, written / total) if total else 0.0
+    return round_to_sectors((stored * share).astype(np.float64), requests.pc)
 
 
 def _arrays_once(launch: Launch, asked: NDArray[np.float64], held_bytes: int) -> Footprint:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,8 @@ from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
 from gemmsim.memory.caches.l2 import L2Start
 from gemmsim.memory.counters import counters_of
+from gemmsim.memory.grid.placement import place
+from gemmsim.memory.grid.stacks import with_stacks
 from gemmsim.memory.hierarchy import CacheResults, simulate_caches
 from gemmsim.memory.requests.access import Access
 from gemmsim.memory.requests.coalescer import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE
@@ -19,6 +23,7 @@ from gemmsim.memory.requests.tags import look_up
 from gemmsim.memory.types import InstructionTraffic, RecordCost, Traffic
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.provenance import Provenance
+from gemmsim.trace.launch_data.constant_bank import stack_bytes
 from gemmsim.trace.types import Launch, WarpTrace
 
 _WRITES = ("st", "atom", "red")
@@ -49,7 +54,10 @@ def serve(
     """
     _check(gpu, resident_blocks_per_sm)
     split = split_by_space(program, trace)
-    whole, trace, accesses = trace, split.trace, split.accesses
+    placement = place(launch.blocks, gpu.sm, resident_blocks_per_sm)
+    whole, accesses = trace, split.accesses
+    trace = with_stacks(split.trace, accesses, placement, stack_bytes(program))
+    split = replace(split, trace=trace)
     shapes = shapes_of(trace, accesses)
     caches = simulate_caches(trace, launch, shapes, accesses, gpu, l1_bytes, resident_blocks_per_sm, begins)
     of_record = shapes.of_record

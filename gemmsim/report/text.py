@@ -185,7 +185,7 @@ def _lines(report: Report) -> list[str]:
                 *table(head, cells, "<<>>>>>"[: len(head)]),
             ]
     if local := local_traffic(report.evidence):
-        lines += ["", f"* {local_sentence(local, report.evidence.gpu.l1.sector_bytes)}"]
+        lines += ["", f"* {local_sentence(local, report.evidence.gpu)}"]
     seen = {row.line.line: row.text for row in rows if row.line and row.text}
     if seen:
         most = body() if width() == NARROW else None  # a wide terminal shows lines of source whole

@@ -44,7 +44,6 @@ UNMET = (
     "threads at __syncwarp() went on without threads that its mask names, which wait elsewhere: CUDA leaves that "
     "undefined"
 )
-LOCAL_SLOTS = 512  # so many stacks (local memory) of blocks there are; a block's id modulo this number selects its own
 # Shared memory is handed out in these units (CUDA C++ Programming Guide, compute capabilities). Compilers read beyond
 # an array's end within one of them.
 _SHARED_UNIT_BYTES = 128
@@ -103,7 +102,7 @@ class Executor:
         self.shadow = ShadowState(program, launch, self.clusters, self.code, self.shared_bytes) if sanitizing else None
         if self.shadow:
             self.code = self.shadow.code
-        self.state, self.local_slots = self._new_state(), LOCAL_SLOTS
+        self.state = self._new_state()
         live = [min(WARP_LANES, launch.threads_per_block - WARP_LANES * w) for w in range(warps)]
         self.alive = np.array([(1 << n) - 1 for n in live], np.int64)
         self.stale = np.zeros(len(self.memory.starts), np.uint64)
@@ -315,10 +314,10 @@ class Executor:
         return BlockState(self.initial, self.shared_bytes, stack_bytes(self.program), self.micro.accesses, shadow)
 
     def _begin(self, state: BlockState, block: int) -> None:
-        """Let the block with the linear id `block` begin in `state`, and choose its stacks in local memory."""
+        """Let the block with the linear id `block` begin in `state`."""
         rank = self.clusters.rank(block) if self.clusters.blocks > 1 else 0
         state.begin(self.initial, block_registers(self.micro, self.launch, self.clusters, block), self.alive, rank)
-        self.context[words.LOCAL_SLOT], self.context[words.BLOCK_NUMBER] = block % LOCAL_SLOTS, block + 1
+        self.context[words.BLOCK_NUMBER] = block + 1
         self.context[words.SHARED_BASE] = rank << words.RANK_SHIFT
 
     def _recover(self, status: int, block: int, state: BlockState) -> None:

@@ -141,7 +141,6 @@ class Residents:
         block = int(self.blocks[number])
         self._begin(state, block)
         values = state.addresses() | {
-            words.LOCAL_SLOT: int(self.context[words.LOCAL_SLOT]),
             words.EXECUTED_AT: self._executed[number].ctypes.data,
             words.THREADS_AT: self._threads[number].ctypes.data,
             words.STREAM: int(self._streams[number]),

@@ -72,7 +72,8 @@ COUNTERS_AT, PATTERNS_AT, HASH_AT, LAST_AT = range(4)
 RECORD_PC_AT, RECORD_PATTERN_AT, RECORD_BASE_AT, RECORD_LIMIT, PATTERN_LIMIT = range(4, 9)
 SEGMENT_WARP_AT, SEGMENT_START_AT, SEGMENT_RECORD_AT, SEGMENT_LIMIT, PC_AT, PC_LIMIT = range(9, 15)
 ALLOCATION_PLACE, WRITTEN_AT, ALLOCATION_START, ALLOCATION_SIZE, ALLOCATION_POSITION, ALLOCATIONS = range(15, 21)
-SHARED_AT, SHARED_BYTES, LOCAL_AT, LOCAL_WORDS, LOCAL_SLOT = range(21, 26)
+SHARED_AT, SHARED_BYTES, LOCAL_AT, LOCAL_WORDS = range(21, 25)
+ATOMIC_DELTA = 25  # what the atomic that is executed adds to its addresses to get those in this process
 BANKS_AT, WARPS, ACCESSES = 26, 27, 28  # BANKS_AT: (address, bytes) of each constant bank
 CODE_AT, START_AT, REGISTERS_AT, ROW_WORDS, WARPS_AT, BARRIERS_AT = range(29, 35)
 EXECUTED_AT, THREADS_AT, STREAM = 35, 36, 37  # STREAM: whether the instruction stream is recorded
@@ -91,11 +92,10 @@ PHASES_AT = 60  # int32 for each 8 bytes of shared memory: phases that an mbarri
 # for each of them the address of its words as a resident block, 0 where it does not run. CLUSTER_AT is 0 where blocks
 # run one by one.
 SHARED_BASE, CLUSTER_BLOCKS, CLUSTER_AT = 61, 62, 63
-ATOMIC_DELTA = 64  # what the atomic that is executed adds to its addresses to get those in this process
 # For the sanitizing executor, too. BLOCK_NUMBER is the block's linear id plus 1, and BLOCKS_SHADOW_AT may be 0.
-MBARRIERS_AT, WATCHED_AT, BLOCKS_SHADOW_AT, BLOCKS_SHIFT, BLOCK_NUMBER = range(65, 70)
-SYNC_AT, SYNC_LIMIT = 70, 71  # rows of SYNC_WORDS int64, see `gemmsim.trace.engine.sync_trace`
-CONTEXT_SLOTS = 72
+MBARRIERS_AT, WATCHED_AT, BLOCKS_SHADOW_AT, BLOCKS_SHIFT, BLOCK_NUMBER = range(64, 69)
+SYNC_AT, SYNC_LIMIT = 69, 70  # rows of SYNC_WORDS int64, see `gemmsim.trace.engine.sync_trace`
+CONTEXT_SLOTS = 71
 
 # What a row says of one operation on a barrier, or of one bulk copy: how many instructions had issued, the warp in the
 # trace and its instruction; which barrier, and which of its phases; bytes that a copy moves, and records that it left.
@@ -106,7 +106,7 @@ NO_BARRIER = -1  # SYNC_BARRIER of a bulk store
 # in the order of STATE_CONTEXT.
 LIVE, CLOCK, LAST_TURN, SPINNING, SPIN_WARP, RESIDENT_WARP_BASE, STATE_WORDS = range(7)
 STATE_CONTEXT = (
-    *(REGISTERS_AT, WARPS_AT, BARRIERS_AT, SHARED_AT, LOCAL_AT, LOCAL_SLOT, EXECUTED_AT, THREADS_AT, STREAM),
+    *(REGISTERS_AT, WARPS_AT, BARRIERS_AT, SHARED_AT, LOCAL_AT, EXECUTED_AT, THREADS_AT, STREAM),
     *(POLLS_AT, PHASES_AT, CLOCKS_AT, GATES_AT, WARP_SHADOWS_AT, SHADOW_AT, MBARRIERS_AT, SHARED_BASE),
     CLUSTER_AT,
 )
@@ -129,6 +129,6 @@ SHARED_WINDOW, LOCAL_WINDOW = 0x7D00, 0x7D01
 # The shared memory of the cluster's block number r begins in that window at r << RANK_SHIFT. Records of a block's own
 # shared memory begin at 0; those of other blocks' are placed from REMOTE_BASE on, each block's at its place there.
 RANK_SHIFT, REMOTE_BASE = 24, 1 << 28
-# The records of local accesses place the lane-interleaved stacks from this address on. An address below 2**32 is of
-# shared memory.
+# The records of local accesses place the lane-interleaved stacks of any block from this address on: where on the GPU
+# they lie depends on the SM that it runs on (`gemmsim.memory.grid.stacks`). Addresses below 2**32 are of shared memory.
 LOCAL_BASE = 0x7E00_0000_0000

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Advice
+from gemmsim.gpu.spec import GpuSpec
+from gemmsim.trace.launch_data.constant_bank import stack_bytes
 
 SPILL_SHARE = 0.02  # of warp instructions, L1 sectors or L2 sectors; below it there is no advice
 
@@ -24,6 +26,7 @@ class LocalTraffic:
     instruction_share  share of loads and stores in all warp instructions, from 0 to 1
     l1_share           share of `sectors` in all sectors asked of L1, from 0 to 1
     l2_share           share of `l2_sectors` in all sectors sent to L2, from 0 to 1
+    resident_bytes     what the threads that are resident at once have of it together: what caches would have to hold
     """
 
     bytes_a_thread: int
@@ -34,6 +37,7 @@ class LocalTraffic:
     instruction_share: float
     l1_share: float
     l2_share: float
+    resident_bytes: int
 
 
 def local_traffic(evidence: Evidence) -> LocalTraffic | None:
@@ -44,6 +48,7 @@ def local_traffic(evidence: Evidence) -> LocalTraffic | None:
     loads = float(sum(row.requests for row in rows if row.op == "ld"))
     stores = float(sum(row.requests for row in rows if row.op != "ld"))
     sectors, l2_sectors = float(sum(row.sectors for row in rows)), float(sum(row.l2_sectors for row in rows))
+    resident = min(evidence.blocks, evidence.occupancy.blocks_per_sm * evidence.gpu.sm.count)
     return LocalTraffic(
         bytes_a_thread=evidence.program.local_bytes,
         loads=loads,
@@ -53,16 +58,22 @@ def local_traffic(evidence: Evidence) -> LocalTraffic | None:
         instruction_share=_share(loads + stores, evidence.warp_instructions),
         l1_share=_share(sectors, sum(row.sectors for row in evidence.traffic)),
         l2_share=_share(l2_sectors, evidence.l2_sectors),
+        resident_bytes=stack_bytes(evidence.program) * evidence.threads_per_block * resident,
     )
 
 
-def local_sentence(traffic: LocalTraffic, sector_bytes: int) -> str:
-    """Say in one sentence how much traffic local memory causes."""
+def local_sentence(traffic: LocalTraffic, gpu: GpuSpec) -> str:
+    """Say in one sentence how much traffic local memory causes, and how much of caches it would take."""
+    moved, resident, l2 = (
+        f"{count / 1e6:,.1f} MB"
+        for count in (traffic.sectors * gpu.l1.sector_bytes, traffic.resident_bytes, gpu.l2.size_bytes)
+    )
     return (
         f"{traffic.loads:,.0f} loads and {traffic.stores:,.0f} stores of local memory are "
         f"{100 * traffic.instruction_share:.0f}% of the warp instructions; their {traffic.sectors:,.0f} sectors "
-        f"({traffic.sectors * sector_bytes / 1e6:,.1f} MB) are {100 * traffic.l1_share:.0f}% of those asked of L1, and "
-        f"{traffic.l2_sectors:,.0f} ({100 * traffic.l2_share:.0f}%) of those sent to L2"
+        f"({moved}) are {100 * traffic.l1_share:.0f}% of those asked of L1, and "
+        f"{traffic.l2_sectors:,.0f} ({100 * traffic.l2_share:.0f}%) of those sent to L2; all resident threads have "
+        f"{resident} of it, beside an L2 of {l2}"
     )
 
 
@@ -79,7 +90,7 @@ def spills(evidence: Evidence) -> Advice | None:
     return Advice(
         rule="spills",
         title=f"{found.bytes_a_thread:,} bytes a thread lie in local memory: {cause} ({registers} registers)",
-        evidence=local_sentence(found, gpu.l1.sector_bytes),
+        evidence=local_sentence(found, gpu),
         change="fewer results a thread, or a higher register limit; indices of local arrays known when compiling",
         gain=(
             f"without them {total:,.0f} warp instructions would be {total - found.loads - found.stores:,.0f}, and "

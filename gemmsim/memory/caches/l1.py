@@ -11,6 +11,10 @@ stores of half a line each the second counts as a hit. On a T4 the tiled 4096 GE
 shows a hit rate of 0.39 %, its stores' share of all sectors.) A load of a sector that was written in part is taken to
 miss.
 
+Accesses to local memory are loads and stores like others: each store goes to L2, too. A load that says "last use"
+(LDL.LU, by which compilers fill spilled registers) finds what L1 has, does not make its line younger, and allocates
+none. (Own microbenchmark on an H200, tests/records/h200_local_memory.json: one machine code with LDL and with LDL.LU.)
+
 Atomics, and copies to shared memory that bypass L1 (cp.async.cg), go past L1 to L2 and never hit.
 
 Not modelled: stores to a line within some tens of cycles of the store that allocates it, which may miss.
@@ -26,6 +30,7 @@ from numpy.typing import NDArray
 from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.memory.grid.residents import ResidentGroups
 from gemmsim.memory.native_loops import native_loop
+from gemmsim.memory.requests.cache_operations import LAST_READ
 from gemmsim.memory.requests.coalescer import LINE_BYTES, Coalesced
 
 _replay = native_loop("caches/l1_loop", "replay", "caches/lru", "requests/cache_operations")
@@ -112,7 +117,7 @@ def replay_l1(
     )
     shapes, parts = len(coalesced.sectors), 4 * len(coalesced.sector_offset)
     operation = np.zeros(shapes, np.int64)
-    operation[requests.shape] = requests.operation
+    operation[requests.shape] = np.where(requests.last_use, LAST_READ, requests.operation)
     lines = ShapeLines(operation, np.zeros(4 * shapes + 1, np.int64), *np.zeros((3, parts), np.int64))
     entries = np.full((sets, ways), -1, np.int64)
     counted = np.zeros((len(requests.pc), 2), np.int64)

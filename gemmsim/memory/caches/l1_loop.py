@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gemmsim.memory.caches.lru import sectors_in, set_of
-from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
+from gemmsim.memory.requests.cache_operations import LAST_READ, READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
 
 
 def replay(requests, residents, coalesced, lines, entries, counted, to_l2):  # type: ignore[no-untyped-def]
@@ -58,22 +58,29 @@ def _request(requests, residents, lines, entries, counted, to_l2, member, i):  #
     for j in range(lines.start[index], lines.start[index + 1]):
         line, asked = (base >> 2) + lines.line[j], lines.sectors[j]
         found = np.int64(0)
-        if entries.shape[1] and operation <= WRITE:
+        if entries.shape[1] and (operation <= WRITE or operation == LAST_READ):
             found = _look_up(entries, line, asked, lines.whole[j], operation)
         if times == 0:
             continue
         counted[i, 0] += times * sectors_in(found)
-        rest = asked & ~found if operation == READ else asked
+        rest = asked & ~found if _fetches(operation) else asked
         if rest:
             counted[i, 1] += times
             to_l2.line[count] = line
             to_l2.sectors[count] = rest
-            to_l2.operation[count] = READ if operation == READ_PAST_L1 else operation
+            to_l2.operation[count] = READ if operation == READ_PAST_L1 or _fetches(operation) else operation
             if operation == WRITE_PAST_L1:
                 to_l2.operation[count] = WRITE
             to_l2.request[count] = i
             count += 1
     to_l2.start[-1] = count
+
+
+def _fetches(operation):  # type: ignore[no-untyped-def]
+    """Whether an operation asks L2 for what L1 lacks."""
+    if operation == LAST_READ:
+        return True
+    return operation == READ
 
 
 def _fill_lines(coalesced, lines):  # type: ignore[no-untyped-def]
@@ -101,20 +108,25 @@ def _look_up(entries, line, asked, whole, operation):  # type: ignore[no-untyped
     """Look up a line and make it the most recent of its set. Return the sectors of `asked` that hit, as bits.
 
     A line that is absent replaces the least recent one. A read leaves all sectors of `asked` valid, a write those of
-    `whole`.
+    `whole`. A last use leaves the order of a set as it is, and brings no line that is absent.
     """
     row = set_of(line, len(entries))
     ways = entries.shape[1]
     way = 0
     while way < ways and entries[row, way] >> 4 != line:
         way += 1
-    present, found = np.int64(0), np.int64(0)
+    present, found, reads = np.int64(0), np.int64(0), _fetches(operation)
     if way < ways:
         present = entries[row, way] & 15
-        found = asked & (present if operation == READ else np.int64(15))
+        found = asked & (present if reads else np.int64(15))
     else:
         way = ways - 1
+    entry = line << 4 | present | (asked if reads else whole)
+    if operation == LAST_READ:
+        if present != 0:
+            entries[row, way] = entry
+        return found
     for i in range(way, 0, -1):
         entries[row, i] = entries[row, i - 1]
-    entries[row, 0] = line << 4 | present | (asked if operation == READ else whole)
+    entries[row, 0] = entry
     return found

@@ -29,6 +29,7 @@ from gemmsim.memory.caches.l1 import L2Requests
 from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.coalescer import LINE_BYTES, SECTOR_BYTES
 from gemmsim.support.errors import GemmsimError
+from gemmsim.trace.launch_data.device_memory import FIRST_ADDRESS
 
 _replay = native_loop("caches/l2_loop", "replay", "caches/lru", "requests/cache_operations")
 
@@ -63,12 +64,14 @@ class L2Replay:
     in_flight     bool [L1 requests] whether sectors that the request found in L2 were still on their way from DRAM, for
                   a request of the same group
     written_back  how many dirty sectors were replaced
+    of_stacks     how many of these were of local memory
     state         what L2 holds after the last request
     """
 
     missed: NDArray[np.uint16]
     in_flight: NDArray[np.bool_]
     written_back: int
+    of_stacks: int
     state: L2State
 
 
@@ -92,9 +95,9 @@ def replay_l2(
     else:
         tags, valid, dirty = np.full(shape, -1, np.int64), np.zeros(shape, np.uint8), np.zeros(shape, np.uint8)
     missed, in_flight = np.zeros(len(group), np.uint16), np.zeros(len(group), np.bool_)
-    written = 0
+    numbers = np.array([l2.fetch_bytes // SECTOR_BYTES, FIRST_ADDRESS // LINE_BYTES, 0, 0])
     for _ in range(2 if begins is True else 1):
-        missed[:], in_flight[:] = 0, False
+        missed[:], in_flight[:], numbers[2:] = 0, False, 0
         state = L2State(tags, valid, dirty, np.full(shape, -1, np.int64), l2.partitions)
-        written = _replay(to_l2, group, near, l2.fetch_bytes // SECTOR_BYTES, state, missed, in_flight)
-    return L2Replay(missed, in_flight, int(written), state)
+        _replay(to_l2, group, near, state, missed, in_flight, numbers)
+    return L2Replay(missed, in_flight, int(numbers[2]), int(numbers[3]), state)

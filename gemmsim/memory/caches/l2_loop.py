@@ -8,14 +8,14 @@ from gemmsim.memory.caches.lru import home_of, move_to_front, sectors_in, set_of
 from gemmsim.memory.requests.cache_operations import READ, WRITE
 
 
-def replay(to_l2, group, near, fetch_sectors, l2, missed, in_flight):  # type: ignore[no-untyped-def]
-    """Replay all entries of `to_l2`: fill `missed` and `in_flight` (see `l2.L2Replay`), and return how many dirty
-    sectors were replaced. `l2` (`l2.L2State`) is left as it is after the last entry.
+def replay(to_l2, group, near, l2, missed, in_flight, numbers):  # type: ignore[no-untyped-def]
+    """Replay all entries of `to_l2`: fill `missed` and `in_flight` (see `l2.L2Replay`). `l2` (`l2.L2State`) is left as
+    it is after the last entry.
 
     to_l2, group, near  the arguments of `l2.replay_l2`
-    fetch_sectors       how many sectors DRAM reads at once: 1, 2 or 4
+    numbers             int64 [4] how many sectors DRAM reads at once (1, 2 or 4), the first line above local memory;
+                        then are counted the dirty sectors that were replaced, and those of them of local memory
     """
-    written = 0
     start = to_l2.start
     sms = len(start) - 1
     step = _step(sms)
@@ -27,18 +27,16 @@ def replay(to_l2, group, near, fetch_sectors, l2, missed, in_flight):  # type: i
             sm = (turn + after * step) % sms
             i = start[sm] + turn
             if i < start[sm + 1]:
-                written += _serve(l2, to_l2, i, near[sm], group, fetch_sectors, missed, in_flight)
-    return written
+                _serve(l2, to_l2, i, near[sm], group, missed, in_flight, numbers)
 
 
-def _serve(l2, to_l2, i, near, group, fetch_sectors, missed, in_flight):  # type: ignore[no-untyped-def]
-    """Serve entry i of `to_l2`, from an SM near to partition `near`. Return how many dirty sectors were replaced."""
+def _serve(l2, to_l2, i, near, group, missed, in_flight, numbers):  # type: ignore[no-untyped-def]
+    """Serve entry i of `to_l2`, from an SM near to partition `near`."""
     line, operation, request = to_l2.line[i], to_l2.operation[i], to_l2.request[i]
     sets = len(l2.tags) // l2.partitions  # of one partition
     home, row = home_of(line, l2.partitions), set_of(line, sets)
     wanted, copied = to_l2.sectors[i], False
-    copy = near * sets + row
-    written = 0
+    copy, fetch_sectors = near * sets + row, numbers[0]
     if near != home and operation == READ:
         way = way_of(l2.tags, copy, line)
         if way >= 0:
@@ -47,7 +45,7 @@ def _serve(l2, to_l2, i, near, group, fetch_sectors, missed, in_flight):  # type
                 if l2.fetched_by[copy, way] == group[request]:
                     in_flight[request] = True
                 _put_first(l2, copy, way, line, l2.valid[copy, way], l2.dirty[copy, way], l2.fetched_by[copy, way])
-                return written
+                return
         copied = True
     row += home * sets
     way = way_of(l2.tags, row, line)
@@ -56,7 +54,7 @@ def _serve(l2, to_l2, i, near, group, fetch_sectors, missed, in_flight):  # type
         present, changed, fetcher = l2.valid[row, way], l2.dirty[row, way], l2.fetched_by[row, way]
     else:
         way = l2.tags.shape[1] - 1
-        written += sectors_in(l2.dirty[row, way])
+        _write_back(l2, row, way, numbers)
     if operation != WRITE:
         absent = wanted & ~present
         if absent:
@@ -78,9 +76,16 @@ def _serve(l2, to_l2, i, near, group, fetch_sectors, missed, in_flight):  # type
             present = l2.valid[copy, way]
         else:
             way = l2.tags.shape[1] - 1
-            written += sectors_in(l2.dirty[copy, way])
+            _write_back(l2, copy, way, numbers)
         _put_first(l2, copy, way, line, present | wanted, np.uint8(0), fetcher)
-    return written
+
+
+def _write_back(l2, row, way, numbers):  # type: ignore[no-untyped-def]
+    """Count the dirty sectors of the line at index `way` of set `row`, which is about to be replaced."""
+    dirty = sectors_in(l2.dirty[row, way])
+    numbers[2] += dirty
+    if l2.tags[row, way] < numbers[1]:
+        numbers[3] += dirty
 
 
 def _put_first(l2, row, way, line, valid, dirty, fetched_by):  # type: ignore[no-untyped-def]

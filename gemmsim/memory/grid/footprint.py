@@ -46,11 +46,13 @@ class Footprint:
     read_sectors     float64 [instructions] sectors that DRAM reads for each instruction
     new_share        float64 [instructions] the share of the sectors that a wave touches that DRAM reads for that wave
     written_sectors  dirty sectors that are written back to DRAM during the launch
+    stack_sectors    those of them that are of local memory
     """
 
     read_sectors: NDArray[np.float64]
     new_share: NDArray[np.float64]
     written_sectors: float
+    stack_sectors: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ def estimate(
     blocks = (len(requests.start) - 1) // requests.warps_per_block
     offsets = relation.offset_bytes.T // SECTOR_BYTES
     apart = np.ptp(requests.base_sector) if len(requests.base_sector) else 0
-    if apart - SECTORS_PER_LINE + np.ptp(offsets) > _MAX_RANGE:  # local memory beside arrays: known without the lists
+    if apart - SECTORS_PER_LINE + np.ptp(offsets) > _MAX_RANGE:
         return None
     of_lines = _whole_lines(requests, coalesced) and not (offsets % SECTORS_PER_LINE).any()
     grain = SECTORS_PER_LINE if of_lines else 1  # sectors that an entry of the lists stands for

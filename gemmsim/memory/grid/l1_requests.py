@@ -29,6 +29,7 @@ class L1Requests:
     shape            int32 [requests] index into `Shapes`
     operation        uint8 [requests] READ, WRITE, ATOMIC, READ_PAST_L1 or WRITE_PAST_L1
     pc               int32 [requests] static instruction index
+    last_use         bool [requests] whether it reads what is not read again (`Access.last_use`)
     mover            int32 [requests] row of the offsets that move its address to those of other blocks (`Relation`)
     start            int64 [warps + 1] warp w has the requests start[w]:start[w + 1]
     warps_per_block  warps w of block b (an index into the trace's blocks) are those with w // warps_per_block == b
@@ -39,6 +40,7 @@ class L1Requests:
     shape: NDArray[np.int32]
     operation: NDArray[np.uint8]
     pc: NDArray[np.int32]
+    last_use: NDArray[np.bool_]
     mover: NDArray[np.int32]
     start: NDArray[np.int64]
     warps_per_block: int
@@ -73,6 +75,7 @@ def l1_requests_of(trace: WarpTrace, shapes: Shapes, accesses: dict[int, Access]
         shape=shapes.of_record[record],
         operation=operation[record].astype(np.uint8),
         pc=trace.record_pc[record],
+        last_use=np.isin(trace.record_pc[record], [index for index, access in accesses.items() if access.last_use]),
         mover=trace.relation.record_mover[record] if trace.relation else np.zeros(len(record), np.int32),
         start=np.searchsorted(record, trace.record_start).astype(np.int64),
         warps_per_block=trace.warps_per_block,

@@ -63,7 +63,8 @@ def residents_of_sample(
     """
     heaviest = int(np.argmax(sample.weight))
     affordable = int(_MAX_LOOKUPS // (2 * resident_blocks_per_sm * max(int(sample.lines[heaviest]), 1)))
-    drawn = _draw(relation, placement, resident_blocks_per_sm)[: max(affordable, 1)]
+    drawn = _draw(relation, placement, resident_blocks_per_sm)
+    drawn = drawn[:affordable] if affordable > 1 else _commonest_size(drawn, placement)[:1]
     seen = {int(relation.like[b]) for group in drawn for b in placement.group(group.sm, group.generation).tolist()}
     rest = [number for number in range(len(sample.blocks)) if number not in seen]
     groups = [(group, -1) for group in drawn] + [(_group_of(placement, int(sample.blocks[n])), n) for n in rest]
@@ -93,6 +94,15 @@ def residents_of_sample(
         phase=np.array(phase, np.float64),
         offset_sectors=np.ascontiguousarray(relation.offset_bytes[:, members].T) // SECTOR_BYTES,
     )
+
+
+def _commonest_size(groups: list[_Group], placement: Placement) -> list[_Group]:
+    """Return the groups with as many members as the group that most blocks are in. One of them can stand for all: in a
+    generation that does not fill the GPU fewer blocks share an SM and its L1.
+    """
+    size = np.array([len(placement.group(group.sm, group.generation)) for group in groups])
+    blocks = np.bincount(size, size * np.array([group.times for group in groups]))
+    return [group for group, members in zip(groups, size.tolist(), strict=True) if members == int(blocks.argmax())]
 
 
 def _group_of(placement: Placement, block: int) -> _Group:

@@ -28,6 +28,7 @@ class Access:
     bypasses     whether what it reads goes past L1: an LDGSTS that says so (cp.async.cg), or a load that must see what
                  other SMs have stored (ld.cg, ld.volatile, and ld.acquire and ld.relaxed of the GPU's scope or wider).
                  L1 is not coherent, so PTX has such loads served by L2 (PTX ISA, "Cache Operators").
+    last_use     whether a load says that its data is not read again (LDL.LU, which fills a spilled register)
     """
 
     space: str
@@ -36,6 +37,7 @@ class Access:
     routable: bool = True
     lanes: int = WARP_LANES
     bypasses: bool = False
+    last_use: bool = False
 
     @property
     def on_chip(self) -> bool:
@@ -81,4 +83,4 @@ def access_of(instruction: Instruction) -> Access | None:
     if row.memory.copy:
         return Access(space, op, width, bypasses="BYPASS" in modifiers)
     strong = space == "global" and op == "ld" and "STRONG" in modifiers and not {"CTA", "SM"} & {*modifiers}
-    return Access(space, op, width, bypasses=strong)
+    return Access(space, op, width, bypasses=strong, last_use=space == "local" and op == "ld" and "LU" in modifiers)

@@ -17,6 +17,7 @@ from gemmsim.memory.requests.banks import BANK_SHIFT, conflict_free, copy_wavefr
 from gemmsim.memory.requests.coalescer import LINE_SHIFT, Coalesced, coalesce
 from gemmsim.memory.requests.tags import LaneLayout
 from gemmsim.trace.types import Patterns, WarpTrace, active_lanes
+from gemmsim.trace.words import STACK_STRIDE
 
 WORD_BYTES = 1 << BANK_SHIFT
 _DENSE_PAIRS = 1 << 22  # below this a table over all pairs is cheaper than sorting the records
@@ -108,4 +109,24 @@ def _measure(
         written=written,
         wavefronts=waves + written,
     )
-    return Shapes(of_record, pc, coalesce(offsets, active, widths), lanes, least + written, shared)
+    stacked = of_shapes(lambda a: a.space == "local", np.bool_)
+    return Shapes(of_record, pc, coalesce(*_words(offsets, active, widths, stacked)), lanes, least + written, shared)
+
+
+def _words(
+    offsets: NDArray[np.int64], active: NDArray[np.bool_], widths: NDArray[np.int64], stacked: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
+    """Return the arguments of `coalesce`, with a column for each word of an access of several words to local memory,
+    where the words of a thread lie a line apart (`trace.words.STACK_STRIDE`).
+
+    stacked  bool [shapes] whether a shape is of local memory
+    """
+    words = np.where(stacked, np.maximum(widths // WORD_BYTES, 1), 1)
+    if not (words > 1).any():
+        return offsets, active, widths
+    columns = [np.where(n < words, n * STACK_STRIDE, 0)[:, None] + offsets for n in range(int(words.max()))]
+    return (
+        np.concatenate(columns, axis=1),
+        np.tile(active, len(columns)),
+        np.where(words > 1, WORD_BYTES, widths),
+    )

@@ -14,7 +14,6 @@ from gemmsim.trace import words as executor_words
 from gemmsim.trace.differences.rules import rules_of
 from gemmsim.trace.engine.differences import words
 from gemmsim.trace.engine.variants import executor_for
-from gemmsim.trace.launch_data.device_memory import FIRST_ADDRESS
 from gemmsim.trace.lower.context import CONTROL_NUMBER
 from gemmsim.trace.stopped import Stopped
 from gemmsim.trace.types import Sketch, active_lanes
@@ -171,7 +170,6 @@ def relate(executor: Executor, leader: int, others: NDArray[np.int64], place: in
     numbers, movers = np.flatnonzero(used), (np.cumsum(used) - 1)[found]
     offset_bytes = tables.vectors[numbers, : len(tables.blocks)].astype(np.int64)
     member &= _inside(executor, sketch, movers, offset_bytes) & _steady(executor, leader, movers, offset_bytes)
-    movers, offset_bytes = _with_stacks(executor, sketch, movers, offset_bytes, tables.blocks)
     if place is not None and not _own_words(executor, sketch, movers, offset_bytes[:, member]):
         raise Stopped("columns of blocks share words for atomics", executor_words.UNRELATED, leader)
     threads = sketch.threads_executed[0] * int(member.sum())
@@ -208,23 +206,6 @@ def _run(executor: Executor, leader: int, tables: Tables, fresh: bool) -> Sketch
     finally:
         executor.run_block, executor.residents = usual
         executor.cutting.tables = None
-
-
-def _with_stacks(
-    executor: Executor,
-    sketch: Sketch,
-    movers: NDArray[np.int64],
-    offset_bytes: NDArray[np.int64],
-    blocks: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return `movers` and `offset_bytes` with a row for local memory, where each block has stacks of its own."""
-    base = sketch.record_base
-    local = (base >= executor_words.LOCAL_BASE) & (base < FIRST_ADDRESS)
-    if not local.any():
-        return movers, offset_bytes
-    slots = blocks % executor.local_slots
-    moved = (slots - slots[0]) * executor.state.local.size * 4
-    return np.where(local, len(offset_bytes), movers), np.concatenate([offset_bytes, moved[None]])
 
 
 def _inside(

@@ -262,8 +262,7 @@ def _local(context, registers, op, mask, warp, rows, size):
     status = blame(context, rows, mask, size, np.uint64(0), stack_bytes, np.int64(words.OUT_OF_BOUNDS))
     if status != 0:
         return status
-    slot = get_i64(context, words.LOCAL_SLOT) * get_i64(context, words.WARPS) * stack_words
-    stack = np.uint64(words.LOCAL_BASE + (slot + warp * stack_words) * 128)
+    stack = np.uint64(words.LOCAL_BASE + warp * stack_words * 128)
     for lane in range(32):
         if has(mask, lane):
             address = lane_address(rows, lane)
@@ -272,7 +271,7 @@ def _local(context, registers, op, mask, warp, rows, size):
             set_u32(rows, lane, np.uint32(at & np.uint64(0xFFFFFFFF)))
             set_u32(rows, lane + 32, np.uint32(at >> np.uint64(32)))
     record(context, rows, mask, op, warp)
-    delta = get_u64(context, words.LOCAL_AT) - np.uint64(words.LOCAL_BASE + slot * 128)
+    delta = get_u64(context, words.LOCAL_AT) - np.uint64(words.LOCAL_BASE)
     move(context, registers, op, mask, rows, delta, np.uint64(0), np.int64(words.PATTERN_STACKED))
     return np.int64(0)
 

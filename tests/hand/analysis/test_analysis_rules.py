@@ -200,7 +200,7 @@ SPILLING = (("LDG.E", 2, 100.0), ("LDL", 3, 200.0), ("STL", 3, 100.0), ("FFMA", 
 def test_spills_are_counted_by_instruction_sector_and_byte() -> None:
     """300 of 1000 instructions, 1200 of 1600 sectors, 300 of 400 sectors to L2; 32 bytes each."""
     found = local_traffic(evidence(SPILLING, LOCAL))
-    assert found == LocalTraffic(0, 200, 100, 1200, 300, 0.3, 0.75, 0.75)
+    assert found == LocalTraffic(0, 200, 100, 1200, 300, 0.3, 0.75, 0.75, 0)
     said = spills(evidence(SPILLING, LOCAL))
     assert said is not None
     assert "200 loads and 100 stores of local memory are 30% of the warp instructions" in said.evidence

@@ -220,12 +220,8 @@ def _move_in_block(context, registers, op, mask, rows, local):
     delta, stride = get_u64(own, words.SHARED_AT) - get_u64(context, executor.SHARED_BASE), np.int64(4)
     shape = np.int64(executor.PATTERN_SCATTERED)
     if local:
-        slot = get_i64(context, executor.LOCAL_SLOT) * get_i64(context, executor.WARPS)
-        slot *= get_i64(context, executor.LOCAL_WORDS)
-        delta, shape = (
-            get_u64(own, words.LOCAL_AT) - np.uint64(executor.LOCAL_BASE + slot * 128),
-            np.int64(executor.PATTERN_STACKED),
-        )
+        delta = get_u64(own, words.LOCAL_AT) - np.uint64(executor.LOCAL_BASE)
+        shape = np.int64(executor.PATTERN_STACKED)
         stride = np.int64(executor.STACK_STRIDE)
     set_i64(own, words.DIFFERENT, 1)
     if kind != micro.ATOMIC and size >= 4:
