@@ -24,17 +24,16 @@ from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import L2
 from gemmsim.memory.grid.l1_requests import L1Requests
+from gemmsim.memory.grid.touched import UNITS, Groups, Touched, touched, whole_lines
 from gemmsim.memory.native_loops import native_loop
-from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
+from gemmsim.memory.requests.cache_operations import READ
 from gemmsim.memory.requests.coalescer import SECTOR_BYTES, SECTORS_PER_LINE, Coalesced
-from gemmsim.support.sorting import distinct, order_by
 from gemmsim.trace.types import Relation
 
 _MAX_VISITS = 40_000_000  # visits of sectors, which take about half a second
 # Where iterations were left out, the sectors of the others lie far apart, and each visit takes five times as long.
 _MAX_SAMPLED_VISITS = 8_000_000
-_UNITS = (32, 16, 8, 4, 2)  # how many neighbouring sectors may be treated as one
-_MOST_UNIT = max(_UNITS)
+_MOST_UNIT = max(UNITS)
 _MAX_RANGE = 1 << 28  # sectors: 8 GiB of addresses, for which the estimate takes 1.3 GB of this machine's memory
 _visit_waves = native_loop("grid/footprint_loop", "visit_waves", "requests/cache_operations")
 
@@ -53,23 +52,6 @@ class Footprint:
     new_share: NDArray[np.float64]
     written_sectors: float
     stack_sectors: float = 0.0
-
-
-@dataclass(frozen=True)
-class Sectors:
-    """Lists of what blocks access, in which each pair of a sector and an instruction occurs once; all int64.
-
-    Where iterations of loops were left out, an entry stands for `times` sectors, and pairs may occur several times,
-    first the one that stands for most.
-
-    List i has the entries start[i]:start[i + 1]. The other arrays have one element an entry.
-    """
-
-    start: NDArray[np.int64]
-    sector: NDArray[np.int64]
-    pc: NDArray[np.int64]
-    operation: NDArray[np.int64]
-    times: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -132,132 +114,55 @@ def estimate(
     instructions  how many static instructions the program has
     times         int64 [requests] how many requests each stands for (`Repeats`); None where that is one
     """
-    blocks = (len(requests.start) - 1) // requests.warps_per_block
     offsets = relation.offset_bytes.T // SECTOR_BYTES
     apart = np.ptp(requests.base_sector) if len(requests.base_sector) else 0
     if apart - SECTORS_PER_LINE + np.ptp(offsets) > _MAX_RANGE:
         return None
-    of_lines = _whole_lines(requests, coalesced) and not (offsets % SECTORS_PER_LINE).any()
+    of_lines = whole_lines(requests, coalesced) and not (offsets % SECTORS_PER_LINE).any()
     grain = SECTORS_PER_LINE if of_lines else 1  # sectors that an entry of the lists stands for
     offsets //= grain
-    lists = _lists(requests, coalesced, blocks, len(relation.offset_bytes), grain, times)
-    if not len(lists.sector):
+    lists = touched(requests, coalesced, len(relation.offset_bytes), grain, _MAX_RANGE // grain, times)
+    if lists is None:
+        return None
+    if not len(lists.groups.list):
         return Footprint(np.zeros(instructions), np.zeros(instructions), 0.0)
-    visits = _visits(relation.like, offsets, np.arange(len(relation.like)) // wave.blocks, np.diff(lists.start) > 0)
-    low, high = int(lists.sector.min()) + int(offsets.min()), int(lists.sector.max()) + int(offsets.max())
-    if (high + 1 - low) * grain > _MAX_RANGE:
+    used = np.bincount(lists.groups.list, lists.groups.entries, lists.lists) > 0
+    visits = _visits(relation.like, offsets, np.arange(len(relation.like)) // wave.blocks, used)
+    if (lists.high + int(offsets.max()) + 1 - lists.low - int(offsets.min())) * grain > _MAX_RANGE:
         return None
     return _follow(lists, visits, wave.l2, instructions, 2 if wave.warm else 1, grain)
 
 
-def _whole_lines(requests: L1Requests, coalesced: Coalesced) -> bool:
-    """Return whether every request touches all sectors of each of its lines. Bases are at the beginning of lines."""
-    used = np.unique(requests.shape)
-    count = coalesced.sectors[used]
-    if (count % SECTORS_PER_LINE).any():
-        return False
-    within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-    offset = coalesced.sector_offset[np.repeat(coalesced.sector_start[used], count) + within]
-    first = offset[::SECTORS_PER_LINE, None]
-    lines = offset.reshape(-1, SECTORS_PER_LINE) == first + np.arange(SECTORS_PER_LINE)
-    return bool(lines.all() and not (first % SECTORS_PER_LINE).any())
-
-
-def _follow(lists: Sectors, visits: Visits, l2: L2, instructions: int, launches: int, grain: int) -> Footprint:
+def _follow(lists: Touched, visits: Visits, l2: L2, instructions: int, launches: int, grain: int) -> Footprint:
     """Follow the waves of `launches` identical launches through L2, and count what DRAM does for the last launch.
 
     grain  sectors that an entry of the lists stands for
     """
-    unit = _unit(lists, visits.offset, _MOST_UNIT // grain)
+    unit = min(lists.unit, _MOST_UNIT // grain)
+    while (visits.offset % unit).any():
+        unit //= 2
     capacity_sectors = l2.size_bytes / SECTOR_BYTES / grain
-    columns = (lists.pc, lists.operation, lists.times)
-    lists = Sectors(lists.start // unit, lists.sector[::unit] // unit, *(column[::unit] for column in columns))
     visits = Visits(visits.wave, visits.list, visits.offset // unit, visits.blocks)
-    low = int(lists.sector.min()) + int(visits.offset.min())
-    units = int(lists.sector.max()) + int(visits.offset.max()) + 1 - low
-    sampled = bool((lists.times > 1).any())
-    most = _MAX_SAMPLED_VISITS if sampled else _MAX_VISITS
-    every = -(-int((lists.start[visits.list + 1] - lists.start[visits.list]).sum()) // most) or 1
-    chosen = _every(lists, every, low)
-    whole, part = (_touches(some, visits, instructions) for some in (lists, chosen))
-    capacity_units = capacity_sectors / unit / _copies_per_line(visits, lists, l2.partitions)
+    low = lists.low // unit + int(visits.offset.min())
+    units = lists.high // unit + int(visits.offset.max()) + 1 - low
+    groups, visited = lists.groups, np.bincount(visits.list, minlength=lists.lists)
+    most = _MAX_SAMPLED_VISITS if lists.sampled else _MAX_VISITS
+    every = -(-int(visited[groups.list] @ (groups.entries // unit)) // most) or 1
+    chosen = lists.every(unit, every, low)
+    whole = np.bincount(groups.pc, visited[groups.list] * (groups.sectors // unit), instructions).astype(np.float64)
+    part = np.bincount(chosen.pc, np.repeat(visited, np.diff(chosen.start)) * chosen.times, instructions)
+    capacity_units = capacity_sectors / unit / _copies_per_line(visits, groups, l2.partitions)
     capacity = int(capacity_units * part.sum() / whole.sum())
-    read, touched = np.zeros((2, instructions), np.int64)
+    read, touches = np.zeros((2, instructions), np.int64)
     held = np.zeros(launches * (int(visits.wave[-1]) + 1) + 1, np.int64)
     last = np.zeros(units, np.int16 if 2 * len(held) + 1 <= np.iinfo(np.int16).max else np.int32)
-    stands = np.zeros(units if sampled else 1, np.int32)
-    written = _visit_waves(chosen, visits, launches, capacity, Known(held, last, stands), read, touched)
+    stands = np.zeros(units if lists.sampled else 1, np.int32)
+    written = _visit_waves(chosen, visits, launches, capacity, Known(held, last, stands), read, touches)
     # A list of fewer than `every` entries keeps one, so what a chosen entry stands for differs from list to list.
     entries, writes = whole / np.maximum(part, 1), np.unique(chosen.pc[chosen.operation != READ])
     written_entries = written * float(whole[writes].sum() / max(part[writes].sum(), 1.0))
     sectors = float(unit * grain)
-    return Footprint(read * entries * sectors, read / np.maximum(touched, 1), written_entries * sectors)
-
-
-def _unit(lists: Sectors, offset: NDArray[np.int64], most: int) -> int:
-    """Return how many aligned neighbouring sectors, `most` at most, are always touched together, by the same
-    instructions. So one of these sectors can stand for all of them.
-    """
-    for unit in (unit for unit in _UNITS if unit <= most):
-        if len(lists.sector) % unit or (lists.start % unit).any() or (offset % unit).any():
-            continue
-        sector = lists.sector.reshape(-1, unit)
-        together = (sector == sector[:, :1] + np.arange(unit)).all() and not (sector[:, 0] % unit).any()
-        if together and all(
-            (x.reshape(-1, unit) == x[::unit, None]).all() for x in (lists.pc, lists.operation, lists.times)
-        ):
-            return unit
-    return 1
-
-
-def _every(lists: Sectors, every: int, low: int) -> Sectors:
-    """Keep every `every`-th entry of each list, in the order of sectors, which are then counted from `low`.
-
-    Neighbours in memory then follow one another, which is several times as fast. Only the entries of one sector need to
-    stay in their order.
-    """
-    length = np.diff(lists.start)
-    number = np.repeat(np.arange(len(length)), length)
-    chosen = np.flatnonzero((np.arange(len(number)) - lists.start[number]) % every == 0)
-    chosen = chosen[order_by(number[chosen], lists.sector[chosen])]
-    start = np.concatenate([[0], np.cumsum(-(-length // every))])
-    return Sectors(start, lists.sector[chosen] - low, lists.pc[chosen], lists.operation[chosen], lists.times[chosen])
-
-
-def _touches(lists: Sectors, visits: Visits, instructions: int) -> NDArray[np.float64]:
-    """Return how many entries all visits together touch with each instruction: float64 [instructions], whole."""
-    visited = np.repeat(np.bincount(visits.list, minlength=len(lists.start) - 1), np.diff(lists.start))
-    return np.bincount(lists.pc, visited * lists.times, instructions).astype(np.float64)
-
-
-def _lists(
-    requests: L1Requests, coalesced: Coalesced, blocks: int, movers: int, grain: int, times: NDArray[np.int64] | None
-) -> Sectors:
-    """Make the lists of what the executed blocks touched: list block * movers + m has what the requests with the mover
-    m touched in block `block`. An entry stands for `grain` sectors, which a request touches together.
-    """
-    block = requests.of_blocks(np.arange(blocks))
-    pc_of_shape = np.zeros(len(coalesced.sectors), np.int64)
-    operation_of_pc = np.zeros(int(requests.pc.max(initial=0)) + 1, np.int64)
-    pc_of_shape[requests.shape], operation_of_pc[requests.pc] = requests.pc, requests.operation
-    # Warps repeat each other's requests: drop the repeats before each request becomes its sectors.
-    stands: NDArray[np.int64] = np.full(1, -1)
-    rank: NDArray[np.int64] = np.zeros(len(block), np.int64)
-    if times is not None:  # those that stand for most come first
-        stands, rank = np.unique(-times, return_inverse=True)
-    columns = (block * movers + requests.mover, requests.shape, requests.base_sector, rank.reshape(-1))
-    number, shape, base, rank = distinct(*columns)
-    count = coalesced.sectors[shape] // grain
-    request = np.repeat(np.arange(len(shape)), count)
-    within = np.arange(len(request)) - np.repeat(np.cumsum(count) - count, count)
-    pc = pc_of_shape[shape[request]]
-    sector = base[request] + coalesced.sector_offset[coalesced.sector_start[shape[request]] + within * grain]
-    sector //= grain
-    number, pc, sector, rank = distinct(number[request], pc, sector, rank[request])
-    start = np.searchsorted(number, np.arange(blocks * movers + 1))
-    operation = operation_of_pc[pc]
-    operation = np.where(operation == READ_PAST_L1, READ, operation)
-    return Sectors(start, sector, pc, np.where(operation == WRITE_PAST_L1, WRITE, operation), -stands[rank])
+    return Footprint(read * entries * sectors, read / np.maximum(touches, 1), written_entries * sectors)
 
 
 def _visits(
@@ -283,7 +188,7 @@ def _visits(
     return Visits(wave[order], number[order], offset[order], blocks[order])
 
 
-def _copies_per_line(visits: Visits, lists: Sectors, partitions: int) -> float:
+def _copies_per_line(visits: Visits, groups: Groups, partitions: int) -> float:
     """Return how many lines of L2 a line takes, on average.
 
     It takes one in the partition that it belongs to, and one in each other partition whose SMs read it. Each of the
@@ -292,9 +197,9 @@ def _copies_per_line(visits: Visits, lists: Sectors, partitions: int) -> float:
     if partitions == 1:
         return 1.0
     others = (partitions - 1) * (1 - (1 - 1 / partitions) ** visits.blocks.astype(np.float64))
-    reads, touches = (
-        np.concatenate([[0], np.cumsum(n)]) for n in (lists.times * (lists.operation == READ), lists.times)
+    lists = int(visits.list.max()) + 1
+    read, touches = (
+        np.bincount(groups.list, n, lists)[visits.list]
+        for n in (groups.sectors * (groups.operation == READ), groups.sectors)
     )
-    read = reads[lists.start[visits.list + 1]] - reads[lists.start[visits.list]]
-    touched = touches[lists.start[visits.list + 1]] - touches[lists.start[visits.list]]
-    return 1 + float(read @ others) / max(int(touched.sum()), 1)
+    return 1 + float(read @ others) / max(int(touches.sum()), 1)

@@ -10,7 +10,7 @@ from gemmsim.memory.requests.cache_operations import READ, WRITE
 def visit_waves(lists, visits, launches, capacity, known, read, touched):  # type: ignore[no-untyped-def]
     """Fill `read` and `touched`, and return how many dirty sectors were replaced.
 
-    lists, visits  `footprint.Sectors` and `footprint.Visits`
+    lists, visits  `touched.Sectors` and `footprint.Visits`
     known          `footprint.Known`, zeros
     launches       identical launches that follow one another; only the last one is counted
     capacity       sectors that L2 holds

@@ -6,7 +6,8 @@ import numpy as np
 from opcode_harness import program
 
 from gemmsim.memory.counters import Counters, _multiplications
-from gemmsim.memory.grid.footprint import Sectors, Visits, _copies_per_line
+from gemmsim.memory.grid.footprint import Visits, _copies_per_line
+from gemmsim.memory.grid.touched import Groups
 from gemmsim.memory.requests.access import Access
 from gemmsim.memory.requests.cache_operations import READ, WRITE
 from gemmsim.memory.requests.lane_wavefronts import lane_wavefronts
@@ -22,13 +23,12 @@ def test_lanes_that_are_two_words_apart() -> None:
 def test_copies_of_a_line_in_the_other_partition() -> None:
     """List 0 has two reads, list 1 a write. Two blocks read list 0: that none of them is near the other partition has a
     chance of 1/4. One and a half of the three sectors touched have a copy."""
-    lists = Sectors(
-        np.array([0, 2, 3]), np.arange(3), np.zeros(3, np.int64), np.array([READ, READ, WRITE]), np.ones(3, np.int64)
-    )
+    entries = np.array([2, 1])
+    groups = Groups(np.array([0, 1]), np.zeros(2, np.int64), np.array([READ, WRITE]), entries, entries)
     zeros = np.zeros(2, np.int64)
     visits = Visits(zeros, np.array([0, 1]), zeros, np.array([2, 1]))
-    assert _copies_per_line(visits, lists, 2) == 1 + 2 * 0.75 / 3
-    assert _copies_per_line(visits, lists, 1) == 1
+    assert _copies_per_line(visits, groups, 2) == 1 + 2 * 0.75 / 3
+    assert _copies_per_line(visits, groups, 1) == 1
 
 
 def test_wavefronts_of_wgmma() -> None:

@@ -1,0 +1,84 @@
+"""The compiled loops of `gemmsim.memory.grid.touched`, which mark entries in a bitmap and find them there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def mark(chosen, base, shape, coalesced, grain, bits):  # type: ignore[no-untyped-def]
+    """Set the bits of the entries that requests touch.
+
+    chosen  int32 or int64 [n] the requests
+    base    int64 [requests] sector of the base of each request
+    shape   int32 [requests] shape of each request, an index into `coalesced`
+    grain   sectors that an entry stands for; requests touch them together
+    bits    `touched._Bits`
+    """
+    for n in range(len(chosen)):
+        i = chosen[n]
+        first = coalesced.sector_start[shape[i]]
+        for j in range(first, first + coalesced.sectors[shape[i]], grain):
+            at = (base[i] + coalesced.sector_offset[j]) // grain - bits.low
+            bits.words[at >> 6] |= np.uint64(1) << np.uint64(at & 63)
+            bits.summary[at >> 12] |= np.uint64(1) << np.uint64((at >> 6) & 63)
+
+
+def measure(bits, apart):  # type: ignore[no-untyped-def]
+    """Empty the bitmap, and return how many entries were in it.
+
+    apart  uint64 [units] for units of 2, 4, 8, 16 and 32 entries gets bits where the first entries of the two halves of
+           a unit are not alike
+    """
+    count = np.int64(0)
+    for s in range(len(bits.summary)):
+        rest = bits.summary[s]
+        bits.summary[s] = np.uint64(0)
+        while rest != 0:
+            w = s * 64 + _lowest(rest)
+            rest &= rest - np.uint64(1)
+            word = bits.words[w]
+            bits.words[w] = np.uint64(0)
+            apart[0] |= (word ^ (word >> np.uint64(1))) & np.uint64(0x5555555555555555)
+            apart[1] |= (word ^ (word >> np.uint64(2))) & np.uint64(0x1111111111111111)
+            apart[2] |= (word ^ (word >> np.uint64(4))) & np.uint64(0x0101010101010101)
+            apart[3] |= (word ^ (word >> np.uint64(8))) & np.uint64(0x0001000100010001)
+            apart[4] |= (word ^ (word >> np.uint64(16))) & np.uint64(0x0000000100000001)
+            while word != 0:
+                word &= word - np.uint64(1)
+                count += 1
+    return count
+
+
+def collect(bits, unit, every, before, sector):  # type: ignore[no-untyped-def]
+    """Empty the bitmap, and list every `every`-th unit of `unit` entries of it.
+
+    before  how many units of the same list there were before
+    sector  int64 [n] is filled with the numbers of these units
+    """
+    number, at = np.int64(before), np.int64(0)
+    together = (np.uint64(1) << np.uint64(unit)) - np.uint64(1)
+    for s in range(len(bits.summary)):
+        rest = bits.summary[s]
+        bits.summary[s] = np.uint64(0)
+        while rest != 0:
+            w = s * 64 + _lowest(rest)
+            rest &= rest - np.uint64(1)
+            word = bits.words[w]
+            bits.words[w] = np.uint64(0)
+            while word != 0:
+                lowest = _lowest(word)
+                word &= ~(together << np.uint64(lowest))
+                if number % every == 0:
+                    sector[at] = (bits.low + w * 64 + lowest) // unit
+                    at += 1
+                number += 1
+
+
+def _lowest(word):  # type: ignore[no-untyped-def]
+    """Return the place of the lowest bit of a word that has any."""
+    at, lowest = np.int64(0), word & (~word + np.uint64(1))
+    for step in (32, 16, 8, 4, 2, 1):
+        if lowest >> np.uint64(step) != 0:
+            lowest = lowest >> np.uint64(step)
+            at += step
+    return at
