@@ -44,19 +44,25 @@ def both(requests: L1Requests, coalesced: Coalesced, movers: int, grain: int) ->
     return found[0], found[1]
 
 
-@pytest.mark.parametrize("unit", [1, 2, 4, 32])
+@pytest.mark.parametrize("unit", [1, 2, 4, 8, 16, 32])
 def test_the_bitmap_has_what_the_lists_have(unit: int) -> None:
-    """Two blocks of three warps, each with 500 requests that overlap, by three instructions and four movers. What is
+    """Two blocks of three warps, each with 500 requests that overlap, by four instructions and four movers. What is
     touched comes in aligned pieces of `unit` sectors."""
     chance = np.random.default_rng(unit)
     pieces = [[0, 1], [0, 5, 6], [2], [0, 1, 2, 3]]
     coalesced = coalesced_of([[unit * p + s for p in piece for s in range(unit)] for piece in pieces])
     base, shape, mover = (chance.integers(n, size=3000) for n in (700, 4, 4))
-    requests = requests_of(unit * base + (1 << 20), shape, mover, np.array([0, 3, 7, 7]), 6, 3)
+    requests = requests_of(unit * base + (1 << 20), shape, mover, np.array([0, 3, 7, 8]), 6, 3)
     marked, listed = both(requests, coalesced, 4, 1)
     for name in ("lists", "low", "high", "unit", "sampled"):
         assert getattr(marked, name) == getattr(listed, name), name
     assert marked.unit == unit
+    assert {*zip(marked.groups.pc.tolist(), marked.groups.operation.tolist(), strict=True)} == {
+        (0, READ),
+        (3, READ),
+        (7, READ),
+        (8, WRITE),
+    }
     for name, column in vars(marked.groups).items():
         assert column.tolist() == getattr(listed.groups, name).tolist(), name
     for every in (1, 3, 50):
