@@ -1,8 +1,9 @@
-"""Compiles the ladder for the preset GPUs into `programs/`: `python -m gemmsim_kernels.ship [--check]`.
+"""Compiles the ladder for the preset GPUs into `programs/`: `python -m gemmsim_kernels.ship [--check | --all]`.
 
 There is one file for each rung and dtype that the rung claims. It holds the rung with its default tunables, compiled
 for each architecture of a preset but UNSHIPPED. Files that have not changed are kept. With --check nothing is written,
-and the exit status is 1 where something would be.
+and the exit status is 1 where something would be. A change to `gemmsim/compile` shows in no key, so --all makes every
+file once more.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
-from gemmsim.compile import compile_kernel, default_cache
+from gemmsim.compile import compile_kernel
 from gemmsim.compile.key import shipped_keys
 from gemmsim.compile.shipped import FOLDER, INDEX, Index, read_index
 from gemmsim.compile.source import CudaKernel, PythonKernel
@@ -73,11 +74,12 @@ def shipments() -> list[Shipment]:
 
 
 def make(shipment: Shipment) -> Made:
-    """Compile a rung for its architectures by way of the user's cache, and check that the file's data read back."""
+    """Compile a rung for its architectures, and check that the file's data read back. Neither the user's cache nor what
+    ships already is asked."""
     programs, refused = [], {}
     for arch in shipment.archs:
         try:
-            programs.append(replace(compile_kernel(shipment.source, arch, default_cache()), source={}))
+            programs.append(replace(compile_kernel(shipment.source, arch, None), source={}))
         except GemmsimError as error:
             refused[arch] = str(error)
     data = programs_to_bytes(programs, smallest=True) if programs else b""
@@ -94,22 +96,14 @@ def is_current(shipment: Shipment, index: Index) -> bool:
     return known and index.toolchain == tool_versions()
 
 
-def same_programs(shipment: Shipment, made: Made) -> bool:
-    """Whether the file that ships holds what was just made."""
-    path = PROGRAMS / shipment.file
-    if not made.data:
-        return not path.is_file()
-    if not path.is_file():
-        return False
-    stored = path.read_bytes()
-    return all(program_from_bytes(stored, arch) == program_from_bytes(made.data, arch) for arch in shipment.archs)
+def ship(jobs: int | None, say: Callable[[str], None], everything: bool = False) -> int:
+    """Bring the folder up to date in `jobs` processes; return how many files were made.
 
-
-def ship(jobs: int | None, say: Callable[[str], None]) -> int:
-    """Bring the folder up to date in `jobs` processes; return how many files were made."""
+    everything  make the files too that are current by their keys
+    """
     wanted = shipments()
     index = read_index(PROGRAMS)
-    stale = [one for one in wanted if not is_current(one, index)]
+    stale = [one for one in wanted if everything or not is_current(one, index)]
     kept = [one for one in wanted if one not in stale]
     PROGRAMS.mkdir(exist_ok=True)
     files = {key: one.file for one in kept for key in one.keys().values() if key in index.files}
@@ -138,7 +132,9 @@ def check() -> list[str]:
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog=COMMAND, description="Compile the ladder for the preset GPUs, to ship it.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit status 1 where something is stale")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--check", action="store_true", help="write nothing; exit status 1 where something is stale")
+    which.add_argument("--all", action="store_true", help="make the files that are not stale too")
     parser.add_argument("--jobs", type=int, help="processes at once (default: CPUs)")
     options = parser.parse_args(arguments)
 
@@ -149,7 +145,7 @@ def main(arguments: Sequence[str]) -> int:
         stale = check()
         say(f"stale: {', '.join(stale)}; run {COMMAND}" if stale else "nothing is stale")
         return 1 if stale else 0
-    made = ship(options.jobs, say)
+    made = ship(options.jobs, say, options.all)
     size = sum(path.stat().st_size for path in PROGRAMS.iterdir())
     say(f"{made} files made, {size / 1e6:.2f} MB in all")
     return 0

@@ -93,11 +93,16 @@ def _decoder() -> str:
 
 
 def _contents(files: set[Path], folder: Path) -> dict[str, str]:
-    """Return {path from `folder`: hash of the file's content}, which is the same wherever the folder lies."""
+    """Return {path from `folder`: hash of the file's content}, which is the same wherever the folder lies, and where it
+    is reached by a symbolic link."""
+    real = folder.resolve()
     return {
-        Path(os.path.relpath(file, folder)).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
-        for file in sorted(files)
+        Path(os.path.relpath(file.parent.resolve() / file.name, real)).as_posix(): _hash(file) for file in sorted(files)
     }
+
+
+def _hash(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def _python_files(path: Path) -> set[Path]:

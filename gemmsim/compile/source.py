@@ -10,6 +10,8 @@ from gemmsim.compile.magic import holds_device_code
 from gemmsim.support.dtypes import DTYPES
 from gemmsim.support.errors import GemmsimError, nearest
 
+LADDER_FOLDER = "kernels"  # what source lines call the folder of the built-in kernels, which has another name installed
+
 
 @dataclass(frozen=True, slots=True)
 class ArgType:
@@ -51,8 +53,8 @@ class PythonKernel:
 
     @property
     def shown_path(self) -> str:
-        """The file's name in source lines: "kernels/tiled.py" where it is part of a package, else the whole path."""
-        return f"{self.path.parent.name}/{self.path.name}" if self.module else str(self.path)
+        """The file's name in source lines: "kernels/tiled.py" where it is part of the ladder, else the whole path."""
+        return f"{LADDER_FOLDER}/{self.path.name}" if self.module else str(self.path)
 
     def shown_names(self, files: Iterable[str]) -> dict[str, str]:
         """Return {file: name in source lines} of this file and of those among `files` that lie in its package."""
@@ -118,8 +120,9 @@ KernelSource = PythonKernel | CudaKernel | PtxKernel | CubinKernel
 
 
 def names_in_folder(files: Iterable[str], folder: Path) -> dict[str, str]:
-    """Return {file: "kernels/tiled.py"} of those among `files` that lie in the folder `kernels`."""
-    return {file: f"{folder.name}/{Path(file).name}" for file in files if Path(file).parent == folder}
+    """Return {file: "kernels/tiled.py"} of those among `files` of the ladder's folder, whatever its name is."""
+    places = (folder, folder.resolve())
+    return {file: f"{LADDER_FOLDER}/{Path(file).name}" for file in files if Path(file).parent in places}
 
 
 def kernel_file(

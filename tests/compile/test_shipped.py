@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cubins import zoo
 
-from gemmsim.compile import PythonKernel, compile_kernel, default_cache, kernel, shipped
+from gemmsim.compile import CudaKernel, PythonKernel, compile_kernel, default_cache, kernel, shipped
 from gemmsim.compile.key import shipped_key
 from gemmsim.compile.toolchain import tool_versions
 from gemmsim.gpu import load_gpu
@@ -83,6 +83,18 @@ def test_the_shipped_program_is_the_compiled_one(tmp_path: Path) -> None:
     found = shipped.shipped_program(source, "sm_90", tool_versions())
     assert found == program() and "acc +=" in found.source["kernels/tiled.py"]
     assert shipped.shipped_program(source, "sm_80", tool_versions()) is None
+
+
+@pytest.mark.parametrize("rung", ["tiled", "wgmma"])
+def test_what_ships_is_found_through_a_symbolic_link(tmp_path: Path, rung: str) -> None:
+    """A folder of packages may be one. The rungs in CUDA C++ include headers from their folder."""
+    (tmp_path / "gemmsim_kernels").symlink_to(tiled().path.parent)
+    source = ladder_launch(LadderCase(rung, 1, 1, 1), load_gpu("h200")).kernel
+    assert isinstance(source, PythonKernel | CudaKernel)
+    linked = replace(source, path=tmp_path / "gemmsim_kernels" / source.path.name)
+    assert shipped_key(linked, "sm_90") == shipped_key(source, "sm_90")
+    names = linked.shown_names([str(linked.path), str(source.path), "elsewhere.cu"])
+    assert names == dict.fromkeys((str(linked.path), str(source.path)), f"kernels/{source.path.name}")
 
 
 def test_a_changed_kernel_never_meets_its_former_program(tmp_path: Path) -> None:
