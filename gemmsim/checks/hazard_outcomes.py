@@ -10,10 +10,12 @@ from gemmsim.trace.sanitizer.findings import Finding, Sanitized
 
 
 def sanitizer_outcomes(outcome: Sanitized) -> list[Outcome]:
-    """Return one outcome for each finding of the sanitizer, or a single outcome that says that it found nothing."""
+    """Return one outcome for each finding of the sanitizer, or a single outcome that says that it found nothing; and
+    what was not looked for."""
     if outcome.clean:
-        return [Outcome("sanitizer", True, summary(outcome))]
-    return [_outcome(finding) for finding in outcome.findings]
+        return [Outcome("sanitizer", True, "; ".join([summary(outcome), *outcome.notes]))]
+    noted = [Outcome("sanitizer", True, note) for note in outcome.notes]
+    return [*(_outcome(finding) for finding in outcome.findings), *noted]
 
 
 def _outcome(finding: Finding) -> Outcome:

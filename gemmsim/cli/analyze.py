@@ -71,7 +71,7 @@ def command(
     report = api.conclude(counted, spec, accesses=False)  # neither the text nor JSON shows single accesses
     report = replace(report, former=former)
     if outcome:
-        report = replace(report, findings=tuple(map(hazards.one_line, outcome.findings)), sanitized=outcome)
+        report = hazards.with_findings(report, outcome)
     if wanted:
         from gemmsim.report.plots.memory import memory_figure
         from gemmsim.report.plots.roofline import roofline_figure

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from gemmsim.compile.arrays_apart import Apart, arrays_apart
 from gemmsim.compile.cache import Cache
 from gemmsim.compile.key import cache_key
-from gemmsim.compile.source import CudaKernel, KernelSource, PtxKernel, PythonKernel
+from gemmsim.compile.source import CubinKernel, CudaKernel, KernelSource, PtxKernel
 from gemmsim.compile.toolchain import tool_versions
 from gemmsim.isa.program import Place, Program, Symbol
 from gemmsim.isa.shared_arrays import SharedArray
 from gemmsim.support.errors import GemmsimError
 
 _SHARED = -2  # stands for a bank in the place of an array, among the variables of a program that is kept
+_FUNCTION = ", and of a kernel given as a function nothing else is kept (give FILE.py:function)"
 _TARGET = re.compile(r"^\s*\.target\s+(\w+)", re.MULTILINE)
 
 
@@ -34,10 +35,11 @@ class ProgramApart:
 def program_apart(source: KernelSource, program: Program, cache: Cache | None) -> ProgramApart | None:
     """Return what `source` makes with its shared arrays apart; `program` is what it makes as it is.
 
-    None where it has no static arrays or no PTX (ready machine code, nvcc), where the toolchain is missing, and where
-    the arrays cannot be kept apart: their names are not all understood, or too little room is left.
+    None where it has no static arrays. Raises GemmsimError, with the reason as a part of a sentence, where there is no
+    PTX of it (ready machine code, nvcc), where the toolchain is missing, and where the arrays cannot be kept apart:
+    their names are not all understood, or too little room is left.
     """
-    if not program.static_shared_bytes or not isinstance(source, CudaKernel | PtxKernel | PythonKernel):
+    if not program.static_shared_bytes:
         return None
     key = ""
     if cache is not None:
@@ -45,43 +47,49 @@ def program_apart(source: KernelSource, program: Program, cache: Cache | None) -
         key = hashlib.sha256(said.encode()).hexdigest()
         if kept := cache.load(key):
             return _split(kept)
-    try:
-        text = _ptx_of(source, program.arch)
-        apart = arrays_apart(text, program.symbol) if text else None
-        made = compiled_apart(apart, program) if apart else None
-    except GemmsimError:  # a source that compiles, and PTX that does not: what was moved was not all understood
-        return None
-    if cache is not None and made is not None:
+    made = compiled_apart(arrays_apart(_ptx_of(source, program.arch), program.symbol), program)
+    if cache is not None:
         cache.store(key, _joined(made))
     return made
 
 
-def _ptx_of(source: CudaKernel | PtxKernel | PythonKernel, arch: str) -> str | None:
+def _ptx_of(source: KernelSource, arch: str) -> str:
+    if isinstance(source, CubinKernel):
+        raise GemmsimError(
+            "machine code does not say which array an access is meant for" + _FUNCTION * source.of_function
+        )
     if isinstance(source, PtxKernel):
         return source.text
     if isinstance(source, CudaKernel):
         from gemmsim.compile.cuda_kernel import ptx_of_cuda
 
-        return ptx_of_cuda(source, arch)
+        if text := ptx_of_cuda(source, arch):
+            return text
+        raise GemmsimError("only what NVRTC and numba compile can be compiled once more with gaps, not what nvcc does")
     from gemmsim.compile.python_kernel import ptx_of_python
 
-    return ptx_of_python(source, arch)
+    if text := ptx_of_python(source, arch):
+        return text
+    raise GemmsimError("the kernel is linked from several pieces")
 
 
-def compiled_apart(apart: Apart, program: Program) -> ProgramApart | None:
+def compiled_apart(apart: Apart, program: Program) -> ProgramApart:
     """Compile a kernel whose arrays are apart, for the architecture of `program`, which is the kernel as it is.
 
-    None where its arrays do not begin where they should.
+    Raises GemmsimError where it does not compile, and where its arrays do not begin where they should.
     """
     from gemmsim.compile.decode import decode_cubin
     from gemmsim.compile.link import link
 
     target = _TARGET.search(apart.text)
     arch = target[1] if target and target[1].rstrip("af") == program.arch else program.arch
-    cubin = link([apart.text], arch)
+    try:
+        cubin = link([apart.text], arch)
+    except GemmsimError as error:  # what was moved was not all understood
+        raise GemmsimError(f"with gaps between its arrays the kernel does not compile ({error})") from None
     made = decode_cubin(cubin, None, program.arch, program.abi, program.name)
     if made.static_shared_bytes != apart.total_bytes:
-        return None  # there are other arrays beside them
+        raise GemmsimError("the code with gaps has other arrays than were kept apart")
     return ProgramApart(replace(made, source=made.source | program.source), apart.arrays)
 
 

@@ -13,6 +13,7 @@ from functools import partial
 
 from gemmsim.compile.names import readable_name
 from gemmsim.isa.shared_arrays import SharedArray
+from gemmsim.support.errors import GemmsimError
 
 _WHOLE = "gemmsim_arrays_apart"  # the one array of which the kernel's arrays become parts
 _MOST_BYTES = 48 << 10  # of static shared memory: the assembler refuses more
@@ -47,29 +48,29 @@ class _Declared:
     size_bytes: int
 
 
-def arrays_apart(ptx: str, symbol: str) -> Apart | None:
+def arrays_apart(ptx: str, symbol: str) -> Apart:
     """Return the PTX of the kernel `symbol` with gaps between its static shared arrays.
 
     A kernel that is the only one is found by any name: numba's names may have another number each time.
-    None where it has none, where it declares one in a way that is not understood, or where there is no room for gaps.
+    Raises GemmsimError, with the reason as a part of a sentence, where it has none, where it declares one in a way that
+    is not understood, or where there is no room for gaps.
     """
     pieces = list(_pieces(ptx))
     entries = [name for kind, name, _ in pieces if kind == "entry"]
     chosen = symbol if symbol in entries or len(entries) != 1 else entries[0]
     if chosen not in entries:
-        return None
+        raise GemmsimError("its PTX has no kernel of that name")
     pieces = [piece for piece in pieces if piece[0] != "entry" or piece[1] == chosen]
     code = _DECLARATION.sub("", "".join(text for kind, _, text in pieces if kind))
     declared: dict[tuple[int, str], _Declared] = {}  # by the piece that declares it, and its name
     for number, (_, _, text) in enumerate(pieces):
         found = [_declared(match) for match in _DECLARATION.finditer(text)]
         if len(found) != len(_ANY_DECLARATION.findall(text)):
-            return None
+            raise GemmsimError("its PTX declares a shared array in a way that is not understood")
         declared |= {(number, one.name): one for one in found if _mention(one.name).search(code)}
-    placed = _placed(list(declared.values()))
-    if not declared or placed is None:
-        return None
-    begins, total = placed
+    if not declared:
+        raise GemmsimError("its PTX declares no shared array that its code names")
+    begins, total = _placed(list(declared.values()))
     at = dict(zip(declared, begins, strict=True))
     everywhere = {name: begin for (number, name), begin in at.items() if not pieces[number][0]}
     align = max(one.align for one in declared.values())
@@ -122,8 +123,8 @@ def _declared(match: re.Match[str]) -> _Declared:
     return _Declared(match[3], align, size)
 
 
-def _placed(arrays: Sequence[_Declared]) -> tuple[list[int], int] | None:
-    """Return where each array begins, and how long all are together; None where no gaps fit.
+def _placed(arrays: Sequence[_Declared]) -> tuple[list[int], int]:
+    """Return where each array begins, and how long all are together. Raises GemmsimError where no gaps fit.
 
     A gap is as long as the longer array beside it, where there is room: a whole row or tile beyond falls into it.
     """
@@ -138,7 +139,8 @@ def _placed(arrays: Sequence[_Declared]) -> tuple[list[int], int] | None:
         if end <= _MOST_BYTES:
             return begins, end
         widest //= 2
-    return None
+    size = sum(one.size_bytes for one in arrays)
+    raise GemmsimError(f"arrays of {size:,} bytes leave no room for gaps in {_MOST_BYTES >> 10} KiB")
 
 
 def _mention(name: str) -> re.Pattern[str]:

@@ -23,7 +23,7 @@ from gemmsim.programs.footprints import Footprint, footprint_of
 from gemmsim.programs.machine import Machine, TimedLaunch
 from gemmsim.programs.modules import DeviceKernel
 from gemmsim.programs.postponed import Waiting
-from gemmsim.report.hazards import fatal, one_line
+from gemmsim.report.hazards import fatal, one_line, with_findings
 from gemmsim.report.studies.programs import COMPLETE, SAMPLED, UNREAD, ProgramLaunch
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.threads import in_background
@@ -103,7 +103,7 @@ def _launch(machine: Machine, asked: Asked) -> ProgramLaunch:
     if results is not None and results.sampled and complete:
         results = None
     if findings is not None:
-        report = replace(report, findings=tuple(map(one_line, findings.findings)), sanitized=findings)
+        report = with_findings(report, findings)
     made = ProgramLaunch(report, COMPLETE if complete else SAMPLED, host_line(), _other(known.number, number))
     if complete and results is None and _may_wait(machine, asked.kernel, variables, now):
         now.execute = partial(_execute_later, machine, asked, now, number, missing)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gemmsim.report.layout.data import json_text
 from gemmsim.report.layout.text import width
+from gemmsim.report.report import Report
 from gemmsim.trace.sanitizer.findings import Defect, Finding, Sanitized, Site
 
 # After one of these defects a launch fails on a GPU, so that no prediction of it would come true.
@@ -68,9 +70,16 @@ def summary(outcome: Sanitized) -> str:
 
 
 def render(outcome: Sanitized) -> str:
-    """Render all findings as text, with the summary in the last line."""
+    """Render all findings as text, what was not looked for, and the summary in the last line."""
     blocks = ["\n".join(lines(finding)) for finding in outcome.findings]
+    blocks += [textwrap.fill(note, width()) for note in outcome.notes]
     return "\n\n".join([*blocks, summary(outcome)]) + "\n"
+
+
+def with_findings(report: Report, outcome: Sanitized) -> Report:
+    """Return the report with what the sanitizer found, and its notes among the report's."""
+    said = tuple(map(one_line, outcome.findings))
+    return replace(report, findings=said, sanitized=outcome, notes=(*report.notes, *outcome.notes))
 
 
 def render_json(outcome: Sanitized) -> str:
@@ -85,6 +94,7 @@ def as_dict(outcome: Sanitized) -> dict[str, Any]:
         "blocks_total": outcome.blocks_total,
         "stopped": outcome.stopped,
         "lost": outcome.lost,
+        "notes": list(outcome.notes),
         "findings": [_finding(finding) for finding in outcome.findings],
     }
 

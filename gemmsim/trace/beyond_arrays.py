@@ -29,18 +29,18 @@ class _Accesses:
     kind: NDArray[np.int64]
 
 
-def beyond_arrays(executor: Executor, blocks: Sequence[int], arrays: Sequence[SharedArray]) -> list[Finding]:
+def beyond_arrays(executor: Executor, blocks: Sequence[int], arrays: Sequence[SharedArray]) -> list[Finding] | None:
     """Execute `blocks` with a sanitizing executor, and return what accesses of them are outside of all arrays.
 
     arrays  those of the executor's program, in ascending order
 
     There is one finding for each source line. Bulk copies are not looked at, nor what lies behind the static
-    arrays. Where a block cannot be finished, nothing is returned: the search for other defects says so.
+    arrays. None where a block cannot be finished.
     """
     try:
         trace = executor.trace(blocks, streams=[False] * len(blocks))
     except Stopped:
-        return []
+        return None
     found: list[Finding] = []
     accesses = _accesses(executor)
     for begin in range(0, len(trace.record_pc), _AT_ONCE):

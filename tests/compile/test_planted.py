@@ -20,6 +20,7 @@ from gemmsim.compile.arrays_apart import arrays_apart
 from gemmsim.compile.kernel import build_kernel
 from gemmsim.isa.program import Program
 from gemmsim.report.hazards import one_line
+from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.beyond_arrays import beyond_arrays, with_overruns
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.sanitize import sanitize
@@ -77,14 +78,19 @@ def run(case: Case, arch: str, least_arrays: int = 2) -> Sanitized:
 
 def case_apart(case: Case, program: Program, least_arrays: int) -> ProgramApart | None:
     """What `program_apart` makes of a kernel, but that its file is compiled once for all of its kernels."""
-    apart = arrays_apart(cuda_ptx(case.file, program.arch), program.symbol) if program.static_shared_bytes else None
-    return compiled_apart(apart, program) if apart and len(apart.arrays) >= least_arrays else None
+    if not program.static_shared_bytes:
+        return None
+    try:
+        apart = arrays_apart(cuda_ptx(case.file, program.arch), program.symbol)
+        return compiled_apart(apart, program) if len(apart.arrays) >= least_arrays else None
+    except GemmsimError:
+        return None
 
 
 def overruns(apart: ProgramApart | None, blocks: int, n: int = ELEMENTS, **more: Any) -> list[Finding]:
     if apart is None:
         return []
-    return beyond_arrays(executor(apart.program, blocks, n, **more), range(blocks), apart.arrays)
+    return beyond_arrays(executor(apart.program, blocks, n, **more), range(blocks), apart.arrays) or []
 
 
 def sanitized(program: Program, blocks: int, n: int = ELEMENTS, **more: Any) -> Sanitized:

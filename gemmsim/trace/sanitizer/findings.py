@@ -98,6 +98,7 @@ class Sanitized:
     blocks_total  blocks of the grid
     stopped       whether a block could not be finished, so that later ones were not looked at
     lost          number of findings for which the table had no room
+    notes         what was not looked for, and why
     """
 
     findings: tuple[Finding, ...]
@@ -105,6 +106,7 @@ class Sanitized:
     blocks_total: int
     stopped: bool = False
     lost: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def clean(self) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gemmsim.compile.arrays_apart import arrays_apart
 from gemmsim.isa.shared_arrays import SharedArray
+from gemmsim.support.errors import GemmsimError
 
 PTX = """.version 8.0
 .target sm_90
@@ -59,7 +62,6 @@ def test_each_array_has_gaps_on_both_sides() -> None:
     of 20, 296 to 298. x of the function: a gap of 16, from 314 on, which is no multiple of 4: 316 to 324. Then 16.
     """
     apart = arrays_apart(PTX, "mine")
-    assert apart is not None
     assert apart.arrays == (
         SharedArray("both", 64, 64),
         SharedArray("x", 192, 32),
@@ -87,20 +89,24 @@ def test_gaps_shrink_until_all_fits() -> None:
     252, in which four of 32 fit; of 16,380 they leave 12, too few for four of 16."""
     for size, gap in ((15_000, 1024), (16_300, 32)):
         apart = arrays_apart(_three(size), "mine")
-        assert apart is not None and apart.arrays[0].begin == gap
+        assert apart.arrays[0].begin == gap
         assert apart.total_bytes <= 48 << 10
-    assert arrays_apart(_three(16_380), "mine") is None
+    with pytest.raises(GemmsimError, match=r"^arrays of 49,140 bytes leave no room for gaps in 48 KiB$"):
+        arrays_apart(_three(16_380), "mine")
 
 
 def test_nothing_is_moved_that_is_not_understood() -> None:
-    assert arrays_apart(_three(64).replace(".b8 b[64]", ".v4 .b8 b[64]"), "mine") is None
-    assert arrays_apart(PTX, "neither") is None
-    assert arrays_apart(".entry mine() { ret; }", "mine") is None
+    with pytest.raises(GemmsimError, match="not understood"):
+        arrays_apart(_three(64).replace(".b8 b[64]", ".v4 .b8 b[64]"), "mine")
+    with pytest.raises(GemmsimError, match="no kernel of that name"):
+        arrays_apart(PTX, "neither")
+    with pytest.raises(GemmsimError, match="no shared array"):
+        arrays_apart(".entry mine() { ret; }", "mine")
 
 
 def test_the_only_kernel_is_found_by_any_name() -> None:
     """The name of a shipped numba program has another number than that of the kernel as it is compiled now."""
-    assert arrays_apart(_three(64), "mineB3v15") == arrays_apart(_three(64), "mine") is not None
+    assert arrays_apart(_three(64), "mineB3v15") == arrays_apart(_three(64), "mine")
 
 
 def _three(size: int) -> str:
