@@ -1,7 +1,8 @@
 """Keeps the programs of compiled kernels on disk, one file for each.
 
 A file is written under a temporary name and then renamed, so that no process ever reads half of one. Its checksum shows
-whether it is damaged; a damaged file counts as absent.
+whether it is damaged, or was stored under another key: who may write the folder can rename its files. Such a file
+counts as absent.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Cache:
         None where there is none, where its file is damaged, and where somebody else can have written it.
         """
         data = read_own(self._path(key))
-        body = None if data is None else opened(_MAGIC, data)
+        body = None if data is None else opened(_MAGIC, key, data)
         try:
             return None if body is None else program_from_bytes(body)
         except GemmsimError:
@@ -44,7 +45,7 @@ class Cache:
         path = self._path(key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, sealed(_MAGIC, programs_to_bytes([program])), PRIVATE)
+            write_atomically(path, sealed(_MAGIC, key, programs_to_bytes([program])), PRIVATE)
         except OSError as error:
             warnings.warn(
                 f"cannot write the cache folder '{self.folder}' ({error.strerror}); going on without it: set "
@@ -57,17 +58,22 @@ class Cache:
         return self.folder / key[:2] / key[2:]
 
 
-def sealed(magic: bytes, body: bytes) -> bytes:
-    """Return the content of a file with this body: a magic word, a checksum of the body, the body."""
-    return magic + hashlib.sha256(body).digest() + body
+def sealed(magic: bytes, key: str, body: bytes) -> bytes:
+    """Return the content of the file for `key` with this body: a magic word, a checksum of key and body, the body."""
+    return magic + _checksum(key, body) + body
 
 
-def opened(magic: bytes, data: bytes) -> bytes | None:
-    """Return the body of data that `sealed` made; None where the data has another magic word or is damaged."""
+def opened(magic: bytes, key: str, data: bytes) -> bytes | None:
+    """Return the body of data that `sealed` made for `key`; None for another key or magic word, and where the data is
+    damaged."""
     header = len(magic) + _DIGEST_BYTES
     body = data[header:]
-    whole = data[: len(magic)] == magic and hashlib.sha256(body).digest() == data[len(magic) : header]
+    whole = data[: len(magic)] == magic and _checksum(key, body) == data[len(magic) : header]
     return body if whole else None
+
+
+def _checksum(key: str, body: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + b"\n" + body).digest()
 
 
 def default_cache() -> Cache:

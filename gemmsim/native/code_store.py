@@ -114,7 +114,7 @@ def load(key: str, place: Path) -> MachineCode | None:
     data = read_own(path)
     if data is None:
         return None
-    body = opened(_MAGIC, data)
+    body = opened(_MAGIC, key, data)
     if body is None:
         return None
     symbol, returns, code = body.split(b"\n", 2)
@@ -128,7 +128,7 @@ def save(key: str, place: Path, code: MachineCode) -> None:
     body = b"\n".join((code.symbol.encode(), code.returns.encode(), code.object))
     try:
         place.mkdir(parents=True, exist_ok=True)
-        write_atomically(place / key, sealed(_MAGIC, body), PRIVATE)
+        write_atomically(place / key, sealed(_MAGIC, key, body), PRIVATE)
     except OSError as error:
         warnings.warn(
             f"cannot write the folder '{place}' ({error.strerror}): the engines are compiled again in each run",

@@ -188,3 +188,17 @@ def test_what_others_can_have_written_is_not_taken(
     file.chmod(mode)
     compile_kernel(cubin_source, "sm_80", cache)
     assert built == ["sm_80", "sm_80"]
+
+
+def test_files_that_change_places_count_as_absent(tmp_path: Path) -> None:
+    """Who may write the folder can rename its files, whose owner and mode stay as they are."""
+    cache = Cache(tmp_path)
+    keys = ("ab" * 32, "cd" * 32)
+    for key, arch in zip(keys, ("sm_80", "sm_90"), strict=True):
+        cache.store(key, zoo(arch).program)
+    assert [cache.load(key) for key in keys] == [zoo("sm_80").program, zoo("sm_90").program]
+    first, second = (tmp_path / key[:2] / key[2:] for key in keys)
+    data = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(data)
+    assert [cache.load(key) for key in keys] == [None, None]
