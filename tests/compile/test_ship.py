@@ -24,7 +24,7 @@ SAMPLE = 4
 MADE = (ship.PROGRAMS / ship.INDEX).is_file()
 shipped = pytest.mark.skipif(not MADE, reason=f"nothing ships yet: {ship.COMMAND} makes the programs")
 _READ_LATER = ("source",)  # the texts are not stored: they are read from the kernels' folder
-QUICK = ("naive-f32.xz", "coalesced-f32.xz", "tiled-f32.xz")
+QUICK = ("naive-f32.xz", "coalesced-f32.xz", "tiled-f32.xz", "tensorcore_naive-f16.xz")
 
 
 def by_hash() -> list[tuple[ship.Shipment, str]]:
