@@ -12,10 +12,13 @@ from gemmsim.launch.array_files import FileContents, items_of, raw_items, read_a
 from gemmsim.support.bit_patterns import is_bit_type, tf32_values, to_items
 from gemmsim.support.dtypes import DTYPES, FLOATS
 from gemmsim.support.errors import GemmsimError
-from gemmsim.support.periodic_array import PERIOD_BYTES, periodic_array
+from gemmsim.support.periodic_array import MAPPED, PERIOD_BYTES, periodic_array
 from gemmsim.trace.types import Argument, Launch
 
 MAX_ARRAY_BYTES = 8 * 2**30  # a larger array might not fit into the memory of the machine that simulates
+# An array that repeats one period takes no memory, but 257 mappings a GiB. Linux gives a process 65,530 (its default of
+# vm.max_map_count); A, B, C and the copy of C that is stored to take 32,900 of them if they have this size each.
+MAX_PERIODIC_BYTES = 32 * 2**30
 
 NUMPY_DTYPES = {name: np.dtype(dtype.numpy_name) for name, dtype in DTYPES.items()}
 PERIODIC_ABOVE = 1 << 20  # in elements of an array; see `Contents`
@@ -56,7 +59,7 @@ def with_arrays(launch: Launch, seed: int) -> Launch:
 def array_argument(what: str, dtype: str, shape: tuple[int, ...], contents: Contents, name: str = "") -> Argument:
     """Make an array argument that `with_arrays` fills.
 
-    Raises GemmsimError, whose message begins with `what`, for an array of more than MAX_ARRAY_BYTES.
+    Raises GemmsimError, whose message begins with `what`, for an array that is too large (`check_size`).
     """
     argument = Argument(dtype, shape, contents, name)
     check_size(what, argument)
@@ -64,11 +67,15 @@ def array_argument(what: str, dtype: str, shape: tuple[int, ...], contents: Cont
 
 
 def check_size(what: str, argument: Argument) -> None:
-    """Raises GemmsimError, whose message begins with `what`, where an array takes more than MAX_ARRAY_BYTES."""
-    size_bytes = argument.memory_bytes
-    if size_bytes > MAX_ARRAY_BYTES:
-        limit = MAX_ARRAY_BYTES >> 30
-        raise GemmsimError(f"{what}: {size_bytes / 2**30:.1f} GiB, but an array may have {limit} GiB at most")
+    """Raises GemmsimError, whose message begins with `what`, for an array of more than MAX_ARRAY_BYTES, or
+    MAX_PERIODIC_BYTES where it repeats one period.
+    """
+    wanted, size_bytes = argument.value, argument.memory_bytes
+    repeats = isinstance(wanted, Contents) and _repeats(wanted, argument.shape) and argument.plain
+    limit_bytes = MAX_PERIODIC_BYTES if repeats and MAPPED else MAX_ARRAY_BYTES
+    if size_bytes > limit_bytes:
+        limit = f"{limit_bytes >> 30} GiB at most"
+        raise GemmsimError(f"{what}: {size_bytes / 2**30:.1f} GiB, but an array may have {limit}")
 
 
 def random_array(dtype: str, shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np.generic]:
@@ -93,6 +100,12 @@ def random_array(dtype: str, shape: tuple[int, ...], random: np.random.Generator
     return random.integers(low, low + 16, shape).astype(NUMPY_DTYPES[dtype])
 
 
+def _repeats(contents: Contents, shape: tuple[int, ...]) -> bool:
+    """Whether an array is made of one period that is mapped again and again."""
+    drawn = not isinstance(contents.value, tuple | FileContents)
+    return drawn and contents.periodic and math.prod(shape) > PERIODIC_ABOVE
+
+
 def _filled(contents: Contents, dtype: str, shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np.generic]:
     value = contents.value
     if isinstance(value, FileContents):
@@ -103,7 +116,7 @@ def _filled(contents: Contents, dtype: str, shape: tuple[int, ...], random: np.r
     if isinstance(value, tuple):
         exact = None if is_bit_type(dtype) else NUMPY_DTYPES[dtype]
         return to_items(dtype, np.array(value, exact)).reshape(shape)
-    periodic = contents.periodic and math.prod(shape) > PERIODIC_ABOVE
+    periodic = _repeats(contents, shape)
     made = (PERIOD_BYTES // DTYPES[dtype].item_bytes,) if periodic else shape
     if value is None:
         values = random_array(dtype, made, random)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 # The number of pages is prime, so that neighbouring tiles of a matrix begin at different elements of the period.
 PERIOD_BYTES = 1021 * mmap.PAGESIZE
+MAPPED = sys.platform == "linux" and hasattr(os, "memfd_create")  # whether an array takes memory only where touched
 _FIXED, _NO_RESERVE = 0x10, 0x4000  # MAP_FIXED, MAP_NORESERVE of Linux
 _FAILED = ctypes.c_void_p(-1).value
 
@@ -43,7 +44,7 @@ def periodic_array(period: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]
     """
     if period.nbytes != PERIOD_BYTES:
         raise ValueError(f"a period takes {PERIOD_BYTES} bytes, not {period.nbytes}")
-    if sys.platform != "linux" or not hasattr(os, "memfd_create"):
+    if not MAPPED:
         return np.resize(period, shape)
     return _mapped(_File(period), period.dtype, shape)
 

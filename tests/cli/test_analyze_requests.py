@@ -93,7 +93,7 @@ def test_flat_arrays_verify_where_sizes_are_given(kernel_file: Path) -> None:
         ({"kernel_sets": ("tile",)}, "--set-kernel 'tile' is malformed"),
         ({"grid": "8,8"}, "--grid is for a kernel of your own"),
         ({"args": ("i32=1",)}, "--arg is for a kernel of your own"),
-        ({"size": 10**6}, "matrix A of M=1000000, .*: 3725.3 GiB, but an array may have 8 GiB at most"),
+        ({"size": 10**6}, "matrix A of M=1000000, .*: 3725.3 GiB, but an array may have 32 GiB at most"),
         ({"seed": -1}, "--seed -1 must be 0 or more"),
         ({"max_instructions": 0}, "--max-instructions 0 must be from 1 to"),
         ({"shared": -1}, "--shared -1 must be 0 or more bytes"),

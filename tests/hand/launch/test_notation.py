@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from gemmsim.gpu import load_gpu
 from gemmsim.launch.argument_text import parse_argument
 from gemmsim.launch.arrays import (
+    MAX_ARRAY_BYTES,
+    MAX_PERIODIC_BYTES,
     NUMPY_DTYPES,
     PERIODIC_ABOVE,
     Contents,
@@ -136,6 +138,19 @@ def test_bad_arguments(text: str, message: str) -> None:
     with pytest.raises(GemmsimError, match=message) as caught:
         parse_argument(text)
     assert "\n" not in str(caught.value)
+
+
+def test_how_large_an_array_may_be() -> None:
+    """One that repeats a period takes no memory, so that it may be larger than one whose elements are all there."""
+    sparse, dense = MAX_PERIODIC_BYTES // 4, MAX_ARRAY_BYTES // 4
+    big = array_argument("C", "f32", (sparse,), Contents(0.0))
+    (made,) = with_arrays(Launch((1, 1, 1), (1, 1, 1), (big,)), 1).args
+    assert np.asarray(made.value)[:: sparse // 7].tolist() == [0.0] * 8
+    array_argument("C", "f32", (dense,), Contents(0.0, periodic=False))
+    for size, contents in ((sparse + 1, Contents()), (dense + 1, Contents(periodic=False))):
+        limit = (size - 1) >> 28
+        with pytest.raises(GemmsimError, match=rf"C: {limit}.0 GiB, but an array may have {limit} GiB at most"):
+            array_argument("C", "f32", (size,), contents)
 
 
 def test_assignments() -> None:
