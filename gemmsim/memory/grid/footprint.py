@@ -24,18 +24,25 @@ from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import L2
 from gemmsim.memory.grid.l1_requests import L1Requests
-from gemmsim.memory.grid.touched import UNITS, Groups, Touched, touched, whole_lines
+from gemmsim.memory.grid.touched import UNITS, Groups, Sectors, Touched, touched, whole_lines
 from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.cache_operations import READ
 from gemmsim.memory.requests.coalescer import SECTOR_BYTES, SECTORS_PER_LINE, Coalesced
+from gemmsim.support.sorting import new_rows, order_by
 from gemmsim.trace.types import Relation
 
 _MAX_VISITS = 40_000_000  # visits of sectors, which take about half a second
 # Where iterations were left out, the sectors of the others lie far apart, and each visit takes five times as long.
 _MAX_SAMPLED_VISITS = 8_000_000
 _MOST_UNIT = max(UNITS)
-_MAX_RANGE = 1 << 28  # sectors: 8 GiB of addresses, for which the estimate takes 1.3 GB of this machine's memory
-_visit_waves = native_loop("grid/footprint_loop", "visit_waves", "requests/cache_operations")
+# Sectors: 32 GiB of addresses. A bit for each sector, and 4 bytes for each 64, are 200 MB; all else that is known has
+# entries only for sectors that are visited.
+_MAX_RANGE = 1 << 30
+_WORD_SECTORS = 64  # sectors that have their bits in one word
+_visit_waves, _number_visited = (
+    native_loop("grid/footprint_loop", function, "requests/cache_operations")
+    for function in ("visit_waves", "number_visited")
+)
 
 
 @dataclass(frozen=True)
@@ -74,16 +81,22 @@ class Visits:
 class Known:
     """What is known of the sectors while the waves of blocks are followed.
 
+    Sectors lie at their place in `last` and `stands`, or at their number among those that are visited.
+
     held    int64 [launches * waves + 1]: how many sectors each wave was the last to touch
     last    int16 or int32 [sectors]: for each sector, twice the number of the wave that touched it last (counted from
             1), and 1 more if it is dirty
     stands  int32 [sectors]: for how many sectors each stands that was touched; of one element where each stands for
             itself
+    words   uint64 [sectors / 64]: a bit for each sector that is visited; empty where sectors are not numbered
+    before  int32 [sectors / 64]: how many of these come before each word
     """
 
     held: NDArray[np.int64]
     last: NDArray
     stands: NDArray[np.int32]
+    words: NDArray[np.uint64]
+    before: NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -155,14 +168,25 @@ def _follow(lists: Touched, visits: Visits, l2: L2, instructions: int, launches:
     capacity = int(capacity_units * part.sum() / whole.sum())
     read, touches = np.zeros((2, instructions), np.int64)
     held = np.zeros(launches * (int(visits.wave[-1]) + 1) + 1, np.int64)
-    last = np.zeros(units, np.int16 if 2 * len(held) + 1 <= np.iinfo(np.int16).max else np.int32)
-    stands = np.zeros(units if lists.sampled else 1, np.int32)
-    written = _visit_waves(chosen, visits, launches, capacity, Known(held, last, stands), read, touches)
+    written = _visit_waves(chosen, visits, launches, capacity, _known(chosen, visits, units, held), read, touches)
     # A list of fewer than `every` entries keeps one, so what a chosen entry stands for differs from list to list.
     entries, writes = whole / np.maximum(part, 1), np.unique(chosen.pc[chosen.operation != READ])
     written_entries = written * float(whole[writes].sum() / max(part[writes].sum(), 1.0))
     sectors = float(unit * grain)
     return Footprint(read * entries * sectors, read / np.maximum(touches, 1), written_entries * sectors)
+
+
+def _known(lists: Sectors, visits: Visits, sectors: int, held: NDArray[np.int64]) -> Known:
+    """Return what is known before the first wave, with no more memory than for sectors that are visited.
+
+    sectors  between the first and the last one, which are at 0 and sectors - 1
+    """
+    words, before = np.zeros(0, np.uint64), np.zeros(0, np.int32)
+    if int(np.bincount(visits.list, minlength=len(lists.start) - 1) @ np.diff(lists.start)) < sectors:
+        words, before = (np.zeros(-(-sectors // _WORD_SECTORS), dtype) for dtype in (np.uint64, np.int32))
+        sectors = _number_visited(lists, visits, words, before)
+    last = np.zeros(sectors, np.int16 if 2 * len(held) + 1 <= np.iinfo(np.int16).max else np.int32)
+    return Known(held, last, np.zeros(sectors if (lists.times > 1).any() else 1, np.int32), words, before)
 
 
 def _visits(
@@ -178,9 +202,10 @@ def _visits(
     movers = offsets.shape[1]
     columns = []
     for m in range(movers):
-        places, place = np.unique(offsets[:, m], return_inverse=True)
-        key = (wave * (int(like.max()) + 1) + like) * len(places) + place.reshape(-1)
-        _, first, blocks = np.unique(key, return_index=True, return_counts=True)
+        place = offsets[:, m] // max(1, int(np.gcd.reduce(offsets[:, m])))  # small numbers are sorted faster
+        order = order_by(wave, like, place)
+        begins = np.flatnonzero(new_rows(wave[order], like[order], place[order]))
+        first, blocks = order[begins], np.diff(begins, append=len(order))
         columns.append(np.stack([wave[first], like[first] * movers + m, offsets[first, m], blocks]))
     wave, number, offset, blocks = np.concatenate(columns, axis=1)
     wave, number, offset, blocks = (column[used[number]] for column in (wave, number, offset, blocks))

@@ -11,15 +11,15 @@ def visit_waves(lists, visits, launches, capacity, known, read, touched):  # typ
     """Fill `read` and `touched`, and return how many dirty sectors were replaced.
 
     lists, visits  `touched.Sectors` and `footprint.Visits`
-    known          `footprint.Known`, zeros
+    known          `footprint.Known`
     launches       identical launches that follow one another; only the last one is counted
     capacity       sectors that L2 holds
     read           int64 [instructions] sectors that DRAM reads for each instruction
     touched        int64 [instructions] sectors that each instruction is the first of a wave to touch, over all waves
     """
     start, sector, pc, operation, times = lists.start, lists.sector, lists.pc, lists.operation, lists.times
-    held, last, stands = known.held, known.last, known.stands
-    repeated = len(stands) > 1
+    held, last, stands, words, before_word = known.held, known.last, known.stands, known.words, known.before
+    repeated, packed = len(stands) > 1, len(words) > 0
     wave, number, offset = visits.wave, visits.list, visits.offset
     written = np.int64(0)
     waves = wave[-1] + 1
@@ -34,13 +34,16 @@ def visit_waves(lists, visits, launches, capacity, known, read, touched):  # typ
                 oldest = _oldest(held, now, capacity)
             by, new = offset[v], np.int64(0)
             for i in range(start[number[v]], start[number[v] + 1]):
-                entry = last[sector[i] + by]
+                at = sector[i] + by
+                if packed:
+                    at = before_word[at >> 6] + _bits(words[at >> 6] & _below(at))
+                entry = last[at]
                 before, dirty = (np.int64(entry) >> 1) - 1, entry & 1
                 if before < now:
                     count, stood = np.int64(1), np.int64(1)
                     if repeated:
-                        count, stood = times[i], np.int64(stands[sector[i] + by])
-                        stands[sector[i] + by] = count
+                        count, stood = times[i], np.int64(stands[at])
+                        stands[at] = count
                     touched[pc[i]] += count
                     if before < oldest:
                         if operation[i] != WRITE:
@@ -50,9 +53,9 @@ def visit_waves(lists, visits, launches, capacity, known, read, touched):  # typ
                     if before >= 0:
                         held[before] -= stood
                     new += count
-                    last[sector[i] + by] = 2 * (now + 1) + dirty
+                    last[at] = 2 * (now + 1) + dirty
                 if operation[i] != READ:
-                    last[sector[i] + by] |= 1
+                    last[at] |= 1
             held[now] += new
     oldest = _oldest(held, launches * waves, capacity)
     for s in range(len(last)):
@@ -62,6 +65,38 @@ def visit_waves(lists, visits, launches, capacity, known, read, touched):  # typ
             else:
                 written += 1
     return written
+
+
+def number_visited(lists, visits, words, before):  # type: ignore[no-untyped-def]
+    """Number the sectors that are ever visited, in ascending order, and return how many there are.
+
+    words   uint64 [sectors / 64], zeros: a bit of each sector that is visited is set
+    before  int32 [sectors / 64] is filled with how many of these come before the sectors of each word
+    """
+    start, sector, number, offset = lists.start, lists.sector, visits.list, visits.offset
+    for v in range(len(number)):
+        for i in range(start[number[v]], start[number[v] + 1]):
+            at = sector[i] + offset[v]
+            words[at >> 6] |= np.uint64(1) << np.uint64(at & 63)
+    total = np.int64(0)
+    for w in range(len(words)):
+        before[w] = total
+        if words[w] != 0:
+            total += _bits(words[w])
+    return total
+
+
+def _below(at):  # type: ignore[no-untyped-def]
+    """Return the bits below that of a sector in its word."""
+    return (np.uint64(1) << np.uint64(at & 63)) - np.uint64(1)
+
+
+def _bits(word):  # type: ignore[no-untyped-def]
+    """Return how many bits of a word are set: sums of 2, 4 and 8 bits, and of these bytes."""
+    pairs = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    fours = (pairs & np.uint64(0x3333333333333333)) + ((pairs >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    bytes_ = (fours + (fours >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((bytes_ * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
 def _oldest(held, now, capacity):  # type: ignore[no-untyped-def]

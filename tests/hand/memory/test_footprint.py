@@ -1,0 +1,89 @@
+"""What is known of sectors while waves of blocks are followed, and how far apart these may lie."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from requests_builder import coalesced_of, requests_of
+
+from gemmsim.gpu.load import load_gpu
+from gemmsim.memory.grid.footprint import Visits, Wave, _known, _visit_waves, estimate
+from gemmsim.memory.grid.touched import Sectors
+from gemmsim.memory.requests.cache_operations import READ, WRITE
+from gemmsim.trace.types import Relation
+
+
+def drawn(seed: int, far: int) -> tuple[Sectors, Visits]:
+    """Three lists of sectors below `far`, and 40 visits of them in 9 waves, moved by 0, 64 or 128 sectors."""
+    random = np.random.default_rng(seed)
+    sector = np.concatenate([np.sort(random.choice(far, 30, replace=False)) for _ in range(3)])
+    pc = random.integers(0, 2, 90)
+    times = random.integers(1, 5, 90)
+    lists = Sectors(np.array([0, 30, 60, 90]), sector, pc, np.where(pc == 0, READ, WRITE), times)
+    wave = np.sort(random.integers(0, 9, 40))
+    visits = Visits(wave, random.integers(0, 3, 40), 64 * random.integers(0, 3, 40), np.ones(40, np.int64))
+    return lists, visits
+
+
+def followed(lists: Sectors, visits: Visits, launches: int, capacity: int) -> tuple[list, list, int]:
+    """What `visit_waves` counts, in dictionaries: a wave and a dirty bit for each sector."""
+    last: dict[int, tuple[int, bool, int]] = {}
+    waves = int(visits.wave[-1]) + 1
+    read, touched, written = [0, 0], [0, 0], 0
+
+    def oldest(now: int) -> int:
+        total = 0
+        for earlier in range(now - 1, -1, -1):
+            total += sum(stands for wave, _, stands in last.values() if wave == earlier)
+            if total > capacity:
+                return earlier + 1
+        return 0
+
+    for launch in range(launches):
+        read, touched, written = [0, 0], [0, 0], 0
+        begun = -1
+        for wave, number, by in zip(visits.wave, visits.list, visits.offset, strict=True):
+            now = launch * waves + int(wave)
+            if now != begun:
+                begun, kept = now, oldest(now)
+            for i in range(lists.start[number], lists.start[number + 1]):
+                at, pc, write = int(lists.sector[i] + by), int(lists.pc[i]), lists.operation[i] == WRITE
+                before, dirty, stood = last.get(at, (-1, False, 0))
+                if before < now:
+                    stood = int(lists.times[i])
+                    touched[pc] += stood
+                    if before < kept:
+                        read[pc] += 0 if write else stood
+                        written += last[at][2] if dirty else 0
+                        dirty = False
+                last[at] = now, bool(dirty or write), stood
+    kept = oldest(launches * waves)
+    return read, touched, written + sum(stood for wave, dirty, stood in last.values() if dirty and wave < kept)
+
+
+@pytest.mark.parametrize("far", [100, 1 << 12, 1 << 30])
+@pytest.mark.parametrize("capacity", [0, 40, 1000])
+def test_waves_are_followed_as_by_a_slow_twin(far: int, capacity: int) -> None:
+    """Sectors are numbered where fewer are visited than lie between them: never for 100, always for 2^30."""
+    for seed in range(5):
+        lists, visits = drawn(seed, far)
+        known = _known(lists, visits, far + 129, np.zeros(2 * 9 + 1, np.int64))
+        distinct = {
+            int(s + by) for n, by in zip(visits.list, visits.offset, strict=True)
+            for s in lists.sector[30 * n : 30 * n + 30]
+        }  # fmt: skip
+        assert len(known.last) == len(known.stands) == (far + 129 if far == 100 else len(distinct))
+        read, touched = np.zeros((2, 2), np.int64)
+        written = _visit_waves(lists, visits, 2, capacity, known, read, touched)
+        assert (read.tolist(), touched.tolist(), written) == followed(lists, visits, 2, capacity)
+
+
+def test_sectors_may_lie_as_far_apart_as_large_matrices_are() -> None:
+    """Two blocks of a wave each read a sector, 31 GiB apart; at 33 GiB there is no estimate."""
+    gpu = load_gpu("h200")
+    coalesced, zero = coalesced_of([[0]]), np.zeros(1, np.int64)
+    requests = requests_of(zero + 1000, zero, zero, zero, 1, 1)
+    for gib, sectors in ((31, [2.0]), (33, None)):
+        relation = Relation(np.zeros(2, np.int64), zero.astype(np.int32), np.array([[0, gib << 30]]), zero, False)
+        found = estimate(relation, requests, coalesced, 1, Wave(2, gpu.l2, False))
+        assert (None if found is None else found.read_sectors.tolist()) == sectors
