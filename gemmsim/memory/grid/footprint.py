@@ -183,7 +183,8 @@ def _known(lists: Sectors, visits: Visits, sectors: int, held: NDArray[np.int64]
     """
     words, before = np.zeros(0, np.uint64), np.zeros(0, np.int32)
     if int(np.bincount(visits.list, minlength=len(lists.start) - 1) @ np.diff(lists.start)) < sectors:
-        words, before = (np.zeros(-(-sectors // _WORD_SECTORS), dtype) for dtype in (np.uint64, np.int32))
+        length = -(-sectors // _WORD_SECTORS)
+        words, before = np.zeros(length, np.uint64), np.zeros(length, np.int32)
         sectors = _number_visited(lists, visits, words, before)
     last = np.zeros(sectors, np.int16 if 2 * len(held) + 1 <= np.iinfo(np.int16).max else np.int32)
     return Known(held, last, np.zeros(sectors if (lists.times > 1).any() else 1, np.int32), words, before)
