@@ -47,10 +47,6 @@ class Patience:
         self._left -= part
         self._counters[words.BUDGET_LEFT] = part
 
-    def charge(self, instructions: int) -> None:
-        """Count instructions that were left out, but are those of the launch, too."""
-        self._left = max(0, self._left - instructions)
-
     def goes_on(self, block: int, executed: NDArray[np.int64]) -> bool:
         """Lend another part where a block has used up what it had; return whether there was one to lend.
 

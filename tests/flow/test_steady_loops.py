@@ -112,6 +112,47 @@ def test_ladder(rung: str, sizes: tuple[int, int, int], tunables: dict[str, int]
         check(executor, found, cut=True)
 
 
+def tiles(sizes: tuple[int, int, int] = (512, 512, 4096)) -> Executor:
+    """Two blocks that compute the tiles of C in turn, eight each."""
+    spec = spec_of("persistent", sizes, {"blocks": 2})
+    return Executor(compile_kernel(spec.kernel, spec.gpu.arch, default_cache()), spec.launch_with_arrays())
+
+
+def test_each_tile_of_a_block_is_cut() -> None:
+    executor = tiles()
+    executor.cutting.leaders = executor.cutting.again = True
+    classes = classes_of(executor)
+    assert classes is not None
+    for found in classes:
+        check(executor, found, cut=True)
+        cuts = executor.cutting.cuts[found.leader]
+        left_out = sum(cut.times * cut.unit for cut in cuts)
+        assert len(cuts) >= 8 and left_out > 0.8 * found.executed.sum()
+
+
+@pytest.mark.parametrize("above", [0, 1 << 20])
+def test_counts_of_many_tiles_are_those_of_the_full_execution(above: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop is looked for again after `above` instructions, when the stream has not been recorded for a while."""
+    monkeypatch.setattr(skip, "AGAIN_ABOVE", above)
+    monkeypatch.setattr(skip, "_TRIES", 24)
+    executor = tiles()
+    counted = executor.counts([0, 1])
+    assert counted is not None
+    full = tiles().trace([0, 1])
+    assert (counted[0] == full.executed).all()
+    assert executor.cutting.left_out > 0.5 * full.executed.sum()
+
+
+def test_what_is_left_out_takes_nothing_of_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two blocks of 19 million instructions, of which less than a fifth is executed, within a budget of 12 million."""
+    for module in (skip, choice):
+        monkeypatch.setattr(module, "AGAIN_ABOVE", 1 << 20)
+    executor = tiles()
+    executor.budget = 12_000_000
+    found = choice.plan(executor, 2, 2)
+    assert len(executor.trace(found.blocks, found.weight, found.streams).blocks) == len(found.blocks)
+
+
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels(name: str) -> None:
     """What is not steady in each block is not cut; what is, is the same in all blocks."""

@@ -22,7 +22,7 @@ from gemmsim.trace.blocks.classes import classes_of, cluster_classes_of, column_
 from gemmsim.trace.blocks.dispatch import shares_of_last_sms
 from gemmsim.trace.differences.leader import BlockClass
 from gemmsim.trace.execute import Executor
-from gemmsim.trace.steady.skip import CUT_ABOVE
+from gemmsim.trace.steady.skip import AGAIN_ABOVE, CUT_ABOVE
 from gemmsim.trace.stopped import Stopped
 from gemmsim.trace.turns import polls, takes_turns, waiting_instructions
 from gemmsim.trace.types import Launch, SmShare, WarpTrace
@@ -96,6 +96,7 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False, full_b
     limit = FULL_BELOW if full_below is None else full_below
     executor.cutting.cuts.clear()
     executor.cutting.leaders = not full and total > max(limit, CUT_ABOVE * launch.blocks) and _pays(executor, total)
+    executor.cutting.again = total > AGAIN_ABOVE * launch.blocks
     executor.cutting.must = launch.blocks <= _FEW  # else they are executed in full, with their results
     if full or weighed <= limit or (launch.blocks <= _FEW and not executor.cutting.leaders):
         if total > max_instructions:
@@ -113,7 +114,7 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False, full_b
             executor.run_in_order()
     elif not dependent:
         classes = classes_of(executor)
-    if classes is not None and sum(int(c.executed.sum()) for c in classes) <= max_instructions:
+    if classes is not None and sum(_runs(executor, c) for c in classes) <= max_instructions:
         if depth > 1:
             heaviest = max(classes, key=_work).leader
             column = [c.leader for c in classes if c.leader % (gx * gy) == heaviest % (gx * gy)]
@@ -226,6 +227,12 @@ def _shares(classes: tuple[BlockClass, ...], blocks: int, sms: int, resident: in
     for c in classes:
         leader[c.members], work[c.members] = c.leader, c.executed.sum()
     return shares_of_last_sms(work, leader, sms, resident)
+
+
+def _runs(executor: Executor, blocks: BlockClass) -> int:
+    """Return how many warp instructions the leader of a class executes, without those that it leaves out."""
+    cuts = executor.cutting.cuts.get(blocks.leader, ())
+    return int(blocks.executed.sum()) - sum(cut.unit * cut.times for cut in cuts)
 
 
 def _timed(classes: tuple[BlockClass, ...], resident: int) -> list[int]:

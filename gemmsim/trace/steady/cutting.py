@@ -22,6 +22,7 @@ class Cutting:
     allowed   whether it may leave out any
     leaders   whether the leaders of classes do
     must      whether these are to stop (UNRELATED) where they can leave out none
+    again     whether a period at which a block was cut is looked for in all of its rest
     finds     whether the blocks that run now do
     cuts      {leader: where it left out iterations}; whenever it is executed again, it does so there
     left_out  warp instructions that the blocks of the last sketch left out
@@ -31,6 +32,7 @@ class Cutting:
     allowed: bool
     leaders: bool = False
     must: bool = False
+    again: bool = False
     finds: bool = False
     cuts: dict[int, list[Cut]] = field(default_factory=dict)
     left_out: int = 0
@@ -74,7 +76,6 @@ def run_cut(
                 recover(status, block, executor.state)
     finally:
         context[words.CODE_AT] = usual
-    patience.charge(skipping.left_out)
     cutting.left_out += skipping.left_out
     if cutting.tables is not None:
         cutting.cuts.pop(block, None)

@@ -27,9 +27,11 @@ from gemmsim.trace.stopped import Stopped
 # Warp instructions of a block before its loops are looked at, and of a unit. A block of fewer than CUT_ABOVE, which
 # take half a second, is executed in full.
 HEAD, UNIT, CUT_ABOVE = 1 << 17, 1 << 16, 2_000_000
+AGAIN_ABOVE = 1 << 27  # in a block of more, which takes a second, each loop is cut that is like one that was
 _LEAST_ALONE = 1 << 13  # of a warp that runs alone
 _MOST_STATES = 24  # periods of the stream after which the registers move evenly, at most
 _TRIES, _FAILURES, _CANDIDATES = 256, 6, 3
+_RARELY = 16  # a period that was cut before is looked for after this part of what was executed since then, at least
 _MARGIN = 2  # periods behind those that are left out, which are executed
 _ALIGNMENTS = (4096, 1024, 128)  # bytes, of which units move addresses by multiples
 _LONGEST_UNIT = 4  # times a unit's least length, for more than the least alignment
@@ -79,6 +81,7 @@ class Skipping:
         self._warps = executor.launch.warps_per_block
         self.cuts: list[Cut] = []
         self.left_out = 0  # instructions
+        self._repeats = False  # whether loops are looked for that are like those that were cut
         self._walk = Walk(executor.micro, code)
 
     @property
@@ -90,17 +93,20 @@ class Skipping:
         alone, next_of_block, failures, tried = max(HEAD // self._warps, _LEAST_ALONE), HEAD, 0, -1
         one_by_one = False  # whether a warp has run alone for long: then the others will, too
         self._executor.context[words.STREAM] = 1
+        known = 0  # instructions of a period of the block at which it was cut
         for _ in range(_TRIES):
+            if known and self._executor.cutting.again:
+                break
             segment, ran = self._alone()
             one_by_one |= ran >= alone
             if segment != tried and ran >= alone:
                 warp = int(self._buffers.segment_warp[segment] - self._counters[words.WARP_BASE])
                 stream = self._buffers.pc[self._counters[words.ISSUED] - ran : self._counters[words.ISSUED]]
-                cut = yield from self._attempt(stream.astype(np.int64), range(warp, warp + 1))
+                cut = yield from self._attempt(_lengths(stream.astype(np.int64)), range(warp, warp + 1))
                 tried = tried if cut else segment
             elif self._done >= next_of_block and not one_by_one:
-                cut = yield from self._attempt(self._stream_of_block(3 * HEAD), range(self._warps))
-                next_of_block = self._done if cut else 2 * self._done
+                cut = yield from self._attempt(_lengths(self._stream_of_block(3 * HEAD)), range(self._warps))
+                next_of_block, known = self._done if cut else 2 * self._done, cut or known
             else:
                 wait = alone // 2 if segment == tried else alone - ran
                 wait = wait if one_by_one else min(wait, next_of_block - self._done)
@@ -109,9 +115,31 @@ class Skipping:
             failures = 0 if cut else failures + 1
             if failures == _FAILURES:
                 break
+        if known and not one_by_one:
+            yield from self._search_again(known)
         self._executor.context[words.STREAM] = 0
         if self._tables is not None and self._executor.cutting.must and not self.cuts:
             raise Stopped("no iterations can be left out", words.UNRELATED, int(self._tables.blocks[0]))
+
+    def _search_again(self, period: int) -> Iterator[int]:
+        """Cut the block wherever a period comes again at which it was cut, as in each tile of a block of many tiles.
+
+        The longer the block has gone on without it, the more rarely it is looked for.
+        """
+        if not self._executor.cutting.again:
+            if self._tables is not None:
+                return
+            self._executor.context[words.STREAM] = 0
+            yield max(1, AGAIN_ABOVE - self._done - self.left_out)
+            self._executor.context[words.STREAM] = 1
+            self._issued = int(self._counters[words.ISSUED])
+        end, self._repeats = self._done, True
+        while True:
+            yield max(2 * period if self._done < 2 * period else period, (self._done - end) // _RARELY)
+            stream = self._stream_of_block(2 * period)
+            if np.array_equal(stream[:period], stream[period:]):
+                cut = yield from self._attempt([period], range(self._warps))
+                end = self._done if cut else end
 
     def _alone(self) -> tuple[int, int]:
         """Return since which segment one warp has run while the others did not, and how many instructions."""
@@ -131,18 +159,21 @@ class Skipping:
         warp = np.repeat(self._buffers.segment_warp[first:last] - self._counters[words.WARP_BASE], length)
         return self._buffers.pc[begin:stop] + (warp.astype(np.int64) << 32)
 
-    def _attempt(self, stream: NDArray[np.int64], warps: range) -> Generator[int, None, bool]:
-        for length in _lengths(stream):
+    def _attempt(self, lengths: list[int], warps: range) -> Generator[int, None, int]:
+        """Cut the block at a period of one of these lengths; return its length, or 0 where it is not cut."""
+        for length in lengths:
             found = yield from self._states(length, warps)
             if found is None:
                 continue
             period, before, step = found
             whole = self._stream_of_block(period)
             periods, strides = self._proved(whole, before, step, warps)
-            unit = _unit_of(periods, period, strides, UNIT // self._warps * len(warps))
+            # Many short units stand for as many places as a long one.
+            least = 1 if self._repeats else UNIT // self._warps * len(warps)
+            unit = _unit_of(periods, period, strides, least)
             if unit and (yield from self._cut(unit, period, periods, before, step, warps)):
-                return True
-        return False
+                return length
+        return 0
 
     def _states(
         self, length: int, warps: range
