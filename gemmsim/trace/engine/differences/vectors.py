@@ -62,16 +62,19 @@ def intern(own):
     candidate, excluded = vector_at(own, used), get_u64(own, words.EXCLUDED_AT)
     low, high, bits, key = np.int64(0), np.int64(0), np.uint32(0), np.uint64(blocks)
     for b in range(blocks):
-        if get_u8(excluded, b) != 0:
-            set_u32(candidate, b, np.uint32(0))
+        kept = np.uint32(get_u8(excluded, b) == 0)
+        set_u32(candidate, b, get_u32(candidate, b) * kept)
+    # No step of this loop waits for the one before, so that the processor does several at once.
+    for b in range(blocks):
         element = get_i32(candidate, b)
         low, high = min(low, element), max(high, element)
         bits |= get_u32(candidate, b)
-        key = mixed(key, np.uint64(element))
+        weight = np.uint64(b + 1) * _MIX
+        key += np.uint64(element) * (weight ^ (weight >> np.uint64(32)))
     if low == 0 and high == 0:
         return np.int64(0)
     table, last = get_u64(own, words.CONTENT_AT), get_i64(own, words.CONTENT_SLOTS) - 1
-    slot = key_slot(key, last)
+    slot = key_slot(mixed(key, np.uint64(0)), last)
     while get_i32(table, slot) >= 0:
         other = vector_at(own, get_i32(table, slot))
         same = np.int64(0)
