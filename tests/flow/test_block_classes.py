@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,9 @@ from gemmsim.gpu import load_gpu
 from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.launch.spec import LaunchSpec, Settings
 from gemmsim.trace.blocks.classes import classes_of
+from gemmsim.trace.differences import leader as following
 from gemmsim.trace.differences.leader import BlockClass, relate
+from gemmsim.trace.engine.differences import words
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.types import Argument, Launch, WarpTrace, active_lanes
 
@@ -109,3 +113,52 @@ def test_ragged_edges(kernel: str) -> None:
     assert found is not None and len(found) > 1
     for one in found:
         check(executor, one)
+
+
+@pytest.fixture
+def evaluations(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], int]]:
+    """What says of each leader that is related how many operations were computed for every block."""
+    made: list[Callable[[], int]] = []
+
+    class Counted(following.Tables):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            allowed = int(self.own[words.EVALUATIONS_LEFT])
+            made.append(lambda: allowed - int(self.own[words.EVALUATIONS_LEFT]))
+
+    monkeypatch.setattr(following, "Tables", Counted)
+    return made
+
+
+def large(kernel: str, dtype: str, *sizes: int) -> Executor:
+    return executor_of(ladder_launch(LadderCase(kernel, *sizes, dtype), load_gpu("h200"), Settings()))
+
+
+def test_a_column_that_passes_4_gib(evaluations: list[Callable[[], int]]) -> None:
+    """B has 8 GiB. Behind its middle, indices times 8 have more than 32 bits, in each block alike."""
+    executor = large("dgemm_tensorcore", "f64", 64, 32768, 32768)
+    found = classes_of(executor)
+    assert found is not None and len(found) == 1 and len(found[0].members) == executor.launch.blocks
+    assert evaluations[0]() < 1000
+    check_ends(executor, found[0])
+
+
+def test_bounds_are_those_of_the_blocks_that_are_left(evaluations: list[Callable[[], int]]) -> None:
+    """C has 4 GiB: blocks for which its addresses carry are excluded, and in the others no sum has to be tried."""
+    executor = large("uncoalesced_bt", "f32", 32768, 32768, 512)
+    found = relate(executor, 640 * 1024 + 512, np.arange(0, executor.launch.blocks, 64))
+    assert 10_000 < len(found.members) < 16_384
+    assert evaluations[0]() < 500
+    check_ends(executor, found)
+
+
+def check_ends(executor: Executor, found: BlockClass) -> None:
+    """Hold the first and the last block of a class against their own executions, as `check` does all."""
+    ends = [0, len(found.members) - 1]
+    trace = executor.trace([found.leader])
+    for place in ends:
+        own = executor.trace([int(found.members[place])])
+        here, active = addresses(own, np.zeros(len(own.record_pc), np.int64))
+        expected, same = addresses(trace, found.offset_bytes[found.record_mover, place])
+        assert (own.executed[0] == found.executed).all() and (active == same).all()
+        assert (here[active] == expected[active]).all()

@@ -15,6 +15,7 @@ from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.launch.spec import LaunchSpec, Settings
 from gemmsim.support.provenance import Provenance
 from gemmsim.trace.blocks import choice
+from gemmsim.trace.blocks import classes as block_classes
 from gemmsim.trace.blocks.classes import classes_of
 from gemmsim.trace.differences.leader import BlockClass
 from gemmsim.trace.execute import Executor
@@ -151,6 +152,18 @@ def test_what_is_left_out_takes_nothing_of_the_budget(monkeypatch: pytest.Monkey
     executor.budget = 12_000_000
     found = choice.plan(executor, 2, 2)
     assert len(executor.trace(found.blocks, found.weight, found.streams).blocks) == len(found.blocks)
+
+
+def test_what_is_left_out_makes_no_classes_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The leader of the first of two classes executes less than a fifth of its 19 million instructions."""
+    monkeypatch.setattr(block_classes, "_FEW_CLASSES", 0)
+    monkeypatch.setattr(block_classes, "_MOST_INSTRUCTIONS", 6_000_000)
+    executor = tiles()
+    executor.cutting.leaders = executor.cutting.again = True
+    found = classes_of(executor)
+    assert found is not None and len(found) == 2
+    executor.cutting.leaders = False
+    assert classes_of(executor) is None
 
 
 @pytest.mark.parametrize("name", KERNELS)

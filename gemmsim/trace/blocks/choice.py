@@ -231,8 +231,7 @@ def _shares(classes: tuple[BlockClass, ...], blocks: int, sms: int, resident: in
 
 def _runs(executor: Executor, blocks: BlockClass) -> int:
     """Return how many warp instructions the leader of a class executes, without those that it leaves out."""
-    cuts = executor.cutting.cuts.get(blocks.leader, ())
-    return int(blocks.executed.sum()) - sum(cut.unit * cut.times for cut in cuts)
+    return int(blocks.executed.sum()) - executor.cutting.left_out_of(blocks.leader)
 
 
 def _timed(classes: tuple[BlockClass, ...], resident: int) -> list[int]:

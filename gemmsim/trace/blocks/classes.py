@@ -88,7 +88,7 @@ def _classes(
             return None
         found += level
         left = np.setdiff1d(left, alike, assume_unique=True)
-        instructions += sum(int(c.executed.sum()) for c in level)
+        instructions += sum(int(c.executed.sum()) - executor.cutting.left_out_of(c.leader) for c in level)
         if len(left):
             leader = int(left[len(left) // 2])
             if _too_many(len(found), instructions):

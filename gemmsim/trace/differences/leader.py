@@ -69,6 +69,7 @@ class Tables:
         self.blocks = blocks
         self.vectors = np.empty((max(capacity, 8), padded), np.int32)
         self.lowest, self.highest = np.zeros((2, len(self.vectors)), np.int64)
+        self._bounded = np.zeros(len(self.vectors), np.int64)
         self._data = np.zeros(len(self.vectors), np.uint8)
         self._bits = np.zeros(len(self.vectors), np.uint32)
         self._same, self._aligned = np.zeros((2, len(self.vectors)), np.uint8)
@@ -102,6 +103,7 @@ class Tables:
             words.VECTORS_AT: self.vectors,
             words.LOWEST_AT: self.lowest,
             words.HIGHEST_AT: self.highest,
+            words.BOUNDED_AT: self._bounded,
             words.BITS_AT: self._bits,
             words.DATA_AT: self._data,
             words.CONTENT_AT: self._content,

@@ -38,6 +38,10 @@ class Cutting:
     left_out: int = 0
     tables: Tables | None = None
 
+    def left_out_of(self, leader: int) -> int:
+        """Return how many warp instructions are left out where `leader` is executed."""
+        return sum(cut.unit * cut.times for cut in self.cuts.get(leader, ()))
+
 
 def run_cut(
     executor: Executor,

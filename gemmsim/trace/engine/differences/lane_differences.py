@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, WORD, subroutine
+from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace import micro
 from gemmsim.trace import words as executor
 from gemmsim.trace.engine.differences import words
 from gemmsim.trace.engine.differences.halves import relate_halves, unknown_lanes
 from gemmsim.trace.engine.differences.vectors import (
+    bounded_again,
     evaluate,
     memo_slot,
     mixed,
@@ -85,12 +86,16 @@ def _fill(own, rule, registers, differing, corner, lanes):
         first = get_u32(shadow, first_set(lanes))
         together = equal_lanes(shadow, first)
         if together & lanes == lanes:
-            fine &= moved_row(to, source, get_i64(bounds, np.int64(first)), signed, bits)
-            continue
+            inside = moved_row(to, source, get_i64(bounds, np.int64(first)), signed, bits)
+            if bits == 32 or inside & lanes == lanes:
+                fine &= inside
+                continue
         for lane in range(32):
             value = get_i32(source, lane) if signed else np.int64(get_u32(source, lane))
+            # Bits above those that are limited are shifted out. They do not matter as long as they stay what they are.
+            above = np.int64(0) if signed else value >> bits
             value += get_i64(bounds, get_i32(shadow, lane))
-            from_bottom = value + (np.int64(1) << (bits - 1)) if signed else value
+            from_bottom = value + (np.int64(1) << (bits - 1)) if signed else value - (above << bits)
             if from_bottom < 0 or from_bottom >= np.int64(1) << bits:
                 fine &= ~(np.uint32(1) << np.uint32(lane))
             set_u32(to, lane, np.uint32(value & 0xFFFFFFFF))
@@ -128,6 +133,18 @@ def _steady(own, rule, registers, op, lanes):
                 found = moved(scratch, 4 * get_i64(rule, words.RESULT_AT + j))
                 lanes &= alike_lanes(found, moved(saved, 128 * j), _FULL)
     return lanes
+
+
+@subroutine(TRUTH, ADDRESS, ADDRESS, ADDRESS, WORD)
+def _bounded_again(own, rule, registers, lanes):
+    """Take the bounds of the sources' vectors again; return whether any may have become narrower."""
+    found = False
+    for i in range(get_i64(rule, words.SOURCES)):
+        shadow = shadow_row(own, moved(registers, 4 * get_i64(rule, words.SOURCE_AT + i)))
+        for lane in range(32):
+            if has(lanes, lane) and get_i32(shadow, lane) != 0:
+                found |= bounded_again(own, get_i32(shadow, lane))
+    return found
 
 
 @subroutine(ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS, INDEX, INDEX, WORD)
@@ -271,7 +288,9 @@ def _relate_differing(own, rule, registers, op, lanes, varying):
     if get_i64(rule, words.BITWISE) != 0 and varying == 0:
         rest &= ~_relate_bits(own, rule, registers, op, lanes)
     elif checked != 0 and steady != 0:
-        steady = _steady(own, rule, registers, op, steady)
+        wanted, steady = steady, _steady(own, rule, registers, op, steady)
+        if steady != wanted and _bounded_again(own, rule, registers, wanted):
+            steady = _steady(own, rule, registers, op, wanted)
     keys, values = get_u64(own, words.MEMO_KEYS_AT), get_u64(own, words.MEMO_VALUES_AT)
     while rest != 0:
         lane = first_set(rest)

@@ -88,6 +88,7 @@ def intern(own):
     set_i32(table, slot, used)
     set_i64(get_u64(own, words.LOWEST_AT), used, low)
     set_i64(get_u64(own, words.HIGHEST_AT), used, high)
+    set_i64(get_u64(own, words.BOUNDED_AT), used, get_i64(own, words.EXCLUSIONS))
     set_u32(get_u64(own, words.BITS_AT), used, bits)
     set_i64(own, words.USED, used + 1)
     return used
@@ -116,9 +117,11 @@ def must_be_zero(own, number):
         set_u8(same, number, 1)
         if is_unknown(number):
             set_i64(own, words.LOST_AT, get_i64(own, words.AT))
+        before = get_i64(own, words.EXCLUSIONS)
         for b in range(get_i64(own, words.BLOCKS)):
-            if get_i32(vector_at(own, number), b) != 0:
+            if get_i32(vector_at(own, number), b) != 0 and get_u8(excluded, b) == 0:
                 set_u8(excluded, b, 1)
+                set_i64(own, words.EXCLUSIONS, before + 1)
 
 
 @subroutine(NOTHING, ADDRESS, INDEX)
@@ -127,9 +130,11 @@ def must_be_aligned(own, number):
     aligned, excluded = get_u64(own, words.ALIGNED_AT), get_u64(own, words.EXCLUDED_AT)
     if get_u8(aligned, number) == 0:
         set_u8(aligned, number, 1)
+        before = get_i64(own, words.EXCLUSIONS)
         for b in range(get_i64(own, words.BLOCKS)):
-            if get_i32(vector_at(own, number), b) & 127 != 0:
+            if get_i32(vector_at(own, number), b) & 127 != 0 and get_u8(excluded, b) == 0:
                 set_u8(excluded, b, 1)
+                set_i64(own, words.EXCLUSIONS, before + 1)
 
 
 @subroutine(NOTHING, ADDRESS, INDEX, INDEX)
@@ -141,15 +146,35 @@ def must_stay_a_word(own, number, value):
     lowest, highest = get_u64(own, words.LOWEST_AT), get_u64(own, words.HIGHEST_AT)
     excluded, vector = get_u64(own, words.EXCLUDED_AT), vector_at(own, number)
     low, high = np.int64(0), np.int64(0)
+    before = get_i64(own, words.EXCLUSIONS)
     for b in range(get_i64(own, words.BLOCKS)):
         if get_u8(excluded, b) == 0:
             element = get_i32(vector, b)
             if value + element < 0 or value + element >= _WORD_RANGE:
                 set_u8(excluded, b, 1)
+                set_i64(own, words.EXCLUSIONS, before + 1)
             else:
                 low, high = min(low, element), max(high, element)
     set_i64(lowest, number, low)
     set_i64(highest, number, high)
+    set_i64(get_u64(own, words.BOUNDED_AT), number, get_i64(own, words.EXCLUSIONS))
+
+
+@subroutine(TRUTH, ADDRESS, INDEX)
+def bounded_again(own, number):
+    """Take the bounds of a vector again where blocks were excluded since; return whether there was need to."""
+    at, exclusions = get_u64(own, words.BOUNDED_AT), get_i64(own, words.EXCLUSIONS)
+    if is_unknown(number) or get_i64(at, number) == exclusions:
+        return False
+    excluded, vector = get_u64(own, words.EXCLUDED_AT), vector_at(own, number)
+    low, high = np.int64(0), np.int64(0)
+    for b in range(get_i64(own, words.BLOCKS)):
+        element = get_i32(vector, b) if get_u8(excluded, b) == 0 else np.int64(0)
+        low, high = min(low, element), max(high, element)
+    set_i64(get_u64(own, words.LOWEST_AT), number, low)
+    set_i64(get_u64(own, words.HIGHEST_AT), number, high)
+    set_i64(at, number, exclusions)
+    return True
 
 
 @subroutine(TRUTH, ADDRESS, ADDRESS, ADDRESS, INDEX)

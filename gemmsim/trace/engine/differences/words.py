@@ -4,7 +4,7 @@ from __future__ import annotations
 
 BLOCKS = 0  # elements of a vector: the leader's, which is 0, then one for each other block, then zeros up to 32
 VECTORS_AT, USED, CAPACITY = 1, 2, 3  # int32 [capacity, blocks]; so many are in use, of which number 0 is zero
-LOWEST_AT, HIGHEST_AT = 4, 5  # int64 [capacity]: the least and the largest element of each vector
+LOWEST_AT, HIGHEST_AT = 4, 5  # int64 [capacity]: bounds of each vector's elements, blocks that were excluded left out
 BITS_AT = 25  # uint32 [capacity]: the bits that are set in any element of each vector
 CONTENT_AT, CONTENT_SLOTS = 6, 7  # int32 hash table of vectors by content; -1 where empty
 MEMO_KEYS_AT, MEMO_VALUES_AT, MEMO_SLOTS, MEMO_USED = 8, 9, 10, 11  # uint64 keys (0: empty), int32 [slots, RESULTS]
@@ -20,7 +20,9 @@ AT, LOST_AT = 28, 29  # address of the micro-operation that runs, and of the fir
 DATA_DECIDES = 30  # whether guards are UNKNOWN: then numbers of threads are not known in other blocks
 DATA_AT, DATA_LEFT = 32, 33  # uint8 [capacity]: vectors that come from loaded words; how many more may be made of them
 IN_COLUMNS = 31  # whether what an atomic finds in global memory is the same in all blocks, see `leader.relate`
-OWN_WORDS = 34
+# How often blocks were excluded, and int64 [capacity]: how often they had been when the bounds of a vector were taken
+EXCLUSIONS, BOUNDED_AT = 34, 35
+OWN_WORDS = 36
 # Numbers of the vectors that stand for differences that are not followed, and for such in the upper half of a word
 # alone, whose lower half is the leader's: both are 0 for the leader alone.
 UNKNOWN, UNKNOWN_HIGH = 1, 2
