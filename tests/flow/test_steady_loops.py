@@ -113,9 +113,9 @@ def test_ladder(rung: str, sizes: tuple[int, int, int], tunables: dict[str, int]
         check(executor, found, cut=True)
 
 
-def tiles(sizes: tuple[int, int, int] = (512, 512, 4096)) -> Executor:
-    """Two blocks that compute the tiles of C in turn, eight each."""
-    spec = spec_of("persistent", sizes, {"blocks": 2})
+def tiles(size: int = 512) -> Executor:
+    """Two blocks that compute the tiles of C, of 128 x 128, in turn."""
+    spec = spec_of("persistent", (size, size, 4096), {"blocks": 2})
     return Executor(compile_kernel(spec.kernel, spec.gpu.arch, default_cache()), spec.launch_with_arrays())
 
 
@@ -155,10 +155,10 @@ def test_what_is_left_out_takes_nothing_of_the_budget(monkeypatch: pytest.Monkey
 
 
 def test_what_is_left_out_makes_no_classes_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The leader of the first of two classes executes less than a fifth of its 19 million instructions."""
+    """Two blocks with four and five tiles: the first executes less than a third of its 12 million instructions."""
     monkeypatch.setattr(block_classes, "_FEW_CLASSES", 0)
-    monkeypatch.setattr(block_classes, "_MOST_INSTRUCTIONS", 6_000_000)
-    executor = tiles()
+    monkeypatch.setattr(block_classes, "_MOST_INSTRUCTIONS", 4_000_000)
+    executor = tiles(384)
     executor.cutting.leaders = executor.cutting.again = True
     found = classes_of(executor)
     assert found is not None and len(found) == 2
