@@ -72,6 +72,7 @@ class L1:
     line_bytes: int
     sector_bytes: int
     tag_lines_per_cycle: int  # number of tag banks, each of which looks up one line a cycle
+    miss_lines_per_cycle: int  # lines that a load which misses asks L2 for; until then it holds the tag stage
     tag_bank_flips: tuple[int, ...]  # element i: bits of the tag bank's number that bit i of the line number inverts
     ways: int
     hit_latency_cycles: tuple[float, float, float]  # from load to use; 32, 64 and 128 bits a thread

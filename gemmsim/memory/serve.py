@@ -80,7 +80,7 @@ def serve(
     )
     cost = RecordCost(
         wavefronts=wavefronts.astype(np.uint16),
-        tag_cycles=tags.astype(np.uint16),
+        tag_cycles=_tag_cycles(tags, caches.l2, accesses, shapes, gpu).astype(np.uint16),
         l2_sectors=caches.l2,
         dram_sectors=caches.dram,
         in_flight=caches.in_flight,
@@ -110,6 +110,20 @@ def _check(gpu: GpuSpec, resident_blocks_per_sm: int) -> None:
             )
     if resident_blocks_per_sm < 1:
         raise GemmsimError(f"no block fits on an SM of {gpu.name}: resident blocks must be at least 1")
+
+
+def _tag_cycles(
+    tags: NDArray[np.int64], l2_sectors: NDArray[np.uint16], accesses: dict[int, Access], shapes: Shapes, gpu: GpuSpec
+) -> NDArray[np.int64]:
+    """Return for how long each record holds the tag stage: int64 [records]. A load that misses asks L2 for its lines one
+    after another (own microbenchmark on an H200, tests/records/h200_load_bursts.json), which takes longer than its
+    passes.
+
+    tags  int64 [records] passes of the tag stage, 0 for what does not go through it
+    """
+    stores = np.isin(shapes.pc, [i for i, access in accesses.items() if access.op in _WRITES])
+    asked = -(-np.where(stores, 0, shapes.coalesced.lines)[shapes.of_record] // gpu.l1.miss_lines_per_cycle)
+    return np.where((l2_sectors > 0) & (tags > 0), np.maximum(tags, asked), tags)
 
 
 def _partial_lines(accesses: dict[int, Access], shapes: Shapes) -> NDArray[np.uint8]:

@@ -105,10 +105,14 @@ def one_tag_cycle(given: Inputs) -> RecordCost:
 
 
 def even_tag_banks(given: Inputs) -> RecordCost:
-    """Return costs with which the cache lines of a request are spread evenly over the tag banks of L1."""
-    shapes, before = given.shapes, given.cost.tag_cycles
+    """Return costs with which the cache lines of a request are spread evenly over the tag banks of L1.
+
+    What asks L2 for its lines one after another takes as long as before.
+    """
+    shapes, cost = given.shapes, given.cost
     evenly = -(-shapes.coalesced.lines // given.gpu.l1.tag_lines_per_cycle)[shapes.of_record]
-    return replace(given.cost, tag_cycles=_u16(np.where(before > 0, evenly, 0)))
+    evenly = np.where(cost.l2_sectors > 0, cost.tag_cycles, evenly)
+    return replace(cost, tag_cycles=_u16(np.where(cost.tag_cycles > 0, evenly, 0)))
 
 
 def no_bank_conflicts(given: Inputs) -> RecordCost:

@@ -86,6 +86,7 @@ RULES: dict[str, Rule] = {
     "l1.line_bytes": _STRUCTURE,
     "l1.sector_bytes": _STRUCTURE,
     "l1.tag_lines_per_cycle": _SIZE,
+    "l1.miss_lines_per_cycle": _SIZE,
     "l1.tag_bank_flips": _STRUCTURE,
     "l1.ways": _SIZE,
     "l1.miss_bytes_per_cycle": _RATE,

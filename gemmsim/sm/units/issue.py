@@ -35,7 +35,7 @@ def issue(sm: Sm, part: SubPartition, number: int, warp: Warp, now: int) -> None
         take_snapshot(sm, now)
     if now > warp.ready:
         _explain_delay(sm, part, warp, row, now)
-    if row.takes_turns or sm.spec.oldest_block_first == 0:
+    if row.takes_turns or sm.spec.oldest_block_first == 0 or _was_throttled(part, warp, row):
         warp.issued = now
     tell(sm, ISSUED, now, now + 1, warp.slot, warp.pc, number)
     _execute(sm, part, warp, row, now)
@@ -57,6 +57,11 @@ def issue(sm: Sm, part: SubPartition, number: int, warp: Warp, now: int) -> None
         end_warp(sm, warp, now, end)
     else:
         _advance(sm, warp, row, now)
+
+
+def _was_throttled(part: SubPartition, warp: Warp, row: Instruction) -> bool:
+    """Return whether the warp, which issues `row`, has waited for room in the queue of memory instructions."""
+    return row.kind == _MEMORY and part.pipes.ports[row.port].blocked_cycles > warp.blocked_before
 
 
 def _explain_delay(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: int) -> None:

@@ -146,6 +146,7 @@ class MemoryPath(Record):
     entrance        the entrance of the shared queue, which takes one request at a time
     handed_over     cycles at which the last requests left the shared queue, one for each of its entries: a ring from
                     `oldest` on
+    entered         when the last of those entered it that have been booked
     tags, data, out  the stages of L1: the tags, the data, and the way out to L2
     l2, dram        this SM's share of the bandwidth of each
     turns           sectors that DRAM has read since the last of those after which a write made it turn round
@@ -167,6 +168,7 @@ class MemoryPath(Record):
     entrance: Server
     handed_over: Reals
     oldest: int
+    entered: float
     tags: Server
     data: Server
     out: Server

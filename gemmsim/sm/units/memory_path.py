@@ -43,7 +43,7 @@ def request(
     address_cycles = spec.shared_address_cycles if shared_load else spec.address_cycles
     idle_arrival = now + spec.issue_to_address_cycles + address_cycles
     addressed = _enter(spec, memory, part, address_cycles, now)
-    begin = addressed  # when the request begins at the latest stage that it has reached
+    begin = _next_in_queue(spec, memory, addressed)  # when the request begins at the latest stage that it has reached
     if cost.tag_cycles > 0:
         begin = book(memory.tags, now, begin, float(cost.tag_cycles))
     data_cycles = cost.wavefronts * spec.wavefront_cycles
@@ -95,6 +95,17 @@ def _enter(spec: Spec, memory: MemoryPath, part: SubPartition, address_cycles: f
         addressed = max(addressed, memory.handed_over[memory.oldest])
         addressed = book(memory.entrance, now, addressed, spec.request_cycles)
     return addressed
+
+
+def _next_in_queue(spec: Spec, memory: MemoryPath, addressed: float) -> float:
+    """Return the cycle at which the request that enters the shared queue at `addressed` is the first of it: requests
+    leave it in the order in which they enter it.
+    """
+    if spec.shared_queue_entries == 0 or addressed < memory.entered:
+        return addressed  # it enters before one that has been booked already, and waits for none
+    memory.entered = addressed
+    before = (memory.oldest + spec.shared_queue_entries - 1) % spec.shared_queue_entries
+    return max(addressed, memory.handed_over[before])
 
 
 def _pass_data_stage(
