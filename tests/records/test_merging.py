@@ -6,13 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gemmsim.gpu import load_gpu
+from gemmsim.memory.caches.merging import merged_share
+from gemmsim.memory.grid.placement import place
 
 RUNS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("h200_merging.json").read_text(encoding="utf-8"))[
     "runs"
 ]
+TILES: dict[str, Any] = json.loads(Path(__file__).with_name("h200_merging_tiles.json").read_text(encoding="utf-8"))
 SECTORS = 512 * 4  # that each SM reads
 H200 = load_gpu("h200")
 # GPCs by %smid of the GPU measured: SMs whose clocks were reset together.
@@ -56,3 +60,26 @@ def test_four_at_most() -> None:
         if "smids" not in run and run["sms"] > 1:
             least = -(-run["sms"] // H200.l2.merged_requests)
             assert requests(run) == pytest.approx(least, rel=0.1), run
+
+
+def of_blocks_alone() -> list[tuple[float, float]]:
+    """Of block tiles with one block an SM: the share of reads that merges on the H200, and by `merged_share`."""
+    shares = []
+    for (bm, bn, *_), fit, m, n, flushed, _ in TILES["rows"]:
+        rows, columns = m // bm, n // bn
+        if fit == 1 and rows * columns == H200.sm.count:
+            block = np.arange(rows * columns)
+            places = np.stack([block // columns, block % columns], axis=1)
+            of_a, of_b = merged_share(places, place(len(block), H200.sm, 1), 1, H200.l2.merged_requests)
+            arrive, asked = flushed[:2]
+            shares.append((1 - asked / arrive, (bm * of_a + bn * of_b) / (bm + bn)))
+    return shares
+
+
+def test_blocks_alone_on_their_sms_are_nearly_in_step() -> None:
+    """They never merge more than the model, which takes them to be in step, and four fifths of that in the mean."""
+    kept = [measured / model for measured, model in of_blocks_alone()]
+    assert len(kept) == 16
+    assert min(kept) > 0.65
+    assert max(kept) < 1
+    assert sum(kept) / len(kept) == pytest.approx(0.82, abs=0.02)
