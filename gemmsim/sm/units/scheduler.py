@@ -7,7 +7,9 @@ Scheduling policy: the warp that issued last goes on if it can at once, that is 
 else, where blocks meet at barriers and the pause was short, another warp of its block; else a warp of the oldest block
 that has one that can. Of a block, the youngest goes ("greedy, then youngest": Huerta et al., "Dissecting and Modeling
 the Architecture of Modern GPU Cores", MICRO'25). Warps of a block take turns with the pipes whose `warps_take_turns`
-says so: the ones whose last such instruction is longest ago go first.
+says so: the ones whose last such instruction is longest ago go first. So do those that have waited for room in the
+queue of memory instructions: of eight warps that fill it, each gets the next free place in turn (own microbenchmark on
+an H100, tests/records/h200_load_bursts.json).
 
 Found on an H200 (own microbenchmarks, tests/records): of two to four blocks on an SM that never wait the oldest ends
 first, in the time that it takes alone, and a later block comes after those that were there. But of blocks that load,

@@ -138,11 +138,21 @@ class TestWhole:
 
     def test_copies_are_read_like_loads_and_then_written(self) -> None:
         """Source stride 128 bytes, 16 bytes a lane: 32 lines, 8 passes of 4 (measured 32 on an RTX 5090). An H200 takes
-        one and a half more, as for one line."""
+        one and a half more, as for one line. Both requests miss, and ask L2 for 32 lines and 4, one a cycle."""
         trace = warp_trace(1, {0: [[(0, [128 * lane for lane in range(32)]), (0, [16 * lane for lane in range(32)])]]})
         cost = serve(program("LDGSTS.E.128"), launch(), trace, GPU, 65536, 1).cost
-        assert cost.tag_cycles.tolist() == [8, 1]
+        assert cost.tag_cycles.tolist() == [32, 4]
         assert cost.wavefronts.tolist() == [32 + 1, 4 + 1]
+
+    def test_a_load_holds_the_tag_stage_until_it_has_asked_l2_for_its_lines(self) -> None:
+        """By hand: 32 rows are 32 lines. Missing, they take a cycle each; where they hit and where they are stored, four
+        tag banks take four a cycle; where L2 takes two a cycle, 16 cycles."""
+        rows = [128 * lane for lane in range(32)]
+        twice = warp_trace(1, {0: [[(0, rows), (0, rows)]]})
+        assert serve(program("LDG.E"), launch(), twice, GPU, 65536, 1).cost.tag_cycles.tolist() == [32, 8]
+        assert serve(program("STG.E"), launch(), twice, GPU, 65536, 1).cost.tag_cycles.tolist() == [8, 8]
+        faster = replace(GPU, l1=replace(GPU.l1, miss_lines_per_cycle=2))
+        assert serve(program("LDG.E"), launch(), twice, faster, 65536, 1).cost.tag_cycles.tolist() == [16, 8]
 
     def test_bad_input(self) -> None:
         trace = warp_trace(3, {0: [[(LOAD_A, [0] * 32)]]})

@@ -50,6 +50,18 @@ def load(shared: bool) -> Instruction:
     )
 
 
+def test_requests_leave_the_shared_queue_in_the_order_in_which_they_enter_it():
+    """By hand: a load from shared memory of 50 wavefronts takes the data stage from cycle 11 on, so that a second one
+    leaves the queue in cycle 61. A load through L1 behind both looks up its tags then; where sub-partitions share no
+    queue, in cycle 13."""
+    for entries, looked_up in ((4, 61), (0, 13)):
+        path = Path(replace(GPU, mio=replace(GPU.mio, shared_entries=entries)))
+        path.request(0, load(True), RecordCycles(50, 0, 0, 0), 0)
+        path.request(1, load(True), ONE, 1)
+        path.request(2, load(False), RecordCycles(1, 1, 0, 0), 2)
+        assert path.sm.memory.tags.next_free == looked_up + 1
+
+
 def test_chain_of_dependent_shared_loads():
     chain = [ins("LDS", 2, write=0, wait=1)] * 10
     assert issues(program(*chain, EXIT), cost=ONE).cycles(0) == [1 + 24 * i for i in range(10)] + [219]
