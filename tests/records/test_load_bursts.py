@@ -21,6 +21,8 @@ from gemmsim.sm.streams import RecordCycles
 H200 = load_gpu("h200")
 CLOCKED = replace(H200, clock=replace(H200.clock, sm_load_hz=1.98e9))
 RECORD: dict[str, Any] = json.loads(Path(__file__).with_name("h200_load_bursts.json").read_text(encoding="utf-8"))
+BURSTS = [run for run in RECORD["bursts"] if run[2] > 1]
+BEHIND_LOADS = [run for run in RECORD["behind_loads"] if run[:2] == [8, 8] and run[3] > 1]
 WIDTHS = {16: "LDG.E.128", 8: "LDG.E.64", 4: "LDG.E"}
 
 
@@ -41,9 +43,7 @@ def clocks(loads: list[tuple[Instruction, RecordCycles, int]], warps: int) -> np
     return mean
 
 
-@pytest.mark.parametrize(
-    "run", [run for run in RECORD["bursts"] if run[2] > 1], ids=lambda run: f"{run[0]}-{run[1]}-{run[2]}"
-)
+@pytest.mark.parametrize("run", BURSTS, ids=lambda run: f"{run[0]}-{run[1]}-{run[2]}")
 def test_warps_that_wait_for_room_in_the_queue_take_turns(run: list[Any]) -> None:
     """Did one warp go on until it is through, as where nothing holds it, the ninth clock of eight warps with loads of
     four wavefronts would be read in cycle 172 and not in cycle 62."""
@@ -56,9 +56,7 @@ def test_warps_that_wait_for_room_in_the_queue_take_turns(run: list[Any]) -> Non
     assert np.abs(here - there).max() < 0.12 * there[-1]
 
 
-@pytest.mark.parametrize(
-    "run", [run for run in RECORD["behind_loads"] if run[:2] == [8, 8] and run[3] > 1], ids=lambda run: f"{run[0]}-{run[1]}"
-)
+@pytest.mark.parametrize("run", BEHIND_LOADS, ids=lambda run: f"{run[0]}-{run[1]}")
 def test_matrix_loads_go_on_while_what_loads_have_missed_comes(run: list[Any]) -> None:
     """Between two loads there are 15 cycles of other instructions, as where they were measured. The others of the
     record are not met (validate/deviations.md, reads that miss beside matrix loads)."""
