@@ -115,8 +115,8 @@ def _check(gpu: GpuSpec, resident_blocks_per_sm: int) -> None:
 def _tag_cycles(
     tags: NDArray[np.int64], l2_sectors: NDArray[np.uint16], accesses: dict[int, Access], shapes: Shapes, gpu: GpuSpec
 ) -> NDArray[np.int64]:
-    """Return for how long each record holds the tag stage: int64 [records]. A load that misses asks L2 for its lines one
-    after another (own microbenchmark on an H200, tests/records/h200_load_bursts.json), which takes longer than its
+    """Return for how long each record holds the tag stage: int64 [records]. A load that misses asks L2 for its lines
+    one after another (own microbenchmark on an H200, tests/records/h200_load_bursts.json), which takes longer than its
     passes.
 
     tags  int64 [records] passes of the tag stage, 0 for what does not go through it

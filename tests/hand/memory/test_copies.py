@@ -57,8 +57,8 @@ def test_a_program_without_copies_stays_as_it_is() -> None:
 
 @pytest.mark.parametrize(("kind", "distance", "counted"), sorted({(row[0], row[1], row[4]) for row in ROWS}))
 def test_wavefronts_as_an_h200_counts_them(kind: str, distance: int, counted: float) -> None:
-    """An H200 counts half a wavefront more for each request, here as everywhere (deviation 10). By hand: 32 lanes side by
-    side lie in `width` / 4 lines, and what misses asks for one a cycle."""
+    """An H200 counts half a wavefront more for each request, here as everywhere (deviation 10). By hand: 32 lanes side
+    by side lie in `width` / 4 lines, and what misses asks for one a cycle."""
     width = int(kind[2:])
     records = [(0, lanes) for lanes in copied(width, distance)]
     trace = with_conflicts(CODE[width], warp_trace(1, {0: [records]}))

@@ -145,8 +145,8 @@ class TestWhole:
         assert cost.wavefronts.tolist() == [32 + 1, 4 + 1]
 
     def test_a_load_holds_the_tag_stage_until_it_has_asked_l2_for_its_lines(self) -> None:
-        """By hand: 32 rows are 32 lines. Missing, they take a cycle each; where they hit and where they are stored, four
-        tag banks take four a cycle; where L2 takes two a cycle, 16 cycles."""
+        """By hand: 32 rows are 32 lines. Missing, they take a cycle each; where they hit, and where they are stored,
+        four tag banks take four a cycle; where L2 takes two a cycle, 16 cycles."""
         rows = [128 * lane for lane in range(32)]
         twice = warp_trace(1, {0: [[(0, rows), (0, rows)]]})
         assert serve(program("LDG.E"), launch(), twice, GPU, 65536, 1).cost.tag_cycles.tolist() == [32, 8]

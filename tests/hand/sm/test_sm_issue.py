@@ -53,8 +53,9 @@ def test_warps_of_a_block_take_turns_with_the_tensor_cores():
 
 
 def test_warps_that_wait_for_room_in_the_queue_of_memory_instructions_take_turns():
-    # Warps 0, 4, 8 share a queue of 5; the data stage takes a load of 40 wavefronts every 40 cycles. The youngest, 8, fills
-    # the queue, and takes the first place that becomes free. From then on they go in turn, until 8 has issued its eight.
+    # Warps 0, 4, 8 share a queue of 5; the data stage takes a load of 40 wavefronts every 40 cycles. The youngest, 8,
+    # fills the queue, and takes the first place that becomes free. From then on they go in turn, until 8 has issued its
+    # eight.
     seen = issues(program(*[ins("LDS", 1, write=0)] * 8, EXIT), warps=9, cost=RecordCycles(40, 0, 0, 0)).seen
     order = [warp for _, warp, pc in seen if warp % 4 == 0 and pc < 8]
     assert order[:14] == [8] * 6 + [4, 0, 8, 4, 0, 8, 4, 0]
