@@ -109,9 +109,10 @@ def even_tag_banks(given: Inputs) -> RecordCost:
 
     What asks L2 for its lines one after another takes as long as before.
     """
-    shapes, cost = given.shapes, given.cost
-    evenly = -(-shapes.coalesced.lines // given.gpu.l1.tag_lines_per_cycle)[shapes.of_record]
-    evenly = np.where(cost.l2_sectors > 0, cost.tag_cycles, evenly)
+    shapes, cost, l1 = given.shapes, given.cost, given.gpu.l1
+    lines = shapes.coalesced.lines[shapes.of_record]
+    asks = (cost.l2_sectors > 0) & (cost.tag_cycles >= -(-lines // l1.miss_lines_per_cycle))
+    evenly = np.where(asks, cost.tag_cycles, -(-lines // l1.tag_lines_per_cycle))
     return replace(cost, tag_cycles=_u16(np.where(cost.tag_cycles > 0, evenly, 0)))
 
 
