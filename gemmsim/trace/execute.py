@@ -274,7 +274,8 @@ class Executor:
         executed = np.zeros((len(blocks), len(self.program.instructions)), np.int64)
         threads = np.zeros_like(executed)
         if self.residents:
-            self.residents.run(blocks, streams, executed, threads, lambda: self.buffers.fill(self.context))
+            fill = partial(self.buffers.fill, self.context)
+            self.residents.run(blocks, streams, executed, threads, fill, self.budget)
             return executed, threads
         patience = Patience(self.program, self.buffers, self.budget, None if self.shadow else self.state, self._go_on)
         for number, block in enumerate(blocks):

@@ -31,6 +31,14 @@ AS_ONE_BLOCK = (
 )
 
 
+# So many times in a row all resident blocks may ask in vain for what they wait for: the budget of the launch, in warp
+# instructions, divided by this. A block that asks 4 million times waits for a second or longer on hardware.
+_OF_ROUNDS, _FEWEST_ROUNDS = 500, 4096
+# After each of so many rounds states are compared with earlier ones, which takes longer than a round; later after every
+# second round, every third and so on.
+_ROUNDS_WATCHED = 1 << 12
+
+
 @dataclass(frozen=True)
 class Room:
     """How many blocks may be on the GPU at once, and how they form clusters, of which each begins as a whole."""
@@ -78,6 +86,7 @@ class Residents:
         executed: NDArray[np.int64],
         threads: NDArray[np.int64],
         before: Callable[[], None],
+        budget: int,
     ) -> None:
         """Run `blocks` (linear ids), which are whole clusters, to their ends. Clusters begin in the order of their
         numbers, blocks without clusters in the order given.
@@ -85,6 +94,9 @@ class Residents:
         streams            bool [blocks]: whether the block's instruction stream is recorded
         executed, threads  int64 [blocks, instructions]: executions by warps and by threads are added to them
         before             is called before each call of the compiled loop
+        budget             warp instructions of the launch
+
+        Raises Stopped where blocks wait for each other forever, or for too long.
         """
         count = min(self.limit, len(blocks))
         while len(self._states) < count:
@@ -102,10 +114,11 @@ class Residents:
         self.context[words.RESIDENTS_AT] = self._rows.ctypes.data
         now[words.RESIDENTS], now[words.CURRENT], now[words.TURNS] = count, -1, count
         now[words.NOW] = now[words.SPINS_IN_A_ROW] = 0
-        self._rounds, self._known = 0, None
+        self._most_rounds = max(_FEWEST_ROUNDS, budget // _OF_ROUNDS)
+        self._expect()
         live = count
         while live:
-            now[words.SPIN_LIMIT] = live
+            now[words.SPIN_LIMIT] = live * self._interval
             before()
             status = self._run(np.uint64(self.context.ctypes.data))
             current = int(now[words.CURRENT])
@@ -113,7 +126,7 @@ class Residents:
                 ran = current if current >= 0 else int(self._rows[:, words.LAST_TURN].argmax())
                 self._ended(int(blocks[self._number[ran]]))
             if status in (words.SPINS, words.GIVES_WAY):
-                if now[words.SPINS_IN_A_ROW] >= live:
+                if now[words.SPINS_IN_A_ROW] >= now[words.SPIN_LIMIT]:
                     self._seek_change()
             elif status == words.FINISHED:
                 self._follow(current)
@@ -157,7 +170,7 @@ class Residents:
     def _follow(self, resident: int) -> None:
         """Note that a block has ended. Where it was the last of its cluster, let the next one begin in its place."""
         self._words[words.CURRENT], self._words[words.SPINS_IN_A_ROW] = -1, 0
-        self._rounds, self._known = 0, None
+        self._expect()
         cluster, rank = divmod(resident, self.clusters.blocks)
         self._rows[resident, words.LIVE] = self._places[cluster, rank] = 0
         places = range(resident - rank, resident - rank + self.clusters.blocks)
@@ -165,25 +178,40 @@ class Residents:
             for place in places:
                 self._start(place)
 
-    def _seek_change(self) -> None:
-        """Look whether anything has changed since an earlier round, in which all blocks did nothing but spin, too.
+    def _expect(self) -> None:
+        """Expect that something happens from now on."""
+        self._rounds, self._looks, self._interval, self._known = 0, 0, 1, None
+        self._last_look = int(self._words[words.TURNS])
 
-        Rounds are compared with round 1, 2, 4, 8 and so on, so that a cycle of any length is found (R. P. Brent, "An
-        improved Monte Carlo factorization algorithm", 1980).
+    def _seek_change(self) -> None:
+        """Look whether anything has changed since an earlier look, before which all blocks did nothing but spin, too.
+
+        Looks are compared with look 1, 2, 4, 8 and so on, so that a cycle of any length is found (R. P. Brent, "An
+        improved Monte Carlo factorization algorithm", 1980). Raises Stopped where blocks count meanwhile, so that their
+        states never come back, and have spun for too long.
         """
         self._words[words.SPINS_IN_A_ROW] = 0
         live = [state for state, row in zip(self._states, self._rows, strict=False) if row[words.LIVE]]
-        self._rounds += 1
-        if self._known is not None and all(
+        turns = int(self._words[words.TURNS])
+        spun_only = turns - self._last_look == int(self._words[words.SPIN_LIMIT])
+        self._rounds = self._rounds + self._interval if spun_only else self._interval
+        self._last_look, self._looks = turns, self._looks + 1
+        again = self._known is not None and all(
             np.array_equal(a, b)
             for state, known in zip(live, self._known, strict=True)
             for a, b in zip(state.snapshot(), known, strict=True)
-        ):
-            first = min(np.flatnonzero(self._rows[:, words.LIVE]).tolist(), key=self._number.__getitem__)
-            self._words[words.CURRENT] = first
-            self._recover(words.STUCK, int(self.blocks[self._number[first]]), self._states[first])
-        if self._rounds & (self._rounds - 1) == 0:
+        )
+        if again or self._rounds >= self._most_rounds:
+            self._give_up()
+        if self._looks & (self._looks - 1) == 0:
             self._known = [state.snapshot() for state in live]
+        self._interval = max(1, self._rounds // _ROUNDS_WATCHED)
+
+    def _give_up(self) -> None:
+        """Raise Stopped: all resident blocks spin."""
+        first = min(np.flatnonzero(self._rows[:, words.LIVE]).tolist(), key=self._number.__getitem__)
+        self._words[words.CURRENT] = first
+        self._recover(words.STUCK, int(self.blocks[self._number[first]]), self._states[first])
 
     def live(self) -> dict[int, BlockState]:
         """Return {linear id: state} of the blocks that have not ended."""
@@ -206,8 +234,12 @@ class Residents:
         line = f"line {instruction.sources[-1].line} of {instruction.sources[-1].file}, " if instruction.sources else ""
         others = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
         left = f": {grid_blocks} blocks, {self.limit} fit" if self._begun < len(self.blocks) else ""
-        return (
-            f"kernel '{program.name}' never ends: block {block}{others} wait{'' if others else 's'} for a value that "
-            f"no {'resident ' if left else ''}block will write{left} ({line}'{instruction.text}' at "
-            f"{instruction.offset:#06x}, warp {warp})"
-        )
+        resident, where = "resident " if left else "", f"'{instruction.text}' at {instruction.offset:#06x}, warp {warp}"
+        will = f"no {resident}block will write{left} ({line}{where})"
+        if self._rounds >= self._most_rounds:
+            will = (
+                f"no {resident}block has written, after {self._rounds:,} loads of it{left} ({line}{where}; "
+                "raise --max-instructions if more are needed)"
+            )
+        who = f"block {block}{others} wait{'' if others else 's'}"
+        return f"kernel '{program.name}' never ends: {who} for a value that {will}"

@@ -145,3 +145,19 @@ extern "C" __global__ void racing(unsigned* arrived, int* out) {
         }
     }
 }
+
+// Each warp counts in memory until another thread stores a 7, or until it has counted to `most`. Nobody stores it.
+extern "C" __global__ void counts_meanwhile(int* a, int most) {
+    volatile int* counted = a + 1 + threadIdx.x;
+    while (*(volatile int*)a != 7) {  // [counted]
+        *counted += 1;
+        if (*counted == most) break;
+    }
+}
+
+// Counts in a register meanwhile, up to `period` and again from 0.
+extern "C" __global__ void counts_round(int* a, int period) {
+    int n = 0;
+    while (*(volatile int*)a != 7) n = n + 1 == period ? 0 : n + 1;
+    a[1] = n;
+}
