@@ -36,8 +36,8 @@ RUNGS = [
     ("tensorcore_warptiled", (128, 256, 8192), {}),
 ]
 N = 20_000
-NOT_CUT = ("chain", "ring", "rare")
-KERNELS = ("rows", "sums", "rare", "meets", "once", "chain", "ring", "stairs")
+NOT_CUT = ("chain", "rare")
+KERNELS = ("rows", "sums", "rare", "meets", "once", "chain", "ring", "rings", "stairs")
 
 
 @pytest.fixture(autouse=True)
@@ -166,23 +166,43 @@ def test_what_is_left_out_makes_no_classes_too_many(monkeypatch: pytest.MonkeyPa
     assert classes_of(executor) is None
 
 
+def steady(name: str, blocks: int, *args: Argument) -> Executor:
+    one = Executor(cuda_program("steady.cu", name, "sm_80"), Launch((blocks, 1, 1), (64, 1, 1), args))
+    one.cutting.leaders = True
+    return one
+
+
+@pytest.mark.parametrize("name", ["rows", "ring", "rings"])
+def test_records_stand_for_as_many_places_as_the_block_goes_to(name: str) -> None:
+    """Those of a ring come again to the same ones, however often."""
+    a, out = Argument("f32", (N * 64,), np.zeros(N * 64)), Argument("f32", (64,), np.zeros(64))
+    executor = steady(name, 1, a, out, Argument("i32", (), N))
+    assert classes_of(executor) is not None
+    left, full = executor.trace([0]), Executor(executor.program, executor.launch).trace([0])
+    assert left.repeats is not None and left.repeats.of_record.max() > 10
+    assert (left.repeats.places.max() == 1) == (name != "rows")
+    for pc in np.unique(full.record_pc):
+        base, first = np.unique(left.record_base[mine := left.record_pc == pc], return_inverse=True)
+        places = np.zeros(len(base), np.int64)
+        np.maximum.at(places, first.reshape(-1), left.repeats.places[mine])
+        assert places.sum() == len(np.unique(full.record_base[full.record_pc == pc]))
+
+
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels(name: str) -> None:
     """What is not steady in each block is not cut; what is, is the same in all blocks."""
-    program = cuda_program("steady.cu", name, "sm_80")
     blocks = 12
     kind, c = ("i32", np.int32) if name == "chain" else ("f32", np.float32)
     a = Argument(kind, (N * 64,), np.arange(N * 64, dtype=c) % 64 if name == "chain" else np.zeros(N * 64, c))
     out = Argument(kind, (blocks * 64,), np.zeros(blocks * 64, c))
     rest = (Argument("f32", (), 0.5),) if name == "sums" else ()
     args = (out, Argument("i32", (), N), *rest) if name == "sums" else (a, out, Argument("i32", (), N))
-    executor = Executor(program, Launch((blocks, 1, 1), (64, 1, 1), args))
-    executor.cutting.leaders = True
+    executor = steady(name, blocks, *args)
     classes = classes_of(executor)
     assert classes is not None
     if name == "meets":  # but for the last leader, with which no other block is compared
         assert set(executor.cutting.cuts) == {classes[-1].leader}
-    full = Executor(program, executor.launch).trace(range(blocks))
+    full = Executor(executor.program, executor.launch).trace(range(blocks))
     executed = np.zeros_like(full.executed)
     for found in classes:
         executed[found.members] = found.executed

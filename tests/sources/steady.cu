@@ -73,3 +73,15 @@ extern "C" __global__ void stairs(const float *a, float *c, int n) {
     for (int i = 0; i < last; i++) sum += a[i * 64 + threadIdx.x];
     c[blockIdx.x * 64 + threadIdx.x] = sum;
 }
+
+// Two places that come round after 256 and after 512 iterations, from another one on in each block.
+extern "C" __global__ void rings(const float *a, float *c, int n) {
+    float sum = 0;
+    int begin = blockIdx.x * 5;
+#pragma unroll 1
+    for (int i = 0; i < n; i++) {
+        sum += a[(i & 255) * 64 + threadIdx.x];
+        sum += a[((i + begin) * 2 & 1023) * 16 + threadIdx.x];
+    }
+    c[blockIdx.x * 64 + threadIdx.x] = sum;
+}

@@ -125,7 +125,8 @@ def estimate(
 
     requests      the requests of the executed blocks
     instructions  how many static instructions the program has
-    times         int64 [requests] how many requests each stands for (`Repeats`); None where that is one
+    times         int64 [requests] how many requests to different places each stands for (`Repeats`); None where that
+                  is one
     """
     offsets = relation.offset_bytes.T // SECTOR_BYTES
     apart = np.ptp(requests.base_sector) if len(requests.base_sector) else 0

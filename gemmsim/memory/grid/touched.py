@@ -97,7 +97,7 @@ def touched(
 
     grain  sectors that an entry stands for, which every request touches together
     most   entries between the first and the last one; None is returned where they lie further apart
-    times  int64 [requests] how many requests each stands for (`Repeats`); None where that is one
+    times  int64 [requests] how many requests to different places each stands for (`Repeats`); None where that is one
     """
     if times is not None:
         return Listed(_sectors(requests, coalesced, movers, grain, times))

@@ -12,7 +12,7 @@ from gemmsim.support.errors import GemmsimError
 from gemmsim.support.free_memory import free_memory_bytes
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import words
-from gemmsim.trace.repeats import Repeat, Repeats, times_of
+from gemmsim.trace.repeats import Repeat, Repeats, places_of, times_of
 from gemmsim.trace.types import Patterns, Sketch, Syncs, WarpTrace, active_lanes
 
 # Only pages that are touched cost memory, so the buffers start large and rarely grow.
@@ -162,7 +162,8 @@ class Buffers:
         if self.repeats:
             times = times_of([(r.records, r.times) for r in self.repeats], int(c[words.RECORDS]))
             issued = times_of([(r.issued, r.times) for r in self.repeats], int(c[words.ISSUED]))
-            repeats = Repeats(records.sorted(times), pcs.sorted(issued))
+            places = places_of(self.repeats, self.record_pc[: int(c[words.RECORDS])])
+            repeats = Repeats(records.sorted(times), pcs.sorted(issued), records.sorted(places))
         return WarpTrace(
             warps_per_block,
             blocks,

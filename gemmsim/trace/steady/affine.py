@@ -28,6 +28,7 @@ _NAMES = {number: name for name, number in CONTROL_NUMBER.items()}
 _OPERATIONS = {number: name for name, number in OP_NUMBER.items()}
 # Control that does the same in every period, as the threads of the warp are together in each
 _SAME = ("nop", "idle", "begin", "converge", "warpsync", "branch_divergent")
+_MOST_TOGETHER = 1 << 12  # periods that are taken for one
 _LONGEST = 64  # micro-operations of one instruction that branches back to itself
 
 
@@ -43,6 +44,14 @@ class Walk:
         # Rows found to become others in other blocks, by the first instruction of the period
         self._changing: dict[int, set[int]] = {}
         self.strides: set[int] = set()  # bytes by which addresses move in a period
+        self.moving: set[int] = set()  # instructions with addresses that do
+        # So many periods may be proved as one, where one alone was not just now; 1 where nothing says so
+        self.factor = 1
+
+    def forget(self) -> None:
+        """Forget what was found of addresses."""
+        self.strides.clear()
+        self.moving.clear()
 
     def periods(
         self,
@@ -61,14 +70,14 @@ class Walk:
         blocks        int32 [words]: not 0 where the word is another one in other blocks, by a difference of this
                       number; None where no other blocks are followed
         """
-        periods = most
+        periods, self.factor = most, 1
         while periods > 0:
             try:
                 while not self._followed(States(first, step, periods, blocks), instructions, active):
                     pass
                 return periods
             except NotProvedError as error:
-                periods = min(error.periods, periods - 1)
+                periods, self.factor = min(error.periods, periods - 1), error.factor
         return 0
 
     def _followed(self, states: States, instructions: Sequence[int], active: int) -> bool:
@@ -120,12 +129,15 @@ class Walk:
         return number + 1
 
     def _access(self, states: States, row: list[int], number: int, mask: int) -> None:
-        self.strides.add(states.stride(row[micro.SOURCE], mask))
+        stride = states.stride(row[micro.SOURCE], mask)
+        self.strides.add(stride)
+        if stride:
+            self.moving.add(row[micro.INSTRUCTION])
         if row[micro.ACCESS] & micro.UNMOVED_BIT:
             return
         if row[micro.ACCESS] >> micro.SPACE_SHIFT & micro.SPACE_MASK != micro.CONSTANT:
             raise NotProvedError("what is loaded decides")
-        if states.stride(row[micro.SOURCE], mask):
+        if stride:
             raise NotProvedError("constants decide that are not the same ones in each period")
         states.forget(self._touched(number)[1])
 
@@ -203,7 +215,7 @@ class Walk:
         if compares:
             self._check_equality(states, row, sources, lanes)
             return
-        if name == "lop3_c0" and moving in (1, 2) and self._only_high_bits(states, row, sources, moving, lanes):
+        if name == "lop3_c0" and moving in (1, 2) and self._only_whole_bits(states, row, sources, moving, lanes):
             return
         if any(moving >> place & 1 and rules[rule.NEEDS + place] & moving for place in range(len(sources))):
             raise NotProvedError(f"{name} has no rule")
@@ -217,16 +229,29 @@ class Walk:
                 signed = bool(rules[rule.SIGNED] >> place & 1)
                 states.check_range(at, lanes, (keep, flip), signed, rules[rule.LIMIT_BITS + place])
 
-    def _only_high_bits(
+    def _only_whole_bits(
         self, states: States, row: list[int], sources: list[int], moving: int, lanes: NDArray[np.bool_]
     ) -> bool:
-        """Whether an AND takes low bits from a word that moves by multiples of what they can hold."""
+        """Whether an AND takes bits from a word that moves by multiples of what they can hold, or leaves such bits out.
+
+        Raises NotProvedError where it would take bits if several periods were one, as steps of 2**n do not move the
+        low n bits: the bits taken are all below the lowest one of the step.
+        """
         at, other = sources[moving - 1], sources[2 - moving]
         if any(self._masks(row, place) != (ALL, 0) for place in (at, other)):
             return False
         step = (states.words[1, at : at + WARP_LANES] - states.words[0, at : at + WARP_LANES])[lanes]
-        low = ~states.words[0, other : other + WARP_LANES][lanes]
-        return bool((low & (low + np.uint32(1)) == 0).all() and (step & low == 0).all())
+        taken = states.words[0, other : other + WARP_LANES][lanes]
+        low = ~taken
+        if bool((low & (low + np.uint32(1)) == 0).all() and (step & low == 0).all()):
+            return True
+        reached = 1 << int(taken.max()).bit_length()
+        lowest = 1 << (32 if not step.any() else min(int(s) & -int(s) for s in step if s).bit_length() - 1)
+        if lowest >= reached:
+            return True
+        if reached // lowest > _MOST_TOGETHER:
+            return False
+        raise NotProvedError("an AND takes bits that come round again", factor=reached // lowest)
 
     def _check_equality(self, states: States, row: list[int], sources: list[int], lanes: NDArray[np.bool_]) -> None:
         """Raise NotProvedError, with the periods until then, where two words become equal or stop being so."""

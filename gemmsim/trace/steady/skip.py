@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from gemmsim.trace import words
 from gemmsim.trace.repeats import Repeat
 from gemmsim.trace.steady.affine import Walk
+from gemmsim.trace.steady.lengths import MOST_PERIODS, lengths_of, periods_until_all_wrap
 from gemmsim.trace.steady.running import Executor, Tables
 from gemmsim.trace.stopped import Stopped
 
@@ -30,13 +31,12 @@ HEAD, UNIT, CUT_ABOVE = 1 << 17, 1 << 16, 2_000_000
 AGAIN_ABOVE = 1 << 27  # in a block of more, which takes a second, each loop is cut that is like one that was
 _LEAST_ALONE = 1 << 13  # of a warp that runs alone
 _MOST_STATES = 24  # periods of the stream after which the registers move evenly, at most
-_TRIES, _FAILURES, _CANDIDATES = 256, 6, 3
+_TRIES, _FAILURES = 256, 6
 _RARELY = 16  # a period that was cut before is looked for after this part of what was executed since then, at least
 _MARGIN = 2  # periods behind those that are left out, which are executed
 _ALIGNMENTS = (4096, 1024, 128)  # bytes, of which units move addresses by multiples
 _LONGEST_UNIT = 4  # times a unit's least length, for more than the least alignment
-_MOST_PERIODS = 1 << 40
-_TAIL = 48  # instructions by which a repetition is looked for
+_LONGEST_TOGETHER = UNIT  # instructions of several periods that are taken for one
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Cut:
     place, word     registers, by their index among those of all warps, and what they held afterwards
     records         how many records of the block there were by then
     period_records  how many of these are of the last period
+    moving          instructions whose accesses are elsewhere in each period
     """
 
     at: int
@@ -58,6 +59,7 @@ class Cut:
     word: NDArray[np.uint32]
     records: int
     period_records: int
+    moving: NDArray[np.int64]
 
 
 class Skipping:
@@ -102,10 +104,10 @@ class Skipping:
             if segment != tried and ran >= alone:
                 warp = int(self._buffers.segment_warp[segment] - self._counters[words.WARP_BASE])
                 stream = self._buffers.pc[self._counters[words.ISSUED] - ran : self._counters[words.ISSUED]]
-                cut = yield from self._attempt(_lengths(stream.astype(np.int64)), range(warp, warp + 1))
+                cut = yield from self._attempt(lengths_of(stream.astype(np.int64)), range(warp, warp + 1))
                 tried = tried if cut else segment
             elif self._done >= next_of_block and not one_by_one:
-                cut = yield from self._attempt(_lengths(self._stream_of_block(3 * HEAD)), range(self._warps))
+                cut = yield from self._attempt(lengths_of(self._stream_of_block(3 * HEAD)), range(self._warps))
                 next_of_block, known = self._done if cut else 2 * self._done, cut or known
             else:
                 wait = alone // 2 if segment == tried else alone - ran
@@ -161,13 +163,16 @@ class Skipping:
 
     def _attempt(self, lengths: list[int], warps: range) -> Generator[int, None, int]:
         """Cut the block at a period of one of these lengths; return its length, or 0 where it is not cut."""
-        for length in lengths:
+        tries = list(lengths)
+        for length in tries:
             found = yield from self._states(length, warps)
             if found is None:
                 continue
             period, before, step = found
             whole = self._stream_of_block(period)
             periods, strides = self._proved(whole, before, step, warps)
+            if not periods and 1 < self._walk.factor <= _LONGEST_TOGETHER // period:
+                tries.append(period * self._walk.factor)  # a masked counter comes round in so many periods
             # Many short units stand for as many places as a long one.
             least = 1 if self._repeats else UNIT // self._warps * len(warps)
             unit = _unit_of(periods, period, strides, least)
@@ -211,8 +216,8 @@ class Skipping:
         self, stream: NDArray[np.int64], before: NDArray[np.uint32], step: NDArray[np.uint32], warps: range
     ) -> tuple[int, set[int]]:
         """Return for how many periods the block goes on like this, and the bytes by which addresses move in each."""
-        self._walk.strides.clear()
-        periods, of_warp, pcs = _MOST_PERIODS, stream >> 32, stream & 0xFFFFFFFF
+        self._walk.forget()
+        periods, of_warp, pcs = MOST_PERIODS, stream >> 32, stream & 0xFFFFFFFF
         for warp in warps:
             alive = int(self._state.warps[warp, words.ALIVE])
             mine = pcs[of_warp == warp].tolist()
@@ -223,7 +228,7 @@ class Skipping:
             at = warp - warps.start
             blocks = None if self._tables is None else self._tables.shadow[warp].reshape(-1)
             moved = np.flatnonzero(step[at])
-            most = min(periods, _periods_until_all_wrap(step[at][moved]))
+            most = min(periods, periods_until_all_wrap(step[at][moved]))
             periods = self._walk.periods(before[at].reshape(-1), step[at].reshape(-1), mine, alive, most, blocks)
             if not periods:
                 break
@@ -261,7 +266,8 @@ class Skipping:
         place = np.flatnonzero(moved)
         word = (self._state.registers + moved).reshape(-1)[place]
         now = int(self._counters[words.RECORDS])
-        self.cuts.append(Cut(self._done, unit * period, times, place, word, now - self._records, now - records))
+        moving = np.array(sorted(self._walk.moving), np.int64)
+        self.cuts.append(Cut(self._done, unit * period, times, place, word, now - self._records, now - records, moving))
         self.apply(start, self.cuts[-1])
         yield (periods - unit * (times + 1) + _MARGIN) * period  # no more can be left out until something changes
         return True
@@ -299,29 +305,7 @@ class Skipping:
         self._state.registers.reshape(-1)[cut.place] = cut.word
         self.left_out += cut.times * cut.unit
         stop = int(self._counters[words.RECORDS]), int(self._counters[words.ISSUED])
-        self._buffers.repeats.append(Repeat((record, stop[0]), (issued, stop[1]), cut.times))
-
-
-def _lengths(stream: NDArray[np.int64]) -> list[int]:
-    """Return after how many instructions the end of a stream may come again, the shortest first.
-
-    What comes again must have done so through the stream's last third.
-    """
-    ends = np.flatnonzero(stream[:-1] == stream[-1])
-    tail = min(_TAIL, len(stream) - 1)
-    for back in range(1, tail):
-        ends = ends[ends >= back]
-        ends = ends[stream[ends - back] == stream[len(stream) - 1 - back]]
-    found: list[int] = []
-    span = len(stream) // 3
-    for length in (len(stream) - 1 - ends)[::-1].tolist():
-        if 2 * length > span or len(found) == _CANDIDATES:
-            break
-        if any(length % shorter == 0 for shorter in found):
-            continue
-        if np.array_equal(stream[-span:], stream[-span - length : -length]):
-            found.append(length)
-    return found
+        self._buffers.repeats.append(Repeat((record, stop[0]), (issued, stop[1]), cut.times, cut.moving))
 
 
 def _unit_of(periods: int, period: int, strides: set[int], least: int) -> int:
@@ -336,10 +320,3 @@ def _unit_of(periods: int, period: int, strides: set[int], least: int) -> int:
         if periods >= 2 * unit + _MARGIN and (unit * period <= _LONGEST_UNIT * least or alignment == _ALIGNMENTS[-1]):
             return unit
     return 0
-
-
-def _periods_until_all_wrap(step: NDArray[np.uint32]) -> int:
-    """Return after how many periods no word has gone round: one that moves by `step` in each."""
-    if not len(step):
-        return _MOST_PERIODS
-    return int((1 << 32) // np.abs(step.view(np.int32).astype(np.int64)).max()) - 1

@@ -21,11 +21,15 @@ _SAME_IN_BLOCKS, _UNKNOWN, _CHANGES = 0, -1, -2
 
 
 class NotProvedError(Exception):
-    """The period is not proved to come again. `periods` says how often it may still come, where that is known."""
+    """The period is not proved to come again.
 
-    def __init__(self, why: str, periods: int = 0) -> None:
+    periods  how often it may still come, where that is known
+    factor   so many periods are to be taken for one, which may be proved to come again; 1 where that is not known
+    """
+
+    def __init__(self, why: str, periods: int = 0, factor: int = 1) -> None:
         super().__init__(why)
-        self.periods = periods
+        self.periods, self.factor = periods, factor
 
 
 class States:
