@@ -37,7 +37,7 @@ RUNGS = [
 ]
 N = 20_000
 NOT_CUT = ("chain", "rare")
-KERNELS = ("rows", "sums", "rare", "meets", "once", "chain", "ring", "rings", "stairs")
+KERNELS = ("rows", "sums", "rare", "meets", "once", "chain", "ring", "rings", "stairs", "shifts")
 
 
 @pytest.fixture(autouse=True)
@@ -195,8 +195,8 @@ def test_kernels(name: str) -> None:
     kind, c = ("i32", np.int32) if name == "chain" else ("f32", np.float32)
     a = Argument(kind, (N * 64,), np.arange(N * 64, dtype=c) % 64 if name == "chain" else np.zeros(N * 64, c))
     out = Argument(kind, (blocks * 64,), np.zeros(blocks * 64, c))
-    rest = (Argument("f32", (), 0.5),) if name == "sums" else ()
-    args = (out, Argument("i32", (), N), *rest) if name == "sums" else (a, out, Argument("i32", (), N))
+    rest = {"sums": (Argument("f32", (), 0.5),), "shifts": (Argument("i32", (), 3),)}.get(name, ())
+    args = (*(() if name == "sums" else (a,)), out, Argument("i32", (), N), *rest)
     executor = steady(name, blocks, *args)
     classes = classes_of(executor)
     assert classes is not None

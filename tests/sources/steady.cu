@@ -85,3 +85,16 @@ extern "C" __global__ void rings(const float *a, float *c, int n) {
     }
     c[blockIdx.x * 64 + threadIdx.x] = sum;
 }
+
+// An index that is shifted to the right, of which the low bits are not known; another one in each block.
+extern "C" __global__ void shifts(const float *a, float *c, int n, int low) {
+    float sum = 0;
+    int place = (int)blockIdx.x * 4 + low;
+#pragma unroll 1
+    for (int i = 0; i < n - 400; i++) {
+        asm volatile("" : "+r"(place));  // else the compiler shifts before the loop
+        sum += a[(place >> 3) * 65 + threadIdx.x];
+        place += 8;
+    }
+    c[blockIdx.x * 64 + threadIdx.x] = sum;
+}

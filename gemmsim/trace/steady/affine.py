@@ -156,8 +156,7 @@ class Walk:
             states.forget(results)
             return
         name = _OPERATIONS[row[micro.OP]]
-        if moving:
-            self._check_operands(states, row, rules, sources, moving, lanes, name)
+        linear = moving and self._check_operands(states, row, rules, sources, moving, lanes, name)
         if name == "plop3" and states.same_in_blocks(function, op, mask, (sources, results)):
             states.follow_blocks([], results, mask, False, name)
         else:
@@ -171,7 +170,7 @@ class Walk:
             return
         for place, at in enumerate(results):
             zero, one, last = (states.words[n, at : at + WARP_LANES][lanes] for n in range(3))
-            constant = rules[rule.CHECKED] >> place & 1 or name.startswith("setp_")
+            constant = (not linear and rules[rule.CHECKED] >> place & 1) or name.startswith("setp_")
             if not constant and not (last == zero + (one - zero) * np.uint32(states.last)).all():
                 raise NotProvedError(f"{name} is not linear")
             if constant and not ((zero == one).all() and (zero == last).all()):
@@ -207,20 +206,25 @@ class Walk:
         moving: int,
         lanes: NDArray[np.bool_],
         name: str,
-    ) -> None:
-        """Raise NotProvedError where no rule says what becomes of operands that move, or where one wraps around."""
+    ) -> bool:
+        """Raise NotProvedError where no rule says what becomes of operands that move, or where one wraps around.
+
+        Returns whether results are linear though the rule says that they are monotonic.
+        """
         compares = name.startswith(("setp_eq_", "setp_ex_eq_"))
         if compares and moving & ~3:
             raise NotProvedError("a condition moves")
         if compares:
             self._check_equality(states, row, sources, lanes)
-            return
+            return False
         if name == "lop3_c0" and moving in (1, 2) and self._only_whole_bits(states, row, sources, moving, lanes):
-            return
+            return False
+        if name.startswith("shf_r_") and self._shifts_steps(states, row, sources, moving, lanes):
+            return True
         if any(moving >> place & 1 and rules[rule.NEEDS + place] & moving for place in range(len(sources))):
             raise NotProvedError(f"{name} has no rule")
         if not rules[rule.CHECKED]:
-            return
+            return False
         if rules[rule.EXACT_IF] & moving:
             raise NotProvedError(f"{name}: a carry moves")
         for place, at in enumerate(sources):
@@ -228,6 +232,27 @@ class Walk:
                 keep, flip = self._masks(row, at)
                 signed = bool(rules[rule.SIGNED] >> place & 1)
                 states.check_range(at, lanes, (keep, flip), signed, rules[rule.LIMIT_BITS + place])
+        return False
+
+    def _shifts_steps(
+        self, states: States, row: list[int], sources: list[int], moving: int, lanes: NDArray[np.bool_]
+    ) -> bool:
+        """Whether a shift to the right leaves out only bits that a word's step does not move.
+
+        floor((b + k 2**s d) / 2**s) = floor(b / 2**s) + k d, for any b, as long as no sum wraps around. The word is the
+        low one of a pair, of which the low word is taken, whose high one only fills what the shift leaves; or the high
+        one, of which the high word is taken, signed as the shift is.
+        """
+        high = row[micro.IMMEDIATE + 2]
+        if moving != (4 if high else 1) or any(self._masks(row, at) != (ALL, 0) for at in sources):
+            return False
+        at, amount = sources[2 if high else 0], states.words[0, sources[1] : sources[1] + WARP_LANES][lanes]
+        step = (states.words[1, at : at + WARP_LANES] - states.words[0, at : at + WARP_LANES])[lanes]
+        if (amount >= 32).any() or (step & ((np.uint32(1) << amount) - np.uint32(1))).any():
+            return False
+        signed = bool(high) and _OPERATIONS[row[micro.OP]] == "shf_r_s"
+        states.check_range(at, lanes, (ALL, 0), signed, 32)
+        return True
 
     def _only_whole_bits(
         self, states: States, row: list[int], sources: list[int], moving: int, lanes: NDArray[np.bool_]
