@@ -29,23 +29,18 @@ def measure(bits, apart):  # type: ignore[no-untyped-def]
     apart  uint64 [units] for units of 2, 4, 8, 16 and 32 entries gets bits where the first entries of the two halves of
            a unit are not alike
     """
-    count = np.int64(0)
-    for s in range(len(bits.summary)):
-        rest = bits.summary[s]
-        bits.summary[s] = np.uint64(0)
-        while rest != 0:
-            w = s * 64 + _lowest(rest)
-            rest &= rest - np.uint64(1)
-            word = bits.words[w]
-            bits.words[w] = np.uint64(0)
-            apart[0] |= (word ^ (word >> np.uint64(1))) & np.uint64(0x5555555555555555)
-            apart[1] |= (word ^ (word >> np.uint64(2))) & np.uint64(0x1111111111111111)
-            apart[2] |= (word ^ (word >> np.uint64(4))) & np.uint64(0x0101010101010101)
-            apart[3] |= (word ^ (word >> np.uint64(8))) & np.uint64(0x0001000100010001)
-            apart[4] |= (word ^ (word >> np.uint64(16))) & np.uint64(0x0000000100000001)
-            while word != 0:
-                word &= word - np.uint64(1)
-                count += 1
+    count, w = np.int64(0), _next(bits, 0)
+    while w >= 0:
+        word = _take(bits, w)
+        apart[0] |= (word ^ (word >> np.uint64(1))) & np.uint64(0x5555555555555555)
+        apart[1] |= (word ^ (word >> np.uint64(2))) & np.uint64(0x1111111111111111)
+        apart[2] |= (word ^ (word >> np.uint64(4))) & np.uint64(0x0101010101010101)
+        apart[3] |= (word ^ (word >> np.uint64(8))) & np.uint64(0x0001000100010001)
+        apart[4] |= (word ^ (word >> np.uint64(16))) & np.uint64(0x0000000100000001)
+        while word != 0:
+            word &= word - np.uint64(1)
+            count += 1
+        w = _next(bits, w)
     return count
 
 
@@ -57,21 +52,33 @@ def collect(bits, unit, every, before, sector):  # type: ignore[no-untyped-def]
     """
     number, at = np.int64(before), np.int64(0)
     together = (np.uint64(1) << np.uint64(unit)) - np.uint64(1)
-    for s in range(len(bits.summary)):
-        rest = bits.summary[s]
-        bits.summary[s] = np.uint64(0)
-        while rest != 0:
-            w = s * 64 + _lowest(rest)
-            rest &= rest - np.uint64(1)
-            word = bits.words[w]
-            bits.words[w] = np.uint64(0)
-            while word != 0:
-                lowest = _lowest(word)
-                word &= ~(together << np.uint64(lowest))
-                if number % every == 0:
-                    sector[at] = (bits.low + w * 64 + lowest) // unit
-                    at += 1
-                number += 1
+    w = _next(bits, 0)
+    while w >= 0:
+        word = _take(bits, w)
+        while word != 0:
+            lowest = _lowest(word)
+            word &= ~(together << np.uint64(lowest))
+            if number % every == 0:
+                sector[at] = (bits.low + w * 64 + lowest) // unit
+                at += 1
+            number += 1
+        w = _next(bits, w)
+
+
+def _next(bits, first):  # type: ignore[no-untyped-def]
+    """Return the number of the first word that has any bit, where those before `first` have none; -1 without any."""
+    for s in range(first >> 6, len(bits.summary)):
+        if bits.summary[s] != 0:
+            return np.int64(s * 64 + _lowest(bits.summary[s]))
+    return np.int64(-1)
+
+
+def _take(bits, w):  # type: ignore[no-untyped-def]
+    """Return word `w` of the bitmap, and empty it."""
+    word = bits.words[w]
+    bits.words[w] = np.uint64(0)
+    bits.summary[w >> 6] &= ~(np.uint64(1) << np.uint64(w & 63))
+    return word
 
 
 def _lowest(word):  # type: ignore[no-untyped-def]
