@@ -116,12 +116,22 @@ def simulate_caches(
         out[requests.record] = sectors
         return out
 
-    to_fetch = by_instruction(fetched)
+    to_fetch, brought = by_instruction(fetched), round_to_sectors(fetched, requests.pc).astype(np.int64)
     if footprint is None:
         generation = requests.of_blocks(blocks) // wave.blocks
-        l2 = replayed_l2_sectors(requests, l1.to_l2, generation, np.unique(residents.sm), gpu.l2, instructions, begins)
+        l2 = replayed_l2_sectors(
+            requests,
+            l1.to_l2,
+            coalesced,
+            brought,
+            to_fetch,
+            local,
+            generation,
+            np.unique(residents.sm),
+            gpu.l2,
+            begins,
+        )
     else:
-        brought = round_to_sectors(fetched, requests.pc).astype(np.int64)
         l2 = estimated_l2_sectors(launch, requests, coalesced, brought, to_fetch, footprint(), gpu.l2, begins)
         if local.any():
             stacks = stack_traffic(l1.to_l2, local, made, residents, gpu.l2, min(launch.blocks, wave.blocks))

@@ -60,25 +60,40 @@ class L2Sectors:
 def replayed_l2_sectors(
     requests: L1Requests,
     to_l2: L2Requests,
+    coalesced: Coalesced,
+    fetched: NDArray[np.int64],
+    asked: NDArray[np.float64],
+    local: NDArray[np.bool_],
     generation: NDArray[np.int64],
     sms: NDArray[np.int64],
     l2: L2,
-    instructions: int,
     begins: L2Start,
 ) -> L2Sectors:
     """Replay L2 with the requests of all blocks of the grid.
 
+    The replay says which block is the first to ask for a sector. On a GPU that changes from launch to launch, and a few
+    blocks are timed for all: so each block gets an equal share of what DRAM reads. Local memory stays as replayed,
+    since no two blocks share it.
+
     to_l2       what the L1s ask of L2 for these requests
+    fetched     int64 [requests] sectors that L2 is to deliver for each request
+    asked       float64 [instructions] sectors that L2 is to deliver in the whole launch
+    local       bool [requests] which requests are to local memory
     generation  int64 [requests] wave of blocks (all resident on the GPU at once) that makes each request
     sms         int64 [SMs in use] the numbers of the SMs
     """
     # Blocks of a wave move in step: where one of them makes DRAM read, the others soon ask for the same.
+    instructions = len(asked)
     key = (generation * instructions + requests.pc) * (1 << 32) + requests.execution_number()
     _, group = np.unique(key, return_inverse=True)
     replayed = replay_l2(to_l2, group.reshape(-1), l2, sms % l2.partitions, begins)
     read = np.bincount(requests.pc, replayed.missed, minlength=instructions).astype(np.float64)
-    footprint = Footprint(read, np.zeros(0), float(replayed.written_back), float(replayed.of_stacks))
-    return L2Sectors(replayed.missed, replayed.in_flight, footprint, state=replayed.state)
+    delivered = sectors_new_to_block(fetched, requests, coalesced, l2.fetch_bytes // SECTOR_BYTES)
+    waiting = np.bincount(requests.pc, np.where(replayed.in_flight | (replayed.missed > 0), delivered, 0), instructions)
+    footprint = Footprint(read, _of(waiting, asked), float(replayed.written_back), float(replayed.of_stacks))
+    dram, in_flight = _shared_out(requests, delivered, footprint, asked)
+    dram = np.where(local, replayed.missed, dram)
+    return L2Sectors(dram, np.where(local, replayed.in_flight, in_flight), footprint, state=replayed.state)
 
 
 def estimated_l2_sectors(
@@ -102,13 +117,28 @@ def estimated_l2_sectors(
     if footprint is None:
         # What blocks share is in each partition of L2.
         footprint = _arrays_once(launch, asked, l2.size_bytes // l2.partitions if begins is True else 0)
-    share = np.divide(footprint.read_sectors, asked, out=np.zeros_like(asked), where=asked > 0)
-    share = np.minimum(share, 1.0)
-    brought = sectors_new_to_block(fetched, requests, coalesced, l2.fetch_bytes // SECTOR_BYTES)
-    dram = assign_to_tiles(brought, share, requests)
+    delivered = sectors_new_to_block(fetched, requests, coalesced, l2.fetch_bytes // SECTOR_BYTES)
+    return L2Sectors(*_shared_out(requests, delivered, footprint, asked), footprint, notes)
+
+
+def _shared_out(
+    requests: L1Requests, delivered: NDArray[np.int64], footprint: Footprint, asked: NDArray[np.float64]
+) -> tuple[NDArray[np.uint16], NDArray[np.bool_]]:
+    """Return what DRAM reads for each request, and which requests wait for what others make it read, if all blocks have
+    equal shares of both.
+
+    delivered  int64 [requests] sectors that DRAM would deliver for each request if it did so for its block alone
+    """
+    share = _of(footprint.read_sectors, asked)
+    dram = assign_to_tiles(delivered, share, requests)
     # Blocks of a wave move in step: those ahead wait for DRAM, and the others catch up with them.
-    waits = assign_to_tiles(brought, np.maximum(footprint.new_share, share), requests)
-    return L2Sectors(dram, (waits > 0) & (dram == 0), footprint, notes)
+    waits = assign_to_tiles(delivered, np.maximum(footprint.new_share, share), requests)
+    return dram, (waits > 0) & (dram == 0)
+
+
+def _of(sectors: NDArray[np.float64], asked: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return which share of what L2 delivers `sectors` are, at most 1, and 0 where nothing is asked."""
+    return np.minimum(np.divide(sectors, asked, out=np.zeros_like(asked), where=asked > 0), 1.0)
 
 
 def with_stack_sectors(
