@@ -9,7 +9,9 @@ Where L2 has two partitions, what SMs of both halves read is in it twice (see `l
 
 Sectors that are only ever touched together are treated as one. Where the work is still too much, every m-th sector of a
 block stands for m, and of fewer than m the first for all; the capacity shrinks as the number of sectors does. Blocks
-that share sectors share the chosen ones too, because they make the same requests.
+that share sectors share the chosen ones too, because they make the same requests. So do instructions of a block, where
+iterations were left out (`touched.Listed`). Else each instruction has its own (`touched.Marked`), so that a sector to
+which several instructions store may count more than once.
 
 Not modelled: what L1 keeps from one wave to the next; associativity; and a wave whose own sectors are more than L2
 holds (its blocks are taken to move in step, so that what they share is still there when the last of them asks for it).

@@ -19,7 +19,7 @@ from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
 from gemmsim.memory.requests.coalescer import SECTORS_PER_LINE, Coalesced
-from gemmsim.support.sorting import distinct, order_by
+from gemmsim.support.sorting import distinct, new_rows, order_by
 
 UNITS = (32, 16, 8, 4, 2)  # how many neighbouring sectors may be treated as one; a word of a bitmap has room for each
 _BITS_SHIFT = 6  # entries of a word of a bitmap, and words for which a bit of its summary stands
@@ -220,13 +220,39 @@ class Listed:
     def every(self, unit: int, every: int, low: int) -> Sectors:
         lists = self._sectors
         start, sector = lists.start // unit, lists.sector[::unit] // unit
-        length = np.diff(start)
-        number = np.repeat(np.arange(len(length)), length)
-        chosen = np.flatnonzero((np.arange(len(number)) - start[number]) % every == 0)
-        chosen = chosen[order_by(number[chosen], sector[chosen])]
-        start = np.concatenate([[0], np.cumsum(-(-length // every))])
+        number = np.repeat(np.arange(self.lists), np.diff(start))
+        ordered = order_by(number, sector)
+        number, sector = number[ordered], sector[ordered]
+        kept = np.flatnonzero(_chosen(number, sector, lists.pc[::unit][ordered], every))
+        chosen = ordered[kept]
+        start = np.searchsorted(number[kept], np.arange(self.lists + 1))
         columns = (column[::unit][chosen] for column in (lists.pc, lists.operation, lists.times))
-        return Sectors(start, sector[chosen] - low, *columns)
+        return Sectors(start, sector[kept] - low, *columns)
+
+
+def _chosen(
+    number: NDArray[np.int64], sector: NDArray[np.int64], pc: NDArray[np.int64], every: int
+) -> NDArray[np.bool_]:
+    """Choose every `every`-th sector of those that the same instructions touch in a list: bool [entries].
+
+    All entries of a sector are chosen, or none, so that one to which several instructions store counts once.
+
+    number, sector, pc  of entries, in the order of lists and sectors
+    """
+    new = new_rows(number, sector)
+    first = np.flatnonzero(new)
+    if not len(first):
+        return new
+    mixed = (pc.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    together = np.unique(np.add.reduceat(mixed, first), return_inverse=True)[1].reshape(-1)
+    order = order_by(number[first], together)
+    begins = new_rows(number[first][order], together[order])
+    place = np.arange(len(order))
+    rank = place - np.maximum.accumulate(np.where(begins, place, 0))
+    of_sector = np.zeros(len(order), np.bool_)
+    of_sector[order] = rank % every == 0
+    return of_sector[np.cumsum(new) - 1]
 
 
 def _sectors(requests: L1Requests, coalesced: Coalesced, movers: int, grain: int, times: NDArray[np.int64]) -> Sectors:

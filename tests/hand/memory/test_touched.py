@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tracemalloc
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from requests_builder import coalesced_of, requests_of
 
 from gemmsim.memory.grid.l1_requests import L1Requests
-from gemmsim.memory.grid.touched import Touched, touched
+from gemmsim.memory.grid.touched import Sectors, Touched, touched
 from gemmsim.memory.requests.cache_operations import READ, WRITE
 from gemmsim.memory.requests.coalescer import Coalesced
 
@@ -45,9 +46,39 @@ def test_the_bitmap_has_what_the_lists_have(unit: int) -> None:
     }
     for name, column in vars(marked.groups).items():
         assert column.tolist() == getattr(listed.groups, name).tolist(), name
+    whole = listed.every(unit, 1, 5)
     for every in (1, 3, 50):
-        for name, column in vars(marked.every(unit, every, 5)).items():
-            assert column.tolist() == getattr(listed.every(unit, every, 5), name).tolist(), (every, name)
+        for name, column in vars(every_one_of(whole, every)).items():
+            assert column.tolist() == getattr(marked.every(unit, every, 5), name).tolist(), (every, name)
+
+
+def every_one_of(lists: Sectors, every: int) -> Sectors:
+    """Of each list, in the order of instructions and sectors, every `every`-th entry, in the order of sectors."""
+    chosen: list[int] = []
+    start = [0]
+    for first, stop in pairwise(lists.start.tolist()):
+        ordered = sorted(range(first, stop), key=lambda n: (lists.pc[n], lists.sector[n]))[::every]
+        chosen += sorted(ordered, key=lambda n: lists.sector[n])
+        start.append(len(chosen))
+    columns = (column[chosen] for column in (lists.sector, lists.pc, lists.operation, lists.times))
+    return Sectors(np.array(start), *columns)
+
+
+def test_lists_keep_all_that_is_known_of_a_sector() -> None:
+    """Two instructions store to each of 10 sectors, and four read every fourth one of 40 others. Of 10 sectors that the
+    same instructions touch, numbers 0, 3, 6 and 9 are chosen. Every fourth one of the 40 would be read by one."""
+    coalesced = coalesced_of([[0]] * 6)
+    base = np.array([*range(10), *range(10), *range(20, 60)])
+    shape = np.array([0] * 10 + [1] * 10 + [2, 3, 4, 5] * 10)
+    requests = requests_of(base, shape, np.zeros(60), np.array([8, 9, 0, 1, 2, 3]), 1, 1)
+    found = touched(requests, coalesced, 1, 1, FAR, np.full(60, 7))
+    assert found is not None and found.sampled
+    for every, places in ((1, range(10)), (3, [0, 3, 6, 9]), (4, [0, 4, 8])):
+        chosen = found.every(1, every, 0)
+        assert chosen.start.tolist() == [0, len(chosen.sector)] and (chosen.times == 7).all()
+        stored = [(n, pc) for n in places for pc in (8, 9)]
+        read = sorted((20 + 4 * n + pc, pc) for n in places for pc in range(4))
+        assert [*zip(chosen.sector.tolist(), chosen.pc.tolist(), strict=True)] == stored + read
 
 
 def test_entries_of_whole_lines() -> None:
