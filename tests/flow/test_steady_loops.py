@@ -30,6 +30,7 @@ RUNGS = [
     ("tiled", (50, 70, 8199), {}),
     ("register_tiled", (64, 64, 6001), {}),
     ("blocktile_1d", (128, 64, 4096), {}),
+    ("blocktile_2d", (128, 128, 4096), {}),
     ("double_buffered", (128, 256, 4096), {}),
     ("async_pipelined", (128, 256, 4104), {}),
     ("tensorcore_pipelined", (256, 256, 16384), {}),

@@ -8,7 +8,8 @@ matter become idle, but they are still counted, and every access is still checke
 The search goes backwards from guards, addresses, branch conditions and barriers. A load from shared memory whose result
 matters makes everything stored to shared memory matter. Stores to global memory are left out instead; if a load that
 matters then reads from an array with such a store, the executor stops (`words.STALE`) and the whole program runs. Local
-memory at fixed places of the stack is followed like registers.
+memory at fixed places of the stack is followed like registers, and bits of registers that hold predicates by themselves
+(`packed_bits`).
 
 The rows of a lane are followed along the paths that its thread can take. Rows that all paths of a warp share (uniform
 registers) matter everywhere. A shuffle reads no lane that takes no part in it. Whatever is not known counts as
@@ -24,6 +25,7 @@ from gemmsim.support.identity_cache import cached_by_identity
 from gemmsim.trace import micro
 from gemmsim.trace.lower.context import CONTROL_NUMBER, MicroProgram
 from gemmsim.trace.slicing.dataflow import Step, rows_of, stack_rows, step_of
+from gemmsim.trace.slicing.packed_bits import split_bits
 
 # Micro-operations for which warps wait, and which a slice without accesses would lose
 _UNCOUNTED = [CONTROL_NUMBER[name] for name in ("mbarrier", "copy_in_bulk")]
@@ -50,7 +52,8 @@ def program_slice(program: MicroProgram, accesses: bool = True) -> NDArray[np.ui
         for step in steps:
             if step.access:
                 step.reads, step.control = step.reads | step.control, 0
-    needed = _needed(steps, program, program.rows + on_stack)
+    packed = split_bits(program, rows, steps, program.rows + on_stack)
+    needed = _needed(steps, program, program.rows + on_stack + packed)
     code = program.code.copy()
     globally = np.isin(code[:, micro.ACCESS] >> micro.SPACE_SHIFT & micro.SPACE_MASK, (micro.GLOBAL, micro.GENERIC))
     if not accesses and any(steps[number].access for number in np.flatnonzero(globally & needed).tolist()):
