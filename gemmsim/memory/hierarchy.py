@@ -124,11 +124,11 @@ def simulate_caches(
             l1.to_l2,
             coalesced,
             brought,
-            to_fetch,
             local,
             generation,
             np.unique(residents.sm),
             gpu.l2,
+            instructions,
             begins,
         )
     else:

@@ -62,36 +62,38 @@ def replayed_l2_sectors(
     to_l2: L2Requests,
     coalesced: Coalesced,
     fetched: NDArray[np.int64],
-    asked: NDArray[np.float64],
     local: NDArray[np.bool_],
     generation: NDArray[np.int64],
     sms: NDArray[np.int64],
     l2: L2,
+    instructions: int,
     begins: L2Start,
 ) -> L2Sectors:
     """Replay L2 with the requests of all blocks of the grid.
 
     The replay says which block is the first to ask for a sector. On a GPU that changes from launch to launch, and a few
-    blocks are timed for all: so each block gets an equal share of what DRAM reads. Local memory stays as replayed,
-    since no two blocks share it.
+    blocks are timed for all. So the blocks of a wave share equally what DRAM reads for them when they execute an
+    instruction for the n-th time. Local memory stays as replayed, since no two blocks share it.
 
     to_l2       what the L1s ask of L2 for these requests
     fetched     int64 [requests] sectors that L2 is to deliver for each request
-    asked       float64 [instructions] sectors that L2 is to deliver in the whole launch
     local       bool [requests] which requests are to local memory
     generation  int64 [requests] wave of blocks (all resident on the GPU at once) that makes each request
     sms         int64 [SMs in use] the numbers of the SMs
     """
     # Blocks of a wave move in step: where one of them makes DRAM read, the others soon ask for the same.
-    instructions = len(asked)
     key = (generation * instructions + requests.pc) * (1 << 32) + requests.execution_number()
     _, group = np.unique(key, return_inverse=True)
-    replayed = replay_l2(to_l2, group.reshape(-1), l2, sms % l2.partitions, begins)
+    group = group.reshape(-1)
+    replayed = replay_l2(to_l2, group, l2, sms % l2.partitions, begins)
     read = np.bincount(requests.pc, replayed.missed, minlength=instructions).astype(np.float64)
+    footprint = Footprint(read, np.zeros(0), float(replayed.written_back), float(replayed.of_stacks))
     delivered = sectors_new_to_block(fetched, requests, coalesced, l2.fetch_bytes // SECTOR_BYTES)
-    waiting = np.bincount(requests.pc, np.where(replayed.in_flight | (replayed.missed > 0), delivered, 0), instructions)
-    footprint = Footprint(read, _of(waiting, asked), float(replayed.written_back), float(replayed.of_stacks))
-    dram, in_flight = _shared_out(requests, delivered, footprint, asked)
+    delivered = np.where(delivered > 0, delivered, fetched)  # L2 may have lost what the block has asked for before
+    of_group = np.maximum(np.bincount(group, delivered), 1)
+    waits = np.where(replayed.in_flight | (replayed.missed > 0), delivered, 0)
+    shares = (np.minimum(np.bincount(group, sectors) / of_group, 1.0)[group] for sectors in (replayed.missed, waits))
+    dram, in_flight = _shared_out(requests, delivered, *shares)
     dram = np.where(local, replayed.missed, dram)
     return L2Sectors(dram, np.where(local, replayed.in_flight, in_flight), footprint, state=replayed.state)
 
@@ -117,28 +119,25 @@ def estimated_l2_sectors(
     if footprint is None:
         # What blocks share is in each partition of L2.
         footprint = _arrays_once(launch, asked, l2.size_bytes // l2.partitions if begins is True else 0)
+    share = np.divide(footprint.read_sectors, asked, out=np.zeros_like(asked), where=asked > 0)
+    share = np.minimum(share, 1.0)
     delivered = sectors_new_to_block(fetched, requests, coalesced, l2.fetch_bytes // SECTOR_BYTES)
-    return L2Sectors(*_shared_out(requests, delivered, footprint, asked), footprint, notes)
+    waits = np.maximum(footprint.new_share, share)
+    return L2Sectors(*_shared_out(requests, delivered, share[requests.pc], waits[requests.pc]), footprint, notes)
 
 
 def _shared_out(
-    requests: L1Requests, delivered: NDArray[np.int64], footprint: Footprint, asked: NDArray[np.float64]
+    requests: L1Requests, delivered: NDArray[np.int64], read: NDArray[np.float64], waits: NDArray[np.float64]
 ) -> tuple[NDArray[np.uint16], NDArray[np.bool_]]:
-    """Return what DRAM reads for each request, and which requests wait for what others make it read, if all blocks have
-    equal shares of both.
+    """Return what DRAM reads for each request, and which requests find in L2 what is still on its way from DRAM.
 
     delivered  int64 [requests] sectors that DRAM would deliver for each request if it did so for its block alone
+    read       float64 [requests] share of these that it delivers
+    waits      float64 [requests] share of these that a request waits for, whoever made DRAM read them
     """
-    share = _of(footprint.read_sectors, asked)
-    dram = assign_to_tiles(delivered, share, requests)
+    dram = assign_to_tiles(delivered, read, requests)
     # Blocks of a wave move in step: those ahead wait for DRAM, and the others catch up with them.
-    waits = assign_to_tiles(delivered, np.maximum(footprint.new_share, share), requests)
-    return dram, (waits > 0) & (dram == 0)
-
-
-def _of(sectors: NDArray[np.float64], asked: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return which share of what L2 delivers `sectors` are, at most 1, and 0 where nothing is asked."""
-    return np.minimum(np.divide(sectors, asked, out=np.zeros_like(asked), where=asked > 0), 1.0)
+    return dram, (assign_to_tiles(delivered, waits, requests) > 0) & (dram == 0)
 
 
 def with_stack_sectors(

@@ -123,16 +123,10 @@ def test_blocks_whose_data_decide_form_classes(tmp_path: Path, monkeypatch: pyte
         count(LaunchSpec(source, launch, GPU, Labels("uneven"), settings=Settings(max_instructions=3000)))
 
 
-WHOLE_IS_NOT_THE_MEAN = pytest.mark.xfail(
-    strict=True,
-    reason="model 19: of a whole launch an SM is timed whose blocks ask DRAM for less than the mean (deviation 55)",
-)
-
-
 @pytest.mark.parametrize(
     "kernel",
     [
-        pytest.param("tiled", marks=WHOLE_IS_NOT_THE_MEAN),
+        "tiled",
         "register_blocked",
         "blocktile_1d",
         "dgemm",

@@ -105,7 +105,7 @@ def assign_to_tiles(sectors: NDArray[np.int64], share: NDArray[np.float64], requ
     block that reads a tile brings it to L2 for the others. So either all requests of a tile wait for DRAM, or none.
 
     sectors  int64 [requests] sectors that each request may bring
-    share    float64 [instructions] share of the sectors of each instruction that come from DRAM
+    share    float64 [requests] share of the sectors of its instruction that come from DRAM, one for all of a tile
     """
     pc = requests.pc
     if not len(pc):
@@ -118,7 +118,7 @@ def assign_to_tiles(sectors: NDArray[np.int64], share: NDArray[np.float64], requ
     tile[order] = np.cumsum(new) - 1
     size = np.bincount(tile, sectors)
     tile_pc = pc[order][new]
-    wanted = size * share[tile_pc]
+    wanted = size * share[order][new]
     total = np.cumsum(wanted)
     first = np.flatnonzero(np.diff(tile_pc, prepend=-1))
     # The sum of each instruction starts at 0.

@@ -64,16 +64,26 @@ def test_a_partition_keeps_copies_of_what_belongs_to_the_other() -> None:
     assert dram([[(STORE, line(far)), (LOAD, line(near)), (STORE, line(far))]]) == [2, 4, 2]  # written in the end
     assert dram([[(LOAD, line(near)), (STORE, line(far)), (LOAD, line(near))]]) == [4, 4, 0]  # stores leave no copy
     # SM 1 is near to the second. In turns: `far` comes to both halves, `near` replaces it in both; `far` comes again,
-    # to SM 1, whose turn it is to begin.
+    # to SM 1, whose turn it is to begin. Both wait in the first turn; of the second each has half.
     two = [[(LOAD, line(far)), (LOAD, line(far))], [(LOAD, line(near)), (LOAD, line(far))]]
-    assert dram([two[0]], [two[1]]) == [4, 0, 4, 4]
+    assert dram([two[0]], [two[1]]) == [4, 4, 4, 0]
 
 
 def test_sms_take_turns() -> None:
     # In turns: 0 0 1 1 2 2 0 0. The first of each pair misses, whatever came before (two lines hold two of three); that
-    # is one SM, then the other.
+    # is one SM, then the other. Whichever it is, each block has half of what DRAM reads in each turn.
     block = [[(LOAD, line(n)) for n in (0, 1, 2, 0)]]
-    assert served(block, block).cost.dram_sectors.tolist() == [4, 0, 4, 0, 0, 4, 0, 4]
+    assert served(block, block).cost.dram_sectors.tolist() == [4, 0, 4, 0, 4, 0, 4, 0]
+
+
+def test_blocks_of_a_wave_have_equal_shares_of_what_dram_reads() -> None:
+    """Four blocks load the same four lines in the same order, and the first of them is the first at each. Any of them
+    could be, so each waits for DRAM once, and three times for a line that is on its way."""
+    block = [[(LOAD, line(n)) for n in range(4)]]
+    traffic = served(*[block] * 4, lines=4)
+    assert traffic.cost.dram_sectors.reshape(4, 4).sum(axis=1).tolist() == [4, 4, 4, 4]
+    assert traffic.cost.in_flight.reshape(4, 4).sum(axis=1).tolist() == [3, 3, 3, 3]
+    assert traffic.counters["dram__sectors_read.sum"] == 16
 
 
 def test_writes_fetch_nothing_and_hit() -> None:

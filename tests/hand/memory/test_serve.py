@@ -305,12 +305,12 @@ def test_a_tile_comes_from_dram_as_a_whole_or_not_at_all() -> None:
     requests = loads_by([5, 5, 6, 5, 5] * 4, [0] * 20, [0] * 20, [0, 5, 10, 15, 20])
     share = np.zeros(7)
     share[5], share[6] = 0.25, 1.0
-    found = assign_to_tiles(np.full(20, 4), share, requests).reshape(2, 2, 5)
+    found = assign_to_tiles(np.full(20, 4), share[requests.pc], requests).reshape(2, 2, 5)
     assert (found[:, 0] == found[:, 1]).all()  # the warps of a block alike
     assert found[0, 0].tolist() == [0, 4, 4, 0, 0]  # a quarter of four tiles: one
     assert found[1, 0].tolist() == [0, 4, 4, 0, 0]
     none = loads_by([], [], [], [0, 0, 0])
-    assert assign_to_tiles(np.zeros(0, np.int64), share, none).tolist() == []
+    assert assign_to_tiles(np.zeros(0, np.int64), np.zeros(0), none).tolist() == []
 
 
 def test_what_an_access_brings_where_64_bytes_are_fetched() -> None:
