@@ -12,14 +12,20 @@ from gemmsim.memory.caches.l1 import replay_l1
 from gemmsim.memory.caches.l2 import L2Start, L2State
 from gemmsim.memory.caches.merging import merged_share
 from gemmsim.memory.caches.stack_reuse import arrays_store, stack_traffic
+from gemmsim.memory.dram_writes import written_to_dram
 from gemmsim.memory.grid.block_places import block_places
 from gemmsim.memory.grid.footprint import Wave, estimate
-from gemmsim.memory.grid.l1_requests import l1_requests_of
-from gemmsim.memory.grid.placement import place
+from gemmsim.memory.grid.l1_requests import L1Requests, l1_requests_of
+from gemmsim.memory.grid.placement import Placement, place
 from gemmsim.memory.grid.residents import residents_of_grid
 from gemmsim.memory.grid.sample_residents import SampledBlocks, residents_of_sample
 from gemmsim.memory.grid.sector_assignment import round_to_sectors
-from gemmsim.memory.l2_sectors import estimated_l2_sectors, replayed_l2_sectors, with_stack_sectors, written_to_dram
+from gemmsim.memory.l2_sectors import (
+    Fetched,
+    estimated_l2_sectors,
+    replayed_l2_sectors,
+    with_stack_sectors,
+)
 from gemmsim.memory.requests.access import Access
 from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
 from gemmsim.memory.requests.shapes import Shapes
@@ -116,34 +122,21 @@ def simulate_caches(
         out[requests.record] = sectors
         return out
 
-    to_fetch, brought = by_instruction(fetched), round_to_sectors(fetched, requests.pc).astype(np.int64)
+    to_fetch = by_instruction(fetched)
+    to_deliver = Fetched(requests, coalesced, round_to_sectors(fetched, requests.pc).astype(np.int64), local)
     if footprint is None:
         generation = requests.of_blocks(blocks) // wave.blocks
-        l2 = replayed_l2_sectors(
-            requests,
-            l1.to_l2,
-            coalesced,
-            brought,
-            local,
-            generation,
-            np.unique(residents.sm),
-            gpu.l2,
-            instructions,
-            begins,
-        )
+        sms = np.unique(residents.sm)
+        l2 = replayed_l2_sectors(to_deliver, l1.to_l2, generation, sms, gpu.l2, instructions, begins)
     else:
-        l2 = estimated_l2_sectors(launch, requests, coalesced, brought, to_fetch, footprint(), gpu.l2, begins)
+        l2 = estimated_l2_sectors(launch, to_deliver, to_fetch, footprint(), gpu.l2, begins)
         if local.any():
             stacks = stack_traffic(l1.to_l2, local, made, residents, gpu.l2, min(launch.blocks, wave.blocks))
             stored = float(weight @ np.where(local & (requests.operation == WRITE), asked, 0))
             l2 = with_stack_sectors(l2, stacks, requests, np.where(local, weight, 0.0), stored)
     read = np.minimum(l2.footprint.read_sectors, to_fetch)
     written = written_to_dram(requests, coalesced, local, weight, l2.footprint, begins)
-    merges = gpu.l2.merged_requests if len(gpu.sm.gpc_sms) > 1 else 1
-    merged, used = np.zeros(instructions), np.unique(requests.pc)
-    places = block_places(trace, requests, min(launch.blocks, wave.blocks))
-    merged[used] = merged_share(places[:, used], placement, resident_blocks_per_sm, merges)
-    merged[[index for index, access in accesses.items() if access.space == "local"]] = 0.0  # each thread has its own
+    merged = _merged(trace, requests, accesses, gpu, placement, resident_blocks_per_sm)
     is_read = (requests.operation == READ) | (requests.operation == READ_PAST_L1)
     l2_requests = weight @ (l1.l2_requests / made * np.where(is_read, 1 - merged[requests.pc], 1.0))
     return CacheResults(
@@ -159,3 +152,20 @@ def simulate_caches(
         notes=l2.notes,
         l2_after=l2.state,
     )
+
+
+def _merged(
+    trace: WarpTrace,
+    requests: L1Requests,
+    accesses: dict[int, Access],
+    gpu: GpuSpec,
+    placement: Placement,
+    resident_blocks_per_sm: int,
+) -> NDArray[np.float64]:
+    """Return the share of the reads of each instruction that reach L2 in one request with another SM's."""
+    merged, used = np.zeros(trace.executed.shape[1]), np.unique(requests.pc)
+    merges = gpu.l2.merged_requests if len(gpu.sm.gpc_sms) > 1 else 1
+    places = block_places(trace, requests, min(len(placement.sm), gpu.sm.count * resident_blocks_per_sm))
+    merged[used] = merged_share(places[:, used], placement, resident_blocks_per_sm, merges)
+    merged[[index for index, access in accesses.items() if access.space == "local"]] = 0.0  # each thread has its own
+    return merged

@@ -17,9 +17,7 @@ from gemmsim.memory.grid.sector_assignment import (
     assign_to_tiles,
     round_to_sectors,
     sectors_new_to_block,
-    stored_once,
 )
-from gemmsim.memory.requests.cache_operations import WRITE
 from gemmsim.memory.requests.coalescer import SECTOR_BYTES, Coalesced
 from gemmsim.trace.types import Launch
 
@@ -57,12 +55,28 @@ class L2Sectors:
     state: L2State | None = None
 
 
+@dataclass(frozen=True)
+class Fetched:
+    """What L2 is to deliver to the L1s.
+
+    requests, coalesced  the requests that go through L1, and their shapes
+    sectors              int64 [requests] sectors that L2 is to deliver for each request
+    local                bool [requests] which requests are to local memory
+    """
+
+    requests: L1Requests
+    coalesced: Coalesced
+    sectors: NDArray[np.int64]
+    local: NDArray[np.bool_]
+
+    def new_to_block(self, l2: L2) -> NDArray[np.int64]:
+        """Return the sectors that DRAM delivers where no other block asks for them: int64 [requests]."""
+        return sectors_new_to_block(self.sectors, self.requests, self.coalesced, l2.fetch_bytes // SECTOR_BYTES)
+
+
 def replayed_l2_sectors(
-    requests: L1Requests,
+    fetched: Fetched,
     to_l2: L2Requests,
-    coalesced: Coalesced,
-    fetched: NDArray[np.int64],
-    local: NDArray[np.bool_],
     generation: NDArray[np.int64],
     sms: NDArray[np.int64],
     l2: L2,
@@ -76,11 +90,10 @@ def replayed_l2_sectors(
     instruction for the n-th time. Local memory stays as replayed, since no two blocks share it.
 
     to_l2       what the L1s ask of L2 for these requests
-    fetched     int64 [requests] sectors that L2 is to deliver for each request
-    local       bool [requests] which requests are to local memory
     generation  int64 [requests] wave of blocks (all resident on the GPU at once) that makes each request
     sms         int64 [SMs in use] the numbers of the SMs
     """
+    requests, local = fetched.requests, fetched.local
     # Blocks of a wave move in step: where one of them makes DRAM read, the others soon ask for the same.
     key = (generation * instructions + requests.pc) * (1 << 32) + requests.execution_number()
     _, group = np.unique(key, return_inverse=True)
@@ -88,8 +101,10 @@ def replayed_l2_sectors(
     replayed = replay_l2(to_l2, group, l2, sms % l2.partitions, begins)
     read = np.bincount(requests.pc, replayed.missed, minlength=instructions).astype(np.float64)
     footprint = Footprint(read, np.zeros(0), float(replayed.written_back), float(replayed.of_stacks))
-    delivered = sectors_new_to_block(fetched, requests, coalesced, l2.fetch_bytes // SECTOR_BYTES)
-    delivered = np.where(delivered > 0, delivered, fetched)  # L2 may have lost what the block has asked for before
+    delivered = fetched.new_to_block(l2)
+    delivered = np.where(
+        delivered > 0, delivered, fetched.sectors
+    )  # L2 may have lost what the block has asked for before
     of_group = np.maximum(np.bincount(group, delivered), 1)
     waits = np.where(replayed.in_flight | (replayed.missed > 0), delivered, 0)
     shares = (np.minimum(np.bincount(group, sectors) / of_group, 1.0)[group] for sectors in (replayed.missed, waits))
@@ -100,9 +115,7 @@ def replayed_l2_sectors(
 
 def estimated_l2_sectors(
     launch: Launch,
-    requests: L1Requests,
-    coalesced: Coalesced,
-    fetched: NDArray[np.int64],
+    fetched: Fetched,
     asked: NDArray[np.float64],
     footprint: Footprint | None,
     l2: L2,
@@ -110,8 +123,7 @@ def estimated_l2_sectors(
 ) -> L2Sectors:
     """Estimate what DRAM does for each request, from the footprint of the grid (None: it is not known).
 
-    fetched  int64 [requests] sectors that L2 is to deliver for each request
-    asked    float64 [instructions] sectors that L2 is to deliver in the whole launch
+    asked  float64 [instructions] sectors that L2 is to deliver in the whole launch
     """
     notes: tuple[str, ...] = (_L1_SAMPLED, _L2_BOUND if footprint is None else _L2_SAMPLED)
     if isinstance(begins, L2State):
@@ -121,9 +133,10 @@ def estimated_l2_sectors(
         footprint = _arrays_once(launch, asked, l2.size_bytes // l2.partitions if begins is True else 0)
     share = np.divide(footprint.read_sectors, asked, out=np.zeros_like(asked), where=asked > 0)
     share = np.minimum(share, 1.0)
-    delivered = sectors_new_to_block(fetched, requests, coalesced, l2.fetch_bytes // SECTOR_BYTES)
     waits = np.maximum(footprint.new_share, share)
-    return L2Sectors(*_shared_out(requests, delivered, share[requests.pc], waits[requests.pc]), footprint, notes)
+    pc = fetched.requests.pc
+    shared_out = _shared_out(fetched.requests, fetched.new_to_block(l2), share[pc], waits[pc])
+    return L2Sectors(*shared_out, footprint, notes)
 
 
 def _shared_out(
@@ -168,39 +181,6 @@ def with_stack_sectors(
             replaced,
         ),
     )
-
-
-def written_to_dram(
-    requests: L1Requests,
-    coalesced: Coalesced,
-    local: NDArray[np.bool_],
-    weight: NDArray[np.float64],
-    footprint: Footprint,
-    begins: L2Start,
-) -> NDArray[np.uint16]:
-    """Return how many sectors DRAM writes sooner or later for each request: uint16 [requests].
-
-    What arrays are stored into is written once where L2 begins empty, for other launches come before and after. Stacks
-    are used again by each block, and by each launch, so of these only what L2 has to replace is written.
-
-    local, weight  bool, float64 [requests] whether each is to local memory, and for how many of the launch it stands
-    """
-    written = stored_once(requests, coalesced)
-    stacks = np.where(local & (requests.operation == WRITE), coalesced.sectors[requests.shape], 0)
-    if begins is not False:
-        written = _scaled(written, ~local, weight, footprint.written_sectors - footprint.stack_sectors, requests)
-    return np.where(local, _scaled(stacks, local, weight, footprint.stack_sectors, requests), written)
-
-
-def _scaled(
-    stored: NDArray, of: NDArray[np.bool_], weight: NDArray[np.float64], written: float, requests: L1Requests
-) -> NDArray[np.uint16]:
-    """Return the share of the `stored` sectors of each request that makes `written` sectors in the whole launch, if
-    only the requests `of` count.
-    """
-    total = float(weight[of] @ stored[of])
-    share = min(1.0, written / total) if total else 0.0
-    return round_to_sectors((stored * share).astype(np.float64), requests.pc)
 
 
 def _arrays_once(launch: Launch, asked: NDArray[np.float64], held_bytes: int) -> Footprint:
