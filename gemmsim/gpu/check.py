@@ -42,6 +42,8 @@ MAY_BE_ZERO = (  # keys that begin so may be 0
     "tma.queue_latency_cycles",
     "tma.merged_alone",
     "fetch.launch_bytes",
+    "fetch.near_line_spread_cycles",
+    "fetch.ahead_lines",
     "dram.turnaround",
 )
 

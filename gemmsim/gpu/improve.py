@@ -80,8 +80,8 @@ def _step(gpu: GpuSpec, key: str) -> int:
         "shared.max_bytes_per_sm": KIB,
         "l1.unified_bytes": KIB,
         "l2.size_bytes": gpu.l2.line_bytes * gpu.l2.ways,
-        "fetch.first_level_bytes": gpu.fetch.line_bytes,
-        "fetch.second_level_bytes": gpu.fetch.line_bytes,
+        "fetch.first_level_bytes": gpu.fetch.line_bytes * gpu.fetch.first_level_ways,
+        "fetch.second_level_bytes": gpu.fetch.line_bytes * gpu.fetch.second_level_ways,
     }.get(key, 1)
 
 

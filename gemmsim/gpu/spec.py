@@ -93,6 +93,7 @@ class L2:
     ways: int
     fetch_bytes: int  # aligned piece of memory that is read from DRAM for a sector that misses
     merged_requests: int  # so many requests of SMs of one GPC for the same sectors may become one; 1: none merge
+    drift_steps: float  # loads after which SMs with a block each merge half of the requests that they could
     read_bytes_per_s: float  # to all SMs together
     write_share: float  # of that rate, at which L2 takes what all SMs together store
     partial_line_sectors: float  # a line that is written in part takes L2 as long as so many sectors more
@@ -224,9 +225,13 @@ class Fetch:
 
     line_bytes: int
     first_level_bytes: int  # of one SM
+    first_level_ways: int
     second_level_bytes: int
-    near_line_cycles: float  # to fetch a line from the second level
+    second_level_ways: int
+    near_line_cycles: float  # to fetch a line from the second level, for the SM that is nearest to it
+    near_line_spread_cycles: float  # from the SM that waits least for such a line to the one that waits longest
     far_line_cycles: float  # to fetch a line from L2
+    ahead_lines: int  # how many lines behind one that is fetched are fetched, too
     launch_bytes: int  # so much of a kernel's code is in the second level when its launch begins
 
 

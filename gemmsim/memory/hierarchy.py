@@ -33,6 +33,7 @@ from gemmsim.memory.types import DramTraffic
 from gemmsim.support.threads import in_background
 from gemmsim.trace.types import Launch, WarpTrace
 
+_LOADS = ("ld", "ldgsts", "tma_ld")
 _WORTH_A_THREAD = 200_000  # from so many requests on; to find the sectors of these takes some 50 ms
 
 
@@ -166,6 +167,22 @@ def _merged(
     merged, used = np.zeros(trace.executed.shape[1]), np.unique(requests.pc)
     merges = gpu.l2.merged_requests if len(gpu.sm.gpc_sms) > 1 else 1
     places = block_places(trace, requests, min(len(placement.sm), gpu.sm.count * resident_blocks_per_sm))
-    merged[used] = merged_share(places[:, used], placement, resident_blocks_per_sm, merges)
+    steps = _steps(trace, accesses, placement, resident_blocks_per_sm)
+    merged[used] = merged_share(
+        places[:, used], placement, resident_blocks_per_sm, merges, steps, gpu.l2.drift_steps
+    )
     merged[[index for index, access in accesses.items() if access.space == "local"]] = 0.0  # each thread has its own
     return merged
+
+
+def _steps(
+    trace: WarpTrace, accesses: dict[int, Access], placement: Placement, resident_blocks_per_sm: int
+) -> float:
+    """Return how often a warp executes the load that is executed most often, in all blocks that come to its place."""
+    loads = [index for index, access in accesses.items() if not access.on_chip and access.op in _LOADS]
+    if not loads:
+        return 0.0
+    executed = trace.weight @ trace.executed[:, loads]
+    blocks = len(placement.sm)
+    waves = max(1.0, blocks / (len(placement.gpc) * resident_blocks_per_sm))
+    return float(executed.max()) / (blocks * trace.warps_per_block) * waves

@@ -26,6 +26,7 @@ class Rates:
     l2_latency_cycles: float
     dram_latency_cycles: float
     tma_load_latency_cycles: float
+    near_line_cycles: float
     block_interval_cycles: float  # from one block's dispatch to this SM to the next one's
 
     @classmethod
@@ -36,7 +37,8 @@ class Rates:
         latencies are those at `clock.sm_load_hz`; at another clock their fixed part is another number of cycles (own
         microbenchmark, tests/records/h200_latency_clock.json). They are those of the SM that waits least. The
         launch ends with the one of its SMs that waits longest: the largest of so many latencies that lie evenly over
-        `latency_spread_cycles` (own microbenchmarks, tests/records/h200_loaded_latency.json and h200_streams.json).
+        `latency_spread_cycles` (own microbenchmarks, tests/records/h200_loaded_latency.json and h200_streams.json). So
+        it is with lines of code from the second level (tests/records/h200_code_loops.json).
 
         Blocks are dispatched one by one, to the SMs in turn.
         """
@@ -56,6 +58,7 @@ class Rates:
             l2_latency_cycles=max(1.0, l2_latency + l2_more),
             dram_latency_cycles=max(1.0, dram.latency_cycles + dram_more),
             tma_load_latency_cycles=max(1.0, gpu.tma.load_latency_cycles + l2_more),
+            near_line_cycles=gpu.fetch.near_line_cycles + gpu.fetch.near_line_spread_cycles * slowest,
             block_interval_cycles=max(
                 gpu.launch.block_interval_cycles, gpu.launch.dispatch_interval_us * 1e-6 * sm_clock_hz * active_sms
             ),
@@ -91,8 +94,11 @@ class Spec(Record):
     multiply_queue_entries: int
     shared_queue_entries: int
     line_instructions: int
-    first_level_lines: int
-    second_level_lines: int
+    first_level_sets: int
+    first_level_ways: int
+    second_level_sets: int
+    second_level_ways: int
+    ahead_lines: int
     block_start_cycles: int
     block_interval_cycles: float
     other_sources_read_cycles: int
@@ -170,8 +176,11 @@ def spec_of(
         "multiply_finish_cycles": gpu.warpgroup.finish_cycles,
         "shared_queue_entries": mio.shared_entries,
         "line_instructions": fetch.line_bytes // INSTRUCTION_BYTES,
-        "first_level_lines": fetch.first_level_bytes // fetch.line_bytes,
-        "second_level_lines": fetch.second_level_bytes // fetch.line_bytes,
+        "first_level_sets": fetch.first_level_bytes // fetch.line_bytes // fetch.first_level_ways,
+        "first_level_ways": fetch.first_level_ways,
+        "second_level_sets": fetch.second_level_bytes // fetch.line_bytes // fetch.second_level_ways,
+        "second_level_ways": fetch.second_level_ways,
+        "ahead_lines": fetch.ahead_lines,
         # At least one cycle each: what one unit does in a cycle, another sees in the next.
         "block_start_cycles": max(1, round(gpu.launch.block_start_cycles)),
         "block_interval_cycles": rates.block_interval_cycles,
@@ -203,7 +212,7 @@ def spec_of(
         "dram_delays": delays_at,
         "dram_queue_cycles": gpu.dram.queue_latency_cycles,
         "dram_turnaround": gpu.dram.turnaround,
-        "near_line_cycles": fetch.near_line_cycles,
+        "near_line_cycles": rates.near_line_cycles,
         "far_line_cycles": fetch.far_line_cycles,
         "arrival_cycles": gpu.barrier.arrival_cycles,
         "flush_cycles": gpu.barrier.flush_cycles,

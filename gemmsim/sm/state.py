@@ -201,29 +201,32 @@ class State:
         self._set(memory=self._memory, arrivals=places[-1])
 
     def _fill_cache(self, warm: bool) -> None:
-        lines = -(-len(self._rows) // int(self._spec["line_instructions"][0])) + 2
+        lines = -(-len(self._rows) // int(self._spec["line_instructions"][0])) + 1 + self._gpu.fetch.ahead_lines
         self._line_stamps = np.zeros((2, lines), np.int64)
         self._lines_ready = np.zeros(lines)
         self._cache = allocate(InstructionCache)
         self._cache["lines"] = lines
         self._cache["first_stamps"], self._cache["second_stamps"] = row_addresses(self._line_stamps)
         self._cache["ready"] = address_of(self._lines_ready)
-        fetch = self._gpu.fetch
-        size = lines * fetch.line_bytes
-        brought = min(size, fetch.launch_bytes, fetch.second_level_bytes)
-        self._hold("second", fetch.second_level_bytes, size if warm else brought)
-        self._hold("first", fetch.first_level_bytes, size if warm else 0)
+        size = lines * self._gpu.fetch.line_bytes
+        brought = min(size, self._gpu.fetch.launch_bytes)
+        for stamps, sets, ways, held in zip(
+            self._line_stamps,
+            (self._spec["first_level_sets"][0], self._spec["second_level_sets"][0]),
+            (self._spec["first_level_ways"][0], self._spec["second_level_ways"][0]),
+            (size if warm else 0, size if warm else brought),
+            strict=True,
+        ):
+            self._hold(stamps, int(sets), int(ways), held // self._gpu.fetch.line_bytes)
         self._set(cache=self._cache)
 
-    def _hold(self, level: str, capacity: int, size: int) -> None:
-        """Let a level of the instruction cache hold the first `size` bytes of the code, or nothing where these are more
-        than it has room for: those that come last evict the first again."""
-        if size > capacity:
-            return
-        held = size // self._gpu.fetch.line_bytes
-        self._line_stamps[("first", "second").index(level), :held] = np.arange(1, held + 1)
-        self._cache[f"{level}_lines"] = held
-        self._cache["stamp"] = max(held, int(self._cache["stamp"][0]))
+    def _hold(self, stamps: NDArray[np.int64], sets: int, ways: int, lines: int) -> None:
+        """Let a level of the instruction cache hold the first lines of the code, but nothing of a set that has not room
+        for all of its lines: those that come last evict the first again."""
+        line = np.arange(lines)
+        fits = np.bincount(line % sets, minlength=sets) <= ways
+        stamps[:lines] = np.where(fits[line % sets], line + 1, 0)
+        self._cache["stamp"] = max(lines, int(self._cache["stamp"][0]))
 
     def _fill_counters(self, marks: Sequence[int]) -> None:
         count = len(self._rows)

@@ -100,6 +100,7 @@ RULES: dict[str, Rule] = {
     "l2.ways": _SIZE,
     "l2.fetch_bytes": _STRUCTURE,
     "l2.merged_requests": _STRUCTURE,
+    "l2.drift_steps": _RATE,
     "l2.read_bytes_per_s": _RATE,
     "l2.write_share": _RATE,
     "l2.partial_line_sectors": _LATENCY,
@@ -134,7 +135,10 @@ RULES: dict[str, Rule] = {
     "fetch.line_bytes": _STRUCTURE,
     "fetch.launch_bytes": _RATE,
     "fetch.first_level_bytes": _RATE,
+    "fetch.first_level_ways": _STRUCTURE,
     "fetch.second_level_bytes": _RATE,
+    "fetch.second_level_ways": _STRUCTURE,
+    "fetch.ahead_lines": _STRUCTURE,
     "pipes.warps_take_turns": _STRUCTURE,
     "pipes.passes_barrier": _STRUCTURE,
 }

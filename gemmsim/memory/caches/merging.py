@@ -5,18 +5,23 @@ another). Requests for the same sectors of a line merge where they come from SMs
 the first is under way. That takes 35 to 100 cycles where L2 has the line; otherwise it lasts until DRAM has delivered
 it. Requests from different GPCs never merge. Whether two SMs share a TPC makes no difference.
 
-Which requests come that close together is a matter of time, and a cache replay has no time. Blocks that run alone on
-their SMs are taken to move in step: all SMs of a GPC whose blocks want the same data ask for it at the same time. An SM
-with r blocks serves one or another of them, so two SMs serve the same part of their work at one time by chance, once in
-r.
+Which requests come that close together is a matter of time, and a cache replay has no time. Blocks of a wave begin in
+step: all SMs of a GPC whose blocks want the same data ask for it at the same time. From then on each wait for data lets
+them drift apart at random, so that the distance between two SMs grows with the square root of the number of waits, and
+faster where blocks of the same SM compete. Of what could merge in step, this part does:
 
-On an H200, blocks alone on their SMs merge 0.69 to 0.95 of that. Several on an SM merge more than that in short
-launches, and less in long ones, in which SMs drift apart (tests/records/h200_merging_tiles.json). That is not modelled,
-nor are blocks that load far ahead of what they wait for. How well this holds is in validate/deviations.md, and what was
-tried in its place in docs/decisions/tried-and-dropped.md.
+    1 / (1 + sqrt(resident blocks * steps / drift_steps))
+
+A step is one execution of the load that a warp executes most often, in this block and in those that came before it to
+the same place. Measured on an H200: block tiles with one to 32 blocks an SM (tests/records/h200_merging_tiles.json) and
+blocks that copy tiles and compute little or nothing (tests/records/h200_l2_tiles.json). That is right in the mean over
+kernels, not for each of them: those whose waits other work hides lose step sooner, those that wait for each tile later.
+How well this holds is in validate/deviations.md, and what was tried in its place in docs/decisions/tried-and-dropped.md.
 """
 
 from __future__ import annotations
+
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +31,20 @@ from gemmsim.support.sorting import distinct_rows
 
 
 def merged_share(
-    places: NDArray[np.int64], placement: Placement, resident_blocks_per_sm: int, merged_requests: int
+    places: NDArray[np.int64],
+    placement: Placement,
+    resident_blocks_per_sm: int,
+    merged_requests: int,
+    steps: float,
+    drift_steps: float,
 ) -> NDArray[np.float64]:
     """Return the share of each instruction's reads that join another SM's on their way to L2: float64 [instructions].
 
     places           int64 [blocks, instructions] where each block of the first generation, which stands for all, begins
                      to access memory with each instruction: blocks with the same place want the same data
     merged_requests  how many requests may become one; with 1 none merge
+    steps            how many loads that it waits for an SM's warp executes, one after another, in the whole launch
+    drift_steps      after so many steps blocks that are alone on their SMs merge half of what they could
     """
     share = np.zeros(places.shape[1])
     if merged_requests < 2:
@@ -45,4 +57,5 @@ def merged_share(
         asks = distinct_rows(np.stack([placement.gpc[sm], place, sm], axis=1))
         _, asking = np.unique(asks[:, :2], axis=0, return_counts=True)
         share[of_kind.reshape(-1) == number] = 1 - (-(-asking // merged_requests)).sum() / asking.sum()
-    return share / min(resident_blocks_per_sm, -(-len(placement.sm) // sms))
+    competing = min(resident_blocks_per_sm, -(-len(placement.sm) // sms))
+    return share / (1 + sqrt(competing * steps / drift_steps))

@@ -1,9 +1,12 @@
-"""Instruction fetch: two levels of cache, and the next line fetched ahead.
+"""Instruction fetch: two levels of cache, and the next lines fetched ahead.
 
 A warp that stays on a line, or goes on to one in the first level, never waits: the buffers between that level and the
 scheduler keep up with one instruction a cycle (own microbenchmark, H200: code up to 30 KiB). Other lines come one at a
-time. The line behind the one that was fetched last is asked for at once, so straight-line code runs at the rate of the
-fetches, and a warp that is slower than they are does not wait. Both levels evict the least recently used line.
+time. The lines behind one that was just fetched are asked for at once, so straight-line code runs at the rate of the
+fetches, and a warp that is slower than they are does not wait; before a jump they come in vain, and take room and time.
+Both levels evict the least recently used line of a set.
+Line n is in set n modulo the number of sets: on an H200 a loop of a few lines more than a level holds fetches only lines
+of the sets that have one too many, and all its lines from one more in each set on (tests/records/h200_code_loops.json).
 """
 
 from __future__ import annotations
@@ -15,9 +18,8 @@ from gemmsim.sm.spec import Spec
 class InstructionCache(Record):
     """The instruction cache of an SM.
 
-    lines          lines of the program's code, and at least one more, for what is fetched ahead
+    lines          lines of the program's code, and of what may be fetched ahead behind them
     stamp          the last stamp that was given; stamps ascend
-    first_lines, second_lines  how many lines each level holds now
     first_stamps, second_stamps  [lines] a line's stamp in each level: the larger, the later the line was used there; 0:
                    the level does not hold it
     ready          [lines] cycle at which each line's last fetch brings it to the first level
@@ -26,8 +28,6 @@ class InstructionCache(Record):
 
     lines: int
     stamp: int
-    first_lines: int
-    second_lines: int
     first_stamps: Ints
     second_stamps: Ints
     ready: Reals
@@ -42,8 +42,10 @@ def fetch_line(spec: Spec, cache: InstructionCache, line: int, now: int) -> floa
         ready = cache.ready[line]
         cache.stamp += 1
         cache.first_stamps[line] = cache.stamp
-    if cache.first_stamps[line + 1] == 0 and ready > now - spec.near_line_cycles:
-        _load(spec, cache, line + 1, ready)  # fetched ahead while the line before it is new
+    if ready > now - spec.near_line_cycles:
+        for ahead in range(line + 1, line + 1 + spec.ahead_lines):  # fetched ahead while this line is new
+            if cache.first_stamps[ahead] == 0:
+                _load(spec, cache, ahead, ready)
     return ready
 
 
@@ -54,25 +56,24 @@ def _load(spec: Spec, cache: InstructionCache, line: int, asked: float) -> float
     cache.second_stamps[line] = cache.stamp
     if absent:
         cycles = spec.far_line_cycles
-        cache.second_lines += 1
-        if cache.second_lines > spec.second_level_lines:
-            _evict(cache.second_stamps, cache.lines)
-            cache.second_lines -= 1
+        _make_room(cache.second_stamps, cache.lines, line, spec.second_level_sets, spec.second_level_ways)
     ready = max(cache.free, asked) + cycles
     cache.free = ready
     cache.ready[line] = ready
     cache.first_stamps[line] = cache.stamp
-    cache.first_lines += 1
-    if cache.first_lines > spec.first_level_lines:
-        _evict(cache.first_stamps, cache.lines)
-        cache.first_lines -= 1
+    _make_room(cache.first_stamps, cache.lines, line, spec.first_level_sets, spec.first_level_ways)
     return ready
 
 
-def _evict(stamps: Ints, lines: int) -> None:
-    """Evict the least recently used of the lines that one level holds: set its stamp, the lowest above 0, to 0."""
-    oldest = -1
-    for line in range(lines):
-        if stamps[line] > 0 and (oldest < 0 or stamps[line] < stamps[oldest]):
-            oldest = line
-    stamps[oldest] = 0
+def _make_room(stamps: Ints, lines: int, line: int, sets: int, ways: int) -> None:
+    """Where the set of `line` now holds more lines than it has ways, evict its least recently used line: set its stamp,
+    the lowest above 0, to 0.
+    """
+    held, oldest = 0, line
+    for other in range(line % sets, lines, sets):
+        if stamps[other] > 0:
+            held += 1
+            if stamps[other] < stamps[oldest]:
+                oldest = other
+    if held > ways:
+        stamps[oldest] = 0

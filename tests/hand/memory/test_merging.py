@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from trace_builder import Accesses, Lanes, launch, program, warp_trace
 
 from gemmsim.gpu import load_gpu
@@ -22,12 +23,15 @@ def sm(*gpcs: int):  # type: ignore[no-untyped-def]
     return replace(H200.sm, count=sum(gpcs), gpc_sms=gpcs, early_sms=0)
 
 
-def share(grid: tuple[int, int], gpcs: tuple[int, ...], resident: int = 1, requests: int = 4) -> list[float]:
+def share(
+    grid: tuple[int, int], gpcs: tuple[int, ...], resident: int = 1, requests: int = 4, steps: float = 0
+) -> list[float]:
+    """The shares of A, B and C after so many steps, of which 100 halve those of blocks alone on their SMs."""
     blocks = grid[0] * grid[1]
     placed = place(blocks, sm(*gpcs), resident)
     number = np.arange(min(blocks, sum(gpcs) * resident))
     places = np.stack([number % grid[0], number // grid[0]], axis=1) @ STEPS
-    return merged_share(places, placed, resident, requests).tolist()
+    return merged_share(places, placed, resident, requests, steps, 100.0).tolist()
 
 
 def test_four_of_a_gpc_are_one() -> None:
@@ -46,10 +50,16 @@ def test_gpcs_do_not_merge() -> None:
     assert share((2, 2), (2, 2)) == [0.5, 0, 0]
 
 
-def test_several_blocks_of_an_sm_keep_it_out_of_step() -> None:
-    """16 x 1 blocks, two on each of 8 SMs: an SM asks for A once, 4 of a GPC become one, half of the time."""
-    assert share((16, 1), (4, 4), resident=2)[0] == 0.75 / 2
-    assert share((8, 1), (4, 4), resident=2)[0] == 0.75  # there is one an SM
+def test_sms_drift_apart_with_the_square_root_of_the_steps() -> None:
+    assert share((4, 2), (4, 4), steps=100)[0] == 0.75 / 2
+    assert share((4, 2), (4, 4), steps=400)[0] == 0.75 / 3
+
+
+def test_blocks_of_an_sm_drift_as_if_they_had_made_as_many_steps_more() -> None:
+    """16 x 1 blocks, two on each of 8 SMs: an SM asks for A once, 4 of a GPC become one while they are in step."""
+    assert share((16, 1), (4, 4), resident=2)[0] == 0.75
+    assert share((16, 1), (4, 4), resident=2, steps=50)[0] == 0.75 / 2
+    assert share((8, 1), (4, 4), resident=2, steps=100)[0] == 0.75 / 2  # there is one an SM
 
 
 def test_without_merging_nothing_merges() -> None:
@@ -65,11 +75,23 @@ def test_counters() -> None:
     blocks: dict[int, list[Accesses]] = {b: [[(LOAD, line(0)), (STORE, line(8 + b))]] for b in range(8)}
     gpu = replace(H200, sm=sm(4, 4))
     for merged, reads in ((4, 8), (1, 32)):
-        given = replace(gpu, l2=replace(gpu.l2, merged_requests=merged))
+        given = replace(gpu, l2=replace(gpu.l2, merged_requests=merged, drift_steps=1e16))  # in step
         code = program("LDG.E", "STG.E")
         counters = serve(code, launch((8, 1, 1)), warp_trace(2, blocks), given, 65536, 1).counters
         assert counters["l1tex__m_xbar2l1tex_read_sectors.sum"] == 32
-        assert counters["lts__t_sectors_srcunit_tex_op_read.sum"] == reads
+        assert counters["lts__t_sectors_srcunit_tex_op_read.sum"] == pytest.approx(reads)
         assert counters["lts__t_sectors_srcunit_tex_lookup_miss.sum"] == 4 == counters["dram__sectors_read.sum"]
-        assert counters["lts__t_sectors_srcunit_tex_lookup_hit.sum"] == reads - 4 + 32
-        assert counters["lts__t_requests_srcunit_tex.sum"] == reads / 4 + 8
+        assert counters["lts__t_sectors_srcunit_tex_lookup_hit.sum"] == pytest.approx(reads - 4 + 32)
+        assert counters["lts__t_requests_srcunit_tex.sum"] == pytest.approx(reads / 4 + 8)
+
+
+def test_steps_are_those_of_all_blocks_that_come_to_a_place() -> None:
+    """Sixteen blocks on eight SMs, of one warp that loads three lines: six steps. All load the same lines, so that
+    four SMs of a GPC could ask once; half of what could merge does.
+    """
+    loads: list[Accesses] = [[(LOAD, [128 * number + 4 * lane for lane in range(32)]) for number in range(3)]]
+    given = replace(H200, sm=sm(4, 4), l2=replace(H200.l2, drift_steps=6.0))
+    code = program("LDG.E", "STG.E")
+    counters = serve(code, launch((16, 1, 1)), warp_trace(2, dict.fromkeys(range(16), loads)), given, 65536, 1).counters
+    asked = counters["l1tex__m_xbar2l1tex_read_sectors.sum"]
+    assert counters["lts__t_sectors_srcunit_tex_op_read.sum"] == pytest.approx(asked * (1 - 0.75 / 2))
