@@ -93,6 +93,7 @@ class L2:
     ways: int
     fetch_bytes: int  # aligned piece of memory that is read from DRAM for a sector that misses
     merged_requests: int  # so many requests of SMs of one GPC for the same sectors may become one; 1: none merge
+    loads_in_step: float  # after so many loads at once SMs do not ask for them at the same time any more
     drift_steps: float  # loads after which SMs with a block each merge half of the requests that they could
     read_bytes_per_s: float  # to all SMs together
     write_share: float  # of that rate, at which L2 takes what all SMs together store

@@ -168,16 +168,15 @@ def _merged(
     merges = gpu.l2.merged_requests if len(gpu.sm.gpc_sms) > 1 else 1
     places = block_places(trace, requests, min(len(placement.sm), gpu.sm.count * resident_blocks_per_sm))
     steps = _steps(trace, accesses, placement, resident_blocks_per_sm)
+    tiles = np.isin(used, [index for index, access in accesses.items() if access.op == "tma_ld"])
     merged[used] = merged_share(
-        places[:, used], placement, resident_blocks_per_sm, merges, steps, gpu.l2.drift_steps
+        places[:, used], placement, resident_blocks_per_sm, merges, steps, gpu.l2.drift_steps, tiles
     )
     merged[[index for index, access in accesses.items() if access.space == "local"]] = 0.0  # each thread has its own
     return merged
 
 
-def _steps(
-    trace: WarpTrace, accesses: dict[int, Access], placement: Placement, resident_blocks_per_sm: int
-) -> float:
+def _steps(trace: WarpTrace, accesses: dict[int, Access], placement: Placement, resident_blocks_per_sm: int) -> float:
     """Return how often a warp executes the load that is executed most often, in all blocks that come to its place."""
     loads = [index for index, access in accesses.items() if not access.on_chip and access.op in _LOADS]
     if not loads:

@@ -116,6 +116,7 @@ class Spec(Record):
     request_cycles: float
     sector_link_cycles: float
     sector_l2_cycles: float
+    loads_in_step: float
     stored_sector_l2_cycles: float
     partial_line_l2_cycles: float
     sector_dram_cycles: float
@@ -200,6 +201,7 @@ def spec_of(
         "request_cycles": shared.request_interval_cycles,
         "sector_link_cycles": l1.sector_bytes / rates.link_bytes_per_cycle,
         "sector_l2_cycles": l1.sector_bytes / rates.l2_bytes_per_cycle,
+        "loads_in_step": gpu.l2.loads_in_step,
         "stored_sector_l2_cycles": l1.sector_bytes / rates.l2_write_bytes_per_cycle,
         "partial_line_l2_cycles": gpu.l2.partial_line_sectors * l1.sector_bytes / rates.l2_write_bytes_per_cycle,
         "sector_dram_cycles": l1.sector_bytes / rates.dram_bytes_per_cycle,

@@ -25,10 +25,11 @@ from gemmsim.sm.units.machine import NEVER, Block, Event, MemoryPath, Sm, Snapsh
 from gemmsim.sm.units.pipes import Pipe, Pipes, Port
 from gemmsim.sm.units.register_ports import CACHED_OPERANDS, RegisterPorts
 from gemmsim.sm.units.server import RESERVE, Room, Server
+from gemmsim.sm.units.share import Share
 from gemmsim.sm.units.write_ports import LoadReturn, WritePorts
 
 FIRST_ENTRIES = 256  # of the lists that have no bound of their own; `grow` makes them longer
-SERVERS = ("entrance", "tags", "data", "out", "l2", "dram", "tma_loads", "tma_stores")  # of the memory path
+SERVERS = ("entrance", "tags", "data", "out", "link", "l2", "dram", "tma_loads", "tma_stores")  # of the memory path
 _GATE, _COUNTS = (SyncFields._fields.index(name) for name in ("gate", "counts"))
 _FETCH = list(allocate(AccessCost).dtype.names or ()).index("fetch")
 
@@ -188,6 +189,8 @@ class State:
         places = row_addresses(self._servers)
         self._memory = allocate(MemoryPath)
         self._memory[list(SERVERS)] = tuple(places[:-1])
+        self._shares = allocate(Share, 2)
+        self._memory["l2_share"], self._memory["dram_share"] = row_addresses(self._shares)
         self._handed_over = np.zeros(max(1, self._gpu.mio.shared_entries))
         self._memory["handed_over"] = address_of(self._handed_over)
         self._stores_begun = np.zeros(self._gpu.tma.stores_held)

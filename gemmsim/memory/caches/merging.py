@@ -12,11 +12,13 @@ faster where blocks of the same SM compete. Of what could merge in step, this pa
 
     1 / (1 + sqrt(resident blocks * steps / drift_steps))
 
-A step is one execution of the load that a warp executes most often, in this block and in those that came before it to
-the same place. Measured on an H200: block tiles with one to 32 blocks an SM (tests/records/h200_merging_tiles.json) and
-blocks that copy tiles and compute little or nothing (tests/records/h200_l2_tiles.json). That is right in the mean over
-kernels, not for each of them: those whose waits other work hides lose step sooner, those that wait for each tile later.
-How well this holds is in validate/deviations.md, and what was tried in its place in docs/decisions/tried-and-dropped.md.
+Tiles of TMA, whose waits the SM model knows (gemmsim/sm/units/tma.py), lose step by the number of blocks alone: they
+keep 1 / sqrt(resident blocks). A step is one execution of the load that a warp executes most often, in this block and
+in those that came before it to the same place. Measured on an H200: block tiles with one to 32 blocks an SM
+(tests/records/h200_merging_tiles.json) and blocks that copy tiles and compute little or nothing
+(tests/records/h200_l2_tiles.json). That is right in the mean over kernels, not for each of them: those whose waits
+other work hides lose step sooner, those that wait for each tile later. How well this holds is in
+validate/deviations.md, what was tried in its place in docs/decisions/tried-and-dropped.md.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ def merged_share(
     merged_requests: int,
     steps: float,
     drift_steps: float,
+    tiles: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
     """Return the share of each instruction's reads that join another SM's on their way to L2: float64 [instructions].
 
@@ -45,6 +48,7 @@ def merged_share(
     merged_requests  how many requests may become one; with 1 none merge
     steps            how many loads that it waits for an SM's warp executes, one after another, in the whole launch
     drift_steps      after so many steps blocks that are alone on their SMs merge half of what they could
+    tiles            bool [instructions] whether an instruction is a load by TMA
     """
     share = np.zeros(places.shape[1])
     if merged_requests < 2:
@@ -58,4 +62,4 @@ def merged_share(
         _, asking = np.unique(asks[:, :2], axis=0, return_counts=True)
         share[of_kind.reshape(-1) == number] = 1 - (-(-asking // merged_requests)).sum() / asking.sum()
     competing = min(resident_blocks_per_sm, -(-len(placement.sm) // sms))
-    return share / (1 + sqrt(competing * steps / drift_steps))
+    return share / np.where(tiles, sqrt(competing), 1 + sqrt(competing * steps / drift_steps))

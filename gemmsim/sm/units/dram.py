@@ -1,11 +1,11 @@
 """What DRAM adds to a load: its latency, which differs from line to line, its queue, and this SM's share of its rate.
 
-A tile of TMA waits for the slowest of its lines, which lie in rows of DRAM of their own. On an H200 one line takes 405
-to 425 cycles longer from DRAM than from L2, the slowest of 4 takes 110 more than that, of 16 some 245, of 64 and more
-some 415: as of lines whose latencies are normally distributed (own microbenchmark, tests/records/h200_tma_load.json).
-The lines of an ordinary load lie side by side and are taken to come together; what a block waits for is the slowest of
-its loads. No generator of random numbers is needed: `Spec` has quantiles of the slowest of so many lines, which the
-loads of an SM take in turn.
+A tile of TMA waits for the slowest of its lines, which lie in rows of DRAM of their own. On an H200 one line takes
+405 to 425 cycles longer from DRAM than from L2, the slowest of 4 takes 110 more than that, of 16 some 245, of 64 and
+more some 415: as of lines whose latencies are normally distributed (own microbenchmark,
+tests/records/h200_tma_load.json). The lines of an ordinary load are taken to come together; what a block waits for is
+the slowest of its loads. No generator of random numbers is needed: `Spec` has quantiles of the slowest of so many
+lines, which the loads of an SM take in turn.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from gemmsim.sm.spec import Spec
 from gemmsim.sm.units.machine import MemoryPath
-from gemmsim.sm.units.server import Server, book
+from gemmsim.sm.units.server import book
+from gemmsim.sm.units.share import take
 
 _MOST_USED = 0.98  # keeps a queue finite; above it the bandwidth itself is what is waited for
 LEVELS = 9  # loads of 1, 2, 4, ... 256 lines
@@ -53,21 +54,28 @@ def latency(spec: Spec, memory: MemoryPath, lines: int) -> float:
     return spec.dram_latency_cycles + spec.dram_delays[level_of(lines) * DRAWS + memory.draws]
 
 
-def queue_cycles(cycles: float, server: Server, lines: int, latency_cycles: float, now: int) -> float:
+def queue_cycles(cycles: float, busy_cycles: float, lines: int, latency_cycles: float, now: int) -> float:
     """Return for how long the slowest line of a load waits behind those of other SMs, which come at random. What this
-    SM asks for too soon waits in `book`.
+    SM asks for too soon waits for its share.
 
     The more of the bandwidth has been used so far, the longer, as in a queue with one server; twice the lines wait for
     one more such time, as the latest of waits that are exponentially distributed does.
 
-    cycles  what a line waits where half of the bandwidth is used
+    cycles       what a line waits where half of the bandwidth is used
+    busy_cycles  of the SM's share, until now
     """
-    used = min(server.busy_cycles / max(float(now), latency_cycles), _MOST_USED)
+    used = min(busy_cycles / max(float(now), latency_cycles), _MOST_USED)
     return cycles * (1 + level_of(lines)) * used / (1 - used)
 
 
+def load(spec: Spec, memory: MemoryPath, sectors: int, now: int) -> float:
+    """Return the cycle before which sectors of an ordinary load have not all come from DRAM."""
+    memory.turns += sectors
+    return take(memory.dram_share, now, sectors * spec.sector_dram_cycles, spec.loads_in_step)
+
+
 def read(spec: Spec, memory: MemoryPath, arrival: float, sectors: int, now: int) -> float:
-    """Return the cycle in which DRAM begins to read sectors for this SM."""
+    """Return the cycle in which DRAM begins to read sectors of a tile for this SM, one tile after another."""
     memory.turns += sectors
     return book(memory.dram, now, arrival, sectors * spec.sector_dram_cycles)
 
@@ -78,4 +86,6 @@ def write(spec: Spec, memory: MemoryPath, arrival: float, sectors: int, now: int
         return
     turning = min(sectors, memory.turns)
     memory.turns -= turning
-    book(memory.dram, now, arrival, (sectors + turning * spec.dram_turnaround) * spec.sector_dram_cycles)
+    cycles = (sectors + turning * spec.dram_turnaround) * spec.sector_dram_cycles
+    book(memory.dram, now, arrival, cycles)
+    take(memory.dram_share, now, cycles, spec.loads_in_step)

@@ -5,8 +5,9 @@ scheduler keep up with one instruction a cycle (own microbenchmark, H200: code u
 time. The lines behind one that was just fetched are asked for at once, so straight-line code runs at the rate of the
 fetches, and a warp that is slower than they are does not wait; before a jump they come in vain, and take room and time.
 Both levels evict the least recently used line of a set.
-Line n is in set n modulo the number of sets: on an H200 a loop of a few lines more than a level holds fetches only lines
-of the sets that have one too many, and all its lines from one more in each set on (tests/records/h200_code_loops.json).
+Line n is in set n modulo the number of sets: on an H200 a loop of a few lines more than a level holds fetches only
+lines of the sets that have one too many, and all its lines from one more in each set on
+(tests/records/h200_code_loops.json).
 """
 
 from __future__ import annotations

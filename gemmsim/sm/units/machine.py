@@ -10,6 +10,7 @@ from gemmsim.sm.units.issue_queue import IssueQueue
 from gemmsim.sm.units.pipes import Pipe, Pipes
 from gemmsim.sm.units.register_ports import RegisterPorts
 from gemmsim.sm.units.server import Room, Server
+from gemmsim.sm.units.share import Share
 from gemmsim.sm.units.write_ports import WritePorts
 
 NEVER = 1 << 62
@@ -148,7 +149,9 @@ class MemoryPath(Record):
                     `oldest` on
     entered         when the last of those entered it that have been booked
     tags, data, out  the stages of L1: the tags, the data, and the way out to L2
-    l2, dram        this SM's share of the bandwidth of each
+    link            the link to L2, for ordinary loads
+    l2_share, dram_share  this SM's share of the bandwidth of each, for ordinary loads and stores
+    l2, dram        the same for tiles of TMA, which wait for each other, and for stores
     turns           sectors that DRAM has read since the last of those after which a write made it turn round
     draws           which of `Spec.dram_delays` the last load from DRAM took
     companions      so many blocks of the SM compute one after another, and are first in turn to ask for what other SMs
@@ -172,6 +175,9 @@ class MemoryPath(Record):
     tags: Server
     data: Server
     out: Server
+    link: Server
+    l2_share: Share
+    dram_share: Share
     l2: Server
     dram: Server
     turns: int

@@ -14,6 +14,7 @@ from gemmsim.sm.units import dram
 from gemmsim.sm.units.instruction import AccessCost, Instruction
 from gemmsim.sm.units.machine import MemoryPath, SubPartition, Warp
 from gemmsim.sm.units.server import book
+from gemmsim.sm.units.share import take
 
 
 def request(
@@ -176,20 +177,18 @@ def _miss_cycles(
     What is on its way from DRAM for another SM comes no sooner than from DRAM, but takes nothing of this SM's share.
     Sectors that come with another SM's request take the SM's link to L2, but nothing of its share of what L2 reads.
     """
-    waited, arrival, dram_sectors = 0.0, sent, cost.dram_sectors
+    arrival, dram_sectors = sent, cost.dram_sectors
     latency = spec.l2_latency_cycles
     if dram_sectors > 0 or cost.in_flight > 0:
         latency = _dram_latency(spec, memory, row, cost, warp, now)
     if dram_sectors > 0:
-        waited = dram.queue_cycles(spec.dram_queue_cycles, memory.dram, 1, spec.dram_latency_cycles, now)
-        begin = dram.read(spec, memory, arrival, dram_sectors, now)
-        waited += begin - arrival + (dram_sectors - 1) * spec.sector_dram_cycles
-        arrival += waited
-    asked = cost.l2_sectors - cost.merged_sectors
-    cycles = max(cost.l2_sectors * spec.sector_link_cycles, asked * spec.sector_l2_cycles)
-    begin = book(memory.l2, now, arrival, cycles)
-    waited += begin - arrival + max(0.0, cycles - max(spec.sector_link_cycles, spec.sector_l2_cycles))
-    return latency - row.hit_latency_cycles + waited
+        arrival += dram.queue_cycles(spec.dram_queue_cycles, memory.dram_share.asked, 1, spec.dram_latency_cycles, now)
+        arrival = max(arrival, dram.load(spec, memory, dram_sectors, now))
+    cycles = cost.l2_sectors * spec.sector_link_cycles
+    begin = book(memory.link, now, arrival, cycles)
+    share = (cost.l2_sectors - cost.merged_sectors) * spec.sector_l2_cycles
+    end = max(begin + cycles, take(memory.l2_share, now, share, spec.loads_in_step))
+    return latency - row.hit_latency_cycles + end - sent - min(cycles, spec.sector_link_cycles)
 
 
 def _write_behind(spec: Spec, memory: MemoryPath, cost: AccessCost, sent: float, now: int) -> float:
@@ -198,6 +197,7 @@ def _write_behind(spec: Spec, memory: MemoryPath, cost: AccessCost, sent: float,
     """
     cycles = cost.l2_sectors * spec.stored_sector_l2_cycles + cost.partial_lines * spec.partial_line_l2_cycles
     end = book(memory.l2, now, sent, cycles) + cycles
+    end = max(end, take(memory.l2_share, now, cycles, spec.loads_in_step))
     dram.write(spec, memory, end, cost.dram_sectors, now)
     return end
 

@@ -64,11 +64,13 @@ def load_tile(sm: Sm, memory: MemoryPath, sync: Sync, now: int) -> float:
     if sync.dram_sectors > 0 or sync.in_flight > 0:
         latency += dram.latency(spec, memory, lines) - spec.l2_latency_cycles
     if sync.dram_sectors > 0:
-        latency += dram.queue_cycles(spec.dram_queue_cycles, memory.dram, lines, spec.dram_latency_cycles, now)
+        latency += dram.queue_cycles(
+            spec.dram_queue_cycles, memory.dram.busy_cycles, lines, spec.dram_latency_cycles, now
+        )
         starts = max(starts, dram.read(spec, memory, begin, sync.dram_sectors, now))
     if sync.l2_sectors > 0:
         asked = sync.l2_sectors - sync.merged_sectors * _together(spec, memory, sync, now)
-        latency += dram.queue_cycles(spec.tma_queue_cycles, memory.l2, lines, spec.l2_latency_cycles, now)
+        latency += dram.queue_cycles(spec.tma_queue_cycles, memory.l2.busy_cycles, lines, spec.l2_latency_cycles, now)
         starts = max(starts, book(memory.l2, now, begin, asked * spec.tma_sector_l2_cycles))
     end = starts + cycles + latency
     memory.load_latency = end - now

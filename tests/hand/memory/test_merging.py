@@ -31,7 +31,8 @@ def share(
     placed = place(blocks, sm(*gpcs), resident)
     number = np.arange(min(blocks, sum(gpcs) * resident))
     places = np.stack([number % grid[0], number // grid[0]], axis=1) @ STEPS
-    return merged_share(places, placed, resident, requests, steps, 100.0).tolist()
+    tiles = np.zeros(places.shape[1], np.bool_)
+    return merged_share(places, placed, resident, requests, steps, 100.0, tiles).tolist()
 
 
 def test_four_of_a_gpc_are_one() -> None:

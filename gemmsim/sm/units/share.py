@@ -1,0 +1,35 @@
+"""An SM's share of what L2 and DRAM deliver to all SMs.
+
+All SMs together get no more than L2 or DRAM has, so in the mean an SM gets its share. But one that asks for much at
+once gets it as fast as its link allows while others compute. On an H200 loads of up to 64 KiB an SM, behind which it
+computes, take no longer on all SMs than on few; only the first two or three do, as all SMs begin to ask at one time
+(own microbenchmark, tests/records/h200_bursts.json).
+"""
+
+from __future__ import annotations
+
+from gemmsim.native.records import Record
+
+
+class Share(Record):
+    """What an SM has asked for of its share.
+
+    asked  how many cycles of the share it takes
+    due    the cycle in which that is over if the SM takes no more than its share
+    """
+
+    asked: float
+    due: float
+
+
+def take(share: Share, now: int, cycles: float, loads_in_step: float) -> float:
+    """Ask for what takes `cycles` of the share. Return the cycle before which it is not all there, however fast the
+    SM's link is: what the SM has not used of its share until now counts, up to a part of what it has got.
+
+    loads_in_step  one part in so many
+    """
+    waiting = max(share.due - now, 0.0)
+    ahead = max(share.asked - waiting, 0.0) / loads_in_step
+    share.due = max(share.due, now - ahead) + cycles
+    share.asked += cycles
+    return share.due
