@@ -36,7 +36,7 @@ class BlockState:
         self.shared = np.zeros(shared_bytes // 4, np.uint32)
         self.local = np.zeros((warps, stack_bytes // 4, WARP_LANES), np.uint32)
         self.warps = np.zeros((warps, words.WARP_WORDS), np.int64)
-        self.barriers = np.zeros(words.BARRIER_WORDS * (words.CLUSTER_BARRIER + 1), np.int64)
+        self.barriers = np.zeros(words.BARRIERS_WORDS, np.int64)
         self.polls = np.zeros((warps, max(accesses, 1)), np.uint64)
         self.phases = np.zeros(shared_bytes // 8, np.int32)
         self.shadow = shadow

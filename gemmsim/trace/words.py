@@ -32,6 +32,12 @@ EVENTS, TIMED_OUT = OUTCOME + 2, OUTCOME + 3
 # plus 1, came to it out of turn, with its warp above bit 32.
 CLUSTER_BARRIER = BLOCK_BARRIERS + 1
 CLUSTER_WAITING, CLUSTER_MISUSED = 0, 3
+# Where a block goes on that has stopped in a round, in which each of its warps runs once (`run_block`): at which warp,
+# what came before in this round, and how many paths of that warp have waited in it
+ROUND_WARP = BARRIER_WORDS * (CLUSTER_BARRIER + 1)
+ROUND_SO_FAR, ROUND_PATHS = ROUND_WARP + 1, ROUND_WARP + 2
+ROUND_HAPPENED, ROUND_WAITED, ROUND_GAVE_WAY, ROUND_WORKED = 1, 2, 4, 8  # bits of ROUND_SO_FAR
+BARRIERS_WORDS = ROUND_PATHS + 1
 
 # Status returned by `run_block`
 FINISHED = 0

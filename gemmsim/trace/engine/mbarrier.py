@@ -218,7 +218,10 @@ def path_runner(run_warp):
         Returns 0 where they wait or have ended, WAITS where one of them waits at an mbarrier, else the status with
         which the warp stopped.
         """
-        status, waited = run_warp(context, warp, registers, number), np.int64(0)
+        barriers = get_u64(context, words.BARRIERS_AT)
+        waited = get_i64(barriers, words.ROUND_PATHS)  # before the block stopped here
+        set_i64(barriers, words.ROUND_PATHS, 0)
+        status = run_warp(context, warp, registers, number)
         while status == words.WAITS:
             op = moved(get_u64(context, words.CODE_AT), 4 * micro.COLUMNS * get_i64(warp, words.PC))
             step = np.int64(1) if gives_up(context, op) != 0 else -get_n32(op, micro.SECOND_IMMEDIATE)
@@ -229,9 +232,13 @@ def path_runner(run_warp):
                 return status
             next_path(warp, registers)
             status = run_warp(context, warp, registers, number)
-        if status == 0 and get_i64(warp, words.STATE) != words.READY:
+        if status == words.GIVES_WAY or status == words.SPINS:
+            return status
+        if status != 0:
+            set_i64(barriers, words.ROUND_PATHS, waited)
+        elif get_i64(warp, words.STATE) != words.READY:
             note_event(context)  # it has come to another barrier, or ended
-        elif status == 0 and waited != 0:
+        elif waited != 0:
             status = np.int64(words.WAITS)
         return status
 

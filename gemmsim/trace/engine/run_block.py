@@ -74,6 +74,14 @@ def _end(context, opened):
     return words.SPINS if waits_for_others else words.DEADLOCK
 
 
+@subroutine(INDEX, ADDRESS, INDEX, INDEX)
+def _stop_at(barriers, number, so_far):
+    """Note that the block goes on at warp `number`, and what happened in this round before; returns `number`."""
+    set_i64(barriers, words.ROUND_WARP, number)
+    set_i64(barriers, words.ROUND_SO_FAR, so_far)
+    return number
+
+
 @subroutine(TRUTH, ADDRESS)
 def _meets_alone(context):
     """Whether the barrier of a cluster of one block can open."""
@@ -96,17 +104,19 @@ def run_block_for(sanitizing: bool, relating: bool = False, interleaving: bool =
                  can recover, such as GROW, another call continues where this one stopped.
         """
         barriers, rounds = get_u64(context, words.BARRIERS_AT), np.int64(0)
+        first, before = get_i64(barriers, words.ROUND_WARP), get_i64(barriers, words.ROUND_SO_FAR)
         while True:
-            ran, gave_way, spins, waits = False, False, True, False
-            events = get_i64(barriers, words.EVENTS)
-            for number in range(get_i64(context, words.WARPS)):
+            ran, waits, gave_way = False, before & words.ROUND_WAITED != 0, before & words.ROUND_GAVE_WAY != 0
+            spins = before & words.ROUND_WORKED == 0
+            events = get_i64(barriers, words.EVENTS) - (before & words.ROUND_HAPPENED)
+            for number in range(first, get_i64(context, words.WARPS)):
                 warp = moved(get_u64(context, words.WARPS_AT), 8 * words.WARP_WORDS * number)
                 registers = moved(get_u64(context, words.REGISTERS_AT), 4 * get_i64(context, words.ROW_WORDS) * number)
                 if get_i64(warp, words.STATE) != words.READY:
                     continue
                 if get_i64(warp, words.ACTIVE) == 0 and not next_path(warp, registers):
                     continue
-                ran = True
+                ran, spins_before = True, spins
                 if sanitizing:
                     note_meeting(context, number)
                 status = _begin_segment(context, number)
@@ -119,7 +129,12 @@ def run_block_for(sanitizing: bool, relating: bool = False, interleaving: bool =
                 if interleaving and (status == words.GIVES_WAY or status == words.SPINS):
                     gave_way, status = True, np.int64(0)
                 if status != 0:
+                    so_far = np.int64(words.ROUND_HAPPENED if events != get_i64(barriers, words.EVENTS) else 0)
+                    so_far |= np.int64(words.ROUND_WAITED if waits else 0)
+                    so_far |= np.int64(words.ROUND_GAVE_WAY if gave_way else 0)
+                    _stop_at(barriers, number, so_far | np.int64(0 if spins_before else words.ROUND_WORKED))
                     return status
+            first, before = _stop_at(barriers, np.int64(0), np.int64(0)), np.int64(0)
             still = events == get_i64(barriers, words.EVENTS)  # nothing has come for which any warp waits
             if interleaving and (gave_way or (waits and still)):
                 return words.SPINS if spins and still else words.GIVES_WAY
