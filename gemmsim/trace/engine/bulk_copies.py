@@ -11,7 +11,7 @@ import numpy as np
 
 from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, TRUTH, subroutine
 from gemmsim.trace import micro, words
-from gemmsim.trace.engine import copy_plans
+from gemmsim.trace.engine import plan_words
 from gemmsim.trace.engine.clusters import SHARED, is_elsewhere, of_block
 from gemmsim.trace.engine.combine import combined
 from gemmsim.trace.engine.copy_plans import PIECE, allocation_of, content_of, prepare, refused
@@ -58,14 +58,14 @@ def _find(context, plan, address, first, last):
     if last <= first:
         return np.int64(0)
     begin = moved(address, first)
-    known, size = get_i64(plan, copy_plans.ALLOCATION), last - first
+    known, size = get_i64(plan, plan_words.ALLOCATION), last - first
     if known >= 0:
         offset = begin - get_u64(get_u64(context, words.ALLOCATION_START), known)
         length = get_u64(get_u64(context, words.ALLOCATION_SIZE), known)
         if offset < length and moved(offset, size) <= length:
             return np.int64(0)
     found = allocation_of(context, begin, size)
-    set_i64(plan, copy_plans.ALLOCATION, found)
+    set_i64(plan, plan_words.ALLOCATION, found)
     if found < 0:
         return refused(context, np.int64(micro.BEYOND), begin)
     return np.int64(0)
@@ -74,11 +74,11 @@ def _find(context, plan, address, first, last):
 @subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, ADDRESS, INDEX, INDEX)
 def _load_row(context, plan, to, address, first, last):
     """Copy a row of the tile, of which bytes `first` to `last` are in the array, to `to` in shared memory."""
-    shared, swizzle = get_u64(plan, copy_plans.TARGET), get_i64(plan, copy_plans.SWIZZLE)
+    shared, swizzle = get_u64(plan, plan_words.TARGET), get_i64(plan, plan_words.SWIZZLE)
     source = np.uint64(0)
     if last > first:
-        source = content_of(context, get_i64(plan, copy_plans.ALLOCATION), address)
-    for piece in range(0, get_i64(plan, copy_plans.BOX) * get_i64(plan, copy_plans.ITEM), PIECE):
+        source = content_of(context, get_i64(plan, plan_words.ALLOCATION), address)
+    for piece in range(0, get_i64(plan, plan_words.BOX) * get_i64(plan, plan_words.ITEM), PIECE):
         at = shared + _swizzled(moved(to, piece), swizzle)
         if piece >= first and piece + PIECE <= last and source & _CHUNK == np.uint64(0):
             set_u64(at, 0, get_u64(moved(source, piece), 0))
@@ -95,7 +95,7 @@ def _kept(context, plan, address, first, last):
 
     No source says how TMA rounds, so that only such values are loaded by a map that converts.
     """
-    source, kept = content_of(context, get_i64(plan, copy_plans.ALLOCATION), address), np.int64(1)
+    source, kept = content_of(context, get_i64(plan, plan_words.ALLOCATION), address), np.int64(1)
     for at in range(first, last, 4):
         bits = np.int64(get_u32(moved(source, at), 0)) & 0x7FFFFFFF
         if bits & 0x1FFF != 0 or (bits != 0 and bits < 0x00800000) or bits > 0x7F800000:
@@ -108,10 +108,10 @@ def _store_row(context, plan, source, address, first, last):
     """Store bytes `first` to `last` of a row of the tile, or combine them with what is there."""
     shared, item, detail = (
         get_u64(context, words.SHARED_AT),
-        get_i64(plan, copy_plans.ITEM),
-        get_i64(plan, copy_plans.COMBINE),
+        get_i64(plan, plan_words.ITEM),
+        get_i64(plan, plan_words.COMBINE),
     )
-    allocation, swizzle = get_i64(plan, copy_plans.ALLOCATION), get_i64(plan, copy_plans.SWIZZLE)
+    allocation, swizzle = get_i64(plan, plan_words.ALLOCATION), get_i64(plan, plan_words.SWIZZLE)
     to = content_of(context, allocation, address)
     for at in range(first, last, item):
         value_at, old_at = shared + _swizzled(moved(source, at), swizzle), moved(to, at)
@@ -175,25 +175,25 @@ def _note_row(context, op, lanes, count, begin, size):
 @subroutine(INDEX, ADDRESS, INDEX)
 def _most_records(plan, rows):
     """Return how many records a copy leaves at most."""
-    sectors = get_i64(plan, copy_plans.BOX) * get_i64(plan, copy_plans.ITEM) // _SECTOR + 2
+    sectors = get_i64(plan, plan_words.BOX) * get_i64(plan, plan_words.ITEM) // _SECTOR + 2
     return rows * (sectors // _LANES + 2) + 2 if sectors > _LANES else rows // (_LANES // sectors) + 2
 
 
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX, TRUTH, TRUTH, TRUTH)
 def _copy(context, op, plan, rows, loads, moves, records):
     """Copy all rows of a tile, if it `moves`, and record their sectors, if `records`. Returns 0 or a status."""
-    rank, item, place = get_i64(plan, copy_plans.RANK), get_i64(plan, copy_plans.ITEM), get_i64(plan, copy_plans.PLACE)
-    row_bytes, lanes, count = get_i64(plan, copy_plans.BOX) * item, scratch(_LANES), np.int64(0)
+    rank, item, place = get_i64(plan, plan_words.RANK), get_i64(plan, plan_words.ITEM), get_i64(plan, plan_words.PLACE)
+    row_bytes, lanes, count = get_i64(plan, plan_words.BOX) * item, scratch(_LANES), np.int64(0)
     low = max(np.int64(0), -place)
-    high = min(get_i64(plan, copy_plans.BOX), get_i64(plan, copy_plans.SIZE) - place)
+    high = min(get_i64(plan, plan_words.BOX), get_i64(plan, plan_words.SIZE) - place)
     for row in range(rows):
-        rest, address, inside = np.int64(row), moved(get_u64(plan, copy_plans.BASE), place * item), high > low
+        rest, address, inside = np.int64(row), moved(get_u64(plan, plan_words.BASE), place * item), high > low
         for d in range(1, rank):
-            box = get_i64(plan, copy_plans.BOX + d)
-            at = get_i64(plan, copy_plans.PLACE + d) + rest % box * get_i64(plan, copy_plans.STEP + d)
+            box = get_i64(plan, plan_words.BOX + d)
+            at = get_i64(plan, plan_words.PLACE + d) + rest % box * get_i64(plan, plan_words.STEP + d)
             rest //= box
-            inside = inside and at >= 0 and at < get_i64(plan, copy_plans.SIZE + d)
-            address = moved(address, at * get_i64(plan, copy_plans.STRIDE + d))
+            inside = inside and at >= 0 and at < get_i64(plan, plan_words.SIZE + d)
+            address = moved(address, at * get_i64(plan, plan_words.STRIDE + d))
         first, last = (low * item, high * item) if inside else (np.int64(0), np.int64(0))
         status = _find(context, plan, address, first, last)
         if status != 0:
@@ -202,13 +202,13 @@ def _copy(context, op, plan, rows, loads, moves, records):
             count = _note_row(context, op, lanes, count, moved(address, first), last - first)
         if not moves:
             continue
-        in_shared = moved(get_u64(plan, copy_plans.SHARED), row * row_bytes)
+        in_shared = moved(get_u64(plan, plan_words.SHARED), row * row_bytes)
         if loads:
             if inside and get_u64(
-                get_u64(context, words.ALLOCATION_STALE), get_i64(plan, copy_plans.ALLOCATION)
+                get_u64(context, words.ALLOCATION_STALE), get_i64(plan, plan_words.ALLOCATION)
             ) != np.uint64(0):
                 return np.int64(words.STALE)
-            if inside and get_i64(plan, copy_plans.CONVERTS) != 0 and _kept(context, plan, address, first, last) == 0:
+            if inside and get_i64(plan, plan_words.CONVERTS) != 0 and _kept(context, plan, address, first, last) == 0:
                 return refused(context, np.int64(micro.CONVERTED), moved(address, first))
             _load_row(context, plan, in_shared, address, first, last)
         elif inside:
@@ -229,7 +229,7 @@ def targets_of(context, registers, op, lane):
 def _load(context, registers, op, plan, rows, lane):
     """Load a tile or a run of bytes to each block that gets it. Returns 0 or a status."""
     moves, before = get_n32(op, micro.ACCESS) & micro.UNMOVED_BIT == 0, np.int64(0)
-    whole, barrier = get_i64(plan, copy_plans.BYTES), get_u64(plan, copy_plans.BARRIER)
+    whole, barrier = get_i64(plan, plan_words.BYTES), get_u64(plan, plan_words.BARRIER)
     targets = targets_of(context, registers, op, lane)
     for rank in range(get_i64(context, words.CLUSTER_BLOCKS)):
         if targets >> rank & 1 == 0:
@@ -240,7 +240,7 @@ def _load(context, registers, op, plan, rows, lane):
             place = of_block(context, base, SHARED)
         if place == np.uint64(0):
             return np.int64(words.ENDED_BLOCK)
-        set_u64(plan, copy_plans.TARGET, place)
+        set_u64(plan, plan_words.TARGET, place)
         counters = get_u64(context, words.COUNTERS_AT)
         made = get_i64(counters, words.RECORDS)
         status = _copy(context, op, plan, rows, True, moves, before == 0)
@@ -255,11 +255,11 @@ def _load(context, registers, op, plan, rows, lane):
 @subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX)
 def _store(context, op, plan, rows):
     """Store a tile or a run of bytes, or combine it with what is there. Returns 0 or a status."""
-    allocation = allocation_of(context, get_u64(plan, copy_plans.BASE), np.int64(1))
+    allocation = allocation_of(context, get_u64(plan, plan_words.BASE), np.int64(1))
     if allocation < 0:
-        return refused(context, np.int64(micro.BEYOND), get_u64(plan, copy_plans.BASE))
-    if get_i64(plan, copy_plans.CONVERTS) != 0:
-        return refused(context, np.int64(micro.CONVERTED), get_u64(plan, copy_plans.BASE))
+        return refused(context, np.int64(micro.BEYOND), get_u64(plan, plan_words.BASE))
+    if get_i64(plan, plan_words.CONVERTS) != 0:
+        return refused(context, np.int64(micro.CONVERTED), get_u64(plan, plan_words.BASE))
     moves = get_n32(op, micro.ACCESS) & micro.UNMOVED_BIT == 0
     if not moves:
         set_u64(get_u64(context, words.ALLOCATION_STALE), allocation, np.uint64(1))
@@ -270,19 +270,19 @@ def _store(context, op, plan, rows):
     status = _copy(context, op, plan, rows, False, moves, True)
     if status == 0:
         made = get_i64(get_u64(context, words.COUNTERS_AT), words.RECORDS) - before
-        whole = get_i64(plan, copy_plans.BYTES)
+        whole = get_i64(plan, plan_words.BYTES)
         note_sync(context, op, np.int64(words.NO_BARRIER), np.int64(0), whole, made)
     return status
 
 
 def copy_in_bulk(context, registers, op, mask, warp):
     """Execute a bulk copy, once for the threads in `mask`. Returns 0 or a status."""
-    plan, lane = scratch(copy_plans.PLAN_WORDS), first_set(mask)
+    plan, lane = scratch(plan_words.PLAN_WORDS), first_set(mask)
     status = prepare(context, registers, op, lane, plan)
     if status != 0:
         return status
-    row_bytes = get_i64(plan, copy_plans.BOX) * get_i64(plan, copy_plans.ITEM)
-    rows = get_i64(plan, copy_plans.BYTES) // max(np.int64(1), row_bytes)
+    row_bytes = get_i64(plan, plan_words.BOX) * get_i64(plan, plan_words.ITEM)
+    rows = get_i64(plan, plan_words.BYTES) // max(np.int64(1), row_bytes)
     counters, records = get_u64(context, words.COUNTERS_AT), _most_records(plan, rows)
     if get_i64(counters, words.ROOM) < records:
         set_i64(counters, words.ROOM, records)

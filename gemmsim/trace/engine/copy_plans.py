@@ -11,6 +11,23 @@ import numpy as np
 
 from gemmsim.native.parts import ADDRESS, INDEX, subroutine
 from gemmsim.trace import micro, words
+from gemmsim.trace.engine.plan_words import (
+    ALLOCATION,
+    BARRIER,
+    BASE,
+    BOX,
+    BYTES,
+    COMBINE,
+    CONVERTS,
+    ITEM,
+    PLACE,
+    RANK,
+    SHARED,
+    SIZE,
+    STEP,
+    STRIDE,
+    SWIZZLE,
+)
 from gemmsim.trace.llvm.primitives import (
     get_i32,
     get_i64,
@@ -27,11 +44,6 @@ from gemmsim.trace.llvm.primitives import (
 
 # mypy: disable-error-code="no-untyped-def"
 
-# Words of a plan, which says what a copy does. Of each dimension, innermost first, follow size, stride in bytes,
-# elements of the tile, step from one of these to the next, and coordinate.
-BASE, RANK, ITEM, SWIZZLE, SHARED, COMBINE, ALLOCATION, TARGET = range(8)
-SIZE, STRIDE, BOX, STEP, PLACE = 8, 13, 18, 23, 28
-BYTES, BARRIER, CONVERTS, PLAN_WORDS = 33, 34, 35, 36
 # Of each type of a tensor map: bytes, and type in an atomic
 _ITEM_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2)
 _FLUSHED, _ROUNDED = 8, 0x10000  # type of f32.ftz, and the flag that makes tf32 of f32

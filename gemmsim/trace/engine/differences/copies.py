@@ -6,7 +6,7 @@ import numpy as np
 
 from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace import micro
-from gemmsim.trace.engine import copy_plans
+from gemmsim.trace.engine import copy_plans, plan_words
 from gemmsim.trace.engine.differences import words
 from gemmsim.trace.engine.differences.accesses import note_movers
 from gemmsim.trace.engine.differences.vectors import (
@@ -41,8 +41,8 @@ _RANKS = 5
 @subroutine(TRUTH, ADDRESS, INDEX, INDEX)
 def _cut_alike(plan, d, difference):
     """Whether as much of the tile is beyond the array along dimension `d` where it begins `difference` elements on."""
-    place, step = get_i64(plan, copy_plans.PLACE + d), get_i64(plan, copy_plans.STEP + d)
-    size, box = get_i64(plan, copy_plans.SIZE + d), get_i64(plan, copy_plans.BOX + d)
+    place, step = get_i64(plan, plan_words.PLACE + d), get_i64(plan, plan_words.STEP + d)
+    size, box = get_i64(plan, plan_words.SIZE + d), get_i64(plan, plan_words.BOX + d)
     other = place + difference
     low, its_low = max(np.int64(0), (step - 1 - place) // step), max(np.int64(0), (step - 1 - other) // step)
     high, its_high = (size - place + step - 1) // step, (size - other + step - 1) // step
@@ -63,7 +63,7 @@ def _tile_mover(own, plan, numbers, rank):
             for d in range(rank):
                 difference = np.int64(get_i32(vector_at(own, get_i64(numbers, d)), b))
                 cut += np.int64(0 if _cut_alike(plan, np.int64(d), difference) else 1)
-                total += difference * get_i64(plan, copy_plans.STRIDE + d)
+                total += difference * get_i64(plan, plan_words.STRIDE + d)
             alike = cut == 0 and total < _WORD and total >= -_WORD
             value = np.uint32(total & 0xFFFFFFFF) if turn != 0 else np.uint32(0 if alike else 1)
             set_u32(candidate, b, value)
@@ -79,7 +79,7 @@ def relate_copy(context, registers, op, mask, first_record):
 
     first_record  number of the first record that it left
     """
-    own, lane, plan = tables_of(context), first_set(mask), scratch(copy_plans.PLAN_WORDS)
+    own, lane, plan = tables_of(context), first_set(mask), scratch(plan_words.PLAN_WORDS)
     rank, number = get_n32(op, micro.DETAIL) >> micro.RANK_SHIFT & 7, np.int64(0)
     if rank == 0:
         shadow = shadow_of(own, registers, op, micro.SECOND_SOURCE)

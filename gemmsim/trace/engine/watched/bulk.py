@@ -7,7 +7,8 @@ import numpy as np
 from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, WORD, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.engine.bulk_copies import copy_in_bulk, targets_of
-from gemmsim.trace.engine.copy_plans import BARRIER, BYTES, PLAN_WORDS, SHARED, prepare
+from gemmsim.trace.engine.copy_plans import prepare
+from gemmsim.trace.engine.plan_words import BARRIER, BYTES, PLAN_WORDS, SHARED
 from gemmsim.trace.engine.watched.mbarriers import note_bytes, note_copy, note_phase, phases_at, used_at
 from gemmsim.trace.llvm.primitives import first_set, get_i64, get_n32, scratch, set_i64
 from gemmsim.trace.sanitizer import shadow
