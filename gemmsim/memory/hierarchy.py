@@ -98,14 +98,13 @@ def simulate_caches(
         residents = residents_of_grid(blocks, placement)
         footprint = None
     else:
-        places = None if trace.repeats is None else trace.repeats.places[requests.record]
         block = requests.of_blocks(np.arange(len(blocks)))
         sample = SampledBlocks(
-            blocks, weights, np.bincount(block, coalesced.lines[requests.shape], len(blocks)), places is not None
+            blocks, weights, np.bincount(block, coalesced.lines[requests.shape], len(blocks)), trace.repeats is not None
         )
         residents = residents_of_sample(sample, relation, placement, resident_blocks_per_sm)
         footprint = in_background(
-            lambda: estimate(relation, arrays_store(requests, local), coalesced, instructions, wave, places),
+            lambda: estimate(relation, arrays_store(requests, local), coalesced, instructions, wave),
             worth_a_thread=len(requests.pc) > _WORTH_A_THREAD,
         )
     l1 = replay_l1(requests, residents, coalesced, l1_bytes, gpu.l1.ways)

@@ -218,12 +218,6 @@ class Executor:
         found = self.sketch(self.count_slice, blocks, cutting=self.cutting.allowed)
         return found.executed, found.threads_executed
 
-    def run_in_order(self) -> None:
-        """Let blocks run one after the other, even if their program would have them run interleaved."""
-        self.residents = None
-        for slot, address in self.state.addresses().items():
-            self.context[slot] = address
-
     @cached_property
     def trace_slice(self) -> NDArray[np.uint32] | None:
         """The lowered code without the computations that do not affect the trace (see `program_slice`)."""

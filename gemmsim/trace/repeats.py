@@ -14,7 +14,8 @@ class Repeat:
     """A part of what was recorded that came `times` times more, one after the other, at addresses that moved evenly.
 
     records, issued  (first, stop) of the records and of the instructions, in the order of execution
-    moving           instructions whose accesses are elsewhere each time; all others come again to the same places
+    moving           int64 [n, 3]: warp of the trace, instruction, and bytes by which its accesses to the GPU's memory
+                     move each time; what is not among them comes again to the same places
     """
 
     records: tuple[int, int]
@@ -27,15 +28,14 @@ class Repeat:
 class Repeats:
     """For how many executions each item of a trace stands; those that stand for more moved evenly from one to the next.
 
-    of_record  int64 [records]
-    of_issued  int64 [issued] of each instruction of a stream
-    places     int64 [records] how many accesses to different places each stands for: one where the access is always at
-               the same place
+    of_record   int64 [records]
+    of_issued   int64 [issued] of each instruction of a stream
+    step_bytes  int64 [records] by how many bytes accesses to the GPU's memory move from one to the next
     """
 
     of_record: NDArray[np.int64]
     of_issued: NDArray[np.int64]
-    places: NDArray[np.int64]
+    step_bytes: NDArray[np.int64]
 
 
 def times_of(repeats: Sequence[tuple[tuple[int, int], int]], items: int) -> NDArray[np.int64]:
@@ -46,10 +46,15 @@ def times_of(repeats: Sequence[tuple[tuple[int, int], int]], items: int) -> NDAr
     return times
 
 
-def places_of(repeats: Sequence[Repeat], record_pc: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return `Repeats.places` of records in the order of execution, of which these are the instructions."""
-    places = np.ones(len(record_pc), np.int64)
+def steps_of(
+    repeats: Sequence[Repeat], record_pc: NDArray[np.int32], record_warp: NDArray[np.int32]
+) -> NDArray[np.int64]:
+    """Return `Repeats.step_bytes` of records in the order of execution, whose instructions and warps these are."""
+    steps = np.zeros(len(record_pc), np.int64)
     for repeat in repeats:
         part = slice(*repeat.records)
-        places[part] += np.where(np.isin(record_pc[part], repeat.moving), repeat.times, 0)
-    return places
+        of_key = {(warp, pc): step for warp, pc, step in repeat.moving.tolist()}
+        keys, number = np.unique(record_warp[part].astype(np.int64) << 32 | record_pc[part], return_inverse=True)
+        found = [of_key.get((key >> 32, key & 0xFFFFFFFF), 0) for key in keys.tolist()]
+        steps[part] = np.array(found, np.int64)[number.reshape(-1)]
+    return steps

@@ -42,6 +42,11 @@ def notes_of(program: Program) -> tuple[str, ...]:
     return (_PREFETCHED,) * any(row_of(i).kind is Kind.BULK_PREFETCH for i in program.instructions)
 
 
+def has_mbarriers(lowered: MicroProgram) -> bool:
+    """Whether warps of a program may wait at mbarriers."""
+    return bool((lowered.code[:, micro.OP] == CONTROL_NUMBER["mbarrier"]).any())
+
+
 def waits_at_mbarriers(program: Program, lowered: MicroProgram, state: BlockState) -> str:
     """Return what the block waits for, "" where no thread waits at an mbarrier."""
     waits = waits_of(program, lowered, state)

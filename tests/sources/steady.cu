@@ -98,3 +98,19 @@ extern "C" __global__ void shifts(const float *a, float *c, int n, int low) {
     }
     c[blockIdx.x * 64 + threadIdx.x] = sum;
 }
+
+// Places that come round after 100 iterations, which is no power of two.
+extern "C" __global__ void hundreds(const float *a, float *c, int n) {
+    float sum = 0;
+#pragma unroll 1
+    for (int i = 0; i < n; i++) sum += a[i % 100 * 64 + threadIdx.x];
+    c[blockIdx.x * 64 + threadIdx.x] = sum;
+}
+
+// The same of a counter without a sign, from another place on in each block.
+extern "C" __global__ void dozens(const float *a, float *c, unsigned n) {
+    float sum = 0;
+#pragma unroll 1
+    for (unsigned i = 0; i < n; i++) sum += a[(i + blockIdx.x * 7) % 12 * 64 + threadIdx.x];
+    c[blockIdx.x * 64 + threadIdx.x] = sum;
+}

@@ -9,9 +9,8 @@ Where L2 has two partitions, what SMs of both halves read is in it twice (see `l
 
 Sectors that are only ever touched together are treated as one. Where the work is still too much, every m-th sector of a
 block stands for m, and of fewer than m the first for all; the capacity shrinks as the number of sectors does. Blocks
-that share sectors share the chosen ones too, because they make the same requests. So do instructions of a block, where
-iterations were left out (`touched.Listed`). Else each instruction has its own (`touched.Marked`), so that a sector to
-which several instructions store may count more than once.
+that share sectors share the chosen ones too, because they make the same requests. So do instructions of a block that
+store. Of those that read each has its own.
 
 Not modelled: what L1 keeps from one wave to the next; associativity; and a wave whose own sectors are more than L2
 holds (its blocks are taken to move in step, so that what they share is still there when the last of them asks for it).
@@ -34,8 +33,6 @@ from gemmsim.support.sorting import new_rows, order_by
 from gemmsim.trace.types import Relation
 
 _MAX_VISITS = 40_000_000  # visits of sectors, which take about half a second
-# Where iterations were left out, the sectors of the others lie far apart, and each visit takes five times as long.
-_MAX_SAMPLED_VISITS = 8_000_000
 _MOST_UNIT = max(UNITS)
 # Sectors: 32 GiB of addresses. A bit for each sector, and 4 bytes for each 64, are 200 MB; all else that is known has
 # entries only for sectors that are visited.
@@ -83,20 +80,17 @@ class Visits:
 class Known:
     """What is known of the sectors while the waves of blocks are followed.
 
-    Sectors lie at their place in `last` and `stands`, or at their number among those that are visited.
+    Sectors lie at their place in `last`, or at their number among those that are visited.
 
     held    int64 [launches * waves + 1]: how many sectors each wave was the last to touch
     last    int16 or int32 [sectors]: for each sector, twice the number of the wave that touched it last (counted from
             1), and 1 more if it is dirty
-    stands  int32 [sectors]: for how many sectors each stands that was touched; of one element where each stands for
-            itself
     words   uint64 [sectors / 64]: a bit for each sector that is visited; empty where sectors are not numbered
     before  int32 [sectors / 64]: how many of these come before each word
     """
 
     held: NDArray[np.int64]
     last: NDArray
-    stands: NDArray[np.int32]
     words: NDArray[np.uint64]
     before: NDArray[np.int32]
 
@@ -121,23 +115,21 @@ def estimate(
     coalesced: Coalesced,
     instructions: int,
     wave: Wave,
-    times: NDArray[np.int64] | None = None,
 ) -> Footprint | None:
     """Estimate the footprint of a launch; None where the addresses lie too far apart.
 
     requests      the requests of the executed blocks
     instructions  how many static instructions the program has
-    times         int64 [requests] how many requests to different places each stands for (`Repeats`); None where that
-                  is one
     """
     offsets = relation.offset_bytes.T // SECTOR_BYTES
     apart = np.ptp(requests.base_sector) if len(requests.base_sector) else 0
     if apart - SECTORS_PER_LINE + np.ptp(offsets) > _MAX_RANGE:
         return None
     of_lines = whole_lines(requests, coalesced) and not (offsets % SECTORS_PER_LINE).any()
+    of_lines = of_lines and not (requests.step % SECTORS_PER_LINE).any()
     grain = SECTORS_PER_LINE if of_lines else 1  # sectors that an entry of the lists stands for
     offsets //= grain
-    lists = touched(requests, coalesced, len(relation.offset_bytes), grain, _MAX_RANGE // grain, times)
+    lists = touched(requests, coalesced, len(relation.offset_bytes), grain, _MAX_RANGE // grain)
     if lists is None:
         return None
     if not len(lists.groups.list):
@@ -162,18 +154,17 @@ def _follow(lists: Touched, visits: Visits, l2: L2, instructions: int, launches:
     low = lists.low // unit + int(visits.offset.min())
     units = lists.high // unit + int(visits.offset.max()) + 1 - low
     groups, visited = lists.groups, np.bincount(visits.list, minlength=lists.lists)
-    most = _MAX_SAMPLED_VISITS if lists.sampled else _MAX_VISITS
-    every = -(-int(visited[groups.list] @ (groups.entries // unit)) // most) or 1
+    every = -(-int(visited[groups.list] @ (groups.entries // unit)) // _MAX_VISITS) or 1
     chosen = lists.every(unit, every, low)
-    whole = np.bincount(groups.pc, visited[groups.list] * (groups.sectors // unit), instructions).astype(np.float64)
-    part = np.bincount(chosen.pc, np.repeat(visited, np.diff(chosen.start)) * chosen.times, instructions)
+    whole = np.bincount(groups.pc, visited[groups.list] * (groups.entries // unit), instructions).astype(np.float64)
+    part = np.bincount(chosen.pc, np.repeat(visited, np.diff(chosen.start)), instructions)
     capacity_units = capacity_sectors / unit / _copies_per_line(visits, groups, l2.partitions)
     capacity = int(capacity_units * part.sum() / whole.sum())
     read, touches = np.zeros((2, instructions), np.int64)
     held = np.zeros(launches * (int(visits.wave[-1]) + 1) + 1, np.int64)
     written = _visit_waves(chosen, visits, launches, capacity, _known(chosen, visits, units, held), read, touches)
     # A list of fewer than `every` entries keeps one, so what a chosen entry stands for differs from list to list.
-    entries, writes = whole / np.maximum(part, 1), np.unique(chosen.pc[chosen.operation != READ])
+    entries, writes = whole / np.maximum(part, 1), np.unique(groups.pc[groups.operation != READ])
     written_entries = written * float(whole[writes].sum() / max(part[writes].sum(), 1.0))
     sectors = float(unit * grain)
     return Footprint(read * entries * sectors, read / np.maximum(touches, 1), written_entries * sectors)
@@ -190,7 +181,7 @@ def _known(lists: Sectors, visits: Visits, sectors: int, held: NDArray[np.int64]
         words, before = np.zeros(length, np.uint64), np.zeros(length, np.int32)
         sectors = _number_visited(lists, visits, words, before)
     last = np.zeros(sectors, np.int16 if 2 * len(held) + 1 <= np.iinfo(np.int16).max else np.int32)
-    return Known(held, last, np.zeros(sectors if (lists.times > 1).any() else 1, np.int32), words, before)
+    return Known(held, last, words, before)
 
 
 def _visits(
@@ -229,6 +220,6 @@ def _copies_per_line(visits: Visits, groups: Groups, partitions: int) -> float:
     lists = int(visits.list.max()) + 1
     read, touches = (
         np.bincount(groups.list, n, lists)[visits.list]
-        for n in (groups.sectors * (groups.operation == READ), groups.sectors)
+        for n in (groups.entries * (groups.operation == READ), groups.entries)
     )
     return 1 + float(read @ others) / max(int(touches.sum()), 1)

@@ -17,9 +17,9 @@ def visit_waves(lists, visits, launches, capacity, known, read, touched):  # typ
     read           int64 [instructions] sectors that DRAM reads for each instruction
     touched        int64 [instructions] sectors that each instruction is the first of a wave to touch, over all waves
     """
-    start, sector, pc, operation, times = lists.start, lists.sector, lists.pc, lists.operation, lists.times
-    held, last, stands, words, before_word = known.held, known.last, known.stands, known.words, known.before
-    repeated, packed = len(stands) > 1, len(words) > 0
+    start, sector, pc, operation = lists.start, lists.sector, lists.pc, lists.operation
+    held, last, words, before_word = known.held, known.last, known.words, known.before
+    packed = len(words) > 0
     wave, number, offset = visits.wave, visits.list, visits.offset
     written = np.int64(0)
     waves = wave[-1] + 1
@@ -40,19 +40,15 @@ def visit_waves(lists, visits, launches, capacity, known, read, touched):  # typ
                 entry = last[at]
                 before, dirty = (np.int64(entry) >> 1) - 1, entry & 1
                 if before < now:
-                    count, stood = np.int64(1), np.int64(1)
-                    if repeated:
-                        count, stood = times[i], np.int64(stands[at])
-                        stands[at] = count
-                    touched[pc[i]] += count
+                    touched[pc[i]] += 1
                     if before < oldest:
                         if operation[i] != WRITE:
-                            read[pc[i]] += count
-                        written += dirty * stood
+                            read[pc[i]] += 1
+                        written += dirty
                         dirty = entry & 0
                     if before >= 0:
-                        held[before] -= stood
-                    new += count
+                        held[before] -= 1
+                    new += 1
                     last[at] = 2 * (now + 1) + dirty
                 if operation[i] != READ:
                     last[at] |= 1
@@ -60,10 +56,7 @@ def visit_waves(lists, visits, launches, capacity, known, read, touched):  # typ
     oldest = _oldest(held, launches * waves, capacity)
     for s in range(len(last)):
         if last[s] & 1 and (last[s] >> 1) - 1 < oldest:
-            if repeated:
-                written += np.int64(stands[s])
-            else:
-                written += 1
+            written += 1
     return written
 
 

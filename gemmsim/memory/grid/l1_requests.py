@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,8 @@ class L1Requests:
     mover            int32 [requests] row of the offsets that move its address to those of other blocks (`Relation`)
     start            int64 [warps + 1] warp w has the requests start[w]:start[w + 1]
     warps_per_block  warps w of block b (an index into the trace's blocks) are those with w // warps_per_block == b
+    times, step      int64 [requests] how many requests each stands for, and by how many sectors each of these is on
+                     from the one before; of no elements where each stands for itself
     """
 
     record: NDArray[np.int64]
@@ -44,6 +46,8 @@ class L1Requests:
     mover: NDArray[np.int32]
     start: NDArray[np.int64]
     warps_per_block: int
+    times: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    step: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def of_blocks(self, values: NDArray) -> NDArray:
         """Give each request the value of its block: from `values` [blocks] to [requests]."""
@@ -68,7 +72,10 @@ def l1_requests_of(trace: WarpTrace, shapes: Shapes, accesses: dict[int, Access]
         if not access.on_chip:
             operation_of_pc[index] = (_BYPASSING if access.bypasses else _OPERATIONS)[access.op]
     operation = operation_of_pc[trace.record_pc]
-    record = np.flatnonzero(operation >= 0)
+    record, stands_for = np.flatnonzero(operation >= 0), {}
+    if trace.repeats is not None:
+        step = trace.repeats.step_bytes[record] >> SECTOR_SHIFT
+        stands_for = {"times": trace.repeats.of_record[record], "step": step}
     return L1Requests(
         record=record,
         base_sector=(trace.record_base[record] >> np.uint64(SECTOR_SHIFT)).astype(np.int64),
@@ -79,4 +86,5 @@ def l1_requests_of(trace: WarpTrace, shapes: Shapes, accesses: dict[int, Access]
         mover=trace.relation.record_mover[record] if trace.relation else np.zeros(len(record), np.int32),
         start=np.searchsorted(record, trace.record_start).astype(np.int64),
         warps_per_block=trace.warps_per_block,
+        **stands_for,
     )

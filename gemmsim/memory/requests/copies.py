@@ -48,7 +48,8 @@ def with_conflicts(program: Program, trace: WarpTrace) -> WarpTrace:
         record_pattern=trace.record_pattern[remains],
         record_base=trace.record_base[remains],
         copy_conflicts=conflicts,
-        repeats=repeats and replace(repeats, of_record=repeats.of_record[remains], places=repeats.places[remains]),
+        repeats=repeats
+        and replace(repeats, of_record=repeats.of_record[remains], step_bytes=repeats.step_bytes[remains]),
     )
 
 

@@ -7,7 +7,7 @@ blocks are executed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
@@ -22,6 +22,7 @@ from gemmsim.trace.blocks.classes import classes_of, cluster_classes_of, column_
 from gemmsim.trace.blocks.dispatch import shares_of_last_sms
 from gemmsim.trace.differences.leader import BlockClass
 from gemmsim.trace.execute import Executor
+from gemmsim.trace.one_by_one import counts_one_by_one, run_in_order
 from gemmsim.trace.steady.skip import AGAIN_ABOVE, CUT_ABOVE
 from gemmsim.trace.stopped import Stopped
 from gemmsim.trace.turns import polls, takes_turns, waiting_instructions
@@ -81,7 +82,7 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False, full_b
         apart = None if full or executor.blocks_meet else _apart(executor, full_below)
         if apart is None:
             return _all_blocks(launch, resident, sms, dependent=False)
-        executor.run_in_order()
+        run_in_order(executor)
         shares = _shares(apart, launch.blocks, sms, resident)
         return _sample(apart, _blocks_of(shares) or _timed(apart, resident), shares=shares)
     depth = gz if dependent else 1
@@ -89,13 +90,13 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False, full_b
     probed = [middle(grid) + gx * gy * z for z in range(depth)]
     if meeting:
         probed = executor.clusters.members(executor.clusters.places(np.array(probed[:1]))[0])[0].tolist()
-    counted = executor.counts(probed)  # cheaper, where the content of memory decides nothing
-    executed = (executor.probe(probed).executed if counted is None else counted[0]).sum(axis=0)
+    executed = _executed(executor, probed).sum(axis=0)
     total = int(executed.sum()) * launch.blocks // len(probed)
     weighed = int(executed @ _weights(program)) * launch.blocks // len(probed)
     limit = FULL_BELOW if full_below is None else full_below
     executor.cutting.cuts.clear()
-    executor.cutting.leaders = not full and total > max(limit, CUT_ABOVE * launch.blocks) and _pays(executor, total)
+    long = total > max(limit, CUT_ABOVE * launch.blocks)
+    executor.cutting.leaders = not full and long and _pays(executor, int(executed.sum()))
     executor.cutting.again = total > AGAIN_ABOVE * launch.blocks
     executor.cutting.must = launch.blocks <= _FEW  # else they are executed in full, with their results
     if full or weighed <= limit or (launch.blocks <= _FEW and not executor.cutting.leaders):
@@ -108,10 +109,14 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False, full_b
     classes = None
     if meeting:
         classes = None if dependent else cluster_classes_of(executor)
+        if classes is None:
+            executor.cutting.cuts.clear()
+        elif executor.cutting.cuts:
+            run_in_order(executor)
     elif dependent and gz > 1:
         classes = column_classes_of(executor)
         if classes is not None:
-            executor.run_in_order()
+            run_in_order(executor)
     elif not dependent:
         classes = classes_of(executor)
     if classes is not None and sum(_runs(executor, c) for c in classes) <= max_instructions:
@@ -129,13 +134,22 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False, full_b
     return _all_blocks(launch, resident, sms, dependent)
 
 
-def _pays(executor: Executor, total: int) -> bool:
-    """Whether leaders are to leave out iterations of steady loops (`gemmsim.trace.steady`): blocks run one by one, and
-    when they were counted just now, most of their instructions did not have to be executed.
+def _executed(executor: Executor, probed: Sequence[int]) -> NDArray[np.int64]:
+    """Return how often blocks execute each instruction, int64 [blocks, instructions], found as cheaply as may be."""
+    counted = executor.counts(probed)  # where the content of memory decides nothing
+    if counted is not None:
+        return counted[0]
+    found = counts_one_by_one(executor, probed)
+    return executor.probe(probed).executed if found is None else found
+
+
+def _pays(executor: Executor, counted: int) -> bool:
+    """Whether leaders are to leave out iterations of steady loops (`gemmsim.trace.steady`): blocks do not take turns,
+    and most of the instructions that were counted just now did not have to be executed.
     """
-    if not executor.cutting.allowed or executor.residents is not None or executor.blocks_meet:
+    if not executor.cutting.allowed or takes_turns(executor.micro):
         return False
-    return executor.cutting.left_out * executor.launch.blocks > total // 2
+    return executor.cutting.left_out > counted // 2
 
 
 def _apart(executor: Executor, full_below: int | None) -> tuple[BlockClass, ...] | None:

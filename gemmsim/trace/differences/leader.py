@@ -15,6 +15,7 @@ from gemmsim.trace.differences.rules import rules_of
 from gemmsim.trace.engine.differences import words
 from gemmsim.trace.engine.variants import executor_for
 from gemmsim.trace.lower.context import CONTROL_NUMBER
+from gemmsim.trace.one_by_one import one_by_one
 from gemmsim.trace.stopped import Stopped
 from gemmsim.trace.types import Sketch, active_lanes
 
@@ -195,19 +196,14 @@ def _run(executor: Executor, leader: int, tables: Tables, fresh: bool) -> Sketch
     """Execute the trace slice of the leader with the variant of the executor that follows differences."""
     if executor.trace_slice is None:
         raise Stopped("the program cannot be sliced", executor_words.UNRELATED, leader)
-    usual = executor.run_block, executor.residents
-    cutting = executor.cutting.leaders and executor.residents is None
-    executor.run_block, executor.residents = executor_for(relating=True), None
+    usual, executor.run_block = executor.run_block, executor_for(relating=True)
     executor.context[executor_words.DIFFERENCES_AT] = tables.own.ctypes.data
-    executor.context[executor_words.CLUSTER_AT] = 0  # the leader runs without the others of its cluster
-    for slot, address in executor.state.addresses().items():  # blocks that ran interleaved had states of their own
-        executor.context[slot] = address
     try:
         executor.cutting.tables = tables
-        return executor.sketch(executor.trace_slice, [leader], fresh, cutting)
+        with one_by_one(executor):  # the leader runs without the others of its cluster
+            return executor.sketch(executor.trace_slice, [leader], fresh, executor.cutting.leaders)
     finally:
-        executor.run_block, executor.residents = usual
-        executor.cutting.tables = None
+        executor.run_block, executor.cutting.tables = usual, None
 
 
 def _inside(

@@ -12,7 +12,7 @@ from gemmsim.support.errors import GemmsimError
 from gemmsim.support.free_memory import free_memory_bytes
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import words
-from gemmsim.trace.repeats import Repeat, Repeats, places_of, times_of
+from gemmsim.trace.repeats import Repeat, Repeats, steps_of, times_of
 from gemmsim.trace.types import Patterns, Sketch, Syncs, WarpTrace, active_lanes
 
 # Only pages that are touched cost memory, so the buffers start large and rarely grow.
@@ -55,8 +55,10 @@ class Buffers:
         self.table[:] = -1
         self.repeats.clear()
 
-    def forget_stream(self, segment: int, issued: int) -> None:
-        """Forget the instructions from number `issued` on, which are those of the segments from `segment` on."""
+    def forget_stream(self, segment: int, issued: int, syncs: int) -> None:
+        """Forget the instructions from number `issued` on, which are those of the segments from `segment` on, and what
+        they did at barriers, which are the rows from `syncs` on."""
+        self.counters[words.SYNCS] = syncs
         self.segment_start[segment : self.counters[words.SEGMENTS]] = issued
         self.counters[words.ISSUED] = issued
         self.repeats = [replace(r, issued=(min(r.issued[0], issued), min(r.issued[1], issued))) for r in self.repeats]
@@ -162,8 +164,9 @@ class Buffers:
         if self.repeats:
             times = times_of([(r.records, r.times) for r in self.repeats], int(c[words.RECORDS]))
             issued = times_of([(r.issued, r.times) for r in self.repeats], int(c[words.ISSUED]))
-            places = places_of(self.repeats, self.record_pc[: int(c[words.RECORDS])])
-            repeats = Repeats(records.sorted(times), pcs.sorted(issued), records.sorted(places))
+            record_warp = np.repeat(warp, np.diff(self.segment_record[:segments], append=c[words.RECORDS]))
+            steps = steps_of(self.repeats, self.record_pc[: len(record_warp)], record_warp)
+            repeats = Repeats(records.sorted(times), pcs.sorted(issued), records.sorted(steps))
         return WarpTrace(
             warps_per_block,
             blocks,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from gemmsim.trace import words
 from gemmsim.trace.block_state import BlockState
 from gemmsim.trace.endless import Patience
+from gemmsim.trace.steady.proofs import Proofs
 from gemmsim.trace.steady.running import Executor, Tables
 from gemmsim.trace.steady.skip import Cut, Skipping
 from gemmsim.trace.steady.stops import Stops
@@ -27,6 +28,7 @@ class Cutting:
     cuts      {leader: where it left out iterations}; whenever it is executed again, it does so there
     left_out  warp instructions that the blocks of the last sketch left out
     tables    what relates other blocks to the one that runs; None where nothing does
+    proofs    what is known of loops, by the address of the code that blocks run
     """
 
     allowed: bool
@@ -37,6 +39,7 @@ class Cutting:
     cuts: dict[int, list[Cut]] = field(default_factory=dict)
     left_out: int = 0
     tables: Tables | None = None
+    proofs: dict[int, Proofs] = field(default_factory=dict)
 
     def left_out_of(self, leader: int) -> int:
         """Return how many warp instructions are left out where `leader` is executed."""
@@ -64,7 +67,7 @@ def run_cut(
     """
     cutting, counters, context = executor.cutting, executor.buffers.counters, executor.context
     usual, finds = int(context[words.CODE_AT]), cutting.finds
-    segment, issued = int(counters[words.SEGMENTS]), int(counters[words.ISSUED])
+    recorded = int(counters[words.SEGMENTS]), int(counters[words.ISSUED]), int(counters[words.SYNCS])
     code = executor.trace_slice
     if finds and executor.count_slice is not None and usual == executor.count_slice.ctypes.data:
         code = executor.count_slice
@@ -86,4 +89,4 @@ def run_cut(
         if skipping.cuts:
             cutting.cuts[block] = skipping.cuts
     if not record:
-        executor.buffers.forget_stream(segment, issued)
+        executor.buffers.forget_stream(*recorded)

@@ -33,7 +33,6 @@ def lengths_of(stream: NDArray[np.int64]) -> list[int]:
 
 
 def periods_until_all_wrap(step: NDArray[np.uint32]) -> int:
-    """Return after how many periods no word has gone round: one that moves by `step` in each."""
-    if not len(step):
-        return MOST_PERIODS
-    return int((1 << 32) // np.abs(step.view(np.int32).astype(np.int64)).max()) - 1
+    """Return after how many periods no word has gone round that moves by `step` in each."""
+    most = max(int(step.view(np.int32).max()), -int(step.view(np.int32).min()))
+    return (1 << 32) // most - 1 if most else MOST_PERIODS

@@ -1,10 +1,11 @@
 """What cutting asks of the executor that runs a block, and of the tables that relate other blocks to it.
 
-Both import this package, so it knows them by these protocols.
+Both import this package, so it knows them by these protocols, as `tiles` knows what it cuts blocks by.
 """
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,6 +32,35 @@ class Executor(Protocol):
 
     @property
     def count_slice(self) -> NDArray[np.uint32] | None: ...
+
+
+class Skips(Protocol):
+    """The parts of `skip.Skipping` that `tiles.Tiles` uses."""
+
+    warps: int
+
+    @property
+    def done(self) -> int: ...
+
+    @property
+    def registers(self) -> NDArray[np.uint32]: ...
+
+    def record(self, wanted: bool = True) -> None: ...
+
+    def stream_of_block(self, most: int) -> NDArray[np.int64]: ...
+
+    def states(
+        self, length: int, warps: range
+    ) -> Generator[int, None, tuple[int, NDArray[np.uint32], NDArray[np.uint32]] | None]: ...
+
+    def cut_behind(
+        self,
+        stream: NDArray[np.int64],
+        before: NDArray[np.uint32],
+        step: NDArray[np.uint32],
+        warps: range,
+        least: int,
+    ) -> Generator[int, None, bool]: ...
 
 
 class Tables(Protocol):

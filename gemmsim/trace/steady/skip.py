@@ -21,9 +21,14 @@ from numpy.typing import NDArray
 from gemmsim.trace import words
 from gemmsim.trace.repeats import Repeat
 from gemmsim.trace.steady.affine import Walk
+from gemmsim.trace.steady.deciding import deciding
 from gemmsim.trace.steady.lengths import MOST_PERIODS, lengths_of, periods_until_all_wrap
+from gemmsim.trace.steady.paths import path_of
+from gemmsim.trace.steady.proofs import Proofs
 from gemmsim.trace.steady.running import Executor, Tables
+from gemmsim.trace.steady.tiles import Tiles
 from gemmsim.trace.stopped import Stopped
+from gemmsim.trace.waiting import has_mbarriers
 
 # Warp instructions of a block before its loops are looked at, and of a unit. A block of fewer than CUT_ABOVE, which
 # take half a second, is executed in full.
@@ -49,7 +54,7 @@ class Cut:
     place, word     registers, by their index among those of all warps, and what they held afterwards
     records         how many records of the block there were by then
     period_records  how many of these are of the last period
-    moving          instructions whose accesses are elsewhere in each period
+    moving          int64 [n, 3]: warp, instruction, and bytes by which its accesses move from a unit to the next one
     """
 
     at: int
@@ -80,19 +85,36 @@ class Skipping:
         self._state, self._buffers, self._counters = executor.state, executor.buffers, executor.buffers.counters
         self._issued, self._records = (int(self._counters[n]) for n in (words.ISSUED, words.RECORDS))
         self._segment = int(self._counters[words.SEGMENTS])
-        self._warps = executor.launch.warps_per_block
+        self.warps = executor.launch.warps_per_block
         self.cuts: list[Cut] = []
         self.left_out = 0  # instructions
         self._repeats = False  # whether loops are looked for that are like those that were cut
-        self._walk = Walk(executor.micro, code)
+        known = executor.cutting.proofs
+        if code.ctypes.data not in known:
+            known[code.ctypes.data] = Proofs(Walk(executor.micro, code, executor.context))
+        self._proofs: Proofs = known[code.ctypes.data]
+        self._proofs.begin()
+        self._waits = has_mbarriers(executor.micro)
+
+    def record(self, wanted: bool = True) -> None:
+        """Let the instruction stream be recorded from now on, or not."""
+        self._executor.context[words.STREAM] = wanted
 
     @property
-    def _done(self) -> int:
+    def registers(self) -> NDArray[np.uint32]:
+        """The words of all warps' registers now: uint32 [warps, words]."""
+        return self._state.registers
+
+    @property
+    def done(self) -> int:
         return int(self._counters[words.ISSUED]) - self._issued
 
     def stops(self) -> Iterator[int]:
         """Yield after how many instructions the block is to stop, and cut it where it has stopped."""
-        alone, next_of_block, failures, tried = max(HEAD // self._warps, _LEAST_ALONE), HEAD, 0, -1
+        if self._waits:
+            yield from Tiles(self, self._proofs).stops()
+            return
+        alone, next_of_block, failures, tried = max(HEAD // self.warps, _LEAST_ALONE), HEAD, 0, -1
         one_by_one = False  # whether a warp has run alone for long: then the others will, too
         self._executor.context[words.STREAM] = 1
         known = 0  # instructions of a period of the block at which it was cut
@@ -106,12 +128,12 @@ class Skipping:
                 stream = self._buffers.pc[self._counters[words.ISSUED] - ran : self._counters[words.ISSUED]]
                 cut = yield from self._attempt(lengths_of(stream.astype(np.int64)), range(warp, warp + 1))
                 tried = tried if cut else segment
-            elif self._done >= next_of_block and not one_by_one:
-                cut = yield from self._attempt(lengths_of(self._stream_of_block(3 * HEAD)), range(self._warps))
-                next_of_block, known = self._done if cut else 2 * self._done, cut or known
+            elif self.done >= next_of_block and not one_by_one:
+                cut = yield from self._attempt(lengths_of(self.stream_of_block(3 * HEAD)), range(self.warps))
+                next_of_block, known = self.done if cut else 2 * self.done, cut or known
             else:
                 wait = alone // 2 if segment == tried else alone - ran
-                wait = wait if one_by_one else min(wait, next_of_block - self._done)
+                wait = wait if one_by_one else min(wait, next_of_block - self.done)
                 yield max(1, wait)
                 continue
             failures = 0 if cut else failures + 1
@@ -132,16 +154,16 @@ class Skipping:
             if self._tables is not None:
                 return
             self._executor.context[words.STREAM] = 0
-            yield max(1, AGAIN_ABOVE - self._done - self.left_out)
+            yield max(1, AGAIN_ABOVE - self.done - self.left_out)
             self._executor.context[words.STREAM] = 1
             self._issued = int(self._counters[words.ISSUED])
-        end, self._repeats = self._done, True
+        end, self._repeats = self.done, True
         while True:
-            yield max(2 * period if self._done < 2 * period else period, (self._done - end) // _RARELY)
-            stream = self._stream_of_block(2 * period)
+            yield max(2 * period if self.done < 2 * period else period, (self.done - end) // _RARELY)
+            stream = self.stream_of_block(2 * period)
             if np.array_equal(stream[:period], stream[period:]):
-                cut = yield from self._attempt([period], range(self._warps))
-                end = self._done if cut else end
+                cut = yield from self._attempt([period], range(self.warps))
+                end = self.done if cut else end
 
     def _alone(self) -> tuple[int, int]:
         """Return since which segment one warp has run while the others did not, and how many instructions."""
@@ -152,7 +174,7 @@ class Skipping:
         first = self._segment + (int(others[-1]) + 1 if len(others) else 0)
         return first, int(self._counters[words.ISSUED] - self._buffers.segment_start[first])
 
-    def _stream_of_block(self, most: int) -> NDArray[np.int64]:
+    def stream_of_block(self, most: int) -> NDArray[np.int64]:
         """Return the last instructions of the block, `most` at most, each with its warp above bit 32."""
         stop, last = int(self._counters[words.ISSUED]), int(self._counters[words.SEGMENTS])
         begin = max(self._issued, stop - most)
@@ -165,22 +187,37 @@ class Skipping:
         """Cut the block at a period of one of these lengths; return its length, or 0 where it is not cut."""
         tries = list(lengths)
         for length in tries:
-            found = yield from self._states(length, warps)
+            found = yield from self.states(length, warps)
             if found is None:
                 continue
             period, before, step = found
-            whole = self._stream_of_block(period)
-            periods, strides = self._proved(whole, before, step, warps)
-            if not periods and 1 < self._walk.factor <= _LONGEST_TOGETHER // period:
-                tries.append(period * self._walk.factor)  # a masked counter comes round in so many periods
             # Many short units stand for as many places as a long one.
-            least = 1 if self._repeats else UNIT // self._warps * len(warps)
-            unit = _unit_of(periods, period, strides, least)
-            if unit and (yield from self._cut(unit, period, periods, before, step, warps)):
+            least = 1 if self._repeats else UNIT // self.warps * len(warps)
+            if (yield from self.cut_behind(self.stream_of_block(period), before, step, warps, least)):
                 return length
+            if 1 < self._proofs.factor <= _LONGEST_TOGETHER // period:
+                tries.append(period * self._proofs.factor)  # a masked counter comes round in so many periods
         return 0
 
-    def _states(
+    def cut_behind(
+        self,
+        stream: NDArray[np.int64],
+        before: NDArray[np.uint32],
+        step: NDArray[np.uint32],
+        warps: range,
+        least: int,
+    ) -> Generator[int, None, bool]:
+        """Cut the block behind a period, if it is proved that more are like it; return whether it is cut.
+
+        stream        int64 [instructions] of the period
+        before, step  uint32 [warps, words]: registers behind it, and by how much they move in a period
+        least         instructions that a unit is to have
+        """
+        periods, strides = self.proved(stream, before, step, warps)
+        unit = _unit_of(periods, len(stream), strides, least)
+        return bool(unit) and (yield from self._cut(unit, stream, periods, before, step, warps))
+
+    def states(
         self, length: int, warps: range
     ) -> Generator[int, None, tuple[int, NDArray[np.uint32], NDArray[np.uint32]] | None]:
         """Let the block go on by `length` instructions at a time until its registers move evenly.
@@ -189,14 +226,14 @@ class Skipping:
         where they do not.
         """
         rows = slice(warps.start, warps.stop)
-        registers, others = [self._state.registers[rows].copy()], [self._others()]
-        last = self._stream_of_block(length)
+        registers, others = [self._state.registers[rows].copy()], [self.others()]
+        last = self.stream_of_block(length)
         for number in range(1, _MOST_STATES + 1):
             yield length
-            if not np.array_equal(self._stream_of_block(length), last):
+            if not np.array_equal(self.stream_of_block(length), last):
                 return None
             registers.append(self._state.registers[rows].copy())
-            others.append(self._others())
+            others.append(self.others())
             for back in range(1, number // 2 + 1):
                 step = registers[-1] - registers[-1 - back]
                 same = all(np.array_equal(a, b) for a, b in zip(others[-1], others[-1 - back], strict=True))
@@ -204,60 +241,48 @@ class Skipping:
                     return back * length, registers[-1], step
         return None
 
-    def _others(self) -> tuple[NDArray, ...]:
-        """Return what must be the same again in each period, besides what the warps of the period have in registers."""
-        warps, _, shared, local, barriers = self._state.snapshot()
-        barriers[words.EVENTS] = 0  # a number that only grows
-        synced = self._counters[[words.SYNCS, words.UNMET]]
-        related = () if self._tables is None else (self._tables.shadow.copy(),)
-        return warps, shared, local, barriers, self._state.phases.copy(), synced, *related
+    def others(self) -> tuple[NDArray, ...]:
+        return deciding(self._state, self._counters, None if self._tables is None else self._tables.shadow)
 
-    def _proved(
+    def proved(
         self, stream: NDArray[np.int64], before: NDArray[np.uint32], step: NDArray[np.uint32], warps: range
     ) -> tuple[int, set[int]]:
         """Return for how many periods the block goes on like this, and the bytes by which addresses move in each."""
-        self._walk.forget()
+        self._proofs.forget()
         periods, of_warp, pcs = MOST_PERIODS, stream >> 32, stream & 0xFFFFFFFF
         for warp in warps:
-            alive = int(self._state.warps[warp, words.ALIVE])
             mine = pcs[of_warp == warp].tolist()
             if not mine:
                 continue
-            if not self._together(warp, alive):
+            path = path_of(self._state.warps[warp])
+            if path is None:
                 return 0, set()
             at = warp - warps.start
             blocks = None if self._tables is None else self._tables.shadow[warp].reshape(-1)
-            moved = np.flatnonzero(step[at])
-            most = min(periods, periods_until_all_wrap(step[at][moved]))
-            periods = self._walk.periods(before[at].reshape(-1), step[at].reshape(-1), mine, alive, most, blocks)
+            most = min(periods, periods_until_all_wrap(step[at].reshape(-1)))
+            words_of_warp = before[at].reshape(-1), step[at].reshape(-1)
+            periods = self._proofs.periods(warp, *words_of_warp, mine, path, most, blocks)
             if not periods:
                 break
-        return periods, self._walk.strides
-
-    def _together(self, warp: int, alive: int) -> bool:
-        """Whether all threads of a warp are at one place."""
-        row = self._state.warps[warp]
-        if row[words.PATH_COUNT] == 0:
-            return bool(row[words.ACTIVE] == alive)
-        waits = row[words.PATHS_AT + words.PATH_MASK]
-        return bool(row[words.PATH_COUNT] == 1 and row[words.ACTIVE] == 0 and waits == alive)
+        return periods, self._proofs.strides
 
     def _cut(
         self,
         unit: int,
-        period: int,
+        stream: NDArray[np.int64],
         periods: int,
         before: NDArray[np.uint32],
         step: NDArray[np.uint32],
         warps: range,
     ) -> Generator[int, None, bool]:
         """Execute a unit of `unit` periods, and leave out as many as may be; return whether any are."""
-        rows = slice(warps.start, warps.stop)
-        others, start = self._others(), self.mark()
+        rows, period = slice(warps.start, warps.stop), len(stream)
+        others, start = self.others(), self.mark()
         yield (unit - 1) * period
         records = int(self._counters[words.RECORDS])
         yield period
-        same = all(np.array_equal(a, b) for a, b in zip(others, self._others(), strict=True))
+        same = all(np.array_equal(a, b) for a, b in zip(others, self.others(), strict=True))
+        same = same and np.array_equal(self.stream_of_block(period), stream)
         if not same or not np.array_equal(self._state.registers[rows], before + step * np.uint32(unit)):
             return False
         times = (periods - unit - _MARGIN) // unit
@@ -266,8 +291,9 @@ class Skipping:
         place = np.flatnonzero(moved)
         word = (self._state.registers + moved).reshape(-1)[place]
         now = int(self._counters[words.RECORDS])
-        moving = np.array(sorted(self._walk.moving), np.int64)
-        self.cuts.append(Cut(self._done, unit * period, times, place, word, now - self._records, now - records, moving))
+        strides = [(*key, stride * unit) for key, stride in self._proofs.moving.items()]
+        moving = np.array(strides, np.int64).reshape(-1, 3)
+        self.cuts.append(Cut(self.done, unit * period, times, place, word, now - self._records, now - records, moving))
         self.apply(start, self.cuts[-1])
         yield (periods - unit * (times + 1) + _MARGIN) * period  # no more can be left out until something changes
         return True
@@ -279,11 +305,11 @@ class Skipping:
         """
         self._executor.context[words.STREAM] = 1
         for cut in cuts:
-            if cut.at - cut.unit > self._done:
-                yield cut.at - cut.unit - self._done
+            if cut.at - cut.unit > self.done:
+                yield cut.at - cut.unit - self.done
             start = self.mark()
             yield cut.unit
-            assert self._done == cut.at and int(self._counters[words.RECORDS]) - self._records == cut.records
+            assert self.done == cut.at and int(self._counters[words.RECORDS]) - self._records == cut.records
             self.apply(start, cut)
         self._executor.context[words.STREAM] = record
 
@@ -305,7 +331,8 @@ class Skipping:
         self._state.registers.reshape(-1)[cut.place] = cut.word
         self.left_out += cut.times * cut.unit
         stop = int(self._counters[words.RECORDS]), int(self._counters[words.ISSUED])
-        self._buffers.repeats.append(Repeat((record, stop[0]), (issued, stop[1]), cut.times, cut.moving))
+        moving = cut.moving + np.array((self._counters[words.WARP_BASE], 0, 0))
+        self._buffers.repeats.append(Repeat((record, stop[0]), (issued, stop[1]), cut.times, moving))
 
 
 def _unit_of(periods: int, period: int, strides: set[int], least: int) -> int:

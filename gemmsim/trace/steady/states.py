@@ -48,6 +48,7 @@ class States:
     ) -> None:
         self.words = np.stack([first, first + step, first + step * np.uint32(last & ALL)])
         self.addresses = [row.ctypes.data for row in self.words]
+        self.factor = 1  # so many periods may be proved as one, where one alone is not
         self.last, self.blocks = last, None if blocks is None else blocks.astype(np.int64)
         # By the words at which rows begin: those that are not known, that move, and that differ in other blocks.
         self._unknown: set[int] = set()
@@ -113,6 +114,47 @@ class States:
             raise NotProvedError("an operand moves")
         if decides:
             self._decide(at, lanes_of(mask))
+
+    def set_true(self, at: int, mask: int) -> None:
+        """Let a predicate hold for the threads of `mask` in each period, and in all blocks."""
+        lanes = lanes_of(mask)
+        self.words[:, at : at + WARP_LANES][:, lanes] = ALL
+        self.remember([at], mask, False)
+        if self.blocks is not None:
+            self.blocks[at : at + WARP_LANES][lanes] = _SAME_IN_BLOCKS
+
+    def same_everywhere(self, at: int, mask: int) -> bool:
+        """Whether the words of a row are the same in all blocks."""
+        if self.blocks is None or at not in self._differing:
+            return True
+        return bool((self.blocks[at : at + WARP_LANES][lanes_of(mask)] == _SAME_IN_BLOCKS).all())
+
+    def exchange_blocks(self, sources: Sequence[int], results: Sequence[int], mask: int, lane: int | None) -> None:
+        """Set what is known in other blocks of the results of an exchange: what is known of the one lane that all get,
+        or nothing where blocks differ."""
+        if self.blocks is None:
+            return
+        found = _SAME_IN_BLOCKS
+        if lane is not None:
+            found = int(self.blocks[sources[0] + lane])
+        elif any(at in self._differing for at in sources):
+            found = _UNKNOWN
+        self._differing.update(results)
+        for at in results:
+            self.blocks[at : at + WARP_LANES][lanes_of(mask)] = found
+
+    def check_round(self, first: NDArray[np.uint32], step: NDArray[np.uint32], unread: slice) -> None:
+        """Raise NotProvedError where the words behind a period are not those with which the next one begins.
+
+        unread  words that are written before they are read
+        """
+        known = np.ones(len(first), np.bool_)
+        for at in self._unknown:
+            known[at : at + WARP_LANES] = step[at : at + WARP_LANES] != 0
+        known[unread] = False
+        for number in range(2):
+            if ((self.words[number] != first + step * np.uint32(number + 1)) & known).any():
+                raise NotProvedError("registers move otherwise from here on")
 
     def stride(self, at: int, mask: int) -> int:
         """Return the bytes by which the address in two rows moves in a period, for all lanes alike."""

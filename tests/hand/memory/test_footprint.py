@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from requests_builder import coalesced_of, requests_of
 
 from gemmsim.gpu.load import load_gpu
+from gemmsim.memory.grid import footprint
 from gemmsim.memory.grid.footprint import Visits, Wave, _known, _visit_waves, estimate
 from gemmsim.memory.grid.touched import Sectors
 from gemmsim.memory.requests.cache_operations import READ, WRITE
@@ -18,8 +21,7 @@ def drawn(seed: int, far: int) -> tuple[Sectors, Visits]:
     random = np.random.default_rng(seed)
     sector = np.concatenate([np.sort(random.choice(far, 30, replace=False)) for _ in range(3)])
     pc = random.integers(0, 2, 90)
-    times = random.integers(1, 5, 90)
-    lists = Sectors(np.array([0, 30, 60, 90]), sector, pc, np.where(pc == 0, READ, WRITE), times)
+    lists = Sectors(np.array([0, 30, 60, 90]), sector, pc, np.where(pc == 0, READ, WRITE))
     wave = np.sort(random.integers(0, 9, 40))
     visits = Visits(wave, random.integers(0, 3, 40), 64 * random.integers(0, 3, 40), np.ones(40, np.int64))
     return lists, visits
@@ -27,14 +29,14 @@ def drawn(seed: int, far: int) -> tuple[Sectors, Visits]:
 
 def followed(lists: Sectors, visits: Visits, launches: int, capacity: int) -> tuple[list, list, int]:
     """What `visit_waves` counts, in dictionaries: a wave and a dirty bit for each sector."""
-    last: dict[int, tuple[int, bool, int]] = {}
+    last: dict[int, tuple[int, bool]] = {}
     waves = int(visits.wave[-1]) + 1
     read, touched, written = [0, 0], [0, 0], 0
 
     def oldest(now: int) -> int:
         total = 0
         for earlier in range(now - 1, -1, -1):
-            total += sum(stands for wave, _, stands in last.values() if wave == earlier)
+            total += sum(wave == earlier for wave, _ in last.values())
             if total > capacity:
                 return earlier + 1
         return 0
@@ -48,17 +50,16 @@ def followed(lists: Sectors, visits: Visits, launches: int, capacity: int) -> tu
                 begun, kept = now, oldest(now)
             for i in range(lists.start[number], lists.start[number + 1]):
                 at, pc, write = int(lists.sector[i] + by), int(lists.pc[i]), lists.operation[i] == WRITE
-                before, dirty, stood = last.get(at, (-1, False, 0))
+                before, dirty = last.get(at, (-1, False))
                 if before < now:
-                    stood = int(lists.times[i])
-                    touched[pc] += stood
+                    touched[pc] += 1
                     if before < kept:
-                        read[pc] += 0 if write else stood
-                        written += last[at][2] if dirty else 0
+                        read[pc] += not write
+                        written += dirty
                         dirty = False
-                last[at] = now, bool(dirty or write), stood
+                last[at] = now, bool(dirty or write)
     kept = oldest(launches * waves)
-    return read, touched, written + sum(stood for wave, dirty, stood in last.values() if dirty and wave < kept)
+    return read, touched, written + sum(dirty for wave, dirty in last.values() if wave < kept)
 
 
 @pytest.mark.parametrize("far", [100, 1 << 12, 1 << 30])
@@ -72,7 +73,7 @@ def test_waves_are_followed_as_by_a_slow_twin(far: int, capacity: int) -> None:
             int(s + by) for n, by in zip(visits.list, visits.offset, strict=True)
             for s in lists.sector[30 * n : 30 * n + 30]
         }  # fmt: skip
-        assert len(known.last) == len(known.stands) == (far + 129 if far == 100 else len(distinct))
+        assert len(known.last) == (far + 129 if far == 100 else len(distinct))
         read, touched = np.zeros((2, 2), np.int64)
         written = _visit_waves(lists, visits, 2, capacity, known, read, touched)
         assert (read.tolist(), touched.tolist(), written) == followed(lists, visits, 2, capacity)
@@ -87,3 +88,19 @@ def test_sectors_may_lie_as_far_apart_as_large_matrices_are() -> None:
         relation = Relation(np.zeros(2, np.int64), zero.astype(np.int32), np.array([[0, gib << 30]]), zero, False)
         found = estimate(relation, requests, coalesced, 1, Wave(2, gpu.l2, False))
         assert (None if found is None else found.read_sectors.tolist()) == sectors
+
+
+@pytest.mark.parametrize("visits", [1000, 64, 16, 3])
+def test_all_that_is_stored_is_written(visits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four instructions store to every fourth of 64 sectors each, and four others to the same ones; L2 holds a sector.
+    Of the chosen sectors, as many as may be visited, all may be those of one instruction."""
+    monkeypatch.setattr(footprint, "_MAX_VISITS", visits)
+    coalesced = coalesced_of([[0]] * 8)
+    shape = np.tile(np.arange(8), 16)
+    base = 4 * np.repeat(np.arange(16), 8) + shape % 4
+    requests = requests_of(base, shape, np.zeros(128, np.int64), 3 * np.arange(8) + 2, 1, 1)
+    zero = np.zeros(1, np.int64)
+    relation = Relation(zero, np.zeros(128, np.int32), np.zeros((1, 1), np.int64), zero, False)
+    l2 = replace(load_gpu("h200").l2, size_bytes=32, partitions=1)
+    found = estimate(relation, requests, coalesced, 24, Wave(1, l2, False))
+    assert found is not None and found.written_sectors == 64

@@ -24,7 +24,7 @@ def test_copies_of_a_line_in_the_other_partition() -> None:
     """List 0 has two reads, list 1 a write. Two blocks read list 0: that none of them is near the other partition has a
     chance of 1/4. One and a half of the three sectors touched have a copy."""
     entries = np.array([2, 1])
-    groups = Groups(np.array([0, 1]), np.zeros(2, np.int64), np.array([READ, WRITE]), entries, entries)
+    groups = Groups(np.array([0, 1]), np.zeros(2, np.int64), np.array([READ, WRITE]), entries)
     zeros = np.zeros(2, np.int64)
     visits = Visits(zeros, np.array([0, 1]), zeros, np.array([2, 1]))
     assert _copies_per_line(visits, groups, 2) == 1 + 2 * 0.75 / 3

@@ -1,4 +1,4 @@
-"""Shifts to the right and ANDs of words that move: what is proved of a loop's periods, against each of them."""
+"""Shifts to the right, ANDs and products of words that move: what is proved of periods, against each of them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from gemmsim.isa.parse import parse_instruction
 from gemmsim.isa.program import Program
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.steady.affine import Walk
+from gemmsim.trace.steady.paths import Path
 from gemmsim.trace.types import Launch
 
-MOST = 1 << 12
+MOST, MASK = 1 << 12, 0xFFFFFFFF
 HIGH = 0xF0000005  # in R5
 SHIFTS: dict[str, Callable[[int, int], int]] = {
     "SHF.R.U32.HI R2, RZ, {}, R4": lambda x, n: x >> n,
@@ -22,7 +23,13 @@ SHIFTS: dict[str, Callable[[int, int], int]] = {
     "SHF.R.U64 R2, R4, {}, R5": lambda x, n: (HIGH << 32 | x) >> n & 0xFFFFFFFF,
     "SHF.R.S64 R2, R4, {}, R5": lambda x, n: (HIGH << 32 | x) >> n & 0xFFFFFFFF,
     "LOP3.LUT R2, R4, {}, RZ, 0xc0, !PT": lambda x, n: x & n,
+    "IMAD.WIDE.U32 R2, R4, {}, RZ": lambda x, n: x * n,
+    "IMAD.WIDE.U32 R2, R4, {}, R4": lambda x, n: x * n + (HIGH << 32 | x),
+    "IMAD.HI.U32 R2, R4, {}, RZ": lambda x, n: x * n >> 32,
+    "IMAD.WIDE R2, R4, {}, RZ": lambda x, n: (x - (x >> 31 << 32)) * (n - (n >> 31 << 32)) & (1 << 64) - 1,
+    "IMAD.HI R2, R4, {}, RZ": lambda x, n: (x - (x >> 31 << 32)) * (n - (n >> 31 << 32)) >> 32 & 0xFFFFFFFF,
 }
+MAGIC = 0x51EB851F  # x / 100 is the high word of x * MAGIC, shifted to the right by 5 bits
 WORDS = [0, 5, 0x1234567, 0x7FFFFF00, 0x7FFFFFFF, 0x80000000, 0xFFFFF003, 0xFFFFFFFF]
 
 
@@ -36,19 +43,19 @@ def proved(text: str, word: int, step: int) -> tuple[int, int]:
     moved = np.zeros_like(first)
     moved[4] = step & 0xFFFFFFFF
     walk = Walk(one.micro, one.code)
-    return walk.periods(first.reshape(-1), moved.reshape(-1), [0], 1, MOST), walk.factor
+    return walk.periods(first.reshape(-1), moved.reshape(-1), [0], Path(None, 1), MOST), walk.factor
 
 
 def holds(of: Callable[[int, int], int], word: int, step: int, n: int) -> int:
-    """Return for how many periods, MOST at most, the results of all move by what they move in the first one."""
+    """Return for how many periods, MOST at most, both words of all results move by what they move in the first one."""
     results = [of((word + k * step) & 0xFFFFFFFF, n) for k in range(MOST + 1)]
-    moves = [(b - a) & 0xFFFFFFFF for a, b in pairwise(results)]
+    moves = [((b & MASK) - (a & MASK) & MASK, ((b >> 32) - (a >> 32)) & MASK) for a, b in pairwise(results)]
     return next((k for k, move in enumerate(moves) if move != moves[0]), MOST)
 
 
 @pytest.mark.parametrize("text", SHIFTS)
 def test_what_is_proved_holds_in_each_period(text: str) -> None:
-    for n in (0, 1, 3, 5) if "SHF" in text else (1, 7, 31, 0x3F0):
+    for n in (0, 1, 3, 5) if "SHF" in text else (1, 7, 31, 0x3F0, MAGIC, 0xAAAAAAAB):
         for word in WORDS:
             for step in (1, 8, -8, 96, 1 << 14, -(1 << 20), 0x40000000):
                 periods, _ = proved(text.format(hex(n)), word, step)
@@ -68,6 +75,11 @@ def test_what_is_proved_holds_in_each_period(text: str) -> None:
         ("SHF.R.U32.HI R2, RZ, 0x10, R4", 0xFFF0, 1, 15),  # until then the result does not move
         ("LOP3.LUT R2, R4, 0x7, RZ, 0xc0, !PT", 5, 8, MOST),
         ("LOP3.LUT R2, R4, 0xf, RZ, 0xc0, !PT", 5, 8, 0),
+        (f"IMAD.WIDE.U32 R2, R4, {MAGIC:#x}, RZ", 7, 100, MOST),  # the low word moves by 28
+        (f"IMAD.HI.U32 R2, R4, {MAGIC:#x}, RZ", 7, 100, MOST),
+        (f"IMAD.HI.U32 R2, R4, {MAGIC:#x}, RZ", 7, 1, 2),  # 0.32 of 2**32: 7 of them are 2.24, 9 2.88, and 10 3.2
+        (f"IMAD.HI.U32 R2, R4, {MAGIC:#x}, RZ", 0xFFFFFF05, 100, 2),  # until x wraps around
+        (f"IMAD.WIDE.U32 R2, R4, {MAGIC:#x}, R4", 7, 100, 0),  # another word moves, too
     ],
 )
 def test_as_much_as_can_be_is_proved(text: str, word: int, step: int, periods: int) -> None:
@@ -80,3 +92,10 @@ def test_how_many_periods_are_to_be_one() -> None:
     assert proved(mask, 77, 24) == (0, 128)
     assert proved(mask, 77, 64 * 24) == (0, 2)
     assert proved(mask, 77, 128 * 24) == (MOST, 1)
+
+
+def test_how_many_periods_are_to_be_one_where_a_counter_is_divided() -> None:
+    """25 * MAGIC is 7 more than 2**35, the least of all: the quotient before the shift moves by 8, and by 32 in four of
+    these."""
+    assert proved(f"IMAD.HI.U32 R2, R4, {MAGIC:#x}, RZ", 7, 1) == (2, 25)
+    assert proved("SHF.R.U32.HI R2, RZ, 0x5, R4", 16, 8) == (1, 4)

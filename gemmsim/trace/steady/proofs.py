@@ -1,0 +1,146 @@
+"""Remembers for how many periods a warp was proved to go on as it does, for when it comes to the same loop again.
+
+A block of many tiles comes to its loop with other words in some registers, which hold the place of the tile. What is
+proved where these are not known, but the same in each period, holds whatever they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.support.warp import WARP_LANES
+from gemmsim.trace.steady.affine import Walk
+from gemmsim.trace.steady.loop import Loop
+from gemmsim.trace.steady.paths import Path
+
+_MOST_KEPT = 4  # proofs of one warp's way through a loop
+
+
+@dataclass(frozen=True, eq=False)
+class _Proof:
+    """That a warp goes on like this.
+
+    first, step   uint32 [words]: its registers where the first period begins, and by how much they move in each
+    blocks        int32 [words]: what is known of them in other blocks; None where nothing is asked
+    read          bool [words]: which of them the proof knows
+    periods       for how many periods it holds
+    strides       bytes by which addresses move in a period
+    moving        (instruction, by how many bytes in a period) of those that access the GPU's memory
+    """
+
+    first: NDArray[np.uint32]
+    step: NDArray[np.uint32]
+    blocks: NDArray[np.int32] | None
+    read: NDArray[np.bool_]
+    periods: int
+    strides: frozenset[int]
+    moving: tuple[tuple[int, int], ...]
+
+    def holds(self, first: NDArray[np.uint32], step: NDArray[np.uint32], blocks: NDArray[np.int32] | None) -> bool:
+        if not np.array_equal(step, self.step) or ((first != self.first) & self.read).any():
+            return False
+        return blocks is None or (self.blocks is not None and self._follows(self.blocks, blocks))
+
+    def _follows(self, known: NDArray[np.int32], blocks: NDArray[np.int32]) -> bool:
+        """Whether words that differ alike in what was known do so, too. By what they differ did not matter."""
+        other = np.flatnonzero((blocks != known) & self.read)
+        if not len(other):
+            return True
+        if not known[other].all():
+            return False
+        some = np.flatnonzero((known != 0) & self.read)
+        pairs = np.unique(known[some].astype(np.int64) << 32 | blocks[some])
+        return len(np.unique(pairs >> 32)) == len(pairs)
+
+    def others(self, first: NDArray[np.uint32], blocks: NDArray[np.int32] | None) -> list[int]:
+        """Return where the rows begin that differ from those of this proof, or that it does not know."""
+        differs = (first != self.first) | ~self.read
+        if blocks is not None and self.blocks is not None:
+            differs |= blocks != self.blocks
+        return (np.flatnonzero(differs.reshape(-1, WARP_LANES).any(axis=1)) * WARP_LANES).tolist()
+
+
+class Proofs:
+    """Asks a `Walk` where it is not known, and collects what it finds of addresses.
+
+    strides  bytes by which addresses moved in all periods since `forget`
+    moving   {(warp, instruction): by how many bytes in a period} of those that access the GPU's memory
+    factor   see `Walk`
+    """
+
+    def __init__(self, walk: Walk) -> None:
+        self._walk = walk
+        self._known: dict[tuple[int, bytes, Path], list[_Proof]] = {}
+        self.loop: Loop | None = None  # where a block was cut last
+        self.strides: set[int] = set()
+        self.moving: dict[tuple[int, int], int] = {}
+
+    @property
+    def factor(self) -> int:
+        return self._walk.factor
+
+    def begin(self) -> None:
+        """Note that another block begins."""
+        self._walk.begin()
+
+    def forget(self) -> None:
+        """Forget what was found of addresses."""
+        self.strides.clear()
+        self.moving.clear()
+
+    def periods(
+        self,
+        warp: int,
+        first: NDArray[np.uint32],
+        step: NDArray[np.uint32],
+        instructions: Sequence[int],
+        path: Path,
+        most: int,
+        blocks: NDArray[np.int32] | None,
+    ) -> int:
+        """Return as `Walk.periods` does for how many periods a warp, of this number, goes on; the other parameters
+        are the same."""
+        known = self._known.setdefault((warp, np.array(instructions, np.int32).tobytes(), path), [])
+        proof = next((one for one in known if one.holds(first, step, blocks)), None)
+        if proof is None:
+            proof = self._prove(known, (first, step, blocks), instructions, path, most)
+        elif proof.blocks is not None and blocks is not None:
+            known.remove(proof)
+            proof = replace(proof, blocks=blocks.copy())
+        else:
+            known.remove(proof)
+        known.insert(0, proof)
+        del known[_MOST_KEPT:]
+        self.strides |= proof.strides
+        self.moving |= {(warp, instruction): stride for instruction, stride in proof.moving}
+        return min(most, proof.periods)
+
+    def _prove(
+        self,
+        known: list[_Proof],
+        state: tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.int32] | None],
+        instructions: Sequence[int],
+        path: Path,
+        most: int,
+    ) -> _Proof:
+        """Prove it without what differs from an earlier proof, if that is possible."""
+        first, step, blocks = state
+        ways: list[list[int]] = [[]]
+        if known and np.array_equal(known[0].step, step):
+            unknown = known[0].others(first, blocks)
+            if not any(step[at : at + WARP_LANES].any() for at in unknown):
+                ways.insert(0, unknown)
+        for unknown in ways:
+            self._walk.forget()
+            periods = self._walk.periods(first, step, instructions, path, most, blocks, unknown)
+            if periods:
+                break
+        read = np.ones(len(first), np.bool_)
+        for at in unknown:
+            read[at : at + WARP_LANES] = False
+        found = frozenset(self._walk.strides), tuple(self._walk.moving.items())
+        return _Proof(first.copy(), step.copy(), None if blocks is None else blocks.copy(), read, periods, *found)

@@ -1,0 +1,155 @@
+"""Blocks that wait at mbarriers: the loops of their tiles are counted, and what is left is what the full run does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from expanded import expanded
+
+from gemmsim import api
+from gemmsim.compile import compile_kernel, default_cache
+from gemmsim.gpu import load_gpu
+from gemmsim.launch.cases import LadderCase, ladder_launch
+from gemmsim.launch.spec import LaunchSpec, Settings
+from gemmsim.support.provenance import Provenance
+from gemmsim.trace import endless, words
+from gemmsim.trace.blocks import choice
+from gemmsim.trace.blocks.classes import classes_of, cluster_classes_of
+from gemmsim.trace.execute import Executor
+from gemmsim.trace.one_by_one import counts_one_by_one, run_in_order
+from gemmsim.trace.steady import tiles
+from gemmsim.trace.types import WarpTrace
+
+GPU = load_gpu("h200")
+RUNGS = [
+    ("wgmma_persistent", (512, 1024, 8192), {"blocks": 4}),
+    ("wgmma_persistent", (640, 1024, 8192), {"blocks": 4, "stages": 3, "tile_n": 128}),
+    ("wgmma_cluster", (512, 1024, 8192), {"blocks": 4}),
+    ("wgmma_fp8", (512, 1024, 16384), {"blocks": 4}),
+    ("wgmma_specialised", (128, 256, 32768), {}),
+]
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut loops that are cheap enough to be executed in full, too."""
+    monkeypatch.setattr(tiles, "WHOLE", 40_000)
+    monkeypatch.setattr(tiles, "WINDOW", 3 << 13)
+
+
+def spec_of(rung: str, sizes: tuple[int, int, int], tunables: dict[str, int]) -> LaunchSpec:
+    dtype = {"wgmma_fp8": "e4m3", "tiled": "f32"}.get(rung, "f16")
+    return ladder_launch(LadderCase(rung, *sizes, dtype, tunables), GPU, Settings())
+
+
+def executor_of(rung: str, sizes: tuple[int, int, int], tunables: dict[str, int]) -> Executor:
+    spec = spec_of(rung, sizes, tunables)
+    return Executor(compile_kernel(spec.kernel, spec.gpu.arch, default_cache()), spec.launch_with_arrays())
+
+
+def syncs(trace: WarpTrace) -> list[tuple[int, ...]]:
+    """What a trace's warps did at mbarriers: (warp, position, barrier, phase, bytes)."""
+    s = trace.syncs
+    assert s is not None
+    warp = np.repeat(np.arange(len(s.start) - 1), np.diff(s.start))
+    return list(zip(warp.tolist(), s.at.tolist(), s.barrier.tolist(), s.phase.tolist(), s.bytes.tolist(), strict=True))
+
+
+@pytest.mark.parametrize(("rung", "sizes", "tunables"), RUNGS, ids=lambda value: str(value).replace(" ", ""))
+def test_what_is_left_stands_for_the_full_execution(
+    rung: str, sizes: tuple[int, int, int], tunables: dict[str, int]
+) -> None:
+    """Of each leader and of another member of its class: counts, and the address of each access."""
+    executor, whole = executor_of(rung, sizes, tunables), executor_of(rung, sizes, tunables)
+    executor.cutting.leaders = True
+    classes = cluster_classes_of(executor) if executor.blocks_meet else classes_of(executor)
+    assert classes is not None and sum(len(c.members) for c in classes) == executor.launch.blocks
+    for one in (executor, whole):
+        run_in_order(one)
+    for found in classes:
+        assert executor.cutting.left_out_of(found.leader) > 0.2 * found.executed.sum()
+        left, full = executor.trace([found.leader]), whole.trace([found.leader])
+        assert (left.executed == full.executed).all() and (left.threads_executed == full.threads_executed).all()
+        assert (found.executed == full.executed[0]).all()
+        assert left.repeats is not None and len(left.record_pc) < 0.9 * len(full.record_pc)
+        assert np.array_equal(expanded(left), expanded(full))
+        assert np.array_equal(np.bincount(left.pc, left.repeats.of_issued, left.executed.shape[1]), left.executed[0])
+        moved = found.offset_bytes[:, -1][found.record_mover]
+        there = replace(left, record_base=(left.record_base.astype(np.int64) + moved).astype(np.uint64))
+        other = whole.trace([int(found.members[-1])])
+        assert np.array_equal(expanded(there), expanded(other)) and (other.executed == full.executed).all()
+
+
+def test_phases_go_on_where_iterations_are_left_out() -> None:
+    """Each wait of what is left finds the arrivals of its phase there, too, as if there were no more iterations."""
+    rung = RUNGS[0]
+    executor = executor_of(*rung)
+    executor.cutting.leaders = True
+    found = (classes_of(executor) or ())[0]
+    left, full = executor.trace([found.leader]), executor_of(*rung).trace([found.leader])
+    begun = [[row for row in syncs(trace) if row[1] < 500] for trace in (left, full)]
+    assert begun[0] == begun[1] and len(begun[0]) > 100
+    s = left.syncs
+    assert s is not None
+    for barrier in np.unique(s.barrier[s.barrier >= 0]):
+        phase = s.phase[s.barrier == barrier]
+        assert np.array_equal(np.unique(phase[phase >= 0]), np.arange(phase.max() + 1))
+
+
+def test_a_block_whose_stream_nobody_wants_leaves_nothing_of_it() -> None:
+    executor = executor_of(*RUNGS[1])
+    executor.cutting.leaders = True
+    leader = (classes_of(executor) or ())[0].leader
+    alone, twice = executor.trace([leader]), executor.trace([leader, leader], streams=[False, True])
+    assert leader in executor.cutting.cuts
+    assert syncs(alone) == [(warp - executor.launch.warps_per_block, *rest) for warp, *rest in syncs(twice)]
+
+
+@pytest.mark.parametrize(("rung", "sizes", "tunables"), RUNGS[:3], ids=lambda value: str(value).replace(" ", ""))
+def test_counts_of_blocks(rung: str, sizes: tuple[int, int, int], tunables: dict[str, int]) -> None:
+    executor = executor_of(rung, sizes, tunables)
+    counted = counts_one_by_one(executor, [0, 1])
+    assert counted is not None and executor.cutting.left_out > 0.2 * counted.sum()
+    assert (counted == executor_of(rung, sizes, tunables).trace(range(4)).executed[:2]).all()
+
+
+@pytest.mark.parametrize(("rung", "sizes", "tunables"), RUNGS[1:3], ids=lambda value: str(value).replace(" ", ""))
+def test_counters(
+    rung: str, sizes: tuple[int, int, int], tunables: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All counters are equal, as each access is known; the time hardly differs."""
+    spec = spec_of(rung, sizes, tunables)
+    spec = replace(spec, settings=replace(spec.settings, full_below=0))
+    monkeypatch.setattr(choice, "_FEW", 0)  # a sample, too, where all is executed
+    full = api.analyze(spec)
+    monkeypatch.setattr(choice, "CUT_ABOVE", 1000)
+    monkeypatch.setattr(choice, "_pays", lambda *_: True)
+    left = api.analyze(spec)
+    before, after = full.evidence, left.evidence
+    assert left.verified.ok is None and before.executed == after.executed
+    exact = [name for name, how in before.provenance.items() if how is Provenance.EXACT]
+    assert len(exact) > 20
+    assert {name: after.counters[name] for name in exact} == {name: before.counters[name] for name in exact}
+    for name in ("lts__t_sectors_op_read.sum", "dram__sectors_read.sum"):
+        assert after.counters[name] == pytest.approx(before.counters[name], rel=1e-9)
+
+
+def order(executor: Executor) -> np.ndarray:
+    """All instructions of block 0 in the order in which they were executed, each with its warp: int64 [2, executed]."""
+    executor.trace([0])
+    found, last = executor.buffers, int(executor.buffers.counters[words.SEGMENTS])
+    stop = int(found.counters[words.ISSUED])
+    length = np.diff(np.append(found.segment_start[:last], stop))
+    return np.stack([np.repeat(found.segment_warp[:last], length), found.pc[:stop]])
+
+
+@pytest.mark.parametrize("rung", ["wgmma_specialised", "wgmma_tma", "tiled"])
+def test_a_block_that_stops_goes_on_where_it_was(rung: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever it stops, its warps run in the same order as without a stop."""
+    executor = executor_of(rung, (128, 256, 1024) if rung != "tiled" else (32, 32, 512), {})
+    whole = order(executor)
+    for part in (997, 64):
+        monkeypatch.setattr(endless, "PART", part)
+        assert np.array_equal(order(executor), whole)
