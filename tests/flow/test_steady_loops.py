@@ -36,6 +36,8 @@ RUNGS = [
     ("async_pipelined", (128, 256, 4104), {}),
     ("tensorcore_pipelined", (256, 256, 16384), {}),
     ("tensorcore_warptiled", (128, 256, 8192), {}),
+    ("dgemm", (128, 192, 2048), {}),
+    ("dgemm_tensorcore", (128, 192, 4096), {}),
 ]
 N = 20_000
 NOT_CUT = ("chain", "rare")
@@ -51,7 +53,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def spec_of(rung: str, sizes: tuple[int, int, int], tunables: dict[str, int]) -> LaunchSpec:
-    dtype = "f16" if rung.startswith("tensorcore") else "f32"
+    dtype = "f16" if rung.startswith("tensorcore") else "f64" if rung.startswith("dgemm") else "f32"
     return ladder_launch(LadderCase(rung, *sizes, dtype, tunables), GPU, Settings())
 
 

@@ -99,6 +99,15 @@ class Tables:
         self._fill(executor)
         self._start(executor)
 
+    def bounds(self, number: int) -> tuple[int, int] | None:
+        """Return the least and the greatest difference of a vector over the blocks that are left; None where it is not
+        known."""
+        if number <= words.UNKNOWN_HIGH:
+            return None
+        count = len(self.blocks)
+        left = self.vectors[number, :count][self.excluded[:count] == 0]
+        return int(left.min()), int(left.max())
+
     def _fill(self, executor: Executor) -> None:
         arrays: dict[int, NDArray] = {
             words.VECTORS_AT: self.vectors,

@@ -24,9 +24,9 @@ from gemmsim.trace.lower.context import ALL, CONTROL_NUMBER, MicroProgram
 from gemmsim.trace.slicing.dataflow import rows_of, step_of
 from gemmsim.trace.steady.control import follow_convergence, follow_exchange, follow_mbarrier, is_together
 from gemmsim.trace.steady.copies import stride_of_copy
-from gemmsim.trace.steady.operands import OPERATIONS, check_operands
+from gemmsim.trace.steady.operands import OPERATIONS, check_operands, masks_of
 from gemmsim.trace.steady.paths import Path
-from gemmsim.trace.steady.states import FUNCTION, Function, NotProvedError, States, lanes_of
+from gemmsim.trace.steady.states import FUNCTION, Bounds, Function, NotProvedError, States, lanes_of
 
 _NAMES = {number: name for name, number in CONTROL_NUMBER.items()}
 # Control that does the same in every period: the warps of a warpgroup close as many groups and arrive as often
@@ -62,6 +62,7 @@ class Walk:
         self.moving: dict[int, int] = {}  # of instructions that access the GPU's memory
         # So many periods may be proved as one, where one alone was not just now; 1 where nothing says so
         self.factor = 1
+        self.bounded: dict[int, tuple[int, int]] = {}
 
     def begin(self) -> None:
         """Note that another block begins, which is compared with other blocks."""
@@ -81,6 +82,7 @@ class Walk:
         most: int,
         blocks: NDArray[np.int32] | None = None,
         unknown: Sequence[int] = (),
+        bounds: Bounds | None = None,
     ) -> int:
         """Return how many periods follow that are like the one from `first` on, `most` at most; 0 where none is proved.
 
@@ -90,17 +92,19 @@ class Walk:
         blocks        int32 [words]: not 0 where the word is another one in other blocks, by a difference of this
                       number; None where no other blocks are followed
         unknown       where rows begin whose words are taken to be the same in each period, but not to be known
+        bounds        see `States`; `self.bounded` is then what was asked of it
         """
         periods, self.factor = most, 1
         while periods > 0:
             try:
                 followed = False
                 while not followed:
-                    states = States(first, step, periods, blocks)
+                    states = States(first, step, periods, blocks, bounds)
                     states.forget(unknown)
                     followed = self._followed(states, instructions, path)
                 if path.pc is not None:
                     states.check_round(first, step, self._temporary)
+                self.bounded = states.bounded
                 return periods
             except NotProvedError as error:
                 periods, self.factor = min(error.periods, periods - 1), max(self.factor, error.factor)
@@ -218,10 +222,14 @@ class Walk:
             return
         name = OPERATIONS[row[micro.OP]]
         linear = moving and check_operands(states, row, rules, sources, moving, lanes, name)
-        if name == "plop3" and states.same_in_blocks(function, op, mask, (sources, results)):
+        alike = name == "plop3" and states.same_in_blocks(function, op, mask, (sources, results))
+        if name == "setp_lt_u32" and not moving and all(masks_of(row, at) == (ALL, 0) for at in sources[:2]):
+            alike = states.compares_alike(function, op, mask, (sources, results))
+        if alike:
             states.follow_blocks([], results, mask, False, name)
         else:
-            states.follow_blocks(sources, results, mask, bool(moving) and rules[rule.CHECKED] != 0, name)
+            changes = bool(moving) and rules[rule.CHECKED] != 0
+            states.follow_blocks(sources, results, mask, changes, name, lambda at: masks_of(row, at) == (ALL, 0))
         before = [states.words[0, at : at + WARP_LANES].copy() for at in sources] if moving else []
         steps = [states.words[1, at : at + WARP_LANES] - old for at, old in zip(sources, before, strict=False)]
         for address in states.addresses:

@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.support.warp import WARP_LANES
+from gemmsim.trace.lower.context import ALL
 from gemmsim.trace.steady.affine import Walk
 from gemmsim.trace.steady.loop import Loop
 from gemmsim.trace.steady.paths import Path
+from gemmsim.trace.steady.states import Bounds
 
 _MOST_KEPT = 4  # proofs of one warp's way through a loop
 
@@ -30,6 +32,7 @@ class _Proof:
     periods       for how many periods it holds
     strides       bytes by which addresses move in a period
     moving        (instruction, by how many bytes in a period) of those that access the GPU's memory
+    bounded       {number in `blocks`: the least and the greatest difference that it may stand for}
     """
 
     first: NDArray[np.uint32]
@@ -39,22 +42,32 @@ class _Proof:
     periods: int
     strides: frozenset[int]
     moving: tuple[tuple[int, int], ...]
+    bounded: dict[int, tuple[int, int]]
 
-    def holds(self, first: NDArray[np.uint32], step: NDArray[np.uint32], blocks: NDArray[np.int32] | None) -> bool:
+    def holds(
+        self,
+        first: NDArray[np.uint32],
+        step: NDArray[np.uint32],
+        blocks: NDArray[np.int32] | None,
+        bounds: Bounds | None = None,
+    ) -> bool:
         if not np.array_equal(step, self.step) or ((first != self.first) & self.read).any():
             return False
-        return blocks is None or (self.blocks is not None and self._follows(self.blocks, blocks))
+        return blocks is None or (self.blocks is not None and self._follows(self.blocks, blocks, bounds))
 
-    def _follows(self, known: NDArray[np.int32], blocks: NDArray[np.int32]) -> bool:
-        """Whether words that differ alike in what was known do so, too. By what they differ did not matter."""
+    def _follows(self, known: NDArray[np.int32], blocks: NDArray[np.int32], bounds: Bounds | None) -> bool:
+        """Whether words that differed alike do so, too. By what they do matters only where it is bounded."""
         other = np.flatnonzero((blocks != known) & self.read)
-        if not len(other):
+        if not len(other) and not self.bounded:
             return True
         if not known[other].all():
             return False
         some = np.flatnonzero((known != 0) & self.read)
         pairs = np.unique(known[some].astype(np.int64) << 32 | blocks[some])
-        return len(np.unique(pairs >> 32)) == len(pairs)
+        now = {pair >> 32: pair & ALL for pair in pairs.tolist()}
+        return len(now) == len(pairs) and all(
+            _within(number, now, span, bounds) for number, span in self.bounded.items()
+        )
 
     def others(self, first: NDArray[np.uint32], blocks: NDArray[np.int32] | None) -> list[int]:
         """Return where the rows begin that differ from those of this proof, or that it does not know."""
@@ -62,6 +75,12 @@ class _Proof:
         if blocks is not None and self.blocks is not None:
             differs |= blocks != self.blocks
         return (np.flatnonzero(differs.reshape(-1, WARP_LANES).any(axis=1)) * WARP_LANES).tolist()
+
+
+def _within(number: int, now: dict[int, int], span: tuple[int, int], bounds: Bounds | None) -> bool:
+    """Whether the differences for which a number stands now are within those for which it stood."""
+    found = (0, 0) if now.get(number) == 0 else bounds(now[number]) if bounds and number in now else None
+    return found is not None and span[0] <= found[0] and found[1] <= span[1]
 
 
 class Proofs:
@@ -101,14 +120,15 @@ class Proofs:
         path: Path,
         most: int,
         blocks: NDArray[np.int32] | None,
+        bounds: Bounds | None = None,
     ) -> int:
         """Return as `Walk.periods` does for how many periods a warp, of this number, goes on; the other parameters
         are the same."""
         known = self._known.setdefault((warp, np.array(instructions, np.int32).tobytes(), path), [])
-        proof = next((one for one in known if one.holds(first, step, blocks)), None)
+        proof = next((one for one in known if one.holds(first, step, blocks, bounds)), None)
         if proof is None:
-            proof = self._prove(known, (first, step, blocks), instructions, path, most)
-        elif proof.blocks is not None and blocks is not None:
+            proof = self._prove(known, (first, step, blocks), instructions, path, most, bounds)
+        elif proof.blocks is not None and blocks is not None and not proof.bounded:
             known.remove(proof)
             proof = replace(proof, blocks=blocks.copy())
         else:
@@ -126,6 +146,7 @@ class Proofs:
         instructions: Sequence[int],
         path: Path,
         most: int,
+        bounds: Bounds | None,
     ) -> _Proof:
         """Prove it without what differs from an earlier proof, if that is possible."""
         first, step, blocks = state
@@ -136,11 +157,11 @@ class Proofs:
                 ways.insert(0, unknown)
         for unknown in ways:
             self._walk.forget()
-            periods = self._walk.periods(first, step, instructions, path, most, blocks, unknown)
+            periods = self._walk.periods(first, step, instructions, path, most, blocks, unknown, bounds)
             if periods:
                 break
         read = np.ones(len(first), np.bool_)
         for at in unknown:
             read[at : at + WARP_LANES] = False
-        found = frozenset(self._walk.strides), tuple(self._walk.moving.items())
+        found = frozenset(self._walk.strides), tuple(self._walk.moving.items()), dict(self._walk.bounded)
         return _Proof(first.copy(), step.copy(), None if blocks is None else blocks.copy(), read, periods, *found)

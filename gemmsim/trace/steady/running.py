@@ -69,3 +69,5 @@ class Tables(Protocol):
     blocks: NDArray[np.int64]
     shadow: NDArray[np.int32]
     threads: NDArray[np.int64]
+
+    def bounds(self, number: int) -> tuple[int, int] | None: ...

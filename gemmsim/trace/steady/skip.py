@@ -257,11 +257,11 @@ class Skipping:
             path = path_of(self._state.warps[warp])
             if path is None:
                 return 0, set()
-            at = warp - warps.start
-            blocks = None if self._tables is None else self._tables.shadow[warp].reshape(-1)
+            at, tables = warp - warps.start, self._tables
+            blocks, bounds = (None, None) if tables is None else (tables.shadow[warp].reshape(-1), tables.bounds)
             most = min(periods, periods_until_all_wrap(step[at].reshape(-1)))
             words_of_warp = before[at].reshape(-1), step[at].reshape(-1)
-            periods = self._proofs.periods(warp, *words_of_warp, mine, path, most, blocks)
+            periods = self._proofs.periods(warp, *words_of_warp, mine, path, most, blocks, bounds)
             if not periods:
                 break
         return periods, self._proofs.strides

@@ -15,6 +15,7 @@ from gemmsim.trace.lower.context import ALL
 # What executes an operation on lanes: (its row in the code, a warp's rows, mask)
 FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32)
 Function = Callable[[int, int, int], None]
+Bounds = Callable[[int], tuple[int, int] | None]
 _LANES = np.arange(WARP_LANES, dtype=np.uint32)
 # What is known of a word in other blocks: it is that of this block, it is not, or whether it is may change on the way.
 _SAME_IN_BLOCKS, _UNKNOWN, _CHANGES = 0, -1, -2
@@ -35,8 +36,10 @@ class NotProvedError(Exception):
 class States:
     """A warp's words in period 0, in period 1 and in period `last`; uint32 [3, words].
 
-    blocks  int64 [words]: for each word what is known of it in other blocks, see `_SAME_IN_BLOCKS`; None: nothing is
-            asked
+    blocks   int64 [words]: for each word what is known of it in other blocks, see `_SAME_IN_BLOCKS`; None: nothing is
+             asked
+    bounds   returns of a number in `blocks` the least and the greatest difference; None where these are not known
+    bounded  those that it returned
     """
 
     def __init__(
@@ -45,7 +48,10 @@ class States:
         step: NDArray[np.uint32],
         last: int,
         blocks: NDArray[np.int32] | None,
+        bounds: Bounds | None = None,
     ) -> None:
+        self._bounds = bounds
+        self.bounded: dict[int, tuple[int, int]] = {}
         self.words = np.stack([first, first + step, first + step * np.uint32(last & ALL)])
         self.addresses = [row.ctypes.data for row in self.words]
         self.factor = 1  # so many periods may be proved as one, where one alone is not
@@ -175,19 +181,30 @@ class States:
         keep, flip = masks
         if keep != ALL or flip not in (0, ALL):
             raise NotProvedError("a word that moves is changed bit by bit")
-        zero, one = (self.words[n, at : at + WARP_LANES][lanes] ^ np.uint32(flip) for n in range(2))
+        # Of fewer bits, what is shifted to the left by the others must not wrap around.
+        left = np.uint32(32 - min(bits, 32))
+        zero, one = ((self.words[n, at : at + WARP_LANES][lanes] ^ np.uint32(flip)) << left for n in range(2))
         step = (one - zero).view(np.int32).astype(np.int64)
         value = zero.view(np.int32).astype(np.int64) if signed else zero.astype(np.int64)
-        low, high = (-(1 << 31), (1 << 31) - 1) if signed else (0, (1 << min(bits, 32)) - 1)
+        low, high = (-(1 << 31), (1 << 31) - 1) if signed else (0, ALL)
         value, step = value[step != 0], step[step != 0]
         room = np.where(step > 0, high - value, value - low) // np.maximum(np.abs(step), 1)
         if len(room) and int(room.min()) < self.last:
             raise NotProvedError("a word wraps around", max(0, int(room.min())))
 
-    def follow_blocks(self, sources: list[int], results: list[int], mask: int, changes: bool, name: str) -> None:
+    def follow_blocks(
+        self,
+        sources: list[int],
+        results: list[int],
+        mask: int,
+        changes: bool,
+        name: str,
+        plain: Callable[[int], bool] = lambda _: True,
+    ) -> None:
         """Set what is known of results in other blocks.
 
         changes  whether results may become others on the way in those blocks, though they do not here
+        plain    whether the operand whose row begins at a word is taken as it is
         """
         if self.blocks is None:
             return
@@ -211,6 +228,7 @@ class States:
             raise NotProvedError("other blocks may come to compare otherwise")
         else:
             alone = name in ("mov", "iadd3", "imad") and not (known < 0).any()
+            alone = alone and all(plain(at) for at, row in zip(sources, differ, strict=True) if row.any())
             one = known.max(axis=0) if alone else np.full(WARP_LANES, _UNKNOWN)
             found = np.where(differ.sum(axis=0) == 0, 0, np.where(differ.sum(axis=0) == 1, one, _UNKNOWN))
             if name == "imad" and alone:
@@ -236,6 +254,31 @@ class States:
                 state[at : at + WARP_LANES] = ALL if chosen >> place & 1 else 0
             function(op, state.ctypes.data, mask)
             found.append(np.stack([state[at : at + WARP_LANES][lanes] for at in results]))
+        return all(np.array_equal(one, found[0]) for one in found)
+
+    def compares_alike(self, function: Function, op: int, mask: int, places: tuple[list[int], list[int]]) -> bool:
+        """Whether a comparison of words that do not move has the same result in other blocks: it has it at the least
+        and at the greatest difference of the one word that differs, and no word wraps around between these.
+
+        places  where the rows of its sources and results begin; the first two are unsigned words
+        """
+        sources, results = places
+        lanes, differing = lanes_of(mask), [at for at in dict.fromkeys(sources) if at in self._differing]
+        if self.blocks is None or self._bounds is None or len(differing) != 1 or differing[0] not in sources[:2]:
+            return False
+        at, found = differing[0], []
+        numbers = np.unique(self.blocks[at : at + WARP_LANES][lanes]).tolist()
+        if len(numbers) != 1 or numbers[0] <= 0 or (span := self._bounds(numbers[0])) is None:
+            return False
+        word = self.words[0, at : at + WARP_LANES].astype(np.int64)
+        for apart in (0, *span):
+            if ((word + apart)[lanes] < 0).any() or ((word + apart)[lanes] > ALL).any():
+                return False
+            state = self.words[0].copy()
+            state[at : at + WARP_LANES] = (word + apart).astype(np.uint32)
+            function(op, state.ctypes.data, mask)
+            found.append(np.stack([state[to : to + WARP_LANES][lanes] for to in results]))
+        self.bounded[numbers[0]] = span
         return all(np.array_equal(one, found[0]) for one in found)
 
     def _decide(self, at: int, lanes: NDArray[np.bool_]) -> None:

@@ -23,12 +23,14 @@ SHIFTS: dict[str, Callable[[int, int], int]] = {
     "SHF.R.U64 R2, R4, {}, R5": lambda x, n: (HIGH << 32 | x) >> n & 0xFFFFFFFF,
     "SHF.R.S64 R2, R4, {}, R5": lambda x, n: (HIGH << 32 | x) >> n & 0xFFFFFFFF,
     "LOP3.LUT R2, R4, {}, RZ, 0xc0, !PT": lambda x, n: x & n,
+    "LEA R2, P0, R4, R6, {}": lambda x, n: (x << n & 0xFFFFFFFF) + BASE,
     "IMAD.WIDE.U32 R2, R4, {}, RZ": lambda x, n: x * n,
     "IMAD.WIDE.U32 R2, R4, {}, R4": lambda x, n: x * n + (HIGH << 32 | x),
     "IMAD.HI.U32 R2, R4, {}, RZ": lambda x, n: x * n >> 32,
     "IMAD.WIDE R2, R4, {}, RZ": lambda x, n: (x - (x >> 31 << 32)) * (n - (n >> 31 << 32)) & (1 << 64) - 1,
     "IMAD.HI R2, R4, {}, RZ": lambda x, n: (x - (x >> 31 << 32)) * (n - (n >> 31 << 32)) >> 32 & 0xFFFFFFFF,
 }
+BASE = 0x1000  # in R6
 MAGIC = 0x51EB851F  # x / 100 is the high word of x * MAGIC, shifted to the right by 5 bits
 WORDS = [0, 5, 0x1234567, 0x7FFFFF00, 0x7FFFFFFF, 0x80000000, 0xFFFFF003, 0xFFFFFFFF]
 
@@ -39,7 +41,7 @@ def proved(text: str, word: int, step: int) -> tuple[int, int]:
     program = Program("text", "text", "sm_80", "c", code, (), 64, 1024, 0, 1, (), 0x210)
     one = Executor(program, Launch((1, 1, 1), (1, 1, 1), (), parameters=()))
     first = one.initial.reshape(-1, 32).copy()
-    first[4], first[5] = word, HIGH
+    first[4], first[5], first[6] = word, HIGH, BASE
     moved = np.zeros_like(first)
     moved[4] = step & 0xFFFFFFFF
     walk = Walk(one.micro, one.code)
@@ -55,7 +57,7 @@ def holds(of: Callable[[int, int], int], word: int, step: int, n: int) -> int:
 
 @pytest.mark.parametrize("text", SHIFTS)
 def test_what_is_proved_holds_in_each_period(text: str) -> None:
-    for n in (0, 1, 3, 5) if "SHF" in text else (1, 7, 31, 0x3F0, MAGIC, 0xAAAAAAAB):
+    for n in (0, 1, 3, 5) if "SHF" in text or "LEA" in text else (1, 7, 31, 0x3F0, MAGIC, 0xAAAAAAAB):
         for word in WORDS:
             for step in (1, 8, -8, 96, 1 << 14, -(1 << 20), 0x40000000):
                 periods, _ = proved(text.format(hex(n)), word, step)
@@ -73,6 +75,8 @@ def test_what_is_proved_holds_in_each_period(text: str) -> None:
         ("SHF.R.U64 R2, R4, 0x3, R5", 0xFFFFFF05, 16, 15),
         ("SHF.R.U32.HI R2, RZ, 0x3, R4", 5, 4, 0),
         ("SHF.R.U32.HI R2, RZ, 0x10, R4", 0xFFF0, 1, 15),  # until then the result does not move
+        ("LEA R2, P0, R4, R6, 0x3", 0x20000100, 8, MOST),  # 8 * 0x20000100 is 0x800 and a bit that is left out
+        ("LEA R2, P0, R4, R6, 0x3", 0x3FFFFF00, 8, 31),  # 32 steps on the word that is shifted wraps around
         ("LOP3.LUT R2, R4, 0x7, RZ, 0xc0, !PT", 5, 8, MOST),
         ("LOP3.LUT R2, R4, 0xf, RZ, 0xc0, !PT", 5, 8, 0),
         (f"IMAD.WIDE.U32 R2, R4, {MAGIC:#x}, RZ", 7, 100, MOST),  # the low word moves by 28

@@ -139,7 +139,7 @@ def test_a_proof_holds_for_other_blocks_that_differ_alike() -> None:
     known[:4] = 5, 5, 6, 6
     read = np.ones(32, bool)
     read[31] = False
-    proof = _Proof(nothing, nothing, known, read, 9, frozenset(), ())
+    proof = _Proof(nothing, nothing, known, read, 9, frozenset(), (), {})
 
     def holds(*blocks: int, last: int = 0) -> bool:
         row = np.zeros(32, np.int32)
@@ -156,7 +156,7 @@ def test_a_proof_holds_for_other_blocks_that_differ_alike() -> None:
     assert proof.holds(other, nothing, None) and not proof.holds(nothing, other, None)
     other[30] = 1
     assert not proof.holds(other, nothing, None)
-    assert not _Proof(nothing, nothing, None, read, 9, frozenset(), ()).holds(nothing, nothing, known)
+    assert not _Proof(nothing, nothing, None, read, 9, frozenset(), (), {}).holds(nothing, nothing, known)
 
 
 def test_a_loop_is_found_again() -> None:
@@ -202,3 +202,54 @@ def test_groups_that_all_warps_of_a_warpgroup_close_decide_nothing() -> None:
         place[word] += 1
         assert not all(map(np.array_equal, before, deciding(state, counters, None)))
         place[word] -= 1
+
+
+@pytest.mark.parametrize(
+    ("span", "proved"), [((0, 99), MOST), ((-50, 99), MOST), ((0, 100), 0), ((-51, 0), 0), (None, 0)]
+)
+def test_other_blocks_compare_alike_within_the_bounds_of_their_differences(
+    span: tuple[int, int] | None, proved: int
+) -> None:
+    """R6, 50 and no less in any block, is below 150, or R4 comes to what it is compared with."""
+    compares = "ISETP.GE.U32.AND P0, PT, R6, 0x96, PT", "ISETP.GE.U32.OR P0, PT, R4, 0xffff, P0"
+    walk, first, step = loop("IADD3 R4, R4, 0x8, RZ", *compares)
+    first[6], step[4] = 50, 8
+    blocks = np.zeros_like(first, dtype=np.int32)
+    blocks[6] = 9
+    lanes = first.reshape(-1), step.reshape(-1), range(4), Path(0, 0xFFFFFFFF), MOST, blocks.reshape(-1)
+    assert walk.periods(*lanes, (), lambda number: span if number == 9 else None) == proved
+    assert not proved or walk.bounded == {9: span}
+
+
+def test_a_word_that_is_negated_differs_by_another_vector() -> None:
+    """R7 is minus R6, by which blocks differ: what is the same in one of them need not be in others."""
+    walk, first, step = loop("IADD3 R7, R4, -R6, RZ", "ISETP.GE.U32.AND P0, PT, R7, R8, PT", "IADD3 R4, R4, 0x8, RZ")
+    step[4] = step[7] = 8
+    blocks = np.zeros_like(first, dtype=np.int32)
+    blocks[6] = blocks[7] = blocks[8] = 9
+    first[4], first[7], first[8] = 8, 0, 0xFFFF
+    lanes = first.reshape(-1), step.reshape(-1), range(4), Path(0, 0xFFFFFFFF), MOST
+    assert walk.periods(*lanes) == MOST and walk.periods(*lanes, blocks.reshape(-1)) == 0
+
+
+def test_a_proof_holds_where_differences_are_within_those_of_the_proof() -> None:
+    nothing, known = np.zeros(32, np.uint32), np.zeros(32, np.int32)
+    known[3] = 5
+    proof = _Proof(nothing, nothing, known, np.ones(32, bool), 9, frozenset(), (), {5: (-4, 8)})
+    for number, span, holds in ((5, (-4, 8), True), (5, (-4, 9), False), (7, (0, 3), True), (7, (-5, 0), False)):
+        now = known.copy()
+        now[3] = number
+        assert proof.holds(nothing, nothing, now, {number: span}.get) == holds
+    assert proof.holds(nothing, nothing, np.zeros(32, np.int32), lambda _: None)
+
+
+def test_words_that_wrap_around_in_other_blocks_are_not_known_to_compare_alike() -> None:
+    """16 below 2**32 is no less than 150, nor is 384, which is 400 more; what lies between may be."""
+    compares = "ISETP.LT.U32.AND P0, PT, R6, 0x96, PT", "ISETP.GE.U32.OR P0, PT, R4, 0xffff, P0"
+    walk, first, step = loop("IADD3 R4, R4, 0x8, RZ", *compares)
+    first[6], step[4] = 0xFFFFFFF0, 8
+    blocks = np.zeros_like(first, dtype=np.int32)
+    blocks[6] = 9
+    lanes = first.reshape(-1), step.reshape(-1), range(4), Path(0, 0xFFFFFFFF), MOST, blocks.reshape(-1)
+    for most, proved in ((15, MOST), (400, 0)):
+        assert walk.periods(*lanes, (), lambda _, most=most: (0, most)) == proved
