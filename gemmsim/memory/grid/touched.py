@@ -136,9 +136,10 @@ class Touched:
 
     def _marked(self) -> Iterator[int]:
         """Yield each group when its entries are those of the bitmap, which is then to be emptied."""
-        first = 0
+        requests, first = self._requests, 0
+        columns = requests.base_sector, requests.shape, requests.times, requests.step
         for group, end in enumerate(self._ends.tolist()):
-            _mark(self._order[first:end], self._requests, self._coalesced, self._grain, self._bits)
+            _mark(self._order[first:end], *columns, self._coalesced, self._grain, self._bits)
             first = end
             yield group
 

@@ -5,24 +5,26 @@ from __future__ import annotations
 import numpy as np
 
 
-def mark(chosen, requests, coalesced, grain, bits):  # type: ignore[no-untyped-def]
+def mark(chosen, base, shape, times, step, coalesced, grain, bits):  # type: ignore[no-untyped-def]
     """Set the bits of the entries that requests touch.
 
-    chosen              int32 or int64 [n] the requests
-    requests, coalesced `L1Requests`, and their shapes
-    grain               sectors that an entry stands for; requests touch them together
-    bits                `touched._Bits`
+    chosen       int32 or int64 [n] the requests
+    base         int64 [requests] sector of the base of each request
+    shape        int32 [requests] shape of each request, an index into `coalesced`
+    times, step  see `L1Requests`
+    grain        sectors that an entry stands for; requests touch them together
+    bits         `touched._Bits`
     """
-    several = len(requests.times) > 0
+    several = len(times) > 0
     for n in range(len(chosen)):
         i = chosen[n]
-        base, step, times = requests.base_sector[i], np.int64(0), np.int64(1)
-        first = coalesced.sector_start[requests.shape[i]]
-        if several and requests.step[i] != 0:
-            step, times = requests.step[i], requests.times[i]
-        for j in range(first, first + coalesced.sectors[requests.shape[i]], grain):
-            for more in range(times):
-                at = (base + coalesced.sector_offset[j] + more * step) // grain - bits.low
+        further, count = np.int64(0), np.int64(1)
+        first = coalesced.sector_start[shape[i]]
+        if several and step[i] != 0:
+            further, count = step[i], times[i]
+        for j in range(first, first + coalesced.sectors[shape[i]], grain):
+            for more in range(count):
+                at = (base[i] + coalesced.sector_offset[j] + more * further) // grain - bits.low
                 bits.words[at >> 6] |= np.uint64(1) << np.uint64(at & 63)
                 bits.summary[at >> 12] |= np.uint64(1) << np.uint64((at >> 6) & 63)
 

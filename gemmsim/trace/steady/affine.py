@@ -52,6 +52,9 @@ class Walk:
         self._code, self._words, self._start = code, code.tolist(), program.start.tolist()
         # Rows in which nothing is left between instructions: a wait that begins anew makes them anew, too.
         self._temporary = slice(WARP_LANES * (program.ones + 1), WARP_LANES * program.path_rows.start)
+        unguarded = code[:, micro.FLAGS] & micro.UNGUARDED != 0
+        idle = unguarded & np.isin(code[:, micro.OP], [CONTROL_NUMBER["nop"], CONTROL_NUMBER["idle"]])
+        self._idle = np.logical_and.reduceat(idle, program.start[:-1]).tolist()  # instructions that do nothing
         self._rules = rules_of(program).tolist()
         self._warp_rows = sum(rows_of(rows.start, len(rows)) for rows in program.warp_rows)
         self._known: dict[int, tuple[list[int], list[int], int, Function]] = {}
@@ -129,6 +132,9 @@ class Walk:
             number, order = path.pc, [begun, *order]
         last = len(order) - 1
         for place, instruction in enumerate(order):
+            if self._idle[instruction] and number == self._start[instruction]:
+                number = self._start[instruction + 1]
+                continue
             start, stop, steps = self._start[instruction], self._start[instruction + 1], 0
             if place and number != start:
                 raise NotProvedError("instructions come in another order")

@@ -94,6 +94,7 @@ class Proofs:
     def __init__(self, walk: Walk) -> None:
         self._walk = walk
         self._known: dict[tuple[int, bytes, Path], list[_Proof]] = {}
+        self._vain: set[tuple[int, int]] = set()  # warps and first instructions of which what differs must be known
         self.loop: Loop | None = None  # where a block was cut last
         self.strides: set[int] = set()
         self.moving: dict[tuple[int, int], int] = {}
@@ -127,7 +128,7 @@ class Proofs:
         known = self._known.setdefault((warp, np.array(instructions, np.int32).tobytes(), path), [])
         proof = next((one for one in known if one.holds(first, step, blocks, bounds)), None)
         if proof is None:
-            proof = self._prove(known, (first, step, blocks), instructions, path, most, bounds)
+            proof = self._prove(known, (warp, instructions[0]), (first, step, blocks), instructions, path, most, bounds)
         elif proof.blocks is not None and blocks is not None and not proof.bounded:
             known.remove(proof)
             proof = replace(proof, blocks=blocks.copy())
@@ -142,6 +143,7 @@ class Proofs:
     def _prove(
         self,
         known: list[_Proof],
+        loop: tuple[int, int],
         state: tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.int32] | None],
         instructions: Sequence[int],
         path: Path,
@@ -153,13 +155,15 @@ class Proofs:
         ways: list[list[int]] = [[]]
         if known and np.array_equal(known[0].step, step):
             unknown = known[0].others(first, blocks)
-            if not any(step[at : at + WARP_LANES].any() for at in unknown):
+            if not any(step[at : at + WARP_LANES].any() for at in unknown) and loop not in self._vain:
                 ways.insert(0, unknown)
         for unknown in ways:
             self._walk.forget()
             periods = self._walk.periods(first, step, instructions, path, most, blocks, unknown, bounds)
             if periods:
                 break
+            if unknown:
+                self._vain.add(loop)
         read = np.ones(len(first), np.bool_)
         for at in unknown:
             read[at : at + WARP_LANES] = False
