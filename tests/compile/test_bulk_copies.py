@@ -17,6 +17,7 @@ from gemmsim.compile.decode import decode_cubin
 from gemmsim.launch.tensor_maps import Tile, encoded
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.blocks.choice import plan
+from gemmsim.trace.blocks.classes import classes_of
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.stopped import Stopped
 from gemmsim.trace.types import Address, Argument, Launch, Packed, active_lanes
@@ -248,3 +249,16 @@ def test_a_map_that_is_not_there() -> None:
     args = [Argument("u64", (), 64), where, out, Argument("i32", (), 8192)]
     with pytest.raises(GemmsimError, match="no tensor map at 0x40"):
         run("by_pointer", "sm_90", args, [0, 1, 2, 3], 8192)
+
+
+def test_classes_of_blocks_whose_tiles_leave_the_array_sooner_or_later() -> None:
+    """Of 8 tiles from tile y on, tile 9 is copied in part and those below are not: all of blocks 0 and 1 are whole."""
+    array = Argument("f16", (300, 64), numbers("f16", (300, 64), 1), "A")
+    tensor_map = Packed(encoded(Tile((32, 64), "128B"), array, 0, "map"), (Address(0, 0),))
+    size = 32 * 64 * 2
+    args = (array, *(Argument("i32", (), n) for n in (32, size)))
+    launch = Launch((1, 8, 1), (32, 1, 1), args, size, (tensor_map, 1, 2))
+    executor = Executor(cuda_program(FILE, "down", "sm_90"), launch, 2_000_000)
+    classes = classes_of(executor)
+    assert classes is not None
+    assert sorted(one.members.tolist() for one in classes) == [[0, 1], *([block] for block in range(2, 8))]

@@ -27,6 +27,7 @@ RUNGS = [
     ("wgmma_persistent", (512, 1024, 8192), {"blocks": 4}),
     ("wgmma_persistent", (640, 1024, 8192), {"blocks": 4, "stages": 3, "tile_n": 128}),
     ("wgmma_cluster", (512, 1024, 8192), {"blocks": 4}),
+    ("wgmma_persistent", (576, 960, 8192), {"blocks": 4, "group": 2}),
     ("wgmma_fp8", (512, 1024, 16384), {"blocks": 4}),
     ("wgmma_specialised", (128, 256, 32768), {}),
 ]

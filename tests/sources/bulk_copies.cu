@@ -96,6 +96,19 @@ extern "C" __global__ void tiles(const __grid_constant__ Map m, u32* out, int ro
   for (int i = threadIdx.x; i < bytes / 4; i += blockDim.x) out[(blockIdx.y * gridDim.x + blockIdx.x) * (bytes / 4) + i] = w[i];
 }
 
+// Tiles one below the other, from another one on in each block of a column.
+extern "C" __global__ void down(const __grid_constant__ Map m, int rows, int bytes) {
+  extern __shared__ __align__(1024) char buf[]; __shared__ u64 bar;
+  if (threadIdx.x == 0) {
+    init(&bar, 1); async_fence();
+#pragma unroll 1
+    for (int i = 0; i < 8; i++) {
+      int c[2] = {(int)blockIdx.x * 64, ((int)blockIdx.y + i) * rows};
+      expect(&bar, bytes); tma_load2(&m, buf, &bar, c); wait(&bar, i & 1);
+    }
+  }
+}
+
 #ifdef MAPS  // needs sm_90a
 #define SET(FIELD, TYPE, REG, VALUE) asm volatile("tensormap.replace.tile." FIELD ".global.b1024." TYPE " [%0], %1;" ::"l"(m), REG(VALUE) : "memory")
 #define SET_AT(FIELD, TYPE, N, REG, VALUE) asm volatile("tensormap.replace.tile." FIELD ".global.b1024." TYPE " [%0], " #N ", %1;" ::"l"(m), REG(VALUE) : "memory")

@@ -86,6 +86,7 @@ class Tables:
         self._saved = np.zeros((words.RESULTS, WARP_LANES), np.uint32)
         self._outcome = np.zeros((words.RESULTS, padded), np.uint32)
         self._rules = rules_of(executor.micro)
+        self._copies = np.zeros((words.COPY_SLOTS, words.COPY_WORDS), np.int64)
         self.own = np.zeros(words.OWN_WORDS, np.int64)
         self.vectors[0], self._same[0] = 0, 1
         for unknown in (words.UNKNOWN, words.UNKNOWN_HIGH):
@@ -123,6 +124,7 @@ class Tables:
             words.ALIGNED_AT: self._aligned,
             words.EXCLUDED_AT: self.excluded,
             words.RULES_AT: self._rules,
+            words.COPIES_AT: self._copies,
             words.SCRATCH_AT: self._scratch,
             words.SAVED_AT: self._saved,
             words.OUTCOME_AT: self._outcome,

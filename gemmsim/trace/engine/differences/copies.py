@@ -25,6 +25,7 @@ from gemmsim.trace.llvm.primitives import (
     get_i64,
     get_n32,
     get_u32,
+    get_u64,
     moved,
     row_of,
     scratch,
@@ -36,6 +37,9 @@ from gemmsim.trace.llvm.primitives import (
 
 _WORD = np.int64(1) << 31
 _RANKS = 5
+# What of a dimension says by which vector a tile moves, if blocks differ in its coordinate
+_OF_DIMENSION = (plan_words.PLACE, plan_words.SIZE, plan_words.STRIDE, plan_words.BOX, plan_words.STEP)
+_RANK, _MOVER, _FIRST, _EACH = 0, 1, 2, 1 + len(_OF_DIMENSION)  # words of a copy that is remembered
 
 
 @subroutine(TRUTH, ADDRESS, INDEX, INDEX)
@@ -73,6 +77,35 @@ def _tile_mover(own, plan, numbers, rank):
     return number
 
 
+@subroutine(TRUTH, ADDRESS, ADDRESS, ADDRESS, INDEX)
+def _like_the_last(last, plan, numbers, rank):
+    """Whether a tile moves as the last one did that was copied by the same micro-operation."""
+    same = get_i64(last, _RANK) == rank
+    for d in range(rank):
+        of_dimension = moved(last, 8 * (_FIRST + _EACH * d))
+        number = get_i64(numbers, d)
+        same = same and get_i64(of_dimension, 0) == number
+        for place, word in enumerate(_OF_DIMENSION):
+            same = same and (number == 0 or get_i64(of_dimension, 1 + place) == get_i64(plan, word + d))
+    return same
+
+
+@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, ADDRESS, INDEX)
+def _mover(own, op, plan, numbers, rank):
+    """Return what `_tile_mover` does, which looks at every block, and remember it."""
+    slot = np.int64(op >> np.uint64(7)) & (words.COPY_SLOTS - 1)
+    last = moved(get_u64(own, words.COPIES_AT), 8 * words.COPY_WORDS * slot)
+    if not _like_the_last(last, plan, numbers, rank):
+        set_i64(last, _MOVER, _tile_mover(own, plan, numbers, rank))
+        set_i64(last, _RANK, rank)
+        for d in range(rank):
+            of_dimension = moved(last, 8 * (_FIRST + _EACH * d))
+            set_i64(of_dimension, 0, get_i64(numbers, d))
+            for place, word in enumerate(_OF_DIMENSION):
+                set_i64(of_dimension, 1 + place, get_i64(plan, word + d))
+    return get_i64(last, _MOVER)
+
+
 @subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, WORD, INDEX)
 def relate_copy(context, registers, op, mask, first_record):
     """Note the vector by which the records of a bulk copy move; call it after the copy was executed.
@@ -96,7 +129,7 @@ def relate_copy(context, registers, op, mask, first_record):
             if is_unknown(one):
                 must_be_zero(own, one)
         if some != 0:
-            number = _tile_mover(own, plan, numbers, rank)
+            number = _mover(own, op, plan, numbers, rank)
     if number != 0:
         must_be_aligned(own, number)
     note_movers(context, first_record, number)

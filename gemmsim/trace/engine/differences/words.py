@@ -22,7 +22,10 @@ DATA_AT, DATA_LEFT = 32, 33  # uint8 [capacity]: vectors that come from loaded w
 IN_COLUMNS = 31  # whether what an atomic finds in global memory is the same in all blocks, see `leader.relate`
 # How often blocks were excluded, and int64 [capacity]: how often they had been when the bounds of a vector were taken
 EXCLUSIONS, BOUNDED_AT = 34, 35
-OWN_WORDS = 36
+# int64 [COPY_SLOTS, COPY_WORDS], by the address of the micro-operation: the dimensions of the last tile it copied, 0
+# where there was none, and the vector by which it moves; then of each dimension what `copies` says
+COPIES_AT, COPY_SLOTS, COPY_WORDS = 36, 64, 32
+OWN_WORDS = 37
 # Numbers of the vectors that stand for differences that are not followed, and for such in the upper half of a word
 # alone, whose lower half is the leader's: both are 0 for the leader alone.
 UNKNOWN, UNKNOWN_HIGH = 1, 2
