@@ -45,14 +45,16 @@ def test_reads_queue_as_dram_fills_up():
     sm = state.sm
 
     def queued(lines: int, now: int) -> float:
-        return unit.queue_cycles(sm.spec.dram_queue_cycles, sm.memory.dram, lines, sm.spec.dram_latency_cycles, now)
+        return unit.queue_cycles(
+            sm.spec.dram_queue_cycles, sm.memory.dram_share.asked, lines, sm.spec.dram_latency_cycles, now
+        )
 
     found = [queued(1, 1)]
     for now, sectors in ((1, 1), (1, 1), (1000, 6)):
-        unit.read(sm.spec, sm.memory, float(now), sectors, now)
+        unit.load(sm.spec, sm.memory, sectors, now)
         found.append(queued(1, now))
     assert found == pytest.approx([0, 10 * 0.2 / 0.8, 10 * 0.4 / 0.6, 10 * 0.8 / 0.2])
-    unit.read(sm.spec, sm.memory, 1000.0, 6, 1000)  # more than has passed
+    unit.load(sm.spec, sm.memory, 6, 1000)  # more than has passed
     assert queued(1, 1000) == pytest.approx(10 * 0.98 / 0.02)
     assert queued(2, 1000) == pytest.approx(2 * queued(1, 1000))  # the later of two
     assert queued(5, 1000) == pytest.approx(3 * queued(1, 1000))

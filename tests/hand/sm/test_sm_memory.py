@@ -210,7 +210,7 @@ def test_whichever_load_comes_first_asks_l2_and_the_others_wait():
     done = [path.request(now, access, cost)[2] for now, cost in ((1, asked), (50, asked), (60, present))]
     assert done == [1 + 200, 201, 60 + 32]
     assert path.request(later, access, asked)[2] == later + 32
-    assert path.sm.memory.l2.busy_cycles == 0.5  # one sector of 32 bytes, 64 a cycle
+    assert path.sm.memory.link.busy_cycles == 0.5  # one sector of 32 bytes, 64 a cycle
 
 
 def test_share_of_l2_and_dram():
@@ -315,7 +315,7 @@ def test_sectors_on_their_way_from_dram_take_its_latency_and_none_of_its_bandwid
     assert issues(code, cost=RecordCycles(1, 1, 1, 0, 1)).cycles(0)[1] == 1 + 500
     path = Path()
     path.request(1, load(shared=False), RecordCycles(1, 1, 4, 0, 1))
-    assert (path.sm.memory.l2.busy_cycles, path.sm.memory.dram.busy_cycles) == (2, 0)
+    assert (path.sm.memory.link.busy_cycles, path.sm.memory.dram_share.asked) == (2, 0)
 
 
 @pytest.mark.parametrize(
