@@ -114,6 +114,12 @@ def _rules(gpu: GpuSpec) -> Iterator[tuple[bool, str]]:
     yield far >= near, f"l2.far_latency_cycles ({far:g}) is below l2.hit_latency_cycles ({near:g})"
     base, boost = clock.sm_base_hz, clock.sm_boost_hz
     yield base <= boost, f"clock.sm_base_hz ({base:g}) exceeds clock.sm_boost_hz ({boost:g})"
+    fetch = gpu.fetch
+    for level in ("first", "second"):
+        size, ways = getattr(fetch, f"{level}_level_bytes"), getattr(fetch, f"{level}_level_ways")
+        sets_fit = size > 0 and size % (ways * fetch.line_bytes) == 0
+        a_set = f"{ways} lines of {fetch.line_bytes} bytes"
+        yield sets_fit, f"fetch.{level}_level_bytes ({size}) is not a multiple of a set, {a_set}"
     power, least = gpu.power, min(gpu.power.limit_watts, gpu.power.burst_limit_watts)
     anyway = f"power.busy_watts ({power.busy_watts:g}), which the board takes anyway"
     yield not power.busy_watts or least > power.busy_watts, f"power.limit_watts ({least:g}) is not above {anyway}"

@@ -34,7 +34,7 @@ TOUCHES = {
     "register-ports": ("options", set()),
     "oldest-block-first": ("options", set()),
     "taken-branches": ("gpu", {"pipes.cbu.latency_cycles"}),
-    "instruction-fetch": ("gpu", {"fetch.near_line_cycles", "fetch.far_line_cycles"}),
+    "instruction-fetch": ("gpu", {"fetch.near_line_cycles", "fetch.near_line_spread_cycles", "fetch.far_line_cycles"}),
     "barrier-cycles": ("gpu", {"barrier.arrival_cycles", "barrier.release_cycles"}),
     "math-behind-barriers": ("options", set()),
     "store-rate": ("gpu", {"l1.store_bytes_per_cycle", "l1.partial_line_cycles", "l2.write_share"}),

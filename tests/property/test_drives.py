@@ -50,7 +50,13 @@ NARROW = replace(
         partial_line_cycles=1.5,
     ),
     fetch=replace(
-        GPU.fetch, near_line_cycles=16.6, far_line_cycles=45.0, first_level_bytes=256, second_level_bytes=512
+        GPU.fetch,
+        near_line_cycles=16.6,
+        far_line_cycles=45.0,
+        first_level_bytes=256,
+        second_level_bytes=512,
+        first_level_ways=1,
+        second_level_ways=2,
     ),
 )
 COPY_GROUP = Operand(OperandKind.SPECIAL, name="SB0")

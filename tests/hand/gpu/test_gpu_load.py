@@ -137,6 +137,7 @@ def test_set_takes_every_number_in_every_unit_of_its_kind() -> None:
         ("h200", "shared.max_bytes_per_sm=300KiB", "exceeds l1.unified_bytes"),
         ("h200", "shared.max_bytes_per_block=228KiB", "exceed shared.max_bytes_per_sm"),
         ("h200", "shared.carveouts=8,0,228KiB", "must ascend"),
+        ("h200", "fetch.first_level=100B", "fetch.first_level_bytes .100. is not a multiple of a set, 4 lines of 128"),
         ("h200", "clock.sm_base=2GHz", "exceeds clock.sm_boost_hz"),
         ("h200", "l2.far_latency=10", "is below l2.hit_latency_cycles"),
         ("h200", "sm.max_warps=16", "exceeds 32"),
