@@ -100,7 +100,7 @@ RULES: dict[str, Rule] = {
     "l2.ways": _SIZE,
     "l2.fetch_bytes": _STRUCTURE,
     "l2.merged_requests": _STRUCTURE,
-    "l2.drift_steps": _RATE,
+    "l2.drift_steps": _STRUCTURE,
     "l2.loads_in_step": _STRUCTURE,
     "l2.read_bytes_per_s": _RATE,
     "l2.write_share": _RATE,
