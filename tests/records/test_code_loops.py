@@ -50,7 +50,8 @@ def rows(jumps: bool, warps: int) -> list[list[Any]]:
 @pytest.mark.parametrize("row", rows(jumps=False, warps=1), ids=str)
 def test_loops_on_the_nearest_sms(row: list[Any]) -> None:
     """Between 256 and 320 lines as many are fetched as lie in sets with one line too many; from 1024 on so from L2."""
-    assert predicted(row, H200.fetch.near_line_cycles) == pytest.approx(row[5], rel=0.08)
+    whole = row[0] < 248 or 320 <= row[0] < 1024 or row[0] >= 1152  # no set, or every one, has a line too many
+    assert predicted(row, H200.fetch.near_line_cycles) == pytest.approx(row[5], rel=0.05 if whole else 0.08)
 
 
 @pytest.mark.parametrize("row", [row for row in rows(jumps=False, warps=8) if row[0] >= 320][::2], ids=str)
