@@ -91,7 +91,7 @@ def test_lines_behind_one_that_was_just_fetched_are_fetched_too():
 
 # Own microbenchmark on an H200: N independent FFMA in a loop, one warp or two a sub-partition; cycles an instruction
 # of each warp. The loop's own instructions are a branch here. Two of its rows are not held since version 21: 4096 FFMA
-# by eight warps, 2.030, are 3.01 % off, and 10240 by four 6 %: 5.526, where the H200 of h200_code_loops.json takes 5.84.
+# by eight warps, 2.030, are 3.01 % off, and 10240 by four 6 %: 5.526, where h200_code_loops.json has 5.84.
 @pytest.mark.parametrize(
     ("instructions", "warps", "measured"),
     [(1024, 4, 1.028), (1920, 4, 1.015), (2560, 4, 2.087), (4096, 4, 2.074), (4096, 1, 2.092),
