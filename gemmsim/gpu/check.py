@@ -25,6 +25,7 @@ MAY_BE_ZERO = (  # keys that begin so may be 0
     "mio.shared_entries",
     "sources_read.",
     "register_file.second_pass_cycles",
+    "register_file.late_read_wait_cycles",
     "register_file.load_write_",
     "barrier.block_turn_cycles",
     "barrier.flush_interval_cycles",

@@ -197,6 +197,7 @@ class RegisterFile:
     uniform_row_registers: int  # uniform registers that are read together in one cycle
     uniform_read_window_cycles: int  # in how many cycles a uniform instruction reads its registers
     uniform_operand_window_cycles: int  # in how many cycles a vector instruction reads its uniform register
+    late_read_wait_cycles: int  # how long an instruction of variable latency waits for a free port; then issue stops
     result_write_cycles: int  # from issue to the write of a result of fixed latency
     load_write_to_use_cycles: int  # from the write of a loaded register to the first issue that may use it
     load_write_most_wait_cycles: int  # how long loaded data waits for a free write port; then issue stops

@@ -14,7 +14,17 @@ from gemmsim.isa.opcodes import Opcode, row_of
 from gemmsim.isa.program import Instruction as Decoded
 from gemmsim.isa.program import OperandKind, Program
 from gemmsim.native.records import dtype_of, fields_of
-from gemmsim.sm.operands import NO_READS, NO_WRITES, reads, results_of, returns_of, two_passes, uniform_rows, windows
+from gemmsim.sm.operands import (
+    NO_READS,
+    NO_WRITES,
+    late_reads,
+    reads,
+    results_of,
+    returns_of,
+    two_passes,
+    uniform_rows,
+    windows,
+)
 from gemmsim.sm.pipes import matrix_latency_cycles, memory_opcode, multiply_cycles, pipe_slots, port_of, port_pipes
 from gemmsim.sm.spec import WARPGROUPS
 from gemmsim.sm.units.instruction import GROUPS, SCOREBOARDS, Bulk, Instruction, Kind, Reason
@@ -168,6 +178,8 @@ def _multiplication(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:
 def _register_file(instruction: Decoded, port: str, gpu: GpuSpec) -> dict[str, float]:
     fields: dict[str, float] = dict(reads(instruction, port, gpu.register_file))
     fields["window"], fields["uniform_window"] = windows(instruction, port, gpu.register_file)
+    fields["second_pass"] = gpu.register_file.second_pass_cycles if two_passes(instruction) else 0
+    fields |= late_reads(instruction, port)
     for time, writes in (("results", results_of(instruction, port)), ("returns", returns_of(instruction))):
         if writes != NO_WRITES:
             fields |= {f"even_{time}": writes.even, f"odd_{time}": writes.odd, f"pair_{time}": writes.pairs}

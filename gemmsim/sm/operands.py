@@ -12,6 +12,7 @@ from gemmsim.sm.pipes import memory_opcode
 from gemmsim.sm.units.instruction import ReadMode
 
 FIXED_LATENCY = {"fma", "fmaheavy", "alu", "fp16", "uniform", "fp64"}
+LATE_READING = {"lsu", "xu"}
 _WRITING = ("fma", "fmaheavy", "alu", "fp16", "fp64")  # results of the tensor cores have not been looked at
 _PREDICATES = (OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE)
 NO_READS: Mapping[str, int] = {"first": -1, "second": -1, "third": -1}
@@ -81,6 +82,32 @@ def reads(instruction: Instruction, port: str, registers: RegisterFile) -> Mappi
         "read_mode": int(mode),
         "uniform_rows": rows,
     }
+
+
+def late_reads(instruction: Instruction, port: str) -> Mapping[str, int]:
+    """Return the fields of `units.instruction.Instruction` that say what `instruction`, which goes to a queue, reads
+    after its issue; none for others.
+
+    A load and a copy begin with the last register of the address, in the cycle of their issue; the others in the next
+    cycle (own microbenchmark on an H100: `units.register_ports`).
+    """
+    if port not in LATE_READING:
+        return {}
+    operands = [operand for operand in instruction.operands if operand.kind not in _PREDICATES]
+    if operands and operands[0].kind == OperandKind.REGISTER:
+        del operands[0]  # what it writes
+    memory, modifiers = memory_opcode(instruction.opcode), instruction.modifiers
+    width = 1 if memory is None else 4 if "128" in modifiers else 2 if "64" in modifiers else 1
+    registers: list[int] = []
+    for operand in operands:
+        if operand.index >= 0 and operand.kind in (OperandKind.ADDRESS, OperandKind.REGISTER):
+            count = width if operand.kind == OperandKind.REGISTER else 1 + operand.wide
+            registers += range(operand.index, operand.index + count)
+    at_once = memory is not None and memory.operation in ("ld", "ldgsts")
+    if at_once:
+        registers.reverse()
+    banks = sum(register % 2 << place for place, register in enumerate(registers))
+    return {"late_reads": len(registers), "late_banks": banks, "late_after": 0 if at_once else 1}
 
 
 def results_of(instruction: Instruction, port: str) -> Writes:

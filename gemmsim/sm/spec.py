@@ -105,6 +105,7 @@ class Spec(Record):
     tagged_after_shared_requests: int
     oldest_block_first: int  # 1: as the hardware does; 0: whichever warp issued longest ago (an ablation)
     result_write_cycles: int
+    late_read_wait_cycles: int
     load_write_to_use_cycles: int
     load_write_most_wait_cycles: int
     load_write_hold_cycles: int
@@ -157,6 +158,16 @@ class Spec(Record):
     tma_store_cycles: float
 
 
+# fields that this and `RegisterFile` have in common
+_OF_PORTS = (
+    "result_write_cycles",
+    "late_read_wait_cycles",
+    "load_write_to_use_cycles",
+    "load_write_most_wait_cycles",
+    "load_write_hold_cycles",
+)
+
+
 def spec_of(
     gpu: GpuSpec, rates: Rates, oldest_block_first: bool, intervals_at: int, delays_at: int
 ) -> NDArray[np.void]:
@@ -189,10 +200,7 @@ def spec_of(
         "other_sources_read_cycles": gpu.sources_read.other_cycles,
         "tagged_after_shared_requests": l1.tagged_after_shared_requests,
         "oldest_block_first": oldest_block_first,
-        "result_write_cycles": ports.result_write_cycles,
-        "load_write_to_use_cycles": ports.load_write_to_use_cycles,
-        "load_write_most_wait_cycles": ports.load_write_most_wait_cycles,
-        "load_write_hold_cycles": ports.load_write_hold_cycles,
+        **{name: getattr(ports, name) for name in _OF_PORTS},
         "issue_to_address_cycles": mio.issue_to_address_cycles,
         "address_cycles": gpu.pipes["lsu"].issue_interval_cycles,
         "shared_address_cycles": mio.shared_load_interval_cycles,

@@ -129,6 +129,7 @@ RULES: dict[str, Rule] = {
     "register_file.uniform_read_window_cycles": _RATE,
     "register_file.uniform_operand_window_cycles": _RATE,
     "register_file.result_write_cycles": _STRUCTURE,
+    "register_file.late_read_wait_cycles": _STRUCTURE,
     "register_file.load_write_to_use_cycles": _STRUCTURE,
     "register_file.load_write_most_wait_cycles": _RATE,
     "barrier.block_turn_cycles": _STRUCTURE,

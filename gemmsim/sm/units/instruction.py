@@ -74,6 +74,10 @@ class Instruction(Record):
     reuse_mask           the slots that are marked `.reuse`, as bits
     read_mode            a `ReadMode`
     uniform_rows         rows of uniform registers that it reads
+    second_pass          cycles behind it in which nothing issues, as its second pass takes its place
+    late_reads, late_banks  of an instruction of variable latency: how many registers it reads, and their banks, the
+                         first to be read in the lowest bit (1: odd)
+    late_after           cycles from its issue until it reads the first of them
     window, uniform_window  cycles within which its registers and its uniform registers are read
     takes_turns          whether the warps of a block take turns to issue it, instead of the youngest going first
     passes_barrier       whether it may issue while the barrier that its warp has come to is not open yet
@@ -125,6 +129,10 @@ class Instruction(Record):
     reuse_mask: int
     read_mode: int
     uniform_rows: int
+    second_pass: int
+    late_reads: int
+    late_banks: int
+    late_after: int
     window: int
     uniform_window: int
     takes_turns: int

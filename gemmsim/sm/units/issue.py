@@ -13,7 +13,7 @@ from gemmsim.sm.units.issue_queue import hold_entry
 from gemmsim.sm.units.machine import AT_BARRIER, AT_GATE, WAITING, Sm, SubPartition, Warp
 from gemmsim.sm.units.memory_path import request
 from gemmsim.sm.units.pipes import take_pipe
-from gemmsim.sm.units.register_ports import hold_issue, read_registers
+from gemmsim.sm.units.register_ports import hold_issue, read_later, read_registers
 from gemmsim.sm.units.scoreboards import hold_scoreboard, wait_for_scoreboards
 from gemmsim.sm.units.tma import copy_in_bulk
 from gemmsim.sm.units.warpgroup import multiply
@@ -82,6 +82,8 @@ def _explain_delay(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now
 def _execute(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: int) -> None:
     """Let the instruction take its pipe, or a place in the memory queue; set `done` and `sources_read` of the warp."""
     spec = sm.spec
+    if row.late_reads > 0:
+        read_later(part.read_ports, row, now)
     if row.kind == _MULTIPLY:
         warp.done = multiply(spec, sm.memory, part, row, now)
         end = part.pipes.pipes[part.pipes.ports[row.port].first].free
@@ -90,7 +92,7 @@ def _execute(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: int)
     if row.kind != _MEMORY:
         take_pipe(spec, part.pipes, row.port, row.pipe_slots, now)
         if row.reads_registers:
-            read_registers(part.read_ports, row, warp.rank, now)
+            read_registers(part.read_ports, row, warp.rank, spec.late_read_wait_cycles, now)
         warp.sources_read = now + spec.other_sources_read_cycles
         warp.done = now + row.latency_cycles
         if row.kind == _COPY_FENCE:

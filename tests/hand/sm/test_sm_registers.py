@@ -102,7 +102,7 @@ def test_another_warp_finds_nothing():
     ports = state.sm.sub_partitions[0].read_ports
     again = row(Instruction, first=1, second=3, third=5, reuse_mask=0b111, window=3, uniform_window=1)
     for rank, free in ((-1, 3), (-1, 3), (-2, 6), (-1, 9)):
-        read_registers(ports, again, rank, 0)
+        read_registers(ports, again, rank, 1, 0)
         assert ports.odd_free == free
 
 
@@ -153,9 +153,9 @@ def test_ports_book_each_bank_by_itself():
     one = row(Instruction, first=2, second=-1, third=-1, window=3, uniform_window=1)
     two = row(Instruction, first=2, second=3, third=-1, window=3, uniform_window=1)
     for _ in range(3):
-        read_registers(ports, one, -1, 10)
+        read_registers(ports, one, -1, 1, 10)
     assert (ports.next_free, ports.even_free, ports.odd_free) == (0, 13, 0)
-    read_registers(ports, two, -1, 10)
+    read_registers(ports, two, -1, 1, 10)
     assert (ports.next_free, ports.blocked_cycles) == (12, 1)
 
 
