@@ -1,6 +1,7 @@
-"""Reads and writes `accuracy.json`, the committed errors of every case, and finds errors that have become worse.
+"""Reads and writes `accuracy.json`, the committed errors of every case for study, and finds errors that became worse.
 
-A test uses this to notice a change of the code that makes predictions worse.
+A test uses this to notice a change of the code that makes predictions worse. Errors of single cases to judge by are
+written nowhere, so that nobody reads them by mistake; their means stand in docs/judgements.md.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 from gemmsim.support.errors import GemmsimError
 
+from ..records.case import STUDY
 from ..records.files import write_bytes
 from .figures import figures
 from .judge import Judged
@@ -38,8 +40,9 @@ def errors_of(row: Judged) -> dict[str, float]:
 
 
 def write(judged: Iterable[Judged], path: Path = PATH) -> None:
-    """Write the errors of all cases that could be predicted, one case a line."""
-    cases = {_name(row): errors_of(row) for row in judged if not row.prediction.error}
+    """Write the errors of all cases for study that could be predicted, one case a line."""
+    kept = [row for row in judged if row.case.half == STUDY and not row.prediction.error]
+    cases = {_name(row): errors_of(row) for row in kept}
     lines = ",\n".join(f"{json.dumps(name)}:{json.dumps(cases[name], sort_keys=True)}" for name in sorted(cases))
     write_bytes(path, f'{{"schema_version":{SCHEMA_VERSION},"cases":{{\n{lines}\n}}}}\n'.encode())
 

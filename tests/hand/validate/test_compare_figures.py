@@ -129,16 +129,20 @@ def test_guesses() -> None:
 
 
 def test_what_got_worse(tmp_path: Path) -> None:
-    row = judged(case(rotated=100.0), 110.0)  # +10 %
-    path = tmp_path / "accuracy.json"
-    accuracy.write([row], path)
+    def of(n: int, time_us: float) -> Judged:
+        return judged(case(n=n, rotated=100.0), time_us)
+
+    row, path = of(768, 110.0), tmp_path / "accuracy.json"  # +10 %
+    to_judge_by = of(512, 130.0)
+    accuracy.write([row, to_judge_by], path)
     committed = accuracy.read(path)
-    assert committed == {"h200/k-512": {"time": 10.0}}
-    assert accuracy.worse([row], committed) == []
-    assert accuracy.worse([judged(case(rotated=100.0), 108.0)], committed) == []  # better
-    assert accuracy.worse([judged(case(rotated=100.0), 110.5)], committed) == []  # 10.5 <= 10 * 1.05 + 0.3
-    assert len(accuracy.worse([judged(case(rotated=100.0), 111.0)], committed)) == 1
-    assert len(accuracy.worse([judged(case(rotated=100.0), 119.0)], committed)) == 2  # the case by itself, too
+    assert (row.case.half, to_judge_by.case.half) == (STUDY, JUDGE)
+    assert committed == {"h200/k-768": {"time": 10.0}}
+    assert accuracy.worse([row, to_judge_by], committed) == []
+    assert accuracy.worse([of(768, 108.0)], committed) == []  # better
+    assert accuracy.worse([of(768, 110.5)], committed) == []  # 10.5 <= 10 * 1.05 + 0.3
+    assert len(accuracy.worse([of(768, 111.0)], committed)) == 1
+    assert len(accuracy.worse([of(768, 119.0)], committed)) == 2  # the case by itself, too
     path.write_text("[]")
     with pytest.raises(GemmsimError, match="cannot read the figures"):
         accuracy.read(path)
