@@ -1,4 +1,4 @@
-"""Proves for how many periods a warp goes on as it does: same instructions, same lanes, addresses that move evenly.
+"""Proves for how many periods warps go on as they do: same instructions, same lanes, addresses that move evenly.
 
 A warp has executed a period, and its registers moved by `step`. `Walk.periods` takes their words to be
 first + n * step in period n and follows the instructions of a period with three states at once, those of n = 0, of
@@ -89,11 +89,13 @@ class Walk:
     ) -> int:
         """Return how many periods follow that are like the one from `first` on, `most` at most; 0 where none is proved.
 
-        first, step   uint32 [words of a warp's rows]: its words, and by how much they move in a period
+        Several warps must do the same all along, and what is returned holds for all of them.
+
+        first, step   uint32 [warps, words of a warp's rows]: their words, and by how much they move in a period
         instructions  those of a period, in order
         path          the threads that execute them
-        blocks        int32 [words]: not 0 where the word is another one in other blocks, by a difference of this
-                      number; None where no other blocks are followed
+        blocks        int32 [warps, words]: not 0 where the word is another one in other blocks, by a difference of
+                      this number; None where no other blocks are followed
         unknown       where rows begin whose words are taken to be the same in each period, but not to be known
         bounds        see `States`; `self.bounded` is then what was asked of it
         """
@@ -236,15 +238,15 @@ class Walk:
         else:
             changes = bool(moving) and rules[rule.CHECKED] != 0
             states.follow_blocks(sources, results, mask, changes, name, lambda at: masks_of(row, at) == (ALL, 0))
-        before = [states.words[0, at : at + WARP_LANES].copy() for at in sources] if moving else []
-        steps = [states.words[1, at : at + WARP_LANES] - old for at, old in zip(sources, before, strict=False)]
+        before = [states.rows(at)[0].copy() for at in sources] if moving else []
+        steps = [states.rows(at)[1] - old for at, old in zip(sources, before, strict=False)]
         for address in states.addresses:
             function(op, address, mask)
         states.remember(results, mask, bool(moving))
         if not moving:
             return
         for place, at in enumerate(results):
-            zero, one, last = (states.words[n, at : at + WARP_LANES][lanes] for n in range(3))
+            zero, one, last = states.rows(at)[..., lanes]
             constant = (not linear and rules[rule.CHECKED] >> place & 1) or name.startswith("setp_")
             if not constant and not (last == zero + (one - zero) * np.uint32(states.last)).all():
                 raise NotProvedError(f"{name} is not linear")

@@ -27,6 +27,8 @@ def stride_of_copy(states: States, row: list[int], op: int, mask: int, context: 
     Raises NotProvedError where it is another copy in other periods: where its data decide, or where more or less of its
     tile is in the array. All of a tile that moves must be.
     """
+    if states.warps > 1:
+        raise NotProvedError("copies are followed for each warp by itself")
     if row[micro.DETAIL] & micro.DIRECTION_MASK == micro.COPY_LOAD and not row[micro.ACCESS] & micro.UNMOVED_BIT:
         raise NotProvedError("what is copied decides")
     for column in _CONSTANT:
