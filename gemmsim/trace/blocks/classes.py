@@ -78,7 +78,7 @@ def _classes(
         try:
             # What one place drops leaves the places before it, too. Where none was dropped since a place was looked at,
             # it and those behind it are known.
-            for place in (*range(places), *range(places)):
+            for place in (*range(places), *range(places if places > 1 else 0)):
                 if place in asked and np.array_equal(asked[place], alike):
                     break
                 asked[place], others = alike, blocks[alike, place]
