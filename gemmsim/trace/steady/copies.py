@@ -73,8 +73,7 @@ def _moved(states: States, plans: list[NDArray[np.int64]], moving: list[int]) ->
         room = int(zero[plan_words.SIZE + d]) - 1 - across - first if step > 0 else first
         if first < 0 or room < 0 or first + across >= int(zero[plan_words.SIZE + d]):
             raise NotProvedError("a tile that moves reaches beyond the array")
-        if room // abs(step) < states.last:
-            raise NotProvedError("a tile leaves the array", room // abs(step))
+        states.limit(room // abs(step), "a tile leaves the array")
         if int(last[plan_words.PLACE + d]) - first != step * states.last:
             raise NotProvedError("coordinates move unevenly")
         moved += step * int(zero[plan_words.STRIDE + d])

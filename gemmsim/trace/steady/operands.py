@@ -9,6 +9,7 @@ from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro
 from gemmsim.trace.engine.differences import words as rule
 from gemmsim.trace.lower.context import ALL, OP_NUMBER
+from gemmsim.trace.steady.lengths import MOST_PERIODS
 from gemmsim.trace.steady.states import NotProvedError, States
 
 OPERATIONS = {number: name for name, number in OP_NUMBER.items()}
@@ -106,9 +107,8 @@ def _multiplies_steps(
     states.check_range(at, lanes, (ALL, 0), signed, 32)
     begin = (first.astype(np.uint64) * factor + low).astype(np.uint32).astype(np.int64)
     room = np.where(low_step > 0, ALL - begin, begin) // np.maximum(np.abs(low_step), 1)
-    room = np.where(low_step == 0, states.last, room)
-    if int(room.min()) < states.last:
-        raise NotProvedError("the low word of a product wraps around", int(room.min()), _together(step))
+    room = int(room[low_step != 0].min(initial=MOST_PERIODS))
+    states.limit(room, "the low word of a product wraps around", _together(step) if room < states.last else 1)
     return True
 
 
@@ -177,12 +177,11 @@ def _check_equality(states: States, row: list[int], sources: list[int], lanes: N
     room = np.where(step > 0, (1 << 31) - 1 - apart, (1 << 31) + apart) // np.abs(step)
     meets = (apart % np.abs(step) == 0) & ((apart > 0) != (step > 0))
     until = np.where(meets, np.abs(apart) // np.abs(step) - 1, room)
-    if int(until.min()) < states.last:
-        raise NotProvedError("words become equal", int(until.min()))
+    states.limit(int(until.min()), "words become equal")
 
 
 def masks_of(row: list[int], at: int) -> tuple[int, int]:
     """Return the masks of the operand whose row begins at the word `at`."""
     columns = range(micro.SOURCE, micro.SOURCE + 5 * micro.SOURCE_COLUMNS, micro.SOURCE_COLUMNS)
     begins = {row[column]: (row[column + 1], row[column + 2]) for column in reversed(columns)}
-    return begins[at] if at in begins else begins[at - WARP_LANES]  # the upper half of 64 bits
+    return begins.get(at, begins.get(at - WARP_LANES, (0, 0)))  # the upper half of 64 bits has those of the lower one

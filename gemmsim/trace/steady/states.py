@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace.lower.context import ALL
+from gemmsim.trace.steady.lengths import MOST_PERIODS
+from gemmsim.trace.steady.other_blocks import CHANGES, SAME_IN_BLOCKS, UNKNOWN, results_in_blocks
 
 # What executes an operation on lanes: (its row in the code, a warp's rows, mask)
 FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32)
 Function = Callable[[int, int, int], None]
 Bounds = Callable[[int], tuple[int, int] | None]
 _LANES = np.arange(WARP_LANES, dtype=np.uint32)
-# What is known of a word in other blocks: it is that of this block, it is not, or whether it is may change on the way.
-_SAME_IN_BLOCKS, _UNKNOWN, _CHANGES = 0, -1, -2
 
 
 class NotProvedError(Exception):
@@ -39,8 +39,8 @@ class NotProvedError(Exception):
 class States:
     """The words of warps in period 0, in period 1 and in period `last`; uint32 [3, warps, words].
 
-    blocks   int64 [warps, words]: for each word what is known of it in other blocks, see `_SAME_IN_BLOCKS`; None:
-             nothing is asked
+    blocks   int64 [warps, words]: for each word what is known of it in other blocks, see `other_blocks`; None: nothing
+             is asked
     bounds   returns of a number in `blocks` the least and the greatest difference; None where these are not known
     bounded  those that it returned
     """
@@ -58,6 +58,7 @@ class States:
         first, step = np.atleast_2d(first, step)
         self.words = np.stack([first, first + step, first + step * np.uint32(last & ALL)])
         self.warps, self.addresses = len(first), addresses_of(self.words)
+        self.least = MOST_PERIODS  # for so many all holds that was looked at
         self.factor = 1  # so many periods may be proved as one, where one alone is not
         self.last, self.blocks = last, None if blocks is None else np.atleast_2d(blocks).astype(np.int64)
         # By the words at which rows begin: those that are not known, that move, and that differ in other blocks.
@@ -72,7 +73,7 @@ class States:
         """Note that rows may have become others in other blocks."""
         if self.blocks is not None:
             for at in places:
-                self._blocks(at)[:] = _CHANGES
+                self._blocks(at)[:] = CHANGES
             self._differing |= places
 
     @property
@@ -80,7 +81,7 @@ class States:
         """The rows that may have become others in other blocks."""
         if self.blocks is None:
             return set()
-        return {at for at in self._differing if (self._blocks(at) == _CHANGES).any()}
+        return {at for at in self._differing if (self._blocks(at) == CHANGES).any()}
 
     def forget(self, places: Sequence[int]) -> None:
         """Note that rows hold words that are the same in each period, but not known."""
@@ -89,7 +90,7 @@ class States:
         if self.blocks is not None:
             self._differing.update(places)
             for at in places:
-                self._blocks(at)[:] = _UNKNOWN
+                self._blocks(at)[:] = UNKNOWN
 
     def remember(self, places: Sequence[int], mask: int, moving: bool) -> None:
         """Note that an operation has written rows."""
@@ -102,6 +103,13 @@ class States:
 
     def unknown(self, at: int) -> bool:
         return at in self._unknown
+
+    def any_unknown(self, places: Sequence[int]) -> bool:
+        return not self._unknown.isdisjoint(places)
+
+    def any_moves(self, places: Sequence[int]) -> bool:
+        """Whether any of some rows may move."""
+        return not self._moving.isdisjoint(places)
 
     def moves(self, at: int, lanes: NDArray[np.bool_]) -> bool:
         if at not in self._moving:
@@ -140,24 +148,24 @@ class States:
         self.rows(at)[..., lanes] = ALL
         self.remember([at], mask, False)
         if self.blocks is not None:
-            self._blocks(at)[:, lanes] = _SAME_IN_BLOCKS
+            self._blocks(at)[:, lanes] = SAME_IN_BLOCKS
 
     def same_everywhere(self, at: int, mask: int) -> bool:
         """Whether the words of a row are the same in all blocks."""
         if self.blocks is None or at not in self._differing:
             return True
-        return bool((self._blocks(at)[:, lanes_of(mask)] == _SAME_IN_BLOCKS).all())
+        return bool((self._blocks(at)[:, lanes_of(mask)] == SAME_IN_BLOCKS).all())
 
     def exchange_blocks(self, sources: Sequence[int], results: Sequence[int], mask: int, lane: int | None) -> None:
         """Set what is known in other blocks of the results of an exchange: what is known of the one lane that all get,
         or nothing where blocks differ."""
         if self.blocks is None:
             return
-        found = np.full(self.warps, _SAME_IN_BLOCKS)
+        found = np.full(self.warps, SAME_IN_BLOCKS)
         if lane is not None:
             found = self.blocks[:, sources[0] + lane].copy()
-        elif any(at in self._differing for at in sources):
-            found[:] = _UNKNOWN
+        elif not self._differing.isdisjoint(sources):
+            found[:] = UNKNOWN
         self._differing.update(results)
         for at in results:
             self._blocks(at)[:, lanes_of(mask)] = found[:, None]
@@ -190,6 +198,12 @@ class States:
             raise NotProvedError("addresses move unevenly")
         return int(moved[0, 0])
 
+    def limit(self, periods: int, why: str, factor: int = 1) -> None:
+        """Note that something holds for so many periods; raise NotProvedError where these are too few."""
+        self.least = min(self.least, periods)
+        if periods < self.last:
+            raise NotProvedError(why, max(0, periods), factor)
+
     def check_range(self, at: int, lanes: NDArray[np.bool_], masks: tuple[int, int], signed: bool, bits: int) -> None:
         """Raise NotProvedError, with the periods that are left, where a word that moves leaves its range."""
         keep, flip = masks
@@ -201,54 +215,40 @@ class States:
         step = (one - zero).view(np.int32).astype(np.int64)
         value = zero.view(np.int32).astype(np.int64) if signed else zero.astype(np.int64)
         low, high = (-(1 << 31), (1 << 31) - 1) if signed else (0, ALL)
-        value, step = value[step != 0], step[step != 0]
-        room = np.where(step > 0, high - value, value - low) // np.maximum(np.abs(step), 1)
-        if len(room) and int(room.min()) < self.last:
-            raise NotProvedError("a word wraps around", max(0, int(room.min())))
+        by = int(step.flat[0])
+        if by and (step == by).all():  # as lanes do mostly
+            room = (high - int(value.max())) // by if by > 0 else (int(value.min()) - low) // -by
+        else:
+            value, step = value[step != 0], step[step != 0]
+            rooms = np.where(step > 0, high - value, value - low) // np.maximum(np.abs(step), 1)
+            room = int(rooms.min(initial=MOST_PERIODS))
+        self.limit(room, "a word wraps around")
 
     def follow_blocks(
-        self,
-        sources: list[int],
-        results: list[int],
-        mask: int,
-        changes: bool,
-        name: str,
-        plain: Callable[[int], bool] = lambda _: True,
+        self, sources: list[int], results: list[int], mask: int, changes: bool, name: str, plain: tuple[bool, ...] = ()
     ) -> None:
-        """Set what is known of results in other blocks.
-
-        changes  whether results may become others on the way in those blocks, though they do not here
-        plain    whether the operand whose row begins at a word is taken as it is
-        """
+        """Set what is known of results in other blocks. `results_in_blocks` describes the other parameters."""
         if self.blocks is None:
             return
         lanes = lanes_of(mask)
-        if not any(at in self._differing for at in sources):
-            for at in results:
-                if at in self._differing:
-                    self._blocks(at)[:, lanes] = _SAME_IN_BLOCKS
-                    if mask == ALL:
-                        self._differing.discard(at)
+        if self._differing.isdisjoint(sources):
+            for at in self._differing.intersection(results):
+                self._blocks(at)[:, lanes] = SAME_IN_BLOCKS
+                if mask == ALL:
+                    self._differing.discard(at)
             return
         self._differing.update(results)
         known = np.stack([self._blocks(at) for at in sources])
-        differ = known != _SAME_IN_BLOCKS
-        if name.startswith("setp_") and any(self.moves(at, lanes) for at in sources[:2]):
+        compares = name.startswith("setp_")
+        if compares and any(self.moves(at, lanes) for at in sources[:2]):
             a, b = known[0][:, lanes], known[1][:, lanes]
-            if not ((a == b) & (a >= 0)).all() or differ[2:, :, lanes].any():
+            if not ((a == b) & (a >= 0)).all() or (known[2:, :, lanes] != SAME_IN_BLOCKS).any():
                 raise NotProvedError("other blocks may compare otherwise")
             found = np.zeros_like(known[0])
-        elif name.startswith("setp_") and (known == _CHANGES)[..., lanes].any():
+        elif compares and (known == CHANGES)[..., lanes].any():
             raise NotProvedError("other blocks may come to compare otherwise")
         else:
-            alone = name in ("mov", "iadd3", "imad") and not (known < 0).any()
-            alone = alone and all(plain(at) for at, row in zip(sources, differ, strict=True) if row.any())
-            one = known.max(axis=0) if alone else np.full_like(known[0], _UNKNOWN)
-            found = np.where(differ.sum(axis=0) == 0, 0, np.where(differ.sum(axis=0) == 1, one, _UNKNOWN))
-            if name == "imad" and alone:
-                found = np.where(differ[:2].any(axis=0), _UNKNOWN, found)
-            may = changes and differ.any(axis=0)
-            found = np.where((known == _CHANGES).any(axis=0) | may, _CHANGES, found)
+            found = results_in_blocks(known, changes, name, plain)
         for at in results:
             self._blocks(at)[:, lanes] = found[:, lanes]
 
@@ -301,7 +301,7 @@ class States:
     def _decide(self, at: int, lanes: NDArray[np.bool_]) -> None:
         if self.blocks is None or at not in self._differing:
             return
-        if (self._blocks(at) == _CHANGES)[:, lanes].any():
+        if (self._blocks(at) == CHANGES)[:, lanes].any():
             raise NotProvedError("other blocks may come to decide otherwise")
 
     def same(
@@ -309,15 +309,15 @@ class States:
         function: Function,
         op: int,
         mask: int,
-        operands: tuple[list[int], list[NDArray], list[NDArray]],
+        operands: tuple[list[int], list[NDArray[np.uint32]]],
         at: int,
         wanted: NDArray[np.uint32],
         period: int,
     ) -> bool:
-        """Whether an operation has the results `wanted` in a period, too; operands: places, first words, steps."""
+        """Whether an operation has the results `wanted` in a period, too; operands: places, words in two periods."""
         state = self.words[2].copy()
-        for place, first, step in zip(*operands, strict=True):
-            state[:, place : place + WARP_LANES] = first + step * np.uint32(period)
+        for place, (zero, one) in zip(*operands, strict=True):
+            state[:, place : place + WARP_LANES] = zero + (one - zero) * np.uint32(period)
         return bool((_results_of(function, op, mask, state, [at])[0] == wanted).all())
 
 
