@@ -68,15 +68,8 @@ def comes_back(executor: Runs, warp: int, step: Callable[[], int]) -> int:
 def _looking(executor: Runs, code: NDArray[np.uint32]) -> Iterator[None]:
     """Let the executor run other code meanwhile, and bring everything back that this changes."""
     counters, context, state = executor.buffers.counters, executor.context, executor.state
-    arrays: tuple[NDArray, ...] = (
-        context,
-        executor.stale,
-        state.warps,
-        state.registers,
-        state.shared,
-        state.local,
-        state.barriers,
-    )
+    arrays: list[NDArray] = [context, executor.stale]
+    arrays += [state.warps, state.registers, state.shared, state.local, state.barriers]
     before, counted = [array.copy() for array in arrays], counters.copy()
     executed = np.zeros((2, int(code[:, micro.INSTRUCTION].max()) + 1), np.int64)
     context[[words.EXECUTED_AT, words.THREADS_AT]] = [row.ctypes.data for row in executed]
