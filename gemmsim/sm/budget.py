@@ -156,9 +156,10 @@ class Simulator:
             return [recorded[row] for row in self._dealt[places]]
         if (weight == weight[0]).all() or blocks <= len(recorded):
             return [recorded[(i - blocks) % len(recorded)] for i in range(blocks)]
-        share, given, chosen = weight / weight.sum(), np.zeros(len(weight)), []
-        for number in range(1, blocks + 1):
-            most_due = int(np.argmax(share * number - given))
+        share, given, chosen = (weight / weight.sum()).tolist(), [0] * len(weight), []
+        for number in range(1, blocks + 1):  # an SM may get thousands
+            due = [part * number - had for part, had in zip(share, given, strict=True)]
+            most_due = due.index(max(due))
             given[most_due] += 1
             chosen.append(recorded[most_due])
         return chosen
