@@ -6,6 +6,7 @@ import ctypes
 import importlib
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,9 @@ def describe(argument: Any) -> ArgumentType:
     values of Python are int64. Raises TypeError for anything else.
     """
     if isinstance(argument, np.ndarray):
-        return f"{argument.dtype.name} {argument.ndim} {'C' if argument.flags.c_contiguous else 'A'}"
+        return f"{_name_of(argument.dtype)} {argument.ndim} {'C' if argument.flags.c_contiguous else 'A'}"
     if isinstance(argument, (np.uint64, np.float64)):
-        return argument.dtype.name
+        return _name_of(argument.dtype)
     if isinstance(argument, (int, np.integer)):
         return "int64"
     if isinstance(argument, float):
@@ -43,6 +44,11 @@ def describe(argument: Any) -> ArgumentType:
     raise TypeError(
         f"machine code takes numbers, arrays, records and dataclasses of them, not {type(argument).__name__}"
     )
+
+
+@cache
+def _name_of(dtype: np.dtype[Any]) -> str:
+    return dtype.name  # which NumPy makes anew each time, in a few microseconds
 
 
 def record_named(kind: str) -> type[Record]:

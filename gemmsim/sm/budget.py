@@ -79,6 +79,7 @@ class Simulator:
         self.engine = engine
         self._dealt = None if share is None else streams.rows(share.blocks)
         self._loops: dict[int, Loop | None] = {}
+        self._picked: dict[int, list[list[int]]] = {}
         self.simulated_instructions = 0
         self.simulated_cycles = 0.0
         self.notes: list[str] = []
@@ -89,7 +90,7 @@ class Simulator:
 
     def length(self, block: list[int]) -> int:
         """Return how many warp instructions a block of `pick` executes."""
-        return sum(map(self._length, block))
+        return sum(self._streams.lengths[block[0] : block[-1] + 1])  # the warps of a block follow one another
 
     def fits(self, blocks: int, resident: int, budget: int) -> bool:
         """Return whether `run` simulates `blocks` blocks in full, or at least with their loops cut."""
@@ -142,6 +143,11 @@ class Simulator:
         the last block of a column of the grid has most to do, because it adds up what the others found (split-K), and
         the busiest SM gets it. Else each block comes as often as its share of the grid asks for.
         """
+        if blocks not in self._picked:
+            self._picked[blocks] = self._pick(blocks)
+        return self._picked[blocks]
+
+    def _pick(self, blocks: int) -> list[list[int]]:
         recorded, weight = self._streams.blocks.tolist(), self._streams.weight
         if self._dealt is not None:
             places = ((np.arange(blocks) + 0.5) / blocks * len(self._dealt)).astype(np.int64)
@@ -150,19 +156,17 @@ class Simulator:
             return [recorded[row] for row in self._dealt[places]]
         if (weight == weight[0]).all() or blocks <= len(recorded):
             return [recorded[(i - blocks) % len(recorded)] for i in range(blocks)]
-        share, given, chosen = weight / weight.sum(), np.zeros(len(weight)), []
-        for number in range(1, blocks + 1):
-            most_due = int(np.argmax(share * number - given))
+        share, given, chosen = (weight / weight.sum()).tolist(), [0] * len(weight), []
+        for number in range(1, blocks + 1):  # an SM may get thousands
+            due = [part * number - had for part, had in zip(share, given, strict=True)]
+            most_due = due.index(max(due))
             given[most_due] += 1
             chosen.append(recorded[most_due])
         return chosen
 
-    def _length(self, warp: int) -> int:
-        return self._streams.lengths[warp]
-
     def _find_loop(self, warp: int) -> Loop | None:
         """Return the main loop of a warp; None where it has none, or not the one that the trace has cut."""
-        loop, left_out = find_loop(self._streams.pcs(warp)), self._length(warp) - self._streams.recorded[warp]
+        loop, left_out = find_loop(self._streams.pcs(warp)), self._streams.lengths[warp] - self._streams.recorded[warp]
         if loop is None or not left_out:
             return loop
         inside = self._streams.left_out(warp, loop.start, loop.stop)
@@ -170,7 +174,7 @@ class Simulator:
 
     def _whole(self, blocks: list[list[int]]) -> bool:
         """Whether the trace recorded all that the warps of these blocks execute."""
-        return all(self._length(warp) == self._streams.recorded[warp] for block in blocks for warp in block)
+        return all(self._streams.lengths[warp] == self._streams.recorded[warp] for block in blocks for warp in block)
 
     def _cut(self, blocks: list[list[int]], resident: int, budget: int) -> _Cut | None:
         """Return a cut whose simulations together fit the budget, or None where there is none.
@@ -204,7 +208,7 @@ class Simulator:
 
     def _cut_length(self, warp: int, cut: _Cut) -> int:
         """Return how many instructions of a warp are simulated where its loop is cut."""
-        return self._length(warp) - (cut.left_out[warp] * cut.loops[warp].length if warp in cut.loops else 0)
+        return self._streams.lengths[warp] - (cut.left_out[warp] * cut.loops[warp].length if warp in cut.loops else 0)
 
     def _together(self, blocks: list[list[int]], resident: int) -> list[list[int]]:
         """Return the `resident` blocks among `blocks` whose loops are measured in their steady state."""
@@ -240,13 +244,13 @@ class Simulator:
     def _prefix(self, blocks: list[list[int]], resident: int, active_sms: int, fraction: float) -> Totals:
         warps = [warp for block in blocks for warp in block]
         recorded = self._streams.recorded
-        parts: Parts = {warp: [(0, min(recorded[warp], int(self._length(warp) * fraction)))] for warp in warps}
+        parts: Parts = {warp: [(0, min(recorded[warp], int(self._streams.lengths[warp] * fraction)))] for warp in warps}
         simulated = sum(stop for warp in warps for _, stop in parts[warp])
         self.notes.append(
             "no steady loop that fits the budget of instructions: "
             f"the first {100 * fraction:.2g} % of each warp simulated and scaled by instructions"
         )
-        total = sum(self._length(warp) for warp in warps)
+        total = sum(self._streams.lengths[warp] for warp in warps)
         return self._simulate(blocks, resident, active_sms, parts).scaled(total / simulated)
 
     def _simulate(self, blocks: list[list[int]], resident: int, active_sms: int, parts: Parts) -> Totals:

@@ -15,6 +15,7 @@ import os
 import sys
 import weakref
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -115,6 +116,7 @@ def _map(address: int | None, length: int, flags: int, file: int) -> int:
     return int(found)
 
 
+@cache
 def _libc() -> Any:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p

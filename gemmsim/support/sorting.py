@@ -33,19 +33,26 @@ def new_rows(*columns: NDArray) -> NDArray[np.bool_]:
 
 def distinct(*columns: NDArray) -> list[NDArray[np.int64]]:
     """Return the distinct rows, in ascending order: for each column of integers [n], an int64 array [distinct rows]."""
+    return counted(*columns)[0]
+
+
+def counted(*columns: NDArray) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
+    """Return the distinct rows as `distinct` does, and how often each is there, int64 [distinct rows]."""
     packed = _packed(*columns)
     if packed is None:
         order = np.lexsort(columns[::-1])
         found = [column[order].astype(np.int64) for column in columns]
-        return [column[new_rows(*found)] for column in found]
+        begins = np.flatnonzero(new_rows(*found))
+        return [column[begins] for column in found], np.diff(begins, append=len(order))
     key, spans = packed
     key.sort()
-    key = key[new_rows(key)]
+    begins = np.flatnonzero(new_rows(key))
+    count, key = np.diff(begins, append=len(key)), key[begins]
     found = []
     for column, span in zip(columns[::-1], spans[::-1], strict=True):
         found.append(key % span + (int(column.min()) if len(column) else 0))
         key = key // span
-    return found[::-1]
+    return found[::-1], count
 
 
 def _packed(*columns: NDArray) -> tuple[NDArray[np.int64], list[int]] | None:

@@ -27,17 +27,24 @@ OF_A_WARP = 10
 class Patience:
     """Lends the budget of a run to its blocks, which run one after the other.
 
-    buffers  of the run, which begins
-    budget   warp instructions
-    state    of the block that runs; None where its states are not compared
-    step     lets the block go on, and returns its status
+    buffers     of the run, which begins
+    budget      warp instructions
+    state       of the block that runs; None where its states are not compared
+    step        lets the block go on, and returns its status
+    comes_back  see the module `comes_back`, for a warp
     """
 
     def __init__(
-        self, program: Program, buffers: Buffers, budget: int, state: BlockState | None, step: Callable[[], int]
+        self,
+        program: Program,
+        buffers: Buffers,
+        budget: int,
+        state: BlockState | None,
+        step: Callable[[], int],
+        comes_back: Callable[[int], int],
     ) -> None:
         self._program, self._buffers, self._counters = program, buffers, buffers.counters
-        self._state, self._step = state, step
+        self._state, self._step, self._comes_back = state, step, comes_back
         self._budget, self._left, self._mark, self._alone = budget, budget, 0, 0
         self._changing = _changing(program)
         self._lend()
@@ -61,7 +68,8 @@ class Patience:
         self._left += int(counters[words.BUDGET_LEFT])
         if self._alone > 0 and self._state is not None:
             parts = self._alone // PART
-            if parts & (parts - 1) == 0 and (steps := self._cycle(self._state, warp, executed)):
+            look = parts & (parts - 1) == 0
+            if look and (steps := self._cycle(self._state, warp, executed) or self._comes_back(warp)):
                 raise Stopped(self._never_ends(block, _again(steps)), words.STUCK, block)
         if self._left <= 0:
             counters[words.BUDGET_LEFT] = 0

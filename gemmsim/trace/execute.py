@@ -14,6 +14,7 @@ from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import words
 from gemmsim.trace.block_state import BlockState
 from gemmsim.trace.cluster_waits import late_arrival
+from gemmsim.trace.comes_back import comes_back
 from gemmsim.trace.context import context_of
 from gemmsim.trace.endless import Patience
 from gemmsim.trace.engine.faults import describe
@@ -271,7 +272,8 @@ class Executor:
             fill = partial(self.buffers.fill, self.context)
             self.residents.run(blocks, streams, executed, threads, fill, self.budget)
             return executed, threads
-        patience = Patience(self.program, self.buffers, self.budget, None if self.shadow else self.state, self._go_on)
+        state, look = None if self.shadow else self.state, partial(comes_back, self, step=self._go_on)
+        patience = Patience(self.program, self.buffers, self.budget, state, self._go_on, look)
         for number, block in enumerate(blocks):
             blocks_done(number, len(blocks))
             self._block(int(block), number, executed[number], threads[number], bool(streams[number]), patience)

@@ -76,6 +76,33 @@ def test_registers_that_come_back_while_memory_changes_are_no_cycle() -> None:
     assert counted is not None and counted[0] == 3000
 
 
+@pytest.mark.parametrize("place", ["0x4", "0x2"])
+def test_what_a_warp_stores_and_never_asks_for_does_not_change_it(place: str) -> None:
+    """Waits for a word to be 7 while it counts in the next one, or in a byte of the word itself, which changes it."""
+    adds = [f"LDG.E.U8 R6, [R4.64+{place}]", "IADD3 R6, R6, 0x1, RZ", f"STG.E.U8 [R4.64+{place}], R6"]
+    waits = ["ISETP.NE.U32.AND P0, PT, R2, 0x7, PT", "@P0 BRA `(0x0)"]
+    one = of_text(["LDG.E R2, [R4.64]", *adds, *waits], 400_000)
+    found = stopped(one)
+    if place == "0x2":
+        assert found.status == words.BUDGET
+        return
+    assert found.status == words.STUCK and "does the same again every 6 instructions" in str(found)
+    assert one.buffers.counters[words.ISSUED] < 2 << 12
+
+
+def test_a_look_at_a_warp_leaves_no_trace() -> None:
+    """Counts to 9000 in memory, and adds up elsewhere: it is looked at after 4096 instructions, of its 45,000."""
+    adds = ["LDG.E R6, [R4.64+0x8]", "IADD3 R6, R6, 0x3, RZ", "STG.E [R4.64+0x8], R6"]
+    counts = ["LDG.E R2, [R4.64]", "IADD3 R2, R2, 0x1, RZ", "STG.E [R4.64], R2"]
+    until = ["ISETP.GE.U32.AND P0, PT, R2, 0x2328, PT", "MOV R6, RZ", "MOV R2, RZ", "@!P0 BRA `(0x0)"]
+    one = of_text([*adds, *counts, *until])
+    execution = one.run([0])
+    (counted,) = execution.outputs
+    assert counted is not None and counted[:3].tolist() == [9000, 0, 27000]
+    assert execution.trace.executed.sum() == 10 * 9000 + 1
+    assert len(execution.trace.record_pc) == 4 * 9000 and len(execution.trace.pc) == 10 * 9000 + 1
+
+
 def test_warps_in_turn_may_use_the_whole_budget() -> None:
     """Each of two warps executes more than a tenth of the budget, but never for long without the other."""
     execution = executor("meet", 4000, 100_000).run([0])

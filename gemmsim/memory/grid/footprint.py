@@ -29,7 +29,7 @@ from gemmsim.memory.grid.touched import UNITS, Groups, Sectors, Touched, touched
 from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.cache_operations import READ
 from gemmsim.memory.requests.coalescer import SECTOR_BYTES, SECTORS_PER_LINE, Coalesced
-from gemmsim.support.sorting import new_rows, order_by
+from gemmsim.support.sorting import counted
 from gemmsim.trace.types import Relation
 
 _MAX_VISITS = 40_000_000  # visits of sectors, which take about half a second
@@ -39,7 +39,7 @@ _MOST_UNIT = max(UNITS)
 _MAX_RANGE = 1 << 30
 _WORD_SECTORS = 64  # sectors that have their bits in one word
 _visit_waves, _number_visited = (
-    native_loop("grid/footprint_loop", function, "requests/cache_operations")
+    native_loop("grid/footprint_loop", function, "grid/bit_words", "requests/cache_operations")
     for function in ("visit_waves", "number_visited")
 )
 
@@ -196,12 +196,10 @@ def _visits(
     """
     movers = offsets.shape[1]
     columns = []
-    for m in range(movers):
-        place = offsets[:, m] // max(1, int(np.gcd.reduce(offsets[:, m])))  # small numbers are sorted faster
-        order = order_by(wave, like, place)
-        begins = np.flatnonzero(new_rows(wave[order], like[order], place[order]))
-        first, blocks = order[begins], np.diff(begins, append=len(order))
-        columns.append(np.stack([wave[first], like[first] * movers + m, offsets[first, m], blocks]))
+    for m in np.flatnonzero(used.reshape(-1, movers).any(axis=0)).tolist():
+        each = max(1, int(np.gcd.reduce(offsets[:, m])))  # small numbers are sorted faster
+        (first, number, place), blocks = counted(wave, like, offsets[:, m] // each)
+        columns.append(np.stack([first, number * movers + m, place * each, blocks]))
     wave, number, offset, blocks = np.concatenate(columns, axis=1)
     wave, number, offset, blocks = (column[used[number]] for column in (wave, number, offset, blocks))
     order = np.argsort(wave, kind="stable")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gemmsim.memory.grid.bit_words import bits_below, bits_in
 from gemmsim.memory.requests.cache_operations import READ, WRITE
 
 
@@ -36,7 +37,7 @@ def visit_waves(lists, visits, launches, capacity, known, read, touched):  # typ
             for i in range(start[number[v]], start[number[v] + 1]):
                 at = sector[i] + by
                 if packed:
-                    at = before_word[at >> 6] + _bits(words[at >> 6] & _below(at))
+                    at = before_word[at >> 6] + bits_in(words[at >> 6] & bits_below(at))
                 entry = last[at]
                 before, dirty = (np.int64(entry) >> 1) - 1, entry & 1
                 if before < now:
@@ -75,21 +76,8 @@ def number_visited(lists, visits, words, before):  # type: ignore[no-untyped-def
     for w in range(len(words)):
         before[w] = total
         if words[w] != 0:
-            total += _bits(words[w])
+            total += bits_in(words[w])
     return total
-
-
-def _below(at):  # type: ignore[no-untyped-def]
-    """Return the bits below that of a sector in its word."""
-    return (np.uint64(1) << np.uint64(at & 63)) - np.uint64(1)
-
-
-def _bits(word):  # type: ignore[no-untyped-def]
-    """Return how many bits of a word are set: sums of 2, 4 and 8 bits, and of these bytes."""
-    pairs = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    fours = (pairs & np.uint64(0x3333333333333333)) + ((pairs >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    bytes_ = (fours + (fours >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((bytes_ * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
 def _oldest(held, now, capacity):  # type: ignore[no-untyped-def]

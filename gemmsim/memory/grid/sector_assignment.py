@@ -90,7 +90,8 @@ def stored_once(requests: L1Requests, coalesced: Coalesced) -> NDArray[np.uint16
         - (np.cumsum(count) - count)[request]
     )
     sector = requests.base_sector[first][request] + coalesced.sector_offset[place]
-    _, earliest = np.unique(np.stack([block[first][request], sector]), axis=1, return_index=True)
+    order = order_by(block[first][request], sector)
+    earliest = order[new_rows(block[first][request][order], sector[order])]
     pc, most = requests.pc[first], int(requests.pc.max()) + 1
     stored = np.bincount(pc, count, most)
     new = np.bincount(pc[request[earliest]], minlength=most)

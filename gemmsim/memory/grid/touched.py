@@ -8,7 +8,6 @@ left out is marked, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,13 +17,13 @@ from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
 from gemmsim.memory.requests.coalescer import SECTORS_PER_LINE, Coalesced
-from gemmsim.support.sorting import order_by
+from gemmsim.support.sorting import new_rows, order_by
 
 UNITS = (32, 16, 8, 4, 2)  # how many neighbouring sectors may be treated as one; a word of a bitmap has room for each
 _BITS_SHIFT = 6  # entries of a word of a bitmap, and words for which a bit of its summary stands
-_mark = native_loop("grid/touched_loop", "mark")
-_measure = native_loop("grid/touched_loop", "measure")
-_collect = native_loop("grid/touched_loop", "collect")
+_mark, _measure, _collect = (
+    native_loop("grid/touched_loop", function, "grid/bit_words") for function in ("mark", "measure", "collect")
+)
 
 
 @dataclass(frozen=True)
@@ -120,28 +119,24 @@ class Touched:
         asked = np.bincount(key, minlength=self.lists * len(pcs))
         found = np.flatnonzero(asked)
         group = (np.cumsum(asked > 0) - 1)[key]
-        # Small numbers are sorted several times as fast.
-        self._order = np.argsort(group.astype(np.uint16) if len(found) < 1 << 16 else group, kind="stable")
-        self._ends = np.cumsum(asked[found])
+        self._chosen, self._ends = _in_groups(group, len(found), requests, coalesced, grain)
         start = low >> _BITS_SHIFT << _BITS_SHIFT
         words = max(0, high - start >> _BITS_SHIFT) + 1
         self._bits = _Bits(np.zeros(words, np.uint64), np.zeros((words >> _BITS_SHIFT) + 1, np.uint64), start)
         entries, apart = np.zeros(len(found), np.int64), np.zeros(len(UNITS), np.uint64)
-        for number in self._marked():
+        for number in range(len(found)):
+            self._mark(number)
             entries[number] = _measure(self._bits, apart)
         pc = pcs[found % max(len(pcs), 1)]
         self.groups = Groups(found // max(len(pcs), 1), pc, operation_of_pc[pc], entries)
         self.low, self.high = low, high
         self.unit = next((UNITS[-1 - n] >> 1 for n, differ in enumerate(apart.tolist()) if differ), UNITS[0])
 
-    def _marked(self) -> Iterator[int]:
-        """Yield each group when its entries are those of the bitmap, which is then to be emptied."""
-        requests, first = self._requests, 0
+    def _mark(self, group: int) -> None:
+        """Add the entries of a group to the bitmap."""
+        requests, these = self._requests, slice(self._ends[group - 1] if group else 0, self._ends[group])
         columns = requests.base_sector, requests.shape, requests.times, requests.step
-        for group, end in enumerate(self._ends.tolist()):
-            _mark(self._order[first:end], *columns, self._coalesced, self._grain, self._bits)
-            first = end
-            yield group
+        _mark(self._chosen[these], *columns, self._coalesced, self._grain, self._bits)
 
     def every(self, unit: int, every: int, low: int) -> Sectors:
         """Return the lists in units of `unit` entries, and of each list every `every`-th one, in the order of sectors,
@@ -158,12 +153,16 @@ class Touched:
         together = stores & (np.bincount(groups.list[stores], minlength=self.lists) > 1)[groups.list] & (every > 1)
         chosen = np.where(together, units, -(-(before + units) // every) - -(-before // every))
         parts: list[NDArray[np.int64]] = []
-        for group in self._marked():
+        for group in range(len(groups.list)):
+            self._mark(group)
             parts.append(np.empty(int(chosen[group]), np.int64))
             _collect(self._bits, unit, 1 if together[group] else every, int(before[group]), parts[-1])
         for number in np.unique(groups.list[together]).tolist():
             those = np.flatnonzero(together & (groups.list == number)).tolist()
-            kept = np.unique(np.concatenate([parts[group] for group in those]))[::every]
+            kept = np.empty(-(-int(units[those].sum()) // every), np.int64)
+            for group in those:
+                self._mark(group)
+            kept = kept[: _collect(self._bits, unit, every, 0, kept)]
             for group in those:
                 parts[group] = parts[group][np.isin(parts[group], kept)]
         sector, count = np.concatenate([*parts, np.zeros(0, np.int64)]), np.array([len(part) for part in parts], int)
@@ -171,6 +170,38 @@ class Touched:
         order = order_by(number, sector)
         start = np.searchsorted(number, np.arange(self.lists + 1))
         return Sectors(start, sector[order] - low, pc[order], operation[order])
+
+
+def _in_groups(
+    group: NDArray[np.int64], groups: int, requests: L1Requests, coalesced: Coalesced, grain: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return requests in the order of their groups and how many sectors are in a row of each, int64 [requests, 2]; and
+    where each group ends.
+
+    A request touches rows of sectors that follow one another; where these are not equally long 0 is returned. Of those
+    that move, in iterations that were left out, one whose rows begin where those of another one end becomes part of it:
+    there may be hundreds of millions of sectors to mark, and together they are long rows of an array.
+    """
+    # Small numbers are sorted several times as fast.
+    order = np.argsort(group.astype(np.uint16) if groups < 1 << 16 else group, kind="stable")
+    width = np.zeros(len(coalesced.sectors), np.int64)
+    for shape in np.unique(requests.shape).tolist():
+        offset = coalesced.sector_offset[coalesced.sector_start[shape] : coalesced.sector_start[shape + 1]]
+        rows = np.diff(np.flatnonzero(np.diff(offset, prepend=offset[0] - 2, append=offset[-1] + 2) != 1))
+        width[shape] = rows[0] if (rows == rows[0]).all() else 0
+    wide = width[requests.shape]
+    moves = np.flatnonzero(requests.step)
+    if len(moves):
+        columns = [c[moves] for c in (group, requests.shape, requests.step, requests.times, requests.base_sector)]
+        moves = moves[np.lexsort(columns[::-1])]
+        *alike, base = (c[moves] for c in (group, requests.shape, requests.step, requests.times, requests.base_sector))
+        begins = new_rows(*alike) | (np.diff(base, prepend=base[0]) != wide[moves])
+        first = np.flatnonzero(begins)
+        wide[moves[first]] *= np.diff(first, append=len(moves))
+        stays = np.ones(len(group), np.bool_)
+        stays[moves] = begins
+        order = order[stays[order]]
+    return np.stack([order, wide[order]], axis=1), np.cumsum(np.bincount(group[order], minlength=groups))
 
 
 def _plain(operation: NDArray[np.uint8]) -> NDArray[np.uint8]:

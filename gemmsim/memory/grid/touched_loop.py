@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from gemmsim.memory.grid.bit_words import bits_below, bits_in, lowest_bit
+
 
 def mark(chosen, base, shape, times, step, coalesced, grain, bits):  # type: ignore[no-untyped-def]
     """Set the bits of the entries that requests touch.
 
-    chosen       int32 or int64 [n] the requests
+    chosen       int64 [n, 2] the requests, and how many sectors follow one another from the first one of each row on; 0
+                 where its shape says that
     base         int64 [requests] sector of the base of each request
     shape        int32 [requests] shape of each request, an index into `coalesced`
     times, step  see `L1Requests`
@@ -17,16 +20,52 @@ def mark(chosen, base, shape, times, step, coalesced, grain, bits):  # type: ign
     """
     several = len(times) > 0
     for n in range(len(chosen)):
-        i = chosen[n]
-        further, count = np.int64(0), np.int64(1)
-        first = coalesced.sector_start[shape[i]]
+        i, wide = chosen[n, 0], chosen[n, 1]
+        by, count, run = np.int64(0), np.int64(1), max(np.int64(1), wide // grain)
         if several and step[i] != 0:
-            further, count = step[i], times[i]
-        for j in range(first, first + coalesced.sectors[shape[i]], grain):
-            for more in range(count):
-                at = (base[i] + coalesced.sector_offset[j] + more * further) // grain - bits.low
-                bits.words[at >> 6] |= np.uint64(1) << np.uint64(at & 63)
-                bits.summary[at >> 12] |= np.uint64(1) << np.uint64((at >> 6) & 63)
+            by, count = step[i] // grain, times[i]
+        j = coalesced.sector_start[shape[i]]
+        last = j + coalesced.sectors[shape[i]]
+        while j < last:
+            at = (base[i] + coalesced.sector_offset[j]) // grain - bits.low
+            if by == run or by == -run:
+                _mark_neighbours(bits, min(at, at + (count - 1) * by), count * run)
+            elif run == 1:
+                _mark_apart(bits, at, by, count)
+            else:
+                for more in range(count):
+                    _mark_neighbours(bits, at + more * by, run)
+            j += grain
+            while wide > 0 and j < last and coalesced.sector_offset[j] == coalesced.sector_offset[j - 1] + 1:
+                j += grain
+
+
+def _mark_neighbours(bits, at, count):  # type: ignore[no-untyped-def]
+    """Set the bits of `count` entries from one on, which is counted from the bitmap's first."""
+    end = at + count
+    while at < end:
+        stop = min(end, (at & ~63) + 64)
+        below = ~np.uint64(0) if stop & 63 == 0 else bits_below(stop)
+        _set(bits, at >> 6, below & ~bits_below(at))
+        at = stop
+
+
+def _mark_apart(bits, at, by, count):  # type: ignore[no-untyped-def]
+    """Set the bits of `count` entries, from one on and `by` from one another, word by word."""
+    w, word = at >> 6, np.uint64(0)
+    for _ in range(count):
+        if at >> 6 != w:
+            _set(bits, w, word)
+            w, word = at >> 6, np.uint64(0)
+        word |= np.uint64(1) << np.uint64(at & 63)
+        at += by
+    _set(bits, w, word)
+
+
+def _set(bits, w, word):  # type: ignore[no-untyped-def]
+    """Set bits in word `w`."""
+    bits.words[w] |= word
+    bits.summary[w >> 6] |= np.uint64(1) << np.uint64(w & 63)
 
 
 def measure(bits, apart):  # type: ignore[no-untyped-def]
@@ -43,39 +82,42 @@ def measure(bits, apart):  # type: ignore[no-untyped-def]
         apart[2] |= (word ^ (word >> np.uint64(4))) & np.uint64(0x0101010101010101)
         apart[3] |= (word ^ (word >> np.uint64(8))) & np.uint64(0x0001000100010001)
         apart[4] |= (word ^ (word >> np.uint64(16))) & np.uint64(0x0000000100000001)
-        while word != 0:
-            word &= word - np.uint64(1)
-            count += 1
+        count += bits_in(word)
         w = _next(bits, w)
     return count
 
 
 def collect(bits, unit, every, before, sector):  # type: ignore[no-untyped-def]
-    """Empty the bitmap, and list every `every`-th unit of `unit` entries of it.
+    """Empty the bitmap, list every `every`-th unit of `unit` entries of it, and return how many there are.
 
     before  how many units of the same list there were before
     sector  int64 [n] is filled with the numbers of these units
     """
     number, at = np.int64(before), np.int64(0)
+    chosen = -(-number // every) * every  # the next one that is listed
     together = (np.uint64(1) << np.uint64(unit)) - np.uint64(1)
     w = _next(bits, 0)
     while w >= 0:
         word = _take(bits, w)
+        if number + bits_in(word) // unit <= chosen:
+            number += bits_in(word) // unit
+            word = np.uint64(0)
         while word != 0:
-            lowest = _lowest(word)
+            lowest = lowest_bit(word)
             word &= ~(together << np.uint64(lowest))
-            if number % every == 0:
+            if number == chosen:
                 sector[at] = (bits.low + w * 64 + lowest) // unit
-                at += 1
+                at, chosen = at + 1, chosen + every
             number += 1
         w = _next(bits, w)
+    return at
 
 
 def _next(bits, first):  # type: ignore[no-untyped-def]
     """Return the number of the first word that has any bit, where those before `first` have none; -1 without any."""
     for s in range(first >> 6, len(bits.summary)):
         if bits.summary[s] != 0:
-            return np.int64(s * 64 + _lowest(bits.summary[s]))
+            return np.int64(s * 64 + lowest_bit(bits.summary[s]))
     return np.int64(-1)
 
 
@@ -85,13 +127,3 @@ def _take(bits, w):  # type: ignore[no-untyped-def]
     bits.words[w] = np.uint64(0)
     bits.summary[w >> 6] &= ~(np.uint64(1) << np.uint64(w & 63))
     return word
-
-
-def _lowest(word):  # type: ignore[no-untyped-def]
-    """Return the place of the lowest bit of a word that has any."""
-    at, lowest = np.int64(0), word & (~word + np.uint64(1))
-    for step in (32, 16, 8, 4, 2, 1):
-        if lowest >> np.uint64(step) != 0:
-            lowest = lowest >> np.uint64(step)
-            at += step
-    return at

@@ -70,25 +70,29 @@ def _classes(
     groups, places = blocks.shape
     group_of = np.empty(blocks.size, np.int64)
     group_of[blocks] = np.arange(groups)[:, None]
-    left, found, instructions = np.arange(groups), [], 0
+    found: list[BlockClass] = []
+    left, instructions = np.arange(groups), 0
     while len(left):
-        alike = left
+        alike, level = left, {}
+        asked: dict[int, NDArray[np.int64]] = {}
         try:
-            for _ in range(min(places, 2)):  # what one place drops leaves the places before it, too
-                level: list[BlockClass] = []
-                for place in range(places):
-                    others = blocks[alike, place]
-                    level.append(relate(executor, int(blocks[leader, place]), others, place if in_columns else None))
-                    alike = np.sort(group_of[level[-1].members])
+            # What one place drops leaves the places before it, too. Where none was dropped since a place was looked at,
+            # it and those behind it are known.
+            for place in (*range(places), *range(places if places > 1 else 0)):
+                if place in asked and np.array_equal(asked[place], alike):
+                    break
+                asked[place], others = alike, blocks[alike, place]
+                level[place] = relate(executor, int(blocks[leader, place]), others, place if in_columns else None)
+                alike = np.sort(group_of[level[place].members])
         except Stopped as stopped:
             if stopped.status in _GIVEN_UP:
                 return None
             raise
-        if any(len(c.members) != len(alike) for c in level):
+        if any(len(c.members) != len(alike) for c in level.values()):
             return None
-        found += level
+        found += level.values()
         left = np.setdiff1d(left, alike, assume_unique=True)
-        instructions += sum(int(c.executed.sum()) - executor.cutting.left_out_of(c.leader) for c in level)
+        instructions += sum(int(c.executed.sum()) - executor.cutting.left_out_of(c.leader) for c in level.values())
         if len(left):
             leader = int(left[len(left) // 2])
             if _too_many(len(found), instructions):

@@ -1,4 +1,4 @@
-"""Proves for how many periods a warp goes on as it does: same instructions, same lanes, addresses that move evenly.
+"""Proves for how many periods warps go on as they do: same instructions, same lanes, addresses that move evenly.
 
 A warp has executed a period, and its registers moved by `step`. `Walk.periods` takes their words to be
 first + n * step in period n and follows the instructions of a period with three states at once, those of n = 0, of
@@ -57,10 +57,12 @@ class Walk:
         self._idle = np.logical_and.reduceat(idle, program.start[:-1]).tolist()  # instructions that do nothing
         self._rules = rules_of(program).tolist()
         self._warp_rows = sum(rows_of(rows.start, len(rows)) for rows in program.warp_rows)
-        self._known: dict[int, tuple[list[int], list[int], int, Function]] = {}
+        self._known: dict[int, tuple[list[int], list[int], int, Function, tuple[bool, ...]]] = {}
         self._rows: dict[int, tuple[list[int], list[int]]] = {}
         # Rows found to become others in other blocks, by the first instruction of the period
         self._changing: dict[int, set[int]] = {}
+        # For how many periods a loop was proved last, by its first instruction and its length
+        self._guesses: dict[tuple[int, int], int] = {}
         self.strides: set[int] = set()  # bytes by which addresses move in a period
         self.moving: dict[int, int] = {}  # of instructions that access the GPU's memory
         # So many periods may be proved as one, where one alone was not just now; 1 where nothing says so
@@ -89,15 +91,20 @@ class Walk:
     ) -> int:
         """Return how many periods follow that are like the one from `first` on, `most` at most; 0 where none is proved.
 
-        first, step   uint32 [words of a warp's rows]: its words, and by how much they move in a period
+        Several warps must do the same all along, and what is returned holds for all of them.
+
+        first, step   uint32 [warps, words of a warp's rows]: their words, and by how much they move in a period
         instructions  those of a period, in order
         path          the threads that execute them
-        blocks        int32 [words]: not 0 where the word is another one in other blocks, by a difference of this
-                      number; None where no other blocks are followed
+        blocks        int32 [warps, words]: not 0 where the word is another one in other blocks, by a difference of
+                      this number; None where no other blocks are followed
         unknown       where rows begin whose words are taken to be the same in each period, but not to be known
         bounds        see `States`; `self.bounded` is then what was asked of it
         """
-        periods, self.factor = most, 1
+        # Warps and tiles of the same code mostly go on for as long: then all that limits it is found at once.
+        loop = instructions[0], len(instructions)
+        guess = min(self._guesses.get(loop, most), most)
+        periods, self.factor = guess, 1
         while periods > 0:
             try:
                 followed = False
@@ -107,10 +114,16 @@ class Walk:
                     followed = self._followed(states, instructions, path)
                 if path.pc is not None:
                     states.check_round(first, step, self._temporary)
-                self.bounded = states.bounded
+                if guess < most and periods == guess < states.least:
+                    guess = periods = min(most, states.least)  # more may be proved
+                    continue
+                self.bounded, self._guesses[loop] = states.bounded, periods
                 return periods
             except NotProvedError as error:
+                guessed = guess < most
                 periods, self.factor = min(error.periods, periods - 1), max(self.factor, error.factor)
+                most = periods if periods > 0 or not guessed else most  # what fails says how many there are at most
+                guess = periods = most
         return 0
 
     def _followed(self, states: States, instructions: Sequence[int], path: Path) -> bool:
@@ -215,13 +228,12 @@ class Walk:
     def _operate(self, states: States, number: int, mask: int) -> None:
         """Execute an operation on lanes in all states, and check how its results move."""
         row, rules = self._words[number], self._rules[number]
-        sources, results, op, function = self._operands(number)
+        sources, results, op, function, plain = self._operands(number)
         lanes = lanes_of(mask)
         moving = 0
-        for place, at in enumerate(sources):
-            if states.moves(at, lanes):
-                moving |= 1 << place
-        if any(states.unknown(at) for at in sources):
+        if states.any_moves(sources):
+            moving = sum(1 << place for place, at in enumerate(sources) if states.moves(at, lanes))
+        if states.any_unknown(sources):
             if moving:
                 raise NotProvedError("a word that moves meets one that is not known")
             states.forget(results)
@@ -229,39 +241,41 @@ class Walk:
         name = OPERATIONS[row[micro.OP]]
         linear = moving and check_operands(states, row, rules, sources, moving, lanes, name)
         alike = name == "plop3" and states.same_in_blocks(function, op, mask, (sources, results))
-        if name == "setp_lt_u32" and not moving and all(masks_of(row, at) == (ALL, 0) for at in sources[:2]):
+        if name == "setp_lt_u32" and not moving and all(plain[:2]):
             alike = states.compares_alike(function, op, mask, (sources, results))
         if alike:
             states.follow_blocks([], results, mask, False, name)
         else:
             changes = bool(moving) and rules[rule.CHECKED] != 0
-            states.follow_blocks(sources, results, mask, changes, name, lambda at: masks_of(row, at) == (ALL, 0))
-        before = [states.words[0, at : at + WARP_LANES].copy() for at in sources] if moving else []
-        steps = [states.words[1, at : at + WARP_LANES] - old for at, old in zip(sources, before, strict=False)]
+            states.follow_blocks(sources, results, mask, changes, name, plain)
+        held = {at: states.rows(at)[:2].copy() for at in sources if at in results} if moving else {}
         for address in states.addresses:
             function(op, address, mask)
         states.remember(results, mask, bool(moving))
         if not moving:
             return
         for place, at in enumerate(results):
-            zero, one, last = (states.words[n, at : at + WARP_LANES][lanes] for n in range(3))
+            zero, one, last = states.rows(at) if mask == ALL else states.rows(at)[..., lanes]
             constant = (not linear and rules[rule.CHECKED] >> place & 1) or name.startswith("setp_")
             if not constant and not (last == zero + (one - zero) * np.uint32(states.last)).all():
                 raise NotProvedError(f"{name} is not linear")
             if constant and not ((zero == one).all() and (zero == last).all()):
-                operands = (sources, before, steps)
-                holds = partial(states.same, function, op, mask, operands, at, zero)
+                before = [held.get(source, states.rows(source)[:2]) for source in sources]
+                holds = partial(states.same, function, op, mask, (sources, before), at, zero)
                 raise NotProvedError(f"{name} changes", _bisect(states.last, holds), states.factor)
 
-    def _operands(self, number: int) -> tuple[list[int], list[int], int, Function]:
-        """Return sources and results of an operation, the address of its row in the code, and what executes it."""
+    def _operands(self, number: int) -> tuple[list[int], list[int], int, Function, tuple[bool, ...]]:
+        """Return sources and results of an operation, the address of its row in the code, what executes it, and which
+        sources are taken as they are."""
         if number not in self._known:
             row, rules = self._words[number], self._rules[number]
+            sources = rules[rule.SOURCE_AT : rule.SOURCE_AT + rules[rule.SOURCES]]
             self._known[number] = (
-                rules[rule.SOURCE_AT : rule.SOURCE_AT + rules[rule.SOURCES]],
+                sources,
                 rules[rule.RESULT_AT : rule.RESULT_AT + rules[rule.RESULTS_COUNT]],
                 self._address(number),
                 FUNCTION(row[micro.FUNCTION] | row[micro.FUNCTION + 1] << 32),
+                tuple(masks_of(row, at) == (ALL, 0) for at in sources),
             )
         return self._known[number]
 

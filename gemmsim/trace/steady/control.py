@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 
+import numpy as np
+
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro
 from gemmsim.trace.lower.context import ALL
@@ -33,7 +35,8 @@ def is_together(states: States, row: list[int], mask: int) -> bool:
     if states.unknown(row[micro.SOURCE]):
         raise NotProvedError("a condition is not known")
     lane = (mask & -mask).bit_length() - 1
-    return (int(states.words[0, row[micro.SOURCE] + lane]) ^ row[micro.SOURCE_FLIP]) & mask == mask
+    asked = states.words[0, :, row[micro.SOURCE] + lane] ^ np.uint32(row[micro.SOURCE_FLIP])
+    return states.of_all(asked & np.uint32(mask)) == mask
 
 
 def follow_mbarrier(states: States, row: list[int], mask: int) -> None:

@@ -27,6 +27,8 @@ def stride_of_copy(states: States, row: list[int], op: int, mask: int, context: 
     Raises NotProvedError where it is another copy in other periods: where its data decide, or where more or less of its
     tile is in the array. All of a tile that moves must be.
     """
+    if states.warps > 1:
+        raise NotProvedError("copies are followed for each warp by itself")
     if row[micro.DETAIL] & micro.DIRECTION_MASK == micro.COPY_LOAD and not row[micro.ACCESS] & micro.UNMOVED_BIT:
         raise NotProvedError("what is copied decides")
     for column in _CONSTANT:
@@ -71,8 +73,7 @@ def _moved(states: States, plans: list[NDArray[np.int64]], moving: list[int]) ->
         room = int(zero[plan_words.SIZE + d]) - 1 - across - first if step > 0 else first
         if first < 0 or room < 0 or first + across >= int(zero[plan_words.SIZE + d]):
             raise NotProvedError("a tile that moves reaches beyond the array")
-        if room // abs(step) < states.last:
-            raise NotProvedError("a tile leaves the array", room // abs(step))
+        states.limit(room // abs(step), "a tile leaves the array")
         if int(last[plan_words.PLACE + d]) - first != step * states.last:
             raise NotProvedError("coordinates move unevenly")
         moved += step * int(zero[plan_words.STRIDE + d])

@@ -9,6 +9,7 @@ from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro
 from gemmsim.trace.engine.differences import words as rule
 from gemmsim.trace.lower.context import ALL, OP_NUMBER
+from gemmsim.trace.steady.lengths import MOST_PERIODS
 from gemmsim.trace.steady.states import NotProvedError, States
 
 OPERATIONS = {number: name for name, number in OP_NUMBER.items()}
@@ -68,12 +69,12 @@ def _shifts_steps(states: States, row: list[int], sources: list[int], moving: in
     high = row[micro.IMMEDIATE + 2]
     if moving != (4 if high else 1) or any(masks_of(row, at) != (ALL, 0) for at in sources):
         return False
-    at, amount = sources[2 if high else 0], states.words[0, sources[1] : sources[1] + WARP_LANES][lanes]
-    step = (states.words[1, at : at + WARP_LANES] - states.words[0, at : at + WARP_LANES])[lanes]
+    at, amount = sources[2 if high else 0], states.rows(sources[1])[0][:, lanes]
+    step = _moved(states, at)[:, lanes]
     if (amount >= 32).any():
         return False
     if (step & ((np.uint32(1) << amount) - np.uint32(1))).any():
-        states.factor = (1 << int(amount.max())) // min(int(s) & -int(s) for s in step if s)
+        states.factor = (1 << int(amount.max())) // _lowest_bit(step)
         return False
     signed = bool(high) and OPERATIONS[row[micro.OP]] == "shf_r_s"
     states.check_range(at, lanes, (ALL, 0), signed, 32)
@@ -96,20 +97,30 @@ def _multiplies_steps(
         return False
     at, by = sources[moving - 1], sources[2 - moving]
     signed = bool(rules[rule.SIGNED] & moving)
-    factor, first, low, high = (states.words[0, place : place + WARP_LANES][lanes] for place in (by, at, *sources[2:4]))
+    factor, first, low, high = (states.rows(place)[0][:, lanes] for place in (by, at, *sources[2:4]))
     if (row[micro.IMMEDIATE] and not high_only) or (high_only and (low | high).any()):
         return False
-    moved = states.words[1, at : at + WARP_LANES][lanes] - first
+    moved = _moved(states, at)[:, lanes]
     whole = factor.view(np.int32).astype(np.int64) if signed else factor.astype(np.int64)
     step = moved.view(np.int32).astype(np.int64) * whole
     low_step = _low_word(step)
     states.check_range(at, lanes, (ALL, 0), signed, 32)
     begin = (first.astype(np.uint64) * factor + low).astype(np.uint32).astype(np.int64)
     room = np.where(low_step > 0, ALL - begin, begin) // np.maximum(np.abs(low_step), 1)
-    room = np.where(low_step == 0, states.last, room)
-    if int(room.min()) < states.last:
-        raise NotProvedError("the low word of a product wraps around", int(room.min()), _together(step))
+    room = int(room[low_step != 0].min(initial=MOST_PERIODS))
+    states.limit(room, "the low word of a product wraps around", _together(step) if room < states.last else 1)
     return True
+
+
+def _moved(states: States, at: int) -> NDArray[np.uint32]:
+    """Return by how much rows move in a period: uint32 [warps, lanes]."""
+    zero, one = states.rows(at)[:2]
+    return one - zero
+
+
+def _lowest_bit(steps: NDArray[np.uint32]) -> int:
+    """Return the least bit that any of some steps has that are not all 0."""
+    return min(step & -step for step in np.unique(steps[steps != 0]).tolist())
 
 
 def _low_word(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -134,13 +145,12 @@ def _only_whole_bits(states: States, row: list[int], sources: list[int], moving:
     at, other = sources[moving - 1], sources[2 - moving]
     if any(masks_of(row, place) != (ALL, 0) for place in (at, other)):
         return False
-    step = (states.words[1, at : at + WARP_LANES] - states.words[0, at : at + WARP_LANES])[lanes]
-    taken = states.words[0, other : other + WARP_LANES][lanes]
+    step, taken = _moved(states, at)[:, lanes], states.rows(other)[0][:, lanes]
     low = ~taken
     if bool((low & (low + np.uint32(1)) == 0).all() and (step & low == 0).all()):
         return True
     reached = 1 << int(taken.max()).bit_length()
-    lowest = 1 << (32 if not step.any() else min(int(s) & -int(s) for s in step if s).bit_length() - 1)
+    lowest = _lowest_bit(step) if step.any() else 1 << 32
     if lowest >= reached:
         return True
     if reached // lowest > _MOST_TOGETHER:
@@ -155,9 +165,9 @@ def _check_equality(states: States, row: list[int], sources: list[int], lanes: N
         keep, flip = masks_of(row, at)
         if keep != ALL or flip:
             raise NotProvedError("a comparison of changed words")
-        moves.append(states.words[1, at : at + WARP_LANES] - states.words[0, at : at + WARP_LANES])
-    apart = (states.words[0, a : a + WARP_LANES] - states.words[0, b : b + WARP_LANES])[lanes]
-    step = (moves[0] - moves[1])[lanes]
+        moves.append(_moved(states, at))
+    apart = (states.rows(a)[0] - states.rows(b)[0])[:, lanes]
+    step = (moves[0] - moves[1])[:, lanes]
     apart, step = apart.view(np.int32).astype(np.int64), step.view(np.int32).astype(np.int64)
     apart, step = apart[step != 0], step[step != 0]
     if not len(step):
@@ -167,12 +177,11 @@ def _check_equality(states: States, row: list[int], sources: list[int], lanes: N
     room = np.where(step > 0, (1 << 31) - 1 - apart, (1 << 31) + apart) // np.abs(step)
     meets = (apart % np.abs(step) == 0) & ((apart > 0) != (step > 0))
     until = np.where(meets, np.abs(apart) // np.abs(step) - 1, room)
-    if int(until.min()) < states.last:
-        raise NotProvedError("words become equal", int(until.min()))
+    states.limit(int(until.min()), "words become equal")
 
 
 def masks_of(row: list[int], at: int) -> tuple[int, int]:
     """Return the masks of the operand whose row begins at the word `at`."""
     columns = range(micro.SOURCE, micro.SOURCE + 5 * micro.SOURCE_COLUMNS, micro.SOURCE_COLUMNS)
     begins = {row[column]: (row[column + 1], row[column + 2]) for column in reversed(columns)}
-    return begins[at] if at in begins else begins[at - WARP_LANES]  # the upper half of 64 bits
+    return begins.get(at, begins.get(at - WARP_LANES, (0, 0)))  # the upper half of 64 bits has those of the lower one

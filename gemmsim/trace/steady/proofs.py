@@ -1,4 +1,4 @@
-"""Remembers for how many periods a warp was proved to go on as it does, for when it comes to the same loop again.
+"""Remembers for how many periods warps were proved to go on as they do, for when they come to the same loop again.
 
 A block of many tiles comes to its loop with other words in some registers, which hold the place of the tile. What is
 proved where these are not known, but the same in each period, holds whatever they are.
@@ -19,15 +19,15 @@ from gemmsim.trace.steady.loop import Loop
 from gemmsim.trace.steady.paths import Path
 from gemmsim.trace.steady.states import Bounds
 
-_MOST_KEPT = 4  # proofs of one warp's way through a loop
+_MOST_KEPT = 4  # proofs of the way of the same warps through a loop
 
 
 @dataclass(frozen=True, eq=False)
 class _Proof:
-    """That a warp goes on like this.
+    """That warps go on like this.
 
-    first, step   uint32 [words]: its registers where the first period begins, and by how much they move in each
-    blocks        int32 [words]: what is known of them in other blocks; None where nothing is asked
+    first, step   uint32 [warps, words]: registers where the first period begins, and by how much they move in each
+    blocks        int32 [warps, words]: what is known of them in other blocks; None where nothing is asked
     read          bool [words]: which of them the proof knows
     periods       for how many periods it holds
     strides       bytes by which addresses move in a period
@@ -57,12 +57,12 @@ class _Proof:
 
     def _follows(self, known: NDArray[np.int32], blocks: NDArray[np.int32], bounds: Bounds | None) -> bool:
         """Whether words that differed alike do so, too. By what they do matters only where it is bounded."""
-        other = np.flatnonzero((blocks != known) & self.read)
-        if not len(other) and not self.bounded:
+        other = (blocks != known) & self.read
+        if not other.any() and not self.bounded:
             return True
         if not known[other].all():
             return False
-        some = np.flatnonzero((known != 0) & self.read)
+        some = (known != 0) & self.read
         pairs = np.unique(known[some].astype(np.int64) << 32 | blocks[some])
         now = {pair >> 32: pair & ALL for pair in pairs.tolist()}
         return len(now) == len(pairs) and all(
@@ -74,7 +74,7 @@ class _Proof:
         differs = (first != self.first) | ~self.read
         if blocks is not None and self.blocks is not None:
             differs |= blocks != self.blocks
-        return (np.flatnonzero(differs.reshape(-1, WARP_LANES).any(axis=1)) * WARP_LANES).tolist()
+        return (np.flatnonzero(differs.any(axis=0).reshape(-1, WARP_LANES).any(axis=1)) * WARP_LANES).tolist()
 
 
 def _within(number: int, now: dict[int, int], span: tuple[int, int], bounds: Bounds | None) -> bool:
@@ -93,8 +93,9 @@ class Proofs:
 
     def __init__(self, walk: Walk) -> None:
         self._walk = walk
-        self._known: dict[tuple[int, bytes, Path], list[_Proof]] = {}
-        self._vain: set[tuple[int, int]] = set()  # warps and first instructions of which what differs must be known
+        self._known: dict[tuple[tuple[int, ...], bytes, Path], list[_Proof]] = {}
+        # Warps and first instructions of which what differs must be known
+        self._vain: set[tuple[tuple[int, ...], int]] = set()
         self.loop: Loop | None = None  # where a block was cut last
         self.strides: set[int] = set()
         self.moving: dict[tuple[int, int], int] = {}
@@ -114,7 +115,7 @@ class Proofs:
 
     def periods(
         self,
-        warp: int,
+        warps: tuple[int, ...],
         first: NDArray[np.uint32],
         step: NDArray[np.uint32],
         instructions: Sequence[int],
@@ -123,12 +124,36 @@ class Proofs:
         blocks: NDArray[np.int32] | None,
         bounds: Bounds | None = None,
     ) -> int:
-        """Return as `Walk.periods` does for how many periods a warp, of this number, goes on; the other parameters
-        are the same."""
-        known = self._known.setdefault((warp, np.array(instructions, np.int32).tobytes(), path), [])
+        """Return as `Walk.periods` does for how many periods warps of these numbers go on; the other parameters are
+        the same. Where it is not proved of all at once, each is looked at by itself."""
+        periods = self._of_all(warps, first, step, instructions, path, most, blocks, bounds)
+        if periods or len(warps) == 1:
+            return periods
+        periods = most
+        for n, warp in enumerate(warps):
+            of_one = slice(n, n + 1)
+            differ = None if blocks is None else blocks[of_one]
+            periods = self._of_all((warp,), first[of_one], step[of_one], instructions, path, periods, differ, bounds)
+            if not periods:
+                break
+        return periods
+
+    def _of_all(
+        self,
+        warps: tuple[int, ...],
+        first: NDArray[np.uint32],
+        step: NDArray[np.uint32],
+        instructions: Sequence[int],
+        path: Path,
+        most: int,
+        blocks: NDArray[np.int32] | None,
+        bounds: Bounds | None,
+    ) -> int:
+        known = self._known.setdefault((warps, np.array(instructions, np.int32).tobytes(), path), [])
         proof = next((one for one in known if one.holds(first, step, blocks, bounds)), None)
         if proof is None:
-            proof = self._prove(known, (warp, instructions[0]), (first, step, blocks), instructions, path, most, bounds)
+            loop, state = (warps, instructions[0]), (first, step, blocks)
+            proof = self._prove(known, loop, state, instructions, path, most, bounds)
         elif proof.blocks is not None and blocks is not None and not proof.bounded:
             known.remove(proof)
             proof = replace(proof, blocks=blocks.copy())
@@ -137,13 +162,13 @@ class Proofs:
         known.insert(0, proof)
         del known[_MOST_KEPT:]
         self.strides |= proof.strides
-        self.moving |= {(warp, instruction): stride for instruction, stride in proof.moving}
+        self.moving |= {(warp, instruction): stride for warp in warps for instruction, stride in proof.moving}
         return min(most, proof.periods)
 
     def _prove(
         self,
         known: list[_Proof],
-        loop: tuple[int, int],
+        loop: tuple[tuple[int, ...], int],
         state: tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.int32] | None],
         instructions: Sequence[int],
         path: Path,
@@ -155,7 +180,7 @@ class Proofs:
         ways: list[list[int]] = [[]]
         if known and np.array_equal(known[0].step, step):
             unknown = known[0].others(first, blocks)
-            if not any(step[at : at + WARP_LANES].any() for at in unknown) and loop not in self._vain:
+            if not any(step[:, at : at + WARP_LANES].any() for at in unknown) and loop not in self._vain:
                 ways.insert(0, unknown)
         for unknown in ways:
             self._walk.forget()
@@ -164,7 +189,7 @@ class Proofs:
                 break
             if unknown:
                 self._vain.add(loop)
-        read = np.ones(len(first), np.bool_)
+        read = np.ones(first.shape[1], np.bool_)
         for at in unknown:
             read[at : at + WARP_LANES] = False
         found = frozenset(self._walk.strides), tuple(self._walk.moving.items()), dict(self._walk.bounded)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gemmsim.trace.block_state import BlockState
 from gemmsim.trace.engine.trace_buffers import Buffers
 from gemmsim.trace.lower import MicroProgram
+from gemmsim.trace.steady.period import Period
 from gemmsim.trace.types import Launch
 
 
@@ -49,18 +50,9 @@ class Skips(Protocol):
 
     def stream_of_block(self, most: int) -> NDArray[np.int64]: ...
 
-    def states(
-        self, length: int, warps: range
-    ) -> Generator[int, None, tuple[int, NDArray[np.uint32], NDArray[np.uint32]] | None]: ...
+    def states(self, length: int, warps: range) -> Generator[int, None, Period | None]: ...
 
-    def cut_behind(
-        self,
-        stream: NDArray[np.int64],
-        before: NDArray[np.uint32],
-        step: NDArray[np.uint32],
-        warps: range,
-        least: int,
-    ) -> Generator[int, None, bool]: ...
+    def cut_behind(self, period: Period, least: int) -> Generator[int, None, bool]: ...
 
 
 class Tables(Protocol):

@@ -23,7 +23,7 @@ from gemmsim.trace.repeats import Repeat
 from gemmsim.trace.steady.affine import Walk
 from gemmsim.trace.steady.deciding import deciding
 from gemmsim.trace.steady.lengths import MOST_PERIODS, lengths_of, periods_until_all_wrap
-from gemmsim.trace.steady.paths import path_of
+from gemmsim.trace.steady.period import Period
 from gemmsim.trace.steady.proofs import Proofs
 from gemmsim.trace.steady.running import Executor, Tables
 from gemmsim.trace.steady.tiles import Tiles
@@ -190,41 +190,26 @@ class Skipping:
             found = yield from self.states(length, warps)
             if found is None:
                 continue
-            period, before, step = found
             # Many short units stand for as many places as a long one.
             least = 1 if self._repeats else UNIT // self.warps * len(warps)
-            if (yield from self.cut_behind(self.stream_of_block(period), before, step, warps, least)):
+            if (yield from self.cut_behind(found, least)):
                 return length
-            if 1 < self._proofs.factor <= _LONGEST_TOGETHER // period:
-                tries.append(period * self._proofs.factor)  # a masked counter comes round in so many periods
+            if 1 < self._proofs.factor <= _LONGEST_TOGETHER // len(found.stream):
+                tries.append(len(found.stream) * self._proofs.factor)  # a masked counter comes round in so many periods
         return 0
 
-    def cut_behind(
-        self,
-        stream: NDArray[np.int64],
-        before: NDArray[np.uint32],
-        step: NDArray[np.uint32],
-        warps: range,
-        least: int,
-    ) -> Generator[int, None, bool]:
+    def cut_behind(self, period: Period, least: int) -> Generator[int, None, bool]:
         """Cut the block behind a period, if it is proved that more are like it; return whether it is cut.
 
-        stream        int64 [instructions] of the period
-        before, step  uint32 [warps, words]: registers behind it, and by how much they move in a period
-        least         instructions that a unit is to have
+        least  instructions that a unit is to have
         """
-        periods, strides = self.proved(stream, before, step, warps)
-        unit = _unit_of(periods, len(stream), strides, least)
-        return bool(unit) and (yield from self._cut(unit, stream, periods, before, step, warps))
+        periods, strides = self.proved(period)
+        unit = _unit_of(periods, len(period.stream), strides, least)
+        return bool(unit) and (yield from self._cut(unit, period, periods))
 
-    def states(
-        self, length: int, warps: range
-    ) -> Generator[int, None, tuple[int, NDArray[np.uint32], NDArray[np.uint32]] | None]:
-        """Let the block go on by `length` instructions at a time until its registers move evenly.
-
-        Returns the instructions of a period, the registers behind the last one, and by how much they move in one; None
-        where they do not.
-        """
+    def states(self, length: int, warps: range) -> Generator[int, None, Period | None]:
+        """Let the block go on by `length` instructions at a time until its registers move evenly; return the period
+        after which they do, of one or more of these lengths, or None where they do not."""
         rows = slice(warps.start, warps.stop)
         registers, others = [self._state.registers[rows].copy()], [self.others()]
         last = self.stream_of_block(length)
@@ -238,52 +223,38 @@ class Skipping:
                 step = registers[-1] - registers[-1 - back]
                 same = all(np.array_equal(a, b) for a, b in zip(others[-1], others[-1 - back], strict=True))
                 if same and np.array_equal(step, registers[-1 - back] - registers[-1 - 2 * back]):
-                    return back * length, registers[-1], step
+                    return Period(self.stream_of_block(back * length), warps, registers[-1], step)
         return None
 
     def others(self) -> tuple[NDArray, ...]:
         return deciding(self._state, self._counters, None if self._tables is None else self._tables.shadow)
 
-    def proved(
-        self, stream: NDArray[np.int64], before: NDArray[np.uint32], step: NDArray[np.uint32], warps: range
-    ) -> tuple[int, set[int]]:
+    def proved(self, period: Period) -> tuple[int, set[int]]:
         """Return for how many periods the block goes on like this, and the bytes by which addresses move in each."""
         self._proofs.forget()
-        periods, of_warp, pcs = MOST_PERIODS, stream >> 32, stream & 0xFFFFFFFF
-        for warp in warps:
-            mine = pcs[of_warp == warp].tolist()
-            if not mine:
-                continue
-            path = path_of(self._state.warps[warp])
+        periods, bounds = MOST_PERIODS, None if self._tables is None else self._tables.bounds
+        for places, instructions, path in period.alike(self._state.warps):
             if path is None:
                 return 0, set()
-            at, tables = warp - warps.start, self._tables
-            blocks, bounds = (None, None) if tables is None else (tables.shadow[warp].reshape(-1), tables.bounds)
-            most = min(periods, periods_until_all_wrap(step[at].reshape(-1)))
-            words_of_warp = before[at].reshape(-1), step[at].reshape(-1)
-            periods = self._proofs.periods(warp, *words_of_warp, mine, path, most, blocks, bounds)
+            warps = [period.warps[place] for place in places]
+            blocks = None if self._tables is None else self._tables.shadow[warps].reshape(len(warps), -1)
+            state = period.registers[places], period.step[places]
+            most = min(periods, periods_until_all_wrap(period.step[places]))
+            periods = self._proofs.periods(tuple(warps), *state, instructions, path, most, blocks, bounds)
             if not periods:
                 break
         return periods, self._proofs.strides
 
-    def _cut(
-        self,
-        unit: int,
-        stream: NDArray[np.int64],
-        periods: int,
-        before: NDArray[np.uint32],
-        step: NDArray[np.uint32],
-        warps: range,
-    ) -> Generator[int, None, bool]:
+    def _cut(self, unit: int, period: Period, periods: int) -> Generator[int, None, bool]:
         """Execute a unit of `unit` periods, and leave out as many as may be; return whether any are."""
-        rows, period = slice(warps.start, warps.stop), len(stream)
+        rows, length, step = period.rows, len(period.stream), period.step
         others, start = self.others(), self.mark()
-        yield (unit - 1) * period
+        yield (unit - 1) * length
         records = int(self._counters[words.RECORDS])
-        yield period
+        yield length
         same = all(np.array_equal(a, b) for a, b in zip(others, self.others(), strict=True))
-        same = same and np.array_equal(self.stream_of_block(period), stream)
-        if not same or not np.array_equal(self._state.registers[rows], before + step * np.uint32(unit)):
+        same = same and np.array_equal(self.stream_of_block(length), period.stream)
+        if not same or not np.array_equal(self._state.registers[rows], period.registers + step * np.uint32(unit)):
             return False
         times = (periods - unit - _MARGIN) // unit
         moved = np.zeros_like(self._state.registers)
@@ -293,9 +264,9 @@ class Skipping:
         now = int(self._counters[words.RECORDS])
         strides = [(*key, stride * unit) for key, stride in self._proofs.moving.items()]
         moving = np.array(strides, np.int64).reshape(-1, 3)
-        self.cuts.append(Cut(self.done, unit * period, times, place, word, now - self._records, now - records, moving))
+        self.cuts.append(Cut(self.done, unit * length, times, place, word, now - self._records, now - records, moving))
         self.apply(start, self.cuts[-1])
-        yield (periods - unit * (times + 1) + _MARGIN) * period  # no more can be left out until something changes
+        yield (periods - unit * (times + 1) + _MARGIN) * length  # no more can be left out until something changes
         return True
 
     def replay(self, cuts: list[Cut], record: bool) -> Iterator[int]:

@@ -1,4 +1,7 @@
-"""The words of a warp in several periods of a loop at once, and what is known of them."""
+"""The words of warps in several periods of a loop at once, and what is known of them.
+
+Warps that execute the same are followed together: what is asked of one is asked of all, and costs little more.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,14 @@ from numpy.typing import NDArray
 
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace.lower.context import ALL
+from gemmsim.trace.steady.lengths import MOST_PERIODS
+from gemmsim.trace.steady.other_blocks import CHANGES, SAME_IN_BLOCKS, UNKNOWN, results_in_blocks
 
 # What executes an operation on lanes: (its row in the code, a warp's rows, mask)
 FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32)
 Function = Callable[[int, int, int], None]
 Bounds = Callable[[int], tuple[int, int] | None]
 _LANES = np.arange(WARP_LANES, dtype=np.uint32)
-# What is known of a word in other blocks: it is that of this block, it is not, or whether it is may change on the way.
-_SAME_IN_BLOCKS, _UNKNOWN, _CHANGES = 0, -1, -2
 
 
 class NotProvedError(Exception):
@@ -34,10 +37,10 @@ class NotProvedError(Exception):
 
 
 class States:
-    """A warp's words in period 0, in period 1 and in period `last`; uint32 [3, words].
+    """The words of warps in period 0, in period 1 and in period `last`; uint32 [3, warps, words].
 
-    blocks   int64 [words]: for each word what is known of it in other blocks, see `_SAME_IN_BLOCKS`; None: nothing is
-             asked
+    blocks   int64 [warps, words]: for each word what is known of it in other blocks, see `other_blocks`; None: nothing
+             is asked
     bounds   returns of a number in `blocks` the least and the greatest difference; None where these are not known
     bounded  those that it returned
     """
@@ -52,19 +55,25 @@ class States:
     ) -> None:
         self._bounds = bounds
         self.bounded: dict[int, tuple[int, int]] = {}
+        first, step = np.atleast_2d(first, step)
         self.words = np.stack([first, first + step, first + step * np.uint32(last & ALL)])
-        self.addresses = [row.ctypes.data for row in self.words]
+        self.warps, self.addresses = len(first), addresses_of(self.words)
+        self.least = MOST_PERIODS  # for so many all holds that was looked at
         self.factor = 1  # so many periods may be proved as one, where one alone is not
-        self.last, self.blocks = last, None if blocks is None else blocks.astype(np.int64)
+        self.last, self.blocks = last, None if blocks is None else np.atleast_2d(blocks).astype(np.int64)
         # By the words at which rows begin: those that are not known, that move, and that differ in other blocks.
         self._unknown: set[int] = set()
         self._moving, self._differing = _begins(step), set[int]() if blocks is None else _begins(blocks)
+
+    def rows(self, at: int) -> NDArray[np.uint32]:
+        """The rows of all warps that begin at a word: uint32 [3, warps, lanes]."""
+        return self.words[..., at : at + WARP_LANES]
 
     def may_change(self, places: set[int]) -> None:
         """Note that rows may have become others in other blocks."""
         if self.blocks is not None:
             for at in places:
-                self.blocks[at : at + WARP_LANES] = _CHANGES
+                self._blocks(at)[:] = CHANGES
             self._differing |= places
 
     @property
@@ -72,7 +81,7 @@ class States:
         """The rows that may have become others in other blocks."""
         if self.blocks is None:
             return set()
-        return {at for at in self._differing if (self.blocks[at : at + WARP_LANES] == _CHANGES).any()}
+        return {at for at in self._differing if (self._blocks(at) == CHANGES).any()}
 
     def forget(self, places: Sequence[int]) -> None:
         """Note that rows hold words that are the same in each period, but not known."""
@@ -81,7 +90,7 @@ class States:
         if self.blocks is not None:
             self._differing.update(places)
             for at in places:
-                self.blocks[at : at + WARP_LANES] = _UNKNOWN
+                self._blocks(at)[:] = UNKNOWN
 
     def remember(self, places: Sequence[int], mask: int, moving: bool) -> None:
         """Note that an operation has written rows."""
@@ -95,24 +104,36 @@ class States:
     def unknown(self, at: int) -> bool:
         return at in self._unknown
 
+    def any_unknown(self, places: Sequence[int]) -> bool:
+        return not self._unknown.isdisjoint(places)
+
+    def any_moves(self, places: Sequence[int]) -> bool:
+        """Whether any of some rows may move."""
+        return not self._moving.isdisjoint(places)
+
     def moves(self, at: int, lanes: NDArray[np.bool_]) -> bool:
         if at not in self._moving:
             return False
-        zero, one, last = self.words[:, at : at + WARP_LANES]
-        return bool(((zero != one) | (zero != last))[lanes].any())
+        zero, one, last = self.rows(at)
+        return bool(((zero != one) | (zero != last))[:, lanes].any())
 
     def truth(self, at: int, flip: int, mask: int) -> int:
-        """Return the mask of the lanes for which a predicate holds. It must hold for the same ones in each period."""
+        """Return the mask of the lanes for which a predicate holds. It must hold for the same ones in each period, and
+        in each warp."""
         if self.unknown(at):
             raise NotProvedError("a condition is not known")
         self._decide(at, lanes_of(mask))
-        rows = self.words[:, at : at + WARP_LANES]
-        if at not in self._moving:
-            return _mask((rows[0] ^ np.uint32(flip)) >= np.uint32(1 << 31)) & mask
-        found = [_mask((row ^ np.uint32(flip)) >= np.uint32(1 << 31)) & mask for row in rows]
-        if found[0] != found[1] or found[0] != found[2]:
+        rows = self.rows(at)[: 3 if at in self._moving else 1]
+        found = _masks((rows ^ np.uint32(flip)) >= np.uint32(1 << 31)) & np.uint32(mask)
+        if (found != found[0]).any():
             raise NotProvedError("a condition changes")
-        return found[0]
+        return self.of_all(found[0])
+
+    def of_all(self, found: NDArray[np.uint32]) -> int:
+        """Return what was found for each warp, which must be the same for all."""
+        if (found != found[0]).any():
+            raise NotProvedError("warps go on differently")
+        return int(found[0])
 
     def constant(self, at: int, mask: int, decides: bool) -> None:
         """Raise NotProvedError where a row moves; `decides` says whether it must not in other blocks, either."""
@@ -124,57 +145,64 @@ class States:
     def set_true(self, at: int, mask: int) -> None:
         """Let a predicate hold for the threads of `mask` in each period, and in all blocks."""
         lanes = lanes_of(mask)
-        self.words[:, at : at + WARP_LANES][:, lanes] = ALL
+        self.rows(at)[..., lanes] = ALL
         self.remember([at], mask, False)
         if self.blocks is not None:
-            self.blocks[at : at + WARP_LANES][lanes] = _SAME_IN_BLOCKS
+            self._blocks(at)[:, lanes] = SAME_IN_BLOCKS
 
     def same_everywhere(self, at: int, mask: int) -> bool:
         """Whether the words of a row are the same in all blocks."""
         if self.blocks is None or at not in self._differing:
             return True
-        return bool((self.blocks[at : at + WARP_LANES][lanes_of(mask)] == _SAME_IN_BLOCKS).all())
+        return bool((self._blocks(at)[:, lanes_of(mask)] == SAME_IN_BLOCKS).all())
 
     def exchange_blocks(self, sources: Sequence[int], results: Sequence[int], mask: int, lane: int | None) -> None:
         """Set what is known in other blocks of the results of an exchange: what is known of the one lane that all get,
         or nothing where blocks differ."""
         if self.blocks is None:
             return
-        found = _SAME_IN_BLOCKS
+        found = np.full(self.warps, SAME_IN_BLOCKS)
         if lane is not None:
-            found = int(self.blocks[sources[0] + lane])
-        elif any(at in self._differing for at in sources):
-            found = _UNKNOWN
+            found = self.blocks[:, sources[0] + lane].copy()
+        elif not self._differing.isdisjoint(sources):
+            found[:] = UNKNOWN
         self._differing.update(results)
         for at in results:
-            self.blocks[at : at + WARP_LANES][lanes_of(mask)] = found
+            self._blocks(at)[:, lanes_of(mask)] = found[:, None]
 
     def check_round(self, first: NDArray[np.uint32], step: NDArray[np.uint32], unread: slice) -> None:
         """Raise NotProvedError where the words behind a period are not those with which the next one begins.
 
         unread  words that are written before they are read
         """
-        known = np.ones(len(first), np.bool_)
+        first, step = np.atleast_2d(first, step)
+        known = np.ones(first.shape, np.bool_)
         for at in self._unknown:
-            known[at : at + WARP_LANES] = step[at : at + WARP_LANES] != 0
-        known[unread] = False
+            known[:, at : at + WARP_LANES] = step[:, at : at + WARP_LANES] != 0
+        known[:, unread] = False
         for number in range(2):
             if ((self.words[number] != first + step * np.uint32(number + 1)) & known).any():
                 raise NotProvedError("registers move otherwise from here on")
 
     def stride(self, at: int, mask: int) -> int:
-        """Return the bytes by which the address in two rows moves in a period, for all lanes alike."""
+        """Return the bytes by which the address in two rows moves in a period, for all lanes and warps alike."""
         if self.unknown(at) or self.unknown(at + WARP_LANES):
             raise NotProvedError("an address is not known")
         if at not in self._moving and at + WARP_LANES not in self._moving:
             return 0
         lanes = lanes_of(mask)
-        low, high = (self.words[:, place : place + WARP_LANES][:, lanes].astype(np.int64) for place in (at, at + 32))
+        low, high = (self.rows(place)[..., lanes].astype(np.int64) for place in (at, at + WARP_LANES))
         address = low + (high << 32)
         moved = address[1] - address[0]
-        if (moved != moved[0]).any() or (address[2] - address[0] != moved * self.last).any():
+        if (moved != moved[0, 0]).any() or (address[2] - address[0] != moved * self.last).any():
             raise NotProvedError("addresses move unevenly")
-        return int(moved[0])
+        return int(moved[0, 0])
+
+    def limit(self, periods: int, why: str, factor: int = 1) -> None:
+        """Note that something holds for so many periods; raise NotProvedError where these are too few."""
+        self.least = min(self.least, periods)
+        if periods < self.last:
+            raise NotProvedError(why, max(0, periods), factor)
 
     def check_range(self, at: int, lanes: NDArray[np.bool_], masks: tuple[int, int], signed: bool, bits: int) -> None:
         """Raise NotProvedError, with the periods that are left, where a word that moves leaves its range."""
@@ -183,60 +211,46 @@ class States:
             raise NotProvedError("a word that moves is changed bit by bit")
         # Of fewer bits, what is shifted to the left by the others must not wrap around.
         left = np.uint32(32 - min(bits, 32))
-        zero, one = ((self.words[n, at : at + WARP_LANES][lanes] ^ np.uint32(flip)) << left for n in range(2))
+        zero, one = (self.rows(at)[:2, :, lanes] ^ np.uint32(flip)) << left
         step = (one - zero).view(np.int32).astype(np.int64)
         value = zero.view(np.int32).astype(np.int64) if signed else zero.astype(np.int64)
         low, high = (-(1 << 31), (1 << 31) - 1) if signed else (0, ALL)
-        value, step = value[step != 0], step[step != 0]
-        room = np.where(step > 0, high - value, value - low) // np.maximum(np.abs(step), 1)
-        if len(room) and int(room.min()) < self.last:
-            raise NotProvedError("a word wraps around", max(0, int(room.min())))
+        by = int(step.flat[0])
+        if by and (step == by).all():  # as lanes do mostly
+            room = (high - int(value.max())) // by if by > 0 else (int(value.min()) - low) // -by
+        else:
+            value, step = value[step != 0], step[step != 0]
+            rooms = np.where(step > 0, high - value, value - low) // np.maximum(np.abs(step), 1)
+            room = int(rooms.min(initial=MOST_PERIODS))
+        self.limit(room, "a word wraps around")
 
     def follow_blocks(
-        self,
-        sources: list[int],
-        results: list[int],
-        mask: int,
-        changes: bool,
-        name: str,
-        plain: Callable[[int], bool] = lambda _: True,
+        self, sources: list[int], results: list[int], mask: int, changes: bool, name: str, plain: tuple[bool, ...] = ()
     ) -> None:
-        """Set what is known of results in other blocks.
-
-        changes  whether results may become others on the way in those blocks, though they do not here
-        plain    whether the operand whose row begins at a word is taken as it is
-        """
+        """Set what is known of results in other blocks. `results_in_blocks` describes the other parameters."""
         if self.blocks is None:
             return
         lanes = lanes_of(mask)
-        if not any(at in self._differing for at in sources):
-            for at in results:
-                if at in self._differing:
-                    self.blocks[at : at + WARP_LANES][lanes] = _SAME_IN_BLOCKS
-                    if mask == ALL:
-                        self._differing.discard(at)
+        if self._differing.isdisjoint(sources):
+            for at in self._differing.intersection(results):
+                self._blocks(at)[:, lanes] = SAME_IN_BLOCKS
+                if mask == ALL:
+                    self._differing.discard(at)
             return
         self._differing.update(results)
-        known = np.stack([self.blocks[at : at + WARP_LANES] for at in sources]) if sources else np.zeros((1, 32), int)
-        differ = known != _SAME_IN_BLOCKS
-        if name.startswith("setp_") and any(self.moves(at, lanes) for at in sources[:2]):
-            a, b = known[0][lanes], known[1][lanes]
-            if not ((a == b) & (a >= 0)).all() or (differ[2:, lanes]).any():
+        known = np.stack([self._blocks(at) for at in sources])
+        compares = name.startswith("setp_")
+        if compares and any(self.moves(at, lanes) for at in sources[:2]):
+            a, b = known[0][:, lanes], known[1][:, lanes]
+            if not ((a == b) & (a >= 0)).all() or (known[2:, :, lanes] != SAME_IN_BLOCKS).any():
                 raise NotProvedError("other blocks may compare otherwise")
-            found = np.zeros(WARP_LANES, np.int64)
-        elif name.startswith("setp_") and (known == _CHANGES)[:, lanes].any():
+            found = np.zeros_like(known[0])
+        elif compares and (known == CHANGES)[..., lanes].any():
             raise NotProvedError("other blocks may come to compare otherwise")
         else:
-            alone = name in ("mov", "iadd3", "imad") and not (known < 0).any()
-            alone = alone and all(plain(at) for at, row in zip(sources, differ, strict=True) if row.any())
-            one = known.max(axis=0) if alone else np.full(WARP_LANES, _UNKNOWN)
-            found = np.where(differ.sum(axis=0) == 0, 0, np.where(differ.sum(axis=0) == 1, one, _UNKNOWN))
-            if name == "imad" and alone:
-                found = np.where(differ[:2].any(axis=0), _UNKNOWN, found)
-            may = changes and differ.any(axis=0)
-            found = np.where((known == _CHANGES).any(axis=0) | may, _CHANGES, found)
+            found = results_in_blocks(known, changes, name, plain)
         for at in results:
-            self.blocks[at : at + WARP_LANES][lanes] = found[lanes]
+            self._blocks(at)[:, lanes] = found[:, lanes]
 
     def same_in_blocks(self, function: Function, op: int, mask: int, places: tuple[list[int], list[int]]) -> bool:
         """Whether an operation on predicates has the same results whatever those of other blocks are that differ.
@@ -247,13 +261,12 @@ class States:
         differ = [at for at in dict.fromkeys(sources) if at in self._differing]
         if self.blocks is None or not differ:
             return False
-        lanes, found = lanes_of(mask), []
+        found = []
         for chosen in range(1 << len(differ)):
             state = self.words[0].copy()
             for place, at in enumerate(differ):
-                state[at : at + WARP_LANES] = ALL if chosen >> place & 1 else 0
-            function(op, state.ctypes.data, mask)
-            found.append(np.stack([state[at : at + WARP_LANES][lanes] for at in results]))
+                state[:, at : at + WARP_LANES] = ALL if chosen >> place & 1 else 0
+            found.append(_results_of(function, op, mask, state, results))
         return all(np.array_equal(one, found[0]) for one in found)
 
     def compares_alike(self, function: Function, op: int, mask: int, places: tuple[list[int], list[int]]) -> bool:
@@ -267,24 +280,28 @@ class States:
         if self.blocks is None or self._bounds is None or len(differing) != 1 or differing[0] not in sources[:2]:
             return False
         at, found = differing[0], []
-        numbers = np.unique(self.blocks[at : at + WARP_LANES][lanes]).tolist()
+        numbers = np.unique(self._blocks(at)[:, lanes]).tolist()
         if len(numbers) != 1 or numbers[0] <= 0 or (span := self._bounds(numbers[0])) is None:
             return False
-        word = self.words[0, at : at + WARP_LANES].astype(np.int64)
+        word = self.rows(at)[0].astype(np.int64)
         for apart in (0, *span):
-            if ((word + apart)[lanes] < 0).any() or ((word + apart)[lanes] > ALL).any():
+            if ((word + apart)[:, lanes] < 0).any() or ((word + apart)[:, lanes] > ALL).any():
                 return False
             state = self.words[0].copy()
-            state[at : at + WARP_LANES] = (word + apart).astype(np.uint32)
-            function(op, state.ctypes.data, mask)
-            found.append(np.stack([state[to : to + WARP_LANES][lanes] for to in results]))
+            state[:, at : at + WARP_LANES] = (word + apart).astype(np.uint32)
+            found.append(_results_of(function, op, mask, state, results))
         self.bounded[numbers[0]] = span
         return all(np.array_equal(one, found[0]) for one in found)
+
+    def _blocks(self, at: int) -> NDArray[np.int64]:
+        """What is known in other blocks of the rows that begin at a word: int64 [warps, lanes]."""
+        assert self.blocks is not None
+        return self.blocks[:, at : at + WARP_LANES]
 
     def _decide(self, at: int, lanes: NDArray[np.bool_]) -> None:
         if self.blocks is None or at not in self._differing:
             return
-        if (self.blocks[at : at + WARP_LANES] == _CHANGES)[lanes].any():
+        if (self._blocks(at) == CHANGES)[:, lanes].any():
             raise NotProvedError("other blocks may come to decide otherwise")
 
     def same(
@@ -292,22 +309,35 @@ class States:
         function: Function,
         op: int,
         mask: int,
-        operands: tuple[list[int], list[NDArray], list[NDArray]],
+        operands: tuple[list[int], list[NDArray[np.uint32]]],
         at: int,
         wanted: NDArray[np.uint32],
         period: int,
     ) -> bool:
-        """Whether an operation has the results `wanted` in a period, too; operands: places, first words, steps."""
+        """Whether an operation has the results `wanted` in a period, too; operands: places, words in two periods."""
         state = self.words[2].copy()
-        for place, first, step in zip(*operands, strict=True):
-            state[place : place + WARP_LANES] = first + step * np.uint32(period)
-        function(op, state.ctypes.data, mask)
-        return bool((state[at : at + WARP_LANES][lanes_of(mask)] == wanted).all())
+        for place, (zero, one) in zip(*operands, strict=True):
+            state[:, place : place + WARP_LANES] = zero + (one - zero) * np.uint32(period)
+        return bool((_results_of(function, op, mask, state, [at])[0] == wanted).all())
 
 
 def _begins(words: NDArray) -> set[int]:
-    """Return the words at which rows begin that have any word but 0."""
-    return {int(row) * WARP_LANES for row in np.flatnonzero(words.reshape(-1, WARP_LANES).any(axis=1))}
+    """Return the words at which rows begin that have any word but 0 in any warp."""
+    some = np.atleast_2d(words).any(axis=0).reshape(-1, WARP_LANES).any(axis=1)
+    return set((np.flatnonzero(some) * WARP_LANES).tolist())
+
+
+def addresses_of(words: NDArray[np.uint32]) -> list[int]:
+    """Return where the words of each warp are, in the order of `words` [..., words of a warp]."""
+    first = words.ctypes.data
+    return list(range(first, first + words.nbytes, words.strides[-2]))
+
+
+def _results_of(function: Function, op: int, mask: int, state: NDArray[np.uint32], results: list[int]) -> NDArray:
+    """Execute an operation in a state [warps, words]; return its results: uint32 [results, warps, lanes of `mask`]."""
+    for address in addresses_of(state):
+        function(op, address, mask)
+    return np.stack([state[:, at : at + WARP_LANES][:, lanes_of(mask)] for at in results])
 
 
 @cache
@@ -315,5 +345,6 @@ def lanes_of(mask: int) -> NDArray[np.bool_]:
     return (np.uint32(mask) >> _LANES) & 1 == 1
 
 
-def _mask(lanes: NDArray[np.bool_]) -> int:
-    return int(np.packbits(lanes, bitorder="little").view(np.uint32)[0])
+def _masks(lanes: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    """Return the last axis, lanes, as masks."""
+    return np.packbits(lanes, axis=-1, bitorder="little").view(np.uint32)[..., 0]

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemmsim.trace.steady.lengths import lengths_of
 from gemmsim.trace.steady.loop import Loop
+from gemmsim.trace.steady.period import Period
 from gemmsim.trace.steady.proofs import Proofs
 from gemmsim.trace.steady.running import Skips
 
@@ -49,7 +49,7 @@ class Tiles:
         """Look for a loop, and cut the block there."""
         for length in lengths_of(self._skipping.stream_of_block(WINDOW)):
             found = yield from self._skipping.states(length, self._every)
-            if found is not None and (yield from self._cut(length, *found)):
+            if found is not None and (yield from self._cut(length, found)):
                 return
         yield WINDOW // 6
 
@@ -66,22 +66,19 @@ class Tiles:
                 yield wait or period
             elif before % (period // loop.length) or 0 < before * loop.length <= _NEAR * period:
                 yield (before % (period // loop.length) or before) * loop.length
-            elif (yield from self._cut(loop.length, period, skipping.registers.copy(), loop.step)):
+            elif (yield from self._cut(loop.length, Period(stream, self._every, skipping.registers.copy(), loop.step))):
                 return True
             else:
                 yield period
         return False
 
-    def _cut(
-        self, length: int, period: int, registers: NDArray[np.uint32], step: NDArray[np.uint32]
-    ) -> Generator[int, None, bool]:
-        """Cut the block behind a period, where its registers are these and move by `step`; return whether it is cut."""
-        skipping, known = self._skipping, self._loop
-        stream, at = skipping.stream_of_block(period), skipping.done
-        if not step.any() or not (yield from skipping.cut_behind(stream, registers, step, self._every, 1)):
+    def _cut(self, length: int, period: Period) -> Generator[int, None, bool]:
+        """Cut the block behind a period, in which its stream comes again after `length`; return whether it is cut."""
+        known, at, registers, step = self._loop, self._skipping.done, period.registers, period.step
+        if not step.any() or not (yield from self._skipping.cut_behind(period, 1)):
             return False
         same = known is not None and known.lengths_before(registers) == 0
         self._distance = at - known.at if known is not None and same and self._begun else 0
         self._begun = True
-        self._loop = self._proofs.loop = Loop(length, stream, registers, step, int(np.flatnonzero(step)[0]), at)
+        self._loop = self._proofs.loop = Loop(length, period.stream, registers, step, int(np.flatnonzero(step)[0]), at)
         return True

@@ -84,6 +84,30 @@ def test_requests_that_stand_for_several_touch_what_all_of_these_do() -> None:
     hold(replace(requests, times=times + 1, step=(step - 2) * 700), coalesced, 1)
 
 
+def test_rows_that_continue_one_another_are_marked_together() -> None:
+    """Rows of equal and of unequal length, many of which begin where those of another request end, and that move by
+    their own length, by one, or far."""
+    chance = np.random.default_rng(3)
+    coalesced = coalesced_of([[0, 1, 2, 3], [0, 1, 70, 71], [0, 5, 6], [9]])
+    base, shape, mover, times, step = (chance.integers(n, size=900) for n in (40, 4, 4, 6, 9))
+    requests = requests_of(2 * base + (1 << 20), shape, mover, np.array([0, 3, 7, 8]), 6, 3)
+    hold(replace(requests, times=times + 1, step=np.array([-700, -64, -4, -2, 0, 1, 2, 4, 8])[step]), coalesced, 1)
+
+
+def test_lines_that_continue_one_another_are_marked_together() -> None:
+    """Requests of two rows of a line, and of one of two, which move by one, two or 100 lines."""
+    chance = np.random.default_rng(4)
+    coalesced = coalesced_of([[0, 1, 2, 3, 400, 401, 402, 403], [0, 1, 2, 3, 4, 5, 6, 7]])
+    base, shape, times, step = (chance.integers(n, size=60) for n in (40, 2, 6, 5))
+    requests = requests_of(4 * base + 4000, shape, np.zeros(60, int), np.zeros(2, int), 2, 1)
+    requests = replace(requests, times=times + 1, step=4 * np.array([-2, 0, 1, 2, 100])[step])
+    found, listed = touched(requests, coalesced, 1, 4, FAR), Listed.of(requests, coalesced, 1, 4)
+    assert found is not None
+    for number, entries in listed.entries.items():
+        of_list = slice(*found.every(1, 1, 0).start[number[0] : number[0] + 2].tolist())
+        assert found.every(1, 1, 0).sector[of_list].tolist() == sorted(entries)
+
+
 def every_one_of(lists: Sectors, every: int) -> Sectors:
     """Of each list, in the order of instructions and sectors, every `every`-th entry, in the order of sectors."""
     chosen: list[int] = []

@@ -16,7 +16,7 @@ from gemmsim.trace.steady.copies import _moved
 from gemmsim.trace.steady.deciding import deciding
 from gemmsim.trace.steady.loop import Loop
 from gemmsim.trace.steady.paths import Path, path_of
-from gemmsim.trace.steady.proofs import _Proof
+from gemmsim.trace.steady.proofs import Proofs, _Proof
 from gemmsim.trace.steady.states import NotProvedError, States
 from gemmsim.trace.types import Launch
 
@@ -253,3 +253,44 @@ def test_words_that_wrap_around_in_other_blocks_are_not_known_to_compare_alike()
     lanes = first.reshape(-1), step.reshape(-1), range(4), Path(0, 0xFFFFFFFF), MOST, blocks.reshape(-1)
     for most, proved in ((15, MOST), (400, 0)):
         assert walk.periods(*lanes, (), lambda _, most=most: (0, most)) == proved
+
+
+@pytest.mark.parametrize("text", [
+    "IADD3 R2, P0, R4, 0x8, RZ", "LEA R2, P0, R4, R6, 0x3",
+    "ISETP.GE.U32.AND P0, PT, R4, R7, PT", "ISETP.NE.U32.AND P0, PT, R4, R7, PT", "SHF.R.U32.HI R2, RZ, 0x3, R4",
+    "IMAD.WIDE.U32 R2, R4, R8, RZ",
+])  # fmt: skip
+def test_warps_are_proved_together_as_far_as_each_is_alone(text: str) -> None:
+    """Whatever a walk has proved before: what it guesses from that changes nothing."""
+    chance, (walk, none, moves), fresh = np.random.default_rng(len(text)), loop(text), loop(text)[0]
+    moves[4], whole, seen = 8, Path(None, 0xFFFFFFFF), set()
+    for _ in range(60):
+        first = np.stack([none] * 3)
+        near = 8 * chance.integers(2000, size=(3, 1)).astype(np.uint32)  # to 0, 2^28 or 2^32
+        first[:, 4] = np.uint32(chance.choice([0, 1 << 28])) + near * chance.choice([-1, 1]).astype(np.uint32)
+        first[:, 7] = first[:, 4] + 8 * chance.integers(2000, size=(3, 1)).astype(np.uint32)
+        first[:, 8] = chance.choice([3, 0x28F5C28F, 0x80000000])
+        alone = []
+        for one in first:
+            fresh._guesses.clear()
+            alone.append(periods(fresh, one, moves, 1, whole))
+        steps = np.stack([moves.reshape(-1)] * 3)
+        together = walk.periods(first.reshape(3, -1), steps, range(2), whole, MOST)
+        assert together == min(alone), (first[:, [4, 7, 8], 0], alone)
+        seen.add(together)
+    assert len(seen) > 1
+
+
+def test_warps_that_part_are_not_proved_together() -> None:
+    """Each goes on as it does: one stores, as R5 is less than 5 in it, and the other does not."""
+    walk, first, step = loop("ISETP.LT.U32.AND P0, PT, R5, 0x5, PT", "@P0 IADD3 R6, R6, 0x8, RZ")
+    whole = Path(None, 0xFFFFFFFF)
+    two, moves = np.stack([first, first]), np.stack([step, step])
+    two[1, 5] = 7
+    moves[0, 6] = 8
+    for one, moved in zip(two, moves, strict=True):
+        assert periods(walk, one, moved, 2, whole) == MOST
+    together = walk.periods(two.reshape(2, -1), moves.reshape(2, -1), range(3), whole, MOST)
+    assert together == 0
+    proofs, state = Proofs(walk), (two.reshape(2, -1), moves.reshape(2, -1))
+    assert proofs.periods((0, 1), *state, range(3), whole, MOST, None) == MOST
