@@ -15,16 +15,25 @@ import pytest
 # neither process then waits long for the other at the end.
 LONGEST = (
     "records/test_replay.py",
-    "compile/test_kernels_compute.py",
     "docs/test_site.py",
-    "docs/test_examples.py",
-    "compile/test_tensorcore_kernels.py",
-    "docs/test_python_page.py",
-    "docs/test_ci.py",
-    "cli/test_sweep.py",
+    "records/test_block_turns.py",
+    "flow/test_steady_tiles.py",
+    "flow/test_steady_loops.py",
     "programs/test_run.py",
+    "docs/test_examples.py",
     "flow/test_block_orders.py",
+    "cli/test_sanitize.py",
+    "records/test_tma_load.py",
     "compile/test_ship.py",
+    "compile/test_kernels_compute.py",
+    "compile/test_microbench.py",
+    "compile/test_kernels_lessons.py",
+    "flow/test_sensitivity.py",
+    "records/test_bursts.py",
+    "cli/test_sweep.py",
+    "docs/test_ci.py",
+    "plugin/test_plugin.py",
+    "docs/test_python_page.py",
 )
 # Standard error of a command is compared, however long it takes; processes that tests start inherit this.
 os.environ.setdefault("GEMMSIM_PROGRESS", "0")
