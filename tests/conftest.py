@@ -44,14 +44,15 @@ TO_RUN_THEM = "To run them: apt-get install chromium chromium-driver"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first, all else as it was collected. What is slow runs only if it is asked for."""
+    """Where processes share the files, the longest first. What is slow runs only if it is asked for."""
     if os.environ.get("GEMMSIM_SLOW") != "1":
         for item in items:
             if item.get_closest_marker("slow"):
                 item.add_marker(pytest.mark.skip(reason="slow: set GEMMSIM_SLOW=1, or run make slow"))
     rank = {Path(__file__).parent / name: number for number, name in enumerate(LONGEST)}
     assert all(path.is_file() for path in rank), "tests/conftest.py names files that are not there"
-    items.sort(key=lambda item: rank.get(item.path, len(rank)))
+    if "PYTEST_XDIST_WORKER" in os.environ:  # alone, a process has nobody to wait for
+        items.sort(key=lambda item: rank.get(item.path, len(rank)))
 
 
 def pytest_collection_finish() -> None:

@@ -19,12 +19,13 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# Folder of gemmsim/ -> the tests that are run after each change
+# Folder of gemmsim/ -> the tests that are run after each change, what is quickest first
 FOLDERS = {
     "memory": "tests/hand/memory",
     "isa": "tests/hand/isa tests/hand/trace",
     "trace/blocks": "tests/hand/trace tests/flow/test_block_classes.py",
-    "trace/steady": "tests/hand/trace tests/flow/test_steady_loops.py",
+    "trace/steady": "tests/hand/trace/test_steady_parts.py tests/hand/trace/test_steady_waits.py tests/hand/trace "
+    "tests/flow/test_steady_loops.py tests/flow/test_steady_tiles.py",
     "analysis": "tests/hand/analysis tests/hand/checks tests/hand/report",
     "sweeps": "tests/hand/sweeps tests/flow/test_sweep_run.py",
 }
