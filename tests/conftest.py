@@ -15,16 +15,25 @@ import pytest
 # neither process then waits long for the other at the end.
 LONGEST = (
     "records/test_replay.py",
-    "compile/test_kernels_compute.py",
     "docs/test_site.py",
-    "docs/test_examples.py",
-    "compile/test_tensorcore_kernels.py",
-    "docs/test_python_page.py",
-    "docs/test_ci.py",
-    "cli/test_sweep.py",
+    "records/test_block_turns.py",
+    "flow/test_steady_tiles.py",
+    "flow/test_steady_loops.py",
     "programs/test_run.py",
+    "docs/test_examples.py",
     "flow/test_block_orders.py",
+    "cli/test_sanitize.py",
+    "records/test_tma_load.py",
     "compile/test_ship.py",
+    "compile/test_kernels_compute.py",
+    "compile/test_microbench.py",
+    "compile/test_kernels_lessons.py",
+    "flow/test_sensitivity.py",
+    "records/test_bursts.py",
+    "cli/test_sweep.py",
+    "docs/test_ci.py",
+    "plugin/test_plugin.py",
+    "docs/test_python_page.py",
 )
 # Standard error of a command is compared, however long it takes; processes that tests start inherit this.
 os.environ.setdefault("GEMMSIM_PROGRESS", "0")
@@ -35,14 +44,15 @@ TO_RUN_THEM = "To run them: apt-get install chromium chromium-driver"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first, all else as it was collected. What is slow runs only if it is asked for."""
+    """Where processes share the files, the longest first. What is slow runs only if it is asked for."""
     if os.environ.get("GEMMSIM_SLOW") != "1":
         for item in items:
             if item.get_closest_marker("slow"):
                 item.add_marker(pytest.mark.skip(reason="slow: set GEMMSIM_SLOW=1, or run make slow"))
     rank = {Path(__file__).parent / name: number for number, name in enumerate(LONGEST)}
     assert all(path.is_file() for path in rank), "tests/conftest.py names files that are not there"
-    items.sort(key=lambda item: rank.get(item.path, len(rank)))
+    if "PYTEST_XDIST_WORKER" in os.environ:  # alone, a process has nobody to wait for
+        items.sort(key=lambda item: rank.get(item.path, len(rank)))
 
 
 def pytest_collection_finish() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from gemmsim.isa.program import ADDRESS_BANK, ZERO, Control, Instruction, Operand, OperandKind, SourceLine
@@ -32,6 +32,9 @@ _TARGET = re.compile(r"`\((?P<label>[^)]*)\)")
 _HALF_ADDRESS = re.compile(r"32@(?:lo|hi)\(.*\)")  # half an address, which the linker or the loader writes
 IN_ADDRESS_BANK = "address of "  # before the text of a half address that is not known before the launch, in `labels`
 _BITS = re.compile(r"\{(?P<bits>\d+(?:,\d+)*)?\}")
+# An operand whose brackets hold no others, and a list of such operands.
+_WORD = re.compile(r"(?:[^\s,\[({\])}]|\[[^\[({\])}]*\]|\([^\[({\])}]*\)|\{[^\[({\])}]*\})+")
+_WORDS = re.compile(rf"(?:{_WORD.pattern}|[\s,])*+")
 _NOTE = re.compile(r"\s*\(\*.*?\*\)")  # nvdisasm's remarks: (*"SpillRefill"*), (*"BRANCH_TARGETS .L_x_1,.L_x_2"*)
 _BRANCH_TARGETS = re.compile(r"BRANCH_TARGETS (?P<labels>[^\"*]*)")
 _GUARD = re.compile(r"@(!?)(U?P(?:\d|T))\s+")
@@ -56,28 +59,45 @@ def parse_instruction(
     Branch targets that nvdisasm lists after an indexed branch (BRX) become TARGET operands after the printed ones.
     """
     labels = labels or {}
-    body = text.strip()
-    predicate = None
-    if guard := _GUARD.match(body):
-        predicate = parse_operand(guard[1] + guard[2])
-        body = body[guard.end() :]
-    mnemonic, _, rest = body.partition(" ")
-    rest = rest.replace("] [", "][")  # HADD2 prints `c[0x2] [0x0]`
-    opcode, *modifiers = mnemonic.split(".")
+    parts = _parts(text)
+    opcode, *modifiers = parts.mnemonic.split(".")
     if not opcode.replace("_", "").isalnum():
-        raise GemmsimError(f"cannot read instruction '{text}' at {offset:#x}: '{mnemonic}' is no opcode")
-    branches: tuple[Operand, ...] = ()
-    if listed := _BRANCH_TARGETS.search(rest):
-        branches = tuple(parse_operand(f"`({label.strip()})", 0, labels) for label in listed["labels"].split(","))
-    rest = _NOTE.sub("", rest)
+        raise GemmsimError(f"cannot read instruction '{text}' at {offset:#x}: '{parts.mnemonic}' is no opcode")
+    branches = tuple(parse_operand(f"`({label})", 0, labels) for label in parts.branches)
     try:
-        operands = tuple(parse_operand(word, encoding, labels) for word in _merge_halves(opcode, split_operands(rest)))
-        operands += branches
+        operands = tuple(parse_operand(word, encoding, labels) for word in parts.words)
     except GemmsimError as error:
         raise GemmsimError(f"cannot read instruction '{text}' at {offset:#x}: {error}") from None
+    control = decode_control(encoding)
     return Instruction(
-        offset, opcode, tuple(modifiers), operands, predicate, decode_control(encoding), sources, text.strip(), encoding
+        offset, opcode, tuple(modifiers), operands + branches, parts.guard, control, sources, text.strip(), encoding
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """An instruction's text in parts: its guard, the opcode with its modifiers, the texts of the operands that are
+    printed, and the labels that nvdisasm lists after an indexed branch."""
+
+    guard: Operand | None
+    mnemonic: str
+    words: tuple[str, ...]
+    branches: tuple[str, ...]
+
+
+@lru_cache(maxsize=1 << 13)
+def _parts(text: str) -> _Parts:
+    """Take an instruction's text apart. Programs, and the same one for several GPUs, have many instructions alike."""
+    body, guard = text.strip(), None
+    if found := _GUARD.match(body):
+        guard = parse_operand(found[1] + found[2])
+        body = body[found.end() :]
+    mnemonic, _, rest = body.partition(" ")
+    rest = rest.replace("] [", "][")  # HADD2 prints `c[0x2] [0x0]`
+    listed = _BRANCH_TARGETS.search(rest)
+    branches = tuple(label.strip() for label in listed["labels"].split(",")) if listed else ()
+    words = _merge_halves(mnemonic.partition(".")[0], split_operands(_NOTE.sub("", rest)))
+    return _Parts(guard, mnemonic, tuple(words), branches)
 
 
 def branch_labels(instruction: Instruction) -> dict[str, int]:
@@ -102,19 +122,27 @@ def decode_control(encoding: int) -> Control:
     via Microbenchmarking", 2018, section 2.1. The yield bit is active low: 0 asks the scheduler to prefer another warp,
     which is `yield_hint=True` here. Barrier number 7 means that there is none.
     """
-    write, read = encoding >> 110 & 7, encoding >> 113 & 7
+    return _control(encoding >> 105 & 0x1FFFFF)
+
+
+@lru_cache(maxsize=1 << 12)
+def _control(bits: int) -> Control:
+    """Return what bits [125:105] of an encoding say; a program has few different ones."""
+    write, read = bits >> 5 & 7, bits >> 8 & 7
     return Control(
-        stall_cycles=encoding >> 105 & 15,
-        yield_hint=not encoding >> 109 & 1,
+        stall_cycles=bits & 15,
+        yield_hint=not bits >> 4 & 1,
         write_barrier=None if write == 7 else write,
         read_barrier=None if read == 7 else read,
-        wait_mask=encoding >> 116 & 63,
-        reuse_mask=encoding >> 122 & 15,
+        wait_mask=bits >> 11 & 63,
+        reuse_mask=bits >> 17 & 15,
     )
 
 
 def split_operands(text: str) -> list[str]:
     """Split at the commas and spaces outside brackets. A space alone separates, too: `RET R2 \\`(f)` has no comma."""
+    if _WORDS.fullmatch(text):
+        return _WORD.findall(text)
     words, word, depth = [], "", 0
     for char in text:
         if depth == 0 and (char == "," or char.isspace()):

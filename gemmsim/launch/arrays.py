@@ -123,5 +123,6 @@ def _filled(contents: Contents, dtype: str, shape: tuple[int, ...], random: np.r
     else:
         # A packed item needs two elements; other types have one element an item.
         item = to_items(dtype, np.full(DTYPES[dtype].packed, value))[0]
-        values = np.full(made, item, NUMPY_DTYPES[dtype])
+        zero = not any(np.asarray(item, NUMPY_DTYPES[dtype]).tobytes())  # memory that is never written costs nothing
+        values = np.zeros(made, NUMPY_DTYPES[dtype]) if zero else np.full(made, item, NUMPY_DTYPES[dtype])
     return periodic_array(values, shape) if periodic else values

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gemmsim.isa.opcodes import row_of
 from gemmsim.isa.program import Program
+from gemmsim.support.identity_cache import cached_by_identity
 from gemmsim.trace import words
 from gemmsim.trace.block_state import BlockState
 from gemmsim.trace.engine.trace_buffers import Buffers
@@ -122,6 +123,7 @@ def _of_warp(state: BlockState, warp: int) -> tuple[NDArray, ...]:
     return warps[warp], registers[warp], shared, local[warp], barriers
 
 
+@cached_by_identity(8)
 def _changing(program: Program) -> NDArray[np.bool_]:
     """Return bool [instructions]: whether each may change what a warp reads besides its registers."""
     rows = [row_of(instruction) for instruction in program.instructions]

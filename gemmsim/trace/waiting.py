@@ -9,6 +9,7 @@ import numpy as np
 
 from gemmsim.isa.opcodes import Kind, row_of
 from gemmsim.isa.program import ZERO, Instruction, OperandKind, Program
+from gemmsim.support.identity_cache import cached_by_identity
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro, words
 from gemmsim.trace.block_state import BlockState
@@ -37,6 +38,7 @@ _PREFETCHED = (
 )
 
 
+@cached_by_identity(8)
 def notes_of(program: Program) -> tuple[str, ...]:
     """Return what is left out of a prediction of a program."""
     return (_PREFETCHED,) * any(row_of(i).kind is Kind.BULK_PREFETCH for i in program.instructions)

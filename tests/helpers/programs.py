@@ -1,60 +1,93 @@
-"""Compiles the files of tests/sources: each file once an architecture and test session."""
+"""Compiles the files of tests/sources: each file once an architecture, until it, the compiler or the decoder changes.
+
+What NVRTC and nvdisasm made is kept in build/programs, so that two processes of pytest, and the next run, need not make
+it again. Kernels are decoded anew in each process, each when it is first asked for.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import zlib
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from gemmsim.compile import ArgType, CudaKernel, PythonKernel
+from gemmsim.compile import ArgType, CudaKernel, PythonKernel, compile_kernel, decode, default_cache
 from gemmsim.compile.cuda_kernel import compile_cuda, ptx_of_cuda
-from gemmsim.compile.decode import decode_kernels
-from gemmsim.compile.elf import read_cubin
-from gemmsim.compile.kernel import build_kernel
+from gemmsim.compile.elf import Cubin, read_cubin
+from gemmsim.compile.key import cache_key
 from gemmsim.compile.toolchain import tool_versions
 from gemmsim.isa.program import Program
-from gemmsim.support.errors import GemmsimError
+from gemmsim.support.files import PRIVATE, read_own, write_atomically
 
 SOURCES = Path(__file__).parents[1] / "sources"
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_120")
+_KEPT = Path(__file__).parents[2] / "build" / "programs"
+
+
+def _kept(what: str, source: CudaKernel, arch: str, make: Callable[[], bytes]) -> bytes:
+    """Return what is kept of a file under the key that `compile_kernel` would use, else what `make` makes, and keep it.
+
+    What was kept of an older text of the file is deleted.
+    """
+    stem = f"{source.path.name}.{arch}.{what}"
+    path = _KEPT / f"{stem}.{cache_key(source, arch, tool_versions())}"
+    if (data := read_own(path)) is not None:
+        with contextlib.suppress(zlib.error):
+            return zlib.decompress(data)
+    made = make()
+    with contextlib.suppress(OSError):
+        _KEPT.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, zlib.compress(made, 1), PRIVATE)
+        for old in _KEPT.glob(f"{stem}.*"):
+            if old != path:
+                old.unlink()
+    return made
+
+
+def _source(file: str) -> CudaKernel:
+    return CudaKernel((SOURCES / file).read_text(), SOURCES / file)
 
 
 @cache
 def _cubin(file: str, arch: str) -> bytes:
-    path = SOURCES / file
-    return compile_cuda(CudaKernel(path.read_text(), path), arch)[0]
+    source = _source(file)
+    return _kept("cubin", source, arch, lambda: compile_cuda(source, arch)[0])
 
 
 @cache
 def cuda_ptx(file: str, arch: str) -> str:
-    path = SOURCES / file
-    return ptx_of_cuda(CudaKernel(path.read_text(), path), arch) or ""
+    source = _source(file)
+    return _kept("ptx", source, arch, lambda: (ptx_of_cuda(source, arch) or "").encode()).decode()
 
 
 @cache
-def _kernels(file: str, arch: str) -> dict[str, Program | GemmsimError]:
-    """All kernels of a file by their symbols: nvdisasm takes half a second to start, however little it is given."""
+def _listed(file: str, arch: str) -> tuple[Cubin, Mapping[str, list[str]], str]:
+    """All that `decode` knows of a cubin: nvdisasm takes half a second to start, however little it is given."""
     cubin = _cubin(file, arch)
-    return dict(decode_kernels(cubin, [kernel.symbol for kernel in read_cubin(cubin).kernels]))
+    listing = _kept("sass", _source(file), arch, lambda: decode._disassembled(cubin, None).encode())
+    return read_cubin(cubin), decode._sections(listing.decode()), hashlib.sha256(cubin).hexdigest()
 
 
 @cache
 def cuda_program(file: str, name: str, arch: str) -> Program:
     """A kernel by its symbol, or by what the symbol of a template's instance contains: "blocktile_1dILi64ELi64E"."""
-    symbols = _kernels(file, arch)
+    cubin, sections, digest = _listed(file, arch)
+    symbols = [kernel.symbol for kernel in cubin.kernels]
     exact = (
         [s for s in symbols if s == name]
         or [s for s in symbols if f"{len(name)}{name}" in s]
         or [s for s in symbols if name in s]
     )
     (symbol,) = exact
-    found = symbols[symbol]
-    if isinstance(found, GemmsimError):
-        raise found
+    found = decode._program(cubin, cubin.kernels[symbols.index(symbol)], sections, digest, None)
     return replace(found, name=name, toolchain=dict(sorted(tool_versions().items())))
 
 
 @cache
 def numba_program(function: str, dtypes: tuple[tuple[str, int], ...], arch: str) -> Program:
+    """A kernel of tests/sources/gemm_numba.py."""
     signature = tuple(ArgType(dtype, ndim) for dtype, ndim in dtypes)
-    return build_kernel(PythonKernel(SOURCES / "gemm_numba.py", function, signature), arch).program
+    return compile_kernel(PythonKernel(SOURCES / "gemm_numba.py", function, signature), arch, default_cache())

@@ -29,8 +29,8 @@ def row(threads: int, kib: int, origin: str, work: int = 0, few: bool = False) -
 def predicted_step(threads: int, kib: int, origin: str) -> float:
     """Return the cycles a step of blocks that load again at once."""
     loads = kib * 64 // threads
-    span = loads * threads * (2 if origin == "l2" else 512)
-    steps, us = (60, 120), []
+    span = loads * threads * (2 if origin == "l2" else 64)  # none of DRAM's comes again
+    steps, us = (20, 40) if origin == "l2" else (30, 60), []  # twice and four times as many take as long each
     for number in steps:
         report = gemmsim.analyze(
             SOURCE,

@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.isa.program import OperandKind, Program
+from gemmsim.isa.program import Program
 from gemmsim.support.errors import GemmsimError
+from gemmsim.trace.launch_data.parameter_window import bank_0_reads
 from gemmsim.trace.types import Argument, Launch
 
 WORKSPACE = "the grid's workspace"
@@ -33,13 +34,7 @@ def _mentioned(program: Program) -> tuple[int, int]:
 def uses_grid_workspace(program: Program) -> bool:
     """Whether the code reads the workspace's address, so that it needs a cooperative launch."""
     wanted = _mentioned(program)
-    found = {
-        operand.value
-        for instruction in program.instructions
-        for operand in instruction.operands
-        if operand.kind is OperandKind.CONSTANT and operand.bank == 0
-    }
-    return found.issuperset(wanted)
+    return bank_0_reads(program).issuperset(wanted)
 
 
 def grid_workspace(program: Program) -> tuple[Argument, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.isa.program import OperandKind, Program
+from gemmsim.support.identity_cache import cached_by_identity
 from gemmsim.trace.launch_data.device_memory import DeviceMemory
 from gemmsim.trace.types import Argument
 
@@ -48,11 +49,17 @@ def place_window(bank: NDArray[np.uint32], program: Program, memory: DeviceMemor
 
 
 def _reads(program: Program, offsets: dict[int, int]) -> bool:
-    offset = offsets.get(program.usual_parameter_base, -1)
-    return any(
-        operand.kind is OperandKind.CONSTANT and operand.bank == 0 and operand.value == offset
+    return offsets.get(program.usual_parameter_base, -1) in bank_0_reads(program)
+
+
+@cached_by_identity(8)
+def bank_0_reads(program: Program) -> frozenset[int]:
+    """Return the byte offsets in constant bank 0 that operands of the program name."""
+    return frozenset(
+        operand.value
         for instruction in program.instructions
         for operand in instruction.operands
+        if operand.kind is OperandKind.CONSTANT and operand.bank == 0
     )
 
 

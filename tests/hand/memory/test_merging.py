@@ -61,6 +61,7 @@ def test_blocks_of_an_sm_drift_as_if_they_had_made_as_many_steps_more() -> None:
     assert share((16, 1), (4, 4), resident=2)[0] == 0.75
     assert share((16, 1), (4, 4), resident=2, steps=50)[0] == 0.75 / 2
     assert share((8, 1), (4, 4), resident=2, steps=100)[0] == 0.75 / 2  # there is one an SM
+    assert share((12, 1), (4, 4), resident=2, steps=50)[0] == 0.75 / 2  # four SMs have two
 
 
 def test_without_merging_nothing_merges() -> None:
