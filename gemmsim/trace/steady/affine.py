@@ -24,7 +24,7 @@ from gemmsim.trace.lower.context import ALL, CONTROL_NUMBER, MicroProgram
 from gemmsim.trace.slicing.dataflow import rows_of, step_of
 from gemmsim.trace.steady.control import follow_convergence, follow_exchange, follow_mbarrier, is_together
 from gemmsim.trace.steady.copies import stride_of_copy
-from gemmsim.trace.steady.operands import OPERATIONS, check_operands, masks_of
+from gemmsim.trace.steady.operands import OPERATIONS, check_operands, is_plain
 from gemmsim.trace.steady.paths import Path
 from gemmsim.trace.steady.states import FUNCTION, Bounds, Function, NotProvedError, States, lanes_of
 
@@ -275,7 +275,7 @@ class Walk:
                 rules[rule.RESULT_AT : rule.RESULT_AT + rules[rule.RESULTS_COUNT]],
                 self._address(number),
                 FUNCTION(row[micro.FUNCTION] | row[micro.FUNCTION + 1] << 32),
-                tuple(masks_of(row, at) == (ALL, 0) for at in sources),
+                tuple(is_plain(row, at) for at in sources),
             )
         return self._known[number]
 

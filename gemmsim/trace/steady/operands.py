@@ -181,7 +181,17 @@ def _check_equality(states: States, row: list[int], sources: list[int], lanes: N
 
 
 def masks_of(row: list[int], at: int) -> tuple[int, int]:
-    """Return the masks of the operand whose row begins at the word `at`."""
+    """Return the masks of the operand whose row begins at the word `at`. Raises KeyError where none does."""
+    begins = _masks(row)
+    return begins[at] if at in begins else begins[at - WARP_LANES]  # the upper half of 64 bits
+
+
+def is_plain(row: list[int], at: int) -> bool:
+    """Whether the row that begins at the word `at` is of an operand that is taken as it is."""
+    begins = _masks(row)
+    return begins.get(at, begins.get(at - WARP_LANES)) == (ALL, 0)
+
+
+def _masks(row: list[int]) -> dict[int, tuple[int, int]]:
     columns = range(micro.SOURCE, micro.SOURCE + 5 * micro.SOURCE_COLUMNS, micro.SOURCE_COLUMNS)
-    begins = {row[column]: (row[column + 1], row[column + 2]) for column in reversed(columns)}
-    return begins.get(at, begins.get(at - WARP_LANES, (0, 0)))  # the upper half of 64 bits has those of the lower one
+    return {row[column]: (row[column + 1], row[column + 2]) for column in reversed(columns)}

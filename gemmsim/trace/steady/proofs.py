@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +84,27 @@ def _within(number: int, now: dict[int, int], span: tuple[int, int], bounds: Bou
     return found is not None and span[0] <= found[0] and found[1] <= span[1]
 
 
+class Followed(NamedTuple):
+    """Warps of a block, behind a period, that execute the same.
+
+    warps        their numbers
+    first, step  uint32 [warps, words]: their registers, and by how much these move in a period
+    blocks       int32 [warps, words]: what is known of each word in other blocks; None where nothing is asked of them
+    """
+
+    warps: tuple[int, ...]
+    first: NDArray[np.uint32]
+    step: NDArray[np.uint32]
+    blocks: NDArray[np.int32] | None
+
+    def one(self, n: int) -> Followed:
+        """Only the n-th of them."""
+        row = slice(n, n + 1)
+        return Followed(
+            self.warps[row], self.first[row], self.step[row], None if self.blocks is None else self.blocks[row]
+        )
+
+
 class Proofs:
     """Asks a `Walk` where it is not known, and collects what it finds of addresses.
 
@@ -114,46 +136,28 @@ class Proofs:
         self.moving.clear()
 
     def periods(
-        self,
-        warps: tuple[int, ...],
-        first: NDArray[np.uint32],
-        step: NDArray[np.uint32],
-        instructions: Sequence[int],
-        path: Path,
-        most: int,
-        blocks: NDArray[np.int32] | None,
-        bounds: Bounds | None = None,
+        self, followed: Followed, instructions: Sequence[int], path: Path, most: int, bounds: Bounds | None = None
     ) -> int:
-        """Return as `Walk.periods` does for how many periods warps of these numbers go on; the other parameters are
-        the same. Where it is not proved of all at once, each is looked at by itself."""
-        periods = self._of_all(warps, first, step, instructions, path, most, blocks, bounds)
-        if periods or len(warps) == 1:
+        """Return for how many periods warps go on, as `Walk.periods` does; the other parameters are the same. Where it
+        is not proved of all at once, each is looked at by itself."""
+        periods = self._of_all(followed, instructions, path, most, bounds)
+        if periods or len(followed.warps) == 1:
             return periods
         periods = most
-        for n, warp in enumerate(warps):
-            of_one = slice(n, n + 1)
-            differ = None if blocks is None else blocks[of_one]
-            periods = self._of_all((warp,), first[of_one], step[of_one], instructions, path, periods, differ, bounds)
+        for n in range(len(followed.warps)):
+            periods = self._of_all(followed.one(n), instructions, path, periods, bounds)
             if not periods:
                 break
         return periods
 
     def _of_all(
-        self,
-        warps: tuple[int, ...],
-        first: NDArray[np.uint32],
-        step: NDArray[np.uint32],
-        instructions: Sequence[int],
-        path: Path,
-        most: int,
-        blocks: NDArray[np.int32] | None,
-        bounds: Bounds | None,
+        self, followed: Followed, instructions: Sequence[int], path: Path, most: int, bounds: Bounds | None
     ) -> int:
+        warps, first, step, blocks = followed
         known = self._known.setdefault((warps, np.array(instructions, np.int32).tobytes(), path), [])
         proof = next((one for one in known if one.holds(first, step, blocks, bounds)), None)
         if proof is None:
-            loop, state = (warps, instructions[0]), (first, step, blocks)
-            proof = self._prove(known, loop, state, instructions, path, most, bounds)
+            proof = self._prove(known, followed, instructions, path, most, bounds)
         elif proof.blocks is not None and blocks is not None and not proof.bounded:
             known.remove(proof)
             proof = replace(proof, blocks=blocks.copy())
@@ -168,15 +172,15 @@ class Proofs:
     def _prove(
         self,
         known: list[_Proof],
-        loop: tuple[tuple[int, ...], int],
-        state: tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.int32] | None],
+        followed: Followed,
         instructions: Sequence[int],
         path: Path,
         most: int,
         bounds: Bounds | None,
     ) -> _Proof:
         """Prove it without what differs from an earlier proof, if that is possible."""
-        first, step, blocks = state
+        warps, first, step, blocks = followed
+        loop = (warps, instructions[0])
         ways: list[list[int]] = [[]]
         if known and np.array_equal(known[0].step, step):
             unknown = known[0].others(first, blocks)

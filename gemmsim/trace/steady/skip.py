@@ -24,7 +24,7 @@ from gemmsim.trace.steady.affine import Walk
 from gemmsim.trace.steady.deciding import deciding
 from gemmsim.trace.steady.lengths import MOST_PERIODS, lengths_of, periods_until_all_wrap
 from gemmsim.trace.steady.period import Period
-from gemmsim.trace.steady.proofs import Proofs
+from gemmsim.trace.steady.proofs import Followed, Proofs
 from gemmsim.trace.steady.running import Executor, Tables
 from gemmsim.trace.steady.tiles import Tiles
 from gemmsim.trace.stopped import Stopped
@@ -236,11 +236,11 @@ class Skipping:
         for places, instructions, path in period.alike(self._state.warps):
             if path is None:
                 return 0, set()
-            warps = [period.warps[place] for place in places]
+            warps, registers, step = [period.warps[place] for place in places], period.registers, period.step[places]
             blocks = None if self._tables is None else self._tables.shadow[warps].reshape(len(warps), -1)
-            state = period.registers[places], period.step[places]
-            most = min(periods, periods_until_all_wrap(period.step[places]))
-            periods = self._proofs.periods(tuple(warps), *state, instructions, path, most, blocks, bounds)
+            followed = Followed(tuple(warps), registers[places], step, blocks)
+            most = min(periods, periods_until_all_wrap(step))
+            periods = self._proofs.periods(followed, instructions, path, most, bounds)
             if not periods:
                 break
         return periods, self._proofs.strides

@@ -14,9 +14,9 @@ from gemmsim.trace.execute import Executor
 from gemmsim.trace.steady.affine import Walk
 from gemmsim.trace.steady.control import is_together
 from gemmsim.trace.steady.lengths import MOST_PERIODS, lengths_of, periods_until_all_wrap
-from gemmsim.trace.steady.operands import masks_of
+from gemmsim.trace.steady.operands import is_plain, masks_of
 from gemmsim.trace.steady.paths import Path
-from gemmsim.trace.steady.proofs import Proofs
+from gemmsim.trace.steady.proofs import Followed, Proofs
 from gemmsim.trace.steady.skip import _unit_of
 from gemmsim.trace.steady.states import NotProvedError, States
 from gemmsim.trace.steady.stops import Stops
@@ -161,8 +161,11 @@ def test_masks_of_operands() -> None:
     for begin, number in ((320, 0), (640, 1), (960, 2), (1280, 4)):
         assert masks_of(row, begin) == masks_of(row, begin + 32) == (100 + number, 200 + number)
     for other in (0, 100, 200, 1344):
+        assert not is_plain(row, other)
         with pytest.raises(KeyError):
             masks_of(row, other)
+    row[micro.SOURCE + 1 : micro.SOURCE + 3] = ALL, 0
+    assert [at for at in (320, 352, 640, 960) if is_plain(row, at)] == [320, 352]
 
 
 @pytest.mark.parametrize("condition", ["EQ", "NE"])
@@ -201,7 +204,7 @@ def test_what_is_known_of_the_first_lane_is_known_of_all_that_get_its_word(lane:
         assert walk._step(states, number, Path(0, ALL >> lane << lane)) == number + 1
     assert states.blocks is not None
     assert (states.blocks.reshape(-1, 32)[uniform] == 5).all()
-    assert (states.words[:, 32 * uniform :][:, :32] == np.array([[0], [8], [72]])).all()
+    assert (states.rows(32 * uniform)[:, 0] == np.array([[0], [8], [72]])).all()
 
 
 def test_the_same_loop_is_proved_once_whatever_is_in_registers_that_it_does_not_read(
@@ -217,13 +220,17 @@ def test_the_same_loop_is_proved_once_whatever_is_in_registers_that_it_does_not_
         return really(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(walk, "periods", counted)
+
+    def one_warp() -> Followed:
+        return Followed((0,), first.reshape(1, -1), step.reshape(1, -1), None)
+
     proofs = Proofs(walk)
     for word in (1, 2, 3, 4):
         first[6] = word
-        assert proofs.periods(0, first.reshape(-1), step.reshape(-1), [0, 1, 2], WHOLE, MOST, None) == MOST
+        assert proofs.periods(one_warp(), [0, 1, 2], WHOLE, MOST) == MOST
     assert asked == [(), (6 * 32,)]  # with R6 known, and once more with R6 not known: that holds for all others
     first[7, 31] = 1
-    assert proofs.periods(0, first.reshape(-1), step.reshape(-1), [0, 1, 2], WHOLE, MOST, None) == MOST
+    assert proofs.periods(one_warp(), [0, 1, 2], WHOLE, MOST) == MOST
     assert asked[2:] == [(6 * 32, 7 * 32)]
 
 
@@ -234,8 +241,8 @@ def test_words_that_are_not_known_are_the_same_in_each_period() -> None:
     for place, unknown, sound in ((70, 64, True), (70, 32, False), (40, 32, False), (41, 32, True), (70, None, False)):
         states = States(first, step, 9, None)
         states.forget([] if unknown is None else [unknown])
-        states.words[:, :] = first + step * np.array([[1], [2], [10]], np.uint32)
-        states.words[0, place] += 1
+        states.words[:, 0] = first + step * np.array([[1], [2], [10]], np.uint32)
+        states.words[0, 0, place] += 1
         if sound:
             states.check_round(first, step, slice(0, 0))
         else:

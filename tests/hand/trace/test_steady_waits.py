@@ -16,7 +16,7 @@ from gemmsim.trace.steady.copies import _moved
 from gemmsim.trace.steady.deciding import deciding
 from gemmsim.trace.steady.loop import Loop
 from gemmsim.trace.steady.paths import Path, path_of
-from gemmsim.trace.steady.proofs import Proofs, _Proof
+from gemmsim.trace.steady.proofs import Followed, Proofs, _Proof
 from gemmsim.trace.steady.states import NotProvedError, States
 from gemmsim.trace.types import Launch
 
@@ -292,5 +292,5 @@ def test_warps_that_part_are_not_proved_together() -> None:
         assert periods(walk, one, moved, 2, whole) == MOST
     together = walk.periods(two.reshape(2, -1), moves.reshape(2, -1), range(3), whole, MOST)
     assert together == 0
-    proofs, state = Proofs(walk), (two.reshape(2, -1), moves.reshape(2, -1))
-    assert proofs.periods((0, 1), *state, range(3), whole, MOST, None) == MOST
+    followed = Followed((0, 1), two.reshape(2, -1), moves.reshape(2, -1), None)
+    assert Proofs(walk).periods(followed, range(3), whole, MOST) == MOST
