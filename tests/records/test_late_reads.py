@@ -87,16 +87,25 @@ def test_registers_read_late_take_slots_where_their_bank_is_busy(instead: str) -
     assert seen >= 6
 
 
+# Slots that IMAD.WIDE takes too many or, below 0, too few: deviation 58.
+WIDE_IS_OFF = {
+    ("WIDE", "E3"): 1,
+    ("WIDE", "O2"): -1,
+    ("WIDEodd", "E3"): 1,
+    ("WIDEodd", "EO"): -1,
+    ("WIDEodd", "O1"): -1,
+    ("WIDEodd", "O2"): -1,
+}
+
+
 @pytest.mark.parametrize("instead", ["WIDE", "WIDEodd"])
 def test_two_passes_take_three_slots(instead: str) -> None:
-    """Beside FADDs that read no register, or the even bank; where they read the odd one, up to a cycle is missing, and
-    beside three even ones one is too many."""
-    for run in few(instead):
+    """Three beside instructions that read no register of its banks; more where its reads need them."""
+    runs = few(instead)
+    assert len(runs) == 9
+    for run in runs:
         model, measured = slots(instead, *run)
-        if run[0] in ("N", "E1", "E2", "F", "EEO"):
-            assert model == pytest.approx(measured, abs=0.25), run
-        else:
-            assert model == pytest.approx(measured, abs=1.15), run
+        assert model - WIDE_IS_OFF.get((instead, run[0]), 0) == pytest.approx(measured, abs=0.15), run
 
 
 NAMES = {

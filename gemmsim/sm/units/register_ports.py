@@ -25,7 +25,8 @@ and UIADD3.X UR28, UR8, UR28 3; UIMAD UR12, UR11, UR15, UR12 3; with one uniform
 without one, 2.
 
 IMAD.WIDE passes the multiplier twice, and lets nothing issue in the two cycles behind it: with FADDs and IADD3s that
-read no registers it takes three slots (same record: 5 cycles with one of each, 6 with two IADD3). It reads its first
+read no registers it takes three slots (same record: 5 cycles with one of each, 6 with two IADD3; one in 16 among FADDs
+that take two cycles each adds 2.1, among FFMAs that take three 1.1). It reads its first
 factor and the low half of its 64-bit addend twice, the other factor and the high half once.
 That fits these loops (own microbenchmark on an H200, cycles of one iteration): IMAD.WIDE.U32 R10, R2, R8, R10 takes 5,
 with a LOP3 that reads one even register 6, with UIADD3 5; IMAD.WIDE.U32 R8, R16, UR18, R10 takes 4, with an instruction
@@ -42,7 +43,7 @@ from gemmsim.sm.units.instruction import Instruction, ReadMode
 
 _TWO_PASSES, _PAIR = int(ReadMode.TWO_PASSES), int(ReadMode.PAIR)
 CACHED_OPERANDS = 6  # one a slot and bank
-MOST_LATE_READS = 56  # banks of late reads that are kept in one integer; a warp that issues has read long before
+MOST_LATE_READS = 56  # as many as have their banks in one integer
 
 
 class RegisterPorts(Record):
@@ -84,35 +85,50 @@ def hold_issue(ports: RegisterPorts, cycles: int, now: int) -> None:
 
 
 def read_later(ports: RegisterPorts, row: Instruction, now: int) -> None:
-    """Note which registers the instruction `row` of variable latency, issued in cycle `now`, has yet to read."""
+    """Note which registers the instruction `row` of variable latency, issued in cycle `now`, has yet to read.
+
+    What found its bank free before `now` has been read. Where more are left than there is room for, the first of them
+    are booked at once.
+    """
+    while ports.late_reads > 0 and (_late_free(ports) < now or ports.late_reads + row.late_reads > MOST_LATE_READS):
+        _read_late(ports, _late_free(ports))
     if ports.late_reads == 0:
         ports.late_ready = now + row.late_after
-    if ports.late_reads + row.late_reads <= MOST_LATE_READS:
-        ports.late_banks |= row.late_banks << ports.late_reads
-        ports.late_reads += row.late_reads
+    ports.late_banks |= row.late_banks << ports.late_reads
+    ports.late_reads += row.late_reads
 
 
-def _read_late(ports: RegisterPorts, most_wait: int, now: int) -> int:
-    """Let late reads have the cycles in which their banks are free before an instruction of fixed latency reads in
-    cycle `now`, and those that have waited for `most_wait` cycles the ones from then on. Returns how many cycles the
-    instruction has to wait for them.
+def _late_free(ports: RegisterPorts) -> int:
+    """Return the first cycle in which the first late read finds its bank free."""
+    return max(ports.odd_free if ports.late_banks & 1 else ports.even_free, ports.late_ready)
+
+
+def _read_late(ports: RegisterPorts, cycle: int) -> None:
+    """Let the first late read take its bank in a cycle; the next one may follow in the cycle behind it."""
+    if ports.late_banks & 1:
+        ports.odd_free = cycle + 1
+    else:
+        ports.even_free = cycle + 1
+    ports.late_ready = cycle + 1
+    ports.late_banks >>= 1
+    ports.late_reads -= 1
+
+
+def _wait_for_late_reads(ports: RegisterPorts, most_wait: int, now: int) -> int:
+    """Return how many cycles an instruction of fixed latency, issued in cycle `now`, waits for late reads.
+
+    They take the cycles before in which their banks are free; those that have waited for `most_wait` cycles go before
+    the instruction.
     """
-    taken = 0
+    waited = 0
     while ports.late_reads > 0:
-        odd = ports.late_banks & 1
-        free = max(ports.odd_free if odd else ports.even_free, ports.late_ready)
-        if free >= now + taken:
-            if now + taken - ports.late_ready < most_wait:
+        free = _late_free(ports)
+        if free >= now + waited:
+            if now + waited - ports.late_ready < most_wait:
                 break
-            taken += 1
-        if odd:
-            ports.odd_free = free + 1
-        else:
-            ports.even_free = free + 1
-        ports.late_ready = free + 1
-        ports.late_banks >>= 1
-        ports.late_reads -= 1
-    return taken
+            waited += 1
+        _read_late(ports, free)
+    return waited
 
 
 def read_registers(ports: RegisterPorts, row: Instruction, rank: int, most_wait: int, now: int) -> None:
@@ -139,19 +155,19 @@ def read_registers(ports: RegisterPorts, row: Instruction, rank: int, most_wait:
             other = 1
         even += other if register % 2 else own
         odd += own if register % 2 else other
-    end, taken = 0, 0
+    end, waited = 0, 0
     if ports.late_reads > 0 and even + odd > 0:
-        taken = _read_late(ports, most_wait, now)
+        waited = _wait_for_late_reads(ports, most_wait, now)
     if even:
-        ports.even_free = max(ports.even_free, now + taken) + even
+        ports.even_free = max(ports.even_free, now + waited) + even
         end = ports.even_free
     if odd:
-        ports.odd_free = max(ports.odd_free, now + taken) + odd
+        ports.odd_free = max(ports.odd_free, now + waited) + odd
         end = max(end, ports.odd_free)
     if uniform:
         ports.uniform_free = max(ports.uniform_free, now) + uniform
         end = max(end, ports.uniform_free + row.window - row.uniform_window)
-    late = max(end - row.window - now, taken, row.second_pass)
+    late = max(end - row.window - now, waited, row.second_pass)
     if late > 0:
         ports.blocked_cycles += late
         ports.next_free = now + 1 + late
