@@ -140,7 +140,7 @@ X = ["--arg", "f32[100]"]
         (["absent.cu", *OWN[1:]], "cannot read 'absent.cu'"),
         (["absent.txt", *OWN[1:]], "cannot read 'absent.txt'"),
         (["my.txt", *OWN[1:]], "gemmsim reads FILE.py:function"),
-        (["my.py:endless", *OWN[1:], "--arg", "f32[2]=0", "--max-instructions", "10000"], "10000"),
+        (["my.py:endless", *OWN[1:], "--arg", "f32[2]=0", "--max-instructions", "10000"], "never ends: a warp does"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_clear_line(args: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,8 @@ from gemmsim.trace.types import Launch, Relation, WarpTrace
 
 # Warp instructions that the leaders of all classes may execute together; it takes about ten seconds.
 _MOST_INSTRUCTIONS = 120_000_000
-_GIVEN_UP = (words.UNRELATED, words.STALE, words.BUDGET)
+# A leader that is stuck may wait for another block.
+_GIVEN_UP = (words.UNRELATED, words.STALE, words.BUDGET, words.STUCK)
 _FEW_CLASSES, _MOST_CLASSES = 4, 256  # so few classes may execute more, since nothing less would do
 
 
