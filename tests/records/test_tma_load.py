@@ -18,14 +18,13 @@ RECORD: dict[str, Any] = json.loads((HERE / "h200_tma_load.json").read_text(enco
 SOURCE = (HERE.parent / "sources" / "tma_load.cu").read_text(encoding="utf-8")
 H200 = load_gpu("h200")
 # Who shares, rows of A and of B, cold -> how far rings of one, two and four stages may be off; their mean may be
-# 0.85 of that. One stage waits too long for L2's queue (deviation 46). Before loads took turns, and waited
-# for their slowest line, two stages were 18 to 31 % too fast.
+# 0.85 of that. Before loads took turns, and waited for their slowest line, two stages were 18 to 31 % too fast.
 TILES = {
-    ("gemm", 128, 64, 0): 0.3,
-    ("gemm", 128, 128, 0): 0.17,
-    ("gemm", 128, 64, 1): 0.15,
-    ("gemm", 128, 128, 1): 0.15,
-    ("own", 128, 0, 0): 0.15,
+    ("gemm", 128, 64, 0): 0.2,
+    ("gemm", 128, 128, 0): 0.13,
+    ("gemm", 128, 64, 1): 0.12,
+    ("gemm", 128, 128, 1): 0.1,
+    ("own", 128, 0, 0): 0.1,
     ("own", 64, 0, 1): 0.28,
 }
 
@@ -81,6 +80,16 @@ def test_rings_of_tiles(tiles: tuple[str, int, int, int]) -> None:
     assert len(errors) == 3
     assert max(abs(error) for error in errors) < TILES[tiles], errors
     assert np.mean(np.abs(errors)) < TILES[tiles] * 0.85, errors
+
+
+@pytest.mark.parametrize("stages", [1, 2, 4])
+def test_rings_that_compute_between_their_loads(stages: int) -> None:
+    """A tile that arrives while other SMs compute does not wait for this SM's share of L2. While it did, launches with
+    one stage came out 9 to 18 % too slow."""
+    rows = [row[1:] for row in RECORD["tiles"]["rows"] if row[5] == stages and row[6] > 0 and row[8] == 96]
+    errors = [cycles("pairs", 32, True, row[:-1]) / row[7] / row[-1] - 1 for row in rows]
+    assert len(errors) == 3
+    assert max(abs(error) for error in errors) < (0.045 if stages == 1 else 0.02), errors
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from gemmsim.sm.spec import Spec
 from gemmsim.sm.units.machine import MemoryPath
-from gemmsim.sm.units.server import book
 from gemmsim.sm.units.share import take
 
 _MOST_USED = 0.98  # keeps a queue finite; above it the bandwidth itself is what is waited for
@@ -74,18 +73,16 @@ def load(spec: Spec, memory: MemoryPath, sectors: int, now: int) -> float:
     return take(memory.dram_share, now, sectors * spec.sector_dram_cycles, spec.loads_in_step)
 
 
-def read(spec: Spec, memory: MemoryPath, arrival: float, sectors: int, now: int) -> float:
+def read(spec: Spec, memory: MemoryPath, sectors: int, now: int) -> float:
     """Return the cycle in which DRAM begins to read sectors of a tile for this SM, one tile after another."""
-    memory.turns += sectors
-    return book(memory.dram, now, arrival, sectors * spec.sector_dram_cycles)
+    return load(spec, memory, sectors, now) - sectors * spec.sector_dram_cycles
 
 
-def write(spec: Spec, memory: MemoryPath, arrival: float, sectors: int, now: int) -> None:
+def write(spec: Spec, memory: MemoryPath, sectors: int, now: int) -> None:
     """Book the write of sectors to DRAM. As many of them as were read in between make it turn round."""
     if sectors <= 0:
         return
     turning = min(sectors, memory.turns)
     memory.turns -= turning
     cycles = (sectors + turning * spec.dram_turnaround) * spec.sector_dram_cycles
-    book(memory.dram, now, arrival, cycles)
     take(memory.dram_share, now, cycles, spec.loads_in_step)

@@ -196,9 +196,8 @@ def _write_behind(spec: Spec, memory: MemoryPath, cost: AccessCost, sent: float,
     but nothing waits for it.
     """
     cycles = cost.l2_sectors * spec.stored_sector_l2_cycles + cost.partial_lines * spec.partial_line_l2_cycles
-    end = book(memory.l2, now, sent, cycles) + cycles
-    end = max(end, take(memory.l2_share, now, cycles, spec.loads_in_step))
-    dram.write(spec, memory, end, cost.dram_sectors, now)
+    end = max(sent + cycles, take(memory.l2_share, now, cycles, spec.loads_in_step))
+    dram.write(spec, memory, cost.dram_sectors, now)
     return end
 
 

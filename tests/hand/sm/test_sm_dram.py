@@ -65,11 +65,12 @@ def test_dram_turns_round_for_writes_among_reads():
     state = idle_sm(replace(GPU, dram=replace(GPU.dram, peak_bytes_per_s=3.2e9, turnaround=0.5)))
     sm = state.sm
     spec, memory = sm.spec, sm.memory
-    unit.read(spec, memory, 0.0, 4, 0)
-    unit.write(spec, memory, 0.0, 6, 0)
-    assert memory.dram.next_free == 40 + 60 + 20
-    unit.write(spec, memory, 0.0, 1, 0)
-    assert memory.dram.next_free == 130
+    assert unit.read(spec, memory, 4, 0) == 0
+    unit.write(spec, memory, 6, 0)
+    assert memory.dram_share.due == 40 + 60 + 20
+    unit.write(spec, memory, 1, 0)
+    assert memory.dram_share.due == 130
+    assert unit.read(spec, memory, 1, 0) == 130  # a tile waits until DRAM begins with it
 
 
 def test_a_load_waits_for_the_slowest_of_its_lines():

@@ -152,6 +152,16 @@ def test_a_load_waits_where_the_share_of_l2_is_used_up(alone: float, merged: int
     assert waited(found) == expected + 100 + 300 + 20
 
 
+def test_a_load_does_not_wait_for_a_share_that_was_not_used() -> None:
+    """A load of 400 cycles of the share, and 400 cycles after it was over two that come together. A quarter of what the
+    SM has got by then is due to it: the last one waits for 300 of the 400 cycles that the one before it takes."""
+    state = idle_sm(replace(from_l2(16), l2=replace(from_l2(16).l2, loads_in_step=4.0)))
+    one = SyncFields(0, 1, 0, 6400, 200)
+    assert copied(state, one, 0) == 100 + 300
+    assert copied(state, one, 800) == 800 + 100 + 300
+    assert copied(state, one, 800) == 800 + 300 + 100 + 300
+
+
 @pytest.mark.parametrize(("gate", "share"), [(0, 0.5), (1, 0.5 + 0.5 * 0.75**2), (2, 0.5)])
 def test_requests_come_together_while_loads_of_earlier_phases_are_under_way(gate: int, share: float) -> None:
     """200 sectors of which 100 could merge, 16 bytes a cycle from L2. The first load takes 400 cycles, so that one of
@@ -161,16 +171,16 @@ def test_requests_come_together_while_loads_of_earlier_phases_are_under_way(gate
     memory = state.sm.memory
     one = SyncFields(0, 1, 0, 6400, 200, merged_sectors=100)
     assert copied(state, one, 0) == 100 + 300
-    before = memory.l2.busy_cycles
+    before = memory.l2_share.asked
     copied(state, one._replace(gate=gate), 400 if gate == 2 else 100)
-    assert memory.l2.busy_cycles - before == pytest.approx((200 - 100 * share) * 2)
+    assert memory.l2_share.asked - before == pytest.approx((200 - 100 * share) * 2)
 
 
 def test_what_is_on_its_way_from_dram_for_another_sm_takes_as_long() -> None:
     """DRAM is 300 cycles farther than L2; none of this SM's share of it is used."""
     state = idle_sm(GPU)
     assert copied(state, SyncFields(0, 1, 0, 640, 20, in_flight=1), 0) == 10 + 300 + 300
-    assert state.sm.memory.dram.busy_cycles == 0
+    assert state.sm.memory.dram_share.asked == 0
 
 
 def test_the_slowest_line_of_a_tile_counts() -> None:
