@@ -39,6 +39,7 @@ MAY_BE_ZERO = (  # keys that begin so may be 0
     "dram.fixed_latency_us",
     "dram.latency_spread_cycles",
     "dram.latency_deviation_cycles",
+    "dram.shared_sooner_cycles",
     "dram.queue_latency_cycles",
     "tma.queue_latency_cycles",
     "tma.merged_alone",

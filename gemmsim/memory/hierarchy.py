@@ -47,7 +47,7 @@ class CacheResults:
     dram            uint16 [records] sectors that DRAM reads for the record, or that it writes sooner or later because
                     of it. Where L2 begins empty, launches on other data are taken to run before and after this one:
                     what each leaves in L2 is written while the next ones run
-    in_flight       bool [records] whether sectors that it finds in L2 are still on their way from DRAM
+    in_flight       bool [records] whether it waits for sectors that DRAM reads for other blocks, too
     l1_hit_sectors  float64 [instructions] sectors that hit L1
     l2_sectors      float64 [instructions] sectors sent to L2 or asked of it
     dram_sectors    float64 [instructions] sectors read from DRAM

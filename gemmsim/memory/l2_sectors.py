@@ -31,6 +31,9 @@ _L2_BOUND = (
     "few where L2 cannot hold what blocks share"
 )
 
+# Of groups of so many SMs, three in four have some that are near to each of L2's two partitions.
+_FEWEST_SHARERS = 3
+
 _L2_LEFT_OUT = (
     "L2: as the launch is sampled, it begins with an empty L2 instead of what the launch before left there: too many "
     "DRAM reads"
@@ -42,7 +45,7 @@ class L2Sectors:
     """What L2 and DRAM did for each request that goes through L1, and in the whole launch.
 
     dram       uint16 [requests] sectors that DRAM reads for each request
-    in_flight  bool [requests] whether sectors that the request finds in L2 are still on their way from DRAM
+    in_flight  bool [requests] whether the request waits for sectors that DRAM reads for other blocks, too
     footprint  what DRAM reads and writes in the whole launch, by instruction
     notes      what was assumed
     state      what L2 holds when the launch has ended; None where that is not known, because the launch was sampled
@@ -142,7 +145,7 @@ def estimated_l2_sectors(
 def _shared_out(
     requests: L1Requests, delivered: NDArray[np.int64], read: NDArray[np.float64], waits: NDArray[np.float64]
 ) -> tuple[NDArray[np.uint16], NDArray[np.bool_]]:
-    """Return what DRAM reads for each request, and which requests find in L2 what is still on its way from DRAM.
+    """Return what DRAM reads for each request, and for which requests it reads for other blocks, too.
 
     delivered  int64 [requests] sectors that DRAM would deliver for each request if it did so for its block alone
     read       float64 [requests] share of these that it delivers
@@ -150,7 +153,8 @@ def _shared_out(
     """
     dram = assign_to_tiles(delivered, read, requests)
     # Blocks of a wave move in step: those ahead wait for DRAM, and the others catch up with them.
-    return dram, (assign_to_tiles(delivered, waits, requests) > 0) & (dram == 0)
+    alone = waits < _FEWEST_SHARERS * read
+    return dram, (assign_to_tiles(delivered, waits, requests) > 0) & ((dram == 0) | ~alone)
 
 
 def with_stack_sectors(

@@ -64,7 +64,7 @@ class RecordCost:
     tag_cycles     uint16 cycles of the tag stage (0 for shared memory)
     l2_sectors     uint16 sectors that went to L2 (L1 misses, and all stores)
     dram_sectors   uint16 sectors that went on to DRAM; of stores, in the end (`hierarchy.CacheResults`)
-    in_flight      bool whether sectors that were found in L2 were still on their way from DRAM, for another request
+    in_flight      bool whether it waits for sectors that DRAM reads for other requests, too
     partial_lines  uint8 lines in which the record writes sectors in part (0 where it does not write)
     remote         uint8 1 where the record is of another block's shared memory, else 0
     merged_share   float32 share of the instruction's sectors that come with another SM's request

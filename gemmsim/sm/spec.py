@@ -25,6 +25,7 @@ class Rates:
     dram_bytes_per_cycle: float
     l2_latency_cycles: float
     dram_latency_cycles: float
+    dram_shared_sooner_cycles: float
     tma_load_latency_cycles: float
     near_line_cycles: float
     block_interval_cycles: float  # from one block's dispatch to this SM to the next one's
@@ -38,7 +39,8 @@ class Rates:
         microbenchmark, tests/records/h200_latency_clock.json). They are those of the SM that waits least. The
         launch ends with the one of its SMs that waits longest: the largest of so many latencies that lie evenly over
         `latency_spread_cycles` (own microbenchmarks, tests/records/h200_loaded_latency.json and h200_streams.json). So
-        it is with lines of code from the second level (tests/records/h200_code_loops.json).
+        it is with lines of code from the second level (tests/records/h200_code_loops.json). SMs that ask DRAM for the
+        same lines wait alike: none is farther than the others (tests/records/h100_shared_lines.json).
 
         Blocks are dispatched one by one, to the SMs in turn.
         """
@@ -57,6 +59,7 @@ class Rates:
             dram_bytes_per_cycle=dram.peak_bytes_per_s * dram.achievable_fraction / sm_clock_hz / active_sms,
             l2_latency_cycles=max(1.0, l2_latency + l2_more),
             dram_latency_cycles=max(1.0, dram.latency_cycles + dram_more),
+            dram_shared_sooner_cycles=dram.shared_sooner_cycles + dram.latency_spread_cycles * slowest,
             tma_load_latency_cycles=max(1.0, gpu.tma.load_latency_cycles + l2_more),
             near_line_cycles=gpu.fetch.near_line_cycles + gpu.fetch.near_line_spread_cycles * slowest,
             block_interval_cycles=max(
@@ -127,6 +130,7 @@ class Spec(Record):
     partial_line_cycles: float
     l2_latency_cycles: float
     dram_latency_cycles: float
+    dram_shared_sooner_cycles: float
     dram_delays: Reals  # added to the latency: `dram.delays`
     dram_queue_cycles: float
     dram_turnaround: float
@@ -219,6 +223,7 @@ def spec_of(
         "partial_line_cycles": l1.partial_line_cycles,
         "l2_latency_cycles": rates.l2_latency_cycles,
         "dram_latency_cycles": rates.dram_latency_cycles,
+        "dram_shared_sooner_cycles": rates.dram_shared_sooner_cycles,
         "dram_delays": delays_at,
         "dram_queue_cycles": gpu.dram.queue_latency_cycles,
         "dram_turnaround": gpu.dram.turnaround,

@@ -68,6 +68,7 @@ GPU = replace(
         achievable_fraction=1.0,
         latency_cycles=500.0,
         latency_spread_cycles=0.0,
+        shared_sooner_cycles=0.0,
         queue_latency_cycles=0.0,
         turnaround=0.0,
     ),

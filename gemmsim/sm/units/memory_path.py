@@ -160,6 +160,8 @@ def _dram_latency(spec: Spec, memory: MemoryPath, row: Instruction, cost: Access
     passed since the warp's data came, shared out among them. Asynchronous copies were not measured: all of them wait.
     """
     latency = dram.latency(spec, memory, 1)
+    if cost.in_flight > 0:  # some of the SMs that want it are near to it (tests/records/h100_shared_lines.json)
+        latency -= spec.dram_shared_sooner_cycles
     if now > warp.loaded:
         warp.worked = now - warp.loaded
     if cost.dram_sectors == 0 and row.copies == 0:

@@ -86,6 +86,16 @@ def test_blocks_of_a_wave_have_equal_shares_of_what_dram_reads() -> None:
     assert traffic.counters["dram__sectors_read.sum"] == 8
 
 
+@pytest.mark.parametrize("sms", [2, 4])
+def test_lines_that_three_and_more_blocks_want_are_fetched_for_others_too(sms: int) -> None:
+    """SMs in step load as many lines as they are. Each has DRAM read one of them, and finds the others on their way. Of
+    four SMs some are near to each half of L2; two may be near to the same."""
+    traffic = served(*[[[(LOAD, line(n)) for n in range(sms)]]] * sms, lines=8)
+    own, shared = traffic.cost.dram_sectors > 0, traffic.cost.in_flight
+    assert own.sum() == sms and (shared | own).all()
+    assert shared[own].all() if sms == 4 else not shared[own].any()
+
+
 def test_writes_fetch_nothing_and_hit() -> None:
     traffic = served([[(STORE, line(0)), (LOAD, line(0))]])
     assert traffic.cost.dram_sectors.tolist() == [4, 0]  # written in the end, while a later launch runs
