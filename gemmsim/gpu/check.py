@@ -40,6 +40,7 @@ MAY_BE_ZERO = (  # keys that begin so may be 0
     "dram.latency_spread_cycles",
     "dram.latency_deviation_cycles",
     "dram.shared_sooner_cycles",
+    "dram.shared_late_share",
     "dram.queue_latency_cycles",
     "tma.queue_latency_cycles",
     "tma.merged_alone",
@@ -128,5 +129,7 @@ def _rules(gpu: GpuSpec) -> Iterator[tuple[bool, str]]:
     share = gpu.dram.achievable_fraction
     yield share <= 1, f"dram.achievable_fraction ({share:g}) exceeds 1"
     yield l2.write_share <= 1, f"l2.write_share ({l2.write_share:g}) exceeds 1"
+    late = gpu.dram.shared_late_share
+    yield late <= 1, f"dram.shared_late_share ({late:g}) exceeds 1"
     alone = gpu.tma.merged_alone
     yield alone <= 1, f"tma.merged_alone ({alone:g}) exceeds 1"

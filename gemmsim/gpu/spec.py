@@ -111,7 +111,8 @@ class Dram:
     latency_cycles: float  # from load to use, in cycles of the SM
     latency_spread_cycles: float  # from the SM that waits least for DRAM to the one that waits longest
     latency_deviation_cycles: float  # standard deviation of the latency from line to line
-    shared_sooner_cycles: float  # so much sooner come lines that SMs near to both partitions of L2 ask for
+    shared_sooner_cycles: float  # so much sooner come most lines that SMs near to both partitions of L2 ask for
+    shared_late_share: float  # the share of these that come as late as others
     queue_latency_cycles: float  # what one line waits where DRAM is half busy; with its use u as u / (1 - u)
     turnaround: float  # what a write costs more where DRAM reads as much, as a share of the write
     fixed_latency_us: float  # what of the latency does not follow the SM clock

@@ -25,7 +25,7 @@ class Rates:
     dram_bytes_per_cycle: float
     l2_latency_cycles: float
     dram_latency_cycles: float
-    dram_shared_sooner_cycles: float
+    dram_shared_latency_cycles: float
     tma_load_latency_cycles: float
     near_line_cycles: float
     block_interval_cycles: float  # from one block's dispatch to this SM to the next one's
@@ -51,6 +51,7 @@ class Rates:
         l2_more, dram_more = (
             memory.latency_spread_cycles * slowest + memory.fixed_latency_us * faster_mhz for memory in (l2, dram)
         )
+        shared = dram.latency_cycles - dram.shared_sooner_cycles + dram.fixed_latency_us * faster_mhz
         share = l2.read_bytes_per_s / sm_clock_hz / active_sms
         return cls(
             link_bytes_per_cycle=gpu.l1.miss_bytes_per_cycle,
@@ -59,7 +60,7 @@ class Rates:
             dram_bytes_per_cycle=dram.peak_bytes_per_s * dram.achievable_fraction / sm_clock_hz / active_sms,
             l2_latency_cycles=max(1.0, l2_latency + l2_more),
             dram_latency_cycles=max(1.0, dram.latency_cycles + dram_more),
-            dram_shared_sooner_cycles=dram.shared_sooner_cycles + dram.latency_spread_cycles * slowest,
+            dram_shared_latency_cycles=max(1.0, shared),
             tma_load_latency_cycles=max(1.0, gpu.tma.load_latency_cycles + l2_more),
             near_line_cycles=gpu.fetch.near_line_cycles + gpu.fetch.near_line_spread_cycles * slowest,
             block_interval_cycles=max(
@@ -130,7 +131,8 @@ class Spec(Record):
     partial_line_cycles: float
     l2_latency_cycles: float
     dram_latency_cycles: float
-    dram_shared_sooner_cycles: float
+    dram_shared_latency_cycles: float
+    dram_shared_late_share: float
     dram_delays: Reals  # added to the latency: `dram.delays`
     dram_queue_cycles: float
     dram_turnaround: float
@@ -223,7 +225,8 @@ def spec_of(
         "partial_line_cycles": l1.partial_line_cycles,
         "l2_latency_cycles": rates.l2_latency_cycles,
         "dram_latency_cycles": rates.dram_latency_cycles,
-        "dram_shared_sooner_cycles": rates.dram_shared_sooner_cycles,
+        "dram_shared_latency_cycles": rates.dram_shared_latency_cycles,
+        "dram_shared_late_share": gpu.dram.shared_late_share,
         "dram_delays": delays_at,
         "dram_queue_cycles": gpu.dram.queue_latency_cycles,
         "dram_turnaround": gpu.dram.turnaround,

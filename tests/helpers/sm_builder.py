@@ -69,6 +69,7 @@ GPU = replace(
         latency_cycles=500.0,
         latency_spread_cycles=0.0,
         shared_sooner_cycles=0.0,
+        shared_late_share=1.0,
         queue_latency_cycles=0.0,
         turnaround=0.0,
     ),

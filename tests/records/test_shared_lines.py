@@ -36,8 +36,8 @@ def predicted(stride: int, sms: int) -> float:
 def test_lines_that_many_sms_want_come_sooner(stride: int) -> None:
     alone, shared = predicted(stride, 1), predicted(stride, 132)
     assert alone == pytest.approx(measured(stride, 1), rel=0.065)
-    assert shared == pytest.approx(measured(stride, 132), rel=0.1)
-    assert alone - shared == pytest.approx(measured(stride, 1) - measured(stride, 132), abs=20)
+    assert shared == pytest.approx(measured(stride, 132), rel=0.12)
+    assert alone - shared == pytest.approx(measured(stride, 1) - measured(stride, 132), abs=30)
 
 
 def test_a_line_is_near_to_some_sms_and_far_from_the_others() -> None:

@@ -53,6 +53,25 @@ def latency(spec: Spec, memory: MemoryPath, lines: int) -> float:
     return spec.dram_latency_cycles + spec.dram_delays[level_of(lines) * DRAWS + memory.draws]
 
 
+def load_latency(spec: Spec, memory: MemoryPath, shared: int, lines: int) -> float:
+    """Return the latency of an ordinary load from DRAM, while nothing else is asked of it.
+
+    Of two partitions of L2 each has a part of DRAM behind it, and a line from the far part comes later. But where SMs
+    near to both ask for it, those that are near have it read for all. So most lines come as soon as near ones, and to
+    all SMs alike (own microbenchmark on an H100, tests/records/h100_shared_lines.json).
+
+    shared  above 0 where other SMs ask for the same
+    lines   of the load, which is as late as the last of them
+    """
+    found = latency(spec, memory, 1)
+    if shared == 0:
+        return found
+    all_soon = 1.0
+    for _ in range(lines):
+        all_soon *= 1.0 - spec.dram_shared_late_share
+    return min(found, spec.dram_shared_latency_cycles) if memory.draws + 0.5 < DRAWS * all_soon else found
+
+
 def queue_cycles(cycles: float, busy_cycles: float, lines: int, latency_cycles: float, now: int) -> float:
     """Return for how long the slowest line of a load waits behind those of other SMs, which come at random. What this
     SM asks for too soon waits for its share.

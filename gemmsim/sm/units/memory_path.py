@@ -16,6 +16,8 @@ from gemmsim.sm.units.machine import MemoryPath, SubPartition, Warp
 from gemmsim.sm.units.server import book
 from gemmsim.sm.units.share import take
 
+_LINE_SECTORS = 4
+
 
 def request(
     spec: Spec,
@@ -159,9 +161,7 @@ def _dram_latency(spec: Spec, memory: MemoryPath, row: Instruction, cost: Access
     tests/records/h200_block_tiles.json). Here the blocks of an SM are first in turn, and how long one computes is what
     passed since the warp's data came, shared out among them. Asynchronous copies were not measured: all of them wait.
     """
-    latency = dram.latency(spec, memory, 1)
-    if cost.in_flight > 0:  # some of the SMs that want it are near to it (tests/records/h100_shared_lines.json)
-        latency -= spec.dram_shared_sooner_cycles
+    latency = dram.load_latency(spec, memory, cost.in_flight, max(1, cost.l2_sectors // _LINE_SECTORS))
     if now > warp.loaded:
         warp.worked = now - warp.loaded
     if cost.dram_sectors == 0 and row.copies == 0:
