@@ -110,6 +110,8 @@ RULES: dict[str, Rule] = {
     "dram.peak_bytes_per_s": _RATE,
     "dram.achievable_fraction": _RATE,
     "dram.turnaround": _LATENCY,
+    "dram.shared_sooner_cycles": _RATE,
+    "dram.shared_late_share": _LATENCY,
     "dram.size_bytes": _LIMIT,
     "mma.half_work_share": _LATENCY,
     "mma.half_accumulator_share": _LATENCY,

@@ -74,8 +74,8 @@ def test_dram_turns_round_for_writes_among_reads():
 
 
 def test_most_lines_that_several_sms_want_come_sooner():
-    """A quarter of them does not: of 32 loads of one line 8 come as others do, of two lines 14, of four 22 (0.75 of them
-    do not, 0.75 squared, and so on). None comes later than it would."""
+    """A quarter of them does not: of 32 loads of one line 8 come as others do, of two lines 14, of four 22 (0.75 of
+    them do not, 0.75 squared, and so on). None comes later than it would."""
     dram = replace(GPU.dram, latency_deviation_cycles=100.0, shared_sooner_cycles=60.0, shared_late_share=0.25)
     for lines, late in ((1, 8), (2, 14), (4, 22)):
         found = {}
