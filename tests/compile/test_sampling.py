@@ -126,7 +126,7 @@ def test_blocks_whose_data_decide_form_classes(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     "kernel",
     [
-        pytest.param("tiled", marks=pytest.mark.xfail(strict=True, reason="1.2 % too short (deviation 8)")),
+        "tiled",
         "register_blocked",
         "blocktile_1d",
         "dgemm",

@@ -62,7 +62,6 @@ TOUCHES = {
     "launch-overhead": ("gpu", {"launch.overhead_us"}),
     "block-start": ("gpu", {"launch.block_start_cycles"}),
     "block-dispatcher": ("gpu", {"launch.block_interval_cycles", "launch.dispatch_interval_us"}),
-    "shared-lines": ("gpu", {"dram.shared_late_share"}),
     "slowest-line": ("gpu", {"dram.latency_deviation_cycles"}),
     "distance-to-sms": ("gpu", {"l2.latency_spread_cycles", "dram.latency_spread_cycles"}),
     "queues": ("gpu", {"dram.queue_latency_cycles", "tma.queue_latency_cycles"}),
@@ -159,7 +158,7 @@ def test_a_kernel_that_pays_for_it_is_quicker_without(key: str, name: str) -> No
         ("request-interval", COALESCED),
         ("l1-hits", COALESCED),
         ("l2-bandwidth", BLOCKTILE),
-        ("dram-bandwidth", COALESCED),
+        ("dram-bandwidth", HALF),
     ],
 )
 def test_a_kernel_that_meets_it_takes_another_time(key: str, name: str) -> None:

@@ -66,8 +66,9 @@ def test_names_agree_with_which_way_is_better() -> None:
             "after_shared",
             "partial_line_sectors",
             "turnaround",
+            "late_share",
         )
-        more = ("per_cycle", "window", "most_wait", "flush_interval", "block_turn")
+        more = ("per_cycle", "window", "most_wait", "flush_interval", "block_turn", "sooner")
         expected = any(word in key for word in less) and not any(word in key for word in more)
         assert (rule_of(key).better == Better.LESS) == expected, key
 

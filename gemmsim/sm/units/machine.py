@@ -151,6 +151,7 @@ class MemoryPath(Record):
     tags, data, out  the stages of L1: the tags, the data, and the way out to L2
     link            the link to L2, for ordinary loads
     l2_share, dram_share  this SM's share of the bandwidth of each
+    l2_stores       its share of L2, for stores alone
     turns           sectors that DRAM has read since the last of those after which a write made it turn round
     draws           which of `Spec.dram_delays` the last load from DRAM took
     companions      so many blocks of the SM compute one after another, and are first in turn to ask for what other SMs
@@ -177,6 +178,7 @@ class MemoryPath(Record):
     link: Server
     l2_share: Share
     dram_share: Share
+    l2_stores: Server
     turns: int
     draws: int
     companions: int

@@ -196,9 +196,12 @@ def _miss_cycles(
 def _write_behind(spec: Spec, memory: MemoryPath, cost: AccessCost, sent: float, now: int) -> float:
     """Return the cycle at which a store's sectors have passed the SM's share of L2. The write to DRAM takes bandwidth,
     but nothing waits for it.
+
+    Stores pass one after another, as SMs that compute alike write their results at the same time.
     """
     cycles = cost.l2_sectors * spec.stored_sector_l2_cycles + cost.partial_lines * spec.partial_line_l2_cycles
-    end = max(sent + cycles, take(memory.l2_share, now, cycles, spec.loads_in_step))
+    end = book(memory.l2_stores, now, sent, cycles) + cycles
+    end = max(end, take(memory.l2_share, now, cycles, spec.loads_in_step))
     dram.write(spec, memory, cost.dram_sectors, now)
     return end
 

@@ -100,6 +100,7 @@ def _store(sm: Sm, part: SubPartition, sync: Sync, row: Instruction, now: int) -
     a_byte = spec.tma_reduction_byte_cycles if row.bulk == _REDUCTION else spec.tma_store_byte_cycles
     cycles, share = sync.amount * a_byte, sync.l2_sectors * spec.stored_sector_l2_cycles
     begin = book(memory.tma_stores, now, float(now), max(cycles, share))
+    book(memory.l2_stores, now, begin, share)
     take(memory.l2_share, now, share, spec.loads_in_step)
     dram.write(spec, memory, sync.dram_sectors, now)
     memory.stores_begun[memory.oldest_store] = begin
