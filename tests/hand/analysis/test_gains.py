@@ -74,7 +74,7 @@ def test_double_arithmetic_is_predicted_as_if_it_were_single() -> None:
     [
         ("naive", 256, "a100", "uncoalesced_access", "l1_data"),  # coalesced cures it, though 44 SMs are idle
         ("tiled_transposed", 512, "a100", "bank_conflicts", "pipe"),  # tiled_padded
-        ("tiled", 1024, "a100", "register_tiling", "l1_data"),  # blocktile_1d
+        ("tiled", 1024, "a100", "register_tiling", "pipe"),  # blocktile_1d
         ("tensorcore_naive", 512, "h200", "uncoalesced_access", "latency"),  # tensorcore_warptiled
         ("tensorcore_pipelined", 512, "h200", "idle_sms", "small_grid"),
     ],
