@@ -62,6 +62,7 @@ TOUCHES = {
     "launch-overhead": ("gpu", {"launch.overhead_us"}),
     "block-start": ("gpu", {"launch.block_start_cycles"}),
     "block-dispatcher": ("gpu", {"launch.block_interval_cycles", "launch.dispatch_interval_us"}),
+    "shared-lines": ("gpu", {"dram.shared_late_share"}),
     "slowest-line": ("gpu", {"dram.latency_deviation_cycles"}),
     "distance-to-sms": ("gpu", {"l2.latency_spread_cycles", "dram.latency_spread_cycles"}),
     "queues": ("gpu", {"dram.queue_latency_cycles", "tma.queue_latency_cycles"}),
