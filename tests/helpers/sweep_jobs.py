@@ -13,12 +13,14 @@ from gemmsim.analysis.studies.ranking import Point
 from gemmsim.gpu import load_gpu
 from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.studies.compare import Outcome, task_of
+from gemmsim.support.errors import GemmsimError
 from gemmsim.sweeps.job import Job
 
 
 @dataclass(frozen=True)
 class FakeJob(Job):
-    """how: "fine", "refused", "defect", "killed", "killed once", "interrupted"; marks: a folder for notes, or ""."""
+    """How it goes: "fine", "refused", "error", "defect", "killed", "killed once" or "interrupted"; `marks` is a folder for
+    notes, or ""."""
 
     how: str = "fine"
     marks: str = ""
@@ -31,6 +33,8 @@ class FakeJob(Job):
         time.sleep(self.seconds)
         if self.how == "refused":
             return Outcome(Skipped("fake", "a100-80gb", "no such thing"))
+        if self.how == "error":
+            raise GemmsimError("a file is gone")
         if self.how == "defect":
             raise ZeroDivisionError("of this case")
         if self.how == "interrupted":

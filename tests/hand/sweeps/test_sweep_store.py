@@ -54,7 +54,7 @@ def test_no_jobs_need_no_process() -> None:
     assert list(run_local([])) == []
 
 
-@pytest.mark.parametrize("how", ["refused", "defect"])
+@pytest.mark.parametrize("how", ["refused", "error", "defect"])
 def test_how_long_a_job_took_that_failed(how: str) -> None:
     """Since the job began, not since the machine did."""
     one = fake_job(1, how, seconds=0.1)
