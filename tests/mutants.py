@@ -23,8 +23,8 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = {
     "memory": "tests/hand/memory",
     "isa": "tests/hand/isa tests/hand/trace",
-    "trace/blocks": "tests/hand/trace tests/flow/test_block_classes.py tests/flow/test_apart.py tests/flow/test_launches.py "
-    "tests/flow/test_cluster_launches.py tests/compile/test_sampling.py",
+    "trace/blocks": "tests/hand/trace tests/flow/test_block_classes.py tests/flow/test_apart.py "
+    "tests/flow/test_launches.py tests/flow/test_cluster_launches.py tests/compile/test_sampling.py",
     "trace/steady": "tests/hand/trace/test_steady_parts.py tests/hand/trace/test_steady_waits.py tests/hand/trace "
     "tests/flow/test_steady_loops.py tests/flow/test_steady_tiles.py",
     "analysis": "tests/hand/analysis tests/hand/checks tests/hand/report",

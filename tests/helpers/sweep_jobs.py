@@ -19,8 +19,8 @@ from gemmsim.sweeps.job import Job
 
 @dataclass(frozen=True)
 class FakeJob(Job):
-    """How it goes: "fine", "refused", "error", "defect", "killed", "killed once" or "interrupted"; `marks` is a folder for
-    notes, or ""."""
+    """How it goes: "fine", "refused", "error", "defect", "killed", "killed once" or "interrupted"; `marks` is a folder
+    for notes, or ""."""
 
     how: str = "fine"
     marks: str = ""
