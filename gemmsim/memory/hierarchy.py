@@ -47,7 +47,7 @@ class CacheResults:
     dram            uint16 [records] sectors that DRAM reads for the record, or that it writes sooner or later because
                     of it. Where L2 begins empty, launches on other data are taken to run before and after this one:
                     what each leaves in L2 is written while the next ones run
-    in_flight       bool [records] whether it waits for sectors that DRAM reads for other blocks, too
+    dram_shared     bool [records] whether it waits for sectors that DRAM reads for other blocks, too
     l1_hit_sectors  float64 [instructions] sectors that hit L1
     l2_sectors      float64 [instructions] sectors sent to L2 or asked of it
     dram_sectors    float64 [instructions] sectors read from DRAM
@@ -60,7 +60,7 @@ class CacheResults:
 
     l2: NDArray[np.uint16]
     dram: NDArray[np.uint16]
-    in_flight: NDArray[np.bool_]
+    dram_shared: NDArray[np.bool_]
     l1_hit_sectors: NDArray[np.float64]
     l2_sectors: NDArray[np.float64]
     dram_sectors: NDArray[np.float64]
@@ -142,7 +142,7 @@ def simulate_caches(
     return CacheResults(
         l2=by_record(round_to_sectors(sent, requests.pc)),
         dram=by_record(l2.dram + written),
-        in_flight=by_record(l2.in_flight),
+        dram_shared=by_record(l2.dram_shared),
         l1_hit_sectors=by_instruction(hit),
         l2_sectors=by_instruction(sent),
         dram_sectors=read,

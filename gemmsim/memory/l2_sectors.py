@@ -44,15 +44,15 @@ _L2_LEFT_OUT = (
 class L2Sectors:
     """What L2 and DRAM did for each request that goes through L1, and in the whole launch.
 
-    dram       uint16 [requests] sectors that DRAM reads for each request
-    in_flight  bool [requests] whether the request waits for sectors that DRAM reads for other blocks, too
-    footprint  what DRAM reads and writes in the whole launch, by instruction
-    notes      what was assumed
-    state      what L2 holds when the launch has ended; None where that is not known, because the launch was sampled
+    dram         uint16 [requests] sectors that DRAM reads for each request
+    dram_shared  bool [requests] whether the request waits for sectors that DRAM reads for other blocks, too
+    footprint    what DRAM reads and writes in the whole launch, by instruction
+    notes        what was assumed
+    state        what L2 holds when the launch has ended; None where that is not known, because the launch was sampled
     """
 
     dram: NDArray[np.uint16]
-    in_flight: NDArray[np.bool_]
+    dram_shared: NDArray[np.bool_]
     footprint: Footprint
     notes: tuple[str, ...] = ()
     state: L2State | None = None
@@ -111,9 +111,9 @@ def replayed_l2_sectors(
     of_group = np.maximum(np.bincount(group, delivered), 1)
     waits = np.where(replayed.in_flight | (replayed.missed > 0), delivered, 0)
     shares = (np.minimum(np.bincount(group, sectors) / of_group, 1.0)[group] for sectors in (replayed.missed, waits))
-    dram, in_flight = _shared_out(requests, delivered, *shares)
+    dram, dram_shared = _shared_out(requests, delivered, *shares)
     dram = np.where(local, replayed.missed, dram)
-    return L2Sectors(dram, np.where(local, replayed.in_flight, in_flight), footprint, state=replayed.state)
+    return L2Sectors(dram, np.where(local, replayed.in_flight, dram_shared), footprint, state=replayed.state)
 
 
 def estimated_l2_sectors(
@@ -177,7 +177,7 @@ def with_stack_sectors(
     return replace(
         found,
         dram=np.where(local, round_to_sectors(stacks.missed, requests.pc), found.dram),
-        in_flight=found.in_flight & ~local,
+        dram_shared=found.dram_shared & ~local,
         footprint=Footprint(
             np.where(of_stacks, read, footprint.read_sectors),
             footprint.new_share,

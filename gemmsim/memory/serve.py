@@ -83,7 +83,7 @@ def serve(
         tag_cycles=_tag_cycles(tags, caches.l2, accesses, shapes, gpu).astype(np.uint16),
         l2_sectors=caches.l2,
         dram_sectors=caches.dram,
-        in_flight=caches.in_flight,
+        dram_shared=caches.dram_shared,
         partial_lines=partial_lines,
         remote=is_remote(trace.record_base),
         merged_share=(caches.merged_sectors / np.maximum(caches.l2_sectors, 1))[trace.record_pc].astype(np.float32),

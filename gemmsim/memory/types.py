@@ -64,7 +64,7 @@ class RecordCost:
     tag_cycles     uint16 cycles of the tag stage (0 for shared memory)
     l2_sectors     uint16 sectors that went to L2 (L1 misses, and all stores)
     dram_sectors   uint16 sectors that went on to DRAM; of stores, in the end (`hierarchy.CacheResults`)
-    in_flight      bool whether it waits for sectors that DRAM reads for other requests, too
+    dram_shared    bool whether it waits for sectors that DRAM reads for other requests, too
     partial_lines  uint8 lines in which the record writes sectors in part (0 where it does not write)
     remote         uint8 1 where the record is of another block's shared memory, else 0
     merged_share   float32 share of the instruction's sectors that come with another SM's request
@@ -74,7 +74,7 @@ class RecordCost:
     tag_cycles: NDArray[np.uint16]
     l2_sectors: NDArray[np.uint16]
     dram_sectors: NDArray[np.uint16]
-    in_flight: NDArray[np.bool_]
+    dram_shared: NDArray[np.bool_]
     partial_lines: NDArray[np.uint8]
     remote: NDArray[np.uint8]
     merged_share: NDArray[np.float32]

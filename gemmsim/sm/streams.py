@@ -32,7 +32,7 @@ class RecordCycles(NamedTuple):
     tag_cycles: int
     l2_sectors: int
     dram_sectors: int
-    in_flight: int = 0
+    dram_shared: int = 0
     merged_sectors: int = 0
     execution: int = 0
     fetch: int = 0
@@ -80,7 +80,7 @@ class RecordedStreams:
             cost.tag_cycles,
             cost.l2_sectors,
             cost.dram_sectors,
-            cost.in_flight,
+            cost.dram_shared,
             whole_in_sum(cost.l2_sectors * cost.merged_share),
             _executions(trace),
         )

@@ -32,7 +32,7 @@ class SyncFields(NamedTuple):
     dram_sectors: int = 0
     remote: int = 0
     merged_sectors: int = 0
-    in_flight: int = 0
+    dram_shared: int = 0
 
 
 NOTHING = SyncFields(-1)
@@ -65,7 +65,7 @@ class SyncRows:
         assert self._syncs is not None
         bulk = np.flatnonzero(self._copy[self._trace.record_pc])
         sent = cost.l2_sectors[bulk]
-        columns = (sent, cost.dram_sectors[bulk], sent * cost.merged_share[bulk], cost.in_flight[bulk])
+        columns = (sent, cost.dram_sectors[bulk], sent * cost.merged_share[bulk], cost.dram_shared[bulk])
         sums = [np.concatenate([[0.0], np.cumsum(column)]) for column in columns]
         ends = np.cumsum(np.where(self._copy[self._pc], self._syncs.records, 0))
         starts = ends - np.where(self._copy[self._pc], self._syncs.records, 0)
@@ -177,7 +177,7 @@ class SyncRows:
             "l2_sectors": self._sectors[rows, 0],
             "dram_sectors": self._sectors[rows, 1],
             "merged_sectors": self._sectors[rows, 2],
-            "in_flight": self._sectors[rows, 3] > 0,
+            "dram_shared": self._sectors[rows, 3] > 0,
             "remote": (s.barrier[rows] >= 0) & (rank >= 0) & (s.barrier[rows] >> _NUMBER_BITS != rank),
         }
         for column, name in enumerate(SyncFields._fields):

@@ -54,9 +54,9 @@ TOUCHES = {
     "l2-bandwidth": ("gpu", {"l2.read_bytes_per_s", "l1.miss_bytes_per_cycle"}),
     "l2-far-half": ("gpu", {"l2.far_latency_cycles"}),
     "merged-requests": ("cost", {"merged_share"}),
-    "dram": ("cost", {"in_flight", "dram_sectors"}),
+    "dram": ("cost", {"dram_shared", "dram_sectors"}),
     "dram-bandwidth": ("gpu", {"dram.peak_bytes_per_s"}),
-    "dram-in-flight": ("cost", {"in_flight"}),
+    "dram-in-flight": ("cost", {"dram_shared"}),
     "tensor-clock": ("gpu", {"clock.sm_tensor_load_hz"}),
     "latency-clock": ("gpu", {"l2.fixed_latency_us", "dram.fixed_latency_us"}),
     "launch-overhead": ("gpu", {"launch.overhead_us"}),
@@ -203,7 +203,7 @@ def test_costs_without_a_mechanism() -> None:
     assert not fewer[~shared].any()
     missed = without("l1-hits").cost.l2_sectors
     assert np.array_equal(missed[~shared], sectors[~shared]) and not missed[shared].any()
-    assert not without("dram").cost.dram_sectors.any() and not without("dram-in-flight").cost.in_flight.any()
+    assert not without("dram").cost.dram_sectors.any() and not without("dram-in-flight").cost.dram_shared.any()
 
 
 def test_no_two_records_share_a_line() -> None:

@@ -147,7 +147,7 @@ def store_pattern(words: int, stride: int) -> tuple[RecordCycles, str]:
     mnemonic = {1: "STG.E", 2: "STG.E.64", 4: "STG.E.128"}[words]
     lanes: Lanes = [4 * stride * lane for lane in range(32)]
     cost = serve(traced("LDG.E", mnemonic), launch(), warp_trace(2, {0: [[(1, lanes)]]}), H200, 65536, 1).cost
-    columns = (cost.wavefronts, cost.tag_cycles, cost.l2_sectors, cost.dram_sectors, cost.in_flight)
+    columns = (cost.wavefronts, cost.tag_cycles, cost.l2_sectors, cost.dram_sectors, cost.dram_shared)
     return RecordCycles(*(int(column[0]) for column in columns), partial_lines=int(cost.partial_lines[0])), mnemonic
 
 

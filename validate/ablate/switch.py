@@ -136,7 +136,7 @@ def no_l1_hits(given: Inputs) -> RecordCost:
 
 def none_in_flight(given: Inputs) -> RecordCost:
     """Return costs with which no hit in L2 waits for a sector that another SM has just asked DRAM for."""
-    return replace(given.cost, in_flight=np.zeros_like(given.cost.in_flight))
+    return replace(given.cost, dram_shared=np.zeros_like(given.cost.dram_shared))
 
 
 def none_merged(given: Inputs) -> RecordCost:

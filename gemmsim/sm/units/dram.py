@@ -20,6 +20,7 @@ from gemmsim.sm.units.machine import MemoryPath
 from gemmsim.sm.units.share import take
 
 _MOST_USED = 0.98  # keeps a queue finite; above it the bandwidth itself is what is waited for
+LINE_SECTORS = 4
 LEVELS = 9  # loads of 1, 2, 4, ... 256 lines
 DRAWS = 32
 _STEP = 13  # from one draw to the next: neighbours are far apart, and all come before one comes again

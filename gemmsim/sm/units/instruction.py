@@ -169,7 +169,7 @@ class Sync(Record):
     more    how many rows of the same execution follow
     amount  bytes that a bulk copy moves; of such a BAR, for how many warps it waits
     l2_sectors, dram_sectors  sectors of a bulk copy that go to L2 and that DRAM reads for this SM
-    merged_sectors, in_flight  of `l2_sectors`, those that may come with another SM's request; whether DRAM reads some
+    merged_sectors, dram_shared  of `l2_sectors`, those that may come with another SM's request; whether DRAM reads some
             for other SMs, too
     remote  whether it comes from another block of the cluster, or goes there
     """
@@ -182,13 +182,13 @@ class Sync(Record):
     dram_sectors: int
     remote: int
     merged_sectors: int
-    in_flight: int
+    dram_shared: int
 
 
 class AccessCost(Record):
     """What one executed memory instruction costs (see `gemmsim.memory.types.RecordCost`).
 
-    in_flight  above 0 where it waits for sectors that DRAM reads for other SMs, too
+    dram_shared  above 0 where it waits for sectors that DRAM reads for other SMs, too
     merged_sectors  of `l2_sectors`, those that come with another SM's request, so that L2 is not asked for them
     execution  how often its warp has executed its instruction before
     fetch  accesses of a block with the same number above 0 want the same data: the first of them asks L2, and the
@@ -201,7 +201,7 @@ class AccessCost(Record):
     tag_cycles: int
     l2_sectors: int
     dram_sectors: int
-    in_flight: int
+    dram_shared: int
     merged_sectors: int
     execution: int
     fetch: int

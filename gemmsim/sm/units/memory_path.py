@@ -16,8 +16,6 @@ from gemmsim.sm.units.machine import MemoryPath, SubPartition, Warp
 from gemmsim.sm.units.server import book
 from gemmsim.sm.units.share import take
 
-_LINE_SECTORS = 4
-
 
 def request(
     spec: Spec,
@@ -161,7 +159,7 @@ def _dram_latency(spec: Spec, memory: MemoryPath, row: Instruction, cost: Access
     tests/records/h200_block_tiles.json). Here the blocks of an SM are first in turn, and how long one computes is what
     passed since the warp's data came, shared out among them. Asynchronous copies were not measured: all of them wait.
     """
-    latency = dram.load_latency(spec, memory, cost.in_flight, max(1, cost.l2_sectors // _LINE_SECTORS))
+    latency = dram.load_latency(spec, memory, cost.dram_shared, max(1, cost.l2_sectors // dram.LINE_SECTORS))
     if now > warp.loaded:
         warp.worked = now - warp.loaded
     if cost.dram_sectors == 0 and row.copies == 0:
@@ -181,7 +179,7 @@ def _miss_cycles(
     """
     arrival, dram_sectors = sent, cost.dram_sectors
     latency = spec.l2_latency_cycles
-    if dram_sectors > 0 or cost.in_flight > 0:
+    if dram_sectors > 0 or cost.dram_shared > 0:
         latency = _dram_latency(spec, memory, row, cost, warp, now)
     if dram_sectors > 0:
         arrival += dram.queue_cycles(spec.dram_queue_cycles, memory.dram_share.asked, 1, spec.dram_latency_cycles, now)

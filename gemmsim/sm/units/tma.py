@@ -29,7 +29,6 @@ from gemmsim.sm.units.pipes import block_until
 from gemmsim.sm.units.server import book
 from gemmsim.sm.units.share import take
 
-_LINE_SECTORS = 4
 _GROUP, _LOAD, _REDUCTION = int(Bulk["GROUP"]), int(Bulk["LOAD"]), int(Bulk["REDUCTION"])
 
 
@@ -63,9 +62,9 @@ def load_tile(sm: Sm, memory: MemoryPath, sync: Sync, now: int) -> float:
     """
     spec, cycles = sm.spec, sync.amount * sm.spec.tma_load_byte_cycles
     begin = book(memory.tma_loads, now, float(now), cycles)
-    lines = sync.l2_sectors // _LINE_SECTORS
+    lines = sync.l2_sectors // dram.LINE_SECTORS
     starts, latency = begin, spec.tma_load_cycles
-    if sync.dram_sectors > 0 or sync.in_flight > 0:
+    if sync.dram_sectors > 0 or sync.dram_shared > 0:
         latency += dram.latency(spec, memory, lines) - spec.l2_latency_cycles
     if sync.dram_sectors > 0:
         latency += dram.queue_cycles(

@@ -82,7 +82,7 @@ def test_blocks_of_a_wave_have_equal_shares_of_what_dram_reads() -> None:
     block = [[(LOAD, line(n)) for n in (0, 0, 1, 1)]]
     traffic = served(block, block)
     assert traffic.cost.dram_sectors.tolist() == [4, 0, 0, 0, 4, 0, 0, 0]
-    assert traffic.cost.in_flight.tolist() == [False, False, True, False] * 2
+    assert traffic.cost.dram_shared.tolist() == [False, False, True, False] * 2
     assert traffic.counters["dram__sectors_read.sum"] == 8
 
 
@@ -91,7 +91,7 @@ def test_lines_that_three_and_more_blocks_want_are_fetched_for_others_too(sms: i
     """SMs in step load as many lines as they are. Each has DRAM read one of them, and finds the others on their way. Of
     four SMs some are near to each half of L2; two may be near to the same."""
     traffic = served(*[[[(LOAD, line(n)) for n in range(sms)]]] * sms, lines=8)
-    own, shared = traffic.cost.dram_sectors > 0, traffic.cost.in_flight
+    own, shared = traffic.cost.dram_sectors > 0, traffic.cost.dram_shared
     assert own.sum() == sms and (shared | own).all()
     assert shared[own].all() if sms == 4 else not shared[own].any()
 
@@ -126,16 +126,16 @@ def test_what_another_block_of_the_wave_is_fetching_is_in_flight() -> None:
     """Two SMs, one block each, in step: the first fetches line 0 and the second waits for it; both find it later."""
     traffic = served([[(LOAD, line(0)), (LOAD, line(0))]], [[(LOAD, line(0)), (LOAD, line(0))]])
     assert traffic.cost.dram_sectors.tolist() == [4, 0, 0, 0]
-    assert traffic.cost.in_flight.tolist() == [False, False, True, False]
+    assert traffic.cost.dram_shared.tolist() == [False, False, True, False]
 
 
 def test_what_an_earlier_wave_fetched_is_there() -> None:
     one_sm = replace(GPU, sm=replace(GPU.sm, count=1))
     blocks = {0: [[(LOAD, line(0))]], 1: [[(LOAD, line(0))]]}
     cost = serve(PROGRAM, launch((2, 1, 1)), warp_trace(3, blocks), one_sm, 0, 1).cost
-    assert (cost.dram_sectors.tolist(), cost.in_flight.tolist()) == ([4, 0], [False, False])
+    assert (cost.dram_sectors.tolist(), cost.dram_shared.tolist()) == ([4, 0], [False, False])
     together = serve(PROGRAM, launch((2, 1, 1)), warp_trace(3, blocks), one_sm, 0, 2).cost
-    assert together.in_flight.tolist() == [False, True]
+    assert together.dram_shared.tolist() == [False, True]
 
 
 def test_warm_where_all_fits_dram_is_idle() -> None:
@@ -143,7 +143,7 @@ def test_warm_where_all_fits_dram_is_idle() -> None:
     blocks = [[(LOAD, line(0)), (STORE, line(1))]], [[(LOAD, line(0)), (STORE, line(2))]]
     traffic = served(*blocks, lines=3, warm=True)
     assert traffic.cost.dram_sectors.tolist() == [0, 0, 0, 0]
-    assert not traffic.cost.in_flight.any()  # nothing is on its way
+    assert not traffic.cost.dram_shared.any()  # nothing is on its way
     assert traffic.counters["lts__t_sectors_srcunit_tex_lookup_hit.sum"] == 16
     assert traffic.counters["dram__bytes_read.sum"] == traffic.counters["dram__bytes_write.sum"] == 0
 
@@ -172,7 +172,7 @@ def test_a_launch_finds_in_l2_what_another_left() -> None:
     for _ in range(2):  # what was left is not changed by the launch that begins with it
         traffic = served([[(LOAD, line(0)), (LOAD, line(2)), (LOAD, line(1))]], warm=left)
         assert traffic.cost.dram_sectors.tolist() == [0, 4, 4]
-        assert not traffic.cost.in_flight.any()
+        assert not traffic.cost.dram_shared.any()
         assert traffic.counters["dram__sectors_write.sum"] == 4
     with pytest.raises(GemmsimError, match="another size"):
         served([[(LOAD, line(0))]], lines=3, warm=left)

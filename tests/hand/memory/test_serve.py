@@ -233,17 +233,17 @@ class TestSampled:
         stores = 4  # of four warps; nothing waits for those
         one_wave, many = (gemm(128, SAMPLE, sms=sms, l1_bytes=4096).cost for sms in (132, 3))
         loads = (one_wave.l2_sectors > 0).sum() - stores
-        waiting = (one_wave.in_flight | (one_wave.dram_sectors > 0)).sum()
+        waiting = (one_wave.dram_shared | (one_wave.dram_sectors > 0)).sum()
         assert 0.75 * loads < waiting < loads  # some find the second sector of 64 bytes that the block has asked for
         loads = (many.l2_sectors > 0).sum() - stores
-        assert 0 < (many.in_flight | (many.dram_sectors > 0)).sum() < 0.5 * loads
+        assert 0 < (many.dram_shared | (many.dram_sectors > 0)).sum() < 0.5 * loads
 
     def test_warm_reads_nothing_where_all_fits(self) -> None:
         """A, B and C are 192 KB, L2 1 MB: the launch before has left them there."""
         for only in (None, SAMPLE):
             warm = gemm(128, only, warm=True)
             assert warm.counters["dram__sectors_read.sum"] == 0
-            assert not warm.cost.dram_sectors.any() and not warm.cost.in_flight.any()
+            assert not warm.cost.dram_sectors.any() and not warm.cost.dram_shared.any()
             name = "l1tex__m_xbar2l1tex_read_sectors.sum"
             assert warm.counters[name] == gemm(128, only).counters[name]  # L1 begins empty in both
 

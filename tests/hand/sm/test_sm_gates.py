@@ -179,7 +179,7 @@ def test_requests_come_together_while_loads_of_earlier_phases_are_under_way(gate
 def test_what_is_on_its_way_from_dram_for_another_sm_takes_as_long() -> None:
     """DRAM is 300 cycles farther than L2; none of this SM's share of it is used."""
     state = idle_sm(GPU)
-    assert copied(state, SyncFields(0, 1, 0, 640, 20, in_flight=1), 0) == 10 + 300 + 300
+    assert copied(state, SyncFields(0, 1, 0, 640, 20, dram_shared=1), 0) == 10 + 300 + 300
     assert state.sm.memory.dram_share.asked == 0
 
 
@@ -189,7 +189,7 @@ def test_the_slowest_line_of_a_tile_counts() -> None:
     means = []
     for lines in (1, 64):
         state, apart = idle_sm(gpu), 10**6
-        loads = (SyncFields(n, 1, 0, 0, 4 * lines, in_flight=1) for n in range(DRAWS))
+        loads = (SyncFields(n, 1, 0, 0, 4 * lines, dram_shared=1) for n in range(DRAWS))
         ends = [copied(state, one, apart * one.gate) - apart * one.gate for one in loads]
         means.append(sum(ends) / DRAWS)
     assert means == pytest.approx([600, 600 + 234], abs=5)
