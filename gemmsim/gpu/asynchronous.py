@@ -26,5 +26,6 @@ class Tma:
     l2_share: float  # at how many times `l2.read` L2 delivers whole tiles
     queue_latency_cycles: float  # what one line waits where L2 is half busy; with its use u as u / (1 - u)
     merged_alone: float  # share of requests that merge of those that could, where SMs wait for each load
+    merged_later: float  # the same, once SMs have stored results (memory/caches/merging.py)
     store_latency_cycles: float  # from issue until a store that takes no time has read shared memory
     stores_held: int  # stores that the unit holds until it begins them; then no other can issue

@@ -44,6 +44,7 @@ MAY_BE_ZERO = (  # keys that begin so may be 0
     "dram.queue_latency_cycles",
     "tma.queue_latency_cycles",
     "tma.merged_alone",
+    "tma.merged_later",
     "fetch.launch_bytes",
     "fetch.near_line_spread_cycles",
     "fetch.ahead_lines",
@@ -131,5 +132,5 @@ def _rules(gpu: GpuSpec) -> Iterator[tuple[bool, str]]:
     yield l2.write_share <= 1, f"l2.write_share ({l2.write_share:g}) exceeds 1"
     late = gpu.dram.shared_late_share
     yield late <= 1, f"dram.shared_late_share ({late:g}) exceeds 1"
-    alone = gpu.tma.merged_alone
-    yield alone <= 1, f"tma.merged_alone ({alone:g}) exceeds 1"
+    for name, part in (("alone", gpu.tma.merged_alone), ("later", gpu.tma.merged_later)):
+        yield part <= 1, f"tma.merged_{name} ({part:g}) exceeds 1"

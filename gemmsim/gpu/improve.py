@@ -51,7 +51,7 @@ def better_values(gpu: GpuSpec, key: str, more: bool, share: float) -> dict[str,
 def _better(gpu: GpuSpec, key: str, before: float, more: bool, share: float) -> float:
     if not before:
         return before  # 0: the GPU has nothing that could be better
-    if key in ("dram.achievable_fraction", "l2.write_share", "tma.merged_alone"):
+    if key in ("dram.achievable_fraction", "l2.write_share", "tma.merged_alone", "tma.merged_later"):
         return min(1.0, before * (1 + share))
     if key == "l2.far_latency_cycles":
         least = gpu.l2.hit_latency_cycles

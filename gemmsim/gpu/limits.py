@@ -6,6 +6,8 @@ checked against `launch__occupancy_limit_*` of an H200 and published reports of 
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from gemmsim.gpu.spec import GpuSpec, Sm
 from gemmsim.support.warp import WARP_LANES
 
@@ -27,18 +29,27 @@ def gpc_sizes(sm: Sm) -> tuple[int, ...]:
     return tuple(size for size in (*sizes, left) if size)
 
 
+def cluster_hosts(sm: Sm) -> tuple[list[range], list[range]]:
+    """Return groups of SMs within which clusters lie: the TPCs that are served early (`sm.early_sms`), and the GPCs
+    without these. SMs are numbered GPC by GPC.
+    """
+    first, *others = gpc_sizes(sm)
+    early = min(sm.early_sms, first) if others else 0
+    ends = list(accumulate((first, *others)))
+    tpcs = [range(start, start + _TPC_SMS) for start in range(0, early - _TPC_SMS + 1, _TPC_SMS)]
+    return tpcs, [range(start, end) for start, end in zip((early, *ends), ends, strict=False)]
+
+
 def clusters_at_once(blocks_per_sm: int, cluster_blocks: int, gpu: GpuSpec) -> int:
     """Return how many clusters the GPU holds at once, where an SM holds `blocks_per_sm` of their blocks.
 
     All blocks of a cluster are in one GPC (CUDA C++ Programming Guide, "Thread Block Clusters"). On an H200 there are
-    no more of them than the GPC has SMs, however many fit an SM, and each TPC of the SMs that are served early
-    (`sm.early_sms`) holds clusters by itself. That gives cudaOccupancyMaxActiveClusters there for 12 sizes with 1, 2,
-    5 and 8 blocks an SM (tests/records).
+    no more of them than the GPC has SMs, however many fit an SM, and each TPC of the SMs that are served early holds
+    clusters by itself. That gives cudaOccupancyMaxActiveClusters there for 12 sizes with 1, 2, 5 and 8 blocks an SM
+    (tests/records).
     """
-    first, *others = gpc_sizes(gpu.sm)
-    early = min(gpu.sm.early_sms, first) if others else 0
-    groups = [first - early, *others, *[_TPC_SMS] * (early // _TPC_SMS)]
-    return sum(sms * blocks_per_sm // cluster_blocks for sms in groups if sms >= cluster_blocks)
+    tpcs, gpcs = cluster_hosts(gpu.sm)
+    return sum(len(sms) * blocks_per_sm // cluster_blocks for sms in (*tpcs, *gpcs) if len(sms) >= cluster_blocks)
 
 
 def warps_per_block(threads_per_block: int) -> int:

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.memory.caches.l1 import replay_l1
 from gemmsim.memory.caches.l2 import L2Start, L2State
-from gemmsim.memory.caches.merging import merged_share
+from gemmsim.memory.caches.merging import in_step, kept, kept_by_tiles
 from gemmsim.memory.caches.stack_reuse import arrays_store, stack_traffic
 from gemmsim.memory.dram_writes import written_to_dram
 from gemmsim.memory.grid.block_places import block_places
 from gemmsim.memory.grid.footprint import Wave, estimate
 from gemmsim.memory.grid.l1_requests import L1Requests, l1_requests_of
-from gemmsim.memory.grid.placement import Placement, place
+from gemmsim.memory.grid.placement import Placement
 from gemmsim.memory.grid.residents import residents_of_grid
 from gemmsim.memory.grid.sample_residents import SampledBlocks, residents_of_sample
 from gemmsim.memory.grid.sector_assignment import round_to_sectors
@@ -28,12 +28,14 @@ from gemmsim.memory.l2_sectors import (
 )
 from gemmsim.memory.requests.access import Access
 from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
+from gemmsim.memory.requests.multicast import receivers
 from gemmsim.memory.requests.shapes import Shapes
 from gemmsim.memory.types import DramTraffic
 from gemmsim.support.threads import in_background
 from gemmsim.trace.types import Launch, WarpTrace
 
 _LOADS = ("ld", "ldgsts", "tma_ld")
+_STORES = ("st", "red", "tma_st", "tma_red")
 _WORTH_A_THREAD = 200_000  # from so many requests on; to find the sectors of these takes some 50 ms
 
 
@@ -74,26 +76,26 @@ class CacheResults:
 def simulate_caches(
     trace: WarpTrace,
     launch: Launch,
+    placement: Placement,
     shapes: Shapes,
     accesses: dict[int, Access],
     gpu: GpuSpec,
     l1_bytes: int,
-    resident_blocks_per_sm: int,
     begins: L2Start = False,
 ) -> CacheResults:
     """Replay a trace that has every block of the grid, or estimate the caches' work from one that has some of them.
 
-    shapes    the `Shapes` of the trace, that is its (instruction, pattern) pairs
-    accesses  the executed memory instructions, by static index
-    l1_bytes  L1 cache of one SM
-    begins    how L2 begins
+    placement  where the blocks of the grid run
+    shapes     the `Shapes` of the trace, that is its (instruction, pattern) pairs
+    accesses   the executed memory instructions, by static index
+    l1_bytes   L1 cache of one SM
+    begins     how L2 begins
     """
     coalesced, instructions = shapes.coalesced, trace.executed.shape[1]
     requests = l1_requests_of(trace, shapes, accesses)
     blocks, weights, relation = trace.blocks, trace.weight, trace.relation
     local = np.isin(requests.pc, [index for index, access in accesses.items() if access.space == "local"])
-    placement = place(launch.blocks, gpu.sm, resident_blocks_per_sm)
-    wave = Wave(gpu.sm.count * resident_blocks_per_sm, gpu.l2, begins is True)
+    wave = Wave(gpu.sm.count * placement.resident_blocks_per_sm, gpu.l2, begins is True)
     if relation is None:
         residents = residents_of_grid(blocks, placement)
         footprint = None
@@ -102,7 +104,7 @@ def simulate_caches(
         sample = SampledBlocks(
             blocks, weights, np.bincount(block, coalesced.lines[requests.shape], len(blocks)), trace.repeats is not None
         )
-        residents = residents_of_sample(sample, relation, placement, resident_blocks_per_sm)
+        residents = residents_of_sample(sample, relation, placement)
         footprint = in_background(
             lambda: estimate(relation, arrays_store(requests, local), coalesced, instructions, wave),
             worth_a_thread=len(requests.pc) > _WORTH_A_THREAD,
@@ -131,12 +133,12 @@ def simulate_caches(
     else:
         l2 = estimated_l2_sectors(launch, to_deliver, to_fetch, footprint(), gpu.l2, begins)
         if local.any():
-            stacks = stack_traffic(l1.to_l2, local, made, residents, gpu.l2, min(launch.blocks, wave.blocks))
+            stacks = stack_traffic(l1.to_l2, local, made, residents, gpu.l2, min(len(placement.sm), wave.blocks))
             stored = float(weight @ np.where(local & (requests.operation == WRITE), asked, 0))
             l2 = with_stack_sectors(l2, stacks, requests, np.where(local, weight, 0.0), stored)
     read = np.minimum(l2.footprint.read_sectors, to_fetch)
     written = written_to_dram(requests, coalesced, local, weight, l2.footprint, begins)
-    merged = _merged(trace, requests, accesses, gpu, placement, resident_blocks_per_sm)
+    merged = _merged(trace, requests, accesses, gpu, placement)
     is_read = (requests.operation == READ) | (requests.operation == READ_PAST_L1)
     l2_requests = weight @ (l1.l2_requests / made * np.where(is_read, 1 - merged[requests.pc], 1.0))
     return CacheResults(
@@ -160,27 +162,40 @@ def _merged(
     accesses: dict[int, Access],
     gpu: GpuSpec,
     placement: Placement,
-    resident_blocks_per_sm: int,
 ) -> NDArray[np.float64]:
     """Return the share of the reads of each instruction that reach L2 in one request with another SM's."""
     merged, used = np.zeros(trace.executed.shape[1]), np.unique(requests.pc)
     merges = gpu.l2.merged_requests if len(gpu.sm.gpc_sms) > 1 else 1
-    places = block_places(trace, requests, min(len(placement.sm), gpu.sm.count * resident_blocks_per_sm))
-    steps = _steps(trace, accesses, placement, resident_blocks_per_sm)
+    places = block_places(trace, requests, placement.first)
     tiles = np.isin(used, [index for index, access in accesses.items() if access.op == "tma_ld"])
-    merged[used] = merged_share(
-        places[:, used], placement, resident_blocks_per_sm, merges, steps, gpu.l2.drift_steps, tiles
-    )
+    by_loads = kept(placement, _steps(trace, accesses, placement), gpu.l2.drift_steps)
+    by_tiles = kept_by_tiles(placement, _results(trace, accesses, placement), gpu.tma.merged_later)
+    merged[used] = in_step(places[:, used], placement, merges) * np.where(tiles, by_tiles, by_loads)
     merged[[index for index, access in accesses.items() if access.space == "local"]] = 0.0  # each thread has its own
+    merged[receivers(trace) > 1] = 0.0  # multicast
     return merged
 
 
-def _steps(trace: WarpTrace, accesses: dict[int, Access], placement: Placement, resident_blocks_per_sm: int) -> float:
+def _steps(trace: WarpTrace, accesses: dict[int, Access], placement: Placement) -> float:
     """Return how often a warp executes the load that is executed most often, in all blocks that come to its place."""
     loads = [index for index, access in accesses.items() if not access.on_chip and access.op in _LOADS]
     if not loads:
         return 0.0
     executed = trace.weight @ trace.executed[:, loads]
-    blocks = len(placement.sm)
-    waves = max(1.0, blocks / (len(placement.gpc) * resident_blocks_per_sm))
-    return float(executed.max()) / (blocks * trace.warps_per_block) * waves
+    return float(executed.max()) / (len(placement.sm) * trace.warps_per_block) * placement.generations
+
+
+def _results(trace: WarpTrace, accesses: dict[int, Access], placement: Placement) -> float:
+    """Return how often warps store results, in all blocks that come to a place: how often those warps that execute it
+    execute the store that they execute the least often. A block without loop stores each result by another one.
+    """
+    stores = [index for index, access in accesses.items() if access.space == "global" and access.op in _STORES]
+    warps = len(trace.record_start) - 1
+    warp = np.repeat(np.arange(warps), np.diff(trace.record_start))
+    stores_of_warp = np.unique(np.stack([trace.record_pc, warp])[:, np.isin(trace.record_pc, stores)], axis=1)
+    executing = np.bincount(
+        stores_of_warp[0], trace.weight[stores_of_warp[1] // trace.warps_per_block], trace.executed.shape[1]
+    )
+    executed = trace.weight @ trace.executed
+    times = [executed[index] / executing[index] for index in stores if executing[index]]
+    return min(times, default=1.0) * placement.generations

@@ -23,6 +23,7 @@ from gemmsim.memory.requests.tags import look_up
 from gemmsim.memory.types import InstructionTraffic, RecordCost, Traffic
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.provenance import Provenance
+from gemmsim.trace.launch_data.clusters import clusters_of
 from gemmsim.trace.launch_data.constant_bank import stack_bytes
 from gemmsim.trace.types import Launch, WarpTrace
 
@@ -54,12 +55,12 @@ def serve(
     """
     _check(gpu, resident_blocks_per_sm)
     split = split_by_space(program, trace)
-    placement = place(launch.blocks, gpu.sm, resident_blocks_per_sm)
+    placement = place(clusters_of(program, launch), gpu.sm, resident_blocks_per_sm)
     whole, accesses = trace, split.accesses
     trace = with_stacks(split.trace, accesses, placement, stack_bytes(program))
     split = replace(split, trace=trace)
     shapes = shapes_of(trace, accesses)
-    caches = simulate_caches(trace, launch, shapes, accesses, gpu, l1_bytes, resident_blocks_per_sm, begins)
+    caches = simulate_caches(trace, launch, placement, shapes, accesses, gpu, l1_bytes, begins)
     of_record = shapes.of_record
     tags, missing = look_up(trace.record_base, of_record, shapes.lanes, gpu.l1)
     wavefronts = np.where(caches.l2 > 0, missing, shapes.lanes.wavefronts[of_record])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from bench_launches import Rate, counted, launch_of
+from trace_builder import alone
 
 from gemmsim.isa.program import Program
 from gemmsim.memory.caches.l1 import replay_l1
@@ -72,7 +73,7 @@ def test_l1_and_l2_replay(rate: Rate) -> None:
     request, done = launch_of("naive", 256, full=True), counted("naive", 256, full=True)
     trace, shapes, gpu = done.execution.trace, done.traffic.shapes, request.gpu
     requests = l1_requests_of(trace, shapes, accesses_of(done.program, trace))
-    placement = place(len(trace.blocks), gpu.sm, done.occupancy.blocks_per_sm)
+    placement = place(alone(len(trace.blocks)), gpu.sm, done.occupancy.blocks_per_sm)
     residents = residents_of_grid(trace.blocks, placement, trace.executed.shape[1])
     l2, near = gpu.l2, np.unique(residents.sm) % gpu.l2.partitions
     l1_bytes = gpu.l1.unified_bytes - done.occupancy.carveout_bytes

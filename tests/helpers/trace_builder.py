@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from gemmsim.isa.program import Control, Instruction, Program
+from gemmsim.trace.launch_data.clusters import Clusters
 from gemmsim.trace.types import Launch, Patterns, WarpTrace
 
 Lanes = Sequence[int | None]  # 32 byte addresses, None where the lane is inactive
@@ -25,6 +26,11 @@ def program(*mnemonics: str) -> Program:
 
 def launch(grid: tuple[int, int, int] = (1, 1, 1), threads: int = 32) -> Launch:
     return Launch(grid, (threads, 1, 1), ())
+
+
+def alone(blocks: int) -> Clusters:
+    """A grid of so many blocks that form no clusters."""
+    return Clusters((1, 1, 1), (blocks, 1, 1), False)
 
 
 def warp_trace(

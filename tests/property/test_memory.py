@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trace_builder import launch, program, warp_trace
+from trace_builder import alone, launch, program, warp_trace
 
 from gemmsim.gpu.load import load_gpu
 from gemmsim.memory import l2_sectors
@@ -110,7 +110,7 @@ def test_caches(  # type: ignore[no-untyped-def]
 
     with patch.object(l2_sectors, "replay_l2", replay_l2):
         traffic = serve(built, given, trace, gpu, l1[0], resident, warm)
-    placed = place(len(trace.blocks), gpu.sm, resident)
+    placed = place(alone(len(trace.blocks)), gpu.sm, resident)
     where = dict(enumerate(zip(placed.sm.tolist(), placed.generation.tolist(), strict=True)))
     hits, missed, written_back = twin.replay(
         built, trace, where, l1, l2, warm, [sm % partitions for sm in range(sms)], partitions

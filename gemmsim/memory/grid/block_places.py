@@ -9,21 +9,19 @@ from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.trace.types import WarpTrace, active_lanes
 
 
-def block_places(trace: WarpTrace, requests: L1Requests, blocks: int) -> NDArray[np.int64]:
+def block_places(trace: WarpTrace, requests: L1Requests, blocks: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the lowest address of the first request of each instruction: int64 [blocks, instructions].
 
     requests  the requests of the whole trace
-    blocks    how many blocks of the grid, the first ones
+    blocks    linear ids of blocks of the grid
 
     It is 0 for an instruction that a block does not execute.
     """
     first = _first_places(trace, requests)
-    executed = np.arange(len(trace.blocks))
     if trace.relation is None:
-        order = np.argsort(trace.blocks)
-        return first.address[executed[order][:blocks]]
-    like = trace.relation.like[:blocks]
-    offsets = trace.relation.offset_bytes[:, :blocks]
+        return first.address[np.argsort(trace.blocks)[blocks]]
+    like = trace.relation.like[blocks]
+    offsets = trace.relation.offset_bytes[:, blocks]
     places = first.address[like]
     moved = offsets[first.mover[like], np.arange(len(like))[:, None]]
     return np.where(places != 0, places + moved, 0)

@@ -8,9 +8,13 @@ blocks gives every TPC one before any gets a second, in turn over the GPCs.
 Later blocks go to whichever SM has room. Blocks take about as long as each other, so these come in passes too. The
 order within such a pass is as good as chance. It is drawn at random, and is the same in every run.
 
+Clusters go out one to each GPC in turn, as long as it has room in that pass. Those of two blocks go to the early SMs
+first, a TPC each; larger ones do not fit there.
+
 Source: the SMs that a probe kernel saw for 330 launches of up to 262,144 blocks on an H200 (`placement` in the records
-of validate/). The GPC that is served first differs from launch to launch there; here it is always the same one. Where
-the GPCs of a GPU are not known, block b of a pass goes to the b-th SM.
+of validate/), and for 33 launches of clusters (tests/records/h200_cluster_places.json). The GPC that is served first
+differs from launch to launch there; here it is always the same one. Where the GPCs of a GPU are not known, block b of a
+pass goes to the b-th SM.
 """
 
 from __future__ import annotations
@@ -18,12 +22,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.gpu.limits import gpc_sizes
+from gemmsim.gpu.limits import cluster_hosts, gpc_sizes
 from gemmsim.gpu.spec import Sm
+from gemmsim.trace.launch_data.clusters import Clusters
 
 _DRAWN_GENERATIONS = 16  # later generations repeat these
 
@@ -32,22 +38,37 @@ _DRAWN_GENERATIONS = 16  # later generations repeat these
 class Placement:
     """Where and when the blocks of a grid run. SMs are numbered in the order of a pass.
 
-    sm          int64 [blocks] SM that the block runs on
-    generation  int64 [blocks] blocks of one SM and one generation are resident together
-    gpc         int64 [SMs] GPC that each SM belongs to
+    sm                      int64 [blocks] SM that the block runs on
+    generation              int64 [blocks] blocks of one SM and one generation are resident together
+    gpc                     int64 [SMs] GPC that each SM belongs to
+    resident_blocks_per_sm  blocks that an SM holds at once, where there are enough
     """
 
     sm: NDArray[np.int64]
     generation: NDArray[np.int64]
     gpc: NDArray[np.int64]
+    resident_blocks_per_sm: int
+
+    @property
+    def first(self) -> NDArray[np.int64]:
+        """The blocks of the first generation, ascending."""
+        return np.flatnonzero(self.generation == 0)
+
+    @property
+    def generations(self) -> float:
+        """How many blocks come to a place for one, one after another, in the mean: at least 1."""
+        return max(1.0, len(self.sm) / (len(self.gpc) * self.resident_blocks_per_sm))
 
     def group(self, sm: int, generation: int) -> NDArray[np.int64]:
         """The blocks that are resident together on that SM in that generation, ascending."""
         return np.flatnonzero((self.sm == sm) & (self.generation == generation))
 
 
-def place(blocks: int, sm: Sm, resident_blocks_per_sm: int) -> Placement:
+def place(clusters: Clusters, sm: Sm, resident_blocks_per_sm: int) -> Placement:
     """Place the blocks of a grid on SMs."""
+    if clusters.blocks > 1:
+        return _place_clusters(clusters, sm, resident_blocks_per_sm)
+    blocks = prod(clusters.grid)
     gpcs = gpc_sizes(sm)
     slots = sm.count * resident_blocks_per_sm
     first = np.array(_fill(min(blocks, slots), gpcs, sm), np.int64)
@@ -56,7 +77,35 @@ def place(blocks: int, sm: Sm, resident_blocks_per_sm: int) -> Placement:
         numbers = range(min(_DRAWN_GENERATIONS, -(-later // slots)))
         drawn = [_drawn_generation(sm.count, resident_blocks_per_sm, number) for number in numbers]
         first = np.concatenate([first, np.resize(np.concatenate(drawn), later)])
-    return Placement(first, np.arange(blocks) // slots, np.repeat(np.arange(len(gpcs)), gpcs))
+    return Placement(first, np.arange(blocks) // slots, np.repeat(np.arange(len(gpcs)), gpcs), resident_blocks_per_sm)
+
+
+def _place_clusters(clusters: Clusters, sm: Sm, resident_blocks_per_sm: int) -> Placement:
+    hosts = np.array(_fill_with_clusters(clusters.blocks, sm, resident_blocks_per_sm), np.int64)
+    number, rank = clusters.places(np.arange(prod(clusters.grid)))
+    generation, at = number // len(hosts), number % len(hosts)
+    draws = np.array([np.random.default_rng(n).permutation(len(hosts)) for n in range(_DRAWN_GENERATIONS)])
+    at = np.where(generation > 0, draws[(generation - 1) % _DRAWN_GENERATIONS, at], at)
+    gpcs = gpc_sizes(sm)
+    gpc = np.repeat(np.arange(len(gpcs)), gpcs)
+    return Placement(hosts[at, rank], generation, gpc, resident_blocks_per_sm)
+
+
+def _fill_with_clusters(size: int, sm: Sm, resident_blocks_per_sm: int) -> list[list[int]]:
+    """Return the SMs of each cluster of `size` blocks while the GPU fills, by the rank of its blocks."""
+    found: list[list[int]] = []
+    groups = [[sms for sms in hosts if len(sms) >= size] for hosts in cluster_hosts(sm)]
+    given = [[0] * len(hosts) for hosts in groups]
+    for turn in range(1, resident_blocks_per_sm + 1):
+        for hosts, have in zip(groups, given, strict=True):  # in each pass, the early TPCs come before the GPCs
+            room = [len(sms) * turn // size for sms in hosts]
+            while have != room:
+                for g, sms in enumerate(hosts):
+                    if have[g] < room[g]:
+                        slots = range(have[g] * size, (have[g] + 1) * size)
+                        found.append(sorted(sms[slot % len(sms)] for slot in slots))
+                        have[g] += 1
+    return found
 
 
 @lru_cache(maxsize=64)

@@ -52,9 +52,7 @@ class _Group:
     times: int
 
 
-def residents_of_sample(
-    sample: SampledBlocks, relation: Relation, placement: Placement, resident_blocks_per_sm: int
-) -> ResidentGroups:
+def residents_of_sample(sample: SampledBlocks, relation: Relation, placement: Placement) -> ResidentGroups:
     """Return, for each group drawn, two groups that share an empty L1: that of the generation before, then itself.
 
     All members of the group itself count, because which of the blocks that share a line comes first is as good as
@@ -62,8 +60,8 @@ def residents_of_sample(
     that is in none of them is replayed in its own group.
     """
     heaviest = int(np.argmax(sample.weight))
-    affordable = int(_MAX_LOOKUPS // (2 * resident_blocks_per_sm * max(int(sample.lines[heaviest]), 1)))
-    drawn = _draw(relation, placement, resident_blocks_per_sm)
+    affordable = int(_MAX_LOOKUPS // (2 * placement.resident_blocks_per_sm * max(int(sample.lines[heaviest]), 1)))
+    drawn = _draw(relation, placement)
     drawn = drawn[:affordable] if affordable > 1 else _commonest_size(drawn, placement)[:1]
     seen = {int(relation.like[b]) for group in drawn for b in placement.group(group.sm, group.generation).tolist()}
     rest = [number for number in range(len(sample.blocks)) if number not in seen]
@@ -109,7 +107,7 @@ def _group_of(placement: Placement, block: int) -> _Group:
     return _Group(int(placement.sm[block]), int(placement.generation[block]), 1)
 
 
-def _draw(relation: Relation, placement: Placement, resident_blocks_per_sm: int) -> list[_Group]:
+def _draw(relation: Relation, placement: Placement) -> list[_Group]:
     """Draw groups that are spread evenly over the grid, and return one of each kind: those that stand for the most
     blocks come first.
     """
@@ -117,7 +115,7 @@ def _draw(relation: Relation, placement: Placement, resident_blocks_per_sm: int)
     order = np.lexsort((np.arange(blocks), placement.sm, placement.generation))
     sm, generation = placement.sm[order], placement.generation[order]
     first = np.flatnonzero(new_rows(sm, generation))
-    wanted = min(len(first), -(-_DRAWN_BLOCKS // resident_blocks_per_sm))
+    wanted = min(len(first), -(-_DRAWN_BLOCKS // placement.resident_blocks_per_sm))
     chosen = (np.arange(wanted) * len(first) + len(first) // 2) // wanted
     ends = np.append(first[1:], blocks)
     found: dict[tuple[int, ...], _Group] = {}

@@ -45,7 +45,7 @@ def test_blocks_use_the_places_of_those_that_ended() -> None:
     """Two SMs that hold two blocks each, in two generations; the places of an SM lie side by side."""
     sm = np.array([0, 1, 0, 1, 1, 1, 0])
     generation = np.array([0, 0, 0, 0, 1, 1, 1])
-    places = stack_places(Placement(sm, generation, np.zeros(2, np.int64)))
+    places = stack_places(Placement(sm, generation, np.zeros(2, np.int64), 2))
     assert places.tolist() == [0, 2, 1, 3, 2, 3, 0]
 
 

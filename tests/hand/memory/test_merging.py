@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from trace_builder import Accesses, Lanes, launch, program, warp_trace
+from trace_builder import Accesses, Lanes, alone, launch, program, warp_trace
 
 from gemmsim.gpu import load_gpu
-from gemmsim.memory.caches.merging import merged_share
+from gemmsim.memory.caches.merging import in_step, kept, kept_by_tiles
 from gemmsim.memory.grid.placement import place
 from gemmsim.memory.serve import serve
 
@@ -28,11 +28,9 @@ def share(
 ) -> list[float]:
     """The shares of A, B and C after so many steps, of which 100 halve those of blocks alone on their SMs."""
     blocks = grid[0] * grid[1]
-    placed = place(blocks, sm(*gpcs), resident)
-    number = np.arange(min(blocks, sum(gpcs) * resident))
-    places = np.stack([number % grid[0], number // grid[0]], axis=1) @ STEPS
-    tiles = np.zeros(places.shape[1], np.bool_)
-    return merged_share(places, placed, resident, requests, steps, 100.0, tiles).tolist()
+    placed = place(alone(blocks), sm(*gpcs), resident)
+    places = np.stack([placed.first % grid[0], placed.first // grid[0]], axis=1) @ STEPS
+    return (in_step(places, placed, requests) * kept(placed, steps, 100.0)).tolist()
 
 
 def test_four_of_a_gpc_are_one() -> None:
@@ -62,6 +60,16 @@ def test_blocks_of_an_sm_drift_as_if_they_had_made_as_many_steps_more() -> None:
     assert share((16, 1), (4, 4), resident=2, steps=50)[0] == 0.75 / 2
     assert share((8, 1), (4, 4), resident=2, steps=100)[0] == 0.75 / 2  # there is one an SM
     assert share((12, 1), (4, 4), resident=2, steps=50)[0] == 0.75 / 2  # four SMs have two
+
+
+def test_tiles_merge_less_once_results_were_stored() -> None:
+    """Four results, one after another: of the first all that could merges, of three a fifth each. Two blocks of an SM
+    keep 1 / sqrt(2) of that."""
+    of_one, of_two = (place(alone(16), sm(4, 4), resident) for resident in (1, 2))
+    assert kept_by_tiles(of_one, 1, 0.2) == 1
+    assert kept_by_tiles(of_one, 4, 0.2) == pytest.approx((1 + 3 * 0.2) / 4)
+    assert kept_by_tiles(of_two, 4, 0.2) == pytest.approx((1 + 3 * 0.2) / 4 / 2**0.5)
+    assert kept_by_tiles(of_one, 0, 0.2) == 1  # a kernel that stores nothing
 
 
 def test_without_merging_nothing_merges() -> None:
