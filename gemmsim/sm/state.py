@@ -18,6 +18,7 @@ from gemmsim.sm.sync_rows import SyncFields
 from gemmsim.sm.totals import Totals
 from gemmsim.sm.units import dram
 from gemmsim.sm.units.events import MOST_EVENTS
+from gemmsim.sm.units.fills import Fill, Fills
 from gemmsim.sm.units.instruction import ALL_SCOREBOARDS, REASONS, AccessCost, Reason, Sync
 from gemmsim.sm.units.instruction_cache import InstructionCache
 from gemmsim.sm.units.issue_queue import IssueQueue
@@ -189,6 +190,9 @@ class State:
         places = row_addresses(self._servers)
         self._memory = allocate(MemoryPath)
         self._memory[list(SERVERS)] = tuple(places[:-1])
+        self._fills = allocate(Fills)
+        self._fills["room"] = address_of(self._room)
+        self._memory["fills"] = address_of(self._fills)
         self._shares = allocate(Share, 2)
         self._memory["l2_share"], self._memory["dram_share"] = row_addresses(self._shares)
         self._handed_over = np.zeros(max(1, self._gpu.mio.shared_entries))
@@ -262,6 +266,8 @@ class State:
         self._gaps = np.zeros((len(self._servers), entries, 2))
         self._outstanding = np.zeros((len(self._warps), ALL_SCOREBOARDS, entries), np.int64)
         self._returns = allocate(LoadReturn, len(self._parts) * entries).reshape(len(self._parts), entries)
+        self._fill_rows = allocate(Fill, entries)
+        self._fills["rows"] = address_of(self._fill_rows)
         self._servers["bounds"] = row_addresses(self._gaps)
         self._warps["outstanding"] = row_addresses(self._outstanding)
         self._units["write_ports"]["returns"] = row_addresses(self._returns)
@@ -270,7 +276,7 @@ class State:
         """Make the lists that `_lay_out_lists` allocates four times as long if `room.short` says so. Entries stay."""
         if not self._room["short"][0]:
             return
-        gaps, outstanding, returns = self._gaps, self._outstanding, self._returns
+        gaps, outstanding, returns, fills = self._gaps, self._outstanding, self._returns, self._fill_rows
         before = gaps.shape[1]
         self._room["entries"], self._room["short"] = 4 * before, 0
         self._lay_out_lists()
@@ -279,6 +285,8 @@ class State:
         for part, first in enumerate(ports["first"].tolist()):  # a ring: its oldest entry comes to the front
             self._returns[part, :before] = np.roll(returns[part], -first)
         ports["first"] = 0
+        self._fill_rows[:before] = np.roll(fills, -int(self._fills["first"][0]))
+        self._fills["first"] = 0
 
     def bytes_of_spec(self) -> bytes:
         """Return a copy of the bytes of the `Spec`. Simulations must not change these: later copies are equal."""
@@ -307,7 +315,10 @@ class State:
     def totals(self) -> Totals:
         """Return what has been counted so far; `cycles` is when the last of the blocks that have ended left."""
         ends = np.sort(self._block_ends[: self.sm.ended]).astype(np.float64)
-        data = float(self._servers["busy_cycles"][SERVERS.index("data")])
+        on_their_way = (int(self._fills["first"][0]) + np.arange(self._fills["count"][0])) % len(self._fill_rows)
+        data = float(
+            self._servers["busy_cycles"][SERVERS.index("data")] + self._fill_rows["cycles"][on_their_way].sum()
+        )
         cycles = float(ends[-1])
         totals = self._totals(cycles, ends, self._stall_cycles, self._executed, self._pipes["issued"], data)
         if self.sm.tensor_began < 0:

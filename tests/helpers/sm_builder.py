@@ -181,9 +181,10 @@ def simulate(
 
 
 def idle_sm(gpu: GpuSpec = GPU) -> State:
-    """An SM on which nothing runs yet, whose units tests call one by one; the caller keeps the state alive."""
-    code = program(EXIT)
-    return State(instruction_table(code, gpu), gpu, Rates.share(gpu, 1, 1e9), [[WarpStream.of([0], [])]], 1)
+    """An SM on which nothing runs yet, whose units tests call one by one; accesses may be of fetches 1 to 7. The caller
+    keeps the state alive."""
+    code, costs = program(EXIT), [RecordCycles(1, 1, 1, 0, fetch=number) for number in range(1, 8)]
+    return State(instruction_table(code, gpu), gpu, Rates.share(gpu, 1, 1e9), [[WarpStream.of([0], costs)]], 1)
 
 
 def row(record: type[AnyRecord], **values: float) -> AnyRecord:

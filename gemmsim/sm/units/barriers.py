@@ -62,7 +62,7 @@ def open_if_complete(sm: Sm, block: Block, slot: int, barrier: int, expected: in
         if warp.state == GONE or warp.behind == 0 or warp.barrier != barrier:
             continue
         if not flushed:
-            flush(sm.spec, sm.memory, now)
+            flush(sm, now)
             flushed = True
         warp.behind = 0
         warp.opens = opens

@@ -62,6 +62,7 @@ def _start_warp(sm: Sm, block: int, slot: int, stream: int, dispatched: int) -> 
     warp.barrier = -1
     warp.behind = 0
     warp.opens = 0
+    warp.moved = 0
     for s in range(ALL_SCOREBOARDS):
         warp.scoreboards[s] = 0
         warp.outstanding_counts[s] = 0

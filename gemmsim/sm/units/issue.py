@@ -85,7 +85,7 @@ def _execute(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: int)
     if row.late_reads > 0:
         read_later(part.read_ports, row, now)
     if row.kind == _MULTIPLY:
-        warp.done = multiply(spec, sm.memory, part, row, now)
+        warp.done = multiply(sm, part, row, now)
         end = part.pipes.pipes[part.pipes.ports[row.port].first].free
         tell(sm, ACCESSED, ceil(end - row.multiply_cycles), ceil(end), warp.slot, warp.pc, TENSOR)
         return
@@ -102,7 +102,7 @@ def _execute(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: int)
         return
     cost = sm.streams[warp.stream].costs[warp.accesses]
     warp.accesses += 1
-    request(spec, sm.memory, part, warp, row, cost, sm.blocks[warp.block].arriving, now)
+    request(sm, part, warp, row, cost, now)
     hold_entry(part.queue, spec.queue_entries, part.pipes.ports[MEMORY_PORT], warp.release, now)
     tell(sm, ACCESSED, now, warp.done, warp.slot, warp.pc, level_of(cost))
     expect_return(spec, part.write_ports, row, warp.done)

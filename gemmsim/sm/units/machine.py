@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gemmsim.native.records import Ints, Reals, Record, Rows, Shorts
 from gemmsim.sm.spec import Spec
+from gemmsim.sm.units.fills import Fills
 from gemmsim.sm.units.instruction import AccessCost, Instruction, Sync
 from gemmsim.sm.units.instruction_cache import InstructionCache
 from gemmsim.sm.units.issue_queue import IssueQueue
@@ -52,6 +53,7 @@ class Warp(Record):
     scoreboards, reasons  for each scoreboard, the cycle at which it is free, and the stall reason of a wait for it
     loaded, worked       the cycle at which what it asked DRAM for was there, and how long it then took until it asked
                          again
+    moved                whether what a load of it waited for came later than was expected, since it looked last
     outstanding, outstanding_counts  for each scoreboard that a DEPBAR counts, the cycles at which its operations are
                          released, ascending, and how many these are
     release, sources_read, done  of the instruction that it issued last, the cycles at which its queue entry is free,
@@ -82,6 +84,7 @@ class Warp(Record):
     opens: int
     scoreboards: Ints
     reasons: Ints
+    moved: int
     outstanding: Ints
     outstanding_counts: Ints
     loaded: int
@@ -149,6 +152,7 @@ class MemoryPath(Record):
                     `oldest` on
     entered         when the last of those entered it that have been booked
     tags, data, out  the stages of L1: the tags, the data, and the way out to L2
+    fills           what loads wait for on its way from L2 to the data stage
     link            the link to L2, for ordinary loads
     l2_share, dram_share  this SM's share of the bandwidth of each
     l2_stores       its share of L2, for stores alone
@@ -174,6 +178,7 @@ class MemoryPath(Record):
     entered: float
     tags: Server
     data: Server
+    fills: Fills
     out: Server
     link: Server
     l2_share: Share

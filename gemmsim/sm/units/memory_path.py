@@ -8,31 +8,25 @@ from __future__ import annotations
 
 from math import ceil, floor
 
-from gemmsim.native.records import Ints
 from gemmsim.sm.spec import Spec
 from gemmsim.sm.units import dram
+from gemmsim.sm.units.data_stage import pass_data_stage
+from gemmsim.sm.units.fills import expect_fill
 from gemmsim.sm.units.instruction import AccessCost, Instruction
-from gemmsim.sm.units.machine import MemoryPath, SubPartition, Warp
+from gemmsim.sm.units.machine import MemoryPath, Sm, SubPartition, Warp
 from gemmsim.sm.units.server import book
 from gemmsim.sm.units.share import take
 
 
-def request(
-    spec: Spec,
-    memory: MemoryPath,
-    part: SubPartition,
-    warp: Warp,
-    row: Instruction,
-    cost: AccessCost,
-    arriving: Ints,
-    now: int,
-) -> None:
+def request(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, cost: AccessCost, now: int) -> None:
     """Send a memory instruction that issues in cycle `now` to L1 and beyond, and set when it will be done: `release`,
     `sources_read` and `done` of the warp.
 
-    arriving  `Block.arriving` of the warp's block: when the data of each fetch is in L1. A load whose fetch another one
-              has asked L2 for finds the data there, and waits until then.
+    `Block.arriving` of the warp's block says when the data of each fetch is in L1. A load whose fetch another one has
+    asked L2 for finds the data there, and waits until then.
     """
+    spec, memory = sm.spec, sm.memory
+    arriving = sm.blocks[warp.block].arriving
     there = arriving[cost.fetch] if cost.fetch > 0 else 0
     l2_sectors = cost.l2_sectors
     if there > 0:
@@ -44,14 +38,18 @@ def request(
     address_cycles = spec.shared_address_cycles if shared_load else spec.address_cycles
     idle_arrival = now + spec.issue_to_address_cycles + address_cycles
     addressed = _enter(spec, memory, part, address_cycles, now)
-    begin = _next_in_queue(spec, memory, addressed)  # when the request begins at the latest stage that it has reached
+    first = _next_in_queue(spec, memory, addressed)
+    begin = first  # when the request begins at the latest stage that it has reached
     if cost.tag_cycles > 0:
         begin = book(memory.tags, now, begin, float(cost.tag_cycles))
     data_cycles = cost.wavefronts * spec.wavefront_cycles
-    if cost.wavefronts > 0:
-        begin = _pass_data_stage(spec, memory, loads, cost, l2_sectors, begin, now)
+    # What a load to registers misses takes the data stage when it comes.
+    later = l2_sectors > 0 and row.writes_registers > 0 and cost.wavefronts > 0
+    held = _held(spec, memory, loads, cost, l2_sectors) if cost.wavefronts > 0 else 0.0
+    if held > 0 and not later:
+        begin = pass_data_stage(sm, begin, held, now)
     end = begin + max(data_cycles, float(cost.tag_cycles))
-    leaves = begin
+    leaves = first if later else begin  # loads that miss wait for their tags apart, and let others pass
     out_cycles = 0.0
     if l2_sectors > 0 and not loads:
         out_cycles = l2_sectors * spec.sector_out_cycles + cost.partial_lines * spec.partial_line_cycles
@@ -63,9 +61,9 @@ def request(
         memory.oldest = (memory.oldest + 1) % spec.shared_queue_entries
         handed_over = addressed
     part.address_free = handed_over
-    warp.release = ceil(handed_over)
+    warp.release = ceil(max(handed_over, begin) if later else handed_over)
     read_cycles = row.shared_sources_cycles if in_shared else float(row.sources_read_cycles)
-    warp.sources_read = ceil(now + read_cycles + addressed - idle_arrival + leaves - begin)
+    warp.sources_read = ceil(now + read_cycles + addressed - idle_arrival + max(leaves - begin, 0.0))
     if not loads:
         if out_cycles > 0:
             sent = max(end, leaves)
@@ -81,10 +79,30 @@ def request(
     if l2_sectors > 0:
         latency += _miss_cycles(spec, memory, row, cost, warp, end, now)
     warp.done = ceil(now + latency + (begin - idle_arrival))
+    if later:
+        from_stage = _hit_latency(spec, row, cost) - (idle_arrival - now)
+        _await(memory, warp, row, now + latency + (begin - idle_arrival) - from_stage, held, from_stage - held)
     if there > 0:
         warp.done = max(warp.done, there)
     elif cost.fetch > 0:
         arriving[cost.fetch] = warp.done
+
+
+def _await(memory: MemoryPath, warp: Warp, row: Instruction, at: float, held: float, until_use: float) -> None:
+    """Note what the load `row` of the warp waits for: it is at the data stage at `at`, takes it for `held` cycles, and
+    can be used so long after. See `Fill`.
+    """
+    fills = memory.fills
+    fill = fills.rows[(fills.first + fills.count) % fills.room.entries]
+    fill.at = at
+    fill.cycles = held
+    fill.until_use = until_use
+    fill.expected = warp.done
+    fill.warp = warp.slot
+    fill.rank = warp.rank
+    fill.scoreboard = row.write_scoreboard
+    fill.reason = row.result_reason
+    expect_fill(fills)
 
 
 def _enter(spec: Spec, memory: MemoryPath, part: SubPartition, address_cycles: float, now: int) -> float:
@@ -109,11 +127,8 @@ def _next_in_queue(spec: Spec, memory: MemoryPath, addressed: float) -> float:
     return max(addressed, memory.handed_over[before])
 
 
-def _pass_data_stage(
-    spec: Spec, memory: MemoryPath, loads: bool, cost: AccessCost, l2_sectors: int, arrival: float, now: int
-) -> float:
-    """Return the cycle at which the data stage takes the request. What arrives from L2 is booked with the request's own
-    cycles.
+def _held(spec: Spec, memory: MemoryPath, loads: bool, cost: AccessCost, l2_sectors: int) -> float:
+    """Return for how many cycles a request takes the data stage, with what it brings from L2.
 
     On an H200 a request to global memory takes the data stage longer where one to shared memory came shortly before.
     """
@@ -125,11 +140,10 @@ def _pass_data_stage(
     elif memory.after_shared < spec.tagged_after_shared_requests:
         held += spec.tagged_request_cycles
         memory.after_shared += 1
-    begin = book(memory.data, now, arrival, held)
     memory.unflushed = max(memory.unflushed, 0)
     if not loads:
         memory.unflushed += cost.wavefronts
-    return begin
+    return held
 
 
 def _hit_latency(spec: Spec, row: Instruction, cost: AccessCost) -> float:
@@ -204,15 +218,16 @@ def _write_behind(spec: Spec, memory: MemoryPath, cost: AccessCost, sent: float,
     return end
 
 
-def flush(spec: Spec, memory: MemoryPath, now: float) -> None:
+def flush(sm: Sm, now: float) -> None:
     """Book a flush of the data stage, for the accesses before a barrier that opens in cycle `now`; nobody waits for it.
 
     Barriers of several blocks that open at about the same time share a flush. Where nothing was accessed since the last
     flush, there is none.
     """
+    spec, memory = sm.spec, sm.memory
     if memory.unflushed < 0 or now < memory.flushed + spec.flush_interval_cycles:
         return
     stores = min(memory.unflushed * spec.flush_store_cycles, spec.flush_most_store_cycles)
     memory.flushed = now
     memory.unflushed = -1
-    book(memory.data, floor(now), now, spec.flush_cycles + stores)
+    pass_data_stage(sm, now, spec.flush_cycles + stores, floor(now))

@@ -24,10 +24,12 @@ deviations).
 
 from __future__ import annotations
 
+from gemmsim.sm.units.data_stage import settle_for_waiting
 from gemmsim.sm.units.issue import issue
 from gemmsim.sm.units.machine import ELIGIBLE, NEVER, WAITING, Sm, SubPartition, Warp
 from gemmsim.sm.units.pipes import blocked_before
 from gemmsim.sm.units.register_ports import dispatch_blocked_before
+from gemmsim.sm.units.scoreboards import wait_for_scoreboards
 
 _NOBODY = 1  # no warp has this rank: ranks are below 0
 _NO_BLOCK = -1  # no block has this order
@@ -58,6 +60,8 @@ def _choose(sm: Sm, part: SubPartition, number: int, now: int) -> int:
     for w in range(number, sm.places, sm.spec.sub_partitions):
         warp = sm.warps[w]
         if warp.state == WAITING and warp.ready <= now:
+            if _waits_longer(sm, warp, now):
+                continue
             warp.state = ELIGIBLE
             warp.port = sm.instructions[warp.pc].port
             warp.blocked_before = blocked_before(part.pipes.ports[warp.port], warp.ready)
@@ -67,6 +71,21 @@ def _choose(sm: Sm, part: SubPartition, number: int, now: int) -> int:
         if chosen < 0 or _goes_before(sm, warp, sm.warps[chosen], greedy, last):
             chosen = w
     return chosen
+
+
+def _waits_longer(sm: Sm, warp: Warp, now: int) -> bool:
+    """Return whether the warp, which could issue in cycle `now` as far as was known, waits on, because others had the
+    data stage when what one of its loads waits for came.
+    """
+    if sm.memory.fills.count > 0:
+        settle_for_waiting(sm, now)
+    if warp.moved == 0:
+        return False
+    warp.moved = 0
+    row = sm.instructions[warp.pc]
+    if row.reads_scoreboards:
+        wait_for_scoreboards(sm, warp, row)
+    return warp.ready > now
 
 
 def _goes_before(sm: Sm, warp: Warp, other: Warp, greedy: int, last: int) -> bool:

@@ -42,7 +42,7 @@ def wait_for_scoreboards(sm: Sm, warp: Warp, row: Instruction) -> None:
             ready, reason = warp.outstanding[last], warp.reasons[s]
         left = 0
         for i in range(first, first + count):
-            if warp.outstanding[i] > ready:
+            if warp.outstanding[i] > warp.ready:
                 warp.outstanding[first + left] = warp.outstanding[i]
                 left += 1
         warp.outstanding_counts[s] = left

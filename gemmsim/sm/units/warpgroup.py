@@ -11,21 +11,21 @@ from __future__ import annotations
 
 from math import ceil
 
-from gemmsim.sm.spec import Spec
+from gemmsim.sm.units.data_stage import pass_data_stage
 from gemmsim.sm.units.instruction import Instruction
 from gemmsim.sm.units.issue_queue import hold_entry
-from gemmsim.sm.units.machine import MemoryPath, SubPartition
+from gemmsim.sm.units.machine import Sm, SubPartition
 from gemmsim.sm.units.pipes import block_users
-from gemmsim.sm.units.server import book
 
 
-def multiply(spec: Spec, memory: MemoryPath, part: SubPartition, row: Instruction, now: int) -> int:
+def multiply(sm: Sm, part: SubPartition, row: Instruction, now: int) -> int:
     """Begin a multiplication that issues in cycle `now`; return the cycle in which a warp that waits goes on."""
+    spec = sm.spec
     port = part.pipes.ports[row.port]
     pipe = part.pipes.pipes[port.first]
     read = max(float(now), part.operands_free)
     if row.operand_cycles > 0:
-        book(memory.data, now, read, row.operand_cycles / spec.sub_partitions)
+        pass_data_stage(sm, read, row.operand_cycles / spec.sub_partitions, now)
         part.operands_free = read + row.operand_cycles
     begin = max(read + spec.multiply_start_cycles + row.first_operand_cycles, pipe.free)
     pipe.issued += row.pipe_slots

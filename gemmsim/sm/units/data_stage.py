@@ -1,0 +1,87 @@
+"""L1's data stage, which L1 and shared memory have in common: requests take it as they arrive, and so does what comes.
+
+What a load misses comes from L2 and takes the stage as the load would have if it had hit. Until then the stage serves
+other requests, of which some issue later than the load and are booked before it: so what comes is booked when all that
+arrives before it is known, and the load may be done later than was expected when it issued. Where both wait, requests
+and what comes take the stage in turn.
+
+Found on an H200 (own microbenchmark, tests/records/h200_load_bursts.json): matrix loads behind loads that miss go on at
+once, and later get a part of the stage that falls with the wavefronts of those loads.
+"""
+
+from __future__ import annotations
+
+from math import ceil, floor
+
+from gemmsim.sm.units.fills import Fill
+from gemmsim.sm.units.machine import GONE, Sm, Warp
+from gemmsim.sm.units.server import book
+
+
+def pass_data_stage(sm: Sm, arrival: float, cycles: float, now: int) -> float:
+    """Book a request that issues in cycle `now` and arrives at the data stage at `arrival`. Return when it begins."""
+    settle(sm, arrival, now)
+    return book(sm.memory.data, now, arrival, cycles)
+
+
+def settle(sm: Sm, until: float, now: int) -> None:
+    """Let all that comes from L2 up to cycle `until` take the data stage, and hold the scoreboards of its loads until
+    they are done. `now` is the cycle in which that is asked for.
+    """
+    fills = sm.memory.fills
+    while fills.count > 0:
+        fill = fills.rows[fills.first]
+        at = max(fill.at, fills.free)
+        if at > until:
+            return
+        fills.free = book(sm.memory.data, min(now, floor(at)), at, fill.cycles) + fill.cycles
+        _expect(sm, fill, fills.free + fill.until_use)
+        fills.first = (fills.first + 1) % fills.room.entries
+        fills.count -= 1
+
+
+def settle_for_waiting(sm: Sm, now: int) -> None:
+    """Settle what has come up to cycle `now`, and let all loads whose data has come, but not yet passed, wait at least
+    for as long as it will take if nothing else does.
+    """
+    settle(sm, float(now), now)
+    fills = sm.memory.fills
+    free = fills.free
+    for i in range(fills.count):
+        fill = fills.rows[(fills.first + i) % fills.room.entries]
+        if fill.at > now:
+            return
+        free = max(free, fill.at) + fill.cycles
+        _expect(sm, fill, free + fill.until_use)
+
+
+def _expect(sm: Sm, fill: Fill, done: float) -> None:
+    """Hold the scoreboard of the load at least until `done`."""
+    cycle = ceil(done)
+    warp = sm.warps[fill.warp]
+    if cycle > fill.expected:
+        if warp.state != GONE and warp.rank == fill.rank:
+            _hold_longer(sm, warp, fill, cycle)
+        fill.expected = cycle
+
+
+def _hold_longer(sm: Sm, warp: Warp, fill: Fill, done: int) -> None:
+    """Hold the scoreboard of a load until `done` instead of the cycle that was expected."""
+    s = fill.scoreboard
+    if s < 0:
+        return
+    if done > warp.scoreboards[s]:
+        warp.scoreboards[s] = done
+        warp.reasons[s] = fill.reason
+    warp.moved = 1
+    if sm.counted >> s & 1 == 0:
+        return
+    first, count = s * sm.room.entries, warp.outstanding_counts[s]
+    i = first
+    while i < first + count and warp.outstanding[i] != fill.expected:
+        i += 1
+    while i + 1 < first + count and warp.outstanding[i + 1] < done:
+        warp.outstanding[i] = warp.outstanding[i + 1]
+        i += 1
+    if i < first + count:
+        warp.outstanding[i] = done

@@ -1,0 +1,88 @@
+"""What loads miss takes the data stage when it comes. By hand, on a GPU whose L1 hits take 32 cycles and L2's 200."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from sm_builder import EXIT, GPU, idle_sm, ins, issues, program, row
+
+from gemmsim.sm.streams import RecordCycles
+from gemmsim.sm.units.data_stage import pass_data_stage, settle
+from gemmsim.sm.units.fills import expect_fill
+from gemmsim.sm.units.instruction import AccessCost, Instruction
+from gemmsim.sm.units.memory_path import request
+
+MISS = RecordCycles(1, 1, 1, 0)
+LOAD = ins("LDG", 1, write=0)
+USE = ins("FFMA", 1, wait=1)
+DONE = 1 + 200  # a load that issues in cycle 1 and misses; its data is at the data stage 21 cycles before
+
+
+def other(first: int, wavefronts: int):  # type: ignore[no-untyped-def]
+    """Two warps: one loads, and uses what it loads; the other loads from shared memory in cycle `first` and arrives at
+    the data stage 11 cycles later. Return when the first one uses it."""
+    stall = 15
+    waits = [ins("NOP", stall)] * ((first - 1) // stall) + [ins("NOP", (first - 1) % stall)] * ((first - 1) % stall > 0)
+    body = [LOAD, USE, EXIT, *waits, ins("LDS", 1, write=0), EXIT]
+    streams = [[0, 1, 2], list(range(3, len(body)))]
+    costs = {0: MISS, len(body) - 2: RecordCycles(wavefronts, 0, 0, 0)}
+    return issues(program(*body), 2, streams=streams, costs=costs).cycles(0)[1]
+
+
+def test_alone_it_is_there_after_the_latency():
+    assert issues(program(LOAD, USE, EXIT), cost=MISS).cycles(0)[1] == DONE
+
+
+def test_until_it_comes_the_stage_serves_others():
+    """A load from shared memory behind a load of eight wavefronts that misses is done as if there were none, though it
+    waits for the eight wavefronts of one that hits."""
+    shared = ins("LDS", 1, write=1), ins("FFMA", 1, wait=2)
+    cost = RecordCycles(8, 1, 8, 0)
+    behind_miss, behind_hit = (
+        issues(program(LOAD, *shared, EXIT), costs={0: of, 1: RecordCycles(1, 0, 0, 0)}).cycles(0)[2]
+        for of in (cost, cost._replace(l2_sectors=0))
+    )
+    alone = issues(program(ins("NOP", 1), *shared, EXIT), costs={1: RecordCycles(1, 0, 0, 0)}).cycles(0)[2]
+    # It issues in cycle 2, waits three cycles for the address unit, and would be at the data stage in cycle 16.
+    assert behind_miss == alone + 3
+    assert behind_hit == behind_miss + (12 + 8 - 16)
+
+
+@pytest.mark.parametrize(("first", "wavefronts", "later"), [(100, 40, 0), (150, 32, 13), (168, 32, 31), (169, 32, 0)])
+def test_it_waits_for_what_has_the_stage_when_it_comes(first, wavefronts, later):
+    """From cycle `first` + 11 on for so many cycles, and its data comes in cycle 180; what arrives with it or later is
+    served behind it."""
+    assert other(first, wavefronts) == DONE + later
+
+
+def test_what_comes_and_requests_take_turns():
+    """Two loads' data come in cycles 100 and 101, for eight cycles each. Requests of four cycles arrive in 102 and 103:
+    one passes between the two, and one behind them."""
+    state = idle_sm()
+    sm, fills = state.sm, state.sm.memory.fills
+    for at in (101.0, 100.0):  # the later one issued first
+        fill = fills.rows[fills.count]
+        fill.at, fill.cycles, fill.until_use = at, 8.0, 10.0
+        expect_fill(fills)
+    assert pass_data_stage(sm, 102.0, 4.0, 90) == 108
+    settle(sm, 108.0, 108)
+    assert pass_data_stage(sm, 109.0, 4.0, 98) == 108 + 4 + 8
+    assert (fills.free, fills.count) == (120, 0)
+
+
+def test_loads_that_wait_for_their_tags_let_others_pass_but_keep_their_entries():
+    """Two loads of 40 lines each miss, and reach L1 in cycles 11 and 12: the tags of the second are looked up 40 cycles
+    after those of the first, and its entry of the queue is free then. A load from shared memory behind them has the
+    data stage in cycle 13."""
+    state = idle_sm(replace(GPU, mio=replace(GPU.mio, shared_entries=4)))
+    sm = state.sm
+    load = row(Instruction, writes_registers=1, hit_latency_cycles=32.0, base_wavefronts=1, write_scoreboard=0)
+    shared = row(Instruction, writes_registers=1, shared_load=1, hit_latency_cycles=24.0, narrow_latency_cycles=24.0)
+    lines, one = RecordCycles(1, 40, 40, 0), RecordCycles(1, 0, 0, 0)
+    released = []
+    for now, (access, cost) in enumerate([(load, lines), (load, lines), (shared, one)]):
+        request(sm, sm.sub_partitions[now], sm.warps[0], access, row(AccessCost, **cost._asdict()), now)
+        released.append(sm.warps[0].release)
+    assert released == [11, 11 + 40, 13]
+    assert sm.memory.data.next_free == 13 + 1
