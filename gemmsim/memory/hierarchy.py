@@ -31,6 +31,7 @@ from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, 
 from gemmsim.memory.requests.multicast import receivers
 from gemmsim.memory.requests.shapes import Shapes
 from gemmsim.memory.types import DramTraffic
+from gemmsim.support.sorting import new_rows
 from gemmsim.support.threads import in_background
 from gemmsim.trace.types import Launch, WarpTrace
 
@@ -169,7 +170,8 @@ def _merged(
     places = block_places(trace, requests, placement.first)
     tiles = np.isin(used, [index for index, access in accesses.items() if access.op == "tma_ld"])
     by_loads = kept(placement, _steps(trace, accesses, placement), gpu.l2.drift_steps)
-    by_tiles = kept_by_tiles(placement, _results(trace, accesses, placement), gpu.tma.merged_later)
+    results = _results(trace, accesses, placement) if tiles.any() else 0.0
+    by_tiles = kept_by_tiles(placement, results, gpu.tma.merged_later)
     merged[used] = in_step(places[:, used], placement, merges) * np.where(tiles, by_tiles, by_loads)
     merged[[index for index, access in accesses.items() if access.space == "local"]] = 0.0  # each thread has its own
     merged[receivers(trace) > 1] = 0.0  # multicast
@@ -190,12 +192,12 @@ def _results(trace: WarpTrace, accesses: dict[int, Access], placement: Placement
     execute the store that they execute the least often. A block without loop stores each result by another one.
     """
     stores = [index for index, access in accesses.items() if access.space == "global" and access.op in _STORES]
-    warps = len(trace.record_start) - 1
-    warp = np.repeat(np.arange(warps), np.diff(trace.record_start))
-    stores_of_warp = np.unique(np.stack([trace.record_pc, warp])[:, np.isin(trace.record_pc, stores)], axis=1)
-    executing = np.bincount(
-        stores_of_warp[0], trace.weight[stores_of_warp[1] // trace.warps_per_block], trace.executed.shape[1]
-    )
-    executed = trace.weight @ trace.executed
-    times = [executed[index] / executing[index] for index in stores if executing[index]]
-    return min(times, default=1.0) * placement.generations
+    warp = np.repeat(np.arange(len(trace.record_start) - 1), np.diff(trace.record_start))
+    begins = np.flatnonzero(new_rows(warp, trace.record_pc))  # a bulk store leaves several records, one after another
+    begins = begins[np.isin(trace.record_pc[begins], stores)]
+    pc, weight = trace.record_pc[begins], trace.record_weight[begins]
+    of_warps = np.unique(np.stack([pc, warp[begins]]), axis=1)
+    executed = np.bincount(pc, weight, trace.executed.shape[1])
+    warps = np.bincount(of_warps[0], trace.weight[of_warps[1] // trace.warps_per_block], trace.executed.shape[1])
+    times = executed[warps > 0] / warps[warps > 0]
+    return float(times.min()) * placement.generations if len(times) else 0.0

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..records.case import Case
 
 FORMATS = ("text", "json", "md", "html")
+TIMES = ("rotated", "published", "back_to_back", "single_launch")  # as records.case.TIMES, which takes longer to import
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Filters:
     kernel: tuple[str, ...]
     size: tuple[int, ...]
     kind: tuple[str, ...]
+    times: tuple[str, ...]
 
     def text(self) -> str:
         """Say what passes: "all" or the filters that are given."""
@@ -44,6 +46,7 @@ class Filters:
             and (not self.kernel or case.name in self.kernel)
             and (not self.size or (case.is_square and case.n in self.size))
             and (not self.kind or case.kind in self.kind)
+            and (not self.times or bool(case.timed(self.times).times))
         )
 
 
@@ -61,6 +64,12 @@ class How:
 @click.option("--kernel", multiple=True, help="Only this kernel.")
 @click.option("--size", multiple=True, type=int, help="Only M = N = K = SIZE.")
 @click.option("--kind", type=click.Choice(["measured", "published"]), multiple=True)
+@click.option(
+    "--times",
+    type=click.Choice(TIMES),
+    multiple=True,
+    help="Compare the times taken in this way, without counters, and not those that come first.",
+)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @output_option
 @click.option("--plots", type=click.Path(path_type=Path, file_okay=False), help="Also write the plots there, as SVG.")
@@ -82,8 +91,9 @@ def command(
 ) -> int:
     """Predict the records for study in FOLDERS (default: those that ship) and show the errors, worst first.
 
-    Of records to judge by, half of all, --judge shows the means. Exit status 1 if an exact counter differs without a
-    reason on record, or a case could not be predicted.
+    A record is compared with its times of launches with rotated operands, else published, else back to back; --times
+    chooses others. Of records to judge by, half of all, --judge shows the means. Exit status 1 if an exact counter
+    differs without a reason on record, or a case could not be predicted.
     """
     from gemmsim.compile import default_cache
 
@@ -94,6 +104,8 @@ def command(
     from ..records.select import replayable_cases
 
     fitting = [case for case in replayable_cases(folders) if filters.fit(case)]
+    if filters.times:
+        fitting = [case.timed(filters.times) for case in fitting]
     cases = [case for case in fitting if judge or case.half == STUDY]
     if not cases:
         raise GemmsimError(

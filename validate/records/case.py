@@ -11,7 +11,8 @@ depend on one. A record of kind "published" names its source; CUDA C++ of our ow
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,10 @@ class Case:
     def compared_time(self) -> str:
         """The way of timing (one of TIMES) with which a prediction is compared; "" where the case has no times."""
         return next((way for way in TIMES if way in self.times), "")
+
+    def timed(self, ways: Collection[str]) -> Case:
+        """Return the case with the times alone that were taken in these ways, and without counters."""
+        return replace(self, times={way: times for way, times in self.times.items() if way in ways}, counters={})
 
     @property
     def calibrated_time(self) -> str:

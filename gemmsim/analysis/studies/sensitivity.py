@@ -124,7 +124,7 @@ RULES: dict[str, Rule] = {
     "tma.stores_held": _RATE,
     "tma.l2_share": _RATE,
     "tma.merged_alone": _RATE,
-    "tma.merged_later": _RATE,
+    "tma.merged_later": _SIZE,
     "mio.queue_entries": _RATE,
     "mio.shared_entries": _RATE,
     "register_file.read_window_cycles": _RATE,

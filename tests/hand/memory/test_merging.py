@@ -105,3 +105,20 @@ def test_steps_are_those_of_all_blocks_that_come_to_a_place() -> None:
     counters = serve(code, launch((16, 1, 1)), warp_trace(2, dict.fromkeys(range(16), loads)), given, 65536, 1).counters
     asked = counters["l1tex__m_xbar2l1tex_read_sectors.sum"]
     assert counters["lts__t_sectors_srcunit_tex_op_read.sum"] == pytest.approx(asked * (1 - 0.75 / 2))
+
+
+@pytest.mark.parametrize(("bulk", "rounds"), [(True, 2), (False, 4)])
+def test_results_are_those_of_the_rarest_store(bulk: bool, rounds: int) -> None:
+    """Eight SMs of two GPCs load the same line by TMA, then store two lines, and that once more: by a bulk copy, whose
+    two records are one execution, or line by line, between loads. Of later rounds a half of what could merges does."""
+    line = [4 * lane for lane in range(32)]
+    stored = [(STORE, line), (STORE, line)] if bulk else [(STORE, line), (LOAD, line), (STORE, line)]
+    accesses: list[Accesses] = [[(LOAD, line), *stored, (LOAD, line), *stored]]
+    given = replace(H200, sm=sm(4, 4), tma=replace(H200.tma, merged_later=0.5))
+    code = program("UTMALDG.2D", "UTMASTG.2D" if bulk else "STG.E")
+    counters = serve(
+        code, launch((8, 1, 1)), warp_trace(2, dict.fromkeys(range(8), accesses)), given, 65536, 1
+    ).counters
+    asked = counters["l1tex__m_xbar2l1tex_read_sectors.sum"]
+    kept = (1 + (rounds - 1) * 0.5) / rounds
+    assert counters["lts__t_sectors_srcunit_tex_op_read.sum"] == pytest.approx(asked * (1 - 0.75 * kept))
