@@ -11,7 +11,7 @@ from gemmsim.gpu.load import load_gpu
 from gemmsim.gpu.spec import Barrier, GpuSpec, Mio, Pipe, Warpgroup
 from gemmsim.isa.program import Control, Instruction, Operand, OperandKind, Program
 from gemmsim.memory.types import RecordCost
-from gemmsim.native.records import AnyRecord, address_of, allocate
+from gemmsim.native.records import AnyRecord, Ints, address_of, allocate
 from gemmsim.sm.drive import drive
 from gemmsim.sm.instructions import instruction_table
 from gemmsim.sm.observer import Observer
@@ -23,7 +23,9 @@ from gemmsim.sm.streams import NO_RECORD, RecordCycles, WarpStream
 from gemmsim.sm.sync_rows import SyncFields
 from gemmsim.sm.totals import Totals
 from gemmsim.sm.types import Timing
-from gemmsim.sm.units.instruction import Kind
+from gemmsim.sm.units.instruction import AccessCost, Kind
+from gemmsim.sm.units.instruction import Instruction as Access
+from gemmsim.sm.units.memory_path import request
 from gemmsim.trace.types import Launch, Patterns, WarpTrace
 
 START = 1  # cycle of the first issue: block_start_cycles of GPU
@@ -196,6 +198,22 @@ def row(record: type[AnyRecord], **values: float) -> AnyRecord:
 
 
 _MEMORY: list[np.ndarray] = []
+
+
+class Path:
+    """The memory path of an idle SM, as a sub-partition uses it; `arriving` is of one block, with 8 fetches."""
+
+    def __init__(self, gpu: GpuSpec = GPU) -> None:
+        self._state = idle_sm(gpu)
+        self.sm = self._state.sm
+        self._arriving = np.zeros(8, np.int64)
+
+    def request(self, now: int, access: Access, cost: RecordCycles, part: int = 0) -> tuple[int, int, int]:
+        """Cycles at which the queue entry is free, the sources are read, and the access is complete."""
+        sm, warp = self.sm, self.sm.warps[0]
+        costs, arriving = row(AccessCost, **cost._asdict()), Ints(address_of(self._arriving))
+        request(sm.spec, sm.memory, sm.sub_partitions[part], warp, access, costs, arriving, now)
+        return warp.release, warp.sources_read, warp.done
 
 
 def issues(code: Program, warps: int = 1, **options: object) -> Issues:
