@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from timed import timing
 
-import gemmsim
 from gemmsim.gpu.load import load_gpu
 from gemmsim.sm.units.dram import DRAWS, LEVELS, delays
 
@@ -40,7 +40,7 @@ def cycles(kernel: str, threads: int, maps: bool, row: list[Any]) -> float:
         for name, shape, rows in (("A", a, rows_a), ("B", b, rows_b))
     ]
     numbers = [across, rows_a, rows_b, *([stages] if maps else []), chain, k // 64, *([] if maps else [2 * k]), steps]
-    report = gemmsim.analyze(
+    found = timing(
         SOURCE,
         entry=kernel,
         grid=blocks,
@@ -50,7 +50,7 @@ def cycles(kernel: str, threads: int, maps: bool, row: list[Any]) -> float:
         gpu=H200,
         caches="cold" if cold else "warm",
     )
-    return float(report.to_dict()["time"]["cycles"])
+    return found.cycles
 
 
 def test_the_slowest_line_of_a_tile() -> None:
