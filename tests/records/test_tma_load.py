@@ -34,9 +34,9 @@ def cycles(kernel: str, threads: int, maps: bool, row: list[Any]) -> float:
     blocks, across, rows_a, rows_b, stages, chain, k, steps, cold = row
     a, b = (-(-blocks // across) * rows_a, k), (max(min(blocks, across) * rows_b, 1), k)
     shapes = [
-        f"tensormap({name}: f16[{shape[0]},{shape[1]}], box={max(rows, 1)}x64, swizzle=128B)"
+        f"tensormap({name}: f16[{shape[0]},{shape[1]}]=0, box={max(rows, 1)}x64, swizzle=128B)"
         if maps
-        else f"f16[{shape[0]},{shape[1]}]"
+        else f"f16[{shape[0]},{shape[1]}]=0"
         for name, shape, rows in (("A", a, rows_a), ("B", b, rows_b))
     ]
     numbers = [across, rows_a, rows_b, *([stages] if maps else []), chain, k // 64, *([] if maps else [2 * k]), steps]
