@@ -15,6 +15,7 @@ from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.blocks import choice
 from gemmsim.trace.blocks.choice import Plan, plan
 from gemmsim.trace.differences.leader import BlockClass
+from gemmsim.trace.launch_data.clusters import Clusters
 from gemmsim.trace.steady.skip import AGAIN_ABOVE, CUT_ABOVE
 from gemmsim.trace.types import Launch
 
@@ -188,3 +189,36 @@ def test_steady_loops_of_leaders_are_cut_where_that_pays(
     assert (made.cutting.leaders, made.cutting.again, made.cutting.must) == (leaders, again, blocks <= 8)
     planned(monkeypatch, made, full=True)
     assert not made.cutting.leaders
+
+
+def test_blocks_of_a_cluster_are_probed_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The middle of 4 x 3 is block 5, of the cluster of blocks 4 and 5."""
+    asked: list[list[int]] = []
+
+    class Watched(Blocks):
+        def counts(self, blocks: Sequence[int]) -> tuple[np.ndarray, None]:
+            asked.append(list(blocks))
+            return super().counts(blocks)
+
+    made = Watched((4, 3, 1), 100, budget=1200)
+    made.blocks_meet, made.clusters = True, Clusters((2, 1, 1), (4, 3, 1), True)
+    assert len(planned(monkeypatch, made, full=True).blocks) == 12
+    assert asked == [[4, 5]]
+    made.budget = 1199
+    with pytest.raises(GemmsimError, match="leave out --full"):
+        planned(monkeypatch, made, full=True)
+
+
+@pytest.mark.parametrize(("longest", "timed"), [(102, [1]), (103, [1, 11]), (1000, [1, 11])])
+def test_where_blocks_have_unequal_work_those_of_the_last_sm_are_timed(
+    monkeypatch: pytest.MonkeyPatch, longest: int, timed: list[int]
+) -> None:
+    """Of twelve blocks on four SMs, one block a place, the last one executes more than 2 % more than the others: the SM
+    that gets blocks 3, 7 and 11 ends last. It has 200 instructions beside the longest block, and all have 1100."""
+    classes = [one_class(1, range(11), 100), one_class(11, [11], longest)]
+    made = planned(monkeypatch, Blocks((12, 1, 1), 100), classes, full_below=0)
+    if longest > 102:
+        (share,) = made.shares
+        assert (share.blocks.tolist(), share.work.tolist()) == ([1, 1, 11], [100, 100, longest])
+        assert share.active_sms == min(4, -(-(1100 + longest) // (200 + longest)))
+    assert [b for b, timed in zip(made.blocks, made.streams, strict=True) if timed] == timed
