@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cubins import SM_86
 from gemmsim_validate.cli.main import main
 from gemmsim_validate.microbench import arithmetic, bandwidth, barrier, bundle, latency, launch, wavefronts
 from gemmsim_validate.microbench.bench import Warps
@@ -104,7 +105,7 @@ class FakeBench:
         return 1980.0
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90", "sm_120"])
+@pytest.mark.parametrize("arch", ["sm_80", SM_86, "sm_89", "sm_90", "sm_120"])
 def test_every_group_assembles(arch: str, tmp_path: Path) -> None:
     bundle.prepare(arch, tmp_path)
     made = bundle.read(tmp_path)
