@@ -63,6 +63,15 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture
+def native_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small launches are timed by the native loop, too, and not by SimPy, which says the same ten times as late:
+    tests/property/test_drives.py, tests/cli/test_compare.py."""
+    from gemmsim.sm import drive
+
+    monkeypatch.setattr(drive, "SIMPY_INSTRUCTIONS", 0)
+
+
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """A headless browser; whatever asks for it is skipped where there is none."""
