@@ -171,6 +171,7 @@ def test_blocks_of_unequal_classes_are_timed_at_even_distances() -> None:
 @pytest.mark.parametrize(
     ("times", "left_out", "blocks", "leaders", "again"),
     [
+        (CUT_ABOVE - 1, CUT_ABOVE, 12, False, False),
         (CUT_ABOVE, CUT_ABOVE, 12, False, False),
         (CUT_ABOVE + 1, CUT_ABOVE, 12, True, False),
         (CUT_ABOVE + 1, CUT_ABOVE // 2, 12, False, False),  # no more than half of them
