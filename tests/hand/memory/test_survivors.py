@@ -49,6 +49,6 @@ def test_wavefronts_of_wgmma() -> None:
 def test_groups_that_stand_for_the_most_blocks_come_first() -> None:
     """Three groups of one block, and one of two: three blocks before two."""
     relation = Relation(np.zeros(5, np.int64), np.zeros(0, np.int32), np.zeros((1, 5), np.int64), np.zeros(1), False)
-    placement = Placement(np.array([0, 1, 2, 3, 3]), np.zeros(5, np.int64), np.zeros(4, np.int64))
-    found = _draw(relation, placement, 2)
+    placement = Placement(np.array([0, 1, 2, 3, 3]), np.zeros(5, np.int64), np.zeros(4, np.int64), 2)
+    found = _draw(relation, placement)
     assert [(len(placement.group(one.sm, one.generation)), one.times) for one in found] == [(1, 3), (2, 1)]
