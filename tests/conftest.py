@@ -16,24 +16,26 @@ import pytest
 LONGEST = (
     "records/test_replay.py",
     "docs/test_site.py",
-    "records/test_block_turns.py",
-    "flow/test_steady_tiles.py",
-    "flow/test_steady_loops.py",
     "programs/test_run.py",
     "docs/test_examples.py",
+    "flow/test_steady_tiles.py",
     "flow/test_block_orders.py",
     "cli/test_sanitize.py",
-    "records/test_tma_load.py",
+    "compile/test_gemm.py",
     "compile/test_ship.py",
+    "flow/test_steady_loops.py",
+    "records/test_tma_load.py",
+    "compile/test_planted.py",
     "compile/test_kernels_compute.py",
-    "compile/test_microbench.py",
-    "compile/test_kernels_lessons.py",
+    "compile/test_compile.py",
     "flow/test_sensitivity.py",
-    "records/test_bursts.py",
     "cli/test_sweep.py",
     "docs/test_ci.py",
     "plugin/test_plugin.py",
-    "docs/test_python_page.py",
+    "records/test_block_turns.py",
+    "compile/test_expressions.py",
+    "compile/test_kernels_lessons.py",
+    "records/test_bursts.py",
 )
 # Standard error of a command is compared, however long it takes; processes that tests start inherit this.
 os.environ.setdefault("GEMMSIM_PROGRESS", "0")
@@ -59,6 +61,15 @@ def pytest_collection_finish() -> None:
     """What collection made stays until the end, so that the garbage collector need not look through it each time."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def native_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small launches are timed by the native loop, too, and not by SimPy, which says the same ten times as late:
+    tests/property/test_drives.py, tests/cli/test_compare.py."""
+    from gemmsim.sm import drive
+
+    monkeypatch.setattr(drive, "SIMPY_INSTRUCTIONS", 0)
 
 
 @pytest.fixture(scope="session")

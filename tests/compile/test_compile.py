@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cubins import ARCHITECTURES, SOURCES, cuda, python_kernel
+from cubins import EACH, SOURCES, cuda, python_kernel
 
 from gemmsim.analysis.code.source_lines import source_line
 from gemmsim.compile import ArgType, CubinKernel, CudaKernel, PtxKernel, PythonKernel, compile_kernel, kernel_file
@@ -49,7 +49,7 @@ def opcodes(program: Program) -> list[str]:
     return [one.mnemonic for one in program.instructions]
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", EACH)
 def test_numba_kernel_for_every_architecture(arch: str) -> None:
     program = compile_kernel(python_kernel("scale", *ARRAYS), arch, None)
     assert (program.name, program.arch, program.abi) == ("scale", arch, "numba")

@@ -7,7 +7,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from cubins import ARCHITECTURES, ZOO, cuda, zoo
+from cubins import EACH, ZOO, cuda, zoo
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -46,7 +46,7 @@ def ptxas_report(arch: str) -> dict[str, int]:
     return found | {"stack": int(stack[1]) if stack else 0}
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", EACH)
 def test_architecture_is_read_from_the_file(arch: str) -> None:
     assert zoo(arch).program.arch == arch
 
@@ -74,7 +74,7 @@ def test_resources_equal_what_ptxas_reports(arch: str) -> None:
     assert program.reserved_shared_bytes == (1024 if arch in ("sm_90", "sm_100", "sm_120") else 0)
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", EACH)
 def test_parameters_lie_where_c_puts_them(arch: str) -> None:
     # six pointers, struct { int[70]; float } of 284 bytes aligned to 4, int
     parameters = zoo(arch).program.parameters

@@ -10,8 +10,9 @@ import float_twins
 import numpy as np
 import pytest
 import twins
+from cubins import EACH
 from numpy.typing import NDArray
-from programs import ARCHITECTURES, cuda_program
+from programs import cuda_program
 
 from gemmsim.trace.execute import execute
 from gemmsim.trace.types import Argument, Launch
@@ -112,7 +113,7 @@ _CASES = {
 
 
 @pytest.mark.parametrize("name", _CASES)
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", EACH)
 def test_expressions(arch: str, name: str) -> None:
     operands, out = _CASES[name]
     expected = _expected(name, operands, 32 if out is np.uint32 else 64, arch)
@@ -125,7 +126,7 @@ def _blocks(operands: NDArray, block: int) -> list[list[list[int]]]:
     return [operands[:, i : i + block].tolist() for i in range(0, operands.shape[1], block)]
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", EACH)
 def test_across_lanes(arch: str) -> None:
     operands = _WORDS[:384].T.copy()
     operands[:2, :32] = 3  # lanes that agree
@@ -134,7 +135,7 @@ def test_across_lanes(arch: str) -> None:
     _check(got, expected, operands, f"warp on {arch}")
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", EACH)
 def test_memory_of_every_width(arch: str) -> None:
     operands = _WORDS[:384].T.copy()
     scratch = Argument("u8", (64 * 384,), np.zeros(64 * 384, np.uint8))
@@ -144,7 +145,7 @@ def test_memory_of_every_width(arch: str) -> None:
     _check(got, expected, operands, f"memory on {arch}")
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", EACH)
 def test_atomics(arch: str) -> None:
     operands = _WORDS[:384].T.copy()
     more = tuple(
@@ -163,7 +164,7 @@ def test_atomics(arch: str) -> None:
     assert floats[8:392].tolist() == [float(x & 255) for x in a]
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", EACH)
 @pytest.mark.parametrize("block", [64, 48])
 def test_control_flow(arch: str, block: int) -> None:
     operands = _WORDS[:384].T.copy()

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from cubins import ARCHITECTURES
 from numpy.typing import NDArray
-from programs import ARCHITECTURES, cuda_program, numba_program
+from programs import cuda_program, numba_program
 
 from gemmsim.isa.program import Program
 from gemmsim.trace.execute import Executor, execute
@@ -110,7 +111,8 @@ def _chosen(cases: list[Case]) -> list[tuple[Case, str]]:
     some = []
     for number, case in enumerate(cases):
         archs = [arch for c, arch in pairs if c is case]
-        some.append((case, archs[number % len(archs)]))
+        arch = archs[number % len(archs)]
+        some.append((case, "sm_89" if arch == "sm_86" else arch))  # whose code is the same: test_ship.py
     return some
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cubins import SM_86
 from numpy.typing import NDArray
 
 pytest.importorskip("numba_cuda")
@@ -16,7 +17,7 @@ from gemmsim.trace.execute import execute
 from gemmsim.trace.types import Argument, Launch
 
 SOURCE = Path(__file__).parents[1] / "sources" / "intrinsic_kernels.py"
-ARCHITECTURES = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_120")
+ARCHITECTURES = ("sm_80", SM_86, "sm_89", "sm_90", "sm_120")
 DTYPES = {"float32": "f32", "float64": "f64", "int32": "i32"}
 
 

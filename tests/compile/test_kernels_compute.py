@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from cubins import SM_86
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kernel_runs import run
@@ -63,7 +64,7 @@ def test_any_size(name: str, arch: str, sizes: tuple[int, int, int], alpha: floa
 UNSHIPPED = [pytest.param(arch, marks=pytest.mark.slow) for arch in ("sm_87", "sm_100")]
 
 
-@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_86", *UNSHIPPED, "sm_89", "sm_120"])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", SM_86, *UNSHIPPED, "sm_89", "sm_120"])
 @pytest.mark.parametrize("name", RUNGS)
 def test_other_architectures(name: str, arch: str) -> None:
     if arch == "sm_75" and name in FROM_SM_80:
@@ -99,7 +100,7 @@ def test_half_precision_any_size(name: str, dtype: str, sizes: tuple[int, int, i
     run(name, "sm_90", sizes, alpha, beta, dtype)
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_120"])
+@pytest.mark.parametrize("arch", ["sm_80", SM_86, "sm_89", "sm_120"])
 @pytest.mark.parametrize("dtype", ["f16", "bf16"])
 @pytest.mark.parametrize("name", HALF_RUNGS)
 def test_half_precision_other_architectures(name: str, dtype: str, arch: str) -> None:

@@ -8,7 +8,7 @@ import struct
 import subprocess
 
 import pytest
-from cubins import ARCHITECTURES, zoo
+from cubins import EACH, zoo
 from hypothesis import given
 from hypothesis import strategies as st
 from operand_text import render
@@ -138,7 +138,7 @@ def test_render_then_parse_is_the_identity(operand: Operand) -> None:
     assert parse_operand(render(operand)) == operand
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", EACH)
 def test_no_operand_of_a_real_kernel_loses_anything(arch: str) -> None:
     program = zoo(arch).program
     seen = set()
@@ -219,7 +219,7 @@ def test_reconvergence_target_starts_a_block_and_ends_none() -> None:
     assert blocks_of("BSSY B0, `(0x30)", "NOP", "BSYNC B0", "EXIT") == [(0, 3, (1,)), (3, 4, ())]
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", EACH)
 def test_blocks_of_a_real_kernel_partition_it(arch: str) -> None:
     program = zoo(arch).program
     assert [block.start for block in program.blocks[1:]] == [block.stop for block in program.blocks[:-1]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cubins import SM_86
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kernel_runs import run
@@ -32,7 +33,7 @@ def test_any_size(name: str, sizes: tuple[int, int, int], alpha: int, beta: int)
     run(name, "sm_90", sizes, alpha, beta, RUNGS[name][0])
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90", "sm_120"])
+@pytest.mark.parametrize("arch", ["sm_80", SM_86, "sm_89", "sm_90", "sm_120"])
 @pytest.mark.parametrize("name", RUNGS)
 def test_architectures(name: str, arch: str) -> None:
     """M N K products, by the rung's own instruction, and no sum in local memory."""

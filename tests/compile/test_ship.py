@@ -82,6 +82,16 @@ def test_a_shipped_program_has_the_name_and_hash_of_a_compiled_one(
 
 
 @shipped
+@pytest.mark.parametrize("file", [*QUICK, "blocktile_2d-f32.xz", "dgemm_tensorcore-f64.xz"])
+def test_the_code_for_sm_86_is_that_for_sm_89(file: str) -> None:
+    """Instructions and control bits: that is why other tests leave sm_86 to `make slow`."""
+    data = (ship.PROGRAMS / file).read_bytes()
+    programs = [program_from_bytes(data, arch) for arch in ("sm_86", "sm_89")]
+    one, other = ([(i.text, i.control) for i in program.instructions] for program in programs if program)
+    assert one == other
+
+
+@shipped
 @pytest.mark.slow
 def test_everything_compiles_to_what_ships() -> None:
     found = {f"{one.file} {arch}": differences(one, arch) for one, arch in by_hash()}

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cubins import SM_86
 from numpy.typing import NDArray
 
 pytest.importorskip("cuda.bindings")
@@ -28,7 +29,7 @@ from gemmsim.trace.execute import execute
 from gemmsim.trace.types import Argument, Execution, Launch
 
 SOURCE = Path(__file__).parents[1] / "sources" / "tensor.cu"
-ARCHITECTURES = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_120")
+ARCHITECTURES = ("sm_80", SM_86, "sm_89", "sm_90", "sm_120")
 LANE = np.arange(32)
 G, T = LANE // 4, LANE % 4  # "groupID" and "threadID_in_group"
 

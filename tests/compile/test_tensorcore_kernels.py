@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cubins import SM_86
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kernel_runs import defaults, loops, run
@@ -34,7 +35,7 @@ def test_any_size(name: str, dtype: str, sizes: tuple[int, int, int], alpha: flo
     run(name, "sm_90", sizes, alpha, beta, dtype)
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_120"])
+@pytest.mark.parametrize("arch", ["sm_80", SM_86, "sm_89", "sm_120"])
 @pytest.mark.parametrize("name", RUNGS)
 def test_other_architectures(name: str, arch: str) -> None:
     run(name, arch, (67, 136, 40), 1.5, 0.5, "f16")
@@ -84,7 +85,7 @@ def test_no_bank_conflicts(name: str) -> None:
     assert set(wavefronts(trace.patterns.offsets_bytes[used], active, 16, merges=False)) == {4}
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90", "sm_120"])
+@pytest.mark.parametrize("arch", ["sm_80", SM_86, "sm_89", "sm_90", "sm_120"])
 @pytest.mark.parametrize("name", FROM_SHARED)
 def test_mostly_products(name: str, arch: str) -> None:
     """Of the instructions issued in the K loop at least 60 % are HMMA, and nothing spills."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cubins import SM_86
 
 pytest.importorskip("cuda.bindings")
 
@@ -21,7 +22,7 @@ from gemmsim.trace.types import Argument, Launch
 SOURCE = Path(__file__).parents[1] / "sources" / "waits_and_widths.cu"
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89"])
+@pytest.mark.parametrize("arch", ["sm_80", SM_86, "sm_89"])
 def test_what_one_warp_copies_reaches_the_others(arch: str) -> None:
     """The second round overwrites what all warps have read in the first, and only then."""
     cubin = compile_cuda(CudaKernel(SOURCE.read_text(), SOURCE), arch)[0]

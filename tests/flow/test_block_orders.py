@@ -20,6 +20,7 @@ from gemmsim.gpu import load_gpu
 from gemmsim.launch.spec import Settings
 from gemmsim.support.errors import GemmsimError
 
+pytestmark = pytest.mark.usefixtures("native_engine")
 GPU = load_gpu("a100")
 SIZES = {"aligned": (256, 256, 128, 0), "ragged": (148, 178, 77, 1)}
 LARGER = {"aligned": (512, 512, 512, 0), "ragged": (500, 530, 269, 1)}  # as `gemmsim-validate sampling` has them

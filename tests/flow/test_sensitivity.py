@@ -36,6 +36,7 @@ from gemmsim.support.errors import GemmsimError
 
 H200, A100 = load_gpu("h200"), load_gpu("a100")
 LESS_TIME = Rule(Better.LESS, Changes.TIME)
+OF_ALL_SHARES = ("h200", "a100-80gb", "rtx2080ti", "rtx5090")
 CASES = [("tiled", 64), ("tensorcore_pipelined", 128), ("async_pipelined", 128)]
 
 
@@ -106,8 +107,14 @@ def test_counts_read_nothing_that_is_said_to_change_only_the_time(kernel: str, s
     assert "clock.sm_boost_hz" in figures and not figures & (of_counts | of_time)
 
 
-@pytest.mark.parametrize("name", preset_names())
-@pytest.mark.parametrize("share", [0.01, 0.1, 0.5])
+@pytest.mark.parametrize(
+    ("name", "share"),
+    [
+        pytest.param(name, share, marks=() if share == 0.1 or name in OF_ALL_SHARES else pytest.mark.slow)
+        for share in (0.01, 0.1, 0.5)
+        for name in preset_names()
+    ],
+)
 def test_every_gpu_may_be_better_in_every_way(name: str, share: float) -> None:
     gpu = load_gpu(name)
     for key in varied_keys():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from gemmsim.support.provenance import Provenance
 from gemmsim.trace import endless, words
 from gemmsim.trace.blocks import choice
 from gemmsim.trace.blocks.classes import classes_of, cluster_classes_of
+from gemmsim.trace.differences.leader import BlockClass
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.one_by_one import counts_one_by_one, run_in_order
 from gemmsim.trace.steady import tiles
@@ -31,6 +33,7 @@ RUNGS = [
     ("wgmma_fp8", (512, 1024, 16384), {"blocks": 4}),
     ("wgmma_specialised", (128, 256, 32768), {}),
 ]
+IDS = [str(rung).replace(" ", "") for rung in RUNGS]
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +53,30 @@ def executor_of(rung: str, sizes: tuple[int, int, int], tunables: dict[str, int]
     return Executor(compile_kernel(spec.kernel, spec.gpu.arch, default_cache()), spec.launch_with_arrays())
 
 
+@cache
+def cut(number: int) -> tuple[Executor, tuple[BlockClass, ...]]:
+    """An executor of RUNGS[number] that has found the classes of its blocks, and cut their leaders."""
+    executor = executor_of(*RUNGS[number])
+    executor.cutting.leaders = True
+    classes = cluster_classes_of(executor) if executor.blocks_meet else classes_of(executor)
+    assert classes is not None and sum(len(c.members) for c in classes) == executor.launch.blocks
+    run_in_order(executor)
+    return executor, classes
+
+
+@cache
+def whole(number: int) -> Executor:
+    executor = executor_of(*RUNGS[number])
+    run_in_order(executor)
+    return executor
+
+
+@cache
+def in_full(number: int, block: int) -> WarpTrace:
+    """The trace of a block of RUNGS[number] of which nothing is left out."""
+    return whole(number).trace([block])
+
+
 def syncs(trace: WarpTrace) -> list[tuple[int, ...]]:
     """What a trace's warps did at mbarriers: (warp, position, barrier, phase, bytes)."""
     s = trace.syncs
@@ -58,20 +85,13 @@ def syncs(trace: WarpTrace) -> list[tuple[int, ...]]:
     return list(zip(warp.tolist(), s.at.tolist(), s.barrier.tolist(), s.phase.tolist(), s.bytes.tolist(), strict=True))
 
 
-@pytest.mark.parametrize(("rung", "sizes", "tunables"), RUNGS, ids=lambda value: str(value).replace(" ", ""))
-def test_what_is_left_stands_for_the_full_execution(
-    rung: str, sizes: tuple[int, int, int], tunables: dict[str, int]
-) -> None:
+@pytest.mark.parametrize("number", range(len(RUNGS)), ids=IDS)
+def test_what_is_left_stands_for_the_full_execution(number: int) -> None:
     """Of each leader and of another member of its class: counts, and the address of each access."""
-    executor, whole = executor_of(rung, sizes, tunables), executor_of(rung, sizes, tunables)
-    executor.cutting.leaders = True
-    classes = cluster_classes_of(executor) if executor.blocks_meet else classes_of(executor)
-    assert classes is not None and sum(len(c.members) for c in classes) == executor.launch.blocks
-    for one in (executor, whole):
-        run_in_order(one)
+    executor, classes = cut(number)
     for found in classes:
         assert executor.cutting.left_out_of(found.leader) > 0.2 * found.executed.sum()
-        left, full = executor.trace([found.leader]), whole.trace([found.leader])
+        left, full = executor.trace([found.leader]), in_full(number, found.leader)
         assert (left.executed == full.executed).all() and (left.threads_executed == full.threads_executed).all()
         assert (found.executed == full.executed[0]).all()
         assert left.repeats is not None and len(left.record_pc) < 0.9 * len(full.record_pc)
@@ -79,17 +99,14 @@ def test_what_is_left_stands_for_the_full_execution(
         assert np.array_equal(np.bincount(left.pc, left.repeats.of_issued, left.executed.shape[1]), left.executed[0])
         moved = found.offset_bytes[:, -1][found.record_mover]
         there = replace(left, record_base=(left.record_base.astype(np.int64) + moved).astype(np.uint64))
-        other = whole.trace([int(found.members[-1])])
+        other = in_full(number, int(found.members[-1]))
         assert np.array_equal(expanded(there), expanded(other)) and (other.executed == full.executed).all()
 
 
 def test_phases_go_on_where_iterations_are_left_out() -> None:
     """Each wait of what is left finds the arrivals of its phase there, too, as if there were no more iterations."""
-    rung = RUNGS[0]
-    executor = executor_of(*rung)
-    executor.cutting.leaders = True
-    found = (classes_of(executor) or ())[0]
-    left, full = executor.trace([found.leader]), executor_of(*rung).trace([found.leader])
+    executor, (found, *_) = cut(0)
+    left, full = executor.trace([found.leader]), in_full(0, found.leader)
     begun = [[row for row in syncs(trace) if row[1] < 500] for trace in (left, full)]
     assert begun[0] == begun[1] and len(begun[0]) > 100
     s = left.syncs
@@ -100,20 +117,19 @@ def test_phases_go_on_where_iterations_are_left_out() -> None:
 
 
 def test_a_block_whose_stream_nobody_wants_leaves_nothing_of_it() -> None:
-    executor = executor_of(*RUNGS[1])
-    executor.cutting.leaders = True
-    leader = (classes_of(executor) or ())[0].leader
+    executor, (found, *_) = cut(1)
+    leader = found.leader
     alone, twice = executor.trace([leader]), executor.trace([leader, leader], streams=[False, True])
     assert leader in executor.cutting.cuts
     assert syncs(alone) == [(warp - executor.launch.warps_per_block, *rest) for warp, *rest in syncs(twice)]
 
 
-@pytest.mark.parametrize(("rung", "sizes", "tunables"), RUNGS[:3], ids=lambda value: str(value).replace(" ", ""))
-def test_counts_of_blocks(rung: str, sizes: tuple[int, int, int], tunables: dict[str, int]) -> None:
-    executor = executor_of(rung, sizes, tunables)
+@pytest.mark.parametrize("number", range(3), ids=IDS[:3])
+def test_counts_of_blocks(number: int) -> None:
+    executor = executor_of(*RUNGS[number])
     counted = counts_one_by_one(executor, [0, 1])
     assert counted is not None and executor.cutting.left_out > 0.2 * counted.sum()
-    assert (counted == executor_of(rung, sizes, tunables).trace(range(4)).executed[:2]).all()
+    assert (counted == [in_full(number, block).executed[0] for block in (0, 1)]).all()
 
 
 @pytest.mark.parametrize(("rung", "sizes", "tunables"), RUNGS[1:3], ids=lambda value: str(value).replace(" ", ""))
@@ -124,10 +140,10 @@ def test_counters(
     spec = spec_of(rung, sizes, tunables)
     spec = replace(spec, settings=replace(spec.settings, full_below=0))
     monkeypatch.setattr(choice, "_FEW", 0)  # a sample, too, where all is executed
-    full = api.analyze(spec)
+    full = api.analyze(spec, accesses=False)
     monkeypatch.setattr(choice, "CUT_ABOVE", 1000)
     monkeypatch.setattr(choice, "_pays", lambda *_: True)
-    left = api.analyze(spec)
+    left = api.analyze(spec, accesses=False)
     before, after = full.evidence, left.evidence
     assert left.verified.ok is None and before.executed == after.executed
     exact = [name for name, how in before.provenance.items() if how is Provenance.EXACT]

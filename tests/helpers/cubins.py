@@ -5,11 +5,15 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from gemmsim.compile import ArgType, CudaKernel, PythonKernel
 from gemmsim.compile.kernel import Built, build_kernel
 
 SOURCES = Path(__file__).parents[1] / "sources"
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_120")
+SM_86 = pytest.param("sm_86", marks=pytest.mark.slow)  # its code is that of sm_89: tests/compile/test_ship.py
+EACH = tuple(SM_86 if arch == "sm_86" else arch for arch in ARCHITECTURES)  # for pytest.mark.parametrize
 ZOO = SOURCES / "zoo.cu"
 
 

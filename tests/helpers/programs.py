@@ -23,7 +23,6 @@ from gemmsim.isa.program import Program
 from gemmsim.support.files import PRIVATE, read_own, write_atomically
 
 SOURCES = Path(__file__).parents[1] / "sources"
-ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_120")
 _KEPT = Path(__file__).parents[2] / "build" / "programs"
 
 

@@ -23,7 +23,9 @@ from gemmsim.sm.streams import NO_RECORD, RecordCycles, WarpStream
 from gemmsim.sm.sync_rows import SyncFields
 from gemmsim.sm.totals import Totals
 from gemmsim.sm.types import Timing
-from gemmsim.sm.units.instruction import Kind
+from gemmsim.sm.units.instruction import AccessCost, Kind
+from gemmsim.sm.units.instruction import Instruction as Access
+from gemmsim.sm.units.memory_path import request
 from gemmsim.trace.types import Launch, Patterns, WarpTrace
 
 START = 1  # cycle of the first issue: block_start_cycles of GPU
@@ -197,6 +199,20 @@ def row(record: type[AnyRecord], **values: float) -> AnyRecord:
 
 
 _MEMORY: list[np.ndarray] = []
+
+
+class Path:
+    """The memory path of an idle SM, as a warp of its first block uses it."""
+
+    def __init__(self, gpu: GpuSpec = GPU) -> None:
+        self._state = idle_sm(gpu)
+        self.sm = self._state.sm
+
+    def request(self, now: int, access: Access, cost: RecordCycles, part: int = 0) -> tuple[int, int, int]:
+        """Cycles at which the queue entry is free, the sources are read, and the access is complete."""
+        sm, warp = self.sm, self.sm.warps[0]
+        request(sm, sm.sub_partitions[part], warp, access, row(AccessCost, **cost._asdict()), now)
+        return warp.release, warp.sources_read, warp.done
 
 
 def issues(code: Program, warps: int = 1, **options: object) -> Issues:

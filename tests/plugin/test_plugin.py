@@ -192,9 +192,9 @@ def test_with_xdist_and_hypothesis(pytester: pytest.Pytester) -> None:
         from hypothesis import HealthCheck, given, settings, strategies as st
 
         @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-        @given(tile=st.sampled_from([16, 32]))
-        def test_tiles(analyze, tile):
-            assert analyze("tiled", size=64, tunables={"tile": tile}).bank_conflicts == 0
+        @given(size=st.sampled_from([64, 96]))
+        def test_sizes(analyze, size):
+            assert analyze("tiled", size=size).bank_conflicts == 0
 
         def test_bad(analyze):
             assert analyze("tiled_transposed", size=64).bank_conflicts == 0

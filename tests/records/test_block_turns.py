@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from timed import timing
 
 import gemmsim
 
@@ -26,7 +27,7 @@ TURN_ROWS = {tuple(row[:6]): row[6:] for row in TURNS["rows"]}
 def predicted_cycles(kind: int, threads: int, work: int, resident: int, sharing: int, cold: int) -> float:
     """Return the cycles of a step of `turns.cu`."""
     blocks = 132 * resident
-    found = gemmsim.analyze(
+    found = timing(
         (HERE.parent / "sources" / "turns.cu").read_text(encoding="utf-8"),
         entry=f"turns<{kind}>",
         grid=blocks,
@@ -44,21 +45,22 @@ def predicted_cycles(kind: int, threads: int, work: int, resident: int, sharing:
         gpu="h200",
         caches="cold" if cold else "warm",
     )
-    return (float(found.time_us) - BEGIN_US) * 1980 / STEPS
+    return (found.duration_us - BEGIN_US) * 1980 / STEPS
 
 
-def predicted_us(tile: list[int], resident: int, m: int, n: int, caches: str) -> float:
+def tiles(tile: list[int], resident: int, m: int, n: int, caches: str) -> dict[str, Any]:
+    """Return what `gemmsim.analyze` takes for a launch of `block_tiles.cu`."""
     bm, bn, bk, tm, tn = tile
     threads, blocks = bm * bn // tm // tn, (m // bm) * (n // bn)
     room = 4 * bk * (bm + bn) + 1024
     dynamic = (226 * 1024 // resident - room) // 1024 * 1024 - (30 * 1024 if resident == 1 else 0) if resident else 0
-    found = gemmsim.analyze(
-        (HERE.parent / "sources" / "block_tiles.cu").read_text(encoding="utf-8"),
-        entry=f"tile2d<{bm},{bn},{bk},{tm},{tn},0>",
-        grid=(n // bn, m // bm),
-        block=threads,
-        shared=dynamic,
-        args=(
+    return {
+        "kernel": (HERE.parent / "sources" / "block_tiles.cu").read_text(encoding="utf-8"),
+        "entry": f"tile2d<{bm},{bn},{bk},{tm},{tn},0>",
+        "grid": (n // bn, m // bm),
+        "block": threads,
+        "shared": dynamic,
+        "args": (
             f"f32[{m * 1024}]=0",
             f"f32[{1024 * n}]=0",
             f"f32[{m * n}]=0",
@@ -68,10 +70,20 @@ def predicted_us(tile: list[int], resident: int, m: int, n: int, caches: str) ->
             "u32[1024]=0",
             f"u32[{blocks}]=0",
         ),
-        gpu="h200",
-        caches=caches,
-    )
-    return float(found.time_us)
+        "gpu": "h200",
+        "caches": caches,
+    }
+
+
+def predicted_us(tile: list[int], resident: int, m: int, n: int, caches: str) -> float:
+    return timing(**tiles(tile, resident, m, n, caches)).duration_us
+
+
+@pytest.mark.parametrize("caches", ["cold", "warm"])
+def test_times_are_those_of_a_whole_report(caches: str) -> None:
+    """These tests leave out what else a report says, and execute a launch once for both states of the caches."""
+    launch = (*TILES["rows"][1][:4],)
+    assert predicted_us(*launch, caches) == gemmsim.analyze(**tiles(*launch, caches)).time_us
 
 
 def test_on_an_h200_the_block_that_computes_keeps_the_others_waiting() -> None:

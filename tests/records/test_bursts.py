@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from timed import timing
 
-import gemmsim
 from gemmsim.gpu.load import load_gpu
 
 HERE = Path(__file__).parent
@@ -32,7 +32,7 @@ def predicted_step(threads: int, kib: int, origin: str) -> float:
     span = loads * threads * (2 if origin == "l2" else 64)  # none of DRAM's comes again
     steps, us = (20, 40) if origin == "l2" else (30, 60), []  # twice and four times as many take as long each
     for number in steps:
-        report = gemmsim.analyze(
+        found = timing(
             SOURCE,
             entry=f"bursts<{loads},{threads}>",
             grid=SMS,
@@ -43,7 +43,7 @@ def predicted_step(threads: int, kib: int, origin: str) -> float:
             gpu=H200,
             caches="warm" if origin == "l2" else "cold",
         )  # fmt: skip
-        us.append(float(report.time_us))
+        us.append(found.duration_us)
     return (us[1] - us[0]) * 1e-6 * H200.clock.sm_load_hz / (steps[1] - steps[0])
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-import gemmsim
+from timed import timing
 
 RECORD: dict[str, Any] = json.loads(Path(__file__).with_name("h200_load_mix.json").read_text(encoding="utf-8"))
 SOURCE = (Path(__file__).parents[1] / "sources" / "load_mix.cu").read_text(encoding="utf-8")
@@ -23,7 +22,7 @@ def cycles_a_load(mix: tuple[int, int, int, int]) -> float:
     row = 0 if wide == 2 else 32 * loads_of_a_row
 
     def cycles(passes: int) -> float:
-        found = gemmsim.analyze(
+        found = timing(
             SOURCE,
             entry=f"load_mix<{','.join(map(str, mix))}>",
             grid=264,
@@ -42,7 +41,7 @@ def cycles_a_load(mix: tuple[int, int, int, int]) -> float:
             gpu="h200",
             caches="warm",
         )
-        return float(found.cycles)
+        return found.cycles
 
     return (cycles(120) - cycles(60)) / (60 * 16 * loads_of_a_row * 64)
 

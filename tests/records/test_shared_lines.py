@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import gemmsim
+from timed import timing
 
 HERE = Path(__file__).parent
 RECORD: dict[str, Any] = json.loads((HERE / "h100_shared_lines.json").read_text(encoding="utf-8"))
@@ -26,8 +25,8 @@ def predicted(stride: int, sms: int) -> float:
 
     def cycles(loads: int) -> float:
         arrays = (f"u8[{stride * loads}]=0", f"i64={stride}", f"i32={loads}", f"u32[{sms}]=0")
-        report = gemmsim.analyze(SOURCE, entry="shared_lines", grid=sms, block=1, args=arrays, gpu="h100")
-        return float(report.to_dict()["time"]["cycles"])
+        found = timing(SOURCE, entry="shared_lines", grid=sms, block=1, args=arrays, gpu="h100")
+        return found.cycles
 
     return (cycles(192) - cycles(64)) / 128
 

@@ -8,8 +8,8 @@ from statistics import mean
 from typing import Any
 
 import pytest
+from timed import timing
 
-import gemmsim
 from gemmsim.gpu.load import load_gpu
 
 HERE = Path(__file__).parent
@@ -25,7 +25,7 @@ def beside() -> dict[str, list[float]]:
     found: dict[str, list[float]] = {"graph": [], "activity": [], "profiler": []}
     for kernel, blocks, threads, shared, *measured in RECORD["rows"]:
         kind = {"wide": f"u32[{4 * WORDS}]=0", "big": f"f32[{WORDS}]=0"}.get(kernel, f"i32[{WORDS}]=0")
-        report = gemmsim.analyze(
+        predicted = timing(
             SOURCE,
             entry=kernel,
             grid=blocks,
@@ -35,7 +35,7 @@ def beside() -> dict[str, list[float]]:
             gpu=H200,
             caches="warm",
         )
-        kernel_us = report.time_us - H200.launch.overhead_us
+        kernel_us = predicted.duration_us - H200.launch.overhead_us
         for column, us in zip(found, measured, strict=True):
             found[column].append(us - kernel_us)
     return found

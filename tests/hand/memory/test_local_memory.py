@@ -90,6 +90,13 @@ def test_a_last_use_does_not_make_a_line_younger(load: int, there: list[int]) ->
         assert (traffic.cost.l2_sectors[-1] == 0) == (number in there), number
 
 
+def test_a_last_use_finds_what_is_there() -> None:
+    """Of what was stored four sectors hit, and L2 is asked for none; of what was not, for four."""
+    traffic = served([[(STORE, word(0)), (LAST, word(0)), (LAST, word(1))]])
+    assert hits(traffic, "ld") == 4
+    assert traffic.cost.l2_sectors.tolist() == [4, 0, 4]
+
+
 def test_a_last_use_brings_no_line() -> None:
     """Words 0 to 3 stay while word 4 is loaded for the last time, again and again."""
     warp = [(STORE, word(n)) for n in range(4)] + [(LAST, word(4))] * 2 + [(LOAD, word(n)) for n in range(4)]

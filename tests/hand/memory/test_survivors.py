@@ -7,10 +7,13 @@ from opcode_harness import program
 
 from gemmsim.memory.counters import Counters, _multiplications
 from gemmsim.memory.grid.footprint import Visits, _copies_per_line
+from gemmsim.memory.grid.placement import Placement
+from gemmsim.memory.grid.sample_residents import _draw
 from gemmsim.memory.grid.touched import Groups
 from gemmsim.memory.requests.access import Access
 from gemmsim.memory.requests.cache_operations import READ, WRITE
 from gemmsim.memory.requests.lane_wavefronts import lane_wavefronts
+from gemmsim.trace.types import Relation
 
 
 def test_lanes_that_are_two_words_apart() -> None:
@@ -41,3 +44,11 @@ def test_wavefronts_of_wgmma() -> None:
     _multiplications(out, code, executed)
     assert out.value["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum"] == 3 * 18
     assert (out.value[shared], out.value[all_of_lsu]) == (5 + 54, 7 + 54)
+
+
+def test_groups_that_stand_for_the_most_blocks_come_first() -> None:
+    """Three groups of one block, and one of two: three blocks before two."""
+    relation = Relation(np.zeros(5, np.int64), np.zeros(0, np.int32), np.zeros((1, 5), np.int64), np.zeros(1), False)
+    placement = Placement(np.array([0, 1, 2, 3, 3]), np.zeros(5, np.int64), np.zeros(4, np.int64), 2)
+    found = _draw(relation, placement)
+    assert [(len(placement.group(one.sm, one.generation)), one.times) for one in found] == [(1, 3), (2, 1)]

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from sm_builder import EXIT, GPU, idle_sm, ins, issues, program, row
+from sm_builder import EXIT, GPU, Path, idle_sm, ins, issues, program, row
 
 from gemmsim.sm.streams import RecordCycles
 from gemmsim.sm.units.data_stage import pass_data_stage, settle
 from gemmsim.sm.units.fills import expect_fill
-from gemmsim.sm.units.instruction import AccessCost, Instruction
-from gemmsim.sm.units.memory_path import request
+from gemmsim.sm.units.instruction import Instruction
 
 MISS = RecordCycles(1, 1, 1, 0)
 LOAD = ins("LDG", 1, write=0)
@@ -75,14 +74,11 @@ def test_loads_that_wait_for_their_tags_let_others_pass_but_keep_their_entries()
     """Two loads of 40 lines each miss, and reach L1 in cycles 11 and 12: the tags of the second are looked up 40 cycles
     after those of the first, and its entry of the queue is free then. A load from shared memory behind them has the
     data stage in cycle 13."""
-    state = idle_sm(replace(GPU, mio=replace(GPU.mio, shared_entries=4)))
-    sm = state.sm
+    path = Path(replace(GPU, mio=replace(GPU.mio, shared_entries=4)))
     load = row(Instruction, writes_registers=1, hit_latency_cycles=32.0, base_wavefronts=1, write_scoreboard=0)
     shared = row(Instruction, writes_registers=1, shared_load=1, hit_latency_cycles=24.0, narrow_latency_cycles=24.0)
     lines, one = RecordCycles(1, 40, 40, 0), RecordCycles(1, 0, 0, 0)
-    released = []
-    for now, (access, cost) in enumerate([(load, lines), (load, lines), (shared, one)]):
-        request(sm, sm.sub_partitions[now], sm.warps[0], access, row(AccessCost, **cost._asdict()), now)
-        released.append(sm.warps[0].release)
+    requests = enumerate([(load, lines), (load, lines), (shared, one)])
+    released = [path.request(now, access, cost, part=now)[0] for now, (access, cost) in requests]
     assert released == [11, 11 + 40, 13]
-    assert sm.memory.data.next_free == 13 + 1
+    assert path.sm.memory.data.next_free == 13 + 1

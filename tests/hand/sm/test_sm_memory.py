@@ -5,31 +5,16 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sm_builder import EXIT, GPU, idle_sm, ins, issues, program, row, simulate
+from sm_builder import EXIT, GPU, Path, idle_sm, ins, issues, program, row, simulate
 
 from gemmsim.gpu.load import load_gpu
 from gemmsim.isa.program import Operand, OperandKind
 from gemmsim.sm.spec import Rates
 from gemmsim.sm.streams import NO_RECORD, RecordCycles
-from gemmsim.sm.units.instruction import AccessCost, Instruction, Reason
-from gemmsim.sm.units.memory_path import request
+from gemmsim.sm.units.instruction import Instruction, Reason
 from gemmsim.sm.units.server import book
 
 ONE = RecordCycles(1, 0, 0, 0)
-
-
-class Path:
-    """The memory path of an idle SM, as a warp of its first block uses it."""
-
-    def __init__(self, gpu=GPU) -> None:
-        self._state = idle_sm(gpu)
-        self.sm = self._state.sm
-
-    def request(self, now: int, access: Instruction, cost: RecordCycles, part: int = 0) -> tuple[int, int, int]:
-        """Cycles at which the queue entry is free, the sources are read, and the access is complete."""
-        sm, warp = self.sm, self.sm.warps[0]
-        request(sm, sm.sub_partitions[part], warp, access, row(AccessCost, **cost._asdict()), now)
-        return warp.release, warp.sources_read, warp.done
 
 
 def load(shared: bool) -> Instruction:

@@ -1,0 +1,25 @@
+"""How long a launch takes, as `gemmsim.analyze` predicts it, without the rest of the report: advice, for which launches
+are timed again, and samples of accesses. A launch is executed once for both states of the caches, and timed by the
+native loop, which says the same as SimPy and is quicker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gemmsim import api
+from gemmsim.calls.launches import launch_spec
+from gemmsim.gpu import GpuSpec
+from gemmsim.launch.spec import LaunchSpec
+from gemmsim.sm.types import Timing
+
+_LAST: list[tuple[object, LaunchSpec, api.Counted]] = []  # the last launch, without its caches
+
+
+def timing(kernel: str, gpu: GpuSpec | str, caches: str = "cold", **launch: Any) -> Timing:
+    """What `gemmsim.analyze` predicts of the same launch."""
+    spec = launch_spec(kernel, gpu, {**launch, "caches": caches, "engine": "native"})
+    asked = (kernel, gpu, launch)
+    if not _LAST or _LAST[0][0] != asked:
+        _LAST[:] = [(asked, spec, api.count(spec))]
+    _, before, counted = _LAST[0]
+    return api.time(counted if before.warm_caches == spec.warm_caches else api.recount(counted, spec), spec)
