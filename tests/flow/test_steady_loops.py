@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -15,6 +16,7 @@ from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.gpu import load_gpu
 from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.launch.spec import LaunchSpec, Settings
+from gemmsim.support.errors import GemmsimError
 from gemmsim.support.provenance import Provenance
 from gemmsim.trace.blocks import choice
 from gemmsim.trace.blocks import classes as block_classes
@@ -163,6 +165,28 @@ def test_what_is_left_out_takes_nothing_of_the_budget(monkeypatch: pytest.Monkey
     executor.budget = 12_000_000
     found = choice.plan(executor, 2, 2)
     assert len(executor.trace(found.blocks, found.weight, found.streams).blocks) == len(found.blocks)
+
+
+def test_a_block_is_counted_until_that_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends at a stop behind 4 million instructions of 19, of which most were left out; not before."""
+    monkeypatch.setattr(skip, "AGAIN_ABOVE", 1 << 20)
+    full = tiles().trace([0, 1]).executed
+    assert (choice._executed(tiles(), [0, 1], None) == full).all()
+    counted = choice._executed(tiles(), [0, 1], 4_000_000).sum(axis=1)
+    assert ((counted >= 4_000_000) & (counted < 0.5 * full.sum(axis=1))).all()
+    executor = tiles()
+    assert (choice._executed(executor, [0, 1], 30_000_000) == full).all() and executor.cutting.enough is None
+
+
+def test_what_is_refused_is_counted_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (skip, choice):
+        monkeypatch.setattr(module, "AGAIN_ABOVE", 1 << 20)
+    monkeypatch.setattr(choice, "classes_of", lambda _: None)
+    executor = tiles()
+    executor.budget = 12_000_000
+    total = int(tiles().trace([0, 1]).executed.sum())
+    with pytest.raises(GemmsimError, match=re.escape(f"about {total:.3g} warp instructions")):
+        choice.plan(executor, 2, 2)
 
 
 def test_what_is_left_out_makes_no_classes_too_many(monkeypatch: pytest.MonkeyPatch) -> None:

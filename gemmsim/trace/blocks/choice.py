@@ -27,6 +27,7 @@ from gemmsim.trace.steady.skip import AGAIN_ABOVE, CUT_ABOVE
 from gemmsim.trace.stopped import Stopped
 from gemmsim.trace.turns import polls, takes_turns, waiting_instructions
 from gemmsim.trace.types import Launch, SmShare, WarpTrace
+from gemmsim.trace.waiting import has_mbarriers
 
 _GLOBAL_ATOMICS = (MemoryAccess("global", "atom"), MemoryAccess("generic", "atom"))
 # A launch of fewer warp instructions is executed in full, which takes a second or so of one core.
@@ -90,10 +91,13 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False, full_b
     probed = [middle(grid) + gx * gy * z for z in range(depth)]
     if meeting:
         probed = executor.clusters.members(executor.clusters.places(np.array(probed[:1]))[0])[0].tolist()
-    executed = _executed(executor, probed).sum(axis=0)
+    limit = FULL_BELOW if full_below is None else full_below
+    # Of a block that executes more, nothing is decided by how many more these are.
+    most = max(limit // launch.blocks, CUT_ABOVE, 0 if has_mbarriers(executor.micro) else AGAIN_ABOVE)
+    enough = len(probed) * (most + 1)
+    executed = _executed(executor, probed, None if full else enough).sum(axis=0)
     total = int(executed.sum()) * launch.blocks // len(probed)
     weighed = int(executed @ _weights(program)) * launch.blocks // len(probed)
-    limit = FULL_BELOW if full_below is None else full_below
     executor.cutting.cuts.clear()
     long = total > max(limit, CUT_ABOVE * launch.blocks)
     executor.cutting.leaders = not full and long and _pays(executor, int(executed.sum()))
@@ -126,6 +130,8 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False, full_b
             return _sample(classes, column, columns=True)
         shares = _shares(classes, launch.blocks, sms, resident)
         return _sample(classes, _blocks_of(shares) or _timed(classes, resident), shares=shares)
+    if executed.sum() >= enough:  # as it may not have been counted to the end
+        total = int(_executed(executor, probed, None).sum()) * launch.blocks // len(probed)
     if total > max_instructions:
         raise GemmsimError(
             f"the blocks of kernel '{program.name}' differ in ways that a sample cannot stand for, and all of them "
@@ -134,13 +140,20 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False, full_b
     return _all_blocks(launch, resident, sms, dependent)
 
 
-def _executed(executor: Executor, probed: Sequence[int]) -> NDArray[np.int64]:
-    """Return how often blocks execute each instruction, int64 [blocks, instructions], found as cheaply as may be."""
-    counted = executor.counts(probed)  # where the content of memory decides nothing
-    if counted is not None:
-        return counted[0]
-    found = counts_one_by_one(executor, probed)
-    return executor.probe(probed).executed if found is None else found
+def _executed(executor: Executor, probed: Sequence[int], enough: int | None) -> NDArray[np.int64]:
+    """Return how often blocks execute each instruction, int64 [blocks, instructions], found as cheaply as may be.
+
+    enough  warp instructions of a block after which it need not be counted to the end; None: it is
+    """
+    executor.cutting.enough = enough
+    try:
+        counted = executor.counts(probed)  # where the content of memory decides nothing
+        if counted is not None:
+            return counted[0]
+        found = counts_one_by_one(executor, probed)
+        return executor.probe(probed).executed if found is None else found
+    finally:
+        executor.cutting.enough = None
 
 
 def _pays(executor: Executor, counted: int) -> bool:

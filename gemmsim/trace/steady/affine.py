@@ -22,11 +22,14 @@ from gemmsim.trace.differences.rules import rules_of
 from gemmsim.trace.engine.differences import words as rule
 from gemmsim.trace.lower.context import ALL, CONTROL_NUMBER, MicroProgram
 from gemmsim.trace.slicing.dataflow import rows_of, step_of
+from gemmsim.trace.steady import tape_words
+from gemmsim.trace.steady.alike import check_constant, compares_alike, same_in_blocks
 from gemmsim.trace.steady.control import follow_convergence, follow_exchange, follow_mbarrier, is_together
 from gemmsim.trace.steady.copies import stride_of_copy
-from gemmsim.trace.steady.operands import OPERATIONS, check_operands, is_plain
+from gemmsim.trace.steady.operands import OPERATIONS, checked_operands, is_plain
 from gemmsim.trace.steady.paths import Path
 from gemmsim.trace.steady.states import FUNCTION, Bounds, Function, NotProvedError, States, lanes_of
+from gemmsim.trace.steady.tapes import Tapes, way_of
 
 _NAMES = {number: name for name, number in CONTROL_NUMBER.items()}
 # Control that does the same in every period: the warps of a warpgroup close as many groups and arrive as often
@@ -63,6 +66,7 @@ class Walk:
         self._changing: dict[int, set[int]] = {}
         # For how many periods a loop was proved last, by its first instruction and its length
         self._guesses: dict[tuple[int, int], int] = {}
+        self._tapes = Tapes()
         self.strides: set[int] = set()  # bytes by which addresses move in a period
         self.moving: dict[int, int] = {}  # of instructions that access the GPU's memory
         # So many periods may be proved as one, where one alone was not just now; 1 where nothing says so
@@ -107,11 +111,9 @@ class Walk:
         periods, self.factor = guess, 1
         while periods > 0:
             try:
-                followed = False
-                while not followed:
-                    states = States(first, step, periods, blocks, bounds)
-                    states.forget(unknown)
-                    followed = self._followed(states, instructions, path)
+                begin = partial(self._begun, first, step, periods, blocks, unknown, bounds)
+                while (states := self._followed(begin, instructions, path, unknown)) is None:
+                    pass
                 if path.pc is not None:
                     states.check_round(first, step, self._temporary)
                 if guess < most and periods == guess < states.least:
@@ -126,14 +128,48 @@ class Walk:
                 guess = periods = most
         return 0
 
-    def _followed(self, states: States, instructions: Sequence[int], path: Path) -> bool:
-        """Follow a period; return False where other blocks may find rows changed behind it, to be looked at again."""
-        known = self._changing.setdefault(instructions[0], set())
+    def _begun(
+        self,
+        first: NDArray[np.uint32],
+        step: NDArray[np.uint32],
+        periods: int,
+        blocks: NDArray[np.int32] | None,
+        unknown: Sequence[int],
+        bounds: Bounds | None,
+        known: set[int],
+    ) -> States:
+        """Return the states with which a period begins. `known`: rows that may be others in other blocks by then."""
+        states = States(first, step, periods, blocks, bounds)
+        states.forget(unknown)
         states.may_change(known)
-        self._follow(states, instructions, path)
-        found = states.changing - known
+        return states
+
+    def _followed(
+        self, begun: Callable[[set[int]], States], instructions: Sequence[int], path: Path, unknown: Sequence[int]
+    ) -> States | None:
+        """Follow a period, by a tape where one says what a walk would find.
+
+        begun  makes the states with which it begins, see `_begun`
+
+        Returns the states behind it; None where other blocks may find rows changed there, to be looked at again.
+        """
+        known = self._changing.setdefault(instructions[0], set())
+        states = begun(known)
+        way = way_of(instructions, path, states, sorted(known), unknown)
+        states, kept = self._tapes.replay(way, states, partial(begun, known))
+        if kept is not None:
+            states.end_with_unknown(kept.unknown)
+            changing = set(kept.changing)
+            for instruction, stride in kept.noted.moves:
+                self._moves(instruction, stride)
+        else:
+            blocks = None if states.blocks is None else states.blocks.copy()
+            self._follow(states, instructions, path)
+            self._tapes.keep(way, blocks, states)
+            changing = states.changing
+        found = changing - known
         known |= found
-        return not found
+        return None if found else states
 
     def _follow(self, states: States, instructions: Sequence[int], path: Path) -> None:
         """Follow the instructions of a period, which must lead to one another, and the last one to the first.
@@ -195,14 +231,14 @@ class Walk:
         elif name == "mbarrier":
             follow_mbarrier(states, row, mask)
         elif name == "copy_in_bulk" and self._context is not None:
-            self._moves(row, stride_of_copy(states, row, self._address(number), mask, self._context))
+            self._note(states, row, stride_of_copy(states, row, self._address(number), mask, self._context))
         elif name not in _CONVERGENCE:
             raise NotProvedError(f"'{name}' is not followed")
         return number + 1
 
     def _access(self, states: States, row: list[int], number: int, mask: int) -> None:
         stride = states.stride(row[micro.SOURCE], mask)
-        self._moves(row, stride)
+        self._note(states, row, stride)
         if row[micro.ACCESS] & micro.UNMOVED_BIT:
             return
         space, kind = row[micro.ACCESS] >> micro.SPACE_SHIFT & micro.SPACE_MASK, row[micro.ACCESS] >> micro.KIND_SHIFT
@@ -215,11 +251,16 @@ class Walk:
             states.constant(at, mask, decides=True)
         states.forget(writes)
 
-    def _moves(self, row: list[int], stride: int) -> None:
+    def _note(self, states: States, row: list[int], stride: int) -> None:
         """Note by how many bytes the addresses of a micro-operation move in a period."""
-        self.strides.add(stride)
         on_chip = row[micro.ACCESS] >> micro.SPACE_SHIFT & micro.SPACE_MASK in (micro.SHARED, micro.CONSTANT)
-        if not on_chip and self.moving.setdefault(row[micro.INSTRUCTION], stride) != stride:
+        states.tape.moves.append((None if on_chip else row[micro.INSTRUCTION], stride))
+        self._moves(*states.tape.moves[-1])
+
+    def _moves(self, instruction: int | None, stride: int) -> None:
+        """Note by how many bytes addresses move in a period; `instruction`: None where they are on the chip."""
+        self.strides.add(stride)
+        if instruction is not None and self.moving.setdefault(instruction, stride) != stride:
             raise NotProvedError("accesses of one instruction move differently")
 
     def _address(self, number: int) -> int:
@@ -229,20 +270,20 @@ class Walk:
         """Execute an operation on lanes in all states, and check how its results move."""
         row, rules = self._words[number], self._rules[number]
         sources, results, op, function, plain = self._operands(number)
-        lanes = lanes_of(mask)
+        lanes, operation, places = lanes_of(mask), (function, op, mask), (sources, results)
         moving = 0
         if states.any_moves(sources):
-            moving = sum(1 << place for place, at in enumerate(sources) if states.moves(at, lanes))
+            moving = sum(1 << place for place, at in enumerate(sources) if states.moves(at, mask))
         if states.any_unknown(sources):
             if moving:
                 raise NotProvedError("a word that moves meets one that is not known")
             states.forget(results)
             return
         name = OPERATIONS[row[micro.OP]]
-        linear = moving and check_operands(states, row, rules, sources, moving, lanes, name)
-        alike = name == "plop3" and states.same_in_blocks(function, op, mask, (sources, results))
+        linear = bool(moving) and checked_operands(states, row, rules, sources, moving, mask)
+        alike = name == "plop3" and same_in_blocks(states, operation, places)
         if name == "setp_lt_u32" and not moving and all(plain[:2]):
-            alike = states.compares_alike(function, op, mask, (sources, results))
+            alike = compares_alike(states, operation, places)
         if alike:
             states.follow_blocks([], results, mask, False, name)
         else:
@@ -251,18 +292,19 @@ class Walk:
         held = {at: states.rows(at)[:2].copy() for at in sources if at in results} if moving else {}
         for address in states.addresses:
             function(op, address, mask)
+        states.tape.note(tape_words.OPERATE, op, mask)
         states.remember(results, mask, bool(moving))
         if not moving:
             return
         for place, at in enumerate(results):
             zero, one, last = states.rows(at) if mask == ALL else states.rows(at)[..., lanes]
             constant = (not linear and rules[rule.CHECKED] >> place & 1) or name.startswith("setp_")
-            if not constant and not (last == zero + (one - zero) * np.uint32(states.last)).all():
+            if constant:
+                check_constant(states, name, operation, sources, held, at)
+            elif not (last == zero + (one - zero) * np.uint32(states.last)).all():
                 raise NotProvedError(f"{name} is not linear")
-            if constant and not ((zero == one).all() and (zero == last).all()):
-                before = [held.get(source, states.rows(source)[:2]) for source in sources]
-                holds = partial(states.same, function, op, mask, (sources, before), at, zero)
-                raise NotProvedError(f"{name} changes", _bisect(states.last, holds), states.factor)
+            else:
+                states.tape.note(tape_words.LINEAR, at, mask)
 
     def _operands(self, number: int) -> tuple[list[int], list[int], int, Function, tuple[bool, ...]]:
         """Return sources and results of an operation, the address of its row in the code, what executes it, and which
@@ -285,15 +327,6 @@ class Walk:
             done = step_of(self._words[number], number, self._warp_rows)
             self._rows[number] = list(_places(done.reads | done.control)), list(_places(done.writes))
         return self._rows[number]
-
-
-def _bisect(last: int, holds: Callable[[int], bool]) -> int:
-    """Return the largest number below `last` for which `holds`, which holds for all below it; 0 where none."""
-    low, high = 0, last
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
 
 
 def _places(rows: int) -> Iterator[int]:

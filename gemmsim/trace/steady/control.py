@@ -10,7 +10,7 @@ from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro
 from gemmsim.trace.lower.context import ALL
 from gemmsim.trace.steady.paths import Path
-from gemmsim.trace.steady.states import NotProvedError, States, lanes_of
+from gemmsim.trace.steady.states import NotProvedError, States
 
 # What executes an exchange: (where a status goes, the context, which it does not read, a warp's rows, its row in the
 # code, mask, number of the warp)
@@ -35,8 +35,14 @@ def is_together(states: States, row: list[int], mask: int) -> bool:
     if states.unknown(row[micro.SOURCE]):
         raise NotProvedError("a condition is not known")
     lane = (mask & -mask).bit_length() - 1
-    asked = states.words[0, :, row[micro.SOURCE] + lane] ^ np.uint32(row[micro.SOURCE_FLIP])
-    return states.of_all(asked & np.uint32(mask)) == mask
+
+    def asked(states: States) -> bool:
+        words = states.words[0, :, row[micro.SOURCE] + lane] ^ np.uint32(row[micro.SOURCE_FLIP])
+        return states.of_all(words & np.uint32(mask)) == mask
+
+    found = asked(states)
+    states.tape.ask(lambda states, _: asked(states) == found)
+    return found
 
 
 def follow_mbarrier(states: States, row: list[int], mask: int) -> None:
@@ -62,8 +68,8 @@ def follow_exchange(states: States, row: list[int], op: int, mask: int, touched:
     touched  where the rows begin that it reads and writes
     """
     reads, writes = touched
-    lanes, first_lane = lanes_of(mask), row[micro.DETAIL] == micro.FIRST_LANE
-    moving = any(states.moves(at, lanes) for at in reads)
+    first_lane = row[micro.DETAIL] == micro.FIRST_LANE
+    moving = any(states.moves(at, mask) for at in reads)
     if any(map(states.unknown, reads)) or not (moving and first_lane):
         for at in reads:
             states.constant(at, mask, decides=True)
@@ -73,9 +79,15 @@ def follow_exchange(states: States, row: list[int], op: int, mask: int, touched:
     if moving and row[micro.SOURCE_FLIP] not in (0, ALL):
         raise NotProvedError("a word that moves is changed bit by bit")
     function = _PART(row[micro.FUNCTION] | row[micro.FUNCTION + 1] << 32)
-    status = ctypes.c_int64()
-    for address in states.addresses:
-        function(ctypes.addressof(status), 0, address, op, mask, 0)
+
+    def execute(states: States) -> bool:
+        status = ctypes.c_int64()
+        for address in states.addresses:
+            function(ctypes.addressof(status), 0, address, op, mask, 0)
+        return True
+
+    execute(states)
+    states.tape.ask(lambda states, _: execute(states))
     written = ALL if row[micro.FLAGS] & micro.UNIFORM else mask
     states.remember(writes, written, moving)
     lane = (mask & -mask).bit_length() - 1 if first_lane else None

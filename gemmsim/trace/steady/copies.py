@@ -10,7 +10,7 @@ from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro
 from gemmsim.trace.engine import plan_words
 from gemmsim.trace.engine.variants import sources_of
-from gemmsim.trace.steady.states import NotProvedError, States, lanes_of
+from gemmsim.trace.steady.states import NotProvedError, States
 
 _PLANS = "gemmsim.trace.engine.copy_plans"
 _make_plan = NativeFunction(_PLANS, "make_plan", sources_of(_PLANS))
@@ -39,14 +39,22 @@ def stride_of_copy(states: States, row: list[int], op: int, mask: int, context: 
     places = [row[micro.FIFTH_SOURCE] + WARP_LANES * d for d in range(rank)]
     for at in (row[micro.SECOND_SOURCE], row[micro.SECOND_SOURCE] + WARP_LANES):
         states.constant(at, mask, decides=True)
-    moves = [states.moves(at, lanes_of(mask)) for at in places]
+    moves = [states.moves(at, mask) for at in places]
     for at, moved in zip(places, moves, strict=True):
         if moved and not states.same_everywhere(at, mask):
             raise NotProvedError("tiles of other blocks may leave their array")
         if not moved:  # so much of the tile is in the array as was before, wherever it is
             states.constant(at, mask, decides=True)
     moving = [d for d in range(rank) if moves[d]]
-    return _moved(states, [_plan(states, n, op, mask, context) for n in range(3)], moving) if moving else 0
+    if not moving:
+        return 0
+
+    def bytes_moved(states: States) -> int:
+        return _moved(states, [_plan(states, n, op, mask, context) for n in range(3)], moving)
+
+    stride = bytes_moved(states)
+    states.tape.ask(lambda states, _: bytes_moved(states) == stride)
+    return stride
 
 
 def _plan(states: States, number: int, op: int, mask: int, context: NDArray[np.uint64]) -> NDArray[np.int64]:

@@ -25,6 +25,7 @@ class Cutting:
     must      whether these are to stop (UNRELATED) where they can leave out none
     again     whether a period at which a block was cut is looked for in all of its rest
     finds     whether the blocks that run now do
+    enough    warp instructions after which these need not go on, where most of them were left out; None: they end
     cuts      {leader: where it left out iterations}; whenever it is executed again, it does so there
     left_out  warp instructions that the blocks of the last sketch left out
     tables    what relates other blocks to the one that runs; None where nothing does
@@ -36,6 +37,7 @@ class Cutting:
     must: bool = False
     again: bool = False
     finds: bool = False
+    enough: int | None = None
     cuts: dict[int, list[Cut]] = field(default_factory=dict)
     left_out: int = 0
     tables: Tables | None = None
@@ -57,7 +59,8 @@ def run_cut(
 ) -> None:
     """Execute a block that has begun, and leave out iterations of its loops.
 
-    Where these are not to be found, they are those that were left out before, and no results are computed.
+    Where these are not to be found, they are those that were left out before, and no results are computed. A block that
+    need not go on ends at a stop.
 
     counts    int64 [instructions] each: executions by warps and by threads, to which the block's are added
     record    whether the block's instruction stream is recorded
@@ -78,6 +81,9 @@ def run_cut(
     try:
         while (status := stops.run(lambda: go_on(block))) != words.FINISHED:
             if status == words.BUDGET and stops.reached():
+                done = int(counts[0].sum())
+                if finds and cutting.enough is not None and cutting.enough <= done < 2 * skipping.left_out:
+                    break
                 continue
             if status != words.BUDGET or not patience.goes_on(block, counts[0]):
                 recover(status, block, executor.state)

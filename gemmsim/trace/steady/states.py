@@ -6,7 +6,7 @@ Warps that execute the same are followed together: what is asked of one is asked
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 import numpy as np
@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace.lower.context import ALL
+from gemmsim.trace.steady import tape_words
 from gemmsim.trace.steady.lengths import MOST_PERIODS
 from gemmsim.trace.steady.other_blocks import CHANGES, SAME_IN_BLOCKS, UNKNOWN, results_in_blocks
+from gemmsim.trace.steady.tape import Tape
 
 # What executes an operation on lanes: (its row in the code, a warp's rows, mask)
 FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32)
@@ -43,6 +45,8 @@ class States:
              is asked
     bounds   returns of a number in `blocks` the least and the greatest difference; None where these are not known
     bounded  those that it returned
+    tape     what was asked of the words
+    asked    rows of which it was asked what is known of them in other blocks when the period began
     """
 
     def __init__(
@@ -53,7 +57,9 @@ class States:
         blocks: NDArray[np.int32] | None,
         bounds: Bounds | None = None,
     ) -> None:
-        self._bounds = bounds
+        self.bounds, self.tape = bounds, Tape()
+        self.asked: set[int] = set()
+        self._overwritten: set[int] = set()  # rows of which nothing was asked before
         self.bounded: dict[int, tuple[int, int]] = {}
         first, step = np.atleast_2d(first, step)
         self.words = np.stack([first, first + step, first + step * np.uint32(last & ALL)])
@@ -104,6 +110,27 @@ class States:
     def unknown(self, at: int) -> bool:
         return at in self._unknown
 
+    def end_with_unknown(self, places: Iterable[int]) -> None:
+        """Note which rows are not known behind the period, and no others."""
+        self._unknown = set(places)
+
+    @property
+    def unknown_rows(self) -> set[int]:
+        return self._unknown
+
+    @property
+    def moving_rows(self) -> frozenset[int]:
+        return frozenset(self._moving)
+
+    def differing(self, places: Sequence[int]) -> list[int]:
+        """Return those of some rows that may differ in other blocks."""
+        self._ask(places)
+        return [at for at in dict.fromkeys(places) if at in self._differing]
+
+    def known_in_blocks(self, at: int, mask: int) -> NDArray[np.int64]:
+        """Return what is known in other blocks of the row that begins at a word: int64 [warps, lanes of `mask`]."""
+        return self._blocks(at)[:, lanes_of(mask)]
+
     def any_unknown(self, places: Sequence[int]) -> bool:
         return not self._unknown.isdisjoint(places)
 
@@ -111,11 +138,13 @@ class States:
         """Whether any of some rows may move."""
         return not self._moving.isdisjoint(places)
 
-    def moves(self, at: int, lanes: NDArray[np.bool_]) -> bool:
+    def moves(self, at: int, mask: int) -> bool:
         if at not in self._moving:
             return False
         zero, one, last = self.rows(at)
-        return bool(((zero != one) | (zero != last))[:, lanes].any())
+        found = bool(((zero != one) | (zero != last))[:, lanes_of(mask)].any())
+        self.tape.note(tape_words.MOVES, at, mask, found)
+        return found
 
     def truth(self, at: int, flip: int, mask: int) -> int:
         """Return the mask of the lanes for which a predicate holds. It must hold for the same ones in each period, and
@@ -127,7 +156,8 @@ class States:
         found = _masks((rows ^ np.uint32(flip)) >= np.uint32(1 << 31)) & np.uint32(mask)
         if (found != found[0]).any():
             raise NotProvedError("a condition changes")
-        return self.of_all(found[0])
+        self.tape.note(tape_words.HOLDS, at, mask, flip, self.of_all(found[0]))
+        return int(found[0, 0])
 
     def of_all(self, found: NDArray[np.uint32]) -> int:
         """Return what was found for each warp, which must be the same for all."""
@@ -137,21 +167,27 @@ class States:
 
     def constant(self, at: int, mask: int, decides: bool) -> None:
         """Raise NotProvedError where a row moves; `decides` says whether it must not in other blocks, either."""
-        if self.moves(at, lanes_of(mask)):
+        if self.moves(at, mask):
             raise NotProvedError("an operand moves")
         if decides:
             self._decide(at, lanes_of(mask))
 
     def set_true(self, at: int, mask: int) -> None:
         """Let a predicate hold for the threads of `mask` in each period, and in all blocks."""
-        lanes = lanes_of(mask)
-        self.rows(at)[..., lanes] = ALL
+        self.fill(at, mask)
+        self.tape.ask(lambda states, _: states.fill(at, mask))
         self.remember([at], mask, False)
         if self.blocks is not None:
-            self._blocks(at)[:, lanes] = SAME_IN_BLOCKS
+            self._blocks(at)[:, lanes_of(mask)] = SAME_IN_BLOCKS
+
+    def fill(self, at: int, mask: int) -> bool:
+        """Set all bits of a row's words; returns True."""
+        self.rows(at)[..., lanes_of(mask)] = ALL
+        return True
 
     def same_everywhere(self, at: int, mask: int) -> bool:
         """Whether the words of a row are the same in all blocks."""
+        self._ask([at])
         if self.blocks is None or at not in self._differing:
             return True
         return bool((self._blocks(at)[:, lanes_of(mask)] == SAME_IN_BLOCKS).all())
@@ -161,6 +197,7 @@ class States:
         or nothing where blocks differ."""
         if self.blocks is None:
             return
+        self._ask(sources)
         found = np.full(self.warps, SAME_IN_BLOCKS)
         if lane is not None:
             found = self.blocks[:, sources[0] + lane].copy()
@@ -196,6 +233,7 @@ class States:
         moved = address[1] - address[0]
         if (moved != moved[0, 0]).any() or (address[2] - address[0] != moved * self.last).any():
             raise NotProvedError("addresses move unevenly")
+        self.tape.note(tape_words.STRIDE, at, mask, int(moved[0, 0]))
         return int(moved[0, 0])
 
     def limit(self, periods: int, why: str, factor: int = 1) -> None:
@@ -204,14 +242,18 @@ class States:
         if periods < self.last:
             raise NotProvedError(why, max(0, periods), factor)
 
-    def check_range(self, at: int, lanes: NDArray[np.bool_], masks: tuple[int, int], signed: bool, bits: int) -> None:
+    def check_range(self, at: int, mask: int, masks: tuple[int, int], signed: bool, bits: int) -> None:
         """Raise NotProvedError, with the periods that are left, where a word that moves leaves its range."""
         keep, flip = masks
         if keep != ALL or flip not in (0, ALL):
             raise NotProvedError("a word that moves is changed bit by bit")
         # Of fewer bits, what is shifted to the left by the others must not wrap around.
         left = np.uint32(32 - min(bits, 32))
-        zero, one = (self.rows(at)[:2, :, lanes] ^ np.uint32(flip)) << left
+        self.tape.note(
+            *(tape_words.RANGE, at, mask, flip, signed, min(bits, 32)),
+            otherwise=lambda states: states.check_range(at, mask, masks, signed, bits),
+        )
+        zero, one = (self.rows(at)[:2, :, lanes_of(mask)] ^ np.uint32(flip)) << left
         step = (one - zero).view(np.int32).astype(np.int64)
         value = zero.view(np.int32).astype(np.int64) if signed else zero.astype(np.int64)
         low, high = (-(1 << 31), (1 << 31) - 1) if signed else (0, ALL)
@@ -231,6 +273,9 @@ class States:
         if self.blocks is None:
             return
         lanes = lanes_of(mask)
+        self._ask(sources)
+        if mask == ALL:
+            self._overwritten.update(results)
         if self._differing.isdisjoint(sources):
             for at in self._differing.intersection(results):
                 self._blocks(at)[:, lanes] = SAME_IN_BLOCKS
@@ -240,7 +285,7 @@ class States:
         self._differing.update(results)
         known = np.stack([self._blocks(at) for at in sources])
         compares = name.startswith("setp_")
-        if compares and any(self.moves(at, lanes) for at in sources[:2]):
+        if compares and any(self.moves(at, mask) for at in sources[:2]):
             a, b = known[0][:, lanes], known[1][:, lanes]
             if not ((a == b) & (a >= 0)).all() or (known[2:, :, lanes] != SAME_IN_BLOCKS).any():
                 raise NotProvedError("other blocks may compare otherwise")
@@ -252,73 +297,20 @@ class States:
         for at in results:
             self._blocks(at)[:, lanes] = found[:, lanes]
 
-    def same_in_blocks(self, function: Function, op: int, mask: int, places: tuple[list[int], list[int]]) -> bool:
-        """Whether an operation on predicates has the same results whatever those of other blocks are that differ.
-
-        places  where the rows of its sources and results begin
-        """
-        sources, results = places
-        differ = [at for at in dict.fromkeys(sources) if at in self._differing]
-        if self.blocks is None or not differ:
-            return False
-        found = []
-        for chosen in range(1 << len(differ)):
-            state = self.words[0].copy()
-            for place, at in enumerate(differ):
-                state[:, at : at + WARP_LANES] = ALL if chosen >> place & 1 else 0
-            found.append(_results_of(function, op, mask, state, results))
-        return all(np.array_equal(one, found[0]) for one in found)
-
-    def compares_alike(self, function: Function, op: int, mask: int, places: tuple[list[int], list[int]]) -> bool:
-        """Whether a comparison of words that do not move has the same result in other blocks: it has it at the least
-        and at the greatest difference of the one word that differs, and no word wraps around between these.
-
-        places  where the rows of its sources and results begin; the first two are unsigned words
-        """
-        sources, results = places
-        lanes, differing = lanes_of(mask), [at for at in dict.fromkeys(sources) if at in self._differing]
-        if self.blocks is None or self._bounds is None or len(differing) != 1 or differing[0] not in sources[:2]:
-            return False
-        at, found = differing[0], []
-        numbers = np.unique(self._blocks(at)[:, lanes]).tolist()
-        if len(numbers) != 1 or numbers[0] <= 0 or (span := self._bounds(numbers[0])) is None:
-            return False
-        word = self.rows(at)[0].astype(np.int64)
-        for apart in (0, *span):
-            if ((word + apart)[:, lanes] < 0).any() or ((word + apart)[:, lanes] > ALL).any():
-                return False
-            state = self.words[0].copy()
-            state[:, at : at + WARP_LANES] = (word + apart).astype(np.uint32)
-            found.append(_results_of(function, op, mask, state, results))
-        self.bounded[numbers[0]] = span
-        return all(np.array_equal(one, found[0]) for one in found)
-
     def _blocks(self, at: int) -> NDArray[np.int64]:
         """What is known in other blocks of the rows that begin at a word: int64 [warps, lanes]."""
         assert self.blocks is not None
         return self.blocks[:, at : at + WARP_LANES]
 
+    def _ask(self, places: Iterable[int]) -> None:
+        self.asked.update(at for at in places if at not in self._overwritten)
+
     def _decide(self, at: int, lanes: NDArray[np.bool_]) -> None:
+        self._ask([at])
         if self.blocks is None or at not in self._differing:
             return
         if (self._blocks(at) == CHANGES)[:, lanes].any():
             raise NotProvedError("other blocks may come to decide otherwise")
-
-    def same(
-        self,
-        function: Function,
-        op: int,
-        mask: int,
-        operands: tuple[list[int], list[NDArray[np.uint32]]],
-        at: int,
-        wanted: NDArray[np.uint32],
-        period: int,
-    ) -> bool:
-        """Whether an operation has the results `wanted` in a period, too; operands: places, words in two periods."""
-        state = self.words[2].copy()
-        for place, (zero, one) in zip(*operands, strict=True):
-            state[:, place : place + WARP_LANES] = zero + (one - zero) * np.uint32(period)
-        return bool((_results_of(function, op, mask, state, [at])[0] == wanted).all())
 
 
 def _begins(words: NDArray) -> set[int]:
@@ -331,13 +323,6 @@ def addresses_of(words: NDArray[np.uint32]) -> list[int]:
     """Return where the words of each warp are, in the order of `words` [..., words of a warp]."""
     first = words.ctypes.data
     return list(range(first, first + words.nbytes, words.strides[-2]))
-
-
-def _results_of(function: Function, op: int, mask: int, state: NDArray[np.uint32], results: list[int]) -> NDArray:
-    """Execute an operation in a state [warps, words]; return its results: uint32 [results, warps, lanes of `mask`]."""
-    for address in addresses_of(state):
-        function(op, address, mask)
-    return np.stack([state[:, at : at + WARP_LANES][:, lanes_of(mask)] for at in results])
 
 
 @cache

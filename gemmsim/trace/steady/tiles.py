@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-import numpy as np
-
 from gemmsim.trace.steady.lengths import lengths_of
 from gemmsim.trace.steady.loop import Loop
 from gemmsim.trace.steady.period import Period
@@ -80,5 +78,5 @@ class Tiles:
         same = known is not None and known.lengths_before(registers) == 0
         self._distance = at - known.at if known is not None and same and self._begun else 0
         self._begun = True
-        self._loop = self._proofs.loop = Loop(length, period.stream, registers, step, int(np.flatnonzero(step)[0]), at)
+        self._loop = self._proofs.loop = Loop(length, period.stream, registers, step, int((step != 0).argmax()), at)
         return True

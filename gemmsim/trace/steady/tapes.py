@@ -1,0 +1,142 @@
+"""Keeps what walks through a period asked of the words, to ask it of other words without another walk.
+
+What a walk does depends on the words only by the answers to questions: which rows move, which lanes a predicate holds
+for, whether a word wraps around. It notes them on a tape, with the operations that it executes between them. Tiles,
+leaders and warps that come to the same loop with other words mostly give the same answers; then the walk would go the
+same way, and a compiled loop executes the tape instead (`tape_loop`). Where one answer is another, the walk is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.native.function import NativeFunction
+from gemmsim.support.warp import WARP_LANES
+from gemmsim.trace.engine.variants import sources_of
+from gemmsim.trace.steady import tape_words
+from gemmsim.trace.steady.states import States
+from gemmsim.trace.steady.tape import Tape
+
+_LOOP = "gemmsim.trace.steady.tape_loop"
+_replay = NativeFunction(_LOOP, "replay", sources_of(_LOOP))
+_MOST_KEPT, _MOST_WAYS = 4, 1 << 9  # tapes of the same way; ways, of which the first are forgotten
+Way = tuple[Any, ...]  # what leads a walk besides words
+
+
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """The tape of a walk that came to its end.
+
+    noted     what it asked and did
+    tables    its rows, as the compiled loop takes them: int64 [rows, COLUMNS] of those before each question, and behind
+    asked     bool [words]: of which words it asked what is known of them in other blocks
+    blocks    int64 [warps, words of which it asked]: what was known of them when it began; None without other blocks
+    changing  rows that may be others in other blocks behind the period
+    unknown   rows that are not known there
+    """
+
+    noted: Tape
+    tables: tuple[NDArray[np.int64], ...]
+    asked: NDArray[np.bool_]
+    blocks: NDArray[np.int64] | None
+    changing: frozenset[int]
+    unknown: frozenset[int]
+
+
+class Tapes:
+    """The tapes of a program, by the ways that were walked."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Way, list[_Kept]] = {}
+
+    def keep(self, way: Way, blocks: NDArray[np.int64] | None, states: States) -> None:
+        """Keep the tape of a walk that came to its end in `states`, and knew `blocks` when it began."""
+        tape, begin, tables = states.tape, 0, []
+        for stop in (*(place for place, _ in tape.questions), len(tape.rows)):
+            table = np.zeros((stop - begin, tape_words.COLUMNS), np.int64)
+            for row, noted in zip(table, tape.rows[begin:stop], strict=True):
+                row[: len(noted)] = noted
+            tables.append(table)
+            begin = stop
+        rows = np.zeros(states.words.shape[-1] // WARP_LANES, np.bool_)
+        rows[[at // WARP_LANES for at in states.asked]] = True
+        asked = np.repeat(rows, WARP_LANES)
+        known = None if blocks is None else blocks[:, asked]
+        ends = frozenset(states.changing), frozenset(states.unknown_rows)
+        kept = self._kept.setdefault(way, [])
+        kept.insert(0, _Kept(tape, tuple(tables), asked, known, *ends))
+        del kept[_MOST_KEPT:]
+        if len(self._kept) > _MOST_WAYS:
+            del self._kept[next(iter(self._kept))]
+
+    def replay(self, way: Way, states: States, begin: Callable[[], States]) -> tuple[States, _Kept | None]:
+        """Return the states behind a period, and the tape that led there; where no tape gives the same answers, those
+        with which it begins, and None.
+
+        states  those with which it begins
+        begin   makes them again
+
+        Raises NotProvedError where a walk would, as something does not hold for all periods.
+        """
+        kept = self._kept.get(way, [])
+        for place, one in enumerate(kept):
+            numbers = _renamed(one.blocks, None if states.blocks is None else states.blocks[:, one.asked])
+            if numbers is None:
+                continue
+            if _answers_alike(one, states, numbers):
+                kept.insert(0, kept.pop(place))
+                return states, one
+            states = begin()
+        return states, None
+
+
+def _answers_alike(kept: _Kept, states: States, numbers: dict[int, int]) -> bool:
+    """Execute a tape; return whether all questions have the answers that they had. `numbers`: see `Question`."""
+    words, address, begin = states.words, np.uint64(states.words.ctypes.data), 0
+    least = np.array([states.least], np.int64)
+    for number, table in enumerate(kept.tables):
+        stopped = int(_replay(table, words, address, states.last, least)) if len(table) else 0
+        if stopped < len(table):
+            if otherwise := kept.noted.otherwise.get(begin + stopped):
+                otherwise(states)
+            return False
+        begin += len(table)
+        if number < len(kept.noted.questions) and not kept.noted.questions[number][1](states, numbers):
+            return False
+    states.least = min(states.least, int(least[0]))
+    return True
+
+
+def _renamed(before: NDArray[np.int64] | None, now: NDArray[np.int64] | None) -> dict[int, int] | None:
+    """Return for each number by which words differed in other blocks the one by which they do now; None where they do
+    not differ alike. What is below 1 is no such number, and must be the same.
+
+    before, now  int64 [warps, words]: what is known of words in other blocks, as in `States.blocks`
+    """
+    if before is None or now is None:
+        return {} if before is now else None
+    some = (before != 0) | (now != 0)
+    if not some.any():
+        return {}
+    pairs = np.unique(before[some] << 32 | now[some] & 0xFFFFFFFF)
+    old, new = pairs >> 32, (pairs & 0xFFFFFFFF).astype(np.uint32).view(np.int32).astype(np.int64)
+    apart = (old <= 0) | (new <= 0)
+    if (old != new)[apart].any() or len(np.unique(old)) < len(old) or len(np.unique(new)) < len(new):
+        return None
+    return dict(zip(old.tolist(), new.tolist(), strict=True))
+
+
+def way_of(
+    instructions: Sequence[int], path: Any, states: States, changed: Sequence[int], unknown: Sequence[int]
+) -> Way:
+    """Return what leads a walk that begins in `states`, besides words.
+
+    changed  rows that may be others in other blocks when it begins
+    unknown  rows that are not known
+    """
+    return (*instructions, -1, *changed, -1, *unknown, -1, path, states.words.shape, states.moving_rows)
