@@ -20,7 +20,7 @@ from gemmsim.sm.units import dram
 from gemmsim.sm.units.events import MOST_EVENTS
 from gemmsim.sm.units.fills import Fill, Fills
 from gemmsim.sm.units.instruction import ALL_SCOREBOARDS, REASONS, AccessCost, Reason, Sync
-from gemmsim.sm.units.instruction_cache import InstructionCache
+from gemmsim.sm.units.instruction_cache import InstructionCache, stamps_of
 from gemmsim.sm.units.issue_queue import IssueQueue
 from gemmsim.sm.units.machine import NEVER, Block, Event, MemoryPath, Sm, Snapshot, Stream, SubPartition, Warp
 from gemmsim.sm.units.pipes import Pipe, Pipes, Port
@@ -215,25 +215,13 @@ class State:
         self._cache["lines"] = lines
         self._cache["first_stamps"], self._cache["second_stamps"] = row_addresses(self._line_stamps)
         self._cache["ready"] = address_of(self._lines_ready)
-        size = lines * self._gpu.fetch.line_bytes
-        brought = min(size, self._gpu.fetch.launch_bytes)
-        for stamps, sets, ways, held in zip(
-            self._line_stamps,
-            (self._spec["first_level_sets"][0], self._spec["second_level_sets"][0]),
-            (self._spec["first_level_ways"][0], self._spec["second_level_ways"][0]),
-            (size if warm else 0, size if warm else brought),
-            strict=True,
-        ):
-            self._hold(stamps, int(sets), int(ways), held // self._gpu.fetch.line_bytes)
+        brought = min(lines, self._gpu.fetch.launch_bytes // self._gpu.fetch.line_bytes)
+        held = (lines, lines) if warm else (0, brought)
+        for stamps, level, count in zip(self._line_stamps, ("first", "second"), held, strict=True):
+            sets, ways = (int(self._spec[f"{level}_level_{what}"][0]) for what in ("sets", "ways"))
+            stamps[:] = stamps_of(lines, count, sets, ways)
+        self._cache["stamp"] = max(held)
         self._set(cache=self._cache)
-
-    def _hold(self, stamps: NDArray[np.int64], sets: int, ways: int, lines: int) -> None:
-        """Let a level of the instruction cache hold the first lines of the code, but nothing of a set that has not room
-        for all of its lines: those that come last evict the first again."""
-        line = np.arange(lines)
-        fits = np.bincount(line % sets, minlength=sets) <= ways
-        stamps[:lines] = np.where(fits[line % sets], line + 1, 0)
-        self._cache["stamp"] = max(lines, int(self._cache["stamp"][0]))
 
     def _fill_counters(self, marks: Sequence[int]) -> None:
         count = len(self._rows)
@@ -315,10 +303,7 @@ class State:
     def totals(self) -> Totals:
         """Return what has been counted so far; `cycles` is when the last of the blocks that have ended left."""
         ends = np.sort(self._block_ends[: self.sm.ended]).astype(np.float64)
-        on_their_way = (int(self._fills["first"][0]) + np.arange(self._fills["count"][0])) % len(self._fill_rows)
-        data = float(
-            self._servers["busy_cycles"][SERVERS.index("data")] + self._fill_rows["cycles"][on_their_way].sum()
-        )
+        data = float(self._servers["busy_cycles"][SERVERS.index("data")])
         cycles = float(ends[-1])
         totals = self._totals(cycles, ends, self._stall_cycles, self._executed, self._pipes["issued"], data)
         if self.sm.tensor_began < 0:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from math import ceil
 
 from gemmsim.sm.units.barriers import open_if_complete
+from gemmsim.sm.units.data_stage import settle
 from gemmsim.sm.units.events import ENDED, STARTED, hold_until, tell
 from gemmsim.sm.units.instruction import ALL_SCOREBOARDS, Reason
 from gemmsim.sm.units.instruction_cache import fetch_line
 from gemmsim.sm.units.machine import GONE, NEVER, WAITING, Sm, Warp
 
 _NO_INSTRUCTION = int(Reason["NO_INSTRUCTION"])
+_EVER = 1e18  # a cycle after all others
 
 
 def start_block(sm: Sm, slot: int, now: int) -> None:
@@ -99,3 +101,5 @@ def end_warp(sm: Sm, warp: Warp, now: int, end: int) -> None:
         block.left = sm.ended
         sm.ended += 1
         sm.attention = 1
+        if sm.ended == sm.grid_blocks:
+            settle(sm, _EVER, now)  # what no warp has waited for is counted, too

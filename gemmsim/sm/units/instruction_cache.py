@@ -12,6 +12,9 @@ lines of the sets that have one too many, and all its lines from one more in eac
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gemmsim.native.records import Ints, Reals, Record
 from gemmsim.sm.spec import Spec
 
@@ -33,6 +36,15 @@ class InstructionCache(Record):
     second_stamps: Ints
     ready: Reals
     free: float
+
+
+def stamps_of(lines: int, held: int, sets: int, ways: int) -> NDArray[np.int64]:
+    """Return the stamps of a level that holds the first `held` lines of the code: int64 [lines]. It holds nothing of a
+    set that has not room for all of its lines: those that come last evict the first again.
+    """
+    line = np.arange(lines)
+    fits = np.bincount(line[:held] % sets, minlength=sets) <= ways
+    return np.where((line < held) & fits[line % sets], line + 1, 0)
 
 
 def fetch_line(spec: Spec, cache: InstructionCache, line: int, now: int) -> float:

@@ -48,16 +48,18 @@ def test_a_load_does_not_wait_for_stores() -> None:
 
 def test_a_store_does_not_wait_for_loads() -> None:
     """400 sectors of a load come over the link from cycle 12 to 212, and take 800 cycles of the share. The store behind
-    it waits for the data stage alone, which they fill, four a cycle and one for the request, until cycle 112."""
-    assert done((LOAD, 400), (STORE, 4))[1] == 112 + 1 + 16
+    it passes the data stage in cycle 12, long before they come."""
+    assert done((LOAD, 400), (STORE, 4))[1] == 13 + 16
 
 
 @pytest.mark.parametrize(("sectors", "cycles"), [(400, 1600 + 16), (2, 1 + 12 + 16)])
 def test_a_store_waits_for_what_tma_stores(sectors: int, cycles: int) -> None:
     """TMA takes the share from the cycle of its issue on; the store, which issues a cycle later, is at L2 12 cycles
-    behind its own issue."""
-    code = program(ins("LDG", 1, write=0), ins("NOP", wait=1), ins("UTMASTG.2D"), ins("STG"), EXIT, arch="sm_90a")
-    costs, syncs = {0: MANY, 3: FOUR}, {2: [SyncFields(-1, amount=64, l2_sectors=sectors)]}
-    begun = issues(code, costs=costs, syncs=syncs, gpu=SLOW).cycles(0)[2]
+    behind its own issue. Before it, what the load brings has the data stage for 1001 cycles."""
+    waits = [ins("NOP", wait=1), *[ins("NOP", 15)] * 70]
+    code = program(ins("LDG", 1, write=0), *waits, ins("UTMASTG.2D"), ins("STG"), EXIT, arch="sm_90a")
+    bulk = 1 + len(waits)
+    costs, syncs = {0: MANY, bulk + 1: FOUR}, {bulk: [SyncFields(-1, amount=64, l2_sectors=sectors)]}
+    begun = issues(code, costs=costs, syncs=syncs, gpu=SLOW).cycles(0)[bulk]
     assert begun > 8000 + START
     assert simulate(code, costs=costs, syncs=syncs, gpu=SLOW).cycles - begun == cycles
