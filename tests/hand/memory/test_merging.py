@@ -12,6 +12,7 @@ from gemmsim.gpu import load_gpu
 from gemmsim.memory.caches.merging import in_step, kept, kept_by_tiles
 from gemmsim.memory.grid.placement import place
 from gemmsim.memory.serve import serve
+from gemmsim.trace.types import Syncs
 
 H200 = load_gpu("h200")
 # Instruction 0 reads the same for all blocks of a row of the grid (A), 1 for all of a column (B), 2 for no two (C).
@@ -70,6 +71,32 @@ def test_tiles_merge_less_once_results_were_stored() -> None:
     assert kept_by_tiles(of_one, 4, 0.2) == pytest.approx((1 + 3 * 0.2) / 4)
     assert kept_by_tiles(of_two, 4, 0.2) == pytest.approx((1 + 3 * 0.2) / 4 / 2**0.5)
     assert kept_by_tiles(of_one, 0, 0.2) == 1  # a kernel that stores nothing
+
+
+def clustered(multicast: bool) -> dict[str, float]:
+    """Counters of clusters of two blocks on two GPCs of four SMs, of which each block loads the line of its cluster:
+    those of even number line 0, the others line 1."""
+    line = {number: [128 * number + 4 * lane for lane in range(32)] for number in range(2)}
+    blocks: dict[int, list[Accesses]] = {b: [[(LOAD, line[b // 2 % 2])]] for b in range(8)}
+    trace, zeros = warp_trace(1, blocks), np.zeros(16, np.int64)
+    if multicast:  # each load tells two mbarriers
+        syncs = Syncs(2 * np.arange(9), zeros, zeros, zeros, zeros, zeros, zeros)
+        trace = replace(trace, syncs=syncs, pc=np.zeros(8, np.int32), pc_start=np.arange(9))
+    code = replace(program("UTMALDG.2D"), arch="sm_90")
+    given = replace(H200, sm=sm(4, 4), l2=replace(H200.l2, drift_steps=1e16))
+    of_clusters = replace(launch((8, 1, 1)), cluster=(2, 1, 1))
+    return dict(serve(code, of_clusters, trace, given, 65536, 1).counters)
+
+
+def test_clusters_share_with_those_of_their_gpc() -> None:
+    """Clusters go to the GPCs in turn, so that each GPC has those that load one line: its four requests become one."""
+    assert clustered(multicast=False)["lts__t_sectors_srcunit_tex_op_read.sum"] == pytest.approx(8 * 4 / 4)
+
+
+def test_multicast_requests_merge_with_none() -> None:
+    counters = clustered(multicast=True)
+    assert counters["lts__t_sectors_srcunit_tex_op_read.sum"] == pytest.approx(8 * 4)
+    assert counters["l1tex__m_xbar2l1tex_read_sectors.sum"] == pytest.approx(2 * 8 * 4)
 
 
 def test_without_merging_nothing_merges() -> None:

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 from sm_builder import EXIT, GPU, Path, idle_sm, ins, issues, program, row
 
+from gemmsim.isa.program import Instruction, Operand, OperandKind
 from gemmsim.sm.streams import RecordCycles
 from gemmsim.sm.units.data_stage import pass_data_stage, settle
 from gemmsim.sm.units.fills import expect_fill
-from gemmsim.sm.units.instruction import Instruction
+from gemmsim.sm.units.instruction import Instruction as Row
 
 MISS = RecordCycles(1, 1, 1, 0)
 LOAD = ins("LDG", 1, write=0)
@@ -18,12 +19,17 @@ USE = ins("FFMA", 1, wait=1)
 DONE = 1 + 200  # a load that issues in cycle 1 and misses; its data is at the data stage 21 cycles before
 
 
-def other(first: int, wavefronts: int):  # type: ignore[no-untyped-def]
+DRAIN = ins(
+    "DEPBAR.LE", 1, operands=(Operand(OperandKind.SPECIAL, name="SB0"), Operand(OperandKind.IMMEDIATE, value=0))
+)
+
+
+def other(first: int, wavefronts: int, use: Instruction = USE):  # type: ignore[no-untyped-def]
     """Two warps: one loads, and uses what it loads; the other loads from shared memory in cycle `first` and arrives at
     the data stage 11 cycles later. Return when the first one uses it."""
     stall = 15
     waits = [ins("NOP", stall)] * ((first - 1) // stall) + [ins("NOP", (first - 1) % stall)] * ((first - 1) % stall > 0)
-    body = [LOAD, USE, EXIT, *waits, ins("LDS", 1, write=0), EXIT]
+    body = [LOAD, use, EXIT, *waits, ins("LDS", 1, write=0), EXIT]
     streams = [[0, 1, 2], list(range(3, len(body)))]
     costs = {0: MISS, len(body) - 2: RecordCycles(wavefronts, 0, 0, 0)}
     return issues(program(*body), 2, streams=streams, costs=costs).cycles(0)[1]
@@ -55,6 +61,20 @@ def test_it_waits_for_what_has_the_stage_when_it_comes(first, wavefronts, later)
     assert other(first, wavefronts) == DONE + later
 
 
+def test_a_count_of_what_is_outstanding_waits_as_long():
+    assert other(150, 32, DRAIN) == DONE + 13
+
+
+def test_what_comes_behind_others_is_waited_for_as_long_as_they_take():
+    """Two warps load a sector each, one of a hundred wavefronts, which takes the stage from cycle 180 on for 100 1/4
+    cycles. The data of the other is there a cycle later, 1 1/4 cycles long, and could be used in cycle 202."""
+    loads = [LOAD, USE, EXIT]
+    costs = {0: RecordCycles(100, 1, 1, 0), 3: MISS}
+    seen = issues(program(*loads, *loads), 2, streams=[[0, 1, 2], [3, 4, 5]], costs=costs)
+    assert seen.cycles(0)[1] == 180 + 100 + 20
+    assert seen.cycles(1)[1] == 202 + 100
+
+
 def test_what_comes_and_requests_take_turns():
     """Two loads' data come in cycles 100 and 101, for eight cycles each. Requests of four cycles arrive in 102 and 103:
     one passes between the two, and one behind them."""
@@ -75,8 +95,8 @@ def test_loads_that_wait_for_their_tags_let_others_pass_but_keep_their_entries()
     after those of the first, and its entry of the queue is free then. A load from shared memory behind them has the
     data stage in cycle 13."""
     path = Path(replace(GPU, mio=replace(GPU.mio, shared_entries=4)))
-    load = row(Instruction, writes_registers=1, hit_latency_cycles=32.0, base_wavefronts=1, write_scoreboard=0)
-    shared = row(Instruction, writes_registers=1, shared_load=1, hit_latency_cycles=24.0, narrow_latency_cycles=24.0)
+    load = row(Row, writes_registers=1, hit_latency_cycles=32.0, base_wavefronts=1, write_scoreboard=0)
+    shared = row(Row, writes_registers=1, shared_load=1, hit_latency_cycles=24.0, narrow_latency_cycles=24.0)
     lines, one = RecordCycles(1, 40, 40, 0), RecordCycles(1, 0, 0, 0)
     requests = enumerate([(load, lines), (load, lines), (shared, one)])
     released = [path.request(now, access, cost, part=now)[0] for now, (access, cost) in requests]
