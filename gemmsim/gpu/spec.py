@@ -78,6 +78,7 @@ class L1:
     hit_latency_cycles: tuple[float, float, float]  # from load to use; 32, 64 and 128 bits a thread
     miss_bytes_per_cycle: float  # from L2 to one SM
     fill_bytes_per_cycle: float  # written to the data array; meanwhile the data stage does nothing else
+    fill_turn: float  # for how many times as long as the request before it what comes keeps the data stage
     tagged_request_cycles: float  # added to the time in the data stage of a global request that follows a shared one
     tagged_after_shared_requests: int  # how many requests after a shared one take that extra time
     store_bytes_per_cycle: float  # from one SM to L2

@@ -126,6 +126,7 @@ class Spec(Record):
     partial_line_l2_cycles: float
     sector_dram_cycles: float
     sector_fill_cycles: float
+    fill_turn: float
     sector_out_cycles: float
     tagged_request_cycles: float
     partial_line_cycles: float
@@ -220,6 +221,7 @@ def spec_of(
         "partial_line_l2_cycles": gpu.l2.partial_line_sectors * l1.sector_bytes / rates.l2_write_bytes_per_cycle,
         "sector_dram_cycles": l1.sector_bytes / rates.dram_bytes_per_cycle,
         "sector_fill_cycles": l1.sector_bytes / l1.fill_bytes_per_cycle,
+        "fill_turn": l1.fill_turn,
         "sector_out_cycles": l1.sector_bytes / l1.store_bytes_per_cycle,
         "tagged_request_cycles": l1.tagged_request_cycles,
         "partial_line_cycles": l1.partial_line_cycles,

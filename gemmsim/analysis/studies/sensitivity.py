@@ -91,6 +91,7 @@ RULES: dict[str, Rule] = {
     "l1.ways": _SIZE,
     "l1.miss_bytes_per_cycle": _RATE,
     "l1.fill_bytes_per_cycle": _RATE,
+    "l1.fill_turn": _STRUCTURE,
     "l1.tagged_after_shared_requests": _LATENCY,
     "l1.store_bytes_per_cycle": _RATE,
     "l2.size_bytes": _SIZE,

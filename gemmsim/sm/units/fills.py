@@ -10,7 +10,7 @@ class Fill(Record):
     """The data of a load that is on its way.
 
     at          the cycle in which it arrives at the data stage
-    cycles      for how long it takes the stage
+    cycles      for how long it has the stage yet to take
     until_use   cycles from when it has left the stage until an instruction may use it
     expected    the cycle in which one may if nothing else has the stage
     warp, rank  the slot of the load's warp, and its `Warp.rank`
@@ -30,10 +30,12 @@ class Fill(Record):
 class Fills(Record):
     """What is on its way: `count` rows of the ring `rows`, of `room.entries` entries, from `first` on, the next first.
 
-    free  the cycle in which the last of those that have come leaves the data stage
+    free  the cycle in which the data stage is done with what it has taken of those that have come
+    turn  for how long it takes of them until another request may pass, 0 before the first request
     """
 
     free: float
+    turn: float
     first: int
     count: int
     rows: Rows[Fill]

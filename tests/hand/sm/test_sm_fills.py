@@ -76,18 +76,21 @@ def test_what_comes_behind_others_is_waited_for_as_long_as_they_take():
 
 
 def test_what_comes_and_requests_take_turns():
-    """Two loads' data come in cycles 100 and 101, for eight cycles each. Requests of four cycles arrive in 102 and 103:
-    one passes between the two, and one behind them."""
-    state = idle_sm()
+    """Two loads' data come in cycles 100 and 101, for 16 cycles each. A request of four cycles arrives before them, so
+    that they keep the stage for eight at a time: a request passes after each eight that arrives meanwhile."""
+    state = idle_sm(replace(GPU, l1=replace(GPU.l1, fill_turn=2.0)))
     sm, fills = state.sm, state.sm.memory.fills
     for at in (101.0, 100.0):  # the later one issued first
         fill = fills.rows[fills.count]
-        fill.at, fill.cycles, fill.until_use = at, 8.0, 10.0
+        fill.at, fill.cycles, fill.until_use = at, 16.0, 10.0
         expect_fill(fills)
-    assert pass_data_stage(sm, 102.0, 4.0, 90) == 108
-    settle(sm, 108.0, 108)
-    assert pass_data_stage(sm, 109.0, 4.0, 98) == 108 + 4 + 8
-    assert (fills.free, fills.count) == (120, 0)
+    assert pass_data_stage(sm, 20.0, 4.0, 10) == 20
+    assert pass_data_stage(sm, 102.0, 4.0, 90) == 100 + 8
+    settle(sm, 108.0, 108)  # from 112 to 120
+    assert (fills.free, fills.count) == (120, 1)
+    assert pass_data_stage(sm, 113.0, 2.0, 110) == 120
+    settle(sm, 200.0, 200)  # after a request of two cycles four at a time, and all that is left where none comes
+    assert (fills.free, fills.count) == (122 + 16, 0)
 
 
 def test_loads_that_wait_for_their_tags_let_others_pass_but_keep_their_entries():
