@@ -134,7 +134,8 @@ def test_launch_overhead_is_all_that_leaves(name: str) -> None:
         ("instruction-fetch", BLOCKTILE),
         ("barrier-cycles", BLOCKTILE),
         ("data-stage", BLOCKTILE),
-        ("line-fills", BLOCKTILE),
+        ("line-fills", COALESCED),
+        ("tag-stage", BLOCKTILE),
         ("dram", BLOCKTILE),
         ("block-start", BLOCKTILE),
         ("bank-conflicts", HALF),
@@ -172,7 +173,7 @@ def test_a_kernel_that_meets_it_takes_another_time(key: str, name: str) -> None:
     [
         ("tensor-clock", BLOCKTILE),  # has no tensor-core instruction
         ("bank-conflicts", BLOCKTILE),  # has none
-        ("tag-stage", BLOCKTILE),  # its requests are of one line
+        ("tag-stage", COALESCED),  # its requests are of one line
         ("tag-banks", BLOCKTILE),
         ("barrier-cycles", COALESCED),  # has no barrier
     ],

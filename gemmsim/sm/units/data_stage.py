@@ -35,7 +35,7 @@ def settle(sm: Sm, until: float, now: int) -> None:
         at = max(fill.at, fills.free)
         if at > until:
             return
-        cycles = min(fill.cycles, fills.turn) if fills.turn > 0 else fill.cycles
+        cycles = min(fill.cycles, max(fills.turn, 1.0)) if fills.turn > 0 else fill.cycles
         fills.free = book(sm.memory.data, min(now, floor(at)), at, cycles) + cycles
         fill.cycles -= cycles
         if fill.cycles <= 0:

@@ -31,7 +31,7 @@ class Fills(Record):
     """What is on its way: `count` rows of the ring `rows`, of `room.entries` entries, from `first` on, the next first.
 
     free  the cycle in which the data stage is done with what it has taken of those that have come
-    turn  for how long it takes of them until another request may pass, 0 before the first request
+    turn  for how long it takes of them until another request may pass, but at least a cycle; 0 before the first request
     """
 
     free: float
