@@ -27,7 +27,7 @@ def cycles(kernel: str, size: int, *overrides: str) -> float:
 @pytest.mark.parametrize(
     ("kernel", "size", "override"),
     [
-        ("vectorized", 128, "l1.tagged_after_shared_requests=0"),
+        ("double_buffered", 256, "l1.tagged_after_shared_requests=0"),
         ("vectorized", 128, "register_file.result_write=1"),
         ("vectorized", 128, "register_file.load_write_to_use=1"),
         ("vectorized", 128, "register_file.load_write_most_wait=2"),
