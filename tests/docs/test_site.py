@@ -76,8 +76,8 @@ def test_the_tutorial_s_steps_on_an_h200_are_as_measured(site: Path) -> None:
         rows.append({name: [float(value.replace(",", "")) for value in values] for name, *values in found})
     for title, row in zip(titles, rows, strict=True):
         assert row["time"][0] == pytest.approx(row["time"][1], rel=0.1)
-        off = 6 if title[1] == "wgmma_tma" else 0  # points, as 7 % of its cycles are missing: deviation 60
-        assert row["tensor pipe busy"][0] - off == pytest.approx(row["tensor pipe busy"][1], abs=4 - off / 2)
+        off = -6 if title[1] == "wgmma_tma" else 0  # points, as it waits too long for L2: deviation 59
+        assert row["tensor pipe busy"][0] - off == pytest.approx(row["tensor pipe busy"][1], abs=4 - abs(off) / 2)
     staged, tma, specialised, persistent, _, bytes_ = rows
     for side in (0, 1):
         assert staged["instructions"][side] > 4 * tma["instructions"][side]
