@@ -13,6 +13,7 @@ import click
 from gemmsim.cli.group import gathered
 from gemmsim.support.errors import GemmsimError
 
+from ..records.ways import TIMES
 from .options import emit, folders_argument, jobs_option, made_by, output_option
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from ..records.case import Case
 
 FORMATS = ("text", "json", "md", "html")
-TIMES = ("rotated", "published", "back_to_back", "single_launch")  # as records.case.TIMES, which takes longer to import
 
 
 @dataclass(frozen=True)

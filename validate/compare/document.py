@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from math import isfinite
 
 from ..documents.sections import Section, Table, table
-from ..records.case import STUDY, TIMES
+from ..records.case import STUDY
+from ..records.ways import TIMES
 from .cause import guess
 from .figures import Figures, counter_figures, grouped, orders, time_figures
 from .halves import halves, of_half

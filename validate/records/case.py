@@ -19,10 +19,8 @@ from typing import Any
 from gemmsim.support.errors import GemmsimError
 
 from .files import FOLDER, cubin_path, read_records
+from .ways import TIMES
 
-# Ways in which times were taken. A prediction is compared with the first of them that a case has. Times of launches
-# whose operands are in no cache come first.
-TIMES = ("rotated", "published", "back_to_back", "single_launch")
 STUDY, JUDGE = "study", "judge"
 # A calibration and the tables of times take the first of these ways that a case has instead.
 CALIBRATED_TO = ("back_to_back", "published", "rotated")

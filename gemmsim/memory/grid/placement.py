@@ -12,7 +12,7 @@ Clusters go out one to each GPC in turn, as long as it has room in that pass. Th
 first, a TPC each; larger ones do not fit there.
 
 Source: the SMs that a probe kernel saw for 330 launches of up to 262,144 blocks on an H200 (`placement` in the records
-of validate/), and for 33 launches of clusters (tests/records/h200_cluster_places.json). The GPC that is served first
+of validate/), and for 87 launches of clusters (tests/records/h200_cluster_places.json). The GPC that is served first
 differs from launch to launch there; here it is always the same one. Where the GPCs of a GPU are not known, block b of a
 pass goes to the b-th SM.
 """

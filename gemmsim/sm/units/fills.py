@@ -42,37 +42,25 @@ class Fills(Record):
     room: Room
 
 
-def expect_fill(fills: Fills) -> None:
-    """Sort the last row, which has just been written, behind the others, to its place."""
+def place_for(fills: Fills, at: float) -> int:
+    """Make room for data that comes in cycle `at`, behind what comes no later; return which of `rows` it is."""
     entries = fills.room.entries
     i = fills.count
+    while i > 0 and fills.rows[(fills.first + i - 1) % entries].at > at:
+        _copy(fills.rows[(fills.first + i) % entries], fills.rows[(fills.first + i - 1) % entries])
+        i -= 1
     fills.count += 1
     if fills.count + RESERVE > entries:
         fills.room.short = 1
-    while i > 0:
-        fill, before = fills.rows[(fills.first + i) % entries], fills.rows[(fills.first + i - 1) % entries]
-        if before.at <= fill.at:
-            return
-        _exchange(fill, before)
-        i -= 1
+    return (fills.first + i) % entries
 
 
-def _exchange(one: Fill, other: Fill) -> None:
-    at, cycles, until_use = one.at, one.cycles, one.until_use
-    expected, warp, rank, scoreboard, reason = one.expected, one.warp, one.rank, one.scoreboard, one.reason
-    one.at = other.at
-    one.cycles = other.cycles
-    one.until_use = other.until_use
-    one.expected = other.expected
-    one.warp = other.warp
-    one.rank = other.rank
-    one.scoreboard = other.scoreboard
-    one.reason = other.reason
-    other.at = at
-    other.cycles = cycles
-    other.until_use = until_use
-    other.expected = expected
-    other.warp = warp
-    other.rank = rank
-    other.scoreboard = scoreboard
-    other.reason = reason
+def _copy(to: Fill, fill: Fill) -> None:
+    to.at = fill.at
+    to.cycles = fill.cycles
+    to.until_use = fill.until_use
+    to.expected = fill.expected
+    to.warp = fill.warp
+    to.rank = fill.rank
+    to.scoreboard = fill.scoreboard
+    to.reason = fill.reason

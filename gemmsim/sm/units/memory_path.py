@@ -11,7 +11,7 @@ from math import ceil, floor
 from gemmsim.sm.spec import Spec
 from gemmsim.sm.units import dram
 from gemmsim.sm.units.data_stage import pass_data_stage
-from gemmsim.sm.units.fills import expect_fill
+from gemmsim.sm.units.fills import place_for
 from gemmsim.sm.units.instruction import AccessCost, Instruction
 from gemmsim.sm.units.machine import MemoryPath, Sm, SubPartition, Warp
 from gemmsim.sm.units.server import book
@@ -92,8 +92,7 @@ def _await(memory: MemoryPath, warp: Warp, row: Instruction, at: float, held: fl
     """Note what the load `row` of the warp waits for: it is at the data stage at `at`, takes it for `held` cycles, and
     can be used so long after. See `Fill`.
     """
-    fills = memory.fills
-    fill = fills.rows[(fills.first + fills.count) % fills.room.entries]
+    fill = memory.fills.rows[place_for(memory.fills, at)]
     fill.at = at
     fill.cycles = held
     fill.until_use = until_use
@@ -102,7 +101,6 @@ def _await(memory: MemoryPath, warp: Warp, row: Instruction, at: float, held: fl
     fill.rank = warp.rank
     fill.scoreboard = row.write_scoreboard
     fill.reason = row.result_reason
-    expect_fill(fills)
 
 
 def _enter(spec: Spec, memory: MemoryPath, part: SubPartition, address_cycles: float, now: int) -> float:

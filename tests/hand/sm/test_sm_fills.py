@@ -10,7 +10,7 @@ from sm_builder import EXIT, GPU, Path, idle_sm, ins, issues, program, row
 from gemmsim.isa.program import Instruction, Operand, OperandKind
 from gemmsim.sm.streams import RecordCycles
 from gemmsim.sm.units.data_stage import pass_data_stage, settle
-from gemmsim.sm.units.fills import expect_fill
+from gemmsim.sm.units.fills import place_for
 from gemmsim.sm.units.instruction import Instruction as Row
 
 MISS = RecordCycles(1, 1, 1, 0)
@@ -81,9 +81,8 @@ def test_what_comes_and_requests_take_turns():
     state = idle_sm(replace(GPU, l1=replace(GPU.l1, fill_turn=2.0)))
     sm, fills = state.sm, state.sm.memory.fills
     for at in (101.0, 100.0):  # the later one issued first
-        fill = fills.rows[fills.count]
+        fill = fills.rows[place_for(fills, at)]
         fill.at, fill.cycles, fill.until_use = at, 16.0, 10.0
-        expect_fill(fills)
     assert pass_data_stage(sm, 20.0, 4.0, 10) == 20
     assert pass_data_stage(sm, 102.0, 4.0, 90) == 100 + 8
     settle(sm, 108.0, 108)  # from 112 to 120

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gemmsim_validate.records.case import load_cases
 from gemmsim_validate.records.replay import launch_of, timed_launch
 from gemmsim_validate.records.select import replayable_cases
 
@@ -22,3 +23,11 @@ def test_what_a_timed_launch_finds() -> None:
     }
     profiled = launch_of(cases[0])
     assert not profiled.warm_caches and not profiled.warm_code
+
+
+def test_a_case_may_be_compared_with_other_times() -> None:
+    case = next(one for one in load_cases() if {"rotated", "back_to_back"} <= set(one.times) and one.counters)
+    assert (case.compared_time, case.warm(case.compared_time)) == ("rotated", False)
+    warm = case.timed(["back_to_back"])
+    assert (warm.compared_time, warm.warm(warm.compared_time), warm.counters) == ("back_to_back", True, {})
+    assert case.timed(["published"]).compared_time == ""
