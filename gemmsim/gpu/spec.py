@@ -77,6 +77,7 @@ class L1:
     ways: int
     hit_latency_cycles: tuple[float, float, float]  # from load to use; 32, 64 and 128 bits a thread
     miss_bytes_per_cycle: float  # from L2 to one SM
+    miss_interval_cycles: float  # from one load to registers that misses to the next, at least
     fill_bytes_per_cycle: float  # written to the data array; meanwhile the data stage does nothing else
     fill_turn: float  # for how many times as long as the request before it what comes keeps the data stage
     tagged_request_cycles: float  # added to the time in the data stage of a global request that follows a shared one
@@ -161,6 +162,9 @@ class Warpgroup:
     least_cycles: float  # from one multiplication to the next, however few columns they have
     start_cycles: float  # from issue until the tensor pipe begins, where it is idle and A is in registers
     finish_cycles: float  # from the tensor pipe's last cycle until a warp that waits goes on
+    math_interval: (
+        float  # while it multiplies, issue intervals of the ALU and of integer multiplications, of those else
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,6 +120,7 @@ def _issue(instruction: Decoded, port: str, gpu: GpuSpec) -> dict[str, float]:
         "result_reason": Reason["LONG_SCOREBOARD" if on_memory or kind == Kind.COPY_FENCE else "SHORT_SCOREBOARD"],
         "throttle_reason": Reason[throttle],
         "pipe_slots": _slots(instruction, port, gpu),
+        "math": port in ("alu", "fmaheavy"),
         "takes_turns": any(gpu.pipes[pipe].warps_take_turns for pipe in port_pipes(port, gpu.pipes)),
     }
     if kind == Kind.MEMORY:
@@ -239,6 +240,7 @@ def _access(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:
     return fields | {
         "writes_registers": memory.load,
         "copies": memory.copy,
+        "past_l1": memory.copy and "BYPASS" in modifiers,
         "hit_latency_cycles": (gpu.shared.load_latency_cycles if shared else gpu.l1.hit_latency_cycles)[width],
         "narrow_latency_cycles": gpu.shared.load_latency_cycles[0] if shared and memory.load else 0.0,
         "sources_read_cycles": _sources_read(gpu.sources_read, shared, memory.load, memory.copy)[width],

@@ -6,15 +6,19 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from gemmsim.gpu.spec import RegisterFile
+from gemmsim.isa.matrix import matrix_multiply
 from gemmsim.isa.opcodes import Kind, row_of
 from gemmsim.isa.program import Instruction, OperandKind
 from gemmsim.sm.pipes import memory_opcode
 from gemmsim.sm.units.instruction import ReadMode
+from gemmsim.support.warp import WARP_LANES
 
 FIXED_LATENCY = {"fma", "fmaheavy", "alu", "fp16", "uniform", "fp64"}
 LATE_READING = {"lsu", "xu"}
 _WRITING = ("fma", "fmaheavy", "alu", "fp16", "fp64")  # results of the tensor cores have not been looked at
 _PREDICATES = (OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE)
+# bits of an element of A and of B, of those whose reads are known
+_ELEMENT_BITS = {"tensor_fp16": 16, "tensor_bf16": 16, "tensor_tf32": 32, "tensor_int8": 8, "tensor_int4": 4}
 NO_READS: Mapping[str, int] = {"first": -1, "second": -1, "third": -1}
 
 
@@ -46,6 +50,8 @@ def windows(instruction: Instruction, port: str, registers: RegisterFile) -> tup
     """
     if port == "uniform":
         return registers.uniform_read_window_cycles, registers.uniform_read_window_cycles
+    if port == "tensor":
+        return max(registers.read_window_cycles, bank_cycles(instruction)), registers.uniform_operand_window_cycles
     more = registers.second_pass_cycles if two_passes(instruction) else 0
     return registers.read_window_cycles + more, registers.uniform_operand_window_cycles + more
 
@@ -56,10 +62,38 @@ def uniform_rows(instruction: Instruction, registers: RegisterFile) -> int:
     return len({index // registers.uniform_row_registers for index in sources})
 
 
+def bank_cycles(instruction: Instruction) -> int:
+    """Return for how many cycles a matrix instruction (HMMA, IMMA) takes both banks of the register file; 0 for others.
+
+    The pairs of A and of C that lie side by side come from both banks at once, B one register a cycle. So HMMA.16816
+    and IMMA.16832 read for the 6 cycles that they take on an H200, HMMA.1688 for 4. Found on an H100 (own
+    microbenchmark, tests/records/h100_beside_multiplications.json): beside such a stream, instructions that read n
+    registers get one in n / 2 cycles, and the stream is as much slower. DMMA and sparse ones were not measured, and are
+    taken to read beside others' reads.
+    """
+    shape = matrix_multiply(instruction)
+    if shape is None or shape.precision not in _ELEMENT_BITS or shape.sparse:
+        return 0
+    bits = _ELEMENT_BITS[shape.precision]
+    result_bits = 16 if "F16" in instruction.modifiers else 32
+    of_a, of_b, of_c = (
+        max(1, cells * size // (32 * WARP_LANES))
+        for cells, size in (
+            (shape.rows * shape.depth, bits),
+            (shape.depth * shape.columns, bits),
+            (shape.rows * shape.columns, result_bits),
+        )
+    )
+    return (of_a + 1) // 2 + of_b + (of_c + 1) // 2
+
+
 def reads(instruction: Instruction, port: str, registers: RegisterFile) -> Mapping[str, int]:
     """Return the fields of `units.instruction.Instruction` that say what `instruction` reads; NO_READS where it needs
     no port of the register file.
     """
+    if port == "tensor":
+        cycles = bank_cycles(instruction)
+        return {"reads_registers": int(cycles > 0), **NO_READS, "bank_cycles": cycles}
     if port not in FIXED_LATENCY:
         return NO_READS
     slots = [-1, -1, -1]

@@ -120,6 +120,7 @@ class Spec(Record):
     wavefront_latency_cycles: float
     request_cycles: float
     sector_link_cycles: float
+    miss_interval_cycles: float
     sector_l2_cycles: float
     loads_in_step: float
     stored_sector_l2_cycles: float
@@ -141,6 +142,7 @@ class Spec(Record):
     far_line_cycles: float
     multiply_start_cycles: float
     multiply_finish_cycles: float
+    math_interval: float
     arrival_cycles: float
     release_cycles: float
     flush_cycles: float
@@ -193,6 +195,7 @@ def spec_of(
         "multiply_queue_entries": gpu.warpgroup.queue_entries,
         "multiply_start_cycles": gpu.warpgroup.start_cycles,
         "multiply_finish_cycles": gpu.warpgroup.finish_cycles,
+        "math_interval": gpu.warpgroup.math_interval,
         "shared_queue_entries": mio.shared_entries,
         "line_instructions": fetch.line_bytes // INSTRUCTION_BYTES,
         "first_level_sets": fetch.first_level_bytes // fetch.line_bytes // fetch.first_level_ways,
@@ -215,6 +218,7 @@ def spec_of(
         "wavefront_latency_cycles": shared.wavefront_latency_cycles,
         "request_cycles": shared.request_interval_cycles,
         "sector_link_cycles": l1.sector_bytes / rates.link_bytes_per_cycle,
+        "miss_interval_cycles": l1.miss_interval_cycles,
         "sector_l2_cycles": l1.sector_bytes / rates.l2_bytes_per_cycle,
         "loads_in_step": gpu.l2.loads_in_step,
         "stored_sector_l2_cycles": l1.sector_bytes / rates.l2_write_bytes_per_cycle,

@@ -30,7 +30,17 @@ from gemmsim.sm.units.share import Share
 from gemmsim.sm.units.write_ports import LoadReturn, WritePorts
 
 FIRST_ENTRIES = 256  # of the lists that have no bound of their own; `grow` makes them longer
-SERVERS = ("entrance", "tags", "data", "out", "link", "l2_stores", "tma_loads", "tma_stores")  # of the memory path
+SERVERS = (
+    "entrance",
+    "tags",
+    "data",
+    "banks",
+    "out",
+    "link",
+    "l2_stores",
+    "tma_loads",
+    "tma_stores",
+)  # of the memory path
 _GATE, _COUNTS = (SyncFields._fields.index(name) for name in ("gate", "counts"))
 _FETCH = list(allocate(AccessCost).dtype.names or ()).index("fetch")
 
@@ -303,7 +313,7 @@ class State:
     def totals(self) -> Totals:
         """Return what has been counted so far; `cycles` is when the last of the blocks that have ended left."""
         ends = np.sort(self._block_ends[: self.sm.ended]).astype(np.float64)
-        data = float(self._servers["busy_cycles"][SERVERS.index("data")])
+        data = float(self._servers["busy_cycles"][SERVERS.index("data")]) + float(self._memory["operand_cycles"][0])
         cycles = float(ends[-1])
         totals = self._totals(cycles, ends, self._stall_cycles, self._executed, self._pipes["issued"], data)
         if self.sm.tensor_began < 0:

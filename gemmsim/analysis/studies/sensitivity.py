@@ -119,6 +119,7 @@ RULES: dict[str, Rule] = {
     "warpgroup.queue_entries": _RATE,
     "warpgroup.operand_bytes_per_cycle": _RATE,
     "warpgroup.columns_per_cycle": _RATE,
+    "warpgroup.math_interval": _LATENCY,
     "tma.load_bytes_per_cycle": _RATE,
     "tma.store_bytes_per_cycle": _RATE,
     "tma.reduction_bytes_per_cycle": _RATE,

@@ -12,8 +12,7 @@ There are 32 banks of 4 bytes. A wavefront reads or writes one word of each bank
    merge.
 3. A copy to shared memory (LDGSTS) through L1 is read like a load, except that lanes which want the same word do not
    share it, and takes one wavefront more, and those that conflicts of its destinations add (see `copies`). A copy that
-   bypasses L1 takes the data stage for its tags only: a quarter-warp of 128-bit accesses takes a quarter of a wavefront
-   if it stays in one line, a whole one if it is in two lines, and else one for each line.
+   bypasses L1 takes one wavefront, whatever it reads.
 4. Global and local accesses follow rule 1 by the bank of their address. Loads that miss L1 follow it for each pass of
    the tag stage by itself (see `tags`).
 5. The wavefronts of a request beyond its floor are conflicts. The floor is 1, 2 or 4 wavefronts by width. It is half of
@@ -26,8 +25,9 @@ Sources: groups, merging and the routable set were measured with Nsight Compute 
 pattern v4_share:1 shows that a 128-bit merge needs conflict-free half-warps only). They reproduce published counters of
 a T4 and an A100: with NVRTC's code for SwayamInSync/SGEMM-Worklog kernel 5, whose A fragments merge although their
 half-warps share banks, 176 wavefronts a warp and tile where an A100 counted 176.03. Rule 3: own microbenchmarks on an
-H200 (l1tex__t_output_wavefronts of 23 access patterns; two 256-byte rows take 2 wavefronts there, and 1 here; those
-through L1 add 1.7 to 2.1 wavefronts a request to their reads in the async_pipelined kernel, of which the write is 1).
+H200 (l1tex__data_pipe_lsu_wavefronts; tests/records/h200_copies.json: copies that bypass L1 take 0.6 a request with
+rows of 16 to 512 bytes, and in kernels of strangers 0.5 to 1.7; those through L1 add 1.7 to 2.1 wavefronts a request to
+their reads in the async_pipelined kernel, of which the write is 1).
 Rule 4: an H200 counted 1,108,480,190 wavefronts for a naive 1024 GEMM, the rule gives 1,108,344,832; loads see `tags`;
 of 222 patterns of stores 190 take the wavefronts of rule 1. tests/hand/memory/test_banks.py has these and the others.
 
@@ -39,7 +39,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.memory.requests.coalescer import LINE_SHIFT
 from gemmsim.support.warp import WARP_LANES
 
 BANKS = 32
@@ -99,13 +98,7 @@ def copy_wavefronts(
         own = words % BANKS + BANKS * np.arange(WARP_LANES)[:, None]  # in each bank, every lane has a word of its own
         wanted = np.repeat(active[:, :, None], words_a_lane, axis=2)
         return _passes(own, wanted, words_a_lane).sum(axis=1)
-    lines = np.sort(np.where(active, offsets_bytes >> LINE_SHIFT, -1).reshape(-1, 4, WARP_LANES // 4), axis=2)
-    distinct = (lines >= 0).astype(np.int64)
-    distinct[:, :, 1:] &= lines[:, :, 1:] != lines[:, :, :-1]
-    lines_of_quarter = distinct.sum(axis=2)
-    quarters = np.array([0, 1, 4])  # quarters of a wavefront, for a quarter-warp in no, one and two lines
-    cost = np.where(lines_of_quarter <= 2, quarters[np.minimum(lines_of_quarter, 2)], 4 * lines_of_quarter)
-    return -(-cost.sum(axis=1) // 4)
+    return active.any(axis=1).astype(np.int64)
 
 
 def _passes(words: NDArray[np.int64], wanted: NDArray[np.bool_], groups: int) -> NDArray[np.int64]:

@@ -22,7 +22,7 @@ def pass_data_stage(sm: Sm, arrival: float, cycles: float, now: int) -> float:
     """Book a request that issues in cycle `now` and arrives at the data stage at `arrival`. Return when it begins."""
     settle(sm, arrival, now)
     sm.memory.fills.turn = sm.spec.fill_turn * cycles
-    return book(sm.memory.data, now, arrival, cycles)
+    return _take_banks(sm, now, book(sm.memory.data, now, arrival, cycles), cycles)
 
 
 def settle(sm: Sm, until: float, now: int) -> None:
@@ -36,7 +36,8 @@ def settle(sm: Sm, until: float, now: int) -> None:
         if at > until:
             return
         cycles = min(fill.cycles, max(fills.turn, 1.0)) if fills.turn > 0 else fill.cycles
-        fills.free = book(sm.memory.data, min(now, floor(at)), at, cycles) + cycles
+        asked = min(now, floor(at))
+        fills.free = _take_banks(sm, asked, book(sm.memory.data, asked, at, cycles), cycles) + cycles
         fill.cycles -= cycles
         if fill.cycles <= 0:
             _expect(sm, fill, fills.free + fill.until_use)
@@ -57,6 +58,13 @@ def settle_for_waiting(sm: Sm, now: int) -> None:
             return
         free = max(free, fill.at) + fill.cycles
         _expect(sm, fill, free + fill.until_use)
+
+
+def _take_banks(sm: Sm, now: int, arrival: float, cycles: float) -> float:
+    """Return when what has the data stage from cycle `arrival` on finds the banks free of operands of wgmma."""
+    if sm.memory.operand_cycles == 0:
+        return arrival
+    return book(sm.memory.banks, now, arrival, cycles)
 
 
 def _expect(sm: Sm, fill: Fill, done: float) -> None:

@@ -54,7 +54,7 @@ def take_snapshot(sm: Sm, now: int) -> None:
     """Keep what has been counted so far as a `Snapshot`: `next_snapshot` instructions have now issued."""
     snapshot = sm.snapshots[sm.snapshots_taken]
     snapshot.cycles = now
-    snapshot.data_busy_cycles = sm.memory.data.busy_cycles
+    snapshot.data_busy_cycles = sm.memory.data.busy_cycles + sm.memory.operand_cycles
     for pc in range(sm.instruction_count):
         snapshot.executed[pc] = sm.executed[pc]
     for i in range(sm.instruction_count * REASONS):

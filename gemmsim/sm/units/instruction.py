@@ -60,6 +60,7 @@ class Instruction(Record):
     result_reason        stall reason of a warp that waits for its result
     throttle_reason      stall reason of a warp that waits for its port
     writes_registers, copies  of Kind.MEMORY: whether it loads; whether it copies from global to shared memory (LDGSTS)
+    past_l1              whether what it copies goes past L1
     sources_read_cycles  from issue until its registers may be overwritten, on an idle SM
     base_wavefronts      wavefronts of a conflict-free access of its width, which `hit_latency_cycles` contains
     shared_load          whether it passes the address unit at a shared load's rate
@@ -77,6 +78,8 @@ class Instruction(Record):
     second_pass          cycles behind it in which nothing issues, as its second pass takes its place
     late_reads, late_banks  of an instruction of variable latency: how many registers it reads, and their banks, the
                          first to be read in the lowest bit (1: odd)
+    bank_cycles          of a matrix instruction: for how many cycles it reads registers, of both banks
+    math                 whether multiplications of wgmma that are under way make it take its pipe longer
     late_after           cycles from its issue until it reads the first of them
     window, uniform_window  cycles within which its registers and its uniform registers are read
     takes_turns          whether the warps of a block take turns to issue it, instead of the youngest going first
@@ -113,6 +116,7 @@ class Instruction(Record):
     throttle_reason: int
     writes_registers: int
     copies: int
+    past_l1: int
     sources_read_cycles: int
     base_wavefronts: int
     shared_load: int
@@ -132,6 +136,8 @@ class Instruction(Record):
     second_pass: int
     late_reads: int
     late_banks: int
+    bank_cycles: int
+    math: int
     late_after: int
     window: int
     uniform_window: int

@@ -90,7 +90,8 @@ def _execute(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: int)
         tell(sm, ACCESSED, ceil(end - row.multiply_cycles), ceil(end), warp.slot, warp.pc, TENSOR)
         return
     if row.kind != _MEMORY:
-        take_pipe(spec, part.pipes, row.port, row.pipe_slots, now)
+        beside = row.math > 0 and part.multiplies_until > now
+        take_pipe(spec, part.pipes, row.port, row.pipe_slots, spec.math_interval if beside else 1.0, now)
         if row.reads_registers:
             read_registers(part.read_ports, row, warp.rank, spec.late_read_wait_cycles, now)
         warp.sources_read = now + spec.other_sources_read_cycles

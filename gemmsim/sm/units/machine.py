@@ -128,6 +128,8 @@ class SubPartition(Record):
     last_issue    the cycle of that issue
     address_free  the cycle from which its address unit takes the next memory instruction
     operands_free the cycle from which operands of its next asynchronous multiplication (wgmma) are read
+    copied_cycles `MemoryPath.copied_cycles` when it began the last of these
+    multiplies_until  the cycle until which its tensor pipe works on them
     queue, multiplications  its queues of memory instructions, and of such multiplications
     """
 
@@ -137,6 +139,8 @@ class SubPartition(Record):
     last_issue: int
     address_free: float
     operands_free: float
+    copied_cycles: float
+    multiplies_until: float
     pipes: Pipes
     queue: IssueQueue
     multiplications: IssueQueue
@@ -152,6 +156,10 @@ class MemoryPath(Record):
                     `oldest` on
     entered         when the last of those entered it that have been booked
     tags, data, out  the stages of L1: the tags, the data, and the way out to L2
+    banks           the banks of shared memory and L1, where operands of wgmma are read beside the data stage; until the
+                    first of these the data stage alone says when they are free
+    operand_cycles  for how many cycles operands of wgmma have been read from them so far
+    copied_cycles   for how many cycles these have waited for what asynchronous copies bring
     fills           what loads wait for on its way from L2 to the data stage
     link            the link to L2, for ordinary loads
     l2_share, dram_share  this SM's share of the bandwidth of each
@@ -178,6 +186,9 @@ class MemoryPath(Record):
     entered: float
     tags: Server
     data: Server
+    banks: Server
+    operand_cycles: float
+    copied_cycles: float
     fills: Fills
     out: Server
     link: Server

@@ -45,9 +45,13 @@ def request(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, cost: Acce
     data_cycles = cost.wavefronts * spec.wavefront_cycles
     # What a load to registers misses takes the data stage when it comes.
     later = l2_sectors > 0 and row.writes_registers > 0 and cost.wavefronts > 0
-    held = _held(spec, memory, loads, cost, l2_sectors) if cost.wavefronts > 0 else 0.0
-    if held > 0 and not later:
+    held = _held(spec, memory, row, cost, l2_sectors) if cost.wavefronts > 0 else 0.0
+    if held > 0 and row.past_l1 > 0:
+        begin = book(memory.data, now, begin, held)  # it reads nothing from the banks
+    elif held > 0 and not later:
         begin = pass_data_stage(sm, begin, held, now)
+    if row.copies > 0 and memory.banks.next_free > now:
+        memory.copied_cycles += l2_sectors * spec.sector_fill_cycles
     end = begin + max(data_cycles, float(cost.tag_cycles))
     leaves = first if later else begin  # loads that miss wait for their tags apart, and let others pass
     out_cycles = 0.0
@@ -125,13 +129,13 @@ def _next_in_queue(spec: Spec, memory: MemoryPath, addressed: float) -> float:
     return max(addressed, memory.handed_over[before])
 
 
-def _held(spec: Spec, memory: MemoryPath, loads: bool, cost: AccessCost, l2_sectors: int) -> float:
-    """Return for how many cycles a request takes the data stage, with what it brings from L2.
+def _held(spec: Spec, memory: MemoryPath, row: Instruction, cost: AccessCost, l2_sectors: int) -> float:
+    """Return for how many cycles a request takes the data stage, with what a load to registers brings from L2.
 
     On an H200 a request to global memory takes the data stage longer where one to shared memory came shortly before.
     """
     held = max(cost.wavefronts * spec.wavefront_cycles, spec.request_cycles)
-    if loads:
+    if row.writes_registers > 0:
         held += l2_sectors * spec.sector_fill_cycles
     if cost.tag_cycles == 0:
         memory.after_shared = 0
@@ -139,7 +143,7 @@ def _held(spec: Spec, memory: MemoryPath, loads: bool, cost: AccessCost, l2_sect
         held += spec.tagged_request_cycles
         memory.after_shared += 1
     memory.unflushed = max(memory.unflushed, 0)
-    if not loads:
+    if row.writes_registers == 0 and row.copies == 0:
         memory.unflushed += cost.wavefronts
     return held
 
@@ -197,6 +201,8 @@ def _miss_cycles(
         arrival += dram.queue_cycles(spec.dram_queue_cycles, memory.dram_share.asked, 1, spec.dram_latency_cycles, now)
         arrival = max(arrival, dram.load(spec, memory, dram_sectors, now))
     cycles = cost.l2_sectors * spec.sector_link_cycles
+    if row.copies == 0:
+        cycles = max(cycles, spec.miss_interval_cycles)
     begin = book(memory.link, now, arrival, cycles)
     share = (cost.l2_sectors - cost.merged_sectors) * spec.sector_l2_cycles
     end = max(begin + cycles, take(memory.l2_share, now, share, spec.loads_in_step))

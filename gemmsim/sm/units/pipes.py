@@ -59,8 +59,10 @@ def block_until(port: Port, now: int, cycle: int) -> None:
         port.free_at = cycle
 
 
-def take_pipe(spec: Spec, unit: Pipes, number: int, slots: float, now: int) -> None:
-    """Occupy a pipe of port `number`, the first that is free in cycle `now`, for `slots` of its issue intervals."""
+def take_pipe(spec: Spec, unit: Pipes, number: int, slots: float, stretched: float, now: int) -> None:
+    """Occupy a pipe of port `number`, the first that is free in cycle `now`, for `slots` of its issue intervals, which
+    are `stretched` times as long as else.
+    """
     port = unit.ports[number]
     for i in range(port.pipes):
         chosen = port.first if i == 0 else port.second
@@ -68,7 +70,7 @@ def take_pipe(spec: Spec, unit: Pipes, number: int, slots: float, now: int) -> N
         if pipe.free > now:
             continue
         pipe.issued += slots
-        cycles = spec.pipe_intervals[chosen] * slots
+        cycles = spec.pipe_intervals[chosen] * slots * stretched
         # Used without a pause, a pipe with a fractional interval keeps the fraction: its average rate is exact.
         pipe.free = (pipe.free if pipe.free > now - 1 else float(now)) + cycles
         if cycles > 1:

@@ -16,8 +16,10 @@ the first cycle in which no instruction of fixed latency uses its bank. One that
 `register_file.late_read_wait_cycles` takes the bank all the same, and the issue stops for a cycle. Found on an H100
 (own microbenchmark, tests/records/h100_late_reads.json: one instruction in 4 to 32 among FADDs and FFMAs that read the
 even bank, the odd one or both in every cycle): beside FADDs that read R10 and R13, LDG [R20.64] takes 2.0 issue slots,
-STG [R20.64] 3.9, STS.128 [R22] 5.9, SHFL of two registers 2.9, LDS [R22] one. Tensor cores' reads have not been looked
-at.
+STG [R20.64] 3.9, STS.128 [R22] 5.9, SHFL of two registers 2.9, LDS [R22] one.
+
+Matrix instructions take both banks for as long as they read (`sm.operands.bank_cycles`). wgmma reads its accumulators
+beside others: FADDs and FFMAs of two warps are at most a tenth slower beside it.
 
 The uniform registers have one port too, which reads a row of four registers (UR4 to UR7) a cycle. On an H200 (own
 microbenchmark), cycles of a pair with LOP3 R13, R15, UR22, RZ: UIADD3 UR5, -UR4, UR6, URZ 2; UIADD3 UR12, UR9, UR12
@@ -137,7 +139,7 @@ def read_registers(ports: RegisterPorts, row: Instruction, rank: int, most_wait:
     The instruction has `row.window` cycles in which to read its operands. Reads that take longer hold up the next
     issue, as do earlier reads of variable latency that have waited for `most_wait` cycles, and `row.second_pass`.
     """
-    even, odd, uniform = 0, 0, row.uniform_rows
+    even, odd, uniform = row.bank_cycles, row.bank_cycles, row.uniform_rows
     for slot in range(3):
         register = row.first if slot == 0 else row.second if slot == 1 else row.third
         if register < 0:
