@@ -43,6 +43,7 @@ MAY_BE_ZERO = (  # keys that begin so may be 0
     "dram.shared_late_share",
     "dram.queue_latency_cycles",
     "tma.queue_latency_cycles",
+    "l1.miss_interval_cycles",
     "tma.merged_alone",
     "tma.merged_later",
     "fetch.launch_bytes",

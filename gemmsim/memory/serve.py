@@ -15,7 +15,6 @@ from gemmsim.memory.grid.placement import place
 from gemmsim.memory.grid.stacks import with_stacks
 from gemmsim.memory.hierarchy import CacheResults, simulate_caches
 from gemmsim.memory.requests.access import Access
-from gemmsim.memory.requests.banks import floor_wavefronts
 from gemmsim.memory.requests.coalescer import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE
 from gemmsim.memory.requests.generic import Split, is_remote, split_by_space
 from gemmsim.memory.requests.multicast import receivers
@@ -81,7 +80,7 @@ def serve(
         dram=caches.traffic,
     )
     cost = RecordCost(
-        wavefronts=(wavefronts + _more_cycles(accesses, shapes)[of_record]).astype(np.uint16),
+        wavefronts=wavefronts.astype(np.uint16),
         tag_cycles=_tag_cycles(tags, caches.l2, accesses, shapes, gpu).astype(np.uint16),
         l2_sectors=caches.l2,
         dram_sectors=caches.dram,
@@ -101,17 +100,6 @@ def serve(
         provenance = {name: Provenance.MODELLED if _THREADS in name else how for name, how in provenance.items()}
         notes = (*notes, _DATA_DECIDES)
     return Traffic(counters.value, provenance, rows, cost, shapes, notes, caches.l2_after)
-
-
-def _more_cycles(accesses: dict[int, Access], shapes: Shapes) -> NDArray[np.int64]:
-    """Return for how many cycles more than its wavefronts a request of each shape takes the data stage: int64 [shapes].
-
-    A copy to shared memory (LDGSTS) writes a bank's width a cycle, and counts as one wavefront for that. On an H200
-    copies of 16 bytes a lane take 4.3 to 4.5 cycles beside matrix loads where they go past L1, 8.1 to 8.4 through it
-    (own microbenchmark, tests/records/h200_copies.json).
-    """
-    more = {index: floor_wavefronts(access.lane_bytes) - 1 for index, access in accesses.items() if access.copies}
-    return np.array([more.get(index, 0) for index in shapes.pc.tolist()], np.int64)
 
 
 def _check(gpu: GpuSpec, resident_blocks_per_sm: int) -> None:

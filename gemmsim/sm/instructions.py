@@ -17,6 +17,7 @@ from gemmsim.native.records import dtype_of, fields_of
 from gemmsim.sm.operands import (
     NO_READS,
     NO_WRITES,
+    bank_cycles,
     late_reads,
     reads,
     results_of,
@@ -179,6 +180,9 @@ def _multiplication(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:
 def _register_file(instruction: Decoded, port: str, gpu: GpuSpec) -> dict[str, float]:
     fields: dict[str, float] = dict(reads(instruction, port, gpu.register_file))
     fields["window"], fields["uniform_window"] = windows(instruction, port, gpu.register_file)
+    if port == "tensor":
+        taken = bank_cycles(instruction, _slots(instruction, port, gpu) * gpu.pipes["tensor"].issue_interval_cycles)
+        fields |= {"reads_registers": int(taken > 0), "bank_cycles": taken, "window": max(taken, fields["window"])}
     fields["second_pass"] = gpu.register_file.second_pass_cycles if two_passes(instruction) else 0
     fields |= late_reads(instruction, port)
     for time, writes in (("results", results_of(instruction, port)), ("returns", returns_of(instruction))):
@@ -241,6 +245,7 @@ def _access(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:
         "writes_registers": memory.load,
         "copies": memory.copy,
         "past_l1": memory.copy and "BYPASS" in modifiers,
+        "copy_cycles": (1 << width) - 1 if memory.copy else 0,
         "hit_latency_cycles": (gpu.shared.load_latency_cycles if shared else gpu.l1.hit_latency_cycles)[width],
         "narrow_latency_cycles": gpu.shared.load_latency_cycles[0] if shared and memory.load else 0.0,
         "sources_read_cycles": _sources_read(gpu.sources_read, shared, memory.load, memory.copy)[width],

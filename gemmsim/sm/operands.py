@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import floor
 from typing import NamedTuple
 
 from gemmsim.gpu.spec import RegisterFile
@@ -50,8 +51,6 @@ def windows(instruction: Instruction, port: str, registers: RegisterFile) -> tup
     """
     if port == "uniform":
         return registers.uniform_read_window_cycles, registers.uniform_read_window_cycles
-    if port == "tensor":
-        return max(registers.read_window_cycles, bank_cycles(instruction)), registers.uniform_operand_window_cycles
     more = registers.second_pass_cycles if two_passes(instruction) else 0
     return registers.read_window_cycles + more, registers.uniform_operand_window_cycles + more
 
@@ -62,8 +61,9 @@ def uniform_rows(instruction: Instruction, registers: RegisterFile) -> int:
     return len({index // registers.uniform_row_registers for index in sources})
 
 
-def bank_cycles(instruction: Instruction) -> int:
-    """Return for how many cycles a matrix instruction (HMMA, IMMA) takes both banks of the register file; 0 for others.
+def bank_cycles(instruction: Instruction, interval_cycles: float) -> int:
+    """Return for how many cycles a matrix instruction (HMMA, IMMA), which issues once in so many cycles, takes both banks
+    of the register file; 0 for others.
 
     The pairs of A and of C that lie side by side come from both banks at once, B one register a cycle. So HMMA.16816
     and IMMA.16832 read for the 6 cycles that they take on an H200, HMMA.1688 for 4. Found on an H100 (own
@@ -84,16 +84,13 @@ def bank_cycles(instruction: Instruction) -> int:
             (shape.rows * shape.columns, result_bits),
         )
     )
-    return (of_a + 1) // 2 + of_b + (of_c + 1) // 2
+    return min((of_a + 1) // 2 + of_b + (of_c + 1) // 2, floor(interval_cycles))
 
 
 def reads(instruction: Instruction, port: str, registers: RegisterFile) -> Mapping[str, int]:
     """Return the fields of `units.instruction.Instruction` that say what `instruction` reads; NO_READS where it needs
     no port of the register file.
     """
-    if port == "tensor":
-        cycles = bank_cycles(instruction)
-        return {"reads_registers": int(cycles > 0), **NO_READS, "bank_cycles": cycles}
     if port not in FIXED_LATENCY:
         return NO_READS
     slots = [-1, -1, -1]

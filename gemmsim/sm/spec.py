@@ -175,6 +175,7 @@ _OF_PORTS = (
     "load_write_most_wait_cycles",
     "load_write_hold_cycles",
 )
+_OF_MULTIPLICATIONS = ("queue_entries", "start_cycles", "finish_cycles")  # "multiply_" stands before these
 
 
 def spec_of(
@@ -192,9 +193,7 @@ def spec_of(
         "pipe_intervals": intervals_at,
         "barriers_per_block": gpu.sm.max_barriers_per_block + WARPGROUPS + 1,
         "queue_entries": mio.queue_entries,
-        "multiply_queue_entries": gpu.warpgroup.queue_entries,
-        "multiply_start_cycles": gpu.warpgroup.start_cycles,
-        "multiply_finish_cycles": gpu.warpgroup.finish_cycles,
+        **{f"multiply_{name}": getattr(gpu.warpgroup, name) for name in _OF_MULTIPLICATIONS},
         "math_interval": gpu.warpgroup.math_interval,
         "shared_queue_entries": mio.shared_entries,
         "line_instructions": fetch.line_bytes // INSTRUCTION_BYTES,

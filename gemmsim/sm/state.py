@@ -30,17 +30,9 @@ from gemmsim.sm.units.share import Share
 from gemmsim.sm.units.write_ports import LoadReturn, WritePorts
 
 FIRST_ENTRIES = 256  # of the lists that have no bound of their own; `grow` makes them longer
-SERVERS = (
-    "entrance",
-    "tags",
-    "data",
-    "banks",
-    "out",
-    "link",
-    "l2_stores",
-    "tma_loads",
-    "tma_stores",
-)  # of the memory path
+SERVERS = (  # of the memory path
+    *("entrance", "tags", "data", "banks", "out", "link", "l2_stores", "tma_loads", "tma_stores"),
+)
 _GATE, _COUNTS = (SyncFields._fields.index(name) for name in ("gate", "counts"))
 _FETCH = list(allocate(AccessCost).dtype.names or ()).index("fetch")
 

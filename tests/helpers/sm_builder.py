@@ -84,7 +84,7 @@ GPU = replace(
         "adu": pipe("adu", 1, 20),
         "cbu": pipe("cbu", 1, 10),
     },
-    warpgroup=Warpgroup(2, 128.0, 2.0, 5.0, 10.0, 3.0),
+    warpgroup=Warpgroup(2, 128.0, 2.0, 5.0, 10.0, 3.0, 1.0),
     mbarrier=Mbarrier(10.0, 100.0, 20.0, 2.0),
     tma=Tma(64.0, 32.0, 16.0, 300.0, 1.0, 0.0, 1.0, 1.0, 40.0, 2),
     mio=Mio(5, 0, 7, 4),

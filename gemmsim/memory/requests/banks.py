@@ -98,7 +98,7 @@ def copy_wavefronts(
         own = words % BANKS + BANKS * np.arange(WARP_LANES)[:, None]  # in each bank, every lane has a word of its own
         wanted = np.repeat(active[:, :, None], words_a_lane, axis=2)
         return _passes(own, wanted, words_a_lane).sum(axis=1)
-    return active.any(axis=1).astype(np.int64)
+    return (active.sum(axis=1) > 0).astype(np.int64)
 
 
 def _passes(words: NDArray[np.int64], wanted: NDArray[np.bool_], groups: int) -> NDArray[np.int64]:

@@ -132,9 +132,12 @@ def _next_in_queue(spec: Spec, memory: MemoryPath, addressed: float) -> float:
 def _held(spec: Spec, memory: MemoryPath, row: Instruction, cost: AccessCost, l2_sectors: int) -> float:
     """Return for how many cycles a request takes the data stage, with what a load to registers brings from L2.
 
-    On an H200 a request to global memory takes the data stage longer where one to shared memory came shortly before.
+    On an H200 a request to global memory takes the data stage longer where one to shared memory came shortly before. A
+    copy to shared memory (LDGSTS) writes as many bytes a cycle as the banks are wide, which counts as one wavefront:
+    of 16 bytes a lane, it takes 4.3 to 4.5 cycles beside matrix loads where it goes past L1, 8.1 to 8.4 through it
+    (own microbenchmark, tests/records/h200_copies.json).
     """
-    held = max(cost.wavefronts * spec.wavefront_cycles, spec.request_cycles)
+    held = max(cost.wavefronts * spec.wavefront_cycles + row.copy_cycles, spec.request_cycles)
     if row.writes_registers > 0:
         held += l2_sectors * spec.sector_fill_cycles
     if cost.tag_cycles == 0:

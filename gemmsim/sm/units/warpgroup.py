@@ -4,8 +4,8 @@ Each of the warpgroup's four warps issues the instruction in its own sub-partiti
 its multiplications in the order of their issue. First A is read from shared memory, then B, of which all four
 sub-partitions read the same columns together; the tensor pipe multiplies while B comes. Meanwhile the operands of the
 next multiplication are read. They take the banks of shared memory, a quarter of their wavefronts for each of the four
-warps; requests that need the banks wait for them. They themselves wait only for what asynchronous copies (LDGSTS) bring:
-beside copies of 16 bytes a lane, each multiplication takes 0.8 to 1.1 cycles longer for each copy that comes, however
+warps; requests that need the banks wait for them, and they wait only for what asynchronous copies (LDGSTS) bring.
+Beside copies of 16 bytes a lane, each multiplication takes 0.5 to 1.1 cycles longer for each copy that comes, however
 many columns it has (own microbenchmark on an H200, tests/records/h200_copies.json). Here what came since the last
 multiplication is added to the next.
 

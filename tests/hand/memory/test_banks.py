@@ -205,25 +205,16 @@ class TestMeasured:
         self.near(loads * (a + b) + 32768 * c, measured, 0.045)
 
 
-# Own microbenchmarks on an H200 (Nsight Compute): wavefronts of an LDGSTS that bypasses L1, 16 bytes a lane, by the
-# address of lane l; of one through L1, 4 or 8 bytes a lane.
-@pytest.mark.parametrize(
-    ("address", "measured"),
-    [
-        (lambda lane: 16 * lane, 1),
-        (lambda lane: lane // 8 * 4096 + lane % 8 * 16, 1),  # 4 rows of 128 bytes
-        (lambda lane: lane // 4 * 4096 + lane % 4 * 16, 4),  # 8 of 64
-        (lambda lane: lane // 2 * 4096 + lane % 2 * 16, 16),  # 16 of 32
-        (lambda lane: lane * 4096, 32),
-        (lambda lane: (lane ^ 1) * 16, 1),
-        (lambda lane: lane % 16 * 16, 1),
-    ],
-)
-def test_copies_past_l1_take_the_measured_wavefronts(address, measured):
-    offsets = np.array([[address(lane) for lane in range(32)]])
-    assert copy_wavefronts(offsets, np.ones((1, 32), bool), 16, bypasses=True).tolist() == [measured]
+@pytest.mark.parametrize("row_bytes", [16, 32, 64, 128, 256, 512])
+def test_copies_past_l1_take_one_wavefront(row_bytes: int) -> None:
+    """16 bytes a lane, of rows 8 KiB apart. An H200 counts 0.57 a request, whatever the rows (h200_copies.json)."""
+    lane = np.arange(32)
+    offsets = (lane * 16 // row_bytes * 8192 + lane * 16 % row_bytes)[None]
+    assert copy_wavefronts(offsets, np.ones((1, 32), bool), 16, bypasses=True).tolist() == [1]
+    assert copy_wavefronts(offsets, np.zeros((1, 32), bool), 16, bypasses=True).tolist() == [0]
 
 
+# Own microbenchmarks on an H200 (Nsight Compute): wavefronts of an LDGSTS through L1, 4 or 8 bytes a lane.
 @pytest.mark.parametrize(
     ("address", "width", "measured"),
     [(lambda lane: 4 * lane, 4, 1), (lambda lane: 8 * lane, 8, 2), (lambda lane: 4096 * lane, 4, 32),

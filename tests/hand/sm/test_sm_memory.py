@@ -304,9 +304,10 @@ def test_sectors_on_their_way_from_dram_take_its_latency_and_none_of_its_bandwid
 
 
 @pytest.mark.parametrize(
-    ("mnemonic", "sectors", "cycles"), [("LDG", 4, 2), ("LDG", 2, 1.5), ("STG", 4, 1), ("LDGSTS", 4, 2)]
+    ("mnemonic", "sectors", "cycles"), [("LDG", 4, 2), ("LDG", 2, 1.5), ("STG", 4, 1), ("LDGSTS", 4, 1)]
 )
 def test_what_arrives_from_l2_takes_the_data_stage_a_line_a_cycle(mnemonic, sectors, cycles):
-    """One wavefront, and four sectors of 32 bytes into an array that takes 128 a cycle; stores bring nothing back."""
+    """One wavefront, and four sectors of 32 bytes into an array that takes 128 a cycle; stores bring nothing
+    back, and what copies bring passes beside the stage."""
     totals = simulate(program(ins(mnemonic, 1), EXIT), cost=RecordCycles(1, 1, sectors, 0))
     assert totals.busy_cycles["lsu"] == cycles
