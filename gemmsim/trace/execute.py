@@ -100,7 +100,7 @@ class Executor:
         self.shared_bytes = program.reserved_shared_bytes + -(-own_bytes // _SHARED_UNIT_BYTES) * _SHARED_UNIT_BYTES
         self.initial = initial_registers(program, launch, self.micro, self.banks, self.shared_bytes)
         self.columns = words.UNLIMITED  # that warpgroups multiply in `trace` before the rest is left out
-        self.shadow = ShadowState(program, launch, self.clusters, self.code, self.shared_bytes) if sanitizing else None
+        self.shadow = ShadowState(program, launch, self.clusters, self.micro, self.shared_bytes) if sanitizing else None
         if self.shadow:
             self.code = self.shadow.code
         self.state = self._new_state()

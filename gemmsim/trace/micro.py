@@ -35,6 +35,9 @@ TAKES_TURN = 8  # a global atomic before which the block gives way to others (`g
 POLLS = 16  # a load after which the block gives way to others where it found what it found before
 ANNOUNCES = 32  # an access to global memory for which another block may wait, so that a program slice keeps it
 WATCHED = 64  # touches registers that wgmma uses; only when sanitizing (`gemmsim.trace.sanitizer.flights`)
+# Touches registers that loads from shared memory write, and is such a load, of which words that nobody wrote are told
+# when they are used; only when sanitizing (`gemmsim.trace.sanitizer.unwritten`)
+TOUCHES_LOADED, TELLS_LATE = 128, 256
 
 # ACCESS: bytes that a lane accesses, flags, memory space, and kind of access
 SIZE_MASK, SIGNED_BIT, PARTIAL_BIT = 0x1F, 0x20, 0x40  # PARTIAL: bytes beyond the first are not checked for bounds

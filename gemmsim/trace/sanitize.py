@@ -1,7 +1,7 @@
 """Executes blocks with the sanitizing executor and says what is wrong with the kernel.
 
 It finds races, copies and wgmma that nobody waited for, missing fences, mbarriers whose phases or bytes do not add up,
-reads of shared memory that nobody wrote, accesses out of bounds or misaligned, barriers that not all threads reach, and
+uses of shared memory that nobody wrote, accesses out of bounds or misaligned, barriers that not all threads reach, and
 uses of the shared memory of a block of the cluster that may have ended. A forbidden access is left out, and the block
 goes on. What stops a block (threads that wait forever, a trap) ends the run. Only the blocks that are executed are
 looked at.
@@ -9,9 +9,9 @@ looked at.
 A new kind of finding touches these places:
 
 sanitizer/shadow.py        its number in the table of findings (FINDING_DEFECT)
-sanitizer/checks.py        the check that reports it (at barriers: ordering.py; of shared memory: granules.py; of
-                           global memory: global_granules.py; at mbarriers, of TMA and wgmma: engine/watched; of wgmma's
-                           registers: flights.py)
+sanitizer/checks.py        the check that reports it (at barriers: ordering.py; of shared memory: granules.py,
+                           unwritten.py; of global memory: global_granules.py; at mbarriers, of TMA and wgmma:
+                           engine/watched; of wgmma's registers: flights.py)
 sanitizer/findings.py      its name for people, a member of `Defect`
 sanitizer/sentences.py     from the number to the `Defect` and the sentence: `DEFECTS`, `SENTENCES`; `_finding` of
                            shadow_state.py makes the finding

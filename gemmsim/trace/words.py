@@ -101,7 +101,8 @@ SHARED_BASE, CLUSTER_BLOCKS, CLUSTER_AT = 61, 62, 63
 # For the sanitizing executor, too. BLOCK_NUMBER is the block's linear id plus 1, and BLOCKS_SHADOW_AT may be 0.
 MBARRIERS_AT, WATCHED_AT, BLOCKS_SHADOW_AT, BLOCKS_SHIFT, BLOCK_NUMBER = range(64, 69)
 SYNC_AT, SYNC_LIMIT = 69, 70  # rows of SYNC_WORDS int64, see `gemmsim.trace.engine.sync_trace`
-CONTEXT_SLOTS = 71
+LOADED_AT = 71  # for the sanitizing executor: which registers that loads write each micro-operation touches
+CONTEXT_SLOTS = 72
 
 # What a row says of one operation on a barrier, or of one bulk copy: how many instructions had issued, the warp in the
 # trace and its instruction; which barrier, and which of its phases; bytes that a copy moves, and records that it left.

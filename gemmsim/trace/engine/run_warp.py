@@ -49,6 +49,7 @@ from gemmsim.trace.sanitizer.ordering import (
     note_meeting,
     note_opened_barriers,
 )
+from gemmsim.trace.sanitizer.unwritten import note_use
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -229,6 +230,8 @@ def warp_runner(sanitizing: bool, relating: bool, interleaving: bool):
                 if status != 0:
                     break
             if sanitizing and mask != 0:
+                if flags & micro.TOUCHES_LOADED != 0:
+                    note_use(context, op, number, mask)
                 if kind == _ACCESS:
                     mask = check_access(context, registers, op, mask, active, number)
                 elif kind == _MOVE_MATRIX and mask == _FULL:

@@ -25,6 +25,7 @@ from gemmsim.trace.sanitizer.global_granules import check_global
 from gemmsim.trace.sanitizer.granules import check_granules, next_serial
 from gemmsim.trace.sanitizer.knowledge import clock_of, exit_of, has_ended
 from gemmsim.trace.sanitizer.ordering import begin_copy, meetings_of
+from gemmsim.trace.sanitizer.unwritten import note_the_same
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -140,7 +141,8 @@ def _shared(context, registers, op, mask, active, warp, rows):
     stamp_with = np.int64(active) << 32 | meetings_of(context, warp) & 0xFFFFFFFF
     if kind == shadow.COPY:
         stamp_with = begin_copy(context, warp)
-    before = np.uint64(0xFFFFFFFFFFFFFFFF)
+    before, other = np.uint64(0xFFFFFFFFFFFFFFFF), np.int64(0)
+    late = get_n32(op, micro.FLAGS) & micro.TELLS_LATE != 0
     for lane in range(32):
         if not has(mask, lane):
             continue
@@ -160,6 +162,8 @@ def _shared(context, registers, op, mask, active, warp, rows):
             report(context, shadow.ENDED, stamp_of_lane, exit_of(context, rank), np.int64(address), size)
             fine = fine & ~(np.uint32(1) << np.uint32(lane))
         elif (kind != shadow.READ or address != before) and place < own_bytes:
-            before = address
+            before, other = address, np.int64(lane)
             check_granules(context, registers, op, np.int64(address), stamp_of_lane, stamp_with, active)
+        elif late and address == before:
+            note_the_same(context, op, stamp_of_lane, other)
     return fine

@@ -5,7 +5,8 @@ different warps. A read is compared with that write, and a write with that write
 not ordered (`ordering.ordered`) race, unless both are atomic or the later one writes the bytes that are there already;
 compute-sanitizer, too, calls a write of the same value harmless. Two lanes of one store race where they write different
 values to one place. A read of what nobody wrote yet races with the first write where another lane of the same warp
-makes it before the next barrier: the compiler has chosen one order of the two. What TMA and wgmma do with bytes that a
+makes it before the next barrier: the compiler has chosen one order of the two. What a load to registers reads of what
+nobody wrote is told when the register is used (`unwritten`). What TMA and wgmma do with bytes that a
 thread wrote must also come after a fence of the asynchronous proxy (`knowledge.fence`).
 
 So many readers of a granule are enough where all barriers are of the whole block. With barriers of some warps a race
@@ -23,6 +24,7 @@ from gemmsim.trace.sanitizer import shadow
 from gemmsim.trace.sanitizer.finding_table import report
 from gemmsim.trace.sanitizer.knowledge import clock_word, clocks_of, exit_of, granules_of, known_to, rank_of, shared_of
 from gemmsim.trace.sanitizer.ordering import COPY_NOT_WAITED, copy_state, ordered
+from gemmsim.trace.sanitizer.unwritten import note_unwritten
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -65,7 +67,10 @@ def check_granules(context, registers, op, address, stamp, stamp_with, active):
             defect = _against_write(context, last, last_with, stamp, active)
             if defect == shadow.RACE and kind >= shadow.WRITTEN and _unchanged(context, registers, op, lane, address):
                 defect = np.int64(-1)
-            if defect >= 0:
+            if defect == shadow.UNWRITTEN and get_n32(op, micro.FLAGS) & micro.TELLS_LATE != 0:
+                for byte in range((granule << shift) - place, (granule + 1 << shift) - place, 4):
+                    note_unwritten(context, op, stamp, address, byte >> 2)
+            elif defect >= 0:
                 _report(context, defect, stamp, last, last_with, address, size)
         _note(context, entry, stamp, stamp_with, address, size, active)
 

@@ -83,14 +83,22 @@ MB_EXPECTED, MB_COPIED, MB_ARRIVED, MB_COMPLETED, MB_VECTORS = range(4, 9)
 # CLOSED               from here on RING words: COPIED when each of the last RING groups was closed
 # CHANGED              for each register that wgmma uses the stamp of the last instruction that wrote it, with the epoch
 #                      as its clock
+# PENDING, PENDING_LANES  whether any register holds a word of shared memory that nobody had written when it was loaded;
+#                      PENDING_LANES + register: the lanes for which it does
+# PENDING_AT           for each register and lane PENDING_WORDS words: the stamp of the load, and the address << 32 |
+#                      bytes of its access. They count only where PENDING_LANES says so, and no block clears them
 COPIED, GROUPS, MULTIPLIED, FLIGHTS, EPOCH, EXIT, MEETINGS_KNOWN, ALL_MET, MET = range(9)
 CLOSED, RING = MET + 32 * 32, 64
 FLIGHT, FLIGHT_LIMIT = CLOSED + RING, 64
 FLIGHT_OP, FLIGHT_GROUP, FLIGHT_STAMP, FLIGHT_WORDS = range(4)
 CHANGED, REGISTERS = FLIGHT + FLIGHT_WORDS * FLIGHT_LIMIT, 256
-WARP_SHADOW_WORDS = CHANGED + REGISTERS
-# For each micro-operation of a program with wgmma: which of the registers that wgmma uses it reads, and which it
-# writes, a bit for each. A multiplication reads A, and writes its accumulators.
+PENDING, PENDING_LANES = CHANGED + REGISTERS, CHANGED + REGISTERS + 1
+PENDING_AT = PENDING_LANES + REGISTERS
+PENDING_STAMP, PENDING_PLACE, PENDING_WORDS = range(3)
+WARP_SHADOW_WORDS = PENDING_AT + PENDING_WORDS * 32 * REGISTERS
+# For each micro-operation: which registers it reads, and which it writes, a bit for each. There are two such tables:
+# one of the registers that wgmma uses, for a program with wgmma (a multiplication reads A and writes its accumulators),
+# and one of the registers that loads from shared memory write.
 REGISTER_WORDS = REGISTERS // 64
 WATCH_READS, WATCH_WRITES, WATCH_WORDS = 0, REGISTER_WORDS, 2 * REGISTER_WORDS
 

@@ -11,10 +11,10 @@ from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro, words
 from gemmsim.trace.launch_data.address_names import describe_address
 from gemmsim.trace.launch_data.clusters import Clusters
-from gemmsim.trace.lower.context import CONTROL_NUMBER
+from gemmsim.trace.lower.context import CONTROL_NUMBER, MicroProgram
 from gemmsim.trace.sanitizer import shadow
 from gemmsim.trace.sanitizer.findings import Finding, Site
-from gemmsim.trace.sanitizer.registers import watched
+from gemmsim.trace.sanitizer.registers import loaded, watched
 from gemmsim.trace.sanitizer.sentences import AT_ENDS, AT_MBARRIERS, DEFECTS, DOES, NOWHERE, SENTENCES, UNSEEN
 from gemmsim.trace.types import Launch
 
@@ -50,7 +50,7 @@ class BlockShadow:
 
         rank  of the new block in its cluster
         """
-        for array in (self._clocks, self._gates, self._granules, self._warps, self._mbarriers):
+        for array in (self._clocks, self._gates, self._granules, self._warps[:, : shadow.PENDING_AT], self._mbarriers):
             array[:] = 0
         np.fill_diagonal(self._clocks[:, shadow.PART_WORDS * rank + shadow.CLOCK :], 1)
         self._warps[:, shadow.EPOCH] = 1
@@ -78,18 +78,19 @@ class BlockShadow:
 class ShadowState:
     """Holds what the sanitizing executor finds in a launch's blocks.
 
-    code          uint32 [micro-operations, micro.COLUMNS], the program; the attribute `code` is what is to be executed
+    lowered       the program as micro-operations; the attribute `code` is what is to be executed
     shared_bytes  shared memory of a block, in whole units of allocation
     """
 
     def __init__(
-        self, program: Program, launch: Launch, clusters: Clusters, code: NDArray[np.uint32], shared_bytes: int
+        self, program: Program, launch: Launch, clusters: Clusters, lowered: MicroProgram, shared_bytes: int
     ) -> None:
         self.program, self.launch, self.clusters = program, launch, clusters
         self._own_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes
-        self._granule_shift = _granule_shift(code, (micro.SHARED, micro.GENERIC))
+        self._granule_shift = _granule_shift(lowered.code, (micro.SHARED, micro.GENERIC))
         self._granules, self._places = (shared_bytes >> self._granule_shift) + 1, shared_bytes // 8
-        self.code, self._watched = watched(program, code)
+        self.code, self._watched = watched(program, np.ascontiguousarray(lowered.code))
+        self.code, self._loaded = loaded(lowered, self.code)
         self._global_granules: NDArray[np.int64] | None = None
         self._table = np.zeros(shadow.HEADER_WORDS + shadow.FINDING_WORDS * shadow.MAX_FINDINGS, np.int64)
         self._blocks: list[int] = []  # the block in which each row of the table was met
@@ -98,6 +99,7 @@ class ShadowState:
         """Write the table's address and the launch's numbers into the context (`gemmsim.trace.words`)."""
         context[words.FINDINGS_AT] = self._table.ctypes.data
         context[words.WATCHED_AT] = self._watched.ctypes.data
+        context[words.LOADED_AT] = self._loaded.ctypes.data
         context[words.GRANULE_SHIFT] = self._granule_shift
         context[words.OWN_SHARED_BYTES] = self.program.reserved_shared_bytes + self._own_bytes
         context[words.BLOCK_THREADS] = self.launch.threads_per_block
