@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -147,7 +148,13 @@ def opcode_row(opcode: str, modifiers: Collection[str] = ()) -> Opcode:
 
 def row_of(instruction: Instruction) -> Opcode:
     """Return the `Opcode` of an instruction, as its modifiers change it. Raises what `opcode_row` raises."""
-    return opcode_row(instruction.opcode, instruction.modifiers)
+    return _kept_row(instruction.opcode, instruction.modifiers)
+
+
+@cache
+def _kept_row(opcode: str, modifiers: tuple[str, ...]) -> Opcode:
+    """`opcode_row`, which is asked several times for each instruction of a program."""
+    return opcode_row(opcode, modifiers)
 
 
 def _read(text: str) -> Mapping[str, Opcode]:

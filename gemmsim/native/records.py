@@ -129,6 +129,7 @@ class Field(NamedTuple):
 
 
 _FIELDS: dict[type[Record], dict[str, Field]] = {}
+_DTYPES: dict[type[Record], np.dtype[np.void]] = {}
 
 
 def fields_of(record: type[Record]) -> dict[str, Field]:
@@ -161,7 +162,10 @@ def size_of(record: type[Record]) -> int:
 
 def dtype_of(record: type[Record]) -> np.dtype[np.void]:
     """Return the NumPy dtype with the fields of a record; addresses are int64 in it."""
-    return np.dtype([(name, np.float64 if f.kind is float else np.int64) for name, f in fields_of(record).items()])
+    if record not in _DTYPES:
+        fields = fields_of(record).items()
+        _DTYPES[record] = np.dtype([(name, np.float64 if f.kind is float else np.int64) for name, f in fields])
+    return _DTYPES[record]
 
 
 def allocate(record: type[Record], count: int = 1) -> NDArray[np.void]:

@@ -17,8 +17,8 @@ import pytest
 
 from gemmsim.gpu.load import load_gpu
 from gemmsim.isa.parse import parse_instruction
-from gemmsim.isa.program import Instruction, Program
-from gemmsim.sm.instructions import instruction_table
+from gemmsim.isa.program import Program
+from gemmsim.sm.instructions import InstructionTable, instruction_table
 from gemmsim.sm.native_drive import run
 from gemmsim.sm.spec import Conditions, Rates
 from gemmsim.sm.state import State
@@ -31,27 +31,25 @@ END = ("EXIT", "000fea0003800000000000000000794d")
 WARPS = ("4", "8", "16")
 
 
-def instruction(number: int, offset: int) -> Instruction:
-    """Number `number` of the record's instructions, then of the three of its tail, at a byte offset."""
-    return replace(parsed(number), offset=offset)
-
-
 @cache
-def parsed(number: int) -> Instruction:
-    rows = [*DATA["instructions"], *DATA["tail"], END]
-    text, encoding = rows[number]
-    return parse_instruction(0, text, int(encoding, 16), labels={".L_x_0": 0})
+def every() -> InstructionTable:
+    """What the SM must know of the record's instructions, then of the three of its tail. No row depends on where its
+    instruction stands, so that a loop's are some of these."""
+    code = tuple(
+        parse_instruction(16 * i, text, int(encoding, 16), labels={".L_x_0": 0})
+        for i, (text, encoding) in enumerate([*DATA["instructions"], *DATA["tail"], END])
+    )
+    return instruction_table(Program("loop", "loop", "sm_90", "c", code, (), 72, 0, 0, 1, (), 0), H200)
 
 
 def cycles_a_pass(sequence: list[int], warps: tuple[int, ...]) -> list[float]:
     """Of a loop of these instructions over and over, for each number of warps."""
     tail = range(len(DATA["instructions"]), len(DATA["instructions"]) + len(DATA["tail"]) + 1)
     numbers = [*sequence * (LENGTH // len(sequence)), *tail]
-    code = tuple(instruction(number, 16 * i) for i, number in enumerate(numbers))
-    table = instruction_table(Program("loop", "loop", "sm_90", "c", code, (), 72, 0, 0, 1, (), 0), H200)
+    table = replace(every(), rows=every().rows[numbers])
 
     def cycles(passes: int, warps: int) -> float:
-        pcs = np.array([*list(range(len(code) - 1)) * passes, len(code) - 1], np.int32)
+        pcs = np.array([*list(range(len(table) - 1)) * passes, len(table) - 1], np.int32)
         stream = WarpStream.of(pcs.tolist(), [])
         state = State(
             table,

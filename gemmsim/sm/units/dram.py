@@ -10,6 +10,7 @@ lines, which the loads of an SM take in turn.
 
 from __future__ import annotations
 
+from functools import cache
 from statistics import NormalDist
 
 import numpy as np
@@ -32,11 +33,16 @@ def delays(deviation_cycles: float, least_cycles: float) -> NDArray[np.float64]:
     deviation_cycles  standard deviation of the latency from line to line
     least_cycles      no delay is less: a line does not come from DRAM sooner than from L2
     """
+    return np.maximum(deviation_cycles * _deviations(), least_cycles)
+
+
+@cache
+def _deviations() -> NDArray[np.float64]:
+    """Return `delays` in standard deviations, whatever is least."""
     quantiles = (np.arange(DRAWS) + 0.5) / DRAWS
     slowest = [[quantile ** (0.5**level) for quantile in quantiles] for level in range(LEVELS)]
     normal = NormalDist()
-    found = np.array([deviation_cycles * normal.inv_cdf(quantile) for row in slowest for quantile in row])
-    return np.maximum(found, least_cycles)
+    return np.array([normal.inv_cdf(quantile) for row in slowest for quantile in row])
 
 
 def level_of(lines: int) -> int:
