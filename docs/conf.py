@@ -19,6 +19,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "docstrings",
     "generated",
+    "navigation",
 ]
 exclude_patterns = ["_ext", "_build", "ladder.md"]
 smartquotes = False

@@ -13,6 +13,7 @@ from gemmsim_validate.cli.main import main as gemmsim_validate
 
 from gemmsim.cli.main import main as gemmsim
 
+pytestmark = pytest.mark.usefixtures("native_engine")
 ROOT = Path(__file__).parents[2]
 PROGRAMS = {"gemmsim": gemmsim, "gemmsim-validate": gemmsim_validate}
 PAGE = """\
