@@ -27,6 +27,7 @@ def beside() -> dict[str, list[float]]:
         kind = {"wide": f"u32[{4 * WORDS}]=0", "big": f"f32[{WORDS}]=0"}.get(kernel, f"i32[{WORDS}]=0")
         predicted = timing(
             SOURCE,
+            file="small_launches.cu",
             entry=kernel,
             grid=blocks,
             block=threads,

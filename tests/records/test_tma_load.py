@@ -42,6 +42,7 @@ def cycles(kernel: str, threads: int, maps: bool, row: list[Any]) -> float:
     numbers = [across, rows_a, rows_b, *([stages] if maps else []), chain, k // 64, *([] if maps else [2 * k]), steps]
     found = timing(
         SOURCE,
+        file="tma_load.cu",
         entry=kernel,
         grid=blocks,
         block=threads,
