@@ -14,9 +14,10 @@ from typing import NamedTuple
 import pytest
 from gemmsim_validate.records.case import load_cases
 from gemmsim_validate.records.replay import launch_of
+from programs import cuda_program
 
-import gemmsim
 from gemmsim import api
+from gemmsim.calls.launches import launch_spec
 
 DATA = json.loads(Path(__file__).with_name("h200_local_memory.json").read_text(encoding="utf-8"))
 SOURCE = Path(__file__).parents[1] / "sources" / "local_memory.cu"
@@ -103,12 +104,11 @@ def test_the_last_use_keeps_what_l1_has() -> None:
 @cache
 def predicted(row: Row) -> dict[str, float]:
     out = row.blocks * row.threads
-    found = gemmsim.analyze(
-        SOURCE, entry=row.kernel, grid=(row.blocks, 1, 1), block=(row.threads, 1, 1),
-        args=[f"f32[{out}]", f"i32={row.words}", f"i32={row.passes}"], gpu="h200",
-    )  # fmt: skip
-    evidence = found.report.evidence
-    return {**evidence.counters, "us": evidence.timing.duration_us}
+    args = [f"f32[{out}]", f"i32={row.words}", f"i32={row.passes}"]
+    launch = {"entry": row.kernel, "grid": (row.blocks, 1, 1), "block": (row.threads, 1, 1), "args": args}
+    spec = launch_spec(SOURCE, "h200", launch)
+    counted = api.count(spec, cuda_program(SOURCE.name, row.kernel, spec.gpu.arch))
+    return {**counted.traffic.counters, "us": api.time(counted, spec).duration_us}
 
 
 BELOW_L1 = (row_of("both_4096", 64, 132), row_of("read_4096", 64, 132), row_of("wide_4096", 64, 132))
