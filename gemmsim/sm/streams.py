@@ -41,8 +41,9 @@ class RecordCycles(NamedTuple):
 
 
 NO_RECORD = RecordCycles(0, 0, 0, 0)  # without an active lane an instruction passes the queue and asks for nothing
-_TAGS, _L2, _FETCH, _PARTIAL, _REMOTE = (
-    RecordCycles._fields.index(name) for name in ("tag_cycles", "l2_sectors", "fetch", "partial_lines", "remote")
+_TAGS, _L2, _EXECUTION, _FETCH, _PARTIAL, _REMOTE = (
+    RecordCycles._fields.index(name)
+    for name in ("tag_cycles", "l2_sectors", "execution", "fetch", "partial_lines", "remote")
 )
 _match = NativeFunction("gemmsim.sm.match_loop", "match", [Path(__file__).with_name("match_loop.py")])
 _UNRECORDED = RecordCycles(1, 0, 0, 0)  # shuffles pass the data stage once and leave no memory record
@@ -82,7 +83,6 @@ class RecordedStreams:
             cost.dram_sectors,
             cost.dram_shared,
             whole_in_sum(cost.l2_sectors * cost.merged_share),
-            _executions(trace),
         )
         self._partial_lines, self._remote = cost.partial_lines, cost.remote
         self._to_l1 = (table.rows["writes_registers"] | table.rows["copies"]) > 0
@@ -101,8 +101,8 @@ class RecordedStreams:
         self.recorded: list[int] = lengths.reshape(-1).tolist()
         self.lengths: list[int] = self.recorded
         if trace.repeats is not None:
-            issued = np.append(0, np.cumsum(trace.repeats.of_issued))
-            self.lengths = np.diff(issued[start]).tolist()
+            bounds = zip(start[:-1].tolist(), start[1:].tolist(), strict=True)
+            self.lengths = [int(trace.repeats.of_issued[first:stop].sum()) for first, stop in bounds]
         # int64 [blocks, warps_per_block]: warps (row numbers of the trace) of each block that has a stream
         self.blocks: NDArray[np.int64] = np.flatnonzero(lengths.sum(axis=1) > 0)[:, None] * per + np.arange(per)
         # float64 [blocks]: how many blocks of the grid each of them stands for
@@ -128,8 +128,7 @@ class RecordedStreams:
             return
         self._leading = np.flatnonzero(~follows)
         of = np.cumsum(~follows) - 1
-        *sums, executions = self._columns
-        self._columns = (*(_summed(column, of, self._leading) for column in sums), executions)
+        self._columns = tuple(_summed(column, of, self._leading) for column in self._columns)
         self._partial_lines = _summed(self._partial_lines, of, self._leading)
         self._remote = _summed(self._remote, of, self._leading)
 
@@ -161,8 +160,9 @@ class RecordedStreams:
         pcs, accesses, pieces = [], [], []
         for warp in warps:
             executed = self.pcs(warp)
-            record = self._records(warp, executed)
-            piece = _positions(parts.get(warp, [(0, len(executed))]))
+            ranges = parts.get(warp, [(0, len(executed))])
+            record = self._records(warp, executed[: max((stop for _, stop in ranges), default=0)])
+            piece = _positions(ranges)
             chosen = executed[piece]
             pcs.append(chosen)
             pieces.append(piece)
@@ -190,6 +190,7 @@ class RecordedStreams:
         ends = np.cumsum(lengths)
         record = np.concatenate(accesses)
         costs = self._costs(record)
+        costs[:, _EXECUTION] = np.concatenate([self._executions(each) for each in accesses])
         known = np.flatnonzero(record >= 0)
         loads = known[self._to_l1[self._trace.record_pc[record[known]]] & (costs[known, _TAGS] > 0)]
         warp = np.repeat(np.arange(len(accesses)), lengths)[loads]
@@ -208,9 +209,10 @@ class RecordedStreams:
     def _costs(self, record: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return what each memory record in `record` costs by itself: int64 [records, fields of RecordCycles].
 
-        Numbers below 0 are those of `_records`. The field `fetch` holds the number of the record's first line.
+        Numbers below 0 are those of `_records`. The field `fetch` holds the number of the record's first line, the
+        field `execution` 0.
         """
-        costs = np.empty((len(record), len(RecordCycles._fields)), np.int64)
+        costs = np.zeros((len(record), len(RecordCycles._fields)), np.int64)
         if len(self._trace.record_base):
             known = np.maximum(record, 0)
             for field, column in enumerate(self._columns):
@@ -221,17 +223,39 @@ class RecordedStreams:
         costs[record == -1], costs[record == -2] = NO_RECORD, _UNRECORDED
         return costs
 
+    def _executions(self, record: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how often their warp has executed the instruction of memory records before: int64 [accesses].
+
+        record  int64 [accesses] records of one warp, ascending, and numbers of `_records` below 0, for which it is 0
+        """
+        found, last = np.zeros(len(record), np.int64), int(record.max(initial=-1))
+        if last < 0:
+            return found
+        start = self._trace.record_start
+        first = int(start[np.searchsorted(start, last, side="right") - 1])
+        pc = self._trace.record_pc[first : last + 1]
+        order = order_by(pc)
+        new = new_rows(pc[order])
+        number = np.empty(len(order), np.int64)
+        number[order] = np.arange(len(order)) - np.flatnonzero(new)[np.cumsum(new) - 1]
+        found[record >= 0] = number[record[record >= 0] - first]
+        return found
+
     def _records(self, warp: int, pcs: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return the number of the memory record of each instruction that a warp executes: int64 [executed].
+
+        pcs  all that it executes, or the beginning of it
 
         It is -1 where no lane was active, and -2 for an instruction that never leaves a record.
         """
         first, last = int(self._trace.record_start[warp]), int(self._trace.record_start[warp + 1])
+        positions = np.flatnonzero(self._recorded[pcs])
         numbers = np.arange(first, last)
         if self._leading is not None:
             numbers = self._leading[np.searchsorted(self._leading, first) : np.searchsorted(self._leading, last)]
+        if len(pcs) < self.recorded[warp]:  # what is behind it may have records, too
+            numbers = numbers[: len(positions)]
         record_pc = self._trace.record_pc[numbers]
-        positions = np.flatnonzero(self._recorded[pcs])
         record = np.full(len(pcs), -2, np.int64)
         record[positions] = -1
         if len(positions) == len(record_pc) and np.array_equal(pcs[positions], record_pc):
@@ -240,7 +264,7 @@ class RecordedStreams:
         found = _match(positions, pcs, record_pc, 0, record)
         matched = record >= 0
         record[matched] = numbers[record[matched]]
-        if found < len(record_pc):
+        if found < len(record_pc) and len(pcs) == self.recorded[warp]:
             raise GemmsimError(
                 f"memory record {numbers[found]} (instruction {record_pc[found]}) is not in the stream of warp {warp}"
             )
@@ -261,13 +285,3 @@ def _summed(column: NDArray, of: NDArray[np.int64], leading: NDArray[np.int64]) 
     joined = column.astype(np.int64)
     joined[leading] = sums
     return joined
-
-
-def _executions(trace: WarpTrace) -> NDArray[np.int64]:
-    """Return how often the warp of each memory record has executed its instruction before: int64 [records]."""
-    warp = np.repeat(np.arange(len(trace.record_start) - 1), np.diff(trace.record_start))
-    order = order_by(warp, trace.record_pc)
-    new = new_rows(warp[order], trace.record_pc[order])
-    number = np.empty(len(order), np.int64)
-    number[order] = np.arange(len(order)) - np.flatnonzero(new)[np.cumsum(new) - 1]
-    return number
