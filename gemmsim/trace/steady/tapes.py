@@ -24,7 +24,10 @@ from gemmsim.trace.steady.tape import Tape
 
 _LOOP = "gemmsim.trace.steady.tape_loop"
 _replay = NativeFunction(_LOOP, "replay", sources_of(_LOOP))
-_MOST_KEPT, _MOST_WAYS = 4, 1 << 9  # tapes of the same way; ways, of which the first are forgotten
+_MOST_KEPT = 4  # tapes of the same way
+# Rows of all tapes, which are 100 MB. A block that comes to its loop at another instruction in each of its tiles has a
+# way for each, and so have all the leaders after it.
+_MOST_ROWS = 1 << 21
 Way = tuple[Any, ...]  # what leads a walk besides words
 
 
@@ -32,7 +35,7 @@ Way = tuple[Any, ...]  # what leads a walk besides words
 class _Kept:
     """The tape of a walk that came to its end.
 
-    noted     what it asked and did
+    noted     what it asked and did, without its rows
     tables    its rows, as the compiled loop takes them: int64 [rows, COLUMNS] of those before each question, and behind
     asked     bool [words]: of which words it asked what is known of them in other blocks
     blocks    int64 [warps, words of which it asked]: what was known of them when it began; None without other blocks
@@ -47,12 +50,17 @@ class _Kept:
     changing: frozenset[int]
     unknown: frozenset[int]
 
+    @property
+    def rows(self) -> int:
+        return sum(map(len, self.tables))
+
 
 class Tapes:
-    """The tapes of a program, by the ways that were walked."""
+    """The tapes of a program, by the ways that were walked, the one that was used last at the end."""
 
     def __init__(self) -> None:
         self._kept: dict[Way, list[_Kept]] = {}
+        self._rows = 0  # of all of them
 
     def keep(self, way: Way, blocks: NDArray[np.int64] | None, states: States) -> None:
         """Keep the tape of a walk that came to its end in `states`, and knew `blocks` when it began."""
@@ -68,11 +76,13 @@ class Tapes:
         asked = np.repeat(rows, WARP_LANES)
         known = None if blocks is None else blocks[:, asked]
         ends = frozenset(states.changing), frozenset(states.unknown_rows)
-        kept = self._kept.setdefault(way, [])
+        tape.rows.clear()  # the tables have them
+        kept = self._kept[way] = self._kept.pop(way, [])
         kept.insert(0, _Kept(tape, tuple(tables), asked, known, *ends))
+        self._rows += kept[0].rows - sum(one.rows for one in kept[_MOST_KEPT:])
         del kept[_MOST_KEPT:]
-        if len(self._kept) > _MOST_WAYS:
-            del self._kept[next(iter(self._kept))]
+        while self._rows > _MOST_ROWS and len(self._kept) > 1:
+            self._rows -= sum(one.rows for one in self._kept.pop(next(iter(self._kept))))
 
     def replay(self, way: Way, states: States, begin: Callable[[], States]) -> tuple[States, _Kept | None]:
         """Return the states behind a period, and the tape that led there; where no tape gives the same answers, those
@@ -83,7 +93,9 @@ class Tapes:
 
         Raises NotProvedError where a walk would, as something does not hold for all periods.
         """
-        kept = self._kept.get(way, [])
+        kept = self._kept.pop(way, [])
+        if kept:
+            self._kept[way] = kept
         for place, one in enumerate(kept):
             numbers = _renamed(one.blocks, None if states.blocks is None else states.blocks[:, one.asked])
             if numbers is None:
@@ -139,4 +151,5 @@ def way_of(
     changed  rows that may be others in other blocks when it begins
     unknown  rows that are not known
     """
-    return (*instructions, -1, *changed, -1, *unknown, -1, path, states.words.shape, states.moving_rows)
+    lists = (np.array(numbers, np.int32).tobytes() for numbers in (instructions, changed, unknown))
+    return (*lists, path, states.words.shape, states.moving_rows)

@@ -182,10 +182,16 @@ def test_of_words_that_nobody_asked_for_nothing_must_be_alike() -> None:
         assert walk.all_found(first, step, blocks.reshape(1, -1))[0] == MOST and walk.walks == walks
 
 
-def test_the_first_ways_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tapes, "_MOST_WAYS", 2)
+def test_ways_are_forgotten_that_were_not_used_for_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each way has one tape of some ten rows, of which two have room."""
     walk = Counting("IADD3 R4, R4, 0x8, RZ", "IADD3 R5, R5, 0x8, RZ", "IADD3 R6, R6, 0x8, RZ")
-    for place, walks in ((4, 1), (5, 2), (4, 2), (6, 3), (5, 3), (4, 4)):
+    first, step = walk.words()[None], np.zeros_like(walk.words()[None])
+    step[:, 4] = 8
+    assert walk.all_found(first, step)[0] > 0
+    rows = walk._tapes._rows
+    assert rows >= 5
+    monkeypatch.setattr(tapes, "_MOST_ROWS", 2 * rows)
+    for place, walks in ((4, 1), (5, 2), (4, 2), (6, 3), (4, 3), (5, 4), (6, 5), (5, 5)):
         first, step = walk.words()[None], np.zeros_like(walk.words()[None])
         step[:, place] = 8
         assert walk.all_found(first, step)[0] > 0 and walk.walks == walks
