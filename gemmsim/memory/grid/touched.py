@@ -14,15 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.memory.grid.l1_requests import L1Requests
+from gemmsim.memory.grid.marks import in_groups
 from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
 from gemmsim.memory.requests.coalescer import SECTORS_PER_LINE, Coalesced
-from gemmsim.support.sorting import new_rows, order_by
+from gemmsim.support.sorting import order_by
 
 UNITS = (32, 16, 8, 4, 2)  # how many neighbouring sectors may be treated as one; a word of a bitmap has room for each
 _BITS_SHIFT = 6  # entries of a word of a bitmap, and words for which a bit of its summary stands
-_mark, _measure, _collect = (
-    native_loop("grid/touched_loop", function, "grid/bit_words") for function in ("mark", "measure", "collect")
+_measure_groups, _collect_groups = (
+    native_loop("grid/touched_loop", function, "grid/bit_words") for function in ("measure_groups", "collect_groups")
 )
 
 
@@ -109,8 +110,7 @@ class Touched:
         self, requests: L1Requests, coalesced: Coalesced, movers: int, grain: int, low: int, high: int
     ) -> None:
         blocks = (len(requests.start) - 1) // requests.warps_per_block
-        self.lists, self._grain = blocks * movers, grain
-        self._requests, self._coalesced = requests, coalesced
+        self.lists, self._coalesced = blocks * movers, coalesced
         operation_of_pc = np.full(int(requests.pc.max(initial=0)) + 1, -1, np.int64)
         operation_of_pc[requests.pc] = _plain(requests.operation)
         pcs = np.flatnonzero(operation_of_pc >= 0)
@@ -119,24 +119,33 @@ class Touched:
         asked = np.bincount(key, minlength=self.lists * len(pcs))
         found = np.flatnonzero(asked)
         group = (np.cumsum(asked > 0) - 1)[key]
-        self._chosen, self._ends = _in_groups(group, len(found), requests, coalesced, grain)
+        self._marks = in_groups(group, len(found), requests, coalesced, grain)
         start = low >> _BITS_SHIFT << _BITS_SHIFT
         words = max(0, high - start >> _BITS_SHIFT) + 1
         self._bits = _Bits(np.zeros(words, np.uint64), np.zeros((words >> _BITS_SHIFT) + 1, np.uint64), start)
         entries, apart = np.zeros(len(found), np.int64), np.zeros(len(UNITS), np.uint64)
-        for number in range(len(found)):
-            self._mark(number)
-            entries[number] = _measure(self._bits, apart)
+        _measure_groups(self._marks, coalesced, self._bits, entries, apart)
         pc = pcs[found % max(len(pcs), 1)]
         self.groups = Groups(found // max(len(pcs), 1), pc, operation_of_pc[pc], entries)
         self.low, self.high = low, high
         self.unit = next((UNITS[-1 - n] >> 1 for n, differ in enumerate(apart.tolist()) if differ), UNITS[0])
 
-    def _mark(self, group: int) -> None:
-        """Add the entries of a group to the bitmap."""
-        requests, these = self._requests, slice(self._ends[group - 1] if group else 0, self._ends[group])
-        columns = requests.base_sector, requests.shape, requests.times, requests.step
-        _mark(self._chosen[these], *columns, self._coalesced, self._grain, self._bits)
+    def _collected(
+        self, groups: NDArray[np.int64], ends: NDArray[np.int64], unit: int, columns: tuple[NDArray[np.int64], ...]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return units of entries, one list after the other, and how many of them are in each list.
+
+        groups   what is listed, and `ends` where each list ends in it
+        columns  for each list, int64 [lists]: every how many units are listed, how many there were before, and how many
+                 are listed at most
+        """
+        every, before, most = columns
+        begins = np.cumsum(most) - most
+        sector, found = np.empty(int(most.sum()), np.int64), np.zeros(len(most), np.int64)
+        lists = np.stack([ends, begins, every, before], axis=1)
+        _collect_groups(self._marks, self._coalesced, self._bits, groups, lists, unit, found, sector)
+        chosen = np.arange(int(found.sum())) + np.repeat(begins - (np.cumsum(found) - found), found)
+        return sector[chosen] if len(chosen) < len(sector) else sector, found
 
     def every(self, unit: int, every: int, low: int) -> Sectors:
         """Return the lists in units of `unit` entries, and of each list every `every`-th one, in the order of sectors,
@@ -152,56 +161,23 @@ class Touched:
         stores = groups.operation != READ
         together = stores & (np.bincount(groups.list[stores], minlength=self.lists) > 1)[groups.list] & (every > 1)
         chosen = np.where(together, units, -(-(before + units) // every) - -(-before // every))
-        parts: list[NDArray[np.int64]] = []
-        for group in range(len(groups.list)):
-            self._mark(group)
-            parts.append(np.empty(int(chosen[group]), np.int64))
-            _collect(self._bits, unit, 1 if together[group] else every, int(before[group]), parts[-1])
-        for number in np.unique(groups.list[together]).tolist():
-            those = np.flatnonzero(together & (groups.list == number)).tolist()
-            kept = np.empty(-(-int(units[those].sum()) // every), np.int64)
-            for group in those:
-                self._mark(group)
-            kept = kept[: _collect(self._bits, unit, every, 0, kept)]
-            for group in those:
-                parts[group] = parts[group][np.isin(parts[group], kept)]
-        sector, count = np.concatenate([*parts, np.zeros(0, np.int64)]), np.array([len(part) for part in parts], int)
+        number = np.arange(len(groups.list))
+        columns = np.where(together, 1, every), before, chosen
+        sector, count = self._collected(number, number + 1, unit, columns)
         number, pc, operation = (np.repeat(column, count) for column in (groups.list, groups.pc, groups.operation))
+        if together.any():
+            those = np.flatnonzero(together)
+            ends = np.flatnonzero(np.diff(groups.list[those], append=-1)) + 1
+            most = -(-np.add.reduceat(units[those], np.append(0, ends[:-1])) // every)
+            columns = np.full_like(most, every), np.zeros_like(most), most
+            kept, kept_count = self._collected(those, ends, unit, columns)
+            span = self.high // unit + 1
+            wanted = np.repeat(groups.list[those][ends - 1], kept_count) * span + kept
+            stays = np.repeat(~together, count) | np.isin(number * span + sector, wanted)
+            sector, number, pc, operation = (column[stays] for column in (sector, number, pc, operation))
         order = order_by(number, sector)
         start = np.searchsorted(number, np.arange(self.lists + 1))
         return Sectors(start, sector[order] - low, pc[order], operation[order])
-
-
-def _in_groups(
-    group: NDArray[np.int64], groups: int, requests: L1Requests, coalesced: Coalesced, grain: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return requests in the order of their groups and how many sectors are in a row of each, int64 [requests, 2]; and
-    where each group ends.
-
-    A request touches rows of sectors that follow one another; where these are not equally long 0 is returned. Of those
-    that move, in iterations that were left out, one whose rows begin where those of another one end becomes part of it:
-    there may be hundreds of millions of sectors to mark, and together they are long rows of an array.
-    """
-    # Small numbers are sorted several times as fast.
-    order = np.argsort(group.astype(np.uint16) if groups < 1 << 16 else group, kind="stable")
-    width = np.zeros(len(coalesced.sectors), np.int64)
-    for shape in np.unique(requests.shape).tolist():
-        offset = coalesced.sector_offset[coalesced.sector_start[shape] : coalesced.sector_start[shape + 1]]
-        rows = np.diff(np.flatnonzero(np.diff(offset, prepend=offset[0] - 2, append=offset[-1] + 2) != 1))
-        width[shape] = rows[0] if (rows == rows[0]).all() else 0
-    wide = width[requests.shape]
-    moves = np.flatnonzero(requests.step)
-    if len(moves):
-        columns = [c[moves] for c in (group, requests.shape, requests.step, requests.times, requests.base_sector)]
-        moves = moves[np.lexsort(columns[::-1])]
-        *alike, base = (c[moves] for c in (group, requests.shape, requests.step, requests.times, requests.base_sector))
-        begins = new_rows(*alike) | (np.diff(base, prepend=base[0]) != wide[moves])
-        first = np.flatnonzero(begins)
-        wide[moves[first]] *= np.diff(first, append=len(moves))
-        stays = np.ones(len(group), np.bool_)
-        stays[moves] = begins
-        order = order[stays[order]]
-    return np.stack([order, wide[order]], axis=1), np.cumsum(np.bincount(group[order], minlength=groups))
 
 
 def _plain(operation: NDArray[np.uint8]) -> NDArray[np.uint8]:

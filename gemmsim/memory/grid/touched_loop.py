@@ -7,27 +7,52 @@ import numpy as np
 from gemmsim.memory.grid.bit_words import bits_below, bits_in, lowest_bit
 
 
-def mark(chosen, base, shape, times, step, coalesced, grain, bits):  # type: ignore[no-untyped-def]
-    """Set the bits of the entries that requests touch.
+def measure_groups(marks, coalesced, bits, entries, apart):  # type: ignore[no-untyped-def]
+    """Count the entries of each group of requests, int64 [groups].
 
-    chosen       int64 [n, 2] the requests, and how many sectors follow one another from the first one of each row on; 0
-                 where its shape says that
-    base         int64 [requests] sector of the base of each request
-    shape        int32 [requests] shape of each request, an index into `coalesced`
-    times, step  see `L1Requests`
-    grain        sectors that an entry stands for; requests touch them together
-    bits         `touched._Bits`
+    marks      `marks.Marks`
+    coalesced  the requests' shapes
+    bits       `touched._Bits`
+    apart      see `_measure`
     """
-    several = len(times) > 0
-    for n in range(len(chosen)):
-        i, wide = chosen[n, 0], chosen[n, 1]
+    first = np.int64(0)
+    for group in range(len(marks.ends)):
+        _mark(marks, first, marks.ends[group], coalesced, bits)
+        entries[group] = _measure(bits, apart)
+        first = marks.ends[group]
+
+
+def collect_groups(marks, coalesced, bits, groups, lists, unit, found, sector):  # type: ignore[no-untyped-def]
+    """List units of the entries of some groups. The first parameters are those of `measure_groups`.
+
+    groups  int64 [n] which groups, in the order of their lists: those of one list are marked together
+    lists   int64 [lists, 4] where each list ends in `groups`, and where it begins in `sector`; every how many units are
+            listed, and how many there were before
+    unit    entries of a unit
+    found   int64 [lists] is filled with how many units are listed
+    sector  int64 [n] is filled with the numbers of these units
+    """
+    n = np.int64(0)
+    for number in range(len(lists)):
+        while n < lists[number, 0]:
+            first = marks.ends[groups[n] - 1] if groups[n] > 0 else np.int64(0)
+            _mark(marks, first, marks.ends[groups[n]], coalesced, bits)
+            n += 1
+        found[number] = _collect(bits, unit, lists[number, 2], lists[number, 3], sector, lists[number, 1])
+
+
+def _mark(marks, first, stop, coalesced, bits):  # type: ignore[no-untyped-def]
+    """Set the bits of the entries that the requests from `first` to `stop` touch."""
+    grain, several = marks.grain, len(marks.times) > 0
+    for n in range(first, stop):
+        i, wide = marks.request[n], marks.wide[n]
         by, count, run = np.int64(0), np.int64(1), max(np.int64(1), wide // grain)
-        if several and step[i] != 0:
-            by, count = step[i] // grain, times[i]
-        j = coalesced.sector_start[shape[i]]
-        last = j + coalesced.sectors[shape[i]]
+        if several and marks.step[i] != 0:
+            by, count = marks.step[i] // grain, marks.times[i]
+        j = coalesced.sector_start[marks.shape[i]]
+        last = j + coalesced.sectors[marks.shape[i]]
         while j < last:
-            at = (base[i] + coalesced.sector_offset[j]) // grain - bits.low
+            at = (marks.base[i] + coalesced.sector_offset[j]) // grain - bits.low
             if by == run or by == -run:
                 _mark_neighbours(bits, min(at, at + (count - 1) * by), count * run)
             elif run == 1:
@@ -68,7 +93,7 @@ def _set(bits, w, word):  # type: ignore[no-untyped-def]
     bits.summary[w >> 6] |= np.uint64(1) << np.uint64(w & 63)
 
 
-def measure(bits, apart):  # type: ignore[no-untyped-def]
+def _measure(bits, apart):  # type: ignore[no-untyped-def]
     """Empty the bitmap, and return how many entries were in it.
 
     apart  uint64 [units] for units of 2, 4, 8, 16 and 32 entries gets bits where the first entries of the two halves of
@@ -87,13 +112,13 @@ def measure(bits, apart):  # type: ignore[no-untyped-def]
     return count
 
 
-def collect(bits, unit, every, before, sector):  # type: ignore[no-untyped-def]
+def _collect(bits, unit, every, before, sector, first):  # type: ignore[no-untyped-def]
     """Empty the bitmap, list every `every`-th unit of `unit` entries of it, and return how many there are.
 
     before  how many units of the same list there were before
-    sector  int64 [n] is filled with the numbers of these units
+    sector  int64 [n] is filled with the numbers of these units, from `first` on
     """
-    number, at = np.int64(before), np.int64(0)
+    number, at = np.int64(before), np.int64(first)
     chosen = -(-number // every) * every  # the next one that is listed
     together = (np.uint64(1) << np.uint64(unit)) - np.uint64(1)
     w = _next(bits, 0)
@@ -110,7 +135,7 @@ def collect(bits, unit, every, before, sector):  # type: ignore[no-untyped-def]
                 at, chosen = at + 1, chosen + every
             number += 1
         w = _next(bits, w)
-    return at
+    return at - first
 
 
 def _next(bits, first):  # type: ignore[no-untyped-def]

@@ -168,3 +168,15 @@ def test_what_several_instructions_store_to_is_chosen_for_all_of_them() -> None:
         assert at[0] == [*range(0, 10, every)] and at[2] == at[5] == [*places]
         assert at[8] == [place for place in places if place % 2 == 0]
         assert chosen.start.tolist() == [0, len(chosen.sector)] and (np.diff(chosen.sector) >= 0).all()
+
+
+def test_what_one_list_stores_to_chooses_nothing_of_another_list() -> None:
+    """Two blocks, of each of which two instructions store to ten sectors: five of these are the same."""
+    coalesced = coalesced_of([[0]] * 2)
+    base, shape = np.array([*range(10), *range(10), *range(5, 15), *range(5, 15)]), np.repeat([0, 1, 0, 1], 10)
+    requests = requests_of(base, shape, np.zeros(40), np.array([2, 5]), 2, 1)
+    found = touched(requests, coalesced, 1, 1, FAR)
+    assert found is not None
+    chosen = found.every(1, 3, 0)
+    lists = [chosen.sector[first:stop].tolist() for first, stop in pairwise(chosen.start.tolist())]
+    assert lists == [[0, 0, 3, 3, 6, 6, 9, 9], [5, 5, 8, 8, 11, 11, 14, 14]]

@@ -1,0 +1,67 @@
+"""Puts the requests of a sample in groups, in which the entries that they touch are marked (`touched`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.memory.grid.l1_requests import L1Requests
+from gemmsim.memory.requests.coalescer import Coalesced
+from gemmsim.support.sorting import new_rows
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Requests in groups, as the compiled loops mark them.
+
+    ends                      int64 [groups] where each group ends
+    request                   int64 [n] their numbers
+    wide                      int64 [n] how many sectors follow one another from the first one of each of its rows on; 0
+                              where its shape says that
+    base, shape, times, step  of all requests, as in `L1Requests`
+    grain                     sectors that an entry stands for; requests touch them together
+    """
+
+    ends: NDArray[np.int64]
+    request: NDArray[np.int64]
+    wide: NDArray[np.int64]
+    base: NDArray[np.int64]
+    shape: NDArray[np.int32]
+    times: NDArray[np.int64]
+    step: NDArray[np.int64]
+    grain: int
+
+
+def in_groups(group: NDArray[np.int64], groups: int, requests: L1Requests, coalesced: Coalesced, grain: int) -> Marks:
+    """Return requests in the order of their groups.
+
+    A request touches rows of sectors that follow one another; where these are not equally long 0 is returned. Of those
+    that move, in iterations that were left out, one whose rows begin where those of another one end becomes part of it:
+    there may be hundreds of millions of sectors to mark, and together they are long rows of an array.
+    """
+    # Small numbers are sorted several times as fast.
+    order = np.argsort(group.astype(np.uint16) if groups < 1 << 16 else group, kind="stable")
+    width = np.zeros(len(coalesced.sectors), np.int64)
+    for shape in np.unique(requests.shape).tolist():
+        offset = coalesced.sector_offset[coalesced.sector_start[shape] : coalesced.sector_start[shape + 1]]
+        rows = np.diff(np.flatnonzero(np.diff(offset, prepend=offset[0] - 2, append=offset[-1] + 2) != 1))
+        width[shape] = rows[0] if (rows == rows[0]).all() else 0
+    wide = width[requests.shape]
+    moves = np.flatnonzero(requests.step)
+    if len(moves):
+        columns = [c[moves] for c in (group, requests.shape, requests.step, requests.times, requests.base_sector)]
+        moves = moves[np.lexsort(columns[::-1])]
+        *alike, first_sector = (
+            c[moves] for c in (group, requests.shape, requests.step, requests.times, requests.base_sector)
+        )
+        begins = new_rows(*alike) | (np.diff(first_sector, prepend=first_sector[0]) != wide[moves])
+        first = np.flatnonzero(begins)
+        wide[moves[first]] *= np.diff(first, append=len(moves))
+        stays = np.ones(len(group), np.bool_)
+        stays[moves] = begins
+        order = order[stays[order]]
+    ends = np.cumsum(np.bincount(group[order], minlength=groups))
+    base, shape, times, step = requests.base_sector, requests.shape, requests.times, requests.step
+    return Marks(ends, order, wide[order], base, shape, times, step, grain)
