@@ -110,7 +110,9 @@ def simulate_caches(
             lambda: estimate(relation, arrays_store(requests, local), coalesced, instructions, wave),
             worth_a_thread=len(requests.pc) > _WORTH_A_THREAD,
         )
-    l1 = replay_l1(requests, residents, coalesced, l1_bytes, gpu.l1.ways)
+    # What is asked of L2 one after the other may be hundreds of megabytes.
+    listed = footprint is None or bool(local.any())
+    l1 = replay_l1(requests, residents, coalesced, l1_bytes, gpu.l1.ways, listed)
     made = requests.of_blocks(np.bincount(residents.block, residents.times, minlength=len(blocks)))
     asked, hit = coalesced.sectors[requests.shape], l1.hits / made
     sent = np.where(requests.operation == READ, asked - hit, asked)

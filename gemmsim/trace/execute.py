@@ -175,7 +175,8 @@ class Executor:
         self, blocks: Sequence[int], weight: Sequence[float] | None = None, streams: Sequence[bool] | None = None
     ) -> WarpTrace:
         """Execute `blocks` as `run` does, but return only the trace."""
-        self.probe_buffers = None  # which may be large
+        self.probe_buffers = None  # which may be large, as may what is known of loops
+        self.cutting.proofs.clear()
         self.buffers = Buffers(self.launch.warps_per_block, self.micro.accesses, self.budget)
         self.buffers.counters[words.COLUMNS_LEFT], self.context[words.CODE_AT] = self.columns, self.code.ctypes.data
         wanted = np.ones(len(blocks), bool) if streams is None else np.asarray(streams, bool)

@@ -29,18 +29,19 @@ class Repeats:
     """For how many executions each item of a trace stands; those that stand for more moved evenly from one to the next.
 
     of_record   int64 [records]
-    of_issued   int64 [issued] of each instruction of a stream
+    of_issued   unsigned integers [issued] of each instruction of a stream, of which there may be tens of millions
     step_bytes  int64 [records] by how many bytes accesses to the GPU's memory move from one to the next
     """
 
     of_record: NDArray[np.int64]
-    of_issued: NDArray[np.int64]
+    of_issued: NDArray[np.unsignedinteger]
     step_bytes: NDArray[np.int64]
 
 
-def times_of(repeats: Sequence[tuple[tuple[int, int], int]], items: int) -> NDArray[np.int64]:
-    """Return for how many executions each of `items` stands: ((first, stop), how many times more) of those repeated."""
-    times = np.ones(items, np.int64)
+def times_of(repeats: Sequence[tuple[tuple[int, int], int]], items: int) -> NDArray[np.unsignedinteger]:
+    """Return for how many executions each of `items` stands, in as few bytes as hold that: ((first, stop), how many
+    times more) of those repeated, which do not overlap."""
+    times = np.ones(items, np.min_scalar_type(1 + max((more for _, more in repeats), default=0)))
     for (first, stop), more in repeats:
         times[first:stop] += more
     return times

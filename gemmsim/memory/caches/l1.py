@@ -94,12 +94,18 @@ class L1Replay:
 
 
 def replay_l1(
-    requests: L1Requests, residents: ResidentGroups, coalesced: Coalesced, l1_bytes: int, ways: int
+    requests: L1Requests,
+    residents: ResidentGroups,
+    coalesced: Coalesced,
+    l1_bytes: int,
+    ways: int,
+    listed: bool = True,
 ) -> L1Replay:
     """Run all requests through the L1s of their SMs, which are empty at the start.
 
     residents  which blocks run on which SM, and when
     l1_bytes   size of each L1; one of 0 bytes holds nothing
+    listed     whether what is asked of L2 is wanted; else `L1Replay.to_l2` has no entries
     """
     sets = max(1, l1_bytes // (LINE_BYTES * ways))
     ways = ways if l1_bytes >= LINE_BYTES * ways else l1_bytes // LINE_BYTES
@@ -107,7 +113,7 @@ def replay_l1(
     sectors = np.add.reduceat(np.append(coalesced.sectors[requests.shape], 0), requests.start[:-1:warps])
     sectors[np.diff(requests.start[::warps]) == 0] = 0  # reduceat gives an empty block the next one's first
     # Room for the most that may be asked of L2; pages that stay untouched cost nothing.
-    room = int(sectors[residents.block[residents.times > 0]].sum())
+    room = int(sectors[residents.block[residents.times > 0]].sum()) if listed else 0
     to_l2 = L2Requests(
         line=np.empty(room, np.int64),
         sectors=np.empty(room, np.uint8),

@@ -149,7 +149,7 @@ class Buffers:
         executed: NDArray[np.int64],
         threads: NDArray[np.int64],
     ) -> WarpTrace:
-        """Return the trace of what was recorded, with records and streams sorted by warp.
+        """Return the trace of what was recorded, with records and streams sorted by warp. Nothing more can be recorded.
 
         The parameters are the fields of `WarpTrace` with these names; `threads` is its `threads_executed`.
         """
@@ -158,15 +158,20 @@ class Buffers:
         warp = self.segment_warp[:segments]
         records = _ByWarp(warp, self.segment_record[:segments], int(c[words.RECORDS]), warps)
         pcs = _ByWarp(warp, self.segment_start[:segments], int(c[words.ISSUED]), warps)
-        sorted_pcs = pcs.sorted(self.pc)
         syncs = self.syncs[: int(c[words.SYNCS])]
         repeats = None
         if self.repeats:
-            times = times_of([(r.records, r.times) for r in self.repeats], int(c[words.RECORDS]))
-            issued = times_of([(r.issued, r.times) for r in self.repeats], int(c[words.ISSUED]))
             record_warp = np.repeat(warp, np.diff(self.segment_record[:segments], append=c[words.RECORDS]))
             steps = steps_of(self.repeats, self.record_pc[: len(record_warp)], record_warp)
+            times = times_of([(r.records, r.times) for r in self.repeats], len(record_warp)).astype(np.int64)
+            issued = times_of([(r.issued, r.times) for r in self.repeats], int(c[words.ISSUED]))
             repeats = Repeats(records.sorted(times), pcs.sorted(issued), records.sorted(steps))
+            del times, issued, steps
+        # There may be tens of millions of instructions and records, which are held twice no longer than needed.
+        sorted_pcs, self.pc = pcs.sorted(self.pc), np.empty(0, np.int32)
+        record_pc, self.record_pc = records.sorted(self.record_pc), np.empty(0, np.int32)
+        record_pattern, self.record_pattern = records.sorted(self.record_pattern), np.empty(0, np.int32)
+        record_base, self.record_base = records.sorted(self.record_base), np.empty(0, np.uint64)
         return WarpTrace(
             warps_per_block,
             blocks,
@@ -174,9 +179,9 @@ class Buffers:
             executed,
             threads,
             records.start,
-            records.sorted(self.record_pc),
-            records.sorted(self.record_pattern),
-            records.sorted(self.record_base),
+            record_pc,
+            record_pattern,
+            record_base,
             pcs.start,
             sorted_pcs,
             patterns,

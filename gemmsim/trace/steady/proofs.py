@@ -21,6 +21,9 @@ from gemmsim.trace.steady.paths import Path
 from gemmsim.trace.steady.states import Bounds
 
 _MOST_KEPT = 4  # proofs of the way of the same warps through a loop
+# Ways of which proofs are kept, those that were asked for last. A proof of all warps of a block may be half a megabyte,
+# and a block may come to its loop in another way in each of hundreds of tiles.
+_MOST_WAYS = 1 << 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +157,10 @@ class Proofs:
         self, followed: Followed, instructions: Sequence[int], path: Path, most: int, bounds: Bounds | None
     ) -> int:
         warps, first, step, blocks = followed
-        known = self._known.setdefault((warps, np.array(instructions, np.int32).tobytes(), path), [])
+        way = warps, np.array(instructions, np.int32).tobytes(), path
+        known = self._known[way] = self._known.pop(way, [])
+        if len(self._known) > _MOST_WAYS:
+            del self._known[next(iter(self._known))]
         proof = next((one for one in known if one.holds(first, step, blocks, bounds)), None)
         if proof is None:
             proof = self._prove(known, followed, instructions, path, most, bounds)

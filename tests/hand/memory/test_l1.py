@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+from requests_builder import coalesced_of, requests_of
 from trace_builder import Accesses, Lanes, launch, program, warp_trace
 
 from gemmsim.gpu.load import load_gpu
+from gemmsim.memory.caches.l1 import replay_l1
+from gemmsim.memory.grid.residents import ResidentGroups
+from gemmsim.memory.requests.cache_operations import READ
 from gemmsim.memory.serve import serve
 from gemmsim.memory.types import Traffic
 
@@ -125,3 +130,18 @@ def test_power_of_two_strides_spread_over_the_sets() -> None:
     gpu = replace(GPU, l1=replace(GPU.l1, ways=32))
     trace = warp_trace(5, {0: [[(LOAD, column), (LOAD, column)]]})
     assert serve(PROGRAM, launch(), trace, gpu, 32768, 1).cost.l2_sectors.tolist() == [32, 0]
+
+
+def test_what_is_asked_of_l2_is_listed_only_where_it_is_wanted() -> None:
+    """Four requests of one sector, of which two hit."""
+    nothing = np.zeros(4, np.int64)
+    requests = requests_of(np.array([0, 1, 0, 1]), nothing, nothing, np.array([READ]), 1, 1)
+    residents = ResidentGroups(
+        nothing[:1], np.array([0, 1]), *(nothing[:1],) * 2, np.ones(1, int), np.zeros(1), nothing[:1, None]
+    )
+    listed, counted = (
+        replay_l1(requests, residents, coalesced_of([[0]]), 4 * 128, 4, wanted) for wanted in (True, False)
+    )
+    assert listed.hits.tolist() == counted.hits.tolist() == [0, 0, 1, 1]
+    assert listed.l2_requests.tolist() == counted.l2_requests.tolist() == [1, 1, 0, 0]
+    assert len(listed.to_l2.line) == 2 and len(counted.to_l2.line) == len(counted.to_l2.request) == 0

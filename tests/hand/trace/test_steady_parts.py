@@ -234,6 +234,24 @@ def test_the_same_loop_is_proved_once_whatever_is_in_registers_that_it_does_not_
     assert asked[2:] == [(6 * 32, 7 * 32)]
 
 
+def test_proofs_of_ways_are_forgotten_that_were_not_asked_for_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three paths of one loop, two are kept."""
+    walk, first, step = loop("IADD3 R4, R4, 0x8, RZ", "NOP")
+    step[4], asked = 8, 0
+    really = walk.periods
+
+    def counted(*arguments: object) -> int:
+        nonlocal asked
+        asked += 1
+        return really(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(walk, "periods", counted)
+    monkeypatch.setattr("gemmsim.trace.steady.proofs._MOST_WAYS", 2)
+    proofs, followed = Proofs(walk), Followed((0,), first.reshape(1, -1), step.reshape(1, -1), None)
+    for mask, times in ((1, 1), (3, 2), (1, 2), (7, 3), (1, 3), (3, 4), (7, 5), (3, 5)):
+        assert proofs.periods(followed, [0, 1, 2], Path(None, mask), MOST) == MOST and asked == times, mask
+
+
 def test_words_that_are_not_known_are_the_same_in_each_period() -> None:
     """So they need not be those that the first period began with; those that are known, and that move, must."""
     first, step = np.arange(96, dtype=np.uint32), np.zeros(96, np.uint32)

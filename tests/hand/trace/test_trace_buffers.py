@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace import words
 from gemmsim.trace.engine import trace_buffers
+from gemmsim.trace.repeats import times_of
 
 
 @settings(max_examples=50)
@@ -79,3 +80,25 @@ def test_a_trace_is_bounded_whatever_memory_there_is(
     buffers.counters[counter] = 2 * full
     with pytest.raises(GemmsimError, match=f"{does} more than {2 * full:,} times, which is as much as a trace holds"):
         buffers.grow()
+
+
+@pytest.mark.parametrize(("more", "size"), [((3, 254), 1), ((3, 255), 2), ((70_000,), 4), ((), 1)])
+def test_how_often_items_came_is_held_in_as_few_bytes_as_hold_it(more: tuple[int, ...], size: int) -> None:
+    """Items 2 and 3 came so often more, then 4 and 5."""
+    times = times_of([((2 + 2 * n, 4 + 2 * n), each) for n, each in enumerate(more)], 7)
+    expected = [1, 1, *(1 + each for each in more for _ in range(2))]
+    assert times.tolist() == expected + [1] * (7 - len(expected)) and times.itemsize == size
+
+
+def test_a_finished_trace_is_held_once() -> None:
+    """Two warps took turns, so what they left is sorted, and what was recorded is dropped."""
+    buffers = trace_buffers.Buffers(2, 1, 100)
+    buffers.segment_warp[:3], buffers.segment_start[:3], buffers.segment_record[:3] = [0, 1, 0], [0, 2, 3], [0, 1, 1]
+    buffers.pc[:4], buffers.record_pc[:2], buffers.record_base[:2], buffers.record_pattern[:2] = range(4), 5, 128, 0
+    buffers.counters[[words.SEGMENTS, words.ISSUED, words.RECORDS, words.PATTERNS]] = 3, 4, 2, 1
+    counts = np.zeros((1, 8), np.int64)
+    trace = buffers.finish(2, np.zeros(1, np.int64), np.ones(1), counts, counts)
+    assert trace.pc.tolist() == [0, 1, 3, 2] and trace.record_start.tolist() == [0, 2, 2]
+    assert trace.record_pc.tolist() == [5, 5] and trace.record_base.tolist() == [128, 128]
+    for array in (buffers.pc, buffers.record_pc, buffers.record_pattern, buffers.record_base):
+        assert array.size == 0 and array.base is None
