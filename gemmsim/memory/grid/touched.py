@@ -22,8 +22,9 @@ from gemmsim.support.sorting import order_by
 
 UNITS = (32, 16, 8, 4, 2)  # how many neighbouring sectors may be treated as one; a word of a bitmap has room for each
 _BITS_SHIFT = 6  # entries of a word of a bitmap, and words for which a bit of its summary stands
-_measure_groups, _collect_groups = (
-    native_loop("grid/touched_loop", function, "grid/bit_words") for function in ("measure_groups", "collect_groups")
+_measure_groups, _collect_groups, _choose_groups = (
+    native_loop("grid/touched_loop", function, "grid/bit_words")
+    for function in ("measure_groups", "collect_groups", "choose_groups")
 )
 
 
@@ -141,11 +142,30 @@ class Touched:
         """
         every, before, most = columns
         begins = np.cumsum(most) - most
-        sector, found = np.empty(int(most.sum()), np.int64), np.zeros(len(most), np.int64)
-        lists = np.stack([ends, begins, every, before], axis=1)
-        _collect_groups(self._marks, self._coalesced, self._bits, groups, lists, unit, found, sector)
-        chosen = np.arange(int(found.sum())) + np.repeat(begins - (np.cumsum(found) - found), found)
-        return sector[chosen] if len(chosen) < len(sector) else sector, found
+        sector = np.empty(int(most.sum()), np.int64)
+        lists = np.stack([ends, begins, every, before, np.zeros_like(most)], axis=1)
+        _collect_groups(self._marks, self._coalesced, self._bits, groups, lists, unit, sector)
+        return _filled(sector, begins, lists[:, 4]), lists[:, 4]
+
+    def _chosen_together(
+        self, groups: NDArray[np.int64], units: NDArray[np.int64], unit: int, every: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return, of all units that those of some groups touch that are of one list, every `every`-th one, for each
+        group that touches it, one group after the other; and how many they are of each group.
+
+        units  int64 [groups] how many each touches
+        """
+        ends = np.flatnonzero(np.diff(self.groups.list[groups], append=-1)) + 1
+        most = -(-np.add.reduceat(units, np.append(0, ends[:-1])) // every)
+        kept, count = self._collected(groups, ends, unit, (np.full_like(most, every), np.zeros_like(most), most))
+        of_list = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+        stop = np.cumsum(count)[of_list]
+        most = np.minimum(units, count[of_list])
+        begins = np.cumsum(most) - most
+        sector = np.empty(int(most.sum()), np.int64)
+        chosen = np.stack([stop - count[of_list], stop, begins, np.zeros_like(stop)], axis=1)
+        _choose_groups(self._marks, self._coalesced, self._bits, groups, chosen, unit, kept, sector)
+        return _filled(sector, begins, chosen[:, 3]), chosen[:, 3]
 
     def every(self, unit: int, every: int, low: int) -> Sectors:
         """Return the lists in units of `unit` entries, and of each list every `every`-th one, in the order of sectors,
@@ -160,24 +180,27 @@ class Touched:
         before = np.cumsum(units) - units - (np.cumsum(length) - length)[groups.list]
         stores = groups.operation != READ
         together = stores & (np.bincount(groups.list[stores], minlength=self.lists) > 1)[groups.list] & (every > 1)
-        chosen = np.where(together, units, -(-(before + units) // every) - -(-before // every))
-        number = np.arange(len(groups.list))
-        columns = np.where(together, 1, every), before, chosen
-        sector, count = self._collected(number, number + 1, unit, columns)
-        number, pc, operation = (np.repeat(column, count) for column in (groups.list, groups.pc, groups.operation))
-        if together.any():
-            those = np.flatnonzero(together)
-            ends = np.flatnonzero(np.diff(groups.list[those], append=-1)) + 1
-            most = -(-np.add.reduceat(units[those], np.append(0, ends[:-1])) // every)
-            columns = np.full_like(most, every), np.zeros_like(most), most
-            kept, kept_count = self._collected(those, ends, unit, columns)
-            span = self.high // unit + 1
-            wanted = np.repeat(groups.list[those][ends - 1], kept_count) * span + kept
-            stays = np.repeat(~together, count) | np.isin(number * span + sector, wanted)
-            sector, number, pc, operation = (column[stays] for column in (sector, number, pc, operation))
-        order = order_by(number, sector)
+        most = -(-(before + units) // every) - -(-before // every)
+        alone, those = np.flatnonzero(~together), np.flatnonzero(together)
+        columns = np.full(len(alone), every), before[alone], most[alone]
+        sector, count = self._collected(alone, np.arange(1, len(alone) + 1), unit, columns)
+        if len(those):
+            more, more_count = self._chosen_together(those, units[those], unit, every)
+            sector, count, alone = (
+                np.concatenate(pair) for pair in ((sector, more), (count, more_count), (alone, those))
+            )
+        group = np.repeat(alone, count)
+        number = groups.list[group]
+        order = order_by(number, sector, group)
+        number, sector, group = number[order], sector[order], group[order]
         start = np.searchsorted(number, np.arange(self.lists + 1))
-        return Sectors(start, sector[order] - low, pc[order], operation[order])
+        return Sectors(start, sector - low, groups.pc[group], groups.operation[group])
+
+
+def _filled(sector: NDArray[np.int64], begins: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return what is in `sector` of each list, one after the other: `count` units from where it begins on."""
+    chosen = np.arange(int(count.sum())) + np.repeat(begins - (np.cumsum(count) - count), count)
+    return sector if len(chosen) == len(sector) else sector[chosen]
 
 
 def _plain(operation: NDArray[np.uint8]) -> NDArray[np.uint8]:

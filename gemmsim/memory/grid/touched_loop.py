@@ -15,30 +15,57 @@ def measure_groups(marks, coalesced, bits, entries, apart):  # type: ignore[no-u
     bits       `touched._Bits`
     apart      see `_measure`
     """
-    first = np.int64(0)
     for group in range(len(marks.ends)):
-        _mark(marks, first, marks.ends[group], coalesced, bits)
+        _mark_group(marks, group, coalesced, bits)
         entries[group] = _measure(bits, apart)
-        first = marks.ends[group]
 
 
-def collect_groups(marks, coalesced, bits, groups, lists, unit, found, sector):  # type: ignore[no-untyped-def]
+def collect_groups(marks, coalesced, bits, groups, lists, unit, sector):  # type: ignore[no-untyped-def]
     """List units of the entries of some groups. The first parameters are those of `measure_groups`.
 
     groups  int64 [n] which groups, in the order of their lists: those of one list are marked together
-    lists   int64 [lists, 4] where each list ends in `groups`, and where it begins in `sector`; every how many units are
-            listed, and how many there were before
+    lists   int64 [lists, 5] where each list ends in `groups`, and where it begins in `sector`; every how many units are
+            listed, and how many there were before; the last column is filled with how many units are listed
     unit    entries of a unit
-    found   int64 [lists] is filled with how many units are listed
     sector  int64 [n] is filled with the numbers of these units
     """
     n = np.int64(0)
     for number in range(len(lists)):
         while n < lists[number, 0]:
-            first = marks.ends[groups[n] - 1] if groups[n] > 0 else np.int64(0)
-            _mark(marks, first, marks.ends[groups[n]], coalesced, bits)
+            _mark_group(marks, groups[n], coalesced, bits)
             n += 1
-        found[number] = _collect(bits, unit, lists[number, 2], lists[number, 3], sector, lists[number, 1])
+        lists[number, 4] = _collect(bits, unit, lists[number, 2], lists[number, 3], sector, lists[number, 1])
+
+
+def choose_groups(marks, coalesced, bits, groups, chosen, unit, kept, sector):  # type: ignore[no-untyped-def]
+    """List those of given units that some groups touch. The first parameters are those of `measure_groups`.
+
+    groups  int64 [n] which groups
+    chosen  int64 [n, 4] where the units given for each group begin and end in `kept`, and where it begins in `sector`;
+            the last column is filled with how many units are listed
+    unit    entries of a unit
+    kept    int64 [units] numbers of units
+    sector  int64 [n] is filled with the numbers of these units
+    """
+    for n in range(len(groups)):
+        _mark_group(marks, groups[n], coalesced, bits)
+        at = chosen[n, 2]
+        for place in range(chosen[n, 0], chosen[n, 1]):
+            entry = kept[place] * unit - bits.low
+            if (bits.words[entry >> 6] >> np.uint64(entry & 63)) & np.uint64(1) != 0:
+                sector[at] = kept[place]
+                at += 1
+        chosen[n, 3] = at - chosen[n, 2]
+        w = _next(bits, 0)
+        while w >= 0:
+            _take(bits, w)
+            w = _next(bits, w)
+
+
+def _mark_group(marks, group, coalesced, bits):  # type: ignore[no-untyped-def]
+    """Set the bits of the entries that the requests of a group touch."""
+    first = marks.ends[group - 1] if group > 0 else np.int64(0)
+    _mark(marks, first, marks.ends[group], coalesced, bits)
 
 
 def _mark(marks, first, stop, coalesced, bits):  # type: ignore[no-untyped-def]
