@@ -24,6 +24,7 @@ from gemmsim.trace.lower.context import ALL, CONTROL_NUMBER, MicroProgram
 from gemmsim.trace.slicing.dataflow import rows_of, step_of
 from gemmsim.trace.steady import tape_words
 from gemmsim.trace.steady.alike import check_constant, compares_alike, same_in_blocks
+from gemmsim.trace.steady.changing import Changing
 from gemmsim.trace.steady.control import follow_convergence, follow_exchange, follow_mbarrier, is_together
 from gemmsim.trace.steady.copies import stride_of_copy
 from gemmsim.trace.steady.operands import OPERATIONS, checked_operands, is_plain
@@ -62,8 +63,7 @@ class Walk:
         self._warp_rows = sum(rows_of(rows.start, len(rows)) for rows in program.warp_rows)
         self._known: dict[int, tuple[list[int], list[int], int, Function, tuple[bool, ...]]] = {}
         self._rows: dict[int, tuple[list[int], list[int]]] = {}
-        # Rows found to become others in other blocks, by the first instruction of the period
-        self._changing: dict[int, set[int]] = {}
+        self._changing = Changing()
         # For how many periods a loop was proved last, by its first instruction and its length
         self._guesses: dict[tuple[int, int], int] = {}
         self._tapes = Tapes()
@@ -75,7 +75,7 @@ class Walk:
 
     def begin(self) -> None:
         """Note that another block begins, which is compared with other blocks."""
-        self._changing.clear()
+        self._changing.begin()
 
     def forget(self) -> None:
         """Forget what was found of addresses."""
@@ -153,20 +153,25 @@ class Walk:
 
         Returns the states behind it; None where other blocks may find rows changed there, to be looked at again.
         """
-        known = self._changing.setdefault(instructions[0], set())
+        known = self._changing.at(instructions[0])
         states = begun(known)
         way = way_of(instructions, path, states, sorted(known), unknown)
-        states, kept = self._tapes.replay(way, states, partial(begun, known))
-        if kept is not None:
-            states.end_with_unknown(kept.unknown)
-            changing = set(kept.changing)
-            for instruction, stride in kept.noted.moves:
-                self._moves(instruction, stride)
-        else:
-            blocks = None if states.blocks is None else states.blocks.copy()
-            self._follow(states, instructions, path)
-            self._tapes.keep(way, blocks, states)
-            changing = states.changing
+        try:
+            states, kept = self._tapes.replay(way, states, partial(begun, known))
+            if kept is not None:
+                states.end_with_unknown(kept.unknown)
+                changing = set(kept.changing)
+                for instruction, stride in kept.noted.moves:
+                    self._moves(instruction, stride)
+            else:
+                blocks = None if states.blocks is None else states.blocks.copy()
+                self._follow(states, instructions, path)
+                self._tapes.keep(way, blocks, states)
+                changing = states.changing
+        except NotProvedError:
+            if not self._changing.gives_up(instructions[0]):
+                raise
+            return None
         found = changing - known
         known |= found
         return None if found else states

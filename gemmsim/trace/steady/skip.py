@@ -257,14 +257,15 @@ class Skipping:
         if not same or not np.array_equal(self._state.registers[rows], period.registers + step * np.uint32(unit)):
             return False
         times = (periods - unit - _MARGIN) // unit
-        moved = np.zeros_like(self._state.registers)
-        moved[rows] = step * np.uint32(times * unit & 0xFFFFFFFF)
-        place = np.flatnonzero(moved != 0)  # far quicker of truth values than of words
-        word = (self._state.registers + moved).reshape(-1)[place]
+        moved = step.reshape(-1) * np.uint32(times * unit & 0xFFFFFFFF)
+        moving = np.flatnonzero(moved != 0)  # far quicker of truth values than of words
+        place = moving + rows.start * step.shape[1]
+        word = self._state.registers.reshape(-1)[place] + moved[moving]
         now = int(self._counters[words.RECORDS])
         strides = [(*key, stride * unit) for key, stride in self._proofs.moving.items()]
-        moving = np.array(strides, np.int64).reshape(-1, 3)
-        self.cuts.append(Cut(self.done, unit * length, times, place, word, now - self._records, now - records, moving))
+        of_accesses = np.array(strides, np.int64).reshape(-1, 3)
+        counted = now - self._records, now - records
+        self.cuts.append(Cut(self.done, unit * length, times, place, word, *counted, of_accesses))
         self.apply(start, self.cuts[-1])
         yield (periods - unit * (times + 1) + _MARGIN) * length  # no more can be left out until something changes
         return True

@@ -38,7 +38,8 @@ class _Kept:
     noted     what it asked and did, without its rows
     tables    its rows, as the compiled loop takes them: int64 [rows, COLUMNS] of those before each question, and behind
     asked     bool [words]: of which words it asked what is known of them in other blocks
-    blocks    int64 [warps, words of which it asked]: what was known of them when it began; None without other blocks
+    blocks    int64 [warps, words of which it asked]: what was known of them when it began, see `_of_one`; None without
+              other blocks
     changing  rows that may be others in other blocks behind the period
     unknown   rows that are not known there
     """
@@ -74,7 +75,7 @@ class Tapes:
         rows = np.zeros(states.words.shape[-1] // WARP_LANES, np.bool_)
         rows[[at // WARP_LANES for at in states.asked]] = True
         asked = np.repeat(rows, WARP_LANES)
-        known = None if blocks is None else blocks[:, asked]
+        known = None if blocks is None else _of_one(blocks[:, asked])
         ends = frozenset(states.changing), frozenset(states.unknown_rows)
         tape.rows.clear()  # the tables have them
         kept = self._kept[way] = self._kept.pop(way, [])
@@ -97,7 +98,7 @@ class Tapes:
         if kept:
             self._kept[way] = kept
         for place, one in enumerate(kept):
-            numbers = _renamed(one.blocks, None if states.blocks is None else states.blocks[:, one.asked])
+            numbers = _renamed(one.blocks, None if states.blocks is None else _of_one(states.blocks[:, one.asked]))
             if numbers is None:
                 continue
             if _answers_alike(one, states, numbers):
@@ -124,6 +125,12 @@ def _answers_alike(kept: _Kept, states: States, numbers: dict[int, int]) -> bool
     return True
 
 
+def _of_one(blocks: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return what is known of the words of several warps in other blocks; of one of them where it is the same of all.
+    What a walk concludes is then the same however many warps there are."""
+    return blocks[:1] if (blocks == blocks[0]).all() else blocks
+
+
 def _renamed(before: NDArray[np.int64] | None, now: NDArray[np.int64] | None) -> dict[int, int] | None:
     """Return for each number by which words differed in other blocks the one by which they do now; None where they do
     not differ alike. What is below 1 is no such number, and must be the same.
@@ -132,6 +139,8 @@ def _renamed(before: NDArray[np.int64] | None, now: NDArray[np.int64] | None) ->
     """
     if before is None or now is None:
         return {} if before is now else None
+    if len(before) != len(now):
+        return None
     some = (before != 0) | (now != 0)
     if not some.any():
         return {}
@@ -146,10 +155,11 @@ def _renamed(before: NDArray[np.int64] | None, now: NDArray[np.int64] | None) ->
 def way_of(
     instructions: Sequence[int], path: Any, states: States, changed: Sequence[int], unknown: Sequence[int]
 ) -> Way:
-    """Return what leads a walk that begins in `states`, besides words.
+    """Return what leads a walk that begins in `states`, besides words. It is the same for any number of warps, but that
+    some things are followed of one alone.
 
     changed  rows that may be others in other blocks when it begins
     unknown  rows that are not known
     """
     lists = (np.array(numbers, np.int32).tobytes() for numbers in (instructions, changed, unknown))
-    return (*lists, path, states.words.shape, states.moving_rows)
+    return (*lists, path, states.warps > 1, states.moving_rows)

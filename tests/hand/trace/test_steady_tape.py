@@ -148,6 +148,39 @@ def test_how_blocks_differ_may_be_asked_by_other_numbers() -> None:
     assert taped.walks < alone.walks
 
 
+def test_a_tape_of_several_warps_holds_for_any_number_of_them() -> None:
+    """But not for one alone, of which more may be followed. What is known of other blocks must be the same of all."""
+    walk = Counting("IADD3 R2, R6, R7, RZ", "IADD3 R4, R4, 0x8, RZ")
+
+    def walks(warps: int, *differ: int) -> int:
+        first = np.stack([walk.words()] * warps)
+        step, blocks = np.zeros_like(first), np.zeros(first.shape, np.int32)
+        step[:, 4], blocks[:, 6] = 8, np.array(differ)[:, None]
+        before = walk.walks
+        assert walk.all_found(first, step, blocks.reshape(warps, -1))[0] == MOST
+        return walk.walks - before
+
+    assert [walks(2, 5, 5), walks(3, 9, 9, 9), walks(5, 4, 4, 4, 4, 4), walks(1, 5), walks(1, 6)] == [1, 0, 0, 1, 0]
+    assert [walks(2, 5, 6), walks(2, 7, 9), walks(3, 5, 6, 6), walks(3, 5, 5, 5)] == [1, 0, 1, 0]
+
+
+def test_rows_that_change_at_one_instruction_are_tried_at_the_next_one() -> None:
+    """R6 differs in other blocks, so that whether R4 + R6 carries may come to do so: with P0 and R2 it is looked at
+    again, once for two places. Behind a comparison that sets P0 anew this decides, which it may not where it is taken to
+    change: then all that changes is found anew, in two walks."""
+    texts = (
+        *("IADD3 R2, P0, R4, R6, RZ", "NOP", "ISETP.LT.U32.AND P0, PT, R7, 0x5, PT", "@P0 IADD3 R9, R9, 0x0, RZ"),
+        "IADD3 R4, R4, 0x8, RZ",
+    )
+    walk = Counting(*texts)
+    first, step = walk.words()[None], np.zeros_like(walk.words()[None])
+    step[:, 4], blocks = 8, np.zeros(first.shape, np.int32)
+    blocks[:, 6], every = 5, [0, 1, 2, 3, 4, 5]
+    for start, walks in ((1, 2), (2, 3), (3, 6), (2, 6)):
+        walk.instructions = every[start:] + every[:start]
+        assert walk.all_found(first, step, blocks.reshape(1, -1))[0] == MOST and walk.walks == walks, start
+
+
 @pytest.mark.parametrize(("before", "now", "numbers"), [
     ([0, 0, 0, 0], [0, 0, 0, 0], {}),
     ([0, 5, 6, 5], [0, 5, 6, 5], {5: 5, 6: 6}),
