@@ -63,6 +63,15 @@ def sparse_zeros(size: int) -> NDArray[np.uint8]:
     return np.asarray(_Region(start, size, length))
 
 
+def forget_pages(array: PeriodicArray) -> None:
+    """Give back the pages of an array to which nothing was written since it was made.
+
+    They are pages of one period, mapped again and again, but the system counts each of them as this process's memory. A
+    page is mapped again when it is read again.
+    """
+    _libc().madvise(array.ctypes.data, array.nbytes, mmap.MADV_DONTNEED)
+
+
 def elements(array: NDArray[Any], view: NDArray[Any], part: tuple[Any, ...]) -> NDArray[Any]:
     """Return `view[part]`, where `view` is a matrix of all elements of `array`: itself, reshaped or transposed.
 
@@ -122,4 +131,5 @@ def _libc() -> Any:
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *(ctypes.c_int,) * 3, ctypes.c_long)
     libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+    libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     return libc

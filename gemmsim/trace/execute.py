@@ -181,6 +181,7 @@ class Executor:
         self.buffers.counters[words.COLUMNS_LEFT], self.context[words.CODE_AT] = self.columns, self.code.ctypes.data
         wanted = np.ones(len(blocks), bool) if streams is None else np.asarray(streams, bool)
         executed, threads = self.execute_blocks(blocks, wanted)
+        self.memory.forget_reads()
         weights = np.ones(len(blocks)) if weight is None else np.asarray(weight, float)
         warps, numbers = self.launch.warps_per_block, np.asarray(blocks, np.int64)
         return self.buffers.finish(warps, numbers, weights, executed, threads)
@@ -251,6 +252,7 @@ class Executor:
             self.context[words.CODE_AT] = self.code.ctypes.data
             self.externals.silent = self.cutting.finds = False
             self.stale[:] = 0
+            self.memory.forget_reads()
 
     def execute_blocks(
         self, blocks: Sequence[int], streams: NDArray[np.bool_], fresh: bool = True

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.support.dtypes import DTYPES
-from gemmsim.support.periodic_array import PERIOD_BYTES, PeriodicArray, sparse_zeros
+from gemmsim.support.periodic_array import PERIOD_BYTES, PeriodicArray, forget_pages, sparse_zeros
 from gemmsim.trace.types import Address, Argument
 
 FIRST_ADDRESS = 0x7F00_0000_0000
@@ -110,6 +110,12 @@ class DeviceMemory:
         content = _bytes(array.remake())
         self._content[allocation] = content
         self.places[allocation], self.lent[allocation] = content.ctypes.data, 0
+
+    def forget_reads(self) -> None:
+        """Give back the pages of arrays that repeat, which are only read: a store goes to a copy (`own`)."""
+        for array in self._arrays:
+            if isinstance(array, PeriodicArray) and array.remake is not None:
+                forget_pages(array)
 
     def restore(self) -> None:
         """Restore the arguments' initial content, and mark every byte as not stored to."""

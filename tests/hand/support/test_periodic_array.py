@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gemmsim.support.periodic_array import PERIOD_BYTES, elements, periodic_array, sparse_zeros
+from gemmsim.support.periodic_array import PERIOD_BYTES, elements, forget_pages, periodic_array, sparse_zeros
 
 COLUMNS = 5003  # no divisor of a period
 
@@ -54,3 +54,13 @@ def test_zeros_may_be_more_than_the_memory_of_any_machine() -> None:
     zeros[5] = zeros[-1] = 1
     assert (zeros[4], zeros[5], zeros[1 << 41], zeros[-1]) == (0, 1, 0, 1)
     assert len(zeros) == 1 << 42
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere arrays are plain memory")
+def test_pages_that_were_read_are_given_back() -> None:
+    array = made()
+    plain = array.copy()
+    assert touched_bytes(array) >= array.nbytes
+    forget_pages(array)
+    assert touched_bytes(array) == 0
+    assert np.array_equal(array, plain)

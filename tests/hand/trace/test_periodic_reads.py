@@ -9,7 +9,7 @@ from gemmsim.isa.parse import parse_instruction
 from gemmsim.isa.program import Program
 from gemmsim.support.periodic_array import PERIOD_BYTES, periodic_array
 from gemmsim.trace.execute import Executor
-from gemmsim.trace.launch_data.device_memory import FIRST_ADDRESS
+from gemmsim.trace.launch_data.device_memory import FIRST_ADDRESS, DeviceMemory
 from gemmsim.trace.types import Argument, Launch
 
 PERIOD = PERIOD_BYTES // 4
@@ -37,3 +37,13 @@ def test_lanes_get_their_elements(element: np.ndarray) -> None:
     rows[0, 4], rows[0, 5] = 4 * element, FIRST_ADDRESS >> 32
     executor.run([0])
     assert executor.state.registers.reshape(1, -1, 32)[0, 2].tolist() == (element % PERIOD).tolist()
+
+
+def test_what_was_stored_is_kept_where_reads_are_forgotten() -> None:
+    """It is in a copy, as something is about to be stored."""
+    array = periodic_array(np.arange(PERIOD, dtype=np.uint32), (ELEMENTS,))
+    memory = DeviceMemory((Argument("u32", (ELEMENTS,), array),))
+    memory.own(0)
+    memory._content[0][:4] = 7
+    memory.forget_reads()
+    assert memory.read(FIRST_ADDRESS, 5) == b"\7\7\7\7\1" and array[0] == 0

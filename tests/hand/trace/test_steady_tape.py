@@ -166,8 +166,8 @@ def test_a_tape_of_several_warps_holds_for_any_number_of_them() -> None:
 
 def test_rows_that_change_at_one_instruction_are_tried_at_the_next_one() -> None:
     """R6 differs in other blocks, so that whether R4 + R6 carries may come to do so: with P0 and R2 it is looked at
-    again, once for two places. Behind a comparison that sets P0 anew this decides, which it may not where it is taken to
-    change: then all that changes is found anew, in two walks."""
+    again, once for two places. Behind a comparison that sets P0 anew this decides, which it may not where it is taken
+    to change: then all that changes is found anew, in two walks."""
     texts = (
         *("IADD3 R2, P0, R4, R6, RZ", "NOP", "ISETP.LT.U32.AND P0, PT, R7, 0x5, PT", "@P0 IADD3 R9, R9, 0x0, RZ"),
         "IADD3 R4, R4, 0x8, RZ",
