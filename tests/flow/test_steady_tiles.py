@@ -19,6 +19,7 @@ from gemmsim.trace import endless, words
 from gemmsim.trace.blocks import choice
 from gemmsim.trace.blocks.classes import classes_of, cluster_classes_of
 from gemmsim.trace.differences.leader import BlockClass
+from gemmsim.trace.engine.trace_buffers import Buffers
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.one_by_one import counts_one_by_one, run_in_order
 from gemmsim.trace.steady import tiles
@@ -155,7 +156,8 @@ def test_counters(
 
 def order(executor: Executor) -> np.ndarray:
     """All instructions of block 0 in the order in which they were executed, each with its warp: int64 [2, executed]."""
-    executor.trace([0])
+    executor.buffers = Buffers(executor.launch.warps_per_block, executor.micro.accesses, executor.budget)
+    executor.execute_blocks([0], np.ones(1, np.bool_))
     found, last = executor.buffers, int(executor.buffers.counters[words.SEGMENTS])
     stop = int(found.counters[words.ISSUED])
     length = np.diff(np.append(found.segment_start[:last], stop))
