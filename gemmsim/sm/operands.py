@@ -67,7 +67,7 @@ def bank_cycles(instruction: Instruction, interval_cycles: float) -> int:
 
     The pairs of A and of C that lie side by side come from both banks at once, B one register a cycle. So HMMA.16816
     and IMMA.16832 read for the 6 cycles that they take on an H200, HMMA.1688 for 4. Found on an H100 (own
-    microbenchmark, tests/records/h100_beside_multiplications.json): beside such a stream, instructions that read n
+    microbenchmark, tests/records/h200_beside_multiplications.json): beside such a stream, instructions that read n
     registers get one in n / 2 cycles, and the stream is as much slower. DMMA and sparse ones were not measured, and are
     taken to read beside others' reads.
     """

@@ -10,7 +10,7 @@ many columns it has (own microbenchmark on an H200, tests/records/h200_copies.js
 multiplication is added to the next.
 
 While a sub-partition multiplies, its ALU and its integer multiplications take their pipes twice as long
-(`Spec.math_interval`; own microbenchmark on an H100, tests/records/h100_beside_multiplications.json). It is not known
+(`Spec.math_interval`; own microbenchmark on an H100, tests/records/h200_beside_multiplications.json). It is not known
 what they share with the tensor pipe.
 """
 
