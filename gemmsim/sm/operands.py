@@ -62,8 +62,9 @@ def uniform_rows(instruction: Instruction, registers: RegisterFile) -> int:
 
 
 def bank_cycles(instruction: Instruction, interval_cycles: float) -> int:
-    """Return for how many cycles a matrix instruction (HMMA, IMMA), which issues once in so many cycles, takes both banks
-    of the register file; 0 for others.
+    """Return for how many cycles a matrix instruction (HMMA, IMMA) takes both banks of the register file; 0 for others.
+
+    interval_cycles  from its issue to that of the next one, at least
 
     The pairs of A and of C that lie side by side come from both banks at once, B one register a cycle. So HMMA.16816
     and IMMA.16832 read for the 6 cycles that they take on an H200, HMMA.1688 for 4. Found on an H100 (own

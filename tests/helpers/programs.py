@@ -47,7 +47,8 @@ def _kept(what: str, source: CudaKernel, arch: str, make: Callable[[], bytes]) -
 
 
 def _source(file: str) -> CudaKernel:
-    return CudaKernel((SOURCES / file).read_text(), SOURCES / file)
+    text = (SOURCES / file).read_text()
+    return CudaKernel(text, SOURCES / file, options=("-arch=sm_90a",) if "wgmma." in text else ())
 
 
 @cache

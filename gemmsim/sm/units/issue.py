@@ -90,7 +90,7 @@ def _execute(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: int)
         tell(sm, ACCESSED, ceil(end - row.multiply_cycles), ceil(end), warp.slot, warp.pc, TENSOR)
         return
     if row.kind != _MEMORY:
-        beside = row.math > 0 and part.multiplies_until > now
+        beside = row.math > 0 and now >= part.multiplies_from and now < part.multiplies_until
         take_pipe(spec, part.pipes, row.port, row.pipe_slots, spec.math_interval if beside else 1.0, now)
         if row.reads_registers:
             read_registers(part.read_ports, row, warp.rank, spec.late_read_wait_cycles, now)

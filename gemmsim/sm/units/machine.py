@@ -129,7 +129,7 @@ class SubPartition(Record):
     address_free  the cycle from which its address unit takes the next memory instruction
     operands_free the cycle from which operands of its next asynchronous multiplication (wgmma) are read
     copied_cycles `MemoryPath.copied_cycles` when it began the last of these
-    multiplies_until  the cycle until which its tensor pipe works on them
+    multiplies_from, multiplies_until  the cycles in which its tensor pipe works on them without a pause
     queue, multiplications  its queues of memory instructions, and of such multiplications
     """
 
@@ -140,6 +140,7 @@ class SubPartition(Record):
     address_free: float
     operands_free: float
     copied_cycles: float
+    multiplies_from: float
     multiplies_until: float
     pipes: Pipes
     queue: IssueQueue

@@ -43,6 +43,8 @@ def multiply(sm: Sm, part: SubPartition, row: Instruction, now: int) -> int:
     begin = max(read + spec.multiply_start_cycles + row.first_operand_cycles, pipe.free)
     pipe.issued += row.pipe_slots
     pipe.free = begin + row.multiply_cycles
+    if begin > part.multiplies_until:
+        part.multiplies_from = begin
     part.multiplies_until = pipe.free
     block_users(part.pipes, port.first, row.port, now)
     hold_entry(part.multiplications, spec.multiply_queue_entries, port, ceil(begin), now)
