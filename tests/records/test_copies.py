@@ -45,10 +45,9 @@ def copies(part: str, entry: str, warps: int, row: int) -> tuple[float, float]:
      ("burst_ca", 1, 512), ("burst_ca", 8, 512), ("burst_ca", 8, 64), ("burst_load", 1, 512), ("burst_load", 8, 128)],
 )  # fmt: skip
 def test_bursts(entry: str, warps: int, row: int) -> None:
-    """Eight requests a warp, and a barrier. With 64 B a cycle from L2, loads of whole lines by eight warps took 15 to 17 %
-    too long.
+    """Eight requests a warp, and a barrier. With 64 B a cycle, whole lines for eight warps took 15 to 17 % too long.
 
-    Bursts of loads of 8 to 32 lines are up to 43 % too short, of copies through L1 of 16 and 32 lines up to 36 %
+    Bursts of loads of 8 to 32 lines are 7 to 43 % too short, of copies through L1 of 16 and 32 lines up to 36 %
     (deviation 61)."""
     predicted, measured = copies("bursts", entry, warps, row)
     assert predicted == pytest.approx(measured, rel=0.115)

@@ -8,6 +8,7 @@ from sm_builder import EXIT, HALVES, START, idle_sm, ins, issues, pipe, program,
 
 from gemmsim.isa.program import Operand, OperandKind
 from gemmsim.sm.instructions import instruction_table
+from gemmsim.sm.operands import bank_cycles
 from gemmsim.sm.units.instruction import Instruction, Reason
 from gemmsim.sm.units.register_ports import read_registers
 
@@ -164,3 +165,24 @@ def test_switched_off_nothing_is_read():
     written = sum(rows[name] for name in ("even_results", "odd_results", "pair_results", "reads_registers"))
     assert written.tolist() == [0, 0, 0]
     assert (rows["first"] < 0).all()
+
+
+@pytest.mark.parametrize(
+    ("mnemonic", "cycles"),
+    [("HMMA.16816.F32", 6), ("HMMA.1688.F32", 4), ("HMMA.16816.F16", 5), ("HMMA.1688.F32.TF32", 6),
+     ("HMMA.1684.F32.TF32", 4), ("IMMA.16832.S8.S8", 6), ("IMMA.16816.S8.S8", 4), ("DMMA.884", 0),
+     ("HMMA.SP.16832.F32", 0), ("FFMA", 0)],
+)  # fmt: skip
+def test_matrix_instructions_read_pairs_of_a_and_c_and_registers_of_b(mnemonic, cycles):
+    """A of HMMA.16816.F32 has four registers, B two and C four: 2 + 2 + 2 cycles. None reads longer than it takes."""
+    assert bank_cycles(ins(mnemonic), 8.0) == cycles
+    assert bank_cycles(ins(mnemonic), 3.5) == min(cycles, 3)
+
+
+@pytest.mark.parametrize(("interval", "issued"), [(8, [0, 1, 5, 6]), (4, [0, 1, 3, 4])])
+def test_what_follows_a_matrix_instruction_reads_behind_it(interval, issued):
+    """The banks are taken until cycle 6, so an FADD of cycle 1 has read in cycle 7, three cycles beyond its window.
+    Where the tensor pipe takes the next one after four cycles, the banks are taken for four."""
+    gpu = replace(HOPPER, pipes=HOPPER.pipes | {"tensor": pipe("tensor", interval, 20)})
+    code = (ins("HMMA.16816.F32", 1), *[reading("FADD", "R4", "0")] * 2, reading("FADD", "0", "0"), EXIT)
+    assert [cycle - START for cycle in issues(program(*code), gpu=gpu).cycles(0)][:4] == issued

@@ -7,6 +7,7 @@ for 32. A warp that waits goes on 3 cycles later.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from sm_builder import EXIT, GPU, START, ins, issues, pipe, program, simulate
@@ -14,6 +15,7 @@ from sm_builder import EXIT, GPU, START, ins, issues, pipe, program, simulate
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.parse import parse_operand
 from gemmsim.isa.program import Instruction
+from gemmsim.sm.streams import RecordCycles
 from gemmsim.sm.units.instruction import Reason
 from gemmsim.support.errors import GemmsimError
 
@@ -125,3 +127,40 @@ def test_a_group_that_ends_with_a_scoreboard_is_refused() -> None:
     text = tuple(map(parse_operand, ("R24", "gdesc[UR4]", "R24", "gsb0")))
     with pytest.raises(GemmsimError, match="scoreboard"):
         issues(program(ins("HGMMA.64x64x16.F32", write=2, operands=text), EXIT, arch="sm_90a"), gpu=TENSOR)
+
+
+@pytest.mark.parametrize(
+    ("mnemonic", "spent"), [("LOP3", 3 * 4), ("IADD3", 3 * 4), ("IMAD", 3 * 2), ("FFMA", 3), ("UMOV", 3)]
+)
+def test_math_takes_twice_as_long_while_the_tensor_pipe_works(mnemonic: str, spent: int) -> None:
+    """The ALU of interval 2 takes 4 cycles, IMAD of interval 1 two. The wait for the group before ends when the second
+    multiplication has begun."""
+    gpu = replace(TENSOR, warpgroup=replace(TENSOR.warpgroup, math_interval=2.0))
+    beside = cycles(multiply(64), multiply(128), wait(1), *[ins(mnemonic)] * 4, gpu=gpu)[2:6]
+    assert beside[3] - beside[0] == spent
+
+
+def test_before_and_behind_the_multiplication_math_is_not_slower() -> None:
+    """The tensor pipe works in cycles 26 to 58."""
+    gpu = replace(TENSOR, warpgroup=replace(TENSOR.warpgroup, math_interval=2.0))
+    code = (multiply(64), *[ins("LOP3")] * 30)
+    issued = cycles(*code, gpu=gpu)[:30]
+    assert [b - a for a, b in pairwise(issued)] == [2] * 13 + [4] * 8 + [2] * 8
+
+
+def test_copies_past_l1_do_not_wait_for_operands_and_slow_what_multiplies_next() -> None:
+    """Eight copies of 16 sectors bring 4096 bytes, 32 cycles of the banks here, by which the next multiplication of each
+    sub-partition is later; a matrix load waits for the operands that are read, 48 cycles a multiplication."""
+    cost = RecordCycles(1, 4, 16, 0)
+    first, second = multiply(128, ends=False), multiply(128)
+
+    def end(copies: int) -> int:
+        code = (first, *[ins("LDGSTS.E.BYPASS.128")] * copies, second, wait(0))
+        seen = issues(
+            program(*code, EXIT, arch="sm_90a"), warps=4, gpu=TENSOR, costs=dict.fromkeys(range(1, 1 + copies), cost)
+        )
+        return seen.cycles(0)[-1] - START
+
+    # a copy issues every 4 cycles; the second multiplication of each warp is read behind the first one's 48 cycles
+    assert end(0) == 26 + 2 * 64 + 3 + 1
+    assert end(2) - end(0) == 8 * 4096 / 8 / 128 - 16  # the tensor pipe would wait 64 - 48 cycles anyway
