@@ -164,3 +164,17 @@ def test_copies_past_l1_do_not_wait_for_operands_and_slow_what_multiplies_next()
     # a copy issues every 4 cycles; the second multiplication of each warp is read behind the first one's 48 cycles
     assert end(0) == 26 + 2 * 64 + 3 + 1
     assert end(2) - end(0) == 8 * 4096 / 8 / 128 - 16  # the tensor pipe would wait 64 - 48 cycles anyway
+
+
+@pytest.mark.parametrize(("mnemonic", "beside"), [("LDGSTS.E.BYPASS.128", 16), ("LDGSTS.E.128", 52)])
+def test_only_copies_through_l1_wait_for_the_banks(mnemonic: str, beside: int) -> None:
+    """The registers of two copies are free 16 cycles behind the second. Beside a multiplication whose operands take the
+    banks until cycle 48, those of copies through L1 are 36 cycles later."""
+
+    def free_after(*before: Instruction) -> int:
+        code = (*before, *[ins(mnemonic, read=0)] * 2, ins("IADD3", wait=1), EXIT)
+        costs = dict.fromkeys(range(len(before), len(before) + 2), RecordCycles(1, 4, 0, 0))
+        seen = issues(program(*code, arch="sm_90a"), warps=4, gpu=TENSOR, costs=costs)
+        return seen.cycles(0)[-2] - seen.cycles(0)[-3]
+
+    assert (free_after(), free_after(multiply(128))) == (16, beside)
