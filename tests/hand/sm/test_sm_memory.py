@@ -341,7 +341,7 @@ def test_copies_write_a_banks_width_a_cycle(mnemonic, width, past):
 
 
 def test_a_fence_of_the_block_waits_its_turn_in_the_queue():
-    """MEMBAR alone frees its scoreboard after 9 cycles; behind loads of 32 wavefronts it waits for the first to pass."""
+    """MEMBAR alone frees its scoreboard after 9 cycles; behind loads of 32 wavefronts it waits for the first."""
 
     def released(*before):
         code = (*before, ins("MEMBAR.ALL.CTA", 1, read=0), ins("IADD3", 1, wait=1), EXIT)
