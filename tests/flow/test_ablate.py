@@ -134,7 +134,7 @@ def test_launch_overhead_is_all_that_leaves(name: str) -> None:
         ("instruction-fetch", BLOCKTILE),
         ("barrier-cycles", BLOCKTILE),
         ("data-stage", BLOCKTILE),
-        ("line-fills", COALESCED),
+        ("line-fills", HALF),
         ("tag-stage", BLOCKTILE),
         ("dram", BLOCKTILE),
         ("block-start", BLOCKTILE),
@@ -159,8 +159,8 @@ def test_a_kernel_that_pays_for_it_is_quicker_without(key: str, name: str) -> No
         ("shared-queue", BLOCKTILE),
         ("request-interval", COALESCED),
         ("l1-hits", COALESCED),
-        ("l2-bandwidth", BLOCKTILE),
-        ("dram-bandwidth", HALF),
+        ("l2-bandwidth", COALESCED),
+        ("dram-bandwidth", COALESCED),
     ],
 )
 def test_a_kernel_that_meets_it_takes_another_time(key: str, name: str) -> None:

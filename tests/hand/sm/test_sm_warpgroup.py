@@ -149,8 +149,8 @@ def test_before_and_behind_the_multiplication_math_is_not_slower() -> None:
 
 
 def test_copies_past_l1_do_not_wait_for_operands_and_slow_what_multiplies_next() -> None:
-    """Two copies of each of four warps bring 4096 bytes, 32 cycles of the banks here. The second multiplication reads its
-    operands so much later, and would have waited 16 cycles for the tensor pipe anyway."""
+    """Two copies of each of four warps bring 4096 bytes, 32 cycles of the banks here. So much later the second
+    multiplication reads its operands, which would have waited 16 cycles for the tensor pipe anyway."""
     cost = RecordCycles(1, 4, 16, 0)
     first, second = multiply(128, ends=False), multiply(128)
 
