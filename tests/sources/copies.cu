@@ -12,10 +12,10 @@ __device__ const char* first_row(const char* data, int row, int warp) {
   int at = threadIdx.x % 32 * 16;
   return data + (size_t)warp * (512 / row) * PITCH + (size_t)(at / row) * PITCH + at % row;
 }
-template <int KIND> __device__ void request(unsigned to, const char* from, float& r) {
+template <int KIND> __device__ void request(unsigned to, const char* from, float4& r) {
   if (KIND == CG) COPY("cg", to, from);
   if (KIND == CA) COPY("ca", to, from);
-  if (KIND == LOAD) asm volatile("{ .reg .f32 b, c, d; ld.global.v4.f32 {%0, b, c, d}, [%1]; }" : "=f"(r) : "l"(from) : "memory");
+  if (KIND == LOAD) asm volatile("ld.global.v4.f32 {%0,%1,%2,%3}, [%4];" : "=f"(r.x), "=f"(r.y), "=f"(r.z), "=f"(r.w) : "l"(from) : "memory");
 }
 
 // Eight requests a warp, for which all wait at a barrier.
@@ -30,13 +30,13 @@ template <int KIND> __device__ void bursts(const char* data, int row, int steps,
   unsigned begin = clock();
   for (int i = 0; i < steps; i++) {
     const char* here = from + (i * row & (PITCH - 1));
-    float r[REQUESTS] = {};
+    float4 r[REQUESTS] = {};
 #pragma unroll
     for (int n = 0; n < REQUESTS; n++) request<KIND>(to + n * blockDim.x * 16, here + n * step, r[n]);
     CLOSE;
     WAIT("0");
 #pragma unroll
-    for (int n = 0; n < REQUESTS; n++) sum += r[n];
+    for (int n = 0; n < REQUESTS; n++) sum += r[n].x + r[n].y + r[n].z + r[n].w;
     __syncthreads();
   }
   unsigned end = clock();
@@ -51,7 +51,8 @@ template <int KIND, int LOADS> __device__ void beside_loads(const char* data, in
   size_t step = (size_t)warps * (512 / row) * PITCH;
   const char* from = first_row(data, row, warp);
   unsigned to = shared_address(room) + threadIdx.x * 16, matrix = to, none = row & 1;
-  float sum = 0, unused = 0;
+  float sum = 0;
+  float4 unused;
   unsigned r[4];
   __syncthreads();
   unsigned begin = clock();
@@ -85,19 +86,18 @@ template <int WIDTH, int KIND> __device__ void misses(const char* data, int step
   __syncthreads();
   unsigned begin = clock();
   for (int i = 0; i < steps; i++) {
-    float r[REQUESTS];
+    float4 r[REQUESTS] = {};
 #pragma unroll
     for (int n = 0; n < REQUESTS; n++, at += blockDim.x * WIDTH) {
       const char* from = data + (at & ((1 << 22) - 1));
-      r[n] = 0;
       if (KIND == CG) COPY("cg", to + (n + (i & 1) * REQUESTS) * blockDim.x * 16, from);
-      else if (WIDTH == 4) asm volatile("ld.global.f32 %0, [%1];" : "=f"(r[n]) : "l"(from) : "memory");
-      else if (WIDTH == 8) asm volatile("{ .reg .f32 b; ld.global.v2.f32 {%0, b}, [%1]; }" : "=f"(r[n]) : "l"(from) : "memory");
-      else asm volatile("{ .reg .f32 b, c, d; ld.global.v4.f32 {%0, b, c, d}, [%1]; }" : "=f"(r[n]) : "l"(from) : "memory");
+      else if (WIDTH == 4) asm volatile("ld.global.f32 %0, [%1];" : "=f"(r[n].x) : "l"(from) : "memory");
+      else if (WIDTH == 8) asm volatile("ld.global.v2.f32 {%0,%1}, [%2];" : "=f"(r[n].x), "=f"(r[n].y) : "l"(from) : "memory");
+      else request<LOAD>(0, from, r[n]);
     }
     if (KIND == CG) { CLOSE; WAIT("1"); }
 #pragma unroll
-    for (int n = 0; n < REQUESTS; n++) sum += r[n];
+    for (int n = 0; n < REQUESTS; n++) sum += r[n].x + r[n].y + r[n].z + r[n].w;
   }
   unsigned end = clock();
   WAIT("0");
