@@ -20,7 +20,6 @@ BEGIN_US = 2.5  # of what is predicted for `turns.cu`, before the first step and
 WORK_CYCLES = 944  # that one block of 256 threads with 64 multiply-adds (KIND 0) works behind its barrier, measured
 LAUNCH_US, COLD_LAUNCH_US = 5.0, 3.0  # of what was measured for `block_tiles.cu`, in a launch between two events
 FARTHER_OFF = ([[32, 32, 16, 2, 2], 2], [[8, 8, 8, 1, 1], 8])  # 10 and 14 % too fast from L2 (deviation 48)
-OFF, WARM_IS_OFF = [[16, 16, 16, 1, 1], 2, 192, 352], "8.5 % too fast from L2 (deviation 48)"
 TURN_ROWS = {tuple(row[:6]): row[6:] for row in TURNS["rows"]}
 
 
@@ -137,13 +136,7 @@ def test_tiles_of_blocks_that_compete(row: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "row",
-    [
-        pytest.param(row, marks=pytest.mark.xfail(strict=True, reason=WARM_IS_OFF) if row[:4] == OFF else ())
-        for row in TILES["short_rows"]
-        if row[1] != 1 and row[:2] not in FARTHER_OFF
-    ],
-    ids=str,
+    "row", [row for row in TILES["short_rows"] if row[1] != 1 and row[:2] not in FARTHER_OFF], ids=str
 )
 def test_tiles_of_short_steps(row: list[Any]) -> None:
     """Where blocks compute for less time than DRAM takes, nearly all of them wait for it."""
