@@ -162,9 +162,7 @@ class Warpgroup:
     least_cycles: float  # from one multiplication to the next, however few columns they have
     start_cycles: float  # from issue until the tensor pipe begins, where it is idle and A is in registers
     finish_cycles: float  # from the tensor pipe's last cycle until a warp that waits goes on
-    math_interval: (
-        float  # while it multiplies, issue intervals of the ALU and of integer multiplications, of those else
-    )
+    math_interval: float  # how many times as long the ALU and IMAD take their pipes while the tensor pipe multiplies
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,10 +67,10 @@ def bank_cycles(instruction: Instruction, interval_cycles: float) -> int:
     interval_cycles  from its issue to that of the next one, at least
 
     The pairs of A and of C that lie side by side come from both banks at once, B one register a cycle. So HMMA.16816
-    and IMMA.16832 read for the 6 cycles that they take on an H200, HMMA.1688 for 4. Found on an H100 (own
-    microbenchmark, tests/records/h200_beside_multiplications.json): beside such a stream, instructions that read n
-    registers get one in n / 2 cycles, and the stream is as much slower. DMMA and sparse ones were not measured, and are
-    taken to read beside others' reads.
+    and IMMA.16832 read for the 6 cycles that they take on an H200, HMMA.1688 for 4. Found on an H100 by our own
+    microbenchmark: beside such a stream, instructions that read n registers get one in n / 2 cycles, and the stream
+    is as much slower (tests/records/h200_beside_multiplications.json has the same from an H200). DMMA and sparse ones
+    were not measured, and are taken to read beside others' reads.
     """
     shape = matrix_multiply(instruction)
     if shape is None or shape.precision not in _ELEMENT_BITS or shape.sparse:

@@ -90,8 +90,8 @@ def test_what_one_sm_gets_from_l2(entry: str, warps: int, off: float) -> None:
 )
 def test_what_issues_beside_multiplications(entry: str, warps: int, row: int, measured: float) -> None:
     """Before matrix instructions took the read ports, eight of them were 14 to 23 % too quick among 16 and 32 LOP3 or
-    IMAD, and 8 to 12 % among FADDs; copies of rows of 64 bytes beside wgmma were 12 % too slow. ALU instructions that
-    take their pipe for two cycles beside wgmma, too, are up to 9 % too quick."""
+    IMAD, and 8 to 12 % among FADDs; copies of rows of 64 bytes beside wgmma were 12 % too slow, and 96 and 128 LOP3 or
+    IMAD beside it 9 % too quick."""
     before = [DATA, f"i32={row}"]
     shared = 98304 if entry.startswith("wgmma") else 0
     predicted = step(

@@ -10,8 +10,8 @@ many columns it has (own microbenchmark on an H200, tests/records/h200_copies.js
 multiplication is added to the next.
 
 While a sub-partition multiplies, its ALU and its integer multiplications take their pipes twice as long
-(`Spec.math_interval`; own microbenchmark on an H100, tests/records/h200_beside_multiplications.json). It is not known
-what they share with the tensor pipe.
+(`Spec.math_interval`; own microbenchmarks on an H100 and an H200, of which the second is in
+tests/records/h200_beside_multiplications.json). It is not known what they share with the tensor pipe.
 """
 
 from __future__ import annotations
