@@ -29,7 +29,7 @@ from gemmsim.isa.program import Program
 from gemmsim.isa.tensor_sums import sum_roundoff
 from gemmsim.launch.spec import BURST, SUSTAINED, LaunchSpec, Settings
 from gemmsim.memory.caches.l2 import L2State
-from gemmsim.memory.requests.copies import with_conflicts
+from gemmsim.memory.requests.copies import with_copies
 from gemmsim.memory.serve import serve
 from gemmsim.memory.types import Traffic
 from gemmsim.report.report import Report, SamplingReport
@@ -111,7 +111,7 @@ def count(
     if dealt.streams != chosen.streams:
         execution = execute_plan(executor, dealt, spec.results)
     trace = with_relation(execution.trace, executor.launch, chosen.classes) if chosen.classes else execution.trace
-    execution = replace(execution, trace=with_conflicts(program, replace(trace, shares=dealt.shares)))
+    execution = replace(execution, trace=with_copies(program, replace(trace, shares=dealt.shares)))
     traffic = _served(program, spec, execution, occupancy, begins)
     pointers = tuple(executor.memory.pointers)
     continued = begins is not None and not execution.sampled  # the estimate from a sample begins with an empty L2

@@ -35,12 +35,12 @@ MAY_BE_ZERO = (  # keys that begin so may be 0
     "clock.tensor_",
     "l2.fixed_latency_us",
     "l2.latency_spread_cycles",
+    "l2.latency_deviation_cycles",
     "l2.partial_line_sectors",
     "dram.fixed_latency_us",
     "dram.latency_spread_cycles",
     "dram.latency_deviation_cycles",
     "dram.shared_sooner_cycles",
-    "dram.shared_late_share",
     "dram.queue_latency_cycles",
     "tma.queue_latency_cycles",
     "l1.miss_interval_cycles",
@@ -131,7 +131,5 @@ def _rules(gpu: GpuSpec) -> Iterator[tuple[bool, str]]:
     share = gpu.dram.achievable_fraction
     yield share <= 1, f"dram.achievable_fraction ({share:g}) exceeds 1"
     yield l2.write_share <= 1, f"l2.write_share ({l2.write_share:g}) exceeds 1"
-    late = gpu.dram.shared_late_share
-    yield late <= 1, f"dram.shared_late_share ({late:g}) exceeds 1"
     for name, part in (("alone", gpu.tma.merged_alone), ("later", gpu.tma.merged_later)):
         yield part <= 1, f"tma.merged_{name} ({part:g}) exceeds 1"

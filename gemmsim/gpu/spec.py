@@ -103,6 +103,7 @@ class L2:
     hit_latency_cycles: float  # from load to use, in the near partition
     far_latency_cycles: float  # from load to use, in the far partition
     latency_spread_cycles: float  # from the SM that waits least for L2 to the one that waits longest
+    latency_deviation_cycles: float  # standard deviation of the latency from line to line
     fixed_latency_us: float  # what of the latency does not follow the SM clock
 
 
@@ -113,8 +114,7 @@ class Dram:
     latency_cycles: float  # from load to use, in cycles of the SM
     latency_spread_cycles: float  # from the SM that waits least for DRAM to the one that waits longest
     latency_deviation_cycles: float  # standard deviation of the latency from line to line
-    shared_sooner_cycles: float  # so much sooner come most lines that SMs near to both partitions of L2 ask for
-    shared_late_share: float  # the share of these that come as late as others
+    shared_sooner_cycles: float  # so much sooner come lines that SMs near to both partitions of L2 ask for
     queue_latency_cycles: float  # what one line waits where DRAM is half busy; with its use u as u / (1 - u)
     turnaround: float  # what a write costs more where DRAM reads as much, as a share of the write
     fixed_latency_us: float  # what of the latency does not follow the SM clock

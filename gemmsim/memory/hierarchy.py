@@ -54,7 +54,8 @@ class CacheResults:
     l1_hit_sectors  float64 [instructions] sectors that hit L1
     l2_sectors      float64 [instructions] sectors sent to L2 or asked of it
     dram_sectors    float64 [instructions] sectors read from DRAM
-    merged_sectors  float64 [instructions] of `l2_sectors`, those that arrive in one request with another SM's
+    merged_sectors  float64 [instructions] of `l2_sectors`, those that L2 reads with others: of another SM's request, or
+                    for the same asynchronous copy
     l2_requests     requests of the whole launch that L2 serves, of up to four sectors of a line each
     traffic         sectors that DRAM reads and writes
     notes           what was assumed
@@ -144,14 +145,17 @@ def simulate_caches(
     merged = _merged(trace, requests, accesses, gpu, placement)
     is_read = (requests.operation == READ) | (requests.operation == READ_PAST_L1)
     l2_requests = weight @ (l1.l2_requests / made * np.where(is_read, 1 - merged[requests.pc], 1.0))
+    again = np.zeros(len(trace.record_pc), np.uint8) if trace.copies is None else trace.copies.again
+    sent_again = np.bincount(trace.record_pc, trace.record_weight * again, instructions)
     return CacheResults(
-        l2=by_record(round_to_sectors(sent, requests.pc)),
+        l2=(by_record(round_to_sectors(sent, requests.pc)) + again).astype(np.uint16),
         dram=by_record(l2.dram + written),
         dram_shared=by_record(l2.dram_shared),
         l1_hit_sectors=by_instruction(hit),
-        l2_sectors=by_instruction(sent),
+        l2_sectors=by_instruction(sent) + sent_again,
         dram_sectors=read,
-        merged_sectors=np.minimum(by_instruction(np.where(is_read, sent, 0)) * merged, to_fetch - read),
+        merged_sectors=np.minimum(by_instruction(np.where(is_read, sent, 0)) * merged, to_fetch - read)
+        + sent_again * (1 - 1 / max(1, gpu.l2.merged_requests)),
         l2_requests=float(l2_requests),
         traffic=DramTraffic(float(read.sum()), l2.footprint.written_sectors),
         notes=l2.notes,

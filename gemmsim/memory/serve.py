@@ -64,8 +64,8 @@ def serve(
     of_record = shapes.of_record
     tags, missing = look_up(trace.record_base, of_record, shapes.lanes, gpu.l1)
     wavefronts = np.where(caches.l2 > 0, missing, shapes.lanes.wavefronts[of_record])
-    if trace.copy_conflicts is not None:
-        wavefronts = wavefronts + trace.copy_conflicts
+    if trace.copies is not None:
+        wavefronts = wavefronts + trace.copies.conflicts
     bulk = np.isin(trace.record_pc, [index for index, access in accesses.items() if access.bulk])
     tags, wavefronts = np.where(bulk, 0, tags), np.where(bulk, 0, wavefronts)  # bulk copies go past L1's stages
     partial_lines = _partial_lines(accesses, shapes)[of_record]
@@ -85,6 +85,7 @@ def serve(
         l2_sectors=caches.l2,
         dram_sectors=caches.dram,
         dram_shared=caches.dram_shared,
+        runs=_runs_missed(caches.l2, shapes),
         partial_lines=partial_lines,
         remote=is_remote(trace.record_base),
         merged_share=(caches.merged_sectors / np.maximum(caches.l2_sectors, 1))[trace.record_pc].astype(np.float32),
@@ -127,6 +128,15 @@ def _tag_cycles(
     return np.where((l2_sectors > 0) & (tags > 0), np.maximum(tags, asked), tags)
 
 
+def _runs_missed(l2_sectors: NDArray[np.uint16], shapes: Shapes) -> NDArray[np.uint8]:
+    """Return from how many runs of memory each record's sectors come: as large a share of those that it touches as of
+    its sectors, rounded up.
+    """
+    coalesced = shapes.coalesced
+    runs, sectors = coalesced.runs[shapes.of_record], np.maximum(coalesced.sectors, 1)[shapes.of_record]
+    return (-(-runs * np.minimum(l2_sectors, sectors) // sectors)).astype(np.uint8)
+
+
 def _partial_lines(accesses: dict[int, Access], shapes: Shapes) -> NDArray[np.uint8]:
     """Return in how many lines a request of each shape writes sectors in part: uint8 [shapes], 0 for shared memory."""
     coalesced = shapes.coalesced
@@ -158,13 +168,13 @@ def _rows(
     def by_shape(each: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.bincount(shapes.pc, of_shape * each, minlength=instructions).astype(np.float64)
 
-    def by_record(each: NDArray[np.int64]) -> NDArray[np.float64]:
+    def by_record(each: NDArray[np.integer]) -> NDArray[np.float64]:
         return np.bincount(trace.record_pc, weight * each, minlength=instructions).astype(np.float64)
 
-    coalesced = shapes.coalesced
+    coalesced, copies = shapes.coalesced, trace.copies
     columns = {
         "requests": by_shape(np.ones_like(shapes.pc)),
-        "sectors": by_shape(coalesced.sectors),
+        "sectors": by_shape(coalesced.sectors) + (0 if copies is None else by_record(copies.counted)),
         "tag_lookups": by_shape(coalesced.lines),
         "wavefronts": by_record(wavefronts),
         "conflicts": by_record(np.maximum(wavefronts - shapes.least[shapes.of_record], 0)),

@@ -134,8 +134,9 @@ class Spec(Record):
     l2_latency_cycles: float
     dram_latency_cycles: float
     dram_shared_latency_cycles: float
-    dram_shared_late_share: float
-    dram_delays: Reals  # added to the latency: `dram.delays`
+    dram_deviation_cycles: float
+    l2_deviation_cycles: float
+    slowest: Reals  # `units.slowest_line.deviations`
     dram_queue_cycles: float
     dram_turnaround: float
     near_line_cycles: float
@@ -176,15 +177,16 @@ _OF_PORTS = (
     "load_write_hold_cycles",
 )
 _OF_MULTIPLICATIONS = ("queue_entries", "start_cycles", "finish_cycles")  # "multiply_" stands before these
+_OF_TMA = ("load", "store", "reduction")
 
 
 def spec_of(
-    gpu: GpuSpec, rates: Rates, oldest_block_first: bool, intervals_at: int, delays_at: int
+    gpu: GpuSpec, rates: Rates, oldest_block_first: bool, intervals_at: int, slowest_at: int
 ) -> NDArray[np.void]:
     """Return a GPU's `Spec`, as an array of one record.
 
     intervals_at  address of the pipes' issue intervals (float64, in the order of `gpu.pipes`)
-    delays_at     address of what `units.dram.delays` returns
+    slowest_at    address of what `units.slowest_line.deviations` returns
     """
     fetch, l1, shared, mio, ports = gpu.fetch, gpu.l1, gpu.shared, gpu.mio, gpu.register_file
     values: dict[str, float] = {
@@ -231,8 +233,9 @@ def spec_of(
         "l2_latency_cycles": rates.l2_latency_cycles,
         "dram_latency_cycles": rates.dram_latency_cycles,
         "dram_shared_latency_cycles": rates.dram_shared_latency_cycles,
-        "dram_shared_late_share": gpu.dram.shared_late_share,
-        "dram_delays": delays_at,
+        "dram_deviation_cycles": gpu.dram.latency_deviation_cycles,
+        "l2_deviation_cycles": gpu.l2.latency_deviation_cycles,
+        "slowest": slowest_at,
         "dram_queue_cycles": gpu.dram.queue_latency_cycles,
         "dram_turnaround": gpu.dram.turnaround,
         "near_line_cycles": rates.near_line_cycles,
@@ -250,9 +253,7 @@ def spec_of(
         "wake_cycles": max(1.0, gpu.mbarrier.wake_cycles),
         "next_wake_cycles": gpu.mbarrier.next_wake_cycles,
         "tma_stores_held": gpu.tma.stores_held,
-        "tma_load_byte_cycles": 1 / gpu.tma.load_bytes_per_cycle,
-        "tma_store_byte_cycles": 1 / gpu.tma.store_bytes_per_cycle,
-        "tma_reduction_byte_cycles": 1 / gpu.tma.reduction_bytes_per_cycle,
+        **{f"tma_{name}_byte_cycles": 1 / getattr(gpu.tma, f"{name}_bytes_per_cycle") for name in _OF_TMA},
         "tma_load_cycles": rates.tma_load_latency_cycles,
         "tma_sector_l2_cycles": l1.sector_bytes / rates.l2_bytes_per_cycle / gpu.tma.l2_share,
         "tma_queue_cycles": gpu.tma.queue_latency_cycles,

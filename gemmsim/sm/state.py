@@ -16,7 +16,6 @@ from gemmsim.sm.spec import USUAL, WARPGROUPS, Conditions, Rates, spec_of
 from gemmsim.sm.streams import WarpStream
 from gemmsim.sm.sync_rows import SyncFields
 from gemmsim.sm.totals import Totals
-from gemmsim.sm.units import dram
 from gemmsim.sm.units.events import MOST_EVENTS
 from gemmsim.sm.units.fills import Fill, Fills
 from gemmsim.sm.units.instruction import ALL_SCOREBOARDS, REASONS, AccessCost, Reason, Sync
@@ -27,6 +26,7 @@ from gemmsim.sm.units.pipes import Pipe, Pipes, Port
 from gemmsim.sm.units.register_ports import CACHED_OPERANDS, RegisterPorts
 from gemmsim.sm.units.server import RESERVE, Room, Server
 from gemmsim.sm.units.share import Share
+from gemmsim.sm.units.slowest_line import deviations
 from gemmsim.sm.units.write_ports import LoadReturn, WritePorts
 
 FIRST_ENTRIES = 256  # of the lists that have no bound of their own; `grow` makes them longer
@@ -60,10 +60,9 @@ class State:
     ) -> None:
         self._gpu, self._table, self._rows = gpu, table, table.rows
         self._intervals = np.array([pipe.issue_interval_cycles for pipe in gpu.pipes.values()], np.float64)
-        beyond_l2_cycles = max(0.0, gpu.dram.latency_cycles - gpu.l2.hit_latency_cycles)
-        self._delays = dram.delays(gpu.dram.latency_deviation_cycles, -beyond_l2_cycles)
+        self._slowest = deviations()
         self._spec = spec_of(
-            gpu, rates, conditions.oldest_block_first, address_of(self._intervals), address_of(self._delays)
+            gpu, rates, conditions.oldest_block_first, address_of(self._intervals), address_of(self._slowest)
         )
         self._room = allocate(Room)
         self._room["entries"] = max(FIRST_ENTRIES, 2 * RESERVE)

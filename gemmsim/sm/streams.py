@@ -33,6 +33,7 @@ class RecordCycles(NamedTuple):
     l2_sectors: int
     dram_sectors: int
     dram_shared: int = 0
+    runs: int = 1
     merged_sectors: int = 0
     execution: int = 0
     fetch: int = 0
@@ -82,6 +83,7 @@ class RecordedStreams:
             cost.l2_sectors,
             cost.dram_sectors,
             cost.dram_shared,
+            cost.runs,
             whole_in_sum(cost.l2_sectors * cost.merged_share),
         )
         self._partial_lines, self._remote = cost.partial_lines, cost.remote

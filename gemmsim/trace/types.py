@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gemmsim.support.dtypes import DTYPES
 from gemmsim.support.warp import WARP_LANES
+from gemmsim.trace.copies import Copies
 from gemmsim.trace.repeats import Repeats
 
 
@@ -237,8 +238,8 @@ class WarpTrace:
     pc_start          int64 [warps + 1] as record_start, but for items of pc; all zero where streams were not recorded
     pc                int32 [issued] static instruction index of every warp instruction executed, in program order
     relation          what the blocks of the grid did that were not executed; None where all were
-    copy_conflicts    uint8 [records] wavefronts that bank conflicts add to an asynchronous copy where it writes to
-                      shared memory (`memory.requests.copies`); None before they are known, and without such copies
+    copies            what asynchronous copies do beside reading global memory (`memory.requests.copies`); None before
+                      that is known, and without such copies
     shares            what the SMs execute that may be the last to end, the one with most work first; none where all SMs
                       do about the same
     syncs             what warps with a stream did at mbarriers and the like; None where they did nothing of it
@@ -270,7 +271,7 @@ class WarpTrace:
     pc: NDArray[np.int32]
     patterns: Patterns
     relation: Relation | None = None
-    copy_conflicts: NDArray[np.uint8] | None = None
+    copies: Copies | None = None
     shares: tuple[SmShare, ...] = ()
     syncs: Syncs | None = None
     repeats: Repeats | None = None

@@ -66,15 +66,31 @@ class Cache:
     def set_of(self, line: int) -> OrderedDict[int, dict[int, bool]]:
         return self.sets[(line * 0x9E3779B97F4A7C15 % 2**64 >> 32) % len(self.sets)]
 
-    def touch(self, line: int) -> tuple[dict[int, bool], dict[int, bool]]:
-        """The line, made most recent, and the one that it replaced."""
+    def touch(self, line: int, second: bool = False) -> tuple[dict[int, bool], dict[int, bool]]:
+        """The line, made most recent (or, `second`, next to it), and the one that it replaced."""
         of_set = self.set_of(line)
         victim: dict[int, bool] = {}
         if line not in of_set and len(of_set) == self.ways:
             _, victim = of_set.popitem(last=False)
+        most_recent = next(reversed(of_set), line)
         of_set.setdefault(line, {})
         of_set.move_to_end(line)
+        if second:
+            of_set.move_to_end(most_recent)
         return of_set[line], victim
+
+
+class L2Cache(Cache):
+    """Neighbouring lines fall into all sets evenly."""
+
+    def set_of(self, line: int) -> OrderedDict[int, dict[int, bool]]:
+        return self.sets[(line * 0x9E3779B97F4A7C15 % 2**64 >> 32) * len(self.sets) >> 32]
+
+
+def home_of(line: int, partitions: int) -> int:
+    mixed = (line ^ line >> 33) * 0xFF51AFD7ED558CCD % 2**64
+    mixed = (mixed ^ mixed >> 33) * 0xC4CEB9FE1A85EC53 % 2**64
+    return (mixed >> 59) % partitions
 
 
 def replay(
@@ -102,7 +118,7 @@ def replay(
         cache = Cache(*l1)
         generations = sorted(waves[sm].items())
         requests.append([r for g, rows in generations for r in run_wave(program, trace, g, rows, cache, hits)])
-    halves = [Cache(l2[0] // partitions, l2[1]) for _ in range(partitions)]
+    halves = [L2Cache(l2[0] // partitions, l2[1]) for _ in range(partitions)]
     for _ in range(2 if warm else 1):
         missed, written_back = run_l2(requests, halves, [near[sm] for sm in sorted(waves)], len(hits))
     return hits, missed, written_back
@@ -114,7 +130,7 @@ def run_l2(requests: list[list[Request]], halves: list[Cache], near: list[int], 
     for turn in range(max((len(r) for r in requests), default=0)):
         order = [(turn + i * step) % len(requests) for i in range(len(requests))]
         for sm, (op, line, wanted, record) in [(sm, requests[sm][turn]) for sm in order if turn < len(requests[sm])]:
-            home = halves[(line * 0x9E3779B97F4A7C15 % 2**64 >> 59) % len(halves)]
+            home = halves[home_of(line, len(halves))]
             reads, close = op in ("ld", "ldgsts"), halves[near[sm]]
             needed = wanted
             if reads and close is not home and line in close.set_of(line):
@@ -122,7 +138,7 @@ def run_l2(requests: list[list[Request]], halves: list[Cache], near: list[int], 
                 needed = [s for s in wanted if s not in copy]
                 if not needed:
                     continue
-            state, victim = home.touch(line)
+            state, victim = home.touch(line, second=reads and close is not home)
             written_back += sum(victim.values())
             if op != "st":
                 missed[record] += sum(s not in state for s in needed)

@@ -14,7 +14,7 @@ def coalesced_of(offsets: list[list[int]]) -> Coalesced:
     count = np.array([len(sectors) for sectors in offsets])
     start, nothing = np.concatenate([[0], np.cumsum(count)]), np.zeros(len(offsets), np.int64)
     every = np.concatenate(offsets).astype(np.int64)
-    return Coalesced(count, count, nothing, count, start, every, np.ones(len(every), bool))
+    return Coalesced(count, count, count, nothing, count, start, every, np.ones(len(every), bool))
 
 
 def requests_of(

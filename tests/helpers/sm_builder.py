@@ -71,7 +71,6 @@ GPU = replace(
         latency_cycles=500.0,
         latency_spread_cycles=0.0,
         shared_sooner_cycles=0.0,
-        shared_late_share=1.0,
         queue_latency_cycles=0.0,
         turnaround=0.0,
     ),
@@ -248,7 +247,7 @@ def trace_of(code: Program, streams: list[list[int]], warps_per_block: int) -> W
 
 def cost_of(trace: WarpTrace, cost: RecordCycles) -> RecordCost:
     n = len(trace.record_pc)
-    return RecordCost(*(np.full(n, value, np.uint16) for value in (*cost[:5], cost.partial_lines, cost.remote, 0)))
+    return RecordCost(*(np.full(n, value, np.uint16) for value in (*cost[:6], cost.partial_lines, cost.remote, 0)))
 
 
 def time_of(

@@ -19,7 +19,8 @@ SHARED_BYTES = {1: 200 << 10, 2: 100 << 10, 3: 62 << 10}  # of a block of `turns
 BEGIN_US = 2.5  # of what is predicted for `turns.cu`, before the first step and behind the last
 WORK_CYCLES = 944  # that one block of 256 threads with 64 multiply-adds (KIND 0) works behind its barrier, measured
 LAUNCH_US, COLD_LAUNCH_US = 5.0, 3.0  # of what was measured for `block_tiles.cu`, in a launch between two events
-FARTHER_OFF = ([[32, 32, 16, 2, 2], 2], [[8, 8, 8, 1, 1], 8])  # 10 and 14 % too fast from L2 (deviation 48)
+TOO_SLOW = ([[16, 16, 16, 1, 1], 2], [[8, 8, 8, 1, 1], 4], [[32, 32, 16, 2, 2], 2])
+TEN_PERCENT_OFF = pytest.mark.xfail(strict=True, reason="8 to 10 % too slow from L2 (deviation 48)")
 TURN_ROWS = {tuple(row[:6]): row[6:] for row in TURNS["rows"]}
 
 
@@ -136,7 +137,12 @@ def test_tiles_of_blocks_that_compete(row: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "row", [row for row in TILES["short_rows"] if row[1] != 1 and row[:2] not in FARTHER_OFF], ids=str
+    "row",
+    [
+        pytest.param(row, marks=TEN_PERCENT_OFF if row[:2] in TOO_SLOW else (), id=str(row))
+        for row in TILES["short_rows"]
+        if row[1] != 1
+    ],
 )
 def test_tiles_of_short_steps(row: list[Any]) -> None:
     """Where blocks compute for less time than DRAM takes, nearly all of them wait for it."""

@@ -18,7 +18,7 @@ from gemmsim.memory.requests.cache_operations import READ
 DATA = json.loads((Path(__file__).parent / "h200_l2.json").read_text())
 L2 = load_gpu("h200").l2
 SMS = 132
-SCALE = 64  # all sizes are divided by it
+SCALE = 16  # all sizes are divided by it
 SMALL_L2 = replace(L2, size_bytes=L2.size_bytes // SCALE)
 LINES_PER_MIB = 8192
 
@@ -46,11 +46,11 @@ def again(read: float) -> float:
 
 @pytest.mark.parametrize("row", DATA["rows"], ids=lambda row: f"{row['groups']}-{row['mib']}")
 def test_what_is_kept(row: dict[str, int]) -> None:
-    """All of it below 26 MiB that all SMs read, or 36 that they read apart; nothing from 36 and 56. LRU and a hash
-    of our own lose it over the same range as the hardware does."""
+    """All of it below 28 MiB that all SMs read, or 34 that they read apart; nothing from 36 and 56. In between as much
+    within 20 points. With lines drawn at random for the sets, 16 % of 28 and 14 % of 40 MiB were lost."""
     measured = again(row["dram_sectors_read"] / (row["mib"] * LINES_PER_MIB * 4))
     predicted = read_again(row["groups"], row["mib"])
-    steep = (26, 36) if row["groups"] < SMS else (36, 56)
+    steep = (28, 36) if row["groups"] < SMS else (34, 56)
     if row["mib"] < steep[0]:
         assert measured < 0.01
         assert predicted < 0.005
@@ -58,7 +58,7 @@ def test_what_is_kept(row: dict[str, int]) -> None:
         assert measured > 0.9
         assert predicted > 0.9
     else:
-        assert predicted == pytest.approx(min(measured, 1.0), abs=0.3)
+        assert predicted == pytest.approx(min(measured, 1.0), abs=0.2)
 
 
 def test_one_partition_would_keep_60_mib() -> None:

@@ -45,8 +45,8 @@ def test_all_blocks_of_a_generation_wait_for_the_same_tiles() -> None:
 
 @pytest.mark.parametrize(("sharing", "work"), [(8, 8), (8, 64), (64, 64)])
 def test_one_block_an_sm(sharing: int, work: int) -> None:
-    """What comes from DRAM takes a fifth to a quarter too much longer (deviation 48)."""
+    """What comes from DRAM takes up to an eighth too much longer (deviation 48)."""
     row = next(row for row in RECORD["rows"] if row[:4] == [1, 132, sharing, work])
     in_l2, from_dram = (predicted_us(*row[:4], caches) for caches in ("warm", "cold"))
     assert in_l2 == pytest.approx(row[4] - LAUNCH_US, rel=0.06)
-    assert 1.1 < (from_dram - in_l2) / (row[5] - row[4]) < 1.4
+    assert 1 < (from_dram - in_l2) / (row[5] - row[4]) < 1.15

@@ -11,7 +11,7 @@ import pytest
 from timed import timing
 
 from gemmsim.gpu.load import load_gpu
-from gemmsim.sm.units.dram import DRAWS, LEVELS, delays
+from gemmsim.sm.units.slowest_line import DRAWS, LEVELS, deviations
 
 HERE = Path(__file__).parent
 RECORD: dict[str, Any] = json.loads((HERE / "h200_tma_load.json").read_text(encoding="utf-8"))
@@ -55,7 +55,7 @@ def cycles(kernel: str, threads: int, maps: bool, row: list[Any]) -> float:
 
 
 def test_the_slowest_line_of_a_tile() -> None:
-    """From DRAM the slowest of 2 to 256 lines takes so much longer than one as `delays` says, beside what it takes
+    """From DRAM the slowest of 2 to 256 lines takes so much longer than one as `deviations` says, beside what it takes
     longer from L2."""
     seen = {
         (cold, rows): found
@@ -64,7 +64,8 @@ def test_the_slowest_line_of_a_tile() -> None:
         if k != 1024 or not cold
     }
     more = [seen[1, 2**n] - seen[0, 2**n] - (seen[1, 1] - seen[0, 1]) for n in range(LEVELS)]
-    expected = delays(H200.dram.latency_deviation_cycles, -400.0).reshape(LEVELS, DRAWS).mean(axis=1)
+    later = np.maximum(H200.dram.latency_deviation_cycles * deviations(), -400.0)
+    expected = later.reshape(LEVELS, DRAWS).mean(axis=1)
     assert np.abs(np.array(more) - expected).max() < 90
     assert more[-1] > 5 * more[1] / 2 > 0
 

@@ -112,7 +112,6 @@ RULES: dict[str, Rule] = {
     "dram.achievable_fraction": _RATE,
     "dram.turnaround": _LATENCY,
     "dram.shared_sooner_cycles": _RATE,
-    "dram.shared_late_share": _LATENCY,
     "dram.size_bytes": _LIMIT,
     "mma.half_work_share": _LATENCY,
     "mma.half_accumulator_share": _LATENCY,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.memory.caches.lru import home_of, move_to_front, sectors_in, set_of, way_of
+from gemmsim.memory.caches.lru import even_set_of, home_of, move, sectors_in, way_of
 from gemmsim.memory.requests.cache_operations import READ, WRITE
 
 
@@ -34,7 +34,7 @@ def _serve(l2, to_l2, i, near, group, missed, in_flight, numbers):  # type: igno
     """Serve entry i of `to_l2`, from an SM near to partition `near`."""
     line, operation, request = to_l2.line[i], to_l2.operation[i], to_l2.request[i]
     sets = len(l2.tags) // l2.partitions  # of one partition
-    home, row = home_of(line, l2.partitions), set_of(line, sets)
+    home, row = home_of(line, l2.partitions), even_set_of(line, sets)
     wanted, copied = to_l2.sectors[i], False
     copy, fetch_sectors = near * sets + row, numbers[0]
     if near != home and operation == READ:
@@ -44,7 +44,7 @@ def _serve(l2, to_l2, i, near, group, missed, in_flight, numbers):  # type: igno
             if wanted == 0:
                 if l2.fetched_by[copy, way] == group[request]:
                     in_flight[request] = True
-                _put_first(l2, copy, way, line, l2.valid[copy, way], l2.dirty[copy, way], l2.fetched_by[copy, way])
+                _put(l2, copy, way, 0, line, l2.valid[copy, way], l2.dirty[copy, way], l2.fetched_by[copy, way])
                 return
         copied = True
     row += home * sets
@@ -69,7 +69,8 @@ def _serve(l2, to_l2, i, near, group, missed, in_flight, numbers):  # type: igno
             in_flight[request] = True
     if operation != READ:
         changed |= to_l2.sectors[i]
-    _put_first(l2, row, way, line, present | wanted, changed, fetcher)
+    behind = 1 if copied and l2.tags[row, 0] >= 0 else 0
+    _put(l2, row, way, behind, line, present | wanted, changed, fetcher)
     if copied:
         way, present = way_of(l2.tags, copy, line), np.uint8(0)
         if way >= 0:
@@ -77,7 +78,7 @@ def _serve(l2, to_l2, i, near, group, missed, in_flight, numbers):  # type: igno
         else:
             way = l2.tags.shape[1] - 1
             _write_back(l2, copy, way, numbers)
-        _put_first(l2, copy, way, line, present | wanted, np.uint8(0), fetcher)
+        _put(l2, copy, way, 0, line, present | wanted, np.uint8(0), fetcher)
 
 
 def _write_back(l2, row, way, numbers):  # type: ignore[no-untyped-def]
@@ -88,12 +89,12 @@ def _write_back(l2, row, way, numbers):  # type: ignore[no-untyped-def]
         numbers[3] += dirty
 
 
-def _put_first(l2, row, way, line, valid, dirty, fetched_by):  # type: ignore[no-untyped-def]
-    """Make a line the most recent of set `row`. It replaces the line that was at index `way` of the set."""
-    move_to_front(l2.tags, row, way, line)
-    move_to_front(l2.valid, row, way, valid)
-    move_to_front(l2.dirty, row, way, dirty)
-    move_to_front(l2.fetched_by, row, way, fetched_by)
+def _put(l2, row, way, to, line, valid, dirty, fetched_by):  # type: ignore[no-untyped-def]
+    """Make a line the most recent of set `row` but for `to` others. It replaces the line that was at index `way`."""
+    move(l2.tags, row, way, to, line)
+    move(l2.valid, row, way, to, valid)
+    move(l2.dirty, row, way, to, dirty)
+    move(l2.fetched_by, row, way, to, fetched_by)
 
 
 def _step(sms):  # type: ignore[no-untyped-def]

@@ -16,6 +16,7 @@ LINE_BYTES = 128
 SECTORS_PER_LINE = LINE_BYTES // SECTOR_BYTES
 SECTOR_SHIFT = 5
 LINE_SHIFT = 7
+RUN_SHIFT = 8  # lines of a run of 256 bytes come together (`sm.units.slowest_line`)
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Coalesced:
     """What a request touches, for each pattern of `trace.types.Patterns`: int64 [patterns] unless said otherwise.
 
     sectors, lines   distinct 32-byte sectors and 128-byte lines
+    runs             distinct runs of 256 bytes, counted from the record's base
     used_bytes       distinct bytes asked for
     ideal_sectors    sectors that those bytes would fill if they were packed
     sector_start     int64 [patterns + 1] pattern p has the sectors sector_offset[sector_start[p]:sector_start[p + 1]]
@@ -33,6 +35,7 @@ class Coalesced:
 
     sectors: NDArray[np.int64]
     lines: NDArray[np.int64]
+    runs: NDArray[np.int64]
     used_bytes: NDArray[np.int64]
     ideal_sectors: NDArray[np.int64]
     sector_start: NDArray[np.int64]
@@ -60,6 +63,7 @@ def coalesce(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_
     return Coalesced(
         sectors=sectors,
         lines=_starts(offsets >> LINE_SHIFT).sum(axis=1),
+        runs=_starts(offsets >> RUN_SHIFT).sum(axis=1),
         used_bytes=used_bytes,
         ideal_sectors=-(-used_bytes // SECTOR_BYTES),
         sector_start=np.concatenate([np.zeros(1, np.int64), np.cumsum(sectors)]),

@@ -197,6 +197,7 @@ class AccessCost(Record):
     """What one executed memory instruction costs (see `gemmsim.memory.types.RecordCost`).
 
     dram_shared  above 0 where it waits for sectors that DRAM reads for other SMs, too
+    runs  runs of 256 bytes that `l2_sectors` are in
     merged_sectors  of `l2_sectors`, those that come with another SM's request, so that L2 is not asked for them
     execution  how often its warp has executed its instruction before
     fetch  accesses of a block with the same number above 0 want the same data: the first of them asks L2, and the
@@ -210,6 +211,7 @@ class AccessCost(Record):
     l2_sectors: int
     dram_sectors: int
     dram_shared: int
+    runs: int
     merged_sectors: int
     execution: int
     fetch: int

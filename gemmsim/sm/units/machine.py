@@ -166,7 +166,7 @@ class MemoryPath(Record):
     l2_share, dram_share  this SM's share of the bandwidth of each
     l2_stores       its share of L2, for stores alone
     turns           sectors that DRAM has read since the last of those after which a write made it turn round
-    draws           which of `Spec.dram_delays` the last load from DRAM took
+    draws           which of `Spec.slowest` the last load took
     companions      so many blocks of the SM compute one after another, and are first in turn to ask for what other SMs
                     ask for too
     tma_loads, tma_stores  the TMA unit, which works on one bulk copy after another in each direction

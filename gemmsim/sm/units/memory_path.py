@@ -16,6 +16,7 @@ from gemmsim.sm.units.instruction import AccessCost, Instruction
 from gemmsim.sm.units.machine import MemoryPath, Sm, SubPartition, Warp
 from gemmsim.sm.units.server import book
 from gemmsim.sm.units.share import take
+from gemmsim.sm.units.slowest_line import slowest_of
 
 
 def request(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, cost: AccessCost, now: int) -> None:
@@ -168,24 +169,32 @@ def _shared_latency(spec: Spec, cost: AccessCost, hit_cycles: float, narrow_cycl
     return max(hit_cycles, narrow_cycles + (cost.wavefronts - 1) * spec.wavefront_latency_cycles)
 
 
-def _dram_latency(spec: Spec, memory: MemoryPath, row: Instruction, cost: AccessCost, warp: Warp, now: int) -> float:
-    """Return how long a load waits for what comes from DRAM, for this SM or for another one that has asked before.
+def _latency_of_misses(
+    spec: Spec, memory: MemoryPath, row: Instruction, cost: AccessCost, warp: Warp, now: int
+) -> float:
+    """Return how long a load waits for the slowest of its lines, from L2 or, where it or another SM has asked DRAM for
+    them, from there.
 
-    Blocks that share tiles keep in step where each has an SM, or a part of it, for itself: all of them wait. Where they
-    compete for an SM, they compute one after another, so that on the SMs that share a tile now one block is the first
-    to ask for it and now another, and the others come later by as long as those before them have computed. What they
-    ask for is that far on its way, or in L2 already (own microbenchmark on an H200: blocks that share sub-partitions in
-    tests/records/h200_block_tiles.json). Here the blocks of an SM are first in turn, and how long one computes is what
-    passed since the warp's data came, shared out among them. Asynchronous copies were not measured: all of them wait.
+    Blocks that share tiles keep in step where each has an SM, or a part of it, for itself: all of them wait for DRAM.
+    Where they compete for an SM, they compute one after another, so that on the SMs that share a tile now one block is
+    the first to ask for it and now another, and the others come later by as long as those before them have computed.
+    What they ask for is that far on its way, or in L2 already (own microbenchmark on an H200: blocks that share
+    sub-partitions in tests/records/h200_block_tiles.json). Here the blocks of an SM are first in turn, and how long one
+    computes is what passed since the warp's data came, shared out among them. Asynchronous copies were not measured:
+    all of them wait.
     """
-    latency = dram.load_latency(spec, memory, cost.dram_shared, max(1, cost.l2_sectors // dram.LINE_SECTORS))
+    slowest = slowest_of(spec, memory, cost.runs)
+    latency = spec.l2_latency_cycles + spec.l2_deviation_cycles * slowest
+    if cost.dram_sectors == 0 and cost.dram_shared == 0:
+        return latency
     if now > warp.loaded:
         warp.worked = now - warp.loaded
+    later = dram.latency_beyond_l2(spec, cost.dram_shared, slowest)
     if cost.dram_sectors == 0 and row.copies == 0:
         place = (cost.execution + warp.block) % memory.companions
-        latency = max(spec.l2_latency_cycles, latency - place * warp.worked / memory.companions)
-    warp.loaded = max(warp.loaded, now + ceil(latency))
-    return latency
+        later = max(0.0, later - place * warp.worked / memory.companions)
+    warp.loaded = max(warp.loaded, now + ceil(latency + later))
+    return latency + later
 
 
 def _miss_cycles(
@@ -197,9 +206,7 @@ def _miss_cycles(
     Sectors that come with another SM's request take the SM's link to L2, but nothing of its share of what L2 reads.
     """
     arrival, dram_sectors = sent, cost.dram_sectors
-    latency = spec.l2_latency_cycles
-    if dram_sectors > 0 or cost.dram_shared > 0:
-        latency = _dram_latency(spec, memory, row, cost, warp, now)
+    latency = _latency_of_misses(spec, memory, row, cost, warp, now)
     if dram_sectors > 0:
         arrival += dram.queue_cycles(spec.dram_queue_cycles, memory.dram_share.asked, 1, spec.dram_latency_cycles, now)
         arrival = max(arrival, dram.load(spec, memory, dram_sectors, now))

@@ -28,6 +28,7 @@ from gemmsim.sm.units.machine import MemoryPath, Sm, SubPartition, Warp
 from gemmsim.sm.units.pipes import block_until
 from gemmsim.sm.units.server import book
 from gemmsim.sm.units.share import take
+from gemmsim.sm.units.slowest_line import slowest_of
 
 _GROUP, _LOAD, _REDUCTION = int(Bulk["GROUP"]), int(Bulk["LOAD"]), int(Bulk["REDUCTION"])
 
@@ -65,7 +66,7 @@ def load_tile(sm: Sm, memory: MemoryPath, sync: Sync, now: int) -> float:
     lines = sync.l2_sectors // dram.LINE_SECTORS
     starts, latency = begin, spec.tma_load_cycles
     if sync.dram_sectors > 0 or sync.dram_shared > 0:
-        latency += dram.latency(spec, memory, lines) - spec.l2_latency_cycles
+        latency += dram.latency_beyond_l2(spec, 0, slowest_of(spec, memory, lines))
     if sync.dram_sectors > 0:
         latency += dram.queue_cycles(
             spec.dram_queue_cycles, memory.dram_share.asked, lines, spec.dram_latency_cycles, now

@@ -19,7 +19,7 @@ PC = np.array([3, 5, 3, 3, 5, 3], np.int32)
 def cost(*wavefronts: int) -> RecordCost:
     numbers = np.array(wavefronts, np.uint16)
     flags = np.zeros(len(wavefronts), np.uint8)
-    return RecordCost(numbers, numbers, numbers, numbers, flags > 0, flags, flags, flags.astype(np.float32))
+    return RecordCost(*[numbers] * 4, flags > 0, flags, flags, flags, flags.astype(np.float32))
 
 
 def advice(rule: str, **more: object) -> Advice:

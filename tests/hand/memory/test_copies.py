@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from trace_builder import launch, program, warp_trace
 
 from gemmsim.gpu import load_gpu
-from gemmsim.memory.requests.copies import with_conflicts
+from gemmsim.memory.requests.copies import with_copies
 from gemmsim.memory.serve import serve
 
 H200 = load_gpu("h200")
 GLOBAL = 1 << 40
 RECORD = Path(__file__).parents[2] / "records" / "h200_ldgsts.json"
+PATTERNS = json.loads((RECORD.parent / "h200_copied_rows.json").read_text(encoding="utf-8"))["patterns"]
 ROWS = [row for row in json.loads(RECORD.read_text(encoding="utf-8"))["rows"] if row[0].startswith("ca")]
 CODE = {4: program("LDGSTS.E"), 8: program("LDGSTS.E.64"), 16: program("LDGSTS.E.128")}
 
@@ -29,8 +31,8 @@ def copied(width: int, distance: int) -> tuple[list[int], list[int]]:
 def test_conflicts_of_four_bytes_a_lane(distance: int, added: int) -> None:
     """Lanes 8 bytes apart meet in pairs, those 128 bytes apart all in one bank, those 132 apart in none."""
     trace = warp_trace(1, {0: [[(0, lanes) for lanes in copied(4, distance)]]})
-    kept = with_conflicts(CODE[4], trace)
-    assert kept.copy_conflicts is not None and kept.copy_conflicts.tolist() == [added]
+    kept = with_copies(CODE[4], trace)
+    assert kept.copies is not None and kept.copies.conflicts.tolist() == [added]
     assert kept.record_base.tolist() == [GLOBAL] and kept.record_start.tolist() == [0, 1]
 
 
@@ -38,21 +40,43 @@ def test_a_copy_of_zeros_alone_has_no_reads() -> None:
     """Of three copies the second reads nothing; the conflicts of the third are its own."""
     reads, writes = copied(4, 8)
     records = [(0, reads), (0, writes), (0, writes), (0, reads), (0, copied(4, 16)[1])]
-    kept = with_conflicts(CODE[4], warp_trace(1, {0: [records]}))
-    assert kept.copy_conflicts is not None and kept.copy_conflicts.tolist() == [1, 3]
+    kept = with_copies(CODE[4], warp_trace(1, {0: [records]}))
+    assert kept.copies is not None and kept.copies.conflicts.tolist() == [1, 3]
 
 
 def test_a_copy_past_l1_has_no_conflicts() -> None:
     """16 bytes a lane, 512 apart: through L1 each lane is by itself, 28 wavefronts more than the least."""
     trace = warp_trace(1, {0: [[(0, lanes) for lanes in copied(16, 512)]]})
     for mnemonic, added in (("LDGSTS.E.128", 28), ("LDGSTS.E.BYPASS.128", 0)):
-        kept = with_conflicts(program(mnemonic), trace)
-        assert kept.copy_conflicts is not None and kept.copy_conflicts.tolist() == [added]
+        kept = with_copies(program(mnemonic), trace)
+        assert kept.copies is not None and kept.copies.conflicts.tolist() == [added]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern[0].replace(" ", "-"))
+def test_sectors_of_copies_past_l1(pattern: list[Any]) -> None:
+    """As an H200 counts them: L1 those that are written, and from L2 one for each pair of one read and one written."""
+    _, source, target, counted, sent, _ = pattern
+    trace = warp_trace(1, {0: [[(0, [GLOBAL + at for at in source]), (0, target)]]})
+    code = program("LDGSTS.E.BYPASS.128")
+    traffic = serve(code, launch((1, 1, 1)), with_copies(code, trace), H200, 0, 1)
+    assert traffic.counters["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == counted
+    assert traffic.counters["l1tex__m_xbar2l1tex_read_sectors.sum"] == sent == traffic.cost.l2_sectors[0]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 7])
+def test_up_to_four_sectors_that_are_the_same_are_read_once(number: int) -> None:
+    """Rows that one copy takes four to sixteen times."""
+    _, source, target, _, _, read = PATTERNS[number]
+    trace = warp_trace(1, {0: [[(0, [GLOBAL + at for at in source]), (0, target)]]})
+    code = program("LDGSTS.E.BYPASS.128")
+    found = serve(code, launch((1, 1, 1)), with_copies(code, trace), H200, 0, 1).counters
+    touched = len({at // 32 for at in source})
+    assert read <= found["lts__t_sectors_srcunit_tex_op_read.sum"] <= read + touched
 
 
 def test_a_program_without_copies_stays_as_it_is() -> None:
     trace = warp_trace(1, {0: [[(0, [GLOBAL] * 32)]]})
-    assert with_conflicts(program("LDG.E"), trace) is trace
+    assert with_copies(program("LDG.E"), trace) is trace
 
 
 @pytest.mark.parametrize(("kind", "distance", "counted"), sorted({(row[0], row[1], row[4]) for row in ROWS}))
@@ -61,7 +85,7 @@ def test_wavefronts_as_an_h200_counts_them(kind: str, distance: int, counted: fl
     by side lie in `width` / 4 lines, and what misses asks for one a cycle."""
     width = int(kind[2:])
     records = [(0, lanes) for lanes in copied(width, distance)]
-    trace = with_conflicts(CODE[width], warp_trace(1, {0: [records]}))
+    trace = with_copies(CODE[width], warp_trace(1, {0: [records]}))
     cost = serve(CODE[width], launch(), trace, H200, 65536, 1).cost
     assert counted - 0.52 <= int(cost.wavefronts[0]) <= counted - 0.49
     assert np.all(cost.tag_cycles == max(1, width // 4))

@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from sm_builder import EXIT, GPU, idle_sm, ins, program, simulate
+from sm_builder import EXIT, GPU, idle_sm, ins, issues, program, simulate
 
 from gemmsim.sm.streams import RecordCycles
 from gemmsim.sm.units import dram as unit
+from gemmsim.sm.units import slowest_line
 
 
 @pytest.mark.parametrize("mnemonic", ["LDG", "STG"])
@@ -73,31 +74,41 @@ def test_dram_turns_round_for_writes_among_reads():
     assert unit.read(spec, memory, 1, 0) == 130  # a tile waits until DRAM begins with it
 
 
-def test_most_lines_that_several_sms_want_come_sooner():
-    """A quarter of them does not: of 32 loads of one line 8 come as others do, of two lines 14, of four 22 (0.75 of
-    them do not, 0.75 squared, and so on). None comes later than it would."""
-    dram = replace(GPU.dram, latency_deviation_cycles=100.0, shared_sooner_cycles=60.0, shared_late_share=0.25)
-    for lines, late in ((1, 8), (2, 14), (4, 22)):
-        found = {}
-        for shared in (0, 1):
-            state = idle_sm(replace(GPU, dram=dram))
-            found[shared] = [
-                unit.load_latency(state.sm.spec, state.sm.memory, shared, lines) for _ in range(unit.DRAWS)
-            ]
-        assert all(b <= a for a, b in zip(found[0], found[1], strict=True))
-        assert sum(latency > GPU.dram.latency_cycles - 60 for latency in found[1]) == late
+def test_lines_that_several_sms_want_come_sooner():
+    """By 60 of the 300 cycles that DRAM takes longer than L2. What is early comes no sooner than from L2."""
+    dram = replace(GPU.dram, latency_deviation_cycles=100.0, shared_sooner_cycles=60.0)
+    spec = idle_sm(replace(GPU, dram=dram)).sm.spec
+    assert [unit.latency_beyond_l2(spec, 0, slowest) for slowest in (0.0, 1.5, -4.0)] == [300, 450, 0]
+    assert [unit.latency_beyond_l2(spec, 1, slowest) for slowest in (0.0, 1.5, -4.0)] == [240, 390, 0]
 
 
 def test_a_load_waits_for_the_slowest_of_its_lines():
     """One line is as often early as late by as much. Of n lines the slowest is later: by 0.56, 1.03, 1.42 and 1.77
     standard deviations in the mean for 2, 4, 8 and 16 of them (the expected largest of n normal numbers)."""
-    state = idle_sm(replace(GPU, dram=replace(GPU.dram, latency_deviation_cycles=100.0)))
-    spec, memory = state.sm.spec, state.sm.memory
+    sm = idle_sm(GPU).sm
     means = []
     for lines in (1, 2, 4, 8, 16):
-        drawn = [unit.latency(spec, memory, lines) - GPU.dram.latency_cycles for _ in range(unit.DRAWS)]
-        assert len(set(drawn)) == unit.DRAWS  # each once, before one comes again
-        means.append(sum(drawn) / unit.DRAWS)
-    assert means == pytest.approx([0, 56, 103, 142, 177], abs=4)
-    assert unit.delays(1000.0, -300.0).min() == -300.0  # none comes sooner than from L2
-    assert unit.level_of(0) == 0 and unit.level_of(255) == 7 and unit.level_of(10**6) == unit.LEVELS - 1
+        drawn = [slowest_line.slowest_of(sm.spec, sm.memory, lines) for _ in range(slowest_line.DRAWS)]
+        assert len(set(drawn)) == slowest_line.DRAWS  # each once, before one comes again
+        means.append(sum(drawn) / slowest_line.DRAWS)
+    assert means == pytest.approx([0, 0.56, 1.03, 1.42, 1.77], abs=0.04)
+    assert slowest_line.level_of(0) == 0 and slowest_line.level_of(255) == 7
+    assert slowest_line.level_of(10**6) == slowest_line.LEVELS - 1
+
+
+@pytest.mark.parametrize(("shared", "base", "deviation"), [(0, 200, 10), (1, 500, 110)])
+def test_latency_differs_from_line_to_line_in_l2_and_more_in_dram(shared, base, deviation):
+    """A load of two runs of 256 bytes is 0.56 standard deviations later than one line in the mean; DRAM, which is read
+    for another SM, has 100 cycles of deviation beside the 10 of L2."""
+    gpu = replace(
+        GPU,
+        l2=replace(GPU.l2, latency_deviation_cycles=10.0),
+        dram=replace(GPU.dram, latency_deviation_cycles=100.0),
+    )
+    loads = slowest_line.DRAWS
+    code = program(*(ins("LDG", 1, write=0), ins("FFMA", 1, wait=1)) * loads, EXIT)
+    cost = RecordCycles(1, 1, 1, 0, dram_shared=shared, runs=2)
+    at = issues(code, gpu=gpu, cost=cost).cycles(0)
+    waits = [at[n + 1] - at[n] for n in range(0, 2 * loads, 2)]
+    assert sum(waits) / loads == pytest.approx(base + 0.56 * deviation, abs=0.02 * deviation + 1)
+    assert max(waits) - min(waits) > 3 * deviation

@@ -294,7 +294,7 @@ def test_server_books_the_first_gap_like_a_calendar_of_cycles(steps):
 def test_sectors_on_their_way_from_dram_take_its_latency_and_none_of_its_bandwidth():
     code = program(ins("LDG", 1, write=0), ins("FFMA", 1, wait=1), EXIT)
     assert issues(code, cost=RecordCycles(1, 1, 1, 0, 1)).cycles(0)[1] == 1 + 500
-    sooner = replace(GPU, dram=replace(GPU.dram, shared_sooner_cycles=80.0, shared_late_share=0.0))
+    sooner = replace(GPU, dram=replace(GPU.dram, shared_sooner_cycles=80.0))
     assert issues(code, gpu=sooner, cost=RecordCycles(1, 1, 1, 0, 1)).cycles(0)[1] == 1 + 500 - 80
     assert issues(code, gpu=sooner, cost=RecordCycles(1, 1, 1, 1, 1)).cycles(0)[1] == 1 + 500 - 80
     assert issues(code, gpu=sooner, cost=RecordCycles(1, 1, 1, 1, 0)).cycles(0)[1] == 1 + 500
