@@ -122,6 +122,7 @@ class Proofs:
         # Warps and first instructions of which what differs must be known
         self._vain: set[tuple[tuple[int, ...], int]] = set()
         self.loop: Loop | None = None  # where a block was cut last
+        self.again: list[NDArray[np.int64]] = []  # behind which periods blocks are cut in each tile (`again`)
         self.strides: set[int] = set()
         self.moving: dict[tuple[int, int], int] = {}
 
