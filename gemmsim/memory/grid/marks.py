@@ -35,21 +35,20 @@ class Marks:
 
 
 def in_groups(group: NDArray[np.int64], groups: int, requests: L1Requests, coalesced: Coalesced, grain: int) -> Marks:
-    """Return requests in the order of their groups.
+    """Return requests in the order of their groups, and in each of these first those that do not move, then those that
+    move alike, in the order of their addresses.
 
     A request touches rows of sectors that follow one another; where these are not equally long 0 is returned. Of those
     that move, in iterations that were left out, one whose rows begin where those of another one end becomes part of it:
     there may be hundreds of millions of sectors to mark, and together they are long rows of an array.
     """
-    # Small numbers are sorted several times as fast.
-    order = np.argsort(group.astype(np.uint16) if groups < 1 << 16 else group, kind="stable")
     width = np.zeros(len(coalesced.sectors), np.int64)
     for shape in np.unique(requests.shape).tolist():
         offset = coalesced.sector_offset[coalesced.sector_start[shape] : coalesced.sector_start[shape + 1]]
         rows = np.diff(np.flatnonzero(np.diff(offset, prepend=offset[0] - 2, append=offset[-1] + 2) != 1))
         width[shape] = rows[0] if (rows == rows[0]).all() else 0
     wide = width[requests.shape]
-    moves = np.flatnonzero(requests.step)
+    moves, order = np.flatnonzero(requests.step), np.arange(len(group))
     if len(moves):
         columns = [c[moves] for c in (group, requests.shape, requests.step, requests.times, requests.base_sector)]
         moves = moves[np.lexsort(columns[::-1])]
@@ -59,9 +58,9 @@ def in_groups(group: NDArray[np.int64], groups: int, requests: L1Requests, coale
         begins = new_rows(*alike) | (np.diff(first_sector, prepend=first_sector[0]) != wide[moves])
         first = np.flatnonzero(begins)
         wide[moves[first]] *= np.diff(first, append=len(moves))
-        stays = np.ones(len(group), np.bool_)
-        stays[moves] = begins
-        order = order[stays[order]]
+        order = np.append(np.flatnonzero(requests.step == 0), moves[first])
+    # Small numbers are sorted several times as fast.
+    order = order[np.argsort(group.astype(np.uint16)[order] if groups < 1 << 16 else group[order], kind="stable")]
     ends = np.cumsum(np.bincount(group[order], minlength=groups))
     base, shape, times, step = requests.base_sector, requests.shape, requests.times, requests.step
     return Marks(ends, order, wide[order], base, shape, times, step, grain)

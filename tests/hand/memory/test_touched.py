@@ -94,6 +94,17 @@ def test_rows_that_continue_one_another_are_marked_together() -> None:
     hold(replace(requests, times=times + 1, step=np.array([-700, -64, -4, -2, 0, 1, 2, 4, 8])[step]), coalesced, 1)
 
 
+def test_rows_at_even_distances_are_marked_word_by_word() -> None:
+    """Rows of one, two and five sectors that come again up to 40 times, after as many sectors as divide a word of 64,
+    do not, or are whole words."""
+    chance = np.random.default_rng(5)
+    coalesced = coalesced_of([[0], [0, 1, 70, 71], [3, 4, 5, 6, 7], [0, 2, 3]])
+    base, shape, mover, times, step = (chance.integers(n, size=300) for n in (500, 4, 4, 40, 12))
+    requests = requests_of(base + (1 << 20), shape, mover, np.array([0, 3, 7, 8]), 6, 3)
+    steps = np.array([-32, -16, -8, -1, 0, 3, 4, 12, 16, 32, 64, 128])[step]
+    hold(replace(requests, times=times + 1, step=steps), coalesced, 1)
+
+
 def test_lines_that_continue_one_another_are_marked_together() -> None:
     """Requests of two rows of a line, and of one of two, which move by one, two or 100 lines."""
     chance = np.random.default_rng(4)
