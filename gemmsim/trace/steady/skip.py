@@ -172,8 +172,10 @@ class Skipping:
         begin = max(self._issued, stop - most)
         first = max(self._segment, int(np.searchsorted(self._buffers.segment_start[:last], begin, side="right")) - 1)
         length = np.diff(np.append(np.maximum(self._buffers.segment_start[first:last], begin), stop))
-        warp = np.repeat(self._buffers.segment_warp[first:last] - self._counters[words.WARP_BASE], length)
-        return self._buffers.pc[begin:stop] + (warp.astype(np.int64) << 32)
+        warp = self._buffers.segment_warp[first:last] - self._counters[words.WARP_BASE]
+        stream = np.repeat(warp.astype(np.int64) << 32, length)
+        stream += self._buffers.pc[begin:stop]
+        return stream
 
     def attempt(self, lengths: list[int], warps: range) -> Generator[int, None, int]:
         """Cut the block at a period of one of these lengths; return its length, or 0 where it is not cut."""
