@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,35 @@ class Marks:
     times: NDArray[np.int64]
     step: NDArray[np.int64]
     grain: int
+
+
+def alike(marks: Marks, word: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return for each group the first one that touches the same entries but for a shift, which may be itself, and by
+    how many entries it lies behind that one: int64 [groups] each. Shifts are multiples of `word` entries.
+
+    As each tile of a matrix is read as the one before, a sample of thousands of groups may have a few dozen different
+    ones.
+    """
+    columns: list[NDArray] = [marks.shape, *((marks.times, marks.step) if len(marks.times) else ())]
+    first, place = np.zeros((2, len(marks.ends)), np.int64)
+    found: dict[bytes, int] = {}
+    begin = 0
+    for group, end in enumerate(marks.ends.tolist()):
+        request = marks.request[begin:end]
+        base = marks.base[request]
+        place[group] = base[0] // (word * marks.grain) * word
+        parts = [base - place[group] * marks.grain, marks.wide[begin:end], *(column[request] for column in columns)]
+        first[group] = found.setdefault(_digest(parts), group)
+        begin = end
+    return first, place - place[first]
+
+
+def _digest(columns: list[NDArray]) -> bytes:
+    """Return 32 bytes that are the same for the same columns, and for no others."""
+    found = hashlib.blake2b(digest_size=32)
+    for column in columns:
+        found.update(np.ascontiguousarray(column).data)
+    return found.digest()
 
 
 def in_groups(group: NDArray[np.int64], groups: int, requests: L1Requests, coalesced: Coalesced, grain: int) -> Marks:

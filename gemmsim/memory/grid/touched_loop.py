@@ -7,17 +7,18 @@ import numpy as np
 from gemmsim.memory.grid.bit_words import bits_below, bits_in, lowest_bit
 
 
-def measure_groups(marks, coalesced, bits, entries, apart):  # type: ignore[no-untyped-def]
-    """Count the entries of each group of requests, int64 [groups].
+def measure_groups(marks, coalesced, bits, groups, entries, apart):  # type: ignore[no-untyped-def]
+    """Count the entries of some groups of requests, int64 [all groups].
 
     marks      `marks.Marks`
     coalesced  the requests' shapes
     bits       `touched._Bits`
+    groups     int64 [n] which groups
     apart      see `_measure`
     """
-    for group in range(len(marks.ends)):
-        _mark_group(marks, group, coalesced, bits)
-        entries[group] = _measure(bits, apart)
+    for n in range(len(groups)):
+        _mark_group(marks, groups[n], coalesced, bits)
+        entries[groups[n]] = _measure(bits, apart)
 
 
 def collect_groups(marks, coalesced, bits, groups, lists, unit, sector):  # type: ignore[no-untyped-def]
@@ -35,6 +36,47 @@ def collect_groups(marks, coalesced, bits, groups, lists, unit, sector):  # type
             _mark_group(marks, groups[n], coalesced, bits)
             n += 1
         lists[number, 4] = _collect(bits, unit, lists[number, 2], lists[number, 3], sector, lists[number, 1])
+
+
+def list_words(marks, coalesced, bits, group, unit, words):  # type: ignore[no-untyped-def]
+    """List the words of the bitmap with the entries of one group, for `choose_in_words`; return how many there are. The
+    first parameters are those of `measure_groups`.
+
+    unit   entries of a unit
+    words  `touched._Words`, which is filled
+    """
+    _mark_group(marks, group, coalesced, bits)
+    n, units, w = np.int64(0), np.int64(0), _next(bits, 0)
+    while w >= 0:
+        words.place[n], words.before[n], words.word[n] = w, units, _take(bits, w)
+        units += bits_in(words.word[n]) // unit
+        n += 1
+        w = _next(bits, w)
+    return n
+
+
+def choose_in_words(words, count, unit, first, every, low, sector):  # type: ignore[no-untyped-def]
+    """List every `every`-th unit of those in `count` words, from the unit with the number `first` on; return how many.
+
+    words   `touched._Words`
+    unit    entries of a unit
+    low     the entry of the bitmap's first bit
+    sector  int64 [n] is filled with the numbers of these units
+    """
+    at, chosen = np.int64(0), np.int64(first)
+    together = (np.uint64(1) << np.uint64(unit)) - np.uint64(1)
+    for n in range(count):
+        if n + 1 < count and words.before[n + 1] <= chosen:
+            continue
+        word, number = words.word[n], words.before[n]
+        while word != 0:
+            lowest = lowest_bit(word)
+            word &= ~(together << np.uint64(lowest))
+            if number == chosen:
+                sector[at] = (low + words.place[n] * 64 + lowest) // unit
+                at, chosen = at + 1, chosen + every
+            number += 1
+    return at
 
 
 def choose_groups(marks, coalesced, bits, groups, chosen, unit, kept, sector):  # type: ignore[no-untyped-def]
