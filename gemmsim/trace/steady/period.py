@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.support.identity_cache import cached_by_identity
 from gemmsim.trace.steady.paths import Path, path_of
 
 _MOST_KNOWN = 8  # streams, which may be a megabyte each
@@ -65,6 +66,7 @@ def _of_warps(stream: bytes, warps: range) -> tuple[list[tuple[int, ...]], list[
     return list(found), number
 
 
+@cached_by_identity(2)  # tiles move as the one before
 def _first_alike(rows: NDArray[np.uint32]) -> list[int]:
     """Return for each row which one is the first that is like it."""
     found: list[int] = []

@@ -230,9 +230,12 @@ class Skipping:
         for places, instructions, path in period.alike(self._state.warps):
             if path is None:
                 return 0, set()
-            warps, registers, step = [period.warps[place] for place in places], period.registers, period.step[places]
-            blocks = None if self._tables is None else self._tables.shadow[warps].reshape(len(warps), -1)
-            followed = Followed(tuple(warps), registers[places], step, blocks)
+            warps = [period.warps[place] for place in places]
+            # Where all warps are alike, nothing is copied: there may be megabytes of registers.
+            some = slice(None) if len(places) == len(period.warps) else places
+            registers, step = (rows if some is not places else rows[places] for rows in (period.registers, period.step))
+            blocks = None if self._tables is None else self._tables.shadow[period.rows][some].reshape(len(warps), -1)
+            followed = Followed(tuple(warps), registers, step, blocks)
             most = min(periods, periods_until_all_wrap(step))
             periods = self._proofs.periods(followed, instructions, path, most, bounds)
             if not periods:
