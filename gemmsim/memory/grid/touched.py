@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.memory.grid.bitmap import Bits, Groups, Words
 from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.memory.grid.marks import alike, in_groups
 from gemmsim.memory.native_loops import native_loop
@@ -23,7 +24,7 @@ from gemmsim.support.sorting import order_by
 UNITS = (32, 16, 8, 4, 2)  # how many neighbouring sectors may be treated as one; a word of a bitmap has room for each
 _BITS_SHIFT = 6  # entries of a word of a bitmap, and words for which a bit of its summary stands
 _measure_groups, _collect_groups, _choose_groups, _list_words, _choose_in_words = (
-    native_loop("grid/touched_loop", function, "grid/bit_words")
+    native_loop("grid/touched_loop", function, "grid/marking", "grid/bit_words")
     for function in ("measure_groups", "collect_groups", "choose_groups", "list_words", "choose_in_words")
 )
 
@@ -39,20 +40,6 @@ class Sectors:
     sector: NDArray[np.int64]
     pc: NDArray[np.int64]
     operation: NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Groups:
-    """What an instruction has in a list, one element a pair of them, in ascending order; all int64.
-
-    list, pc, operation  number of the list, instruction, READ, WRITE or ATOMIC
-    entries              its entries in the list
-    """
-
-    list: NDArray[np.int64]
-    pc: NDArray[np.int64]
-    operation: NDArray[np.int64]
-    entries: NDArray[np.int64]
 
 
 def touched(requests: L1Requests, coalesced: Coalesced, movers: int, grain: int, most: int) -> Touched | None:
@@ -83,38 +70,6 @@ def whole_lines(requests: L1Requests, coalesced: Coalesced) -> bool:
     return bool(lines.all() and not (first % SECTORS_PER_LINE).any())
 
 
-@dataclass(frozen=True)
-class _Bits:
-    """A bitmap of entries from a first one on, of which most are not set.
-
-    words    uint64 [entries / 64] a bit an entry
-    summary  uint64 [words / 64] a bit a word: whether it has any bit
-    low      the entry of the first bit, a multiple of 64
-    """
-
-    words: NDArray[np.uint64]
-    summary: NDArray[np.uint64]
-    low: int
-
-
-@dataclass(frozen=True)
-class _Words:
-    """The words of a bitmap that have any bit, in ascending order.
-
-    place   int64 [words] the number of each word
-    before  int64 [words] how many units are in those before it
-    word    uint64 [words]
-    """
-
-    place: NDArray[np.int64]
-    before: NDArray[np.int64]
-    word: NDArray[np.uint64]
-
-    @classmethod
-    def room_for(cls, words: int) -> _Words:
-        return cls(np.empty(words, np.int64), np.empty(words, np.int64), np.empty(words, np.uint64))
-
-
 class Touched:
     """The lists of the executed blocks. An entry stands for some sectors that are always touched together.
 
@@ -141,7 +96,7 @@ class Touched:
         self._marks = in_groups(group, len(found), requests, coalesced, grain)
         start = low >> _BITS_SHIFT << _BITS_SHIFT
         words = max(0, high - start >> _BITS_SHIFT) + 1
-        self._bits = _Bits(np.zeros(words, np.uint64), np.zeros((words >> _BITS_SHIFT) + 1, np.uint64), start)
+        self._bits = Bits(np.zeros(words, np.uint64), np.zeros((words >> _BITS_SHIFT) + 1, np.uint64), start)
         self._first, self._behind = alike(self._marks, 1 << _BITS_SHIFT)
         entries, apart = np.zeros(len(found), np.int64), np.zeros(len(UNITS), np.uint64)
         different = np.flatnonzero(self._first == np.arange(len(found)))
@@ -188,7 +143,7 @@ class Touched:
         for group, every, before in zip(groups[order].tolist(), *(c[order].tolist() for c in columns[:2]), strict=True):
             if self._first[group] != listed:
                 listed = int(self._first[group])
-                words = _Words.room_for(min(int(self.groups.entries[listed]), len(self._bits.words)))
+                words = Words.room_for(min(int(self.groups.entries[listed]), len(self._bits.words)))
                 found = _list_words(self._marks, self._coalesced, self._bits, listed, unit, words)
             chosen = np.empty(self.groups.entries[group] // unit // every + 1, np.int64)
             low = self._bits.low + int(self._behind[group])

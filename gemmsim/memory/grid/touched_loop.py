@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.memory.grid.bit_words import bits_below, bits_in, lowest_bit
+from gemmsim.memory.grid.bit_words import bits_in, lowest_bit
+from gemmsim.memory.grid.marking import mark_group
 
 
 def measure_groups(marks, coalesced, bits, groups, entries, apart):  # type: ignore[no-untyped-def]
@@ -12,12 +13,12 @@ def measure_groups(marks, coalesced, bits, groups, entries, apart):  # type: ign
 
     marks      `marks.Marks`
     coalesced  the requests' shapes
-    bits       `touched._Bits`
+    bits       `bitmap.Bits`
     groups     int64 [n] which groups
     apart      see `_measure`
     """
     for n in range(len(groups)):
-        _mark_group(marks, groups[n], coalesced, bits)
+        mark_group(marks, groups[n], coalesced, bits)
         entries[groups[n]] = _measure(bits, apart)
 
 
@@ -33,7 +34,7 @@ def collect_groups(marks, coalesced, bits, groups, lists, unit, sector):  # type
     n = np.int64(0)
     for number in range(len(lists)):
         while n < lists[number, 0]:
-            _mark_group(marks, groups[n], coalesced, bits)
+            mark_group(marks, groups[n], coalesced, bits)
             n += 1
         lists[number, 4] = _collect(bits, unit, lists[number, 2], lists[number, 3], sector, lists[number, 1])
 
@@ -43,9 +44,9 @@ def list_words(marks, coalesced, bits, group, unit, words):  # type: ignore[no-u
     first parameters are those of `measure_groups`.
 
     unit   entries of a unit
-    words  `touched._Words`, which is filled
+    words  `bitmap.Words`, which is filled
     """
-    _mark_group(marks, group, coalesced, bits)
+    mark_group(marks, group, coalesced, bits)
     n, units, w = np.int64(0), np.int64(0), _next(bits, 0)
     while w >= 0:
         words.place[n], words.before[n], words.word[n] = w, units, _take(bits, w)
@@ -58,7 +59,7 @@ def list_words(marks, coalesced, bits, group, unit, words):  # type: ignore[no-u
 def choose_in_words(words, count, unit, first, every, low, sector):  # type: ignore[no-untyped-def]
     """List every `every`-th unit of those in `count` words, from the unit with the number `first` on; return how many.
 
-    words   `touched._Words`
+    words   `bitmap.Words`
     unit    entries of a unit
     low     the entry of the bitmap's first bit
     sector  int64 [n] is filled with the numbers of these units
@@ -90,7 +91,7 @@ def choose_groups(marks, coalesced, bits, groups, chosen, unit, kept, sector):  
     sector  int64 [n] is filled with the numbers of these units
     """
     for n in range(len(groups)):
-        _mark_group(marks, groups[n], coalesced, bits)
+        mark_group(marks, groups[n], coalesced, bits)
         at = chosen[n, 2]
         for place in range(chosen[n, 0], chosen[n, 1]):
             entry = kept[place] * unit - bits.low
@@ -102,110 +103,6 @@ def choose_groups(marks, coalesced, bits, groups, chosen, unit, kept, sector):  
         while w >= 0:
             _take(bits, w)
             w = _next(bits, w)
-
-
-def _mark_group(marks, group, coalesced, bits):  # type: ignore[no-untyped-def]
-    """Set the bits of the entries that the requests of a group touch."""
-    first = marks.ends[group - 1] if group > 0 else np.int64(0)
-    _mark(marks, first, marks.ends[group], coalesced, bits)
-
-
-def _mark(marks, first, stop, coalesced, bits):  # type: ignore[no-untyped-def]
-    """Set the bits of the entries that the requests from `first` to `stop` touch.
-
-    Neighbouring requests that move alike, by a word or more, are moved together, so that words which follow one another
-    are marked one after the other.
-    """
-    n = np.int64(first)
-    while n < stop:
-        i, end = marks.request[n], n + 1
-        by, count = np.int64(0), np.int64(1)
-        if len(marks.times) > 0 and marks.step[i] != 0:
-            by, count = marks.step[i] // marks.grain, marks.times[i]
-        if by >= 64 or by <= -64:
-            while end < stop and _moves_alike(marks, i, marks.request[end]):
-                end += 1
-            for more in range(count):
-                for number in range(n, end):
-                    _mark_rows(marks, number, coalesced, bits, more * by, np.int64(0), np.int64(1))
-        else:
-            _mark_rows(marks, n, coalesced, bits, np.int64(0), by, count)
-        n = end
-
-
-def _moves_alike(marks, i, other):  # type: ignore[no-untyped-def]
-    """Whether two requests move by as much, as often."""
-    return marks.step[i] == marks.step[other] and marks.times[i] == marks.times[other]
-
-
-def _mark_rows(marks, n, coalesced, bits, on, by, count):  # type: ignore[no-untyped-def]
-    """Set the bits of the entries that the n-th request touches.
-
-    on         by how many entries it is moved first
-    by, count  it is there so often, each time so many entries further
-    """
-    grain, i, wide = marks.grain, marks.request[n], marks.wide[n]
-    run, less = max(np.int64(1), wide // grain), min(np.int64(0), (count - 1) * by)
-    by = max(by, -by)
-    j = coalesced.sector_start[marks.shape[i]]
-    last = j + coalesced.sectors[marks.shape[i]]
-    while j < last:
-        at = (marks.base[i] + coalesced.sector_offset[j]) // grain - bits.low + on + less
-        if by <= run:
-            _mark_neighbours(bits, at, (count - 1) * by + run)
-        elif 64 % by == 0:
-            _mark_evenly(bits, at, by, count, run)
-        elif run == 1:
-            _mark_apart(bits, at, by, count)
-        else:
-            for more in range(count):
-                _mark_neighbours(bits, at + more * by, run)
-        j += grain
-        while wide > 0 and j < last and coalesced.sector_offset[j] == coalesced.sector_offset[j - 1] + 1:
-            j += grain
-
-
-def _mark_neighbours(bits, at, count):  # type: ignore[no-untyped-def]
-    """Set the bits of `count` entries from one on, which is counted from the bitmap's first."""
-    end = at + count
-    while at < end:
-        stop = min(end, (at & ~63) + 64)
-        below = ~np.uint64(0) if stop & 63 == 0 else bits_below(stop)
-        _set(bits, at >> 6, below & ~bits_below(at))
-        at = stop
-
-
-def _mark_evenly(bits, at, by, count, run):  # type: ignore[no-untyped-def]
-    """Set the bits of `run` entries from one on, and of as many every `by` entries, a divisor of 64, from there on,
-    `count` times: they are the same ones in each word."""
-    every = np.uint64(0)
-    for more in range(64 // by):
-        for number in range(run):
-            every |= np.uint64(1) << np.uint64((at + more * by + number) & 63)
-    end = at + (count - 1) * by + run
-    while at < end:
-        stop = min(end, (at & ~63) + 64)
-        below = ~np.uint64(0) if stop & 63 == 0 else bits_below(stop)
-        _set(bits, at >> 6, every & below & ~bits_below(at))
-        at = stop
-
-
-def _mark_apart(bits, at, by, count):  # type: ignore[no-untyped-def]
-    """Set the bits of `count` entries, from one on and `by` from one another, word by word."""
-    w, word = at >> 6, np.uint64(0)
-    for _ in range(count):
-        if at >> 6 != w:
-            _set(bits, w, word)
-            w, word = at >> 6, np.uint64(0)
-        word |= np.uint64(1) << np.uint64(at & 63)
-        at += by
-    _set(bits, w, word)
-
-
-def _set(bits, w, word):  # type: ignore[no-untyped-def]
-    """Set bits in word `w`."""
-    bits.words[w] |= word
-    bits.summary[w >> 6] |= np.uint64(1) << np.uint64(w & 63)
 
 
 def _measure(bits, apart):  # type: ignore[no-untyped-def]
