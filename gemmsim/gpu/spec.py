@@ -249,6 +249,7 @@ class LaunchCost:
     block_start_cycles: float  # from a block's dispatch to its first instruction
     block_interval_cycles: float  # least time from one block's dispatch to an SM to the next one's to the same SM
     dispatch_interval_us: float  # least time from one block's dispatch to the next one's, to whichever SM
+    together_share: float  # blocks of an SM that end within so much of their time of each other leave it together
 
 
 @dataclass(frozen=True, slots=True)

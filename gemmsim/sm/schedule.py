@@ -114,15 +114,24 @@ def _total(
 ) -> Totals:
     """Return the totals of the SM that ends last, from one simulation: of all its blocks where the budget allows, else
     of some of them.
+
+    Each SM gets one of the last blocks in turn. But where those of its first generation end together, it gets as many
+    as it has room for: all their places are free before those of other SMs are (own microbenchmark on an H200,
+    tests/records/h200_last_blocks.json).
     """
     per_sm = blocks_of_last_sm(grid_blocks, share, gpu)
     resident = min(most_resident, per_sm)
-    choices = (min(per_sm, generations * resident + per_sm % resident) for generations in GENERATIONS)
-    sizes = [per_sm] if simulator.instructions(per_sm) <= budget else list(choices)
-    blocks = next((size for size in sizes if simulator.fits(size, resident, budget)), sizes[-1])
-    left = grid_blocks - (per_sm - per_sm % resident) * gpu.sm.count  # blocks of the last, incomplete generation
-    active, last_active = active_sms(grid_blocks, share, gpu), min(max(left, 1), gpu.sm.count)
-    total = simulator.run(blocks, resident, active, last_active, budget)
+    total, blocks = _simulated(grid_blocks, per_sm, resident, share, gpu, simulator, budget)
+    rest, left = per_sm % resident, grid_blocks - per_sm // resident * resident * gpu.sm.count
+    simulated_in_full = not simulator.notes  # else it is not known how far blocks get ahead of each other
+    if (
+        share is None
+        and simulated_in_full
+        and 0 < rest < min(resident, left)
+        and _apart(total, resident) < gpu.launch.together_share
+    ):
+        per_sm += min(resident, left) - rest
+        total, blocks = _simulated(grid_blocks, per_sm, resident, share, gpu, simulator, budget)
     if len(total.block_ends) < per_sm:
         simulator.notes.append(
             f"{per_sm} blocks an SM, {resident} at once: {blocks} simulated, the others take as long as they"
@@ -133,6 +142,26 @@ def _total(
     blocks = len(total.block_ends)
     simulated = np.array([simulator.length(block) for block in simulator.pick(blocks)], np.float64)
     return _continued(total, simulated, float(share.work.sum()), resident)
+
+
+def _apart(total: Totals, resident: int) -> float:
+    """Return how long after the first of the blocks that begin together the last one ends, as a share of what the first
+    takes."""
+    ends = total.block_ends[:resident]
+    return float(np.ptp(ends) / ends.min())
+
+
+def _simulated(
+    grid_blocks: int, per_sm: int, resident: int, share: SmShare | None, gpu: GpuSpec, simulator: Simulator, budget: int
+) -> tuple[Totals, int]:
+    """Return the totals of as many of an SM's `per_sm` blocks as the budget allows, `resident` at a time, and how many
+    these are."""
+    choices = (min(per_sm, generations * resident + per_sm % resident) for generations in GENERATIONS)
+    sizes = [per_sm] if simulator.instructions(per_sm) <= budget else list(choices)
+    blocks = next((size for size in sizes if simulator.fits(size, resident, budget)), sizes[-1])
+    left = grid_blocks - (per_sm - per_sm % resident) * gpu.sm.count  # blocks of the last, incomplete generation
+    active, last_active = active_sms(grid_blocks, share, gpu), min(max(left, 1), gpu.sm.count)
+    return simulator.run(blocks, resident, active, last_active, budget), blocks
 
 
 def _continued(first: Totals, simulated: NDArray[np.float64], work: float, resident: int) -> Totals:

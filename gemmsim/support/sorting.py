@@ -15,6 +15,9 @@ def order_by(*columns: NDArray) -> NDArray[np.int64]:
     Each column is integers [n]. Sorting is fast where a row and its index can be packed into one number of 63 bits.
     """
     size = len(columns[0])
+    if len(columns) == 1 and size and int(columns[0].max()) - (low := int(columns[0].min())) < 1 << 16:
+        # Small numbers are sorted twice as fast.
+        return np.argsort((columns[0].astype(np.int64) - low).astype(np.uint16), kind="stable")
     packed = _packed(*columns, np.arange(size))
     if packed is None:
         return np.lexsort(columns[::-1])

@@ -90,7 +90,12 @@ GPU = replace(
     barrier=Barrier(0, 20, 0, 0, 0, 3, 2, 40),
     fetch=replace(_A100.fetch, near_line_cycles=0.0, far_line_cycles=0.0),
     launch=replace(
-        _A100.launch, overhead_us=2.0, block_start_cycles=1.0, block_interval_cycles=0.0, dispatch_interval_us=0.0
+        _A100.launch,
+        overhead_us=2.0,
+        block_start_cycles=1.0,
+        block_interval_cycles=0.0,
+        dispatch_interval_us=0.0,
+        together_share=0.0,
     ),
 )
 HALVES = replace(GPU, pipes=GPU.pipes | {name: pipe("fmaheavy", 2, 4) for name in ("fmaheavy", "fmalite")})

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from block_tiles import predicted_us, tiles
 from timed import timing
 
 import gemmsim
@@ -46,37 +47,6 @@ def predicted_cycles(kind: int, threads: int, work: int, resident: int, sharing:
         caches="cold" if cold else "warm",
     )
     return (found.duration_us - BEGIN_US) * 1980 / STEPS
-
-
-def tiles(tile: list[int], resident: int, m: int, n: int, caches: str) -> dict[str, Any]:
-    """Return what `gemmsim.analyze` takes for a launch of `block_tiles.cu`."""
-    bm, bn, bk, tm, tn = tile
-    threads, blocks = bm * bn // tm // tn, (m // bm) * (n // bn)
-    room = 4 * bk * (bm + bn) + 1024
-    dynamic = (226 * 1024 // resident - room) // 1024 * 1024 - (30 * 1024 if resident == 1 else 0) if resident else 0
-    return {
-        "kernel": (HERE.parent / "sources" / "block_tiles.cu").read_text(encoding="utf-8"),
-        "entry": f"tile2d<{bm},{bn},{bk},{tm},{tn},0>",
-        "grid": (n // bn, m // bm),
-        "block": threads,
-        "shared": dynamic,
-        "args": (
-            f"f32[{m * 1024}]=0",
-            f"f32[{1024 * n}]=0",
-            f"f32[{m * n}]=0",
-            f"i32={m}",
-            f"i32={n}",
-            "i32=1024",
-            "u32[1024]=0",
-            f"u32[{blocks}]=0",
-        ),
-        "gpu": "h200",
-        "caches": caches,
-    }
-
-
-def predicted_us(tile: list[int], resident: int, m: int, n: int, caches: str) -> float:
-    return timing(**tiles(tile, resident, m, n, caches)).duration_us
 
 
 @pytest.mark.parametrize("caches", ["cold", "warm"])

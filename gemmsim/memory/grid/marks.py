@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,22 +35,50 @@ class Marks:
     grain: int
 
 
+def alike(marks: Marks, word: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return for each group the first one that touches the same entries but for a shift, which may be itself, and by
+    how many entries it lies behind that one: int64 [groups] each. Shifts are multiples of `word` entries.
+
+    As each tile of a matrix is read as the one before, a sample of thousands of groups may have a few dozen different
+    ones.
+    """
+    columns: list[NDArray] = [marks.shape, *((marks.times, marks.step) if len(marks.times) else ())]
+    first, place = np.zeros((2, len(marks.ends)), np.int64)
+    found: dict[bytes, int] = {}
+    begin = 0
+    for group, end in enumerate(marks.ends.tolist()):
+        request = marks.request[begin:end]
+        base = marks.base[request]
+        place[group] = base[0] // (word * marks.grain) * word
+        parts = [base - place[group] * marks.grain, marks.wide[begin:end], *(column[request] for column in columns)]
+        first[group] = found.setdefault(_digest(parts), group)
+        begin = end
+    return first, place - place[first]
+
+
+def _digest(columns: list[NDArray]) -> bytes:
+    """Return 32 bytes that are the same for the same columns, and for no others."""
+    found = hashlib.blake2b(digest_size=32)
+    for column in columns:
+        found.update(np.ascontiguousarray(column).data)
+    return found.digest()
+
+
 def in_groups(group: NDArray[np.int64], groups: int, requests: L1Requests, coalesced: Coalesced, grain: int) -> Marks:
-    """Return requests in the order of their groups.
+    """Return requests in the order of their groups, and in each of these first those that do not move, then those that
+    move alike, in the order of their addresses.
 
     A request touches rows of sectors that follow one another; where these are not equally long 0 is returned. Of those
     that move, in iterations that were left out, one whose rows begin where those of another one end becomes part of it:
     there may be hundreds of millions of sectors to mark, and together they are long rows of an array.
     """
-    # Small numbers are sorted several times as fast.
-    order = np.argsort(group.astype(np.uint16) if groups < 1 << 16 else group, kind="stable")
     width = np.zeros(len(coalesced.sectors), np.int64)
     for shape in np.unique(requests.shape).tolist():
         offset = coalesced.sector_offset[coalesced.sector_start[shape] : coalesced.sector_start[shape + 1]]
         rows = np.diff(np.flatnonzero(np.diff(offset, prepend=offset[0] - 2, append=offset[-1] + 2) != 1))
         width[shape] = rows[0] if (rows == rows[0]).all() else 0
     wide = width[requests.shape]
-    moves = np.flatnonzero(requests.step)
+    moves, order = np.flatnonzero(requests.step), np.arange(len(group))
     if len(moves):
         columns = [c[moves] for c in (group, requests.shape, requests.step, requests.times, requests.base_sector)]
         moves = moves[np.lexsort(columns[::-1])]
@@ -59,9 +88,9 @@ def in_groups(group: NDArray[np.int64], groups: int, requests: L1Requests, coale
         begins = new_rows(*alike) | (np.diff(first_sector, prepend=first_sector[0]) != wide[moves])
         first = np.flatnonzero(begins)
         wide[moves[first]] *= np.diff(first, append=len(moves))
-        stays = np.ones(len(group), np.bool_)
-        stays[moves] = begins
-        order = order[stays[order]]
+        order = np.append(np.flatnonzero(requests.step == 0), moves[first])
+    # Small numbers are sorted several times as fast.
+    order = order[np.argsort(group.astype(np.uint16)[order] if groups < 1 << 16 else group[order], kind="stable")]
     ends = np.cumsum(np.bincount(group[order], minlength=groups))
     base, shape, times, step = requests.base_sector, requests.shape, requests.times, requests.step
     return Marks(ends, order, wide[order], base, shape, times, step, grain)

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.memory.grid.bitmap import Bits, Groups, Words
 from gemmsim.memory.grid.l1_requests import L1Requests
-from gemmsim.memory.grid.marks import in_groups
+from gemmsim.memory.grid.marks import alike, in_groups
 from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
 from gemmsim.memory.requests.coalescer import SECTORS_PER_LINE, Coalesced
@@ -22,9 +23,9 @@ from gemmsim.support.sorting import order_by
 
 UNITS = (32, 16, 8, 4, 2)  # how many neighbouring sectors may be treated as one; a word of a bitmap has room for each
 _BITS_SHIFT = 6  # entries of a word of a bitmap, and words for which a bit of its summary stands
-_measure_groups, _collect_groups, _choose_groups = (
-    native_loop("grid/touched_loop", function, "grid/bit_words")
-    for function in ("measure_groups", "collect_groups", "choose_groups")
+_measure_groups, _collect_groups, _choose_groups, _list_words, _choose_in_words = (
+    native_loop("grid/touched_loop", function, "grid/marking", "grid/bit_words")
+    for function in ("measure_groups", "collect_groups", "choose_groups", "list_words", "choose_in_words")
 )
 
 
@@ -39,20 +40,6 @@ class Sectors:
     sector: NDArray[np.int64]
     pc: NDArray[np.int64]
     operation: NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Groups:
-    """What an instruction has in a list, one element a pair of them, in ascending order; all int64.
-
-    list, pc, operation  number of the list, instruction, READ, WRITE or ATOMIC
-    entries              its entries in the list
-    """
-
-    list: NDArray[np.int64]
-    pc: NDArray[np.int64]
-    operation: NDArray[np.int64]
-    entries: NDArray[np.int64]
 
 
 def touched(requests: L1Requests, coalesced: Coalesced, movers: int, grain: int, most: int) -> Touched | None:
@@ -83,20 +70,6 @@ def whole_lines(requests: L1Requests, coalesced: Coalesced) -> bool:
     return bool(lines.all() and not (first % SECTORS_PER_LINE).any())
 
 
-@dataclass(frozen=True)
-class _Bits:
-    """A bitmap of entries from a first one on, of which most are not set.
-
-    words    uint64 [entries / 64] a bit an entry
-    summary  uint64 [words / 64] a bit a word: whether it has any bit
-    low      the entry of the first bit, a multiple of 64
-    """
-
-    words: NDArray[np.uint64]
-    summary: NDArray[np.uint64]
-    low: int
-
-
 class Touched:
     """The lists of the executed blocks. An entry stands for some sectors that are always touched together.
 
@@ -123,9 +96,12 @@ class Touched:
         self._marks = in_groups(group, len(found), requests, coalesced, grain)
         start = low >> _BITS_SHIFT << _BITS_SHIFT
         words = max(0, high - start >> _BITS_SHIFT) + 1
-        self._bits = _Bits(np.zeros(words, np.uint64), np.zeros((words >> _BITS_SHIFT) + 1, np.uint64), start)
+        self._bits = Bits(np.zeros(words, np.uint64), np.zeros((words >> _BITS_SHIFT) + 1, np.uint64), start)
+        self._first, self._behind = alike(self._marks, 1 << _BITS_SHIFT)
         entries, apart = np.zeros(len(found), np.int64), np.zeros(len(UNITS), np.uint64)
-        _measure_groups(self._marks, coalesced, self._bits, entries, apart)
+        different = np.flatnonzero(self._first == np.arange(len(found)))
+        _measure_groups(self._marks, coalesced, self._bits, different, entries, apart)
+        entries = entries[self._first]
         pc = pcs[found % max(len(pcs), 1)]
         self.groups = Groups(found // max(len(pcs), 1), pc, operation_of_pc[pc], entries)
         self.low, self.high = low, high
@@ -146,6 +122,34 @@ class Touched:
         lists = np.stack([ends, begins, every, before, np.zeros_like(most)], axis=1)
         _collect_groups(self._marks, self._coalesced, self._bits, groups, lists, unit, sector)
         return _filled(sector, begins, lists[:, 4]), lists[:, 4]
+
+    def _collected_alone(
+        self, groups: NDArray[np.int64], unit: int, columns: tuple[NDArray[np.int64], ...]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return the groups in another order, units of each of them as a list by itself, and how many these are.
+
+        columns  as of `_collected`
+
+        Of groups that are alike one is marked, and units are chosen for each from its words.
+        """
+        _, number, size = np.unique(self._first[groups], return_inverse=True, return_counts=True)
+        order = np.argsort(number, kind="stable")
+        shared = size[number[order]] > 1
+        single, order = order[~shared], order[shared]
+        sector, count = self._collected(
+            groups[single], np.arange(1, len(single) + 1), unit, tuple(column[single] for column in columns)
+        )
+        sectors, counts, listed = [sector], [count], -1
+        for group, every, before in zip(groups[order].tolist(), *(c[order].tolist() for c in columns[:2]), strict=True):
+            if self._first[group] != listed:
+                listed = int(self._first[group])
+                words = Words.room_for(min(int(self.groups.entries[listed]), len(self._bits.words)))
+                found = _list_words(self._marks, self._coalesced, self._bits, listed, unit, words)
+            chosen = np.empty(self.groups.entries[group] // unit // every + 1, np.int64)
+            low = self._bits.low + int(self._behind[group])
+            sectors.append(chosen[: _choose_in_words(words, found, unit, -before % every, every, low, chosen)])
+            counts.append(np.array([len(sectors[-1])]))
+        return groups[np.append(single, order)], np.concatenate(sectors), np.concatenate(counts)
 
     def _chosen_together(
         self, groups: NDArray[np.int64], units: NDArray[np.int64], unit: int, every: int
@@ -183,7 +187,7 @@ class Touched:
         most = -(-(before + units) // every) - -(-before // every)
         alone, those = np.flatnonzero(~together), np.flatnonzero(together)
         columns = np.full(len(alone), every), before[alone], most[alone]
-        sector, count = self._collected(alone, np.arange(1, len(alone) + 1), unit, columns)
+        alone, sector, count = self._collected_alone(alone, unit, columns)
         if len(those):
             more, more_count = self._chosen_together(those, units[those], unit, every)
             sector, count, alone = (

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.memory.grid.bit_words import bits_below, bits_in, lowest_bit
+from gemmsim.memory.grid.bit_words import bits_in, lowest_bit
+from gemmsim.memory.grid.marking import mark_group
 
 
-def measure_groups(marks, coalesced, bits, entries, apart):  # type: ignore[no-untyped-def]
-    """Count the entries of each group of requests, int64 [groups].
+def measure_groups(marks, coalesced, bits, groups, entries, apart):  # type: ignore[no-untyped-def]
+    """Count the entries of some groups of requests, int64 [all groups].
 
     marks      `marks.Marks`
     coalesced  the requests' shapes
-    bits       `touched._Bits`
+    bits       `bitmap.Bits`
+    groups     int64 [n] which groups
     apart      see `_measure`
     """
-    for group in range(len(marks.ends)):
-        _mark_group(marks, group, coalesced, bits)
-        entries[group] = _measure(bits, apart)
+    for n in range(len(groups)):
+        mark_group(marks, groups[n], coalesced, bits)
+        entries[groups[n]] = _measure(bits, apart)
 
 
 def collect_groups(marks, coalesced, bits, groups, lists, unit, sector):  # type: ignore[no-untyped-def]
@@ -32,9 +34,50 @@ def collect_groups(marks, coalesced, bits, groups, lists, unit, sector):  # type
     n = np.int64(0)
     for number in range(len(lists)):
         while n < lists[number, 0]:
-            _mark_group(marks, groups[n], coalesced, bits)
+            mark_group(marks, groups[n], coalesced, bits)
             n += 1
         lists[number, 4] = _collect(bits, unit, lists[number, 2], lists[number, 3], sector, lists[number, 1])
+
+
+def list_words(marks, coalesced, bits, group, unit, words):  # type: ignore[no-untyped-def]
+    """List the words of the bitmap with the entries of one group, for `choose_in_words`; return how many there are. The
+    first parameters are those of `measure_groups`.
+
+    unit   entries of a unit
+    words  `bitmap.Words`, which is filled
+    """
+    mark_group(marks, group, coalesced, bits)
+    n, units, w = np.int64(0), np.int64(0), _next(bits, 0)
+    while w >= 0:
+        words.place[n], words.before[n], words.word[n] = w, units, _take(bits, w)
+        units += bits_in(words.word[n]) // unit
+        n += 1
+        w = _next(bits, w)
+    return n
+
+
+def choose_in_words(words, count, unit, first, every, low, sector):  # type: ignore[no-untyped-def]
+    """List every `every`-th unit of those in `count` words, from the unit with the number `first` on; return how many.
+
+    words   `bitmap.Words`
+    unit    entries of a unit
+    low     the entry of the bitmap's first bit
+    sector  int64 [n] is filled with the numbers of these units
+    """
+    at, chosen = np.int64(0), np.int64(first)
+    together = (np.uint64(1) << np.uint64(unit)) - np.uint64(1)
+    for n in range(count):
+        if n + 1 < count and words.before[n + 1] <= chosen:
+            continue
+        word, number = words.word[n], words.before[n]
+        while word != 0:
+            lowest = lowest_bit(word)
+            word &= ~(together << np.uint64(lowest))
+            if number == chosen:
+                sector[at] = (low + words.place[n] * 64 + lowest) // unit
+                at, chosen = at + 1, chosen + every
+            number += 1
+    return at
 
 
 def choose_groups(marks, coalesced, bits, groups, chosen, unit, kept, sector):  # type: ignore[no-untyped-def]
@@ -48,7 +91,7 @@ def choose_groups(marks, coalesced, bits, groups, chosen, unit, kept, sector):  
     sector  int64 [n] is filled with the numbers of these units
     """
     for n in range(len(groups)):
-        _mark_group(marks, groups[n], coalesced, bits)
+        mark_group(marks, groups[n], coalesced, bits)
         at = chosen[n, 2]
         for place in range(chosen[n, 0], chosen[n, 1]):
             entry = kept[place] * unit - bits.low
@@ -60,64 +103,6 @@ def choose_groups(marks, coalesced, bits, groups, chosen, unit, kept, sector):  
         while w >= 0:
             _take(bits, w)
             w = _next(bits, w)
-
-
-def _mark_group(marks, group, coalesced, bits):  # type: ignore[no-untyped-def]
-    """Set the bits of the entries that the requests of a group touch."""
-    first = marks.ends[group - 1] if group > 0 else np.int64(0)
-    _mark(marks, first, marks.ends[group], coalesced, bits)
-
-
-def _mark(marks, first, stop, coalesced, bits):  # type: ignore[no-untyped-def]
-    """Set the bits of the entries that the requests from `first` to `stop` touch."""
-    grain, several = marks.grain, len(marks.times) > 0
-    for n in range(first, stop):
-        i, wide = marks.request[n], marks.wide[n]
-        by, count, run = np.int64(0), np.int64(1), max(np.int64(1), wide // grain)
-        if several and marks.step[i] != 0:
-            by, count = marks.step[i] // grain, marks.times[i]
-        j = coalesced.sector_start[marks.shape[i]]
-        last = j + coalesced.sectors[marks.shape[i]]
-        while j < last:
-            at = (marks.base[i] + coalesced.sector_offset[j]) // grain - bits.low
-            if by == run or by == -run:
-                _mark_neighbours(bits, min(at, at + (count - 1) * by), count * run)
-            elif run == 1:
-                _mark_apart(bits, at, by, count)
-            else:
-                for more in range(count):
-                    _mark_neighbours(bits, at + more * by, run)
-            j += grain
-            while wide > 0 and j < last and coalesced.sector_offset[j] == coalesced.sector_offset[j - 1] + 1:
-                j += grain
-
-
-def _mark_neighbours(bits, at, count):  # type: ignore[no-untyped-def]
-    """Set the bits of `count` entries from one on, which is counted from the bitmap's first."""
-    end = at + count
-    while at < end:
-        stop = min(end, (at & ~63) + 64)
-        below = ~np.uint64(0) if stop & 63 == 0 else bits_below(stop)
-        _set(bits, at >> 6, below & ~bits_below(at))
-        at = stop
-
-
-def _mark_apart(bits, at, by, count):  # type: ignore[no-untyped-def]
-    """Set the bits of `count` entries, from one on and `by` from one another, word by word."""
-    w, word = at >> 6, np.uint64(0)
-    for _ in range(count):
-        if at >> 6 != w:
-            _set(bits, w, word)
-            w, word = at >> 6, np.uint64(0)
-        word |= np.uint64(1) << np.uint64(at & 63)
-        at += by
-    _set(bits, w, word)
-
-
-def _set(bits, w, word):  # type: ignore[no-untyped-def]
-    """Set bits in word `w`."""
-    bits.words[w] |= word
-    bits.summary[w >> 6] |= np.uint64(1) << np.uint64(w & 63)
 
 
 def _measure(bits, apart):  # type: ignore[no-untyped-def]

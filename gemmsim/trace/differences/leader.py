@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.support.sorting import distinct
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro
 from gemmsim.trace import words as executor_words
@@ -262,9 +263,9 @@ def _steady(
     steady = np.ones(offset_bytes.shape[1], np.bool_)
     for cut in executor.cutting.cuts.get(leader, ()):
         before, after = (movers[at : at + cut.period_records] for at in (cut.records - cut.period_records, cut.records))
-        for a, b in np.unique(np.stack([before, after]), axis=1).T.tolist():
-            if a != b:
-                steady &= offset_bytes[a] == offset_bytes[b]
+        moved = np.flatnonzero(before != after)
+        for a, b in zip(*distinct(before[moved], after[moved]), strict=True):
+            steady &= offset_bytes[a] == offset_bytes[b]
     return steady
 
 

@@ -24,6 +24,12 @@ _LONG_SEGMENT = 64  # where segments hold more items on average, copying them on
 _MORE_BYTES_A_RECORD = 48
 _MOST_RECORDS = 3  # that one instruction leaves: a generic access may reach global, shared and local memory
 _ISSUE_BITS = 40  # of the number of an instruction among all that were issued
+# Where the context has the addresses of the arrays
+_SLOTS = [
+    *(words.COUNTERS_AT, words.PATTERNS_AT, words.HASH_AT, words.LAST_AT),
+    *(words.RECORD_PC_AT, words.RECORD_PATTERN_AT, words.RECORD_BASE_AT, words.RECORD_MOVER_AT),
+    *(words.SEGMENT_WARP_AT, words.SEGMENT_START_AT, words.SEGMENT_RECORD_AT, words.PC_AT, words.SYNC_AT),
+]
 _MOST_SYNCS = 64  # rows that one instruction leaves at most: each lane may arrive at an mbarrier of its own
 
 
@@ -46,6 +52,7 @@ class Buffers:
         self.syncs = np.empty((capacity // 64, words.SYNC_WORDS), np.int64)
         self.table = np.full(words.HASH_SLOTS, -1, np.int32)
         self.repeats: list[Repeat] = []
+        self._addresses: NDArray[np.uint64] | None = None  # of the arrays; None where one is another one now
 
     def clear(self, budget: int) -> None:
         """Empty the buffers. The arrays that `sketch` returned before are overwritten from now on."""
@@ -68,28 +75,22 @@ class Buffers:
 
         The limits leave room for one more instruction.
         """
-        arrays: dict[int, NDArray] = {
-            words.COUNTERS_AT: self.counters,
-            words.PATTERNS_AT: self.patterns,
-            words.HASH_AT: self.table,
-            words.LAST_AT: self.last,
-            words.RECORD_PC_AT: self.record_pc,
-            words.RECORD_PATTERN_AT: self.record_pattern,
-            words.RECORD_BASE_AT: self.record_base,
-            words.RECORD_MOVER_AT: self.record_mover,
-            words.SEGMENT_WARP_AT: self.segment_warp,
-            words.SEGMENT_START_AT: self.segment_start,
-            words.SEGMENT_RECORD_AT: self.segment_record,
-            words.PC_AT: self.pc,
-            words.SYNC_AT: self.syncs,
-        }
-        for slot, array in arrays.items():
-            context[slot] = array.ctypes.data
+        if self._addresses is None:  # asking for them takes longer than some blocks run until they are filled in again
+            self._addresses = np.array([array.ctypes.data for array in self._arrays()], np.uint64)
+        context[_SLOTS] = self._addresses
         room = self._room
         context[words.RECORD_LIMIT] = max(0, len(self.record_pc) - room)
         context[words.PATTERN_LIMIT] = max(0, len(self.patterns) - room - 1)
         context[words.SYNC_LIMIT] = len(self.syncs) - _MOST_SYNCS
         context[words.SEGMENT_LIMIT], context[words.PC_LIMIT] = len(self.segment_warp), len(self.pc)
+
+    def _arrays(self) -> tuple[NDArray, ...]:
+        """The arrays, in the order of `_SLOTS`."""
+        return (
+            *(self.counters, self.patterns, self.table, self.last),
+            *(self.record_pc, self.record_pattern, self.record_base, self.record_mover),
+            *(self.segment_warp, self.segment_start, self.segment_record, self.pc, self.syncs),
+        )
 
     @property
     def _room(self) -> int:
@@ -99,6 +100,7 @@ class Buffers:
     def grow(self) -> None:
         """Make each array that is nearly full twice as long, or longer where `_room` needs that."""
         c, room = self.counters, self._room
+        self._addresses = None
         if c[words.SEGMENTS] >= len(self.segment_warp):
             self.segment_warp = _doubled(self.segment_warp)
             self.segment_start, self.segment_record = _doubled(self.segment_start), _doubled(self.segment_record)
@@ -153,6 +155,7 @@ class Buffers:
 
         The parameters are the fields of `WarpTrace` with these names; `threads` is its `threads_executed`.
         """
+        self._addresses = None
         warps, patterns = len(blocks) * warps_per_block, self.known_patterns()
         c, segments = self.counters, int(self.counters[words.SEGMENTS])
         warp = self.segment_warp[:segments]

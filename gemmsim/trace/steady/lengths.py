@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.support.identity_cache import cached_by_identity
+
 MOST_PERIODS = 1 << 40
 _CANDIDATES = 3
 _TAIL = 48  # instructions by which a repetition is looked for
@@ -32,6 +34,7 @@ def lengths_of(stream: NDArray[np.int64]) -> list[int]:
     return found
 
 
+@cached_by_identity(2)  # tiles move as the one before
 def periods_until_all_wrap(step: NDArray[np.uint32]) -> int:
     """Return after how many periods no word has gone round that moves by `step` in each."""
     most = max(int(step.view(np.int32).max()), -int(step.view(np.int32).min()))

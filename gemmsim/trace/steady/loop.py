@@ -36,7 +36,17 @@ class Loop:
     def until_same(self, stream: NDArray[np.int64]) -> int | None:
         """Return by how many instructions a loop must go on, which has executed `stream`, until it is at this place of
         its length; None where it is another loop."""
-        for at in np.flatnonzero(self.stream[: self.length] == stream[0]).tolist():
-            if np.array_equal(np.roll(self.stream, -at), stream):
-                return self.length - at if at else 0
-        return None
+        return until_same(self.stream, stream, self.length)
+
+
+def until_same(known: NDArray[np.int64], stream: NDArray[np.int64], length: int) -> int | None:
+    """Return by how many instructions a loop that has executed `stream` must go on until it is where it was behind
+    `known`; None where it is another loop.
+
+    known, stream  int64 [instructions] of a period, each with its warp above bit 32
+    length         instructions after which `known` comes again
+    """
+    for at in np.flatnonzero(known[:length] == stream[0]).tolist():
+        if np.array_equal(np.roll(known, -at), stream):
+            return length - at if at else 0
+    return None

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.support.identity_cache import cached_by_identity
 from gemmsim.trace.steady.paths import Path, path_of
+
+_MOST_KNOWN = 8  # streams, which may be a megabyte each
 
 
 @dataclass(frozen=True)
@@ -31,18 +35,42 @@ class Period:
         """Where the warps are among all warps of the block."""
         return slice(self.warps.start, self.warps.stop)
 
-    def alike(self, states: NDArray[np.int64]) -> Iterator[tuple[list[int], list[int], Path | None]]:
+    def alike(self, states: NDArray[np.int64]) -> Iterator[tuple[list[int], tuple[int, ...], Path | None]]:
         """Yield warps that execute the same instructions with the same threads while their registers move alike:
         their places in `registers`, the instructions, and the path, None where one has no single one.
 
         states  int64 [warps of the block, words.WARP_WORDS]
         """
-        found: dict[tuple[bytes, bytes, Path | None], list[int]] = {}
-        of_warp, pcs = self.stream >> 32, self.stream & 0xFFFFFFFF
+        found: dict[tuple[int, int, Path | None], list[int]] = {}
+        distinct, number = _of_warps(self.stream.tobytes(), self.warps)
+        first_alike = _first_alike(self.step)
         for place, warp in enumerate(self.warps):
-            mine = pcs[of_warp == warp]
-            if len(mine):
-                key = mine.tobytes(), self.step[place].tobytes(), path_of(states[warp])
+            if distinct[number[place]]:
+                key = number[place], first_alike[place], path_of(states[warp])
                 found.setdefault(key, []).append(place)
-        for (instructions, _, path), places in found.items():
-            yield places, np.frombuffer(instructions, np.int64).tolist(), path
+        for (which, _, path), places in found.items():
+            yield places, distinct[which], path
+
+
+# A block comes to the same loops again and again.
+@lru_cache(_MOST_KNOWN)
+def _of_warps(stream: bytes, warps: range) -> tuple[list[tuple[int, ...]], list[int]]:
+    """Return the different lists of instructions that warps execute, and which of them each warp does.
+
+    stream  of a `Period`, as bytes
+    """
+    instructions = np.frombuffer(stream, np.int64)
+    of_warp, pcs = instructions >> 32, instructions & 0xFFFFFFFF
+    found: dict[tuple[int, ...], int] = {}
+    number = [found.setdefault(tuple(pcs[of_warp == warp].tolist()), len(found)) for warp in warps]
+    return list(found), number
+
+
+@cached_by_identity(2)  # tiles move as the one before
+def _first_alike(rows: NDArray[np.uint32]) -> list[int]:
+    """Return for each row which one is the first that is like it."""
+    found: list[int] = []
+    for place, row in enumerate(rows):
+        alike = (first for first in sorted(set(found)) if np.array_equal(rows[first], row))
+        found.append(next(alike, place))
+    return found

@@ -36,7 +36,7 @@ class Executor(Protocol):
 
 
 class Skips(Protocol):
-    """The parts of `skip.Skipping` that `tiles.Tiles` uses."""
+    """The parts of `skip.Skipping` that `tiles.Tiles` and `again.Again` use."""
 
     warps: int
 
@@ -51,6 +51,8 @@ class Skips(Protocol):
     def stream_of_block(self, most: int) -> NDArray[np.int64]: ...
 
     def states(self, length: int, warps: range) -> Generator[int, None, Period | None]: ...
+
+    def attempt(self, lengths: list[int], warps: range) -> Generator[int, None, int]: ...
 
     def cut_behind(self, period: Period, least: int) -> Generator[int, None, bool]: ...
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from gemmsim.trace import words
 from gemmsim.trace.repeats import Repeat
 from gemmsim.trace.steady.affine import Walk
+from gemmsim.trace.steady.again import Again
 from gemmsim.trace.steady.deciding import deciding
 from gemmsim.trace.steady.lengths import MOST_PERIODS, lengths_of, periods_until_all_wrap
 from gemmsim.trace.steady.period import Period
@@ -37,7 +38,6 @@ AGAIN_ABOVE = 1 << 27  # in a block of more, which takes a second, each loop is 
 _LEAST_ALONE = 1 << 13  # of a warp that runs alone
 _MOST_STATES = 24  # periods of the stream after which the registers move evenly, at most
 _TRIES, _FAILURES = 256, 6
-_RARELY = 16  # a period that was cut before is looked for after this part of what was executed since then, at least
 _MARGIN = 2  # periods behind those that are left out, which are executed
 _ALIGNMENTS = (4096, 1024, 128)  # bytes, of which units move addresses by multiples
 _LONGEST_UNIT = 4  # times a unit's least length, for more than the least alignment
@@ -126,10 +126,10 @@ class Skipping:
             if segment != tried and ran >= alone:
                 warp = int(self._buffers.segment_warp[segment] - self._counters[words.WARP_BASE])
                 stream = self._buffers.pc[self._counters[words.ISSUED] - ran : self._counters[words.ISSUED]]
-                cut = yield from self._attempt(lengths_of(stream.astype(np.int64)), range(warp, warp + 1))
+                cut = yield from self.attempt(lengths_of(stream.astype(np.int64)), range(warp, warp + 1))
                 tried = tried if cut else segment
             elif self.done >= next_of_block and not one_by_one:
-                cut = yield from self._attempt(lengths_of(self.stream_of_block(3 * HEAD)), range(self.warps))
+                cut = yield from self.attempt(lengths_of(self.stream_of_block(3 * HEAD)), range(self.warps))
                 next_of_block, known = self.done if cut else 2 * self.done, cut or known
             else:
                 wait = alone // 2 if segment == tried else alone - ran
@@ -146,10 +146,7 @@ class Skipping:
             raise Stopped("no iterations can be left out", words.UNRELATED, int(self._tables.blocks[0]))
 
     def _search_again(self, period: int) -> Iterator[int]:
-        """Cut the block wherever a period comes again at which it was cut, as in each tile of a block of many tiles.
-
-        The longer the block has gone on without it, the more rarely it is looked for.
-        """
+        """Cut the block wherever a period comes again at which it was cut, as in each tile of a block of many tiles."""
         if not self._executor.cutting.again:
             if self._tables is not None:
                 return
@@ -157,13 +154,8 @@ class Skipping:
             yield max(1, AGAIN_ABOVE - self.done - self.left_out)
             self._executor.context[words.STREAM] = 1
             self._issued = int(self._counters[words.ISSUED])
-        end, self._repeats = self.done, True
-        while True:
-            yield max(2 * period if self.done < 2 * period else period, (self.done - end) // _RARELY)
-            stream = self.stream_of_block(2 * period)
-            if np.array_equal(stream[:period], stream[period:]):
-                cut = yield from self._attempt([period], range(self.warps))
-                end = self.done if cut else end
+        self._repeats = True
+        yield from Again(self, self._proofs.again, period).stops()
 
     def _alone(self) -> tuple[int, int]:
         """Return since which segment one warp has run while the others did not, and how many instructions."""
@@ -180,10 +172,12 @@ class Skipping:
         begin = max(self._issued, stop - most)
         first = max(self._segment, int(np.searchsorted(self._buffers.segment_start[:last], begin, side="right")) - 1)
         length = np.diff(np.append(np.maximum(self._buffers.segment_start[first:last], begin), stop))
-        warp = np.repeat(self._buffers.segment_warp[first:last] - self._counters[words.WARP_BASE], length)
-        return self._buffers.pc[begin:stop] + (warp.astype(np.int64) << 32)
+        warp = self._buffers.segment_warp[first:last] - self._counters[words.WARP_BASE]
+        stream = np.repeat(warp.astype(np.int64) << 32, length)
+        stream += self._buffers.pc[begin:stop]
+        return stream
 
-    def _attempt(self, lengths: list[int], warps: range) -> Generator[int, None, int]:
+    def attempt(self, lengths: list[int], warps: range) -> Generator[int, None, int]:
         """Cut the block at a period of one of these lengths; return its length, or 0 where it is not cut."""
         tries = list(lengths)
         for length in tries:
@@ -236,9 +230,12 @@ class Skipping:
         for places, instructions, path in period.alike(self._state.warps):
             if path is None:
                 return 0, set()
-            warps, registers, step = [period.warps[place] for place in places], period.registers, period.step[places]
-            blocks = None if self._tables is None else self._tables.shadow[warps].reshape(len(warps), -1)
-            followed = Followed(tuple(warps), registers[places], step, blocks)
+            warps = [period.warps[place] for place in places]
+            # Where all warps are alike, nothing is copied: there may be megabytes of registers.
+            some = slice(None) if len(places) == len(period.warps) else places
+            registers, step = (rows if some is not places else rows[places] for rows in (period.registers, period.step))
+            blocks = None if self._tables is None else self._tables.shadow[period.rows][some].reshape(len(warps), -1)
+            followed = Followed(tuple(warps), registers, step, blocks)
             most = min(periods, periods_until_all_wrap(step))
             periods = self._proofs.periods(followed, instructions, path, most, bounds)
             if not periods:

@@ -62,7 +62,11 @@ class States:
         self._overwritten: set[int] = set()  # rows of which nothing was asked before
         self.bounded: dict[int, tuple[int, int]] = {}
         first, step = np.atleast_2d(first, step)
-        self.words = np.stack([first, first + step, first + step * np.uint32(last & ALL)])
+        self.words = np.empty((3, *first.shape), np.uint32)
+        self.words[0] = first
+        np.add(first, step, out=self.words[1])
+        np.multiply(step, np.uint32(last & ALL), out=self.words[2])
+        self.words[2] += first
         self.warps, self.addresses = len(first), addresses_of(self.words)
         self.least = MOST_PERIODS  # for so many all holds that was looked at
         self.factor = 1  # so many periods may be proved as one, where one alone is not
@@ -213,12 +217,16 @@ class States:
         unread  words that are written before they are read
         """
         first, step = np.atleast_2d(first, step)
-        known = np.ones(first.shape, np.bool_)
+        moves = step != 0
+        known = np.ones(first.shape[1], np.bool_)  # else only what moves is
         for at in self._unknown:
-            known[:, at : at + WARP_LANES] = step[:, at : at + WARP_LANES] != 0
-        known[:, unread] = False
+            known[at : at + WARP_LANES] = False
+        read = np.ones(first.shape[1], np.bool_)
+        read[unread] = False
+        expected = first
         for number in range(2):
-            if ((self.words[number] != first + step * np.uint32(number + 1)) & known).any():
+            expected = expected + step
+            if ((self.words[number] != expected) & (known | moves) & read).any():
                 raise NotProvedError("registers move otherwise from here on")
 
     def stride(self, at: int, mask: int) -> int:
@@ -315,7 +323,7 @@ class States:
 
 def _begins(words: NDArray) -> set[int]:
     """Return the words at which rows begin that have any word but 0 in any warp."""
-    some = np.atleast_2d(words).any(axis=0).reshape(-1, WARP_LANES).any(axis=1)
+    some = (np.atleast_2d(words) != 0).any(axis=0).reshape(-1, WARP_LANES).any(axis=1)  # quicker of truth values
     return set((np.flatnonzero(some) * WARP_LANES).tolist())
 
 

@@ -161,5 +161,4 @@ def way_of(
     changed  rows that may be others in other blocks when it begins
     unknown  rows that are not known
     """
-    lists = (np.array(numbers, np.int32).tobytes() for numbers in (instructions, changed, unknown))
-    return (*lists, path, states.warps > 1, states.moving_rows)
+    return (tuple(instructions), tuple(changed), tuple(unknown), path, states.warps > 1, states.moving_rows)

@@ -6,10 +6,10 @@ import numpy as np
 from opcode_harness import program
 
 from gemmsim.memory.counters import Counters, _multiplications
+from gemmsim.memory.grid.bitmap import Groups
 from gemmsim.memory.grid.footprint import Visits, _copies_per_line
 from gemmsim.memory.grid.placement import Placement
 from gemmsim.memory.grid.sample_residents import _draw
-from gemmsim.memory.grid.touched import Groups
 from gemmsim.memory.requests.access import Access
 from gemmsim.memory.requests.cache_operations import READ, WRITE
 from gemmsim.memory.requests.lane_wavefronts import lane_wavefronts

@@ -11,6 +11,7 @@ import pytest
 from requests_builder import coalesced_of, requests_of
 
 from gemmsim.memory.grid.l1_requests import L1Requests
+from gemmsim.memory.grid.marks import alike
 from gemmsim.memory.grid.touched import Sectors, touched
 from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE
 from gemmsim.memory.requests.coalescer import Coalesced
@@ -92,6 +93,37 @@ def test_rows_that_continue_one_another_are_marked_together() -> None:
     base, shape, mover, times, step = (chance.integers(n, size=900) for n in (40, 4, 4, 6, 9))
     requests = requests_of(2 * base + (1 << 20), shape, mover, np.array([0, 3, 7, 8]), 6, 3)
     hold(replace(requests, times=times + 1, step=np.array([-700, -64, -4, -2, 0, 1, 2, 4, 8])[step]), coalesced, 1)
+
+
+def test_rows_at_even_distances_are_marked_word_by_word() -> None:
+    """Rows of one, two and five sectors that come again up to 40 times, after as many sectors as divide a word of 64,
+    do not, or are whole words."""
+    chance = np.random.default_rng(5)
+    coalesced = coalesced_of([[0], [0, 1, 70, 71], [3, 4, 5, 6, 7], [0, 2, 3]])
+    base, shape, mover, times, step = (chance.integers(n, size=300) for n in (500, 4, 4, 40, 12))
+    requests = requests_of(base + (1 << 20), shape, mover, np.array([0, 3, 7, 8]), 6, 3)
+    steps = np.array([-32, -16, -8, -1, 0, 3, 4, 12, 16, 32, 64, 128])[step]
+    hold(replace(requests, times=times + 1, step=steps), coalesced, 1)
+
+
+def test_groups_that_are_alike_are_marked_once() -> None:
+    """Of eight lists, four have the requests of the first ones 64 or 640 sectors further on, and two 32: these are at
+    other places of words."""
+    chance = np.random.default_rng(6)
+    coalesced = coalesced_of([[0], [0, 1, 70, 71], [3, 4, 5, 6, 7], [0, 2, 3]])
+    columns = [chance.integers(n, size=60) for n in (500, 4, 9, 6)]
+    base, shape, times, step = (np.tile(column, 8) for column in columns)
+    base += np.repeat([0, 64, 32, 640, 64, 7, 0, 32], 60) + (1 << 20)
+    requests = requests_of(base, shape, np.repeat([0, 1, 2, 3] * 2, 60), np.array([0, 3, 7, 8]), 2, 1)
+    requests = replace(requests, times=times + 1, step=np.array([-64, 0, 4, 8, 64, 700])[step])
+    hold(requests, coalesced, 1)
+    shifts = np.array([0, 64, 0, 640, 64, 0, 0, 0])
+    marked = touched(requests, coalesced, 4, 1, FAR)
+    assert marked is not None
+    first, behind = alike(marked._marks, 64)
+    # Each list has requests of each of four instructions.
+    assert first.reshape(8, 4)[:, 0].tolist() == [0, 0, 8, 0, 0, 20, 0, 8]
+    assert behind.reshape(8, 4)[:, 0].tolist() == shifts.tolist()
 
 
 def test_lines_that_continue_one_another_are_marked_together() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sm_builder import EXIT, GPU, HALVES, cost_of, ins, pipe, program, time_of, trace_of
 
+from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
 from gemmsim.sm.budget import Simulator, _Cut, _ends_of_loops
 from gemmsim.sm.dram_time import dram_seconds
@@ -129,6 +130,22 @@ def test_what_fits_the_budget_is_simulated_block_after_block():
     assert timing.waves == 2.5
     assert timing.duration_us == timing.cycles / 1e9 * 1e6 + 2.0
     assert not timing.notes
+
+
+def test_an_sm_whose_blocks_end_together_gets_as_many_again():
+    """24 blocks for 10 SMs that hold two: of four that are left two SMs get two each where two blocks of one warp end
+    together, else four get one."""
+    code, pcs = gemm_loop(30)
+    together = replace(GPU, launch=replace(GPU.launch, together_share=0.02))
+
+    def simulated(gpu: GpuSpec, grid: int, resident: int, budget: int = 120_000) -> float:
+        return time_of(code, [pcs] * 4, 1, grid, resident, gpu=gpu, budget=budget).simulated_instructions / len(pcs)
+
+    assert [simulated(gpu, 24, 2) for gpu in (GPU, together)] == [3, 3 + 4]
+    assert simulated(together, 21, 2) == 3  # only one is left
+    assert simulated(together, 32, 3) == 4 + 5  # two are left for SMs that hold three
+    assert simulated(together, 40, 2) == 4  # as many as there is room for
+    assert simulated(together, 24, 2, 500) < 3  # which blocks get ahead is not known where loops are cut
 
 
 def test_later_blocks_take_as_long_as_those_between_the_first_and_the_last_generation():

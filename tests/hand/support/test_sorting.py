@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +23,15 @@ def test_rows_are_sorted_as_numpy_sorts_them(rows: list[tuple[int, int, int]], n
     columns = (table[:, 0], table[:, 1], table[:, 2].astype(np.int32))
     assert order_by(*columns).tolist() == np.lexsort(columns[::-1]).tolist()
     assert np.array_equal(np.stack(distinct(*columns), axis=1), np.unique(table, axis=0))
+
+
+@pytest.mark.parametrize("span", [1 << 16, (1 << 16) - 1, 3])
+@pytest.mark.parametrize("first", [-5, 0, (1 << 31) - (1 << 16) - 1])
+def test_one_column_is_sorted_as_numpy_sorts_it(span: int, first: int) -> None:
+    """Its least and its greatest number are `span` apart: of fewer than 2^16, bits are cut off."""
+    column = (first + np.array([span, 0, 1, 0, span, 2, 1])).astype(np.int32)
+    assert order_by(column).tolist() == np.argsort(column, kind="stable").tolist() == [1, 3, 2, 6, 5, 0, 4]
+    assert order_by(column[:0]).tolist() == []
 
 
 def test_a_row_is_new_where_any_column_changes() -> None:
