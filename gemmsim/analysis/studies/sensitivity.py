@@ -107,7 +107,7 @@ RULES: dict[str, Rule] = {
     "l2.write_share": _RATE,
     "l2.partial_line_sectors": _LATENCY,
     "l2.fixed_latency_us": _FIXED,
-    "launch.together_share": _LATENCY,
+    "launch.together_share": _STRUCTURE,
     "dram.fixed_latency_us": _FIXED,
     "dram.peak_bytes_per_s": _RATE,
     "dram.achievable_fraction": _RATE,
