@@ -32,7 +32,7 @@ class InstructionTraffic:
     ideal_sectors    sectors that the bytes asked for would fill if they were packed
     used_bytes       distinct bytes asked for
     tag_wavefronts   cycles of the tag stage
-    merged_sectors   of l2_sectors, those that arrive with another SM's request and that L2 reads but once
+    merged_sectors   of l2_sectors, those that L2 reads with others, for another SM or for the same asynchronous copy
     receivers        blocks of the cluster to which a bulk load brings its sectors (multicast), on average
     """
 
@@ -68,7 +68,7 @@ class RecordCost:
     runs           uint8 runs of 256 bytes that its sectors to L2 are in
     partial_lines  uint8 lines in which the record writes sectors in part (0 where it does not write)
     remote         uint8 1 where the record is of another block's shared memory, else 0
-    merged_share   float32 share of the instruction's sectors that come with another SM's request
+    merged_share   float32 share of the instruction's sectors that L2 reads with others (`InstructionTraffic`)
     """
 
     wavefronts: NDArray[np.uint16]

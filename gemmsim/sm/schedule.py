@@ -63,7 +63,7 @@ def schedule(
     options: TimingOptions = TimingOptions(),
 ) -> Timing:
     """Predict the time of `launch` from one SM, the one that ends last. It gets the blocks of one of `trace.shares` or,
-    where all SMs do about the same, ceil(grid blocks / SMs) blocks.
+    where all SMs do about the same, ceil(grid blocks / SMs) blocks or, where they end together, a few more (`_total`).
 
     The blocks whose instruction streams the trace recorded are run on it, repeated where they are fewer than needed.
     Where that is more than `options.max_instructions`, the first few stand for all, and loops are cut short (see

@@ -12,8 +12,9 @@ from block_tiles import predicted_us
 ROWS: list[Any] = json.loads(Path(__file__).with_name("h200_last_blocks.json").read_text(encoding="utf-8"))["rows"]
 SMS = 132
 LAUNCH_US = 5.0  # of what was measured, in a launch between two events
-# Blocks of two warps, four an SM, of which up to 4 more follow on one SM: 18 and 20 % too fast (deviation 49)
+# Blocks of two warps, four an SM, after which up to four more follow on one SM
 UNEVEN = [row for row in ROWS if row[:2] == [[64, 64, 8, 8, 8], 4] and row[2] * row[3] in (572, 638)]
+TOO_FAST = pytest.mark.xfail(strict=True, reason="18 and 20 % too fast (deviation 49)")
 
 
 def generations(row: list[Any]) -> int:
@@ -34,8 +35,11 @@ def test_on_an_h200_two_blocks_that_end_together_are_followed_by_two() -> None:
 
 @pytest.mark.parametrize(
     "row",
-    [row for row in ROWS if generations(row) == 1 and row[2] == 22 and row not in UNEVEN],
-    ids=lambda row: str(row[:4]),
+    [
+        pytest.param(row, marks=TOO_FAST if row in UNEVEN else (), id=str(row[:4]))
+        for row in ROWS
+        if generations(row) == 1 and row[2] == 22
+    ],
 )
 def test_launches_whose_last_generation_is_not_full(row: list[Any]) -> None:
     """Did each SM get one of the last blocks in turn, two blocks of 64 x 64 with 4 x 4 results would be 16 to 19 % too

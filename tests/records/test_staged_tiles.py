@@ -11,9 +11,9 @@ from timed import timing
 HERE = Path(__file__).parent
 SOURCE = (HERE.parent / "sources" / "staged_tiles.cu").read_text(encoding="utf-8")
 RECORD = json.loads((HERE / "h200_staged_tiles.json").read_text(encoding="utf-8"))
-# Of tiles of B alone, over 32 MiB that SMs near to both halves of L2 share, fewer are lost here: 16 % too fast
-# (deviation 7).
+# Tiles of B alone, over 32 MiB that SMs near to both halves of L2 share
 L2_LOSES = [2, 128, 16, 4096, 4096, 0, 0]
+TOO_FAST = pytest.mark.xfail(strict=True, reason="16 % too fast, as fewer lines are lost in L2 (deviation 7)")
 
 
 def predicted(parts: int, blocks: int, across: int, k: int, n: int, spin: int, cold: int) -> float:
@@ -30,6 +30,13 @@ def predicted(parts: int, blocks: int, across: int, k: int, n: int, spin: int, c
     return timing(SOURCE, "h200", "cold" if cold else "warm", "staged_tiles.cu", **launch).cycles / steps
 
 
-@pytest.mark.parametrize("row", [row for row in RECORD["rows"] if row[5] == 0 and row[:7] != L2_LOSES], ids=str)
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(row, marks=TOO_FAST if row[:7] == L2_LOSES else (), id=str(row))
+        for row in RECORD["rows"]
+        if row[5] == 0
+    ],
+)
 def test_staged_tiles(row: list[float]) -> None:
     assert predicted(*map(int, row[:7])) == pytest.approx(row[7], rel=0.1)

@@ -1,6 +1,7 @@
 """The L2 cache: which of the sectors that the L1s ask for hit, and what goes to DRAM.
 
-L2 has 128-byte lines of four 32-byte sectors and LRU replacement. It begins empty (Nsight Compute flushes it before the
+L2 has 128-byte lines of four 32-byte sectors and LRU replacement; arrays fill its sets evenly (`lru.even_set_of`). It
+begins empty (Nsight Compute flushes it before the
 kernel), as an identical launch has left it, or as another launch has. The SMs' requests are taken one line each in
 turn. The order of the SMs changes from turn to turn, so that no SM, and none of a few neighbours, is always the one
 that finds what they share absent. A read fetches the sectors that are missing, in aligned pieces of the GPU's

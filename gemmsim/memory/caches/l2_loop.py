@@ -69,6 +69,7 @@ def _serve(l2, to_l2, i, near, group, missed, in_flight, numbers):  # type: igno
             in_flight[request] = True
     if operation != READ:
         changed |= to_l2.sectors[i]
+    # What the far half alone asks its home for is replaced sooner there (tests/records/h200_l2.json).
     behind = 1 if copied and l2.tags[row, 0] >= 0 else 0
     _put(l2, row, way, behind, line, present | wanted, changed, fetcher)
     if copied:

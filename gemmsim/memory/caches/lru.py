@@ -38,7 +38,7 @@ def even_set_of(line, sets):  # type: ignore[no-untyped-def]
 
 def home_of(line, partitions):  # type: ignore[no-untyped-def]
     """Return the L2 partition that a line belongs to: the highest bits of its number mixed with MurmurHash3's finalizer
-    (without its last step, which they do not need). No two sets have the same number of lines of each.
+    (without its last step, which they do not need). So homes are as good as drawn at random.
     """
     mixed = np.uint64(line)
     mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)

@@ -57,7 +57,7 @@ def alike(marks: Marks, word: int) -> tuple[NDArray[np.int64], NDArray[np.int64]
 
 
 def _digest(columns: list[NDArray]) -> bytes:
-    """Return 32 bytes that are the same for the same columns, and for no others."""
+    """Return 32 bytes that are the same for the same columns, and for others only by a chance that nobody meets."""
     found = hashlib.blake2b(digest_size=32)
     for column in columns:
         found.update(np.ascontiguousarray(column).data)

@@ -12,7 +12,7 @@ from gemmsim.isa.program import Program
 from gemmsim.sm.budget import Simulator, _Cut, _ends_of_loops
 from gemmsim.sm.dram_time import dram_seconds
 from gemmsim.sm.instructions import instruction_table
-from gemmsim.sm.loops import Loop, find_loop, without_middle
+from gemmsim.sm.loops import find_loop
 from gemmsim.sm.pipes import matrix_latency_cycles, pipe_slots
 from gemmsim.sm.schedule import TimingOptions, _continued, schedule
 from gemmsim.sm.streams import NO_RECORD, RecordCycles, RecordedStreams
@@ -32,39 +32,6 @@ def gemm_loop(iterations: int) -> tuple[Program, list[int]]:
         ins("STG.E", 1), EXIT,
     )  # fmt: skip
     return code, [0, 1, *list(range(2, 9)) * iterations, 9, 10]
-
-
-def test_find_loop_leaves_first_and_last_iteration_outside():
-    _, pcs = gemm_loop(20)
-    assert find_loop(np.array(pcs, np.int32)) == Loop(start=2 + 7, length=7, count=18)
-
-
-def test_find_loop_takes_the_outer_loop_with_its_inner_ones():
-    outer = [1, *[2, 3] * 5, 4]
-    loop = find_loop(np.array([0, *outer * 10, 5], np.int32))
-    assert loop is not None
-    assert (loop.length, loop.count) == (12, 8)
-
-
-def test_find_loop_stops_where_iterations_differ():
-    pcs = [0, *[1, 2, 3] * 10, 1, 3, *[1, 2, 3] * 6, 4]
-    loop = find_loop(np.array(pcs, np.int32))
-    assert loop is not None
-    assert (loop.length, loop.count) == (3, 9)
-
-
-def test_straight_code_has_no_loop():
-    assert find_loop(np.arange(50, dtype=np.int32)) is None
-
-
-@pytest.mark.parametrize(("ends", "middle"), [(2, 1), (5, 4), (3, 0), (18, 2), (30, 0)])
-def test_without_middle_keeps_whole_iterations(ends, middle):
-    _, pcs = gemm_loop(20)
-    loop = find_loop(np.array(pcs, np.int32))
-    assert loop is not None
-    parts = without_middle(loop, len(pcs), ends, middle)
-    kept = [pc for start, stop in parts for pc in pcs[start:stop]]
-    assert kept == gemm_loop(2 + min(18, ends + middle))[1]
 
 
 @pytest.mark.parametrize("gpu", [GPU, HALVES])
