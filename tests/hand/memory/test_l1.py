@@ -145,3 +145,14 @@ def test_what_is_asked_of_l2_is_listed_only_where_it_is_wanted() -> None:
     assert listed.hits.tolist() == counted.hits.tolist() == [0, 0, 1, 1]
     assert listed.l2_requests.tolist() == counted.l2_requests.tolist() == [1, 1, 0, 0]
     assert len(listed.to_l2.line) == 2 and len(counted.to_l2.line) == len(counted.to_l2.request) == 0
+
+
+def test_what_hits_l1_comes_from_no_run() -> None:
+    """Runs of 256 bytes: eight rows of 64 bytes are eight of them, 512 bytes in a row two. Where half of the rows hit
+    L1, four are left, and where all do, none."""
+    rows = [(lane // 4) * 1024 + lane % 4 * 16 for lane in range(32)]
+    half: list[int | None] = [address if lane < 16 else None for lane, address in enumerate(rows)]
+    packed = [1 << 20 | 16 * lane for lane in range(32)]
+    trace = warp_trace(1, {0: [[(0, half), (0, rows), (0, rows), (0, packed)]]})
+    traffic = serve(program("LDG.E.128"), launch((1, 1, 1)), trace, load_gpu("h200"), 1 << 15, 1)
+    assert traffic.cost.runs.tolist() == [4, 4, 0, 2]
