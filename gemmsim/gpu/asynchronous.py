@@ -29,3 +29,6 @@ class Tma:
     merged_later: float  # the same, once SMs have stored results (memory/caches/merging.py)
     store_latency_cycles: float  # from issue until a store that takes no time has read shared memory
     stores_held: int  # stores that the unit holds until it begins them; then no other can issue
+    map_latency_cycles: int  # what a copy waits for a tensor map that is a parameter, the first time on an SM
+    own_map_latency_cycles: int  # the same for one that its block has made
+    map_drop_cycles: int  # until a tensor map is dropped from its cache

@@ -84,6 +84,9 @@ class L1:
     tagged_after_shared_requests: int  # how many requests after a shared one take that extra time
     store_bytes_per_cycle: float  # from one SM to L2
     partial_line_cycles: float  # added to the time of a store on its way to L2 for each line written in part
+    # added to the wavefronts of a copy to shared memory (LDGSTS) in the data stage: 32, 64 and 128 bits a thread
+    copy_cycles: tuple[int, int, int]
+    zeros_cycles: float  # that a copy which reads nothing and writes zeros takes the data stage at least
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,7 @@ class Kind(StrEnum):
     BULK_COPY = "bulk_copy"  # a run of bytes or a tile goes between global and shared memory, asynchronously
     BULK_PREFETCH = "bulk_prefetch"  # brings such to L2
     BULK_GROUP = "bulk_group"  # closes a group of bulk stores
+    MAP_CACHE = "map_cache"  # drops a tensor map from its cache, or brings it there
     MBARRIER = "mbarrier"  # does something at a barrier in shared memory, or waits there
     WARPGROUP_MEET = "warpgroup_meet"  # waits until the other warps of the warpgroup have arrived, too
     WARPGROUP_WAIT = "warpgroup_wait"  # waits until at most so many groups of such multiplications are under way

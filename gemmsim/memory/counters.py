@@ -93,7 +93,7 @@ def _instructions(
     for op in ("ld", "st") if generic else ():
         number = sum(executed[index] for index, its in generic.items() if its == op)
         out.add(f"smsp__inst_executed_op_generic_{op}.sum", number, EXACT)
-    copies = sum(executed[r.index] for r in _of(rows, "global", "ldgsts"))
+    copies = sum(executed[index] for index in {r.index for r in rows if r.op in ("ldgsts", "zeros")})
     out.add("smsp__inst_executed_op_ldgsts.sum", copies, EXACT)
     out.add("smsp__inst_executed_op_ldsm.sum", executed[opcode == "LDSM"].sum(), EXACT)
 
@@ -137,7 +137,7 @@ def _shared(out: Counters, rows: tuple[InstructionTraffic, ...], shuffles: float
         some = _of(rows, "shared", op)
         out.add(f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{op}.sum", _sum(some, "wavefronts"), EXACT)
         out.add(f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{op}.sum", _sum(some, "conflicts"), EXACT)
-    shared = [r for r in rows if r.space == "shared"]
+    shared = [r for r in rows if r.space == "shared" and r.op != "zeros"]
     wavefronts = _sum(shared, "wavefronts")
     out.add("l1tex__data_pipe_lsu_wavefronts_mem_shared.sum", wavefronts + shuffles, EXACT)
     bytes_a_wavefront = _ratio(_sum(shared, "used_bytes"), wavefronts)

@@ -18,7 +18,8 @@ class InstructionTraffic:
 
     index            static instruction index
     space            "global", "shared", "local" or "dshared" (see `Access.space`)
-    op               "ld", "st", "atom", "red", "ldgsts" (space of its source), "tma_ld", "tma_st" or "tma_red"
+    op               "ld", "st", "atom", "red", "ldgsts" (space of its source), "zeros" (an LDGSTS that only writes),
+                     "tma_ld", "tma_st" or "tma_red"
     width_bytes      bytes a lane
     requests         executions with an active lane (in `space`, where the instruction is generic)
     sectors          32-byte sectors that the requests touch

@@ -61,6 +61,11 @@ class InstructionTable:
         return len(self.rows)
 
     @property
+    def makes_maps(self) -> bool:
+        """Whether the kernel makes tensor maps: it drops them from their cache then."""
+        return bool(self.rows["drops_map"].any())
+
+    @property
     def blocks_take_turns(self) -> bool:
         """Whether warps meet at barriers and multiply by themselves. Turns of blocks with wgmma were not measured."""
         kinds = set(self.rows["kind"].tolist())
@@ -132,6 +137,7 @@ def _issue(instruction: Decoded, port: str, gpu: GpuSpec) -> dict[str, float]:
         fields |= _multiplication(instruction, gpu)
     if kind == Kind.BULK and opcode.memory is not None:
         fields["bulk"] = _BULKS[opcode.memory.operation]
+    fields["drops_map"] = opcode.kind == OpcodeKind.MAP_CACHE and "PF" not in instruction.modifiers
     if opcode.kind == OpcodeKind.MBARRIER:
         fields["after_copies"] = opcode.name == "ARRIVES"
         fields["result_reason"] = Reason["LONG_SCOREBOARD"]
@@ -245,7 +251,7 @@ def _access(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:
         "writes_registers": memory.load,
         "copies": memory.copy,
         "past_l1": memory.copy and "BYPASS" in modifiers,
-        "copy_cycles": (1 << width) - 1 if memory.copy else 0,
+        "copy_cycles": gpu.l1.copy_cycles[width] if memory.copy else 0,
         "hit_latency_cycles": (gpu.shared.load_latency_cycles if shared else gpu.l1.hit_latency_cycles)[width],
         "narrow_latency_cycles": gpu.shared.load_latency_cycles[0] if shared and memory.load else 0.0,
         "sources_read_cycles": _sources_read(gpu.sources_read, shared, memory.load, memory.copy)[width],

@@ -131,6 +131,7 @@ class Spec(Record):
     sector_out_cycles: float
     tagged_request_cycles: float
     partial_line_cycles: float
+    zeros_cycles: float
     l2_latency_cycles: float
     dram_latency_cycles: float
     dram_shared_latency_cycles: float
@@ -166,6 +167,9 @@ class Spec(Record):
     tma_queue_cycles: float
     tma_merged_alone: float
     tma_store_cycles: float
+    map_cycles: int
+    own_map_cycles: int
+    map_drop_cycles: int
 
 
 # fields that this and `RegisterFile` have in common
@@ -230,6 +234,7 @@ def spec_of(
         "sector_out_cycles": l1.sector_bytes / l1.store_bytes_per_cycle,
         "tagged_request_cycles": l1.tagged_request_cycles,
         "partial_line_cycles": l1.partial_line_cycles,
+        "zeros_cycles": l1.zeros_cycles,
         "l2_latency_cycles": rates.l2_latency_cycles,
         "dram_latency_cycles": rates.dram_latency_cycles,
         "dram_shared_latency_cycles": rates.dram_shared_latency_cycles,
@@ -259,6 +264,9 @@ def spec_of(
         "tma_queue_cycles": gpu.tma.queue_latency_cycles,
         "tma_merged_alone": gpu.tma.merged_alone,
         "tma_store_cycles": gpu.tma.store_latency_cycles,
+        "map_cycles": gpu.tma.map_latency_cycles,
+        "own_map_cycles": gpu.tma.own_map_latency_cycles,
+        "map_drop_cycles": gpu.tma.map_drop_cycles,
     }
     spec = allocate(Spec)
     for name in dtype_of(Spec).names or ():

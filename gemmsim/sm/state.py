@@ -33,7 +33,7 @@ FIRST_ENTRIES = 256  # of the lists that have no bound of their own; `grow` make
 SERVERS = (  # of the memory path
     *("entrance", "tags", "data", "banks", "out", "link", "l2_stores", "tma_loads", "tma_stores"),
 )
-_GATE, _COUNTS = (SyncFields._fields.index(name) for name in ("gate", "counts"))
+_GATE, _COUNTS, _MAP = (SyncFields._fields.index(name) for name in ("gate", "counts", "tensor_map"))
 _FETCH = list(allocate(AccessCost).dtype.names or ()).index("fetch")
 
 
@@ -82,6 +82,7 @@ class State:
             instructions=self._rows,
             instruction_count=len(table),
             blocks_take_turns=table.blocks_take_turns,
+            makes_maps=table.makes_maps,
             counted=sum(1 << s for s in set(table.rows["drain_scoreboard"].tolist()) if s >= 0),
             watched=watched,
             events=self._events,
@@ -111,12 +112,14 @@ class State:
         syncs = np.cumsum([0, *(len(stream.syncs) for stream in unique)])[:-1]
         self._streams["syncs"] = address_of(self._syncs) + syncs * size_of(Sync)
         self._fill_gates([stream.syncs for stream in unique])
+        self._maps = int(self._syncs[:, _MAP].max(initial=0))
         self._set(
             streams=self._streams,
             grid=self._grid,
             grid_blocks=len(self._grid),
             warps_per_block=self._grid.shape[1],
             fetches=self._fetches,
+            maps=self._maps,
         )
 
     def _fill_gates(self, syncs: Sequence[NDArray[np.int64]]) -> None:
@@ -140,6 +143,8 @@ class State:
         self._missing, self._opens = np.zeros((2, resident, most), np.int64)
         self._blocks = allocate(Block, resident)
         self._blocks["leaves"] = NEVER
+        self._block_maps = np.zeros((resident, max(1, self._maps)), np.int64)
+        self._blocks["maps"] = row_addresses(self._block_maps)
         self._blocks["arrived"], self._blocks["arriving"] = row_addresses(self._arrived), row_addresses(self._arriving)
         self._blocks["missing"], self._blocks["opens"] = row_addresses(self._missing), row_addresses(self._opens)
         self._set(blocks=self._blocks, resident=resident)
@@ -196,6 +201,8 @@ class State:
         self._memory["fills"] = address_of(self._fills)
         self._shares = allocate(Share, 2)
         self._memory["l2_share"], self._memory["dram_share"] = row_addresses(self._shares)
+        self._given_maps = np.zeros(max(1, self._maps), np.int64)
+        self._memory["maps"] = address_of(self._given_maps)
         self._handed_over = np.zeros(max(1, self._gpu.mio.shared_entries))
         self._memory["handed_over"] = address_of(self._handed_over)
         self._stores_begun = np.zeros(self._gpu.tma.stores_held)

@@ -33,6 +33,7 @@ class SyncFields(NamedTuple):
     remote: int = 0
     merged_sectors: int = 0
     dram_shared: int = 0
+    tensor_map: int = 0
 
 
 NOTHING = SyncFields(-1)
@@ -57,6 +58,7 @@ class SyncRows:
         of_warp = np.repeat(np.arange(len(self._syncs.start) - 1), np.diff(self._syncs.start))
         self._pc = trace.pc[trace.pc_start[of_warp] + self._syncs.at]
         self._sectors = self._moved(cost)
+        self._map = np.unique(np.append(0, self._syncs.tensor_map), return_inverse=True)[1][1:]
 
     def _moved(self, cost: RecordCost) -> NDArray[np.int64]:
         """Return for each row the sectors that go to L2, those that DRAM reads, those of L2's that may come with
@@ -178,6 +180,7 @@ class SyncRows:
             "dram_sectors": self._sectors[rows, 1],
             "merged_sectors": self._sectors[rows, 2],
             "dram_shared": self._sectors[rows, 3] > 0,
+            "tensor_map": self._map[rows],
             "remote": (s.barrier[rows] >= 0) & (rank >= 0) & (s.barrier[rows] >> _NUMBER_BITS != rank),
         }
         for column, name in enumerate(SyncFields._fields):

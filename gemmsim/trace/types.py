@@ -210,6 +210,7 @@ class Syncs:
              how many had ended before it, -1 where the wait was for none; of a barrier, for how many threads it waits
     bytes    int64 [rows] bytes that a bulk copy moves
     records  int64 [rows] memory records that it left
+    tensor_map  int64 [rows] address of the tensor map that a copy of a tile uses, else 0
     """
 
     start: NDArray[np.int64]
@@ -219,6 +220,7 @@ class Syncs:
     phase: NDArray[np.int64]
     bytes: NDArray[np.int64]
     records: NDArray[np.int64]
+    tensor_map: NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,8 @@ CONTEXT_SLOTS = 72
 
 # What a row says of one operation on a barrier, or of one bulk copy: how many instructions had issued, the warp in the
 # trace and its instruction; which barrier, and which of its phases; bytes that a copy moves, and records that it left.
-SYNC_ISSUED, SYNC_OF_WARP, SYNC_PC, SYNC_BARRIER, SYNC_PHASE, SYNC_BYTES, SYNC_RECORDS, SYNC_WORDS = range(8)
+SYNC_ISSUED, SYNC_OF_WARP, SYNC_PC, SYNC_BARRIER, SYNC_PHASE, SYNC_BYTES, SYNC_RECORDS, SYNC_MAP = range(8)
+SYNC_WORDS = 8
 NO_BARRIER = -1  # SYNC_BARRIER of a bulk store
 
 # The words of a resident block. The words of the context that are different for each block follow from STATE_WORDS on,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from timed import timing
@@ -13,6 +14,7 @@ from gemmsim.gpu.load import load_gpu
 
 HERE = Path(__file__).parent
 H200 = load_gpu("h200")
+ZEROS = json.loads((HERE / "h200_zero_copies.json").read_text(encoding="utf-8"))["rows"]
 COPIES, BESIDE = (
     json.loads((HERE / f"h200_{name}.json").read_text(encoding="utf-8"))
     for name in ("copies", "beside_multiplications")
@@ -21,14 +23,17 @@ DATA, OUT, LOG = "u8[134217728]=0", "f32[1024]=0", "u32[64]=0"
 STEPS = 12
 
 
-def step(file: str, entry: str, warps: int, shared: int, before: list[str], after: list[str]) -> float:
-    """Return the cycles a step that are predicted of a kernel, whose number of steps stands between the arguments."""
+def step(file: str, entry: str, warps: int, shared: int, before: list[str], after: list[str] | None) -> float:
+    """Return the cycles a step that are predicted of a kernel, whose number of steps stands between the arguments.
+
+    after  what comes behind it, before OUT; None: nothing, and no OUT
+    """
     source = (HERE.parent / "sources" / file).read_text(encoding="utf-8")
     cycles = []
     for steps in (STEPS, 2 * STEPS):
-        args = (*before, f"i32={steps}", *after, OUT, LOG)
+        args = (*before, f"i32={steps}", *([] if after is None else [*after, OUT]), LOG)
         launch = {"entry": entry, "grid": 1, "block": 32 * warps, "shared": shared, "args": args}
-        cycles.append(timing(source, H200, "warm", file, **launch).cycles)
+        cycles.append(timing(source, H200, "warm", "" if "<" in entry else file, **launch).cycles)
     return (cycles[1] - cycles[0]) / STEPS
 
 
@@ -98,3 +103,23 @@ def test_what_issues_beside_multiplications(entry: str, warps: int, row: int, me
         "beside_multiplications.cu", entry, warps, shared, before, ["f32=1.0001", "f32=0.5", "i32=3", "i32=5"]
     )
     assert predicted == pytest.approx(measured, rel=0.075)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [row for row in ZEROS if row[1] > 1 and row[2] == 8 and row[4] == 0],
+    ids=lambda row: "-".join(map(str, row[:4])),
+)
+def test_copies_that_write_zeros(row: list[Any]) -> None:
+    """Before, they took nothing but their issue. What one warp does in a step, and the wait for the last copy, are up to
+    a third too quick (deviation 61), so that eight warps with many copies are compared."""
+    width, count, warps, apart, _, measured, *_ = row
+    predicted = step(
+        "zero_copies.cu",
+        f"zeros<{width}, {count}>",
+        warps,
+        100 << 10,
+        ["u8[4194304]=0", "i32=0", f"i32={apart}", "i32=512"],
+        None,
+    )
+    assert predicted == pytest.approx(measured, rel=0.15)

@@ -60,7 +60,7 @@ def sample_accesses(
     split = split_by_space(program, trace)
     trace, found = split.trace, {pc: split.accesses[pc] for pc in np.unique(shapes.pc).tolist()}
     accesses = {
-        pc: access for pc, access in found.items() if access.space != "dshared"
+        pc: access for pc, access in found.items() if access.space != "dshared" and access.op != "zeros"
     }  # no array holds what these reach
     chosen = heaviest(trace, launch.grid)
     base = np.unique(trace.record_base).astype(np.int64)  # rounded down to a line

@@ -20,8 +20,8 @@ class Access:
     """What one static memory instruction asks for.
 
     space        "global", "local", "shared", or "dshared" (shared memory of another block of the cluster)
-    op           "ld", "st", "atom", "red", "ldgsts" (global to shared; space is that of its source), or those of bulk
-                 copies, "tma_ld", "tma_st" and "tma_red"
+    op           "ld", "st", "atom", "red", "ldgsts" (global to shared; space is that of its source), "zeros" (an LDGSTS
+                 that reads nothing), or those of bulk copies, "tma_ld", "tma_st" and "tma_red"
     width_bytes  bytes a lane
     routable     False where the lanes of a load can never merge into fewer wavefronts than its width needs (LDSM)
     lanes        how many lanes give an address: 8 for each matrix of LDSM and STSM, else all

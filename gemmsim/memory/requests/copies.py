@@ -1,7 +1,9 @@
 """What asynchronous copies (LDGSTS) do where they write to shared memory: bank conflicts, and sectors sent again.
 
 Each copy leaves two records in a trace: first of the global addresses that it reads, then of the shared addresses that
-it writes. The models need the first alone, and of the second what `trace.copies.Copies` says.
+it writes. The models need the first alone, and of the second what `trace.copies.Copies` says. A copy of which no lane
+reads, as behind the last tile of a pipeline, writes zeros and leaves the second alone. It asks for no tags and no
+sectors, but takes the data stage as a store does (own microbenchmark on an H200, tests/records/h200_zero_copies.json).
 
 On an H200 a copy through L1 takes as many wavefronts as its reads, one and a half more, and those that conflicts where
 it writes add by the rule of stores (own microbenchmark, tests/records/h200_ldgsts.json: 4, 8 and 16 bytes a lane at
@@ -35,7 +37,9 @@ _HALF_SHIFT = 4  # a copy past L1 has 16 bytes a lane
 
 
 def with_copies(program: Program, trace: WarpTrace) -> WarpTrace:
-    """Return the trace with only the global record of each asynchronous copy, and what its shared record says."""
+    """Return the trace with only one record of each asynchronous copy: the global one, with what the shared one says, or
+    the shared one of a copy that writes zeros.
+    """
     copies = np.array([row_of(i).memory == _COPY for i in program.instructions], np.bool_)
     dropped = copies[trace.record_pc] & (trace.record_base < _SHARED_BELOW)
     written = np.flatnonzero(dropped)
@@ -45,6 +49,7 @@ def with_copies(program: Program, trace: WarpTrace) -> WarpTrace:
     before = written - 1
     has_reads = (written > 0) & (trace.record_pc[before] == trace.record_pc[written]) & ~dropped[before]
     remains = ~dropped
+    remains[written[~has_reads]] = True
     kept_before = np.concatenate([[0], np.cumsum(remains)])
     read = before[has_reads]
     found = np.zeros((3, int(kept_before[-1])), np.int64)

@@ -1,4 +1,5 @@
-"""Tells apart the spaces that generic accesses (LD, ST, ATOM) reach, so that each request is counted where it goes.
+"""Tells apart the spaces that generic accesses (LD, ST, ATOM) reach, so that each request is counted where it goes; and
+asynchronous copies (LDGSTS) that read global memory from those that only write zeros to shared memory.
 
 A generic address is resolved to its window when it is accessed, and a trace has one record for each space that the
 lanes of an access are in. The memory models take the requests of one instruction number to be of one space. So where
@@ -47,8 +48,11 @@ def split_by_space(program: Program, trace: WarpTrace) -> Split:
     executed = np.flatnonzero(trace.executed.any(axis=0)).tolist()
     found = {index: access_of(program.instructions[index]) for index in executed}
     accesses = {index: access for index, access in found.items() if access is not None}
-    is_generic = np.zeros(count, np.bool_)
+    is_generic, copies = np.zeros((2, count), np.bool_)
     is_generic[[index for index in accesses if _is_generic(program, index)]] = True
+    copies[[index for index, access in accesses.items() if access.copies]] = True
+    zeros = copies[trace.record_pc] & (trace.record_base < np.uint64(_SHARED_BELOW))
+    is_generic[trace.record_pc[zeros]] = True
     numbers = np.arange(count)
     records = np.flatnonzero(is_generic[trace.record_pc])
     if not len(records):
@@ -64,7 +68,7 @@ def split_by_space(program: Program, trace: WarpTrace) -> Split:
             number_of[one] = count + len(behind)
             behind.append(index)
         first.add(index)
-        accesses[int(number_of[one])] = replace(accesses[index], space=SPACES[space])
+        accesses[int(number_of[one])] = _in_space(found[index], SPACES[space])
     if not behind:
         return Split(trace, accesses, numbers)
     moved = trace.record_pc.copy()
@@ -83,6 +87,13 @@ def split_by_space(program: Program, trace: WarpTrace) -> Split:
         threads_executed=np.concatenate([trace.threads_executed, made], axis=1),
     )
     return Split(whole, accesses, np.concatenate([numbers, behind]))
+
+
+def _in_space(access: Access | None, space: str) -> Access:
+    assert access is not None
+    if access.copies and space == "shared":
+        return Access(space, "zeros", access.width_bytes)
+    return replace(access, space=space)
 
 
 def space_of(base: NDArray[np.uint64]) -> NDArray[np.int8]:

@@ -29,6 +29,8 @@ def start_block(sm: Sm, slot: int, now: int) -> None:
         block.arrived[barrier] = 0
     for fetch in range(sm.fetches):
         block.arriving[fetch] = 0
+    for tensor_map in range(sm.maps):
+        block.maps[tensor_map] = 0
     first = sm.gates[2 * number]
     for gate in range(sm.gates[2 * number + 1]):
         block.missing[gate] = sm.needed[first + gate]

@@ -101,6 +101,7 @@ class Instruction(Record):
     syncs                whether the stream has a `Sync` for each execution of it
     after_copies         whether it arrives at an mbarrier only when the warp's earlier LDGSTS have arrived
     bulk                 of Kind.BULK: a `Bulk`
+    drops_map            whether it drops a tensor map from its cache, as is done with one that the kernel has made
     """
 
     port: int
@@ -164,6 +165,7 @@ class Instruction(Record):
     syncs: int
     after_copies: int
     bulk: int
+    drops_map: int
 
 
 class Sync(Record):
@@ -180,6 +182,7 @@ class Sync(Record):
     merged_sectors, dram_shared  of `l2_sectors`, those that may come with another SM's request; whether DRAM reads some
             for other SMs, too
     remote  whether it comes from another block of the cluster, or goes there
+    tensor_map  number of the tensor map that a copy of a tile uses, from 1 on; 0 where it uses none
     """
 
     gate: int
@@ -191,6 +194,7 @@ class Sync(Record):
     remote: int
     merged_sectors: int
     dram_shared: int
+    tensor_map: int
 
 
 class AccessCost(Record):

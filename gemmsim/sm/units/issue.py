@@ -94,7 +94,7 @@ def _execute(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: int)
         take_pipe(spec, part.pipes, row.port, row.pipe_slots, spec.math_interval if beside else 1.0, now)
         if row.reads_registers:
             read_registers(part.read_ports, row, warp.rank, spec.late_read_wait_cycles, now)
-        warp.sources_read = now + spec.other_sources_read_cycles
+        warp.sources_read = now + (spec.map_drop_cycles if row.drops_map else spec.other_sources_read_cycles)
         warp.done = now + row.latency_cycles
         if row.kind == _COPY_FENCE:
             warp.done = max(warp.done, warp.copies_done)

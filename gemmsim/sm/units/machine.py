@@ -105,6 +105,7 @@ class Block(Record):
     arrived   how many of its warps have arrived at each barrier
     arriving  for each number of a fetch (see `AccessCost`), the cycle at which its data arrives; 0: no access has
               asked L2 for it yet
+    maps      for each tensor map that the block has made, the cycle from which the SM has it; 0: it was not asked for
     missing, opens  for each gate, how much of what completes it has not happened yet, and when the last of what has
               happened is complete
     """
@@ -116,6 +117,7 @@ class Block(Record):
     left: int
     arrived: Ints
     arriving: Ints
+    maps: Ints
     missing: Ints
     opens: Ints
 
@@ -173,6 +175,7 @@ class MemoryPath(Record):
     load_gate       the phase to which its last load belongs
     load_end, earlier_end  the last cycle in which a load's last byte is there, of all, and of those of earlier phases
     load_latency    how long the last load takes
+    maps            as `Block.maps`, for those that the kernel was given
     stores_begun    cycles at which its last stores began, a ring from `oldest_store` on with an entry for each that it
                     holds
     after_shared    requests to global memory that passed the data stage since the last one to shared memory, counted up
@@ -205,6 +208,7 @@ class MemoryPath(Record):
     load_end: float
     earlier_end: float
     load_latency: float
+    maps: Ints
     stores_begun: Reals
     oldest_store: int
     after_shared: int
@@ -250,6 +254,7 @@ class Sm(Record):
     blocks_take_turns  see `gemmsim.sm.instructions.InstructionTable`
     streams, grid  what warps execute, and the number of the stream of each warp of each block
     fetches        how many different numbers of fetches there are, 0 included (see `AccessCost`)
+    maps, makes_maps  how many different tensor maps there are, and whether each block has made its own
     gates, needed  [grid blocks, 2] where in `needed` the gates of each block begin and how many it has; and for each
                    how much completes it
     counted        mask of the scoreboards whose outstanding operations a DEPBAR counts
@@ -287,6 +292,8 @@ class Sm(Record):
     grid: Ints
     grid_blocks: int
     fetches: int
+    maps: int
+    makes_maps: int
     gates: Ints
     needed: Ints
     counted: int

@@ -136,9 +136,13 @@ def _held(spec: Spec, memory: MemoryPath, row: Instruction, cost: AccessCost, l2
     On an H200 a request to global memory takes the data stage longer where one to shared memory came shortly before. A
     copy to shared memory (LDGSTS) writes as many bytes a cycle as the banks are wide, which counts as one wavefront:
     of 16 bytes a lane, it takes 4.3 to 4.5 cycles beside matrix loads where it goes past L1, 8.1 to 8.4 through it
-    (own microbenchmark, tests/records/h200_copies.json).
+    (own microbenchmark, tests/records/h200_copies.json). The wavefronts of one that reads nothing are those in which it
+    writes zeros.
     """
-    held = max(cost.wavefronts * spec.wavefront_cycles + row.copy_cycles, spec.request_cycles)
+    held = max(cost.wavefronts * spec.wavefront_cycles, spec.request_cycles)
+    if row.copies > 0:
+        reads = cost.tag_cycles > 0 or cost.l2_sectors > 0
+        held = held + row.copy_cycles if reads else max(held, spec.zeros_cycles)
     if row.writes_registers > 0:
         held += l2_sectors * spec.sector_fill_cycles
     if cost.tag_cycles == 0:

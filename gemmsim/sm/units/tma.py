@@ -46,15 +46,31 @@ def copy_in_bulk(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: 
         sync = syncs[warp.syncs]
         warp.syncs += 1
         if row.bulk == _LOAD:
-            end = load_tile(sm, sm.memory, sync, now)
+            end = load_tile(sm, sm.memory, sync, now) + map_cycles(sm, warp, sync, now)
             count_for(sm, warp.block, sync, end)
             tell(sm, ACCESSED, now, ceil(end), warp.slot, warp.pc, TMA)
             tell(sm, FILLED, now, ceil(end), warp.slot, warp.pc, sync.gate)
         elif first and sync.amount > 0:
-            read = _store(sm, part, sync, row, now)
+            read = _store(sm, part, sync, row, now) + map_cycles(sm, warp, sync, now)
             warp.bulk_read = max(warp.bulk_read, read)
             tell(sm, ACCESSED, now, read, warp.slot, warp.pc, TMA)
         first = False
+
+
+def map_cycles(sm: Sm, warp: Warp, sync: Sync, now: int) -> int:
+    """Return for how many cycles a copy waits for the tensor map that it uses.
+
+    The SM keeps the maps that it has fetched. One that a block has made and dropped from the cache comes from L2.
+    """
+    if sync.tensor_map == 0:
+        return 0
+    maps, cycles = sm.memory.maps, sm.spec.map_cycles
+    if sm.makes_maps:
+        maps, cycles = sm.blocks[warp.block].maps, sm.spec.own_map_cycles
+    number = sync.tensor_map - 1
+    if maps[number] == 0:
+        maps[number] = now + cycles
+    return max(maps[number] - now, 0)
 
 
 def load_tile(sm: Sm, memory: MemoryPath, sync: Sync, now: int) -> float:

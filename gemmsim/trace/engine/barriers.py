@@ -64,7 +64,7 @@ def arrive(context, warp, registers, op, pc, mask):
         set_i64(barrier, words.BARRIER_TRUE, get_i64(barrier, words.BARRIER_TRUE) + population(holds))
         set_i64(barrier, words.BARRIER_REDUCES, how)
     if get_u32(op, micro.IMMEDIATE) != 0:
-        note_sync(context, op, number, expected, np.int64(0), np.int64(0))
+        note_sync(context, op, number, expected, np.int64(0), np.int64(0), np.uint64(0))
     if how != micro.ARRIVE:
         add_path(warp, pc, mask, words.WAIT_BLOCK, number)
     if expected != 0 and arrived >= expected:

@@ -247,7 +247,7 @@ def _load(context, registers, op, plan, rows, lane):
         if status != 0:
             return status
         before, made = np.int64(1), get_i64(counters, words.RECORDS) - made
-        note_arrival_at(context, op, barrier + base, whole, made)
+        note_arrival_at(context, op, barrier + base, whole, made, get_u64(plan, plan_words.MAP))
         arrive_at(context, barrier + base, np.uint64(0), np.uint64(0) - np.uint64(whole), 0)
     return np.int64(0)
 
@@ -271,7 +271,9 @@ def _store(context, op, plan, rows):
     if status == 0:
         made = get_i64(get_u64(context, words.COUNTERS_AT), words.RECORDS) - before
         whole = get_i64(plan, plan_words.BYTES)
-        note_sync(context, op, np.int64(words.NO_BARRIER), np.int64(0), whole, made)
+        note_sync(
+            context, op, np.int64(words.NO_BARRIER), np.int64(0), whole, made, get_u64(plan, plan_words.MAP)
+        )
     return status
 
 

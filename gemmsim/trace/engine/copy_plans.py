@@ -19,6 +19,7 @@ from gemmsim.trace.engine.plan_words import (
     BYTES,
     COMBINE,
     CONVERTS,
+    MAP,
     ITEM,
     PLACE,
     RANK,
@@ -149,7 +150,9 @@ def make_plan(context, registers, op, plan, lane):
     set_i64(plan, ALLOCATION, -1)
     set_u64(plan, SHARED, np.uint64(get_u32(row_of(registers, op, micro.SOURCE), lane)))
     address = lane_address(row_of(registers, op, micro.SECOND_SOURCE), lane)
+    set_u64(plan, MAP, np.uint64(0))
     if get_i64(plan, RANK) != 0:
+        set_u64(plan, MAP, address)
         status = _read_map(context, address, plan)
         places = row_of(registers, op, micro.FIFTH_SOURCE)
         for d in range(get_i64(plan, RANK)):

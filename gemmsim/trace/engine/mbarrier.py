@@ -65,11 +65,11 @@ def phase_of(context, address):
     return np.int64(get_i32(phases, np.int64(offset >> np.uint64(3))))
 
 
-@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX, INDEX)
-def note_arrival_at(context, op, address, size, records):
+@subroutine(INDEX, ADDRESS, ADDRESS, ADDRESS, INDEX, INDEX, ADDRESS)
+def note_arrival_at(context, op, address, size, records, tensor_map):
     """Append to the trace that threads arrive at an mbarrier, or bytes. Returns the phase to which they belong."""
     phase = phase_of(context, address)
-    note_sync(context, op, np.int64(address >> np.uint64(3)), phase, size, records)
+    note_sync(context, op, np.int64(address >> np.uint64(3)), phase, size, records, tensor_map)
     return phase
 
 
@@ -125,7 +125,7 @@ def _check(context, registers, op, mask, rows):
             number = np.int64(lane_address(rows, lane) >> np.uint64(3))
             if number != noted:
                 phase = phase_of(context, lane_address(rows, lane)) - 1
-                note_sync(context, op, number, phase, np.int64(0), np.int64(0))
+                note_sync(context, op, number, phase, np.int64(0), np.int64(0), np.uint64(0))
             noted = number
     return np.int64(0) if done == mask else np.int64(words.WAITS)
 
@@ -192,7 +192,7 @@ def operate(context, registers, op, mask, warp):
         if is_elsewhere(context, address & ~_IN_BLOCK) != 0:
             at = of_block(context, address & ~_IN_BLOCK, SHARED) + (address & _IN_BLOCK)
         if address != last or phase != phase_of(context, address):  # the arrivals of a warp count once
-            last, phase = address, note_arrival_at(context, op, address, np.int64(0), np.int64(0))
+            last, phase = address, note_arrival_at(context, op, address, np.int64(0), np.int64(0), np.uint64(0))
         if kind == micro.INITIALISE:
             set_u32(at, 0, get_u32(data, lane))
             set_u32(at, 1, get_u32(more, lane))

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, subroutine
 from gemmsim.trace import micro, words
-from gemmsim.trace.llvm.primitives import get_i64, get_n32, get_u64, moved, set_i64
+from gemmsim.trace.llvm.primitives import get_i64, get_n32, get_u64, moved, set_i64, set_u64
 
 # mypy: disable-error-code="no-untyped-def"
 
 
-@subroutine(NOTHING, ADDRESS, ADDRESS, INDEX, INDEX, INDEX, INDEX)
-def note_sync(context, op, barrier, phase, size, records):
+@subroutine(NOTHING, ADDRESS, ADDRESS, INDEX, INDEX, INDEX, INDEX, ADDRESS)
+def note_sync(context, op, barrier, phase, size, records, tensor_map):
     """Append a row, whose words `gemmsim.trace.words` names, for the micro-operation `op`.
 
     barrier  number of an mbarrier, its address / 8 in the cluster's window; or of a barrier of the block; or NO_BARRIER
     phase    of an mbarrier, how many of its phases had ended before the one that is meant; of a barrier of the block,
              for how many threads it waits
+    tensor_map  address of the map that a copy of a tile uses, else 0
     """
     if get_i64(context, words.STREAM) == 0:
         return
@@ -33,4 +34,5 @@ def note_sync(context, op, barrier, phase, size, records):
     set_i64(row, words.SYNC_PHASE, phase)
     set_i64(row, words.SYNC_BYTES, size)
     set_i64(row, words.SYNC_RECORDS, records)
+    set_u64(row, words.SYNC_MAP, tensor_map)
     set_i64(counters, words.SYNCS, number + 1)

@@ -18,6 +18,7 @@ H200 = load_gpu("h200")
 GLOBAL = 1 << 40
 RECORD = Path(__file__).parents[2] / "records" / "h200_ldgsts.json"
 PATTERNS = json.loads((RECORD.parent / "h200_copied_rows.json").read_text(encoding="utf-8"))["patterns"]
+ZEROS = json.loads((RECORD.parent / "h200_zero_copies.json").read_text(encoding="utf-8"))["rows"]
 ROWS = [row for row in json.loads(RECORD.read_text(encoding="utf-8"))["rows"] if row[0].startswith("ca")]
 CODE = {4: program("LDGSTS.E"), 8: program("LDGSTS.E.64"), 16: program("LDGSTS.E.128")}
 
@@ -37,11 +38,31 @@ def test_conflicts_of_four_bytes_a_lane(distance: int, added: int) -> None:
 
 
 def test_a_copy_of_zeros_alone_has_no_reads() -> None:
-    """Of three copies the second reads nothing; the conflicts of the third are its own."""
+    """Of three copies the second reads nothing: of it what it writes is kept. The conflicts of the third are its own."""
     reads, writes = copied(4, 8)
     records = [(0, reads), (0, writes), (0, writes), (0, reads), (0, copied(4, 16)[1])]
     kept = with_copies(CODE[4], warp_trace(1, {0: [records]}))
-    assert kept.copies is not None and kept.copies.conflicts.tolist() == [1, 3]
+    assert kept.copies is not None and kept.copies.conflicts.tolist() == [1, 0, 3]
+    assert kept.record_base.tolist() == [GLOBAL, 0, GLOBAL]
+
+
+@pytest.mark.parametrize("row", [row for row in ZEROS if row[4] == 0], ids=lambda row: "-".join(map(str, row[:4])))
+def test_copies_of_zeros_are_counted_as_an_h200_does(row: list[Any]) -> None:
+    """They take as many wavefronts as stores, and are no requests of L1's tags, with conflicts or without. Beside them
+    the H200 counts four wavefronts for each step of a warp, three more a warp, and 130 for the launch."""
+    width, count, warps, apart, *_, wavefronts, conflicts, requests = row
+    copies = count * warps * 64
+    writes = [(0, [apart * lane for lane in range(32)])]
+    code = CODE[width] if width < 16 else program("LDGSTS.E.BYPASS.128")
+    trace = with_copies(code, warp_trace(1, {0: [writes]}))
+    traffic = serve(code, launch(), trace, load_gpu("h200"), 64 << 10, 1)
+    found = traffic.counters
+    assert found["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"] == requests == 0
+    assert found["l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"] == 0
+    assert found["smsp__inst_executed_op_ldgsts.sum"] == 1
+    [zeros] = [one for one in traffic.instructions if one.op == "zeros"]
+    assert zeros.conflicts * copies == conflicts
+    assert found["l1tex__data_pipe_lsu_wavefronts.sum"] * copies == wavefronts - (4 * 64 + 3) * warps - 130
 
 
 def test_a_copy_past_l1_has_no_conflicts() -> None:

@@ -21,7 +21,7 @@ def test_mbarriers_that_an_instruction_reaches() -> None:
     assert receivers(trace).tolist() == [1, 1, 1, 1]
     nothing = np.zeros(9, np.int64)
     at = np.array([1, 1, 1, 1, 1, 1, 2, 3, 3])
-    syncs = Syncs(np.array([0, 4, 9]), at, np.arange(9), nothing, nothing, nothing, nothing)
+    syncs = Syncs(np.array([0, 4, 9]), at, np.arange(9), *([nothing] * 5))
     trace = replace(trace, pc_start=np.array([0, 3, 7]), pc=np.array([0, 1, 2, 0, 2, 2, 1], np.int32), syncs=syncs)
     assert receivers(trace).tolist() == [1, (4 + 2) / 2, (2 + 1) / 2, 1]
 

@@ -35,6 +35,18 @@ def test_copies_write_a_banks_width_a_cycle(mnemonic, width, past):
     assert totals.busy_cycles["lsu"] == counted + width - 1
 
 
+def test_a_copy_that_reads_nothing_takes_the_stage_for_what_it_writes():
+    """And at least for some cycles; one that reads adds what it writes to its wavefronts."""
+    gpu = replace(GPU, l1=replace(GPU.l1, zeros_cycles=3.0))
+
+    def busy(wavefronts, tag_cycles):
+        cost = RecordCycles(wavefronts, tag_cycles, 0, 0)
+        return simulate(program(ins("LDGSTS.E.128", 1), EXIT), cost=cost, gpu=gpu).busy_cycles["lsu"]
+
+    assert [busy(n, 0) for n in (1, 2, 4, 16)] == [3, 3, 4, 16]
+    assert [busy(n, 1) for n in (1, 4)] == [1 + 3, 4 + 3]
+
+
 def test_a_fence_of_the_block_waits_its_turn_in_the_queue():
     """MEMBAR alone frees its scoreboard after 9 cycles; behind loads of 32 wavefronts it waits for the first."""
 

@@ -249,3 +249,56 @@ def test_the_unit_holds_two_stores_beside_the_one_at_work() -> None:
     code = [ins("UTMASTG.2D")] * 5
     found = seen(*code, streams=[[0, 1, 2, 3, 4]], syncs=dict.fromkeys(range(5), store(3200)))
     assert [cycle - START for cycle in found.cycles(0)[:5]] == [0, 1, 2, 100, 200]
+
+
+MAPS = replace(GPU, tma=replace(GPU.tma, map_latency_cycles=50, own_map_latency_cycles=400, map_drop_cycles=70))
+LOAD, DROP = ins("UTMALDG.2D"), ins("UTMACCTL.IV", read=0)
+
+
+def tile(gate: int, tensor_map: int) -> SyncFields:
+    return SyncFields(gate, 1, 0, 640, tensor_map=tensor_map)
+
+
+def ends_of_loads(*maps: int, own: bool = False, blocks: int = 1) -> list[int]:
+    """When each of the loads of a warp is there, one issued when the one before it is: cycles from its issue on."""
+    code = [*([DROP] if own else []), *[one for _ in maps for one in (LOAD, WAIT, WAITED)]]
+    first = len(code) - 3 * len(maps)
+    syncs = {first + 3 * i: [tile(i, number)] for i, number in enumerate(maps)}
+    syncs |= {first + 3 * i + 1: [SyncFields(i)] for i in range(len(maps))}
+    found = issues(program(*code, EXIT, arch="sm_90a"), gpu=MAPS, syncs=syncs, blocks=blocks, resident=1)
+    cycles = found.cycles(0)
+    each = len(code) + 1
+    at = [b * each + first + 3 * i for b in range(blocks) for i in range(len(maps))]
+    return [cycles[i + 2] - cycles[i] for i in at]
+
+
+def test_an_sm_fetches_each_map_that_it_is_given_once() -> None:
+    """The first load with each of two maps takes 50 cycles longer, in the first block alone."""
+    usual = ends_of_loads(0)[0]
+    assert usual == 10 + 300 + 20
+    assert ends_of_loads(1, 1, 2, 1, blocks=2) == [usual + 50, usual, usual + 50, usual, *[usual] * 4]
+
+
+def test_each_block_fetches_the_maps_that_it_makes() -> None:
+    usual = ends_of_loads(0)[0]
+    assert ends_of_loads(1, 2, 1, own=True, blocks=2) == [usual + 400, usual + 400, usual] * 2
+
+
+def test_a_map_that_is_on_its_way_is_waited_for() -> None:
+    """The second of two loads with a map issues a cycle later, so that it waits a cycle less for it."""
+    ends = [load_of(number) for number in (0, 1)]
+    assert ends[1] == ends[0] + 50 - 1
+
+
+def load_of(tensor_map: int) -> int:
+    """When the second of two loads with a map is there, to two mbarriers."""
+    code = (LOAD, LOAD, WAIT, WAITED)
+    syncs = {0: [tile(0, tensor_map)], 1: [tile(1, tensor_map)], 2: [SyncFields(1)]}
+    cycles = issues(program(*code, EXIT, arch="sm_90a"), gpu=MAPS, syncs=syncs).cycles(0)
+    return cycles[3] - cycles[0]
+
+
+def test_dropping_a_map_takes_time() -> None:
+    code = program(DROP, ins("NOP", wait=1), EXIT, arch="sm_90a")
+    cycles = issues(code, gpu=MAPS).cycles(0)
+    assert cycles[1] - cycles[0] == 70
