@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from gemmsim.cli.group import exit_status, lazy_group, run_and_exit
+from gemmsim.support.blas import use_one_thread
 from gemmsim.support.version import __version__
 
 COMMANDS = {
@@ -56,4 +58,6 @@ def main(args: Sequence[str]) -> int:
 
 def run() -> None:
     """Run the process's command line. The installed command and `python -m gemmsim` start here."""
+    if sys.argv[1:2] != ["run"]:  # a program of the user's runs in this process, with NumPy as it knows it
+        use_one_thread()
     run_and_exit(main)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gemmsim.cli.main import COMMANDS, main
+from gemmsim.cli.main import COMMANDS, main, run
 from gemmsim.cli.output import emit
 from gemmsim.support.errors import GemmsimError
 
@@ -40,6 +40,28 @@ def test_help_names_every_command_and_is_quick() -> None:
     assert all(name in run.stdout for name in COMMANDS)
     assert max(len(line) for line in run.stdout.splitlines()) <= 80
     assert best < 0.3
+
+
+@pytest.mark.parametrize(
+    ("args", "given", "wanted"),
+    [(["analyze", "--help"], None, "1"), (["analyze", "--help"], "3", "3"), (["run", "--help"], None, None)],
+)
+def test_numpy_multiplies_in_one_thread_but_in_a_program(
+    args: list[str], given: str | None, wanted: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, seen = "OPENBLAS_NUM_THREADS", []
+    monkeypatch.setenv(name, given or "")
+    if given is None:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(sys, "argv", ["gemmsim", *args])
+    monkeypatch.setattr("gemmsim.cli.main.run_and_exit", lambda _: seen.append(os.environ.get(name)))
+    run()
+    assert seen == [wanted]
+
+
+def test_numpy_is_not_imported_before_its_threads_are_limited() -> None:
+    code = "import sys, gemmsim.cli.main; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
 
 
 def test_without_a_command_it_says_which_there_are(capsys: pytest.CaptureFixture[str]) -> None:
