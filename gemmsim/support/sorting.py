@@ -22,7 +22,7 @@ def order_by(*columns: NDArray) -> NDArray[np.int64]:
     if packed is None:
         return np.lexsort(columns[::-1])
     packed[0].sort()
-    return packed[0] % max(size, 1)
+    return _divided(packed[0], max(size, 1))[1]
 
 
 def new_rows(*columns: NDArray) -> NDArray[np.bool_]:
@@ -53,8 +53,8 @@ def counted(*columns: NDArray) -> tuple[list[NDArray[np.int64]], NDArray[np.int6
     count, key = np.diff(begins, append=len(key)), key[begins]
     found = []
     for column, span in zip(columns[::-1], spans[::-1], strict=True):
-        found.append(key % span + (int(column.min()) if len(column) else 0))
-        key = key // span
+        key, rest = _divided(key, span)
+        found.append(rest + (int(column.min()) if len(column) else 0))
     return found[::-1], count
 
 
@@ -76,6 +76,13 @@ def _packed(*columns: NDArray) -> tuple[NDArray[np.int64], list[int]] | None:
         key *= spans[-1]
         key += column.astype(np.int64) - low
     return key, spans
+
+
+def _divided(numbers: NDArray[np.int64], by: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return quotients and remainders of numbers that are not negative. NumPy divides several times as fast as it takes
+    remainders."""
+    quotient = numbers // by
+    return quotient, numbers - quotient * by
 
 
 def distinct_rows(rows: NDArray) -> NDArray:

@@ -30,7 +30,7 @@ from gemmsim.memory.grid.touched import UNITS, Sectors, Touched, touched, whole_
 from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.cache_operations import READ
 from gemmsim.memory.requests.coalescer import SECTOR_BYTES, SECTORS_PER_LINE, Coalesced
-from gemmsim.support.sorting import counted
+from gemmsim.support.sorting import counted, order_by
 from gemmsim.trace.types import Relation
 
 _MAX_VISITS = 40_000_000  # visits of sectors, which take about half a second
@@ -196,14 +196,16 @@ def _visits(
     used     bool [executed blocks * movers] whether each list has anything in it
     """
     movers = offsets.shape[1]
+    used = used.reshape(-1, movers)
     columns = []
-    for m in np.flatnonzero(used.reshape(-1, movers).any(axis=0)).tolist():
-        each = max(1, int(np.gcd.reduce(offsets[:, m])))  # small numbers are sorted faster
-        (first, number, place), blocks = counted(wave, like, offsets[:, m] // each)
-        columns.append(np.stack([first, number * movers + m, place * each, blocks]))
-    wave, number, offset, blocks = np.concatenate(columns, axis=1)
-    wave, number, offset, blocks = (column[used[number]] for column in (wave, number, offset, blocks))
-    order = np.argsort(wave, kind="stable")
+    for m in np.flatnonzero(used.any(axis=0)).tolist():
+        some = slice(None) if used[:, m].all() else np.flatnonzero(used[like, m])
+        moved = offsets[some, m]
+        each = max(1, int(np.gcd.reduce(moved)))  # small numbers are sorted faster
+        (first, number, place), blocks = counted(wave[some], like[some], moved // each)
+        columns.append((first, number * movers + m, place * each, blocks))
+    wave, number, offset, blocks = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    order = order_by(wave)
     return Visits(wave[order], number[order], offset[order], blocks[order])
 
 

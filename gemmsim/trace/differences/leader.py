@@ -151,7 +151,9 @@ class Tables:
         gx, gy, _ = executor.launch.grid
         rows = self.shadow.reshape(len(self.shadow), -1, WARP_LANES)
         places = (self.blocks % gx, self.blocks // gx % gy, self.blocks // (gx * gy))
-        ranks = executor.clusters.places(self.blocks)[1]
+        clusters, ranks = executor.clusters, np.zeros_like(self.blocks)
+        if clusters.blocks > 1:
+            ranks = clusters.places(self.blocks)[1]
         for name, place in zip((*map("SR_CTAID.{}".format, _AXES), "SR_CgaCtaId"), (*places, ranks), strict=True):
             row, used = executor.micro.specials.get(name), int(self.own[words.USED])
             if row is None or not (place != place[0]).any():
@@ -192,7 +194,7 @@ def relate(executor: Executor, leader: int, others: NDArray[np.int64], place: in
         change = int(tables.vectors[row[words.THREAD_VECTOR], : len(member)][member].sum(dtype=np.int64))
         sign = 1 if row[words.THREAD_INVERTED] else -1
         threads[row[words.THREAD_INSTRUCTION]] += sign * row[words.THREAD_COUNT] * change
-    order = np.argsort(tables.blocks[member])
+    order = np.argsort(tables.blocks[member], kind="stable")  # quick, as all but the leader are in order mostly
     return BlockClass(
         leader,
         tables.blocks[member][order],

@@ -9,6 +9,7 @@ from gemmsim.trace import micro
 from gemmsim.trace import words as executor
 from gemmsim.trace.engine.differences import words
 from gemmsim.trace.llvm.primitives import (
+    alike_lanes,
     get_i32,
     get_i64,
     get_n32,
@@ -61,9 +62,10 @@ def intern(own):
     blocks, used = get_i64(own, words.BLOCKS), get_i64(own, words.USED)
     candidate, excluded = vector_at(own, used), get_u64(own, words.EXCLUDED_AT)
     low, high, bits, key = np.int64(0), np.int64(0), np.uint32(0), np.uint64(blocks)
-    for b in range(blocks):
-        kept = np.uint32(get_u8(excluded, b) == 0)
-        set_u32(candidate, b, get_u32(candidate, b) * kept)
+    if get_i64(own, words.EXCLUSIONS) != 0:
+        for b in range(blocks):
+            kept = np.uint32(get_u8(excluded, b) == 0)
+            set_u32(candidate, b, get_u32(candidate, b) * kept)
     # No step of this loop waits for the one before, so that the processor does several at once.
     for b in range(blocks):
         element = get_i32(candidate, b)
@@ -78,9 +80,9 @@ def intern(own):
     while get_i32(table, slot) >= 0:
         other = vector_at(own, get_i32(table, slot))
         same = np.int64(0)
-        while same < blocks and get_u32(other, same) == get_u32(candidate, same):
-            same += 1
-        if same == blocks:
+        while same < blocks and alike_lanes(moved(other, 4 * same), moved(candidate, 4 * same), _FULL) == _FULL:
+            same += 32  # as many as a row, which is compared at once
+        if same >= blocks:
             return get_i32(table, slot)
         slot = (slot + 1) & last
     if used + 2 >= get_i64(own, words.CAPACITY):
