@@ -82,6 +82,17 @@ def test_orders_of_tiles(text: str, classes: int | None) -> None:
         check(executor, one)
 
 
+@pytest.mark.parametrize("kernel", ["tiled", "tensorcore_pipelined"])
+def test_a_class_among_some_of_its_blocks_is_what_the_leader_is_compared_with_these_alone(kernel: str) -> None:
+    """Among them are blocks at edges, which have fewer threads."""
+    executor = executor_of(ladder_launch(LadderCase(kernel, 200, 333, 40), GPU))
+    whole = relate(executor, 0, np.arange(executor.launch.blocks))
+    fewer = whole.members[::2]
+    among, alone = whole.among(fewer), relate(executor, 0, fewer)
+    assert (among.members == alone.members).all() and (among.threads == alone.threads).all()
+    assert (among.offset_bytes == alone.offset_bytes).all() and (among.record_mover == alone.record_mover).all()
+
+
 @pytest.mark.parametrize("kernel", EXPRESSIONS)
 def test_expressions_of_the_block_number(kernel: str) -> None:
     """Shifts across words, products, quotients and bits: what the rules of `differences.rules` are about."""

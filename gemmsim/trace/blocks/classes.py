@@ -74,26 +74,21 @@ def _classes(
     found: list[BlockClass] = []
     left, instructions = np.arange(groups), 0
     while len(left):
-        alike, level = left, {}
-        asked: dict[int, NDArray[np.int64]] = {}
+        alike, level = left, []
         try:
-            # What one place drops leaves the places before it, too. Where none was dropped since a place was looked at,
-            # it and those behind it are known.
-            for place in (*range(places), *range(places if places > 1 else 0)):
-                if place in asked and np.array_equal(asked[place], alike):
-                    break
-                asked[place], others = alike, blocks[alike, place]
-                level[place] = relate(executor, int(blocks[leader, place]), others, place if in_columns else None)
+            for place in range(places):
+                others = blocks[alike, place]
+                level.append(relate(executor, int(blocks[leader, place]), others, place if in_columns else None))
                 alike = np.sort(group_of[level[place].members])
         except Stopped as stopped:
             if stopped.status in _GIVEN_UP:
                 return None
             raise
-        if any(len(c.members) != len(alike) for c in level.values()):
-            return None
-        found += level.values()
+        if places > 1:  # what one place drops leaves the places before it, too
+            level = [one.among(blocks[alike, place]) for place, one in enumerate(level)]
+        found += level
         left = np.setdiff1d(left, alike, assume_unique=True)
-        instructions += sum(int(c.executed.sum()) - executor.cutting.left_out_of(c.leader) for c in level.values())
+        instructions += sum(int(c.executed.sum()) - executor.cutting.left_out_of(c.leader) for c in level)
         if len(left):
             leader = int(left[len(left) // 2])
             if _too_many(len(found), instructions):

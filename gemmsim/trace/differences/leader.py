@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,24 +38,53 @@ _AXES = ("X", "Y", "Z")
 class BlockClass:
     """Blocks that execute the same instructions as their leader, with the same access shapes at other addresses.
 
-    leader        linear id of the block that was executed
-    members       int64 [members] linear ids, ascending, the leader's among them
-    record_mover  int32 [records] row of `offset_bytes` that moves the address of each record of the leader; the records
-                  are in the order of `WarpTrace`, and row 0 moves nothing
-    offset_bytes  int64 [movers, members] bytes from an address of the leader to that of each member
-    threads       int64 [instructions] thread-level executions of all members together
-    executed      int64 [instructions] warp-level executions of the leader, and so of each member
-    data_decides  whether the content of arrays decides which threads execute some instruction, so that `threads` holds
-                  only if the members' data do so as the leader's
+    leader          linear id of the block that was executed
+    members         int64 [members] linear ids, ascending, the leader's among them
+    record_mover    int32 [records] row of `offset_bytes` that moves the address of each record of the leader; the
+                    records are in the order of `WarpTrace`, and row 0 moves nothing
+    offset_bytes    int64 [movers, members] bytes from an address of the leader to that of each member
+    leader_threads  int64 [instructions] thread-level executions of the leader
+    varying         int64 [n] instructions that members may execute with more threads than the leader, or with fewer
+    more_threads    int64 [n, members] how many more threads each member has, in all its executions together
+    executed        int64 [instructions] warp-level executions of the leader, and so of each member
+    data_decides    whether the content of arrays decides which threads execute some instruction, so that `threads`
+                    holds only if the members' data do so as the leader's
     """
 
     leader: int
     members: NDArray[np.int64]
     record_mover: NDArray[np.int32]
     offset_bytes: NDArray[np.int64]
-    threads: NDArray[np.int64]
+    leader_threads: NDArray[np.int64]
+    varying: NDArray[np.int64]
+    more_threads: NDArray[np.int64]
     executed: NDArray[np.int64]
     data_decides: bool
+
+    @property
+    def threads(self) -> NDArray[np.int64]:
+        """Thread-level executions of all members together: int64 [instructions]."""
+        found = self.leader_threads * len(self.members)
+        np.add.at(found, self.varying, self.more_threads.sum(axis=1))
+        return found
+
+    def among(self, blocks: NDArray[np.int64]) -> BlockClass:
+        """Return the class as it is where only `blocks`, members of it, are compared with the leader.
+
+        Whether a block does what the leader does, and by how many bytes its addresses differ, does not depend on which
+        other blocks are compared. Movers that differ only for blocks that are not become one.
+        """
+        left = np.isin(self.members, blocks)
+        _, first, number = np.unique(self.offset_bytes[:, left], axis=0, return_index=True, return_inverse=True)
+        kept = np.sort(first)
+        mover = np.searchsorted(kept, first)[number.reshape(-1)].astype(np.int32)
+        return replace(
+            self,
+            members=self.members[left],
+            record_mover=mover[self.record_mover],
+            offset_bytes=self.offset_bytes[kept][:, left],
+            more_threads=self.more_threads[:, left],
+        )
 
 
 class Tables:
@@ -189,18 +218,18 @@ def relate(executor: Executor, leader: int, others: NDArray[np.int64], place: in
     member &= _inside(executor, sketch, movers, offset_bytes) & _steady(executor, leader, movers, offset_bytes)
     if place is not None and not _own_words(executor, sketch, movers, offset_bytes[:, member]):
         raise Stopped("columns of blocks share words for atomics", executor_words.UNRELATED, leader)
-    threads = sketch.threads_executed[0] * int(member.sum())
-    for row in tables.threads[: int(tables.own[words.THREADS_USED])].tolist():
-        change = int(tables.vectors[row[words.THREAD_VECTOR], : len(member)][member].sum(dtype=np.int64))
-        sign = 1 if row[words.THREAD_INVERTED] else -1
-        threads[row[words.THREAD_INSTRUCTION]] += sign * row[words.THREAD_COUNT] * change
     order = np.argsort(tables.blocks[member], kind="stable")  # quick, as all but the leader are in order mostly
+    rows = tables.threads[: int(tables.own[words.THREADS_USED])]
+    sign = np.where(rows[:, words.THREAD_INVERTED] != 0, 1, -1)
+    change = tables.vectors[rows[:, words.THREAD_VECTOR], : len(member)][:, member][:, order].astype(np.int64)
     return BlockClass(
         leader,
         tables.blocks[member][order],
         executor.buffers.by_warp(movers, executor.launch.warps_per_block).astype(np.int32),
         offset_bytes[:, member][:, order],
-        threads,
+        sketch.threads_executed[0],
+        rows[:, words.THREAD_INSTRUCTION],
+        change * (sign * rows[:, words.THREAD_COUNT])[:, None],
         sketch.executed[0],
         bool(tables.own[words.DATA_DECIDES]),
     )

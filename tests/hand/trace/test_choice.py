@@ -47,8 +47,8 @@ class Blocks(SimpleNamespace):
 
 
 def one_class(leader: int, members: Sequence[int], executed: int) -> BlockClass:
-    nothing = np.zeros(0, np.int64)
-    return BlockClass(leader, np.array(members), nothing, nothing, nothing, np.array([executed]), False)
+    nothing, more = np.zeros(0, np.int64), np.zeros((0, len(members)), np.int64)
+    return BlockClass(leader, np.array(members), nothing, nothing, nothing, nothing, more, np.array([executed]), False)
 
 
 def planned(
