@@ -5,6 +5,8 @@ A table is given as its columns, one array [n] each; row i has element i of ever
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,19 +45,30 @@ def counted(*columns: NDArray) -> tuple[list[NDArray[np.int64]], NDArray[np.int6
     """Return the distinct rows as `distinct` does, and how often each is there, int64 [distinct rows]."""
     packed = _packed(*columns)
     if packed is None:
+        rows = sorted_rows(*columns)
+        begins = np.flatnonzero(new_rows(*rows))
+        found = [column[begins] for column in rows]
+    else:
+        key, spans = packed
+        key.sort()
+        begins = np.flatnonzero(new_rows(key))
+        found = _unpacked(key[begins], spans, columns)  # the few that are distinct
+    return found, np.diff(begins, append=len(columns[0]))
+
+
+def sorted_rows(*columns: NDArray) -> list[NDArray[np.int64]]:
+    """Return the rows in ascending order: for each column of integers [n], an int64 array [n].
+
+    Where a row can be packed into one number, this is several times as fast as taking the rows in the order that
+    `order_by` returns.
+    """
+    packed = _packed(*columns)
+    if packed is None:
         order = np.lexsort(columns[::-1])
-        found = [column[order].astype(np.int64) for column in columns]
-        begins = np.flatnonzero(new_rows(*found))
-        return [column[begins] for column in found], np.diff(begins, append=len(order))
+        return [column[order].astype(np.int64) for column in columns]
     key, spans = packed
     key.sort()
-    begins = np.flatnonzero(new_rows(key))
-    count, key = np.diff(begins, append=len(key)), key[begins]
-    found = []
-    for column, span in zip(columns[::-1], spans[::-1], strict=True):
-        key, rest = _divided(key, span)
-        found.append(rest + (int(column.min()) if len(column) else 0))
-    return found[::-1], count
+    return _unpacked(key, spans, columns)
 
 
 def _packed(*columns: NDArray) -> tuple[NDArray[np.int64], list[int]] | None:
@@ -68,21 +81,37 @@ def _packed(*columns: NDArray) -> tuple[NDArray[np.int64], list[int]] | None:
     """
     key, room, spans = np.zeros(len(columns[0]), np.int64), 1, []
     for column in columns:
-        low = int(column.min()) if len(column) else 0
+        low = _least(column)
         spans.append(int(column.max()) - low + 1 if len(column) else 1)
         room *= spans[-1]
         if room >= 1 << 63:
             return None
         key *= spans[-1]
-        key += column.astype(np.int64) - low
+        key += column.astype(np.int64, copy=False)
+        key -= low
     return key, spans
+
+
+def _unpacked(key: NDArray[np.int64], spans: list[int], columns: Sequence[NDArray]) -> list[NDArray[np.int64]]:
+    """Return the columns of rows of which `_packed` has made keys and spans; `columns`: those of which it did."""
+    found = []
+    for column, span in zip(columns[:0:-1], spans[:0:-1], strict=True):
+        key, rest = _divided(key, span)
+        rest += _least(column)
+        found.append(rest)
+    return [key + _least(columns[0]), *found[::-1]]
+
+
+def _least(column: NDArray) -> int:
+    return int(column.min()) if len(column) else 0
 
 
 def _divided(numbers: NDArray[np.int64], by: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return quotients and remainders of numbers that are not negative. NumPy divides several times as fast as it takes
     remainders."""
     quotient = numbers // by
-    return quotient, numbers - quotient * by
+    rest = quotient * by
+    return quotient, np.subtract(numbers, rest, out=rest)
 
 
 def distinct_rows(rows: NDArray) -> NDArray:

@@ -19,7 +19,7 @@ from gemmsim.memory.grid.marks import alike, in_groups
 from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
 from gemmsim.memory.requests.coalescer import SECTORS_PER_LINE, Coalesced
-from gemmsim.support.sorting import order_by
+from gemmsim.support.sorting import sorted_rows
 
 UNITS = (32, 16, 8, 4, 2)  # how many neighbouring sectors may be treated as one; a word of a bitmap has room for each
 _BITS_SHIFT = 6  # entries of a word of a bitmap, and words for which a bit of its summary stands
@@ -193,10 +193,8 @@ class Touched:
             sector, count, alone = (
                 np.concatenate(pair) for pair in ((sector, more), (count, more_count), (alone, those))
             )
-        group = np.repeat(alone, count)
-        number = groups.list[group]
-        order = order_by(number, sector, group)
-        number, sector, group = number[order], sector[order], group[order]
+        number = np.repeat(groups.list[alone], count)
+        number, sector, group = sorted_rows(number, sector, np.repeat(alone, count))
         start = np.searchsorted(number, np.arange(self.lists + 1))
         return Sectors(start, sector - low, groups.pc[group], groups.operation[group])
 
