@@ -7,7 +7,7 @@ The steps of `analyze` are functions of their own: `count` executes the launch, 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,7 +34,7 @@ from gemmsim.memory.serve import serve
 from gemmsim.memory.types import Traffic
 from gemmsim.report.report import Report, SamplingReport
 from gemmsim.sm.power import energy_of, timed_within
-from gemmsim.sm.schedule import TimingOptions, schedule
+from gemmsim.sm.schedule import TimingOptions, recorded_streams, schedule
 from gemmsim.sm.types import Timing
 from gemmsim.support.deviations import NOT_MODELLED
 from gemmsim.support.provenance import Provenance
@@ -192,12 +192,14 @@ def time(counted: Counted, spec: LaunchSpec) -> Timing:
     """Predict how long a launch takes. `counted` is what `count` or `recount` returned for the same spec."""
     gpu, trace, wanted = spec.gpu, counted.execution.trace, spec.settings.clock
     fixed_hz = None if isinstance(wanted, str) else wanted
+    # The clock, which may be found by trials, is none of what streams depend on.
+    recorded = cache(partial(recorded_streams, counted.program, trace, counted.traffic.cost, gpu))
 
     def timed(clock_hz: float | None) -> Timing:
         engine, hz = spec.settings.engine, clock_hz or fixed_hz
         options = TimingOptions(engine=engine, sm_clock_hz=hz, warm_code=spec.warm_code)
-        resident = counted.occupancy.blocks_per_sm
-        return schedule(counted.program, counted.launch, trace, counted.traffic.cost, gpu, resident, options)
+        resident, cost = counted.occupancy.blocks_per_sm, counted.traffic.cost
+        return schedule(counted.program, counted.launch, trace, cost, gpu, resident, options, recorded)
 
     executed = (trace.weight @ trace.executed).tolist()
     energy = energy_of(counted.program, executed, counted.traffic, counted.launch.blocks, gpu)

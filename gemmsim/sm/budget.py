@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.sm.drive import drive, engine_for
 from gemmsim.sm.instructions import InstructionTable
-from gemmsim.sm.loops import Loop, find_loop, without_middle
+from gemmsim.sm.loops import Loop, without_middle
 from gemmsim.sm.observer import Observer
 from gemmsim.sm.spec import USUAL, Conditions, Rates
 from gemmsim.sm.state import State
@@ -78,7 +78,6 @@ class Simulator:
         self._observer, self._conditions = observer, conditions
         self.engine = engine
         self._dealt = None if share is None else streams.rows(share.blocks)
-        self._loops: dict[int, Loop | None] = {}
         self._picked: dict[int, list[list[int]]] = {}
         self.simulated_instructions = 0
         self.simulated_cycles = 0.0
@@ -164,14 +163,6 @@ class Simulator:
             chosen.append(recorded[most_due])
         return chosen
 
-    def _find_loop(self, warp: int) -> Loop | None:
-        """Return the main loop of a warp; None where it has none, or not the one that the trace has cut."""
-        loop, left_out = find_loop(self._streams.pcs(warp)), self._streams.lengths[warp] - self._streams.recorded[warp]
-        if loop is None or not left_out:
-            return loop
-        inside = self._streams.left_out(warp, loop.start, loop.stop)
-        return replace(loop, more=left_out // loop.length) if inside == left_out else None
-
     def _whole(self, blocks: list[list[int]]) -> bool:
         """Whether the trace recorded all that the warps of these blocks execute."""
         return all(self._streams.lengths[warp] == self._streams.recorded[warp] for block in blocks for warp in block)
@@ -183,9 +174,7 @@ class Simulator:
         blocks are fewer than `resident`, a third finds their steady state.
         """
         warps = [warp for block in blocks for warp in block]
-        for warp in set(warps) - self._loops.keys():
-            self._loops[warp] = self._find_loop(warp)
-        looping = {warp: loop for warp in warps if (loop := self._loops[warp]) is not None}
+        looping = {warp: loop for warp in warps if (loop := self._streams.loop(warp)) is not None}
         last = len(blocks) % resident if self._dealt is None else 0
         others = self._together(blocks, 1) if self._dealt is not None else blocks[-last:] if last else []
         in_steady_state = [*self._together(blocks, resident), *others]

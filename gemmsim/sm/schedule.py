@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from gemmsim.memory.types import RecordCost
 from gemmsim.sm.budget import Simulator
 from gemmsim.sm.clock import duration_s
 from gemmsim.sm.dram_time import dram_seconds
-from gemmsim.sm.instructions import instruction_table, lowers_clock
+from gemmsim.sm.instructions import InstructionTable, instruction_table, lowers_clock
 from gemmsim.sm.observer import Observer
 from gemmsim.sm.share import active_sms, blocks_of_last_sm
 from gemmsim.sm.spec import Conditions
@@ -61,6 +62,7 @@ def schedule(
     gpu: GpuSpec,
     resident_blocks_per_sm: int,
     options: TimingOptions = TimingOptions(),
+    recorded: Callable[[], RecordedStreams] | None = None,
 ) -> Timing:
     """Predict the time of `launch` from one SM, the one that ends last. It gets the blocks of one of `trace.shares` or,
     where all SMs do about the same, ceil(grid blocks / SMs) blocks or, where they end together, a few more (`_total`).
@@ -69,6 +71,8 @@ def schedule(
     Where that is more than `options.max_instructions`, the first few stand for all, and loops are cut short (see
     `budget`); `Timing.notes` says what was done.
 
+    recorded  returns what `recorded_streams` makes of the same arguments, for a launch that is timed several times
+
     Raises GemmsimError for an opcode without a pipe, a trace without streams, or a resident count below 1.
     """
     if resident_blocks_per_sm < 1:
@@ -76,9 +80,9 @@ def schedule(
             f"no block of '{program.name}' fits on an SM of {gpu.name}: it needs too many registers, "
             "too much shared memory or too many warps"
         )
-    table = instruction_table(program, gpu, options.register_ports, options.math_behind_barriers)
+    table = _table(program, gpu, options)
     clock_hz = options.sm_clock_hz or _clock_hz(program, trace, gpu)
-    streams = RecordedStreams(program, table, trace, cost)
+    streams = recorded() if recorded else recorded_streams(program, trace, cost, gpu, options)
     budget, candidates = options.max_instructions, []
     for share in trace.shares or (None,):
         simulator = Simulator(
@@ -101,6 +105,17 @@ def schedule(
     waves = launch.blocks / (resident_blocks_per_sm * gpu.sm.count)
     seconds = total.cycles / options.sm_clock_hz if options.sm_clock_hz else duration_s(total, gpu.clock)
     return _timing(total, waves, resident_blocks_per_sm * launch.warps_per_block, gpu, seconds, simulator)
+
+
+def recorded_streams(
+    program: Program, trace: WarpTrace, cost: RecordCost, gpu: GpuSpec, options: TimingOptions = TimingOptions()
+) -> RecordedStreams:
+    """Return the streams that `schedule` takes pieces of."""
+    return RecordedStreams(program, _table(program, gpu, options), trace, cost)
+
+
+def _table(program: Program, gpu: GpuSpec, options: TimingOptions) -> InstructionTable:
+    return instruction_table(program, gpu, options.register_ports, options.math_behind_barriers)
 
 
 def _clock_hz(program: Program, trace: WarpTrace, gpu: GpuSpec) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from gemmsim.memory.requests.generic import order_of
 from gemmsim.memory.types import RecordCost
 from gemmsim.native.function import NativeFunction
 from gemmsim.sm.instructions import InstructionTable
+from gemmsim.sm.loops import Loop, find_loop
 from gemmsim.sm.pipes import memory_opcode
 from gemmsim.sm.sync_rows import SyncFields, SyncRows
 from gemmsim.sm.units.instruction import Kind
@@ -77,6 +78,7 @@ class RecordedStreams:
 
     def __init__(self, program: Program, table: InstructionTable, trace: WarpTrace, cost: RecordCost) -> None:
         self._trace = trace
+        self._loops: dict[int, Loop | None] = {}
         self._columns: tuple[NDArray, ...] = (
             cost.wavefronts,
             cost.tag_cycles,
@@ -152,6 +154,19 @@ class RecordedStreams:
         """Return how many instructions the trace left out among those from `start` to `stop` of a warp's stream."""
         repeats, first = self._trace.repeats, int(self._trace.pc_start[warp])
         return 0 if repeats is None else int((repeats.of_issued[first + start : first + stop] - 1).sum())
+
+    def loop(self, warp: int) -> Loop | None:
+        """Return the main loop of a warp; None where it has none, or not the one that the trace has cut."""
+        if warp not in self._loops:
+            self._loops[warp] = self._find_loop(warp)
+        return self._loops[warp]
+
+    def _find_loop(self, warp: int) -> Loop | None:
+        loop, left_out = find_loop(self.pcs(warp)), self.lengths[warp] - self.recorded[warp]
+        if loop is None or not left_out:
+            return loop
+        inside = self.left_out(warp, loop.start, loop.stop)
+        return replace(loop, more=left_out // loop.length) if inside == left_out else None
 
     def cut(self, warps: Sequence[int], parts: Mapping[int, list[tuple[int, int]]]) -> list[WarpStream]:
         """Return the streams of `warps`, the warps of one block.

@@ -1,6 +1,7 @@
 """From resident blocks to a launch: waves, cut loops, and records kept in step with the instructions."""
 
 from dataclasses import replace
+from functools import cache, partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +15,7 @@ from gemmsim.sm.dram_time import dram_seconds
 from gemmsim.sm.instructions import instruction_table
 from gemmsim.sm.loops import find_loop
 from gemmsim.sm.pipes import matrix_latency_cycles, pipe_slots
-from gemmsim.sm.schedule import TimingOptions, _continued, schedule
+from gemmsim.sm.schedule import TimingOptions, _continued, recorded_streams, schedule
 from gemmsim.sm.streams import NO_RECORD, RecordCycles, RecordedStreams
 from gemmsim.sm.totals import Totals
 from gemmsim.support.errors import GemmsimError
@@ -243,6 +244,24 @@ def test_a_clock_that_is_given_holds_for_the_whole_launch():
     options = TimingOptions(sm_clock_hz=5e8)
     timing = schedule(code, Launch((1, 1, 1), (32, 1, 1), ()), trace, cost_of(trace, NO_RECORD), gpu, 1, options)
     assert timing.sm_clock_hz == 5e8
+
+
+def test_a_launch_that_is_timed_again_takes_the_same_streams(monkeypatch):
+    """At another clock, with loops that are cut: they are found once, and the times are those of streams made anew."""
+    code, pcs = gemm_loop(300)
+    trace = trace_of(code, [pcs] * 4, 4)
+    cost, launch, found = cost_of(trace, NO_RECORD), Launch((1, 1, 1), (128, 1, 1), ()), []
+    monkeypatch.setattr("gemmsim.sm.streams.find_loop", lambda stream: found.append(1) or find_loop(stream))
+    recorded = cache(partial(recorded_streams, code, trace, cost, GPU))
+    for hz in (5e8, 1e9):
+        options = TimingOptions(sm_clock_hz=hz, max_instructions=2000)
+        again = schedule(code, launch, trace, cost, GPU, 1, options, recorded)
+        assert len(found) == 4
+        monkeypatch.undo()
+        anew = schedule(code, launch, trace, cost, GPU, 1, options)
+        assert (again.cycles, again.duration_us, again.notes) == (anew.cycles, anew.duration_us, anew.notes)
+        assert again.notes
+    assert recorded.cache_info().misses == 1
 
 
 @pytest.mark.parametrize(
