@@ -96,7 +96,8 @@ def simulate_caches(
     coalesced, instructions = shapes.coalesced, trace.executed.shape[1]
     requests = l1_requests_of(trace, shapes, accesses)
     blocks, weights, relation = trace.blocks, trace.weight, trace.relation
-    local = np.isin(requests.pc, [index for index, access in accesses.items() if access.space == "local"])
+    of_stacks = [index for index, access in accesses.items() if access.space == "local"]
+    local = np.isin(requests.pc, of_stacks)
     wave = Wave(gpu.sm.count * placement.resident_blocks_per_sm, gpu.l2, begins is True)
     if relation is None:
         residents = residents_of_grid(blocks, placement)
@@ -111,8 +112,8 @@ def simulate_caches(
             lambda: estimate(relation, arrays_store(requests, local), coalesced, instructions, wave),
             worth_a_thread=len(requests.pc) > _WORTH_A_THREAD,
         )
-    # What is asked of L2 one after the other may be hundreds of megabytes.
-    listed = footprint is None or bool(local.any())
+    # What is asked of L2 one after the other may be hundreds of megabytes. Of a sample, only local memory is replayed.
+    listed = None if footprint is None else np.isin(shapes.pc, of_stacks)
     l1 = replay_l1(requests, residents, coalesced, l1_bytes, gpu.l1.ways, listed)
     made = requests.of_blocks(np.bincount(residents.block, residents.times, minlength=len(blocks)))
     asked, hit = coalesced.sectors[requests.shape], l1.hits / made
@@ -137,7 +138,7 @@ def simulate_caches(
     else:
         l2 = estimated_l2_sectors(launch, to_deliver, to_fetch, footprint(), gpu.l2, begins)
         if local.any():
-            stacks = stack_traffic(l1.to_l2, local, made, residents, gpu.l2, min(len(placement.sm), wave.blocks))
+            stacks = stack_traffic(l1.to_l2, made, residents, gpu.l2, min(len(placement.sm), wave.blocks))
             stored = float(weight @ np.where(local & (requests.operation == WRITE), asked, 0))
             l2 = with_stack_sectors(l2, stacks, requests, np.where(local, weight, 0.0), stored)
     read = np.minimum(l2.footprint.read_sectors, to_fetch)

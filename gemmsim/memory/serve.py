@@ -63,7 +63,7 @@ def serve(
     caches = simulate_caches(trace, launch, placement, shapes, accesses, gpu, l1_bytes, begins)
     of_record = shapes.of_record
     tags, missing = look_up(trace.record_base, of_record, shapes.lanes, gpu.l1)
-    wavefronts = np.where(caches.l2 > 0, missing, shapes.lanes.wavefronts[of_record])
+    wavefronts = np.where(caches.l2 > 0, missing, shapes.lanes.wavefronts.astype(np.int32)[of_record])
     if trace.copies is not None:
         wavefronts = wavefronts + trace.copies.conflicts
     bulk = np.isin(trace.record_pc, [index for index, access in accesses.items() if access.bulk])
@@ -115,16 +115,17 @@ def _check(gpu: GpuSpec, resident_blocks_per_sm: int) -> None:
 
 
 def _tag_cycles(
-    tags: NDArray[np.int64], l2_sectors: NDArray[np.uint16], accesses: dict[int, Access], shapes: Shapes, gpu: GpuSpec
-) -> NDArray[np.int64]:
-    """Return for how long each record holds the tag stage: int64 [records]. A load that misses asks L2 for its lines
+    tags: NDArray[np.int32], l2_sectors: NDArray[np.uint16], accesses: dict[int, Access], shapes: Shapes, gpu: GpuSpec
+) -> NDArray[np.int32]:
+    """Return for how long each record holds the tag stage: int32 [records]. A load that misses asks L2 for its lines
     one after another (own microbenchmark on an H200, tests/records/h200_load_bursts.json), which takes longer than its
     passes.
 
-    tags  int64 [records] passes of the tag stage, 0 for what does not go through it
+    tags  int32 [records] passes of the tag stage, 0 for what does not go through it
     """
     stores = np.isin(shapes.pc, [i for i, access in accesses.items() if access.op in _WRITES])
-    asked = -(-np.where(stores, 0, shapes.coalesced.lines)[shapes.of_record] // gpu.l1.miss_lines_per_cycle)
+    asked = -(-np.where(stores, 0, shapes.coalesced.lines) // gpu.l1.miss_lines_per_cycle)
+    asked = asked.astype(np.int32)[shapes.of_record]
     return np.where((l2_sectors > 0) & (tags > 0), np.maximum(tags, asked), tags)
 
 
@@ -133,7 +134,8 @@ def _runs_missed(l2_sectors: NDArray[np.uint16], shapes: Shapes) -> NDArray[np.u
     its sectors, rounded up.
     """
     coalesced = shapes.coalesced
-    runs, sectors = coalesced.runs[shapes.of_record], np.maximum(coalesced.sectors, 1)[shapes.of_record]
+    # There may be millions of records: half of the usual bytes hold these products.
+    runs, sectors = (of.astype(np.int32)[shapes.of_record] for of in (coalesced.runs, np.maximum(coalesced.sectors, 1)))
     return (-(-runs * np.minimum(l2_sectors, sectors) // sectors)).astype(np.uint8)
 
 
@@ -152,13 +154,13 @@ def _rows(
     split: Split,
     shapes: Shapes,
     caches: CacheResults,
-    tags: NDArray[np.int64],
-    wavefronts: NDArray[np.int64],
+    tags: NDArray[np.int32],
+    wavefronts: NDArray[np.int32],
 ) -> tuple[InstructionTraffic, ...]:
     """Return the traffic of each executed memory instruction in each space.
 
-    tags        int64 [records] cycles of L1's tag stage
-    wavefronts  int64 [records] cycles of its data stage
+    tags        int32 [records] cycles of L1's tag stage
+    wavefronts  int32 [records] cycles of its data stage
     """
     trace, accesses = split.trace, split.accesses
     instructions = trace.executed.shape[1]
@@ -177,7 +179,7 @@ def _rows(
         "sectors": by_shape(coalesced.sectors) + (0 if copies is None else by_record(copies.counted)),
         "tag_lookups": by_shape(coalesced.lines),
         "wavefronts": by_record(wavefronts),
-        "conflicts": by_record(np.maximum(wavefronts - shapes.least[shapes.of_record], 0)),
+        "conflicts": by_record(np.maximum(wavefronts - shapes.least.astype(np.int32)[shapes.of_record], 0)),
         "ideal_sectors": by_shape(coalesced.ideal_sectors),
         "used_bytes": by_shape(coalesced.used_bytes),
         "tag_wavefronts": by_record(tags),

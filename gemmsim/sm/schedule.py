@@ -14,7 +14,7 @@ from gemmsim.memory.types import RecordCost
 from gemmsim.sm.budget import Simulator
 from gemmsim.sm.clock import duration_s
 from gemmsim.sm.dram_time import dram_seconds
-from gemmsim.sm.instructions import InstructionTable, instruction_table, lowers_clock
+from gemmsim.sm.instructions import instruction_table, lowers_clock
 from gemmsim.sm.observer import Observer
 from gemmsim.sm.share import active_sms, blocks_of_last_sm
 from gemmsim.sm.spec import Conditions
@@ -80,9 +80,9 @@ def schedule(
             f"no block of '{program.name}' fits on an SM of {gpu.name}: it needs too many registers, "
             "too much shared memory or too many warps"
         )
-    table = _table(program, gpu, options)
+    table = instruction_table(program, gpu, options.register_ports, options.math_behind_barriers)
     clock_hz = options.sm_clock_hz or _clock_hz(program, trace, gpu)
-    streams = recorded() if recorded else recorded_streams(program, trace, cost, gpu, options)
+    streams = recorded() if recorded else RecordedStreams(program, table, trace, cost)
     budget, candidates = options.max_instructions, []
     for share in trace.shares or (None,):
         simulator = Simulator(
@@ -107,15 +107,9 @@ def schedule(
     return _timing(total, waves, resident_blocks_per_sm * launch.warps_per_block, gpu, seconds, simulator)
 
 
-def recorded_streams(
-    program: Program, trace: WarpTrace, cost: RecordCost, gpu: GpuSpec, options: TimingOptions = TimingOptions()
-) -> RecordedStreams:
-    """Return the streams that `schedule` takes pieces of."""
-    return RecordedStreams(program, _table(program, gpu, options), trace, cost)
-
-
-def _table(program: Program, gpu: GpuSpec, options: TimingOptions) -> InstructionTable:
-    return instruction_table(program, gpu, options.register_ports, options.math_behind_barriers)
+def recorded_streams(program: Program, trace: WarpTrace, cost: RecordCost, gpu: GpuSpec) -> RecordedStreams:
+    """Return the streams that `schedule` takes pieces of, with the usual options."""
+    return RecordedStreams(program, instruction_table(program, gpu, True, True), trace, cost)
 
 
 def _clock_hz(program: Program, trace: WarpTrace, gpu: GpuSpec) -> float:

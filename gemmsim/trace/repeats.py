@@ -28,12 +28,13 @@ class Repeat:
 class Repeats:
     """For how many executions each item of a trace stands; those that stand for more moved evenly from one to the next.
 
-    of_record   int64 [records]
-    of_issued   unsigned integers [issued] of each instruction of a stream, of which there may be tens of millions
+    of_record   unsigned integers [records]
+    of_issued   unsigned integers [issued] of each instruction of a stream; of these there may be tens of millions, so
+                that they are held in as few bytes as they need
     step_bytes  int64 [records] by how many bytes accesses to the GPU's memory move from one to the next
     """
 
-    of_record: NDArray[np.int64]
+    of_record: NDArray[np.unsignedinteger]
     of_issued: NDArray[np.unsignedinteger]
     step_bytes: NDArray[np.int64]
 

@@ -146,7 +146,9 @@ def block_records(trace: WarpTrace, shapes: Shapes, number: int) -> BlockRecords
     ordered = key[order]
     first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(key) else np.zeros(0, np.int64)
     occurrence = np.empty(len(key), np.int64)
-    times = np.ones(len(key), np.int64) if trace.repeats is None else trace.repeats.of_record[part][order]
+    times = np.ones(len(key), np.int64)
+    if trace.repeats is not None:
+        times = trace.repeats.of_record[part][order].astype(np.int64)
     before = np.cumsum(times) - times  # those that a record stands for come after it
     occurrence[order] = before - np.repeat(before[first], np.diff(np.append(first, len(key))))
     return BlockRecords(

@@ -63,6 +63,7 @@ class ShapeLines:
 
     operation  int64 [shapes] operation of each shape. The replay reads it here and not by request, because the small
                array stays in this machine's caches.
+    listed     bool [shapes] whether it is wanted what requests of each shape ask of L2
     start      int64 [4 * shapes + 1] list i has the lines start[i]:start[i + 1] of the following arrays
     line       int64 [4 * sectors of all shapes] number of the line, counted from that of the base
     sectors    int64 [4 * sectors of all shapes] sectors of the line that are asked for, as bits
@@ -70,6 +71,7 @@ class ShapeLines:
     """
 
     operation: NDArray[np.int64]
+    listed: NDArray[np.bool_]
     start: NDArray[np.int64]
     line: NDArray[np.int64]
     sectors: NDArray[np.int64]
@@ -99,21 +101,24 @@ def replay_l1(
     coalesced: Coalesced,
     l1_bytes: int,
     ways: int,
-    listed: bool = True,
+    listed: NDArray[np.bool_] | None = None,
 ) -> L1Replay:
     """Run all requests through the L1s of their SMs, which are empty at the start.
 
     residents  which blocks run on which SM, and when
     l1_bytes   size of each L1; one of 0 bytes holds nothing
-    listed     whether what is asked of L2 is wanted; else `L1Replay.to_l2` has no entries
+    listed     bool [shapes] of which shapes requests are that `L1Replay.to_l2` is to have; None: of any
     """
     sets = max(1, l1_bytes // (LINE_BYTES * ways))
     ways = ways if l1_bytes >= LINE_BYTES * ways else l1_bytes // LINE_BYTES
     warps = requests.warps_per_block
-    sectors = np.add.reduceat(np.append(coalesced.sectors[requests.shape], 0), requests.start[:-1:warps])
+    shapes, parts = len(coalesced.sectors), 4 * len(coalesced.sector_offset)
+    listed = np.ones(shapes, np.bool_) if listed is None else listed
+    most = np.where(listed, coalesced.sectors, 0)[requests.shape]
+    sectors = np.add.reduceat(np.append(most, 0), requests.start[:-1:warps])
     sectors[np.diff(requests.start[::warps]) == 0] = 0  # reduceat gives an empty block the next one's first
     # Room for the most that may be asked of L2; pages that stay untouched cost nothing.
-    room = int(sectors[residents.block[residents.times > 0]].sum()) if listed else 0
+    room = int(sectors[residents.block[residents.times > 0]].sum())
     to_l2 = L2Requests(
         line=np.empty(room, np.int64),
         sectors=np.empty(room, np.uint8),
@@ -121,10 +126,9 @@ def replay_l1(
         request=np.empty(room, np.int64),
         start=np.zeros(np.count_nonzero(np.diff(residents.sm, prepend=-1)) + 1, np.int64),
     )
-    shapes, parts = len(coalesced.sectors), 4 * len(coalesced.sector_offset)
     operation = np.zeros(shapes, np.int64)
     operation[requests.shape] = np.where(requests.last_use, LAST_READ, requests.operation)
-    lines = ShapeLines(operation, np.zeros(4 * shapes + 1, np.int64), *np.zeros((3, parts), np.int64))
+    lines = ShapeLines(operation, listed, np.zeros(4 * shapes + 1, np.int64), *np.zeros((3, parts), np.int64))
     entries = np.full((sets, ways), -1, np.int64)
     counted = np.zeros((len(requests.pc), 2), np.int64)
     _replay(requests, residents, coalesced, lines, entries, counted, to_l2)

@@ -18,10 +18,10 @@ def replay(requests, residents, coalesced, lines, entries, counted, to_l2):  # t
     requests   `grid.l1_requests.L1Requests`
     residents  `grid.residents.ResidentGroups`
     coalesced  `requests.coalescer.Coalesced`
-    lines      `l1.ShapeLines`, of which `operation` is filled
+    lines      `l1.ShapeLines`, of which `operation` and `listed` are filled
     entries    int64 [sets, ways] line * 16 + valid sectors, -1 where empty; the most recent way first
     counted    int64 [requests, 2] sectors that hit, and lines asked of L2
-    to_l2      `l1.L2Requests` with enough room; without any nothing is listed there
+    to_l2      `l1.L2Requests` with enough room
     """
     _fill_lines(coalesced, lines)
     warps = requests.warps_per_block
@@ -66,7 +66,7 @@ def _request(requests, residents, lines, entries, counted, to_l2, member, i):  #
         rest = asked & ~found if _fetches(operation) else asked
         if rest:
             counted[i, 1] += times
-            if len(to_l2.line) > 0:
+            if lines.listed[shape]:
                 to_l2.line[count] = line
                 to_l2.sectors[count] = rest
                 to_l2.operation[count] = READ if operation == READ_PAST_L1 or _fetches(operation) else operation

@@ -46,11 +46,10 @@ def arrays_store(requests: L1Requests, local: NDArray[np.bool_]) -> L1Requests:
 
 
 def stack_traffic(
-    to_l2: L2Requests, local: NDArray[np.bool_], made: NDArray[np.int64], residents: ResidentGroups, l2: L2, blocks: int
+    to_l2: L2Requests, made: NDArray[np.int64], residents: ResidentGroups, l2: L2, blocks: int
 ) -> StackTraffic:
-    """Run what the replayed blocks ask of L2 for local memory through their share of it.
+    """Run what the replayed blocks ask of L2 for local memory, `to_l2`, through their share of it.
 
-    local   bool [requests] which requests of the trace are to local memory
     made    int64 [requests] how often the replayed groups make each
     blocks  how many blocks the GPU holds at once
     """
@@ -58,26 +57,26 @@ def stack_traffic(
     times = np.maximum.reduceat(residents.times, residents.start[:-1])
     counted = np.add.reduceat(residents.times > 0, residents.start[:-1])
     last = np.flatnonzero(np.diff(residents.sm, append=-1))  # of the groups of an SM, the one that counts
-    missed = np.zeros(len(local))
+    missed = np.zeros(len(made))
     written = stored = 0.0
     for number, group in enumerate(last.tolist()):
         part = slice(int(to_l2.start[number]), int(to_l2.start[number + 1]))
-        chosen = part.start + np.flatnonzero(local[to_l2.request[part]])
-        if not len(chosen):
+        count = part.stop - part.start
+        if not count:
             continue
-        request, sectors = to_l2.request[chosen], to_l2.sectors[chosen]
+        request, sectors = to_l2.request[part], to_l2.sectors[part]
         asked = L2Requests(
-            line=to_l2.line[chosen],
+            line=to_l2.line[part],
             sectors=sectors,
-            operation=to_l2.operation[chosen],
-            request=np.arange(len(chosen)),
-            start=np.array([0, len(chosen)]),
+            operation=to_l2.operation[part],
+            request=np.arange(count),
+            start=np.array([0, count]),
         )
         beside = blocks * members[group] / members.max()  # blocks that are resident when those of the group are
         share = min(1.0, counted[group] / beside)
         own = replace(l2, size_bytes=max(int(l2.size_bytes * share), l2.ways * l2.partitions * LINE_BYTES))
-        found = replay_l2(asked, np.zeros(len(chosen), np.int64), own, np.array([number % l2.partitions]))
-        missed += times[group] * np.bincount(request, found.missed, len(local))
+        found = replay_l2(asked, np.zeros(count, np.int64), own, np.array([number % l2.partitions]))
+        missed += times[group] * np.bincount(request, found.missed, len(made))
         written += times[group] * found.written_back
         stored += times[group] * float(_SECTORS_OF_MASK[sectors[asked.operation == WRITE]].sum())
     return StackTraffic(missed / np.maximum(made, 1), min(1.0, written / stored) if stored else 0.0)

@@ -75,7 +75,7 @@ def l1_requests_of(trace: WarpTrace, shapes: Shapes, accesses: dict[int, Access]
     record, stands_for = np.flatnonzero(operation >= 0), {}
     if trace.repeats is not None:
         step = trace.repeats.step_bytes[record] >> SECTOR_SHIFT
-        stands_for = {"times": trace.repeats.of_record[record], "step": step}
+        stands_for = {"times": trace.repeats.of_record[record].astype(np.int64), "step": step}
     return L1Requests(
         record=record,
         base_sector=(trace.record_base[record] >> np.uint64(SECTOR_SHIFT)).astype(np.int64),

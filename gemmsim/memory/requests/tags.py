@@ -109,9 +109,9 @@ class Workspace:
 
 def look_up(
     base: NDArray[np.uint64], shape: NDArray[np.int32], lanes: LaneLayout, l1: L1
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return how many cycles the tag stage takes for each request, and how many wavefronts the data stage takes for it
-    if it misses. Both are int64 [requests].
+    if it misses. Both are int32 [requests], of which there may be millions.
 
     base   uint64 [requests] byte addresses, multiples of 128
     shape  int32 [requests] index into `lanes`
@@ -131,7 +131,7 @@ def look_up(
         cached_shape=np.full(_CACHED_RESULTS, -1, np.int64),
         cached=np.zeros((3, _CACHED_RESULTS), np.int64),
     )
-    cycles, wavefronts = np.empty((2, len(base)), np.int64)
+    cycles, wavefronts = np.empty((2, len(base)), np.int32)
     _look_up(line, shape, lanes, banks, workspace, cycles, wavefronts)
     return cycles, wavefronts
 

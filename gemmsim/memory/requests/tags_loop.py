@@ -6,7 +6,7 @@ import numpy as np
 
 
 def look_up(first_line, shape, lanes, banks, work, cycles, wavefronts):  # type: ignore[no-untyped-def]
-    """Fill `cycles` and `wavefronts`, int64 [requests], with what `tags.look_up` returns.
+    """Fill `cycles` and `wavefronts`, int32 [requests], with what `tags.look_up` returns.
 
     first_line  int64 [requests] line of the base of each request
     shape       int32 [requests] index into `lanes`

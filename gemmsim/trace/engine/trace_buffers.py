@@ -166,7 +166,7 @@ class Buffers:
         if self.repeats:
             record_warp = np.repeat(warp, np.diff(self.segment_record[:segments], append=c[words.RECORDS]))
             steps = steps_of(self.repeats, self.record_pc[: len(record_warp)], record_warp)
-            times = times_of([(r.records, r.times) for r in self.repeats], len(record_warp)).astype(np.int64)
+            times = times_of([(r.records, r.times) for r in self.repeats], len(record_warp))
             issued = times_of([(r.issued, r.times) for r in self.repeats], int(c[words.ISSUED]))
             repeats = Repeats(records.sorted(times), pcs.sorted(issued), records.sorted(steps))
             del times, issued, steps

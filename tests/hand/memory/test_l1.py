@@ -132,19 +132,19 @@ def test_power_of_two_strides_spread_over_the_sets() -> None:
     assert serve(PROGRAM, launch(), trace, gpu, 32768, 1).cost.l2_sectors.tolist() == [32, 0]
 
 
-def test_what_is_asked_of_l2_is_listed_only_where_it_is_wanted() -> None:
-    """Four requests of one sector, of which two hit."""
+def test_what_is_asked_of_l2_is_listed_only_for_shapes_of_which_it_is_wanted() -> None:
+    """Four requests of one sector, of two shapes in turn, of which the first two miss."""
     nothing = np.zeros(4, np.int64)
-    requests = requests_of(np.array([0, 1, 0, 1]), nothing, nothing, np.array([READ]), 1, 1)
+    requests = requests_of(np.array([0, 1, 0, 1]), np.array([0, 1, 0, 1]), nothing, np.array([READ, READ]), 1, 1)
     residents = ResidentGroups(
         nothing[:1], np.array([0, 1]), *(nothing[:1],) * 2, np.ones(1, int), np.zeros(1), nothing[:1, None]
     )
-    listed, counted = (
-        replay_l1(requests, residents, coalesced_of([[0]]), 4 * 128, 4, wanted) for wanted in (True, False)
-    )
-    assert listed.hits.tolist() == counted.hits.tolist() == [0, 0, 1, 1]
-    assert listed.l2_requests.tolist() == counted.l2_requests.tolist() == [1, 1, 0, 0]
-    assert len(listed.to_l2.line) == 2 and len(counted.to_l2.line) == len(counted.to_l2.request) == 0
+    for wanted, listed in ((None, [0, 1]), ([True, False], [0]), ([False, True], [1]), ([False] * 2, [])):
+        mask = None if wanted is None else np.array(wanted)
+        found = replay_l1(requests, residents, coalesced_of([[0], [0]]), 4 * 128, 4, mask)
+        assert found.hits.tolist() == [0, 0, 1, 1] and found.l2_requests.tolist() == [1, 1, 0, 0]
+        assert found.to_l2.request.tolist() == listed and found.to_l2.start.tolist() == [0, len(listed)]
+        assert (4 * found.to_l2.line).tolist() == [0] * len(listed)
 
 
 def test_what_hits_l1_comes_from_no_run() -> None:

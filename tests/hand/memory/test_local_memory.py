@@ -118,9 +118,9 @@ def test_a_block_has_its_share_of_l2(lines: int, misses: int, written: float) ->
     )
     one = np.ones(1, np.int64)
     group = ResidentGroups(0 * one, np.array([0, 1]), 0 * one, 0 * one, one, np.zeros(1), np.zeros((1, 1), np.int64))
-    local, made = np.ones(3 * lines, np.bool_), np.ones(3 * lines, np.int64)
-    found = stack_traffic(asked, local, made, group, l2, 8)
+    made = np.ones(3 * lines, np.int64)
+    found = stack_traffic(asked, made, group, l2, 8)
     assert found.missed.sum() == 4 * misses
     assert found.written_share == pytest.approx(written / (2 * lines))
-    half = stack_traffic(asked, local, made, group, l2, 4)
+    half = stack_traffic(asked, made, group, l2, 4)
     assert half.missed.sum() == (4 * misses if lines > 128 else 0)
