@@ -99,7 +99,8 @@ def _unpacked(key: NDArray[np.int64], spans: list[int], columns: Sequence[NDArra
         key, rest = _divided(key, span)
         rest += _least(column)
         found.append(rest)
-    return [key + _least(columns[0]), *found[::-1]]
+    key += _least(columns[0])
+    return [key, *found[::-1]]
 
 
 def _least(column: NDArray) -> int:

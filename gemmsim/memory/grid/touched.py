@@ -193,10 +193,13 @@ class Touched:
             sector, count, alone = (
                 np.concatenate(pair) for pair in ((sector, more), (count, more_count), (alone, those))
             )
-        number = np.repeat(groups.list[alone], count)
-        number, sector, group = sorted_rows(number, sector, np.repeat(alone, count))
+        # There may be millions of units; lists and groups are far fewer.
+        number, group = (np.repeat(of.astype(np.int32), count) for of in (groups.list[alone], alone))
+        number, sector, group = sorted_rows(number, sector, group)
         start = np.searchsorted(number, np.arange(self.lists + 1))
-        return Sectors(start, sector - low, groups.pc[group], groups.operation[group])
+        del number
+        sector -= low
+        return Sectors(start, sector, groups.pc[group], groups.operation[group])
 
 
 def _filled(sector: NDArray[np.int64], begins: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
