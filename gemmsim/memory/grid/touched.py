@@ -194,8 +194,9 @@ class Touched:
                 np.concatenate(pair) for pair in ((sector, more), (count, more_count), (alone, those))
             )
         # There may be millions of units; lists and groups are far fewer.
-        number, group = (np.repeat(of.astype(np.int32), count) for of in (groups.list[alone], alone))
-        number, sector, group = sorted_rows(number, sector, group)
+        lists, of_groups = (np.repeat(of.astype(np.int32), count) for of in (groups.list[alone], alone))
+        number, sector, group = sorted_rows(lists, sector, of_groups)
+        del lists, of_groups
         start = np.searchsorted(number, np.arange(self.lists + 1))
         del number
         sector -= low

@@ -13,7 +13,8 @@ _COUNTS = [words.GROUPS, words.ARRIVALS]
 
 
 def deciding(state: BlockState, counters: NDArray[np.int64], shadow: NDArray[np.int32] | None) -> tuple[NDArray, ...]:
-    """Return copies of all that must be the same in each period, but for registers.
+    """Return all that must be the same in each period, but for registers. It changes when the block goes on: there may
+    be megabytes of shared memory, so it is copied only where it is kept (`kept`).
 
     Not among it are numbers that only grow and decide nothing: how many events there were, how many phases mbarriers
     have completed, of which their own words tell the parity, and how many rows of syncs there are. Of the groups of
@@ -26,5 +27,10 @@ def deciding(state: BlockState, counters: NDArray[np.int64], shadow: NDArray[np.
     first = np.arange(len(warps)) // _WARPGROUP * _WARPGROUP
     warps[:, _COUNTS] -= state.warps[first][:, _COUNTS]
     barriers[words.EVENTS] = 0
-    related = () if shadow is None else (shadow.copy(),)
-    return warps, state.shared.copy(), state.local.copy(), barriers, counters[[words.UNMET]], *related
+    related = () if shadow is None else (shadow,)
+    return warps, state.shared, state.local, barriers, counters[[words.UNMET]], *related
+
+
+def kept(arrays: tuple[NDArray, ...]) -> tuple[NDArray, ...]:
+    """Return copies of what `deciding` returns, which stay as they are when the block goes on."""
+    return tuple(array.copy() for array in arrays)

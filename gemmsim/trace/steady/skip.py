@@ -18,11 +18,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.support.identity_cache import cached_by_identity
 from gemmsim.trace import words
 from gemmsim.trace.repeats import Repeat
 from gemmsim.trace.steady.affine import Walk
 from gemmsim.trace.steady.again import Again
-from gemmsim.trace.steady.deciding import deciding
+from gemmsim.trace.steady.deciding import deciding, kept
 from gemmsim.trace.steady.lengths import MOST_PERIODS, lengths_of, periods_until_all_wrap
 from gemmsim.trace.steady.period import Period
 from gemmsim.trace.steady.proofs import Followed, Proofs
@@ -205,14 +206,14 @@ class Skipping:
         """Let the block go on by `length` instructions at a time until its registers move evenly; return the period
         after which they do, of one or more of these lengths, or None where they do not."""
         rows = slice(warps.start, warps.stop)
-        registers, others = [self._state.registers[rows].copy()], [self.others()]
+        registers, others = [self._state.registers[rows].copy()], [kept(self.others())]
         last = self.stream_of_block(length)
         for number in range(1, _MOST_STATES + 1):
             yield length
             if not np.array_equal(self.stream_of_block(length), last):
                 return None
             registers.append(self._state.registers[rows].copy())
-            others.append(self.others())
+            others.append(kept(self.others()))
             for back in range(1, number // 2 + 1):
                 step = registers[-1] - registers[-1 - back]
                 same = all(np.array_equal(a, b) for a, b in zip(others[-1], others[-1 - back], strict=True))
@@ -245,7 +246,7 @@ class Skipping:
     def _cut(self, unit: int, period: Period, periods: int) -> Generator[int, None, bool]:
         """Execute a unit of `unit` periods, and leave out as many as may be; return whether any are."""
         rows, length, step = period.rows, len(period.stream), period.step
-        others, start = self.others(), self.mark()
+        others, start = kept(self.others()), self.mark()
         yield (unit - 1) * length
         records = int(self._counters[words.RECORDS])
         yield length
@@ -254,10 +255,11 @@ class Skipping:
         if not same or not np.array_equal(self._state.registers[rows], period.registers + step * np.uint32(unit)):
             return False
         times = (periods - unit - _MARGIN) // unit
-        moved = step.reshape(-1) * np.uint32(times * unit & 0xFFFFFFFF)
-        moving = np.flatnonzero(moved != 0)  # far quicker of truth values than of words
+        moving = _moving(step)
+        moved = step.reshape(-1)[moving] * np.uint32(times * unit & 0xFFFFFFFF)
+        moving, moved = moving[moved != 0], moved[moved != 0]
         place = moving + rows.start * step.shape[1]
-        word = self._state.registers.reshape(-1)[place] + moved[moving]
+        word = self._state.registers.reshape(-1)[place] + moved
         now = int(self._counters[words.RECORDS])
         strides = [(*key, stride * unit) for key, stride in self._proofs.moving.items()]
         of_accesses = np.array(strides, np.int64).reshape(-1, 3)
@@ -302,6 +304,12 @@ class Skipping:
         stop = int(self._counters[words.RECORDS]), int(self._counters[words.ISSUED])
         moving = cut.moving + np.array((self._counters[words.WARP_BASE], 0, 0))
         self._buffers.repeats.append(Repeat((record, stop[0]), (issued, stop[1]), cut.times, moving))
+
+
+@cached_by_identity(2)  # tiles move as the one before
+def _moving(step: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """Return the places of the words that move, among those of all rows."""
+    return np.flatnonzero(step.reshape(-1) != 0)  # far quicker of truth values than of words
 
 
 def _unit_of(periods: int, period: int, strides: set[int], least: int) -> int:

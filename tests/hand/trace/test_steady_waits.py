@@ -13,7 +13,7 @@ from gemmsim.trace.engine import plan_words
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.steady.affine import Walk
 from gemmsim.trace.steady.copies import _moved
-from gemmsim.trace.steady.deciding import deciding
+from gemmsim.trace.steady.deciding import deciding, kept
 from gemmsim.trace.steady.loop import Loop
 from gemmsim.trace.steady.paths import Path, path_of
 from gemmsim.trace.steady.proofs import Followed, Proofs, _Proof
@@ -194,7 +194,7 @@ def test_a_shuffle_by_an_index_that_moves_is_not_followed() -> None:
 def test_groups_that_all_warps_of_a_warpgroup_close_decide_nothing() -> None:
     state = BlockState(np.zeros((8, 32), np.uint32), 64, 4, 1)
     counters = np.zeros(words.COUNTERS, np.int64)
-    before = deciding(state, counters, None)
+    before = kept(deciding(state, counters, None))
     state.warps[4:, words.GROUPS] += 3
     state.phases[2], state.barriers[words.EVENTS] = 5, 9
     assert all(map(np.array_equal, before, deciding(state, counters, None)))
